@@ -1,0 +1,56 @@
+//! Looks, decides, changes nothing: what to write down, and what to do once it is written.
+
+mod asks;
+mod said;
+mod sessions;
+
+use crate::ids::Moment;
+use crate::input::{Answer, Effect, Input, Refusal};
+use crate::record::Record;
+use crate::state::State;
+
+/// All records of one decision have the same subject.
+pub(crate) type Decided = (Vec<Record>, Vec<Effect>);
+
+pub fn decide(state: &State, clock: Moment, input: Input) -> (Vec<Record>, Vec<Effect>) {
+    let now = state.no_earlier(clock);
+    match input {
+        Input::Started { version } => (vec![Record::Opened { version }], vec![Effect::Answer(Answer::Done)]),
+        Input::Said { id, by, text, address, chat, attributes } => {
+            said::said(state, now, said::Said { id, by, text, address, chat, attributes })
+        }
+        Input::Answered { by, target, behavior, why } => asks::answered(state, now, by, &target, behavior, why),
+        Input::Missed { by } => (vec![Record::Missed { by }], vec![]),
+        Input::Asked { id, session, mouth, origin, tool, description, preview, entropy } => {
+            let request = asks::Request { id, session, mouth, origin, tool, description, preview };
+            asks::asked(state, now, request, entropy)
+        }
+        Input::Carried { ask } => asks::carried(state, ask),
+        Input::Withdrawn { ask, why } => asks::withdrawn(state, ask, why),
+        Input::Attached { session, about, wrote, holding: _ } => sessions::attached(state, session, about, wrote),
+        Input::Wrote { session, events } => sessions::wrote(state, session, events),
+        Input::Lost { session } => sessions::lost(state, session),
+        Input::Ended { session, why } => sessions::ended(state, session, why),
+        Input::Replied { id, session, chat, text, files } => {
+            sessions::replied(state, crate::event::Reply { id, session, chat, text, files, at: now })
+        }
+        Input::Opened { session, event } => sessions::opened(state, session, event),
+        Input::Seen { event } => sessions::seen(state, event),
+        Input::Expired { event } => sessions::expired(state, event),
+        Input::Ticked => sessions::ticked(state, now),
+    }
+}
+
+fn refuse(refusal: Refusal) -> Decided {
+    answer(Answer::Refused(refusal))
+}
+
+/// Nothing to write down.
+fn answer(answer: Answer) -> Decided {
+    (vec![], vec![Effect::Answer(answer)])
+}
+
+#[cfg(test)]
+mod properties;
+#[cfg(test)]
+mod scripts;

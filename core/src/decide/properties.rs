@@ -1,0 +1,218 @@
+//! What holds for every sequence of inputs, not only for those we thought of.
+
+use proptest::prelude::*;
+
+use crate::*;
+
+const SESSIONS: u128 = 3;
+const PEOPLE: [(&str, Role); 3] = [("ann", Role::Reviewer), ("tom", Role::Sender), ("root", Role::Admin)];
+const ORIGINS: [&str; 3] = ["abcde", "bcdef", "not a code"];
+
+fn any_session() -> impl Strategy<Value = SessionId> {
+    (0..SESSIONS).prop_map(|number| SessionId::new(Moment(0), number))
+}
+
+fn any_person() -> impl Strategy<Value = Actor> {
+    (0..PEOPLE.len()).prop_map(|index| {
+        let (name, role) = PEOPLE[index];
+        Actor { name: name.into(), rights: role.rights(), via: Via::Http }
+    })
+}
+
+fn any_ask() -> impl Strategy<Value = AskId> {
+    (0..6_u128).prop_map(|number| AskId::new(Moment(0), number))
+}
+
+fn any_event() -> impl Strategy<Value = EventId> {
+    (0..40_u128).prop_map(|number| EventId::new(Moment(0), number))
+}
+
+fn any_behavior() -> impl Strategy<Value = Behavior> {
+    prop_oneof![Just(Behavior::Allow), Just(Behavior::Deny)]
+}
+
+fn about(label: &str, continues: Option<SessionId>) -> SessionAbout {
+    SessionAbout {
+        label: Label::new(label).unwrap(),
+        connected_by: "channel".into(),
+        pid: None,
+        folder: None,
+        agent_session: None,
+        continues,
+    }
+}
+
+fn any_text() -> impl Strategy<Value = String> {
+    let codes = prop_oneof![Just("abcde"), Just("bcdef"), Just("baaaa"), Just("zzzzz")];
+    let words = prop_oneof![Just("yes"), Just("no"), Just("maybe")];
+    (words, codes).prop_map(|(word, code)| format!("{word} {code}"))
+}
+
+fn any_input() -> impl Strategy<Value = Input> {
+    let address = prop_oneof![
+        Just(Address::Open),
+        any_session().prop_map(Address::Session),
+        Just(Address::Label(Label::new("api").unwrap())),
+    ];
+    let chat = prop_oneof![Just(None), Just(ChatId::new("room")), Just(ChatId::new("2"))];
+    prop_oneof![
+        4 => (any_event(), any_person(), any_text(), address, chat).prop_map(|(id, by, text, address, chat)| Input::Said {
+            id, by, text: Text::new(text), address, chat, attributes: vec![]
+        }),
+        3 => (any_person(), any_ask(), any_behavior()).prop_map(|(by, ask, behavior)| Input::Answered {
+            by, target: Target::Id(ask), behavior, why: None
+        }),
+        3 => (any_ask(), any_session(), 0..ORIGINS.len(), 0..3_u64).prop_map(|(id, session, origin, entropy)| Input::Asked {
+            id, session, mouth: Mouth::Channel, origin: ORIGINS[origin].into(), tool: "Bash".into(),
+            description: Text::new("d"), preview: Text::new("p"), entropy
+        }),
+        2 => (any_session(), prop_oneof![Just("api"), Just("web")], proptest::option::of(any_session()), proptest::collection::vec(any_event(), 0..3))
+            .prop_map(|(session, label, continues, wrote)| Input::Attached { session, about: about(label, continues), wrote, holding: vec![] }),
+        2 => (any_session(), proptest::collection::vec(any_event(), 0..4)).prop_map(|(session, events)| Input::Wrote { session, events }),
+        1 => any_session().prop_map(|session| Input::Lost { session }),
+        1 => any_session().prop_map(|session| Input::Ended { session, why: "bye".into() }),
+        1 => any_ask().prop_map(|ask| Input::Carried { ask }),
+        1 => any_ask().prop_map(|ask| Input::Withdrawn { ask, why: "gone".into() }),
+        1 => (any_session(), any_event()).prop_map(|(session, event)| Input::Opened { session, event }),
+        1 => any_session().prop_map(|session| Input::Replied {
+            id: ReplyId::new(Moment(0), 1), session, chat: ChatId::new("room").unwrap(), text: Text::new("hi"), files: vec![]
+        }),
+        1 => Just(Input::Started { version: "1".into() }),
+        1 => Just(Input::Ticked),
+    ]
+}
+
+/// Inputs, each with the seconds that pass before it.
+fn any_story() -> impl Strategy<Value = Vec<(u64, Input)>> {
+    proptest::collection::vec(
+        (prop_oneof![8 => 0..5_u64, 1 => Just(40_u64), 1 => Just(90_000_u64)], any_input()),
+        0..60,
+    )
+}
+
+/// Plays a story; `each` sees every input with what it wrote and did, and the state before it.
+fn play(
+    story: &[(u64, Input)],
+    mut each: impl FnMut(&State, &Input, &[Record], &[Effect]),
+) -> (State, Vec<(Moment, Record)>) {
+    let mut state =
+        State::new(Limits { waiting_events: 5, settled_events: 8, chats: 4, ended_sessions: 1, ..Limits::default() });
+    let mut journal = vec![];
+    let mut now = Moment(0);
+    for (seconds, input) in story {
+        now = now.plus(seconds * 1000);
+        let mut inputs = vec![input.clone()];
+        while !inputs.is_empty() {
+            let input = inputs.remove(0);
+            // The hub mints a fresh id for every event; a story that repeats one is not about us.
+            if matches!(&input, Input::Said { id, .. } if journal.iter().any(|(_, record)| matches!(record, Record::Received { event, .. } if event.id == *id)))
+            {
+                continue;
+            }
+            let (records, effects) = decide(&state, now, input.clone());
+            each(&state, &input, &records, &effects);
+            for record in records {
+                state.apply(now, &record);
+                journal.push((now, record));
+            }
+            inputs.extend(effects.into_iter().filter_map(|effect| match effect {
+                Effect::Then(input) => Some(input),
+                _ => None,
+            }));
+        }
+    }
+    (state, journal)
+}
+
+proptest! {
+    #[test]
+    fn replaying_the_records_gives_the_same_state(story in any_story()) {
+        let (state, journal) = play(&story, |_, _, _, _| {});
+        let mut again = State::new(state.limits().clone());
+        for (at, record) in &journal {
+            again.apply(*at, record);
+        }
+        prop_assert_eq!(again, state);
+    }
+
+    #[test]
+    fn the_first_verdict_wins_under_any_interleaving(story in any_story()) {
+        let (_, journal) = play(&story, |_, _, _, _| {});
+        let mut answered = std::collections::BTreeSet::new();
+        for (_, record) in &journal {
+            match record {
+                Record::Answered { ask, .. } => prop_assert!(answered.insert(*ask), "answered twice"),
+                Record::Withdrawn { ask, .. } => prop_assert!(!answered.contains(ask), "withdrawn after its answer"),
+                _ => {}
+            }
+        }
+    }
+
+    #[test]
+    fn nothing_is_allowed_that_nobody_with_the_right_allowed(story in any_story()) {
+        let mut allowed_by_a_reviewer = std::collections::BTreeSet::new();
+        let mut broken = None;
+        play(&story, |state, input, _, effects| {
+            let by = match input {
+                Input::Answered { by, behavior: Behavior::Allow, .. } | Input::Said { by, .. } => Some(by),
+                _ => None,
+            };
+            for effect in effects {
+                let Effect::Carry { session, ask, behavior: Behavior::Allow, .. } = effect else { continue };
+                if by.is_some_and(|by| by.may(Right::Review)) {
+                    allowed_by_a_reviewer.insert(*ask);
+                }
+                let its_own_session = state.ask(*ask).is_some_and(|(ask, _)| ask.session == *session);
+                if !allowed_by_a_reviewer.contains(ask) || !its_own_session {
+                    broken = Some(input.clone());
+                }
+            }
+        });
+        prop_assert_eq!(broken, None);
+    }
+
+    #[test]
+    fn one_input_writes_one_subject(story in any_story()) {
+        let mut mixed = false;
+        play(&story, |_, _, records, _| {
+            mixed |= records.iter().any(|record| record.subject() != records[0].subject());
+        });
+        prop_assert!(!mixed);
+    }
+
+    #[test]
+    fn every_event_is_waiting_delivered_or_accounted_for(story in any_story()) {
+        let (state, journal) = play(&story, |_, _, _, _| {});
+        for (_, record) in &journal {
+            let Record::Received { event, .. } = record else { continue };
+            let wrote = journal.iter().any(|(_, record)| match record {
+                Record::Wrote { events, .. } | Record::Attached { wrote: events, .. } => events.contains(&event.id),
+                Record::Seen { event: id } | Record::Expired { event: id } => *id == event.id,
+                _ => false,
+            });
+            let waits = state.sessions().map(|session| Some(session.id)).chain([None])
+                .chain(state.all_sessions().map(|session| Some(session.id)))
+                .any(|queue| state.waiting(queue, 0).any(|held| held.event.id == event.id));
+            let named_a_session_that_ended = matches!(event.address, Address::Session(_));
+            prop_assert!(wrote || waits || named_a_session_that_ended, "{} vanished", event.id);
+        }
+    }
+
+    #[test]
+    fn no_two_open_asks_share_a_code(story in any_story()) {
+        let (state, _) = play(&story, |_, _, _, _| {});
+        let codes: Vec<Code> = state.open_asks().map(|ask| ask.code).collect();
+        let different: std::collections::BTreeSet<Code> = codes.iter().copied().collect();
+        prop_assert_eq!(codes.len(), different.len());
+    }
+
+    #[test]
+    fn the_queues_weigh_what_they_hold(story in any_story()) {
+        let (state, _) = play(&story, |_, _, _, _| {});
+        for queue in state.all_sessions().map(|session| Some(session.id)).chain([None]) {
+            let held: Vec<&Held> = state.waiting(queue, 0).collect();
+            prop_assert_eq!(state.waiting_size(queue), (held.len(), held.iter().map(|held| held.size).sum()));
+            prop_assert!(held.iter().all(|held| held.to == queue && held.life == EventLife::Waiting));
+        }
+    }
+}

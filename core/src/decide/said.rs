@@ -1,0 +1,67 @@
+//! Someone said something: a verdict on a prompt, or an event for a session.
+
+use super::{Decided, asks, refuse};
+use crate::event::{Attribute, ChatId, Event, Text};
+use crate::ids::{EventId, Moment};
+use crate::input::{Answer, Effect, Input, Refusal, Topic, WhyChat};
+use crate::people::{Actor, Right};
+use crate::record::Record;
+use crate::route::{Address, route};
+use crate::state::State;
+use crate::verdict::{opens_like_a_verdict, parse_verdict};
+
+pub(super) struct Said {
+    pub(super) id: EventId,
+    pub(super) by: Actor,
+    pub(super) text: Text,
+    pub(super) address: Address,
+    pub(super) chat: Option<ChatId>,
+    pub(super) attributes: Vec<Attribute>,
+}
+
+pub(super) fn said(state: &State, now: Moment, said: Said) -> Decided {
+    if !said.by.may(Right::Talk) {
+        return refuse(Refusal::NeedsRight(Right::Talk));
+    }
+    let prompts_are_open = state.prompts_are_open();
+    let Some((behavior, code)) = parse_verdict(said.text.as_str()) else {
+        let unclear = prompts_are_open && opens_like_a_verdict(said.text.as_str());
+        return event(state, now, said, unclear.then_some(WhyChat::NotTheGrammar));
+    };
+    if prompts_are_open && let Some(retry_at) = state.barred_until(&said.by.name, now) {
+        return refuse(Refusal::TooManyMisses { retry_at });
+    }
+    if let Some((ask, life)) = state.ask_by_code(code) {
+        return asks::answer_to(now, ask, life, said.by, behavior, None);
+    }
+    if !prompts_are_open {
+        return event(state, now, said, None);
+    }
+    let by = said.by.name.clone();
+    let (records, mut effects) = event(state, now, said, Some(WhyChat::NoSuchCode(code)));
+    effects.push(Effect::Then(Input::Missed { by }));
+    (records, effects)
+}
+
+fn event(state: &State, now: Moment, said: Said, chat_because: Option<WhyChat>) -> Decided {
+    let Said { id, by, text, address, chat, attributes } = said;
+    let Some(chat) = chat.or_else(|| state.next_chat()) else {
+        return refuse(Refusal::SessionFull { waiting: 0 });
+    };
+    if state.chat(&chat).is_some_and(|known| known.owner != by.name) && !by.may(Right::Review) {
+        return refuse(Refusal::ForeignChat(chat));
+    }
+    let to = match route(state, &address, &chat) {
+        Ok(to) => to,
+        Err(no_route) => return refuse(Refusal::NoRoute(no_route)),
+    };
+    let (waiting, bytes) = state.waiting_size(to);
+    if waiting >= state.limits().waiting_events || waiting > 0 && bytes + text.len() > state.limits().waiting_bytes {
+        return refuse(Refusal::SessionFull { waiting });
+    }
+    let event = Event { id, via: by.via, sender: by.name, chat: chat.clone(), address, attributes, text, at: now };
+    let mut effects = vec![Effect::Answer(Answer::Accepted { event: id, chat, to, chat_because })];
+    effects.extend(to.map(Effect::Wake));
+    effects.push(Effect::Publish(Topic::Event(id)));
+    (vec![Record::Received { event, to }], effects)
+}

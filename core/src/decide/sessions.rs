@@ -1,0 +1,104 @@
+//! Sessions come, take their events, reply, and go.
+
+use super::{Decided, answer, asks, refuse};
+use crate::event::{EventLife, Reply};
+use crate::ids::{EventId, Moment, SessionId};
+use crate::input::{Answer, Effect, Input, Refusal, Topic};
+use crate::record::Record;
+use crate::session::{Presence, SessionAbout};
+use crate::state::State;
+
+pub(super) fn attached(state: &State, session: SessionId, about: SessionAbout, wrote: Vec<EventId>) -> Decided {
+    let mut effects = vec![Effect::Answer(Answer::Done), Effect::Publish(Topic::Session(session))];
+    let verdicts = state.asks().filter(|(ask, _)| ask.session == session);
+    effects.extend(verdicts.filter_map(|(ask, life)| asks::still_to_carry(ask, life)));
+    effects.push(Effect::Wake(session));
+    (vec![Record::Attached { session, about, wrote }], effects)
+}
+
+pub(super) fn wrote(state: &State, session: SessionId, events: Vec<EventId>) -> Decided {
+    let events: Vec<EventId> = events.into_iter().filter(|event| state.is_waiting(*event)).collect();
+    let mut effects = vec![Effect::Answer(Answer::Done), Effect::Wake(session)];
+    if events.is_empty() {
+        return (vec![], effects);
+    }
+    effects.extend(events.iter().map(|event| Effect::Publish(Topic::Event(*event))));
+    (vec![Record::Wrote { session, events }], effects)
+}
+
+pub(super) fn lost(state: &State, session: SessionId) -> Decided {
+    match state.session(session) {
+        Some(known) if known.is_attached() => (
+            vec![Record::Lost { session }],
+            vec![Effect::Answer(Answer::Done), Effect::Publish(Topic::Session(session))],
+        ),
+        _ => answer(Answer::Done),
+    }
+}
+
+pub(super) fn ended(state: &State, session: SessionId, why: String) -> Decided {
+    match state.session(session) {
+        None => return refuse(Refusal::NoSuchSession),
+        Some(known) if known.has_ended() => return answer(Answer::Done),
+        Some(_) => {}
+    }
+    let mut effects = vec![Effect::Answer(Answer::Done), Effect::Publish(Topic::Session(session))];
+    let open = state.open_asks_of(session);
+    effects.extend(open.map(|ask| Effect::Then(Input::Withdrawn { ask: ask.id, why: "its session ended".into() })));
+    // What waited for it may now be for someone else.
+    let others = state.sessions().filter(|other| other.is_attached() && other.id != session);
+    effects.extend(others.map(|other| Effect::Wake(other.id)));
+    (vec![Record::Ended { session, why }], effects)
+}
+
+pub(super) fn replied(state: &State, reply: Reply) -> Decided {
+    if state.replies_after(0).any(|(_, known)| known.id == reply.id) {
+        return answer(Answer::Done);
+    }
+    let chat = match state.chat(&reply.chat) {
+        Some(chat) if chat.shown_to.contains(&reply.session) => chat,
+        _ => return refuse(Refusal::ChatNotDelivered(reply.chat)),
+    };
+    let mut effects = vec![Effect::Answer(Answer::Done), Effect::Publish(Topic::Reply(reply.id))];
+    effects.extend(chat.unanswered.iter().map(|event| Effect::Then(Input::Seen { event: *event })));
+    (vec![Record::Replied { reply }], effects)
+}
+
+pub(super) fn opened(state: &State, session: SessionId, event: EventId) -> Decided {
+    match state.event(event) {
+        Some(held) if held.to == Some(session) => {
+            (vec![], vec![Effect::Answer(Answer::Done), Effect::Then(Input::Seen { event })])
+        }
+        _ => refuse(Refusal::NoSuchEvent),
+    }
+}
+
+pub(super) fn seen(state: &State, event: EventId) -> Decided {
+    match state.event(event).map(|held| &held.life) {
+        Some(EventLife::Waiting | EventLife::Delivered { .. }) => {
+            (vec![Record::Seen { event }], vec![Effect::Publish(Topic::Event(event))])
+        }
+        _ => (vec![], vec![]),
+    }
+}
+
+pub(super) fn expired(state: &State, event: EventId) -> Decided {
+    if !state.is_waiting(event) {
+        return (vec![], vec![]);
+    }
+    (vec![Record::Expired { event }], vec![Effect::Publish(Topic::Event(event))])
+}
+
+/// Sessions that stayed away too long have ended, and events that waited too long are no longer wanted.
+pub(super) fn ticked(state: &State, now: Moment) -> Decided {
+    let gone = state.sessions().filter(|session| state.session_deadline(session).is_some_and(|due| due <= now));
+    let ended = gone.map(|session| {
+        let why = match session.presence {
+            Presence::Expected { .. } => "it did not come back after the gate restarted",
+            _ => "its process went away",
+        };
+        Effect::Then(Input::Ended { session: session.id, why: why.into() })
+    });
+    let overdue = state.overdue_events(now).into_iter().map(|event| Effect::Then(Input::Expired { event }));
+    (vec![], ended.chain(overdue).collect())
+}

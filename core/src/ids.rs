@@ -1,0 +1,190 @@
+//! Names of things: ids that sort by birth, codes a person can type, and moments in time.
+
+use std::fmt;
+use std::str::FromStr;
+
+/// Milliseconds since 1970. Core never asks a clock: whoever calls it says what time it is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Moment(pub u64);
+
+impl Moment {
+    pub fn plus(self, milliseconds: u64) -> Self {
+        Self(self.0.saturating_add(milliseconds))
+    }
+
+    /// Milliseconds from `earlier` to here; zero when `earlier` is later.
+    pub fn since(self, earlier: Self) -> u64 {
+        self.0.saturating_sub(earlier.0)
+    }
+}
+
+/// Crockford's alphabet: no letter that reads as a digit.
+const ALPHABET: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
+const LENGTH: usize = 26;
+
+fn write_id(value: u128, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    let mut text = [0_u8; LENGTH];
+    for (place, letter) in text.iter_mut().rev().enumerate() {
+        *letter = ALPHABET[(value >> (5 * place)) as usize & 31];
+    }
+    f.write_str(std::str::from_utf8(&text).unwrap_or_default())
+}
+
+fn read_id(text: &str) -> Option<u128> {
+    if text.len() != LENGTH {
+        return None;
+    }
+    let mut value: u128 = 0;
+    for (place, byte) in text.bytes().enumerate() {
+        let digit = ALPHABET.iter().position(|letter| *letter == byte.to_ascii_lowercase())? as u128;
+        // 26 letters hold 130 bits: the first may only use three of its five.
+        if place == 0 && digit > 7 {
+            return None;
+        }
+        value = value << 5 | digit;
+    }
+    Some(value)
+}
+
+/// The text is not an id of ours.
+#[derive(Debug, PartialEq, Eq)]
+pub struct NotAnId;
+
+impl fmt::Display for NotAnId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("not an id: an id is 26 letters and digits")
+    }
+}
+
+impl std::error::Error for NotAnId {}
+
+macro_rules! id {
+    ($(#[$doc:meta])* $name:ident) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub struct $name(u128);
+
+        impl $name {
+            /// Born at `at`; `entropy` tells apart what is born in the same millisecond.
+            pub fn new(at: Moment, entropy: u128) -> Self {
+                Self(u128::from(at.0) << 80 | entropy & ((1 << 80) - 1))
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                write_id(self.0, f)
+            }
+        }
+
+        impl fmt::Debug for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                write_id(self.0, f)
+            }
+        }
+
+        impl FromStr for $name {
+            type Err = NotAnId;
+            fn from_str(text: &str) -> Result<Self, NotAnId> {
+                read_id(text).map(Self).ok_or(NotAnId)
+            }
+        }
+    };
+}
+
+id!(
+    /// One running agent.
+    SessionId
+);
+id!(
+    /// One thing that arrived.
+    EventId
+);
+id!(
+    /// One permission request.
+    AskId
+);
+id!(
+    /// One thing the agent said back.
+    ReplyId
+);
+
+/// Five letters a person can type on a phone: `a` to `z` without `l`, which reads as a one.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Code([u8; 5]);
+
+const CODE_LETTERS: &[u8; 25] = b"abcdefghijkmnopqrstuvwxyz";
+
+impl Code {
+    /// Reads a code in any case: phones like to capitalise.
+    pub fn parse(text: &str) -> Option<Self> {
+        let mut letters: [u8; 5] = text.as_bytes().try_into().ok()?;
+        letters.make_ascii_lowercase();
+        letters.iter().all(|letter| CODE_LETTERS.contains(letter)).then_some(Self(letters))
+    }
+
+    /// The code that a random number stands for.
+    pub fn from_entropy(entropy: u64) -> Self {
+        let mut rest = entropy;
+        Self(std::array::from_fn(|_| {
+            let letter = CODE_LETTERS[(rest % 25) as usize];
+            rest /= 25;
+            letter
+        }))
+    }
+}
+
+impl fmt::Display for Code {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(std::str::from_utf8(&self.0).unwrap_or_default())
+    }
+}
+
+impl fmt::Debug for Code {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn ids_sort_by_birth() {
+        let early = EventId::new(Moment(5), u128::MAX);
+        let late = EventId::new(Moment(6), 0);
+        assert!(early < late);
+        assert!(early.to_string() < late.to_string());
+    }
+
+    #[test]
+    fn a_code_has_no_l_and_ignores_case() {
+        assert_eq!(Code::parse("AbCdE").map(|code| code.to_string()).as_deref(), Some("abcde"));
+        for wrong in ["abcdl", "abcd", "abcdef", "abc e", "ABCDL", "äbcd", ""] {
+            assert_eq!(Code::parse(wrong), None, "{wrong}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn ids_survive_being_written(at in 0_u64..1 << 48, entropy: u128) {
+            let id = AskId::new(Moment(at), entropy);
+            prop_assert_eq!(id.to_string().parse::<AskId>(), Ok(id));
+        }
+
+        #[test]
+        fn any_text_is_an_id_or_not_but_never_a_panic(text: String) {
+            if let Ok(id) = text.parse::<EventId>() {
+                prop_assert_eq!(id.to_string(), text.to_ascii_lowercase());
+            }
+        }
+
+        #[test]
+        fn every_number_stands_for_a_code(entropy: u64) {
+            let code = Code::from_entropy(entropy);
+            prop_assert_eq!(Code::parse(&code.to_string()), Some(code));
+        }
+    }
+}

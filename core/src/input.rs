@@ -1,0 +1,221 @@
+//! Everything that can happen is an [`Input`]; everything wanted is an [`Effect`].
+
+use crate::ask::{Ask, AskLife, Mouth};
+use crate::event::{Attribute, ChatId, Held, Label, Reply, SentFile, Text};
+use crate::ids::{AskId, Code, EventId, Moment, ReplyId, SessionId};
+use crate::people::{Actor, Right};
+use crate::route::{Address, NoRoute};
+use crate::session::{Session, SessionAbout};
+use crate::verdict::Behavior;
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Input {
+    /// The gate is up, and its journal has been read.
+    Started {
+        version: String,
+    },
+    /// Someone said something: a verdict when it reads as one for a prompt we know, else an event.
+    Said {
+        id: EventId,
+        by: Actor,
+        text: Text,
+        address: Address,
+        chat: Option<ChatId>,
+        attributes: Vec<Attribute>,
+    },
+    /// Someone answered a prompt in so many words.
+    Answered {
+        by: Actor,
+        target: Target,
+        behavior: Behavior,
+        why: Option<String>,
+    },
+    /// A process attached for a session. `holding` are events it has received and not yet written.
+    Attached {
+        session: SessionId,
+        about: SessionAbout,
+        wrote: Vec<EventId>,
+        holding: Vec<EventId>,
+    },
+    Wrote {
+        session: SessionId,
+        events: Vec<EventId>,
+    },
+    /// The connection of the session's process broke without a word.
+    Lost {
+        session: SessionId,
+    },
+    Ended {
+        session: SessionId,
+        why: String,
+    },
+    /// The agent asks for permission. `entropy` gives the code where the client's own is taken.
+    Asked {
+        id: AskId,
+        session: SessionId,
+        mouth: Mouth,
+        origin: String,
+        tool: String,
+        description: Text,
+        preview: Text,
+        entropy: u64,
+    },
+    Carried {
+        ask: AskId,
+    },
+    Withdrawn {
+        ask: AskId,
+        why: String,
+    },
+    Replied {
+        id: ReplyId,
+        session: SessionId,
+        chat: ChatId,
+        text: Text,
+        files: Vec<SentFile>,
+    },
+    /// The agent opens one of its events.
+    Opened {
+        session: SessionId,
+        event: EventId,
+    },
+    /// The model showed by its reply that it had read this event.
+    Seen {
+        event: EventId,
+    },
+    Expired {
+        event: EventId,
+    },
+    /// Someone typed a code that no prompt has.
+    Missed {
+        by: String,
+    },
+    /// Time passed.
+    Ticked,
+}
+
+/// Which prompt is meant.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Target {
+    Id(AskId),
+    Code(Code),
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Effect {
+    /// Tell the one who submitted the input.
+    Answer(Answer),
+    /// The session may have events to send.
+    Wake(SessionId),
+    /// Hand the verdict to the session's process.
+    Carry { session: SessionId, ask: AskId, origin: String, behavior: Behavior },
+    /// Tell everyone who watches and may see it how this is now.
+    Publish(Topic),
+    /// Decide this next. One input writes one subject, so what follows for others comes as inputs of its own.
+    Then(Input),
+}
+
+/// What the submitter of an input is told.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Answer {
+    Done,
+    /// An event was taken. `chat_because` says why something that looks like a verdict was not one.
+    Accepted {
+        event: EventId,
+        chat: ChatId,
+        to: Option<SessionId>,
+        chat_because: Option<WhyChat>,
+    },
+    /// The verdict counts.
+    Recorded {
+        ask: AskId,
+        code: Code,
+        behavior: Behavior,
+    },
+    /// The ask is known under this code.
+    Asked {
+        ask: AskId,
+        code: Code,
+    },
+    Refused(Refusal),
+}
+
+/// Why a text that opens like a verdict was taken as chat although prompts are open.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WhyChat {
+    NoSuchCode(Code),
+    NotTheGrammar,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Refusal {
+    NeedsRight(Right),
+    NoRoute(NoRoute),
+    /// The conversation belongs to somebody else.
+    ForeignChat(ChatId),
+    NoSuchAsk,
+    /// Somebody was first, or the prompt is gone.
+    Settled {
+        code: Code,
+        life: AskLife,
+    },
+    TooManyMisses {
+        retry_at: Moment,
+    },
+    /// The session has as many events waiting as it may.
+    SessionFull {
+        waiting: usize,
+    },
+    /// The session has as many prompts open as it may.
+    TooManyAsks,
+    NoSuchSession,
+    NoSuchEvent,
+    /// The agent tried to answer a conversation it was never shown.
+    ChatNotDelivered(ChatId),
+}
+
+/// What changed. How it is now is read from the state, and only when somebody watches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Topic {
+    Session(SessionId),
+    Event(EventId),
+    Ask(AskId),
+    Reply(ReplyId),
+}
+
+/// Something that those who watch may want to know.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Notice {
+    /// With the number of events waiting for it, and of prompts it has open.
+    Session {
+        session: Session,
+        waiting: usize,
+        asks: usize,
+    },
+    /// The event without its text.
+    Event(Held),
+    Ask {
+        ask: Ask,
+        life: AskLife,
+        label: Label,
+    },
+    /// `owner` is the person whose conversation it is.
+    Replied {
+        reply: Reply,
+        owner: Option<String>,
+    },
+}
+
+impl Notice {
+    /// Reviewers see everything; others the replies to their own conversations and the fate of their own events.
+    pub fn is_for(&self, actor: &Actor) -> bool {
+        if actor.may(Right::Review) {
+            return true;
+        }
+        match self {
+            Self::Replied { owner, .. } => owner.as_deref() == Some(actor.name.as_str()) && actor.may(Right::Talk),
+            Self::Event(held) => held.event.sender == actor.name && actor.may(Right::Talk),
+            Self::Session { .. } | Self::Ask { .. } => false,
+        }
+    }
+}

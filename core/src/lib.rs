@@ -1,0 +1,28 @@
+//! The law of Portcullis: what may happen and what follows from it, without I/O, async, clock or serde.
+//!
+//! [`decide`] looks at a [`State`] and an [`Input`] and says which [`Record`]s to write and which [`Effect`]s to
+//! perform; [`State::apply`] is the only way a state changes, live and in replay alike.
+
+mod ask;
+mod decide;
+mod event;
+mod ids;
+mod input;
+mod people;
+mod record;
+mod route;
+mod session;
+mod state;
+mod verdict;
+
+pub use ask::{Ask, AskLife, Mouth};
+pub use decide::decide;
+pub use event::{Attribute, ChatId, Event, EventLife, Held, Label, Reply, SentFile, Text, excerpt, neutralise};
+pub use ids::{AskId, Code, EventId, Moment, ReplyId, SessionId};
+pub use input::{Answer, Effect, Input, Notice, Refusal, Target, Topic, WhyChat};
+pub use people::{Actor, Right, Rights, Role, Via};
+pub use record::{Record, Subject};
+pub use route::{Address, NoRoute, route};
+pub use session::{Presence, Session, SessionAbout};
+pub use state::{Chat, Limits, State};
+pub use verdict::{Behavior, Verdict, opens_like_a_verdict, parse_verdict};

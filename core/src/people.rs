@@ -1,0 +1,121 @@
+//! People and what they may do. Everything done is done by an actor with rights, through a door.
+
+/// One thing a person may be allowed to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Right {
+    /// Send events, and see the replies to one's own conversations.
+    Talk,
+    /// See every conversation, and answer permission prompts.
+    Review,
+    /// Start sessions.
+    Start,
+    /// Change people, tokens and rules; stop the gate.
+    Admin,
+    /// Post hooks, and nothing else: what an agent's own process may do.
+    Agent,
+}
+
+impl Right {
+    pub const ALL: [Self; 5] = [Self::Talk, Self::Review, Self::Start, Self::Admin, Self::Agent];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Talk => "talk",
+            Self::Review => "review",
+            Self::Start => "start",
+            Self::Admin => "admin",
+            Self::Agent => "agent",
+        }
+    }
+
+    fn bit(self) -> u8 {
+        1 << self as u8
+    }
+}
+
+/// A set of rights.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Rights(u8);
+
+impl Rights {
+    pub const NONE: Self = Self(0);
+
+    pub fn of(rights: &[Right]) -> Self {
+        Self(rights.iter().fold(0, |bits, right| bits | right.bit()))
+    }
+
+    pub fn has(self, right: Right) -> bool {
+        self.0 & right.bit() != 0
+    }
+
+    pub fn names(self) -> Vec<&'static str> {
+        Right::ALL.into_iter().filter(|right| self.has(*right)).map(Right::name).collect()
+    }
+}
+
+/// The bundles of rights that people are given by name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    Sender,
+    Reviewer,
+    Admin,
+}
+
+impl Role {
+    pub fn rights(self) -> Rights {
+        match self {
+            Self::Sender => Rights::of(&[Right::Talk]),
+            Self::Reviewer => Rights::of(&[Right::Talk, Right::Review]),
+            Self::Admin => Rights::of(&[Right::Talk, Right::Review, Right::Start, Right::Admin]),
+        }
+    }
+}
+
+/// The door something came through.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Via {
+    /// The TCP listener.
+    Http,
+    /// The Unix socket: the command line of the same user.
+    Socket,
+}
+
+impl Via {
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Http => "http",
+            Self::Socket => "socket",
+        }
+    }
+
+    pub fn named(name: &str) -> Option<Self> {
+        [Self::Http, Self::Socket].into_iter().find(|via| via.name() == name)
+    }
+}
+
+/// Someone who acts: who they are, what they may do, and where they came in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Actor {
+    pub name: String,
+    pub rights: Rights,
+    pub via: Via,
+}
+
+impl Actor {
+    pub fn may(&self, right: Right) -> bool {
+        self.rights.has(right)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_role_holds_what_its_name_says_and_no_more() {
+        assert_eq!(Role::Sender.rights().names(), ["talk"]);
+        assert_eq!(Role::Reviewer.rights().names(), ["talk", "review"]);
+        assert_eq!(Role::Admin.rights().names(), ["talk", "review", "start", "admin"]);
+        assert!(!Rights::of(&[Right::Agent]).has(Right::Talk));
+    }
+}

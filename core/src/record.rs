@@ -1,0 +1,108 @@
+//! Records are what happened. The journal keeps them for ever, and a state is nothing but their sum.
+
+use std::fmt;
+
+use crate::ask::Ask;
+use crate::event::{Event, Reply};
+use crate::ids::{AskId, EventId, SessionId};
+use crate::session::SessionAbout;
+use crate::verdict::Verdict;
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Record {
+    /// A gate started: whoever was attached to the one before is expected back.
+    Opened {
+        version: String,
+    },
+    Received {
+        event: Event,
+        to: Option<SessionId>,
+    },
+    /// The model opened the event, or answered its conversation.
+    Seen {
+        event: EventId,
+    },
+    Expired {
+        event: EventId,
+    },
+    /// A process attached for the session, and had by then written these events to the agent.
+    Attached {
+        session: SessionId,
+        about: SessionAbout,
+        wrote: Vec<EventId>,
+    },
+    /// The session's process wrote these events whole to the agent.
+    Wrote {
+        session: SessionId,
+        events: Vec<EventId>,
+    },
+    Lost {
+        session: SessionId,
+    },
+    Ended {
+        session: SessionId,
+        why: String,
+    },
+    Replied {
+        reply: Reply,
+    },
+    Asked {
+        ask: Ask,
+    },
+    Answered {
+        ask: AskId,
+        verdict: Verdict,
+    },
+    /// The session's process wrote the verdict to the agent.
+    Carried {
+        ask: AskId,
+    },
+    Withdrawn {
+        ask: AskId,
+        why: String,
+    },
+    /// Someone typed a code that no ask has, while prompts were open.
+    Missed {
+        by: String,
+    },
+}
+
+/// What a record is about. Records of one subject have one order, and two writers cannot both be next.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Subject {
+    Gate,
+    Event(EventId),
+    Session(SessionId),
+    Ask(AskId),
+    Person(String),
+}
+
+impl Record {
+    pub fn subject(&self) -> Subject {
+        match self {
+            Self::Opened { .. } => Subject::Gate,
+            Self::Received { event, .. } => Subject::Event(event.id),
+            Self::Seen { event } | Self::Expired { event } => Subject::Event(*event),
+            Self::Attached { session, .. }
+            | Self::Wrote { session, .. }
+            | Self::Lost { session }
+            | Self::Ended { session, .. } => Subject::Session(*session),
+            Self::Replied { reply } => Subject::Session(reply.session),
+            Self::Asked { ask } => Subject::Ask(ask.id),
+            Self::Answered { ask, .. } | Self::Carried { ask } | Self::Withdrawn { ask, .. } => Subject::Ask(*ask),
+            Self::Missed { by } => Subject::Person(by.clone()),
+        }
+    }
+}
+
+impl fmt::Display for Subject {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Gate => f.write_str("gate"),
+            Self::Event(id) => write!(f, "event/{id}"),
+            Self::Session(id) => write!(f, "session/{id}"),
+            Self::Ask(id) => write!(f, "ask/{id}"),
+            Self::Person(name) => write!(f, "person/{name}"),
+        }
+    }
+}

@@ -1,0 +1,72 @@
+//! A session is one running agent, known to us by the process that attached for it.
+
+use crate::event::Label;
+use crate::ids::{Moment, SessionId};
+
+/// What the attaching process says about its session. These may change while the session lives.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SessionAbout {
+    pub label: Label,
+    /// How it is connected, for people: `channel`.
+    pub connected_by: String,
+    /// The process that attached, on the gate's machine.
+    pub pid: Option<u32>,
+    /// The folder the agent works in.
+    pub folder: Option<String>,
+    /// The agent's own name for the session, where it told us.
+    pub agent_session: Option<String>,
+    /// The session this one goes on from: it inherits what was waiting there.
+    pub continues: Option<SessionId>,
+}
+
+/// Whether the session's process is there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Presence {
+    Attached,
+    /// The gate restarted and the process should come back. Counts as present when a route is chosen.
+    Expected {
+        since: Moment,
+    },
+    /// The connection broke. Does not count: most likely the process is dead.
+    Lost {
+        since: Moment,
+    },
+    Ended {
+        at: Moment,
+    },
+}
+
+impl Presence {
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Attached => "attached",
+            Self::Expected { .. } => "expected",
+            Self::Lost { .. } => "lost",
+            Self::Ended { .. } => "ended",
+        }
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Session {
+    pub id: SessionId,
+    pub about: SessionAbout,
+    pub presence: Presence,
+    /// When it first attached.
+    pub since: Moment,
+}
+
+impl Session {
+    pub fn is_attached(&self) -> bool {
+        self.presence == Presence::Attached
+    }
+
+    /// There, or known to be coming back.
+    pub fn is_present(&self) -> bool {
+        matches!(self.presence, Presence::Attached | Presence::Expected { .. })
+    }
+
+    pub fn has_ended(&self) -> bool {
+        matches!(self.presence, Presence::Ended { .. })
+    }
+}

@@ -1,0 +1,290 @@
+//! The state of the gate: the sum of its records, and nothing that is not in them.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use crate::ask::{Ask, AskLife};
+use crate::event::{ChatId, EventLife, Held, Reply, Text};
+use crate::ids::{AskId, Code, EventId, Moment, SessionId};
+use crate::input::{Notice, Topic};
+use crate::session::{Presence, Session};
+
+mod apply;
+
+const MINUTE: u64 = 60_000;
+const HOUR: u64 = 60 * MINUTE;
+
+/// How much the gate holds, and for how long. The same at replay as when the records were written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Events waiting for one session, or for a session to come.
+    pub waiting_events: usize,
+    pub waiting_bytes: usize,
+    /// Settled events remembered for lists and for `inbox`; the journal has them all.
+    pub settled_events: usize,
+    pub chats: usize,
+    pub ended_sessions: usize,
+    pub open_asks: usize,
+    pub replies: usize,
+    pub event_expiry: u64,
+    /// A code stays taken, and a late verdict is told who was first, this long after an ask was settled.
+    pub settled_asks: u64,
+    pub misses: usize,
+    pub misses_within: u64,
+    /// How long a session may be gone before it has ended.
+    pub lost_grace: u64,
+    pub restart_grace: u64,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            waiting_events: 10_000,
+            waiting_bytes: 64 << 20,
+            settled_events: 10_000,
+            chats: 20_000,
+            ended_sessions: 200,
+            open_asks: 256,
+            replies: 256,
+            event_expiry: 24 * HOUR,
+            settled_asks: 24 * HOUR,
+            misses: 5,
+            misses_within: 10 * MINUTE,
+            lost_grace: 10_000,
+            restart_grace: 30_000,
+        }
+    }
+}
+
+/// A conversation: who may read its replies, and which sessions were shown it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Chat {
+    /// The person who opened it.
+    pub owner: String,
+    /// Where its next event goes.
+    pub session: Option<SessionId>,
+    /// Sessions that were given one of its events, and so may reply.
+    pub shown_to: Vec<SessionId>,
+    /// Delivered events that no reply has answered yet.
+    pub unanswered: Vec<EventId>,
+    pub used: Moment,
+}
+
+/// Events in the order they arrived, and their weight.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Queue {
+    events: BTreeMap<u64, EventId>,
+    bytes: usize,
+}
+
+/// Changed only by [`State::apply`]; rebuilt from the journal at start.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct State {
+    limits: Limits,
+    /// How many records made this state. Names a change for those who watch.
+    revision: u64,
+    /// When the last record was written. Time never runs backwards past it.
+    last: Moment,
+    sessions: BTreeMap<SessionId, Session>,
+    /// Ended sessions still remembered, oldest first.
+    ended: VecDeque<SessionId>,
+    events: BTreeMap<EventId, Held>,
+    /// What waits for each session; under none, what waits for a session to come.
+    queues: BTreeMap<Option<SessionId>, Queue>,
+    arrivals: u64,
+    /// Events no longer waiting, oldest first, so that the oldest can be forgotten.
+    settled_events: VecDeque<EventId>,
+    asks: BTreeMap<AskId, (Ask, AskLife)>,
+    open_asks: BTreeSet<AskId>,
+    /// Codes of open and recently settled asks: none of them is given out again.
+    codes: BTreeMap<Code, AskId>,
+    settled_asks: VecDeque<AskId>,
+    chats: BTreeMap<ChatId, Chat>,
+    /// Chats in the order they may be forgotten, each with its use when it was put here.
+    chat_order: VecDeque<(ChatId, Moment)>,
+    /// The number of the last conversation that nobody named.
+    numbered_chats: u64,
+    misses: BTreeMap<String, VecDeque<Moment>>,
+    /// The newest replies and the revision each came with, for those who reconnect.
+    replies: VecDeque<(u64, Reply)>,
+}
+
+impl State {
+    pub fn new(limits: Limits) -> Self {
+        Self { limits, ..Self::default() }
+    }
+
+    pub fn limits(&self) -> &Limits {
+        &self.limits
+    }
+
+    pub fn revision(&self) -> u64 {
+        self.revision
+    }
+
+    /// The later of the clock and the last record.
+    pub fn no_earlier(&self, clock: Moment) -> Moment {
+        clock.max(self.last)
+    }
+
+    /// Sessions that have not ended.
+    pub fn sessions(&self) -> impl Iterator<Item = &Session> {
+        self.all_sessions().filter(|session| !session.has_ended())
+    }
+
+    pub fn all_sessions(&self) -> impl Iterator<Item = &Session> {
+        self.sessions.values()
+    }
+
+    pub fn session(&self, id: SessionId) -> Option<&Session> {
+        self.sessions.get(&id)
+    }
+
+    /// The living session that goes on from an ended one.
+    pub fn successor(&self, id: SessionId) -> Option<SessionId> {
+        self.sessions().find(|session| session.about.continues == Some(id)).map(|session| session.id)
+    }
+
+    pub fn event(&self, id: EventId) -> Option<&Held> {
+        self.events.get(&id)
+    }
+
+    /// Every event the gate remembers, newest last.
+    pub fn events(&self) -> impl DoubleEndedIterator<Item = &Held> {
+        self.events.values()
+    }
+
+    pub fn prompts_are_open(&self) -> bool {
+        !self.open_asks.is_empty()
+    }
+
+    /// What waits for a session (or for one to come) from an arrival on, in order.
+    pub fn waiting(&self, session: Option<SessionId>, from: u64) -> impl Iterator<Item = &Held> {
+        let queue = self.queues.get(&session);
+        queue.into_iter().flat_map(move |queue| queue.events.range(from..)).filter_map(|(_, id)| self.events.get(id))
+    }
+
+    /// How many events, and how many bytes of text, wait for a session or for one to come.
+    pub fn waiting_size(&self, session: Option<SessionId>) -> (usize, usize) {
+        self.queues.get(&session).map_or((0, 0), |queue| (queue.events.len(), queue.bytes))
+    }
+
+    pub fn waiting_total(&self) -> usize {
+        self.queues.values().map(|queue| queue.events.len()).sum()
+    }
+
+    pub fn ask(&self, id: AskId) -> Option<&(Ask, AskLife)> {
+        self.asks.get(&id)
+    }
+
+    pub fn ask_by_code(&self, code: Code) -> Option<&(Ask, AskLife)> {
+        self.codes.get(&code).and_then(|id| self.asks.get(id))
+    }
+
+    /// Open and recently settled asks, newest last.
+    pub fn asks(&self) -> impl Iterator<Item = &(Ask, AskLife)> {
+        self.asks.values()
+    }
+
+    pub fn open_asks(&self) -> impl Iterator<Item = &Ask> {
+        self.open_asks.iter().filter_map(|id| self.asks.get(id)).map(|(ask, _)| ask)
+    }
+
+    pub fn open_asks_of(&self, session: SessionId) -> impl Iterator<Item = &Ask> {
+        self.open_asks().filter(move |ask| ask.session == session)
+    }
+
+    pub fn chat(&self, id: &ChatId) -> Option<&Chat> {
+        self.chats.get(id)
+    }
+
+    /// The name for a conversation that nobody named.
+    pub(crate) fn next_chat(&self) -> Option<ChatId> {
+        (1..).find_map(|step| {
+            let chat = ChatId::new(&(self.numbered_chats + step).to_string())?;
+            (!self.chats.contains_key(&chat)).then_some(chat)
+        })
+    }
+
+    /// The newest replies since a revision, oldest first.
+    pub fn replies_after(&self, revision: u64) -> impl Iterator<Item = (u64, &Reply)> {
+        self.replies.iter().filter(move |(at, _)| *at > revision).map(|(at, reply)| (*at, reply))
+    }
+
+    pub fn reply_owner(&self, reply: &Reply) -> Option<String> {
+        self.chats.get(&reply.chat).map(|chat| chat.owner.clone())
+    }
+
+    /// When the person may try a code again, if they have missed too often.
+    pub(crate) fn barred_until(&self, person: &str, now: Moment) -> Option<Moment> {
+        let recent: Vec<Moment> = self
+            .misses
+            .get(person)?
+            .iter()
+            .copied()
+            .filter(|miss| now.since(*miss) < self.limits.misses_within)
+            .collect();
+        let first_that_counts = recent.len().checked_sub(self.limits.misses)?;
+        recent.get(first_that_counts).map(|miss| miss.plus(self.limits.misses_within))
+    }
+
+    /// The next moment at which something is due without anyone doing anything.
+    pub fn next_deadline(&self) -> Option<Moment> {
+        let sessions = self.sessions().filter_map(|session| self.session_deadline(session));
+        let events = self.queues.values().filter_map(|queue| self.oldest_expiry(queue));
+        sessions.chain(events).min()
+    }
+
+    pub(crate) fn session_deadline(&self, session: &Session) -> Option<Moment> {
+        match session.presence {
+            Presence::Attached | Presence::Ended { .. } => None,
+            Presence::Expected { since } => Some(since.plus(self.limits.restart_grace)),
+            Presence::Lost { since } => Some(since.plus(self.limits.lost_grace)),
+        }
+    }
+
+    fn oldest_expiry(&self, queue: &Queue) -> Option<Moment> {
+        let oldest = self.events.get(queue.events.values().next()?)?;
+        Some(oldest.event.at.plus(self.limits.event_expiry))
+    }
+
+    /// Waiting events whose time is over, a bounded number at a time.
+    pub(crate) fn overdue_events(&self, now: Moment) -> Vec<EventId> {
+        let waiting = self.queues.values().flat_map(|queue| queue.events.values());
+        let overdue = |id: &&EventId| {
+            self.events.get(id).is_some_and(|held| now.since(held.event.at) >= self.limits.event_expiry)
+        };
+        waiting.filter(overdue).take(256).copied().collect()
+    }
+
+    /// How something is now, for those who watch.
+    pub fn notice(&self, topic: Topic) -> Option<Notice> {
+        match topic {
+            Topic::Session(id) => {
+                let session = self.session(id)?.clone();
+                Some(Notice::Session {
+                    session,
+                    waiting: self.waiting_size(Some(id)).0,
+                    asks: self.open_asks_of(id).count(),
+                })
+            }
+            Topic::Event(id) => self.event(id).cloned().map(|mut held| {
+                held.event.text = Text::Away;
+                Notice::Event(held)
+            }),
+            Topic::Ask(id) => {
+                let (ask, life) = self.ask(id)?.clone();
+                let label = self.session(ask.session)?.about.label.clone();
+                Some(Notice::Ask { ask, life, label })
+            }
+            Topic::Reply(id) => {
+                let (_, reply) = self.replies.iter().rev().find(|(_, reply)| reply.id == id)?;
+                Some(Notice::Replied { owner: self.reply_owner(reply), reply: reply.clone() })
+            }
+        }
+    }
+
+    /// Whether an event is still to be written to its session.
+    pub(crate) fn is_waiting(&self, id: EventId) -> bool {
+        self.event(id).is_some_and(|held| held.life == EventLife::Waiting)
+    }
+}

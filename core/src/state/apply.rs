@@ -1,0 +1,302 @@
+//! The only place where a state changes, live and in replay alike.
+
+use super::{Chat, State};
+use crate::ask::AskLife;
+use crate::event::{ChatId, Event, EventLife, Held, Reply, Text};
+use crate::ids::{AskId, EventId, Moment, SessionId};
+use crate::record::Record;
+use crate::route::Address;
+use crate::session::{Presence, Session, SessionAbout};
+
+/// A chat remembers this many of its latest sessions and unanswered events.
+const CHAT_MEMORY: usize = 16;
+/// Replies kept for those who reconnect, in bytes.
+const REPLY_BYTES: usize = 4 << 20;
+
+/// However young, no more settled asks than this are kept.
+const SETTLED_ASKS: usize = 10_000;
+
+impl State {
+    /// Takes a record in. Never fails: a record that does not fit what is known changes nothing.
+    pub fn apply(&mut self, at: Moment, record: &Record) {
+        self.revision += 1;
+        self.last = self.last.max(at);
+        match record {
+            Record::Opened { .. } => self.opened(at),
+            Record::Received { event, to } => self.received(event, *to),
+            Record::Seen { event } => self.seen(*event, at),
+            Record::Expired { event } => self.settle_event(*event, EventLife::Expired { at }),
+            Record::Attached { session, about, wrote } => self.attached(*session, about, wrote, at),
+            Record::Wrote { session, events } => self.wrote(*session, events, at),
+            Record::Lost { session } => self.set_presence(*session, Presence::Lost { since: at }),
+            Record::Ended { session, .. } => self.ended(*session, at),
+            Record::Replied { reply } => self.replied(reply),
+            Record::Asked { ask } => {
+                self.codes.insert(ask.code, ask.id);
+                self.open_asks.insert(ask.id);
+                self.asks.insert(ask.id, (ask.clone(), AskLife::Open));
+            }
+            Record::Answered { ask, verdict } => {
+                self.settle_ask(*ask, AskLife::Answered { verdict: verdict.clone(), carried: None });
+            }
+            Record::Carried { ask } => {
+                if let Some((_, AskLife::Answered { carried, .. })) = self.asks.get_mut(ask) {
+                    carried.get_or_insert(at);
+                }
+            }
+            Record::Withdrawn { ask, why } => self.settle_ask(*ask, AskLife::Withdrawn { at, why: why.clone() }),
+            Record::Missed { by } => self.missed(by, at),
+        }
+    }
+
+    fn opened(&mut self, at: Moment) {
+        for session in self.sessions.values_mut() {
+            if session.is_attached() {
+                session.presence = Presence::Expected { since: at };
+            }
+        }
+    }
+
+    fn received(&mut self, event: &Event, to: Option<SessionId>) {
+        self.arrivals += 1;
+        let held = Held {
+            life: EventLife::Waiting,
+            to,
+            redelivered: false,
+            arrival: self.arrivals,
+            size: event.text.len(),
+            event: event.clone(),
+        };
+        self.enqueue(&held);
+        self.use_chat(event, to);
+        self.events.insert(event.id, held);
+    }
+
+    fn enqueue(&mut self, held: &Held) {
+        let queue = self.queues.entry(held.to).or_default();
+        queue.events.insert(held.arrival, held.event.id);
+        queue.bytes += held.size;
+    }
+
+    fn dequeue(&mut self, held: &Held) {
+        let Some(queue) = self.queues.get_mut(&held.to) else { return };
+        if queue.events.remove(&held.arrival).is_some() {
+            queue.bytes -= held.size;
+        }
+        if queue.events.is_empty() {
+            self.queues.remove(&held.to);
+        }
+    }
+
+    fn use_chat(&mut self, event: &Event, to: Option<SessionId>) {
+        if let Ok(number) = event.chat.as_str().parse::<u64>() {
+            // Only the next numbers count: a person who names a chat `999` does not push the counter there.
+            if number <= self.numbered_chats + 1024 {
+                self.numbered_chats = self.numbered_chats.max(number);
+            }
+        }
+        if let Some(chat) = self.chats.get_mut(&event.chat) {
+            chat.session = to.or(chat.session);
+            chat.used = event.at;
+            return;
+        }
+        let chat =
+            Chat { owner: event.sender.clone(), session: to, shown_to: vec![], unanswered: vec![], used: event.at };
+        self.chats.insert(event.chat.clone(), chat);
+        self.chat_order.push_back((event.chat.clone(), event.at));
+        self.forget_chats();
+    }
+
+    /// Forgets the oldest conversations; one that was used since it was queued gets another turn.
+    fn forget_chats(&mut self) {
+        let mut turns = self.chat_order.len();
+        while self.chats.len() > self.limits.chats && turns > 0 {
+            turns -= 1;
+            let Some((id, queued)) = self.chat_order.pop_front() else { return };
+            match self.chats.get(&id) {
+                Some(chat) if chat.used > queued => self.chat_order.push_back((id.clone(), chat.used)),
+                _ => drop(self.chats.remove(&id)),
+            }
+        }
+    }
+
+    fn seen(&mut self, id: EventId, at: Moment) {
+        if self.is_waiting(id) {
+            self.settle_event(id, EventLife::Delivered { at });
+        }
+        let Some(held) = self.events.get_mut(&id) else { return };
+        held.life = EventLife::Seen { at };
+        if let Some(chat) = self.chats.get_mut(&held.event.chat) {
+            chat.unanswered.retain(|event| *event != id);
+        }
+    }
+
+    /// Takes an event off its queue. Its text stays in the journal alone.
+    fn settle_event(&mut self, id: EventId, life: EventLife) {
+        if !self.is_waiting(id) {
+            return;
+        }
+        let Some(mut held) = self.events.remove(&id) else { return };
+        self.dequeue(&held);
+        held.life = life;
+        held.event.text = Text::Away;
+        self.events.insert(id, held);
+        self.settled_events.push_back(id);
+        while self.settled_events.len() > self.limits.settled_events {
+            if let Some(oldest) = self.settled_events.pop_front() {
+                self.events.remove(&oldest);
+            }
+        }
+    }
+
+    fn attached(&mut self, id: SessionId, about: &SessionAbout, wrote: &[EventId], at: Moment) {
+        let session = Session { id, about: about.clone(), presence: Presence::Attached, since: at };
+        let known = self.sessions.entry(id).or_insert(session);
+        known.about = about.clone();
+        known.presence = Presence::Attached;
+        self.ended.retain(|ended| *ended != id);
+        self.wrote(id, wrote, at);
+        if let Some(before) = about.continues {
+            self.rehome(Some(before), |_| Some(id));
+        }
+        let label = about.label.clone();
+        self.rehome(None, |held| match &held.event.address {
+            Address::Open => Some(id),
+            Address::Label(wanted) => (*wanted == label).then_some(id),
+            Address::Session(_) => None,
+        });
+    }
+
+    /// Moves what waits in one queue to the sessions that `choose` names, keeping the order of arrival.
+    fn rehome(&mut self, from: Option<SessionId>, choose: impl Fn(&Held) -> Option<SessionId>) {
+        let waiting: Vec<EventId> = self.waiting(from, 0).map(|held| held.event.id).collect();
+        for id in waiting {
+            let Some(to) = self.events.get(&id).and_then(&choose) else { continue };
+            self.move_event(id, Some(to));
+        }
+    }
+
+    fn move_event(&mut self, id: EventId, to: Option<SessionId>) {
+        let Some(mut held) = self.events.remove(&id) else { return };
+        self.dequeue(&held);
+        held.to = to;
+        self.enqueue(&held);
+        if let Some(chat) = self.chats.get_mut(&held.event.chat) {
+            chat.session = to;
+        }
+        self.events.insert(id, held);
+    }
+
+    fn wrote(&mut self, session: SessionId, events: &[EventId], at: Moment) {
+        for id in events {
+            let Some(held) = self.events.get(id) else { continue };
+            let chat = held.event.chat.clone();
+            if held.life == EventLife::Waiting && held.to != Some(session) {
+                self.move_event(*id, Some(session));
+            }
+            self.settle_event(*id, EventLife::Delivered { at });
+            self.show_chat(&chat, session, *id);
+        }
+    }
+
+    fn show_chat(&mut self, chat: &ChatId, session: SessionId, event: EventId) {
+        let Some(chat) = self.chats.get_mut(chat) else { return };
+        remember(&mut chat.shown_to, session);
+        remember(&mut chat.unanswered, event);
+    }
+
+    fn set_presence(&mut self, id: SessionId, presence: Presence) {
+        if let Some(session) = self.sessions.get_mut(&id) {
+            session.presence = presence;
+        }
+    }
+
+    fn ended(&mut self, id: SessionId, at: Moment) {
+        self.set_presence(id, Presence::Ended { at });
+        self.ended.push_back(id);
+        let waiting: Vec<EventId> = self.waiting(Some(id), 0).map(|held| held.event.id).collect();
+        for event in waiting {
+            if let Some(held) = self.events.get_mut(&event) {
+                held.redelivered = true;
+            }
+            let heir = self.heir(event);
+            if heir != Some(id) {
+                self.move_event(event, heir);
+            }
+        }
+        while self.ended.len() > self.limits.ended_sessions {
+            if let Some(oldest) = self.ended.pop_front() {
+                self.sessions.remove(&oldest);
+            }
+        }
+    }
+
+    /// Where an event goes when its session has ended: to one that fits as well, if there is just one.
+    fn heir(&self, event: EventId) -> Option<SessionId> {
+        let held = self.events.get(&event)?;
+        let fits = |session: &&Session| match &held.event.address {
+            Address::Session(_) => false,
+            Address::Label(label) => session.about.label == *label,
+            Address::Open => true,
+        };
+        if let Address::Session(id) = held.event.address {
+            return self.successor(id).or(held.to);
+        }
+        let mut heirs = self.sessions().filter(|session| session.is_present()).filter(fits);
+        match (heirs.next(), heirs.next()) {
+            (Some(only), None) => Some(only.id),
+            _ => None,
+        }
+    }
+
+    fn replied(&mut self, reply: &Reply) {
+        self.replies.push_back((self.revision, reply.clone()));
+        let mut bytes: usize = self.replies.iter().map(|(_, reply)| reply.text.len()).sum();
+        while self.replies.len() > self.limits.replies || bytes > REPLY_BYTES && self.replies.len() > 1 {
+            bytes -= self.replies.pop_front().map_or(0, |(_, reply)| reply.text.len());
+        }
+    }
+
+    fn settle_ask(&mut self, id: AskId, life: AskLife) {
+        let Some((_, current)) = self.asks.get_mut(&id) else { return };
+        if !current.is_open() {
+            return;
+        }
+        *current = life;
+        self.open_asks.remove(&id);
+        self.settled_asks.push_back(id);
+        self.forget_asks();
+    }
+
+    /// Frees the codes of asks settled long ago.
+    fn forget_asks(&mut self) {
+        while let Some(oldest) = self.settled_asks.front().copied() {
+            let settled = self.asks.get(&oldest).and_then(|(_, life)| life.settled_at()).unwrap_or_default();
+            let young = self.last.since(settled) < self.limits.settled_asks;
+            if young && self.settled_asks.len() <= SETTLED_ASKS {
+                return;
+            }
+            self.settled_asks.pop_front();
+            if let Some((ask, _)) = self.asks.remove(&oldest) {
+                self.codes.remove(&ask.code);
+            }
+        }
+    }
+
+    fn missed(&mut self, by: &str, at: Moment) {
+        let within = self.limits.misses_within;
+        let misses = self.misses.entry(by.to_owned()).or_default();
+        misses.push_back(at);
+        misses.retain(|miss| at.since(*miss) < within);
+    }
+}
+
+fn remember<T: PartialEq>(list: &mut Vec<T>, item: T) {
+    if list.contains(&item) {
+        return;
+    }
+    if list.len() == CHAT_MEMORY {
+        list.remove(0);
+    }
+    list.push(item);
+}

@@ -1,0 +1,120 @@
+//! Verdicts, and the small grammar in which people write them: `yes abcde`, `n abcde`.
+
+use crate::ids::{Code, Moment};
+use crate::people::Via;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Behavior {
+    Allow,
+    Deny,
+}
+
+impl Behavior {
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Allow => "allow",
+            Self::Deny => "deny",
+        }
+    }
+
+    pub fn named(name: &str) -> Option<Self> {
+        [Self::Allow, Self::Deny].into_iter().find(|behavior| behavior.name() == name)
+    }
+}
+
+/// What someone said to one ask, and who they were. That it took effect is recorded apart.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Verdict {
+    pub behavior: Behavior,
+    pub by: String,
+    pub via: Via,
+    pub at: Moment,
+    /// In the person's own words, where they gave any.
+    pub why: Option<String>,
+}
+
+impl Verdict {
+    /// `allowed by ann over http`, for people.
+    pub fn in_words(&self) -> String {
+        let said = match self.behavior {
+            Behavior::Allow => "allowed",
+            Behavior::Deny => "denied",
+        };
+        format!("{said} by {} over {}", self.by, self.via.name())
+    }
+}
+
+fn verdict_word(word: &str) -> Option<Behavior> {
+    match word.to_ascii_lowercase().as_str() {
+        "y" | "yes" => Some(Behavior::Allow),
+        "n" | "no" => Some(Behavior::Deny),
+        _ => None,
+    }
+}
+
+/// Reads `yes CODE` or `no CODE` (or `y`, `n`), in any case, with white space around. Anything else is chat.
+pub fn parse_verdict(text: &str) -> Option<(Behavior, Code)> {
+    let mut words = text.split_whitespace();
+    let behavior = verdict_word(words.next()?)?;
+    let code = Code::parse(words.next()?)?;
+    words.next().is_none().then_some((behavior, code))
+}
+
+/// Whether chat starts as a verdict would, so that its sender should be told that it was not taken as one.
+pub fn opens_like_a_verdict(text: &str) -> bool {
+    text.split_whitespace().next().is_some_and(|word| verdict_word(word).is_some())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Option<String> {
+        parse_verdict(text).map(|(behavior, code)| format!("{} {code}", behavior.name()))
+    }
+
+    #[test]
+    fn a_verdict_is_a_word_and_a_code() {
+        for (text, want) in [
+            ("yes abcde", "allow abcde"),
+            ("y abcde", "allow abcde"),
+            ("no abcde", "deny abcde"),
+            ("N abcde", "deny abcde"),
+            ("  Yes \t ABCDE \r\n", "allow abcde"),
+            ("no worry", "deny worry"),
+        ] {
+            assert_eq!(read(text).as_deref(), Some(want), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn anything_else_is_chat() {
+        for text in [
+            "",
+            " ",
+            "yes",
+            "abcde",
+            "yesabcde",
+            "yes abcdl",
+            "yes abcd",
+            "yes abcdef",
+            "yes abcde please",
+            "approve it",
+            "yep abcde",
+            "yes: abcde",
+            "ja abcde",
+            "yes\u{0}abcde",
+        ] {
+            assert_eq!(read(text), None, "{text:?}");
+        }
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn any_text_is_a_verdict_or_chat_but_never_a_panic(text: String) {
+            if parse_verdict(&text).is_some() {
+                proptest::prop_assert!(opens_like_a_verdict(&text));
+            }
+        }
+    }
+}

@@ -1,0 +1,284 @@
+//! Where everything is: under `PORTCULLIS_HOME` when it is set, else in the folders of the XDG specification.
+
+use std::ffi::OsString;
+use std::path::{Component, Path, PathBuf};
+
+use super::Environment;
+use super::error::ConfigError;
+use super::folder::{self, Links};
+use super::secret::{hex, sha256};
+
+/// Absolute paths, the same for every process of one user and home.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Paths {
+    /// What the owner writes; may be missing.
+    pub(crate) config_file: PathBuf,
+    /// The folder of the journal, the token, the lock and the log.
+    pub(crate) state_dir: PathBuf,
+    pub(crate) journal: PathBuf,
+    pub(crate) token_file: PathBuf,
+    /// Held by the one gate of this home.
+    pub(crate) lock_file: PathBuf,
+    /// What a gate that nobody watches has to say.
+    pub(crate) log_file: PathBuf,
+    /// Where the gate listens for its own kind.
+    pub(crate) socket: PathBuf,
+    /// The folder of the user, which may hold all of the above without being a project.
+    user_home: Option<PathBuf>,
+}
+
+impl Paths {
+    pub(crate) fn from_env(environment: Environment<'_>) -> Result<Self, ConfigError> {
+        let user_home = absolute_folder(environment, "HOME");
+        if let Some(home) = environment("PORTCULLIS_HOME") {
+            let home = own_folder(home)?;
+            return Ok(Self::new(&home, &home, home.join("gate.sock"), user_home));
+        }
+        let Some(user_home) = user_home else {
+            return Err(ConfigError::new("looking for the home folder")
+                .because("HOME is missing, empty or not an absolute path")
+                .with_hint("set HOME, or set PORTCULLIS_HOME to the folder Portcullis may keep its things in"));
+        };
+        let xdg = |variable, usual: &str| {
+            absolute_folder(environment, variable).unwrap_or_else(|| user_home.join(usual)).join("portcullis")
+        };
+        let config_dir = xdg("XDG_CONFIG_HOME", ".config");
+        let state_dir = xdg("XDG_STATE_HOME", ".local/state");
+        let runtime_dir = absolute_folder(environment, "XDG_RUNTIME_DIR").map(|folder| folder.join("portcullis"));
+        let socket = runtime_dir.as_ref().unwrap_or(&state_dir).join("gate.sock");
+        Ok(Self::new(&config_dir, &state_dir, socket, Some(user_home)))
+    }
+
+    fn new(config_dir: &Path, state_dir: &Path, socket: PathBuf, user_home: Option<PathBuf>) -> Self {
+        Self {
+            config_file: config_dir.join("config.toml"),
+            state_dir: state_dir.to_owned(),
+            journal: state_dir.join("journal.db"),
+            token_file: state_dir.join("owner.token"),
+            lock_file: state_dir.join("gate.lock"),
+            log_file: state_dir.join("gate.log"),
+            socket: if fits_a_socket(&socket) { socket } else { short_socket(&socket) },
+            user_home,
+        }
+    }
+
+    /// Makes the folders that are missing, for their owner alone, and refuses those that others could write to.
+    pub(crate) fn prepare(&self) -> Result<(), ConfigError> {
+        let links = |folder: &Path| if folder == shared_runtime_dir() { Links::Refused } else { Links::Followed };
+        let folders = [self.config_file.parent(), Some(&self.state_dir), self.socket.parent()];
+        folders.into_iter().flatten().try_for_each(|folder| folder::prepare(folder, links(folder)))
+    }
+
+    /// Which of the paths lies in this project, where the agent that works there could change it.
+    ///
+    /// A project that contains the home of the user says nothing: people start agents in `~`, and everything of
+    /// theirs lies in it.
+    pub(crate) fn inside(&self, project: &Path) -> Option<&Path> {
+        let project = resolved(project);
+        if self.user_home.as_deref().is_some_and(|home| resolved(home).starts_with(&project)) {
+            return None;
+        }
+        self.all().into_iter().find(|path| resolved(path).starts_with(&project))
+    }
+
+    fn all(&self) -> [&Path; 7] {
+        // Taken apart by name, so that a new path cannot be forgotten here.
+        let Self { config_file, state_dir, journal, token_file, lock_file, log_file, socket, user_home: _ } = self;
+        [config_file, state_dir, journal, token_file, lock_file, log_file, socket]
+    }
+}
+
+/// The XDG specification has us ignore what is not absolute, and we do so with `HOME` as well.
+fn absolute_folder(environment: Environment<'_>, variable: &str) -> Option<PathBuf> {
+    environment(variable).map(PathBuf::from).filter(|path| path.is_absolute())
+}
+
+/// An empty name is an error, not the working folder: it comes from a script whose own variable was not set.
+fn own_folder(home: OsString) -> Result<PathBuf, ConfigError> {
+    // Collected from its components, so that a slash at its end does not make it another path.
+    let absolute = std::path::absolute(PathBuf::from(home)).map(|path| path.components().collect());
+    absolute.map_err(|error| {
+        ConfigError::new("reading PORTCULLIS_HOME from the environment")
+            .because(error)
+            .with_hint("set PORTCULLIS_HOME to a folder, or unset it")
+    })
+}
+
+/// Linux takes 107 bytes, macOS 103; below both, a path works on one exactly when it works on the other.
+fn fits_a_socket(path: &Path) -> bool {
+    const LONGEST: usize = 100;
+    path.as_os_str().len() <= LONGEST
+}
+
+/// Not in `TMPDIR`, which differs between the processes that have to meet there.
+fn short_socket(long: &Path) -> PathBuf {
+    let digest = sha256(long.as_os_str().as_encoded_bytes());
+    shared_runtime_dir().join(format!("{}.sock", hex(&digest[..8])))
+}
+
+fn shared_runtime_dir() -> PathBuf {
+    PathBuf::from(format!("/tmp/portcullis-{}", rustix::process::geteuid().as_raw()))
+}
+
+/// The path without links and dots. What does not exist yet will be made as plain folders, and is taken as written.
+fn resolved(path: &Path) -> PathBuf {
+    let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    let mut resolved = PathBuf::new();
+    for component in absolute.components() {
+        match component {
+            Component::ParentDir => {
+                resolved.pop();
+            }
+            Component::CurDir => {}
+            Component::Normal(_) | Component::RootDir | Component::Prefix(_) => {
+                resolved.push(component);
+                resolved = resolved.canonicalize().unwrap_or(resolved);
+            }
+        }
+    }
+    resolved
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use std::fs;
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+    use crate::config::error::tests::report;
+
+    /// What `PORTCULLIS_HOME` makes of this folder, and nothing else in the environment.
+    pub(in crate::config) fn paths_under(home: &Path) -> Paths {
+        paths(&[("PORTCULLIS_HOME", home.to_str().unwrap())]).unwrap()
+    }
+
+    fn paths(variables: &[(&str, &str)]) -> Result<Paths, ConfigError> {
+        Paths::from_env(&|name| variables.iter().find(|(key, _)| *key == name).map(|(_, value)| value.into()))
+    }
+
+    fn shown(paths: &Paths) -> String {
+        paths.all().map(|path| path.to_str().unwrap()).join(" ")
+    }
+
+    #[test]
+    fn one_folder_holds_everything_when_portcullis_home_is_set() {
+        let paths = paths(&[("PORTCULLIS_HOME", "/p//"), ("HOME", "/h"), ("XDG_RUNTIME_DIR", "/r")]).unwrap();
+        assert_eq!(
+            shown(&paths),
+            "/p/config.toml /p /p/journal.db /p/owner.token /p/gate.lock /p/gate.log /p/gate.sock"
+        );
+    }
+
+    #[test]
+    fn without_it_the_xdg_folders_are_used() {
+        let state = "/h/.local/state/portcullis";
+        assert_eq!(
+            shown(&paths(&[("HOME", "/h")]).unwrap()),
+            format!(
+                "/h/.config/portcullis/config.toml {state} {state}/journal.db {state}/owner.token {state}/gate.lock \
+                 {state}/gate.log {state}/gate.sock"
+            )
+        );
+        let variables =
+            [("HOME", "/h"), ("XDG_CONFIG_HOME", "/c"), ("XDG_STATE_HOME", "/s"), ("XDG_RUNTIME_DIR", "/r")];
+        let state = "/s/portcullis";
+        assert_eq!(
+            shown(&paths(&variables).unwrap()),
+            format!(
+                "/c/portcullis/config.toml {state} {state}/journal.db {state}/owner.token {state}/gate.lock \
+                 {state}/gate.log /r/portcullis/gate.sock"
+            )
+        );
+    }
+
+    #[test]
+    fn an_xdg_variable_that_is_not_absolute_is_ignored() {
+        let usual = paths(&[("HOME", "/h")]).unwrap();
+        for value in ["", "relative", "./here", "~/state"] {
+            let variables =
+                [("HOME", "/h"), ("XDG_CONFIG_HOME", value), ("XDG_STATE_HOME", value), ("XDG_RUNTIME_DIR", value)];
+            assert_eq!(paths(&variables).unwrap(), usual, "{value:?}");
+        }
+    }
+
+    #[test]
+    fn a_relative_portcullis_home_is_taken_from_the_working_folder() {
+        let paths = paths(&[("PORTCULLIS_HOME", "./some/where")]).unwrap();
+        assert_eq!(paths.state_dir, std::env::current_dir().unwrap().join("some/where"));
+    }
+
+    #[test]
+    fn without_any_home_the_error_says_what_to_set() {
+        for variables in [&[][..], &[("HOME", "")], &[("HOME", "relative")]] {
+            let shown = report(&paths(variables).unwrap_err());
+            assert!(shown.contains("hint: set HOME, or set PORTCULLIS_HOME"), "{shown}");
+        }
+        let shown = report(&paths(&[("HOME", "/h"), ("PORTCULLIS_HOME", "")]).unwrap_err());
+        assert!(shown.starts_with("error: reading PORTCULLIS_HOME from the environment"), "{shown}");
+    }
+
+    #[test]
+    fn a_socket_path_too_long_for_the_system_becomes_a_short_one_for_every_process_alike() {
+        let fits = format!("/{}", "x".repeat(100 - "//gate.sock".len()));
+        assert_eq!(paths_under(Path::new(&fits)).socket.as_os_str().len(), 100);
+
+        let long = fits + "x";
+        let paths = paths_under(Path::new(&long));
+        let socket = paths.socket.to_str().unwrap();
+        assert_eq!(paths.socket.parent(), Some(shared_runtime_dir().as_path()));
+        assert!(socket.starts_with("/tmp/portcullis-") && socket.ends_with(".sock") && socket.len() < 60, "{socket}");
+        assert_eq!(paths.socket.file_stem().unwrap().len(), 16);
+        assert_eq!(paths.socket, paths_under(Path::new(&long)).socket);
+        assert_ne!(paths.socket, paths_under(Path::new(&(long.clone() + "x"))).socket);
+        assert!(paths.journal.starts_with(&long), "only the socket moves");
+        std::os::unix::net::SocketAddr::from_pathname(&paths.socket).unwrap();
+    }
+
+    #[test]
+    fn preparing_makes_every_folder() {
+        let folder = tempfile::tempdir().unwrap();
+        let home = folder.path().to_str().unwrap();
+        let runtime = folder.path().join("run");
+        let paths = paths(&[("HOME", home), ("XDG_RUNTIME_DIR", runtime.to_str().unwrap())]).unwrap();
+        paths.prepare().unwrap();
+        paths.prepare().unwrap();
+        for made in [".config/portcullis", ".local/state/portcullis", "run/portcullis"] {
+            assert!(folder.path().join(made).is_dir(), "{made}");
+        }
+    }
+
+    #[test]
+    fn a_home_inside_the_project_is_recognised_through_links_and_before_it_exists() {
+        let folder = tempfile::tempdir().unwrap();
+        let (project, link) = (folder.path().join("project"), folder.path().join("link"));
+        fs::create_dir(&project).unwrap();
+        symlink(&project, &link).unwrap();
+        for home in
+            [project.join(".portcullis"), link.join("a/b"), link.join("a/../b"), folder.path().join("no/../link")]
+        {
+            let paths = paths_under(&home);
+            assert_eq!(paths.inside(&project), Some(paths.config_file.as_path()), "{}", home.display());
+            assert_eq!(paths.inside(&link), Some(paths.config_file.as_path()), "{}", home.display());
+        }
+        for home in [folder.path().join("project-2"), project.join("../other"), folder.path().to_owned()] {
+            assert_eq!(paths_under(&home).inside(&project), None, "{}", home.display());
+        }
+    }
+
+    #[test]
+    fn a_relative_project_is_taken_from_the_working_folder() {
+        let here = paths_under(Path::new("some/where"));
+        assert!(here.inside(Path::new(".")).is_some());
+        let elsewhere = tempfile::tempdir().unwrap();
+        assert_eq!(paths_under(elsewhere.path()).inside(Path::new(".")), None);
+    }
+
+    #[test]
+    fn the_home_of_the_user_is_not_a_project() {
+        let usual = paths(&[("HOME", "/home/ann")]).unwrap();
+        assert_eq!(usual.inside(Path::new("/home/ann")), None);
+        assert_eq!(usual.inside(Path::new("/")), None);
+        assert_eq!(usual.inside(Path::new("/home/ann/project")), None);
+        assert_eq!(usual.inside(Path::new("/home/ann/.config")), Some(usual.config_file.as_path()));
+    }
+}

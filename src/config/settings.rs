@@ -1,0 +1,199 @@
+//! Every setting, once: where it may be written, what it means, what it accepts, and which part of `Config` it is.
+
+use super::secret::Secret;
+use super::setting::{Setting, Takes, Written};
+
+const MEBIBYTE: usize = 1 << 20;
+const GIBIBYTE: usize = 1 << 30;
+/// No body may be larger than a queue may be small, or it would wait for room for ever.
+const LARGEST_BODY: usize = 16 * MEBIBYTE;
+const MANY: usize = 1_000_000;
+
+pub(super) static SETTINGS: &[Setting] = &[
+    Setting {
+        key: "listen",
+        written: Written::FileOrVariable("PORTCULLIS_LISTEN"),
+        meaning: "where the gate listens for HTTP besides its Unix socket; port 0 takes a free one",
+        takes: Takes::Text {
+            what: r#""off" or a loopback address with its port, such as "127.0.0.1:8788" or "[::1]:8788""#,
+            show: |config| config.listen.to_string(),
+            set: |config, text| text.parse().map(|listen| config.listen = listen),
+        },
+    },
+    Setting {
+        key: "durability",
+        written: Written::FileOrVariable("PORTCULLIS_DURABILITY"),
+        meaning: "what a journalled record survives: the death of the gate (process), or a power cut as well (power)",
+        takes: Takes::Text {
+            what: r#""process" or "power""#,
+            show: |config| config.durability.to_string(),
+            set: |config, text| text.parse().map(|durability| config.durability = durability),
+        },
+    },
+    Setting {
+        key: "max_context",
+        written: Written::FileOrVariable("PORTCULLIS_MAX_CONTEXT"),
+        meaning: "how much of an event's text is put before the model, the rest by `inbox`; 0 puts all",
+        takes: Takes::BytesOrAll { most: LARGEST_BODY, part: |config| &mut config.max_context },
+    },
+    Setting {
+        key: "token",
+        written: Written::Variable("PORTCULLIS_TOKEN"),
+        meaning: "the owner's token, instead of the one the gate makes and keeps in `owner.token`",
+        takes: Takes::Text {
+            what: "at least 16 characters of ASCII without spaces",
+            show: |_| "made at the first start".to_owned(),
+            set: |config, text| Secret::token(text).map(|token| config.token = Some(token)),
+        },
+    },
+    Setting {
+        key: "limits.body",
+        written: Written::File,
+        meaning: "the largest body of a request",
+        takes: Takes::Whole { unit: "bytes", range: 1024..=LARGEST_BODY, part: |config| &mut config.limits.body },
+    },
+    Setting {
+        key: "limits.header_seconds",
+        written: Written::File,
+        meaning: "how long a client may take to send the head of a request",
+        takes: Takes::Seconds { range: 1..=600, part: |config| &mut config.limits.header_time },
+    },
+    Setting {
+        key: "limits.idle_seconds",
+        written: Written::File,
+        meaning: "how long a connection may be silent before it is closed; event streams are exempt",
+        takes: Takes::Seconds { range: 1..=86_400, part: |config| &mut config.limits.idle_time },
+    },
+    Setting {
+        key: "limits.connections",
+        written: Written::File,
+        meaning: "how many connections may be open at once",
+        takes: Takes::Whole { unit: "connections", range: 16..=MANY, part: |config| &mut config.limits.connections },
+    },
+    Setting {
+        key: "limits.sse_listeners",
+        written: Written::File,
+        meaning: "how many of them may be event streams",
+        takes: Takes::Whole { unit: "listeners", range: 1..=MANY, part: |config| &mut config.limits.sse_listeners },
+    },
+    Setting {
+        key: "limits.rate",
+        written: Written::File,
+        meaning: "how many events one credential may send in a second; the owner's own token is exempt",
+        takes: Takes::Whole { unit: "events", range: 1..=MANY, part: |config| &mut config.limits.rate },
+    },
+    Setting {
+        key: "limits.burst",
+        written: Written::File,
+        meaning: "how many it may send at once after a pause",
+        takes: Takes::Whole { unit: "events", range: 1..=MANY, part: |config| &mut config.limits.burst },
+    },
+    Setting {
+        key: "limits.session_events",
+        written: Written::File,
+        meaning: "how many events may wait for one session",
+        takes: Takes::Whole { unit: "events", range: 1..=MANY, part: |config| &mut config.limits.session_events },
+    },
+    Setting {
+        key: "limits.session_bytes",
+        written: Written::File,
+        meaning: "how large the events that wait for one session may be together",
+        takes: Takes::Whole {
+            unit: "bytes",
+            range: LARGEST_BODY..=GIBIBYTE,
+            part: |config| &mut config.limits.session_bytes,
+        },
+    },
+    Setting {
+        key: "limits.queue",
+        written: Written::File,
+        meaning: "how many inputs may wait for the hub",
+        takes: Takes::Whole { unit: "inputs", range: 16..=MANY, part: |config| &mut config.limits.queue },
+    },
+    Setting {
+        key: "limits.queue_bytes",
+        written: Written::File,
+        meaning: "how large the inputs that wait for the hub may be together",
+        takes: Takes::Whole {
+            unit: "bytes",
+            range: LARGEST_BODY..=GIBIBYTE,
+            part: |config| &mut config.limits.queue_bytes,
+        },
+    },
+    Setting {
+        key: "limits.watcher",
+        written: Written::File,
+        meaning: "how many changes may wait for one watcher before it is closed and has to start over",
+        takes: Takes::Whole { unit: "changes", range: 1..=MANY, part: |config| &mut config.limits.watcher },
+    },
+];
+
+/// The table as the page `docs/reference/configuration.md`.
+pub(crate) fn reference() -> String {
+    let mut page = String::from(REFERENCE_HEAD);
+    for setting in SETTINGS {
+        let key = if setting.in_file() { format!("`{}`", setting.key) } else { "–".to_owned() };
+        let variable = setting.variable().map_or("–".to_owned(), |name| format!("`{name}`"));
+        let (default, meaning, accepts) = (setting.default(), setting.meaning, setting.accepts());
+        page.push_str(&format!("| {key} | {variable} | {default} | {meaning} | {accepts} |\n"));
+    }
+    page
+}
+
+const REFERENCE_HEAD: &str = "\
+# Configuration
+
+An empty or missing file is a complete configuration: every setting has a default. The file is TOML, a key with a dot \
+stands in the table before the dot (`[limits]`), and an unknown key is an error. A variable beats the file, a flag \
+beats both.
+
+| what | where | with `PORTCULLIS_HOME` |
+|---|---|---|
+| configuration | `$XDG_CONFIG_HOME/portcullis/config.toml`, else `~/.config/portcullis/config.toml` | `config.toml` |
+| journal, token, lock, log | `$XDG_STATE_HOME/portcullis/`, else `~/.local/state/portcullis/` | \
+`journal.db`, `owner.token`, `gate.lock`, `gate.log` |
+| socket | `$XDG_RUNTIME_DIR/portcullis/gate.sock`, else beside the journal | `gate.sock` |
+
+A socket whose path would be too long for the system is in `/tmp/portcullis-UID/` instead.
+
+| key | variable | default | what it is | what it accepts |
+|---|---|---|---|---|
+";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Config;
+    use crate::config::raw::Value;
+
+    #[test]
+    fn every_setting_accepts_its_own_default_and_keeps_it() {
+        for setting in SETTINGS.iter().filter(|setting| setting.in_file()) {
+            let mut config = Config::default();
+            setting.take(&mut config, setting.key, &Value::Word(setting.default())).unwrap();
+            assert_eq!(format!("{config:?}"), format!("{:?}", Config::default()), "{}", setting.key);
+        }
+    }
+
+    #[test]
+    fn no_key_and_no_variable_is_listed_twice() {
+        for (index, setting) in SETTINGS.iter().enumerate() {
+            let twin = |other: &&Setting| {
+                other.key == setting.key || (other.variable().is_some() && other.variable() == setting.variable())
+            };
+            assert!(SETTINGS[index + 1..].iter().find(twin).is_none(), "{}", setting.key);
+        }
+    }
+
+    #[test]
+    fn the_reference_has_a_row_for_every_setting() {
+        let page = reference();
+        for setting in SETTINGS {
+            assert!(page.contains(setting.meaning), "{}", setting.key);
+            assert!(page.contains(setting.variable().unwrap_or(setting.key)), "{}", setting.key);
+        }
+        assert!(page.contains("| `limits.body` | – | 1048576 | the largest body of a request |"), "{page}");
+        let columns = |row: &str| row.matches(" | ").count();
+        assert!(page.lines().filter(|line| line.starts_with("| `")).all(|row| columns(row) == 4), "{page}");
+    }
+}

@@ -1,0 +1,155 @@
+//! Every error a caller can meet, numbered, with what to do about it.
+
+use portcullis_core::{AskLife, Moment, NoRoute, Refusal, Right};
+use serde::{Deserialize, Serialize};
+
+/// An error as it is shown to a program or a person. The number's first three digits are the HTTP status.
+#[derive(Debug, Clone, Serialize, Deserialize, PartialEq, Eq)]
+pub struct Fault {
+    pub error: u32,
+    pub message: String,
+    pub hint: String,
+    /// Seconds after which trying again makes sense.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retry_after: Option<u64>,
+}
+
+impl Fault {
+    pub fn new(kind: Kind, message: impl Into<String>) -> Self {
+        let (error, hint) = kind.entry();
+        Self { error, message: message.into(), hint: hint.to_owned(), retry_after: None }
+    }
+
+    pub fn retry_after(mut self, seconds: u64) -> Self {
+        self.retry_after = Some(seconds);
+        self
+    }
+
+    pub fn status(&self) -> u16 {
+        u16::try_from(self.error / 100).unwrap_or(500)
+    }
+
+    /// Two lines for a terminal: what, and what to do.
+    pub fn in_words(&self) -> String {
+        if self.hint.is_empty() { self.message.clone() } else { format!("{}\nhint: {}", self.message, self.hint) }
+    }
+}
+
+macro_rules! kinds {
+    ($($kind:ident $number:literal $hint:literal)*) => {
+        /// The table of errors.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum Kind { $($kind),* }
+
+        impl Kind {
+            pub const ALL: &[Self] = &[$(Self::$kind),*];
+
+            /// The number, and what to do about it.
+            pub fn entry(self) -> (u32, &'static str) {
+                match self { $(Self::$kind => ($number, $hint)),* }
+            }
+
+            pub fn name(self) -> &'static str {
+                match self { $(Self::$kind => stringify!($kind)),* }
+            }
+        }
+    };
+}
+
+kinds! {
+    BadRequest 40001 "check the request against docs/reference/http.md"
+    NotUtf8 40002 "send the text as UTF-8"
+    BadHost 40003 "use the address that `portcullis status` shows"
+    BadFraming 40004 "send either Content-Length or Transfer-Encoding, not both"
+    Forbidden 40301 "send `Authorization: Bearer TOKEN`; `portcullis status` says where the owner's token is kept"
+    NeedsRight 40302 "ask the owner of the gate for the right"
+    ForeignOrigin 40303 "web pages of other sites may not talk to the gate"
+    ForeignChat 40304 "name another chat, or leave ?chat= off to open a new one"
+    NoSuchRoute 40401 "the routes are listed in docs/reference/http.md"
+    NoSuchSession 40402 "`portcullis status` lists the sessions; leave ?session= off to reach the only one"
+    NoSuchAsk 40403 "`GET /api/v1/asks` lists the prompts"
+    NoSuchEvent 40404 "`GET /api/v1/events` lists the events"
+    BadMethod 40501 "POST sends an event; GET reads"
+    Slow 40801 "send the whole request within the time limit"
+    WhichSession 40901 "name one with ?label= or ?session="
+    Settled 40902 "the first answer counts; nothing more is to be done"
+    ChatNotDelivered 40903 "reply with the chat_id of an event that this session received"
+    TooLarge 41301 "send less, or raise limits.body in the configuration"
+    UnsupportedBody 41501 "send the text itself, uncompressed, as text/plain"
+    TooManyMisses 42901 "look at the code again; the prompt can also be answered at the terminal"
+    TooFast 42902 "send more slowly, or use the owner's token"
+    TooManyListeners 42903 "close a listener, or raise limits.sse_listeners in the configuration"
+    Internal 50001 "look at the gate's log; `portcullis status` says where it is"
+    SessionFull 50301 "the session is not taking its events; they are kept, try again later"
+    Busy 50302 "the gate has more to do than it can hold; try again later"
+    JournalFailed 50303 "the journal could not be written: free some disk space, then try again"
+    TooManyAsks 50304 "answer some of the prompts that are open"
+    Stopping 50305 "the gate is stopping; try again when it is back"
+    VersionsDoNotMeet 50501 "run `portcullis stop`; the next command starts a gate of its own version"
+}
+
+impl Fault {
+    /// A refusal in words, as of `now`.
+    pub fn of(refusal: &Refusal, now: Moment) -> Self {
+        match refusal {
+            Refusal::NeedsRight(Right::Talk) => Self::new(Kind::Forbidden, "forbidden"),
+            Refusal::NeedsRight(right) => {
+                Self::new(Kind::NeedsRight, format!("forbidden: this needs the right to {}", right.name()))
+            }
+            Refusal::NoRoute(no_route) => no_route.into(),
+            Refusal::ForeignChat(chat) => Self::new(Kind::ForeignChat, format!("chat {chat} belongs to someone else")),
+            Refusal::NoSuchAsk => {
+                Self::new(Kind::NoSuchAsk, "no such prompt is open or was settled in the last 24 hours")
+            }
+            Refusal::Settled { code, life } => {
+                let how = match life {
+                    AskLife::Answered { verdict, .. } => verdict.in_words(),
+                    AskLife::Withdrawn { why, .. } => format!("withdrawn: {why}"),
+                    AskLife::Open => "open".into(),
+                };
+                Self::new(Kind::Settled, format!("prompt {code} is settled already: {how}"))
+            }
+            Refusal::TooManyMisses { retry_at } => {
+                Self::new(Kind::TooManyMisses, "too many wrong codes").retry_after(retry_at.since(now).div_ceil(1000))
+            }
+            Refusal::SessionFull { waiting } => {
+                Self::new(Kind::SessionFull, format!("{waiting} events are waiting already")).retry_after(5)
+            }
+            Refusal::TooManyAsks => {
+                Self::new(Kind::TooManyAsks, "the session has too many prompts open").retry_after(30)
+            }
+            Refusal::NoSuchSession => Self::new(Kind::NoSuchSession, "no such session"),
+            Refusal::NoSuchEvent => Self::new(Kind::NoSuchEvent, "no such event in this session"),
+            Refusal::ChatNotDelivered(chat) => {
+                Self::new(Kind::ChatNotDelivered, format!("no event of chat {chat} was delivered to this session"))
+            }
+        }
+    }
+}
+
+impl From<&NoRoute> for Fault {
+    fn from(no_route: &NoRoute) -> Self {
+        match no_route {
+            NoRoute::UnknownSession(id) => Self::new(Kind::NoSuchSession, format!("no session {id}")),
+            NoRoute::EndedSession(id) => Self::new(Kind::NoSuchSession, format!("session {id} has ended")),
+            NoRoute::Several(several) => {
+                let names: Vec<String> = several.iter().map(|(id, label)| format!("{label} ({id})")).collect();
+                Self::new(Kind::WhichSession, format!("several sessions are attached: {}", names.join(", ")))
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_error_has_its_own_number_and_a_hint() {
+        let mut numbers: Vec<u32> = Kind::ALL.iter().map(|kind| kind.entry().0).collect();
+        assert!(numbers.is_sorted(), "the table is in order");
+        numbers.dedup();
+        assert_eq!(numbers.len(), Kind::ALL.len());
+        assert!(Kind::ALL.iter().all(|kind| !kind.entry().1.is_empty()));
+    }
+}

@@ -1,0 +1,315 @@
+//! Records as the journal keeps them: a skeleton for ever, and a payload that can be erased.
+
+use std::borrow::Cow;
+
+use portcullis_core::{
+    Address, Ask, AskId, Behavior, ChatId, Code, Event, EventId, Label, Moment, Mouth, Record, Reply, SentFile,
+    SessionAbout, SessionId, Text, Verdict, Via,
+};
+use serde::{Deserialize, Serialize};
+
+use crate::link::{About, File};
+
+/// What the journal stores of a record.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Stored {
+    pub body: Vec<u8>,
+    pub payload: Option<Vec<u8>>,
+}
+
+/// What the journal still has of a payload.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Payload<'a> {
+    None,
+    Kept(&'a [u8]),
+    Erased,
+}
+
+/// The journal holds something this program cannot read.
+#[derive(Debug, thiserror::Error)]
+pub enum Unreadable {
+    #[error("a record is not what this program writes: {0}")]
+    Json(#[from] serde_json::Error),
+    #[error("a record's {0} is not valid")]
+    Field(&'static str),
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Skeleton<'a> {
+    Opened {
+        version: Cow<'a, str>,
+    },
+    Received {
+        id: String,
+        via: Cow<'a, str>,
+        sender: Cow<'a, str>,
+        chat: Cow<'a, str>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        session: Option<String>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        label: Option<Cow<'a, str>>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        to: Option<String>,
+        #[serde(default, skip_serializing_if = "<[_]>::is_empty")]
+        attributes: Cow<'a, [(String, String)]>,
+    },
+    Seen {
+        event: String,
+    },
+    Expired {
+        event: String,
+    },
+    Attached {
+        session: String,
+        about: About,
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        wrote: Vec<String>,
+    },
+    Wrote {
+        session: String,
+        events: Vec<String>,
+    },
+    Lost {
+        session: String,
+    },
+    Ended {
+        session: String,
+        why: Cow<'a, str>,
+    },
+    Replied {
+        id: String,
+        session: String,
+        chat: Cow<'a, str>,
+    },
+    Asked {
+        id: String,
+        code: String,
+        session: String,
+        mouth: Cow<'a, str>,
+        origin: Cow<'a, str>,
+        tool: Cow<'a, str>,
+    },
+    Answered {
+        ask: String,
+        behavior: Cow<'a, str>,
+        by: Cow<'a, str>,
+        via: Cow<'a, str>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        why: Option<Cow<'a, str>>,
+    },
+    Carried {
+        ask: String,
+    },
+    Withdrawn {
+        ask: String,
+        why: Cow<'a, str>,
+    },
+    Missed {
+        by: Cow<'a, str>,
+    },
+}
+
+#[derive(Serialize, Deserialize)]
+struct ReplyPayload<'a> {
+    text: Cow<'a, str>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    files: Vec<File>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct AskPayload<'a> {
+    description: Cow<'a, str>,
+    preview: Cow<'a, str>,
+}
+
+fn texts(ids: &[EventId]) -> Vec<String> {
+    ids.iter().map(ToString::to_string).collect()
+}
+
+/// The bytes of a record. Its moment and its subject are kept beside them.
+pub fn write(record: &Record) -> serde_json::Result<Stored> {
+    let payload = match record {
+        // An event's text is stored as it is: it may be large, and needs no wrapping.
+        Record::Received { event, .. } => Some(event.text.as_str().as_bytes().to_vec()),
+        Record::Replied { reply } => Some(serde_json::to_vec(&ReplyPayload {
+            text: reply.text.as_str().into(),
+            files: reply.files.iter().map(File::from).collect(),
+        })?),
+        Record::Asked { ask } => Some(serde_json::to_vec(&AskPayload {
+            description: ask.description.as_str().into(),
+            preview: ask.preview.as_str().into(),
+        })?),
+        _ => None,
+    };
+    Ok(Stored { body: serde_json::to_vec(&skeleton(record))?, payload })
+}
+
+fn skeleton(record: &Record) -> Skeleton<'_> {
+    match record {
+        Record::Opened { version } => Skeleton::Opened { version: version.into() },
+        Record::Received { event, to } => Skeleton::Received {
+            id: event.id.to_string(),
+            via: event.via.name().into(),
+            sender: event.sender.as_str().into(),
+            chat: event.chat.as_str().into(),
+            session: match event.address {
+                Address::Session(id) => Some(id.to_string()),
+                _ => None,
+            },
+            label: match &event.address {
+                Address::Label(label) => Some(label.as_str().into()),
+                _ => None,
+            },
+            to: to.map(|to| to.to_string()),
+            attributes: event.attributes.as_slice().into(),
+        },
+        Record::Seen { event } => Skeleton::Seen { event: event.to_string() },
+        Record::Expired { event } => Skeleton::Expired { event: event.to_string() },
+        Record::Attached { session, about, wrote } => {
+            Skeleton::Attached { session: session.to_string(), about: about.into(), wrote: texts(wrote) }
+        }
+        Record::Wrote { session, events } => Skeleton::Wrote { session: session.to_string(), events: texts(events) },
+        Record::Lost { session } => Skeleton::Lost { session: session.to_string() },
+        Record::Ended { session, why } => Skeleton::Ended { session: session.to_string(), why: why.into() },
+        Record::Replied { reply } => Skeleton::Replied {
+            id: reply.id.to_string(),
+            session: reply.session.to_string(),
+            chat: reply.chat.as_str().into(),
+        },
+        Record::Asked { ask } => Skeleton::Asked {
+            id: ask.id.to_string(),
+            code: ask.code.to_string(),
+            session: ask.session.to_string(),
+            mouth: ask.mouth.name().into(),
+            origin: ask.origin.as_str().into(),
+            tool: ask.tool.as_str().into(),
+        },
+        Record::Answered { ask, verdict } => Skeleton::Answered {
+            ask: ask.to_string(),
+            behavior: verdict.behavior.name().into(),
+            by: verdict.by.as_str().into(),
+            via: verdict.via.name().into(),
+            why: verdict.why.as_deref().map(Into::into),
+        },
+        Record::Carried { ask } => Skeleton::Carried { ask: ask.to_string() },
+        Record::Withdrawn { ask, why } => Skeleton::Withdrawn { ask: ask.to_string(), why: why.into() },
+        Record::Missed { by } => Skeleton::Missed { by: by.into() },
+    }
+}
+
+/// Reads a record back. What was erased is said to be erased; what cannot be read is an error, never a guess.
+pub fn read(at: Moment, body: &[u8], payload: Payload<'_>) -> Result<Record, Unreadable> {
+    Ok(match serde_json::from_slice(body)? {
+        Skeleton::Opened { version } => Record::Opened { version: version.into_owned() },
+        Skeleton::Received { id, via, sender, chat, session, label, to, attributes } => {
+            let address = match (session, label) {
+                (Some(session), _) => Address::Session(id_of("session", &session)?),
+                (None, Some(label)) => Address::Label(Label::new(&label).ok_or(Unreadable::Field("label"))?),
+                (None, None) => Address::Open,
+            };
+            let event = Event {
+                id: id_of("event", &id)?,
+                via: via_of(&via)?,
+                sender: sender.into_owned(),
+                chat: chat_of(&chat)?,
+                address,
+                attributes: attributes.into_owned(),
+                text: match payload {
+                    Payload::Kept(bytes) => Text::new(utf8(bytes)?),
+                    Payload::None | Payload::Erased => Text::Erased,
+                },
+                at,
+            };
+            Record::Received { event, to: to.map(|to| id_of("session", &to)).transpose()? }
+        }
+        Skeleton::Seen { event } => Record::Seen { event: id_of("event", &event)? },
+        Skeleton::Expired { event } => Record::Expired { event: id_of("event", &event)? },
+        Skeleton::Attached { session, about, wrote } => Record::Attached {
+            session: id_of("session", &session)?,
+            about: SessionAbout::try_from(about).map_err(|_| Unreadable::Field("about"))?,
+            wrote: ids_of(&wrote)?,
+        },
+        Skeleton::Wrote { session, events } => {
+            Record::Wrote { session: id_of("session", &session)?, events: ids_of(&events)? }
+        }
+        Skeleton::Lost { session } => Record::Lost { session: id_of("session", &session)? },
+        Skeleton::Ended { session, why } => {
+            Record::Ended { session: id_of("session", &session)?, why: why.into_owned() }
+        }
+        Skeleton::Replied { id, session, chat } => {
+            let (text, files) = match payload {
+                Payload::Kept(bytes) => {
+                    let payload: ReplyPayload<'_> = serde_json::from_slice(bytes)?;
+                    (Text::new(payload.text.as_ref()), payload.files.into_iter().map(SentFile::from).collect())
+                }
+                Payload::None | Payload::Erased => (Text::Erased, vec![]),
+            };
+            let session: SessionId = id_of("session", &session)?;
+            Record::Replied {
+                reply: Reply { id: id_of("reply", &id)?, session, chat: chat_of(&chat)?, text, files, at },
+            }
+        }
+        Skeleton::Asked { id, code, session, mouth, origin, tool } => {
+            let (description, preview) = match payload {
+                Payload::Kept(bytes) => {
+                    let payload: AskPayload<'_> = serde_json::from_slice(bytes)?;
+                    (Text::new(payload.description.as_ref()), Text::new(payload.preview.as_ref()))
+                }
+                Payload::None | Payload::Erased => (Text::Erased, Text::Erased),
+            };
+            let ask = Ask {
+                id: ask_of(&id)?,
+                code: Code::parse(&code).ok_or(Unreadable::Field("code"))?,
+                session: id_of("session", &session)?,
+                mouth: Mouth::named(&mouth).ok_or(Unreadable::Field("mouth"))?,
+                origin: origin.into_owned(),
+                tool: tool.into_owned(),
+                description,
+                preview,
+                at,
+            };
+            Record::Asked { ask }
+        }
+        Skeleton::Answered { ask, behavior, by, via, why } => Record::Answered {
+            ask: ask_of(&ask)?,
+            verdict: Verdict {
+                behavior: Behavior::named(&behavior).ok_or(Unreadable::Field("behavior"))?,
+                by: by.into_owned(),
+                via: via_of(&via)?,
+                at,
+                why: why.map(Cow::into_owned),
+            },
+        },
+        Skeleton::Carried { ask } => Record::Carried { ask: ask_of(&ask)? },
+        Skeleton::Withdrawn { ask, why } => Record::Withdrawn { ask: ask_of(&ask)?, why: why.into_owned() },
+        Skeleton::Missed { by } => Record::Missed { by: by.into_owned() },
+    })
+}
+
+fn id_of<T: std::str::FromStr>(what: &'static str, text: &str) -> Result<T, Unreadable> {
+    text.parse().map_err(|_| Unreadable::Field(what))
+}
+
+fn ids_of(texts: &[String]) -> Result<Vec<EventId>, Unreadable> {
+    texts.iter().map(|text| id_of("event", text)).collect()
+}
+
+fn ask_of(text: &str) -> Result<AskId, Unreadable> {
+    id_of("ask", text)
+}
+
+fn chat_of(text: &str) -> Result<ChatId, Unreadable> {
+    ChatId::new(text).ok_or(Unreadable::Field("chat"))
+}
+
+fn via_of(text: &str) -> Result<Via, Unreadable> {
+    Via::named(text).ok_or(Unreadable::Field("via"))
+}
+
+fn utf8(bytes: &[u8]) -> Result<&str, Unreadable> {
+    std::str::from_utf8(bytes).map_err(|_| Unreadable::Field("text"))
+}
+
+#[cfg(test)]
+mod tests;

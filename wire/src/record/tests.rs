@@ -1,0 +1,115 @@
+use portcullis_core::{ReplyId, Text};
+use proptest::prelude::*;
+
+use super::*;
+
+const AT: Moment = Moment(1_700_000_000_000);
+
+fn event() -> Event {
+    Event {
+        id: EventId::new(AT, 1),
+        via: Via::Http,
+        sender: "ann".into(),
+        chat: ChatId::new("7").unwrap(),
+        address: Address::Label(Label::new("api").unwrap()),
+        attributes: vec![("path".into(), "/".into())],
+        text: Text::new("hällo\n"),
+        at: AT,
+    }
+}
+
+fn every_record() -> Vec<Record> {
+    let (session, ask) = (SessionId::new(AT, 2), AskId::new(AT, 3));
+    let about = SessionAbout {
+        label: Label::new("api").unwrap(),
+        connected_by: "channel".into(),
+        pid: Some(4),
+        folder: Some("/tmp".into()),
+        agent_session: None,
+        continues: Some(session),
+    };
+    let verdict =
+        Verdict { behavior: Behavior::Allow, by: "ann".into(), via: Via::Socket, at: AT, why: Some("fine".into()) };
+    vec![
+        Record::Opened { version: "1".into() },
+        Record::Received { event: event(), to: None },
+        Record::Received { event: Event { address: Address::Session(session), ..event() }, to: Some(session) },
+        Record::Received { event: Event { address: Address::Open, ..event() }, to: None },
+        Record::Seen { event: event().id },
+        Record::Expired { event: event().id },
+        Record::Attached { session, about, wrote: vec![event().id] },
+        Record::Wrote { session, events: vec![event().id] },
+        Record::Lost { session },
+        Record::Ended { session, why: "bye".into() },
+        Record::Replied {
+            reply: Reply {
+                id: ReplyId::new(AT, 1),
+                session,
+                chat: ChatId::new("7").unwrap(),
+                text: Text::new("hi"),
+                files: vec![SentFile { path: "a.txt".into(), size: 3 }],
+                at: AT,
+            },
+        },
+        Record::Asked {
+            ask: Ask {
+                id: ask,
+                code: Code::parse("abcde").unwrap(),
+                session,
+                mouth: Mouth::Channel,
+                origin: "abcde".into(),
+                tool: "Bash".into(),
+                description: Text::new("list"),
+                preview: Text::new("{\"command\":\"ls\"}"),
+                at: AT,
+            },
+        },
+        Record::Answered { ask, verdict },
+        Record::Carried { ask },
+        Record::Withdrawn { ask, why: "gone".into() },
+        Record::Missed { by: "ann".into() },
+    ]
+}
+
+#[test]
+fn every_record_survives_the_journal() {
+    for record in every_record() {
+        let stored = write(&record).unwrap();
+        let payload = stored.payload.as_deref().map_or(Payload::None, Payload::Kept);
+        assert_eq!(read(AT, &stored.body, payload).unwrap(), record);
+    }
+}
+
+#[test]
+fn the_skeleton_holds_none_of_what_people_wrote() {
+    for record in every_record() {
+        let stored = write(&record).unwrap();
+        let body = String::from_utf8(stored.body).unwrap();
+        for secret in ["hällo", "\"hi\"", "list", "command", "a.txt"] {
+            assert!(!body.contains(secret), "{body}");
+        }
+    }
+}
+
+#[test]
+fn what_was_erased_reads_as_erased() {
+    let stored = write(&Record::Received { event: event(), to: None }).unwrap();
+    let Record::Received { event, .. } = read(AT, &stored.body, Payload::Erased).unwrap() else { panic!() };
+    assert_eq!(event.text, Text::Erased);
+}
+
+proptest! {
+    #[test]
+    fn any_bytes_are_a_record_or_an_error_but_never_a_panic(body: Vec<u8>, payload: Vec<u8>) {
+        drop(read(AT, &body, Payload::Kept(&payload)));
+    }
+
+    #[test]
+    fn a_damaged_record_never_panics(index in 0..16_usize, place: prop::sample::Index, byte: u8) {
+        let stored = write(&every_record()[index]).unwrap();
+        let mut body = stored.body;
+        let place = place.index(body.len());
+        body[place] = byte;
+        drop(read(AT, &body, stored.payload.as_deref().map_or(Payload::None, Payload::Kept)));
+    }
+}

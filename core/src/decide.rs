@@ -16,8 +16,8 @@ pub fn decide(state: &State, clock: Moment, input: Input) -> (Vec<Record>, Vec<E
     let now = state.no_earlier(clock);
     match input {
         Input::Started { version } => (vec![Record::Opened { version }], vec![Effect::Answer(Answer::Done)]),
-        Input::Said { id, by, text, address, chat, attributes } => {
-            said::said(state, now, said::Said { id, by, text, address, chat, attributes })
+        Input::Said { id, by, text, address, chat, attributes, once } => {
+            said::said(state, now, said::Said { id, by, text, address, chat, attributes, once })
         }
         Input::Answered { by, target, behavior, why } => asks::answered(state, now, by, &target, behavior, why),
         Input::Missed { by } => (vec![Record::Missed { by }], vec![]),

@@ -112,6 +112,14 @@ plain_name!(
 /// Something the sender's door knows about the event, such as its path.
 pub type Attribute = (String, String);
 
+/// The sender's own name for what it says, so that saying it twice counts once.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Once {
+    pub key: String,
+    /// Of everything that was said: the same key for something else is a mistake.
+    pub digest: [u8; 32],
+}
+
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Event {
     pub id: EventId,
@@ -121,6 +129,7 @@ pub struct Event {
     /// What the sender asked for; where it went is in [`Held`].
     pub address: Address,
     pub attributes: Vec<Attribute>,
+    pub once: Option<Once>,
     pub text: Text,
     pub at: Moment,
 }

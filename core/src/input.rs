@@ -1,7 +1,7 @@
 //! Everything that can happen is an [`Input`]; everything wanted is an [`Effect`].
 
 use crate::ask::{Ask, AskLife, Mouth};
-use crate::event::{Attribute, ChatId, Held, Label, Reply, SentFile, Text};
+use crate::event::{Attribute, ChatId, Held, Label, Once, Reply, SentFile, Text};
 use crate::ids::{AskId, Code, EventId, Moment, ReplyId, SessionId};
 use crate::people::{Actor, Right};
 use crate::route::{Address, NoRoute};
@@ -22,6 +22,7 @@ pub enum Input {
         address: Address,
         chat: Option<ChatId>,
         attributes: Vec<Attribute>,
+        once: Option<Once>,
     },
     /// Someone answered a prompt in so many words.
     Answered {
@@ -120,11 +121,13 @@ pub enum Effect {
 pub enum Answer {
     Done,
     /// An event was taken. `chat_because` says why something that looks like a verdict was not one.
+    /// `repeated` when the same had been said before under the same key.
     Accepted {
         event: EventId,
         chat: ChatId,
         to: Option<SessionId>,
         chat_because: Option<WhyChat>,
+        repeated: bool,
     },
     /// The verdict counts.
     Recorded {
@@ -153,6 +156,10 @@ pub enum Refusal {
     NoRoute(NoRoute),
     /// The conversation belongs to somebody else.
     ForeignChat(ChatId),
+    /// The sender used the key before, for something else.
+    KeyReused {
+        event: EventId,
+    },
     NoSuchAsk,
     /// Somebody was first, or the prompt is gone.
     Settled {

@@ -17,7 +17,7 @@ mod verdict;
 
 pub use ask::{Ask, AskLife, Mouth};
 pub use decide::decide;
-pub use event::{Attribute, ChatId, Event, EventLife, Held, Label, Reply, SentFile, Text, excerpt, neutralise};
+pub use event::{Attribute, ChatId, Event, EventLife, Held, Label, Once, Reply, SentFile, Text, excerpt, neutralise};
 pub use ids::{AskId, Code, EventId, Moment, ReplyId, SessionId};
 pub use input::{Answer, Effect, Input, Notice, Refusal, Target, Topic, WhyChat};
 pub use people::{Actor, Right, Rights, Role, Via};

@@ -26,6 +26,9 @@ pub struct Limits {
     pub open_asks: usize,
     pub replies: usize,
     pub event_expiry: u64,
+    /// How long, and how many, keys of senders are remembered.
+    pub keys_within: u64,
+    pub keys: usize,
     /// A code stays taken, and a late verdict is told who was first, this long after an ask was settled.
     pub settled_asks: u64,
     pub misses: usize,
@@ -46,6 +49,8 @@ impl Default for Limits {
             open_asks: 256,
             replies: 256,
             event_expiry: 24 * HOUR,
+            keys_within: 7 * 24 * HOUR,
+            keys: 100_000,
             settled_asks: 24 * HOUR,
             misses: 5,
             misses_within: 10 * MINUTE,
@@ -67,6 +72,15 @@ pub struct Chat {
     /// Delivered events that no reply has answered yet.
     pub unanswered: Vec<EventId>,
     pub used: Moment,
+}
+
+/// What a sender said under a key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct SaidOnce {
+    pub(crate) event: EventId,
+    pub(crate) chat: ChatId,
+    pub(crate) digest: [u8; 32],
+    at: Moment,
 }
 
 /// Events in the order they arrived, and their weight.
@@ -103,6 +117,9 @@ pub struct State {
     chat_order: VecDeque<(ChatId, Moment)>,
     /// The number of the last conversation that nobody named.
     numbered_chats: u64,
+    /// By sender and key, so that one sender's keys never meet another's.
+    keys: BTreeMap<(String, String), SaidOnce>,
+    key_order: VecDeque<(String, String)>,
     misses: BTreeMap<String, VecDeque<Moment>>,
     /// The newest replies and the revision each came with, for those who reconnect.
     replies: VecDeque<(u64, Reply)>,
@@ -225,6 +242,11 @@ impl State {
             .collect();
         let first_that_counts = recent.len().checked_sub(self.limits.misses)?;
         recent.get(first_that_counts).map(|miss| miss.plus(self.limits.misses_within))
+    }
+
+    pub(crate) fn said_once(&self, sender: &str, key: &str, now: Moment) -> Option<&SaidOnce> {
+        let said = self.keys.get(&(sender.to_owned(), key.to_owned()))?;
+        (now.since(said.at) < self.limits.keys_within).then_some(said)
     }
 
     /// The next moment at which something is due without anyone doing anything.

@@ -59,12 +59,12 @@ macro_rules! kinds {
 kinds! {
     BadRequest 40001 "check the request against docs/reference/http.md"
     NotUtf8 40002 "send the text as UTF-8"
-    BadHost 40003 "use the address that `portcullis status` shows"
-    BadFraming 40004 "send either Content-Length or Transfer-Encoding, not both"
+    BadFraming 40003 "send either Content-Length or Transfer-Encoding, not both"
     Forbidden 40301 "send `Authorization: Bearer TOKEN`; `portcullis status` says where the owner's token is kept"
     NeedsRight 40302 "ask the owner of the gate for the right"
     ForeignOrigin 40303 "web pages of other sites may not talk to the gate"
     ForeignChat 40304 "name another chat, or leave ?chat= off to open a new one"
+    ForeignHost 40305 "use the address that `portcullis status` shows"
     NoSuchRoute 40401 "the routes are listed in docs/reference/http.md"
     NoSuchSession 40402 "`portcullis status` lists the sessions; leave ?session= off to reach the only one"
     NoSuchAsk 40403 "`GET /api/v1/asks` lists the prompts"
@@ -76,6 +76,7 @@ kinds! {
     ChatNotDelivered 40903 "reply with the chat_id of an event that this session received"
     TooLarge 41301 "send less, or raise limits.body in the configuration"
     UnsupportedBody 41501 "send the text itself, uncompressed, as text/plain"
+    KeyReused 42201 "use a new Idempotency-Key for each new event"
     TooManyMisses 42901 "look at the code again; the prompt can also be answered at the terminal"
     TooFast 42902 "send more slowly, or use the owner's token"
     TooManyListeners 42903 "close a listener, or raise limits.sse_listeners in the configuration"
@@ -98,6 +99,10 @@ impl Fault {
             }
             Refusal::NoRoute(no_route) => no_route.into(),
             Refusal::ForeignChat(chat) => Self::new(Kind::ForeignChat, format!("chat {chat} belongs to someone else")),
+            Refusal::KeyReused { event } => Self::new(
+                Kind::KeyReused,
+                format!("this Idempotency-Key was used for event {event}, which says something else"),
+            ),
             Refusal::NoSuchAsk => {
                 Self::new(Kind::NoSuchAsk, "no such prompt is open or was settled in the last 24 hours")
             }

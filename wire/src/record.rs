@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use portcullis_core::{
-    Address, Ask, AskId, Behavior, ChatId, Code, Event, EventId, Label, Moment, Mouth, Record, Reply, SentFile,
+    Address, Ask, AskId, Behavior, ChatId, Code, Event, EventId, Label, Moment, Mouth, Once, Record, Reply, SentFile,
     SessionAbout, SessionId, Text, Verdict, Via,
 };
 use serde::{Deserialize, Serialize};
@@ -53,6 +53,10 @@ enum Skeleton<'a> {
         to: Option<String>,
         #[serde(default, skip_serializing_if = "<[_]>::is_empty")]
         attributes: Cow<'a, [(String, String)]>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        key: Option<Cow<'a, str>>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        digest: Option<[u8; 32]>,
     },
     Seen {
         event: String,
@@ -163,6 +167,8 @@ fn skeleton(record: &Record) -> Skeleton<'_> {
             },
             to: to.map(|to| to.to_string()),
             attributes: event.attributes.as_slice().into(),
+            key: event.once.as_ref().map(|once| once.key.as_str().into()),
+            digest: event.once.as_ref().map(|once| once.digest),
         },
         Record::Seen { event } => Skeleton::Seen { event: event.to_string() },
         Record::Expired { event } => Skeleton::Expired { event: event.to_string() },
@@ -202,7 +208,7 @@ fn skeleton(record: &Record) -> Skeleton<'_> {
 pub fn read(at: Moment, body: &[u8], payload: Payload<'_>) -> Result<Record, Unreadable> {
     Ok(match serde_json::from_slice(body)? {
         Skeleton::Opened { version } => Record::Opened { version: version.into_owned() },
-        Skeleton::Received { id, via, sender, chat, session, label, to, attributes } => {
+        Skeleton::Received { id, via, sender, chat, session, label, to, attributes, key, digest } => {
             let address = match (session, label) {
                 (Some(session), _) => Address::Session(id_of("session", &session)?),
                 (None, Some(label)) => Address::Label(Label::new(&label).ok_or(Unreadable::Field("label"))?),
@@ -215,6 +221,7 @@ pub fn read(at: Moment, body: &[u8], payload: Payload<'_>) -> Result<Record, Unr
                 chat: chat_of(&chat)?,
                 address,
                 attributes: attributes.into_owned(),
+                once: key.zip(digest).map(|(key, digest)| Once { key: key.into_owned(), digest }),
                 text: match payload {
                     Payload::Kept(bytes) => Text::new(utf8(bytes)?),
                     Payload::None | Payload::Erased => Text::Erased,

@@ -57,7 +57,7 @@ fn any_input() -> impl Strategy<Value = Input> {
     let chat = prop_oneof![Just(None), Just(ChatId::new("room")), Just(ChatId::new("2"))];
     prop_oneof![
         4 => (any_event(), any_person(), any_text(), address, chat).prop_map(|(id, by, text, address, chat)| Input::Said {
-            id, by, text: Text::new(text), address, chat, attributes: vec![]
+            id, by, text: Text::new(text), address, chat, attributes: vec![], once: None
         }),
         3 => (any_person(), any_ask(), any_behavior()).prop_map(|(by, ask, behavior)| Input::Answered {
             by, target: Target::Id(ask), behavior, why: None

@@ -1,7 +1,7 @@
 //! Someone said something: a verdict on a prompt, or an event for a session.
 
-use super::{Decided, asks, refuse};
-use crate::event::{Attribute, ChatId, Event, Text};
+use super::{Decided, answer, asks, refuse};
+use crate::event::{Attribute, ChatId, Event, Once, Text};
 use crate::ids::{EventId, Moment};
 use crate::input::{Answer, Effect, Input, Refusal, Topic, WhyChat};
 use crate::people::{Actor, Right};
@@ -17,11 +17,17 @@ pub(super) struct Said {
     pub(super) address: Address,
     pub(super) chat: Option<ChatId>,
     pub(super) attributes: Vec<Attribute>,
+    pub(super) once: Option<Once>,
 }
 
 pub(super) fn said(state: &State, now: Moment, said: Said) -> Decided {
     if !said.by.may(Right::Talk) {
         return refuse(Refusal::NeedsRight(Right::Talk));
+    }
+    if let Some(once) = &said.once
+        && let Some(decided) = repeated(state, now, &said.by, once)
+    {
+        return decided;
     }
     let prompts_are_open = state.prompts_are_open();
     let Some((behavior, code)) = parse_verdict(said.text.as_str()) else {
@@ -43,8 +49,19 @@ pub(super) fn said(state: &State, now: Moment, said: Said) -> Decided {
     (records, effects)
 }
 
+/// What was said before under the same key is answered as it was then.
+fn repeated(state: &State, now: Moment, by: &Actor, once: &Once) -> Option<Decided> {
+    let before = state.said_once(&by.name, &once.key, now)?;
+    if before.digest != once.digest {
+        return Some(refuse(Refusal::KeyReused { event: before.event }));
+    }
+    let to = state.event(before.event).and_then(|held| held.to);
+    let chat = before.chat.clone();
+    Some(answer(Answer::Accepted { event: before.event, chat, to, chat_because: None, repeated: true }))
+}
+
 fn event(state: &State, now: Moment, said: Said, chat_because: Option<WhyChat>) -> Decided {
-    let Said { id, by, text, address, chat, attributes } = said;
+    let Said { id, by, text, address, chat, attributes, once } = said;
     let Some(chat) = chat.or_else(|| state.next_chat()) else {
         return refuse(Refusal::SessionFull { waiting: 0 });
     };
@@ -59,8 +76,9 @@ fn event(state: &State, now: Moment, said: Said, chat_because: Option<WhyChat>) 
     if waiting >= state.limits().waiting_events || waiting > 0 && bytes + text.len() > state.limits().waiting_bytes {
         return refuse(Refusal::SessionFull { waiting });
     }
-    let event = Event { id, via: by.via, sender: by.name, chat: chat.clone(), address, attributes, text, at: now };
-    let mut effects = vec![Effect::Answer(Answer::Accepted { event: id, chat, to, chat_because })];
+    let event =
+        Event { id, via: by.via, sender: by.name, chat: chat.clone(), address, attributes, once, text, at: now };
+    let mut effects = vec![Effect::Answer(Answer::Accepted { event: id, chat, to, chat_because, repeated: false })];
     effects.extend(to.map(Effect::Wake));
     effects.push(Effect::Publish(Topic::Event(id)));
     (vec![Record::Received { event, to }], effects)

@@ -76,6 +76,7 @@ fn read(command: &str) -> Input {
             },
             chat: option("chat").map(|chat| ChatId::new(chat).unwrap()),
             attributes: vec![],
+            once: option("key").map(|key| Once { key: key.into(), digest: [text.len() as u8; 32] }),
         },
         "attach" => Input::Attached {
             session: session(words[1]),
@@ -150,6 +151,7 @@ fn record_in_words(record: &Record) -> String {
 
 fn effect_in_words(effect: &Effect, state: &State) -> String {
     match effect {
+        Effect::Answer(Answer::Accepted { event, repeated: true, .. }) => format!("ok, as event {}", short(event)),
         Effect::Answer(Answer::Accepted { chat_because: None, .. }) => "ok".into(),
         Effect::Answer(Answer::Accepted { chat_because: Some(why), .. }) => format!("ok, as chat: {why:?}"),
         Effect::Answer(Answer::Recorded { code, behavior, .. }) => format!("recorded {} {code}", behavior.name()),
@@ -718,6 +720,35 @@ fn a_resumed_session_inherits_what_was_waiting() {
               > ok
               > wake session 2 for [1 3]
               > publish event 3
+        "#]],
+    );
+}
+
+#[test]
+fn what_is_said_twice_under_one_key_counts_once() {
+    check(
+        "0 say 1 tom key=k : one
+         1 say 2 tom key=k : one
+         2 say 3 tom key=k : another
+         3 say 4 eve key=k : one
+         604800 say 5 tom key=k : one",
+        &expect![[r#"
+            0 say 1 tom key=k : one
+              + event 1 of tom in chat 1 for nobody yet
+              > ok
+              > publish event 1
+            1 say 2 tom key=k : one
+              > ok, as event 1
+            2 say 3 tom key=k : another
+              > refused: KeyReused { event: 00000000000000000000000001 }
+            3 say 4 eve key=k : one
+              + event 4 of eve in chat 2 for nobody yet
+              > ok
+              > publish event 4
+            604800 say 5 tom key=k : one
+              + event 5 of tom in chat 3 for nobody yet
+              > ok
+              > publish event 5
         "#]],
     );
 }

@@ -1,6 +1,6 @@
 //! The only place where a state changes, live and in replay alike.
 
-use super::{Chat, State};
+use super::{Chat, SaidOnce, State};
 use crate::ask::AskLife;
 use crate::event::{ChatId, Event, EventLife, Held, Reply, Text};
 use crate::ids::{AskId, EventId, Moment, SessionId};
@@ -69,6 +69,7 @@ impl State {
         };
         self.enqueue(&held);
         self.use_chat(event, to);
+        self.remember_key(event);
         self.events.insert(event.id, held);
     }
 
@@ -117,6 +118,23 @@ impl State {
                 Some(chat) if chat.used > queued => self.chat_order.push_back((id.clone(), chat.used)),
                 _ => drop(self.chats.remove(&id)),
             }
+        }
+    }
+
+    fn remember_key(&mut self, event: &Event) {
+        let Some(once) = &event.once else { return };
+        let name = (event.sender.clone(), once.key.clone());
+        let said = SaidOnce { event: event.id, chat: event.chat.clone(), digest: once.digest, at: event.at };
+        if self.keys.insert(name.clone(), said).is_none() {
+            self.key_order.push_back(name);
+        }
+        while let Some(oldest) = self.key_order.front() {
+            let is_old = self.keys.get(oldest).is_none_or(|said| self.last.since(said.at) >= self.limits.keys_within);
+            if !is_old && self.keys.len() <= self.limits.keys {
+                return;
+            }
+            self.keys.remove(oldest);
+            self.key_order.pop_front();
         }
     }
 

@@ -13,6 +13,7 @@ fn event() -> Event {
         chat: ChatId::new("7").unwrap(),
         address: Address::Label(Label::new("api").unwrap()),
         attributes: vec![("path".into(), "/".into())],
+        once: Some(Once { key: "k".into(), digest: [7; 32] }),
         text: Text::new("hällo\n"),
         at: AT,
     }

@@ -1,0 +1,134 @@
+//! `portcullis channel`: what Claude Code starts for a session.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use anyhow::Context as _;
+use portcullis_core::{Label, SessionAbout, SessionId};
+use tokio::signal::unix::{SignalKind, signal};
+use tokio_util::sync::CancellationToken;
+
+use super::gate::{self, Options};
+use super::report::Hinted;
+use super::{VERSION, configuration, environment, lock, log_at, paths, reach};
+use crate::config::Paths;
+use crate::doors::channel;
+use crate::hub::{link, mint};
+
+/// The MCP server that Claude Code starts for a session: events in, replies and permission prompts out
+///
+/// Speaks MCP on standard input and output. Attaches to the gate, starting one where none runs, and attaches again by
+/// itself whenever the gate goes away. Register it once in each project: `claude mcp add portcullis -- portcullis channel`.
+#[derive(clap::Args)]
+pub(super) struct Channel {
+    /// What people call this session [default: the name of its folder]
+    #[arg(long, value_name = "NAME")]
+    label: Option<String>,
+    /// Be gate and channel in one process, for as long as the session lives
+    #[arg(long)]
+    standalone: bool,
+    /// With --standalone: let `X-Sender: NAME` in as a reviewer, to walk through the channel documents
+    #[arg(long, value_name = "NAME", requires = "standalone")]
+    dev_sender: Option<String>,
+}
+
+impl Channel {
+    pub(super) async fn run(self) -> anyhow::Result<ExitCode> {
+        log_at("warn");
+        let stop = stop_on_signals()?;
+        let folder = working_folder()?;
+        let about = self.about(&folder)?;
+        let session = mint(SessionId::new);
+        let paths = paths()?;
+        if self.standalone {
+            self.standalone(paths, session, about, folder, stop).await?;
+            return Ok(ExitCode::SUCCESS);
+        }
+        let connect: link::Connect = Arc::new(move || {
+            let paths = paths.clone();
+            Box::pin(async move { reach::reach(&paths).await.inspect_err(complain) })
+        });
+        let attachment = link::connect(session, about, VERSION, connect);
+        channel::run(attachment, folder, stop).await?;
+        Ok(ExitCode::SUCCESS)
+    }
+
+    fn about(&self, folder: &std::path::Path) -> anyhow::Result<SessionAbout> {
+        let label = match &self.label {
+            Some(label) => Label::new(label).ok_or_else(|| {
+                Hinted::new(format!("{label:?} is no label"), "a label has 1 to 64 bytes, all of them visible letters")
+            })?,
+            None => folder
+                .file_name()
+                .and_then(|name| Label::new(&name.to_string_lossy()))
+                .or_else(|| Label::new("session"))
+                .context("naming the session")?,
+        };
+        Ok(SessionAbout {
+            label,
+            connected_by: "channel".to_owned(),
+            pid: Some(std::os::unix::process::parent_id()),
+            folder: Some(folder.display().to_string()),
+            agent_session: environment("CLAUDE_CODE_SESSION_ID").map(|id| id.to_string_lossy().into_owned()),
+            continues: None,
+        })
+    }
+
+    async fn standalone(
+        self,
+        paths: Paths,
+        session: SessionId,
+        about: SessionAbout,
+        folder: PathBuf,
+        stop: CancellationToken,
+    ) -> anyhow::Result<()> {
+        let config = configuration(&paths)?;
+        let lock_file = paths.lock_file.clone();
+        let options = Options { dev_sender: self.dev_sender, auto_started: true };
+        let Some(gate) = gate::open(paths, &config, options).await? else {
+            let pid = lock::holder(&lock_file).map_or(0, |holder| holder.pid);
+            let what = format!("a gate is already running (pid {pid}), and there is one for each home");
+            return Err(Hinted::new(what, "leave --standalone off to use it, or end it with `portcullis stop`").into());
+        };
+        if let Some(problem) = &gate.status.listen_problem {
+            tracing::warn!("{problem}; serving the Unix socket alone");
+        }
+        let attachment = link::attach_here(&gate.hub, session, about, config.max_context).await;
+        let attachment = attachment.map_err(|fault| Hinted::new(fault.message, fault.hint))?;
+        let stopping = gate.stop.clone();
+        let served = tokio::select! {
+            served = channel::run(attachment, folder, stop) => served,
+            () = stopping.cancelled() => Ok(()),
+        };
+        gate.stop.cancel();
+        gate.wait().await;
+        served
+    }
+}
+
+/// What keeps the session from its gate, for whoever reads the client's log of this server.
+fn complain(error: &anyhow::Error) {
+    tracing::warn!("no gate: {error:#}");
+}
+
+/// Claude Code sends an interrupt, soon after a termination, and then has no patience left.
+fn stop_on_signals() -> anyhow::Result<CancellationToken> {
+    let stop = CancellationToken::new();
+    for kind in [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup()] {
+        let mut signals = signal(kind).context("listening for signals")?;
+        let stop = stop.clone();
+        tokio::spawn(async move {
+            signals.recv().await;
+            stop.cancel();
+        });
+    }
+    Ok(stop)
+}
+
+fn working_folder() -> anyhow::Result<PathBuf> {
+    match environment("CLAUDE_PROJECT_DIR").filter(|folder| !folder.is_empty()) {
+        Some(folder) => Ok(folder.into()),
+        None => std::env::current_dir().context("finding the working folder"),
+    }
+}

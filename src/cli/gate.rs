@@ -1,0 +1,167 @@
+//! The gate put together: lock, journal, hub and doors, in the order that makes a second one impossible.
+
+use std::net::SocketAddr;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Context as _;
+use portcullis_core::Limits;
+use portcullis_wire::api::Status;
+use tokio::net::{TcpListener, UnixListener};
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+
+use super::lock::{About, Lock};
+use super::report::Hinted;
+use super::{VERSION, holder};
+use crate::config::{Config, Durability, Listen, Paths, TokenHash, owner_token};
+use crate::doors::http::{self, Credentials, Door};
+use crate::hub::{self, Hub, HubLimits, link};
+use crate::store::{self, Store};
+
+/// How a gate is started.
+pub(super) struct Options {
+    pub(super) dev_sender: Option<String>,
+    /// Started by a process that needed one: a taken port is no error, and an idle gate leaves.
+    pub(super) auto_started: bool,
+}
+
+/// A gate that runs. Dropping it does not stop it; [`Gate::wait`] does.
+pub(super) struct Gate {
+    pub(super) hub: Hub,
+    pub(super) status: Status,
+    pub(super) stop: CancellationToken,
+    door: Arc<Door>,
+    hub_task: JoinHandle<()>,
+    doors: Vec<JoinHandle<()>>,
+    paths: Paths,
+    /// Held until everything else is gone.
+    lock: Lock,
+}
+
+/// Opens the gate; none when another holds the lock.
+pub(super) async fn open(paths: Paths, config: &Config, options: Options) -> anyhow::Result<Option<Gate>> {
+    paths.prepare()?;
+    let Some(mut lock) = Lock::take(&paths.lock_file)? else { return Ok(None) };
+    let token = owner_token(&paths, config.token.clone())?;
+    raise_file_limit();
+    let (tcp, listen_problem) = bind(config.listen, options.auto_started).await?;
+    let durability = match config.durability {
+        Durability::Process => store::Durability::Process,
+        Durability::Power => store::Durability::Power,
+    };
+    let store = Store::sqlite(&paths.journal, durability)
+        .with_context(|| format!("opening the journal {}", paths.journal.display()))?;
+    let stop = CancellationToken::new();
+    let (hub, hub_task) = hub::start(store, hub_limits(config), VERSION, stop.clone()).await?;
+    let socket = bind_socket(&paths.socket)?;
+    lock.write(&About { pid: std::process::id(), version: VERSION.to_owned(), socket: paths.socket.clone() })?;
+    let status = Status {
+        running: true,
+        version: VERSION.to_owned(),
+        pid: std::process::id(),
+        started_at: hub::now().0,
+        listen: tcp.as_ref().and_then(|listener| listener.local_addr().ok()).map(|address| address.to_string()),
+        listen_problem,
+        socket: paths.socket.display().to_string(),
+        journal: paths.journal.display().to_string(),
+        durability: config.durability.to_string(),
+        token_file: config.token.is_none().then(|| paths.token_file.display().to_string()),
+        auto_started: options.auto_started,
+        dev_sender: options.dev_sender.clone(),
+        sessions: 0,
+        waiting_events: 0,
+        open_asks: 0,
+        watchers: 0,
+    };
+    let link = link::Gate { hub: hub.clone(), program: VERSION, max_context: config.max_context, stop: stop.clone() };
+    let credentials = Credentials { owner: TokenHash::of(token.expose()), dev_sender: options.dev_sender };
+    let door = Door::new(hub.clone(), link, credentials, config.limits.clone(), status.clone(), stop.clone());
+    let mut doors = vec![tokio::spawn(http::serve_unix(socket, Arc::clone(&door), stop.clone()))];
+    if let Some(tcp) = tcp {
+        doors.push(tokio::spawn(http::serve_tcp(tcp, Arc::clone(&door), stop.clone())));
+    }
+    Ok(Some(Gate { hub, status, stop, door, hub_task, doors, paths, lock }))
+}
+
+impl Gate {
+    /// Runs until someone stops it, then lets what is under way finish.
+    pub(super) async fn wait(self) {
+        let Self { stop, door, hub_task, doors, paths, lock, .. } = self;
+        stop.cancelled().await;
+        for door in doors {
+            drop(door.await);
+        }
+        // From here on clients find no socket and start a gate of their own, which waits for the lock.
+        drop(std::fs::remove_file(&paths.socket));
+        drop(hub_task.await);
+        door.finish(Duration::from_secs(1)).await;
+        drop(lock);
+    }
+}
+
+fn hub_limits(config: &Config) -> HubLimits {
+    let limits = &config.limits;
+    HubLimits {
+        queue: limits.queue,
+        queue_bytes: limits.queue_bytes,
+        watcher: limits.watcher,
+        state: Limits {
+            waiting_events: limits.session_events,
+            waiting_bytes: limits.session_bytes,
+            ..Limits::default()
+        },
+    }
+}
+
+/// The listener, or why there is none.
+async fn bind(listen: Listen, auto_started: bool) -> anyhow::Result<(Option<TcpListener>, Option<String>)> {
+    let Listen::Addr(address) = listen else { return Ok((None, None)) };
+    match TcpListener::bind(address).await {
+        Ok(listener) => Ok((Some(listener), None)),
+        Err(error) => {
+            let problem = port_problem(address, &error);
+            if auto_started {
+                return Ok((None, Some(problem)));
+            }
+            let hint = "stop what holds the port, or choose another with PORTCULLIS_LISTEN=127.0.0.1:PORT; \
+                        PORTCULLIS_LISTEN=off serves the Unix socket alone";
+            Err(Hinted::new(problem, hint).into())
+        }
+    }
+}
+
+fn port_problem(address: SocketAddr, error: &std::io::Error) -> String {
+    match error.kind() {
+        std::io::ErrorKind::AddrInUse => match holder::of_port(address) {
+            Some(holder) => format!("{address} is taken by {holder}"),
+            None => format!("{address} is taken by another program"),
+        },
+        _ => format!("{address} cannot be listened on: {error}"),
+    }
+}
+
+/// We hold the lock, so a socket that lies here belongs to a gate that is dead.
+fn bind_socket(path: &Path) -> anyhow::Result<UnixListener> {
+    match std::fs::remove_file(path) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+            return Err(error).with_context(|| format!("removing the old socket {}", path.display()));
+        }
+        _ => {}
+    }
+    let listener = UnixListener::bind(path).with_context(|| format!("listening on {}", path.display()))?;
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600))?;
+    Ok(listener)
+}
+
+/// Thousands of listeners need as many open files; the usual limit is 1024.
+fn raise_file_limit() {
+    use rustix::process::{Resource, getrlimit, setrlimit};
+    let mut limit = getrlimit(Resource::Nofile);
+    limit.current = limit.maximum;
+    if let Err(error) = setrlimit(Resource::Nofile, limit) {
+        tracing::debug!(%error, "the limit of open files stays as it is");
+    }
+}

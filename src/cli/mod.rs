@@ -1,0 +1,110 @@
+//! The command line: one file a subcommand. The only place that wires the rooms together.
+
+mod channel;
+mod client;
+mod gate;
+mod holder;
+mod lock;
+mod reach;
+mod report;
+mod serve;
+mod status;
+mod stop;
+mod up;
+
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+pub(crate) use report::report;
+
+use crate::config::{Config, Paths};
+
+/// The gate between a coding agent and the world.
+///
+/// Events come in (webhooks, alerts, chat), replies go out, and no tool runs until someone you trust says so.
+///
+/// Start with `portcullis up`, then tell Claude Code about it: `claude mcp add portcullis -- portcullis channel`.
+#[derive(Parser)]
+#[command(name = "portcullis", version, max_term_width = 100, arg_required_else_help = true)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    Up(up::Up),
+    Serve(serve::Serve),
+    Stop(stop::Stop),
+    Status(status::Status),
+    Channel(channel::Channel),
+}
+
+/// Reads the command line and does what it says. The exit code tells how it went.
+pub(crate) fn run(arguments: impl IntoIterator<Item = OsString>) -> anyhow::Result<ExitCode> {
+    let cli = match Cli::try_parse_from(arguments) {
+        Ok(cli) => cli,
+        Err(error) => {
+            // Help and version are no errors; clap knows which is which, and where each is printed.
+            drop(error.print());
+            return Ok(ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2)));
+        }
+    };
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let code = runtime.block_on(async {
+        match cli.command {
+            Command::Up(up) => up.run().await,
+            Command::Serve(serve) => serve.run().await,
+            Command::Stop(stop) => stop.run().await,
+            Command::Status(status) => status.run().await,
+            Command::Channel(channel) => channel.run().await,
+        }
+    });
+    // A blocked read of standard input must not keep the process.
+    runtime.shutdown_background();
+    code
+}
+
+/// The command line itself, for the reference.
+#[cfg(test)]
+pub(crate) fn command() -> clap::Command {
+    use clap::CommandFactory as _;
+    Cli::command()
+}
+
+fn environment(name: &str) -> Option<OsString> {
+    std::env::var_os(name)
+}
+
+fn paths() -> anyhow::Result<Paths> {
+    Ok(Paths::from_env(&environment)?)
+}
+
+fn configuration(paths: &Paths) -> anyhow::Result<Config> {
+    Ok(Config::load(paths, &environment)?)
+}
+
+/// Log lines go to standard error; standard output belongs to the protocol, or to the answer.
+fn log_at(level: &str) {
+    use std::io::IsTerminal as _;
+    let filter = tracing_subscriber::EnvFilter::try_from_env("PORTCULLIS_LOG")
+        .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new(format!("warn,portcullis={level}")));
+    let logging = tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr)
+        .with_ansi(std::io::stderr().is_terminal())
+        .with_target(false);
+    // A second call would be a mistake of ours, and harmless.
+    drop(logging.try_init());
+}
+
+/// Prints to standard output. The reader may have gone away; that is no error of ours.
+fn say(text: &str) {
+    use std::io::Write as _;
+    let mut stdout = std::io::stdout().lock();
+    drop(stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()));
+}
+
+const VERSION: &str = env!("CARGO_PKG_VERSION");

@@ -1,0 +1,97 @@
+//! `portcullis serve`: the gate, for services and for processes that need one.
+
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::Context as _;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio_util::sync::CancellationToken;
+
+use super::gate::{self, Gate, Options};
+use super::{configuration, log_at, paths, say};
+use crate::hub::Hub;
+
+/// Run the gate in the foreground, for services. People use `up`
+///
+/// Prints one line when it is ready and logs to standard error. One gate runs for each home: if another already does,
+/// this one leaves quietly.
+#[derive(clap::Args)]
+pub(super) struct Serve {
+    /// Let requests with the header `X-Sender: NAME` in as a reviewer, to walk through the channel documents
+    ///
+    /// Anyone who can reach the port can then send events and answer prompts. Not for daily use.
+    #[arg(long, value_name = "NAME")]
+    dev_sender: Option<String>,
+    /// Leave after so many seconds without sessions, listeners, open prompts and waiting events
+    #[arg(long, value_name = "SECONDS")]
+    leave_when_idle: Option<u64>,
+    /// Started by another portcullis process, not by a person.
+    #[arg(long, hide = true)]
+    auto_started: bool,
+}
+
+impl Serve {
+    pub(super) async fn run(self) -> anyhow::Result<ExitCode> {
+        log_at("info");
+        if self.auto_started {
+            // Away from the terminal and the process group of whoever needed us. Fails only when we lead one already.
+            drop(rustix::process::setsid());
+        }
+        let paths = paths()?;
+        let config = configuration(&paths)?;
+        let lock_file = paths.lock_file.clone();
+        let options = Options { dev_sender: self.dev_sender, auto_started: self.auto_started };
+        let Some(gate) = gate::open(paths, &config, options).await? else {
+            tracing::info!(lock = %lock_file.display(), "another gate holds the lock; leaving");
+            return Ok(ExitCode::SUCCESS);
+        };
+        match &gate.status.listen {
+            Some(address) => say(&format!("ready http://{address}\n")),
+            None => say("ready socket-only\n"),
+        }
+        if let Some(problem) = &gate.status.listen_problem {
+            tracing::warn!("{problem}; serving the Unix socket alone");
+        }
+        if let Some(seconds) = self.leave_when_idle {
+            tokio::spawn(leave_when_idle(gate.hub.clone(), Duration::from_secs(seconds), gate.stop.clone()));
+        }
+        until_stopped(gate).await?;
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+/// Runs the gate until a signal or a request ends it.
+pub(super) async fn until_stopped(gate: Gate) -> anyhow::Result<()> {
+    let stop = gate.stop.clone();
+    let mut interrupt = signal(SignalKind::interrupt()).context("listening for signals")?;
+    let mut terminate = signal(SignalKind::terminate()).context("listening for signals")?;
+    tokio::spawn(async move {
+        tokio::select! {
+            _ = interrupt.recv() => {}
+            _ = terminate.recv() => {}
+            () = stop.cancelled() => {}
+        }
+        stop.cancel();
+    });
+    gate.wait().await;
+    Ok(())
+}
+
+/// A gate that nobody uses and that was started for someone's convenience does not stay for ever.
+async fn leave_when_idle(hub: Hub, patience: Duration, stop: CancellationToken) {
+    let mut idle_since = tokio::time::Instant::now();
+    let look_every = (patience / 4).clamp(Duration::from_millis(100), Duration::from_secs(15));
+    loop {
+        tokio::select! {
+            () = tokio::time::sleep(look_every) => {}
+            () = stop.cancelled() => return,
+        }
+        let Ok(in_use) = hub.in_use().await else { return };
+        if in_use {
+            idle_since = tokio::time::Instant::now();
+        } else if idle_since.elapsed() >= patience {
+            tracing::info!("idle; leaving");
+            stop.cancel();
+        }
+    }
+}

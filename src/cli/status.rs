@@ -1,0 +1,100 @@
+//! `portcullis status`: is a gate there, and what does it hold.
+
+use std::process::ExitCode;
+
+use anyhow::Context as _;
+use portcullis_wire::api::{SessionView, Status as GateStatus};
+
+use super::report::Hinted;
+use super::{client, lock, log_at, paths, say};
+use crate::config::Paths;
+
+/// Show whether a gate runs, where it listens, and which sessions are attached
+///
+/// Exits with 1 when no gate runs.
+#[derive(clap::Args)]
+pub(super) struct Status {
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+impl Status {
+    pub(super) async fn run(self) -> anyhow::Result<ExitCode> {
+        log_at("warn");
+        let paths = paths()?;
+        let Some(status) = find(&paths).await? else {
+            if self.json {
+                say(&format!("{}\n", serde_json::json!({"running": false, "socket": paths.socket})));
+            } else {
+                say("No gate is running. `portcullis up` starts one.\n");
+            }
+            return Ok(ExitCode::FAILURE);
+        };
+        if self.json {
+            say(&format!("{}\n", serde_json::to_string(&status)?));
+            return Ok(ExitCode::SUCCESS);
+        }
+        let sessions: Vec<SessionView> = client::get(&client::socket_of(&paths), "/api/v1/sessions").await?;
+        say(&in_words(&status, &sessions));
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+/// The status of the gate that runs.
+pub(super) async fn ask(paths: &Paths) -> anyhow::Result<GateStatus> {
+    client::get(&client::socket_of(paths), "/api/v1/status").await.context("asking the gate for its status")
+}
+
+/// The status, or none when no gate runs. A gate that holds the lock and does not answer is an error.
+async fn find(paths: &Paths) -> anyhow::Result<Option<GateStatus>> {
+    let error = match ask(paths).await {
+        Ok(status) => return Ok(Some(status)),
+        Err(error) => error,
+    };
+    match lock::holder(&paths.lock_file) {
+        None => Ok(None),
+        Some(holder) => {
+            let pid = holder.pid;
+            let what =
+                format!("process {pid} holds the lock {} and does not answer: {error:#}", paths.lock_file.display());
+            let hint = format!("if it stays so, end it with `kill {pid}`; nothing that was accepted is lost");
+            Err(Hinted::new(what, hint).into())
+        }
+    }
+}
+
+fn in_words(status: &GateStatus, sessions: &[SessionView]) -> String {
+    let mut rows = vec![
+        ("gate", format!("portcullis {}, pid {}", status.version, status.pid)),
+        (
+            "listening",
+            status.listen.as_ref().map_or("on the Unix socket alone".to_owned(), |address| format!("http://{address}")),
+        ),
+        ("socket", status.socket.clone()),
+        ("journal", format!("{} (safe against the loss of {})", status.journal, what_is_survived(&status.durability))),
+        ("token", status.token_file.clone().unwrap_or_else(|| "from PORTCULLIS_TOKEN".to_owned())),
+        ("prompts", format!("{} open", status.open_asks)),
+        ("events", format!("{} waiting", status.waiting_events)),
+        ("listeners", status.watchers.to_string()),
+    ];
+    if let Some(problem) = &status.listen_problem {
+        rows.insert(2, ("", problem.clone()));
+    }
+    if let Some(dev) = &status.dev_sender {
+        rows.push(("dev", format!("X-Sender: {dev} may send and answer")));
+    }
+    let mut text: String = rows.iter().map(|(name, value)| format!("{name:<10} {value}\n")).collect();
+    if sessions.is_empty() {
+        text.push_str("sessions   none attached\n");
+    }
+    for session in sessions {
+        let folder = session.folder.as_deref().unwrap_or("-");
+        text.push_str(&format!("session    {} {} ({}) {folder}\n", session.id, session.label, session.state));
+    }
+    text
+}
+
+fn what_is_survived(durability: &str) -> &'static str {
+    if durability == "power" { "power" } else { "the process" }
+}

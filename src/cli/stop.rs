@@ -1,0 +1,38 @@
+//! `portcullis stop`: end the gate.
+
+use std::process::ExitCode;
+use std::time::Duration;
+
+use super::report::Hinted;
+use super::{client, lock, log_at, paths, say};
+
+/// End the gate that runs
+///
+/// What it has accepted is in the journal, and sessions attach again to the next gate.
+#[derive(clap::Args)]
+pub(super) struct Stop {}
+
+impl Stop {
+    pub(super) async fn run(self) -> anyhow::Result<ExitCode> {
+        log_at("warn");
+        let paths = paths()?;
+        let Some(holder) = lock::holder(&paths.lock_file) else {
+            say("No gate is running.\n");
+            return Ok(ExitCode::SUCCESS);
+        };
+        let pid = holder.pid;
+        let stuck =
+            |what: String| Hinted::new(what, format!("end it with `kill {pid}`; nothing that was accepted is lost"));
+        if let Err(error) = client::post(&client::socket_of(&paths), "/api/v1/stop").await {
+            return Err(stuck(format!("the gate (pid {pid}) does not answer: {error:#}")).into());
+        }
+        for _ in 0..1000 {
+            if lock::holder(&paths.lock_file).is_none_or(|now| now.pid != pid) {
+                say(&format!("The gate (pid {pid}) has stopped.\n"));
+                return Ok(ExitCode::SUCCESS);
+            }
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        Err(stuck(format!("the gate (pid {pid}) was asked to stop and is still there")).into())
+    }
+}

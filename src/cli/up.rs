@@ -1,0 +1,95 @@
+//! `portcullis up`: the gate, for people.
+
+use std::fmt::Write as _;
+use std::process::ExitCode;
+
+use portcullis_wire::api::Status;
+
+use super::gate::{self, Options};
+use super::report::Hinted;
+use super::serve::until_stopped;
+use super::{configuration, lock, log_at, paths, reach, say, status};
+
+/// Start the gate and show how to use it
+///
+/// Runs in the foreground until Ctrl-C; with --detach it stays behind and `portcullis stop` ends it.
+#[derive(clap::Args)]
+pub(super) struct Up {
+    /// Leave the gate running in the background
+    #[arg(long)]
+    detach: bool,
+    /// Let requests with the header `X-Sender: NAME` in as a reviewer, to walk through the channel documents
+    ///
+    /// Anyone who can reach the port can then send events and answer prompts. Not for daily use.
+    #[arg(long, value_name = "NAME")]
+    dev_sender: Option<String>,
+}
+
+impl Up {
+    pub(super) async fn run(self) -> anyhow::Result<ExitCode> {
+        log_at("warn");
+        let paths = paths()?;
+        let config = configuration(&paths)?;
+        if let Some(holder) = lock::holder(&paths.lock_file) {
+            return Err(already_running(holder.pid).into());
+        }
+        if self.detach {
+            let mut arguments = vec!["serve".to_owned()];
+            arguments.extend(self.dev_sender.iter().flat_map(|name| ["--dev-sender".to_owned(), name.clone()]));
+            reach::start_and_wait(&paths, &arguments).await?;
+            let status = status::ask(&paths).await?;
+            say(&banner(&status, "portcullis stop ends it."));
+            return Ok(ExitCode::SUCCESS);
+        }
+        let lock_file = paths.lock_file.clone();
+        let options = Options { dev_sender: self.dev_sender, auto_started: false };
+        let Some(gate) = gate::open(paths, &config, options).await? else {
+            let pid = lock::holder(&lock_file).map_or(0, |holder| holder.pid);
+            return Err(already_running(pid).into());
+        };
+        say(&banner(&gate.status, "Ctrl-C stops it."));
+        until_stopped(gate).await?;
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+fn already_running(pid: u32) -> Hinted {
+    Hinted::new(
+        format!("a gate is already running (pid {pid})"),
+        "use it (`portcullis status` shows where it is), or end it first with `portcullis stop`",
+    )
+}
+
+fn banner(status: &Status, ending: &str) -> String {
+    let mut text = format!("Portcullis {} is up. {ending}\n\n", status.version);
+    let row = |text: &mut String, name: &str, value: &str| drop(writeln!(text, "  {name:<9} {value}"));
+    match &status.listen {
+        Some(address) => row(&mut text, "listening", &format!("http://{address}")),
+        None => row(&mut text, "listening", "on the Unix socket alone"),
+    }
+    row(&mut text, "socket", &status.socket);
+    row(&mut text, "journal", &status.journal);
+    let token = status.token_file.as_deref().unwrap_or("from PORTCULLIS_TOKEN");
+    row(&mut text, "token", token);
+    if let Some(dev) = &status.dev_sender {
+        row(&mut text, "dev", &format!("X-Sender: {dev} may send and answer. Anyone on this machine can say so."));
+    }
+    let program = std::env::current_exe().map_or_else(|_| "portcullis".to_owned(), |path| path.display().to_string());
+    drop(write!(
+        text,
+        "\nTell Claude Code about it, once in each project:\n  claude mcp add portcullis -- {program} channel\n"
+    ));
+    if let Some(address) = &status.listen {
+        let credential = match (&status.dev_sender, &status.token_file) {
+            (Some(dev), _) => format!("-H \"X-Sender: {dev}\""),
+            (None, Some(file)) => format!("-H \"Authorization: Bearer $(cat {file})\""),
+            (None, None) => "-H \"Authorization: Bearer $PORTCULLIS_TOKEN\"".to_owned(),
+        };
+        let listen = if status.dev_sender.is_some() { String::new() } else { format!("{credential} ") };
+        drop(write!(
+            text,
+            "\nSend an event, and watch replies and permission prompts:\n  curl {credential} -d \"hello\" {address}\n  curl -N {listen}{address}/events\n"
+        ));
+    }
+    text
+}

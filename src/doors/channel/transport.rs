@@ -1,0 +1,137 @@
+//! Lines of JSON-RPC between the client and rmcp. What is no message of MCP is answered here and never gets further.
+
+use std::io;
+use std::sync::Arc;
+
+use rmcp::RoleServer;
+use rmcp::model::{ErrorCode, ErrorData};
+use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};
+use rmcp::transport::Transport;
+use serde_json::{Value, json};
+use tokio::io::AsyncWriteExt as _;
+use tokio::sync::{Mutex, Semaphore};
+
+use super::stdio::{Input, Writer};
+use crate::lines::{Line, Lines};
+
+/// Standard output, shared by rmcp and by the events. Locked for one whole write at a time, so that lines never mix.
+pub(super) struct Output(Mutex<Writer>);
+
+impl Output {
+    pub(super) fn new(writer: Writer) -> Self {
+        Self(Mutex::new(writer))
+    }
+
+    /// Returns when all bytes are with the client's end of the pipe.
+    pub(super) async fn write(&self, bytes: &[u8]) -> io::Result<()> {
+        let mut writer = self.0.lock().await;
+        writer.write_all(bytes).await?;
+        writer.flush().await
+    }
+}
+
+pub(super) struct Stdio {
+    lines: Lines<Input>,
+    output: Arc<Output>,
+    /// The client has asked to initialize. Before that rmcp would end at the first message it does not expect.
+    greeted: bool,
+    /// Refusals still to be written. A client that floods us and does not read gets no more of them.
+    refusals: Arc<Semaphore>,
+}
+
+const MOST_REFUSALS: usize = 64;
+
+impl Stdio {
+    pub(super) fn new(lines: Lines<Input>, output: Arc<Output>) -> Self {
+        Self { lines, output, greeted: false, refusals: Arc::new(Semaphore::new(MOST_REFUSALS)) }
+    }
+
+    /// Answers with an error. In a task of its own: rmcp may drop `receive` at any wait, and half a line is no line.
+    fn refuse(&self, id: &Value, code: ErrorCode, message: &str) {
+        let Ok(permit) = Arc::clone(&self.refusals).try_acquire_owned() else { return };
+        let error = json!({"jsonrpc": "2.0", "id": id, "error": ErrorData::new(code, message.to_owned(), None)});
+        let mut bytes = error.to_string().into_bytes();
+        bytes.push(b'\n');
+        let output = Arc::clone(&self.output);
+        tokio::spawn(async move {
+            if let Err(error) = output.write(&bytes).await {
+                tracing::debug!(%error, "the client does not read");
+            }
+            drop(permit);
+        });
+    }
+
+    /// The message, or none when it was answered here.
+    fn read(&mut self, line: &[u8]) -> Option<RxJsonRpcMessage<RoleServer>> {
+        let value: Value = match serde_json::from_slice(line) {
+            Ok(value) => value,
+            Err(error) => {
+                self.refuse(&Value::Null, ErrorCode::PARSE_ERROR, &format!("not JSON: {error}"));
+                return None;
+            }
+        };
+        let id = value.get("id").filter(|id| id.is_string() || id.is_number()).cloned();
+        let method = value.get("method").and_then(Value::as_str).map(str::to_owned);
+        // The client probes every server for a protocol without a way to send events. Saying no keeps us a channel.
+        if method.as_deref() == Some("server/discover")
+            && let Some(id) = id
+        {
+            self.refuse(&id, ErrorCode::METHOD_NOT_FOUND, "server/discover is not served");
+            return None;
+        }
+        let Ok(message) = serde_json::from_value::<RxJsonRpcMessage<RoleServer>>(value) else {
+            self.refuse(&id.unwrap_or_default(), ErrorCode::INVALID_REQUEST, "not a JSON-RPC 2.0 message");
+            return None;
+        };
+        if !self.greeted && !matches!(method.as_deref(), Some("initialize" | "ping")) {
+            if let Some(id) = id.filter(|_| method.is_some()) {
+                self.refuse(&id, ErrorCode::INVALID_REQUEST, "initialize comes first");
+            }
+            return None;
+        }
+        self.greeted |= method.as_deref() == Some("initialize");
+        Some(message)
+    }
+}
+
+impl Transport<RoleServer> for Stdio {
+    type Error = io::Error;
+
+    fn send(
+        &mut self,
+        message: TxJsonRpcMessage<RoleServer>,
+    ) -> impl Future<Output = Result<(), io::Error>> + Send + 'static {
+        let output = Arc::clone(&self.output);
+        async move {
+            let mut bytes = serde_json::to_vec(&message)?;
+            bytes.push(b'\n');
+            output.write(&bytes).await
+        }
+    }
+
+    async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleServer>> {
+        loop {
+            match self.lines.next().await {
+                Ok(Line::Whole(line)) if line.iter().all(u8::is_ascii_whitespace) => {}
+                Ok(Line::Whole(line)) => {
+                    if let Some(message) = self.read(&line) {
+                        return Some(message);
+                    }
+                }
+                Ok(Line::TooLong) => {
+                    let message = format!("a message is at most {} bytes long", super::LONGEST_LINE);
+                    self.refuse(&Value::Null, ErrorCode::INVALID_REQUEST, &message);
+                }
+                Ok(Line::End) => return None,
+                Err(error) => {
+                    tracing::debug!(%error, "standard input");
+                    return None;
+                }
+            }
+        }
+    }
+
+    async fn close(&mut self) -> Result<(), io::Error> {
+        Ok(())
+    }
+}

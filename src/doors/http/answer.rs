@@ -1,0 +1,62 @@
+//! Answers: JSON for programs, a line or two for people with curl, and one way to say no.
+
+use axum::Json;
+use axum::response::{IntoResponse, Response};
+use hyper::header::{CONTENT_TYPE, HeaderValue, RETRY_AFTER};
+use hyper::{HeaderMap, StatusCode};
+use portcullis_wire::error::{Fault, Kind};
+
+/// A fault as JSON: number, message, hint.
+pub(super) fn refuse(fault: &Fault) -> Response {
+    with_retry(fault, (status(fault), Json(fault)).into_response())
+}
+
+/// A fault as text for people.
+pub(super) fn refuse_in_words(fault: &Fault) -> Response {
+    with_retry(fault, (status(fault), fault.in_words()).into_response())
+}
+
+fn status(fault: &Fault) -> StatusCode {
+    StatusCode::from_u16(fault.status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR)
+}
+
+fn with_retry(fault: &Fault, mut response: Response) -> Response {
+    if let Some(seconds) = fault.retry_after {
+        response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(seconds));
+    }
+    // What was not read of a refused request would be taken for the next one.
+    if matches!(fault.status(), 408 | 413) {
+        response.headers_mut().insert(hyper::header::CONNECTION, HeaderValue::from_static("close"));
+    }
+    response
+}
+
+pub(super) fn wants_json(headers: &HeaderMap) -> bool {
+    let accept = headers.get(hyper::header::ACCEPT).and_then(|value| value.to_str().ok());
+    accept.is_some_and(|accept| accept.contains("application/json"))
+}
+
+/// `Err(fault)` of a handler, answered as JSON.
+pub(super) struct Refused(pub(super) Fault);
+
+impl<T: Into<Fault>> From<T> for Refused {
+    fn from(fault: T) -> Self {
+        Self(fault.into())
+    }
+}
+
+impl IntoResponse for Refused {
+    fn into_response(self) -> Response {
+        refuse(&self.0)
+    }
+}
+
+pub(super) fn not_found(kind: Kind, message: impl Into<String>) -> Refused {
+    Refused(Fault::new(kind, message))
+}
+
+/// Sends bytes as an event stream.
+pub(super) fn event_stream(body: axum::body::Body) -> Response {
+    let headers = [(CONTENT_TYPE, "text/event-stream"), (hyper::header::CACHE_CONTROL, "no-cache")];
+    (headers, body).into_response()
+}

@@ -1,0 +1,97 @@
+//! Prompts and verdicts over the API.
+
+use std::sync::Arc;
+
+use axum::extract::{Path, Query, Request, State};
+use axum::{Extension, Json};
+use portcullis_core::{Answer, Behavior, Code, Input, Right, Target};
+use portcullis_wire::api::{AskView, NewVerdict, Recorded, VerdictView};
+use portcullis_wire::error::{Fault, Kind};
+use serde::Deserialize;
+
+use super::Door;
+use super::answer::{Refused, not_found};
+use super::body::read_json;
+use super::guard::Caller;
+use crate::hub::fault_of;
+
+#[derive(Deserialize)]
+pub(super) struct Which {
+    state: Option<String>,
+}
+
+/// `GET /api/v1/asks[?state=open]`: open and recently settled prompts, newest last.
+pub(super) async fn list(
+    State(door): State<Arc<Door>>,
+    Extension(caller): Extension<Caller>,
+    Query(which): Query<Which>,
+) -> Result<Json<Vec<AskView>>, Refused> {
+    caller.with(Right::Review)?;
+    let asks = door.hub.look(move |state| {
+        let wanted = state.asks().filter(|(_, life)| which.state.as_deref().is_none_or(|state| state == life.name()));
+        wanted.map(|(ask, life)| AskView::of(ask, life)).collect()
+    });
+    Ok(Json(asks.await?))
+}
+
+/// `GET /api/v1/verdicts`: who said what, newest last.
+pub(super) async fn verdicts(
+    State(door): State<Arc<Door>>,
+    Extension(caller): Extension<Caller>,
+) -> Result<Json<Vec<VerdictView>>, Refused> {
+    caller.with(Right::Review)?;
+    let verdicts = door.hub.look(|state| state.asks().filter_map(|(ask, life)| VerdictView::of(ask, life)).collect());
+    Ok(Json(verdicts.await?))
+}
+
+/// By id, or by the code that people type.
+fn read_target(text: &str) -> Result<Target, Refused> {
+    let by_code = || Code::parse(text).map(Target::Code);
+    let target = text.parse().ok().map(Target::Id).or_else(by_code);
+    target.ok_or_else(|| not_found(Kind::NoSuchAsk, format!("{text:?} is neither an id nor a code")))
+}
+
+/// `GET /api/v1/asks/{id or code}`.
+pub(super) async fn show(
+    State(door): State<Arc<Door>>,
+    Extension(caller): Extension<Caller>,
+    Path(text): Path<String>,
+) -> Result<Json<AskView>, Refused> {
+    caller.with(Right::Review)?;
+    let target = read_target(&text)?;
+    let found = door.hub.look(move |state| {
+        let found = match target {
+            Target::Id(id) => state.ask(id),
+            Target::Code(code) => state.ask_by_code(code),
+        };
+        found.map(|(ask, life)| AskView::of(ask, life))
+    });
+    found.await?.map(Json).ok_or_else(|| not_found(Kind::NoSuchAsk, format!("no prompt {text}")))
+}
+
+/// `POST /api/v1/asks/{id or code}/verdict`.
+pub(super) async fn answer(
+    State(door): State<Arc<Door>>,
+    Extension(caller): Extension<Caller>,
+    Path(text): Path<String>,
+    request: Request,
+) -> Result<Json<Recorded>, Refused> {
+    let by = caller.with(Right::Review)?.clone();
+    let target = read_target(&text)?;
+    let bad = |message: String| Fault::new(Kind::BadRequest, message);
+    let NewVerdict { behavior, why } = read_json(request, &door).await?;
+    let Some(behavior) = Behavior::named(&behavior) else {
+        return Err(bad(format!("behavior is \"allow\" or \"deny\", not {behavior:?}")).into());
+    };
+    if why.as_ref().is_some_and(|why| why.len() > 4096) {
+        return Err(bad("why is longer than 4096 bytes".to_owned()).into());
+    }
+    match door.hub.submit(Input::Answered { by, target, behavior, why }).await? {
+        Answer::Recorded { ask, code, behavior } => {
+            let (ask, code) = (ask.to_string(), code.to_string());
+            Ok(Json(Recorded { ask, code, behavior: behavior.name().to_owned() }))
+        }
+        Answer::Refused(refusal) => Err(fault_of(&refusal).into()),
+        other => Err(Fault::new(Kind::Internal, format!("the hub answered {other:?}")).into()),
+    }
+}

@@ -1,0 +1,81 @@
+//! Reading a body: of a kind we take, whole, within the limits of size and time, and as text.
+
+use axum::body::Body;
+use axum::extract::Request;
+use bytes::{Bytes, BytesMut};
+use http_body_util::{BodyExt as _, LengthLimitError, Limited};
+use hyper::HeaderMap;
+use hyper::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE};
+use portcullis_wire::error::{Fault, Kind};
+use serde::de::DeserializeOwned;
+
+use super::Door;
+
+/// Text is what people type and programs print; forms with parts and pictures are neither.
+pub(super) fn check_type(headers: &HeaderMap) -> Result<(), Fault> {
+    let unsupported = |what: &str| Err(Fault::new(Kind::UnsupportedBody, format!("the gate does not take {what}")));
+    if headers.get(CONTENT_ENCODING).is_some_and(|encoding| encoding.as_bytes() != b"identity") {
+        return unsupported("compressed bodies");
+    }
+    let Some(kind) = headers.get(CONTENT_TYPE) else { return Ok(()) };
+    let kind = kind.to_str().unwrap_or("?").split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+    let is_text = kind.is_empty()
+        || kind.starts_with("text/")
+        || kind.ends_with("+json")
+        || kind.ends_with("+xml")
+        || [
+            "application/x-www-form-urlencoded",
+            "application/json",
+            "application/xml",
+            "application/x-ndjson",
+            "application/yaml",
+        ]
+        .contains(&kind.as_str());
+    if is_text { Ok(()) } else { unsupported(&kind) }
+}
+
+/// The body as JSON, whatever type it was declared to be: `curl -d` declares a form.
+pub(super) async fn read_json<T: DeserializeOwned>(request: Request, door: &Door) -> Result<T, Fault> {
+    let text = read_text(request, door).await?;
+    serde_json::from_str(&text).map_err(|error| Fault::new(Kind::BadRequest, format!("the body does not fit: {error}")))
+}
+
+/// The whole body as text, within the limits of size and time.
+pub(super) async fn read_text(request: Request, door: &Door) -> Result<String, Fault> {
+    let limit = door.limits.body;
+    let too_large = || Fault::new(Kind::TooLarge, format!("the body is larger than {limit} bytes"));
+    let length = request.headers().get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse::<usize>().ok());
+    if length.is_some_and(|length| length > limit) {
+        return Err(too_large());
+    }
+    let body = Limited::new(request.into_body(), limit);
+    let bytes = match tokio::time::timeout(door.limits.idle_time, collect(body, length)).await {
+        Err(_) => return Err(Fault::new(Kind::Slow, "the body did not come in time")),
+        Ok(Err(error)) if error.downcast_ref::<LengthLimitError>().is_some() => return Err(too_large()),
+        Ok(Err(error)) => return Err(Fault::new(Kind::BadRequest, format!("the body could not be read: {error}"))),
+        Ok(Ok(bytes)) => bytes,
+    };
+    String::from_utf8(bytes.into()).map_err(|error| {
+        let place = error.utf8_error().valid_up_to();
+        Fault::new(Kind::NotUtf8, format!("the body is not UTF-8: byte {place} does not fit"))
+    })
+}
+
+/// One buffer of the right size, and none but the one frame that a small body is.
+async fn collect(
+    mut body: Limited<Body>,
+    length: Option<usize>,
+) -> Result<Bytes, Box<dyn std::error::Error + Send + Sync>> {
+    let mut whole = BytesMut::new();
+    while let Some(frame) = body.frame().await {
+        let Ok(data) = frame?.into_data() else { continue };
+        if whole.is_empty() && Some(data.len()) == length {
+            return Ok(data);
+        }
+        if whole.is_empty() {
+            whole.reserve(length.unwrap_or(data.len()));
+        }
+        whole.extend_from_slice(&data);
+    }
+    Ok(whole.freeze())
+}

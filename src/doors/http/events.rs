@@ -1,0 +1,112 @@
+//! `GET /events`: replies and prompts as text, for people with curl.
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use axum::Extension;
+use axum::extract::State;
+use axum::response::Response;
+use bytes::Bytes;
+use hyper::HeaderMap;
+use portcullis_core::{Actor, Ask, AskLife, Label, Notice, Reply, Right, State as Known};
+use portcullis_wire::error::{Fault, Kind};
+
+use super::answer::{Refused, event_stream};
+use super::guard::Caller;
+use super::{Door, sse};
+use crate::hub::Published;
+
+pub(super) async fn listen(
+    State(door): State<Arc<Door>>,
+    Extension(caller): Extension<Caller>,
+    headers: HeaderMap,
+) -> Result<Response, Refused> {
+    let forbidden = || Fault::new(Kind::Forbidden, "forbidden");
+    let actor =
+        door.credentials.listener(&caller, &headers).filter(|actor| actor.may(Right::Talk)).ok_or_else(forbidden)?;
+    let seat = sse::seat(&door)?;
+    let missed_since = headers.get("last-event-id").and_then(|id| id.to_str().ok()?.parse::<u64>().ok());
+    let watcher = door.hub.watch(move |state| catch_up(state, missed_since)).await?;
+    let mut first = vec![Bytes::from_static(b": connected\n\n")];
+    let told = watcher.first.iter().filter(|notice| notice.is_for(&actor));
+    first.extend(told.filter_map(in_words).map(|text| sse::message(watcher.revision, &text)));
+    let resync = Bytes::from_static(b": too slow, connect again\n\n");
+    Ok(event_stream(sse::stream_of(first, watcher, seat, move |published| render(published, &actor), resync)))
+}
+
+/// What someone who comes late has to know: replies since they left, and every prompt that is still open.
+fn catch_up(state: &Known, missed_since: Option<u64>) -> Vec<Notice> {
+    let missed = missed_since.into_iter().flat_map(|revision| state.replies_after(revision));
+    let replies = missed.map(|(_, reply)| Notice::Replied { owner: state.reply_owner(reply), reply: reply.clone() });
+    let asks = state.open_asks().filter_map(|ask| state.notice(portcullis_core::Topic::Ask(ask.id)));
+    replies.chain(asks).collect()
+}
+
+fn render(published: &Published, actor: &Actor) -> Option<Bytes> {
+    if !published.notice.is_for(actor) {
+        return None;
+    }
+    let bytes = published.text(|published| match in_words(&published.notice) {
+        Some(text) => sse::message(published.revision, &text),
+        None => Bytes::new(),
+    });
+    (!bytes.is_empty()).then_some(bytes)
+}
+
+/// What a person is told; most changes are nobody's concern.
+fn in_words(notice: &Notice) -> Option<String> {
+    match notice {
+        Notice::Replied { reply, .. } => Some(reply_in_words(reply)),
+        Notice::Ask { ask, life: AskLife::Open, label } => Some(ask_in_words(ask, label)),
+        Notice::Ask { ask, life: AskLife::Answered { verdict, carried: None }, .. } => {
+            Some(format!("Prompt {}: {}", ask.code, verdict.in_words()))
+        }
+        Notice::Ask { ask, life: AskLife::Withdrawn { why, .. }, .. } => {
+            Some(format!("Prompt {}: withdrawn, {why}", ask.code))
+        }
+        Notice::Ask { .. } | Notice::Session { .. } | Notice::Event(_) => None,
+    }
+}
+
+fn reply_in_words(reply: &Reply) -> String {
+    let mut text = format!("Reply to {}: {}", reply.chat, visible(reply.text.as_str()));
+    for file in &reply.files {
+        // Writing to a string cannot fail.
+        drop(write!(text, "\n[file {} ({} bytes)]", visible(&file.path), file.size));
+    }
+    text
+}
+
+fn ask_in_words(ask: &Ask, label: &Label) -> String {
+    let (tool, description, preview) =
+        (visible(&ask.tool), visible(ask.description.as_str()), visible(ask.preview.as_str()));
+    let code = ask.code;
+    format!(
+        "Claude wants to run {tool}: {description}\n\n{preview}\n\nSession {label}. Reply \"yes {code}\" or \"no {code}\""
+    )
+}
+
+/// Text as a terminal may safely show it: what would move the cursor or change colours is spelled out.
+fn visible(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    for letter in text.chars() {
+        match letter {
+            '\n' | '\r' | '\t' => shown.push(letter),
+            letter if letter.is_control() || matches!(letter, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}') => {
+                shown.extend(letter.escape_unicode());
+            }
+            letter => shown.push(letter),
+        }
+    }
+    shown
+}
+
+#[cfg(test)]
+mod tests {
+    use super::visible;
+
+    #[test]
+    fn what_would_deceive_a_terminal_is_spelled_out() {
+        assert_eq!(visible("a\u{1b}[2Jb\u{202e}c\td\ne"), "a\\u{1b}[2Jb\\u{202e}c\td\ne");
+    }
+}

@@ -1,0 +1,111 @@
+//! Sessions over the API, the gate's own status, and the link by which processes attach.
+
+use std::sync::Arc;
+
+use axum::extract::{Path, Query, Request, State};
+use axum::response::{IntoResponse, Response};
+use axum::{Extension, Json};
+use hyper::StatusCode;
+use hyper::header::{CONNECTION, UPGRADE};
+use hyper_util::rt::TokioIo;
+use portcullis_core::{Right, Session, State as Known, Via};
+use portcullis_wire::api::{SessionView, Status};
+use portcullis_wire::error::{Fault, Kind};
+use serde::Deserialize;
+
+use super::Door;
+use super::answer::{Refused, not_found, refuse};
+use super::guard::Caller;
+use crate::hub::link;
+
+fn view(state: &Known, session: &Session) -> SessionView {
+    SessionView::of(session, state.waiting_size(Some(session.id)).0, state.open_asks_of(session.id).count())
+}
+
+#[derive(Deserialize)]
+pub(super) struct Which {
+    #[serde(default)]
+    all: bool,
+}
+
+/// `GET /api/v1/sessions[?all=true]`: those that have not ended; with `all`, the latest that have, too.
+pub(super) async fn list(
+    State(door): State<Arc<Door>>,
+    Extension(caller): Extension<Caller>,
+    Query(which): Query<Which>,
+) -> Result<Json<Vec<SessionView>>, Refused> {
+    caller.with(Right::Talk)?;
+    let sessions = door.hub.look(move |state| {
+        let wanted = state.all_sessions().filter(|session| which.all || !session.has_ended());
+        wanted.map(|session| view(state, session)).collect()
+    });
+    Ok(Json(sessions.await?))
+}
+
+/// `GET /api/v1/sessions/{id}`.
+pub(super) async fn show(
+    State(door): State<Arc<Door>>,
+    Extension(caller): Extension<Caller>,
+    Path(id): Path<String>,
+) -> Result<Json<SessionView>, Refused> {
+    caller.with(Right::Talk)?;
+    let unknown = || not_found(Kind::NoSuchSession, format!("no session {id}"));
+    let session = id.parse().map_err(|_| unknown())?;
+    let found = door.hub.look(move |state| state.session(session).map(|session| view(state, session)));
+    found.await?.map(Json).ok_or_else(unknown)
+}
+
+/// `GET /api/v1/status`.
+pub(super) async fn status(
+    State(door): State<Arc<Door>>,
+    Extension(caller): Extension<Caller>,
+) -> Result<Json<Status>, Refused> {
+    caller.with(Right::Admin)?;
+    let watchers = door.limits.sse_listeners - door.listeners.available_permits();
+    let mut status = Status { watchers, ..door.status.clone() };
+    let counts = |state: &Known| {
+        let attached = state.sessions().filter(|session| session.is_attached()).count();
+        (attached, state.waiting_total(), state.open_asks().count())
+    };
+    (status.sessions, status.waiting_events, status.open_asks) = door.hub.look(counts).await?;
+    Ok(Json(status))
+}
+
+/// `POST /api/v1/stop`: the gate writes what it has taken in, and leaves.
+pub(super) async fn stop(
+    State(door): State<Arc<Door>>,
+    Extension(caller): Extension<Caller>,
+) -> Result<&'static str, Refused> {
+    caller.with(Right::Admin)?;
+    door.stop.cancel();
+    Ok("stopping\n")
+}
+
+/// `GET /link`: only over the socket, only for processes of ours.
+pub(super) async fn link(
+    State(door): State<Arc<Door>>,
+    Extension(caller): Extension<Caller>,
+    mut request: Request,
+) -> Response {
+    let over_the_socket = caller.actor.as_ref().is_some_and(|actor| actor.via == Via::Socket);
+    if !over_the_socket {
+        return refuse(&Fault::new(Kind::Forbidden, "the link is served on the Unix socket only"));
+    }
+    let upgrade = request.headers().get(UPGRADE).map(hyper::header::HeaderValue::as_bytes);
+    if upgrade != Some(b"portcullis-link") {
+        return refuse(&Fault::new(Kind::BadRequest, "a link is asked for with Upgrade: portcullis-link"));
+    }
+    let upgrading = hyper::upgrade::on(&mut request);
+    let gate = door.link.clone();
+    tokio::spawn(async move {
+        match upgrading.await {
+            Ok(stream) => {
+                if let Err(error) = link::serve(TokioIo::new(stream), &[], gate).await {
+                    tracing::debug!("link: {error:#}");
+                }
+            }
+            Err(error) => tracing::debug!(%error, "a link was not upgraded"),
+        }
+    });
+    (StatusCode::SWITCHING_PROTOCOLS, [(CONNECTION, "upgrade"), (UPGRADE, "portcullis-link")]).into_response()
+}

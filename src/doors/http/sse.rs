@@ -1,0 +1,101 @@
+//! Server-sent events: a stream that starts with the state, goes on with changes, and never stays silent for long.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::body::Body;
+use bytes::Bytes;
+use futures_util::stream;
+use portcullis_wire::error::{Fault, Kind};
+use tokio::sync::OwnedSemaphorePermit;
+use tokio::time::{Instant, MissedTickBehavior};
+
+use super::Door;
+use crate::hub::{Published, Watcher};
+
+const HEARTBEAT: Duration = Duration::from_secs(15);
+
+/// A place among those who listen.
+pub(super) fn seat(door: &Door) -> Result<OwnedSemaphorePermit, Fault> {
+    let full = |_| Fault::new(Kind::TooManyListeners, "too many listeners").retry_after(30);
+    Arc::clone(&door.listeners).try_acquire_owned().map_err(full)
+}
+
+/// `first`, then every change that `render` makes bytes of, then `resync` if the listener was too slow.
+pub(super) fn stream_of<F>(
+    first: Vec<Bytes>,
+    watcher: Watcher,
+    seat: OwnedSemaphorePermit,
+    render: F,
+    resync: Bytes,
+) -> Body
+where
+    F: Fn(&Published) -> Option<Bytes> + Send + 'static,
+{
+    let mut heartbeat = tokio::time::interval_at(Instant::now() + HEARTBEAT, HEARTBEAT);
+    heartbeat.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let listening =
+        Listening { first: first.into_iter(), watcher: Some(watcher), heartbeat, resync, render, _seat: seat };
+    Body::from_stream(stream::unfold(listening, Listening::next))
+}
+
+struct Listening<F> {
+    first: std::vec::IntoIter<Bytes>,
+    /// None after the last word.
+    watcher: Option<Watcher>,
+    heartbeat: tokio::time::Interval,
+    resync: Bytes,
+    render: F,
+    /// Given back when the listener goes.
+    _seat: OwnedSemaphorePermit,
+}
+
+impl<F: Fn(&Published) -> Option<Bytes>> Listening<F> {
+    async fn next(mut self) -> Option<(Result<Bytes, std::convert::Infallible>, Self)> {
+        if let Some(bytes) = self.first.next() {
+            return Some((Ok(bytes), self));
+        }
+        loop {
+            let watcher = self.watcher.as_mut()?;
+            let published = tokio::select! {
+                published = watcher.changes.recv() => published,
+                _ = self.heartbeat.tick() => return Some((Ok(Bytes::from_static(b": heartbeat\n\n")), self)),
+            };
+            match published {
+                Some(published) => {
+                    if let Some(bytes) = (self.render)(&published) {
+                        return Some((Ok(bytes), self));
+                    }
+                }
+                None => {
+                    self.watcher = None;
+                    return Some((Ok(self.resync.clone()), self));
+                }
+            }
+        }
+    }
+}
+
+/// One message. A line break of any kind in the text starts a new `data:` line, so that text never becomes a field.
+pub(super) fn message(id: u64, text: &str) -> Bytes {
+    let mut bytes = format!("id: {id}\n");
+    let text = text.replace("\r\n", "\n");
+    for line in text.split(['\n', '\r']) {
+        bytes.push_str("data: ");
+        bytes.push_str(line);
+        bytes.push('\n');
+    }
+    bytes.push('\n');
+    bytes.into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_text_becomes_a_field() {
+        let got = message(7, "a\rid: 1\r\nevent: x\n\nb");
+        assert_eq!(got, "id: 7\ndata: a\ndata: id: 1\ndata: event: x\ndata: \ndata: b\n\n");
+    }
+}

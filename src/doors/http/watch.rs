@@ -1,0 +1,50 @@
+//! `GET /api/v1/watch`: the state first, then every change, as JSON for programs.
+
+use std::sync::Arc;
+
+use axum::Extension;
+use axum::extract::State;
+use axum::response::Response;
+use bytes::Bytes;
+use portcullis_core::{Actor, Notice, Right, State as Known, Topic};
+use portcullis_wire::api::Change;
+
+use super::answer::{Refused, event_stream};
+use super::guard::Caller;
+use super::{Door, sse};
+use crate::hub::Published;
+
+/// Events told at the start: the waiting ones, newest last, at most this many.
+const FIRST_EVENTS: usize = 1000;
+
+pub(super) async fn watch(
+    State(door): State<Arc<Door>>,
+    Extension(caller): Extension<Caller>,
+) -> Result<Response, Refused> {
+    let actor = caller.with(Right::Talk)?.clone();
+    let seat = sse::seat(&door)?;
+    let watcher = door.hub.watch(everything).await?;
+    let revision = watcher.revision;
+    let told = watcher.first.iter().filter(|notice| notice.is_for(&actor)).map(Change::from);
+    let first = told.chain([Change::Ready { revision }]).map(|change| encode(revision, &change)).collect();
+    let resync = encode(revision, &Change::Resync { why: "too slow, connect again".to_owned() });
+    Ok(event_stream(sse::stream_of(first, watcher, seat, move |published| render(published, &actor), resync)))
+}
+
+fn everything(state: &Known) -> Vec<Notice> {
+    let sessions = state.sessions().map(|session| Topic::Session(session.id));
+    let asks = state.open_asks().map(|ask| Topic::Ask(ask.id));
+    let queues = state.sessions().map(|session| Some(session.id)).chain([None]);
+    let waiting =
+        queues.flat_map(|queue| state.waiting(queue, 0)).take(FIRST_EVENTS).map(|held| Topic::Event(held.event.id));
+    sessions.chain(asks).chain(waiting).filter_map(|topic| state.notice(topic)).collect()
+}
+
+fn render(published: &Published, actor: &Actor) -> Option<Bytes> {
+    let encoded = |published: &Published| encode(published.revision, &Change::from(&published.notice));
+    published.notice.is_for(actor).then(|| published.json(encoded))
+}
+
+fn encode(revision: u64, change: &Change) -> Bytes {
+    sse::message(revision, &serde_json::to_string(change).unwrap_or_default())
+}

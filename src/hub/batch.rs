@@ -1,0 +1,81 @@
+//! What the hub has decided and not yet written: it becomes true for others only when the journal has it.
+
+use std::collections::HashSet;
+
+use portcullis_core::{Effect, Input, Moment, Record, SessionId, Subject};
+
+use super::outlets::Outlet;
+use super::{Reply, Trouble};
+use crate::store::{Append, Entry, Seq};
+
+/// More than this is never written at once, so that nobody waits long for the first answer.
+const LARGEST: usize = 512;
+
+/// One input on its way: what it wants done, and whom to tell.
+pub(super) struct Pending {
+    /// Kept to decide again when someone else was faster.
+    pub(super) input: Input,
+    pub(super) effects: Vec<Effect>,
+    pub(super) reply: Option<Reply>,
+    /// The outlet that an attaching process brought.
+    pub(super) outlet: Option<(SessionId, Outlet)>,
+    /// Its place among the appends; none when it wrote nothing.
+    pub(super) append: Option<usize>,
+    pub(super) attempts: u32,
+}
+
+impl Pending {
+    pub(super) fn new(input: Input, reply: Option<Reply>) -> Self {
+        Self { input, effects: vec![], reply, outlet: None, append: None, attempts: 0 }
+    }
+
+    pub(super) fn fail(self, trouble: Trouble) {
+        if let Some(reply) = self.reply {
+            // Whoever asked may be gone.
+            drop(reply.send(Err(trouble)));
+        }
+    }
+}
+
+#[derive(Default)]
+pub(super) struct Batch {
+    pub(super) appends: Vec<Append>,
+    pub(super) subjects: Vec<Subject>,
+    touched: HashSet<Subject>,
+    pub(super) pending: Vec<Pending>,
+}
+
+impl Batch {
+    pub(super) fn is_empty(&self) -> bool {
+        self.pending.is_empty()
+    }
+
+    pub(super) fn is_full(&self) -> bool {
+        self.pending.len() >= LARGEST
+    }
+
+    /// A subject stands in a batch once: the sequence its next record follows is known only after the commit.
+    pub(super) fn has(&self, subject: &Subject) -> bool {
+        self.touched.contains(subject)
+    }
+
+    pub(super) fn add(
+        &mut self,
+        subject: Subject,
+        after: Option<Seq>,
+        at: Moment,
+        records: &[Record],
+    ) -> serde_json::Result<usize> {
+        let entries = records
+            .iter()
+            .map(|record| {
+                let stored = portcullis_wire::record::write(record)?;
+                Ok(Entry { at: at.0, body: stored.body, payload: stored.payload })
+            })
+            .collect::<serde_json::Result<Vec<Entry>>>()?;
+        self.appends.push(Append { subject: subject.to_string(), after, entries });
+        self.touched.insert(subject.clone());
+        self.subjects.push(subject);
+        Ok(self.appends.len() - 1)
+    }
+}

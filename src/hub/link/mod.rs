@@ -1,0 +1,273 @@
+//! The link of an attached process with the hub: the same handle in-process and over the socket.
+
+mod client;
+mod server;
+
+use portcullis_core::{
+    Answer, AskId, Behavior, ChatId, Code, EventId, Input, Mouth, ReplyId, SentFile, SessionAbout, SessionId, Text,
+};
+use portcullis_wire::error::{Fault, Kind};
+use portcullis_wire::link::{Answered, EventFrame, InboxItem};
+use std::time::Duration;
+
+use tokio::sync::{mpsc, oneshot};
+
+pub(crate) use client::{Connect, connect};
+pub(crate) use server::{Gate, serve};
+
+use super::outlets::{Outlet, Parcel};
+use super::{Hub, fault_of, mint};
+
+/// A line of the link is at most this long: an event of 16 MiB with every byte escaped still fits.
+const LONGEST_LINE: usize = 128 << 20;
+
+/// What comes to an attached process.
+#[derive(Debug)]
+pub(crate) enum Delivery {
+    Event { id: EventId, frame: EventFrame<'static> },
+    Verdict { ask: AskId, origin: String, behavior: Behavior },
+}
+
+/// An attached session, seen from its own process.
+pub(crate) struct Attachment {
+    incoming: Incoming,
+    pub(crate) line: Line,
+}
+
+/// How long a process that ends waits for the gate to hear of it.
+const GOODBYE: Duration = Duration::from_millis(300);
+
+enum Incoming {
+    Local { parcels: mpsc::Receiver<Parcel>, max_context: Option<usize> },
+    Remote(mpsc::Receiver<Delivery>),
+}
+
+impl Attachment {
+    /// The next event or verdict; none when there will be no more.
+    pub(crate) async fn next(&mut self) -> Option<Delivery> {
+        match &mut self.incoming {
+            Incoming::Remote(deliveries) => deliveries.recv().await,
+            Incoming::Local { parcels, max_context } => parcels.recv().await.map(|parcel| unpack(parcel, *max_context)),
+        }
+    }
+
+    /// One that needs no waiting for, if there is one.
+    pub(crate) fn ready(&mut self) -> Option<Delivery> {
+        match &mut self.incoming {
+            Incoming::Remote(deliveries) => deliveries.try_recv().ok(),
+            Incoming::Local { parcels, max_context } => {
+                parcels.try_recv().ok().map(|parcel| unpack(parcel, *max_context))
+            }
+        }
+    }
+}
+
+fn unpack(parcel: Parcel, max_context: Option<usize>) -> Delivery {
+    match parcel {
+        Parcel::Event(held) => Delivery::Event { id: held.event.id, frame: owned(EventFrame::of(&held, max_context)) },
+        Parcel::Verdict { ask, origin, behavior } => Delivery::Verdict { ask, origin, behavior },
+    }
+}
+
+fn owned(frame: EventFrame<'_>) -> EventFrame<'static> {
+    EventFrame {
+        id: frame.id.into_owned().into(),
+        via: frame.via.into_owned().into(),
+        sender: frame.sender.into_owned().into(),
+        chat: frame.chat.into_owned().into(),
+        attributes: frame.attributes,
+        text: frame.text.into_owned().into(),
+        rest: frame.rest,
+        redelivered: frame.redelivered,
+    }
+}
+
+/// What an attached process says. Cheap to clone.
+#[derive(Clone)]
+pub(crate) enum Line {
+    Local { hub: Hub, session: SessionId, outlet: u64 },
+    Remote(mpsc::Sender<Said>),
+}
+
+/// Something said over the link, and where its answer goes.
+pub(crate) struct Said {
+    what: Saying,
+    reply: Option<oneshot::Sender<Result<Answered, Fault>>>,
+}
+
+/// Everything an attached process can say.
+#[derive(Clone, Debug)]
+enum Saying {
+    Wrote(Vec<EventId>),
+    Carried(AskId),
+    Asked { id: AskId, origin: String, tool: String, description: String, preview: String },
+    Replied { id: ReplyId, chat: ChatId, text: String, files: Vec<SentFile> },
+    Inbox(Option<EventId>),
+    Bye(String),
+}
+
+impl Line {
+    /// These events are with the agent.
+    pub(crate) async fn wrote(&self, events: Vec<EventId>) {
+        self.tell(Saying::Wrote(events)).await;
+    }
+
+    /// The verdict is with the agent.
+    pub(crate) async fn carried(&self, ask: AskId) {
+        self.tell(Saying::Carried(ask)).await;
+    }
+
+    /// The session ends on purpose. Returns when the gate was told, or is not to be reached.
+    pub(crate) async fn bye(self, why: &str) {
+        self.tell(Saying::Bye(why.to_owned())).await;
+        if let Self::Remote(outgoing) = self {
+            drop(tokio::time::timeout(GOODBYE, outgoing.closed()).await);
+        }
+    }
+
+    /// The agent asks for permission. Returns the code that people answer with.
+    pub(crate) async fn asked(
+        &self,
+        origin: String,
+        tool: String,
+        description: String,
+        preview: String,
+    ) -> Result<Code, Fault> {
+        let id = mint(AskId::new);
+        match self.ask(Saying::Asked { id, origin, tool, description, preview }).await? {
+            Answered::Asked { code, .. } => Code::parse(&code).ok_or_else(unexpected),
+            other => Err(fault_in(other)),
+        }
+    }
+
+    pub(crate) async fn reply(&self, chat: ChatId, text: String, files: Vec<SentFile>) -> Result<(), Fault> {
+        match self.ask(Saying::Replied { id: mint(ReplyId::new), chat, text, files }).await? {
+            Answered::Ok => Ok(()),
+            other => Err(fault_in(other)),
+        }
+    }
+
+    /// The events of this session, newest last.
+    pub(crate) async fn inbox(&self) -> Result<Vec<InboxItem>, Fault> {
+        match self.ask(Saying::Inbox(None)).await? {
+            Answered::Inbox { events } => Ok(events),
+            other => Err(fault_in(other)),
+        }
+    }
+
+    /// One event of this session, whole.
+    pub(crate) async fn open(&self, event: EventId) -> Result<(InboxItem, String), Fault> {
+        match self.ask(Saying::Inbox(Some(event))).await? {
+            Answered::Event { event, text } => Ok((event, text)),
+            other => Err(fault_in(other)),
+        }
+    }
+
+    /// Returns when the word is on its way, in the order it was said.
+    async fn tell(&self, what: Saying) {
+        match self {
+            Self::Remote(outgoing) => drop(outgoing.send(Said { what, reply: None }).await),
+            Self::Local { hub, session, outlet } => match what {
+                Saying::Bye(why) => hub.detach(*session, *outlet, Some(why)).await,
+                told => {
+                    if let Some(input) = input_of(told, *session) {
+                        drop(hub.enqueue(input).await);
+                    }
+                }
+            },
+        }
+    }
+
+    async fn ask(&self, what: Saying) -> Result<Answered, Fault> {
+        match self {
+            Self::Remote(outgoing) => {
+                let (reply, answer) = oneshot::channel();
+                let gone = || Fault::new(Kind::Stopping, "the link to the gate has ended");
+                outgoing.send(Said { what, reply: Some(reply) }).await.map_err(|_| gone())?;
+                answer.await.map_err(|_| gone())?
+            }
+            Self::Local { hub, session, .. } => answer(hub, *session, what).await,
+        }
+    }
+}
+
+fn unexpected() -> Fault {
+    Fault::new(Kind::Internal, "the gate gave an answer that does not fit the question")
+}
+
+fn fault_in(answered: Answered) -> Fault {
+    match answered {
+        Answered::Refused(fault) => fault,
+        _ => unexpected(),
+    }
+}
+
+/// The input that a saying stands for; `Inbox` and `Bye` are not inputs of their own.
+fn input_of(what: Saying, session: SessionId) -> Option<Input> {
+    Some(match what {
+        Saying::Wrote(events) => Input::Wrote { session, events },
+        Saying::Carried(ask) => Input::Carried { ask },
+        Saying::Asked { id, origin, tool, description, preview } => Input::Asked {
+            id,
+            session,
+            mouth: Mouth::Channel,
+            origin,
+            tool,
+            description: Text::new(description),
+            preview: Text::new(preview),
+            entropy: getrandom::u64().unwrap_or_default(),
+        },
+        Saying::Replied { id, chat, text, files } => Input::Replied { id, session, chat, text: Text::new(text), files },
+        Saying::Inbox(_) | Saying::Bye(_) => return None,
+    })
+}
+
+/// Does what was said in the hub, and puts the outcome as the link tells it.
+async fn answer(hub: &Hub, session: SessionId, what: Saying) -> Result<Answered, Fault> {
+    let event = match what {
+        Saying::Inbox(None) => {
+            let mine = move |state: &portcullis_core::State| {
+                let events = state.events().rev().filter(|held| held.to == Some(session)).take(100);
+                events.map(InboxItem::from).collect::<Vec<_>>()
+            };
+            let mut events = hub.look(mine).await?;
+            events.reverse();
+            return Ok(Answered::Inbox { events });
+        }
+        Saying::Inbox(Some(event)) => event,
+        said => {
+            let Some(input) = input_of(said, session) else { return Ok(Answered::Ok) };
+            return Ok(tell(&hub.submit(input).await?));
+        }
+    };
+    if let Answer::Refused(refusal) = hub.submit(Input::Opened { session, event }).await? {
+        return Ok(Answered::Refused(fault_of(&refusal)));
+    }
+    let item = hub.look(move |state| state.event(event).map(InboxItem::from)).await?;
+    match (item, hub.read(event).await?) {
+        (Some(item), Some(event)) => Ok(Answered::Event { event: item, text: event.text.as_str().to_owned() }),
+        _ => Ok(Answered::Refused(fault_of(&portcullis_core::Refusal::NoSuchEvent))),
+    }
+}
+
+fn tell(answer: &Answer) -> Answered {
+    match answer {
+        Answer::Asked { ask, code } => Answered::Asked { ask: ask.to_string(), code: code.to_string() },
+        Answer::Refused(refusal) => Answered::Refused(fault_of(refusal)),
+        Answer::Done | Answer::Accepted { .. } | Answer::Recorded { .. } => Answered::Ok,
+    }
+}
+
+/// Attaches in the hub's own process.
+pub(crate) async fn attach_here(
+    hub: &Hub,
+    session: SessionId,
+    about: SessionAbout,
+    max_context: Option<usize>,
+) -> Result<Attachment, Fault> {
+    let (outlet, parcels) = Outlet::new(&[]);
+    let line = Line::Local { hub: hub.clone(), session, outlet: outlet.number };
+    let input = Input::Attached { session, about, wrote: vec![], holding: vec![] };
+    hub.attach(session, input, outlet).await?;
+    Ok(Attachment { incoming: Incoming::Local { parcels, max_context }, line })
+}

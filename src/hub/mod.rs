@@ -1,0 +1,199 @@
+//! The hub: one loop that decides, writes down, and only then acts. Everything else talks to it through [`Hub`].
+
+mod batch;
+pub(crate) mod link;
+mod mint;
+mod outlets;
+mod run;
+#[cfg(test)]
+mod tests;
+mod watch;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use portcullis_core::{Answer, Event, EventId, Input, Limits, Moment, Notice, SessionId, State, parse_verdict};
+use portcullis_wire::error::{Fault, Kind};
+use tokio::sync::{mpsc, oneshot};
+
+pub(crate) use link::{Attachment, Delivery, Line};
+pub(crate) use mint::{mint, now};
+pub(crate) use run::start;
+pub(crate) use watch::{Published, Watcher};
+
+use outlets::Outlet;
+
+/// How much the hub takes in before it says that it is busy.
+#[derive(Clone, Debug)]
+pub(crate) struct HubLimits {
+    pub(crate) queue: usize,
+    pub(crate) queue_bytes: usize,
+    pub(crate) watcher: usize,
+    pub(crate) state: Limits,
+}
+
+/// Why the hub did not answer.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum Trouble {
+    #[error("the gate is busy")]
+    Busy,
+    #[error("the gate is stopping")]
+    Stopping,
+    #[error("the journal could not be written: {0}")]
+    Journal(String),
+}
+
+impl From<Trouble> for Fault {
+    fn from(trouble: Trouble) -> Self {
+        let kind = match trouble {
+            Trouble::Busy => Kind::Busy,
+            Trouble::Stopping => Kind::Stopping,
+            Trouble::Journal(_) => Kind::JournalFailed,
+        };
+        Self::new(kind, trouble.to_string()).retry_after(1)
+    }
+}
+
+type Reply = oneshot::Sender<Result<Answer, Trouble>>;
+
+/// What the loop is asked to do.
+enum Command {
+    Submit {
+        input: Input,
+        reply: Reply,
+        bytes: usize,
+    },
+    /// The input is always [`Input::Attached`]; from now on the outlet carries what is for that session.
+    Attach {
+        input: Input,
+        session: SessionId,
+        outlet: Outlet,
+        reply: Reply,
+    },
+    /// The process behind an outlet is gone. Ignored when another has attached since.
+    Detach {
+        session: SessionId,
+        outlet: u64,
+        why: Option<String>,
+    },
+    Look(Box<dyn FnOnce(&State) + Send>),
+    Watch(Box<dyn FnOnce(&State) -> Vec<Notice> + Send>, oneshot::Sender<Watcher>),
+    InUse(oneshot::Sender<bool>),
+    /// Events whole, as the journal has them.
+    Read(EventId, oneshot::Sender<Result<Option<Event>, Trouble>>),
+}
+
+/// A handle on the hub. Cheap to clone; all clones speak to the same loop.
+#[derive(Clone)]
+pub(crate) struct Hub {
+    /// Chat: as much as fits, then `Busy`.
+    events: mpsc::Sender<Command>,
+    /// Verdicts, attached processes and questions: a lane of their own, so that a flood of chat never delays them.
+    reserved: mpsc::Sender<Command>,
+    /// Bytes of text in the events lane. Added to here, taken off by the loop.
+    queued_bytes: Arc<AtomicUsize>,
+    queue_bytes: usize,
+}
+
+impl Hub {
+    /// Hands over an input. Once this has been polled the input is in, even if the caller goes away.
+    pub(crate) async fn submit(&self, input: Input) -> Result<Answer, Trouble> {
+        let (reply, answer) = oneshot::channel();
+        let is_chat = matches!(&input, Input::Said { text, .. } if parse_verdict(text.as_str()).is_none());
+        if is_chat {
+            self.take_event(input, reply)?;
+        } else {
+            self.send(Command::Submit { input, reply, bytes: 0 }).await?;
+        }
+        answer.await.map_err(|_| Trouble::Stopping)?
+    }
+
+    /// Puts an input of an attached process in its place; the answer comes when it comes.
+    async fn enqueue(&self, input: Input) -> Result<oneshot::Receiver<Result<Answer, Trouble>>, Trouble> {
+        let (reply, answer) = oneshot::channel();
+        self.send(Command::Submit { input, reply, bytes: 0 }).await?;
+        Ok(answer)
+    }
+
+    fn take_event(&self, input: Input, reply: Reply) -> Result<(), Trouble> {
+        let bytes = match &input {
+            Input::Said { text, .. } => text.len(),
+            _ => 0,
+        };
+        let before = self.queued_bytes.fetch_add(bytes, Ordering::Relaxed);
+        // One event always fits, however large: the door has checked its size.
+        let fits = before == 0 || before + bytes <= self.queue_bytes;
+        let sent = if fits {
+            self.events.try_send(Command::Submit { input, reply, bytes })
+        } else {
+            return self.give_back(bytes, Trouble::Busy);
+        };
+        match sent {
+            Ok(()) => Ok(()),
+            Err(mpsc::error::TrySendError::Full(_)) => self.give_back(bytes, Trouble::Busy),
+            Err(mpsc::error::TrySendError::Closed(_)) => self.give_back(bytes, Trouble::Stopping),
+        }
+    }
+
+    fn give_back(&self, bytes: usize, trouble: Trouble) -> Result<(), Trouble> {
+        self.queued_bytes.fetch_sub(bytes, Ordering::Relaxed);
+        Err(trouble)
+    }
+
+    async fn send(&self, command: Command) -> Result<(), Trouble> {
+        self.reserved.send(command).await.map_err(|_| Trouble::Stopping)
+    }
+
+    /// Looks at the state as the journal has it.
+    pub(crate) async fn look<T: Send + 'static>(
+        &self,
+        look: impl FnOnce(&State) -> T + Send + 'static,
+    ) -> Result<T, Trouble> {
+        let (send, seen) = oneshot::channel();
+        self.send(Command::Look(Box::new(move |state| drop(send.send(look(state)))))).await?;
+        seen.await.map_err(|_| Trouble::Stopping)
+    }
+
+    /// The state first, as `first` tells it, then every change.
+    pub(crate) async fn watch(
+        &self,
+        first: impl FnOnce(&State) -> Vec<Notice> + Send + 'static,
+    ) -> Result<Watcher, Trouble> {
+        let (send, watcher) = oneshot::channel();
+        self.send(Command::Watch(Box::new(first), send)).await?;
+        watcher.await.map_err(|_| Trouble::Stopping)
+    }
+
+    /// An event with its text, from the journal.
+    pub(crate) async fn read(&self, event: EventId) -> Result<Option<Event>, Trouble> {
+        let (send, found) = oneshot::channel();
+        self.send(Command::Read(event, send)).await?;
+        found.await.map_err(|_| Trouble::Stopping)?
+    }
+
+    /// Whether anyone would miss the gate: a session, a prompt, a waiting event, someone who watches.
+    pub(crate) async fn in_use(&self) -> Result<bool, Trouble> {
+        let (send, seen) = oneshot::channel();
+        self.send(Command::InUse(send)).await?;
+        seen.await.map_err(|_| Trouble::Stopping)
+    }
+
+    /// Attaches a process for a session. `input` is an [`Input::Attached`] for it.
+    async fn attach(&self, session: SessionId, input: Input, outlet: Outlet) -> Result<Answer, Trouble> {
+        let (reply, answer) = oneshot::channel();
+        self.send(Command::Attach { input, session, outlet, reply }).await?;
+        answer.await.map_err(|_| Trouble::Stopping)?
+    }
+
+    /// The process behind an outlet has gone: with a word (`why`) the session has ended, without one it was lost.
+    async fn detach(&self, session: SessionId, outlet: u64, why: Option<String>) {
+        // When the hub is gone there is nobody left to tell.
+        drop(self.send(Command::Detach { session, outlet, why }).await);
+    }
+}
+
+/// The moment by which an answer is judged.
+pub(crate) fn fault_of(refusal: &portcullis_core::Refusal) -> Fault {
+    let at: Moment = now();
+    Fault::of(refusal, at)
+}

@@ -1,0 +1,321 @@
+//! The loop: take what has come, decide, write it down in one commit, then do what was decided.
+//!
+//! Decisions of one batch build on each other, so each is applied to the loop's own state before the batch is written.
+//! Nobody sees that state until the journal has the batch; if the journal refuses, the state is thrown away and read
+//! anew. So what others see never runs ahead of the journal.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use anyhow::Context as _;
+use portcullis_core::{Answer, Effect, Event, EventId, Input, Moment, Record, State, Subject, decide};
+use portcullis_wire::record::{self, Payload};
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+use super::batch::{Batch, Pending};
+use super::outlets::Outlets;
+use super::watch::{Published, Watchers};
+use super::{Command, Hub, HubLimits, Trouble, now};
+use crate::store::{self, Refused, Seq, Store, Stored};
+
+/// Room in the reserved lane. Its senders wait for a place; there is one a connection.
+const RESERVED: usize = 1024;
+/// Last sequences of subjects we write to often; others are looked up.
+const HEADS: usize = 20_000;
+/// How often an input is decided again when another writer was faster.
+const ATTEMPTS: u32 = 5;
+
+/// Reads the journal and starts the loop. It ends after `stop`, when everything taken in has been written.
+pub(crate) async fn start(
+    store: Store,
+    limits: HubLimits,
+    version: &str,
+    stop: CancellationToken,
+) -> anyhow::Result<(Hub, tokio::task::JoinHandle<()>)> {
+    let (events, event_queue) = mpsc::channel(limits.queue);
+    let (reserved, reserved_queue) = mpsc::channel(RESERVED);
+    let queued_bytes = Arc::new(AtomicUsize::new(0));
+    let hub = Hub { events, reserved, queued_bytes: Arc::clone(&queued_bytes), queue_bytes: limits.queue_bytes };
+    let mut desk = Desk {
+        state: State::new(limits.state.clone()),
+        store,
+        heads: HashMap::new(),
+        outlets: Outlets::default(),
+        watchers: Watchers::new(limits.watcher),
+        batch: Batch::default(),
+        queued_bytes,
+    };
+    desk.reload().context("reading the journal")?;
+    desk.take(Pending::new(Input::Started { version: version.to_owned() }, None)).await;
+    desk.commit().await;
+    let task = tokio::spawn(desk.run(event_queue, reserved_queue, stop));
+    Ok((hub, task))
+}
+
+/// Everything the loop owns. Nobody else touches it.
+struct Desk {
+    state: State,
+    store: Store,
+    /// Where each subject ends in the journal. A cache: what is not here is looked up.
+    heads: HashMap<Subject, Seq>,
+    outlets: Outlets,
+    watchers: Watchers,
+    batch: Batch,
+    queued_bytes: Arc<AtomicUsize>,
+}
+
+impl Desk {
+    async fn run(
+        mut self,
+        mut events: mpsc::Receiver<Command>,
+        mut reserved: mpsc::Receiver<Command>,
+        stop: CancellationToken,
+    ) {
+        loop {
+            let timer = tokio::time::sleep(self.until_deadline());
+            let command = tokio::select! {
+                biased;
+                () = stop.cancelled() => break,
+                command = reserved.recv() => command,
+                command = events.recv() => command,
+                () = timer => {
+                    self.take(Pending::new(Input::Ticked, None)).await;
+                    None
+                }
+            };
+            if let Some(command) = command {
+                self.handle(command).await;
+            }
+            while !self.batch.is_full()
+                && let Ok(command) = reserved.try_recv().or_else(|_| events.try_recv())
+            {
+                self.handle(command).await;
+            }
+            self.commit().await;
+            self.outlets.pump(&self.state);
+        }
+        // What was taken in before the stop is still written; what comes now is told that we are stopping.
+        reserved.close();
+        events.close();
+        while let Ok(command) = reserved.try_recv().or_else(|_| events.try_recv()) {
+            self.handle(command).await;
+        }
+        self.commit().await;
+    }
+
+    fn until_deadline(&self) -> Duration {
+        let longest = Duration::from_secs(60);
+        let due = self.state.next_deadline().map(|due| Duration::from_millis(due.since(now())));
+        due.map_or(longest, |due| due.min(longest))
+    }
+
+    async fn handle(&mut self, command: Command) {
+        match command {
+            Command::Submit { input, reply, bytes } => {
+                self.queued_bytes.fetch_sub(bytes, Ordering::Relaxed);
+                self.take(Pending::new(input, Some(reply))).await;
+            }
+            Command::Attach { input, session, outlet, reply } => {
+                let mut pending = Pending::new(input, Some(reply));
+                pending.outlet = Some((session, outlet));
+                self.take(pending).await;
+            }
+            Command::Detach { session, outlet, why } => {
+                // An attach that is still in the batch must take its place first.
+                self.commit().await;
+                if self.outlets.close(session, outlet) {
+                    let input = match why {
+                        Some(why) => Input::Ended { session, why },
+                        None => Input::Lost { session },
+                    };
+                    self.take(Pending::new(input, None)).await;
+                }
+            }
+            Command::InUse(reply) => {
+                self.commit().await;
+                self.watchers.sweep();
+                let state = &self.state;
+                let in_use = state.sessions().next().is_some() || state.prompts_are_open() || state.waiting_total() > 0;
+                drop(reply.send(in_use || !self.watchers.is_empty()));
+            }
+            Command::Look(look) => {
+                self.commit().await;
+                look(&self.state);
+            }
+            Command::Watch(first, reply) => {
+                self.commit().await;
+                let first = first(&self.state);
+                // If the watcher is gone already, the next publication drops its sender.
+                drop(reply.send(self.watchers.add(self.state.revision(), first)));
+            }
+            Command::Read(event, reply) => {
+                self.commit().await;
+                drop(reply.send(self.read(event)));
+            }
+        }
+    }
+
+    /// Decides an input and what follows from it, and puts it all into the batch.
+    async fn take(&mut self, first: Pending) {
+        let mut inputs = VecDeque::from([first]);
+        while let Some(mut pending) = inputs.pop_front() {
+            let at = self.state.no_earlier(now());
+            let (records, effects) = decide(&self.state, at, pending.input.clone());
+            if let Some(record) = records.first() {
+                let subject = record.subject();
+                if self.batch.has(&subject) {
+                    self.commit().await;
+                }
+                match self.add(subject, at, &records) {
+                    Ok(place) => pending.append = Some(place),
+                    Err(trouble) => {
+                        pending.fail(trouble);
+                        continue;
+                    }
+                }
+            }
+            for effect in effects {
+                match effect {
+                    Effect::Then(input) => inputs.push_back(Pending::new(input, None)),
+                    other => pending.effects.push(other),
+                }
+            }
+            self.batch.pending.push(pending);
+        }
+    }
+
+    fn add(&mut self, subject: Subject, at: Moment, records: &[Record]) -> Result<usize, Trouble> {
+        // An event is new by its id; every other subject may have a past.
+        let after = match &records[0] {
+            Record::Received { .. } => None,
+            _ => self.head(&subject)?,
+        };
+        let place = self.batch.add(subject, after, at, records).map_err(|error| Trouble::Journal(error.to_string()))?;
+        for record in records {
+            self.state.apply(at, record);
+        }
+        Ok(place)
+    }
+
+    fn head(&mut self, subject: &Subject) -> Result<Option<Seq>, Trouble> {
+        if let Some(seq) = self.heads.get(subject) {
+            return Ok(Some(*seq));
+        }
+        let stored = self.store.read(&subject.to_string()).map_err(|error| Trouble::Journal(error.to_string()))?;
+        Ok(stored.last().map(|record| record.seq))
+    }
+
+    /// Writes the batch, then does what it decided.
+    async fn commit(&mut self) {
+        // What is decided anew after a conflict makes another batch.
+        while !self.batch.is_empty() {
+            let mut batch = std::mem::take(&mut self.batch);
+            let appends = std::mem::take(&mut batch.appends);
+            let results = if appends.is_empty() { vec![] } else { self.store.append(appends).await };
+            for (subject, result) in batch.subjects.into_iter().zip(&results) {
+                match result {
+                    Ok(seq) => drop(self.heads.insert(subject, *seq)),
+                    Err(_) => drop(self.heads.remove(&subject)),
+                }
+            }
+            if self.heads.len() > HEADS {
+                self.heads.clear();
+            }
+            if results.iter().any(Result::is_err)
+                && let Err(error) = self.reload()
+            {
+                tracing::error!(%error, "the journal cannot be read again");
+            }
+            for pending in batch.pending {
+                match pending.append.map(|place| &results[place]) {
+                    None | Some(Ok(_)) => self.perform(pending),
+                    Some(Err(Refused::Conflict { .. })) if pending.attempts < ATTEMPTS => self.again(pending).await,
+                    Some(Err(Refused::Conflict { .. })) => pending.fail(Trouble::Busy),
+                    Some(Err(Refused::Failed(why))) => {
+                        tracing::error!(%why, "the journal refused a record");
+                        pending.fail(Trouble::Journal(why.clone()));
+                    }
+                }
+            }
+        }
+    }
+
+    /// Another writer was first: its records are in the state by now, so the same input meets a new answer.
+    async fn again(&mut self, pending: Pending) {
+        let Pending { input, reply, outlet, attempts, .. } = pending;
+        Box::pin(self.take(Pending { outlet, attempts: attempts + 1, ..Pending::new(input, reply) })).await;
+    }
+
+    fn perform(&mut self, pending: Pending) {
+        match &pending.input {
+            Input::Wrote { session, events } => self.outlets.confirmed(*session, events),
+            Input::Ended { .. } | Input::Attached { .. } => self.outlets.look_again(),
+            _ => {}
+        }
+        if let Some((session, outlet)) = pending.outlet {
+            self.outlets.open(session, outlet);
+        }
+        let mut reply = pending.reply;
+        for effect in pending.effects {
+            match effect {
+                Effect::Answer(answer) => {
+                    if let Some(reply) = reply.take() {
+                        drop(reply.send(Ok(answer)));
+                    }
+                }
+                Effect::Wake(session) => self.outlets.wake(session),
+                Effect::Carry { session, ask, origin, behavior } => self.outlets.carry(session, ask, origin, behavior),
+                Effect::Publish(topic) if !self.watchers.is_empty() => {
+                    if let Some(notice) = self.state.notice(topic) {
+                        self.watchers.publish(&Published::new(self.state.revision(), notice));
+                    }
+                }
+                Effect::Publish(_) | Effect::Then(_) => {}
+            }
+        }
+        if let Some(reply) = reply {
+            drop(reply.send(Ok(Answer::Done)));
+        }
+    }
+
+    fn read(&self, event: EventId) -> Result<Option<Event>, Trouble> {
+        let stored = self.store.read(&Subject::Event(event).to_string());
+        let stored = stored.map_err(|error| Trouble::Journal(error.to_string()))?;
+        let Some(first) = stored.first() else { return Ok(None) };
+        match read_record(first).map_err(|error| Trouble::Journal(format!("{error:#}")))? {
+            Record::Received { event, .. } => Ok(Some(event)),
+            _ => Ok(None),
+        }
+    }
+
+    /// Makes the state anew from the journal.
+    fn reload(&mut self) -> anyhow::Result<()> {
+        let mut state = State::new(self.state.limits().clone());
+        let mut unreadable = None;
+        self.heads.clear();
+        self.store.replay(Seq(0), &mut |stored| match read_record(&stored) {
+            Ok(record) => state.apply(Moment(stored.at), &record),
+            Err(error) => drop(unreadable.get_or_insert(error)),
+        })?;
+        match unreadable {
+            Some(error) => Err(error),
+            None => {
+                self.state = state;
+                Ok(())
+            }
+        }
+    }
+}
+
+fn read_record(stored: &Stored) -> anyhow::Result<Record> {
+    let payload = match &stored.payload {
+        store::Payload::None => Payload::None,
+        store::Payload::Kept(bytes) => Payload::Kept(bytes),
+        store::Payload::Erased => Payload::Erased,
+    };
+    let at = Moment(stored.at);
+    record::read(at, &stored.body, payload).with_context(|| format!("record {} of {}", stored.seq.0, stored.subject))
+}

@@ -1,0 +1,14 @@
+//! Parse, run, report.
+
+mod cli;
+mod config;
+mod doors;
+mod hub;
+mod lines;
+mod store;
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    cli::run(std::env::args_os()).unwrap_or_else(|error| cli::report(&error))
+}

@@ -1,0 +1,180 @@
+//! The journal: bytes kept by subject, in one order, for ever. It knows nothing of what they mean.
+
+mod chain;
+mod error;
+mod memory;
+#[cfg(test)]
+mod races;
+mod sqlite;
+#[cfg(test)]
+mod story;
+
+use std::path::Path;
+
+pub(crate) use error::{OpenError, StoreError, VerifyError};
+pub(crate) use memory::Memory;
+pub(crate) use sqlite::Sqlite;
+
+/// Global position of a record. 1 is the first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct Seq(pub(crate) u64);
+
+/// One record to be kept.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Entry {
+    /// Milliseconds since 1970.
+    pub(crate) at: u64,
+    /// The skeleton: kept for ever.
+    pub(crate) body: Vec<u8>,
+    /// What may be erased later without breaking the chain.
+    pub(crate) payload: Option<Vec<u8>>,
+}
+
+/// Entries for one subject, taken all together or not at all.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Append {
+    pub(crate) subject: String,
+    /// Sequence of the subject's last record. `None`: the subject must be new.
+    pub(crate) after: Option<Seq>,
+    pub(crate) entries: Vec<Entry>,
+}
+
+impl Append {
+    fn bytes(&self) -> usize {
+        let entry = |entry: &Entry| entry.body.len() + entry.payload.as_ref().map_or(0, Vec::len);
+        self.subject.len() + self.entries.iter().map(entry).sum::<usize>()
+    }
+}
+
+/// One record as it is kept.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Stored {
+    pub(crate) seq: Seq,
+    pub(crate) subject: String,
+    pub(crate) at: u64,
+    pub(crate) body: Vec<u8>,
+    pub(crate) payload: Payload,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Payload {
+    /// The record never had one.
+    None,
+    Kept(Vec<u8>),
+    Erased,
+}
+
+/// Why one append was not taken.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Refused {
+    /// Someone was faster: the subject's last record is `last`, not the one that was named.
+    Conflict { last: Option<Seq> },
+    /// It is not known to be safe, so nothing may be done that rests on it.
+    Failed(String),
+}
+
+impl Refused {
+    fn nothing_to_append() -> Self {
+        Self::Failed("an append needs at least one entry".to_owned())
+    }
+}
+
+/// What an append outlives once it has returned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Durability {
+    /// The death of the process. Written on the caller's thread.
+    Process,
+    /// A power failure. Written and synced on a thread of its own.
+    Power,
+}
+
+/// The chain as it was found to be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Verified {
+    pub(crate) records: u64,
+    /// Hexadecimal. Noted elsewhere, it makes a later cut of the tail visible.
+    pub(crate) head: String,
+}
+
+/// Keeps records by subject, in one order, for ever.
+pub(crate) enum Store {
+    Memory(Memory),
+    Sqlite(Sqlite),
+}
+
+impl Store {
+    pub(crate) fn memory() -> Self {
+        Self::Memory(Memory::default())
+    }
+
+    /// Opens the journal at `path`, or starts a new one there; the folder must exist.
+    pub(crate) fn sqlite(path: &Path, durability: Durability) -> Result<Self, OpenError> {
+        Sqlite::open(path, durability).map(Self::Sqlite)
+    }
+
+    /// Appends each batch after the sequence it names, or says that someone was faster. Returns only when the rest is
+    /// safe. One conflict does not fail the others; one failure fails them all.
+    ///
+    /// Answers come in the order of `appends`, each with the sequence of its last entry. A caller that stops waiting
+    /// does not take the batch back: it may be written all the same.
+    pub(crate) async fn append(&mut self, appends: Vec<Append>) -> Vec<Result<Seq, Refused>> {
+        match self {
+            Self::Memory(memory) => memory.append(appends),
+            Self::Sqlite(sqlite) => sqlite.append(appends).await,
+        }
+    }
+
+    /// Calls `each` for every record after `after`, in order.
+    pub(crate) fn replay(&self, after: Seq, each: &mut dyn FnMut(Stored)) -> Result<(), StoreError> {
+        match self {
+            Self::Memory(memory) => {
+                memory.replay(after, each);
+                Ok(())
+            }
+            Self::Sqlite(sqlite) => sqlite.replay(after, each),
+        }
+    }
+
+    /// All records of one subject, in order.
+    pub(crate) fn read(&self, subject: &str) -> Result<Vec<Stored>, StoreError> {
+        match self {
+            Self::Memory(memory) => Ok(memory.read(subject)),
+            Self::Sqlite(sqlite) => sqlite.read(subject),
+        }
+    }
+
+    /// The first records after `after`, at most `limit`.
+    pub(crate) fn page(&self, after: Seq, limit: usize) -> Result<Vec<Stored>, StoreError> {
+        match self {
+            Self::Memory(memory) => Ok(memory.page(after, limit)),
+            Self::Sqlite(sqlite) => sqlite.page(after, limit),
+        }
+    }
+
+    /// Erases the payloads of a subject and says how many there were; the skeletons and the chain stay.
+    ///
+    /// On disk the bytes are gone from the journal and its side files when this returns, but not from a backup that
+    /// an upgrade has left beside it.
+    pub(crate) fn erase(&mut self, subject: &str) -> Result<usize, StoreError> {
+        match self {
+            Self::Memory(memory) => Ok(memory.erase(subject)),
+            Self::Sqlite(sqlite) => sqlite.erase(subject),
+        }
+    }
+
+    /// Walks the chain and finds a changed, removed or reordered record; with a `head` noted earlier also a cut tail.
+    pub(crate) fn verify(&self, head: Option<&str>) -> Result<Verified, VerifyError> {
+        match self {
+            Self::Memory(memory) => memory.verify(head),
+            Self::Sqlite(sqlite) => sqlite.verify(head),
+        }
+    }
+
+    /// The chain's end, worth noting elsewhere.
+    pub(crate) fn head(&self) -> Result<String, StoreError> {
+        match self {
+            Self::Memory(memory) => Ok(memory.head()),
+            Self::Sqlite(sqlite) => sqlite.head(),
+        }
+    }
+}

@@ -1,0 +1,93 @@
+//! Whoever changes the file behind our back is found out.
+
+use rusqlite::Connection;
+
+use super::tests::place;
+use crate::store::story::appending;
+use crate::store::{Append, Durability, Entry, Seq, Store, Verified, VerifyError};
+
+/// Writes five records, the fourth without a payload; lets `sql` at them; then verifies against the head noted before.
+async fn verify_after(sql: &str) -> (Result<Verified, VerifyError>, Result<Verified, VerifyError>) {
+    let (_folder, path) = place();
+    let mut store = Store::sqlite(&path, Durability::Process).unwrap();
+    let bare = Entry { at: 4, body: b"withdrawn".to_vec(), payload: None };
+    let answers = store
+        .append(vec![
+            appending("ask/1", None, &["asked", "allowed"]),
+            appending("ask/2", None, &["asked"]),
+            Append { subject: "ask/3".to_owned(), after: None, entries: vec![bare] },
+            appending("ask/4", None, &["asked"]),
+        ])
+        .await;
+    assert_eq!(answers, [2, 3, 4, 5].map(|seq| Ok(Seq(seq))));
+    let head = store.head().unwrap();
+    drop(store);
+
+    Connection::open(&path).unwrap().execute_batch(sql).unwrap();
+    let store = Store::sqlite(&path, Durability::Process).unwrap();
+    (store.verify(None), store.verify(Some(&head)))
+}
+
+async fn assert_found(sql: &str, at: u64) {
+    let (without_head, with_head) = verify_after(sql).await;
+    for verified in [without_head, with_head] {
+        assert!(matches!(verified, Err(VerifyError::Broken { seq, .. }) if seq == Seq(at)), "{sql}: {verified:?}");
+    }
+}
+
+#[tokio::test]
+async fn an_untouched_journal_verifies() {
+    let (without_head, with_head) = verify_after("").await;
+    assert_eq!(without_head.unwrap(), with_head.unwrap());
+}
+
+#[tokio::test]
+async fn a_changed_record_is_found_whichever_part_was_changed() {
+    for change in [
+        "subject = 'ask/9'",
+        "after = 7",
+        "at = at + 1",
+        "writer = x'00'",
+        "body = x'00'",
+        "body = x''",
+        "digest = x'00'",
+        "digest = NULL",
+        "chain = x'00'",
+        "chain = (SELECT chain FROM record WHERE seq = 1)",
+    ] {
+        assert_found(&format!("UPDATE record SET {change} WHERE seq = 2"), 2).await;
+    }
+}
+
+#[tokio::test]
+async fn a_changed_payload_is_found() {
+    assert_found("UPDATE payload SET bytes = x'00' WHERE seq = 3", 3).await;
+    assert_found("UPDATE payload SET salt = x'00' WHERE seq = 3", 3).await;
+    assert_found("UPDATE payload SET salt = NULL WHERE seq = 3", 3).await;
+    assert_found("INSERT INTO payload VALUES (4, x'00', x'00')", 4).await;
+}
+
+#[tokio::test]
+async fn a_removed_record_is_found() {
+    assert_found("DELETE FROM record WHERE seq = 1", 1).await;
+    assert_found("DELETE FROM record WHERE seq = 3", 3).await;
+    let and_closed_the_gap = "
+        DELETE FROM record WHERE seq = 3; UPDATE record SET seq = seq - 1 WHERE seq > 3;
+        DELETE FROM payload WHERE seq = 3; UPDATE payload SET seq = seq - 1 WHERE seq > 3";
+    assert_found(and_closed_the_gap, 3).await;
+}
+
+#[tokio::test]
+async fn reordered_records_are_found() {
+    let swap = "
+        UPDATE record SET seq = -seq WHERE seq IN (2, 3); UPDATE record SET seq = seq + 5 WHERE seq < 0;
+        UPDATE payload SET seq = -seq WHERE seq IN (2, 3); UPDATE payload SET seq = seq + 5 WHERE seq < 0";
+    assert_found(swap, 2).await;
+}
+
+#[tokio::test]
+async fn a_cut_tail_is_found_by_whoever_noted_the_head() {
+    let (without_head, with_head) = verify_after("DELETE FROM record WHERE seq > 3").await;
+    assert_eq!(without_head.unwrap().records, 3);
+    assert!(matches!(with_head, Err(VerifyError::Broken { seq: Seq(4), .. })), "{with_head:?}");
+}

@@ -1,0 +1,190 @@
+//! What a journal on disk promises beyond the story: it is still there, it is private, and what was erased is gone.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::pin::pin;
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
+
+use rusqlite::Connection;
+use tempfile::{TempDir, tempdir};
+
+use super::Journal;
+use super::version::STEPS;
+use crate::store::story::appending;
+use crate::store::{Append, Durability, Entry, Payload, Refused, Seq, Store};
+
+const BOTH: [Durability; 2] = [Durability::Process, Durability::Power];
+
+/// A folder that cleans up after itself, and where the journal is in it.
+pub(super) fn place() -> (TempDir, PathBuf) {
+    let folder = tempdir().unwrap();
+    let path = folder.path().join("journal.db");
+    (folder, path)
+}
+
+/// Does not wait long for others.
+fn impatient(path: &Path) -> Journal {
+    Journal::open_with(path, Durability::Process, STEPS, Duration::from_millis(10)).unwrap()
+}
+
+#[tokio::test]
+async fn a_journal_opened_again_is_the_same() {
+    for durability in BOTH {
+        let (_folder, path) = place();
+        let mut store = Store::sqlite(&path, durability).unwrap();
+        store.append(vec![appending("ask/1", None, &["asked", "allowed"])]).await;
+        let (records, head) = (store.page(Seq(0), 10).unwrap(), store.head().unwrap());
+        drop(store);
+
+        let mut store = Store::sqlite(&path, durability).unwrap();
+        assert_eq!((store.page(Seq(0), 10).unwrap(), store.head().unwrap()), (records, head.clone()));
+        assert_eq!(store.append(vec![appending("ask/1", Some(2), &["ran"])]).await, [Ok(Seq(3))]);
+        assert_eq!(store.verify(Some(&head)).unwrap().records, 3);
+    }
+}
+
+#[tokio::test]
+async fn a_closed_journal_is_one_file() {
+    for durability in BOTH {
+        let (folder, path) = place();
+        let mut store = Store::sqlite(&path, durability).unwrap();
+        store.append(vec![appending("ask/1", None, &["asked"])]).await;
+        drop(store);
+        let files: Vec<_> = fs::read_dir(folder.path()).unwrap().map(|file| file.unwrap().path()).collect();
+        assert_eq!(files, [path]);
+    }
+}
+
+#[tokio::test]
+async fn nobody_else_may_read_the_journal_or_its_side_files() {
+    let (folder, path) = place();
+    fs::write(&path, "").unwrap();
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).unwrap();
+    let mut store = Store::sqlite(&path, Durability::Power).unwrap();
+    store.append(vec![appending("ask/1", None, &["asked"])]).await;
+    let files: Vec<_> = fs::read_dir(folder.path()).unwrap().map(Result::unwrap).collect();
+    assert_eq!(files.len(), 3, "the journal, -wal and -shm");
+    for file in files {
+        assert_eq!(file.metadata().unwrap().permissions().mode() & 0o777, 0o600, "{}", file.path().display());
+    }
+}
+
+#[test]
+fn on_the_callers_thread_an_append_is_in_at_once() {
+    let (_folder, path) = place();
+    let mut store = Store::sqlite(&path, Durability::Process).unwrap();
+    let append = pin!(store.append(vec![appending("ask/1", None, &["asked"])]));
+    assert_eq!(append.poll(&mut Context::from_waker(Waker::noop())), Poll::Ready(vec![Ok(Seq(1))]));
+}
+
+#[tokio::test]
+async fn an_append_nobody_waits_for_is_written_all_the_same() {
+    let (_folder, path) = place();
+    let mut store = Store::sqlite(&path, Durability::Power).unwrap();
+    for number in 0..4 {
+        let subject = format!("ask/{number}");
+        let append = pin!(store.append(vec![appending(&subject, None, &["asked"])]));
+        assert!(append.poll(&mut Context::from_waker(Waker::noop())).is_pending());
+    }
+    assert_eq!(store.append(vec![appending("ask/4", None, &["asked"])]).await, [Ok(Seq(5))]);
+}
+
+#[tokio::test]
+async fn two_processes_on_one_journal_keep_one_chain() {
+    let (_folder, path) = place();
+    let mut ours = Store::sqlite(&path, Durability::Process).unwrap();
+    let mut theirs = Store::sqlite(&path, Durability::Power).unwrap();
+    assert_eq!(ours.append(vec![appending("ask/1", None, &["asked"])]).await, [Ok(Seq(1))]);
+    assert_eq!(theirs.append(vec![appending("ask/1", Some(1), &["allowed"])]).await, [Ok(Seq(2))]);
+    let late = ours.append(vec![appending("ask/1", Some(1), &["denied"]), appending("ask/2", None, &["asked"])]).await;
+    assert_eq!(late, [Err(Refused::Conflict { last: Some(Seq(2)) }), Ok(Seq(3))]);
+    assert_eq!(theirs.verify(Some(&ours.head().unwrap())).unwrap().records, 3);
+}
+
+#[test]
+fn a_batch_that_fails_leaves_nothing_behind() {
+    let (_folder, path) = place();
+    let mut journal = impatient(&path);
+    let pages: i64 = journal.connection.pragma_query_value(None, "page_count", |row| row.get(0)).unwrap();
+    let allow = |journal: &Journal, pages: i64| {
+        journal.connection.pragma_update_and_check(None, "max_page_count", pages, |_| Ok(())).unwrap();
+    };
+
+    allow(&journal, pages + 1);
+    let large = Entry { at: 0, body: vec![0; 100_000], payload: None };
+    let large = Append { subject: "event/2".to_owned(), after: None, entries: vec![large] };
+    let answers = journal.append(&[appending("event/1", None, &["arrived"]), large.clone()]);
+    assert!(matches!(&answers[..], [Err(Refused::Failed(_)), Err(Refused::Failed(_))]), "{answers:?}");
+
+    allow(&journal, 1_000);
+    assert_eq!(journal.append(&[large]), [Ok(Seq(1))]);
+    assert_eq!(journal.verify(None).unwrap().records, 1);
+}
+
+#[test]
+fn an_append_that_finds_the_journal_held_fails_and_can_be_tried_again() {
+    let (_folder, path) = place();
+    let mut journal = impatient(&path);
+    let other = Connection::open(&path).unwrap();
+    other.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let asked = [appending("ask/1", None, &["asked"])];
+    let held = Refused::Failed("appending to the journal: database is locked".to_owned());
+    assert_eq!(journal.append(&asked), [Err(held)]);
+    other.execute_batch("COMMIT").unwrap();
+    assert_eq!(journal.append(&asked), [Ok(Seq(1))]);
+}
+
+#[tokio::test]
+async fn an_erased_payload_is_nowhere_on_the_disk() {
+    // Enough that SQLite would move some to other pages, were rows deleted.
+    const ROUNDS: usize = 200;
+    for durability in BOTH {
+        let (_folder, path) = place();
+        let mut store = Store::sqlite(&path, durability).unwrap();
+        // Small ones share a page, large ones fill several; those of one subject lie scattered among the others.
+        let secret = |subject: usize, round: usize| {
+            let marker = format!("<secret {subject:02}>");
+            marker.repeat(1 + subject * round % 13 + (round % 50 / 49) * 600).into_bytes()
+        };
+        let mut last = [None; 50];
+        for round in 0..ROUNDS {
+            let append = |subject: usize| {
+                let entry = Entry { at: 0, body: b"arrived".to_vec(), payload: Some(secret(subject, round)) };
+                Append { subject: format!("event/{subject}"), after: last[subject], entries: vec![entry] }
+            };
+            let answers = store.append((0..50).map(append).collect()).await;
+            last = answers.into_iter().map(Result::ok).collect::<Vec<_>>().try_into().unwrap();
+        }
+        // In no order: what one erasure leaves must not hide from the next.
+        for subject in (0..50).map(|step| step * 37 % 50).filter(|subject| subject % 5 != 0) {
+            assert_eq!(store.erase(&format!("event/{subject}")).unwrap(), ROUNDS);
+        }
+
+        let mut bytes = fs::read(&path).unwrap();
+        bytes.extend(fs::read(path.with_extension("db-wal")).unwrap());
+        let markers = bytes.windows(10).filter(|window| window.starts_with(b"<secret "));
+        // One at the end of a page may be cut there, and then has no number.
+        let left: BTreeSet<usize> =
+            markers.filter_map(|marker| str::from_utf8(&marker[8..]).ok()?.parse().ok()).collect();
+        assert_eq!(left, (0..50).step_by(5).collect());
+        assert_eq!(store.read("event/1").unwrap()[7].payload, Payload::Erased);
+        assert_eq!(store.read("event/5").unwrap()[7].payload, Payload::Kept(secret(5, 7)));
+        assert_eq!(store.verify(None).unwrap().records, 50 * ROUNDS as u64);
+    }
+}
+
+#[test]
+fn an_erasure_that_cannot_reach_the_log_says_so_and_can_be_tried_again() {
+    let (_folder, path) = place();
+    let mut journal = impatient(&path);
+    journal.append(&[appending("ask/1", None, &["asked"])]);
+    let other = Connection::open(&path).unwrap();
+    other.execute_batch("BEGIN; SELECT count(*) FROM record").unwrap();
+    assert!(journal.erase("ask/1").is_err());
+    other.execute_batch("COMMIT").unwrap();
+    assert_eq!(journal.erase("ask/1").unwrap(), 0);
+    assert_eq!(fs::metadata(path.with_extension("db-wal")).unwrap().len(), 0);
+}

@@ -1,0 +1,60 @@
+//! Versions of the journal's schema, and the steps from each to the next.
+
+use rusqlite::{Connection, TransactionBehavior};
+
+/// "Port": says that a SQLite database is a journal.
+pub(super) const APPLICATION_ID: i32 = i32::from_be_bytes(*b"Port");
+
+/// The first step makes version 1 of an empty file, the second makes version 2 of that. What was released is never
+/// changed, only added to.
+pub(super) const STEPS: &[&str] = &["
+    CREATE TABLE meta (name TEXT PRIMARY KEY, value BLOB NOT NULL) STRICT, WITHOUT ROWID;
+    INSERT INTO meta VALUES ('writer', randomblob(16));
+
+    CREATE TABLE record (
+        seq     INTEGER PRIMARY KEY,
+        subject TEXT NOT NULL,
+        after   INTEGER NOT NULL, -- seq of the subject's record before this one; 0: this is its first
+        at      INTEGER NOT NULL, -- milliseconds since 1970
+        writer  BLOB NOT NULL,
+        body    BLOB NOT NULL,
+        digest  BLOB,             -- SHA-256 of salt and payload; NULL: there never was a payload
+        chain   BLOB NOT NULL     -- SHA-256 of the writer's record before this one, and of this one
+    ) STRICT;
+    -- Of two who append after the same record, the second is turned away here.
+    CREATE UNIQUE INDEX record_after ON record (subject, after);
+
+    CREATE TABLE payload (
+        seq   INTEGER PRIMARY KEY,
+        salt  BLOB, -- NULL: erased
+        bytes BLOB  -- NULL: erased
+    ) STRICT;
+"];
+
+/// Which version a file has: 0 when it is empty, `None` when it is not ours.
+pub(super) fn recognise(connection: &Connection) -> rusqlite::Result<Option<u32>> {
+    let application: i32 = connection.pragma_query_value(None, "application_id", |row| row.get(0))?;
+    if application == APPLICATION_ID {
+        return version(connection).map(Some);
+    }
+    let tables: u32 = connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
+    let empty = application == 0 && tables == 0 && version(connection)? == 0;
+    Ok(empty.then_some(0))
+}
+
+/// Takes the steps that are still to be taken, all or none.
+pub(super) fn upgrade(connection: &mut Connection, steps: &[&str]) -> rusqlite::Result<()> {
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Exclusive)?;
+    // The version is looked up again, because another process may have been faster.
+    let taken = version(&transaction)? as usize;
+    transaction.pragma_update(None, "application_id", APPLICATION_ID)?;
+    for (version, step) in (1_u32..).zip(steps).skip(taken) {
+        transaction.execute_batch(step)?;
+        transaction.pragma_update(None, "user_version", version)?;
+    }
+    transaction.commit()
+}
+
+fn version(connection: &Connection) -> rusqlite::Result<u32> {
+    connection.pragma_query_value(None, "user_version", |row| row.get(0))
+}

@@ -1,0 +1,13 @@
+//! The outside worlds, scripted: each speaks its real protocol on loopback.
+
+#![allow(dead_code, reason = "a toolbox: not every tool is in use at every time")]
+
+pub(crate) mod model;
+pub(crate) mod script;
+
+use std::path::PathBuf;
+
+/// A channel server in a few lines of shell: the smallest peer the stand-in and the real CLI both accept.
+pub(crate) fn small_server() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/it/fakes/server.sh")
+}

@@ -1,0 +1,215 @@
+//! A home of its own for one test: every file, process and secret of it is fresh, and gone afterwards.
+
+use super::child::{Child, Handle, Stdin};
+use super::connection::Target;
+use super::gate::Gate;
+use super::running;
+use super::seen::{OrFail, PATIENCE};
+use serde_json::{Value, json};
+use std::fs;
+use std::io::Read;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitStatus};
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+use tempfile::TempDir;
+
+pub(crate) struct Home {
+    /// Holds `gate`, `project` and `user`; removed when the home is.
+    root: TempDir,
+    token: String,
+    /// Everything started here, ended again when the home goes, whoever holds it then.
+    started: Mutex<Vec<Handle>>,
+}
+
+/// What a command that has ended left behind.
+#[derive(Debug)]
+pub(crate) struct Ran {
+    pub(crate) status: ExitStatus,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+}
+
+impl Home {
+    pub(crate) fn new() -> Self {
+        // A short path: a Unix socket's name has room for about a hundred bytes.
+        let root = tempfile::Builder::new().prefix("pc").tempdir().expect("making a folder for the test");
+        for name in ["gate", "project", "user"] {
+            fs::create_dir(root.path().join(name)).unwrap();
+        }
+        fs::set_permissions(root.path().join("gate"), fs::Permissions::from_mode(0o700)).unwrap();
+        Self { root, token: random_hex(32), started: Mutex::default() }
+    }
+
+    /// `PORTCULLIS_HOME`.
+    pub(crate) fn folder(&self) -> PathBuf {
+        self.root.path().join("gate")
+    }
+
+    /// Where the session works, beside the home and never above it.
+    pub(crate) fn project(&self) -> PathBuf {
+        self.root.path().join("project")
+    }
+
+    /// `HOME`.
+    pub(crate) fn user(&self) -> PathBuf {
+        self.root.path().join("user")
+    }
+
+    /// The owner's token.
+    pub(crate) fn token(&self) -> &str {
+        &self.token
+    }
+
+    pub(crate) fn socket(&self) -> Target {
+        Target::Unix(self.folder().join("gate.sock"))
+    }
+
+    pub(crate) fn write_config(&self, text: &str) {
+        fs::write(self.folder().join("config.toml"), text).unwrap();
+    }
+
+    /// The variables that make a `portcullis` use this home.
+    pub(crate) fn environment(&self) -> Vec<(&'static str, String)> {
+        vec![
+            ("PORTCULLIS_HOME", self.folder().to_string_lossy().into_owned()),
+            ("PORTCULLIS_LISTEN", "127.0.0.1:0".to_owned()),
+            ("PORTCULLIS_TOKEN", self.token.clone()),
+        ]
+    }
+
+    /// Any program, in the project, with an environment that has nothing of ours in it.
+    pub(crate) fn program(&self, program: impl AsRef<std::ffi::OsStr>) -> Command {
+        let mut command = Command::new(program);
+        command.env_clear().envs(self.environment()).env("HOME", self.user()).env("RUST_BACKTRACE", "1");
+        command.env("PATH", std::env::var_os("PATH").unwrap_or_default()).current_dir(self.project());
+        command
+    }
+
+    pub(crate) fn command(&self, args: &[&str]) -> Command {
+        let mut command = self.program(env!("CARGO_BIN_EXE_portcullis"));
+        command.args(args);
+        command
+    }
+
+    /// An entry for `--mcp-config`: the channel as a person would configure it, bound to this home.
+    pub(crate) fn mcp_config(&self, server: &str, args: &[&str]) -> Value {
+        let words: Vec<&str> = std::iter::once("channel").chain(args.iter().copied()).collect();
+        let environment: serde_json::Map<String, Value> =
+            self.environment().into_iter().map(|(name, value)| (name.to_owned(), Value::from(value))).collect();
+        let program = env!("CARGO_BIN_EXE_portcullis");
+        json!({ "mcpServers": { server: { "command": program, "args": words, "env": environment } } })
+    }
+
+    /// Starts it and remembers it, so that it ends with the home at the latest.
+    #[track_caller]
+    pub(crate) fn spawn(&self, command: Command, stdin: Stdin) -> Child {
+        self.keep(Child::spawn(command, stdin))
+    }
+
+    pub(crate) fn keep(&self, child: Child) -> Child {
+        self.started.lock().unwrap_or_else(PoisonError::into_inner).push(child.handle());
+        child
+    }
+
+    #[track_caller]
+    pub(crate) fn run(&self, args: &[&str]) -> Ran {
+        Ran::of(&self.spawn(self.command(args), Stdin::Nothing), PATIENCE)
+    }
+
+    /// Runs it with these bytes as the whole of its stdin.
+    #[track_caller]
+    pub(crate) fn run_with_input(&self, args: &[&str], input: impl Into<Vec<u8>>) -> Ran {
+        let child = self.spawn(self.command(args), Stdin::Open);
+        child.write(input);
+        child.close_stdin();
+        Ran::of(&child, PATIENCE)
+    }
+
+    #[track_caller]
+    pub(crate) fn serve(&self) -> Gate {
+        Gate::start(self, &[])
+    }
+
+    #[track_caller]
+    pub(crate) fn serve_with(&self, args: &[&str]) -> Gate {
+        Gate::start(self, args)
+    }
+
+    #[track_caller]
+    pub(crate) fn status(&self) -> Value {
+        self.run(&["status", "--json"]).json()
+    }
+
+    /// Where the gate that runs now, whoever started it, listens.
+    #[track_caller]
+    pub(crate) fn listening(&self) -> Target {
+        let status = self.status();
+        let listen = status["listen"].as_str().ok_or(()).or_fail(|()| format!("no `listen` in {status}"));
+        let address = listen.strip_prefix("http://").unwrap_or(listen).trim_end_matches('/');
+        Target::Tcp(address.parse().or_fail(|error| format!("`listen` in {status}: {error}")))
+    }
+
+    /// The process that says in `gate.lock` that it is the gate; a stale file may name a stranger.
+    pub(crate) fn pid_in_lock(&self) -> Option<u32> {
+        let text = fs::read(self.folder().join("gate.lock")).ok()?;
+        let lock: Value = serde_json::from_slice(&text).ok()?;
+        lock["pid"].as_u64()?.try_into().ok()
+    }
+
+    pub(crate) fn log(&self) -> String {
+        fs::read_to_string(self.folder().join("gate.log")).unwrap_or_default()
+    }
+
+    fn print_log(&self) {
+        let log = self.log();
+        let lines: Vec<&str> = log.lines().collect();
+        let skipped = lines.len().saturating_sub(200);
+        eprintln!("--- gate.log, the first {skipped} lines left out");
+        eprintln!("{}", lines[skipped..].join("\n"));
+    }
+}
+
+impl Drop for Home {
+    fn drop(&mut self) {
+        for handle in self.started.lock().unwrap_or_else(PoisonError::into_inner).drain(..) {
+            handle.end();
+        }
+        // A gate that was started by itself is nobody's child here. It is found by its home, never by name alone;
+        // the pid in the lock is not enough, since it may be another process's by now.
+        running::end(&running::portcullis_of(&self.folder()));
+        if std::thread::panicking() {
+            self.print_log();
+        }
+    }
+}
+
+impl Ran {
+    /// Waits for its end and the end of its output.
+    #[track_caller]
+    pub(crate) fn of(child: &Child, within: Duration) -> Self {
+        let status = child.wait_exit(within);
+        child.wait_output(PATIENCE);
+        Self { status, stdout: child.stdout(), stderr: child.stderr() }
+    }
+
+    /// Fails with all of its output unless it succeeded.
+    #[track_caller]
+    pub(crate) fn ok(self) -> Self {
+        assert!(self.status.success(), "{self:#?}");
+        self
+    }
+
+    #[track_caller]
+    pub(crate) fn json(&self) -> Value {
+        serde_json::from_str(&self.stdout).or_fail(|error| format!("no JSON ({error}): {self:#?}"))
+    }
+}
+
+/// Fresh bytes of the system, as text.
+pub(crate) fn random_hex(bytes: usize) -> String {
+    let mut fresh = vec![0; bytes];
+    fs::File::open(Path::new("/dev/urandom")).and_then(|mut file| file.read_exact(&mut fresh)).unwrap();
+    fresh.iter().map(|byte| format!("{byte:02x}")).collect()
+}

@@ -34,8 +34,10 @@ impl Serve {
     pub(super) async fn run(self) -> anyhow::Result<ExitCode> {
         log_at("info");
         if self.auto_started {
-            // Away from the terminal and the process group of whoever needed us. Fails only when we lead one already.
-            drop(rustix::process::setsid());
+            // Away from the terminal and the process group of whoever needed us.
+            if let Err(error) = rustix::process::setsid() {
+                tracing::debug!(%error, "staying in the session of the process that started us");
+            }
         }
         let paths = paths()?;
         let config = configuration(&paths)?;

@@ -1,6 +1,5 @@
 //! `portcullis up`: the gate, for people.
 
-use std::fmt::Write as _;
 use std::process::ExitCode;
 
 use portcullis_wire::api::Status;
@@ -62,7 +61,7 @@ fn already_running(pid: u32) -> Hinted {
 
 fn banner(status: &Status, ending: &str) -> String {
     let mut text = format!("Portcullis {} is up. {ending}\n\n", status.version);
-    let row = |text: &mut String, name: &str, value: &str| drop(writeln!(text, "  {name:<9} {value}"));
+    let row = |text: &mut String, name: &str, value: &str| text.push_str(&format!("  {name:<9} {value}\n"));
     match &status.listen {
         Some(address) => row(&mut text, "listening", &format!("http://{address}")),
         None => row(&mut text, "listening", "on the Unix socket alone"),
@@ -75,8 +74,7 @@ fn banner(status: &Status, ending: &str) -> String {
         row(&mut text, "dev", &format!("X-Sender: {dev} may send and answer. Anyone on this machine can say so."));
     }
     let program = std::env::current_exe().map_or_else(|_| "portcullis".to_owned(), |path| path.display().to_string());
-    drop(write!(
-        text,
+    text.push_str(&format!(
         "\nTell Claude Code about it, once in each project:\n  claude mcp add portcullis -- {program} channel\n"
     ));
     if let Some(address) = &status.listen {
@@ -86,9 +84,7 @@ fn banner(status: &Status, ending: &str) -> String {
             (None, None) => "-H \"Authorization: Bearer $PORTCULLIS_TOKEN\"".to_owned(),
         };
         let listen = if status.dev_sender.is_some() { String::new() } else { format!("{credential} ") };
-        drop(write!(
-            text,
-            "\nSend an event, and watch replies and permission prompts:\n  curl {credential} -d \"hello\" {address}\n  curl -N {listen}{address}/events\n"
+        text.push_str(&format!("\nSend an event, and watch replies and permission prompts:\n  curl {credential} -d \"hello\" {address}\n  curl -N {listen}{address}/events\n"
         ));
     }
     text

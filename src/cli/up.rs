@@ -13,6 +13,7 @@ use super::{configuration, lock, log_at, paths, reach, say, status};
 ///
 /// Runs in the foreground until Ctrl-C; with --detach it stays behind and `portcullis stop` ends it.
 #[derive(clap::Args)]
+#[command(after_long_help = crate::config::help())]
 pub(super) struct Up {
     /// Leave the gate running in the background
     #[arg(long)]
@@ -22,19 +23,23 @@ pub(super) struct Up {
     /// Anyone who can reach the port can then send events and answer prompts. Not for daily use.
     #[arg(long, value_name = "NAME")]
     dev_sender: Option<String>,
+    /// Where to listen: 127.0.0.1:PORT, or `off` for the Unix socket alone
+    #[arg(long, value_name = "ADDRESS")]
+    listen: Option<String>,
 }
 
 impl Up {
     pub(super) async fn run(self) -> anyhow::Result<ExitCode> {
         log_at("warn");
         let paths = paths()?;
-        let config = configuration(&paths)?;
+        let config = configuration(&paths, self.listen.as_deref())?;
         if let Some(holder) = lock::holder(&paths.lock_file) {
             return Err(already_running(holder.pid).into());
         }
         if self.detach {
             let mut arguments = vec!["serve".to_owned()];
             arguments.extend(self.dev_sender.iter().flat_map(|name| ["--dev-sender".to_owned(), name.clone()]));
+            arguments.extend(self.listen.iter().flat_map(|address| ["--listen".to_owned(), address.clone()]));
             reach::start_and_wait(&paths, &arguments).await?;
             let status = status::ask(&paths).await?;
             say(&banner(&status, "portcullis stop ends it."));

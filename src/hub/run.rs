@@ -137,7 +137,7 @@ impl Desk {
                 self.watchers.sweep();
                 let state = &self.state;
                 let in_use = state.sessions().next().is_some() || state.prompts_are_open() || state.waiting_total() > 0;
-                drop(reply.send(in_use || !self.watchers.is_empty()));
+                let _ = reply.send(in_use || !self.watchers.is_empty());
             }
             Command::Look(look) => {
                 self.commit().await;

@@ -149,6 +149,15 @@ pub enum EventLife {
     Expired {
         at: Moment,
     },
+    /// Someone did not want it any more.
+    Dropped {
+        at: Moment,
+        by: String,
+    },
+    /// It was given up: process after process ended with it.
+    Dead {
+        at: Moment,
+    },
 }
 
 impl EventLife {
@@ -158,6 +167,8 @@ impl EventLife {
             Self::Delivered { .. } => "delivered",
             Self::Seen { .. } => "seen",
             Self::Expired { .. } => "expired",
+            Self::Dropped { .. } => "dropped",
+            Self::Dead { .. } => "dead",
         }
     }
 }
@@ -171,6 +182,10 @@ pub struct Held {
     pub to: Option<SessionId>,
     /// It was on its way to a session that ended, so the agent may meet it twice.
     pub redelivered: bool,
+    /// How many processes were given it and ended before the model showed that it had read it.
+    pub attempts: u8,
+    /// When it was last put on a queue; it expires from then.
+    pub queued: Moment,
     /// Order of arrival, which is the order of delivery.
     pub arrival: u64,
     /// Bytes of its text, also when the text is away.

@@ -13,12 +13,13 @@ use tokio::net::{TcpListener, UnixListener};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
+use super::VERSION;
 use super::lock::{About, Lock};
 use super::report::Hinted;
-use super::{VERSION, holder};
 use crate::config::{Config, Durability, Listen, Paths, TokenHash, owner_token};
 use crate::doors::http::{self, Credentials, Door};
 use crate::hub::{self, Hub, HubLimits, link};
+use crate::processes;
 use crate::store::{self, Store};
 
 /// How a gate is started.
@@ -150,7 +151,7 @@ async fn bind(listen: Listen, auto_started: bool) -> anyhow::Result<(Option<TcpL
 
 fn port_problem(address: SocketAddr, error: &std::io::Error) -> String {
     match error.kind() {
-        std::io::ErrorKind::AddrInUse => match holder::of_port(address) {
+        std::io::ErrorKind::AddrInUse => match processes::holder_of_port(address) {
             Some(holder) => format!("{address} is taken by {holder}"),
             None => format!("{address} is taken by another program"),
         },

@@ -3,7 +3,6 @@
 mod channel;
 mod client;
 mod gate;
-mod holder;
 mod lock;
 mod reach;
 mod report;

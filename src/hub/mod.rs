@@ -77,7 +77,7 @@ enum Command {
         why: Option<String>,
     },
     Look(Box<dyn FnOnce(&State) + Send>),
-    Watch(Box<dyn FnOnce(&State) -> Vec<Notice> + Send>, oneshot::Sender<Watcher>),
+    Watch(Box<dyn FnOnce(&State) -> Vec<(u64, Notice)> + Send>, oneshot::Sender<Watcher>),
     InUse(oneshot::Sender<bool>),
     /// Events whole, as the journal has them.
     Read(EventId, oneshot::Sender<Result<Option<Event>, Trouble>>),
@@ -157,7 +157,7 @@ impl Hub {
     /// The state first, as `first` tells it, then every change.
     pub(crate) async fn watch(
         &self,
-        first: impl FnOnce(&State) -> Vec<Notice> + Send + 'static,
+        first: impl FnOnce(&State) -> Vec<(u64, Notice)> + Send + 'static,
     ) -> Result<Watcher, Trouble> {
         let (send, watcher) = oneshot::channel();
         self.send(Command::Watch(Box::new(first), send)).await?;

@@ -25,19 +25,19 @@ pub(super) async fn watch(
     let seat = sse::seat(&door)?;
     let watcher = door.hub.watch(everything).await?;
     let revision = watcher.revision;
-    let told = watcher.first.iter().filter(|notice| notice.is_for(&actor)).map(Change::from);
+    let told = watcher.first.iter().filter(|(_, notice)| notice.is_for(&actor)).map(|(_, notice)| Change::from(notice));
     let first = told.chain([Change::Ready { revision }]).map(|change| encode(revision, &change)).collect();
     let resync = encode(revision, &Change::Resync { why: "too slow, connect again".to_owned() });
     Ok(event_stream(sse::stream_of(first, watcher, seat, move |published| render(published, &actor), resync)))
 }
 
-fn everything(state: &Known) -> Vec<Notice> {
+fn everything(state: &Known) -> Vec<(u64, Notice)> {
     let sessions = state.sessions().map(|session| Topic::Session(session.id));
     let asks = state.open_asks().map(|ask| Topic::Ask(ask.id));
     let queues = state.sessions().map(|session| Some(session.id)).chain([None]);
     let waiting =
         queues.flat_map(|queue| state.waiting(queue, 0)).take(FIRST_EVENTS).map(|held| Topic::Event(held.event.id));
-    sessions.chain(asks).chain(waiting).filter_map(|topic| state.notice(topic)).collect()
+    sessions.chain(asks).chain(waiting).filter_map(|topic| Some((state.revision(), state.notice(topic)?))).collect()
 }
 
 fn render(published: &Published, actor: &Actor) -> Option<Bytes> {

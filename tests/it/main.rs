@@ -13,3 +13,4 @@ mod support;
 
 mod peers;
 mod toolbox;
+mod walkthrough;

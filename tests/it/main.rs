@@ -11,6 +11,8 @@
 mod fakes;
 mod support;
 
+mod contract;
 mod peers;
 mod toolbox;
+mod tools;
 mod walkthrough;

@@ -101,7 +101,10 @@ async fn submit(
         return Err(Fault::new(Kind::BadRequest, "the event has no text"));
     }
     let bad = |what: &str| {
-        Fault::new(Kind::BadRequest, format!("{what} is not valid: it is empty, too long, or has invisible letters"))
+        Fault::new(
+            Kind::BadRequest,
+            format!("{what} is not valid: it is empty, too long, not UTF-8, or has invisible letters"),
+        )
     };
     let address = match (&to.session, &to.label) {
         (Some(_), Some(_)) => return Err(Fault::new(Kind::BadRequest, "name a session or a label, not both")),

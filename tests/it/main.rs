@@ -12,6 +12,8 @@ mod fakes;
 mod support;
 
 mod contract;
+mod guard;
+mod http;
 mod peers;
 mod toolbox;
 mod tools;

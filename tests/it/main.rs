@@ -11,6 +11,7 @@
 mod fakes;
 mod support;
 
+mod api;
 mod contract;
 mod guard;
 mod http;

@@ -59,8 +59,11 @@ fn is_plain_name(text: &str, longest: usize) -> bool {
     !text.is_empty()
         && text.len() <= longest
         && text.trim() == text
-        && text.chars().all(|letter| !letter.is_control() && !is_invisible(letter))
+        && text.chars().all(|letter| !letter.is_control() && !is_invisible(letter) && letter != NOT_UTF8)
 }
+
+/// What stands for bytes that were no letters: different ones would make the same name.
+const NOT_UTF8: char = '\u{fffd}';
 
 /// Marks that change the direction of text or take no room: good only for deceiving.
 fn is_invisible(letter: char) -> bool {
@@ -278,7 +281,7 @@ mod tests {
     fn names_are_short_and_visible() {
         assert!(ChatId::new("ops room #1").is_some());
         assert!(Label::new("前端").is_some());
-        for wrong in ["", " a", "a\nb", "a\u{202e}b", &"x".repeat(200)] {
+        for wrong in ["", " a", "a\nb", "a\u{202e}b", "\u{fffd}", &"x".repeat(200)] {
             assert!(ChatId::new(wrong).is_none(), "{wrong:?}");
         }
     }

@@ -16,8 +16,8 @@ use tokio_util::sync::CancellationToken;
 use super::VERSION;
 use super::lock::{About, Lock};
 use super::report::Hinted;
-use crate::config::{Config, Durability, Listen, Paths, TokenHash, owner_token};
-use crate::doors::http::{self, Credentials, Door};
+use crate::config::{Approvals, Config, Durability, Listen, Paths, TokenHash, generate_token, owner_token};
+use crate::doors::http::{self, Credentials, Door, Parts};
 use crate::hub::{self, Hub, HubLimits, link};
 use crate::processes;
 use crate::store::{self, Store};
@@ -80,8 +80,23 @@ pub(super) async fn open(paths: Paths, config: &Config, options: Options) -> any
     let link = link::Gate { hub: hub.clone(), program: VERSION, max_context: config.max_context, stop: stop.clone() };
     let owner = TokenHash::of(token.expose());
     let is_owner = Box::new(move |presented: &str| owner.matches(presented));
-    let credentials = Credentials { is_owner, dev_sender: options.dev_sender };
-    let door = Door::new(hub.clone(), link, credentials, door_limits(config), status.clone(), stop.clone());
+    let credentials = Credentials {
+        is_owner,
+        roster: hub.roster(),
+        dev_sender: options.dev_sender,
+        owner_answers: config.approvals == Approvals::Anywhere,
+    };
+    let make_token = || Some(generate_token().ok()?.expose().to_owned());
+    let parts = Parts {
+        hub: hub.clone(),
+        link,
+        credentials,
+        limits: door_limits(config),
+        status: status.clone(),
+        stop: stop.clone(),
+        make_token,
+    };
+    let door = Door::new(parts);
     let mut doors = vec![tokio::spawn(http::serve_unix(socket, Arc::clone(&door), stop.clone()))];
     if let Some(tcp) = tcp {
         doors.push(tokio::spawn(http::serve_tcp(tcp, Arc::clone(&door), stop.clone())));

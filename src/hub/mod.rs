@@ -26,7 +26,7 @@ pub(crate) use roster::{Known, Roster};
 pub(crate) use run::start;
 pub(crate) use watchers::{Published, Watcher};
 
-use crate::store::{Seq, Stored};
+pub(crate) use crate::store::{Payload, Seq, Stored};
 use outlets::Outlet;
 
 /// How much the hub takes in before it says that it is busy.
@@ -86,7 +86,7 @@ enum Command {
         why: Option<String>,
     },
     Look(Look<()>),
-    Watch(Look<Vec<Notice>>, oneshot::Sender<Watcher>),
+    Watch(Look<Vec<(u64, Notice)>>, oneshot::Sender<Watcher>),
     InUse(oneshot::Sender<bool>),
     /// Events whole, as the journal has them.
     Read(EventId, oneshot::Sender<Result<Option<Event>, Trouble>>),
@@ -171,7 +171,7 @@ impl Hub {
     /// The state first, as `first` tells it, then every change.
     pub(crate) async fn watch(
         &self,
-        first: impl FnOnce(&State) -> Vec<Notice> + Send + 'static,
+        first: impl FnOnce(&State) -> Vec<(u64, Notice)> + Send + 'static,
     ) -> Result<Watcher, Trouble> {
         let (send, watcher) = oneshot::channel();
         self.send(Command::Watch(Box::new(first), send)).await?;

@@ -181,7 +181,10 @@ impl Desk {
                     self.commit().await;
                 }
                 match self.add(subject, at, &records) {
-                    Ok(place) => pending.append = Some(place),
+                    Ok(place) => {
+                        pending.append = Some(place);
+                        pending.revision = Some(self.state.revision());
+                    }
                     Err(trouble) => {
                         pending.fail(trouble);
                         continue;
@@ -282,7 +285,8 @@ impl Desk {
                 }
                 Effect::Publish(topic) if !self.watchers.is_empty() => {
                     if let Some(notice) = self.state.notice(topic) {
-                        self.watchers.publish(&Published::new(self.state.revision(), notice));
+                        let revision = pending.revision.unwrap_or(self.state.revision());
+                        self.watchers.publish(&Published::new(revision, notice));
                     }
                 }
                 Effect::Publish(_) | Effect::Then(_) => {}

@@ -11,7 +11,13 @@
 mod fakes;
 mod support;
 
+mod api;
 mod architecture;
+mod contract;
+mod guard;
 mod help;
+mod http;
 mod peers;
 mod toolbox;
+mod tools;
+mod walkthrough;

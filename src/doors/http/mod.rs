@@ -3,9 +3,13 @@
 mod answer;
 mod asks;
 mod body;
+mod credentials;
 mod events;
 mod guard;
 mod inbound;
+mod log;
+mod metrics;
+mod people;
 mod rate;
 mod sessions;
 mod sse;
@@ -17,7 +21,7 @@ use std::time::Duration;
 use axum::Router;
 use axum::extract::{Request, State};
 use axum::response::{IntoResponse, Response};
-use axum::routing::{get, post};
+use axum::routing::{delete, get, post, put};
 use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -29,7 +33,7 @@ use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 use tower::Service as _;
 
-pub(crate) use guard::Credentials;
+pub(crate) use credentials::Credentials;
 
 use crate::hub::{Hub, link};
 use answer::refuse;
@@ -60,21 +64,30 @@ pub(crate) struct Door {
     pub(crate) status: Status,
     /// Cancelled by whoever may stop the gate.
     pub(crate) stop: CancellationToken,
+    /// A new token for someone; none when there are no random numbers to be had.
+    pub(crate) make_token: fn() -> Option<String>,
+    counters: metrics::Counters,
     rate: rate::Rates,
     listeners: Arc<Semaphore>,
     connections: Arc<Semaphore>,
 }
 
+/// What the command line puts a door together from.
+pub(crate) struct Parts {
+    pub(crate) hub: Hub,
+    pub(crate) link: link::Gate,
+    pub(crate) credentials: Credentials,
+    pub(crate) limits: Limits,
+    pub(crate) status: Status,
+    pub(crate) stop: CancellationToken,
+    pub(crate) make_token: fn() -> Option<String>,
+}
+
 impl Door {
-    pub(crate) fn new(
-        hub: Hub,
-        link: link::Gate,
-        credentials: Credentials,
-        limits: Limits,
-        status: Status,
-        stop: CancellationToken,
-    ) -> Arc<Self> {
+    pub(crate) fn new(parts: Parts) -> Arc<Self> {
+        let Parts { hub, link, credentials, limits, status, stop, make_token } = parts;
         Arc::new(Self {
+            counters: metrics::Counters::default(),
             rate: rate::Rates::new(limits.rate, limits.burst),
             listeners: Arc::new(Semaphore::new(limits.listeners)),
             connections: Arc::new(Semaphore::new(limits.connections)),
@@ -84,6 +97,7 @@ impl Door {
             limits,
             status,
             stop,
+            make_token,
         })
     }
 
@@ -110,6 +124,16 @@ fn routes(door: Arc<Door>) -> Router {
         .route("/api/v1/asks/{ask}", get(asks::show))
         .route("/api/v1/asks/{ask}/verdict", post(asks::answer))
         .route("/api/v1/verdicts", get(asks::verdicts))
+        .route("/api/v1/events/{id}/retry", post(inbound::retry))
+        .route("/api/v1/events/{id}/drop", post(inbound::drop_event))
+        .route("/api/v1/tokens", get(people::tokens).post(people::add_token))
+        .route("/api/v1/tokens/{id}", delete(people::revoke_token))
+        .route("/api/v1/people", get(people::people))
+        .route("/api/v1/people/{name}", put(people::set_role).delete(people::remove))
+        .route("/api/v1/pairings", post(people::approve))
+        .route("/api/v1/log", get(log::page))
+        .route("/api/v1/log/redact", post(log::redact))
+        .route("/metrics", get(metrics::metrics))
         .route("/api/v1/watch", get(watch::watch))
         .fallback(elsewhere)
         .method_not_allowed_fallback(|| async { refuse(&Fault::new(Kind::BadMethod, "no such method here")) })
@@ -178,7 +202,8 @@ pub(crate) async fn serve_unix(listener: UnixListener, door: Arc<Door>, stop: Ca
         match accepted {
             Ok((stream, _)) => match stream.peer_cred() {
                 Ok(peer) if peer.uid() == rustix::process::geteuid().as_raw() => {
-                    connection(stream, Origin::Socket, &door, &router);
+                    let peer = peer.pid().and_then(|pid| u32::try_from(pid).ok());
+                    connection(stream, Origin::Socket { peer }, &door, &router);
                 }
                 Ok(peer) => tracing::warn!(uid = peer.uid(), "another user tried the socket"),
                 Err(error) => tracing::warn!(%error, "a process on the socket would not say who it is"),

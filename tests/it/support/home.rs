@@ -4,8 +4,10 @@ use super::child::{Child, Handle, Stdin};
 use super::connection::Target;
 use super::gate::Gate;
 use super::running;
-use super::seen::{OrFail, PATIENCE};
+use super::seen::{OrFail, PATIENCE, until};
+use super::sse::Events;
 use serde_json::{Value, json};
+use std::collections::BTreeMap;
 use std::fs;
 use std::io::Read;
 use std::os::unix::fs::PermissionsExt;
@@ -149,6 +151,23 @@ impl Home {
         let listen = status["listen"].as_str().ok_or(()).or_fail(|()| format!("no `listen` in {status}"));
         let address = listen.strip_prefix("http://").unwrap_or(listen).trim_end_matches('/');
         Target::Tcp(address.parse().or_fail(|error| format!("`listen` in {status}: {error}")))
+    }
+
+    /// Waits until this many sessions are attached to the gate that runs now, and returns them as the API tells them.
+    #[track_caller]
+    pub(crate) fn attached(&self, count: usize) -> Vec<Value> {
+        let watch = until("a gate that answers", || Events::try_open(&self.socket(), "/api/v1/watch", &[]).ok());
+        let mut sessions: BTreeMap<String, Value> = BTreeMap::new();
+        loop {
+            let now: Vec<Value> = sessions.values().filter(|session| session["state"] == "attached").cloned().collect();
+            if now.len() == count {
+                return now;
+            }
+            let change: Value = serde_json::from_str(&watch.next(PATIENCE).data).unwrap();
+            if let Some(id) = change["session"]["id"].as_str() {
+                sessions.insert(id.to_owned(), change["session"].clone());
+            }
+        }
     }
 
     /// The process that says in `gate.lock` that it is the gate; a stale file may name a stranger.

@@ -142,7 +142,8 @@ fn from_ps() -> Vec<Running> {
     lines.lines().filter_map(parse).collect()
 }
 
-fn environment(pid: u32) -> String {
+/// The environment a process was started with, as text.
+pub(crate) fn environment(pid: u32) -> String {
     if cfg!(target_os = "linux") {
         let bytes = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
         return String::from_utf8_lossy(&bytes).into_owned();

@@ -16,6 +16,7 @@ mod contract;
 mod guard;
 mod http;
 mod peers;
+mod several;
 mod toolbox;
 mod tools;
 mod walkthrough;

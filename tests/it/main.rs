@@ -13,6 +13,7 @@ mod support;
 
 mod api;
 mod contract;
+mod crash;
 mod guard;
 mod http;
 mod peers;

@@ -19,6 +19,7 @@ mod http;
 mod journal;
 mod link;
 mod peers;
+mod real_cli;
 mod several;
 mod standalone;
 mod startup;

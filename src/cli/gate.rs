@@ -46,6 +46,8 @@ pub(super) struct Gate {
 pub(super) async fn open(paths: Paths, config: &Config, options: Options) -> anyhow::Result<Option<Gate>> {
     paths.prepare()?;
     let Some(mut lock) = Lock::take(&paths.lock_file)? else { return Ok(None) };
+    // Before anything that takes its time: whoever asks meanwhile is told of us, not of the one before.
+    lock.write(&About { pid: std::process::id(), version: VERSION.to_owned(), socket: paths.socket.clone() })?;
     let token = owner_token(&paths, config.token.clone())?;
     raise_file_limit();
     let (tcp, listen_problem) = bind(config.listen, options.auto_started).await?;
@@ -58,7 +60,6 @@ pub(super) async fn open(paths: Paths, config: &Config, options: Options) -> any
     let stop = CancellationToken::new();
     let (hub, hub_task) = hub::start(store, hub_limits(config), VERSION, stop.clone()).await?;
     let socket = bind_socket(&paths.socket)?;
-    lock.write(&About { pid: std::process::id(), version: VERSION.to_owned(), socket: paths.socket.clone() })?;
     let status = Status {
         running: true,
         version: VERSION.to_owned(),

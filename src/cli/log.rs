@@ -50,6 +50,8 @@ enum What {
         #[arg(long)]
         json: bool,
     },
+    /// Print the end of the record, to be noted elsewhere; `log verify --head` checks it later
+    Head,
     /// Erase what people wrote in an event, a prompt or a session's replies; that it happened stays
     Redact {
         /// event/ID, ask/ID or session/ID; the bare id of an event or a prompt will do
@@ -65,6 +67,7 @@ impl Log {
         match self.what {
             None => read(&self.read).await?,
             Some(What::Export) => read(&Read { follow: false, since: None, json: true }).await?,
+            Some(What::Head) => say(&format!("{}\n", journal()?.head()?)),
             Some(What::Verify { head, json }) => return verify(head.as_deref(), json),
             Some(What::Redact { subject }) => {
                 confirm(&format!("erase what people wrote in {subject}"))?;
@@ -115,8 +118,8 @@ fn in_words(line: &LogLine) -> String {
     format!("{:>6}  {at}  {}  {kind} {fields}{payload}\n", line.seq, line.subject)
 }
 
-/// Reads the file itself: it works without a gate, and does not keep a gate that runs from its work.
-fn verify(head: Option<&str>, json: bool) -> anyhow::Result<ExitCode> {
+/// The file itself: it can be read without a gate, and without keeping a gate that runs from its work.
+fn journal() -> anyhow::Result<Store> {
     let paths = paths()?;
     if !paths.journal.exists() {
         return Err(Hinted::new("there is no journal yet", "`portcullis up` starts one").into());
@@ -125,9 +128,13 @@ fn verify(head: Option<&str>, json: bool) -> anyhow::Result<ExitCode> {
         && holder.version != super::VERSION
     {
         let what = format!("the gate that runs is portcullis {}, this is {}", holder.version, super::VERSION);
-        return Err(Hinted::new(what, "check with the same version, or stop the gate first").into());
+        return Err(Hinted::new(what, "use the same version, or stop the gate first").into());
     }
-    let store = Store::sqlite(&paths.journal, Durability::Process)?;
+    Ok(Store::sqlite(&paths.journal, Durability::Process)?)
+}
+
+fn verify(head: Option<&str>, json: bool) -> anyhow::Result<ExitCode> {
+    let store = journal()?;
     match store.verify(head) {
         Ok(verified) if json => {
             let told = serde_json::json!({"ok": true, "records": verified.records, "head": verified.head});

@@ -281,7 +281,7 @@ impl Desk {
                 Effect::Wake(session) => self.outlets.wake(session),
                 Effect::Carry { session, ask, origin, behavior } => self.outlets.carry(session, ask, origin, behavior),
                 Effect::Publish(Topic::People) => {
-                    drop(self.tell_roster.send_replace(Arc::new(Roster::of(&self.state))))
+                    self.tell_roster.send_replace(Arc::new(Roster::of(&self.state)));
                 }
                 Effect::Publish(topic) if !self.watchers.is_empty() => {
                     if let Some(notice) = self.state.notice(topic) {

@@ -89,7 +89,7 @@ async fn what_a_stopped_hub_took_in_is_there_after_the_restart() {
     task.await.unwrap();
     assert_eq!(hub.submit(said("too late")).await, Err(Trouble::Stopping));
     let (again, ..) = hub_on(disk(&path)).await;
-    assert_eq!(again.look(|state| state.waiting_total()).await, Ok(8));
+    assert_eq!(again.look(portcullis_core::State::waiting_total).await, Ok(8));
 }
 
 #[tokio::test]

@@ -126,7 +126,7 @@ fn door_limits(config: &Config) -> http::Limits {
     http::Limits {
         body: limits.body,
         header_time: limits.header_time,
-        body_time: limits.idle_time,
+        idle_time: limits.idle_time,
         connections: limits.connections,
         listeners: limits.sse_listeners,
         rate: limits.rate,

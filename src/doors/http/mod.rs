@@ -9,6 +9,7 @@ mod guard;
 mod inbound;
 mod log;
 mod metrics;
+mod patience;
 mod people;
 mod rate;
 mod sessions;
@@ -38,6 +39,7 @@ pub(crate) use credentials::Credentials;
 use crate::hub::{Hub, link};
 use answer::refuse;
 use guard::Origin;
+use patience::{Answering, Patience};
 
 /// How much of everything the door takes.
 #[derive(Clone, Debug)]
@@ -45,8 +47,8 @@ pub(crate) struct Limits {
     pub(crate) body: usize,
     /// For a request's head to arrive.
     pub(crate) header_time: Duration,
-    /// For its body to arrive.
-    pub(crate) body_time: Duration,
+    /// For its body to arrive, and for the next request to begin.
+    pub(crate) idle_time: Duration,
     pub(crate) connections: usize,
     pub(crate) listeners: usize,
     /// Events a second for each credential but the owner's, and how many at once.
@@ -229,17 +231,22 @@ where
     };
     let (door, router) = (Arc::clone(door), router.clone());
     tokio::spawn(async move {
+        let answering = Answering::default();
         let service = service_fn(|request: hyper::Request<Incoming>| {
-            let (door, mut router) = (Arc::clone(&door), router.clone());
+            let (door, mut router, answering) = (Arc::clone(&door), router.clone(), answering.clone());
             async move {
-                match guard::admit(request, origin, &door.credentials) {
+                answering.begins();
+                let answer = match guard::admit(request, origin, &door.credentials) {
                     Ok(request) => router.call(request).await,
                     Err(fault) => Ok(refuse(&fault)),
-                }
+                };
+                answering.ends();
+                answer
             }
         });
+        let stream = Patience::new(stream, answering.clone(), door.limits.header_time);
         let mut http = hyper::server::conn::http1::Builder::new();
-        http.timer(TokioTimer::new()).header_read_timeout(door.limits.header_time).max_buf_size(64 << 10);
+        http.timer(TokioTimer::new()).header_read_timeout(door.limits.idle_time).max_buf_size(64 << 10);
         let mut served = std::pin::pin!(http.serve_connection(TokioIo::new(stream), service).with_upgrades());
         let ended = tokio::select! {
             ended = &mut served => ended,

@@ -66,10 +66,13 @@ impl Channel {
                 .or_else(|| Label::new("session"))
                 .context("naming the session")?,
         };
+        let agent = processes::agent_above(std::os::unix::process::parent_id());
         Ok(SessionAbout {
             label,
             connected_by: "channel".to_owned(),
-            pid: Some(processes::agent_above(std::os::unix::process::parent_id())),
+            pid: Some(agent),
+            // Claude Code marks what it starts; where it was told not to, it is known by its name.
+            runs_commands: environment("CLAUDECODE").is_some() || processes::is_claude_code(agent),
             folder: Some(folder.display().to_string()),
             agent_session: environment("CLAUDE_CODE_SESSION_ID").map(|id| id.to_string_lossy().into_owned()),
             continues: None,

@@ -12,7 +12,7 @@ use bytes::{BufMut, BytesMut};
 use futures_util::future::BoxFuture;
 use portcullis_core::{AskId, Behavior, EventId, Mouth, SessionAbout, SessionId};
 use portcullis_wire::error::Fault;
-use portcullis_wire::link::{Answered, File, FromGate, ToGate, VERSIONS, read_id};
+use portcullis_wire::link::{Answered, File, FromGate, ToGate, VERSIONS, read_id, read_ids};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::UnixStream;
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
@@ -216,9 +216,10 @@ impl Client {
     fn hear(&mut self, line: &[u8]) -> anyhow::Result<()> {
         match serde_json::from_slice(line)? {
             FromGate::Event(frame) => {
-                let id: EventId = read_id("event", &frame.id)?;
-                self.holding.insert(id);
-                self.deliver.try_send(Delivery::Event { id, frame: owned(frame) }).context("handing on an event")?;
+                let mut ids: Vec<EventId> = vec![read_id("event", &frame.id)?];
+                ids.extend(read_ids(&frame.also)?);
+                self.holding.extend(&ids);
+                self.deliver.try_send(Delivery::Event { ids, frame: owned(frame) }).context("handing on an event")?;
             }
             FromGate::Verdict { ask, origin, behavior } => {
                 let ask: AskId = read_id("ask", &ask)?;

@@ -48,7 +48,10 @@ pub(crate) struct Door {
     pub(crate) stop: CancellationToken,
     rate: rate::Rates,
     listeners: Arc<Semaphore>,
+    /// Places at the port. The socket has as many of its own: a crowd at the port, where anyone may come, must not keep
+    /// sessions from their gate or the owner from stopping it.
     connections: Arc<Semaphore>,
+    socket_connections: Arc<Semaphore>,
 }
 
 impl Door {
@@ -64,6 +67,7 @@ impl Door {
             rate: rate::Rates::new(limits.rate, limits.burst),
             listeners: Arc::new(Semaphore::new(limits.sse_listeners)),
             connections: Arc::new(Semaphore::new(limits.connections)),
+            socket_connections: Arc::new(Semaphore::new(limits.connections)),
             hub,
             link,
             credentials,
@@ -76,7 +80,11 @@ impl Door {
     /// Waits until every connection has said what it had to say, but no longer than `patience`.
     pub(crate) async fn finish(&self, patience: Duration) {
         let all = u32::try_from(self.limits.connections).unwrap_or(u32::MAX);
-        drop(tokio::time::timeout(patience, self.connections.acquire_many(all)).await);
+        let finished = async {
+            drop(self.connections.acquire_many(all).await);
+            drop(self.socket_connections.acquire_many(all).await);
+        };
+        drop(tokio::time::timeout(patience, finished).await);
     }
 }
 
@@ -184,7 +192,11 @@ fn connection<S>(stream: S, origin: Origin, door: &Arc<Door>, router: &Router)
 where
     S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
 {
-    let Ok(permit) = Arc::clone(&door.connections).try_acquire_owned() else {
+    let places = match origin {
+        Origin::Tcp(_) => &door.connections,
+        Origin::Socket => &door.socket_connections,
+    };
+    let Ok(permit) = Arc::clone(places).try_acquire_owned() else {
         tracing::warn!("too many connections");
         return;
     };

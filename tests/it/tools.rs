@@ -21,7 +21,7 @@ fn a_long_event_is_cut_between_letters_and_inbox_shows_it_whole() {
     assert!(note.starts_with("10002 more bytes") && note.contains(id), "{note}");
 
     let whole = said(&session.call("inbox", &json!({"event_id": id})));
-    assert!(whole.contains(&text) && whole.starts_with(&format!("event_id={id} chat_id=1 ")), "{:.200}", whole);
+    assert!(whole.contains(&text) && whole.starts_with(&format!("event_id={id} chat_id=1 ")), "{whole:.200}");
     let list = said(&session.call("inbox", &json!({})));
     assert!(list.contains(id) && list.contains("seen") && list.contains("bytes=30001"), "{list}");
 }

@@ -104,6 +104,21 @@ fn a_gate_that_stops_lets_those_who_listen_go() {
 }
 
 #[test]
+fn a_session_has_its_next_gate_soon_also_when_the_last_one_is_slow_to_go() {
+    let home = Home::new();
+    let gate = home.serve();
+    let _session = StandIn::start(&home, &[]);
+    home.attached(1);
+    // A body that never comes keeps the gate, and its lock, for as long as it has patience.
+    let mut slow = Connection::open(&gate.target());
+    let token = format!("Authorization: Bearer {}", home.token());
+    slow.write(format!("POST / HTTP/1.1\r\nHost: localhost\r\n{token}\r\nContent-Length: 9\r\n\r\n").as_bytes());
+    slow.write(b"never");
+    home.run(&["stop"]).ok();
+    home.attached(1);
+}
+
+#[test]
 fn a_gate_may_serve_its_socket_alone() {
     let home = Home::new();
     home.write_config("listen = \"off\"\n");

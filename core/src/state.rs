@@ -6,6 +6,7 @@ use crate::ask::{Ask, AskLife};
 use crate::event::{ChatId, EventLife, Held, Reply, Text};
 use crate::ids::{AskId, Code, EventId, Moment, SessionId};
 use crate::input::{Notice, Topic};
+use crate::record::Subject;
 use crate::session::{Presence, Session};
 
 mod apply;
@@ -302,6 +303,16 @@ impl State {
                 let (_, reply) = self.replies.iter().rev().find(|(_, reply)| reply.id == id)?;
                 Some(Notice::Replied { owner: self.reply_owner(reply), reply: reply.clone() })
             }
+        }
+    }
+
+    /// Whether anything about a subject is in this state, so that a decision may rest on it.
+    pub fn knows(&self, subject: &Subject) -> bool {
+        match subject {
+            Subject::Gate | Subject::Person(_) => true,
+            Subject::Event(id) => self.events.contains_key(id),
+            Subject::Session(id) => self.sessions.contains_key(id),
+            Subject::Ask(id) => self.asks.contains_key(id),
         }
     }
 

@@ -83,7 +83,7 @@ impl Channel {
         folder: PathBuf,
         stop: CancellationToken,
     ) -> anyhow::Result<()> {
-        let config = configuration(&paths)?;
+        let config = configuration(&paths, None)?;
         let lock_file = paths.lock_file.clone();
         let options = Options { dev_sender: self.dev_sender, auto_started: true };
         let Some(gate) = gate::open(paths, &config, options).await? else {

@@ -77,8 +77,10 @@ pub(super) async fn open(paths: Paths, config: &Config, options: Options) -> any
         watchers: 0,
     };
     let link = link::Gate { hub: hub.clone(), program: VERSION, max_context: config.max_context, stop: stop.clone() };
-    let credentials = Credentials { owner: TokenHash::of(token.expose()), dev_sender: options.dev_sender };
-    let door = Door::new(hub.clone(), link, credentials, config.limits.clone(), status.clone(), stop.clone());
+    let owner = TokenHash::of(token.expose());
+    let is_owner = Box::new(move |presented: &str| owner.matches(presented));
+    let credentials = Credentials { is_owner, dev_sender: options.dev_sender };
+    let door = Door::new(hub.clone(), link, credentials, door_limits(config), status.clone(), stop.clone());
     let mut doors = vec![tokio::spawn(http::serve_unix(socket, Arc::clone(&door), stop.clone()))];
     if let Some(tcp) = tcp {
         doors.push(tokio::spawn(http::serve_tcp(tcp, Arc::clone(&door), stop.clone())));
@@ -99,6 +101,19 @@ impl Gate {
         drop(hub_task.await);
         door.finish(Duration::from_secs(1)).await;
         drop(lock);
+    }
+}
+
+fn door_limits(config: &Config) -> http::Limits {
+    let limits = &config.limits;
+    http::Limits {
+        body: limits.body,
+        header_time: limits.header_time,
+        body_time: limits.idle_time,
+        connections: limits.connections,
+        listeners: limits.sse_listeners,
+        rate: limits.rate,
+        burst: limits.burst,
     }
 }
 

@@ -67,13 +67,6 @@ pub(crate) fn run(arguments: impl IntoIterator<Item = OsString>) -> anyhow::Resu
     code
 }
 
-/// The command line itself, for the reference.
-#[cfg(test)]
-pub(crate) fn command() -> clap::Command {
-    use clap::CommandFactory as _;
-    Cli::command()
-}
-
 fn environment(name: &str) -> Option<OsString> {
     std::env::var_os(name)
 }
@@ -82,8 +75,13 @@ fn paths() -> anyhow::Result<Paths> {
     Ok(Paths::from_env(&environment)?)
 }
 
-fn configuration(paths: &Paths) -> anyhow::Result<Config> {
-    Ok(Config::load(paths, &environment)?)
+/// What the file and the environment say, and a flag above both.
+fn configuration(paths: &Paths, listen: Option<&str>) -> anyhow::Result<Config> {
+    let mut config = Config::load(paths, &environment)?;
+    if let Some(listen) = listen {
+        config.take_flag("listen", listen)?;
+    }
+    Ok(config)
 }
 
 /// Log lines go to standard error; standard output belongs to the protocol, or to the answer.

@@ -21,8 +21,8 @@ use std::{fmt, fs, io};
 pub(crate) use error::ConfigError;
 pub(crate) use owner::owner_token;
 pub(crate) use paths::Paths;
-pub(crate) use secret::{Secret, TokenHash, generate_token};
-pub(crate) use settings::reference;
+pub(crate) use secret::{Secret, TokenHash};
+pub(crate) use settings::help;
 
 use error::{Problem, quoted};
 use raw::{Document, Value};

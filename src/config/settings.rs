@@ -128,7 +128,26 @@ pub(super) static SETTINGS: &[Setting] = &[
     },
 ];
 
+/// The table as a help text prints it: what can be set in the file or the environment.
+pub(crate) fn help() -> String {
+    let mut text = String::from("Settings, in the configuration file or the environment:\n");
+    for setting in SETTINGS {
+        let name = match (setting.in_file(), setting.variable()) {
+            (true, Some(variable)) => format!("{} or {variable}", setting.key),
+            (true, None) => setting.key.to_owned(),
+            (false, variable) => variable.unwrap_or_default().to_owned(),
+        };
+        let default = match setting.default() {
+            default if default.is_empty() => default,
+            default => format!(" [default: {default}]"),
+        };
+        text.push_str(&format!("  {name}\n          {}{default}\n", setting.meaning));
+    }
+    text
+}
+
 /// The table as the page `docs/reference/configuration.md`.
+#[cfg(test)]
 pub(crate) fn reference() -> String {
     let mut page = String::from(REFERENCE_HEAD);
     for setting in SETTINGS {
@@ -140,6 +159,7 @@ pub(crate) fn reference() -> String {
     page
 }
 
+#[cfg(test)]
 const REFERENCE_HEAD: &str = "\
 # Configuration
 
@@ -183,6 +203,11 @@ mod tests {
             };
             assert!(SETTINGS[index + 1..].iter().find(twin).is_none(), "{}", setting.key);
         }
+    }
+
+    #[test]
+    fn the_page_of_the_reference_is_this_table() {
+        expect_test::expect_file!["../../docs/reference/configuration.md"].assert_eq(&reference());
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! The hub: one loop that decides, writes down, and only then acts. Everything else talks to it through [`Hub`].
 
 mod batch;
+mod heads;
 pub(crate) mod link;
 mod mint;
 mod outlets;
@@ -56,6 +57,9 @@ impl From<Trouble> for Fault {
 
 type Reply = oneshot::Sender<Result<Answer, Trouble>>;
 
+/// Something to be done with the state as the journal has it.
+type Look<T> = Box<dyn FnOnce(&State) -> T + Send>;
+
 /// What the loop is asked to do.
 enum Command {
     Submit {
@@ -76,8 +80,8 @@ enum Command {
         outlet: u64,
         why: Option<String>,
     },
-    Look(Box<dyn FnOnce(&State) + Send>),
-    Watch(Box<dyn FnOnce(&State) -> Vec<Notice> + Send>, oneshot::Sender<Watcher>),
+    Look(Look<()>),
+    Watch(Look<Vec<Notice>>, oneshot::Sender<Watcher>),
     InUse(oneshot::Sender<bool>),
     /// Events whole, as the journal has them.
     Read(EventId, oneshot::Sender<Result<Option<Event>, Trouble>>),

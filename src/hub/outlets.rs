@@ -15,8 +15,13 @@ const CAPACITY: usize = WINDOW + 512;
 /// What is sent to an attached process.
 #[derive(Debug)]
 pub(crate) enum Parcel {
-    Event(Held),
-    Verdict { ask: AskId, origin: String, behavior: Behavior },
+    /// Boxed: an event is far larger than a verdict.
+    Event(Box<Held>),
+    Verdict {
+        ask: AskId,
+        origin: String,
+        behavior: Behavior,
+    },
 }
 
 /// The hub's end of one attached process.
@@ -51,7 +56,7 @@ impl Outlet {
                 return Ok(());
             }
             if !self.sent.contains_key(&held.event.id) {
-                self.sender.try_send(Parcel::Event(held.clone())).map_err(|_| Gone)?;
+                self.sender.try_send(Parcel::Event(Box::new(held.clone()))).map_err(|_| Gone)?;
                 self.sent.insert(held.event.id, held.size);
                 self.sent_bytes += held.size;
             }

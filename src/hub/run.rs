@@ -4,7 +4,7 @@
 //! Nobody sees that state until the journal has the batch; if the journal refuses, the state is thrown away and read
 //! anew. So what others see never runs ahead of the journal.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -16,6 +16,7 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use super::batch::{Batch, Pending};
+use super::heads::Heads;
 use super::outlets::Outlets;
 use super::watch::{Published, Watchers};
 use super::{Command, Hub, HubLimits, Trouble, now};
@@ -23,8 +24,6 @@ use crate::store::{self, Refused, Seq, Store, Stored};
 
 /// Room in the reserved lane. Its senders wait for a place; there is one a connection.
 const RESERVED: usize = 1024;
-/// Last sequences of subjects we write to often; others are looked up.
-const HEADS: usize = 20_000;
 /// How often an input is decided again when another writer was faster.
 const ATTEMPTS: u32 = 5;
 
@@ -42,7 +41,7 @@ pub(crate) async fn start(
     let mut desk = Desk {
         state: State::new(limits.state.clone()),
         store,
-        heads: HashMap::new(),
+        heads: Heads::default(),
         outlets: Outlets::default(),
         watchers: Watchers::new(limits.watcher),
         batch: Batch::default(),
@@ -59,8 +58,7 @@ pub(crate) async fn start(
 struct Desk {
     state: State,
     store: Store,
-    /// Where each subject ends in the journal. A cache: what is not here is looked up.
-    heads: HashMap<Subject, Seq>,
+    heads: Heads,
     outlets: Outlets,
     watchers: Watchers,
     batch: Batch,
@@ -139,7 +137,7 @@ impl Desk {
                 self.watchers.sweep();
                 let state = &self.state;
                 let in_use = state.sessions().next().is_some() || state.prompts_are_open() || state.waiting_total() > 0;
-                drop(reply.send(in_use || !self.watchers.is_empty()));
+                let _ = reply.send(in_use || !self.watchers.is_empty());
             }
             Command::Look(look) => {
                 self.commit().await;
@@ -188,9 +186,9 @@ impl Desk {
     }
 
     fn add(&mut self, subject: Subject, at: Moment, records: &[Record]) -> Result<usize, Trouble> {
-        // An event is new by its id; every other subject may have a past.
+        // An event and an ask are new by their ids; every other subject may have a past.
         let after = match &records[0] {
-            Record::Received { .. } => None,
+            Record::Received { .. } | Record::Asked { .. } => None,
             _ => self.head(&subject)?,
         };
         let place = self.batch.add(subject, after, at, records).map_err(|error| Trouble::Journal(error.to_string()))?;
@@ -200,9 +198,11 @@ impl Desk {
         Ok(place)
     }
 
+    /// What the next record of a subject follows, as far as this state knows. Looked up only where the state knows
+    /// nothing: else a record of another writer that the state has not seen would go unnoticed.
     fn head(&mut self, subject: &Subject) -> Result<Option<Seq>, Trouble> {
         if let Some(seq) = self.heads.get(subject) {
-            return Ok(Some(*seq));
+            return Ok(Some(seq));
         }
         let stored = self.store.read(&subject.to_string()).map_err(|error| Trouble::Journal(error.to_string()))?;
         Ok(stored.last().map(|record| record.seq))
@@ -216,13 +216,9 @@ impl Desk {
             let appends = std::mem::take(&mut batch.appends);
             let results = if appends.is_empty() { vec![] } else { self.store.append(appends).await };
             for (subject, result) in batch.subjects.into_iter().zip(&results) {
-                match result {
-                    Ok(seq) => drop(self.heads.insert(subject, *seq)),
-                    Err(_) => drop(self.heads.remove(&subject)),
+                if let Ok(seq) = result {
+                    self.heads.moved(subject, *seq, &self.state);
                 }
-            }
-            if self.heads.len() > HEADS {
-                self.heads.clear();
             }
             if results.iter().any(Result::is_err)
                 && let Err(error) = self.reload()
@@ -295,15 +291,19 @@ impl Desk {
     fn reload(&mut self) -> anyhow::Result<()> {
         let mut state = State::new(self.state.limits().clone());
         let mut unreadable = None;
-        self.heads.clear();
+        let mut heads = Heads::default();
         self.store.replay(Seq(0), &mut |stored| match read_record(&stored) {
-            Ok(record) => state.apply(Moment(stored.at), &record),
+            Ok(record) => {
+                state.apply(Moment(stored.at), &record);
+                heads.moved(record.subject(), stored.seq, &state);
+            }
             Err(error) => drop(unreadable.get_or_insert(error)),
         })?;
         match unreadable {
             Some(error) => Err(error),
             None => {
                 self.state = state;
+                self.heads = heads;
                 Ok(())
             }
         }

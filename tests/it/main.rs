@@ -11,5 +11,7 @@
 mod fakes;
 mod support;
 
+mod architecture;
+mod help;
 mod peers;
 mod toolbox;

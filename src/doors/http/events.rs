@@ -1,6 +1,5 @@
 //! `GET /events`: replies and prompts as text, for people with curl.
 
-use std::fmt::Write as _;
 use std::sync::Arc;
 
 use axum::Extension;
@@ -71,8 +70,7 @@ fn in_words(notice: &Notice) -> Option<String> {
 fn reply_in_words(reply: &Reply) -> String {
     let mut text = format!("Reply to {}: {}", reply.chat, visible(reply.text.as_str()));
     for file in &reply.files {
-        // Writing to a string cannot fail.
-        drop(write!(text, "\n[file {} ({} bytes)]", visible(&file.path), file.size));
+        text.push_str(&format!("\n[file {} ({} bytes)]", visible(&file.path), file.size));
     }
     text
 }

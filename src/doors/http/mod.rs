@@ -31,10 +31,24 @@ use tower::Service as _;
 
 pub(crate) use guard::Credentials;
 
-use crate::config::Limits;
 use crate::hub::{Hub, link};
 use answer::refuse;
 use guard::Origin;
+
+/// How much of everything the door takes.
+#[derive(Clone, Debug)]
+pub(crate) struct Limits {
+    pub(crate) body: usize,
+    /// For a request's head to arrive.
+    pub(crate) header_time: Duration,
+    /// For its body to arrive.
+    pub(crate) body_time: Duration,
+    pub(crate) connections: usize,
+    pub(crate) listeners: usize,
+    /// Events a second for each credential but the owner's, and how many at once.
+    pub(crate) rate: usize,
+    pub(crate) burst: usize,
+}
 
 /// Everything the handlers share.
 pub(crate) struct Door {
@@ -62,7 +76,7 @@ impl Door {
     ) -> Arc<Self> {
         Arc::new(Self {
             rate: rate::Rates::new(limits.rate, limits.burst),
-            listeners: Arc::new(Semaphore::new(limits.sse_listeners)),
+            listeners: Arc::new(Semaphore::new(limits.listeners)),
             connections: Arc::new(Semaphore::new(limits.connections)),
             hub,
             link,

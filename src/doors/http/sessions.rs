@@ -61,7 +61,7 @@ pub(super) async fn status(
     Extension(caller): Extension<Caller>,
 ) -> Result<Json<Status>, Refused> {
     caller.with(Right::Admin)?;
-    let watchers = door.limits.sse_listeners - door.listeners.available_permits();
+    let watchers = door.limits.listeners - door.listeners.available_permits();
     let mut status = Status { watchers, ..door.status.clone() };
     let counts = |state: &Known| {
         let attached = state.sessions().filter(|session| session.is_attached()).count();

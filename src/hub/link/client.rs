@@ -53,6 +53,8 @@ pub(crate) fn connect(session: SessionId, about: SessionAbout, program: &'static
     Attachment { incoming: Incoming::Remote(deliveries), line: Handle::Remote(say) }
 }
 
+type Reply = oneshot::Sender<Result<Answered, Fault>>;
+
 struct Client {
     session: SessionId,
     about: SessionAbout,
@@ -62,7 +64,7 @@ struct Client {
     /// How many things were said so far; numbers the frames.
     said: u64,
     /// Said, and not yet confirmed by the gate. Said again after a new attach.
-    unconfirmed: BTreeMap<u64, (Saying, Option<oneshot::Sender<Result<Answered, Fault>>>)>,
+    unconfirmed: BTreeMap<u64, (Saying, Option<Reply>)>,
     /// Events handed to the process that it has not yet written.
     holding: HashSet<EventId>,
     /// Verdicts already handed to the process, oldest first.
@@ -106,7 +108,7 @@ impl Client {
             return None;
         };
         match &what {
-            Saying::Wrote(events) => events.iter().for_each(|event| drop(self.holding.remove(event))),
+            Saying::Wrote(events) => self.holding.retain(|event| !events.contains(event)),
             Saying::Bye(_) => self.ended = true,
             _ => {}
         }

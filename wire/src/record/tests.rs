@@ -1,3 +1,5 @@
+//! Every record is written and read back, and damaged ones never panic.
+
 use portcullis_core::{ReplyId, Text};
 use proptest::prelude::*;
 

@@ -11,7 +11,20 @@
 mod fakes;
 mod support;
 
+mod api;
 mod architecture;
+mod contract;
+mod crash;
+mod guard;
 mod help;
+mod http;
+mod journal;
+mod link;
 mod peers;
+mod real_cli;
+mod several;
+mod standalone;
+mod startup;
 mod toolbox;
+mod tools;
+mod walkthrough;

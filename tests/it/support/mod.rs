@@ -15,4 +15,4 @@ pub(crate) mod sse;
 pub(crate) mod standin;
 
 pub(crate) use rustix::process::Signal;
-pub(crate) use seen::PATIENCE;
+pub(crate) use seen::{PATIENCE, until};

@@ -235,7 +235,7 @@ where
 {
     let places = match origin {
         Origin::Tcp(_) => &door.connections,
-        Origin::Socket => &door.socket_connections,
+        Origin::Socket { .. } => &door.socket_connections,
     };
     let Ok(permit) = Arc::clone(places).try_acquire_owned() else {
         tracing::warn!("too many connections");

@@ -87,6 +87,7 @@ impl Channel {
         folder: PathBuf,
         stop: CancellationToken,
     ) -> anyhow::Result<()> {
+        reach::refuse_home_in_project(&paths)?;
         let config = configuration(&paths, None)?;
         let lock_file = paths.lock_file.clone();
         let options = Options { dev_sender: self.dev_sender, auto_started: true };

@@ -70,6 +70,7 @@ pub(super) async fn open(paths: Paths, config: &Config, options: Options) -> any
         socket: paths.socket.display().to_string(),
         journal: paths.journal.display().to_string(),
         durability: config.durability.to_string(),
+        log: paths.log_file.display().to_string(),
         token_file: config.token.is_none().then(|| paths.token_file.display().to_string()),
         auto_started: options.auto_started,
         dev_sender: options.dev_sender.clone(),
@@ -114,7 +115,7 @@ impl Gate {
         for door in doors {
             drop(door.await);
         }
-        // From here on clients find no socket and start a gate of their own, which waits for the lock.
+        // From here on clients find no socket and start a gate of their own, again and again until it gets the lock.
         drop(std::fs::remove_file(&paths.socket));
         drop(hub_task.await);
         door.finish(Duration::from_secs(1)).await;

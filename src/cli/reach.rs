@@ -74,7 +74,7 @@ pub(super) async fn start_and_wait(paths: &Paths, arguments: &[String]) -> anyho
 }
 
 /// A project could otherwise bring its own gate, with its own idea of who may answer.
-fn refuse_home_in_project(paths: &Paths) -> anyhow::Result<()> {
+pub(super) fn refuse_home_in_project(paths: &Paths) -> anyhow::Result<()> {
     let Some(project) = environment("CLAUDE_PROJECT_DIR") else { return Ok(()) };
     match paths.inside(Path::new(&project)) {
         None => Ok(()),

@@ -32,12 +32,15 @@ pub(super) struct Serve {
     /// Started by another portcullis process, not by a person.
     #[arg(long, hide = true)]
     auto_started: bool,
+    /// Left behind by `up --detach`.
+    #[arg(long, hide = true)]
+    detached: bool,
 }
 
 impl Serve {
     pub(super) async fn run(self) -> anyhow::Result<ExitCode> {
         log_at("info");
-        if self.auto_started {
+        if self.auto_started || self.detached {
             // Away from the terminal and the process group of whoever needed us.
             if let Err(error) = rustix::process::setsid() {
                 tracing::debug!(%error, "staying in the session of the process that started us");

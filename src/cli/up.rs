@@ -37,7 +37,7 @@ impl Up {
             return Err(already_running(holder.pid).into());
         }
         if self.detach {
-            let mut arguments = vec!["serve".to_owned()];
+            let mut arguments = vec!["serve".to_owned(), "--detached".to_owned()];
             arguments.extend(self.dev_sender.iter().flat_map(|name| ["--dev-sender".to_owned(), name.clone()]));
             arguments.extend(self.listen.iter().flat_map(|address| ["--listen".to_owned(), address.clone()]));
             reach::start_and_wait(&paths, &arguments).await?;

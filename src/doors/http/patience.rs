@@ -6,24 +6,33 @@
 use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Instant, Sleep};
 
-/// Set while a request is being answered: what is read then is its body.
+/// Which request is being answered. Shared by the connection and whoever answers on it.
 #[derive(Clone, Default)]
-pub(super) struct Answering(Arc<AtomicBool>);
+pub(super) struct Answering(Arc<State>);
+
+#[derive(Default)]
+struct State {
+    /// Set while a request is being answered: what is read then is its body.
+    now: AtomicBool,
+    /// How many requests there were.
+    begun: AtomicU64,
+}
 
 impl Answering {
     pub(super) fn begins(&self) {
-        self.0.store(true, Ordering::Relaxed);
+        self.0.begun.fetch_add(1, Ordering::Relaxed);
+        self.0.now.store(true, Ordering::Relaxed);
     }
 
     pub(super) fn ends(&self) {
-        self.0.store(false, Ordering::Relaxed);
+        self.0.now.store(false, Ordering::Relaxed);
     }
 }
 
@@ -31,6 +40,8 @@ pub(super) struct Patience<S> {
     stream: S,
     answering: Answering,
     head_time: Duration,
+    /// How many requests there were when we last looked.
+    requests: u64,
     /// When the head being read has to be there.
     head_until: Option<Instant>,
     /// Made only when a head does not come in one piece.
@@ -39,15 +50,20 @@ pub(super) struct Patience<S> {
 
 impl<S> Patience<S> {
     pub(super) fn new(stream: S, answering: Answering, head_time: Duration) -> Self {
-        Self { stream, answering, head_time, head_until: None, alarm: None }
+        Self { stream, answering, head_time, requests: 0, head_until: None, alarm: None }
+    }
+
+    /// Forgets the head that was waited for once there is a request.
+    fn notice_request(&mut self) {
+        let begun = self.answering.0.begun.load(Ordering::Relaxed);
+        if begun != self.requests {
+            (self.requests, self.head_until, self.alarm) = (begun, None, None);
+        }
     }
 
     /// Whether the head has taken too long. Otherwise we are woken when it has.
     fn is_out_of_time(&mut self, context: &mut Context<'_>) -> bool {
-        if self.answering.0.load(Ordering::Relaxed) {
-            (self.head_until, self.alarm) = (None, None);
-            return false;
-        }
+        self.notice_request();
         let Some(until) = self.head_until else { return false };
         let alarm = self.alarm.get_or_insert_with(|| Box::pin(tokio::time::sleep_until(until)));
         alarm.as_mut().poll(context).is_ready()
@@ -65,7 +81,8 @@ impl<S: AsyncRead + Unpin> AsyncRead for Patience<S> {
             Poll::Pending if self.is_out_of_time(context) => Poll::Ready(Err(io::ErrorKind::TimedOut.into())),
             Poll::Pending => Poll::Pending,
             Poll::Ready(result) => {
-                let is_head = buffer.filled().len() > before && !self.answering.0.load(Ordering::Relaxed);
+                self.notice_request();
+                let is_head = buffer.filled().len() > before && !self.answering.0.now.load(Ordering::Relaxed);
                 if is_head && self.head_until.is_none() {
                     self.head_until = Some(Instant::now() + self.head_time);
                 }
@@ -123,6 +140,15 @@ mod tests {
         let slow_body = tokio::time::timeout(Duration::from_secs(60), patience.read(&mut buffer)).await;
         assert!(slow_body.is_err(), "a body has a time of its own");
         answering.ends();
+        let idle_again = tokio::time::timeout(Duration::from_secs(60), patience.read(&mut buffer)).await;
+        assert!(idle_again.is_err(), "also after a request");
+
+        client.write_all(b"GET").await.unwrap();
+        assert_eq!(patience.read(&mut buffer).await.unwrap(), 3);
+        answering.begins();
+        answering.ends();
+        let no_body = tokio::time::timeout(Duration::from_secs(60), patience.read(&mut buffer)).await;
+        assert!(no_body.is_err(), "also when the request had no body to read");
 
         client.write_all(b"GET").await.unwrap();
         assert_eq!(patience.read(&mut buffer).await.unwrap(), 3);

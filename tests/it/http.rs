@@ -190,6 +190,7 @@ fn programs_are_answered_in_json_and_errors_are_numbered() {
     let home = Home::new();
     let gate = home.serve();
     let session = StandIn::start(&home, &[]);
+    let attached = home.attached(1);
     let post = |path: &str, body: &str| {
         let request = Request::post(path).token(home.token()).header("Accept", "application/json").body(body);
         request.send(&gate.target())
@@ -197,7 +198,7 @@ fn programs_are_answered_in_json_and_errors_are_numbered() {
     let taken = post("/?chat=ops", "hello").expect(200).json();
     let event = session.next_event();
     assert_eq!((taken["id"].as_str(), taken["chat_id"].as_str()), (Some(event.meta("event_id")), Some("ops")));
-    assert_eq!(taken["session"], home.attached(1)[0]["id"]);
+    assert_eq!(taken["session"], attached[0]["id"]);
 
     session.ask("abcde", "Bash", "Push", "git push");
     gate.events().containing("abcde");

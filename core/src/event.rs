@@ -152,6 +152,15 @@ pub enum EventLife {
     Expired {
         at: Moment,
     },
+    /// Someone did not want it any more.
+    Dropped {
+        at: Moment,
+        by: String,
+    },
+    /// It was given up: process after process ended with it.
+    Dead {
+        at: Moment,
+    },
 }
 
 impl EventLife {
@@ -161,6 +170,8 @@ impl EventLife {
             Self::Delivered { .. } => "delivered",
             Self::Seen { .. } => "seen",
             Self::Expired { .. } => "expired",
+            Self::Dropped { .. } => "dropped",
+            Self::Dead { .. } => "dead",
         }
     }
 }
@@ -174,6 +185,10 @@ pub struct Held {
     pub to: Option<SessionId>,
     /// It was on its way to a session that ended, so the agent may meet it twice.
     pub redelivered: bool,
+    /// How many processes were given it and ended before the model showed that it had read it.
+    pub attempts: u8,
+    /// When it was last put on a queue; it expires from then.
+    pub queued: Moment,
     /// Order of arrival, which is the order of delivery.
     pub arrival: u64,
     /// Bytes of its text, also when the text is away.
@@ -195,6 +210,16 @@ pub struct Reply {
     pub text: Text,
     pub files: Vec<SentFile>,
     pub at: Moment,
+}
+
+/// Several events of one noisy sender as one text, in their order.
+pub fn combined(events: &[&Held]) -> Text {
+    let sender = events.first().map_or("", |held| held.event.sender.as_str());
+    let mut text = format!("{} events from {sender}, delivered together:", events.len());
+    for held in events {
+        text.push_str(&format!("\n\n[event_id {}]\n{}", held.event.id, held.event.text.as_str()));
+    }
+    Text::new(text)
 }
 
 /// The beginning of a text, cut between letters, and how many bytes were left off.

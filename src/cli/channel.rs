@@ -15,6 +15,7 @@ use super::{VERSION, configuration, environment, lock, log_at, paths, reach};
 use crate::config::Paths;
 use crate::doors::channel;
 use crate::hub::{link, mint};
+use crate::processes;
 
 /// The MCP server that Claude Code starts for a session: events in, replies and permission prompts out
 ///
@@ -65,10 +66,13 @@ impl Channel {
                 .or_else(|| Label::new("session"))
                 .context("naming the session")?,
         };
+        let agent = processes::agent_above(std::os::unix::process::parent_id());
         Ok(SessionAbout {
             label,
             connected_by: "channel".to_owned(),
-            pid: Some(std::os::unix::process::parent_id()),
+            pid: Some(agent),
+            // Claude Code marks what it starts; where it was told not to, it is known by its name.
+            runs_commands: environment("CLAUDECODE").is_some() || processes::is_claude_code(agent),
             folder: Some(folder.display().to_string()),
             agent_session: environment("CLAUDE_CODE_SESSION_ID").map(|id| id.to_string_lossy().into_owned()),
             continues: None,
@@ -83,7 +87,7 @@ impl Channel {
         folder: PathBuf,
         stop: CancellationToken,
     ) -> anyhow::Result<()> {
-        let config = configuration(&paths)?;
+        let config = configuration(&paths, None)?;
         let lock_file = paths.lock_file.clone();
         let options = Options { dev_sender: self.dev_sender, auto_started: true };
         let Some(gate) = gate::open(paths, &config, options).await? else {

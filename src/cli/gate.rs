@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 use std::os::unix::fs::PermissionsExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,13 +13,14 @@ use tokio::net::{TcpListener, UnixListener};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
+use super::VERSION;
 use super::lock::{About, Lock};
 use super::report::Hinted;
-use super::{VERSION, holder};
-use crate::config::{Config, Durability, Listen, Paths, TokenHash, owner_token};
-use crate::doors::http::{self, Credentials, Door};
+use crate::config::{Approvals, Config, Durability, Listen, Paths, TokenHash, generate_token, owner_token};
+use crate::doors::http::{self, Credentials, Door, Parts};
 use crate::hub::{self, Hub, HubLimits, link};
-use crate::store::{self, Store};
+use crate::processes;
+use crate::store::{self, Retention, Store};
 
 /// How a gate is started.
 pub(super) struct Options {
@@ -78,12 +79,30 @@ pub(super) async fn open(paths: Paths, config: &Config, options: Options) -> any
         watchers: 0,
     };
     let link = link::Gate { hub: hub.clone(), program: VERSION, max_context: config.max_context, stop: stop.clone() };
-    let credentials = Credentials { owner: TokenHash::of(token.expose()), dev_sender: options.dev_sender };
-    let door = Door::new(hub.clone(), link, credentials, config.limits.clone(), status.clone(), stop.clone());
+    let owner = TokenHash::of(token.expose());
+    let is_owner = Box::new(move |presented: &str| owner.matches(presented));
+    let credentials = Credentials {
+        is_owner,
+        roster: hub.roster(),
+        dev_sender: options.dev_sender,
+        owner_answers: config.approvals == Approvals::Anywhere,
+    };
+    let make_token = || Some(generate_token().ok()?.expose().to_owned());
+    let parts = Parts {
+        hub: hub.clone(),
+        link,
+        credentials,
+        limits: door_limits(config),
+        status: status.clone(),
+        stop: stop.clone(),
+        make_token,
+    };
+    let door = Door::new(parts);
     let mut doors = vec![tokio::spawn(http::serve_unix(socket, Arc::clone(&door), stop.clone()))];
     if let Some(tcp) = tcp {
         doors.push(tokio::spawn(http::serve_tcp(tcp, Arc::clone(&door), stop.clone())));
     }
+    doors.push(tokio::spawn(forget_old_payloads(paths.journal.clone(), config.clone(), stop.clone())));
     Ok(Some(Gate { hub, status, stop, door, hub_task, doors, paths, lock }))
 }
 
@@ -103,17 +122,58 @@ impl Gate {
     }
 }
 
+fn door_limits(config: &Config) -> http::Limits {
+    let limits = &config.limits;
+    http::Limits {
+        body: limits.body,
+        header_time: limits.header_time,
+        idle_time: limits.idle_time,
+        connections: limits.connections,
+        listeners: limits.sse_listeners,
+        rate: limits.rate,
+        burst: limits.burst,
+    }
+}
+
 fn hub_limits(config: &Config) -> HubLimits {
     let limits = &config.limits;
     HubLimits {
         queue: limits.queue,
         queue_bytes: limits.queue_bytes,
         watcher: limits.watcher,
+        coalesce: config.coalesce.clone(),
         state: Limits {
             waiting_events: limits.session_events,
             waiting_bytes: limits.session_bytes,
             ..Limits::default()
         },
+    }
+}
+
+/// Erases now and then what the journal no longer has to keep.
+async fn forget_old_payloads(journal: PathBuf, config: Config, stop: CancellationToken) {
+    const HOUR: u64 = 3_600_000;
+    // Not at once: a gate that is just starting has people waiting for it.
+    let mut pause = Duration::from_secs(60);
+    loop {
+        tokio::select! {
+            () = tokio::time::sleep(pause) => {}
+            () = stop.cancelled() => return,
+        }
+        pause = Duration::from_millis(HOUR);
+        let now = hub::now().0;
+        let retention = Retention {
+            not_before: now.saturating_sub(config.retention_days as u64 * 24 * HOUR),
+            most_bytes: config.retention_bytes as u64,
+            // An event waits for a day at most; until then its text may be needed.
+            keep_after: now.saturating_sub(25 * HOUR),
+        };
+        let journal = journal.clone();
+        match tokio::task::spawn_blocking(move || store::retire(&journal, retention)).await {
+            Ok(Ok(0)) | Err(_) => {}
+            Ok(Ok(erased)) => tracing::info!(erased, "old payloads were erased from the journal"),
+            Ok(Err(error)) => tracing::warn!("old payloads could not be erased: {error}"),
+        }
     }
 }
 
@@ -136,7 +196,7 @@ async fn bind(listen: Listen, auto_started: bool) -> anyhow::Result<(Option<TcpL
 
 fn port_problem(address: SocketAddr, error: &std::io::Error) -> String {
     match error.kind() {
-        std::io::ErrorKind::AddrInUse => match holder::of_port(address) {
+        std::io::ErrorKind::AddrInUse => match processes::holder_of_port(address) {
             Some(holder) => format!("{address} is taken by {holder}"),
             None => format!("{address} is taken by another program"),
         },

@@ -1,15 +1,20 @@
 //! The command line: one file a subcommand. The only place that wires the rooms together.
 
+mod ask;
 mod channel;
 mod client;
+mod events;
 mod gate;
-mod holder;
 mod lock;
+mod log;
+mod people;
 mod reach;
 mod report;
+mod say;
 mod serve;
 mod status;
 mod stop;
+mod token;
 mod up;
 
 use std::ffi::OsString;
@@ -40,6 +45,12 @@ enum Command {
     Stop(stop::Stop),
     Status(status::Status),
     Channel(channel::Channel),
+    Ask(ask::Ask),
+    Say(say::Say),
+    Events(events::Events),
+    People(people::People),
+    Token(token::Token),
+    Log(log::Log),
 }
 
 /// Reads the command line and does what it says. The exit code tells how it went.
@@ -60,18 +71,17 @@ pub(crate) fn run(arguments: impl IntoIterator<Item = OsString>) -> anyhow::Resu
             Command::Stop(stop) => stop.run().await,
             Command::Status(status) => status.run().await,
             Command::Channel(channel) => channel.run().await,
+            Command::Ask(ask) => ask.run().await,
+            Command::Say(say) => say.run().await,
+            Command::Events(events) => events.run().await,
+            Command::People(people) => people.run().await,
+            Command::Token(token) => token.run().await,
+            Command::Log(log) => log.run().await,
         }
     });
     // A blocked read of standard input must not keep the process.
     runtime.shutdown_background();
     code
-}
-
-/// The command line itself, for the reference.
-#[cfg(test)]
-pub(crate) fn command() -> clap::Command {
-    use clap::CommandFactory as _;
-    Cli::command()
 }
 
 fn environment(name: &str) -> Option<OsString> {
@@ -82,8 +92,13 @@ fn paths() -> anyhow::Result<Paths> {
     Ok(Paths::from_env(&environment)?)
 }
 
-fn configuration(paths: &Paths) -> anyhow::Result<Config> {
-    Ok(Config::load(paths, &environment)?)
+/// What the file and the environment say, and a flag above both.
+fn configuration(paths: &Paths, listen: Option<&str>) -> anyhow::Result<Config> {
+    let mut config = Config::load(paths, &environment)?;
+    if let Some(listen) = listen {
+        config.take_flag("listen", listen)?;
+    }
+    Ok(config)
 }
 
 /// Log lines go to standard error; standard output belongs to the protocol, or to the answer.
@@ -105,6 +120,25 @@ fn say(text: &str) {
     use std::io::Write as _;
     let mut stdout = std::io::stdout().lock();
     drop(stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()));
+}
+
+/// Asks once more where it looks as if an agent ran this. That it really did is found out by the gate; this is for a
+/// person who works in a terminal that an agent opened.
+fn confirm(what: &str) -> anyhow::Result<()> {
+    use std::io::{IsTerminal as _, Write as _};
+    if environment("CLAUDECODE").is_none() {
+        return Ok(());
+    }
+    let hint = "run it in a terminal of your own";
+    if !std::io::stdin().is_terminal() {
+        return Err(report::Denied::new(format!("refused to {what}: this runs inside Claude Code"), hint).into());
+    }
+    let mut stderr = std::io::stderr();
+    write!(stderr, "This runs inside Claude Code. Type yes to {what}: ")?;
+    stderr.flush()?;
+    let mut answer = String::new();
+    std::io::stdin().read_line(&mut answer)?;
+    if answer.trim() == "yes" { Ok(()) } else { Err(report::Denied::new(format!("did not {what}"), hint).into()) }
 }
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");

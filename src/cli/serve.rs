@@ -16,12 +16,16 @@ use crate::hub::Hub;
 /// Prints one line when it is ready and logs to standard error. One gate runs for each home: if another already does,
 /// this one leaves quietly.
 #[derive(clap::Args)]
+#[command(after_long_help = crate::config::help())]
 pub(super) struct Serve {
     /// Let requests with the header `X-Sender: NAME` in as a reviewer, to walk through the channel documents
     ///
     /// Anyone who can reach the port can then send events and answer prompts. Not for daily use.
     #[arg(long, value_name = "NAME")]
     dev_sender: Option<String>,
+    /// Where to listen: 127.0.0.1:PORT, or `off` for the Unix socket alone
+    #[arg(long, value_name = "ADDRESS")]
+    listen: Option<String>,
     /// Leave after so many seconds without sessions, listeners, open prompts and waiting events
     #[arg(long, value_name = "SECONDS")]
     leave_when_idle: Option<u64>,
@@ -34,11 +38,13 @@ impl Serve {
     pub(super) async fn run(self) -> anyhow::Result<ExitCode> {
         log_at("info");
         if self.auto_started {
-            // Away from the terminal and the process group of whoever needed us. Fails only when we lead one already.
-            drop(rustix::process::setsid());
+            // Away from the terminal and the process group of whoever needed us.
+            if let Err(error) = rustix::process::setsid() {
+                tracing::debug!(%error, "staying in the session of the process that started us");
+            }
         }
         let paths = paths()?;
-        let config = configuration(&paths)?;
+        let config = configuration(&paths, self.listen.as_deref())?;
         let lock_file = paths.lock_file.clone();
         let options = Options { dev_sender: self.dev_sender, auto_started: self.auto_started };
         let Some(gate) = gate::open(paths, &config, options).await? else {

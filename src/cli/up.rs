@@ -1,6 +1,5 @@
 //! `portcullis up`: the gate, for people.
 
-use std::fmt::Write as _;
 use std::process::ExitCode;
 
 use portcullis_wire::api::Status;
@@ -14,6 +13,7 @@ use super::{configuration, lock, log_at, paths, reach, say, status};
 ///
 /// Runs in the foreground until Ctrl-C; with --detach it stays behind and `portcullis stop` ends it.
 #[derive(clap::Args)]
+#[command(after_long_help = crate::config::help())]
 pub(super) struct Up {
     /// Leave the gate running in the background
     #[arg(long)]
@@ -23,19 +23,23 @@ pub(super) struct Up {
     /// Anyone who can reach the port can then send events and answer prompts. Not for daily use.
     #[arg(long, value_name = "NAME")]
     dev_sender: Option<String>,
+    /// Where to listen: 127.0.0.1:PORT, or `off` for the Unix socket alone
+    #[arg(long, value_name = "ADDRESS")]
+    listen: Option<String>,
 }
 
 impl Up {
     pub(super) async fn run(self) -> anyhow::Result<ExitCode> {
         log_at("warn");
         let paths = paths()?;
-        let config = configuration(&paths)?;
+        let config = configuration(&paths, self.listen.as_deref())?;
         if let Some(holder) = lock::holder(&paths.lock_file) {
             return Err(already_running(holder.pid).into());
         }
         if self.detach {
             let mut arguments = vec!["serve".to_owned()];
             arguments.extend(self.dev_sender.iter().flat_map(|name| ["--dev-sender".to_owned(), name.clone()]));
+            arguments.extend(self.listen.iter().flat_map(|address| ["--listen".to_owned(), address.clone()]));
             reach::start_and_wait(&paths, &arguments).await?;
             let status = status::ask(&paths).await?;
             say(&banner(&status, "portcullis stop ends it."));
@@ -62,7 +66,7 @@ fn already_running(pid: u32) -> Hinted {
 
 fn banner(status: &Status, ending: &str) -> String {
     let mut text = format!("Portcullis {} is up. {ending}\n\n", status.version);
-    let row = |text: &mut String, name: &str, value: &str| drop(writeln!(text, "  {name:<9} {value}"));
+    let row = |text: &mut String, name: &str, value: &str| text.push_str(&format!("  {name:<9} {value}\n"));
     match &status.listen {
         Some(address) => row(&mut text, "listening", &format!("http://{address}")),
         None => row(&mut text, "listening", "on the Unix socket alone"),
@@ -75,8 +79,7 @@ fn banner(status: &Status, ending: &str) -> String {
         row(&mut text, "dev", &format!("X-Sender: {dev} may send and answer. Anyone on this machine can say so."));
     }
     let program = std::env::current_exe().map_or_else(|_| "portcullis".to_owned(), |path| path.display().to_string());
-    drop(write!(
-        text,
+    text.push_str(&format!(
         "\nTell Claude Code about it, once in each project:\n  claude mcp add portcullis -- {program} channel\n"
     ));
     if let Some(address) = &status.listen {
@@ -86,9 +89,7 @@ fn banner(status: &Status, ending: &str) -> String {
             (None, None) => "-H \"Authorization: Bearer $PORTCULLIS_TOKEN\"".to_owned(),
         };
         let listen = if status.dev_sender.is_some() { String::new() } else { format!("{credential} ") };
-        drop(write!(
-            text,
-            "\nSend an event, and watch replies and permission prompts:\n  curl {credential} -d \"hello\" {address}\n  curl -N {listen}{address}/events\n"
+        text.push_str(&format!("\nSend an event, and watch replies and permission prompts:\n  curl {credential} -d \"hello\" {address}\n  curl -N {listen}{address}/events\n"
         ));
     }
     text

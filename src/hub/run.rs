@@ -10,21 +10,21 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use anyhow::Context as _;
-use portcullis_core::{Answer, Effect, Event, EventId, Input, Moment, Record, State, Subject, decide};
+use portcullis_core::{Answer, Effect, Event, EventId, Input, Moment, Record, State, Subject, Topic, decide};
 use portcullis_wire::record::{self, Payload};
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
 use super::batch::{Batch, Pending};
-use super::outlets::Outlets;
-use super::watch::{Published, Watchers};
+use super::heads::Heads;
+use super::outlets::{Outlets, Pumping};
+use super::roster::Roster;
+use super::watchers::{Published, Watchers};
 use super::{Command, Hub, HubLimits, Trouble, now};
 use crate::store::{self, Refused, Seq, Store, Stored};
 
 /// Room in the reserved lane. Its senders wait for a place; there is one a connection.
 const RESERVED: usize = 1024;
-/// Last sequences of subjects we write to often; others are looked up.
-const HEADS: usize = 20_000;
 /// How often an input is decided again when another writer was faster.
 const ATTEMPTS: u32 = 5;
 
@@ -38,15 +38,20 @@ pub(crate) async fn start(
     let (events, event_queue) = mpsc::channel(limits.queue);
     let (reserved, reserved_queue) = mpsc::channel(RESERVED);
     let queued_bytes = Arc::new(AtomicUsize::new(0));
-    let hub = Hub { events, reserved, queued_bytes: Arc::clone(&queued_bytes), queue_bytes: limits.queue_bytes };
+    let (tell_roster, roster) = watch::channel(Arc::default());
+    let hub =
+        Hub { events, reserved, queued_bytes: Arc::clone(&queued_bytes), queue_bytes: limits.queue_bytes, roster };
     let mut desk = Desk {
         state: State::new(limits.state.clone()),
         store,
-        heads: HashMap::new(),
+        heads: Heads::default(),
         outlets: Outlets::default(),
         watchers: Watchers::new(limits.watcher),
         batch: Batch::default(),
         queued_bytes,
+        tell_roster,
+        coalesce: limits.coalesce,
+        held_until: None,
     };
     desk.reload().context("reading the journal")?;
     desk.take(Pending::new(Input::Started { version: version.to_owned() }, None)).await;
@@ -59,12 +64,15 @@ pub(crate) async fn start(
 struct Desk {
     state: State,
     store: Store,
-    /// Where each subject ends in the journal. A cache: what is not here is looked up.
-    heads: HashMap<Subject, Seq>,
+    heads: Heads,
     outlets: Outlets,
     watchers: Watchers,
     batch: Batch,
     queued_bytes: Arc<AtomicUsize>,
+    tell_roster: watch::Sender<Arc<Roster>>,
+    coalesce: HashMap<String, u64>,
+    /// When something that an outlet holds back comes due.
+    held_until: Option<Moment>,
 }
 
 impl Desk {
@@ -95,7 +103,7 @@ impl Desk {
                 self.handle(command).await;
             }
             self.commit().await;
-            self.outlets.pump(&self.state);
+            self.pump();
         }
         // What was taken in before the stop is still written; what comes now is told that we are stopping.
         reserved.close();
@@ -106,9 +114,21 @@ impl Desk {
         self.commit().await;
     }
 
+    fn pump(&mut self) {
+        let now = now();
+        if self.held_until.is_some_and(|due| due <= now) {
+            self.held_until = None;
+            self.outlets.look_again();
+        }
+        let Self { state, store, coalesce, .. } = self;
+        let due = self.outlets.pump(&Pumping { state, store, coalesce, now });
+        self.held_until = self.held_until.into_iter().chain(due).min();
+    }
+
     fn until_deadline(&self) -> Duration {
         let longest = Duration::from_secs(60);
-        let due = self.state.next_deadline().map(|due| Duration::from_millis(due.since(now())));
+        let due = self.state.next_deadline().into_iter().chain(self.held_until).min();
+        let due = due.map(|due| Duration::from_millis(due.since(now())));
         due.map_or(longest, |due| due.min(longest))
     }
 
@@ -139,7 +159,7 @@ impl Desk {
                 self.watchers.sweep();
                 let state = &self.state;
                 let in_use = state.sessions().next().is_some() || state.prompts_are_open() || state.waiting_total() > 0;
-                drop(reply.send(in_use || !self.watchers.is_empty()));
+                let _ = reply.send(in_use || !self.watchers.is_empty());
             }
             Command::Look(look) => {
                 self.commit().await;
@@ -153,7 +173,15 @@ impl Desk {
             }
             Command::Read(event, reply) => {
                 self.commit().await;
-                drop(reply.send(self.read(event)));
+                drop(reply.send(read_event(&self.store, event)));
+            }
+            Command::Page(after, limit, reply) => {
+                self.commit().await;
+                drop(reply.send(self.store.page(after, limit).map_err(journal)));
+            }
+            Command::Erase(subject, reply) => {
+                self.commit().await;
+                drop(reply.send(self.store.erase(&subject.to_string()).map_err(journal)));
             }
         }
     }
@@ -191,23 +219,25 @@ impl Desk {
     }
 
     fn add(&mut self, subject: Subject, at: Moment, records: &[Record]) -> Result<usize, Trouble> {
-        // An event is new by its id; every other subject may have a past.
+        // An event and an ask are new by their ids; every other subject may have a past.
         let after = match &records[0] {
-            Record::Received { .. } => None,
+            Record::Received { .. } | Record::Asked { .. } => None,
             _ => self.head(&subject)?,
         };
-        let place = self.batch.add(subject, after, at, records).map_err(|error| Trouble::Journal(error.to_string()))?;
+        let place = self.batch.add(subject, after, at, records).map_err(journal)?;
         for record in records {
             self.state.apply(at, record);
         }
         Ok(place)
     }
 
+    /// What the next record of a subject follows, as far as this state knows. Looked up only where the state knows
+    /// nothing: else a record of another writer that the state has not seen would go unnoticed.
     fn head(&mut self, subject: &Subject) -> Result<Option<Seq>, Trouble> {
         if let Some(seq) = self.heads.get(subject) {
-            return Ok(Some(*seq));
+            return Ok(Some(seq));
         }
-        let stored = self.store.read(&subject.to_string()).map_err(|error| Trouble::Journal(error.to_string()))?;
+        let stored = self.store.read(&subject.to_string()).map_err(journal)?;
         Ok(stored.last().map(|record| record.seq))
     }
 
@@ -219,13 +249,9 @@ impl Desk {
             let appends = std::mem::take(&mut batch.appends);
             let results = if appends.is_empty() { vec![] } else { self.store.append(appends).await };
             for (subject, result) in batch.subjects.into_iter().zip(&results) {
-                match result {
-                    Ok(seq) => drop(self.heads.insert(subject, *seq)),
-                    Err(_) => drop(self.heads.remove(&subject)),
+                if let Ok(seq) = result {
+                    self.heads.moved(subject, *seq, &self.state);
                 }
-            }
-            if self.heads.len() > HEADS {
-                self.heads.clear();
             }
             if results.iter().any(Result::is_err)
                 && let Err(error) = self.reload()
@@ -271,6 +297,9 @@ impl Desk {
                 }
                 Effect::Wake(session) => self.outlets.wake(session),
                 Effect::Carry { session, ask, origin, behavior } => self.outlets.carry(session, ask, origin, behavior),
+                Effect::Publish(Topic::People) => {
+                    self.tell_roster.send_replace(Arc::new(Roster::of(&self.state)));
+                }
                 Effect::Publish(topic) if !self.watchers.is_empty() => {
                     if let Some(notice) = self.state.notice(topic) {
                         let revision = pending.revision.unwrap_or(self.state.revision());
@@ -285,32 +314,41 @@ impl Desk {
         }
     }
 
-    fn read(&self, event: EventId) -> Result<Option<Event>, Trouble> {
-        let stored = self.store.read(&Subject::Event(event).to_string());
-        let stored = stored.map_err(|error| Trouble::Journal(error.to_string()))?;
-        let Some(first) = stored.first() else { return Ok(None) };
-        match read_record(first).map_err(|error| Trouble::Journal(format!("{error:#}")))? {
-            Record::Received { event, .. } => Ok(Some(event)),
-            _ => Ok(None),
-        }
-    }
-
     /// Makes the state anew from the journal.
     fn reload(&mut self) -> anyhow::Result<()> {
         let mut state = State::new(self.state.limits().clone());
         let mut unreadable = None;
-        self.heads.clear();
+        let mut heads = Heads::default();
         self.store.replay(Seq(0), &mut |stored| match read_record(&stored) {
-            Ok(record) => state.apply(Moment(stored.at), &record),
+            Ok(record) => {
+                state.apply(Moment(stored.at), &record);
+                heads.moved(record.subject(), stored.seq, &state);
+            }
             Err(error) => drop(unreadable.get_or_insert(error)),
         })?;
         match unreadable {
             Some(error) => Err(error),
             None => {
                 self.state = state;
+                self.heads = heads;
+                self.tell_roster.send_replace(Arc::new(Roster::of(&self.state)));
                 Ok(())
             }
         }
+    }
+}
+
+fn journal(error: impl std::fmt::Display) -> Trouble {
+    Trouble::Journal(error.to_string())
+}
+
+/// An event whole, as it was received.
+pub(super) fn read_event(store: &Store, event: EventId) -> Result<Option<Event>, Trouble> {
+    let stored = store.read(&Subject::Event(event).to_string()).map_err(journal)?;
+    let Some(first) = stored.first() else { return Ok(None) };
+    match read_record(first).map_err(|error| Trouble::Journal(format!("{error:#}")))? {
+        Record::Received { event, .. } => Ok(Some(event)),
+        _ => Ok(None),
     }
 }
 

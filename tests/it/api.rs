@@ -44,7 +44,7 @@ fn an_event_is_followed_from_waiting_to_seen() {
     let path = format!("events/{}", posted["id"].as_str().unwrap());
     let event = get(&gate, &path);
     assert_eq!((&event["state"], &event["text"]), (&json!("waiting"), &json!("build failed")));
-    assert_eq!(event["why"], "no session has come for it yet");
+    assert_eq!(event["why"], "no session is attached");
     assert_eq!(get(&gate, "events")[0]["text"], Value::Null, "lists are without texts");
 
     let watch = watch(&home, &gate);

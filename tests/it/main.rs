@@ -12,9 +12,11 @@ mod fakes;
 mod support;
 
 mod api;
+mod architecture;
 mod contract;
 mod crash;
 mod guard;
+mod help;
 mod http;
 mod journal;
 mod link;

@@ -1,6 +1,5 @@
 //! `GET /events`: replies and prompts as text, for people with curl.
 
-use std::fmt::Write as _;
 use std::sync::Arc;
 
 use axum::Extension;
@@ -12,7 +11,7 @@ use portcullis_core::{Actor, Ask, AskLife, Label, Notice, Reply, Right, State as
 use portcullis_wire::error::{Fault, Kind};
 
 use super::answer::{Refused, event_stream};
-use super::guard::Caller;
+use super::credentials::Caller;
 use super::{Door, sse};
 use crate::hub::Published;
 
@@ -25,13 +24,14 @@ pub(super) async fn listen(
     let actor =
         door.credentials.listener(&caller, &headers).filter(|actor| actor.may(Right::Talk)).ok_or_else(forbidden)?;
     let seat = sse::seat(&door)?;
+    let pass = sse::Pass::of(&door, &caller);
     let missed_since = headers.get("last-event-id").and_then(|id| id.to_str().ok()?.parse::<u64>().ok());
     let watcher = door.hub.watch(move |state| catch_up(state, missed_since)).await?;
     let mut first = vec![Bytes::from_static(b": connected\n\n")];
     let told = watcher.first.iter().filter(|(_, notice)| notice.is_for(&actor));
     first.extend(told.filter_map(|(revision, notice)| Some(sse::message(*revision, &in_words(notice)?))));
     let resync = Bytes::from_static(b": too slow, connect again\n\n");
-    Ok(event_stream(sse::stream_of(first, watcher, seat, move |published| render(published, &actor), resync)))
+    Ok(event_stream(sse::stream_of(first, watcher, seat, pass, move |published| render(published, &actor), resync)))
 }
 
 /// What someone who comes late has to know: replies since they left, and every prompt that is still open.
@@ -39,8 +39,7 @@ pub(super) async fn listen(
 /// A reply keeps the number it was first told with: whoever is cut off in the middle asks for the rest by it.
 fn catch_up(state: &Known, missed_since: Option<u64>) -> Vec<(u64, Notice)> {
     let missed = missed_since.into_iter().flat_map(|revision| state.replies_after(revision));
-    let replies = missed
-        .map(|(revision, reply)| (revision, Notice::Replied { owner: state.reply_owner(reply), reply: reply.clone() }));
+    let replies = missed.map(|(revision, reply)| (revision, state.reply_notice(reply)));
     let asks = state.open_asks().filter_map(|ask| state.notice(portcullis_core::Topic::Ask(ask.id)));
     replies.chain(asks.map(|notice| (state.revision(), notice))).collect()
 }
@@ -67,15 +66,14 @@ fn in_words(notice: &Notice) -> Option<String> {
         Notice::Ask { ask, life: AskLife::Withdrawn { why, .. }, .. } => {
             Some(format!("Prompt {}: withdrawn, {why}", ask.code))
         }
-        Notice::Ask { .. } | Notice::Session { .. } | Notice::Event(_) => None,
+        Notice::Ask { .. } | Notice::Session { .. } | Notice::Event { .. } => None,
     }
 }
 
 fn reply_in_words(reply: &Reply) -> String {
     let mut text = format!("Reply to {}: {}", reply.chat, visible(reply.text.as_str()));
     for file in &reply.files {
-        // Writing to a string cannot fail.
-        drop(write!(text, "\n[file {} ({} bytes)]", visible(&file.path), file.size));
+        text.push_str(&format!("\n[file {} ({} bytes)]", visible(&file.path), file.size));
     }
     text
 }

@@ -12,7 +12,7 @@ use bytes::{BufMut, BytesMut};
 use futures_util::future::BoxFuture;
 use portcullis_core::{AskId, Behavior, EventId, Mouth, SessionAbout, SessionId};
 use portcullis_wire::error::Fault;
-use portcullis_wire::link::{Answered, File, FromGate, ToGate, VERSIONS, read_id};
+use portcullis_wire::link::{Answered, File, FromGate, ToGate, VERSIONS, read_id, read_ids};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::UnixStream;
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
@@ -55,6 +55,8 @@ pub(crate) fn connect(session: SessionId, about: SessionAbout, program: &'static
     Attachment { incoming: Incoming::Remote(deliveries), line: Handle::Remote(say) }
 }
 
+type Reply = oneshot::Sender<Result<Answered, Fault>>;
+
 struct Client {
     session: SessionId,
     about: SessionAbout,
@@ -64,7 +66,7 @@ struct Client {
     /// How many things were said so far; numbers the frames.
     said: u64,
     /// Said, and not yet confirmed by the gate. Said again after a new attach.
-    unconfirmed: BTreeMap<u64, (Saying, Option<oneshot::Sender<Result<Answered, Fault>>>)>,
+    unconfirmed: BTreeMap<u64, (Saying, Option<Reply>)>,
     /// Events handed to the process that it has not yet written.
     holding: HashSet<EventId>,
     /// Verdicts already handed to the process, oldest first.
@@ -119,7 +121,7 @@ impl Client {
             return None;
         };
         match &what {
-            Saying::Wrote(events) => events.iter().for_each(|event| drop(self.holding.remove(event))),
+            Saying::Wrote(events) => self.holding.retain(|event| !events.contains(event)),
             Saying::Bye(_) => self.ended = true,
             _ => {}
         }
@@ -229,9 +231,10 @@ impl Client {
     fn hear(&mut self, line: &[u8]) -> anyhow::Result<()> {
         match serde_json::from_slice(line)? {
             FromGate::Event(frame) => {
-                let id: EventId = read_id("event", &frame.id)?;
-                self.holding.insert(id);
-                self.deliver.try_send(Delivery::Event { id, frame: owned(frame) }).context("handing on an event")?;
+                let mut ids: Vec<EventId> = vec![read_id("event", &frame.id)?];
+                ids.extend(read_ids(&frame.also)?);
+                self.holding.extend(&ids);
+                self.deliver.try_send(Delivery::Event { ids, frame: owned(frame) }).context("handing on an event")?;
             }
             FromGate::Verdict { ask, origin, behavior } => {
                 let ask: AskId = read_id("ask", &ask)?;

@@ -87,7 +87,7 @@ async fn an_append_nobody_waits_for_is_written_all_the_same() {
     for number in 0..4 {
         let subject = format!("ask/{number}");
         let append = pin!(store.append(vec![appending(&subject, None, &["asked"])]));
-        assert!(append.poll(&mut Context::from_waker(Waker::noop())).is_pending());
+        drop(append.poll(&mut Context::from_waker(Waker::noop())));
     }
     assert_eq!(store.append(vec![appending("ask/4", None, &["asked"])]).await, [Ok(Seq(5))]);
 }

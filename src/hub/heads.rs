@@ -1,0 +1,32 @@
+//! Where each subject ends, as the state knows it: what a new record of the subject must follow.
+
+use std::collections::HashMap;
+
+use portcullis_core::{State, Subject};
+
+use crate::store::Seq;
+
+/// Fewer than this are never worth sorting out.
+const FEW: usize = 20_000;
+
+#[derive(Default)]
+pub(super) struct Heads {
+    last: HashMap<Subject, Seq>,
+    /// How many were left when those the state had forgotten were last dropped.
+    kept: usize,
+}
+
+impl Heads {
+    pub(super) fn get(&self, subject: &Subject) -> Option<Seq> {
+        self.last.get(subject).copied()
+    }
+
+    /// The subject now ends at `seq`. What `state` no longer knows is forgotten here too, now and then.
+    pub(super) fn moved(&mut self, subject: Subject, seq: Seq, state: &State) {
+        self.last.insert(subject, seq);
+        if self.last.len() > FEW + 2 * self.kept {
+            self.last.retain(|subject, _| state.knows(subject));
+            self.kept = self.last.len();
+        }
+    }
+}

@@ -1,0 +1,116 @@
+//! The house: which room may use which, and which crate lives where.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Each room, and the rooms it may use. What is not listed is refused.
+const DOORS: [(&str, &[&str]); 9] = [
+    ("src/cli", &["cli", "config", "doors", "hub", "lines", "processes", "store"]),
+    ("src/config", &["config"]),
+    ("src/doors/http", &["doors::http", "hub", "lines", "processes"]),
+    ("src/doors/channel", &["doors::channel", "hub", "lines"]),
+    ("src/hub", &["hub", "store", "lines"]),
+    ("src/lines.rs", &["lines"]),
+    ("src/processes.rs", &["processes"]),
+    ("src/store", &["store"]),
+    ("src/main.rs", &["cli"]),
+];
+
+/// Crates that change often or bring I/O, each with the only places that may know them.
+const HOMES: [(&str, &[&str]); 8] = [
+    ("rmcp", &["src/doors/channel"]),
+    ("axum", &["src/doors/http"]),
+    ("hyper", &["src/doors/http", "src/cli/client.rs"]),
+    ("rusqlite", &["src/store/sqlite"]),
+    ("clap", &["src/cli"]),
+    ("toml", &["src/config"]),
+    ("tokio", &["src/cli", "src/doors", "src/hub", "src/lines.rs", "src/store"]),
+    ("serde_json", &["src/cli", "src/doors", "src/hub", "wire/src"]),
+];
+
+fn root() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+}
+
+fn sources(folder: &Path) -> Vec<PathBuf> {
+    let mut found = vec![];
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            found.extend(sources(&path));
+        } else if path.extension().is_some_and(|ending| ending == "rs") {
+            found.push(path);
+        }
+    }
+    found
+}
+
+/// Lines of code with their place; comments do not count.
+fn code(folder: &str) -> Vec<(String, String)> {
+    let mut lines = vec![];
+    for path in sources(&root().join(folder)) {
+        let name = path.strip_prefix(root()).unwrap().display().to_string();
+        let text = fs::read_to_string(&path).unwrap();
+        let kept = text.lines().filter(|line| !line.trim_start().starts_with("//"));
+        lines.extend(kept.map(|line| (name.clone(), line.to_owned())));
+    }
+    assert!(lines.len() > 100, "{folder} was read");
+    lines
+}
+
+#[test]
+fn rooms_use_only_the_rooms_they_may() {
+    let mut broken = vec![];
+    for (file, line) in code("src") {
+        let room = DOORS.iter().find(|(room, _)| file.starts_with(room));
+        let Some((_, allowed)) = room else {
+            assert!(file == "src/doors/mod.rs", "{file} belongs to no room: add it to the list");
+            continue;
+        };
+        for (place, _) in line.match_indices("crate::") {
+            let used = &line[place + "crate::".len()..];
+            let is = |room: &str| used.strip_prefix(room).is_some_and(|rest| !rest.starts_with(char::is_alphanumeric));
+            if !allowed.iter().any(|room| is(room)) {
+                broken.push(format!("{file}: {}", line.trim()));
+            }
+        }
+    }
+    assert!(broken.is_empty(), "{}", broken.join("\n"));
+}
+
+#[test]
+fn a_crate_that_changes_often_lives_in_one_room() {
+    let mut broken = vec![];
+    for folder in ["src", "core/src", "wire/src"] {
+        for (file, line) in code(folder) {
+            for (name, homes) in HOMES {
+                let used = line.contains(&format!("{name}::"));
+                let part_of_another = line.contains(&format!("_{name}::")) || line.contains(&format!("::{name}::"));
+                if used && !part_of_another && !homes.iter().any(|home| file.starts_with(home)) {
+                    broken.push(format!("{file}: {}", line.trim()));
+                }
+            }
+        }
+    }
+    assert!(broken.is_empty(), "{}", broken.join("\n"));
+}
+
+#[test]
+fn the_law_has_no_hands() {
+    let manifest = fs::read_to_string(root().join("core/Cargo.toml")).unwrap();
+    assert!(!manifest.contains("\n[dependencies]"), "core depends on nothing");
+    let hands = ["std::fs", "std::net", "std::io", "std::time", "std::thread", "std::process", "std::env", "async fn"];
+    for (file, line) in code("core/src").into_iter().chain(code("wire/src")) {
+        assert!(!hands.iter().any(|hand| line.contains(hand)), "{file}: {line}");
+    }
+}
+
+#[test]
+fn a_file_opens_with_a_sentence() {
+    for folder in ["src", "core/src", "wire/src", "tests/it"] {
+        for path in sources(&root().join(folder)) {
+            let text = fs::read_to_string(&path).unwrap();
+            assert!(text.starts_with("//! "), "{} says nothing about itself", path.display());
+        }
+    }
+}

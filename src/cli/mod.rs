@@ -4,12 +4,15 @@ mod channel;
 mod client;
 mod gate;
 mod holder;
+mod install;
 mod lock;
 mod reach;
 mod report;
 mod serve;
+mod setup;
 mod status;
 mod stop;
+mod uninstall;
 mod up;
 
 use std::ffi::OsString;
@@ -40,6 +43,8 @@ enum Command {
     Stop(stop::Stop),
     Status(status::Status),
     Channel(channel::Channel),
+    Install(install::Install),
+    Uninstall(uninstall::Uninstall),
 }
 
 /// Reads the command line and does what it says. The exit code tells how it went.
@@ -60,6 +65,8 @@ pub(crate) fn run(arguments: impl IntoIterator<Item = OsString>) -> anyhow::Resu
             Command::Stop(stop) => stop.run().await,
             Command::Status(status) => status.run().await,
             Command::Channel(channel) => channel.run().await,
+            Command::Install(install) => install.run(),
+            Command::Uninstall(uninstall) => uninstall.run(),
         }
     });
     // A blocked read of standard input must not keep the process.

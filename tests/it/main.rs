@@ -13,5 +13,6 @@ mod support;
 
 mod architecture;
 mod help;
+mod install;
 mod peers;
 mod toolbox;

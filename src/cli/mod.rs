@@ -2,14 +2,18 @@
 
 mod channel;
 mod client;
+mod completions;
 mod gate;
 mod holder;
 mod install;
 mod lock;
+mod plugin;
 mod reach;
 mod report;
 mod serve;
+mod service;
 mod setup;
+mod shell;
 mod status;
 mod stop;
 mod uninstall;
@@ -45,6 +49,9 @@ enum Command {
     Channel(channel::Channel),
     Install(install::Install),
     Uninstall(uninstall::Uninstall),
+    Plugin(plugin::Plugin),
+    Service(service::Service),
+    Completions(completions::Completions),
 }
 
 /// Reads the command line and does what it says. The exit code tells how it went.
@@ -67,6 +74,9 @@ pub(crate) fn run(arguments: impl IntoIterator<Item = OsString>) -> anyhow::Resu
             Command::Channel(channel) => channel.run().await,
             Command::Install(install) => install.run(),
             Command::Uninstall(uninstall) => uninstall.run(),
+            Command::Plugin(plugin) => plugin.run(),
+            Command::Service(service) => service.run().await,
+            Command::Completions(completions) => Ok(completions.run()),
         }
     });
     // A blocked read of standard input must not keep the process.

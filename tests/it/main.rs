@@ -15,4 +15,6 @@ mod architecture;
 mod help;
 mod install;
 mod peers;
+mod plugin;
+mod service;
 mod toolbox;

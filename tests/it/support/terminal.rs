@@ -69,7 +69,7 @@ impl Terminal {
 impl Drop for Terminal {
     fn drop(&mut self) {
         // It may have ended by itself.
-        _ = self.child.kill();
-        _ = self.child.wait();
+        drop(self.child.kill());
+        drop(self.child.wait());
     }
 }

@@ -5,6 +5,7 @@ mod config;
 mod doors;
 mod hub;
 mod lines;
+mod processes;
 mod store;
 
 use std::process::ExitCode;

@@ -1,6 +1,8 @@
 //! Looks, decides, changes nothing: what to write down, and what to do once it is written.
 
 mod asks;
+mod events;
+mod people;
 mod said;
 mod sessions;
 
@@ -21,22 +23,35 @@ pub fn decide(state: &State, clock: Moment, input: Input) -> (Vec<Record>, Vec<E
         }
         Input::Answered { by, target, behavior, why } => asks::answered(state, now, by, &target, behavior, why),
         Input::Missed { by } => (vec![Record::Missed { by }], vec![]),
+        Input::Drop { by, event } => events::drop_event(state, &by, event),
+        Input::Retry { by, event } => events::retry(state, &by, event),
+        Input::Died { event } => events::died(state, event),
+        Input::SetPerson { by, name, role } => people::set_person(state, &by, name, role),
+        Input::RemovePerson { by, name } => people::remove_person(state, &by, name),
+        Input::AddToken { by, token, role } => people::add_token(state, &by, token, role),
+        Input::RevokeToken { by, token } => people::revoke_token(state, &by, token),
+        Input::AskPairing { platform, user, called, entropy } => {
+            people::ask_pairing(state, now, platform, user, called, entropy)
+        }
+        Input::Pair { by, code, name, role } => people::pair(state, now, &by, code, name, role),
+        Input::PairingMissed { by } => (vec![Record::PairingMissed { by }], vec![]),
+        Input::Barred { who, what } => people::barred(who, what),
         Input::Asked { id, session, mouth, origin, tool, description, preview, entropy } => {
             let request = asks::Request { id, session, mouth, origin, tool, description, preview };
             asks::asked(state, now, request, entropy)
         }
         Input::Carried { ask } => asks::carried(state, ask),
         Input::Withdrawn { ask, why } => asks::withdrawn(state, ask, why),
-        Input::Attached { session, about, wrote, holding: _ } => sessions::attached(state, session, about, wrote),
+        Input::Attached { session, about, wrote, holding: _ } => sessions::attached(state, now, session, about, wrote),
         Input::Wrote { session, events } => sessions::wrote(state, session, events),
         Input::Lost { session } => sessions::lost(state, session),
         Input::Ended { session, why } => sessions::ended(state, session, why),
         Input::Replied { id, session, chat, text, files } => {
             sessions::replied(state, crate::event::Reply { id, session, chat, text, files, at: now })
         }
-        Input::Opened { session, event } => sessions::opened(state, session, event),
-        Input::Seen { event } => sessions::seen(state, event),
-        Input::Expired { event } => sessions::expired(state, event),
+        Input::Opened { session, event } => events::opened(state, session, event),
+        Input::Seen { event } => events::seen(state, event),
+        Input::Expired { event } => events::expired(state, event),
         Input::Ticked => sessions::ticked(state, now),
     }
 }

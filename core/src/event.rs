@@ -59,8 +59,11 @@ fn is_plain_name(text: &str, longest: usize) -> bool {
     !text.is_empty()
         && text.len() <= longest
         && text.trim() == text
-        && text.chars().all(|letter| !letter.is_control() && !is_invisible(letter))
+        && text.chars().all(|letter| !letter.is_control() && !is_invisible(letter) && letter != NOT_UTF8)
 }
+
+/// What stands for bytes that were no letters: different ones would make the same name.
+const NOT_UTF8: char = '\u{fffd}';
 
 /// Marks that change the direction of text or take no room: good only for deceiving.
 fn is_invisible(letter: char) -> bool {
@@ -149,6 +152,15 @@ pub enum EventLife {
     Expired {
         at: Moment,
     },
+    /// Someone did not want it any more.
+    Dropped {
+        at: Moment,
+        by: String,
+    },
+    /// It was given up: process after process ended with it.
+    Dead {
+        at: Moment,
+    },
 }
 
 impl EventLife {
@@ -158,6 +170,8 @@ impl EventLife {
             Self::Delivered { .. } => "delivered",
             Self::Seen { .. } => "seen",
             Self::Expired { .. } => "expired",
+            Self::Dropped { .. } => "dropped",
+            Self::Dead { .. } => "dead",
         }
     }
 }
@@ -171,6 +185,10 @@ pub struct Held {
     pub to: Option<SessionId>,
     /// It was on its way to a session that ended, so the agent may meet it twice.
     pub redelivered: bool,
+    /// How many processes were given it and ended before the model showed that it had read it.
+    pub attempts: u8,
+    /// When it was last put on a queue; it expires from then.
+    pub queued: Moment,
     /// Order of arrival, which is the order of delivery.
     pub arrival: u64,
     /// Bytes of its text, also when the text is away.
@@ -263,7 +281,7 @@ mod tests {
     fn names_are_short_and_visible() {
         assert!(ChatId::new("ops room #1").is_some());
         assert!(Label::new("前端").is_some());
-        for wrong in ["", " a", "a\nb", "a\u{202e}b", &"x".repeat(200)] {
+        for wrong in ["", " a", "a\nb", "a\u{202e}b", "\u{fffd}", &"x".repeat(200)] {
             assert!(ChatId::new(wrong).is_none(), "{wrong:?}");
         }
     }

@@ -109,6 +109,42 @@ id!(
     ReplyId
 );
 
+id!(
+    /// One token of one person.
+    TokenId
+);
+
+/// Eight letters and digits that a stranger shows and the owner types.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct PairingCode(String);
+
+impl PairingCode {
+    /// Reads a code in any case, with or without the dash in the middle.
+    pub fn parse(text: &str) -> Option<Self> {
+        let letters: String =
+            text.chars().filter(|letter| *letter != '-').map(|letter| letter.to_ascii_lowercase()).collect();
+        let fits = letters.len() == 8 && letters.bytes().all(|letter| ALPHABET.contains(&letter));
+        fits.then_some(Self(letters))
+    }
+
+    /// The code that a random number stands for.
+    pub fn from_entropy(entropy: u64) -> Self {
+        Self((0..8).map(|place| char::from(ALPHABET[(entropy >> (5 * place)) as usize & 31])).collect())
+    }
+}
+
+impl fmt::Display for PairingCode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}-{}", &self.0[..4], &self.0[4..])
+    }
+}
+
+impl fmt::Debug for PairingCode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
 /// Five letters a person can type on a phone: `a` to `z` without `l`, which reads as a one.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Code([u8; 5]);

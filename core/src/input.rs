@@ -1,9 +1,9 @@
 //! Everything that can happen is an [`Input`]; everything wanted is an [`Effect`].
 
 use crate::ask::{Ask, AskLife, Mouth};
-use crate::event::{Attribute, ChatId, Held, Label, Once, Reply, SentFile, Text};
-use crate::ids::{AskId, Code, EventId, Moment, ReplyId, SessionId};
-use crate::people::{Actor, Right};
+use crate::event::{Attribute, ChatId, EventLife, Held, Label, Once, Reply, SentFile, Text};
+use crate::ids::{AskId, Code, EventId, Moment, PairingCode, ReplyId, SessionId, TokenId};
+use crate::people::{Actor, Right, Role, Scope, Token};
 use crate::route::{Address, NoRoute};
 use crate::session::{Session, SessionAbout};
 use crate::verdict::Behavior;
@@ -87,6 +87,60 @@ pub enum Input {
     Expired {
         event: EventId,
     },
+    /// Someone wants an event off its queue, or back on it.
+    Drop {
+        by: Actor,
+        event: EventId,
+    },
+    Retry {
+        by: Actor,
+        event: EventId,
+    },
+    /// The event was given up.
+    Died {
+        event: EventId,
+    },
+    SetPerson {
+        by: Actor,
+        name: String,
+        role: Role,
+    },
+    RemovePerson {
+        by: Actor,
+        name: String,
+    },
+    AddToken {
+        by: Actor,
+        token: Token,
+        role: Role,
+    },
+    RevokeToken {
+        by: Actor,
+        token: TokenId,
+    },
+    /// A stranger on a platform wants in. `entropy` gives the code they are shown.
+    AskPairing {
+        platform: String,
+        user: String,
+        called: String,
+        entropy: u64,
+    },
+    /// The owner lets the stranger with this code in.
+    Pair {
+        by: Actor,
+        code: PairingCode,
+        name: String,
+        role: Role,
+    },
+    /// Someone typed a pairing code that nobody was shown.
+    PairingMissed {
+        by: String,
+    },
+    /// A door refused what only an attacker or a confused agent would try.
+    Barred {
+        who: String,
+        what: String,
+    },
     /// Someone typed a code that no prompt has.
     Missed {
         by: String,
@@ -140,6 +194,10 @@ pub enum Answer {
         ask: AskId,
         code: Code,
     },
+    /// The stranger is to show this code.
+    Pairing {
+        code: PairingCode,
+    },
     Refused(Refusal),
 }
 
@@ -177,6 +235,23 @@ pub enum Refusal {
     TooManyAsks,
     NoSuchSession,
     NoSuchEvent,
+    /// The prompt's process is gone: a verdict would reach nobody.
+    Undeliverable {
+        code: Code,
+    },
+    /// There is nothing to drop or to retry.
+    EventSettled {
+        life: EventLife,
+    },
+    BadName,
+    NoSuchPerson,
+    NoSuchToken,
+    /// The person is known in another role.
+    OtherRole {
+        role: Role,
+    },
+    NoSuchPairing,
+    TooManyPairings,
     /// The agent tried to answer a conversation it was never shown.
     ChatNotDelivered(ChatId),
 }
@@ -188,6 +263,8 @@ pub enum Topic {
     Event(EventId),
     Ask(AskId),
     Reply(ReplyId),
+    /// Who may come in has changed.
+    People,
 }
 
 /// Something that those who watch may want to know.
@@ -199,8 +276,11 @@ pub enum Notice {
         waiting: usize,
         asks: usize,
     },
-    /// The event without its text.
-    Event(Held),
+    /// The event without its text, and the label of the session it is for.
+    Event {
+        held: Held,
+        label: Option<Label>,
+    },
     Ask {
         ask: Ask,
         life: AskLife,
@@ -210,19 +290,29 @@ pub enum Notice {
     Replied {
         reply: Reply,
         owner: Option<String>,
+        label: Option<Label>,
     },
 }
 
 impl Notice {
-    /// Reviewers see everything; others the replies to their own conversations and the fate of their own events.
+    /// Reviewers see everything within their scope; others the replies to their own conversations and the fate of their
+    /// own events.
     pub fn is_for(&self, actor: &Actor) -> bool {
-        if actor.may(Right::Review) {
-            return true;
-        }
+        let covered = |label: &Option<Label>| match (label, &actor.scope) {
+            (_, Scope::Everything) => true,
+            (Some(label), scope) => scope.covers(label),
+            (None, Scope::Labels(_)) => false,
+        };
+        let reviews = actor.may(Right::Review);
         match self {
-            Self::Replied { owner, .. } => owner.as_deref() == Some(actor.name.as_str()) && actor.may(Right::Talk),
-            Self::Event(held) => held.event.sender == actor.name && actor.may(Right::Talk),
-            Self::Session { .. } | Self::Ask { .. } => false,
+            Self::Replied { owner, label, .. } => {
+                owner.as_deref() == Some(actor.name.as_str()) && actor.may(Right::Talk) || reviews && covered(label)
+            }
+            Self::Event { held, label } => {
+                held.event.sender == actor.name && actor.may(Right::Talk) || reviews && covered(label)
+            }
+            Self::Session { session, .. } => reviews && actor.scope.covers(&session.about.label),
+            Self::Ask { label, .. } => reviews && actor.scope.covers(label),
         }
     }
 }

@@ -1,5 +1,8 @@
 //! People and what they may do. Everything done is done by an actor with rights, through a door.
 
+use crate::event::Label;
+use crate::ids::{Moment, PairingCode, TokenId};
+
 /// One thing a person may be allowed to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Right {
@@ -62,6 +65,20 @@ pub enum Role {
 }
 
 impl Role {
+    pub const ALL: [Self; 3] = [Self::Sender, Self::Reviewer, Self::Admin];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Sender => "sender",
+            Self::Reviewer => "reviewer",
+            Self::Admin => "admin",
+        }
+    }
+
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|role| role.name() == name)
+    }
+
     pub fn rights(self) -> Rights {
         match self {
             Self::Sender => Rights::of(&[Right::Talk]),
@@ -93,12 +110,78 @@ impl Via {
     }
 }
 
+/// Which sessions someone has to do with.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Scope {
+    #[default]
+    Everything,
+    /// Only sessions with one of these labels.
+    Labels(Vec<Label>),
+}
+
+impl Scope {
+    pub fn covers(&self, label: &Label) -> bool {
+        match self {
+            Self::Everything => true,
+            Self::Labels(labels) => labels.contains(label),
+        }
+    }
+}
+
 /// Someone who acts: who they are, what they may do, and where they came in.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Actor {
     pub name: String,
     pub rights: Rights,
     pub via: Via,
+    pub scope: Scope,
+}
+
+/// The person whose gate it is. Known without a record, and never removed.
+pub const OWNER: &str = "owner";
+
+/// Someone the owner has let in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Person {
+    pub role: Role,
+    pub since: Moment,
+    /// Who they are elsewhere: platform, and their id there.
+    pub identities: Vec<(String, String)>,
+}
+
+/// What a person shows to be let in over HTTP. The gate keeps only its hash.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Token {
+    pub id: TokenId,
+    pub person: String,
+    pub hash: [u8; 32],
+    pub scope: Scope,
+    pub expires: Option<Moment>,
+    pub since: Moment,
+}
+
+impl Token {
+    pub fn has_expired(&self, now: Moment) -> bool {
+        self.expires.is_some_and(|expires| expires <= now)
+    }
+}
+
+/// A stranger on a platform who waits to be let in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pairing {
+    pub code: PairingCode,
+    pub platform: String,
+    /// The stranger's id on the platform: never the room's.
+    pub user: String,
+    /// What the platform calls them, for people to recognise. Not to be trusted.
+    pub called: String,
+    pub since: Moment,
+}
+
+/// A name that a person can have: short, visible, and not the owner's.
+pub fn is_person_name(name: &str) -> bool {
+    let plain = |letter: char| letter.is_alphanumeric() || matches!(letter, '-' | '_' | '.' | '@');
+    !name.is_empty() && name.len() <= 64 && name.chars().all(plain) && !name.eq_ignore_ascii_case(OWNER)
 }
 
 impl Actor {

@@ -4,7 +4,8 @@ use std::fmt;
 
 use crate::ask::Ask;
 use crate::event::{Event, Reply};
-use crate::ids::{AskId, EventId, SessionId};
+use crate::ids::{AskId, EventId, PairingCode, SessionId, TokenId};
+use crate::people::{Pairing, Role, Token};
 use crate::session::SessionAbout;
 use crate::verdict::Verdict;
 
@@ -61,9 +62,61 @@ pub enum Record {
         ask: AskId,
         why: String,
     },
+    /// Someone took the event off its queue.
+    Dropped {
+        event: EventId,
+        by: String,
+    },
+    /// It was written to process after process, and each ended before the model showed that it had read it.
+    Died {
+        event: EventId,
+    },
+    /// Someone put the event back on its queue.
+    Retried {
+        event: EventId,
+        by: String,
+    },
     /// Someone typed a code that no ask has, while prompts were open.
     Missed {
         by: String,
+    },
+    /// A person was let in, or given another role.
+    PersonSet {
+        name: String,
+        role: Role,
+        by: String,
+    },
+    PersonRemoved {
+        name: String,
+        by: String,
+    },
+    TokenAdded {
+        token: Token,
+        by: String,
+    },
+    TokenRevoked {
+        token: TokenId,
+        person: String,
+        by: String,
+    },
+    PairingAsked {
+        pairing: Pairing,
+    },
+    /// The stranger is this person from now on.
+    Paired {
+        code: PairingCode,
+        name: String,
+        role: Role,
+        by: String,
+    },
+    /// Someone typed a pairing code that nobody was shown.
+    PairingMissed {
+        by: String,
+    },
+    /// Something was refused that only an attacker or a confused agent would try.
+    Barred {
+        who: String,
+        what: String,
     },
 }
 
@@ -75,6 +128,8 @@ pub enum Subject {
     Session(SessionId),
     Ask(AskId),
     Person(String),
+    /// Strangers of one platform who want in.
+    Pairing(String),
 }
 
 impl Record {
@@ -82,7 +137,11 @@ impl Record {
         match self {
             Self::Opened { .. } => Subject::Gate,
             Self::Received { event, .. } => Subject::Event(event.id),
-            Self::Seen { event } | Self::Expired { event } => Subject::Event(*event),
+            Self::Seen { event }
+            | Self::Expired { event }
+            | Self::Dropped { event, .. }
+            | Self::Died { event }
+            | Self::Retried { event, .. } => Subject::Event(*event),
             Self::Attached { session, .. }
             | Self::Wrote { session, .. }
             | Self::Lost { session }
@@ -90,7 +149,15 @@ impl Record {
             Self::Replied { reply } => Subject::Session(reply.session),
             Self::Asked { ask } => Subject::Ask(ask.id),
             Self::Answered { ask, .. } | Self::Carried { ask } | Self::Withdrawn { ask, .. } => Subject::Ask(*ask),
-            Self::Missed { by } => Subject::Person(by.clone()),
+            Self::Missed { by: name }
+            | Self::PersonSet { name, .. }
+            | Self::PersonRemoved { name, .. }
+            | Self::TokenRevoked { person: name, .. }
+            | Self::Paired { name, .. }
+            | Self::PairingMissed { by: name }
+            | Self::Barred { who: name, .. } => Subject::Person(name.clone()),
+            Self::TokenAdded { token, .. } => Subject::Person(token.person.clone()),
+            Self::PairingAsked { pairing } => Subject::Pairing(pairing.platform.clone()),
         }
     }
 }
@@ -103,6 +170,7 @@ impl fmt::Display for Subject {
             Self::Session(id) => write!(f, "session/{id}"),
             Self::Ask(id) => write!(f, "ask/{id}"),
             Self::Person(name) => write!(f, "person/{name}"),
+            Self::Pairing(platform) => write!(f, "pairing/{platform}"),
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::event::{ChatId, Label};
 use crate::ids::SessionId;
+use crate::people::Scope;
 use crate::session::Session;
 use crate::state::State;
 
@@ -21,12 +22,15 @@ pub enum NoRoute {
     EndedSession(SessionId),
     /// Several sessions fit, and the sender must say which.
     Several(Vec<(SessionId, Label)>),
+    /// The sender has to do with these labels only.
+    OutOfScope(Vec<Label>),
 }
 
 /// The session, or none yet: then the event waits for one to come.
-pub fn route(state: &State, address: &Address, chat: &ChatId) -> Result<Option<SessionId>, NoRoute> {
+pub fn route(state: &State, address: &Address, chat: &ChatId, scope: &Scope) -> Result<Option<SessionId>, NoRoute> {
+    let in_scope = |session: &&Session| scope.covers(&session.about.label);
     match address {
-        Address::Session(id) => match state.session(*id) {
+        Address::Session(id) => match state.session(*id).filter(in_scope) {
             None => Err(NoRoute::UnknownSession(*id)),
             Some(session) if session.has_ended() => match state.successor(*id) {
                 Some(next) => Ok(Some(next)),
@@ -34,11 +38,26 @@ pub fn route(state: &State, address: &Address, chat: &ChatId) -> Result<Option<S
             },
             Some(session) => Ok(Some(session.id)),
         },
+        Address::Label(label) if !scope.covers(label) => Err(out_of(scope)),
         Address::Label(label) => one_of(state.sessions().filter(|session| session.about.label == *label)),
-        Address::Open => match state.chat(chat).and_then(|chat| chat.session) {
-            Some(id) if state.session(id).is_some_and(Session::is_present) => Ok(Some(id)),
-            _ => one_of(state.sessions()),
-        },
+        Address::Open => {
+            let talks_to = state.chat(chat).and_then(|chat| chat.session).and_then(|id| state.session(id));
+            if let Some(session) = talks_to.filter(in_scope).filter(|session| session.is_present()) {
+                return Ok(Some(session.id));
+            }
+            match one_of(state.sessions().filter(in_scope))? {
+                // Whoever came first would get it, and that might be anyone.
+                None if *scope != Scope::Everything => Err(out_of(scope)),
+                found => Ok(found),
+            }
+        }
+    }
+}
+
+fn out_of(scope: &Scope) -> NoRoute {
+    match scope {
+        Scope::Everything => NoRoute::OutOfScope(vec![]),
+        Scope::Labels(labels) => NoRoute::OutOfScope(labels.clone()),
     }
 }
 
@@ -48,7 +67,8 @@ fn one_of<'a>(sessions: impl Iterator<Item = &'a Session>) -> Result<Option<Sess
         [] => Ok(None),
         [only] => Ok(Some(only.id)),
         several => {
-            Err(NoRoute::Several(several.iter().map(|session| (session.id, session.about.label.clone())).collect()))
+            let names = several.iter().map(|session| (session.id, session.about.label.clone()));
+            Err(NoRoute::Several(names.collect()))
         }
     }
 }

@@ -9,7 +9,7 @@ pub struct SessionAbout {
     pub label: Label,
     /// How it is connected, for people: `channel`.
     pub connected_by: String,
-    /// The process that attached, on the gate's machine.
+    /// The agent's own process: what descends from it may not answer the agent's prompts.
     pub pid: Option<u32>,
     /// The folder the agent works in.
     pub folder: Option<String>,

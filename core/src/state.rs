@@ -3,13 +3,15 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use crate::ask::{Ask, AskLife};
-use crate::event::{ChatId, EventLife, Held, Reply, Text};
-use crate::ids::{AskId, Code, EventId, Moment, SessionId};
+use crate::event::{ChatId, EventLife, Held, Label, Reply, Text};
+use crate::ids::{AskId, Code, EventId, Moment, SessionId, TokenId};
 use crate::input::{Notice, Topic};
+use crate::people::{Pairing, Person, Token};
 use crate::record::Subject;
-use crate::session::{Presence, Session};
+use crate::session::{Presence, Session, SessionAbout};
 
 mod apply;
+mod people;
 
 const MINUTE: u64 = 60_000;
 const HOUR: u64 = 60 * MINUTE;
@@ -34,6 +36,12 @@ pub struct Limits {
     pub settled_asks: u64,
     pub misses: usize,
     pub misses_within: u64,
+    /// An event that was written and never read is given to later processes of its session: so often, and no longer.
+    pub redeliveries: u8,
+    pub redelivery_within: u64,
+    /// Strangers of one platform who may wait at once, and how long their codes last.
+    pub pairings: usize,
+    pub pairing_within: u64,
     /// How long a session may be gone before it has ended.
     pub lost_grace: u64,
     pub restart_grace: u64,
@@ -55,6 +63,10 @@ impl Default for Limits {
             settled_asks: 24 * HOUR,
             misses: 5,
             misses_within: 10 * MINUTE,
+            redeliveries: 2,
+            redelivery_within: HOUR,
+            pairings: 3,
+            pairing_within: 10 * MINUTE,
             lost_grace: 10_000,
             restart_grace: 30_000,
         }
@@ -122,6 +134,10 @@ pub struct State {
     keys: BTreeMap<(String, String), SaidOnce>,
     key_order: VecDeque<(String, String)>,
     misses: BTreeMap<String, VecDeque<Moment>>,
+    people: BTreeMap<String, Person>,
+    tokens: BTreeMap<TokenId, Token>,
+    pairings: Vec<Pairing>,
+    pairing_misses: BTreeMap<String, VecDeque<Moment>>,
     /// The newest replies and the revision each came with, for those who reconnect.
     replies: VecDeque<(u64, Reply)>,
 }
@@ -228,21 +244,68 @@ impl State {
         self.replies.iter().filter(move |(at, _)| *at > revision).map(|(at, reply)| (*at, reply))
     }
 
-    pub fn reply_owner(&self, reply: &Reply) -> Option<String> {
-        self.chats.get(&reply.chat).map(|chat| chat.owner.clone())
+    pub fn reply_notice(&self, reply: &Reply) -> Notice {
+        let owner = self.chats.get(&reply.chat).map(|chat| chat.owner.clone());
+        Notice::Replied { owner, label: self.label_of(Some(reply.session)), reply: reply.clone() }
+    }
+
+    pub fn label_of(&self, session: Option<SessionId>) -> Option<Label> {
+        Some(self.session(session?)?.about.label.clone())
     }
 
     /// When the person may try a code again, if they have missed too often.
     pub(crate) fn barred_until(&self, person: &str, now: Moment) -> Option<Moment> {
-        let recent: Vec<Moment> = self
-            .misses
-            .get(person)?
-            .iter()
-            .copied()
-            .filter(|miss| now.since(*miss) < self.limits.misses_within)
-            .collect();
+        self.too_many(self.misses.get(person)?, now)
+    }
+
+    pub(crate) fn pairing_barred_until(&self, person: &str, now: Moment) -> Option<Moment> {
+        self.too_many(self.pairing_misses.get(person)?, now)
+    }
+
+    fn too_many(&self, misses: &VecDeque<Moment>, now: Moment) -> Option<Moment> {
+        let within = self.limits.misses_within;
+        let recent: Vec<Moment> = misses.iter().copied().filter(|miss| now.since(*miss) < within).collect();
         let first_that_counts = recent.len().checked_sub(self.limits.misses)?;
-        recent.get(first_that_counts).map(|miss| miss.plus(self.limits.misses_within))
+        recent.get(first_that_counts).map(|miss| miss.plus(within))
+    }
+
+    pub fn person(&self, name: &str) -> Option<&Person> {
+        self.people.get(name)
+    }
+
+    pub fn people(&self) -> impl Iterator<Item = (&String, &Person)> {
+        self.people.iter()
+    }
+
+    pub fn token(&self, id: TokenId) -> Option<&Token> {
+        self.tokens.get(&id)
+    }
+
+    /// Every token that was not revoked, also those that have expired.
+    pub fn tokens(&self) -> impl Iterator<Item = &Token> {
+        self.tokens.values()
+    }
+
+    /// Strangers whose codes still count.
+    pub fn open_pairings(&self, now: Moment) -> impl Iterator<Item = &Pairing> {
+        self.pairings.iter().filter(move |pairing| now.since(pairing.since) < self.limits.pairing_within)
+    }
+
+    /// The session of the same agent that this one goes on from: its process is gone, and the agent's own id is the same.
+    pub(crate) fn predecessor(&self, session: SessionId, about: &SessionAbout) -> Option<SessionId> {
+        let agent = about.agent_session.as_ref()?;
+        let same = self.sessions.values().filter(|other| other.about.agent_session.as_ref() == Some(agent));
+        let gone = same.filter(|other| other.id != session && !other.is_attached());
+        gone.max_by_key(|other| other.since).map(|other| other.id)
+    }
+
+    /// Events that were written to a session lately and that nothing shows to have been read.
+    pub(crate) fn unread(&self, session: SessionId, now: Moment) -> impl Iterator<Item = &Held> {
+        let within = self.limits.redelivery_within;
+        self.settled_events.iter().filter_map(|id| self.events.get(id)).filter(move |held| match held.life {
+            EventLife::Delivered { at } => held.to == Some(session) && now.since(at) < within,
+            _ => false,
+        })
     }
 
     pub(crate) fn said_once(&self, sender: &str, key: &str, now: Moment) -> Option<&SaidOnce> {
@@ -267,15 +330,14 @@ impl State {
 
     fn oldest_expiry(&self, queue: &Queue) -> Option<Moment> {
         let oldest = self.events.get(queue.events.values().next()?)?;
-        Some(oldest.event.at.plus(self.limits.event_expiry))
+        Some(oldest.queued.plus(self.limits.event_expiry))
     }
 
     /// Waiting events whose time is over, a bounded number at a time.
     pub(crate) fn overdue_events(&self, now: Moment) -> Vec<EventId> {
         let waiting = self.queues.values().flat_map(|queue| queue.events.values());
-        let overdue = |id: &&EventId| {
-            self.events.get(id).is_some_and(|held| now.since(held.event.at) >= self.limits.event_expiry)
-        };
+        let overdue =
+            |id: &&EventId| self.events.get(id).is_some_and(|held| now.since(held.queued) >= self.limits.event_expiry);
         waiting.filter(overdue).take(256).copied().collect()
     }
 
@@ -290,10 +352,11 @@ impl State {
                     asks: self.open_asks_of(id).count(),
                 })
             }
-            Topic::Event(id) => self.event(id).cloned().map(|mut held| {
+            Topic::Event(id) => {
+                let mut held = self.event(id)?.clone();
                 held.event.text = Text::Away;
-                Notice::Event(held)
-            }),
+                Some(Notice::Event { label: self.label_of(held.to), held })
+            }
             Topic::Ask(id) => {
                 let (ask, life) = self.ask(id)?.clone();
                 let label = self.session(ask.session)?.about.label.clone();
@@ -301,15 +364,16 @@ impl State {
             }
             Topic::Reply(id) => {
                 let (_, reply) = self.replies.iter().rev().find(|(_, reply)| reply.id == id)?;
-                Some(Notice::Replied { owner: self.reply_owner(reply), reply: reply.clone() })
+                Some(self.reply_notice(reply))
             }
+            Topic::People => None,
         }
     }
 
     /// Whether anything about a subject is in this state, so that a decision may rest on it.
     pub fn knows(&self, subject: &Subject) -> bool {
         match subject {
-            Subject::Gate | Subject::Person(_) => true,
+            Subject::Gate | Subject::Person(_) | Subject::Pairing(_) => true,
             Subject::Event(id) => self.events.contains_key(id),
             Subject::Session(id) => self.sessions.contains_key(id),
             Subject::Ask(id) => self.asks.contains_key(id),

@@ -62,7 +62,10 @@ pub fn parse_verdict(text: &str) -> Option<(Behavior, Code)> {
 
 /// Whether chat starts as a verdict would, so that its sender should be told that it was not taken as one.
 pub fn opens_like_a_verdict(text: &str) -> bool {
-    text.split_whitespace().next().is_some_and(|word| verdict_word(word).is_some())
+    let first = text
+        .split(|letter: char| letter.is_whitespace() || letter.is_ascii_punctuation())
+        .find(|word| !word.is_empty());
+    first.is_some_and(|word| verdict_word(word).is_some())
 }
 
 #[cfg(test)]
@@ -106,6 +109,16 @@ mod tests {
             "yes\u{0}abcde",
         ] {
             assert_eq!(read(text), None, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn chat_that_starts_as_a_verdict_would_is_told_from_other_chat() {
+        for text in ["yes", "yes, do it", "No!", " y: abcde", "\"yes abcde\"", "no worry"] {
+            assert!(opens_like_a_verdict(text), "{text:?}");
+        }
+        for text in ["", "...", "yesterday it worked", "nope", "do it, yes"] {
+            assert!(!opens_like_a_verdict(text), "{text:?}");
         }
     }
 

@@ -15,6 +15,7 @@ use super::{VERSION, configuration, environment, lock, log_at, paths, reach};
 use crate::config::Paths;
 use crate::doors::channel;
 use crate::hub::{link, mint};
+use crate::processes;
 
 /// The MCP server that Claude Code starts for a session: events in, replies and permission prompts out
 ///
@@ -68,7 +69,7 @@ impl Channel {
         Ok(SessionAbout {
             label,
             connected_by: "channel".to_owned(),
-            pid: Some(std::os::unix::process::parent_id()),
+            pid: Some(processes::agent_above(std::os::unix::process::parent_id())),
             folder: Some(folder.display().to_string()),
             agent_session: environment("CLAUDE_CODE_SESSION_ID").map(|id| id.to_string_lossy().into_owned()),
             continues: None,

@@ -1,19 +1,21 @@
 //! The command line's side of the API: HTTP over the gate's own socket.
 
-use std::path::{Path, PathBuf};
+use std::fmt;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::Context as _;
 use bytes::Bytes;
-use http_body_util::{BodyExt as _, Empty};
-use hyper::{Method, Request};
+use http_body_util::{BodyExt as _, Full};
+use hyper::Request;
 use hyper_util::rt::TokioIo;
 use portcullis_wire::error::Fault;
+use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tokio::net::UnixStream;
 
-use super::lock;
 use super::report::Hinted;
+use super::{lock, paths};
 use crate::config::Paths;
 
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -23,32 +25,91 @@ pub(super) fn socket_of(paths: &Paths) -> PathBuf {
     lock::holder(&paths.lock_file).map_or_else(|| paths.socket.clone(), |holder| holder.socket)
 }
 
-pub(super) async fn get<T: DeserializeOwned>(socket: &Path, path: &str) -> anyhow::Result<T> {
-    Ok(serde_json::from_slice(&call(socket, Method::GET, path).await?)?)
-}
+/// What the gate said no to.
+#[derive(Debug)]
+pub(super) struct Refused(pub(super) Fault);
 
-pub(super) async fn post(socket: &Path, path: &str) -> anyhow::Result<()> {
-    call(socket, Method::POST, path).await.map(drop)
-}
-
-async fn call(socket: &Path, method: Method, path: &str) -> anyhow::Result<Bytes> {
-    tokio::time::timeout(PATIENCE, exchange(socket, method, path)).await.context("the gate did not answer in time")?
-}
-
-async fn exchange(socket: &Path, method: Method, path: &str) -> anyhow::Result<Bytes> {
-    let stream = UnixStream::connect(socket).await.with_context(|| format!("connecting to {}", socket.display()))?;
-    let (mut sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(stream)).await?;
-    let serving = tokio::spawn(connection);
-    let request = Request::builder().method(method).uri(path).header("Host", "localhost").body(Empty::<Bytes>::new())?;
-    let response = sender.send_request(request).await?;
-    let status = response.status();
-    let body = response.into_body().collect().await?.to_bytes();
-    serving.abort();
-    if status.is_success() {
-        return Ok(body);
+impl fmt::Display for Refused {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0.message)
     }
-    match serde_json::from_slice::<Fault>(&body) {
-        Ok(fault) => Err(Hinted::new(fault.message, fault.hint).into()),
-        Err(_) => anyhow::bail!("the gate answered {status}"),
+}
+
+impl std::error::Error for Refused {}
+
+/// Part of a path, with everything spelled out that would end it.
+pub(super) fn segment(text: &str) -> String {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.' | b'@');
+    text.bytes().map(|byte| if plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") }).collect()
+}
+
+pub(super) struct Client {
+    socket: PathBuf,
+}
+
+impl Client {
+    pub(super) fn new(paths: &Paths) -> Self {
+        Self { socket: socket_of(paths) }
+    }
+
+    /// The gate that runs, or an error that says how to start one.
+    pub(super) fn of_the_gate() -> anyhow::Result<Self> {
+        let paths = paths()?;
+        if lock::holder(&paths.lock_file).is_none() {
+            return Err(Hinted::new("no gate is running", "start one with `portcullis up`").into());
+        }
+        Ok(Self::new(&paths))
+    }
+
+    pub(super) async fn get<T: DeserializeOwned>(&self, path: &str) -> anyhow::Result<T> {
+        Ok(serde_json::from_slice(&self.call("GET", path, Bytes::new()).await?)?)
+    }
+
+    pub(super) async fn post<T: DeserializeOwned>(&self, path: &str, body: &impl Serialize) -> anyhow::Result<T> {
+        let answer = self.call("POST", path, serde_json::to_vec(body)?.into()).await?;
+        Ok(serde_json::from_slice(&answer)?)
+    }
+
+    /// Sends something whose answer is only whether it was done.
+    pub(super) async fn send(&self, method: &str, path: &str, body: &impl Serialize) -> anyhow::Result<()> {
+        self.call(method, path, serde_json::to_vec(body)?.into()).await.map(drop)
+    }
+
+    pub(super) async fn command(&self, method: &str, path: &str) -> anyhow::Result<()> {
+        self.call(method, path, Bytes::new()).await.map(drop)
+    }
+
+    async fn call(&self, method: &str, path: &str, body: Bytes) -> anyhow::Result<Bytes> {
+        let exchange = self.exchange(method, path, body);
+        tokio::time::timeout(PATIENCE, exchange).await.context("the gate did not answer in time")?
+    }
+
+    async fn exchange(&self, method: &str, path: &str, body: Bytes) -> anyhow::Result<Bytes> {
+        let connecting = || format!("connecting to {}", self.socket.display());
+        let stream = UnixStream::connect(&self.socket).await.with_context(connecting)?;
+        let (mut sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(stream)).await?;
+        let serving = tokio::spawn(connection);
+        let request = Request::builder().method(method).uri(path).header("Host", "localhost");
+        let request = request.header("Content-Type", "application/json").body(Full::new(body))?;
+        let response = sender.send_request(request).await?;
+        let status = response.status();
+        let body = response.into_body().collect().await?.to_bytes();
+        serving.abort();
+        if status.is_success() {
+            return Ok(body);
+        }
+        match serde_json::from_slice::<Fault>(&body) {
+            Ok(fault) => Err(Refused(fault).into()),
+            Err(_) => anyhow::bail!("the gate answered {status}"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn a_segment_never_leaves_its_place() {
+        assert_eq!(super::segment("a/b?c#d e%"), "a%2Fb%3Fc%23d%20e%25");
+        assert_eq!(super::segment("01abc-_.@"), "01abc-_.@");
     }
 }

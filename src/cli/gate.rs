@@ -13,12 +13,13 @@ use tokio::net::{TcpListener, UnixListener};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
+use super::VERSION;
 use super::lock::{About, Lock};
 use super::report::Hinted;
-use super::{VERSION, holder};
-use crate::config::{Config, Durability, Listen, Paths, TokenHash, owner_token};
-use crate::doors::http::{self, Credentials, Door};
+use crate::config::{Approvals, Config, Durability, Listen, Paths, TokenHash, generate_token, owner_token};
+use crate::doors::http::{self, Credentials, Door, Parts};
 use crate::hub::{self, Hub, HubLimits, link};
+use crate::processes;
 use crate::store::{self, Store};
 
 /// How a gate is started.
@@ -45,6 +46,8 @@ pub(super) struct Gate {
 pub(super) async fn open(paths: Paths, config: &Config, options: Options) -> anyhow::Result<Option<Gate>> {
     paths.prepare()?;
     let Some(mut lock) = Lock::take(&paths.lock_file)? else { return Ok(None) };
+    // Before anything that takes its time: whoever asks meanwhile is told of us, not of the one before.
+    lock.write(&About { pid: std::process::id(), version: VERSION.to_owned(), socket: paths.socket.clone() })?;
     let token = owner_token(&paths, config.token.clone())?;
     raise_file_limit();
     let (tcp, listen_problem) = bind(config.listen, options.auto_started).await?;
@@ -57,7 +60,6 @@ pub(super) async fn open(paths: Paths, config: &Config, options: Options) -> any
     let stop = CancellationToken::new();
     let (hub, hub_task) = hub::start(store, hub_limits(config), VERSION, stop.clone()).await?;
     let socket = bind_socket(&paths.socket)?;
-    lock.write(&About { pid: std::process::id(), version: VERSION.to_owned(), socket: paths.socket.clone() })?;
     let status = Status {
         running: true,
         version: VERSION.to_owned(),
@@ -79,8 +81,23 @@ pub(super) async fn open(paths: Paths, config: &Config, options: Options) -> any
     let link = link::Gate { hub: hub.clone(), program: VERSION, max_context: config.max_context, stop: stop.clone() };
     let owner = TokenHash::of(token.expose());
     let is_owner = Box::new(move |presented: &str| owner.matches(presented));
-    let credentials = Credentials { is_owner, dev_sender: options.dev_sender };
-    let door = Door::new(hub.clone(), link, credentials, door_limits(config), status.clone(), stop.clone());
+    let credentials = Credentials {
+        is_owner,
+        roster: hub.roster(),
+        dev_sender: options.dev_sender,
+        owner_answers: config.approvals == Approvals::Anywhere,
+    };
+    let make_token = || Some(generate_token().ok()?.expose().to_owned());
+    let parts = Parts {
+        hub: hub.clone(),
+        link,
+        credentials,
+        limits: door_limits(config),
+        status: status.clone(),
+        stop: stop.clone(),
+        make_token,
+    };
+    let door = Door::new(parts);
     let mut doors = vec![tokio::spawn(http::serve_unix(socket, Arc::clone(&door), stop.clone()))];
     if let Some(tcp) = tcp {
         doors.push(tokio::spawn(http::serve_tcp(tcp, Arc::clone(&door), stop.clone())));
@@ -109,7 +126,7 @@ fn door_limits(config: &Config) -> http::Limits {
     http::Limits {
         body: limits.body,
         header_time: limits.header_time,
-        body_time: limits.idle_time,
+        idle_time: limits.idle_time,
         connections: limits.connections,
         listeners: limits.sse_listeners,
         rate: limits.rate,
@@ -150,7 +167,7 @@ async fn bind(listen: Listen, auto_started: bool) -> anyhow::Result<(Option<TcpL
 
 fn port_problem(address: SocketAddr, error: &std::io::Error) -> String {
     match error.kind() {
-        std::io::ErrorKind::AddrInUse => match holder::of_port(address) {
+        std::io::ErrorKind::AddrInUse => match processes::holder_of_port(address) {
             Some(holder) => format!("{address} is taken by {holder}"),
             None => format!("{address} is taken by another program"),
         },

@@ -4,6 +4,7 @@ use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{Read as _, Seek as _, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use anyhow::Context as _;
 use serde::{Deserialize, Serialize};
@@ -22,17 +23,32 @@ pub(super) struct Lock {
     file: File,
 }
 
+/// How often a lock that only lookers hold is tried again.
+const TRIES: u32 = 1000;
+
 impl Lock {
     /// None when another process holds it.
     pub(super) fn take(path: &Path) -> anyhow::Result<Option<Self>> {
         let mut options = OpenOptions::new();
         options.read(true).write(true).create(true).truncate(false).mode(0o600);
         let file = options.open(path).with_context(|| format!("opening the lock {}", path.display()))?;
-        match file.try_lock() {
-            Ok(()) => Ok(Some(Self { file })),
-            Err(TryLockError::WouldBlock) => Ok(None),
+        let locked = |taken: Result<(), TryLockError>| match taken {
+            Ok(()) => Ok(true),
+            Err(TryLockError::WouldBlock) => Ok(false),
             Err(TryLockError::Error(error)) => Err(error).with_context(|| format!("locking {}", path.display())),
+        };
+        for _ in 0..TRIES {
+            if locked(file.try_lock())? {
+                return Ok(Some(Self { file }));
+            }
+            // A gate shares its lock with nobody. Those who only look do, and are gone in a moment.
+            if !locked(file.try_lock_shared())? {
+                return Ok(None);
+            }
+            file.unlock()?;
+            std::thread::sleep(Duration::from_millis(1));
         }
+        Ok(None)
     }
 
     pub(super) fn write(&mut self, about: &About) -> anyhow::Result<()> {

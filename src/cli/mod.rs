@@ -1,21 +1,26 @@
 //! The command line: one file a subcommand. The only place that wires the rooms together.
 
+mod ask;
 mod channel;
 mod client;
 mod completions;
+mod events;
 mod gate;
-mod holder;
 mod install;
 mod lock;
+mod log;
+mod people;
 mod plugin;
 mod reach;
 mod report;
+mod say;
 mod serve;
 mod service;
 mod setup;
 mod shell;
 mod status;
 mod stop;
+mod token;
 mod uninstall;
 mod up;
 
@@ -46,11 +51,17 @@ enum Command {
     Serve(serve::Serve),
     Stop(stop::Stop),
     Status(status::Status),
+    Service(service::Service),
     Channel(channel::Channel),
     Install(install::Install),
     Uninstall(uninstall::Uninstall),
     Plugin(plugin::Plugin),
-    Service(service::Service),
+    Ask(ask::Ask),
+    Say(say::Say),
+    Events(events::Events),
+    People(people::People),
+    Token(token::Token),
+    Log(log::Log),
     Completions(completions::Completions),
 }
 
@@ -71,11 +82,17 @@ pub(crate) fn run(arguments: impl IntoIterator<Item = OsString>) -> anyhow::Resu
             Command::Serve(serve) => serve.run().await,
             Command::Stop(stop) => stop.run().await,
             Command::Status(status) => status.run().await,
+            Command::Service(service) => service.run().await,
             Command::Channel(channel) => channel.run().await,
             Command::Install(install) => install.run(),
             Command::Uninstall(uninstall) => uninstall.run(),
             Command::Plugin(plugin) => plugin.run(),
-            Command::Service(service) => service.run().await,
+            Command::Ask(ask) => ask.run().await,
+            Command::Say(say) => say.run().await,
+            Command::Events(events) => events.run().await,
+            Command::People(people) => people.run().await,
+            Command::Token(token) => token.run().await,
+            Command::Log(log) => log.run().await,
             Command::Completions(completions) => Ok(completions.run()),
         }
     });
@@ -120,6 +137,25 @@ fn say(text: &str) {
     use std::io::Write as _;
     let mut stdout = std::io::stdout().lock();
     drop(stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()));
+}
+
+/// Asks once more where it looks as if an agent ran this. That it really did is found out by the gate; this is for a
+/// person who works in a terminal that an agent opened.
+fn confirm(what: &str) -> anyhow::Result<()> {
+    use std::io::{IsTerminal as _, Write as _};
+    if environment("CLAUDECODE").is_none() {
+        return Ok(());
+    }
+    let hint = "run it in a terminal of your own";
+    if !std::io::stdin().is_terminal() {
+        return Err(report::Denied::new(format!("refused to {what}: this runs inside Claude Code"), hint).into());
+    }
+    let mut stderr = std::io::stderr();
+    write!(stderr, "This runs inside Claude Code. Type yes to {what}: ")?;
+    stderr.flush()?;
+    let mut answer = String::new();
+    std::io::stdin().read_line(&mut answer)?;
+    if answer.trim() == "yes" { Ok(()) } else { Err(report::Denied::new(format!("did not {what}"), hint).into()) }
 }
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::process::ExitCode;
 
+use super::client::Refused;
 use crate::config::ConfigError;
 use crate::store::OpenError;
 
@@ -27,15 +28,38 @@ impl fmt::Display for Hinted {
 
 impl std::error::Error for Hinted {}
 
+/// Something that may not be done, with what to do instead.
+#[derive(Debug)]
+pub(crate) struct Denied(Hinted);
+
+impl Denied {
+    pub(crate) fn new(what: impl Into<String>, hint: impl Into<String>) -> Self {
+        Self(Hinted::new(what, hint))
+    }
+}
+
+impl fmt::Display for Denied {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl std::error::Error for Denied {}
+
 const CONFIGURATION: u8 = 3;
+const DENIED: u8 = 4;
 
 /// Prints an error to standard error and says with which code to exit.
 pub(crate) fn report(error: &anyhow::Error) -> ExitCode {
     use std::io::Write as _;
     // If standard error is closed there is nobody left to tell.
     drop(std::io::stderr().write_all(in_words(error).as_bytes()));
-    let is_configuration = error.chain().any(|cause| cause.is::<ConfigError>());
-    ExitCode::from(if is_configuration { CONFIGURATION } else { 1 })
+    let code = error.chain().find_map(|cause| {
+        let refused = cause.downcast_ref::<Refused>().is_some_and(|refused| refused.0.status() == 403);
+        let is_denied = refused || cause.is::<Denied>();
+        is_denied.then_some(DENIED).or_else(|| cause.is::<ConfigError>().then_some(CONFIGURATION))
+    });
+    ExitCode::from(code.unwrap_or(1))
 }
 
 pub(crate) fn in_words(error: &anyhow::Error) -> String {
@@ -52,6 +76,12 @@ pub(crate) fn in_words(error: &anyhow::Error) -> String {
 fn hint(cause: &(dyn std::error::Error + 'static)) -> Option<String> {
     if let Some(error) = cause.downcast_ref::<Hinted>() {
         return Some(error.hint.clone());
+    }
+    if let Some(denied) = cause.downcast_ref::<Denied>() {
+        return Some(denied.0.hint.clone());
+    }
+    if let Some(refused) = cause.downcast_ref::<Refused>() {
+        return Some(refused.0.hint.clone());
     }
     if let Some(error) = cause.downcast_ref::<ConfigError>() {
         return error.hint().map(str::to_owned);

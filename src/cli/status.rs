@@ -5,8 +5,9 @@ use std::process::ExitCode;
 use anyhow::Context as _;
 use portcullis_wire::api::{SessionView, Status as GateStatus};
 
+use super::client::Client;
 use super::report::Hinted;
-use super::{client, lock, log_at, paths, say};
+use super::{lock, log_at, paths, say};
 use crate::config::Paths;
 
 /// Show whether a gate runs, where it listens, and which sessions are attached
@@ -35,7 +36,7 @@ impl Status {
             say(&format!("{}\n", serde_json::to_string(&status)?));
             return Ok(ExitCode::SUCCESS);
         }
-        let sessions: Vec<SessionView> = client::get(&client::socket_of(&paths), "/api/v1/sessions").await?;
+        let sessions: Vec<SessionView> = Client::new(&paths).get("/api/v1/sessions").await?;
         say(&in_words(&status, &sessions));
         Ok(ExitCode::SUCCESS)
     }
@@ -43,7 +44,7 @@ impl Status {
 
 /// The status of the gate that runs.
 pub(super) async fn ask(paths: &Paths) -> anyhow::Result<GateStatus> {
-    client::get(&client::socket_of(paths), "/api/v1/status").await.context("asking the gate for its status")
+    Client::new(paths).get("/api/v1/status").await.context("asking the gate for its status")
 }
 
 /// The status, or none when no gate runs. A gate that holds the lock and does not answer is an error.

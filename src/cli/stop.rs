@@ -3,8 +3,9 @@
 use std::process::ExitCode;
 use std::time::Duration;
 
+use super::client::{Client, Refused};
 use super::report::Hinted;
-use super::{client, lock, log_at, paths, say};
+use super::{lock, log_at, paths, say};
 
 /// End the gate that runs
 ///
@@ -23,7 +24,10 @@ impl Stop {
         let pid = holder.pid;
         let stuck =
             |what: String| Hinted::new(what, format!("end it with `kill {pid}`; nothing that was accepted is lost"));
-        if let Err(error) = client::post(&client::socket_of(&paths), "/api/v1/stop").await {
+        if let Err(error) = Client::new(&paths).command("POST", "/api/v1/stop").await {
+            if error.is::<Refused>() {
+                return Err(error);
+            }
             return Err(stuck(format!("the gate (pid {pid}) does not answer: {error:#}")).into());
         }
         for _ in 0..1000 {

@@ -21,7 +21,7 @@ use std::{fmt, fs, io};
 pub(crate) use error::ConfigError;
 pub(crate) use owner::owner_token;
 pub(crate) use paths::Paths;
-pub(crate) use secret::{Secret, TokenHash};
+pub(crate) use secret::{Secret, TokenHash, generate_token};
 pub(crate) use settings::help;
 
 use error::{Problem, quoted};
@@ -36,6 +36,7 @@ pub(crate) type Environment<'a> = &'a dyn Fn(&str) -> Option<OsString>;
 pub(crate) struct Config {
     pub(crate) listen: Listen,
     pub(crate) durability: Durability,
+    pub(crate) approvals: Approvals,
     /// How many bytes of an event's text are put before the model; `None` puts all.
     pub(crate) max_context: Option<usize>,
     pub(crate) limits: Limits,
@@ -58,6 +59,36 @@ pub(crate) enum Durability {
     Process,
     /// A power cut as well.
     Power,
+}
+
+/// Who may answer permission prompts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Approvals {
+    /// Whoever has the right, the owner of this machine among them.
+    Anywhere,
+    /// Only people with credentials of their own: nothing that runs as the owner on this machine.
+    Device,
+}
+
+impl fmt::Display for Approvals {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Anywhere => "anywhere",
+            Self::Device => "device",
+        })
+    }
+}
+
+impl FromStr for Approvals {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "anywhere" => Ok(Self::Anywhere),
+            "device" => Ok(Self::Device),
+            _ => Err(format!("unknown approvals {}", quoted(text))),
+        }
+    }
 }
 
 /// How much of everything there may be.
@@ -90,6 +121,7 @@ impl Default for Config {
         Self {
             listen: Listen::Addr(SocketAddr::from((Ipv4Addr::LOCALHOST, 8788))),
             durability: Durability::Power,
+            approvals: Approvals::Anywhere,
             max_context: Some(20_000),
             limits: Limits::default(),
             token: None,

@@ -31,6 +31,16 @@ pub(super) static SETTINGS: &[Setting] = &[
         },
     },
     Setting {
+        key: "approvals",
+        written: Written::File,
+        meaning: "who may answer permission prompts: whoever has the right (anywhere), or only people with tokens of their own and not the owner on this machine (device)",
+        takes: Takes::Text {
+            what: r#""anywhere" or "device""#,
+            show: |config| config.approvals.to_string(),
+            set: |config, text| text.parse().map(|approvals| config.approvals = approvals),
+        },
+    },
+    Setting {
         key: "max_context",
         written: Written::FileOrVariable("PORTCULLIS_MAX_CONTEXT"),
         meaning: "how much of an event's text is put before the model, the rest by `inbox`; 0 puts all",

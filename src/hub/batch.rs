@@ -21,12 +21,14 @@ pub(super) struct Pending {
     pub(super) outlet: Option<(SessionId, Outlet)>,
     /// Its place among the appends; none when it wrote nothing.
     pub(super) append: Option<usize>,
+    /// The revision that its own record made; none when it wrote nothing.
+    pub(super) revision: Option<u64>,
     pub(super) attempts: u32,
 }
 
 impl Pending {
     pub(super) fn new(input: Input, reply: Option<Reply>) -> Self {
-        Self { input, effects: vec![], reply, outlet: None, append: None, attempts: 0 }
+        Self { input, effects: vec![], reply, outlet: None, append: None, revision: None, attempts: 0 }
     }
 
     pub(super) fn fail(self, trouble: Trouble) {

@@ -5,23 +5,28 @@ mod heads;
 pub(crate) mod link;
 mod mint;
 mod outlets;
+mod roster;
 mod run;
 #[cfg(test)]
 mod tests;
-mod watch;
+mod watchers;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use portcullis_core::{Answer, Event, EventId, Input, Limits, Moment, Notice, SessionId, State, parse_verdict};
+use portcullis_core::{
+    Answer, Event, EventId, Input, Limits, Moment, Notice, SessionId, State, Subject, parse_verdict,
+};
 use portcullis_wire::error::{Fault, Kind};
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{mpsc, oneshot, watch};
 
 pub(crate) use link::{Attachment, Delivery, Line};
 pub(crate) use mint::{mint, now};
+pub(crate) use roster::{Known, Roster};
 pub(crate) use run::start;
-pub(crate) use watch::{Published, Watcher};
+pub(crate) use watchers::{Published, Watcher};
 
+pub(crate) use crate::store::{Payload, Seq, Stored};
 use outlets::Outlet;
 
 /// How much the hub takes in before it says that it is busy.
@@ -81,10 +86,14 @@ enum Command {
         why: Option<String>,
     },
     Look(Look<()>),
-    Watch(Look<Vec<Notice>>, oneshot::Sender<Watcher>),
+    Watch(Look<Vec<(u64, Notice)>>, oneshot::Sender<Watcher>),
     InUse(oneshot::Sender<bool>),
     /// Events whole, as the journal has them.
     Read(EventId, oneshot::Sender<Result<Option<Event>, Trouble>>),
+    /// The journal itself: records after a sequence, at most so many.
+    Page(Seq, usize, oneshot::Sender<Result<Vec<Stored>, Trouble>>),
+    /// Erases what people wrote about a subject.
+    Erase(Subject, oneshot::Sender<Result<usize, Trouble>>),
 }
 
 /// A handle on the hub. Cheap to clone; all clones speak to the same loop.
@@ -97,6 +106,7 @@ pub(crate) struct Hub {
     /// Bytes of text in the events lane. Added to here, taken off by the loop.
     queued_bytes: Arc<AtomicUsize>,
     queue_bytes: usize,
+    roster: watch::Receiver<Arc<Roster>>,
 }
 
 impl Hub {
@@ -161,7 +171,7 @@ impl Hub {
     /// The state first, as `first` tells it, then every change.
     pub(crate) async fn watch(
         &self,
-        first: impl FnOnce(&State) -> Vec<Notice> + Send + 'static,
+        first: impl FnOnce(&State) -> Vec<(u64, Notice)> + Send + 'static,
     ) -> Result<Watcher, Trouble> {
         let (send, watcher) = oneshot::channel();
         self.send(Command::Watch(Box::new(first), send)).await?;
@@ -173,6 +183,25 @@ impl Hub {
         let (send, found) = oneshot::channel();
         self.send(Command::Read(event, send)).await?;
         found.await.map_err(|_| Trouble::Stopping)?
+    }
+
+    /// Records after a sequence, at most `limit`, oldest first.
+    pub(crate) async fn page(&self, after: Seq, limit: usize) -> Result<Vec<Stored>, Trouble> {
+        let (send, page) = oneshot::channel();
+        self.send(Command::Page(after, limit, send)).await?;
+        page.await.map_err(|_| Trouble::Stopping)?
+    }
+
+    /// Erases what people wrote about a subject; that it happened stays. Returns how many payloads there were.
+    pub(crate) async fn erase(&self, subject: Subject) -> Result<usize, Trouble> {
+        let (send, erased) = oneshot::channel();
+        self.send(Command::Erase(subject, send)).await?;
+        erased.await.map_err(|_| Trouble::Stopping)?
+    }
+
+    /// Who is let in, now and after every change.
+    pub(crate) fn roster(&self) -> watch::Receiver<Arc<Roster>> {
+        self.roster.clone()
     }
 
     /// Whether anyone would miss the gate: a session, a prompt, a waiting event, someone who watches.

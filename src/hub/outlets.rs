@@ -3,8 +3,11 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use portcullis_core::{AskId, Behavior, EventId, Held, SessionId, State};
+use portcullis_core::{AskId, Behavior, EventId, Held, SessionId, State, Text};
 use tokio::sync::mpsc;
+
+use super::run::read_event;
+use crate::store::Store;
 
 /// Events on their way to one process and not yet confirmed: this many, or this many bytes.
 const WINDOW: usize = 512;
@@ -50,13 +53,13 @@ impl Outlet {
     }
 
     /// Sends what waits, as far as there is room. The rest stays waiting.
-    fn pump(&mut self, state: &State, session: SessionId) -> Result<(), Gone> {
+    fn pump(&mut self, state: &State, store: &Store, session: SessionId) -> Result<(), Gone> {
         for held in state.waiting(Some(session), self.next) {
             if !self.has_room() {
                 return Ok(());
             }
             if !self.sent.contains_key(&held.event.id) {
-                self.sender.try_send(Parcel::Event(Box::new(held.clone()))).map_err(|_| Gone)?;
+                self.sender.try_send(Parcel::Event(Box::new(whole(held, store)))).map_err(|_| Gone)?;
                 self.sent.insert(held.event.id, held.size);
                 self.sent_bytes += held.size;
             }
@@ -64,6 +67,18 @@ impl Outlet {
         }
         Ok(())
     }
+}
+
+/// An event that was written before is only in the journal by now.
+fn whole(held: &Held, store: &Store) -> Held {
+    let mut held = held.clone();
+    if held.event.text == Text::Away {
+        held.event.text = match read_event(store, held.event.id) {
+            Ok(Some(event)) => event.text,
+            Ok(None) | Err(_) => Text::Erased,
+        };
+    }
+    held
 }
 
 /// The process is gone, or so far behind that it has to attach anew.
@@ -110,10 +125,10 @@ impl Outlets {
         }
     }
 
-    pub(super) fn pump(&mut self, state: &State) {
+    pub(super) fn pump(&mut self, state: &State, store: &Store) {
         for session in self.awake.drain() {
             let Some(outlet) = self.by_session.get_mut(&session) else { continue };
-            if outlet.pump(state, session).is_err() {
+            if outlet.pump(state, store, session).is_err() {
                 // Its link sees the end of the channel, closes, and detaches.
                 self.by_session.remove(&session);
             }

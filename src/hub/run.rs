@@ -10,15 +10,16 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use anyhow::Context as _;
-use portcullis_core::{Answer, Effect, Event, EventId, Input, Moment, Record, State, Subject, decide};
+use portcullis_core::{Answer, Effect, Event, EventId, Input, Moment, Record, State, Subject, Topic, decide};
 use portcullis_wire::record::{self, Payload};
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
 use super::batch::{Batch, Pending};
 use super::heads::Heads;
 use super::outlets::Outlets;
-use super::watch::{Published, Watchers};
+use super::roster::Roster;
+use super::watchers::{Published, Watchers};
 use super::{Command, Hub, HubLimits, Trouble, now};
 use crate::store::{self, Refused, Seq, Store, Stored};
 
@@ -37,7 +38,9 @@ pub(crate) async fn start(
     let (events, event_queue) = mpsc::channel(limits.queue);
     let (reserved, reserved_queue) = mpsc::channel(RESERVED);
     let queued_bytes = Arc::new(AtomicUsize::new(0));
-    let hub = Hub { events, reserved, queued_bytes: Arc::clone(&queued_bytes), queue_bytes: limits.queue_bytes };
+    let (tell_roster, roster) = watch::channel(Arc::default());
+    let hub =
+        Hub { events, reserved, queued_bytes: Arc::clone(&queued_bytes), queue_bytes: limits.queue_bytes, roster };
     let mut desk = Desk {
         state: State::new(limits.state.clone()),
         store,
@@ -46,6 +49,7 @@ pub(crate) async fn start(
         watchers: Watchers::new(limits.watcher),
         batch: Batch::default(),
         queued_bytes,
+        tell_roster,
     };
     desk.reload().context("reading the journal")?;
     desk.take(Pending::new(Input::Started { version: version.to_owned() }, None)).await;
@@ -63,6 +67,7 @@ struct Desk {
     watchers: Watchers,
     batch: Batch,
     queued_bytes: Arc<AtomicUsize>,
+    tell_roster: watch::Sender<Arc<Roster>>,
 }
 
 impl Desk {
@@ -93,7 +98,7 @@ impl Desk {
                 self.handle(command).await;
             }
             self.commit().await;
-            self.outlets.pump(&self.state);
+            self.outlets.pump(&self.state, &self.store);
         }
         // What was taken in before the stop is still written; what comes now is told that we are stopping.
         reserved.close();
@@ -151,7 +156,15 @@ impl Desk {
             }
             Command::Read(event, reply) => {
                 self.commit().await;
-                drop(reply.send(self.read(event)));
+                drop(reply.send(read_event(&self.store, event)));
+            }
+            Command::Page(after, limit, reply) => {
+                self.commit().await;
+                drop(reply.send(self.store.page(after, limit).map_err(journal)));
+            }
+            Command::Erase(subject, reply) => {
+                self.commit().await;
+                drop(reply.send(self.store.erase(&subject.to_string()).map_err(journal)));
             }
         }
     }
@@ -168,7 +181,10 @@ impl Desk {
                     self.commit().await;
                 }
                 match self.add(subject, at, &records) {
-                    Ok(place) => pending.append = Some(place),
+                    Ok(place) => {
+                        pending.append = Some(place);
+                        pending.revision = Some(self.state.revision());
+                    }
                     Err(trouble) => {
                         pending.fail(trouble);
                         continue;
@@ -191,7 +207,7 @@ impl Desk {
             Record::Received { .. } | Record::Asked { .. } => None,
             _ => self.head(&subject)?,
         };
-        let place = self.batch.add(subject, after, at, records).map_err(|error| Trouble::Journal(error.to_string()))?;
+        let place = self.batch.add(subject, after, at, records).map_err(journal)?;
         for record in records {
             self.state.apply(at, record);
         }
@@ -204,7 +220,7 @@ impl Desk {
         if let Some(seq) = self.heads.get(subject) {
             return Ok(Some(seq));
         }
-        let stored = self.store.read(&subject.to_string()).map_err(|error| Trouble::Journal(error.to_string()))?;
+        let stored = self.store.read(&subject.to_string()).map_err(journal)?;
         Ok(stored.last().map(|record| record.seq))
     }
 
@@ -264,9 +280,13 @@ impl Desk {
                 }
                 Effect::Wake(session) => self.outlets.wake(session),
                 Effect::Carry { session, ask, origin, behavior } => self.outlets.carry(session, ask, origin, behavior),
+                Effect::Publish(Topic::People) => {
+                    self.tell_roster.send_replace(Arc::new(Roster::of(&self.state)));
+                }
                 Effect::Publish(topic) if !self.watchers.is_empty() => {
                     if let Some(notice) = self.state.notice(topic) {
-                        self.watchers.publish(&Published::new(self.state.revision(), notice));
+                        let revision = pending.revision.unwrap_or(self.state.revision());
+                        self.watchers.publish(&Published::new(revision, notice));
                     }
                 }
                 Effect::Publish(_) | Effect::Then(_) => {}
@@ -274,16 +294,6 @@ impl Desk {
         }
         if let Some(reply) = reply {
             drop(reply.send(Ok(Answer::Done)));
-        }
-    }
-
-    fn read(&self, event: EventId) -> Result<Option<Event>, Trouble> {
-        let stored = self.store.read(&Subject::Event(event).to_string());
-        let stored = stored.map_err(|error| Trouble::Journal(error.to_string()))?;
-        let Some(first) = stored.first() else { return Ok(None) };
-        match read_record(first).map_err(|error| Trouble::Journal(format!("{error:#}")))? {
-            Record::Received { event, .. } => Ok(Some(event)),
-            _ => Ok(None),
         }
     }
 
@@ -304,9 +314,24 @@ impl Desk {
             None => {
                 self.state = state;
                 self.heads = heads;
+                self.tell_roster.send_replace(Arc::new(Roster::of(&self.state)));
                 Ok(())
             }
         }
+    }
+}
+
+fn journal(error: impl std::fmt::Display) -> Trouble {
+    Trouble::Journal(error.to_string())
+}
+
+/// An event whole, as it was received.
+pub(super) fn read_event(store: &Store, event: EventId) -> Result<Option<Event>, Trouble> {
+    let stored = store.read(&Subject::Event(event).to_string()).map_err(journal)?;
+    let Some(first) = stored.first() else { return Ok(None) };
+    match read_record(first).map_err(|error| Trouble::Journal(format!("{error:#}")))? {
+        Record::Received { event, .. } => Ok(Some(event)),
+        _ => Ok(None),
     }
 }
 

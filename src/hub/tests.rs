@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use portcullis_core::{
-    Actor, Address, Answer, AskId, Behavior, ChatId, Input, Label, Mouth, Notice, Refusal, Role, SessionAbout,
+    Actor, Address, Answer, AskId, Behavior, ChatId, Input, Label, Mouth, Notice, Refusal, Role, Scope, SessionAbout,
     SessionId, Target, Text, Via,
 };
 use tokio_util::sync::CancellationToken;
@@ -27,7 +27,7 @@ fn disk(path: &Path) -> Store {
 }
 
 fn ann() -> Actor {
-    Actor { name: "ann".into(), rights: Role::Reviewer.rights(), via: Via::Http }
+    Actor { name: "ann".into(), rights: Role::Reviewer.rights(), via: Via::Http, scope: Scope::Everything }
 }
 
 fn said(text: &str) -> Input {
@@ -89,7 +89,7 @@ async fn what_a_stopped_hub_took_in_is_there_after_the_restart() {
     task.await.unwrap();
     assert_eq!(hub.submit(said("too late")).await, Err(Trouble::Stopping));
     let (again, ..) = hub_on(disk(&path)).await;
-    assert_eq!(again.look(|state| state.waiting_total()).await, Ok(8));
+    assert_eq!(again.look(portcullis_core::State::waiting_total).await, Ok(8));
 }
 
 #[tokio::test]
@@ -136,7 +136,10 @@ async fn a_watcher_that_cannot_keep_up_is_cut_off_and_others_are_not() {
     for number in 0..3 {
         hub.submit(said(&format!("event {number}"))).await.unwrap();
     }
-    let mut late = hub.watch(|state| state.events().map(|held| Notice::Event(held.clone())).collect()).await.unwrap();
+    let mut late = hub
+        .watch(|state| state.events().map(|held| (0, Notice::Event { held: held.clone(), label: None })).collect())
+        .await
+        .unwrap();
     assert_eq!(late.first.len(), 3);
     for number in 3..6 {
         hub.submit(said(&format!("event {number}"))).await.unwrap();

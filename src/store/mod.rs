@@ -2,6 +2,7 @@
 
 mod chain;
 mod error;
+#[cfg(test)]
 mod memory;
 #[cfg(test)]
 mod races;
@@ -12,6 +13,7 @@ mod story;
 use std::path::Path;
 
 pub(crate) use error::{OpenError, StoreError, VerifyError};
+#[cfg(test)]
 pub(crate) use memory::Memory;
 pub(crate) use sqlite::Sqlite;
 
@@ -98,11 +100,14 @@ pub(crate) struct Verified {
 
 /// Keeps records by subject, in one order, for ever.
 pub(crate) enum Store {
+    /// For tests: the same contract, and nothing left behind.
+    #[cfg(test)]
     Memory(Memory),
     Sqlite(Sqlite),
 }
 
 impl Store {
+    #[cfg(test)]
     pub(crate) fn memory() -> Self {
         Self::Memory(Memory::default())
     }
@@ -119,6 +124,7 @@ impl Store {
     /// does not take the batch back: it may be written all the same.
     pub(crate) async fn append(&mut self, appends: Vec<Append>) -> Vec<Result<Seq, Refused>> {
         match self {
+            #[cfg(test)]
             Self::Memory(memory) => memory.append(appends),
             Self::Sqlite(sqlite) => sqlite.append(appends).await,
         }
@@ -127,6 +133,7 @@ impl Store {
     /// Calls `each` for every record after `after`, in order.
     pub(crate) fn replay(&self, after: Seq, each: &mut dyn FnMut(Stored)) -> Result<(), StoreError> {
         match self {
+            #[cfg(test)]
             Self::Memory(memory) => {
                 memory.replay(after, each);
                 Ok(())
@@ -138,6 +145,7 @@ impl Store {
     /// All records of one subject, in order.
     pub(crate) fn read(&self, subject: &str) -> Result<Vec<Stored>, StoreError> {
         match self {
+            #[cfg(test)]
             Self::Memory(memory) => Ok(memory.read(subject)),
             Self::Sqlite(sqlite) => sqlite.read(subject),
         }
@@ -146,6 +154,7 @@ impl Store {
     /// The first records after `after`, at most `limit`.
     pub(crate) fn page(&self, after: Seq, limit: usize) -> Result<Vec<Stored>, StoreError> {
         match self {
+            #[cfg(test)]
             Self::Memory(memory) => Ok(memory.page(after, limit)),
             Self::Sqlite(sqlite) => sqlite.page(after, limit),
         }
@@ -157,6 +166,7 @@ impl Store {
     /// an upgrade has left beside it.
     pub(crate) fn erase(&mut self, subject: &str) -> Result<usize, StoreError> {
         match self {
+            #[cfg(test)]
             Self::Memory(memory) => Ok(memory.erase(subject)),
             Self::Sqlite(sqlite) => sqlite.erase(subject),
         }
@@ -165,6 +175,7 @@ impl Store {
     /// Walks the chain and finds a changed, removed or reordered record; with a `head` noted earlier also a cut tail.
     pub(crate) fn verify(&self, head: Option<&str>) -> Result<Verified, VerifyError> {
         match self {
+            #[cfg(test)]
             Self::Memory(memory) => memory.verify(head),
             Self::Sqlite(sqlite) => sqlite.verify(head),
         }
@@ -173,6 +184,7 @@ impl Store {
     /// The chain's end, worth noting elsewhere.
     pub(crate) fn head(&self) -> Result<String, StoreError> {
         match self {
+            #[cfg(test)]
             Self::Memory(memory) => Ok(memory.head()),
             Self::Sqlite(sqlite) => sqlite.head(),
         }

@@ -11,10 +11,23 @@
 mod fakes;
 mod support;
 
+mod api;
 mod architecture;
+mod contract;
+mod crash;
+mod guard;
 mod help;
+mod http;
 mod install;
+mod journal;
+mod link;
 mod peers;
 mod plugin;
+mod real_cli;
 mod service;
+mod several;
+mod standalone;
+mod startup;
 mod toolbox;
+mod tools;
+mod walkthrough;

@@ -1,6 +1,9 @@
 //! The HTTP API: what `/api/v1` answers and takes. Moments are milliseconds since 1970.
 
-use portcullis_core::{Ask, AskLife, EventLife, Held, Notice, Presence, Reply, Session, Verdict};
+use portcullis_core::{
+    Address, Ask, AskLife, EventLife, Held, Moment, Notice, Pairing, Person, Presence, Reply, Scope, Session, Token,
+    Verdict,
+};
 use serde::{Deserialize, Serialize};
 
 use crate::link::File;
@@ -26,7 +29,7 @@ pub struct SessionView {
 #[derive(Debug, Serialize, Deserialize, PartialEq, Eq)]
 pub struct EventView {
     pub id: String,
-    /// waiting, delivered, seen or expired
+    /// waiting, delivered, seen, expired, dropped or dead
     pub state: String,
     /// Why it is in that state, for people.
     pub why: String,
@@ -141,6 +144,133 @@ pub struct Recorded {
     pub behavior: String,
 }
 
+/// A token as it is listed: never the token itself.
+#[derive(Debug, Serialize, Deserialize, PartialEq, Eq)]
+pub struct TokenView {
+    pub id: String,
+    pub person: String,
+    /// Sessions it is for; none means all.
+    pub labels: Option<Vec<String>>,
+    pub since: u64,
+    pub expires: Option<u64>,
+    pub expired: bool,
+}
+
+impl TokenView {
+    pub fn of(token: &Token, now: Moment) -> Self {
+        Self {
+            id: token.id.to_string(),
+            person: token.person.clone(),
+            labels: match &token.scope {
+                Scope::Everything => None,
+                Scope::Labels(labels) => Some(labels.iter().map(ToString::to_string).collect()),
+            },
+            since: token.since.0,
+            expires: token.expires.map(|expires| expires.0),
+            expired: token.has_expired(now),
+        }
+    }
+}
+
+/// Taken by `POST /api/v1/tokens`. The token is made by the gate and told once.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct NewToken {
+    pub person: String,
+    /// sender, reviewer or admin
+    pub role: String,
+    #[serde(default)]
+    pub labels: Option<Vec<String>>,
+    /// Seconds from now.
+    #[serde(default)]
+    pub expires_in: Option<u64>,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+pub struct MadeToken {
+    pub id: String,
+    pub token: String,
+}
+
+#[derive(Debug, Serialize, Deserialize, PartialEq, Eq)]
+pub struct PersonView {
+    pub name: String,
+    pub role: String,
+    pub since: u64,
+    /// Who they are elsewhere: `telegram:42`.
+    pub identities: Vec<String>,
+    pub tokens: usize,
+}
+
+impl PersonView {
+    pub fn of(name: &str, person: &Person, tokens: usize) -> Self {
+        let identities = person.identities.iter().map(|(platform, user)| format!("{platform}:{user}"));
+        let (name, role, since) = (name.to_owned(), person.role.name().to_owned(), person.since.0);
+        Self { name, role, since, identities: identities.collect(), tokens }
+    }
+}
+
+/// A stranger who waits to be let in. The code is not told: the stranger has to show it.
+#[derive(Debug, Serialize, Deserialize, PartialEq, Eq)]
+pub struct PairingView {
+    pub platform: String,
+    pub user: String,
+    pub called: String,
+    pub since: u64,
+}
+
+impl From<&Pairing> for PairingView {
+    fn from(pairing: &Pairing) -> Self {
+        let Pairing { platform, user, called, since, .. } = pairing.clone();
+        Self { platform, user, called, since: since.0 }
+    }
+}
+
+/// Answered by `GET /api/v1/people`.
+#[derive(Debug, Serialize, Deserialize, PartialEq, Eq)]
+pub struct PeopleView {
+    pub people: Vec<PersonView>,
+    pub waiting: Vec<PairingView>,
+}
+
+/// Taken by `PUT /api/v1/people/{name}`.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct NewRole {
+    pub role: String,
+}
+
+/// Taken by `POST /api/v1/pairings`: let the stranger with this code in.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Approval {
+    pub code: String,
+    pub name: String,
+    pub role: String,
+}
+
+/// One line of the log.
+#[derive(Debug, Serialize, Deserialize, PartialEq)]
+pub struct LogLine {
+    pub seq: u64,
+    pub at: u64,
+    pub subject: String,
+    /// The record's skeleton, as the journal keeps it.
+    pub record: serde_json::Value,
+    /// What people wrote; none when there was nothing, or when it was erased.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub payload: Option<String>,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub erased: bool,
+}
+
+/// Answered by `POST /api/v1/log/redact`.
+#[derive(Debug, Serialize, Deserialize, PartialEq, Eq)]
+pub struct Redacted {
+    pub subject: String,
+    pub erased: usize,
+}
+
 /// Answered by `GET /api/v1/status`, and by `portcullis status --json`.
 #[derive(Debug, Clone, Serialize, Deserialize, PartialEq, Eq)]
 pub struct Status {
@@ -187,20 +317,14 @@ impl SessionView {
     }
 }
 
-impl From<&Held> for EventView {
-    fn from(held: &Held) -> Self {
+impl EventView {
+    /// The event as it is at `now`, without its text.
+    pub fn of(held: &Held, now: Moment) -> Self {
         let event = &held.event;
-        let why = match (&held.life, held.to) {
-            (EventLife::Waiting, None) => "no session has come for it yet",
-            (EventLife::Waiting, Some(_)) => "its session has not taken it yet",
-            (EventLife::Delivered { .. }, _) => "written to the session; nothing shows yet that the model read it",
-            (EventLife::Seen { .. }, _) => "the model opened it or answered its conversation",
-            (EventLife::Expired { .. }, _) => "no session took it in time",
-        };
         Self {
             id: event.id.to_string(),
             state: held.life.name().to_owned(),
-            why: why.to_owned(),
+            why: why(held, now),
             via: event.via.name().to_owned(),
             sender: event.sender.clone(),
             chat_id: event.chat.to_string(),
@@ -210,6 +334,41 @@ impl From<&Held> for EventView {
             redelivered: held.redelivered,
             text: None,
         }
+    }
+}
+
+/// Why an event is where it is, in words that a person can act on.
+fn why(held: &Held, now: Moment) -> String {
+    match (&held.life, held.to, &held.event.address) {
+        (EventLife::Waiting, None, Address::Label(label)) => format!("no session with label `{label}` is attached"),
+        (EventLife::Waiting, None, _) => "no session is attached".to_owned(),
+        (EventLife::Waiting, Some(_), _) => "its session is away or has not taken it yet".to_owned(),
+        (EventLife::Delivered { at }, ..) => format!(
+            "written to the session {} ago, not confirmed: likely causes are that channels are not switched on for the \
+             account (`portcullis doctor` explains), that Claude Code was started without \
+             --dangerously-load-development-channels, or that the model has not answered yet",
+            ago(now.since(*at))
+        ),
+        (EventLife::Seen { .. }, ..) => "the model opened it or answered its conversation".to_owned(),
+        (EventLife::Expired { .. }, ..) => "no session took it in time".to_owned(),
+        (EventLife::Dropped { by, .. }, ..) => format!("dropped by {by}"),
+        (EventLife::Dead { .. }, ..) => {
+            format!(
+                "given up: it was written to {} processes, and each ended before the model read it",
+                held.attempts + 1
+            )
+        }
+    }
+}
+
+/// A time span as people say it.
+pub fn ago(milliseconds: u64) -> String {
+    let seconds = milliseconds / 1000;
+    match seconds {
+        0..60 => format!("{seconds} s"),
+        60..3600 => format!("{} min", seconds / 60),
+        3600..86_400 => format!("{} h", seconds / 3600),
+        _ => format!("{} days", seconds / 86_400),
     }
 }
 
@@ -264,11 +423,12 @@ impl From<&Reply> for ReplyView {
     }
 }
 
-impl From<&Notice> for Change {
-    fn from(notice: &Notice) -> Self {
+impl Change {
+    /// What is told of a notice at `now`.
+    pub fn of(notice: &Notice, now: Moment) -> Self {
         match notice {
             Notice::Session { session, waiting, asks } => Self::Session(SessionView::of(session, *waiting, *asks)),
-            Notice::Event(held) => Self::Event(held.into()),
+            Notice::Event { held, .. } => Self::Event(EventView::of(held, now)),
             Notice::Ask { ask, life, .. } => Self::Ask(AskView::of(ask, life)),
             Notice::Replied { reply, .. } => Self::Reply(reply.into()),
         }

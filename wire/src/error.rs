@@ -1,6 +1,6 @@
 //! Every error a caller can meet, numbered, with what to do about it.
 
-use portcullis_core::{AskLife, Moment, NoRoute, Refusal, Right};
+use portcullis_core::{AskLife, Label, Moment, NoRoute, Refusal, Right};
 use serde::{Deserialize, Serialize};
 
 /// An error as it is shown to a program or a person. The number's first three digits are the HTTP status.
@@ -60,26 +60,35 @@ kinds! {
     BadRequest 40001 "check the request against docs/reference/http.md"
     NotUtf8 40002 "send the text as UTF-8"
     BadFraming 40003 "send either Content-Length or Transfer-Encoding, not both"
+    BadName 40004 "a name has 1 to 64 letters, digits, dots, dashes or underscores, and is not `owner`"
     Forbidden 40301 "send `Authorization: Bearer TOKEN`; `portcullis status` says where the owner's token is kept"
     NeedsRight 40302 "ask the owner of the gate for the right"
     ForeignOrigin 40303 "web pages of other sites may not talk to the gate"
     ForeignChat 40304 "name another chat, or leave ?chat= off to open a new one"
     ForeignHost 40305 "use the address that `portcullis status` shows"
+    FromInside 40306 "ask a person to do it: at the terminal, in a browser or in a chat"
     NoSuchRoute 40401 "the routes are listed in docs/reference/http.md"
     NoSuchSession 40402 "`portcullis status` lists the sessions; leave ?session= off to reach the only one"
     NoSuchAsk 40403 "`GET /api/v1/asks` lists the prompts"
-    NoSuchEvent 40404 "`GET /api/v1/events` lists the events"
+    NoSuchEvent 40404 "`portcullis events list` lists the events"
+    NoSuchPerson 40405 "`portcullis people list` lists the people; `portcullis token add` lets someone in"
+    NoSuchToken 40406 "`portcullis token list` lists the tokens"
+    NoSuchPairing 40407 "check the code; it counts for 10 minutes after it was shown"
     BadMethod 40501 "POST sends an event; GET reads"
     Slow 40801 "send the whole request within the time limit"
     WhichSession 40901 "name one with ?label= or ?session="
     Settled 40902 "the first answer counts; nothing more is to be done"
     ChatNotDelivered 40903 "reply with the chat_id of an event that this session received"
+    Undeliverable 40904 "answer at the terminal, or wait until the session is back"
+    EventSettled 40905 "`portcullis events show` says what became of it"
+    OtherRole 40906 "change it with `portcullis people role`, or name the role they have"
     TooLarge 41301 "send less, or raise limits.body in the configuration"
     UnsupportedBody 41501 "send the text itself, uncompressed, as text/plain"
     KeyReused 42201 "use a new Idempotency-Key for each new event"
     TooManyMisses 42901 "look at the code again; the prompt can also be answered at the terminal"
     TooFast 42902 "send more slowly, or use the owner's token"
     TooManyListeners 42903 "close a listener, or raise limits.sse_listeners in the configuration"
+    TooManyPairings 42904 "approve or wait out those who are waiting"
     Internal 50001 "look at the gate's log; `portcullis status` says where it is"
     SessionFull 50301 "the session is not taking its events; they are kept, try again later"
     Busy 50302 "the gate has more to do than it can hold; try again later"
@@ -125,6 +134,23 @@ impl Fault {
             }
             Refusal::NoSuchSession => Self::new(Kind::NoSuchSession, "no such session"),
             Refusal::NoSuchEvent => Self::new(Kind::NoSuchEvent, "no such event in this session"),
+            Refusal::Undeliverable { code } => Self::new(
+                Kind::Undeliverable,
+                format!("the process behind prompt {code} is gone: a verdict would reach nobody"),
+            ),
+            Refusal::EventSettled { life } => {
+                Self::new(Kind::EventSettled, format!("the event is {}: there is nothing to do", life.name()))
+            }
+            Refusal::BadName => Self::new(Kind::BadName, "that is no name for a person"),
+            Refusal::NoSuchPerson => Self::new(Kind::NoSuchPerson, "no such person"),
+            Refusal::NoSuchToken => Self::new(Kind::NoSuchToken, "no such token"),
+            Refusal::OtherRole { role } => {
+                Self::new(Kind::OtherRole, format!("the person is known as a {}", role.name()))
+            }
+            Refusal::NoSuchPairing => Self::new(Kind::NoSuchPairing, "nobody was shown that code"),
+            Refusal::TooManyPairings => {
+                Self::new(Kind::TooManyPairings, "too many strangers are waiting to be let in").retry_after(600)
+            }
             Refusal::ChatNotDelivered(chat) => {
                 Self::new(Kind::ChatNotDelivered, format!("no event of chat {chat} was delivered to this session"))
             }
@@ -137,6 +163,13 @@ impl From<&NoRoute> for Fault {
         match no_route {
             NoRoute::UnknownSession(id) => Self::new(Kind::NoSuchSession, format!("no session {id}")),
             NoRoute::EndedSession(id) => Self::new(Kind::NoSuchSession, format!("session {id} has ended")),
+            NoRoute::OutOfScope(labels) => {
+                let labels: Vec<&str> = labels.iter().map(Label::as_str).collect();
+                Self::new(
+                    Kind::NeedsRight,
+                    format!("this token is for sessions labelled {}: name one", labels.join(", ")),
+                )
+            }
             NoRoute::Several(several) => {
                 let names: Vec<String> = several.iter().map(|(id, label)| format!("{label} ({id})")).collect();
                 Self::new(Kind::WhichSession, format!("several sessions are attached: {}", names.join(", ")))

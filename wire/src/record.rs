@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 
 use portcullis_core::{
-    Address, Ask, AskId, Behavior, ChatId, Code, Event, EventId, Label, Moment, Mouth, Once, Record, Reply, SentFile,
-    SessionAbout, SessionId, Text, Verdict, Via,
+    Address, Ask, AskId, Behavior, ChatId, Code, Event, EventId, Label, Moment, Mouth, Once, Pairing, PairingCode,
+    Record, Reply, Role, Scope, SentFile, SessionAbout, SessionId, Text, Token, Verdict, Via,
 };
 use serde::{Deserialize, Serialize};
 
@@ -112,6 +112,60 @@ enum Skeleton<'a> {
     Missed {
         by: Cow<'a, str>,
     },
+    Dropped {
+        event: String,
+        by: Cow<'a, str>,
+    },
+    Died {
+        event: String,
+    },
+    Retried {
+        event: String,
+        by: Cow<'a, str>,
+    },
+    PersonSet {
+        name: Cow<'a, str>,
+        role: Cow<'a, str>,
+        by: Cow<'a, str>,
+    },
+    PersonRemoved {
+        name: Cow<'a, str>,
+        by: Cow<'a, str>,
+    },
+    TokenAdded {
+        id: String,
+        person: Cow<'a, str>,
+        hash: [u8; 32],
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        labels: Option<Vec<String>>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        expires: Option<u64>,
+        by: Cow<'a, str>,
+    },
+    TokenRevoked {
+        token: String,
+        person: Cow<'a, str>,
+        by: Cow<'a, str>,
+    },
+    PairingAsked {
+        code: String,
+        platform: Cow<'a, str>,
+        user: Cow<'a, str>,
+        called: Cow<'a, str>,
+    },
+    Paired {
+        code: String,
+        name: Cow<'a, str>,
+        role: Cow<'a, str>,
+        by: Cow<'a, str>,
+    },
+    PairingMissed {
+        by: Cow<'a, str>,
+    },
+    Barred {
+        who: Cow<'a, str>,
+        what: Cow<'a, str>,
+    },
 }
 
 #[derive(Serialize, Deserialize)]
@@ -201,6 +255,38 @@ fn skeleton(record: &Record) -> Skeleton<'_> {
         Record::Carried { ask } => Skeleton::Carried { ask: ask.to_string() },
         Record::Withdrawn { ask, why } => Skeleton::Withdrawn { ask: ask.to_string(), why: why.into() },
         Record::Missed { by } => Skeleton::Missed { by: by.into() },
+        Record::Dropped { event, by } => Skeleton::Dropped { event: event.to_string(), by: by.into() },
+        Record::Died { event } => Skeleton::Died { event: event.to_string() },
+        Record::Retried { event, by } => Skeleton::Retried { event: event.to_string(), by: by.into() },
+        Record::PersonSet { name, role, by } => {
+            Skeleton::PersonSet { name: name.into(), role: role.name().into(), by: by.into() }
+        }
+        Record::PersonRemoved { name, by } => Skeleton::PersonRemoved { name: name.into(), by: by.into() },
+        Record::TokenAdded { token, by } => Skeleton::TokenAdded {
+            id: token.id.to_string(),
+            person: token.person.as_str().into(),
+            hash: token.hash,
+            labels: match &token.scope {
+                Scope::Everything => None,
+                Scope::Labels(labels) => Some(labels.iter().map(ToString::to_string).collect()),
+            },
+            expires: token.expires.map(|expires| expires.0),
+            by: by.into(),
+        },
+        Record::TokenRevoked { token, person, by } => {
+            Skeleton::TokenRevoked { token: token.to_string(), person: person.into(), by: by.into() }
+        }
+        Record::PairingAsked { pairing } => Skeleton::PairingAsked {
+            code: pairing.code.to_string(),
+            platform: pairing.platform.as_str().into(),
+            user: pairing.user.as_str().into(),
+            called: pairing.called.as_str().into(),
+        },
+        Record::Paired { code, name, role, by } => {
+            Skeleton::Paired { code: code.to_string(), name: name.into(), role: role.name().into(), by: by.into() }
+        }
+        Record::PairingMissed { by } => Skeleton::PairingMissed { by: by.into() },
+        Record::Barred { who, what } => Skeleton::Barred { who: who.into(), what: what.into() },
     }
 }
 
@@ -291,6 +377,44 @@ pub fn read(at: Moment, body: &[u8], payload: Payload<'_>) -> Result<Record, Unr
         Skeleton::Carried { ask } => Record::Carried { ask: ask_of(&ask)? },
         Skeleton::Withdrawn { ask, why } => Record::Withdrawn { ask: ask_of(&ask)?, why: why.into_owned() },
         Skeleton::Missed { by } => Record::Missed { by: by.into_owned() },
+        Skeleton::Dropped { event, by } => Record::Dropped { event: id_of("event", &event)?, by: by.into_owned() },
+        Skeleton::Died { event } => Record::Died { event: id_of("event", &event)? },
+        Skeleton::Retried { event, by } => Record::Retried { event: id_of("event", &event)?, by: by.into_owned() },
+        Skeleton::PersonSet { name, role, by } => {
+            Record::PersonSet { name: name.into_owned(), role: role_of(&role)?, by: by.into_owned() }
+        }
+        Skeleton::PersonRemoved { name, by } => Record::PersonRemoved { name: name.into_owned(), by: by.into_owned() },
+        Skeleton::TokenAdded { id, person, hash, labels, expires, by } => {
+            let scope = match labels {
+                None => Scope::Everything,
+                Some(labels) => {
+                    let labels = labels.iter().map(|label| Label::new(label).ok_or(Unreadable::Field("label")));
+                    Scope::Labels(labels.collect::<Result<_, _>>()?)
+                }
+            };
+            let (id, person, expires) = (id_of("token", &id)?, person.into_owned(), expires.map(Moment));
+            Record::TokenAdded { token: Token { id, person, hash, scope, expires, since: at }, by: by.into_owned() }
+        }
+        Skeleton::TokenRevoked { token, person, by } => {
+            Record::TokenRevoked { token: id_of("token", &token)?, person: person.into_owned(), by: by.into_owned() }
+        }
+        Skeleton::PairingAsked { code, platform, user, called } => Record::PairingAsked {
+            pairing: Pairing {
+                code: pairing_of(&code)?,
+                platform: platform.into_owned(),
+                user: user.into_owned(),
+                called: called.into_owned(),
+                since: at,
+            },
+        },
+        Skeleton::Paired { code, name, role, by } => Record::Paired {
+            code: pairing_of(&code)?,
+            name: name.into_owned(),
+            role: role_of(&role)?,
+            by: by.into_owned(),
+        },
+        Skeleton::PairingMissed { by } => Record::PairingMissed { by: by.into_owned() },
+        Skeleton::Barred { who, what } => Record::Barred { who: who.into_owned(), what: what.into_owned() },
     })
 }
 
@@ -312,6 +436,14 @@ fn chat_of(text: &str) -> Result<ChatId, Unreadable> {
 
 fn via_of(text: &str) -> Result<Via, Unreadable> {
     Via::named(text).ok_or(Unreadable::Field("via"))
+}
+
+fn role_of(text: &str) -> Result<Role, Unreadable> {
+    Role::named(text).ok_or(Unreadable::Field("role"))
+}
+
+fn pairing_of(text: &str) -> Result<PairingCode, Unreadable> {
+    PairingCode::parse(text).ok_or(Unreadable::Field("code"))
 }
 
 fn utf8(bytes: &[u8]) -> Result<&str, Unreadable> {

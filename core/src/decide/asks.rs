@@ -7,6 +7,7 @@ use crate::ids::{AskId, Code, Moment, SessionId};
 use crate::input::{Answer, Effect, Input, Refusal, Target, Topic};
 use crate::people::{Actor, Right};
 use crate::record::Record;
+use crate::session::Session;
 use crate::state::State;
 use crate::verdict::{Behavior, Verdict};
 
@@ -72,7 +73,7 @@ pub(super) fn answered(
         }
     };
     if let Some((ask, life)) = found {
-        return answer_to(now, ask, life, by, behavior, why);
+        return answer_to(state, now, ask, life, by, behavior, why);
     }
     let (records, mut effects) = refuse(Refusal::NoSuchAsk);
     if prompts_are_open && matches!(target, Target::Code(_)) {
@@ -83,6 +84,7 @@ pub(super) fn answered(
 
 /// One verdict on one ask, whatever words or door it came in.
 pub(super) fn answer_to(
+    state: &State,
     now: Moment,
     ask: &Ask,
     life: &AskLife,
@@ -90,11 +92,19 @@ pub(super) fn answer_to(
     behavior: Behavior,
     why: Option<String>,
 ) -> Decided {
+    let session = state.session(ask.session);
+    if !session.is_some_and(|session| by.scope.covers(&session.about.label)) {
+        return refuse(Refusal::NoSuchAsk);
+    }
     if !life.is_open() {
         return refuse(Refusal::Settled { code: ask.code, life: life.clone() });
     }
     if !by.may(Right::Review) {
         return refuse(Refusal::NeedsRight(Right::Review));
+    }
+    // A session that is expected back will hear the verdict then; one that is lost never will.
+    if !session.is_some_and(Session::is_present) {
+        return refuse(Refusal::Undeliverable { code: ask.code });
     }
     let verdict = Verdict { behavior, by: by.name, via: by.via, at: now, why };
     let effects = vec![

@@ -15,7 +15,7 @@ fn any_session() -> impl Strategy<Value = SessionId> {
 fn any_person() -> impl Strategy<Value = Actor> {
     (0..PEOPLE.len()).prop_map(|index| {
         let (name, role) = PEOPLE[index];
-        Actor { name: name.into(), rights: role.rights(), via: Via::Http }
+        Actor { name: name.into(), rights: role.rights(), via: Via::Http, scope: Scope::Everything }
     })
 }
 

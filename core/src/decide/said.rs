@@ -38,7 +38,7 @@ pub(super) fn said(state: &State, now: Moment, said: Said) -> Decided {
         return refuse(Refusal::TooManyMisses { retry_at });
     }
     if let Some((ask, life)) = state.ask_by_code(code) {
-        return asks::answer_to(now, ask, life, said.by, behavior, None);
+        return asks::answer_to(state, now, ask, life, said.by, behavior, None);
     }
     if !prompts_are_open {
         return event(state, now, said, None);
@@ -68,7 +68,7 @@ fn event(state: &State, now: Moment, said: Said, chat_because: Option<WhyChat>) 
     if state.chat(&chat).is_some_and(|known| known.owner != by.name) && !by.may(Right::Review) {
         return refuse(Refusal::ForeignChat(chat));
     }
-    let to = match route(state, &address, &chat) {
+    let to = match route(state, &address, &chat, &by.scope) {
         Ok(to) => to,
         Err(no_route) => return refuse(Refusal::NoRoute(no_route)),
     };

@@ -52,9 +52,10 @@ fn short(id: impl std::fmt::Display) -> String {
 fn person(name: &str) -> Actor {
     let role = match name {
         "ann" | "bob" => Role::Reviewer,
+        "root" => Role::Admin,
         _ => Role::Sender,
     };
-    Actor { name: name.into(), rights: role.rights(), via: Via::Http }
+    Actor { name: name.into(), rights: role.rights(), via: Via::Http, scope: Scope::Everything }
 }
 
 /// `say ID PERSON [to=session:N|label:L] [chat=C] : TEXT`, `attach N LABEL [wrote=…] [continues=N]`, …
@@ -85,7 +86,7 @@ fn read(command: &str) -> Input {
                 connected_by: "channel".into(),
                 pid: None,
                 folder: None,
-                agent_session: None,
+                agent_session: option("agent").map(str::to_owned),
                 continues: option("continues").map(session),
             },
             wrote: events("wrote"),
@@ -118,6 +119,39 @@ fn read(command: &str) -> Input {
             text: Text::new(text),
             files: vec![],
         },
+        "drop" => Input::Drop { by: person(words[2]), event: event(words[1]) },
+        "retry" => Input::Retry { by: person(words[2]), event: event(words[1]) },
+        "token" => Input::AddToken {
+            by: person(words[4]),
+            token: Token {
+                id: TokenId::new(Moment(0), words[1].parse().unwrap()),
+                person: words[2].into(),
+                hash: [0; 32],
+                scope: Scope::Everything,
+                expires: None,
+                since: Moment(0),
+            },
+            role: Role::named(words[3]).unwrap(),
+        },
+        "revoke" => {
+            Input::RevokeToken { by: person(words[2]), token: TokenId::new(Moment(0), words[1].parse().unwrap()) }
+        }
+        "role" => {
+            Input::SetPerson { name: words[1].into(), role: Role::named(words[2]).unwrap(), by: person(words[3]) }
+        }
+        "remove" => Input::RemovePerson { name: words[1].into(), by: person(words[2]) },
+        "knock" => Input::AskPairing {
+            platform: "telegram".into(),
+            user: words[1].into(),
+            called: "Tom".into(),
+            entropy: words[2].parse().unwrap(),
+        },
+        "pair" => Input::Pair {
+            code: PairingCode::parse(words[1]).unwrap(),
+            name: words[2].into(),
+            role: Role::Sender,
+            by: person(words[3]),
+        },
         "open" => Input::Opened { session: session(words[1]), event: event(words[2]) },
         "tick" => Input::Ticked,
         other => panic!("no such command: {other}"),
@@ -146,6 +180,17 @@ fn record_in_words(record: &Record) -> String {
         Record::Carried { ask } => format!("ask {} carried", short(ask)),
         Record::Withdrawn { ask, why } => format!("ask {} withdrawn: {why}", short(ask)),
         Record::Missed { by } => format!("{by} missed"),
+        Record::Dropped { event, by } => format!("event {} dropped by {by}", short(event)),
+        Record::Died { event } => format!("event {} died", short(event)),
+        Record::Retried { event, by } => format!("event {} retried by {by}", short(event)),
+        Record::PersonSet { name, role, by } => format!("{name} is a {} by {by}", role.name()),
+        Record::PersonRemoved { name, by } => format!("{name} removed by {by}"),
+        Record::TokenAdded { token, by } => format!("token {} for {} by {by}", short(token.id), token.person),
+        Record::TokenRevoked { token, by, .. } => format!("token {} revoked by {by}", short(token)),
+        Record::PairingAsked { pairing } => format!("{} on {} shows {}", pairing.user, pairing.platform, pairing.code),
+        Record::Paired { code, name, role, by } => format!("{code} is {name}, a {}, by {by}", role.name()),
+        Record::PairingMissed { by } => format!("{by} missed a pairing"),
+        Record::Barred { who, what } => format!("{who} barred: {what}"),
     }
 }
 
@@ -176,6 +221,8 @@ fn effect_in_words(effect: &Effect, state: &State) -> String {
         Effect::Publish(Topic::Event(id)) => format!("publish event {}", short(id)),
         Effect::Publish(Topic::Ask(id)) => format!("publish ask {}", short(id)),
         Effect::Publish(Topic::Reply(_)) => "publish reply".into(),
+        Effect::Publish(Topic::People) => "publish people".into(),
+        Effect::Answer(Answer::Pairing { code }) => format!("show {code}"),
         Effect::Then(_) => unreachable!("followed, not told"),
     }
 }
@@ -749,6 +796,326 @@ fn what_is_said_twice_under_one_key_counts_once() {
               + event 5 of tom in chat 3 for nobody yet
               > ok
               > publish event 5
+        "#]],
+    );
+}
+
+#[test]
+fn an_event_that_was_never_read_is_given_again_and_at_last_given_up() {
+    check(
+        "0 attach 1 api agent=a
+         1 say 1 tom : one
+         1 say 2 tom : two
+         2 wrote 1 1,2
+         3 open 1 2
+         4 end 1
+         5 attach 2 api agent=a
+         6 wrote 2 1
+         7 end 2
+         8 attach 3 api agent=a
+         9 wrote 3 1
+         10 end 3
+         11 attach 4 api agent=a
+         12 retry 1 tom
+         13 wrote 4 1
+         14 retry 1 eve",
+        &expect![[r#"
+            0 attach 1 api agent=a
+              + session 1 attached, wrote []
+              > done
+              > publish session 1
+              > wake session 1 for []
+            1 say 1 tom : one
+              + event 1 of tom in chat 1 for session 1
+              > ok
+              > wake session 1 for [1]
+              > publish event 1
+            1 say 2 tom : two
+              + event 2 of tom in chat 2 for session 1
+              > ok
+              > wake session 1 for [1 2]
+              > publish event 2
+            2 wrote 1 1,2
+              + session 1 wrote 1 2
+              > done
+              > wake session 1 for []
+              > publish event 1
+              > publish event 2
+            3 open 1 2
+              > done
+              + event 2 seen
+              > publish event 2
+            4 end 1
+              + session 1 ended: bye
+              > done
+              > publish session 1
+            5 attach 2 api agent=a
+              + session 2 attached, wrote []
+              > done
+              > publish session 2
+              > wake session 2 for [1]
+            6 wrote 2 1
+              + session 2 wrote 1
+              > done
+              > wake session 2 for []
+              > publish event 1
+            7 end 2
+              + session 2 ended: bye
+              > done
+              > publish session 2
+            8 attach 3 api agent=a
+              + session 3 attached, wrote []
+              > done
+              > publish session 3
+              > wake session 3 for [1]
+            9 wrote 3 1
+              + session 3 wrote 1
+              > done
+              > wake session 3 for []
+              > publish event 1
+            10 end 3
+              + session 3 ended: bye
+              > done
+              > publish session 3
+            11 attach 4 api agent=a
+              + session 4 attached, wrote []
+              > done
+              > publish session 4
+              > wake session 4 for []
+              + event 1 died
+              > publish event 1
+            12 retry 1 tom
+              + event 1 retried by tom
+              > done
+              > publish event 1
+              > wake session 4 for [1]
+            13 wrote 4 1
+              + session 4 wrote 1
+              > done
+              > wake session 4 for []
+              > publish event 1
+            14 retry 1 eve
+              > refused: NoSuchEvent
+        "#]],
+    );
+}
+
+#[test]
+fn an_event_can_be_dropped_while_it_waits_and_by_those_it_concerns() {
+    check(
+        "0 say 1 tom : one
+         1 drop 1 eve
+         2 drop 1 tom
+         3 drop 1 tom
+         4 attach 1 api
+         5 retry 1 ann
+         6 say 2 tom : two
+         7 wrote 1 2
+         8 drop 2 ann",
+        &expect![[r#"
+            0 say 1 tom : one
+              + event 1 of tom in chat 1 for nobody yet
+              > ok
+              > publish event 1
+            1 drop 1 eve
+              > refused: NoSuchEvent
+            2 drop 1 tom
+              + event 1 dropped by tom
+              > done
+              > publish event 1
+            3 drop 1 tom
+              > refused: EventSettled { life: Dropped { at: Moment(2000), by: "tom" } }
+            4 attach 1 api
+              + session 1 attached, wrote []
+              > done
+              > publish session 1
+              > wake session 1 for []
+            5 retry 1 ann
+              + event 1 retried by ann
+              > done
+              > publish event 1
+              > wake session 1 for [1]
+            6 say 2 tom : two
+              + event 2 of tom in chat 2 for session 1
+              > ok
+              > wake session 1 for [1 2]
+              > publish event 2
+            7 wrote 1 2
+              + session 1 wrote 2
+              > done
+              > wake session 1 for [1]
+              > publish event 2
+            8 drop 2 ann
+              > refused: EventSettled { life: Delivered { at: Moment(7000) } }
+        "#]],
+    );
+}
+
+#[test]
+fn a_verdict_that_nobody_can_deliver_does_not_count() {
+    check(
+        "0 attach 1 api
+         1 ask 1 1 abcde : ls
+         2 lose 1
+         3 allow abcde ann
+         4 attach 1 api
+         5 start
+         6 allow abcde ann
+         7 attach 1 api",
+        &expect![[r#"
+            0 attach 1 api
+              + session 1 attached, wrote []
+              > done
+              > publish session 1
+              > wake session 1 for []
+            1 ask 1 1 abcde : ls
+              + ask 1 as abcde
+              > asked as abcde
+              > publish ask 1
+            2 lose 1
+              + session 1 lost
+              > done
+              > publish session 1
+            3 allow abcde ann
+              > refused: Undeliverable { code: abcde }
+            4 attach 1 api
+              + session 1 attached, wrote []
+              > done
+              > publish session 1
+              > wake session 1 for []
+            5 start
+              + gate opened
+              > done
+            6 allow abcde ann
+              + ask 1 allowed by ann over http
+              > recorded allow abcde
+              > carry allow abcde to session 1
+              > publish ask 1
+            7 attach 1 api
+              + session 1 attached, wrote []
+              > done
+              > publish session 1
+              > carry allow abcde to session 1
+              > wake session 1 for []
+        "#]],
+    );
+}
+
+#[test]
+fn only_an_admin_lets_people_in() {
+    check(
+        "0 token 1 eve sender ann
+         1 token 1 eve sender root
+         2 token 2 eve reviewer root
+         3 token 2 owner admin root
+         4 role eve reviewer root
+         5 role tim reviewer root
+         6 token 2 eve reviewer root
+         7 revoke 1 ann
+         8 revoke 1 root
+         9 revoke 1 root
+         10 remove eve root
+         11 revoke 2 root",
+        &expect![[r#"
+            0 token 1 eve sender ann
+              > refused: NeedsRight(Admin)
+            1 token 1 eve sender root
+              + eve is a sender by root
+              + token 1 for eve by root
+              > done
+              > publish people
+            2 token 2 eve reviewer root
+              > refused: OtherRole { role: Sender }
+            3 token 2 owner admin root
+              > refused: BadName
+            4 role eve reviewer root
+              + eve is a reviewer by root
+              > done
+              > publish people
+            5 role tim reviewer root
+              > refused: NoSuchPerson
+            6 token 2 eve reviewer root
+              + token 2 for eve by root
+              > done
+              > publish people
+            7 revoke 1 ann
+              > refused: NeedsRight(Admin)
+            8 revoke 1 root
+              + token 1 revoked by root
+              > done
+              > publish people
+            9 revoke 1 root
+              > refused: NoSuchToken
+            10 remove eve root
+              + eve removed by root
+              > done
+              > publish people
+            11 revoke 2 root
+              > refused: NoSuchToken
+        "#]],
+    );
+}
+
+#[test]
+fn a_stranger_is_let_in_by_a_code_and_guessing_ends_soon() {
+    check(
+        "0 knock u1 7
+         1 knock u1 8
+         2 knock u2 7
+         3 knock u3 9
+         4 knock u4 10
+         5 pair 70000000 tim ann
+         6 pair 70000000 tim root
+         7 pair 70000000 tim root
+         8 pair 10000000 tim root
+         9 pair 20000000 tim root
+         10 pair 30000000 tim root
+         11 pair 40000000 tim root
+         12 pair 80000000 tim root
+         700 pair 80000000 tim root",
+        &expect![[r#"
+            0 knock u1 7
+              + u1 on telegram shows 7000-0000
+              > show 7000-0000
+              > publish people
+            1 knock u1 8
+              > show 7000-0000
+            2 knock u2 7
+              + u2 on telegram shows 8000-0000
+              > show 8000-0000
+              > publish people
+            3 knock u3 9
+              + u3 on telegram shows 9000-0000
+              > show 9000-0000
+              > publish people
+            4 knock u4 10
+              > refused: TooManyPairings
+            5 pair 70000000 tim ann
+              > refused: NeedsRight(Admin)
+            6 pair 70000000 tim root
+              + 7000-0000 is tim, a sender, by root
+              > done
+              > publish people
+            7 pair 70000000 tim root
+              > refused: NoSuchPairing
+              + root missed a pairing
+            8 pair 10000000 tim root
+              > refused: NoSuchPairing
+              + root missed a pairing
+            9 pair 20000000 tim root
+              > refused: NoSuchPairing
+              + root missed a pairing
+            10 pair 30000000 tim root
+              > refused: NoSuchPairing
+              + root missed a pairing
+            11 pair 40000000 tim root
+              > refused: NoSuchPairing
+              + root missed a pairing
+            12 pair 80000000 tim root
+              > refused: TooManyMisses { retry_at: Moment(607000) }
+            700 pair 80000000 tim root
+              > refused: NoSuchPairing
+              + root missed a pairing
         "#]],
     );
 }

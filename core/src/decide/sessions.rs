@@ -1,18 +1,32 @@
 //! Sessions come, take their events, reply, and go.
 
 use super::{Decided, answer, asks, refuse};
-use crate::event::{EventLife, Reply};
+use crate::event::Reply;
 use crate::ids::{EventId, Moment, SessionId};
 use crate::input::{Answer, Effect, Input, Refusal, Topic};
 use crate::record::Record;
 use crate::session::{Presence, SessionAbout};
 use crate::state::State;
 
-pub(super) fn attached(state: &State, session: SessionId, about: SessionAbout, wrote: Vec<EventId>) -> Decided {
+pub(super) fn attached(
+    state: &State,
+    now: Moment,
+    session: SessionId,
+    about: SessionAbout,
+    wrote: Vec<EventId>,
+) -> Decided {
+    let about = SessionAbout { continues: about.continues.or_else(|| state.predecessor(session, &about)), ..about };
     let mut effects = vec![Effect::Answer(Answer::Done), Effect::Publish(Topic::Session(session))];
     let verdicts = state.asks().filter(|(ask, _)| ask.session == session);
     effects.extend(verdicts.filter_map(|(ask, life)| asks::still_to_carry(ask, life)));
     effects.push(Effect::Wake(session));
+    // What was given to the process before and is still unread is given again, unless that was tried too often.
+    let again = about.continues.into_iter().flat_map(|before| state.unread(before, now));
+    effects.extend(
+        again
+            .filter(|held| held.attempts >= state.limits().redeliveries)
+            .map(|held| Effect::Then(Input::Died { event: held.event.id })),
+    );
     (vec![Record::Attached { session, about, wrote }], effects)
 }
 
@@ -62,31 +76,6 @@ pub(super) fn replied(state: &State, reply: Reply) -> Decided {
     let mut effects = vec![Effect::Answer(Answer::Done), Effect::Publish(Topic::Reply(reply.id))];
     effects.extend(chat.unanswered.iter().map(|event| Effect::Then(Input::Seen { event: *event })));
     (vec![Record::Replied { reply }], effects)
-}
-
-pub(super) fn opened(state: &State, session: SessionId, event: EventId) -> Decided {
-    match state.event(event) {
-        Some(held) if held.to == Some(session) => {
-            (vec![], vec![Effect::Answer(Answer::Done), Effect::Then(Input::Seen { event })])
-        }
-        _ => refuse(Refusal::NoSuchEvent),
-    }
-}
-
-pub(super) fn seen(state: &State, event: EventId) -> Decided {
-    match state.event(event).map(|held| &held.life) {
-        Some(EventLife::Waiting | EventLife::Delivered { .. }) => {
-            (vec![Record::Seen { event }], vec![Effect::Publish(Topic::Event(event))])
-        }
-        _ => (vec![], vec![]),
-    }
-}
-
-pub(super) fn expired(state: &State, event: EventId) -> Decided {
-    if !state.is_waiting(event) {
-        return (vec![], vec![]);
-    }
-    (vec![Record::Expired { event }], vec![Effect::Publish(Topic::Event(event))])
 }
 
 /// Sessions that stayed away too long have ended, and events that waited too long are no longer wanted.

@@ -1,5 +1,7 @@
 //! The only place where a state changes, live and in replay alike.
 
+use std::collections::{BTreeMap, VecDeque};
+
 use super::{Chat, SaidOnce, State};
 use crate::ask::AskLife;
 use crate::event::{ChatId, Event, EventLife, Held, Reply, Text};
@@ -26,6 +28,9 @@ impl State {
             Record::Received { event, to } => self.received(event, *to),
             Record::Seen { event } => self.seen(*event, at),
             Record::Expired { event } => self.settle_event(*event, EventLife::Expired { at }),
+            Record::Dropped { event, by } => self.settle_event(*event, EventLife::Dropped { at, by: by.clone() }),
+            Record::Died { event } => self.died(*event, at),
+            Record::Retried { event, .. } => self.requeue(*event, at, 0),
             Record::Attached { session, about, wrote } => self.attached(*session, about, wrote, at),
             Record::Wrote { session, events } => self.wrote(*session, events, at),
             Record::Lost { session } => self.set_presence(*session, Presence::Lost { since: at }),
@@ -45,7 +50,15 @@ impl State {
                 }
             }
             Record::Withdrawn { ask, why } => self.settle_ask(*ask, AskLife::Withdrawn { at, why: why.clone() }),
-            Record::Missed { by } => self.missed(by, at),
+            Record::Missed { by } => note_miss(&mut self.misses, by, at, self.limits.misses_within),
+            Record::PersonSet { .. }
+            | Record::PersonRemoved { .. }
+            | Record::TokenAdded { .. }
+            | Record::TokenRevoked { .. }
+            | Record::PairingAsked { .. }
+            | Record::Paired { .. }
+            | Record::PairingMissed { .. } => self.apply_people(at, record),
+            Record::Barred { .. } => {}
         }
     }
 
@@ -63,6 +76,8 @@ impl State {
             life: EventLife::Waiting,
             to,
             redelivered: false,
+            attempts: 0,
+            queued: event.at,
             arrival: self.arrivals,
             size: event.text.len(),
             event: event.clone(),
@@ -167,6 +182,26 @@ impl State {
         }
     }
 
+    fn died(&mut self, id: EventId, at: Moment) {
+        self.settle_event(id, EventLife::Dead { at });
+        if let Some(held) = self.events.get_mut(&id) {
+            held.life = EventLife::Dead { at };
+        }
+    }
+
+    /// Puts a settled event back on the queue where it belongs now. Its text is still in the journal.
+    fn requeue(&mut self, id: EventId, at: Moment, attempts: u8) {
+        let Some(mut held) = self.events.remove(&id) else { return };
+        if held.life != EventLife::Waiting {
+            self.settled_events.retain(|settled| *settled != id);
+            (held.life, held.redelivered, held.attempts, held.queued) = (EventLife::Waiting, true, attempts, at);
+            let stays = held.to.filter(|to| self.session(*to).is_some_and(Session::is_present));
+            held.to = stays.or_else(|| self.heir(&held));
+            self.enqueue(&held);
+        }
+        self.events.insert(id, held);
+    }
+
     fn attached(&mut self, id: SessionId, about: &SessionAbout, wrote: &[EventId], at: Moment) {
         let session = Session { id, about: about.clone(), presence: Presence::Attached, since: at };
         let known = self.sessions.entry(id).or_insert(session);
@@ -175,6 +210,12 @@ impl State {
         self.ended.retain(|ended| *ended != id);
         self.wrote(id, wrote, at);
         if let Some(before) = about.continues {
+            let unread: Vec<(EventId, u8)> =
+                self.unread(before, at).map(|held| (held.event.id, held.attempts)).collect();
+            let most = self.limits.redeliveries;
+            for (event, attempts) in unread.into_iter().filter(|(_, attempts)| *attempts < most) {
+                self.requeue(event, at, attempts + 1);
+            }
             self.rehome(Some(before), |_| Some(id));
         }
         let label = about.label.clone();
@@ -237,7 +278,7 @@ impl State {
             if let Some(held) = self.events.get_mut(&event) {
                 held.redelivered = true;
             }
-            let heir = self.heir(event);
+            let heir = self.events.get(&event).and_then(|held| self.heir(held));
             if heir != Some(id) {
                 self.move_event(event, heir);
             }
@@ -250,8 +291,7 @@ impl State {
     }
 
     /// Where an event goes when its session has ended: to one that fits as well, if there is just one.
-    fn heir(&self, event: EventId) -> Option<SessionId> {
-        let held = self.events.get(&event)?;
+    fn heir(&self, held: &Held) -> Option<SessionId> {
         let fits = |session: &&Session| match &held.event.address {
             Address::Session(_) => false,
             Address::Label(label) => session.about.label == *label,
@@ -300,13 +340,13 @@ impl State {
             }
         }
     }
+}
 
-    fn missed(&mut self, by: &str, at: Moment) {
-        let within = self.limits.misses_within;
-        let misses = self.misses.entry(by.to_owned()).or_default();
-        misses.push_back(at);
-        misses.retain(|miss| at.since(*miss) < within);
-    }
+/// Misses of one person, as far back as they count.
+pub(super) fn note_miss(misses: &mut BTreeMap<String, VecDeque<Moment>>, by: &str, at: Moment, within: u64) {
+    let misses = misses.entry(by.to_owned()).or_default();
+    misses.push_back(at);
+    misses.retain(|miss| at.since(*miss) < within);
 }
 
 fn remember<T: PartialEq>(list: &mut Vec<T>, item: T) {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use axum::extract::{Path, Query, Request, State};
 use axum::{Extension, Json};
-use portcullis_core::{Answer, Behavior, Code, Input, Right, Target};
+use portcullis_core::{Answer, Ask, Behavior, Code, Input, Right, Scope, State as Known, Target};
 use portcullis_wire::api::{AskView, NewVerdict, Recorded, VerdictView};
 use portcullis_wire::error::{Fault, Kind};
 use serde::Deserialize;
@@ -12,7 +12,7 @@ use serde::Deserialize;
 use super::Door;
 use super::answer::{Refused, not_found};
 use super::body::read_json;
-use super::guard::Caller;
+use super::credentials::Caller;
 use crate::hub::fault_of;
 
 #[derive(Deserialize)]
@@ -26,9 +26,12 @@ pub(super) async fn list(
     Extension(caller): Extension<Caller>,
     Query(which): Query<Which>,
 ) -> Result<Json<Vec<AskView>>, Refused> {
-    caller.with(Right::Review)?;
+    let scope = caller.with(Right::Review)?.scope.clone();
     let asks = door.hub.look(move |state| {
-        let wanted = state.asks().filter(|(_, life)| which.state.as_deref().is_none_or(|state| state == life.name()));
+        let wanted = state
+            .asks()
+            .filter(|(ask, _)| covers(state, &scope, ask))
+            .filter(|(_, life)| which.state.as_deref().is_none_or(|state| state == life.name()));
         wanted.map(|(ask, life)| AskView::of(ask, life)).collect()
     });
     Ok(Json(asks.await?))
@@ -39,9 +42,20 @@ pub(super) async fn verdicts(
     State(door): State<Arc<Door>>,
     Extension(caller): Extension<Caller>,
 ) -> Result<Json<Vec<VerdictView>>, Refused> {
-    caller.with(Right::Review)?;
-    let verdicts = door.hub.look(|state| state.asks().filter_map(|(ask, life)| VerdictView::of(ask, life)).collect());
+    let scope = caller.with(Right::Review)?.scope.clone();
+    let verdicts = door.hub.look(move |state| {
+        let wanted = state.asks().filter(|(ask, _)| covers(state, &scope, ask));
+        wanted.filter_map(|(ask, life)| VerdictView::of(ask, life)).collect()
+    });
     Ok(Json(verdicts.await?))
+}
+
+/// Whether someone has to do with the session that asks.
+fn covers(state: &Known, scope: &Scope, ask: &Ask) -> bool {
+    match (state.label_of(Some(ask.session)), scope) {
+        (Some(label), scope) => scope.covers(&label),
+        (None, scope) => *scope == Scope::Everything,
+    }
 }
 
 /// By id, or by the code that people type.
@@ -57,14 +71,14 @@ pub(super) async fn show(
     Extension(caller): Extension<Caller>,
     Path(text): Path<String>,
 ) -> Result<Json<AskView>, Refused> {
-    caller.with(Right::Review)?;
+    let scope = caller.with(Right::Review)?.scope.clone();
     let target = read_target(&text)?;
     let found = door.hub.look(move |state| {
         let found = match target {
             Target::Id(id) => state.ask(id),
             Target::Code(code) => state.ask_by_code(code),
         };
-        found.map(|(ask, life)| AskView::of(ask, life))
+        found.filter(|(ask, _)| covers(state, &scope, ask)).map(|(ask, life)| AskView::of(ask, life))
     });
     found.await?.map(Json).ok_or_else(|| not_found(Kind::NoSuchAsk, format!("no prompt {text}")))
 }
@@ -76,7 +90,7 @@ pub(super) async fn answer(
     Path(text): Path<String>,
     request: Request,
 ) -> Result<Json<Recorded>, Refused> {
-    let by = caller.with(Right::Review)?.clone();
+    let by = caller.outside_with(Right::Review, &door, "answering a prompt").await?.clone();
     let target = read_target(&text)?;
     let bad = |message: String| Fault::new(Kind::BadRequest, message);
     let NewVerdict { behavior, why } = read_json(request, &door).await?;

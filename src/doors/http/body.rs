@@ -49,7 +49,7 @@ pub(super) async fn read_text(request: Request, door: &Door) -> Result<String, F
         return Err(too_large());
     }
     let body = Limited::new(request.into_body(), limit);
-    let bytes = match tokio::time::timeout(door.limits.body_time, collect(body, length)).await {
+    let bytes = match tokio::time::timeout(door.limits.idle_time, collect(body, length)).await {
         Err(_) => return Err(Fault::new(Kind::Slow, "the body did not come in time")),
         Ok(Err(error)) if error.downcast_ref::<LengthLimitError>().is_some() => return Err(too_large()),
         Ok(Err(error)) => return Err(Fault::new(Kind::BadRequest, format!("the body could not be read: {error}"))),

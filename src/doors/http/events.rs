@@ -11,7 +11,7 @@ use portcullis_core::{Actor, Ask, AskLife, Label, Notice, Reply, Right, State as
 use portcullis_wire::error::{Fault, Kind};
 
 use super::answer::{Refused, event_stream};
-use super::guard::Caller;
+use super::credentials::Caller;
 use super::{Door, sse};
 use crate::hub::Published;
 
@@ -24,21 +24,24 @@ pub(super) async fn listen(
     let actor =
         door.credentials.listener(&caller, &headers).filter(|actor| actor.may(Right::Talk)).ok_or_else(forbidden)?;
     let seat = sse::seat(&door)?;
+    let pass = sse::Pass::of(&door, &caller);
     let missed_since = headers.get("last-event-id").and_then(|id| id.to_str().ok()?.parse::<u64>().ok());
     let watcher = door.hub.watch(move |state| catch_up(state, missed_since)).await?;
     let mut first = vec![Bytes::from_static(b": connected\n\n")];
-    let told = watcher.first.iter().filter(|notice| notice.is_for(&actor));
-    first.extend(told.filter_map(in_words).map(|text| sse::message(watcher.revision, &text)));
+    let told = watcher.first.iter().filter(|(_, notice)| notice.is_for(&actor));
+    first.extend(told.filter_map(|(revision, notice)| Some(sse::message(*revision, &in_words(notice)?))));
     let resync = Bytes::from_static(b": too slow, connect again\n\n");
-    Ok(event_stream(sse::stream_of(first, watcher, seat, move |published| render(published, &actor), resync)))
+    Ok(event_stream(sse::stream_of(first, watcher, seat, pass, move |published| render(published, &actor), resync)))
 }
 
 /// What someone who comes late has to know: replies since they left, and every prompt that is still open.
-fn catch_up(state: &Known, missed_since: Option<u64>) -> Vec<Notice> {
+///
+/// A reply keeps the number it was first told with: whoever is cut off in the middle asks for the rest by it.
+fn catch_up(state: &Known, missed_since: Option<u64>) -> Vec<(u64, Notice)> {
     let missed = missed_since.into_iter().flat_map(|revision| state.replies_after(revision));
-    let replies = missed.map(|(_, reply)| Notice::Replied { owner: state.reply_owner(reply), reply: reply.clone() });
+    let replies = missed.map(|(revision, reply)| (revision, state.reply_notice(reply)));
     let asks = state.open_asks().filter_map(|ask| state.notice(portcullis_core::Topic::Ask(ask.id)));
-    replies.chain(asks).collect()
+    replies.chain(asks.map(|notice| (state.revision(), notice))).collect()
 }
 
 fn render(published: &Published, actor: &Actor) -> Option<Bytes> {
@@ -63,7 +66,7 @@ fn in_words(notice: &Notice) -> Option<String> {
         Notice::Ask { ask, life: AskLife::Withdrawn { why, .. }, .. } => {
             Some(format!("Prompt {}: withdrawn, {why}", ask.code))
         }
-        Notice::Ask { .. } | Notice::Session { .. } | Notice::Event(_) => None,
+        Notice::Ask { .. } | Notice::Session { .. } | Notice::Event { .. } => None,
     }
 }
 

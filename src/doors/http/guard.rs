@@ -1,48 +1,23 @@
-//! The guard: who is asking, and may they come in at all. The only place where that is decided.
+//! The guard: what no handler should ever see is turned away here, whoever sends it.
 
 use std::net::SocketAddr;
 
 use axum::body::Body;
 use hyper::Request;
 use hyper::body::Incoming;
-use hyper::header::{AUTHORIZATION, CONTENT_LENGTH, HOST, HeaderMap, HeaderValue, ORIGIN, TRANSFER_ENCODING};
-use portcullis_core::{Actor, Right, Role, Via};
+use hyper::header::{CONTENT_LENGTH, HOST, HeaderMap, HeaderValue, ORIGIN, TRANSFER_ENCODING};
 use portcullis_wire::error::{Fault, Kind};
+
+use super::credentials::Credentials;
 
 /// Where a connection came from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Origin {
     Tcp(SocketAddr),
-    Socket,
-}
-
-/// Those the gate knows.
-pub(crate) struct Credentials {
-    /// Whether a token is the owner's. Takes as long for a wrong one as for the right one.
-    pub(crate) is_owner: Box<dyn Fn(&str) -> bool + Send + Sync>,
-    /// For walking through the channel documents: `X-Sender: NAME` is a reviewer.
-    pub(crate) dev_sender: Option<String>,
-}
-
-/// Who is asking. Put into every request the guard lets through.
-#[derive(Clone, Debug)]
-pub(super) struct Caller {
-    /// None: nobody we know.
-    pub(super) actor: Option<Actor>,
-    pub(super) is_owner: bool,
-    /// The caller said who it is in the manner of the channel documents.
-    pub(super) named_sender: bool,
-}
-
-impl Caller {
-    /// The caller, if it has the right.
-    pub(super) fn with(&self, right: Right) -> Result<&Actor, Fault> {
-        match &self.actor {
-            Some(actor) if actor.may(right) => Ok(actor),
-            Some(_) => Err(Fault::of(&portcullis_core::Refusal::NeedsRight(right), crate::hub::now())),
-            None => Err(Fault::new(Kind::Forbidden, "forbidden")),
-        }
-    }
+    /// With the process at the other end, where the system tells.
+    Socket {
+        peer: Option<u32>,
+    },
 }
 
 /// Turns away what no handler should ever see, and says who the rest is from.
@@ -104,54 +79,6 @@ fn check_origin(headers: &HeaderMap, address: SocketAddr) -> Result<(), Fault> {
     Ok(())
 }
 
-impl Credentials {
-    fn caller(&self, headers: &HeaderMap, origin: Origin) -> Caller {
-        let via = match origin {
-            Origin::Tcp(_) => Via::Http,
-            Origin::Socket => Via::Socket,
-        };
-        let owner = || Actor { name: "owner".to_owned(), rights: Role::Admin.rights(), via };
-        let named_sender = headers.contains_key("x-sender");
-        if let Some(presented) = bearer(headers) {
-            let is_owner = presented.is_some_and(|token| (self.is_owner)(token));
-            return Caller { actor: is_owner.then(owner), is_owner, named_sender };
-        }
-        // The socket lies in a folder that only this user can enter, and the other end is this user.
-        if origin == Origin::Socket {
-            return Caller { actor: Some(owner()), is_owner: true, named_sender };
-        }
-        let dev = self.dev_sender.as_deref().filter(|dev| self.speaks_as_dev(headers, dev));
-        let actor = dev.map(|dev| Actor { name: dev.to_owned(), rights: Role::Reviewer.rights(), via });
-        Caller { actor, is_owner: false, named_sender }
-    }
-
-    fn speaks_as_dev(&self, headers: &HeaderMap, dev: &str) -> bool {
-        let mut senders = headers.get_all("x-sender").iter();
-        matches!((senders.next(), senders.next()), (Some(sender), None) if sender.as_bytes() == dev.as_bytes())
-    }
-
-    /// With a dev sender the stream is open to whoever is no browser: `curl -N localhost:8788/events` as printed.
-    pub(super) fn listener(&self, caller: &Caller, headers: &HeaderMap) -> Option<Actor> {
-        if caller.actor.is_some() || headers.contains_key(AUTHORIZATION) {
-            return caller.actor.clone();
-        }
-        let is_browser = headers.keys().any(|name| name == ORIGIN || name.as_str().starts_with("sec-fetch-"));
-        let dev = self.dev_sender.as_ref().filter(|_| !is_browser && !caller.named_sender)?;
-        Some(Actor { name: dev.clone(), rights: Role::Reviewer.rights(), via: Via::Http })
-    }
-}
-
-/// The token presented, if any was; within, none when it cannot be one.
-fn bearer(headers: &HeaderMap) -> Option<Option<&str>> {
-    let mut values = headers.get_all(AUTHORIZATION).iter();
-    let first = values.next()?;
-    if values.next().is_some() {
-        return Some(None);
-    }
-    let Some((scheme, token)) = first.to_str().ok().and_then(|value| value.split_once(' ')) else { return Some(None) };
-    Some(scheme.eq_ignore_ascii_case("bearer").then_some(token.trim()))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -194,25 +121,6 @@ mod tests {
         }
         for pairs in [[("origin", "http://localhost:8788")], [("sec-fetch-site", "same-origin")], [("accept", "*/*")]] {
             assert!(check_origin(&headers(&pairs), HERE).is_ok(), "{pairs:?}");
-        }
-    }
-
-    #[test]
-    fn a_wrong_token_is_nobody_even_beside_a_dev_sender() {
-        let credentials = Credentials { is_owner: Box::new(|token| token == "right"), dev_sender: Some("dev".into()) };
-        let caller =
-            |pairs: &[(&'static str, &'static str)]| credentials.caller(&headers(pairs), Origin::Tcp(HERE)).actor;
-        assert_eq!(caller(&[("authorization", "Bearer right")]).unwrap().name, "owner");
-        assert_eq!(caller(&[("x-sender", "dev")]).unwrap().name, "dev");
-        assert!(!caller(&[("x-sender", "dev")]).unwrap().may(Right::Admin));
-        for pairs in [
-            &[("authorization", "Bearer wrong"), ("x-sender", "dev")][..],
-            &[("authorization", "Basic right")],
-            &[("authorization", "right")],
-            &[("x-sender", "eve")],
-            &[],
-        ] {
-            assert!(caller(pairs).is_none(), "{pairs:?}");
         }
     }
 }

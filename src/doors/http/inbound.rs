@@ -9,7 +9,9 @@ use axum::extract::{Path, Query, Request, State};
 use axum::response::{IntoResponse, Response};
 use hyper::HeaderMap;
 use hyper::header::HeaderValue;
-use portcullis_core::{Actor, Address, Answer, ChatId, EventId, Input, Label, Once, Right, Text, WhyChat};
+use portcullis_core::{
+    Actor, Address, Answer, ChatId, EventId, Input, Label, Once, Right, Scope, Text, WhyChat, parse_verdict,
+};
 use portcullis_wire::api::{Accepted, EventView, NewEvent, Recorded};
 use portcullis_wire::error::{Fault, Kind};
 use serde::Deserialize;
@@ -18,8 +20,9 @@ use sha2::{Digest as _, Sha256};
 use super::Door;
 use super::answer::{Refused, not_found, refuse, refuse_in_words, wants_json};
 use super::body::{check_type, read_json, read_text};
-use super::guard::Caller;
-use crate::hub::{fault_of, mint};
+use super::credentials::Caller;
+use super::metrics::Counters;
+use crate::hub::{fault_of, mint, now};
 
 /// Whom the text is for. Other keys of the query are the sender's own business.
 #[derive(Default, Deserialize)]
@@ -61,6 +64,9 @@ async fn take(door: &Door, request: Request) -> Result<Answer, (Fault, bool)> {
         ];
         let text = read_text(request, door).await?;
         limit_rate(door, &caller, &actor)?;
+        if parse_verdict(&text).is_some() {
+            caller.outside_with(Right::Talk, door, "answering a prompt").await?;
+        }
         submit(door, actor, &to, text, attributes, key).await
     };
     taken.await.map_err(|fault| (fault, named))
@@ -77,6 +83,9 @@ pub(super) async fn post(
     let NewEvent { text, session, label, chat } = read_json(request, &door).await?;
     limit_rate(&door, &caller, &actor)?;
     let to = To { session, label, chat };
+    if parse_verdict(&text).is_some() {
+        caller.outside_with(Right::Talk, &door, "answering a prompt").await?;
+    }
     let answer = submit(&door, actor, &to, text, vec![], key).await?;
     Ok(answered(&answer, true))
 }
@@ -101,7 +110,10 @@ async fn submit(
         return Err(Fault::new(Kind::BadRequest, "the event has no text"));
     }
     let bad = |what: &str| {
-        Fault::new(Kind::BadRequest, format!("{what} is not valid: it is empty, too long, or has invisible letters"))
+        Fault::new(
+            Kind::BadRequest,
+            format!("{what} is not valid: it is empty, too long, not UTF-8, or has invisible letters"),
+        )
     };
     let address = match (&to.session, &to.label) {
         (Some(_), Some(_)) => return Err(Fault::new(Kind::BadRequest, "name a session or a label, not both")),
@@ -115,10 +127,13 @@ async fn submit(
     let chat = to.chat.as_deref().map(|chat| ChatId::new(chat).ok_or_else(|| bad("the chat"))).transpose()?;
     let once = key.map(|key| Once { key, digest: digest(to, &text) });
     let input = Input::Said { id: mint(EventId::new), by, text: Text::new(text), address, chat, attributes, once };
-    match door.hub.submit(input).await? {
-        Answer::Refused(refusal) => Err(fault_of(&refusal)),
-        answer => Ok(answer),
-    }
+    let (counter, answered) = match door.hub.submit(input).await? {
+        Answer::Refused(refusal) => (&door.counters.refused, Err(fault_of(&refusal))),
+        answer @ Answer::Recorded { .. } => (&door.counters.verdicts, Ok(answer)),
+        answer => (&door.counters.accepted, Ok(answer)),
+    };
+    Counters::count(counter);
+    answered
 }
 
 fn digest(to: &To, text: &str) -> [u8; 32] {
@@ -189,7 +204,11 @@ pub(super) async fn list(
     let actor = caller.with(Right::Talk)?.clone();
     let limit = page.limit.unwrap_or(100).min(1000);
     let events = door.hub.look(move |state| {
-        let mine = state.events().rev().filter(|held| may_see(&actor, &held.event.sender)).map(EventView::from);
+        let mine = state
+            .events()
+            .rev()
+            .filter(|held| may_see(&actor, &held.event.sender, state.label_of(held.to).as_ref()))
+            .map(|held| EventView::of(held, now()));
         let wanted = mine.filter(|view| {
             page.state.as_ref().is_none_or(|state| *state == view.state)
                 && page.session.as_ref().is_none_or(|session| view.session.as_ref() == Some(session))
@@ -199,8 +218,14 @@ pub(super) async fn list(
     Ok(Json(events.await?))
 }
 
-fn may_see(actor: &Actor, sender: &str) -> bool {
-    actor.may(Right::Review) || actor.name == sender
+/// One's own, and for reviewers those of the sessions they have to do with.
+fn may_see(actor: &Actor, sender: &str, label: Option<&Label>) -> bool {
+    let covered = match (&actor.scope, label) {
+        (Scope::Everything, _) => true,
+        (scope, Some(label)) => scope.covers(label),
+        (_, None) => false,
+    };
+    actor.name == sender || actor.may(Right::Review) && covered
 }
 
 /// `GET /api/v1/events/{id}`: one event with its text.
@@ -212,9 +237,13 @@ pub(super) async fn show(
     let actor = caller.with(Right::Talk)?.clone();
     let unknown = || not_found(Kind::NoSuchEvent, format!("no event {id}"));
     let event: EventId = id.parse().map_err(|_| unknown())?;
-    let view = door.hub.look(move |state| state.event(event).map(EventView::from)).await?;
+    let remembered = door.hub.look(move |state| {
+        let held = state.event(event)?;
+        Some((EventView::of(held, now()), state.label_of(held.to)))
+    });
+    let (view, label) = remembered.await?.unzip();
     let Some(whole) = door.hub.read(event).await? else { return Err(unknown()) };
-    if !may_see(&actor, &whole.sender) {
+    if !may_see(&actor, &whole.sender, label.flatten().as_ref()) {
         return Err(unknown());
     }
     // The gate remembers the latest; the journal has them all, but not what became of them in one place.
@@ -233,4 +262,33 @@ pub(super) async fn show(
     });
     view.text = Some(whole.text.as_str().to_owned());
     Ok(Json(view))
+}
+
+/// `POST /api/v1/events/{id}/retry`: back on its queue.
+pub(super) async fn retry(
+    State(door): State<Arc<Door>>,
+    Extension(caller): Extension<Caller>,
+    Path(id): Path<String>,
+) -> Result<&'static str, Refused> {
+    let by = caller.with(Right::Talk)?.clone();
+    let event = id.parse().map_err(|_| not_found(Kind::NoSuchEvent, format!("no event {id}")))?;
+    change(&door, Input::Retry { by, event }).await
+}
+
+/// `POST /api/v1/events/{id}/drop`: off its queue.
+pub(super) async fn drop_event(
+    State(door): State<Arc<Door>>,
+    Extension(caller): Extension<Caller>,
+    Path(id): Path<String>,
+) -> Result<&'static str, Refused> {
+    let by = caller.with(Right::Talk)?.clone();
+    let event = id.parse().map_err(|_| not_found(Kind::NoSuchEvent, format!("no event {id}")))?;
+    change(&door, Input::Drop { by, event }).await
+}
+
+async fn change(door: &Door, input: Input) -> Result<&'static str, Refused> {
+    match door.hub.submit(input).await? {
+        Answer::Refused(refusal) => Err(fault_of(&refusal).into()),
+        _ => Ok("done\n"),
+    }
 }

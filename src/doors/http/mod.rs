@@ -3,9 +3,14 @@
 mod answer;
 mod asks;
 mod body;
+mod credentials;
 mod events;
 mod guard;
 mod inbound;
+mod log;
+mod metrics;
+mod patience;
+mod people;
 mod rate;
 mod sessions;
 mod sse;
@@ -17,7 +22,7 @@ use std::time::Duration;
 use axum::Router;
 use axum::extract::{Request, State};
 use axum::response::{IntoResponse, Response};
-use axum::routing::{get, post};
+use axum::routing::{delete, get, post, put};
 use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -29,11 +34,12 @@ use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 use tower::Service as _;
 
-pub(crate) use guard::Credentials;
+pub(crate) use credentials::Credentials;
 
 use crate::hub::{Hub, link};
 use answer::refuse;
 use guard::Origin;
+use patience::{Answering, Patience};
 
 /// How much of everything the door takes.
 #[derive(Clone, Debug)]
@@ -41,8 +47,8 @@ pub(crate) struct Limits {
     pub(crate) body: usize,
     /// For a request's head to arrive.
     pub(crate) header_time: Duration,
-    /// For its body to arrive.
-    pub(crate) body_time: Duration,
+    /// For its body to arrive, and for the next request to begin.
+    pub(crate) idle_time: Duration,
     pub(crate) connections: usize,
     pub(crate) listeners: usize,
     /// Events a second for each credential but the owner's, and how many at once.
@@ -60,21 +66,30 @@ pub(crate) struct Door {
     pub(crate) status: Status,
     /// Cancelled by whoever may stop the gate.
     pub(crate) stop: CancellationToken,
+    /// A new token for someone; none when there are no random numbers to be had.
+    pub(crate) make_token: fn() -> Option<String>,
+    counters: metrics::Counters,
     rate: rate::Rates,
     listeners: Arc<Semaphore>,
     connections: Arc<Semaphore>,
 }
 
+/// What the command line puts a door together from.
+pub(crate) struct Parts {
+    pub(crate) hub: Hub,
+    pub(crate) link: link::Gate,
+    pub(crate) credentials: Credentials,
+    pub(crate) limits: Limits,
+    pub(crate) status: Status,
+    pub(crate) stop: CancellationToken,
+    pub(crate) make_token: fn() -> Option<String>,
+}
+
 impl Door {
-    pub(crate) fn new(
-        hub: Hub,
-        link: link::Gate,
-        credentials: Credentials,
-        limits: Limits,
-        status: Status,
-        stop: CancellationToken,
-    ) -> Arc<Self> {
+    pub(crate) fn new(parts: Parts) -> Arc<Self> {
+        let Parts { hub, link, credentials, limits, status, stop, make_token } = parts;
         Arc::new(Self {
+            counters: metrics::Counters::default(),
             rate: rate::Rates::new(limits.rate, limits.burst),
             listeners: Arc::new(Semaphore::new(limits.listeners)),
             connections: Arc::new(Semaphore::new(limits.connections)),
@@ -84,6 +99,7 @@ impl Door {
             limits,
             status,
             stop,
+            make_token,
         })
     }
 
@@ -110,6 +126,16 @@ fn routes(door: Arc<Door>) -> Router {
         .route("/api/v1/asks/{ask}", get(asks::show))
         .route("/api/v1/asks/{ask}/verdict", post(asks::answer))
         .route("/api/v1/verdicts", get(asks::verdicts))
+        .route("/api/v1/events/{id}/retry", post(inbound::retry))
+        .route("/api/v1/events/{id}/drop", post(inbound::drop_event))
+        .route("/api/v1/tokens", get(people::tokens).post(people::add_token))
+        .route("/api/v1/tokens/{id}", delete(people::revoke_token))
+        .route("/api/v1/people", get(people::people))
+        .route("/api/v1/people/{name}", put(people::set_role).delete(people::remove))
+        .route("/api/v1/pairings", post(people::approve))
+        .route("/api/v1/log", get(log::page))
+        .route("/api/v1/log/redact", post(log::redact))
+        .route("/metrics", get(metrics::metrics))
         .route("/api/v1/watch", get(watch::watch))
         .fallback(elsewhere)
         .method_not_allowed_fallback(|| async { refuse(&Fault::new(Kind::BadMethod, "no such method here")) })
@@ -178,7 +204,8 @@ pub(crate) async fn serve_unix(listener: UnixListener, door: Arc<Door>, stop: Ca
         match accepted {
             Ok((stream, _)) => match stream.peer_cred() {
                 Ok(peer) if peer.uid() == rustix::process::geteuid().as_raw() => {
-                    connection(stream, Origin::Socket, &door, &router);
+                    let peer = peer.pid().and_then(|pid| u32::try_from(pid).ok());
+                    connection(stream, Origin::Socket { peer }, &door, &router);
                 }
                 Ok(peer) => tracing::warn!(uid = peer.uid(), "another user tried the socket"),
                 Err(error) => tracing::warn!(%error, "a process on the socket would not say who it is"),
@@ -204,17 +231,22 @@ where
     };
     let (door, router) = (Arc::clone(door), router.clone());
     tokio::spawn(async move {
+        let answering = Answering::default();
         let service = service_fn(|request: hyper::Request<Incoming>| {
-            let (door, mut router) = (Arc::clone(&door), router.clone());
+            let (door, mut router, answering) = (Arc::clone(&door), router.clone(), answering.clone());
             async move {
-                match guard::admit(request, origin, &door.credentials) {
+                answering.begins();
+                let answer = match guard::admit(request, origin, &door.credentials) {
                     Ok(request) => router.call(request).await,
                     Err(fault) => Ok(refuse(&fault)),
-                }
+                };
+                answering.ends();
+                answer
             }
         });
+        let stream = Patience::new(stream, answering.clone(), door.limits.header_time);
         let mut http = hyper::server::conn::http1::Builder::new();
-        http.timer(TokioTimer::new()).header_read_timeout(door.limits.header_time).max_buf_size(64 << 10);
+        http.timer(TokioTimer::new()).header_read_timeout(door.limits.idle_time).max_buf_size(64 << 10);
         let mut served = std::pin::pin!(http.serve_connection(TokioIo::new(stream), service).with_upgrades());
         let ended = tokio::select! {
             ended = &mut served => ended,

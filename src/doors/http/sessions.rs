@@ -15,7 +15,7 @@ use serde::Deserialize;
 
 use super::Door;
 use super::answer::{Refused, not_found, refuse};
-use super::guard::Caller;
+use super::credentials::Caller;
 use crate::hub::link;
 
 fn view(state: &Known, session: &Session) -> SessionView {
@@ -34,9 +34,10 @@ pub(super) async fn list(
     Extension(caller): Extension<Caller>,
     Query(which): Query<Which>,
 ) -> Result<Json<Vec<SessionView>>, Refused> {
-    caller.with(Right::Talk)?;
+    let scope = caller.with(Right::Talk)?.scope.clone();
     let sessions = door.hub.look(move |state| {
-        let wanted = state.all_sessions().filter(|session| which.all || !session.has_ended());
+        let mine = state.all_sessions().filter(|session| scope.covers(&session.about.label));
+        let wanted = mine.filter(|session| which.all || !session.has_ended());
         wanted.map(|session| view(state, session)).collect()
     });
     Ok(Json(sessions.await?))
@@ -48,10 +49,13 @@ pub(super) async fn show(
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
 ) -> Result<Json<SessionView>, Refused> {
-    caller.with(Right::Talk)?;
+    let scope = caller.with(Right::Talk)?.scope.clone();
     let unknown = || not_found(Kind::NoSuchSession, format!("no session {id}"));
     let session = id.parse().map_err(|_| unknown())?;
-    let found = door.hub.look(move |state| state.session(session).map(|session| view(state, session)));
+    let found = door.hub.look(move |state| {
+        let session = state.session(session).filter(|session| scope.covers(&session.about.label));
+        session.map(|session| view(state, session))
+    });
     found.await?.map(Json).ok_or_else(unknown)
 }
 
@@ -76,7 +80,7 @@ pub(super) async fn stop(
     State(door): State<Arc<Door>>,
     Extension(caller): Extension<Caller>,
 ) -> Result<&'static str, Refused> {
-    caller.with(Right::Admin)?;
+    caller.outside_with(Right::Admin, &door, "stopping the gate").await?;
     door.stop.cancel();
     Ok("stopping\n")
 }

@@ -7,11 +7,12 @@ use axum::body::Body;
 use bytes::Bytes;
 use futures_util::stream;
 use portcullis_wire::error::{Fault, Kind};
-use tokio::sync::OwnedSemaphorePermit;
+use tokio::sync::{OwnedSemaphorePermit, watch};
 use tokio::time::{Instant, MissedTickBehavior};
 
 use super::Door;
-use crate::hub::{Published, Watcher};
+use super::credentials::Caller;
+use crate::hub::{Known, Published, Roster, Watcher, now};
 
 const HEARTBEAT: Duration = Duration::from_secs(15);
 
@@ -26,6 +27,7 @@ pub(super) fn stream_of<F>(
     first: Vec<Bytes>,
     watcher: Watcher,
     seat: OwnedSemaphorePermit,
+    pass: Pass,
     render: F,
     resync: Bytes,
 ) -> Body
@@ -35,9 +37,35 @@ where
     let mut heartbeat = tokio::time::interval_at(Instant::now() + HEARTBEAT, HEARTBEAT);
     heartbeat.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let listening =
-        Listening { first: first.into_iter(), watcher: Some(watcher), heartbeat, resync, render, _seat: seat };
+        Listening { first: first.into_iter(), watcher: Some(watcher), heartbeat, resync, pass, render, _seat: seat };
     Body::from_stream(stream::unfold(listening, Listening::next))
 }
+
+/// What a listener was let in by. When it no longer counts, the stream ends.
+pub(super) struct Pass {
+    known: Option<Known>,
+    roster: watch::Receiver<Arc<Roster>>,
+}
+
+impl Pass {
+    pub(super) fn of(door: &Door, caller: &Caller) -> Self {
+        Self { known: caller.known.clone(), roster: door.hub.roster() }
+    }
+
+    /// Returns when the pass no longer counts; never for the owner.
+    async fn has_ended(&mut self) {
+        let Some(known) = self.known.clone() else { return std::future::pending().await };
+        while self.roster.borrow_and_update().still_knows(&known, now()) {
+            let expiry = known.expires.map_or(A_DAY, |expires| Duration::from_millis(expires.since(now())));
+            tokio::select! {
+                changed = self.roster.changed() => if changed.is_err() { return },
+                () = tokio::time::sleep(expiry) => {}
+            }
+        }
+    }
+}
+
+const A_DAY: Duration = Duration::from_secs(86_400);
 
 struct Listening<F> {
     first: std::vec::IntoIter<Bytes>,
@@ -45,6 +73,7 @@ struct Listening<F> {
     watcher: Option<Watcher>,
     heartbeat: tokio::time::Interval,
     resync: Bytes,
+    pass: Pass,
     render: F,
     /// Given back when the listener goes.
     _seat: OwnedSemaphorePermit,
@@ -59,6 +88,7 @@ impl<F: Fn(&Published) -> Option<Bytes>> Listening<F> {
             let watcher = self.watcher.as_mut()?;
             let published = tokio::select! {
                 published = watcher.changes.recv() => published,
+                () = self.pass.has_ended() => return None,
                 _ = self.heartbeat.tick() => return Some((Ok(Bytes::from_static(b": heartbeat\n\n")), self)),
             };
             match published {

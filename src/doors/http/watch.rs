@@ -10,9 +10,9 @@ use portcullis_core::{Actor, Notice, Right, State as Known, Topic};
 use portcullis_wire::api::Change;
 
 use super::answer::{Refused, event_stream};
-use super::guard::Caller;
+use super::credentials::Caller;
 use super::{Door, sse};
-use crate::hub::Published;
+use crate::hub::{Published, now};
 
 /// Events told at the start: the waiting ones, newest last, at most this many.
 const FIRST_EVENTS: usize = 1000;
@@ -23,25 +23,27 @@ pub(super) async fn watch(
 ) -> Result<Response, Refused> {
     let actor = caller.with(Right::Talk)?.clone();
     let seat = sse::seat(&door)?;
+    let pass = sse::Pass::of(&door, &caller);
     let watcher = door.hub.watch(everything).await?;
     let revision = watcher.revision;
-    let told = watcher.first.iter().filter(|notice| notice.is_for(&actor)).map(Change::from);
+    let told =
+        watcher.first.iter().filter(|(_, notice)| notice.is_for(&actor)).map(|(_, notice)| Change::of(notice, now()));
     let first = told.chain([Change::Ready { revision }]).map(|change| encode(revision, &change)).collect();
     let resync = encode(revision, &Change::Resync { why: "too slow, connect again".to_owned() });
-    Ok(event_stream(sse::stream_of(first, watcher, seat, move |published| render(published, &actor), resync)))
+    Ok(event_stream(sse::stream_of(first, watcher, seat, pass, move |published| render(published, &actor), resync)))
 }
 
-fn everything(state: &Known) -> Vec<Notice> {
+fn everything(state: &Known) -> Vec<(u64, Notice)> {
     let sessions = state.sessions().map(|session| Topic::Session(session.id));
     let asks = state.open_asks().map(|ask| Topic::Ask(ask.id));
     let queues = state.sessions().map(|session| Some(session.id)).chain([None]);
     let waiting =
         queues.flat_map(|queue| state.waiting(queue, 0)).take(FIRST_EVENTS).map(|held| Topic::Event(held.event.id));
-    sessions.chain(asks).chain(waiting).filter_map(|topic| state.notice(topic)).collect()
+    sessions.chain(asks).chain(waiting).filter_map(|topic| Some((state.revision(), state.notice(topic)?))).collect()
 }
 
 fn render(published: &Published, actor: &Actor) -> Option<Bytes> {
-    let encoded = |published: &Published| encode(published.revision, &Change::from(&published.notice));
+    let encoded = |published: &Published| encode(published.revision, &Change::of(&published.notice, now()));
     published.notice.is_for(actor).then(|| published.json(encoded))
 }
 

@@ -47,6 +47,7 @@ pub(crate) fn connect(session: SessionId, about: SessionAbout, program: &'static
         unconfirmed: BTreeMap::new(),
         holding: HashSet::new(),
         verdicts: VecDeque::new(),
+        pause: SHORTEST_PAUSE,
         ended: false,
     };
     tokio::spawn(client.run(connect));
@@ -69,23 +70,23 @@ struct Client {
     holding: HashSet<EventId>,
     /// Verdicts already handed to the process, oldest first.
     verdicts: VecDeque<AskId>,
+    /// How long to wait before the next attempt. Grows with every failure, and is short again after a welcome.
+    pause: Duration,
     /// The process said goodbye, or dropped its handles.
     ended: bool,
 }
 
 impl Client {
     async fn run(mut self, connect: Connect) {
-        let mut pause = SHORTEST_PAUSE;
         while !self.ended {
-            match self.session(&connect).await {
-                Ok(()) => pause = SHORTEST_PAUSE,
-                Err(error) => tracing::debug!("link: {error:#}"),
+            if let Err(error) = self.session(&connect).await {
+                tracing::debug!("link: {error:#}");
             }
             if self.ended {
                 return;
             }
-            self.listen_for(pause).await;
-            pause = (pause * 2).min(LONGEST_PAUSE);
+            self.listen_for(self.pause).await;
+            self.pause = (self.pause * 2).min(LONGEST_PAUSE);
         }
     }
 
@@ -133,7 +134,7 @@ impl Client {
         put(&mut bytes, &hello)?;
         writer.write_all_buf(&mut bytes).await?;
         match serde_json::from_slice(&next(&mut lines).await?)? {
-            FromGate::Welcome { .. } => {}
+            FromGate::Welcome { .. } => self.pause = SHORTEST_PAUSE,
             FromGate::HandOver { program } => {
                 anyhow::bail!("the gate, portcullis {program}, makes room for a newer one")
             }

@@ -254,7 +254,7 @@ fn tell(answer: &Answer) -> Answered {
     match answer {
         Answer::Asked { ask, code } => Answered::Asked { ask: ask.to_string(), code: code.to_string() },
         Answer::Refused(refusal) => Answered::Refused(fault_of(refusal)),
-        Answer::Done | Answer::Accepted { .. } | Answer::Recorded { .. } => Answered::Ok,
+        Answer::Done | Answer::Accepted { .. } | Answer::Recorded { .. } | Answer::Pairing { .. } => Answered::Ok,
     }
 }
 

@@ -125,6 +125,13 @@ impl Child {
         text(&line).trim_end_matches(['\r', '\n']).to_owned()
     }
 
+    /// Waits for a line of stderr with this in it.
+    #[track_caller]
+    pub(crate) fn complaint(&self, about: &str) -> String {
+        let line = self.stderr.take(PATIENCE, |line| text(line).contains(about));
+        text(&line.or_fail(|missed| format!("waiting for {about:?} on stderr: {missed}\n{}", self.story())))
+    }
+
     /// Waits until both outputs are closed. A process left behind that still holds them is a defect of its own:
     /// whoever reads the pipe, as Claude Code does, would wait for ever.
     #[track_caller]

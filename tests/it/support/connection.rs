@@ -94,8 +94,12 @@ impl Connection {
 
     #[track_caller]
     pub(crate) fn write(&mut self, bytes: &[u8]) {
+        self.try_write(bytes).or_fail(|error| format!("writing to {:?}: {error}", self.target));
+    }
+
+    pub(crate) fn try_write(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.writer.deadline = Some(Instant::now() + PATIENCE);
-        self.writer.write_all(bytes).or_fail(|error| format!("writing to {:?}: {error}", self.target));
+        self.writer.write_all(bytes)
     }
 
     /// Reads the answer to something sent with `write`.

@@ -3,9 +3,12 @@
 use super::child::{Child, Handle, Stdin};
 use super::connection::Target;
 use super::gate::Gate;
-use super::running;
-use super::seen::{OrFail, PATIENCE};
+use super::running::{self, Running};
+use super::seen::{OrFail, PATIENCE, until};
+use super::sse::Events;
+use rustix::process::Signal;
 use serde_json::{Value, json};
+use std::collections::BTreeMap;
 use std::fs;
 use std::io::Read;
 use std::os::unix::fs::PermissionsExt;
@@ -18,6 +21,8 @@ use tempfile::TempDir;
 pub(crate) struct Home {
     /// Holds `gate`, `project` and `user`; removed when the home is.
     root: TempDir,
+    /// `PORTCULLIS_HOME`.
+    folder: PathBuf,
     token: String,
     /// Everything started here, ended again when the home goes, whoever holds it then.
     started: Mutex<Vec<Handle>>,
@@ -33,18 +38,28 @@ pub(crate) struct Ran {
 
 impl Home {
     pub(crate) fn new() -> Self {
+        Self::with_gate_in("gate")
+    }
+
+    /// Its sessions find a gate that runs, but may not start one: the home lies inside of their project.
+    pub(crate) fn without_auto_start() -> Self {
+        Self::with_gate_in("project/gate")
+    }
+
+    fn with_gate_in(place: &str) -> Self {
         // A short path: a Unix socket's name has room for about a hundred bytes.
         let root = tempfile::Builder::new().prefix("pc").tempdir().expect("making a folder for the test");
-        for name in ["gate", "project", "user"] {
+        for name in ["project", "user", place] {
             fs::create_dir(root.path().join(name)).unwrap();
         }
-        fs::set_permissions(root.path().join("gate"), fs::Permissions::from_mode(0o700)).unwrap();
-        Self { root, token: random_hex(32), started: Mutex::default() }
+        let folder = root.path().join(place);
+        fs::set_permissions(&folder, fs::Permissions::from_mode(0o700)).unwrap();
+        Self { root, folder, token: random_hex(32), started: Mutex::default() }
     }
 
     /// `PORTCULLIS_HOME`.
     pub(crate) fn folder(&self) -> PathBuf {
-        self.root.path().join("gate")
+        self.folder.clone()
     }
 
     /// Where the session works, beside the home and never above it.
@@ -151,11 +166,41 @@ impl Home {
         Target::Tcp(address.parse().or_fail(|error| format!("`listen` in {status}: {error}")))
     }
 
+    /// Waits until this many sessions are attached to the gate that runs now, and returns them as the API tells them.
+    #[track_caller]
+    pub(crate) fn attached(&self, count: usize) -> Vec<Value> {
+        let watch = until("a gate that answers", || Events::try_open(&self.socket(), "/api/v1/watch", &[]).ok());
+        let mut sessions: BTreeMap<String, Value> = BTreeMap::new();
+        let mut is_ready = false;
+        loop {
+            let now: Vec<Value> = sessions.values().filter(|session| session["state"] == "attached").cloned().collect();
+            if is_ready && now.len() == count {
+                return now;
+            }
+            let change: Value = serde_json::from_str(&watch.next(PATIENCE).data).unwrap();
+            is_ready |= change["ready"].is_object();
+            if let Some(id) = change["session"]["id"].as_str() {
+                sessions.insert(id.to_owned(), change["session"].clone());
+            }
+        }
+    }
+
     /// The process that says in `gate.lock` that it is the gate; a stale file may name a stranger.
     pub(crate) fn pid_in_lock(&self) -> Option<u32> {
         let text = fs::read(self.folder().join("gate.lock")).ok()?;
         let lock: Value = serde_json::from_slice(&text).ok()?;
         lock["pid"].as_u64()?.try_into().ok()
+    }
+
+    /// Kills the gate that runs now, whoever started it, and waits until it is gone.
+    #[track_caller]
+    pub(crate) fn kill_gate(&self, signal: Signal) {
+        let gate = until("a gate", || {
+            let is_gate = |process: &Running| Some(process.pid) == self.pid_in_lock();
+            running::portcullis_of(&self.folder).into_iter().find(is_gate)
+        });
+        running::signal(&gate, signal);
+        running::wait_gone(&[gate], PATIENCE);
     }
 
     pub(crate) fn log(&self) -> String {

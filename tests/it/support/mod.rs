@@ -16,4 +16,4 @@ pub(crate) mod standin;
 pub(crate) mod terminal;
 
 pub(crate) use rustix::process::Signal;
-pub(crate) use seen::PATIENCE;
+pub(crate) use seen::{PATIENCE, until};

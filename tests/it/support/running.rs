@@ -62,11 +62,16 @@ pub(crate) fn no_channels_left(home: &Path, within: Duration) {
     assert!(left.is_empty(), "came up meanwhile: {left:?}");
 }
 
+pub(crate) fn signal(process: &Running, signal: Signal) {
+    if let Some(pid) = Pid::from_raw(process.pid.cast_signed()) {
+        // It may be ending this very moment; that is no failure of the test.
+        kill_process(pid, signal).ok();
+    }
+}
+
 /// Kills these and waits until they are gone; silent, because it cleans up after a test that may be failing.
 pub(crate) fn end(processes: &[Running]) {
-    for pid in processes.iter().filter_map(|process| Pid::from_raw(process.pid.cast_signed())) {
-        _ = kill_process(pid, Signal::KILL);
-    }
+    processes.iter().for_each(|process| signal(process, Signal::KILL));
     for left in gone_within(processes, Duration::from_secs(5)) {
         eprintln!("could not end {left:?}");
     }
@@ -142,7 +147,8 @@ fn from_ps() -> Vec<Running> {
     lines.lines().filter_map(parse).collect()
 }
 
-fn environment(pid: u32) -> String {
+/// The environment a process was started with, as text.
+pub(crate) fn environment(pid: u32) -> String {
     if cfg!(target_os = "linux") {
         let bytes = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
         return String::from_utf8_lossy(&bytes).into_owned();

@@ -9,6 +9,20 @@ use std::time::{Duration, Instant};
 /// test never waits that long.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
 
+/// Looks again and again until there is something to see: for what tells nobody of its coming, such as a process that
+/// somebody else starts.
+#[track_caller]
+pub(crate) fn until<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        if let Some(found) = look() {
+            return found;
+        }
+        assert!(Instant::now() < deadline, "there was never {what}");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
 /// Filled by one thread, read by the test. Nothing is forgotten: what was taken stays in `all` for the failure
 /// message.
 pub(crate) struct Seen<T> {

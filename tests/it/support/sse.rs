@@ -1,10 +1,10 @@
 //! A listener of server-sent events, which keeps every event and comment in the order it came.
 
-use super::body::Body;
+use super::body::{Body, broken};
 use super::connection::{Connection, Stream, Target};
 use super::http::{Answer, Request};
 use super::seen::{Missed, OrFail, PATIENCE, Seen};
-use std::io::{BufRead, BufReader, Read};
+use std::io::{self, BufRead, BufReader, Read};
 use std::time::Duration;
 
 pub(crate) struct Events {
@@ -45,23 +45,28 @@ impl Events {
     /// Opens the stream and fails unless it is one; a refusal is tested with a plain `Request`.
     #[track_caller]
     pub(crate) fn open(target: &Target, path: &str, headers: &[(&str, &str)]) -> Self {
+        Self::try_open(target, path, headers).or_fail(|error| format!("GET {path}: {error}"))
+    }
+
+    pub(crate) fn try_open(target: &Target, path: &str, headers: &[(&str, &str)]) -> io::Result<Self> {
         let request = Request::get(path).header("Accept", "text/event-stream");
         let request = headers.iter().fold(request, |request, (name, value)| request.header(name, value));
-        let mut connection = Connection::open(target);
-        connection.write(&request.bytes(target, false));
+        let mut connection = Connection::try_open(target)?;
+        connection.try_write(&request.bytes(target, false))?;
         connection.patient_for(PATIENCE);
-        let head = connection.read_head().or_fail(|error| format!("GET {path}: {error}"));
+        let head = connection.read_head()?;
         let answer = Answer { status: head.status, headers: head.headers.clone(), body: Vec::new() };
         let stream = answer.header("content-type").is_some_and(|kind| kind.starts_with("text/event-stream"));
-        assert!(answer.status == 200 && stream, "GET {path} opened no event stream: {answer}");
-
+        if answer.status != 200 || !stream {
+            return Err(broken(format!("no event stream: {answer}")));
+        }
         connection.read_for_ever();
         let (reader, socket) = connection.into_parts();
-        let body = Body::after(reader, "GET", &head).or_fail(|error| format!("GET {path}: {error}"));
+        let body = Body::after(reader, "GET", &head)?;
         let events =
             Self { path: path.to_owned(), events: Seen::new(), comments: Seen::new(), lines: Seen::new(), socket };
         events.read(body);
-        events
+        Ok(events)
     }
 
     fn read(&self, body: impl Read + Send + 'static) {

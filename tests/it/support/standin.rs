@@ -180,6 +180,12 @@ impl StandIn {
         self.child.pid()
     }
 
+    /// Waits for a line of its log with this in it.
+    #[track_caller]
+    pub(crate) fn complaint(&self, about: &str) -> String {
+        self.child.complaint(about)
+    }
+
     pub(crate) fn stdout(&self) -> String {
         self.child.stdout()
     }

@@ -9,7 +9,8 @@ use tokio::sync::mpsc;
 /// A change, as it is handed to every watcher. Whoever needs it as bytes first makes them, for all.
 #[derive(Debug)]
 pub(crate) struct Published {
-    /// How many records the state was made of when this was so.
+    /// How many records the state was made of with the one that made this so. Never less than that of the change
+    /// before: whoever has seen this one has seen all that came with a smaller one.
     pub(crate) revision: u64,
     pub(crate) notice: Notice,
     text: OnceLock<Bytes>,
@@ -35,7 +36,8 @@ impl Published {
 /// What a watcher holds. When `changes` ends while the gate lives, it was too slow and must start again.
 pub(crate) struct Watcher {
     pub(crate) revision: u64,
-    pub(crate) first: Vec<Notice>,
+    /// How things are, each with the revision since which it is so.
+    pub(crate) first: Vec<(u64, Notice)>,
     pub(crate) changes: mpsc::Receiver<Arc<Published>>,
 }
 
@@ -54,7 +56,7 @@ impl Watchers {
         self.senders.is_empty()
     }
 
-    pub(super) fn add(&mut self, revision: u64, first: Vec<Notice>) -> Watcher {
+    pub(super) fn add(&mut self, revision: u64, first: Vec<(u64, Notice)>) -> Watcher {
         let (sender, changes) = mpsc::channel(self.capacity);
         self.senders.push(sender);
         Watcher { revision, first, changes }

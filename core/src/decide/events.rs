@@ -1,0 +1,77 @@
+//! The later life of an event: read, given up, taken off its queue, or put back.
+
+use super::{Decided, refuse};
+use crate::event::EventLife;
+use crate::ids::{EventId, SessionId};
+use crate::input::{Answer, Effect, Input, Refusal, Topic};
+use crate::people::{Actor, Right};
+use crate::record::Record;
+use crate::state::State;
+
+pub(super) fn opened(state: &State, session: SessionId, event: EventId) -> Decided {
+    match state.event(event) {
+        Some(held) if held.to == Some(session) => {
+            (vec![], vec![Effect::Answer(Answer::Done), Effect::Then(Input::Seen { event })])
+        }
+        _ => refuse(Refusal::NoSuchEvent),
+    }
+}
+
+pub(super) fn seen(state: &State, event: EventId) -> Decided {
+    match state.event(event).map(|held| &held.life) {
+        Some(EventLife::Waiting | EventLife::Delivered { .. }) => {
+            (vec![Record::Seen { event }], vec![Effect::Publish(Topic::Event(event))])
+        }
+        _ => (vec![], vec![]),
+    }
+}
+
+pub(super) fn expired(state: &State, event: EventId) -> Decided {
+    if !state.is_waiting(event) {
+        return (vec![], vec![]);
+    }
+    (vec![Record::Expired { event }], vec![Effect::Publish(Topic::Event(event))])
+}
+
+pub(super) fn died(state: &State, event: EventId) -> Decided {
+    match state.event(event).map(|held| &held.life) {
+        Some(EventLife::Waiting | EventLife::Delivered { .. }) => {
+            (vec![Record::Died { event }], vec![Effect::Publish(Topic::Event(event))])
+        }
+        _ => (vec![], vec![]),
+    }
+}
+
+/// Reviewers may drop any event, and a sender their own.
+fn may_touch(state: &State, by: &Actor, event: EventId) -> Result<EventLife, Refusal> {
+    let held = state.event(event).ok_or(Refusal::NoSuchEvent)?;
+    if by.may(Right::Review) || by.may(Right::Talk) && held.event.sender == by.name {
+        return Ok(held.life.clone());
+    }
+    Err(Refusal::NoSuchEvent)
+}
+
+pub(super) fn drop_event(state: &State, by: &Actor, event: EventId) -> Decided {
+    match may_touch(state, by, event) {
+        Err(refusal) => refuse(refusal),
+        Ok(EventLife::Waiting) => {
+            let effects = vec![Effect::Answer(Answer::Done), Effect::Publish(Topic::Event(event))];
+            (vec![Record::Dropped { event, by: by.name.clone() }], effects)
+        }
+        Ok(life) => refuse(Refusal::EventSettled { life }),
+    }
+}
+
+pub(super) fn retry(state: &State, by: &Actor, event: EventId) -> Decided {
+    match may_touch(state, by, event) {
+        Err(refusal) => refuse(refusal),
+        Ok(life @ (EventLife::Waiting | EventLife::Seen { .. })) => refuse(Refusal::EventSettled { life }),
+        Ok(_) => {
+            let mut effects = vec![Effect::Answer(Answer::Done), Effect::Publish(Topic::Event(event))];
+            effects.extend(
+                state.sessions().filter(|session| session.is_attached()).map(|session| Effect::Wake(session.id)),
+            );
+            (vec![Record::Retried { event, by: by.name.clone() }], effects)
+        }
+    }
+}

@@ -1,0 +1,125 @@
+//! Who is let in: people, their tokens, and strangers who ask to be paired.
+
+use super::{Decided, answer, refuse};
+use crate::ids::{Moment, PairingCode, TokenId};
+use crate::input::{Answer, Effect, Input, Refusal, Topic};
+use crate::people::{Actor, OWNER, Pairing, Right, Role, Token, is_person_name};
+use crate::record::Record;
+use crate::state::State;
+
+/// Written down, and everyone who checks credentials is told.
+fn changed(record: Record) -> Decided {
+    (vec![record], vec![Effect::Answer(Answer::Done), Effect::Publish(Topic::People)])
+}
+
+/// What keeps an actor from administering, if anything does.
+fn may_not(by: &Actor) -> Option<Decided> {
+    (!by.may(Right::Admin)).then(|| refuse(Refusal::NeedsRight(Right::Admin)))
+}
+
+pub(super) fn set_person(state: &State, by: &Actor, name: String, role: Role) -> Decided {
+    if let Some(refused) = may_not(by) {
+        return refused;
+    }
+    if !is_person_name(&name) {
+        return refuse(Refusal::BadName);
+    }
+    match state.person(&name) {
+        None => refuse(Refusal::NoSuchPerson),
+        Some(person) if person.role == role => answer(Answer::Done),
+        Some(_) => changed(Record::PersonSet { name, role, by: by.name.clone() }),
+    }
+}
+
+pub(super) fn remove_person(state: &State, by: &Actor, name: String) -> Decided {
+    if let Some(refused) = may_not(by) {
+        return refused;
+    }
+    match state.person(&name) {
+        None => refuse(Refusal::NoSuchPerson),
+        Some(_) => changed(Record::PersonRemoved { name, by: by.name.clone() }),
+    }
+}
+
+/// A token for someone known, or for someone new in the role that is named.
+pub(super) fn add_token(state: &State, by: &Actor, token: Token, role: Role) -> Decided {
+    if let Some(refused) = may_not(by) {
+        return refused;
+    }
+    if !is_person_name(&token.person) {
+        return refuse(Refusal::BadName);
+    }
+    let by_name = by.name.clone();
+    match state.person(&token.person) {
+        Some(person) if person.role != role => refuse(Refusal::OtherRole { role: person.role }),
+        Some(_) => changed(Record::TokenAdded { token, by: by_name }),
+        None => {
+            let first = Record::PersonSet { name: token.person.clone(), role, by: by_name.clone() };
+            let effects = vec![Effect::Answer(Answer::Done), Effect::Publish(Topic::People)];
+            (vec![first, Record::TokenAdded { token, by: by_name }], effects)
+        }
+    }
+}
+
+pub(super) fn revoke_token(state: &State, by: &Actor, id: TokenId) -> Decided {
+    if let Some(refused) = may_not(by) {
+        return refused;
+    }
+    match state.token(id) {
+        None => refuse(Refusal::NoSuchToken),
+        Some(token) => changed(Record::TokenRevoked { token: id, person: token.person.clone(), by: by.name.clone() }),
+    }
+}
+
+/// A stranger is shown a code. The same stranger gets the same code until it has run out.
+pub(super) fn ask_pairing(
+    state: &State,
+    now: Moment,
+    platform: String,
+    user: String,
+    called: String,
+    entropy: u64,
+) -> Decided {
+    let open: Vec<&Pairing> = state.open_pairings(now).filter(|pairing| pairing.platform == platform).collect();
+    if let Some(known) = open.iter().find(|pairing| pairing.user == user) {
+        return answer(Answer::Pairing { code: known.code.clone() });
+    }
+    if open.len() >= state.limits().pairings {
+        return refuse(Refusal::TooManyPairings);
+    }
+    let mut codes = (0..).map(|step| PairingCode::from_entropy(entropy.wrapping_add(step)));
+    let free = codes.find(|code| state.open_pairings(now).all(|pairing| pairing.code != *code));
+    let code = free.unwrap_or_else(|| PairingCode::from_entropy(entropy));
+    let pairing = Pairing { code: code.clone(), platform, user, called, since: now };
+    (
+        vec![Record::PairingAsked { pairing }],
+        vec![Effect::Answer(Answer::Pairing { code }), Effect::Publish(Topic::People)],
+    )
+}
+
+pub(super) fn pair(state: &State, now: Moment, by: &Actor, code: PairingCode, name: String, role: Role) -> Decided {
+    if let Some(refused) = may_not(by) {
+        return refused;
+    }
+    if !is_person_name(&name) {
+        return refuse(Refusal::BadName);
+    }
+    if let Some(retry_at) = state.pairing_barred_until(&by.name, now) {
+        return refuse(Refusal::TooManyMisses { retry_at });
+    }
+    if state.open_pairings(now).all(|pairing| pairing.code != code) {
+        let (records, mut effects) = refuse(Refusal::NoSuchPairing);
+        effects.push(Effect::Then(Input::PairingMissed { by: by.name.clone() }));
+        return (records, effects);
+    }
+    match state.person(&name) {
+        Some(person) if person.role != role => refuse(Refusal::OtherRole { role: person.role }),
+        _ => changed(Record::Paired { code, name, role, by: by.name.clone() }),
+    }
+}
+
+/// Written down for the owner to see, under the owner's name when nobody better is known.
+pub(super) fn barred(who: String, what: String) -> Decided {
+    let who = if who.is_empty() { OWNER.to_owned() } else { who };
+    (vec![Record::Barred { who, what }], vec![Effect::Answer(Answer::Done)])
+}

@@ -1,0 +1,41 @@
+//! Who is let in, as the records tell it.
+
+use super::State;
+use super::apply::note_miss;
+use crate::ids::Moment;
+use crate::people::{Person, Role};
+use crate::record::Record;
+
+impl State {
+    pub(super) fn apply_people(&mut self, at: Moment, record: &Record) {
+        match record {
+            Record::PersonSet { name, role, .. } => self.set_person(name, *role, at),
+            Record::PersonRemoved { name, .. } => {
+                self.people.remove(name);
+                self.tokens.retain(|_, token| token.person != *name);
+            }
+            Record::TokenAdded { token, .. } => drop(self.tokens.insert(token.id, token.clone())),
+            Record::TokenRevoked { token, .. } => drop(self.tokens.remove(token)),
+            Record::PairingAsked { pairing } => {
+                let within = self.limits.pairing_within;
+                self.pairings.retain(|known| at.since(known.since) < within && known.code != pairing.code);
+                self.pairings.push(pairing.clone());
+            }
+            Record::Paired { code, name, role, .. } => {
+                let Some(place) = self.pairings.iter().position(|pairing| pairing.code == *code) else { return };
+                let pairing = self.pairings.remove(place);
+                self.set_person(name, *role, at);
+                if let Some(person) = self.people.get_mut(name) {
+                    person.identities.push((pairing.platform, pairing.user));
+                }
+            }
+            Record::PairingMissed { by } => note_miss(&mut self.pairing_misses, by, at, self.limits.misses_within),
+            _ => {}
+        }
+    }
+
+    fn set_person(&mut self, name: &str, role: Role, at: Moment) {
+        let person = Person { role, since: at, identities: vec![] };
+        self.people.entry(name.to_owned()).or_insert(person).role = role;
+    }
+}

@@ -1,0 +1,99 @@
+//! `portcullis events`: what became of every event, and why.
+
+use std::process::ExitCode;
+
+use clap::Subcommand;
+use portcullis_wire::api::{EventView, ago};
+
+use super::client::{Client, segment};
+use super::{log_at, say};
+use crate::hub::now;
+
+/// See what became of events, and why
+#[derive(clap::Args)]
+pub(super) struct Events {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(Subcommand)]
+enum What {
+    /// List the latest events, newest first
+    List {
+        /// Only those in this state: waiting, delivered, seen, expired, dropped or dead
+        #[arg(long, value_name = "STATE")]
+        state: Option<String>,
+        /// At most so many
+        #[arg(long, default_value_t = 50, value_name = "N")]
+        limit: usize,
+        /// Print a JSON array
+        #[arg(long)]
+        json: bool,
+    },
+    /// Show one event with its text, and why it is where it is
+    Show {
+        id: String,
+        /// Print a JSON object
+        #[arg(long)]
+        json: bool,
+    },
+    /// Put an event that was not read back on its queue
+    Retry { id: String },
+    /// Take a waiting event off its queue
+    Drop { id: String },
+}
+
+impl Events {
+    pub(super) async fn run(self) -> anyhow::Result<ExitCode> {
+        log_at("warn");
+        let gate = Client::of_the_gate()?;
+        match self.what {
+            What::List { state, limit, json } => {
+                let state = state.map(|state| format!("&state={}", segment(&state))).unwrap_or_default();
+                let events: Vec<EventView> = gate.get(&format!("/api/v1/events?limit={limit}{state}")).await?;
+                say(&if json { format!("{}\n", serde_json::to_string(&events)?) } else { list(&events) });
+            }
+            What::Show { id, json } => {
+                let event: EventView = gate.get(&format!("/api/v1/events/{}", segment(&id))).await?;
+                say(&if json { format!("{}\n", serde_json::to_string(&event)?) } else { whole(&event) });
+            }
+            What::Retry { id } => {
+                gate.command("POST", &format!("/api/v1/events/{}/retry", segment(&id))).await?;
+                say(&format!("Event {id} is on its queue again.\n"));
+            }
+            What::Drop { id } => {
+                gate.command("POST", &format!("/api/v1/events/{}/drop", segment(&id))).await?;
+                say(&format!("Event {id} was dropped.\n"));
+            }
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+fn list(events: &[EventView]) -> String {
+    if events.is_empty() {
+        return "No events.\n".to_owned();
+    }
+    let row = |event: &EventView| {
+        let since = ago(now().since(portcullis_core::Moment(event.at)));
+        format!(
+            "{}  {:<9} {:>6} ago  {} bytes from {}, chat {}\n",
+            event.id, event.state, since, event.bytes, event.sender, event.chat_id
+        )
+    };
+    events.iter().map(row).collect()
+}
+
+fn whole(event: &EventView) -> String {
+    let session = event.session.as_deref().unwrap_or("none yet");
+    format!(
+        "event    {}\nstate    {}: {}\nsender   {} via {}\nchat     {}\nsession  {session}\n\n{}\n",
+        event.id,
+        event.state,
+        event.why,
+        event.sender,
+        event.via,
+        event.chat_id,
+        event.text.as_deref().unwrap_or_default()
+    )
+}

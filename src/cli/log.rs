@@ -1,0 +1,157 @@
+//! `portcullis log`: the record of everything, read, checked, and where it must be, erased.
+
+use std::process::ExitCode;
+use std::time::Duration;
+
+use clap::Subcommand;
+use portcullis_wire::api::{LogLine, Redacted};
+
+use super::client::Client;
+use super::report::Hinted;
+use super::{confirm, lock, log_at, paths, say};
+use crate::hub::now;
+use crate::store::{Durability, Store, VerifyError};
+
+/// Read the record of everything that happened
+///
+/// Without a subcommand: the log, oldest first. Nothing in it is ever changed; what people wrote can be erased.
+#[derive(clap::Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub(super) struct Log {
+    #[command(subcommand)]
+    what: Option<What>,
+    #[command(flatten)]
+    read: Read,
+}
+
+#[derive(clap::Args)]
+struct Read {
+    /// Go on as things happen, until Ctrl-C
+    #[arg(long)]
+    follow: bool,
+    /// Only what happened in this time, such as 10m, 12h or 3d
+    #[arg(long, value_name = "TIME")]
+    since: Option<humantime::Duration>,
+    /// One JSON object a line
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Subcommand)]
+enum What {
+    /// Check that no record was changed, removed or reordered
+    ///
+    /// With a head that was noted earlier and elsewhere, also that the tail was not cut off.
+    Verify {
+        /// A head that an earlier `log verify` printed
+        #[arg(long, value_name = "HASH")]
+        head: Option<String>,
+        /// Print a JSON object
+        #[arg(long)]
+        json: bool,
+    },
+    /// Print the end of the record, to be noted elsewhere; `log verify --head` checks it later
+    Head,
+    /// Erase what people wrote in an event, a prompt or a session's replies; that it happened stays
+    Redact {
+        /// event/ID, ask/ID or session/ID; the bare id of an event or a prompt will do
+        subject: String,
+    },
+    /// Print the whole log as JSON, one object a line, to be kept elsewhere
+    Export,
+}
+
+impl Log {
+    pub(super) async fn run(self) -> anyhow::Result<ExitCode> {
+        log_at("warn");
+        match self.what {
+            None => read(&self.read).await?,
+            Some(What::Export) => read(&Read { follow: false, since: None, json: true }).await?,
+            Some(What::Head) => say(&format!("{}\n", journal()?.head()?)),
+            Some(What::Verify { head, json }) => return verify(head.as_deref(), json),
+            Some(What::Redact { subject }) => {
+                confirm(&format!("erase what people wrote in {subject}"))?;
+                let body = serde_json::json!({"subject": subject});
+                let redacted: Redacted = Client::of_the_gate()?.post("/api/v1/log/redact", &body).await?;
+                say(&format!("{} payloads of {} are erased.\n", redacted.erased, redacted.subject));
+                say("Backups of the journal beside it, if there are any, still hold them.\n");
+            }
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+async fn read(options: &Read) -> anyhow::Result<()> {
+    const PAGE: usize = 500;
+    let gate = Client::of_the_gate()?;
+    let from =
+        options.since.map_or(0, |time| now().0.saturating_sub(u64::try_from(time.as_millis()).unwrap_or(u64::MAX)));
+    let mut after = 0;
+    loop {
+        let page: Vec<LogLine> = gate.get(&format!("/api/v1/log?after={after}&limit={PAGE}")).await?;
+        for line in page.iter().filter(|line| line.at >= from) {
+            say(&if options.json { format!("{}\n", serde_json::to_string(line)?) } else { in_words(line) });
+        }
+        after = page.last().map_or(after, |line| line.seq);
+        if page.len() == PAGE {
+            continue;
+        }
+        if !options.follow {
+            return Ok(());
+        }
+        tokio::time::sleep(Duration::from_millis(250)).await;
+    }
+}
+
+/// `2026-11-15T09:40:27Z  event/01m7…  received: sender=dev …`
+fn in_words(line: &LogLine) -> String {
+    let at = humantime::format_rfc3339_millis(std::time::UNIX_EPOCH + Duration::from_millis(line.at));
+    let (kind, fields) = match line.record.as_object().and_then(|record| record.iter().next()) {
+        Some((kind, fields)) => (kind.as_str(), fields.to_string()),
+        None => ("?", line.record.to_string()),
+    };
+    let payload = match &line.payload {
+        Some(payload) => format!("  {:?}", portcullis_core::excerpt(payload, Some(200)).0),
+        None if line.erased => "  (erased)".to_owned(),
+        None => String::new(),
+    };
+    format!("{:>6}  {at}  {}  {kind} {fields}{payload}\n", line.seq, line.subject)
+}
+
+/// The file itself: it can be read without a gate, and without keeping a gate that runs from its work.
+fn journal() -> anyhow::Result<Store> {
+    let paths = paths()?;
+    if !paths.journal.exists() {
+        return Err(Hinted::new("there is no journal yet", "`portcullis up` starts one").into());
+    }
+    if let Some(holder) = lock::holder(&paths.lock_file)
+        && holder.version != super::VERSION
+    {
+        let what = format!("the gate that runs is portcullis {}, this is {}", holder.version, super::VERSION);
+        return Err(Hinted::new(what, "use the same version, or stop the gate first").into());
+    }
+    Ok(Store::sqlite(&paths.journal, Durability::Process)?)
+}
+
+fn verify(head: Option<&str>, json: bool) -> anyhow::Result<ExitCode> {
+    let store = journal()?;
+    match store.verify(head) {
+        Ok(verified) if json => {
+            let told = serde_json::json!({"ok": true, "records": verified.records, "head": verified.head});
+            say(&format!("{told}\n"));
+            Ok(ExitCode::SUCCESS)
+        }
+        Ok(verified) => {
+            say(&format!("{} records, unbroken. Head, to be noted elsewhere:\n{}\n", verified.records, verified.head));
+            Ok(ExitCode::SUCCESS)
+        }
+        Err(VerifyError::Broken { seq, what }) => {
+            if json {
+                say(&format!("{}\n", serde_json::json!({"ok": false, "seq": seq.0, "what": what})));
+            }
+            let hint = "someone changed the file: compare it with an export or a backup";
+            Err(Hinted::new(format!("the journal is broken at record {}: {what}", seq.0), hint).into())
+        }
+        Err(error) => Err(error.into()),
+    }
+}

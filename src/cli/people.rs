@@ -1,0 +1,90 @@
+//! `portcullis people`: who is let in, and as what.
+
+use std::process::ExitCode;
+
+use clap::Subcommand;
+use portcullis_wire::api::{Approval, NewRole, PeopleView, ago};
+
+use super::client::{Client, segment};
+use super::{confirm, log_at, say};
+use crate::hub::now;
+
+/// See who is let in, let strangers in, change roles, show people out
+#[derive(clap::Args)]
+pub(super) struct People {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(Subcommand)]
+enum What {
+    /// List the people who are in, and the strangers who wait
+    List {
+        /// Print a JSON object
+        #[arg(long)]
+        json: bool,
+    },
+    /// Let the stranger in who was shown this code on a chat platform
+    Pair {
+        /// Eight letters and digits, as the stranger reads them to you
+        code: String,
+        /// What to call them
+        #[arg(long, value_name = "NAME")]
+        name: String,
+        /// What they may do
+        #[arg(long, default_value = "sender", value_parser = ["sender", "reviewer", "admin"])]
+        role: String,
+    },
+    /// Give someone another role
+    Role {
+        name: String,
+        #[arg(value_parser = ["sender", "reviewer", "admin"])]
+        role: String,
+    },
+    /// Show someone out, with all their tokens
+    Remove { name: String },
+}
+
+impl People {
+    pub(super) async fn run(self) -> anyhow::Result<ExitCode> {
+        log_at("warn");
+        let gate = Client::of_the_gate()?;
+        match self.what {
+            What::List { json } => {
+                let people: PeopleView = gate.get("/api/v1/people").await?;
+                say(&if json { format!("{}\n", serde_json::to_string(&people)?) } else { list(&people) });
+            }
+            What::Pair { code, name, role } => {
+                confirm(&format!("let {name} in as {role}"))?;
+                gate.send("POST", "/api/v1/pairings", &Approval { code, name: name.clone(), role }).await?;
+                say(&format!("{name} is in.\n"));
+            }
+            What::Role { name, role } => {
+                confirm(&format!("make {name} a {role}"))?;
+                gate.send("PUT", &format!("/api/v1/people/{}", segment(&name)), &NewRole { role: role.clone() })
+                    .await?;
+                say(&format!("{name} is a {role} now.\n"));
+            }
+            What::Remove { name } => {
+                confirm(&format!("remove {name}"))?;
+                gate.command("DELETE", &format!("/api/v1/people/{}", segment(&name))).await?;
+                say(&format!("{name} is out.\n"));
+            }
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+fn list(view: &PeopleView) -> String {
+    let mut text = String::from("owner             admin      this machine's user\n");
+    for person in &view.people {
+        let elsewhere =
+            if person.identities.is_empty() { String::new() } else { format!(", {}", person.identities.join(", ")) };
+        text.push_str(&format!("{:<17} {:<10} {} tokens{elsewhere}\n", person.name, person.role, person.tokens));
+    }
+    for stranger in &view.waiting {
+        let since = ago(now().0.saturating_sub(stranger.since));
+        text.push_str(&format!("(waiting)         {} on {}, {since} ago\n", stranger.called, stranger.platform));
+    }
+    text
+}

@@ -1,0 +1,90 @@
+//! `portcullis token`: what people show to be let in.
+
+use std::process::ExitCode;
+
+use clap::Subcommand;
+use portcullis_wire::api::{MadeToken, NewToken, TokenView, ago};
+
+use super::client::{Client, segment};
+use super::{confirm, log_at, say};
+use crate::hub::now;
+
+/// Give people tokens, list them, take them back
+#[derive(clap::Args)]
+pub(super) struct Token {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(Subcommand)]
+enum What {
+    /// Make a token for a person and print it, alone, on standard output
+    ///
+    /// It is shown this once: the gate keeps only its hash. Send it as `Authorization: Bearer TOKEN`.
+    Add {
+        /// Whose token it is
+        name: String,
+        /// sender may send events and see the replies; reviewer may also answer prompts; admin may do everything
+        #[arg(long, value_parser = ["sender", "reviewer", "admin"])]
+        role: String,
+        /// Only for sessions with this label; may be given several times
+        #[arg(long = "label", value_name = "NAME")]
+        labels: Vec<String>,
+        /// Ends after this time, such as 12h or 30d
+        #[arg(long, value_name = "TIME")]
+        expires: Option<humantime::Duration>,
+    },
+    /// List the tokens, never their secrets
+    List {
+        /// Print a JSON array
+        #[arg(long)]
+        json: bool,
+    },
+    /// Take a token back; streams that were opened with it end at once
+    Revoke {
+        /// As `token list` shows it
+        id: String,
+    },
+}
+
+impl Token {
+    pub(super) async fn run(self) -> anyhow::Result<ExitCode> {
+        log_at("warn");
+        let gate = Client::of_the_gate()?;
+        match self.what {
+            What::Add { name, role, labels, expires } => {
+                confirm(&format!("give {name} a token as {role}"))?;
+                let labels = (!labels.is_empty()).then_some(labels);
+                let new = NewToken { person: name, role, labels, expires_in: expires.map(|time| time.as_secs()) };
+                let made: MadeToken = gate.post("/api/v1/tokens", &new).await?;
+                say(&format!("{}\n", made.token));
+            }
+            What::List { json } => {
+                let tokens: Vec<TokenView> = gate.get("/api/v1/tokens").await?;
+                say(&if json { format!("{}\n", serde_json::to_string(&tokens)?) } else { list(&tokens) });
+            }
+            What::Revoke { id } => {
+                confirm(&format!("revoke token {id}"))?;
+                gate.command("DELETE", &format!("/api/v1/tokens/{}", segment(&id))).await?;
+                say(&format!("Token {id} no longer counts.\n"));
+            }
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+fn list(tokens: &[TokenView]) -> String {
+    if tokens.is_empty() {
+        return "Nobody has a token but the owner.\n".to_owned();
+    }
+    let row = |token: &TokenView| {
+        let labels = token.labels.as_ref().map_or("all sessions".to_owned(), |labels| labels.join(", "));
+        let expires = match token.expires {
+            _ if token.expired => "expired".to_owned(),
+            Some(at) => format!("ends in {}", ago(at.saturating_sub(now().0))),
+            None => "does not end".to_owned(),
+        };
+        format!("{}  {:<16} {labels}, {expires}\n", token.id, token.person)
+    };
+    tokens.iter().map(row).collect()
+}

@@ -1,0 +1,89 @@
+//! The log: what the journal holds, for people to read, and what is to be erased from it.
+
+use std::sync::Arc;
+
+use axum::extract::{Query, Request, State};
+use axum::{Extension, Json};
+use portcullis_core::{Right, Subject};
+use portcullis_wire::api::{LogLine, Redacted};
+use portcullis_wire::error::{Fault, Kind};
+use serde::Deserialize;
+
+use super::Door;
+use super::answer::Refused;
+use super::body::read_json;
+use super::credentials::Caller;
+use crate::hub::{Payload, Seq, Stored};
+
+#[derive(Deserialize)]
+pub(super) struct Page {
+    #[serde(default)]
+    after: u64,
+    limit: Option<usize>,
+}
+
+/// `GET /api/v1/log[?after=SEQ&limit=N]`: oldest first.
+pub(super) async fn page(
+    State(door): State<Arc<Door>>,
+    Extension(caller): Extension<Caller>,
+    Query(page): Query<Page>,
+) -> Result<Json<Vec<LogLine>>, Refused> {
+    caller.with(Right::Admin)?;
+    let records = door.hub.page(Seq(page.after), page.limit.unwrap_or(500).clamp(1, 1000)).await?;
+    Ok(Json(records.into_iter().map(line).collect()))
+}
+
+fn line(stored: Stored) -> LogLine {
+    let (payload, erased) = match stored.payload {
+        Payload::None => (None, false),
+        Payload::Kept(bytes) => (Some(String::from_utf8_lossy(&bytes).into_owned()), false),
+        Payload::Erased => (None, true),
+    };
+    let mut record = serde_json::from_slice(&stored.body).unwrap_or_default();
+    hide_hashes(&mut record);
+    LogLine { seq: stored.seq.0, at: stored.at, subject: stored.subject, record, payload, erased }
+}
+
+/// Nobody needs the hash of a token, and the log goes to places where it does not belong.
+fn hide_hashes(record: &mut serde_json::Value) {
+    if let Some(token) = record.get_mut("token_added").and_then(serde_json::Value::as_object_mut) {
+        token.remove("hash");
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Which {
+    /// `event/ID`, `ask/ID`, `session/ID`, or the bare id of an event or a prompt.
+    subject: String,
+}
+
+/// `POST /api/v1/log/redact`: erases what people wrote about a subject. That it happened stays.
+pub(super) async fn redact(
+    State(door): State<Arc<Door>>,
+    Extension(caller): Extension<Caller>,
+    request: Request,
+) -> Result<Json<Redacted>, Refused> {
+    caller.outside_with(Right::Admin, &door, "erasing from the log").await?;
+    let Which { subject } = read_json(request, &door).await?;
+    let unknown = || Fault::new(Kind::BadRequest, format!("{subject:?} is none of event/ID, ask/ID and session/ID"));
+    let (kind, id) = subject.split_once('/').unwrap_or(("", &subject));
+    let candidates: Vec<Subject> = match kind {
+        "event" => vec![Subject::Event(id.parse().map_err(|_| unknown())?)],
+        "ask" => vec![Subject::Ask(id.parse().map_err(|_| unknown())?)],
+        "session" => vec![Subject::Session(id.parse().map_err(|_| unknown())?)],
+        "" => {
+            let event = id.parse().map(Subject::Event).map_err(|_| unknown())?;
+            vec![event, id.parse().map(Subject::Ask).map_err(|_| unknown())?]
+        }
+        _ => return Err(unknown().into()),
+    };
+    for subject in candidates {
+        let erased = door.hub.erase(subject.clone()).await?;
+        if erased > 0 {
+            tracing::info!(%subject, erased, "payloads were erased");
+            return Ok(Json(Redacted { subject: subject.to_string(), erased }));
+        }
+    }
+    Ok(Json(Redacted { subject, erased: 0 }))
+}

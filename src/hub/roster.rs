@@ -1,0 +1,42 @@
+//! Who is let in, as those need it who check credentials: a picture of the state, made anew whenever it changes.
+
+use std::collections::HashMap;
+
+use portcullis_core::{Moment, Role, Scope, State, TokenId};
+
+/// Someone known by a token.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Known {
+    pub(crate) token: TokenId,
+    pub(crate) name: String,
+    pub(crate) role: Role,
+    pub(crate) scope: Scope,
+    pub(crate) expires: Option<Moment>,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Roster {
+    by_hash: HashMap<[u8; 32], Known>,
+}
+
+impl Roster {
+    pub(super) fn of(state: &State) -> Self {
+        let known = state.tokens().filter_map(|token| {
+            let role = state.person(&token.person)?.role;
+            let (name, scope) = (token.person.clone(), token.scope.clone());
+            Some((token.hash, Known { token: token.id, name, role, scope, expires: token.expires }))
+        });
+        Self { by_hash: known.collect() }
+    }
+
+    /// Whose token has this hash, if it still counts. Found by its hash, so that no time taken tells anything of a token.
+    pub(crate) fn find(&self, hash: &[u8; 32], now: Moment) -> Option<&Known> {
+        self.by_hash.get(hash).filter(|known| known.expires.is_none_or(|expires| expires > now))
+    }
+
+    /// Whether what someone was let in by still counts.
+    pub(crate) fn still_knows(&self, known: &Known, now: Moment) -> bool {
+        let same = |other: &&Known| other.token == known.token && other.role == known.role;
+        self.by_hash.values().find(same).is_some_and(|known| known.expires.is_none_or(|expires| expires > now))
+    }
+}

@@ -1,0 +1,89 @@
+//! What the system tells about processes: who holds a port, and whose child someone is.
+
+use std::fs;
+use std::net::SocketAddr;
+
+/// Deeper than any process tree of a sane machine.
+const DEEPEST: usize = 64;
+
+/// The process itself and those it descends from, nearest first. As far as this system tells.
+pub(crate) fn lineage(pid: u32) -> Vec<u32> {
+    let mut line = vec![pid];
+    while line.len() < DEEPEST
+        && let Some(parent) = line.last().copied().and_then(parent_of)
+        && parent > 1
+    {
+        line.push(parent);
+    }
+    line
+}
+
+#[cfg(target_os = "linux")]
+fn parent_of(pid: u32) -> Option<u32> {
+    // The name stands in brackets and may hold anything; what we want comes after the last one.
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    stat.rsplit_once(')')?.1.split_whitespace().nth(1)?.parse().ok()
+}
+
+#[cfg(not(target_os = "linux"))]
+fn parent_of(pid: u32) -> Option<u32> {
+    let output = std::process::Command::new("ps").args(["-o", "ppid=", "-p", &pid.to_string()]).output().ok()?;
+    String::from_utf8(output.stdout).ok()?.trim().parse().ok()
+}
+
+/// The agent behind a process it started: its parent, or what is above the shells between them.
+pub(crate) fn agent_above(parent: u32) -> u32 {
+    let is_shell = |pid: &u32| matches!(name_of(*pid).as_str(), "sh" | "bash" | "dash" | "zsh" | "fish" | "env");
+    lineage(parent).into_iter().find(|pid| !is_shell(pid)).unwrap_or(parent)
+}
+
+fn name_of(pid: u32) -> String {
+    fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default().trim().to_owned()
+}
+
+/// `portcullis (pid 123)`, as far as this user may see it.
+pub(crate) fn holder_of_port(address: SocketAddr) -> Option<String> {
+    let inode = listening_inode(address.port())?;
+    let wanted = format!("socket:[{inode}]");
+    for process in fs::read_dir("/proc").ok()?.flatten() {
+        let Some(pid) = process.file_name().to_str().and_then(|name| name.parse::<u32>().ok()) else { continue };
+        let Ok(descriptors) = fs::read_dir(process.path().join("fd")) else { continue };
+        let holds =
+            descriptors.flatten().any(|fd| fs::read_link(fd.path()).is_ok_and(|to| to.as_os_str() == wanted.as_str()));
+        if holds {
+            return Some(format!("{} (pid {pid})", name_of(pid)));
+        }
+    }
+    Some("a process of another user".to_owned())
+}
+
+/// The inode of the socket that listens on the port. Only Linux tells; elsewhere there is no such file.
+fn listening_inode(port: u16) -> Option<u64> {
+    const LISTENING: &str = "0A";
+    let tables = ["/proc/net/tcp", "/proc/net/tcp6"].map(|path| fs::read_to_string(path).unwrap_or_default());
+    tables.iter().flat_map(|table| table.lines().skip(1)).find_map(|row| {
+        let columns: Vec<&str> = row.split_whitespace().collect();
+        let (_, hex) = columns.get(1)?.rsplit_once(':')?;
+        let here = u16::from_str_radix(hex, 16).ok()? == port && *columns.get(3)? == LISTENING;
+        here.then(|| columns.get(9)?.parse().ok()).flatten()
+    })
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    #[test]
+    fn a_child_descends_from_us() {
+        let mut child = std::process::Command::new("sleep").arg("60").spawn().unwrap();
+        let line = super::lineage(child.id());
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert_eq!(line[..2], [child.id(), std::process::id()]);
+    }
+
+    #[test]
+    fn the_holder_of_a_port_is_named() {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let holder = super::holder_of_port(listener.local_addr().unwrap()).unwrap();
+        assert!(holder.contains(&format!("(pid {})", std::process::id())), "{holder}");
+    }
+}

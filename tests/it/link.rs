@@ -1,0 +1,226 @@
+//! The link between a gate and its processes, spoken by hand: upgrades, refusals, and what is sent again.
+
+use crate::support::PATIENCE;
+use crate::support::connection::{Connection, Stream};
+use crate::support::gate::Gate;
+use crate::support::home::{Home, random_hex};
+use crate::support::http::Request;
+use serde_json::{Value, json};
+use std::io::{BufRead, BufReader, Write};
+
+const OURS: &str = env!("CARGO_PKG_VERSION");
+
+#[test]
+fn an_idle_gate_makes_room_for_a_newer_portcullis() {
+    let home = Home::new();
+    let gate = home.serve();
+    gate.say("/", "waits for the next gate").expect(200);
+    let mut newer = Link::open(&home);
+    assert_eq!(newer.greet("99.0.0", 1, 1), json!({"hand_over": {"program": OURS}}));
+    assert!(gate.wait_exit(PATIENCE).success());
+    let gate = home.serve();
+    assert_eq!(gate.get("/api/v1/status").json()["waiting_events"], 1);
+}
+
+#[test]
+fn a_gate_in_use_stays_and_welcomes_the_newer_one() {
+    let home = Home::new();
+    let gate = home.serve();
+    let welcome = json!({"welcome": {"version": 1, "program": OURS}});
+    let mut session = Link::open(&home);
+    assert_eq!(session.greet(OURS, 1, 1), welcome, "the same portcullis is not newer");
+    session.attach(&new_id(), &[], &[]);
+    assert_eq!(Link::open(&home).greet("99.0.0", 1, 1), welcome);
+    assert_eq!(Link::open(&home).greet("0.0.1", 1, 7), welcome, "an older one that knows our version");
+    assert!(!gate.has_exited());
+}
+
+#[test]
+fn versions_that_do_not_meet_are_told_what_to_do() {
+    let home = Home::new();
+    let gate = home.serve();
+    let mut session = Link::open(&home);
+    session.greet(OURS, 1, 1);
+    session.attach(&new_id(), &[], &[]);
+    for (min, max) in [(2, 9), (0, 0), (9, 2)] {
+        let answer = Link::open(&home).greet("99.0.0", min, max);
+        let refused = &answer["refused"];
+        assert!(refused["message"].as_str().unwrap().contains("no link version in common"), "{answer}");
+        assert!(refused["hint"].as_str().unwrap().contains("portcullis stop"), "{answer}");
+    }
+    for nonsense in [json!({"bye": {"why": "no hello"}}), json!("hello"), json!({"hello": {}})] {
+        let mut link = Link::open(&home);
+        link.say(&nonsense);
+        assert!(link.hear()["refused"]["message"].as_str().unwrap().contains("hello"), "{nonsense}");
+        assert_eq!(link.hear(), Value::Null, "it is closed");
+    }
+    assert!(!gate.has_exited());
+}
+
+#[test]
+fn who_attaches_again_says_what_it_has_and_gets_only_the_rest() {
+    let home = Home::new();
+    let gate = home.serve();
+    let id = new_id();
+    let mut link = Link::welcomed(&home);
+    link.attach(&id, &[], &[]);
+    let events: Vec<String> = (0..4)
+        .map(|number| {
+            gate.say("/", &format!("event {number}")).expect(200);
+            link.hear()["event"]["id"].as_str().unwrap().to_owned()
+        })
+        .collect();
+    link.say(&json!({"wrote": {"n": 2, "events": [events[0]]}}));
+    assert_eq!(link.answer(2), "ok");
+    drop(link);
+    home.attached(0);
+
+    let mut link = Link::welcomed(&home);
+    link.attach(&id, &events[1..2], &events[2..3]);
+    assert_eq!(link.hear()["event"]["text"], "event 3");
+    let states = || [0, 1, 2, 3].map(|place: usize| state_of(&gate, &events[place]));
+    assert_eq!(states(), ["delivered", "delivered", "waiting", "waiting"]);
+    link.say(&json!({"wrote": {"n": 2, "events": [events[2], events[3]]}}));
+    link.answer(2);
+    assert_eq!(states(), ["delivered"; 4]);
+    gate.say("/", "event 4").expect(200);
+    assert_eq!(link.hear()["event"]["text"], "event 4", "nothing of the rest came in between");
+}
+
+#[test]
+fn a_verdict_is_sent_again_until_it_is_confirmed() {
+    let home = Home::new();
+    let gate = home.serve();
+    let (id, ask) = (new_id(), new_id());
+    let asked = json!({"asked": {"n": 2, "id": ask, "mouth": "channel", "origin": "abcde", "tool": "Bash",
+                                 "description": "Push", "preview": "git push"}});
+    let verdict = json!({"verdict": {"ask": ask, "origin": "abcde", "behavior": "allow"}});
+    let mut link = Link::welcomed(&home);
+    link.attach(&id, &[], &[]);
+    // Whoever is not sure that it was heard asks again; it is one prompt all the same.
+    for _ in 0..2 {
+        link.say(&asked);
+        assert_eq!(link.answer(2), json!({"asked": {"ask": ask, "code": "abcde"}}));
+    }
+    assert_eq!(gate.get("/api/v1/asks").json().as_array().unwrap().len(), 1);
+    gate.say("/", "yes abcde").expect(200);
+    assert_eq!(link.hear(), verdict);
+    drop(link);
+
+    let mut link = Link::welcomed(&home);
+    link.attach(&id, &[], &[]);
+    assert_eq!(link.hear(), verdict);
+    link.say(&json!({"carried": {"n": 3, "ask": ask}}));
+    link.answer(3);
+    drop(link);
+
+    let mut link = Link::welcomed(&home);
+    link.attach(&id, &[], &[]);
+    gate.say("/", "the next word").expect(200);
+    assert_eq!(link.hear()["event"]["text"], "the next word", "and not again after that");
+}
+
+#[test]
+fn the_newest_process_of_a_session_is_the_one_that_counts() {
+    let home = Home::new();
+    let gate = home.serve();
+    let id = new_id();
+    let (mut old, mut new) = (Link::welcomed(&home), Link::welcomed(&home));
+    old.attach(&id, &[], &[]);
+    new.attach(&id, &[], &[]);
+    assert_eq!(old.hear(), Value::Null, "the old one is let go");
+    drop(old);
+    gate.say("/", "hello").expect(200);
+    assert_eq!(new.hear()["event"]["text"], "hello");
+    assert_eq!(home.attached(1)[0]["id"], *id);
+    new.say(&json!({"bye": {"why": "done"}}));
+    home.attached(0);
+}
+
+struct Link {
+    reader: BufReader<Stream>,
+    writer: Stream,
+    /// Heard while waiting for something else: answers and deliveries come in no order between them.
+    aside: Vec<Value>,
+}
+
+impl Link {
+    #[track_caller]
+    fn open(home: &Home) -> Self {
+        let mut connection = Connection::open(&home.socket());
+        let upgrade = Request::get("/link").header("Connection", "Upgrade").header("Upgrade", "portcullis-link");
+        connection.write(&upgrade.bytes(&home.socket(), false));
+        connection.patient_for(PATIENCE * 2);
+        assert_eq!(connection.read_head().unwrap().status, 101);
+        let (reader, writer) = connection.into_parts();
+        Self { reader, writer, aside: Vec::new() }
+    }
+
+    #[track_caller]
+    fn welcomed(home: &Home) -> Self {
+        let mut link = Self::open(home);
+        assert!(link.greet(OURS, 1, 1)["welcome"].is_object());
+        link
+    }
+
+    fn greet(&mut self, program: &str, min: u16, max: u16) -> Value {
+        self.say(&json!({"hello": {"min": min, "max": max, "program": program}}));
+        self.hear()
+    }
+
+    #[track_caller]
+    fn attach(&mut self, session: &str, wrote: &[String], holding: &[String]) {
+        let about = json!({"label": "by hand", "connected_by": "test"});
+        let attach = json!({"n": 1, "session": session, "about": about, "wrote": wrote, "holding": holding});
+        self.say(&json!({ "attach": attach }));
+        assert_eq!(self.answer(1), "ok");
+    }
+
+    fn say(&mut self, frame: &Value) {
+        self.writer.write_all(format!("{frame}\n").as_bytes()).unwrap();
+    }
+
+    /// The next frame that is no answer; null when the gate has closed the link.
+    #[track_caller]
+    fn hear(&mut self) -> Value {
+        self.next(|frame| frame["done"].is_null())
+    }
+
+    #[track_caller]
+    fn answer(&mut self, n: u64) -> Value {
+        self.next(|frame| frame["done"]["n"] == n)["done"]["answer"].clone()
+    }
+
+    #[track_caller]
+    fn next(&mut self, wanted: impl Fn(&Value) -> bool) -> Value {
+        if let Some(place) = self.aside.iter().position(&wanted) {
+            return self.aside.remove(place);
+        }
+        loop {
+            let mut line = String::new();
+            if self.reader.read_line(&mut line).unwrap() == 0 {
+                return Value::Null;
+            }
+            let frame: Value = serde_json::from_str(&line).unwrap();
+            if wanted(&frame) {
+                return frame;
+            }
+            self.aside.push(frame);
+        }
+    }
+}
+
+impl Drop for Link {
+    fn drop(&mut self) {
+        self.writer.shut();
+    }
+}
+
+/// Ids have a fixed length, and hexadecimal digits are among their letters.
+fn new_id() -> String {
+    format!("0{}", &random_hex(13)[..25])
+}
+
+fn state_of(gate: &Gate, event: &str) -> String {
+    gate.get(&format!("/api/v1/events/{event}")).json()["state"].as_str().unwrap().to_owned()
+}

@@ -4,6 +4,8 @@ mod ask;
 mod channel;
 mod client;
 mod completions;
+mod curl;
+mod demo;
 mod events;
 mod gate;
 mod install;
@@ -62,6 +64,7 @@ enum Command {
     People(people::People),
     Token(token::Token),
     Log(log::Log),
+    Demo(demo::Demo),
     Completions(completions::Completions),
 }
 
@@ -93,6 +96,7 @@ pub(crate) fn run(arguments: impl IntoIterator<Item = OsString>) -> anyhow::Resu
             Command::People(people) => people.run().await,
             Command::Token(token) => token.run().await,
             Command::Log(log) => log.run().await,
+            Command::Demo(demo) => demo.run().await,
             Command::Completions(completions) => Ok(completions.run()),
         }
     });

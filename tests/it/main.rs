@@ -15,6 +15,7 @@ mod api;
 mod architecture;
 mod contract;
 mod crash;
+mod demo;
 mod guard;
 mod help;
 mod http;

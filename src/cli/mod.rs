@@ -6,6 +6,7 @@ mod client;
 mod completions;
 mod curl;
 mod demo;
+mod doctor;
 mod events;
 mod gate;
 mod install;
@@ -25,6 +26,7 @@ mod stop;
 mod token;
 mod uninstall;
 mod up;
+mod works;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -64,6 +66,7 @@ enum Command {
     People(people::People),
     Token(token::Token),
     Log(log::Log),
+    Doctor(doctor::Doctor),
     Demo(demo::Demo),
     Completions(completions::Completions),
 }
@@ -96,6 +99,7 @@ pub(crate) fn run(arguments: impl IntoIterator<Item = OsString>) -> anyhow::Resu
             Command::People(people) => people.run().await,
             Command::Token(token) => token.run().await,
             Command::Log(log) => log.run().await,
+            Command::Doctor(doctor) => doctor.run().await,
             Command::Demo(demo) => demo.run().await,
             Command::Completions(completions) => Ok(completions.run()),
         }

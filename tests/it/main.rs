@@ -16,6 +16,7 @@ mod architecture;
 mod contract;
 mod crash;
 mod demo;
+mod doctor;
 mod guard;
 mod help;
 mod http;

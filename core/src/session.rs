@@ -9,8 +9,10 @@ pub struct SessionAbout {
     pub label: Label,
     /// How it is connected, for people: `channel`.
     pub connected_by: String,
-    /// The agent's own process: what descends from it may not answer the agent's prompts.
+    /// The agent's own process.
     pub pid: Option<u32>,
+    /// It is an agent that runs commands: what descends from its process may not answer its prompts.
+    pub runs_commands: bool,
     /// The folder the agent works in.
     pub folder: Option<String>,
     /// The agent's own name for the session, where it told us.

@@ -48,7 +48,7 @@ impl Channel {
         }
         let connect: link::Connect = Arc::new(move || {
             let paths = paths.clone();
-            Box::pin(async move { reach::reach(&paths).await.inspect_err(complain) })
+            Box::pin(async move { reach::reach(&paths).await })
         });
         let attachment = link::connect(session, about, VERSION, connect);
         channel::run(attachment, folder, stop).await?;
@@ -66,10 +66,13 @@ impl Channel {
                 .or_else(|| Label::new("session"))
                 .context("naming the session")?,
         };
+        let agent = processes::agent_above(std::os::unix::process::parent_id());
         Ok(SessionAbout {
             label,
             connected_by: "channel".to_owned(),
-            pid: Some(processes::agent_above(std::os::unix::process::parent_id())),
+            pid: Some(agent),
+            // Claude Code marks what it starts; where it was told not to, it is known by its name.
+            runs_commands: environment("CLAUDECODE").is_some() || processes::is_claude_code(agent),
             folder: Some(folder.display().to_string()),
             agent_session: environment("CLAUDE_CODE_SESSION_ID").map(|id| id.to_string_lossy().into_owned()),
             continues: None,
@@ -106,11 +109,6 @@ impl Channel {
         gate.wait().await;
         served
     }
-}
-
-/// What keeps the session from its gate, for whoever reads the client's log of this server.
-fn complain(error: &anyhow::Error) {
-    tracing::warn!("no gate: {error:#}");
 }
 
 /// Claude Code sends an interrupt, soon after a termination, and then has no patience left.

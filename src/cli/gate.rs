@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 use std::os::unix::fs::PermissionsExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -20,7 +20,7 @@ use crate::config::{Approvals, Config, Durability, Listen, Paths, TokenHash, gen
 use crate::doors::http::{self, Credentials, Door, Parts};
 use crate::hub::{self, Hub, HubLimits, link};
 use crate::processes;
-use crate::store::{self, Store};
+use crate::store::{self, Retention, Store};
 
 /// How a gate is started.
 pub(super) struct Options {
@@ -102,6 +102,7 @@ pub(super) async fn open(paths: Paths, config: &Config, options: Options) -> any
     if let Some(tcp) = tcp {
         doors.push(tokio::spawn(http::serve_tcp(tcp, Arc::clone(&door), stop.clone())));
     }
+    doors.push(tokio::spawn(forget_old_payloads(paths.journal.clone(), config.clone(), stop.clone())));
     Ok(Some(Gate { hub, status, stop, door, hub_task, doors, paths, lock }))
 }
 
@@ -140,11 +141,39 @@ fn hub_limits(config: &Config) -> HubLimits {
         queue: limits.queue,
         queue_bytes: limits.queue_bytes,
         watcher: limits.watcher,
+        coalesce: config.coalesce.clone(),
         state: Limits {
             waiting_events: limits.session_events,
             waiting_bytes: limits.session_bytes,
             ..Limits::default()
         },
+    }
+}
+
+/// Erases now and then what the journal no longer has to keep.
+async fn forget_old_payloads(journal: PathBuf, config: Config, stop: CancellationToken) {
+    const HOUR: u64 = 3_600_000;
+    // Not at once: a gate that is just starting has people waiting for it.
+    let mut pause = Duration::from_secs(60);
+    loop {
+        tokio::select! {
+            () = tokio::time::sleep(pause) => {}
+            () = stop.cancelled() => return,
+        }
+        pause = Duration::from_millis(HOUR);
+        let now = hub::now().0;
+        let retention = Retention {
+            not_before: now.saturating_sub(config.retention_days as u64 * 24 * HOUR),
+            most_bytes: config.retention_bytes as u64,
+            // An event waits for a day at most; until then its text may be needed.
+            keep_after: now.saturating_sub(25 * HOUR),
+        };
+        let journal = journal.clone();
+        match tokio::task::spawn_blocking(move || store::retire(&journal, retention)).await {
+            Ok(Ok(0)) | Err(_) => {}
+            Ok(Ok(erased)) => tracing::info!(erased, "old payloads were erased from the journal"),
+            Ok(Err(error)) => tracing::warn!("old payloads could not be erased: {error}"),
+        }
     }
 }
 

@@ -11,6 +11,7 @@ mod run;
 mod tests;
 mod watchers;
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -35,6 +36,8 @@ pub(crate) struct HubLimits {
     pub(crate) queue: usize,
     pub(crate) queue_bytes: usize,
     pub(crate) watcher: usize,
+    /// Senders whose events are held for so many milliseconds and then delivered together.
+    pub(crate) coalesce: HashMap<String, u64>,
     pub(crate) state: Limits,
 }
 

@@ -4,7 +4,7 @@
 //! Nobody sees that state until the journal has the batch; if the journal refuses, the state is thrown away and read
 //! anew. So what others see never runs ahead of the journal.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -17,7 +17,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::batch::{Batch, Pending};
 use super::heads::Heads;
-use super::outlets::Outlets;
+use super::outlets::{Outlets, Pumping};
 use super::roster::Roster;
 use super::watchers::{Published, Watchers};
 use super::{Command, Hub, HubLimits, Trouble, now};
@@ -50,6 +50,8 @@ pub(crate) async fn start(
         batch: Batch::default(),
         queued_bytes,
         tell_roster,
+        coalesce: limits.coalesce,
+        held_until: None,
     };
     desk.reload().context("reading the journal")?;
     desk.take(Pending::new(Input::Started { version: version.to_owned() }, None)).await;
@@ -68,6 +70,9 @@ struct Desk {
     batch: Batch,
     queued_bytes: Arc<AtomicUsize>,
     tell_roster: watch::Sender<Arc<Roster>>,
+    coalesce: HashMap<String, u64>,
+    /// When something that an outlet holds back comes due.
+    held_until: Option<Moment>,
 }
 
 impl Desk {
@@ -98,7 +103,7 @@ impl Desk {
                 self.handle(command).await;
             }
             self.commit().await;
-            self.outlets.pump(&self.state, &self.store);
+            self.pump();
         }
         // What was taken in before the stop is still written; what comes now is told that we are stopping.
         reserved.close();
@@ -109,9 +114,21 @@ impl Desk {
         self.commit().await;
     }
 
+    fn pump(&mut self) {
+        let now = now();
+        if self.held_until.is_some_and(|due| due <= now) {
+            self.held_until = None;
+            self.outlets.look_again();
+        }
+        let Self { state, store, coalesce, .. } = self;
+        let due = self.outlets.pump(&Pumping { state, store, coalesce, now });
+        self.held_until = self.held_until.into_iter().chain(due).min();
+    }
+
     fn until_deadline(&self) -> Duration {
         let longest = Duration::from_secs(60);
-        let due = self.state.next_deadline().map(|due| Duration::from_millis(due.since(now())));
+        let due = self.state.next_deadline().into_iter().chain(self.held_until).min();
+        let due = due.map(|due| Duration::from_millis(due.since(now())));
         due.map_or(longest, |due| due.min(longest))
     }
 

@@ -15,7 +15,7 @@ use std::path::Path;
 pub(crate) use error::{OpenError, StoreError, VerifyError};
 #[cfg(test)]
 pub(crate) use memory::Memory;
-pub(crate) use sqlite::{Sqlite, glance};
+pub(crate) use sqlite::{Retention, Sqlite, glance, retire};
 
 /// Global position of a record. 1 is the first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

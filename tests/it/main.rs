@@ -26,6 +26,7 @@ mod link;
 mod peers;
 mod plugin;
 mod real_cli;
+mod relink;
 mod service;
 mod several;
 mod standalone;

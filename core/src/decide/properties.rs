@@ -36,6 +36,7 @@ fn about(label: &str, continues: Option<SessionId>) -> SessionAbout {
         label: Label::new(label).unwrap(),
         connected_by: "channel".into(),
         pid: None,
+        runs_commands: false,
         folder: None,
         agent_session: None,
         continues,

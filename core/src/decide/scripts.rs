@@ -85,6 +85,7 @@ fn read(command: &str) -> Input {
                 label: Label::new(words[2]).unwrap(),
                 connected_by: "channel".into(),
                 pid: None,
+                runs_commands: false,
                 folder: None,
                 agent_session: option("agent").map(str::to_owned),
                 continues: option("continues").map(session),

@@ -24,8 +24,16 @@ const LONGEST_LINE: usize = 128 << 20;
 /// What comes to an attached process.
 #[derive(Debug)]
 pub(crate) enum Delivery {
-    Event { id: EventId, frame: EventFrame<'static> },
-    Verdict { ask: AskId, origin: String, behavior: Behavior },
+    /// One event, or several of one sender in one.
+    Event {
+        ids: Vec<EventId>,
+        frame: EventFrame<'static>,
+    },
+    Verdict {
+        ask: AskId,
+        origin: String,
+        behavior: Behavior,
+    },
 }
 
 /// An attached session, seen from its own process.
@@ -64,7 +72,11 @@ impl Attachment {
 
 fn unpack(parcel: Parcel, max_context: Option<usize>) -> Delivery {
     match parcel {
-        Parcel::Event(held) => Delivery::Event { id: held.event.id, frame: owned(EventFrame::of(&held, max_context)) },
+        Parcel::Event(held, also) => {
+            let ids = [held.event.id].into_iter().chain(also.iter().copied()).collect();
+            let also = also.iter().map(ToString::to_string).collect();
+            Delivery::Event { ids, frame: owned(EventFrame { also, ..EventFrame::of(&held, max_context) }) }
+        }
         Parcel::Verdict { ask, origin, behavior } => Delivery::Verdict { ask, origin, behavior },
     }
 }
@@ -79,6 +91,7 @@ fn owned(frame: EventFrame<'_>) -> EventFrame<'static> {
         text: frame.text.into_owned().into(),
         rest: frame.rest,
         redelivered: frame.redelivered,
+        also: frame.also,
     }
 }
 

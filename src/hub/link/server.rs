@@ -226,7 +226,10 @@ async fn write<W: AsyncWrite>(
 
 fn put_parcel(bytes: &mut BytesMut, parcel: &Parcel, max_context: Option<usize>) -> serde_json::Result<()> {
     match parcel {
-        Parcel::Event(held) => put(bytes, &FromGate::Event(EventFrame::of(held, max_context))),
+        Parcel::Event(held, also) => {
+            let also = also.iter().map(ToString::to_string).collect();
+            put(bytes, &FromGate::Event(EventFrame { also, ..EventFrame::of(held, max_context) }))
+        }
         Parcel::Verdict { ask, origin, behavior } => {
             let behavior = behavior.name().to_owned();
             put(bytes, &FromGate::Verdict { ask: ask.to_string(), origin: origin.clone(), behavior })

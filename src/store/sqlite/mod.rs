@@ -6,6 +6,7 @@ mod open;
 #[cfg(test)]
 mod opening;
 mod read;
+mod retention;
 #[cfg(test)]
 mod tampering;
 #[cfg(test)]
@@ -13,6 +14,8 @@ mod tests;
 mod thread;
 mod version;
 mod write;
+
+pub(crate) use retention::{Retention, retire};
 
 use std::io;
 use std::path::Path;

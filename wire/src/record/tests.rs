@@ -27,6 +27,7 @@ fn every_record() -> Vec<Record> {
         label: Label::new("api").unwrap(),
         connected_by: "channel".into(),
         pid: Some(4),
+        runs_commands: true,
         folder: Some("/tmp".into()),
         agent_session: None,
         continues: Some(session),
@@ -117,7 +118,7 @@ fn the_skeleton_holds_none_of_what_people_wrote() {
     for record in every_record() {
         let stored = write(&record).unwrap();
         let body = String::from_utf8(stored.body).unwrap();
-        for secret in ["hällo", "\"hi\"", "list", "command", "a.txt"] {
+        for secret in ["hällo", "\"hi\"", "list", "\"command\"", "a.txt"] {
             assert!(!body.contains(secret), "{body}");
         }
     }

@@ -113,7 +113,7 @@ async fn uninstall(manager: &Manager, force: bool) -> anyhow::Result<ExitCode> {
         return Err(Hinted::new(what, "look at it, then run this again").into());
     }
     match stopped {
-        Outcome::Done => drop(manager.run(&manager.reloading()).await?),
+        Outcome::Done => _ = manager.run(&manager.reloading()).await?,
         Outcome::NoAnswer => say(&by_hand("stop it, if it runs", manager, &manager.stopping())),
     }
     say(&format!("{} is removed.\n", file.path.display()));

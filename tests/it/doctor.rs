@@ -6,7 +6,7 @@ use crate::support::child::Stdin;
 use crate::support::claude::Claude;
 use crate::support::home::{Home, Ran};
 use crate::support::standin::StandIn;
-use rustix::process::Signal;
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 use std::fs;
 use std::net::TcpListener;
@@ -136,16 +136,17 @@ fn a_gate_that_runs_is_described_and_one_that_hangs_is_found() {
     home.attached(1);
     let report = doctor(&home, "127.0.0.1:0", &["--json"]).ok().json();
     has(&report, "gate", "ok", &format!("(pid {})", gate.pid()));
-    has(&report, "port", "ok", &gate.url());
+    has(&report, "port", "ok", &format!("http://{}", gate.address()));
     has(&report, "journal", "ok", "open in the gate");
     has(&report, "sessions", "ok 1 attached: api by channel", "");
     drop(session);
 
-    gate.signal(Signal::STOP);
+    let pid = Pid::from_raw(gate.pid().cast_signed()).unwrap();
+    kill_process(pid, Signal::STOP).unwrap();
     let ran = doctor(&home, "127.0.0.1:0", &["--json"]);
     assert_eq!(ran.status.code(), Some(1));
     has(&ran.json(), "gate", "fail", "holds the lock and does not answer");
-    gate.signal(Signal::CONT);
+    kill_process(pid, Signal::CONT).unwrap();
 }
 
 #[test]

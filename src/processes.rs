@@ -51,6 +51,16 @@ pub(crate) fn is_claude_code(pid: u32) -> bool {
     name_of(pid) == "claude" || program.any(|part| part.ends_with("/claude") || part.contains("/claude-code/"))
 }
 
+/// The words a process was started with, as far as this user may see them.
+pub(crate) fn arguments_of(pid: u32) -> Option<Vec<String>> {
+    if let Ok(line) = fs::read(format!("/proc/{pid}/cmdline")) {
+        let words = line.split(|byte| *byte == 0).map(|word| String::from_utf8_lossy(word).into_owned());
+        return Some(words.filter(|word| !word.is_empty()).collect());
+    }
+    let output = std::process::Command::new("ps").args(["-ww", "-o", "args=", "-p", &pid.to_string()]).output().ok()?;
+    Some(String::from_utf8(output.stdout).ok()?.split_whitespace().map(str::to_owned).collect())
+}
+
 fn name_of(pid: u32) -> String {
     fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default().trim().to_owned()
 }

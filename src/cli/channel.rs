@@ -126,7 +126,8 @@ fn stop_on_signals() -> anyhow::Result<CancellationToken> {
     Ok(stop)
 }
 
-fn working_folder() -> anyhow::Result<PathBuf> {
+/// Of the project: as Claude Code says, else where we are.
+pub(super) fn working_folder() -> anyhow::Result<PathBuf> {
     match environment("CLAUDE_PROJECT_DIR").filter(|folder| !folder.is_empty()) {
         Some(folder) => Ok(folder.into()),
         None => std::env::current_dir().context("finding the working folder"),

@@ -135,7 +135,7 @@ fn open_log(mut options: std::fs::OpenOptions, path: &Path) -> std::io::Result<s
 }
 
 /// This same file; after an upgrade, the one that took its place.
-fn this_program() -> anyhow::Result<PathBuf> {
+pub(super) fn this_program() -> anyhow::Result<PathBuf> {
     let program = std::env::current_exe().context("finding this program's own file")?;
     let text = program.to_string_lossy();
     Ok(text.strip_suffix(" (deleted)").map_or_else(|| program.clone(), PathBuf::from))

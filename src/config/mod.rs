@@ -20,7 +20,7 @@ use std::time::Duration;
 use std::{fmt, fs, io};
 
 pub(crate) use error::ConfigError;
-pub(crate) use owner::owner_token;
+pub(crate) use owner::{look_at_token, owner_token};
 pub(crate) use paths::Paths;
 pub(crate) use secret::{Secret, TokenHash, generate_token};
 pub(crate) use settings::help;

@@ -1,6 +1,7 @@
 //! The journal in one SQLite file, in write-ahead mode.
 
 mod files;
+mod header;
 mod open;
 #[cfg(test)]
 mod opening;
@@ -25,6 +26,7 @@ use rusqlite::types::{FromSql, FromSqlResult, ToSql, ToSqlOutput, ValueRef};
 
 use super::chain::Salt;
 use super::{Append, Durability, OpenError, Refused, Seq, StoreError, Stored, Verified, VerifyError};
+pub(crate) use header::glance;
 use thread::{Appender, Checkpointer};
 
 /// Each part has a connection of its own, and they need no lock of ours: in write-ahead mode a reader sees all that was

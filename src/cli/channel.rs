@@ -48,7 +48,7 @@ impl Channel {
         }
         let connect: link::Connect = Arc::new(move || {
             let paths = paths.clone();
-            Box::pin(async move { reach::reach(&paths).await.inspect_err(complain) })
+            Box::pin(async move { reach::reach(&paths).await })
         });
         let attachment = link::connect(session, about, VERSION, connect);
         channel::run(attachment, folder, stop).await?;
@@ -106,11 +106,6 @@ impl Channel {
         gate.wait().await;
         served
     }
-}
-
-/// What keeps the session from its gate, for whoever reads the client's log of this server.
-fn complain(error: &anyhow::Error) {
-    tracing::warn!("no gate: {error:#}");
 }
 
 /// Claude Code sends an interrupt, soon after a termination, and then has no patience left.

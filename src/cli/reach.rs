@@ -8,7 +8,7 @@ use anyhow::Context as _;
 use tokio::net::UnixStream;
 
 use super::report::Hinted;
-use super::{client, environment};
+use super::{client, environment, lock};
 use crate::config::Paths;
 
 /// How long a gate may take to come up: a large journal is read first.
@@ -48,17 +48,19 @@ pub(super) async fn start_and_wait(paths: &Paths, arguments: &[String]) -> anyho
     let mut gate = spawn(paths, arguments)?;
     let give_up = Instant::now() + PATIENCE;
     let mut pause = Duration::from_millis(2);
-    let mut has_left = false;
     loop {
         if let Ok(stream) = UnixStream::connect(client::socket_of(paths)).await {
             return Ok(stream);
         }
-        // One that leaves without an error lost the race for the lock: the winner will answer.
-        if !has_left && let Some(status) = gate.try_wait()? {
-            has_left = true;
+        if let Some(status) = gate.try_wait()? {
             if !status.success() {
                 let what = format!("the gate could not be started:\n{}", last_words(&paths.log_file));
                 return Err(Hinted::new(what, format!("the whole log is in {}", paths.log_file.display())).into());
+            }
+            // One that leaves without an error lost the race for the lock, and the winner will answer: unless it was a
+            // gate on its way out that held it.
+            if lock::holder(&paths.lock_file).is_none() {
+                gate = spawn(paths, arguments)?;
             }
         }
         if Instant::now() > give_up {

@@ -103,6 +103,9 @@ fn a_line_too_long_is_refused_and_makes_nobody_deaf() {
     let text = "y".repeat(17 << 20);
     session.send_line(json!({"jsonrpc": "2.0", "id": 1, "method": "ping", "params": text}).to_string().as_bytes());
     assert_eq!(session.next_raw()["error"]["code"], -32600);
+    let long = json!({"chat_id": "1", "text": "y".repeat(12 << 20), "more": true});
+    let answer = session.call("reply", &long);
+    assert!(answer["content"][0]["text"].as_str().unwrap().contains("unknown field `more`"), "{answer:.200}");
     assert_eq!(session.request("ping", &json!({})), json!({}));
 }
 

@@ -1,10 +1,12 @@
 //! The guard of the HTTP door: who gets in, from where, and what no handler ever sees.
 
-use crate::support::PATIENCE;
 use crate::support::connection::{Connection, Target};
 use crate::support::gate::Gate;
 use crate::support::home::Home;
 use crate::support::http::{Answer, Request};
+use crate::support::sse::Events;
+use crate::support::standin::StandIn;
+use crate::support::{PATIENCE, until};
 use serde_json::json;
 
 /// Every route with data behind it.
@@ -171,6 +173,52 @@ fn a_reviewer_answers_and_does_not_administer() {
         assert!(answer.text().contains("admin"), "{answer}");
     }
     assert!(!gate.has_exited());
+}
+
+#[test]
+fn a_crowd_at_the_port_keeps_nobody_from_the_socket() {
+    let home = Home::new();
+    home.write_config("[limits]\nconnections = 16\n");
+    let gate = home.serve();
+    let crowd: Vec<Connection> = (0..16)
+        .map(|_| {
+            let mut connection = Connection::open(&gate.target());
+            connection.send(&Request::get("/healthz")).expect(200);
+            connection
+        })
+        .collect();
+    assert!(Request::get("/healthz").try_send(&gate.target()).is_err(), "there is a limit at the port");
+    assert_eq!(home.status()["pid"], gate.pid());
+    let session = StandIn::start(&home, &[]);
+    home.attached(1);
+    drop(crowd);
+    until("room at the port", || Request::get("/healthz").try_send(&gate.target()).ok());
+    gate.say("/", "hello").expect(200);
+    session.next_event();
+}
+
+#[test]
+fn a_stream_too_many_is_told_to_come_back_later() {
+    let home = Home::new();
+    home.write_config("[limits]\nsse_listeners = 1\n");
+    let gate = home.serve();
+    let listener = gate.events();
+    let refused = gate.get("/api/v1/watch").expect(429);
+    assert_eq!((refused.header("retry-after"), &refused.json()["error"]), (Some("30"), &json!(42903)));
+    drop(listener);
+    until("a free seat", || Events::try_open(&gate.socket(), "/events", &[]).ok());
+}
+
+#[test]
+fn a_stream_outlives_every_time_limit_and_is_never_silent_for_long() {
+    let home = Home::new();
+    home.write_config("[limits]\nheader_seconds = 1\nidle_seconds = 1\n");
+    let gate = home.serve();
+    let listener = gate.events();
+    assert_eq!(listener.comment(), "heartbeat");
+    let session = StandIn::start(&home, &[]);
+    session.ask("abcde", "Bash", "Push", "git push");
+    listener.containing("abcde");
 }
 
 #[test]

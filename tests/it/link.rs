@@ -1,14 +1,10 @@
-//! The link between a gate and its processes, spoken by hand: upgrades, refusals, and what is sent again.
+//! The gate's end of a link, with a process played by hand: upgrades, refusals, and what is sent again.
 
 use crate::support::PATIENCE;
-use crate::support::connection::{Connection, Stream};
 use crate::support::gate::Gate;
 use crate::support::home::{Home, random_hex};
-use crate::support::http::Request;
+use crate::support::link::{Link, OURS};
 use serde_json::{Value, json};
-use std::io::{BufRead, BufReader, Write};
-
-const OURS: &str = env!("CARGO_PKG_VERSION");
 
 #[test]
 fn an_idle_gate_makes_room_for_a_newer_portcullis() {
@@ -135,85 +131,6 @@ fn the_newest_process_of_a_session_is_the_one_that_counts() {
     assert_eq!(home.attached(1)[0]["id"], *id);
     new.say(&json!({"bye": {"why": "done"}}));
     home.attached(0);
-}
-
-struct Link {
-    reader: BufReader<Stream>,
-    writer: Stream,
-    /// Heard while waiting for something else: answers and deliveries come in no order between them.
-    aside: Vec<Value>,
-}
-
-impl Link {
-    #[track_caller]
-    fn open(home: &Home) -> Self {
-        let mut connection = Connection::open(&home.socket());
-        let upgrade = Request::get("/link").header("Connection", "Upgrade").header("Upgrade", "portcullis-link");
-        connection.write(&upgrade.bytes(&home.socket(), false));
-        connection.patient_for(PATIENCE * 2);
-        assert_eq!(connection.read_head().unwrap().status, 101);
-        let (reader, writer) = connection.into_parts();
-        Self { reader, writer, aside: Vec::new() }
-    }
-
-    #[track_caller]
-    fn welcomed(home: &Home) -> Self {
-        let mut link = Self::open(home);
-        assert!(link.greet(OURS, 1, 1)["welcome"].is_object());
-        link
-    }
-
-    fn greet(&mut self, program: &str, min: u16, max: u16) -> Value {
-        self.say(&json!({"hello": {"min": min, "max": max, "program": program}}));
-        self.hear()
-    }
-
-    #[track_caller]
-    fn attach(&mut self, session: &str, wrote: &[String], holding: &[String]) {
-        let about = json!({"label": "by hand", "connected_by": "test"});
-        let attach = json!({"n": 1, "session": session, "about": about, "wrote": wrote, "holding": holding});
-        self.say(&json!({ "attach": attach }));
-        assert_eq!(self.answer(1), "ok");
-    }
-
-    fn say(&mut self, frame: &Value) {
-        self.writer.write_all(format!("{frame}\n").as_bytes()).unwrap();
-    }
-
-    /// The next frame that is no answer; null when the gate has closed the link.
-    #[track_caller]
-    fn hear(&mut self) -> Value {
-        self.next(|frame| frame["done"].is_null())
-    }
-
-    #[track_caller]
-    fn answer(&mut self, n: u64) -> Value {
-        self.next(|frame| frame["done"]["n"] == n)["done"]["answer"].clone()
-    }
-
-    #[track_caller]
-    fn next(&mut self, wanted: impl Fn(&Value) -> bool) -> Value {
-        if let Some(place) = self.aside.iter().position(&wanted) {
-            return self.aside.remove(place);
-        }
-        loop {
-            let mut line = String::new();
-            if self.reader.read_line(&mut line).unwrap() == 0 {
-                return Value::Null;
-            }
-            let frame: Value = serde_json::from_str(&line).unwrap();
-            if wanted(&frame) {
-                return frame;
-            }
-            self.aside.push(frame);
-        }
-    }
-}
-
-impl Drop for Link {
-    fn drop(&mut self) {
-        self.writer.shut();
-    }
 }
 
 /// Ids have a fixed length, and hexadecimal digits are among their letters.

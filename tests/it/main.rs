@@ -22,6 +22,7 @@ mod journal;
 mod link;
 mod peers;
 mod real_cli;
+mod relink;
 mod several;
 mod standalone;
 mod startup;

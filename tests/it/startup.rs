@@ -1,9 +1,11 @@
 //! Starting, finding and ending the gate: one for each home, and an error that says what to do when it cannot be.
 
 use crate::support::child::Stdin;
+use crate::support::connection::Connection;
 use crate::support::gate::Gate;
 use crate::support::home::{Home, Ran};
 use crate::support::http::Request;
+use crate::support::sse::Events;
 use crate::support::standin::StandIn;
 use crate::support::{PATIENCE, Signal, running};
 use serde_json::json;
@@ -86,6 +88,47 @@ fn stop_ends_the_gate_and_is_content_when_there_is_none() {
     assert_eq!(status.status.code(), Some(1));
     assert!(status.stdout.contains("portcullis up"), "{status:#?}");
     assert_eq!(home.run(&["status", "--json"]).json()["running"], false);
+}
+
+#[test]
+fn a_gate_that_stops_lets_those_who_listen_go() {
+    let home = Home::new();
+    let gate = home.serve();
+    let streams = [gate.events(), Events::open(&gate.socket(), "/api/v1/watch", &[])];
+    let mut idle = Connection::open(&gate.target());
+    idle.send(&Request::get("/healthz")).expect(200);
+    assert!(gate.stop().success());
+    streams.iter().for_each(Events::wait_end);
+    assert_eq!(idle.rest(PATIENCE).unwrap(), b"");
+    assert!(!home.folder().join("gate.sock").exists());
+}
+
+#[test]
+fn a_session_has_its_next_gate_soon_also_when_the_last_one_is_slow_to_go() {
+    let home = Home::new();
+    let gate = home.serve();
+    let _session = StandIn::start(&home, &[]);
+    home.attached(1);
+    // A body that never comes keeps the gate, and its lock, for as long as it has patience.
+    let mut slow = Connection::open(&gate.target());
+    let token = format!("Authorization: Bearer {}", home.token());
+    slow.write(format!("POST / HTTP/1.1\r\nHost: localhost\r\n{token}\r\nContent-Length: 9\r\n\r\n").as_bytes());
+    slow.write(b"never");
+    home.run(&["stop"]).ok();
+    home.attached(1);
+}
+
+#[test]
+fn a_gate_may_serve_its_socket_alone() {
+    let home = Home::new();
+    home.write_config("listen = \"off\"\n");
+    let mut command = home.command(&["serve"]);
+    command.env_remove("PORTCULLIS_LISTEN");
+    let gate = Gate::start_command(&home, command);
+    assert!(!gate.has_port());
+    let status = home.status();
+    assert_eq!((&status["listen"], &status["listen_problem"]), (&json!(null), &json!(null)));
+    Request::get("/healthz").send(&gate.socket()).expect(200);
 }
 
 #[test]

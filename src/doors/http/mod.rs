@@ -71,7 +71,10 @@ pub(crate) struct Door {
     counters: metrics::Counters,
     rate: rate::Rates,
     listeners: Arc<Semaphore>,
+    /// Places at the port. The socket has as many of its own: a crowd at the port, where anyone may come, must not keep
+    /// sessions from their gate or the owner from stopping it.
     connections: Arc<Semaphore>,
+    socket_connections: Arc<Semaphore>,
 }
 
 /// What the command line puts a door together from.
@@ -93,6 +96,7 @@ impl Door {
             rate: rate::Rates::new(limits.rate, limits.burst),
             listeners: Arc::new(Semaphore::new(limits.listeners)),
             connections: Arc::new(Semaphore::new(limits.connections)),
+            socket_connections: Arc::new(Semaphore::new(limits.connections)),
             hub,
             link,
             credentials,
@@ -106,7 +110,11 @@ impl Door {
     /// Waits until every connection has said what it had to say, but no longer than `patience`.
     pub(crate) async fn finish(&self, patience: Duration) {
         let all = u32::try_from(self.limits.connections).unwrap_or(u32::MAX);
-        drop(tokio::time::timeout(patience, self.connections.acquire_many(all)).await);
+        let finished = async {
+            drop(self.connections.acquire_many(all).await);
+            drop(self.socket_connections.acquire_many(all).await);
+        };
+        drop(tokio::time::timeout(patience, finished).await);
     }
 }
 
@@ -225,7 +233,11 @@ fn connection<S>(stream: S, origin: Origin, door: &Arc<Door>, router: &Router)
 where
     S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
 {
-    let Ok(permit) = Arc::clone(&door.connections).try_acquire_owned() else {
+    let places = match origin {
+        Origin::Tcp(_) => &door.connections,
+        Origin::Socket => &door.socket_connections,
+    };
+    let Ok(permit) = Arc::clone(places).try_acquire_owned() else {
         tracing::warn!("too many connections");
         return;
     };

@@ -48,6 +48,7 @@ pub(crate) fn connect(session: SessionId, about: SessionAbout, program: &'static
         holding: HashSet::new(),
         verdicts: VecDeque::new(),
         pause: SHORTEST_PAUSE,
+        complaint: String::new(),
         ended: false,
     };
     tokio::spawn(client.run(connect));
@@ -72,6 +73,8 @@ struct Client {
     verdicts: VecDeque<AskId>,
     /// How long to wait before the next attempt. Grows with every failure, and is short again after a welcome.
     pause: Duration,
+    /// What was last said of a gate that could not be reached; empty again after a welcome.
+    complaint: String,
     /// The process said goodbye, or dropped its handles.
     ended: bool,
 }
@@ -80,13 +83,22 @@ impl Client {
     async fn run(mut self, connect: Connect) {
         while !self.ended {
             if let Err(error) = self.session(&connect).await {
-                tracing::debug!("link: {error:#}");
+                self.complain(&error);
             }
             if self.ended {
                 return;
             }
             self.listen_for(self.pause).await;
             self.pause = (self.pause * 2).min(LONGEST_PAUSE);
+        }
+    }
+
+    /// What keeps the process from its gate, for whoever reads its log: once, not at every attempt.
+    fn complain(&mut self, error: &anyhow::Error) {
+        let complaint = format!("{error:#}");
+        if self.complaint != complaint {
+            tracing::warn!("no gate: {complaint}");
+            self.complaint = complaint;
         }
     }
 
@@ -134,7 +146,10 @@ impl Client {
         put(&mut bytes, &hello)?;
         writer.write_all_buf(&mut bytes).await?;
         match serde_json::from_slice(&next(&mut lines).await?)? {
-            FromGate::Welcome { .. } => self.pause = SHORTEST_PAUSE,
+            FromGate::Welcome { .. } => {
+                self.pause = SHORTEST_PAUSE;
+                self.complaint.clear();
+            }
             FromGate::HandOver { program } => {
                 anyhow::bail!("the gate, portcullis {program}, makes room for a newer one")
             }

@@ -47,8 +47,6 @@ pub(crate) struct Request {
     pub(crate) path: String,
     pub(crate) body: Value,
     pub(crate) turn: Turn,
-    /// The content blocks it was answered with.
-    pub(crate) answer: Vec<Value>,
 }
 
 impl Model {
@@ -82,11 +80,6 @@ impl Model {
 
     pub(crate) fn address(&self) -> SocketAddr {
         self.address
-    }
-
-    /// Adds a rule that goes before all others.
-    pub(crate) fn first(&self, rule: Rule) {
-        self.shared.rules.lock().unwrap_or_else(PoisonError::into_inner).insert(0, rule);
     }
 
     /// Everything it was asked so far.
@@ -174,14 +167,7 @@ async fn answer(State(shared): State<Arc<Shared>>, method: Method, uri: Uri, byt
     for block in content.iter_mut().filter(|block| block["type"] == "tool_use") {
         block["id"] = Value::from(format!("toolu_{}", random_hex(12)));
     }
-    shared.requests.push(Request {
-        kind,
-        method: method.to_string(),
-        path: uri.to_string(),
-        body: body.clone(),
-        turn,
-        answer: content.clone(),
-    });
+    shared.requests.push(Request { kind, method: method.to_string(), path: uri.to_string(), body: body.clone(), turn });
     if let Some(mut hold) = hold {
         // A latch that was dropped holds nothing any more.
         drop(hold.wait_for(|open| *open).await);

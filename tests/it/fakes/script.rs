@@ -19,21 +19,17 @@ pub(crate) struct Turn {
 
 #[derive(Debug, Clone)]
 pub(crate) struct ToolResult {
-    pub(crate) tool_use_id: String,
     pub(crate) is_error: bool,
     pub(crate) text: String,
 }
 
 pub(crate) enum When {
-    Always,
     /// The newest text contains this.
     Text(String),
     /// A tool result contains this.
     Result(String),
     /// The turn is a tool result and nothing was said after it.
     AnyResult,
-    /// Anything in the newest turn contains this: text, reminders, system messages, results.
-    Anywhere(String),
 }
 
 /// Its texts may hold placeholders: `$TEXT`, `$RESULT`, and any attribute of the newest `<channel>` tag in capitals,
@@ -72,10 +68,6 @@ impl Rule {
         Self::new(When::AnyResult)
     }
 
-    pub(crate) fn anywhere(text: &str) -> Self {
-        Self::new(When::Anywhere(text.to_owned()))
-    }
-
     pub(crate) fn say(mut self, text: &str) -> Self {
         self.blocks.push(json!({"type": "text", "text": text}));
         self
@@ -102,14 +94,9 @@ impl Rule {
         let in_results = |text: &str| turn.results.iter().any(|result| result.text.contains(text));
         self.left != Some(0)
             && match &self.when {
-                When::Always => true,
                 When::Text(text) => turn.text.contains(text),
                 When::Result(text) => in_results(text),
                 When::AnyResult => !turn.results.is_empty() && !turn.said_after,
-                When::Anywhere(text) => {
-                    in_results(text)
-                        || [&turn.text, &turn.reminders, &turn.system].iter().any(|part| part.contains(text))
-                }
             }
     }
 }
@@ -156,8 +143,7 @@ impl Turn {
         if role == "system" {
             append(&mut self.system, &text);
         } else if block["type"] == "tool_result" {
-            let tool_use_id = block["tool_use_id"].as_str().unwrap_or_default().to_owned();
-            self.results.push(ToolResult { tool_use_id, is_error: block["is_error"] == true, text });
+            self.results.push(ToolResult { is_error: block["is_error"] == true, text });
             self.said_after = false;
         } else if text.trim_start().starts_with("<system-reminder>") {
             append(&mut self.reminders, &text);

@@ -5,12 +5,10 @@ use super::home::{Home, Ran, random_hex};
 use super::running::{self, Running};
 use super::seen::PATIENCE;
 use crate::fakes::model::Model;
-use rustix::process::Signal;
 use serde_json::Value;
 use std::env;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
-use std::time::Duration;
 
 pub(crate) struct Claude {
     child: Child,
@@ -55,15 +53,6 @@ impl Claude {
     }
 
     #[track_caller]
-    pub(crate) fn wait_exit(&self, within: Duration) -> ExitStatus {
-        self.child.wait_exit(within)
-    }
-
-    pub(crate) fn signal(&self, signal: Signal) {
-        self.child.signal(signal);
-    }
-
-    #[track_caller]
     pub(crate) fn kill_9(&self) -> ExitStatus {
         self.child.kill_9()
     }
@@ -75,20 +64,6 @@ impl Claude {
     /// What it has started and not ended yet, among it its MCP servers.
     pub(crate) fn children(&self) -> Vec<Running> {
         running::children_of(self.pid())
-    }
-
-    pub(crate) fn stdout(&self) -> String {
-        self.child.stdout()
-    }
-
-    pub(crate) fn stderr(&self) -> String {
-        self.child.stderr()
-    }
-
-    /// Waits for a line of stdout that contains this, as `--output-format stream-json` writes them.
-    #[track_caller]
-    pub(crate) fn line_containing(&self, text: &str) -> String {
-        self.child.line(PATIENCE, |line| line.contains(text))
     }
 }
 

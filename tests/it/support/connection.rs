@@ -63,8 +63,17 @@ impl Connection {
             }
             Target::Unix(path) => Socket::Unix(UnixStream::connect(path)?),
         };
+        Self::over(socket, target.clone())
+    }
+
+    /// The other end of a connection that somebody made to us.
+    pub(crate) fn accepted(stream: UnixStream) -> io::Result<Self> {
+        Self::over(Socket::Unix(stream), Target::Unix(PathBuf::new()))
+    }
+
+    fn over(socket: Socket, target: Target) -> io::Result<Self> {
         let stream = Stream { socket, deadline: None };
-        Ok(Self { writer: stream.again()?, reader: BufReader::new(stream), target: target.clone() })
+        Ok(Self { writer: stream.again()?, reader: BufReader::new(stream), target })
     }
 
     /// Sends and reads the whole answer; the connection stays open for the next one if the peer agrees.
@@ -76,7 +85,7 @@ impl Connection {
     /// Writes while it reads: a server may refuse a large body long before it has come.
     pub(crate) fn exchange(&mut self, request: &Request, last: bool) -> io::Result<Answer> {
         let bytes = request.bytes(&self.target, last);
-        let deadline = Some(Instant::now() + request.patience_left());
+        let deadline = Some(Instant::now() + PATIENCE);
         self.reader.get_mut().deadline = deadline;
         let mut writer = self.writer.again()?;
         writer.deadline = deadline;

@@ -46,11 +46,6 @@ impl Gate {
     }
 
     #[track_caller]
-    pub(crate) fn url(&self) -> String {
-        format!("http://{}", self.address())
-    }
-
-    #[track_caller]
     pub(crate) fn port(&self) -> u16 {
         self.address().port()
     }
@@ -90,10 +85,6 @@ impl Gate {
 
     pub(crate) fn pid(&self) -> u32 {
         self.child.pid()
-    }
-
-    pub(crate) fn signal(&self, signal: Signal) {
-        self.child.signal(signal);
     }
 
     /// Takes it away without a word, as a crash or the kernel would.

@@ -133,15 +133,6 @@ impl Home {
         Ran::of(&self.spawn(self.command(args), Stdin::Nothing), PATIENCE)
     }
 
-    /// Runs it with these bytes as the whole of its stdin.
-    #[track_caller]
-    pub(crate) fn run_with_input(&self, args: &[&str], input: impl Into<Vec<u8>>) -> Ran {
-        let child = self.spawn(self.command(args), Stdin::Open);
-        child.write(input);
-        child.close_stdin();
-        Ran::of(&child, PATIENCE)
-    }
-
     #[track_caller]
     pub(crate) fn serve(&self) -> Gate {
         Gate::start(self, &[])

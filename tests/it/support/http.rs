@@ -1,11 +1,10 @@
 //! A small blocking HTTP client that sends exactly what it is told.
 
 use super::connection::{Connection, Target};
-use super::seen::{OrFail, PATIENCE};
+use super::seen::OrFail;
 use serde_json::Value;
 use std::fmt;
 use std::io;
-use std::time::Duration;
 
 #[derive(Debug, Clone)]
 pub(crate) struct Request {
@@ -15,7 +14,6 @@ pub(crate) struct Request {
     /// Names of the headers a client would add by itself that this one must not.
     left_out: Vec<String>,
     body: Option<Vec<u8>>,
-    patience: Duration,
 }
 
 #[derive(Debug, Clone)]
@@ -27,14 +25,7 @@ pub(crate) struct Answer {
 
 impl Request {
     pub(crate) fn new(method: &str, path: &str) -> Self {
-        Self {
-            method: method.to_owned(),
-            path: path.to_owned(),
-            headers: Vec::new(),
-            left_out: Vec::new(),
-            body: None,
-            patience: PATIENCE,
-        }
+        Self { method: method.to_owned(), path: path.to_owned(), headers: Vec::new(), left_out: Vec::new(), body: None }
     }
 
     pub(crate) fn get(path: &str) -> Self {
@@ -70,11 +61,6 @@ impl Request {
         self.header("Content-Type", "application/json").body(body.to_string())
     }
 
-    pub(crate) fn patience(mut self, patience: Duration) -> Self {
-        self.patience = patience;
-        self
-    }
-
     /// On a connection of its own, closed afterwards.
     #[track_caller]
     pub(crate) fn send(&self, target: &Target) -> Answer {
@@ -87,10 +73,6 @@ impl Request {
 
     pub(crate) fn method(&self) -> &str {
         &self.method
-    }
-
-    pub(crate) fn patience_left(&self) -> Duration {
-        self.patience
     }
 
     pub(crate) fn bytes(&self, target: &Target, last: bool) -> Vec<u8> {

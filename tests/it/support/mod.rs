@@ -1,7 +1,5 @@
 //! What every journey needs: a home, a gate, a client for each protocol, and patience.
 
-#![allow(dead_code, reason = "a toolbox: not every tool is in use at every time")]
-
 pub(crate) mod body;
 pub(crate) mod child;
 pub(crate) mod claude;
@@ -9,6 +7,7 @@ pub(crate) mod connection;
 pub(crate) mod gate;
 pub(crate) mod home;
 pub(crate) mod http;
+pub(crate) mod link;
 pub(crate) mod running;
 pub(crate) mod seen;
 pub(crate) mod sse;

@@ -55,12 +55,6 @@ impl StandIn {
         self.inbox.verdicts.take(PATIENCE, |_| true).or_fail(|missed| self.story("a verdict", missed))
     }
 
-    #[track_caller]
-    pub(crate) fn no_verdict_within(&self, quiet: Duration) {
-        let silent = self.inbox.verdicts.stays_silent(quiet);
-        silent.or_fail(|broken| format!("{broken}\n{}", self.child.story()));
-    }
-
     pub(crate) fn verdict_count(&self) -> usize {
         self.inbox.verdicts.count()
     }
@@ -111,11 +105,6 @@ impl StandIn {
     /// Any bytes, well-formed or not, and a line end.
     pub(crate) fn send_line(&self, bytes: &[u8]) {
         self.child.write([bytes, b"\n"].concat());
-    }
-
-    /// Any bytes, and no line end.
-    pub(crate) fn send_bytes(&self, bytes: &[u8]) {
-        self.child.write(bytes);
     }
 
     /// The next line that was neither an answer to a request, nor an event, nor a verdict.

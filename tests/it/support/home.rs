@@ -3,6 +3,7 @@
 use super::child::{Child, Handle, Stdin};
 use super::connection::Target;
 use super::gate::Gate;
+use super::http::Request;
 use super::running::{self, Running};
 use super::seen::{OrFail, PATIENCE, until};
 use super::sse::Events;
@@ -192,6 +193,13 @@ impl Home {
         });
         running::signal(&gate, signal);
         running::wait_gone(&[gate], PATIENCE);
+    }
+
+    /// Asks the gate that runs now to go, as its owner. Over the port: on the socket the parent of a session is taken
+    /// for the agent, which may not.
+    #[track_caller]
+    pub(crate) fn stop_gate(&self) {
+        Request::post("/api/v1/stop").token(&self.token).send(&self.listening()).expect(200);
     }
 
     pub(crate) fn log(&self) -> String {

@@ -23,6 +23,7 @@ use axum::Router;
 use axum::extract::{Request, State};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{delete, get, post, put};
+use hyper::StatusCode;
 use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -235,7 +236,7 @@ where
 {
     let places = match origin {
         Origin::Tcp(_) => &door.connections,
-        Origin::Socket => &door.socket_connections,
+        Origin::Socket { .. } => &door.socket_connections,
     };
     let Ok(permit) = Arc::clone(places).try_acquire_owned() else {
         tracing::warn!("too many connections");
@@ -252,7 +253,10 @@ where
                     Ok(request) => router.call(request).await,
                     Err(fault) => Ok(refuse(&fault)),
                 };
-                answering.ends();
+                let is_link = matches!(&answer, Ok(answer) if answer.status() == StatusCode::SWITCHING_PROTOCOLS);
+                if !is_link {
+                    answering.ends();
+                }
                 answer
             }
         });

@@ -24,6 +24,7 @@ mod peers;
 mod pressure;
 mod real_cli;
 mod relink;
+mod scopes;
 mod several;
 mod standalone;
 mod startup;

@@ -28,6 +28,7 @@ mod scopes;
 mod several;
 mod standalone;
 mod startup;
+mod tokens;
 mod toolbox;
 mod tools;
 mod walkthrough;

@@ -21,6 +21,7 @@ mod http;
 mod journal;
 mod link;
 mod peers;
+mod people;
 mod pressure;
 mod real_cli;
 mod relink;

@@ -164,7 +164,12 @@ impl Desk {
             }
             Command::Erase(subject, reply) => {
                 self.commit().await;
-                drop(reply.send(self.store.erase(&subject.to_string()).map_err(journal)));
+                let erased = self.store.erase(&subject.to_string());
+                // What waits, asks and was replied is in memory as well.
+                if let Err(error) = self.reload() {
+                    tracing::error!(%error, "the journal cannot be read again");
+                }
+                drop(reply.send(erased.map_err(journal)));
             }
         }
     }

@@ -24,6 +24,7 @@ mod peers;
 mod people;
 mod pressure;
 mod real_cli;
+mod record;
 mod relink;
 mod scopes;
 mod several;

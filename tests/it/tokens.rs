@@ -86,16 +86,15 @@ fn the_list_of_tokens_holds_no_secret_and_no_hash() {
 fn who_is_shown_out_hears_nothing_more_within_a_second() {
     let home = Home::new();
     let gate = home.serve();
-    let ways: [(&str, &dyn Fn(&str)); 3] = [
-        ("ann", &|name| {
-            let list = home.run(&["token", "list", "--json"]).json();
-            let token = list.as_array().unwrap().iter().find(|token| token["person"] == name).unwrap();
-            home.run(&["token", "revoke", token["id"].as_str().unwrap()]).ok();
-        }),
-        ("bob", &|name| drop(home.run(&["people", "role", name, "sender"]).ok())),
-        ("cid", &|name| drop(home.run(&["people", "remove", name]).ok())),
-    ];
-    for (name, show_out) in ways {
+    let revoke = |name: &str| {
+        let list = home.run(&["token", "list", "--json"]).json();
+        let token = list.as_array().unwrap().iter().find(|token| token["person"] == name).unwrap();
+        home.run(&["token", "revoke", token["id"].as_str().unwrap()]).ok();
+    };
+    let demote = |name: &str| drop(home.run(&["people", "role", name, "sender"]).ok());
+    let remove = |name: &str| drop(home.run(&["people", "remove", name]).ok());
+    let show_out: [&dyn Fn(&str); 3] = [&revoke, &demote, &remove];
+    for (name, show_out) in ["ann", "bob", "cid"].into_iter().zip(show_out) {
         let token = home.token_for(name, "reviewer");
         let streams = ["/events", "/api/v1/watch"].map(|path| gate.listen_as(&token, path));
         let owner = gate.events();

@@ -17,7 +17,9 @@ mod verdict;
 
 pub use ask::{Ask, AskLife, Mouth};
 pub use decide::decide;
-pub use event::{Attribute, ChatId, Event, EventLife, Held, Label, Once, Reply, SentFile, Text, excerpt, neutralise};
+pub use event::{
+    Attribute, ChatId, Event, EventLife, Held, Label, Once, Reply, SentFile, Text, excerpt, neutralise, visible,
+};
 pub use ids::{AskId, Code, EventId, Moment, PairingCode, ReplyId, SessionId, TokenId};
 pub use input::{Answer, Effect, Input, Notice, Refusal, Target, Topic, WhyChat};
 pub use people::{Actor, OWNER, Pairing, Person, Right, Rights, Role, Scope, Token, Via, is_person_name};

@@ -86,5 +86,5 @@ fn list(view: &PeopleView) -> String {
         let since = ago(now().0.saturating_sub(stranger.since));
         text.push_str(&format!("(waiting)         {} on {}, {since} ago\n", stranger.called, stranger.platform));
     }
-    text
+    portcullis_core::visible(&text)
 }

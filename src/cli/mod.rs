@@ -117,9 +117,14 @@ fn log_at(level: &str) {
 
 /// Prints to standard output. The reader may have gone away; that is no error of ours.
 fn say(text: &str) {
+    drop(try_say(text));
+}
+
+/// The same, for those who go on only while someone reads.
+fn try_say(text: &str) -> std::io::Result<()> {
     use std::io::Write as _;
     let mut stdout = std::io::stdout().lock();
-    drop(stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()));
+    stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush())
 }
 
 /// Asks once more where it looks as if an agent ran this. That it really did is found out by the gate; this is for a

@@ -269,7 +269,8 @@ impl Desk {
     fn perform(&mut self, pending: Pending) {
         match &pending.input {
             Input::Wrote { session, events } => self.outlets.confirmed(*session, events),
-            Input::Ended { .. } | Input::Attached { .. } => self.outlets.look_again(),
+            // What is put back, or moves, keeps its place: it may stand before what was already sent.
+            Input::Ended { .. } | Input::Attached { .. } | Input::Retry { .. } => self.outlets.look_again(),
             _ => {}
         }
         if let Some((session, outlet)) = pending.outlet {

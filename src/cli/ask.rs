@@ -73,7 +73,7 @@ impl Ask {
 
 async fn answer(gate: &Client, verdict: Verdict, behavior: Behavior) -> anyhow::Result<()> {
     let Verdict { ask, why } = verdict;
-    confirm(&format!("{} prompt {ask}", behavior.name()))?;
+    confirm(&format!("{} prompt {ask}", behavior.name())).await?;
     let path = format!("/api/v1/asks/{}/verdict", super::client::segment(&ask));
     let recorded: Recorded = gate.post(&path, &NewVerdict { behavior: behavior.name().to_owned(), why }).await?;
     say(&format!("{}: {} is on the record.\n", recorded.code, recorded.behavior));

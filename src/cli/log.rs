@@ -70,7 +70,7 @@ impl Log {
             Some(What::Head) => say(&format!("{}\n", journal()?.head()?)),
             Some(What::Verify { head, json }) => return verify(head.as_deref(), json),
             Some(What::Redact { subject }) => {
-                confirm(&format!("erase what people wrote in {subject}"))?;
+                confirm(&format!("erase what people wrote in {subject}")).await?;
                 let body = serde_json::json!({"subject": subject});
                 let redacted: Redacted = Client::of_the_gate()?.post("/api/v1/log/redact", &body).await?;
                 say(&format!("{} payloads of {} are erased.\n", redacted.erased, redacted.subject));

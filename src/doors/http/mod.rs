@@ -143,6 +143,7 @@ fn routes(door: Arc<Door>) -> Router {
         .route("/api/v1/people/{name}", put(people::set_role).delete(people::remove))
         .route("/api/v1/pairings", post(people::approve))
         .route("/api/v1/log", get(log::page))
+        .route("/api/v1/log/barred", post(log::barred))
         .route("/api/v1/log/redact", post(log::redact))
         .route("/metrics", get(metrics::metrics))
         .route("/api/v1/watch", get(watch::watch))

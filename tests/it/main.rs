@@ -18,6 +18,7 @@ mod crash;
 mod guard;
 mod help;
 mod http;
+mod inside;
 mod journal;
 mod life;
 mod link;

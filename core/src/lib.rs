@@ -19,6 +19,7 @@ pub use ask::{Ask, AskLife, Mouth};
 pub use decide::decide;
 pub use event::{
     Attribute, ChatId, Event, EventLife, Held, Label, Once, Reply, SentFile, Text, combined, excerpt, neutralise,
+    visible,
 };
 pub use ids::{AskId, Code, EventId, Moment, PairingCode, ReplyId, SessionId, TokenId};
 pub use input::{Answer, Effect, Input, Notice, Refusal, Target, Topic, WhyChat};

@@ -94,7 +94,7 @@ fn in_words(status: &GateStatus, sessions: &[SessionView]) -> String {
         let folder = session.folder.as_deref().unwrap_or("-");
         text.push_str(&format!("session    {} {} ({}) {folder}\n", session.id, session.label, session.state));
     }
-    text
+    portcullis_core::visible(&text)
 }
 
 fn what_is_survived(durability: &str) -> &'static str {

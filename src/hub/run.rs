@@ -186,7 +186,12 @@ impl Desk {
             }
             Command::Erase(subject, reply) => {
                 self.commit().await;
-                drop(reply.send(self.store.erase(&subject.to_string()).map_err(journal)));
+                let erased = self.store.erase(&subject.to_string());
+                // What waits, asks and was replied is in memory as well.
+                if let Err(error) = self.reload() {
+                    tracing::error!(%error, "the journal cannot be read again");
+                }
+                drop(reply.send(erased.map_err(journal)));
             }
         }
     }
@@ -306,6 +311,7 @@ impl Desk {
     fn perform(&mut self, pending: Pending) {
         match &pending.input {
             Input::Wrote { session, events } => self.outlets.confirmed(*session, events),
+            // What is put back, or moves, keeps its place: it may stand before what was already sent.
             Input::Ended { .. } | Input::Attached { .. } | Input::Retry { .. } => self.outlets.look_again(),
             _ => {}
         }

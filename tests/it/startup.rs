@@ -114,7 +114,7 @@ fn a_session_has_its_next_gate_soon_also_when_the_last_one_is_slow_to_go() {
     let token = format!("Authorization: Bearer {}", home.token());
     slow.write(format!("POST / HTTP/1.1\r\nHost: localhost\r\n{token}\r\nContent-Length: 9\r\n\r\n").as_bytes());
     slow.write(b"never");
-    home.run(&["stop"]).ok();
+    home.stop_gate();
     home.attached(1);
 }
 

@@ -216,6 +216,7 @@ impl State {
             for (event, attempts) in unread.into_iter().filter(|(_, attempts)| *attempts < most) {
                 self.requeue(event, at, attempts + 1);
             }
+            self.mark_waiting(before);
             self.rehome(Some(before), |_| Some(id));
         }
         let label = about.label.clone();
@@ -279,11 +280,7 @@ impl State {
                 self.requeue(event, at, attempts);
             }
         }
-        let waiting: Vec<EventId> = self.waiting(Some(id), 0).map(|held| held.event.id).collect();
-        for event in waiting {
-            if let Some(held) = self.events.get_mut(&event) {
-                held.redelivered = true;
-            }
+        for event in self.mark_waiting(id) {
             let heir = self.events.get(&event).and_then(|held| self.heir(held));
             if heir != Some(id) {
                 self.move_event(event, heir);
@@ -294,6 +291,17 @@ impl State {
                 self.sessions.remove(&oldest);
             }
         }
+    }
+
+    /// The process that had these in its hands is gone: whether it wrote them before, nobody can tell.
+    fn mark_waiting(&mut self, session: SessionId) -> Vec<EventId> {
+        let waiting: Vec<EventId> = self.waiting(Some(session), 0).map(|held| held.event.id).collect();
+        for event in &waiting {
+            if let Some(held) = self.events.get_mut(event) {
+                held.redelivered = true;
+            }
+        }
+        waiting
     }
 
     /// Where an event goes when its session has ended: to one that fits as well, if there is just one.

@@ -52,10 +52,7 @@ pub(super) async fn verdicts(
 
 /// Whether someone has to do with the session that asks.
 fn covers(state: &Known, scope: &Scope, ask: &Ask) -> bool {
-    match (state.label_of(Some(ask.session)), scope) {
-        (Some(label), scope) => scope.covers(&label),
-        (None, scope) => *scope == Scope::Everything,
-    }
+    state.is_in_scope(Some(ask.session), scope)
 }
 
 /// By id, or by the code that people type.

@@ -14,6 +14,7 @@ use serde::de::DeserializeOwned;
 
 use super::Door;
 use super::answer::Refused;
+use super::credentials::Caller;
 
 /// What stands behind the question mark. A fault in it is answered like any other.
 pub(super) struct Params<T>(pub(super) T);
@@ -63,6 +64,7 @@ pub(super) async fn read_json<T: DeserializeOwned>(request: Request, door: &Door
 /// The whole body as text, within the limits of size and time.
 pub(super) async fn read_text(request: Request, door: &Door) -> Result<String, Fault> {
     let limit = door.limits.body;
+    let caller = request.extensions().get::<Caller>().cloned();
     let too_large = || Fault::new(Kind::TooLarge, format!("the body is larger than {limit} bytes"));
     let length = request.headers().get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse::<usize>().ok());
     if length.is_some_and(|length| length > limit) {
@@ -75,6 +77,10 @@ pub(super) async fn read_text(request: Request, door: &Door) -> Result<String, F
         Ok(Err(error)) => return Err(Fault::new(Kind::BadRequest, format!("the body could not be read: {error}"))),
         Ok(Ok(bytes)) => bytes,
     };
+    // Who was shown out while the body came is nobody any more.
+    if caller.is_some_and(|caller| !door.credentials.still_count(&caller)) {
+        return Err(Fault::new(Kind::Forbidden, "forbidden"));
+    }
     String::from_utf8(bytes.into()).map_err(|error| {
         let place = error.utf8_error().valid_up_to();
         Fault::new(Kind::NotUtf8, format!("the body is not UTF-8: byte {place} does not fit"))

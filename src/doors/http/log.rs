@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use axum::extract::{Request, State};
 use axum::{Extension, Json};
-use portcullis_core::{Input, Right, Subject};
-use portcullis_wire::api::{LogLine, Redacted};
+use portcullis_core::{Input, Right, Subject, excerpt};
+use portcullis_wire::api::{LogLine, Redacted, Tried};
 use portcullis_wire::error::{Fault, Kind};
 use serde::Deserialize;
 
@@ -14,6 +14,9 @@ use super::answer::Refused;
 use super::body::{Params, read_json};
 use super::credentials::Caller;
 use crate::hub::{Payload, Seq, Stored};
+
+/// More than this of what was tried is not kept.
+const LONGEST_TRY: usize = 1000;
 
 #[derive(Deserialize)]
 pub(super) struct Page {
@@ -49,6 +52,20 @@ fn hide_hashes(record: &mut serde_json::Value) {
     if let Some(token) = record.get_mut("token_added").and_then(serde_json::Value::as_object_mut) {
         token.remove("hash");
     }
+}
+
+/// `POST /api/v1/log/barred`: the command line kept an agent from something by itself, and puts it on the record.
+pub(super) async fn barred(
+    State(door): State<Arc<Door>>,
+    Extension(caller): Extension<Caller>,
+    request: Request,
+) -> Result<&'static str, Refused> {
+    let who = caller.with(Right::Admin)?.name.clone();
+    let Tried { what } = read_json(request, &door).await?;
+    let (what, _) = excerpt(&what, Some(LONGEST_TRY));
+    let what = format!("{what}, by a process that says it runs inside Claude Code");
+    door.hub.submit(Input::Barred { who, what }).await?;
+    Ok("noted\n")
 }
 
 #[derive(Deserialize)]

@@ -232,6 +232,26 @@ pub fn excerpt(text: &str, longest: Option<usize>) -> (&str, usize) {
     (&text[..end], text.len() - end)
 }
 
+/// The text as a terminal may safely show it: every line break is one, and what would move the cursor, change colours or
+/// turn the text round is spelled out.
+pub fn visible(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    for letter in text.replace("\r\n", "\n").chars() {
+        match letter {
+            '\n' | '\r' => shown.push('\n'),
+            '\t' => shown.push('\t'),
+            letter if letter.is_control() || turns_round(letter) => shown.extend(letter.escape_unicode()),
+            letter => shown.push(letter),
+        }
+    }
+    shown
+}
+
+/// Marks that make text run the other way. The joiners of emoji are not among them.
+fn turns_round(letter: char) -> bool {
+    matches!(letter, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
 /// Tags by which the client frames text for the model. Nobody outside may write them.
 const FRAMES: [&str; 2] = ["channel", "system-reminder"];
 
@@ -294,6 +314,11 @@ mod tests {
         for wrong in ["", " a", "a\nb", "a\u{202e}b", "\u{fffd}", &"x".repeat(200)] {
             assert!(ChatId::new(wrong).is_none(), "{wrong:?}");
         }
+    }
+
+    #[test]
+    fn what_would_deceive_a_terminal_is_spelled_out() {
+        assert_eq!(visible("a\u{1b}[2Jb\u{202e}c\td\re\r\nf"), "a\\u{1b}[2Jb\\u{202e}c\td\ne\nf");
     }
 
     proptest::proptest! {

@@ -21,6 +21,21 @@ pub struct SessionAbout {
     pub continues: Option<SessionId>,
 }
 
+/// How a session came to its end.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Goodbye {
+    pub why: String,
+    /// No model was there: it ended at once, as a client does that only looks whether we answer. What it was given is
+    /// for someone else.
+    pub untouched: bool,
+}
+
+impl Goodbye {
+    pub fn because(why: impl Into<String>) -> Self {
+        Self { why: why.into(), untouched: false }
+    }
+}
+
 /// Whether the session's process is there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Presence {

@@ -6,7 +6,7 @@ use crate::ask::{Ask, AskLife};
 use crate::event::{ChatId, EventLife, Held, Label, Reply, Text};
 use crate::ids::{AskId, Code, EventId, Moment, SessionId, TokenId};
 use crate::input::{Notice, Topic};
-use crate::people::{Pairing, Person, Token};
+use crate::people::{Pairing, Person, Scope, Token};
 use crate::record::Subject;
 use crate::session::{Presence, Session, SessionAbout};
 
@@ -251,6 +251,12 @@ impl State {
 
     pub fn label_of(&self, session: Option<SessionId>) -> Option<Label> {
         Some(self.session(session?)?.about.label.clone())
+    }
+
+    /// Whether someone with this scope has to do with a session. With one that is forgotten, or still to come, only those
+    /// do who have to do with all.
+    pub fn is_in_scope(&self, session: Option<SessionId>, scope: &Scope) -> bool {
+        self.label_of(session).map_or(*scope == Scope::Everything, |label| scope.covers(&label))
     }
 
     /// When the person may try a code again, if they have missed too often.

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use clap::Subcommand;
-use portcullis_core::Behavior;
+use portcullis_core::{Behavior, visible};
 use portcullis_wire::api::{AskView, NewVerdict, Recorded, ago};
 
 use super::client::Client;
@@ -73,7 +73,7 @@ impl Ask {
 
 async fn answer(gate: &Client, verdict: Verdict, behavior: Behavior) -> anyhow::Result<()> {
     let Verdict { ask, why } = verdict;
-    confirm(&format!("{} prompt {ask}", behavior.name()))?;
+    confirm(&format!("{} prompt {ask}", behavior.name())).await?;
     let path = format!("/api/v1/asks/{}/verdict", super::client::segment(&ask));
     let recorded: Recorded = gate.post(&path, &NewVerdict { behavior: behavior.name().to_owned(), why }).await?;
     say(&format!("{}: {} is on the record.\n", recorded.code, recorded.behavior));
@@ -89,7 +89,7 @@ fn list(asks: &[AskView], all: bool) -> String {
         let first = ask.description.lines().next().unwrap_or_default();
         format!("{}  {:<9} {:>6} ago  {}: {first}\n", ask.code, ask.state, since, ask.tool)
     };
-    asks.iter().map(row).collect()
+    visible(&asks.iter().map(row).collect::<String>())
 }
 
 fn whole(ask: &AskView) -> String {
@@ -102,5 +102,5 @@ fn whole(ask: &AskView) -> String {
         (None, Some(why)) => format!("withdrawn: {why}"),
         (None, None) => format!("open; answer with `portcullis ask allow {0}` or `portcullis ask deny {0}`", ask.code),
     };
-    format!("{} {}: {}\n\n{}\n\n{settled}\n", ask.code, ask.tool, ask.description, ask.preview)
+    visible(&format!("{} {}: {}\n\n{}\n\n{settled}\n", ask.code, ask.tool, ask.description, ask.preview))
 }

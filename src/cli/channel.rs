@@ -9,7 +9,7 @@ use portcullis_core::{Label, SessionAbout, SessionId};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
-use super::gate::{self, Options};
+use super::gate::{self, Options, Started};
 use super::report::Hinted;
 use super::{VERSION, configuration, environment, lock, log_at, paths, reach};
 use crate::config::Paths;
@@ -87,9 +87,10 @@ impl Channel {
         folder: PathBuf,
         stop: CancellationToken,
     ) -> anyhow::Result<()> {
+        reach::refuse_home_in_project(&paths)?;
         let config = configuration(&paths, None)?;
         let lock_file = paths.lock_file.clone();
-        let options = Options { dev_sender: self.dev_sender, auto_started: true };
+        let options = Options { dev_sender: self.dev_sender, started: Started::AsSession };
         let Some(gate) = gate::open(paths, &config, options).await? else {
             let pid = lock::holder(&lock_file).map_or(0, |holder| holder.pid);
             let what = format!("a gate is already running (pid {pid}), and there is one for each home");

@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 
 use clap::Subcommand;
+use portcullis_core::visible;
 use portcullis_wire::api::{EventView, ago};
 
 use super::client::{Client, segment};
@@ -81,12 +82,12 @@ fn list(events: &[EventView]) -> String {
             event.id, event.state, since, event.bytes, event.sender, event.chat_id
         )
     };
-    events.iter().map(row).collect()
+    visible(&events.iter().map(row).collect::<String>())
 }
 
 fn whole(event: &EventView) -> String {
     let session = event.session.as_deref().unwrap_or("none yet");
-    format!(
+    visible(&format!(
         "event    {}\nstate    {}: {}\nsender   {} via {}\nchat     {}\nsession  {session}\n\n{}\n",
         event.id,
         event.state,
@@ -95,5 +96,5 @@ fn whole(event: &EventView) -> String {
         event.via,
         event.chat_id,
         event.text.as_deref().unwrap_or_default()
-    )
+    ))
 }

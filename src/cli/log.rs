@@ -8,7 +8,7 @@ use portcullis_wire::api::{LogLine, Redacted};
 
 use super::client::Client;
 use super::report::Hinted;
-use super::{confirm, lock, log_at, paths, say};
+use super::{confirm, lock, log_at, paths, say, try_say};
 use crate::hub::now;
 use crate::store::{Durability, Store, VerifyError};
 
@@ -70,7 +70,7 @@ impl Log {
             Some(What::Head) => say(&format!("{}\n", journal()?.head()?)),
             Some(What::Verify { head, json }) => return verify(head.as_deref(), json),
             Some(What::Redact { subject }) => {
-                confirm(&format!("erase what people wrote in {subject}"))?;
+                confirm(&format!("erase what people wrote in {subject}")).await?;
                 let body = serde_json::json!({"subject": subject});
                 let redacted: Redacted = Client::of_the_gate()?.post("/api/v1/log/redact", &body).await?;
                 say(&format!("{} payloads of {} are erased.\n", redacted.erased, redacted.subject));
@@ -90,10 +90,13 @@ async fn read(options: &Read) -> anyhow::Result<()> {
     loop {
         let page: Vec<LogLine> = gate.get(&format!("/api/v1/log?after={after}&limit={PAGE}")).await?;
         for line in page.iter().filter(|line| line.at >= from) {
-            say(&if options.json { format!("{}\n", serde_json::to_string(line)?) } else { in_words(line) });
+            let text = if options.json { format!("{}\n", serde_json::to_string(line)?) } else { in_words(line) };
+            if try_say(&text).is_err() {
+                return Ok(());
+            }
         }
-        after = page.last().map_or(after, |line| line.seq);
-        if page.len() == PAGE {
+        if let Some(last) = page.last() {
+            after = last.seq;
             continue;
         }
         if !options.follow {
@@ -115,7 +118,7 @@ fn in_words(line: &LogLine) -> String {
         None if line.erased => "  (erased)".to_owned(),
         None => String::new(),
     };
-    format!("{:>6}  {at}  {}  {kind} {fields}{payload}\n", line.seq, line.subject)
+    portcullis_core::visible(&format!("{:>6}  {at}  {}  {kind} {fields}{payload}\n", line.seq, line.subject))
 }
 
 /// The file itself: it can be read without a gate, and without keeping a gate that runs from its work.

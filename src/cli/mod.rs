@@ -143,20 +143,30 @@ fn log_at(level: &str) {
 
 /// Prints to standard output. The reader may have gone away; that is no error of ours.
 fn say(text: &str) {
+    drop(try_say(text));
+}
+
+/// The same, for those who go on only while someone reads.
+fn try_say(text: &str) -> std::io::Result<()> {
     use std::io::Write as _;
     let mut stdout = std::io::stdout().lock();
-    drop(stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()));
+    stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush())
 }
 
 /// Asks once more where it looks as if an agent ran this. That it really did is found out by the gate; this is for a
 /// person who works in a terminal that an agent opened.
-fn confirm(what: &str) -> anyhow::Result<()> {
+async fn confirm(what: &str) -> anyhow::Result<()> {
     use std::io::{IsTerminal as _, Write as _};
     if environment("CLAUDECODE").is_none() {
         return Ok(());
     }
     let hint = "run it in a terminal of your own";
     if !std::io::stdin().is_terminal() {
+        // For the record; refused it is in any case.
+        if let Ok(gate) = client::Client::of_the_gate() {
+            let tried = portcullis_wire::api::Tried { what: what.to_owned() };
+            drop(gate.send("POST", "/api/v1/log/barred", &tried).await);
+        }
         return Err(report::Denied::new(format!("refused to {what}: this runs inside Claude Code"), hint).into());
     }
     let mut stderr = std::io::stderr();

@@ -55,18 +55,18 @@ impl People {
                 say(&if json { format!("{}\n", serde_json::to_string(&people)?) } else { list(&people) });
             }
             What::Pair { code, name, role } => {
-                confirm(&format!("let {name} in as {role}"))?;
+                confirm(&format!("let {name} in as {role}")).await?;
                 gate.send("POST", "/api/v1/pairings", &Approval { code, name: name.clone(), role }).await?;
                 say(&format!("{name} is in.\n"));
             }
             What::Role { name, role } => {
-                confirm(&format!("make {name} a {role}"))?;
+                confirm(&format!("make {name} a {role}")).await?;
                 gate.send("PUT", &format!("/api/v1/people/{}", segment(&name)), &NewRole { role: role.clone() })
                     .await?;
                 say(&format!("{name} is a {role} now.\n"));
             }
             What::Remove { name } => {
-                confirm(&format!("remove {name}"))?;
+                confirm(&format!("remove {name}")).await?;
                 gate.command("DELETE", &format!("/api/v1/people/{}", segment(&name))).await?;
                 say(&format!("{name} is out.\n"));
             }
@@ -86,5 +86,5 @@ fn list(view: &PeopleView) -> String {
         let since = ago(now().0.saturating_sub(stranger.since));
         text.push_str(&format!("(waiting)         {} on {}, {since} ago\n", stranger.called, stranger.platform));
     }
-    text
+    portcullis_core::visible(&text)
 }

@@ -74,6 +74,7 @@ fn in_words(status: &GateStatus, sessions: &[SessionView]) -> String {
         ),
         ("socket", status.socket.clone()),
         ("journal", format!("{} (safe against the loss of {})", status.journal, what_is_survived(&status.durability))),
+        ("log", status.log.clone()),
         ("token", status.token_file.clone().unwrap_or_else(|| "from PORTCULLIS_TOKEN".to_owned())),
         ("prompts", format!("{} open", status.open_asks)),
         ("events", format!("{} waiting", status.waiting_events)),
@@ -93,7 +94,7 @@ fn in_words(status: &GateStatus, sessions: &[SessionView]) -> String {
         let folder = session.folder.as_deref().unwrap_or("-");
         text.push_str(&format!("session    {} {} ({}) {folder}\n", session.id, session.label, session.state));
     }
-    text
+    portcullis_core::visible(&text)
 }
 
 fn what_is_survived(durability: &str) -> &'static str {

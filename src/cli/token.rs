@@ -53,7 +53,7 @@ impl Token {
         let gate = Client::of_the_gate()?;
         match self.what {
             What::Add { name, role, labels, expires } => {
-                confirm(&format!("give {name} a token as {role}"))?;
+                confirm(&format!("give {name} a token as {role}")).await?;
                 let labels = (!labels.is_empty()).then_some(labels);
                 let new = NewToken { person: name, role, labels, expires_in: expires.map(|time| time.as_secs()) };
                 let made: MadeToken = gate.post("/api/v1/tokens", &new).await?;
@@ -64,7 +64,7 @@ impl Token {
                 say(&if json { format!("{}\n", serde_json::to_string(&tokens)?) } else { list(&tokens) });
             }
             What::Revoke { id } => {
-                confirm(&format!("revoke token {id}"))?;
+                confirm(&format!("revoke token {id}")).await?;
                 gate.command("DELETE", &format!("/api/v1/tokens/{}", segment(&id))).await?;
                 say(&format!("Token {id} no longer counts.\n"));
             }

@@ -12,7 +12,7 @@ use std::time::Duration;
 use anyhow::Context as _;
 use portcullis_core::{Answer, Effect, Event, EventId, Input, Moment, Record, State, Subject, Topic, decide};
 use portcullis_wire::record::{self, Payload};
-use tokio::sync::{mpsc, watch};
+use tokio::sync::{mpsc, oneshot, watch};
 use tokio_util::sync::CancellationToken;
 
 use super::batch::{Batch, Pending};
@@ -52,10 +52,13 @@ pub(crate) async fn start(
         tell_roster,
         coalesce: limits.coalesce,
         held_until: None,
+        broken: None,
     };
     desk.reload().context("reading the journal")?;
-    desk.take(Pending::new(Input::Started { version: version.to_owned() }, None)).await;
+    let (reply, opened) = oneshot::channel();
+    desk.take(Pending::new(Input::Started { version: version.to_owned() }, Some(reply))).await;
     desk.commit().await;
+    opened.await.context("opening the journal")?.context("opening the journal")?;
     let task = tokio::spawn(desk.run(event_queue, reserved_queue, stop));
     Ok((hub, task))
 }
@@ -71,6 +74,8 @@ struct Desk {
     queued_bytes: Arc<AtomicUsize>,
     tell_roster: watch::Sender<Arc<Roster>>,
     coalesce: HashMap<String, u64>,
+    /// Why the state does not stand for the journal at the moment.
+    broken: Option<String>,
     /// When something that an outlet holds back comes due.
     held_until: Option<Moment>,
 }
@@ -143,12 +148,12 @@ impl Desk {
                 pending.outlet = Some((session, outlet));
                 self.take(pending).await;
             }
-            Command::Detach { session, outlet, why } => {
+            Command::Detach { session, outlet, goodbye } => {
                 // An attach that is still in the batch must take its place first.
                 self.commit().await;
                 if self.outlets.close(session, outlet) {
-                    let input = match why {
-                        Some(why) => Input::Ended { session, why },
+                    let input = match goodbye {
+                        Some(goodbye) => Input::Ended { session, goodbye },
                         None => Input::Lost { session },
                     };
                     self.take(Pending::new(input, None)).await;
@@ -181,7 +186,12 @@ impl Desk {
             }
             Command::Erase(subject, reply) => {
                 self.commit().await;
-                drop(reply.send(self.store.erase(&subject.to_string()).map_err(journal)));
+                let erased = self.store.erase(&subject.to_string());
+                // What waits, asks and was replied is in memory as well.
+                if let Err(error) = self.reload() {
+                    tracing::error!(%error, "the journal cannot be read again");
+                }
+                drop(reply.send(erased.map_err(journal)));
             }
         }
     }
@@ -190,12 +200,22 @@ impl Desk {
     async fn take(&mut self, first: Pending) {
         let mut inputs = VecDeque::from([first]);
         while let Some(mut pending) = inputs.pop_front() {
+            if self.broken.is_some() {
+                self.reload_or_break();
+            }
+            if let Some(why) = self.broken.clone() {
+                pending.fail(Trouble::Journal(why));
+                continue;
+            }
             let at = self.state.no_earlier(now());
             let (records, effects) = decide(&self.state, at, pending.input.clone());
             if let Some(record) = records.first() {
                 let subject = record.subject();
                 if self.batch.has(&subject) {
-                    self.commit().await;
+                    // The commit may fail and take back what this decision rests on, so it is taken again after it.
+                    Box::pin(self.commit()).await;
+                    inputs.push_front(pending);
+                    continue;
                 }
                 match self.add(subject, at, &records) {
                     Ok(place) => {
@@ -253,14 +273,16 @@ impl Desk {
                     self.heads.moved(subject, *seq, &self.state);
                 }
             }
-            if results.iter().any(Result::is_err)
-                && let Err(error) = self.reload()
-            {
-                tracing::error!(%error, "the journal cannot be read again");
+            let taken_back = results.iter().any(Result::is_err);
+            if taken_back {
+                self.reload_or_break();
             }
             for pending in batch.pending {
                 match pending.append.map(|place| &results[place]) {
-                    None | Some(Ok(_)) => self.perform(pending),
+                    Some(Ok(_)) => self.perform(pending),
+                    // It wrote nothing itself, but may rest on what has just been taken back.
+                    None if taken_back && pending.attempts < ATTEMPTS => self.again(pending).await,
+                    None => self.perform(pending),
                     Some(Err(Refused::Conflict { .. })) if pending.attempts < ATTEMPTS => self.again(pending).await,
                     Some(Err(Refused::Conflict { .. })) => pending.fail(Trouble::Busy),
                     Some(Err(Refused::Failed(why))) => {
@@ -269,6 +291,14 @@ impl Desk {
                     }
                 }
             }
+        }
+    }
+
+    /// The state held what the journal refused. Until it has been read anew nothing may rest on it.
+    fn reload_or_break(&mut self) {
+        self.broken = self.reload().err().map(|error| format!("{error:#}"));
+        if let Some(why) = &self.broken {
+            tracing::error!(%why, "the journal cannot be read again");
         }
     }
 
@@ -281,7 +311,8 @@ impl Desk {
     fn perform(&mut self, pending: Pending) {
         match &pending.input {
             Input::Wrote { session, events } => self.outlets.confirmed(*session, events),
-            Input::Ended { .. } | Input::Attached { .. } => self.outlets.look_again(),
+            // What is put back, or moves, keeps its place: it may stand before what was already sent.
+            Input::Ended { .. } | Input::Attached { .. } | Input::Retry { .. } => self.outlets.look_again(),
             _ => {}
         }
         if let Some((session, outlet)) = pending.outlet {

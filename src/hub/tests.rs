@@ -174,7 +174,7 @@ async fn a_process_that_takes_the_place_of_another_gets_what_was_not_written() {
     let mut second = link::attach_here(&hub, session, about(), None).await.unwrap();
     assert!(matches!(second.next().await, Some(Delivery::Event { ids, .. }) if ids == [two]));
     // The goodbye of the first no longer counts: it does not carry for the session any more.
-    first.line.clone().bye("late").await;
+    first.line.clone().bye(Goodbye::because("late")).await;
     assert_eq!(hub.look(move |state| state.session(session).unwrap().is_attached()).await, Ok(true));
 }
 

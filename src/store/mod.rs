@@ -58,6 +58,16 @@ pub(crate) struct Stored {
     pub(crate) payload: Payload,
 }
 
+impl Stored {
+    fn bytes(&self) -> usize {
+        let payload = match &self.payload {
+            Payload::Kept(bytes) => bytes.len(),
+            Payload::None | Payload::Erased => 0,
+        };
+        self.subject.len() + self.body.len() + payload
+    }
+}
+
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Payload {
     /// The record never had one.
@@ -165,7 +175,7 @@ impl Store {
         }
     }
 
-    /// The first records after `after`, at most `limit`.
+    /// The first records after `after`, at most `limit`, and fewer when they are large.
     pub(crate) fn page(&self, after: Seq, limit: usize) -> Result<Vec<Stored>, StoreError> {
         match self {
             #[cfg(test)]

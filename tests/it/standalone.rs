@@ -38,7 +38,7 @@ fn there_is_one_gate_also_when_one_of_them_is_a_session() {
     let first = StandIn::start(&home, &["--standalone"]);
     assert_eq!(home.run(&["serve"]).ok().stdout, "");
     refused(&home, first.pid());
-    home.run(&["stop"]).ok();
+    home.stop_gate();
     first.wait_exit(PATIENCE);
 
     let gate = home.serve();

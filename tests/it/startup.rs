@@ -114,7 +114,7 @@ fn a_session_has_its_next_gate_soon_also_when_the_last_one_is_slow_to_go() {
     let token = format!("Authorization: Bearer {}", home.token());
     slow.write(format!("POST / HTTP/1.1\r\nHost: localhost\r\n{token}\r\nContent-Length: 9\r\n\r\n").as_bytes());
     slow.write(b"never");
-    home.run(&["stop"]).ok();
+    home.stop_gate();
     home.attached(1);
 }
 
@@ -255,4 +255,30 @@ fn shell(home: &Home, line: &str) -> std::process::Command {
     let mut command = home.program("sh");
     command.arg("-c").arg(line.replacen("curl", "curl -sS", 1));
     command
+}
+
+#[test]
+fn a_gate_that_a_session_started_makes_room_for_one_that_a_person_starts() {
+    for detached in [false, true] {
+        let home = Home::new();
+        let session = StandIn::start(&home, &[]);
+        home.attached(1);
+        let before = home.status();
+        assert_eq!(before["auto_started"], true);
+        let gate = if detached {
+            home.run(&["up", "--detach", "--dev-sender", "dev"]).ok();
+            None
+        } else {
+            Some(home.serve_with(&["--dev-sender", "dev"]))
+        };
+        let now = home.status();
+        assert_eq!((&now["auto_started"], &now["dev_sender"]), (&false.into(), &"dev".into()));
+        assert_ne!(now["pid"], before["pid"]);
+        home.attached(1);
+        home.run(&["say", "hello"]).ok();
+        assert_eq!(session.next_event().content, "hello");
+        let again = home.run(&["up"]);
+        assert!(!again.status.success() && again.stderr.contains("already running"), "{}", again.stderr);
+        drop(gate);
+    }
 }

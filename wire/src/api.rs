@@ -264,6 +264,13 @@ pub struct LogLine {
     pub erased: bool,
 }
 
+/// Taken by `POST /api/v1/log/barred`: what the command line was asked to do inside an agent, and did not.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Tried {
+    pub what: String,
+}
+
 /// Answered by `POST /api/v1/log/redact`.
 #[derive(Debug, Serialize, Deserialize, PartialEq, Eq)]
 pub struct Redacted {
@@ -287,6 +294,9 @@ pub struct Status {
     pub socket: String,
     pub journal: String,
     pub durability: String,
+    /// Where a gate that runs in the background writes what happens.
+    #[serde(default)]
+    pub log: String,
     /// Where the owner's token is kept; none when it came from the environment.
     pub token_file: Option<String>,
     /// Leaves by itself when idle.

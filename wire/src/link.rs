@@ -69,6 +69,9 @@ pub enum ToGate<'a> {
     /// The session ends on purpose.
     Bye {
         why: String,
+        /// No model was there.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        untouched: bool,
     },
 }
 
@@ -299,7 +302,7 @@ mod tests {
     #[test]
     fn a_newer_peer_may_say_more_than_we_know() {
         let frame: ToGate<'_> = serde_json::from_str(r#"{"bye":{"why":"w","mood":"fine"}}"#).unwrap();
-        assert_eq!(frame, ToGate::Bye { why: "w".into() });
+        assert_eq!(frame, ToGate::Bye { why: "w".into(), untouched: false });
     }
 
     proptest::proptest! {

@@ -72,7 +72,7 @@ pub(super) fn answered(
             state.ask_by_code(*code)
         }
     };
-    if let Some((ask, life)) = found {
+    if let Some((ask, life)) = found.filter(|(ask, _)| state.is_in_scope(Some(ask.session), &by.scope)) {
         return answer_to(state, now, ask, life, by, behavior, why);
     }
     let (records, mut effects) = refuse(Refusal::NoSuchAsk);

@@ -42,10 +42,11 @@ pub(super) fn died(state: &State, event: EventId) -> Decided {
     }
 }
 
-/// Reviewers may drop any event, and a sender their own.
+/// Reviewers may drop any event of the sessions they have to do with, and a sender their own.
 fn may_touch(state: &State, by: &Actor, event: EventId) -> Result<EventLife, Refusal> {
     let held = state.event(event).ok_or(Refusal::NoSuchEvent)?;
-    if by.may(Right::Review) || by.may(Right::Talk) && held.event.sender == by.name {
+    let reviews = by.may(Right::Review) && state.is_in_scope(held.to, &by.scope);
+    if reviews || by.may(Right::Talk) && held.event.sender == by.name {
         return Ok(held.life.clone());
     }
     Err(Refusal::NoSuchEvent)

@@ -71,7 +71,7 @@ fn any_input() -> impl Strategy<Value = Input> {
             .prop_map(|(session, label, continues, wrote)| Input::Attached { session, about: about(label, continues), wrote, holding: vec![] }),
         2 => (any_session(), proptest::collection::vec(any_event(), 0..4)).prop_map(|(session, events)| Input::Wrote { session, events }),
         1 => any_session().prop_map(|session| Input::Lost { session }),
-        1 => any_session().prop_map(|session| Input::Ended { session, why: "bye".into() }),
+        1 => any_session().prop_map(|session| Input::Ended { session, goodbye: Goodbye { why: "bye".into(), untouched: true } }),
         1 => any_ask().prop_map(|ask| Input::Carried { ask }),
         1 => any_ask().prop_map(|ask| Input::Withdrawn { ask, why: "gone".into() }),
         1 => (any_session(), any_event()).prop_map(|(session, event)| Input::Opened { session, event }),

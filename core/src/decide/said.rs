@@ -4,7 +4,7 @@ use super::{Decided, answer, asks, refuse};
 use crate::event::{Attribute, ChatId, Event, Once, Text};
 use crate::ids::{EventId, Moment};
 use crate::input::{Answer, Effect, Input, Refusal, Topic, WhyChat};
-use crate::people::{Actor, Right};
+use crate::people::{Actor, Right, Scope};
 use crate::record::Record;
 use crate::route::{Address, route};
 use crate::state::State;
@@ -37,7 +37,9 @@ pub(super) fn said(state: &State, now: Moment, said: Said) -> Decided {
     if prompts_are_open && let Some(retry_at) = state.barred_until(&said.by.name, now) {
         return refuse(Refusal::TooManyMisses { retry_at });
     }
-    if let Some((ask, life)) = state.ask_by_code(code) {
+    // The code of a prompt that the sender has nothing to do with is no code to them.
+    let in_sight = state.ask_by_code(code).filter(|(ask, _)| state.is_in_scope(Some(ask.session), &said.by.scope));
+    if let Some((ask, life)) = in_sight {
         return asks::answer_to(state, now, ask, life, said.by, behavior, None);
     }
     if !prompts_are_open {
@@ -71,6 +73,11 @@ fn event(state: &State, now: Moment, said: Said, chat_because: Option<WhyChat>) 
     let to = match route(state, &address, &chat, &by.scope) {
         Ok(to) => to,
         Err(no_route) => return refuse(Refusal::NoRoute(no_route)),
+    };
+    // Who has to do with some sessions only means these, also when the event has to look for another one.
+    let address = match (address, &by.scope, state.label_of(to)) {
+        (Address::Open, Scope::Labels(_), Some(label)) => Address::Label(label),
+        (address, ..) => address,
     };
     let (waiting, bytes) = state.waiting_size(to);
     if waiting >= state.limits().waiting_events || waiting > 0 && bytes + text.len() > state.limits().waiting_bytes {

@@ -8,7 +8,7 @@ use crate::event::{ChatId, Event, EventLife, Held, Reply, Text};
 use crate::ids::{AskId, EventId, Moment, SessionId};
 use crate::record::Record;
 use crate::route::Address;
-use crate::session::{Presence, Session, SessionAbout};
+use crate::session::{Goodbye, Presence, Session, SessionAbout};
 
 /// A chat remembers this many of its latest sessions and unanswered events.
 const CHAT_MEMORY: usize = 16;
@@ -34,7 +34,7 @@ impl State {
             Record::Attached { session, about, wrote } => self.attached(*session, about, wrote, at),
             Record::Wrote { session, events } => self.wrote(*session, events, at),
             Record::Lost { session } => self.set_presence(*session, Presence::Lost { since: at }),
-            Record::Ended { session, .. } => self.ended(*session, at),
+            Record::Ended { session, goodbye } => self.ended(*session, goodbye, at),
             Record::Replied { reply } => self.replied(reply),
             Record::Asked { ask } => {
                 self.codes.insert(ask.code, ask.id);
@@ -58,7 +58,7 @@ impl State {
             | Record::PairingAsked { .. }
             | Record::Paired { .. }
             | Record::PairingMissed { .. } => self.apply_people(at, record),
-            Record::Barred { .. } => {}
+            Record::Redacted { .. } | Record::Barred { .. } => {}
         }
     }
 
@@ -216,6 +216,7 @@ impl State {
             for (event, attempts) in unread.into_iter().filter(|(_, attempts)| *attempts < most) {
                 self.requeue(event, at, attempts + 1);
             }
+            self.mark_waiting(before);
             self.rehome(Some(before), |_| Some(id));
         }
         let label = about.label.clone();
@@ -270,14 +271,16 @@ impl State {
         }
     }
 
-    fn ended(&mut self, id: SessionId, at: Moment) {
+    fn ended(&mut self, id: SessionId, goodbye: &Goodbye, at: Moment) {
         self.set_presence(id, Presence::Ended { at });
         self.ended.push_back(id);
-        let waiting: Vec<EventId> = self.waiting(Some(id), 0).map(|held| held.event.id).collect();
-        for event in waiting {
-            if let Some(held) = self.events.get_mut(&event) {
-                held.redelivered = true;
+        if goodbye.untouched {
+            let unread: Vec<(EventId, u8)> = self.unread(id, at).map(|held| (held.event.id, held.attempts)).collect();
+            for (event, attempts) in unread {
+                self.requeue(event, at, attempts);
             }
+        }
+        for event in self.mark_waiting(id) {
             let heir = self.events.get(&event).and_then(|held| self.heir(held));
             if heir != Some(id) {
                 self.move_event(event, heir);
@@ -288,6 +291,17 @@ impl State {
                 self.sessions.remove(&oldest);
             }
         }
+    }
+
+    /// The process that had these in its hands is gone: whether it wrote them before, nobody can tell.
+    fn mark_waiting(&mut self, session: SessionId) -> Vec<EventId> {
+        let waiting: Vec<EventId> = self.waiting(Some(session), 0).map(|held| held.event.id).collect();
+        for event in &waiting {
+            if let Some(held) = self.events.get_mut(event) {
+                held.redelivered = true;
+            }
+        }
+        waiting
     }
 
     /// Where an event goes when its session has ended: to one that fits as well, if there is just one.

@@ -1,7 +1,10 @@
 //! Reading a body: of a kind we take, whole, within the limits of size and time, and as text.
 
 use axum::body::Body;
-use axum::extract::Request;
+use axum::extract::rejection::QueryRejection;
+use axum::extract::{FromRequestParts, Query, Request};
+use axum::http::Uri;
+use axum::http::request::Parts;
 use bytes::{Bytes, BytesMut};
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 use hyper::HeaderMap;
@@ -10,6 +13,24 @@ use portcullis_wire::error::{Fault, Kind};
 use serde::de::DeserializeOwned;
 
 use super::Door;
+use super::answer::Refused;
+use super::credentials::Caller;
+
+/// What stands behind the question mark. A fault in it is answered like any other.
+pub(super) struct Params<T>(pub(super) T);
+
+impl<T: DeserializeOwned, S: Sync> FromRequestParts<S> for Params<T> {
+    type Rejection = Refused;
+
+    async fn from_request_parts(parts: &mut Parts, _state: &S) -> Result<Self, Refused> {
+        read_params(&parts.uri).map(Self).map_err(Refused)
+    }
+}
+
+pub(super) fn read_params<T: DeserializeOwned>(uri: &Uri) -> Result<T, Fault> {
+    let bad = |error: QueryRejection| Fault::new(Kind::BadRequest, error.body_text());
+    Query::try_from_uri(uri).map(|Query(params)| params).map_err(bad)
+}
 
 /// Text is what people type and programs print; forms with parts and pictures are neither.
 pub(super) fn check_type(headers: &HeaderMap) -> Result<(), Fault> {
@@ -43,6 +64,7 @@ pub(super) async fn read_json<T: DeserializeOwned>(request: Request, door: &Door
 /// The whole body as text, within the limits of size and time.
 pub(super) async fn read_text(request: Request, door: &Door) -> Result<String, Fault> {
     let limit = door.limits.body;
+    let caller = request.extensions().get::<Caller>().cloned();
     let too_large = || Fault::new(Kind::TooLarge, format!("the body is larger than {limit} bytes"));
     let length = request.headers().get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse::<usize>().ok());
     if length.is_some_and(|length| length > limit) {
@@ -55,6 +77,10 @@ pub(super) async fn read_text(request: Request, door: &Door) -> Result<String, F
         Ok(Err(error)) => return Err(Fault::new(Kind::BadRequest, format!("the body could not be read: {error}"))),
         Ok(Ok(bytes)) => bytes,
     };
+    // Who was shown out while the body came is nobody any more.
+    if caller.is_some_and(|caller| !door.credentials.still_count(&caller)) {
+        return Err(Fault::new(Kind::Forbidden, "forbidden"));
+    }
     String::from_utf8(bytes.into()).map_err(|error| {
         let place = error.utf8_error().valid_up_to();
         Fault::new(Kind::NotUtf8, format!("the body is not UTF-8: byte {place} does not fit"))

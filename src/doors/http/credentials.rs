@@ -115,6 +115,11 @@ impl Credentials {
         Some((Actor { name, rights, via, scope }, known))
     }
 
+    /// Whether what the caller was let in by still counts: it may have been taken back since.
+    pub(super) fn still_count(&self, caller: &Caller) -> bool {
+        caller.known.as_ref().is_none_or(|known| self.roster.borrow().still_knows(known, now()))
+    }
+
     /// With a dev sender the stream is open to whoever is no browser: `curl -N localhost:8788/events` as printed.
     pub(super) fn listener(&self, caller: &Caller, headers: &HeaderMap) -> Option<Actor> {
         if caller.actor.is_some() || headers.contains_key(AUTHORIZATION) {

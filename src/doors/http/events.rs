@@ -7,7 +7,7 @@ use axum::extract::State;
 use axum::response::Response;
 use bytes::Bytes;
 use hyper::HeaderMap;
-use portcullis_core::{Actor, Ask, AskLife, Label, Notice, Reply, Right, State as Known};
+use portcullis_core::{Actor, Ask, AskLife, Label, Notice, Reply, Right, State as Known, visible};
 use portcullis_wire::error::{Fault, Kind};
 
 use super::answer::{Refused, event_stream};
@@ -30,8 +30,19 @@ pub(super) async fn listen(
     let mut first = vec![Bytes::from_static(b": connected\n\n")];
     let told = watcher.first.iter().filter(|(_, notice)| notice.is_for(&actor));
     first.extend(told.filter_map(|(revision, notice)| Some(sse::message(*revision, &in_words(notice)?))));
-    let resync = Bytes::from_static(b": too slow, connect again\n\n");
-    Ok(event_stream(sse::stream_of(first, watcher, seat, pass, move |published| render(published, &actor), resync)))
+    let last = {
+        let door = Arc::clone(&door);
+        move || {
+            format!(
+                ": {}
+
+",
+                sse::ending(&door)
+            )
+            .into()
+        }
+    };
+    Ok(event_stream(sse::stream_of(first, watcher, seat, pass, move |published| render(published, &actor), last)))
 }
 
 /// What someone who comes late has to know: replies since they left, and every prompt that is still open.
@@ -85,29 +96,4 @@ fn ask_in_words(ask: &Ask, label: &Label) -> String {
     format!(
         "Claude wants to run {tool}: {description}\n\n{preview}\n\nSession {label}. Reply \"yes {code}\" or \"no {code}\""
     )
-}
-
-/// Text as a terminal may safely show it: what would move the cursor or change colours is spelled out.
-fn visible(text: &str) -> String {
-    let mut shown = String::with_capacity(text.len());
-    for letter in text.chars() {
-        match letter {
-            '\n' | '\r' | '\t' => shown.push(letter),
-            letter if letter.is_control() || matches!(letter, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}') => {
-                shown.extend(letter.escape_unicode());
-            }
-            letter => shown.push(letter),
-        }
-    }
-    shown
-}
-
-#[cfg(test)]
-mod tests {
-    use super::visible;
-
-    #[test]
-    fn what_would_deceive_a_terminal_is_spelled_out() {
-        assert_eq!(visible("a\u{1b}[2Jb\u{202e}c\td\ne"), "a\\u{1b}[2Jb\\u{202e}c\td\ne");
-    }
 }

@@ -2,18 +2,21 @@
 
 use std::sync::Arc;
 
-use axum::extract::{Query, Request, State};
+use axum::extract::{Request, State};
 use axum::{Extension, Json};
-use portcullis_core::{Right, Subject};
-use portcullis_wire::api::{LogLine, Redacted};
+use portcullis_core::{Input, Right, Subject, excerpt};
+use portcullis_wire::api::{LogLine, Redacted, Tried};
 use portcullis_wire::error::{Fault, Kind};
 use serde::Deserialize;
 
 use super::Door;
 use super::answer::Refused;
-use super::body::read_json;
+use super::body::{Params, read_json};
 use super::credentials::Caller;
 use crate::hub::{Payload, Seq, Stored};
+
+/// More than this of what was tried is not kept.
+const LONGEST_TRY: usize = 1000;
 
 #[derive(Deserialize)]
 pub(super) struct Page {
@@ -26,7 +29,7 @@ pub(super) struct Page {
 pub(super) async fn page(
     State(door): State<Arc<Door>>,
     Extension(caller): Extension<Caller>,
-    Query(page): Query<Page>,
+    Params(page): Params<Page>,
 ) -> Result<Json<Vec<LogLine>>, Refused> {
     caller.with(Right::Admin)?;
     let records = door.hub.page(Seq(page.after), page.limit.unwrap_or(500).clamp(1, 1000)).await?;
@@ -51,6 +54,20 @@ fn hide_hashes(record: &mut serde_json::Value) {
     }
 }
 
+/// `POST /api/v1/log/barred`: the command line kept an agent from something by itself, and puts it on the record.
+pub(super) async fn barred(
+    State(door): State<Arc<Door>>,
+    Extension(caller): Extension<Caller>,
+    request: Request,
+) -> Result<&'static str, Refused> {
+    let who = caller.with(Right::Admin)?.name.clone();
+    let Tried { what } = read_json(request, &door).await?;
+    let (what, _) = excerpt(&what, Some(LONGEST_TRY));
+    let what = format!("{what}, by a process that says it runs inside Claude Code");
+    door.hub.submit(Input::Barred { who, what }).await?;
+    Ok("noted\n")
+}
+
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Which {
@@ -64,7 +81,7 @@ pub(super) async fn redact(
     Extension(caller): Extension<Caller>,
     request: Request,
 ) -> Result<Json<Redacted>, Refused> {
-    caller.outside_with(Right::Admin, &door, "erasing from the log").await?;
+    let by = caller.outside_with(Right::Admin, &door, "erasing from the log").await?.clone();
     let Which { subject } = read_json(request, &door).await?;
     let unknown = || Fault::new(Kind::BadRequest, format!("{subject:?} is none of event/ID, ask/ID and session/ID"));
     let (kind, id) = subject.split_once('/').unwrap_or(("", &subject));
@@ -81,7 +98,8 @@ pub(super) async fn redact(
     for subject in candidates {
         let erased = door.hub.erase(subject.clone()).await?;
         if erased > 0 {
-            tracing::info!(%subject, erased, "payloads were erased");
+            // Erasing leaves no trace in what was erased, so it leaves one here.
+            door.hub.submit(Input::Redacted { what: subject.to_string(), by }).await?;
             return Ok(Json(Redacted { subject: subject.to_string(), erased }));
         }
     }

@@ -23,6 +23,7 @@ use axum::Router;
 use axum::extract::{Request, State};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{delete, get, post, put};
+use hyper::StatusCode;
 use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -142,6 +143,7 @@ fn routes(door: Arc<Door>) -> Router {
         .route("/api/v1/people/{name}", put(people::set_role).delete(people::remove))
         .route("/api/v1/pairings", post(people::approve))
         .route("/api/v1/log", get(log::page))
+        .route("/api/v1/log/barred", post(log::barred))
         .route("/api/v1/log/redact", post(log::redact))
         .route("/metrics", get(metrics::metrics))
         .route("/api/v1/watch", get(watch::watch))
@@ -252,7 +254,10 @@ where
                     Ok(request) => router.call(request).await,
                     Err(fault) => Ok(refuse(&fault)),
                 };
-                answering.ends();
+                let is_link = matches!(&answer, Ok(answer) if answer.status() == StatusCode::SWITCHING_PROTOCOLS);
+                if !is_link {
+                    answering.ends();
+                }
                 answer
             }
         });

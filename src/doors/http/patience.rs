@@ -1,29 +1,34 @@
 //! A connection that may be idle for a while, but not take its time with the head of a request.
 //!
 //! hyper has one clock for both. Its clock is set to the idle time, and this one watches the head: it starts with the
-//! first byte and stops when a request is there to be answered.
+//! first byte and stops when a request is there to be answered. A connection that has become a link is watched no more.
 
 use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Instant, Sleep};
 
-/// Set while a request is being answered: what is read then is its body.
+/// How often a request began or ceased to be answered: odd while one is, and what is read then is its body.
 #[derive(Clone, Default)]
-pub(super) struct Answering(Arc<AtomicBool>);
+pub(super) struct Answering(Arc<AtomicU64>);
 
 impl Answering {
     pub(super) fn begins(&self) {
-        self.0.store(true, Ordering::Relaxed);
+        self.0.fetch_add(1, Ordering::Relaxed);
     }
 
     pub(super) fn ends(&self) {
-        self.0.store(false, Ordering::Relaxed);
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// The turn in which a head may be read; none while a request is answered.
+    fn head_turn(&self) -> Option<u64> {
+        Some(self.0.load(Ordering::Relaxed)).filter(|turn| turn % 2 == 0)
     }
 }
 
@@ -31,24 +36,25 @@ pub(super) struct Patience<S> {
     stream: S,
     answering: Answering,
     head_time: Duration,
-    /// When the head being read has to be there.
-    head_until: Option<Instant>,
+    /// The turn of the head being read, and when it has to be there.
+    head: Option<(u64, Instant)>,
     /// Made only when a head does not come in one piece.
     alarm: Option<Pin<Box<Sleep>>>,
 }
 
 impl<S> Patience<S> {
     pub(super) fn new(stream: S, answering: Answering, head_time: Duration) -> Self {
-        Self { stream, answering, head_time, head_until: None, alarm: None }
+        Self { stream, answering, head_time, head: None, alarm: None }
     }
 
     /// Whether the head has taken too long. Otherwise we are woken when it has.
     fn is_out_of_time(&mut self, context: &mut Context<'_>) -> bool {
-        if self.answering.0.load(Ordering::Relaxed) {
-            (self.head_until, self.alarm) = (None, None);
+        let turn = self.answering.head_turn();
+        let Some((_, until)) = self.head.filter(|(begun_in, _)| Some(*begun_in) == turn) else {
+            // No head has begun, or the one that had is there by now.
+            (self.head, self.alarm) = (None, None);
             return false;
-        }
-        let Some(until) = self.head_until else { return false };
+        };
         let alarm = self.alarm.get_or_insert_with(|| Box::pin(tokio::time::sleep_until(until)));
         alarm.as_mut().poll(context).is_ready()
     }
@@ -65,9 +71,9 @@ impl<S: AsyncRead + Unpin> AsyncRead for Patience<S> {
             Poll::Pending if self.is_out_of_time(context) => Poll::Ready(Err(io::ErrorKind::TimedOut.into())),
             Poll::Pending => Poll::Pending,
             Poll::Ready(result) => {
-                let is_head = buffer.filled().len() > before && !self.answering.0.load(Ordering::Relaxed);
-                if is_head && self.head_until.is_none() {
-                    self.head_until = Some(Instant::now() + self.head_time);
+                let turn = self.answering.head_turn().filter(|_| buffer.filled().len() > before);
+                if let Some(turn) = turn.filter(|turn| self.head.is_none_or(|(begun_in, _)| begun_in != *turn)) {
+                    (self.head, self.alarm) = (Some((turn, Instant::now() + self.head_time)), None);
                 }
                 Poll::Ready(result)
             }
@@ -123,6 +129,14 @@ mod tests {
         let slow_body = tokio::time::timeout(Duration::from_secs(60), patience.read(&mut buffer)).await;
         assert!(slow_body.is_err(), "a body has a time of its own");
         answering.ends();
+
+        client.write_all(b"GET").await.unwrap();
+        assert_eq!(patience.read(&mut buffer).await.unwrap(), 3);
+        // Answered at once, before anything more is read: its clock stops all the same.
+        answering.begins();
+        answering.ends();
+        let idle = tokio::time::timeout(Duration::from_secs(60), patience.read(&mut buffer)).await;
+        assert!(idle.is_err(), "a connection that has been used may be idle, too");
 
         client.write_all(b"GET").await.unwrap();
         assert_eq!(patience.read(&mut buffer).await.unwrap(), 3);

@@ -58,6 +58,9 @@ pub(super) async fn add_token(
             Scope::Labels(labels.iter().map(read).collect::<Result<_, Fault>>()?)
         }
     };
+    if role == Role::Admin && scope != Scope::Everything {
+        return Err(bad("a token for some sessions cannot be an admin's, who does everything").into());
+    }
     let secret = (door.make_token)().ok_or_else(|| Fault::new(Kind::Internal, "no random numbers are to be had"))?;
     let expires = expires_in.map(|seconds| now().plus(seconds.saturating_mul(1000)));
     let hash = Sha256::digest(&secret).into();

@@ -285,7 +285,7 @@ fn frame(n: u64, saying: &Saying) -> ToGate<'static> {
             ToGate::Replied { n, id: id.to_string(), chat: chat.to_string(), text, files }
         }
         Saying::Inbox(event) => ToGate::Inbox { n, event: event.map(|event| event.to_string()) },
-        Saying::Bye(why) => ToGate::Bye { why },
+        Saying::Bye(goodbye) => ToGate::Bye { why: goodbye.why, untouched: goodbye.untouched },
     }
 }
 

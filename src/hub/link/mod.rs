@@ -4,7 +4,8 @@ mod client;
 mod server;
 
 use portcullis_core::{
-    Answer, AskId, Behavior, ChatId, Code, EventId, Input, Mouth, ReplyId, SentFile, SessionAbout, SessionId, Text,
+    Answer, AskId, Behavior, ChatId, Code, EventId, Goodbye, Input, Mouth, ReplyId, SentFile, SessionAbout, SessionId,
+    Text,
 };
 use portcullis_wire::error::{Fault, Kind};
 use portcullis_wire::link::{Answered, EventFrame, InboxItem};
@@ -116,7 +117,7 @@ enum Saying {
     Asked { id: AskId, origin: String, tool: String, description: String, preview: String },
     Replied { id: ReplyId, chat: ChatId, text: String, files: Vec<SentFile> },
     Inbox(Option<EventId>),
-    Bye(String),
+    Bye(Goodbye),
 }
 
 impl Line {
@@ -131,8 +132,8 @@ impl Line {
     }
 
     /// The session ends on purpose. Returns when the gate was told, or is not to be reached.
-    pub(crate) async fn bye(self, why: &str) {
-        self.tell(Saying::Bye(why.to_owned())).await;
+    pub(crate) async fn bye(self, goodbye: Goodbye) {
+        self.tell(Saying::Bye(goodbye)).await;
         if let Self::Remote(outgoing) = self {
             drop(tokio::time::timeout(GOODBYE, outgoing.closed()).await);
         }
@@ -181,7 +182,7 @@ impl Line {
         match self {
             Self::Remote(outgoing) => drop(outgoing.send(Said { what, reply: None }).await),
             Self::Local { hub, session, outlet } => match what {
-                Saying::Bye(why) => hub.detach(*session, *outlet, Some(why)).await,
+                Saying::Bye(goodbye) => hub.detach(*session, *outlet, Some(goodbye)).await,
                 told => {
                     if let Some(input) = input_of(told, *session) {
                         drop(hub.enqueue(input).await);

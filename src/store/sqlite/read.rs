@@ -16,6 +16,8 @@ macro_rules! select_records {
 }
 
 const PAGE: &str = select_records!("WHERE seq > ?1 ORDER BY seq LIMIT ?2");
+/// A page that has grown to this many bytes takes no further record.
+const LARGE_PAGE: usize = 4 << 20;
 const READ: &str = select_records!("WHERE subject = ?1 ORDER BY after");
 const WALK: &str = "
     SELECT seq, writer, subject, after, at, body, digest, chain, salt, bytes
@@ -28,8 +30,22 @@ impl Journal {
     }
 
     pub(super) fn page(&self, after: Seq, limit: usize) -> Result<Vec<Stored>, StoreError> {
+        self.read_page(after, limit).map_err(StoreError::doing("reading a page of the journal"))
+    }
+
+    fn read_page(&self, after: Seq, limit: usize) -> rusqlite::Result<Vec<Stored>> {
         let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-        self.all(PAGE, (after, limit)).map_err(StoreError::doing("reading a page of the journal"))
+        let mut statement = self.connection.prepare_cached(PAGE)?;
+        let mut rows = statement.query((after, limit))?;
+        let (mut page, mut bytes) = (Vec::new(), 0);
+        while bytes < LARGE_PAGE
+            && let Some(row) = rows.next()?
+        {
+            let stored = stored(row)?;
+            bytes += stored.bytes();
+            page.push(stored);
+        }
+        Ok(page)
     }
 
     pub(super) fn read(&self, subject: &str) -> Result<Vec<Stored>, StoreError> {

@@ -18,9 +18,20 @@ impl Claude {
     /// `claude -p PROMPT` with these MCP servers and no others.
     #[track_caller]
     pub(crate) fn headless(home: &Home, model: &Model, prompt: &str, servers: &Value, args: &[&str]) -> Self {
+        Self::headless_command(home, Self::command(home, model), prompt, servers, args)
+    }
+
+    /// For one with an environment of its own.
+    #[track_caller]
+    pub(crate) fn headless_command(
+        home: &Home,
+        mut command: Command,
+        prompt: &str,
+        servers: &Value,
+        args: &[&str],
+    ) -> Self {
         let file = home.user().join(format!("mcp-{}.json", random_hex(4)));
         std::fs::write(&file, servers.to_string()).unwrap();
-        let mut command = Self::command(home, model);
         // The prompt comes first: `--mcp-config` and `--allowedTools` take every word that follows them.
         command.args(["-p", prompt, "--mcp-config"]).arg(file).arg("--strict-mcp-config").args(args);
         Self { child: home.spawn(command, Stdin::Nothing) }

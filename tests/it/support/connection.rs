@@ -111,6 +111,15 @@ impl Connection {
         self.writer.write_all(bytes)
     }
 
+    /// Waits until the gate asks for the body of a request that said `Expect: 100-continue`.
+    #[track_caller]
+    pub(crate) fn is_asked_for_the_body(&mut self) {
+        self.patient_for(PATIENCE);
+        let line = read_line(&mut self.reader).unwrap();
+        assert!(line.starts_with("HTTP/1.1 100 "), "{line}");
+        while !read_line(&mut self.reader).unwrap().is_empty() {}
+    }
+
     /// Reads the answer to something sent with `write`.
     #[track_caller]
     pub(crate) fn answer(&mut self) -> Answer {

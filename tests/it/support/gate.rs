@@ -7,6 +7,7 @@ use super::http::{Answer, Request};
 use super::seen::{OrFail, PATIENCE};
 use super::sse::Events;
 use rustix::process::Signal;
+use serde_json::Value;
 use std::net::SocketAddr;
 use std::process::{Command, ExitStatus};
 use std::time::Duration;
@@ -78,9 +79,34 @@ impl Gate {
     /// Listens as the owner; connected when this returns.
     #[track_caller]
     pub(crate) fn events(&self) -> Events {
-        let events = Events::open(&self.target(), "/events", &[("Authorization", &format!("Bearer {}", self.token))]);
-        assert_eq!(events.comment(), "connected");
-        events
+        self.listen_as(&self.token, "/events")
+    }
+
+    /// Says something as whoever has this token.
+    #[track_caller]
+    pub(crate) fn say_as(&self, token: &str, path: &str, text: &str) -> Answer {
+        Request::post(path).token(token).body(text).send(&self.target())
+    }
+
+    #[track_caller]
+    pub(crate) fn get_as(&self, token: &str, path: &str) -> Answer {
+        Request::get(path).token(token).send(&self.target())
+    }
+
+    #[track_caller]
+    pub(crate) fn post_as(&self, token: &str, path: &str, body: &Value) -> Answer {
+        Request::post(path).token(token).json(body).send(&self.target())
+    }
+
+    /// Listens to `/events` or `/api/v1/watch` as whoever has this token; connected when this returns.
+    #[track_caller]
+    pub(crate) fn listen_as(&self, token: &str, path: &str) -> Events {
+        let stream = Events::open(&self.target(), path, &[("Authorization", &format!("Bearer {token}"))]);
+        match path {
+            "/events" => assert_eq!(stream.comment(), "connected"),
+            _ => drop(stream.containing("ready")),
+        }
+        stream
     }
 
     pub(crate) fn pid(&self) -> u32 {

@@ -3,6 +3,7 @@
 use super::child::{Child, Handle, Stdin};
 use super::connection::Target;
 use super::gate::Gate;
+use super::http::Request;
 use super::running::{self, Running};
 use super::seen::{OrFail, PATIENCE, until};
 use super::sse::Events;
@@ -133,6 +134,17 @@ impl Home {
         Ran::of(&self.spawn(self.command(args), Stdin::Nothing), PATIENCE)
     }
 
+    /// A token for someone in this role, as the owner makes one.
+    #[track_caller]
+    pub(crate) fn token_for(&self, name: &str, role: &str) -> String {
+        self.token_with(&[name, "--role", role])
+    }
+
+    #[track_caller]
+    pub(crate) fn token_with(&self, args: &[&str]) -> String {
+        self.run(&[&["token", "add"], args].concat()).ok().stdout.trim_end().to_owned()
+    }
+
     #[track_caller]
     pub(crate) fn serve(&self) -> Gate {
         Gate::start(self, &[])
@@ -194,8 +206,22 @@ impl Home {
         running::wait_gone(&[gate], PATIENCE);
     }
 
+    /// Asks the gate that runs now to go, as its owner. Over the port: on the socket the parent of a session is taken
+    /// for the agent, which may not.
+    #[track_caller]
+    pub(crate) fn stop_gate(&self) {
+        Request::post("/api/v1/stop").token(&self.token).send(&self.listening()).expect(200);
+    }
+
     pub(crate) fn log(&self) -> String {
         fs::read_to_string(self.folder().join("gate.log")).unwrap_or_default()
+    }
+
+    /// Everything the gate keeps on disk, by name.
+    pub(crate) fn files(&self) -> BTreeMap<String, Vec<u8>> {
+        let entries = fs::read_dir(&self.folder).unwrap().filter_map(Result::ok);
+        let read = |entry: fs::DirEntry| Some((entry.file_name().into_string().ok()?, fs::read(entry.path()).ok()?));
+        entries.filter_map(read).collect()
     }
 
     fn print_log(&self) {
@@ -214,7 +240,10 @@ impl Drop for Home {
         }
         // A gate that was started by itself is nobody's child here. It is found by its home, never by name alone;
         // the pid in the lock is not enough, since it may be another process's by now.
-        running::end(&running::portcullis_of(&self.folder()));
+        // Looked for twice: one that is being started at this very moment shows neither arguments nor environment.
+        running::end(&running::portcullis_of(&self.folder));
+        std::thread::sleep(Duration::from_millis(5));
+        running::end(&running::portcullis_of(&self.folder));
         if std::thread::panicking() {
             self.print_log();
         }

@@ -117,6 +117,11 @@ impl Events {
         self.comments.take(PATIENCE, |_| true).or_fail(|missed| self.story("a comment", missed))
     }
 
+    #[track_caller]
+    pub(crate) fn no_event_within(&self, quiet: Duration) {
+        self.events.stays_silent(quiet).or_fail(|broken| format!("{broken}; {}", self.lines()));
+    }
+
     /// Waits until the server closes the stream.
     #[track_caller]
     pub(crate) fn wait_end(&self) {

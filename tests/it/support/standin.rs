@@ -66,6 +66,17 @@ impl StandIn {
         command
     }
 
+    /// The same, started by a process that is not this one. The gate takes it for the agent, and this test for an
+    /// outsider, as a person at another terminal is. A signal reaches that process, not the channel.
+    #[track_caller]
+    pub(crate) fn start_under_an_agent(home: &Home, args: &[&str]) -> Self {
+        let channel = Self::command(home, args);
+        let mut agent = home.program("find");
+        agent.args(["/", "-maxdepth", "0", "-exec"]).arg(channel.get_program()).args(channel.get_args()).arg(";");
+        agent.envs(channel.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        Self::start_command(home, agent)
+    }
+
     /// Starts it and says nothing yet.
     #[track_caller]
     pub(crate) fn spawn(home: &Home, command: Command) -> Self {

@@ -1,0 +1,206 @@
+//! The life of a prompt at the command line: who may answer it, what was said, and whether it arrived.
+
+use crate::support::child::Stdin;
+use crate::support::home::{Home, Ran};
+use crate::support::standin::StandIn;
+use crate::support::{PATIENCE, Signal, running, until};
+use serde_json::{Value, json};
+
+#[test]
+fn a_prompt_is_listed_shown_and_answered_at_the_command_line() {
+    let home = Home::new();
+    let gate = home.serve();
+    let session = StandIn::start_under_an_agent(&home, &[]);
+    assert_eq!(home.run(&["ask", "list"]).ok().stdout, "No prompts are open.\n");
+    assert_eq!(home.run(&["ask", "list", "--all"]).ok().stdout, "No prompts in the last 24 hours.\n");
+    assert_eq!(home.run(&["ask", "list", "--json"]).json(), json!([]));
+    let listener = gate.events();
+    session.ask("abcde", "Bash", "Push to main", "git push --force");
+    session.ask("fghij", "Write", "Write a file", "hello.txt");
+    listener.containing("fghij");
+    let list = home.run(&["ask", "list"]).ok().stdout;
+    assert!(list.contains("abcde  open") && list.contains("Bash: Push to main"), "{list}");
+    let shown = home.run(&["ask", "show", "ABCDE"]).ok().stdout;
+    for word in ["Push to main", "git push --force", "open; answer with `portcullis ask allow abcde`"] {
+        assert!(shown.contains(word), "{shown}");
+    }
+    let ask = show(&home, "abcde");
+    assert_eq!((&ask["state"], &ask["verdict"]), (&json!("open"), &Value::Null));
+
+    assert_eq!(home.run(&["ask", "allow", "abcde"]).ok().stdout, "abcde: allow is on the record.\n");
+    let verdict = session.next_verdict();
+    assert_eq!((&*verdict.request_id, &*verdict.behavior), ("abcde", "allow"));
+    home.run(&["ask", "deny", show(&home, "fghij")["id"].as_str().unwrap(), "--why", "not on a Friday"]).ok();
+    assert_eq!(session.next_verdict().behavior, "deny");
+    let denied = show(&home, "fghij")["verdict"].clone();
+    let told = ["behavior", "by", "via", "why"].map(|key| denied[key].as_str().unwrap());
+    assert_eq!(told, ["deny", "owner", "socket", "not on a Friday"]);
+
+    let late = home.run(&["ask", "deny", "abcde"]);
+    refused(&late, 1, "settled already: allowed by owner over socket");
+    refused(&home.run(&["ask", "allow", "zzzzz"]), 1, "no such prompt");
+    refused(&home.run(&["ask", "show", "nonsense"]), 1, "neither an id nor a code");
+    assert_eq!(home.run(&["ask", "list"]).ok().stdout, "No prompts are open.\n");
+    assert_eq!(home.run(&["ask", "list", "--all", "--json"]).json().as_array().unwrap().len(), 2);
+    assert_eq!(session.verdict_count(), 2);
+}
+
+#[test]
+fn what_was_said_is_told_apart_from_what_was_carried() {
+    let home = Home::new();
+    let gate = home.serve();
+    let session = StandIn::start_under_an_agent(&home, &[]);
+    home.attached(1);
+    session.ask("abcde", "Bash", "Push", "git push");
+    gate.events().containing("abcde");
+    let channel =
+        running::channels_of(&home.folder()).into_iter().find(|process| process.args[0].ends_with("portcullis"));
+    let channel = channel.unwrap();
+    running::signal(&channel, Signal::STOP);
+    home.run(&["ask", "allow", "abcde"]).ok();
+    let said = show(&home, "abcde")["verdict"].clone();
+    assert!(said["at"].is_u64() && said["carried_at"].is_null(), "{said}");
+    let words = || home.run(&["ask", "show", "abcde"]).ok().stdout;
+    assert!(words().contains("allow by owner over socket, not yet handed to the session"), "{}", words());
+    running::signal(&channel, Signal::CONT);
+    assert_eq!(session.next_verdict().behavior, "allow");
+    let carried = until("a carried verdict", || {
+        Some(show(&home, "abcde")["verdict"]["carried_at"].clone()).filter(Value::is_u64)
+    });
+    assert!(carried.as_u64() >= said["at"].as_u64());
+    assert!(words().contains("handed to the session") && !words().contains("not yet"), "{}", words());
+}
+
+#[test]
+fn what_an_agent_runs_may_neither_answer_nor_administer_and_is_written_down() {
+    let home = Home::new();
+    let gate = home.serve();
+    // Its parent is this test, and so is that of every command below.
+    let session = StandIn::start(&home, &["--label", "api"]);
+    let sent = gate.say("/", "hello").expect(200);
+    session.next_event();
+    session.ask("abcde", "Bash", "Push", "git push");
+    gate.events().containing("abcde");
+    let event = sent.header("x-event-id").unwrap();
+    let attempts = [
+        &["ask", "allow", "abcde"][..],
+        &["ask", "deny", "abcde"],
+        &["say", "yes abcde"],
+        &["token", "add", "eve", "--role", "admin"],
+        &["people", "role", "ann", "admin"],
+        &["people", "remove", "ann"],
+        &["people", "pair", "abcdefgh", "--name", "eve"],
+        &["log", "redact", event],
+    ];
+    for with_claudecode in [false, true] {
+        for (before, words) in attempts.iter().enumerate() {
+            let before = before + if with_claudecode { attempts.len() } else { 0 };
+            assert_eq!(barred(&home).len(), before);
+            let mut command = home.command(words);
+            if with_claudecode {
+                command.env("CLAUDECODE", "1");
+            }
+            let ran = Ran::of(&home.spawn(command, Stdin::Nothing), PATIENCE);
+            refused(&ran, 4, "refused");
+            assert!(ran.stderr.contains("inside") && ran.stdout.is_empty(), "{words:?}: {ran:#?}");
+            assert_eq!(barred(&home).len(), before + 1, "{words:?}");
+        }
+    }
+    let first = &barred(&home)[0];
+    assert!(first["what"].as_str().unwrap().contains("answering a prompt") && first["who"] == "owner", "{first}");
+    assert!(first["what"].as_str().unwrap().contains("inside session api"), "{first}");
+    for harmless in [&["ask", "list"][..], &["events", "list"], &["log"], &["status"], &["say", "no verdict"]] {
+        home.run(harmless).ok();
+    }
+    assert_eq!((session.verdict_count(), show(&home, "abcde")["state"].clone()), (0, json!("open")));
+    assert_eq!(home.run(&["token", "list", "--json"]).json(), json!([]));
+    assert!(!gate.has_exited());
+    assert!(home.run(&["events", "show", event]).ok().stdout.contains("hello"));
+}
+
+#[test]
+fn in_the_terminal_of_an_agent_a_person_must_confirm() {
+    let home = Home::new();
+    let gate = home.serve();
+    let session = StandIn::start_under_an_agent(&home, &[]);
+    session.ask("abcde", "Bash", "Push", "git push");
+    gate.events().containing("abcde");
+    // No agent is above it, but its environment says so and nobody is there to confirm.
+    let mut command = home.command(&["ask", "allow", "abcde"]);
+    command.env("CLAUDECODE", "1");
+    refused(&Ran::of(&home.spawn(command, Stdin::Nothing), PATIENCE), 4, "Claude Code");
+    assert_eq!(show(&home, "abcde")["state"], "open");
+    assert_eq!(barred(&home).len(), 1);
+}
+
+#[test]
+fn a_verdict_that_would_reach_nobody_is_no_verdict() {
+    let home = Home::new();
+    let gate = home.serve();
+    let session = StandIn::start(&home, &[]);
+    session.ask("abcde", "Bash", "Push", "git push");
+    gate.events().containing("abcde");
+    session.kill_9();
+    home.attached(0);
+    refused(&home.run(&["ask", "allow", "abcde"]), 1, "would reach nobody");
+    let answer = gate.say("/", "yes abcde").expect(409);
+    assert!(answer.text().contains("would reach nobody") && answer.text().contains("at the terminal"), "{answer}");
+    let verdict = gate.post_as(home.token(), "/api/v1/asks/abcde/verdict", &json!({"behavior": "allow"})).expect(409);
+    assert_eq!(verdict.json()["error"], 40904);
+    let ask = show(&home, "abcde");
+    assert_eq!((&ask["state"], &ask["verdict"]), (&json!("open"), &Value::Null));
+}
+
+#[test]
+fn where_devices_answer_this_machine_does_not() {
+    let home = Home::new();
+    home.write_config("approvals = \"device\"\n");
+    let gate = home.serve();
+    let session = StandIn::start_under_an_agent(&home, &[]);
+    let token = home.token_for("rae", "reviewer");
+    session.ask("abcde", "Bash", "Push", "git push");
+    let listener = gate.listen_as(&token, "/events");
+    listener.containing("abcde");
+    refused(&home.run(&["ask", "allow", "abcde"]), 4, "review");
+    gate.say("/", "yes abcde").expect(403);
+    gate.post_as(home.token(), "/api/v1/asks/abcde/verdict", &json!({"behavior": "allow"})).expect(403);
+    gate.say("/", "but it may talk").expect(200);
+    gate.say_as(&token, "/", "no abcde").expect(200);
+    assert_eq!(session.next_verdict().behavior, "deny");
+    assert_eq!(session.verdict_count(), 1);
+}
+
+#[test]
+fn no_prompt_deceives_the_terminal_that_shows_it() {
+    let home = Home::new();
+    let gate = home.serve();
+    let session = StandIn::start_under_an_agent(&home, &[]);
+    session.ask("abcde", "Bash\u{9b}2J", "List\u{1b}[8m", "rm -rf ~\rls\u{1b}[2K\u{202e}");
+    gate.events().containing("abcde");
+    for words in [&["ask", "show", "abcde"][..], &["ask", "list"], &["log"]] {
+        let shown = home.run(words).ok().stdout;
+        let deceives = |letter: char| letter != '\n' && (letter.is_control() || letter == '\u{202e}');
+        assert!(!shown.contains(deceives), "{words:?}: {shown:?}");
+    }
+    let shown = home.run(&["ask", "show", "abcde"]).ok().stdout;
+    assert!(shown.contains("rm -rf ~\nls\\u{1b}[2K\\u{202e}"), "{shown}");
+    assert_eq!(show(&home, "abcde")["preview"], "rm -rf ~\rls\u{1b}[2K\u{202e}", "programs get it as it was");
+}
+
+#[track_caller]
+fn show(home: &Home, ask: &str) -> Value {
+    home.run(&["ask", "show", ask, "--json"]).ok().json()
+}
+
+/// What was refused because it came from inside an agent, as the log has it.
+#[track_caller]
+fn barred(home: &Home) -> Vec<Value> {
+    let log = home.run(&["log", "--json"]).ok().stdout;
+    let records = log.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()["record"]["barred"].clone());
+    records.filter(|record| !record.is_null()).collect()
+}
+
+#[track_caller]
+fn refused(ran: &Ran, code: i32, why: &str) {
+    assert!(ran.status.code() == Some(code) && ran.stderr.contains(why) && ran.stderr.contains("hint: "), "{ran:#?}");
+}

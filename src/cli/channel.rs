@@ -20,7 +20,7 @@ use crate::processes;
 /// The MCP server that Claude Code starts for a session: events in, replies and permission prompts out
 ///
 /// Speaks MCP on standard input and output. Attaches to the gate, starting one where none runs, and attaches again by
-/// itself whenever the gate goes away. Register it once in each project: `claude mcp add portcullis -- portcullis channel`.
+/// itself whenever the gate goes away. `portcullis install` registers it with Claude Code.
 #[derive(clap::Args)]
 pub(super) struct Channel {
     /// What people call this session [default: the name of its folder]

@@ -106,7 +106,8 @@ impl Scene {
         let code = self.code(&id).await;
         let answer = |word: &str| curl::line(&self.status, &format!("-d \"{word} {code}\""), "/");
         say(&format!(
-            "prompt   {code}: may the agent run `{}`?\n         allow:  {}\n         deny:   {}\n",
+            "prompt   {code}: may the agent run `{}`?\n         allow:  {}\n         deny:   {}\n         or:     \
+             portcullis ask allow {code}, portcullis ask deny {code}\n",
             shown(&preview),
             answer("yes"),
             answer("no"),

@@ -7,7 +7,7 @@ use portcullis_wire::api::Status;
 use super::gate::{self, Options, Started};
 use super::report::Hinted;
 use super::serve::until_stopped;
-use super::{configuration, lock, log_at, paths, reach, say, status};
+use super::{configuration, lock, log_at, paths, reach, say, shell, status};
 
 /// Start the gate and show how to use it
 ///
@@ -83,7 +83,8 @@ fn banner(status: &Status, ending: &str) -> String {
     }
     let program = std::env::current_exe().map_or_else(|_| "portcullis".to_owned(), |path| path.display().to_string());
     text.push_str(&format!(
-        "\nTell Claude Code about it, once in each project:\n  claude mcp add portcullis -- {program} channel\n"
+        "\nTell Claude Code about it, once in each project:\n  {} install\n",
+        shell::word(&program)
     ));
     if let Some(address) = &status.listen {
         let credential = match (&status.dev_sender, &status.token_file) {

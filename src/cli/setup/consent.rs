@@ -23,12 +23,24 @@ pub(crate) fn diff(before: &str, after: &str) -> String {
     for line in &old[first.saturating_sub(CONTEXT)..first] {
         _ = writeln!(text, "    {}", without_value(line));
     }
-    for (sign, lines, changed) in [
-        ('-', &old[first..old.len() - last], &before[start..before.len() - end]),
-        ('+', &new[first..new.len() - last], &after[start..after.len() - end]),
-    ] {
+    let (mut gone, mut come) = (&old[first..old.len() - last], &new[first..new.len() - last]);
+    // A line that only gets or loses its comma is the user's, and shown like those around it.
+    if let ([one, rest @ ..], [other, more @ ..]) = (gone, come)
+        && without_comma(one) == without_comma(other)
+    {
+        for (sign, line) in [('-', one), ('+', other)] {
+            let comma = if line.trim_end().ends_with(',') { "," } else { "" };
+            _ = writeln!(text, "  {sign} {}{comma}", without_value(without_comma(line)));
+        }
+        (gone, come) = (rest, more);
+    }
+    for (sign, lines, changed) in
+        [('-', gone, &before[start..before.len() - end]), ('+', come, &after[start..after.len() - end])]
+    {
+        // Objects on one line may hold others beside ours.
+        let is_one_of_many = |line: &str| line.contains('{') && gone.len() == 1 && come.len() == 1;
         for line in lines {
-            if line.len() <= WIDEST {
+            if line.len() <= WIDEST && !is_one_of_many(line) {
                 _ = writeln!(text, "  {sign} {line}");
             } else if changed.is_empty() || !line.contains(changed) {
                 _ = writeln!(text, "  {sign} …");
@@ -41,6 +53,11 @@ pub(crate) fn diff(before: &str, after: &str) -> String {
         _ = writeln!(text, "    {}", without_value(line));
     }
     text
+}
+
+fn without_comma(line: &str) -> &str {
+    let line = line.trim_end();
+    line.strip_suffix(',').unwrap_or(line)
 }
 
 fn without_value(line: &str) -> String {
@@ -92,14 +109,31 @@ mod tests {
     }
 
     #[test]
-    fn a_long_line_is_cut_to_what_changes_in_it() {
-        let before = format!("{{\"secret\":\"{}\",\"a\":{{}}}}", "x".repeat(500));
-        let after = before.replace("{}", "{\"b\":1}");
+    fn a_line_that_only_gets_its_comma_does_not_show_its_value() {
+        let before = "{\n  \"a\": {\"env\": {\"KEY\": \"hunter2\"}}\n}\n";
+        let after = before.replace("}}\n", "}},\n  \"b\": 1\n");
         expect![[r#"
+            $
+                {
+              -   "a": …
+              +   "a": …,
+              +   "b": 1
+                }
+        "#]]
+        .assert_eq(&format!("$\n{}", diff(before, &after)));
+    }
+
+    #[test]
+    fn a_long_line_is_cut_to_what_changes_in_it() {
+        for length in [5, 500] {
+            let before = format!("{{\"secret\":\"{}\",\"a\":{{}}}}", "x".repeat(length));
+            let after = before.replace("{}", "{\"b\":1}");
+            expect![[r#"
             $
               - …
               + …"b":1…
         "#]]
-        .assert_eq(&format!("$\n{}", diff(&before, &after)));
+            .assert_eq(&format!("$\n{}", diff(&before, &after)));
+        }
     }
 }

@@ -124,10 +124,12 @@ impl UserFile {
 
 /// People link their configuration to where they keep it: that file is written, and the link stays.
 fn real_path(path: &Path) -> anyhow::Result<PathBuf> {
-    let Ok(about) = path.symlink_metadata() else { return Ok(path.to_owned()) };
+    if path.symlink_metadata().is_err() {
+        let folder = path.parent().and_then(|folder| folder.canonicalize().ok());
+        return Ok(folder.zip(path.file_name()).map_or_else(|| path.to_owned(), |(folder, name)| folder.join(name)));
+    }
     let real = match path.canonicalize() {
-        Ok(real) if about.is_symlink() => real,
-        Ok(_) => path.to_owned(),
+        Ok(real) => real,
         Err(error) => {
             let to = fs::read_link(path).unwrap_or_default();
             let what = format!("{} is a link to {}, which cannot be followed: {error}", path.display(), to.display());

@@ -1,4 +1,7 @@
 //! Changing one property of a JSON text, and not a byte besides. Comments and commas too many are let be.
+//!
+//! The parser says where things stand; the edits are ours. Its own editing tree loses a comment that is alone in an
+//! object, and gives the entries of a one-line file lines of their own.
 
 use jsonc_parser::ast::{Object, ObjectProp, Value};
 use jsonc_parser::tokens::{Token, TokenAndRange};

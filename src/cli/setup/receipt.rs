@@ -2,10 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::Context as _;
 use serde::{Deserialize, Serialize};
 
 use super::file::{Audience, UserFile};
+use crate::cli::report::Hinted;
 use crate::config::Paths;
 
 /// One entry in one file.
@@ -66,8 +66,10 @@ impl Receipts {
     pub(crate) fn load(paths: &Paths) -> anyhow::Result<Self> {
         let file = UserFile::read(&paths.state_dir.join("installed.json"))?;
         let list = match &file.text {
-            Some(text) => serde_json::from_str(text)
-                .with_context(|| format!("reading what was installed from {}", file.path.display()))?,
+            Some(text) => serde_json::from_str(text).map_err(|error| {
+                let what = format!("reading what was installed from {}: {error}", file.path.display());
+                Hinted::new(what, format!("remove {}; `uninstall` then takes out the entry alone", file.path.display()))
+            })?,
             None => vec![],
         };
         Ok(Self { file, list })

@@ -31,10 +31,34 @@ fn parent_of(pid: u32) -> Option<u32> {
     String::from_utf8(output.stdout).ok()?.trim().parse().ok()
 }
 
-/// The agent behind a process it started: its parent, or what is above the shells between them.
+/// The agent behind a process it started: its parent, or what is above a `sh -c` between them.
+///
+/// A shell that someone types into is no go-between: above it is a terminal, with all that runs in it.
 pub(crate) fn agent_above(parent: u32) -> u32 {
-    let is_shell = |pid: &u32| matches!(name_of(*pid).as_str(), "sh" | "bash" | "dash" | "zsh" | "fish" | "env");
-    lineage(parent).into_iter().find(|pid| !is_shell(pid)).unwrap_or(parent)
+    lineage(parent).into_iter().find(|pid| !is_go_between(*pid)).unwrap_or(parent)
+}
+
+fn is_go_between(pid: u32) -> bool {
+    let is_shell = matches!(name_of(pid).as_str(), "sh" | "bash" | "dash" | "zsh" | "fish");
+    let arguments = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    is_shell && arguments.split(|byte| *byte == 0).skip(1).any(|argument| argument == b"-c")
+}
+
+/// Whether a process is Claude Code, by what it was started as.
+pub(crate) fn is_claude_code(pid: u32) -> bool {
+    let arguments = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    let mut program = arguments.split(|byte| *byte == 0).take(2).map(String::from_utf8_lossy);
+    name_of(pid) == "claude" || program.any(|part| part.ends_with("/claude") || part.contains("/claude-code/"))
+}
+
+/// The words a process was started with, as far as this user may see them.
+pub(crate) fn arguments_of(pid: u32) -> Option<Vec<String>> {
+    if let Ok(line) = fs::read(format!("/proc/{pid}/cmdline")) {
+        let words = line.split(|byte| *byte == 0).map(|word| String::from_utf8_lossy(word).into_owned());
+        return Some(words.filter(|word| !word.is_empty()).collect());
+    }
+    let output = std::process::Command::new("ps").args(["-ww", "-o", "args=", "-p", &pid.to_string()]).output().ok()?;
+    Some(String::from_utf8(output.stdout).ok()?.split_whitespace().map(str::to_owned).collect())
 }
 
 fn name_of(pid: u32) -> String {

@@ -35,6 +35,7 @@ pub fn decide(state: &State, clock: Moment, input: Input) -> (Vec<Record>, Vec<E
         }
         Input::Pair { by, code, name, role } => people::pair(state, now, &by, code, name, role),
         Input::PairingMissed { by } => (vec![Record::PairingMissed { by }], vec![]),
+        Input::Redacted { what, by } => people::redacted(&by, what),
         Input::Barred { who, what } => people::barred(who, what),
         Input::Asked { id, session, mouth, origin, tool, description, preview, entropy } => {
             let request = asks::Request { id, session, mouth, origin, tool, description, preview };
@@ -45,7 +46,7 @@ pub fn decide(state: &State, clock: Moment, input: Input) -> (Vec<Record>, Vec<E
         Input::Attached { session, about, wrote, holding: _ } => sessions::attached(state, now, session, about, wrote),
         Input::Wrote { session, events } => sessions::wrote(state, session, events),
         Input::Lost { session } => sessions::lost(state, session),
-        Input::Ended { session, why } => sessions::ended(state, session, why),
+        Input::Ended { session, goodbye } => sessions::ended(state, session, goodbye),
         Input::Replied { id, session, chat, text, files } => {
             sessions::replied(state, crate::event::Reply { id, session, chat, text, files, at: now })
         }

@@ -212,6 +212,16 @@ pub struct Reply {
     pub at: Moment,
 }
 
+/// Several events of one noisy sender as one text, in their order.
+pub fn combined(events: &[&Held]) -> Text {
+    let sender = events.first().map_or("", |held| held.event.sender.as_str());
+    let mut text = format!("{} events from {sender}, delivered together:", events.len());
+    for held in events {
+        text.push_str(&format!("\n\n[event_id {}]\n{}", held.event.id, held.event.text.as_str()));
+    }
+    Text::new(text)
+}
+
 /// The beginning of a text, cut between letters, and how many bytes were left off.
 pub fn excerpt(text: &str, longest: Option<usize>) -> (&str, usize) {
     let longest = longest.unwrap_or(usize::MAX);

@@ -5,7 +5,7 @@ use crate::event::{Attribute, ChatId, EventLife, Held, Label, Once, Reply, SentF
 use crate::ids::{AskId, Code, EventId, Moment, PairingCode, ReplyId, SessionId, TokenId};
 use crate::people::{Actor, Right, Role, Scope, Token};
 use crate::route::{Address, NoRoute};
-use crate::session::{Session, SessionAbout};
+use crate::session::{Goodbye, Session, SessionAbout};
 use crate::verdict::Behavior;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -48,7 +48,7 @@ pub enum Input {
     },
     Ended {
         session: SessionId,
-        why: String,
+        goodbye: Goodbye,
     },
     /// The agent asks for permission. `entropy` gives the code where the client's own is taken.
     Asked {
@@ -135,6 +135,11 @@ pub enum Input {
     /// Someone typed a pairing code that nobody was shown.
     PairingMissed {
         by: String,
+    },
+    /// What people wrote about a subject is about to be erased.
+    Redacted {
+        what: String,
+        by: Actor,
     },
     /// A door refused what only an attacker or a confused agent would try.
     Barred {

@@ -1,6 +1,6 @@
 //! The law of Portcullis: what may happen and what follows from it, without I/O, async, clock or serde.
 //!
-//! [`decide`] looks at a [`State`] and an [`Input`] and says which [`Record`]s to write and which [`Effect`]s to
+//! [`decide()`] looks at a [`State`] and an [`Input`] and says which [`Record`]s to write and which [`Effect`]s to
 //! perform; [`State::apply`] is the only way a state changes, live and in replay alike.
 
 mod ask;
@@ -18,13 +18,14 @@ mod verdict;
 pub use ask::{Ask, AskLife, Mouth};
 pub use decide::decide;
 pub use event::{
-    Attribute, ChatId, Event, EventLife, Held, Label, Once, Reply, SentFile, Text, excerpt, neutralise, visible,
+    Attribute, ChatId, Event, EventLife, Held, Label, Once, Reply, SentFile, Text, combined, excerpt, neutralise,
+    visible,
 };
 pub use ids::{AskId, Code, EventId, Moment, PairingCode, ReplyId, SessionId, TokenId};
 pub use input::{Answer, Effect, Input, Notice, Refusal, Target, Topic, WhyChat};
 pub use people::{Actor, OWNER, Pairing, Person, Right, Rights, Role, Scope, Token, Via, is_person_name};
 pub use record::{Record, Subject};
 pub use route::{Address, NoRoute, route};
-pub use session::{Presence, Session, SessionAbout};
+pub use session::{Goodbye, Presence, Session, SessionAbout};
 pub use state::{Chat, Limits, State};
 pub use verdict::{Behavior, Verdict, opens_like_a_verdict, parse_verdict};

@@ -6,7 +6,7 @@ use crate::ask::Ask;
 use crate::event::{Event, Reply};
 use crate::ids::{AskId, EventId, PairingCode, SessionId, TokenId};
 use crate::people::{Pairing, Role, Token};
-use crate::session::SessionAbout;
+use crate::session::{Goodbye, SessionAbout};
 use crate::verdict::Verdict;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -42,7 +42,7 @@ pub enum Record {
     },
     Ended {
         session: SessionId,
-        why: String,
+        goodbye: Goodbye,
     },
     Replied {
         reply: Reply,
@@ -113,6 +113,11 @@ pub enum Record {
     PairingMissed {
         by: String,
     },
+    /// What people wrote about a subject was erased.
+    Redacted {
+        what: String,
+        by: String,
+    },
     /// Something was refused that only an attacker or a confused agent would try.
     Barred {
         who: String,
@@ -155,6 +160,7 @@ impl Record {
             | Self::TokenRevoked { person: name, .. }
             | Self::Paired { name, .. }
             | Self::PairingMissed { by: name }
+            | Self::Redacted { by: name, .. }
             | Self::Barred { who: name, .. } => Subject::Person(name.clone()),
             Self::TokenAdded { token, .. } => Subject::Person(token.person.clone()),
             Self::PairingAsked { pairing } => Subject::Pairing(pairing.platform.clone()),

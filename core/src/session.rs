@@ -9,14 +9,31 @@ pub struct SessionAbout {
     pub label: Label,
     /// How it is connected, for people: `channel`.
     pub connected_by: String,
-    /// The agent's own process: what descends from it may not answer the agent's prompts.
+    /// The agent's own process.
     pub pid: Option<u32>,
+    /// It is an agent that runs commands: what descends from its process may not answer its prompts.
+    pub runs_commands: bool,
     /// The folder the agent works in.
     pub folder: Option<String>,
     /// The agent's own name for the session, where it told us.
     pub agent_session: Option<String>,
     /// The session this one goes on from: it inherits what was waiting there.
     pub continues: Option<SessionId>,
+}
+
+/// How a session came to its end.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Goodbye {
+    pub why: String,
+    /// No model was there: it ended at once, as a client does that only looks whether we answer. What it was given is
+    /// for someone else.
+    pub untouched: bool,
+}
+
+impl Goodbye {
+    pub fn because(why: impl Into<String>) -> Self {
+        Self { why: why.into(), untouched: false }
+    }
 }
 
 /// Whether the session's process is there.

@@ -9,7 +9,7 @@ use portcullis_core::{Label, SessionAbout, SessionId};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
-use super::gate::{self, Options};
+use super::gate::{self, Options, Started};
 use super::report::Hinted;
 use super::{VERSION, configuration, environment, lock, log_at, paths, reach};
 use crate::config::Paths;
@@ -66,10 +66,13 @@ impl Channel {
                 .or_else(|| Label::new("session"))
                 .context("naming the session")?,
         };
+        let agent = processes::agent_above(std::os::unix::process::parent_id());
         Ok(SessionAbout {
             label,
             connected_by: "channel".to_owned(),
-            pid: Some(processes::agent_above(std::os::unix::process::parent_id())),
+            pid: Some(agent),
+            // Claude Code marks what it starts; where it was told not to, it is known by its name.
+            runs_commands: environment("CLAUDECODE").is_some() || processes::is_claude_code(agent),
             folder: Some(folder.display().to_string()),
             agent_session: environment("CLAUDE_CODE_SESSION_ID").map(|id| id.to_string_lossy().into_owned()),
             continues: None,
@@ -84,9 +87,10 @@ impl Channel {
         folder: PathBuf,
         stop: CancellationToken,
     ) -> anyhow::Result<()> {
+        reach::refuse_home_in_project(&paths)?;
         let config = configuration(&paths, None)?;
         let lock_file = paths.lock_file.clone();
-        let options = Options { dev_sender: self.dev_sender, auto_started: true };
+        let options = Options { dev_sender: self.dev_sender, started: Started::AsSession };
         let Some(gate) = gate::open(paths, &config, options).await? else {
             let pid = lock::holder(&lock_file).map_or(0, |holder| holder.pid);
             let what = format!("a gate is already running (pid {pid}), and there is one for each home");
@@ -122,7 +126,8 @@ fn stop_on_signals() -> anyhow::Result<CancellationToken> {
     Ok(stop)
 }
 
-fn working_folder() -> anyhow::Result<PathBuf> {
+/// Of the project: as Claude Code says, else where we are.
+pub(super) fn working_folder() -> anyhow::Result<PathBuf> {
     match environment("CLAUDE_PROJECT_DIR").filter(|folder| !folder.is_empty()) {
         Some(folder) => Ok(folder.into()),
         None => std::env::current_dir().context("finding the working folder"),

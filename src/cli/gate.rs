@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 use std::os::unix::fs::PermissionsExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -14,19 +14,30 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use super::VERSION;
-use super::lock::{About, Lock};
+use super::client::Client;
+use super::lock::{self, About, Lock};
 use super::report::Hinted;
 use crate::config::{Approvals, Config, Durability, Listen, Paths, TokenHash, generate_token, owner_token};
 use crate::doors::http::{self, Credentials, Door, Parts};
 use crate::hub::{self, Hub, HubLimits, link};
 use crate::processes;
-use crate::store::{self, Store};
+use crate::store::{self, Retention, Store};
 
 /// How a gate is started.
+#[derive(Clone)]
 pub(super) struct Options {
     pub(super) dev_sender: Option<String>,
-    /// Started by a process that needed one: a taken port is no error, and an idle gate leaves.
-    pub(super) auto_started: bool,
+    pub(super) started: Started,
+}
+
+/// Who wanted the gate.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Started {
+    ByPerson,
+    /// A session that found none. It makes room for a person's.
+    ForSession,
+    /// A session that is its own gate.
+    AsSession,
 }
 
 /// A gate that runs. Dropping it does not stop it; [`Gate::wait`] does.
@@ -42,15 +53,40 @@ pub(super) struct Gate {
     lock: Lock,
 }
 
+/// Opens the gate that a person asks for. One that a session started makes room; none when another person's is there.
+pub(super) async fn open_in_place(paths: &Paths, config: &Config, options: &Options) -> anyhow::Result<Option<Gate>> {
+    const PATIENCE: Duration = Duration::from_secs(15);
+    let give_up = tokio::time::Instant::now() + PATIENCE;
+    loop {
+        if let Some(gate) = open(paths.clone(), config, options.clone()).await? {
+            return Ok(Some(gate));
+        }
+        let makes_room = lock::holder(&paths.lock_file).is_none_or(|holder| holder.auto_started);
+        if !makes_room || tokio::time::Instant::now() > give_up {
+            return Ok(None);
+        }
+        // It may be gone already, or not be there yet: then there is nobody to ask, and the lock will tell.
+        if let Err(error) = Client::new(paths).command("POST", "/api/v1/stop").await {
+            tracing::debug!("asking the gate of a session to make room: {error:#}");
+        }
+        tokio::time::sleep(Duration::from_millis(2)).await;
+    }
+}
+
 /// Opens the gate; none when another holds the lock.
 pub(super) async fn open(paths: Paths, config: &Config, options: Options) -> anyhow::Result<Option<Gate>> {
     paths.prepare()?;
     let Some(mut lock) = Lock::take(&paths.lock_file)? else { return Ok(None) };
     // Before anything that takes its time: whoever asks meanwhile is told of us, not of the one before.
-    lock.write(&About { pid: std::process::id(), version: VERSION.to_owned(), socket: paths.socket.clone() })?;
+    lock.write(&About {
+        pid: std::process::id(),
+        version: VERSION.to_owned(),
+        socket: paths.socket.clone(),
+        auto_started: options.started == Started::ForSession,
+    })?;
     let token = owner_token(&paths, config.token.clone())?;
     raise_file_limit();
-    let (tcp, listen_problem) = bind(config.listen, options.auto_started).await?;
+    let (tcp, listen_problem) = bind(config.listen, options.started).await?;
     let durability = match config.durability {
         Durability::Process => store::Durability::Process,
         Durability::Power => store::Durability::Power,
@@ -70,8 +106,9 @@ pub(super) async fn open(paths: Paths, config: &Config, options: Options) -> any
         socket: paths.socket.display().to_string(),
         journal: paths.journal.display().to_string(),
         durability: config.durability.to_string(),
+        log: paths.log_file.display().to_string(),
         token_file: config.token.is_none().then(|| paths.token_file.display().to_string()),
-        auto_started: options.auto_started,
+        auto_started: options.started == Started::ForSession,
         dev_sender: options.dev_sender.clone(),
         sessions: 0,
         waiting_events: 0,
@@ -102,6 +139,7 @@ pub(super) async fn open(paths: Paths, config: &Config, options: Options) -> any
     if let Some(tcp) = tcp {
         doors.push(tokio::spawn(http::serve_tcp(tcp, Arc::clone(&door), stop.clone())));
     }
+    doors.push(tokio::spawn(forget_old_payloads(paths.journal.clone(), config.clone(), stop.clone())));
     Ok(Some(Gate { hub, status, stop, door, hub_task, doors, paths, lock }))
 }
 
@@ -113,7 +151,7 @@ impl Gate {
         for door in doors {
             drop(door.await);
         }
-        // From here on clients find no socket and start a gate of their own, which waits for the lock.
+        // From here on clients find no socket and start a gate of their own, again and again until it gets the lock.
         drop(std::fs::remove_file(&paths.socket));
         drop(hub_task.await);
         door.finish(Duration::from_secs(1)).await;
@@ -140,6 +178,7 @@ fn hub_limits(config: &Config) -> HubLimits {
         queue: limits.queue,
         queue_bytes: limits.queue_bytes,
         watcher: limits.watcher,
+        coalesce: config.coalesce.clone(),
         state: Limits {
             waiting_events: limits.session_events,
             waiting_bytes: limits.session_bytes,
@@ -148,14 +187,42 @@ fn hub_limits(config: &Config) -> HubLimits {
     }
 }
 
+/// Erases now and then what the journal no longer has to keep.
+async fn forget_old_payloads(journal: PathBuf, config: Config, stop: CancellationToken) {
+    const HOUR: u64 = 3_600_000;
+    // Not at once: a gate that is just starting has people waiting for it.
+    let mut pause = Duration::from_secs(60);
+    loop {
+        tokio::select! {
+            () = tokio::time::sleep(pause) => {}
+            () = stop.cancelled() => return,
+        }
+        pause = Duration::from_millis(HOUR);
+        let now = hub::now().0;
+        let retention = Retention {
+            not_before: now.saturating_sub(config.retention_days as u64 * 24 * HOUR),
+            most_bytes: config.retention_bytes as u64,
+            // An event waits for a day at most; until then its text may be needed.
+            keep_after: now.saturating_sub(25 * HOUR),
+        };
+        let journal = journal.clone();
+        match tokio::task::spawn_blocking(move || store::retire(&journal, retention)).await {
+            Ok(Ok(0)) | Err(_) => {}
+            Ok(Ok(erased)) => tracing::info!(erased, "old payloads were erased from the journal"),
+            Ok(Err(error)) => tracing::warn!("old payloads could not be erased: {error}"),
+        }
+    }
+}
+
 /// The listener, or why there is none.
-async fn bind(listen: Listen, auto_started: bool) -> anyhow::Result<(Option<TcpListener>, Option<String>)> {
+async fn bind(listen: Listen, started: Started) -> anyhow::Result<(Option<TcpListener>, Option<String>)> {
     let Listen::Addr(address) = listen else { return Ok((None, None)) };
     match TcpListener::bind(address).await {
         Ok(listener) => Ok((Some(listener), None)),
         Err(error) => {
             let problem = port_problem(address, &error);
-            if auto_started {
+            // A person is told at once; a session can do without the port, and `status` tells.
+            if started != Started::ByPerson {
                 return Ok((None, Some(problem)));
             }
             let hint = "stop what holds the port, or choose another with PORTCULLIS_LISTEN=127.0.0.1:PORT; \

@@ -16,6 +16,9 @@ pub(super) struct About {
     pub(super) version: String,
     /// Where it listens. A client whose environment gives another path finds it here.
     pub(super) socket: PathBuf,
+    /// Started because a session needed a gate: it makes room for one that a person starts.
+    #[serde(default)]
+    pub(super) auto_started: bool,
 }
 
 pub(super) struct Lock {
@@ -86,7 +89,7 @@ mod tests {
     fn one_holds_the_lock_and_a_dead_holder_holds_nothing() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("gate.lock");
-        let about = About { pid: 7, version: "1".into(), socket: "/x".into() };
+        let about = About { pid: 7, version: "1".into(), socket: "/x".into(), auto_started: false };
         let mut first = Lock::take(&path).unwrap().expect("free");
         first.write(&about).unwrap();
         assert!(Lock::take(&path).unwrap().is_none());

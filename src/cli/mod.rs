@@ -3,19 +3,30 @@
 mod ask;
 mod channel;
 mod client;
+mod completions;
+mod curl;
+mod demo;
+mod doctor;
 mod events;
 mod gate;
+mod install;
 mod lock;
 mod log;
 mod people;
+mod plugin;
 mod reach;
 mod report;
 mod say;
 mod serve;
+mod service;
+mod setup;
+mod shell;
 mod status;
 mod stop;
 mod token;
+mod uninstall;
 mod up;
+mod works;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -44,13 +55,20 @@ enum Command {
     Serve(serve::Serve),
     Stop(stop::Stop),
     Status(status::Status),
+    Service(service::Service),
     Channel(channel::Channel),
+    Install(install::Install),
+    Uninstall(uninstall::Uninstall),
+    Plugin(plugin::Plugin),
     Ask(ask::Ask),
     Say(say::Say),
     Events(events::Events),
     People(people::People),
     Token(token::Token),
     Log(log::Log),
+    Doctor(doctor::Doctor),
+    Demo(demo::Demo),
+    Completions(completions::Completions),
 }
 
 /// Reads the command line and does what it says. The exit code tells how it went.
@@ -70,13 +88,20 @@ pub(crate) fn run(arguments: impl IntoIterator<Item = OsString>) -> anyhow::Resu
             Command::Serve(serve) => serve.run().await,
             Command::Stop(stop) => stop.run().await,
             Command::Status(status) => status.run().await,
+            Command::Service(service) => service.run().await,
             Command::Channel(channel) => channel.run().await,
+            Command::Install(install) => install.run(),
+            Command::Uninstall(uninstall) => uninstall.run(),
+            Command::Plugin(plugin) => plugin.run(),
             Command::Ask(ask) => ask.run().await,
             Command::Say(say) => say.run().await,
             Command::Events(events) => events.run().await,
             Command::People(people) => people.run().await,
             Command::Token(token) => token.run().await,
             Command::Log(log) => log.run().await,
+            Command::Doctor(doctor) => doctor.run().await,
+            Command::Demo(demo) => demo.run().await,
+            Command::Completions(completions) => Ok(completions.run()),
         }
     });
     // A blocked read of standard input must not keep the process.

@@ -44,7 +44,7 @@ pub(super) async fn reach(paths: &Paths) -> anyhow::Result<UnixStream> {
 }
 
 /// Starts a gate in the background and waits until it, or one that was faster, answers.
-pub(super) async fn start_and_wait(paths: &Paths, arguments: &[String]) -> anyhow::Result<UnixStream> {
+async fn start_and_wait(paths: &Paths, arguments: &[String]) -> anyhow::Result<UnixStream> {
     let mut gate = spawn(paths, arguments)?;
     let give_up = Instant::now() + PATIENCE;
     let mut pause = Duration::from_millis(2);
@@ -54,8 +54,7 @@ pub(super) async fn start_and_wait(paths: &Paths, arguments: &[String]) -> anyho
         }
         if let Some(status) = gate.try_wait()? {
             if !status.success() {
-                let what = format!("the gate could not be started:\n{}", last_words(&paths.log_file));
-                return Err(Hinted::new(what, format!("the whole log is in {}", paths.log_file.display())).into());
+                return Err(did_not_start(paths).into());
             }
             // One that leaves without an error lost the race for the lock, and the winner will answer: unless it was a
             // gate on its way out that held it.
@@ -64,17 +63,43 @@ pub(super) async fn start_and_wait(paths: &Paths, arguments: &[String]) -> anyho
             }
         }
         if Instant::now() > give_up {
-            let what =
-                format!("no gate answers on {} after {} s", client::socket_of(paths).display(), PATIENCE.as_secs());
-            return Err(Hinted::new(what, format!("look into {}", paths.log_file.display())).into());
+            return Err(does_not_answer(paths).into());
         }
         tokio::time::sleep(pause).await;
         pause = (pause * 2).min(Duration::from_millis(50));
     }
 }
 
+/// Starts a gate that stays behind. Returns when it is the one that answers; false when another keeps its place.
+pub(super) async fn leave_behind(paths: &Paths, arguments: &[String]) -> anyhow::Result<bool> {
+    let mut gate = spawn(paths, arguments)?;
+    let give_up = Instant::now() + PATIENCE;
+    loop {
+        let is_it = lock::holder(&paths.lock_file).is_some_and(|holder| Some(holder.pid) == gate.id());
+        if is_it && UnixStream::connect(client::socket_of(paths)).await.is_ok() {
+            return Ok(true);
+        }
+        match gate.try_wait()? {
+            Some(status) if status.success() => return Ok(false),
+            Some(_) => return Err(did_not_start(paths).into()),
+            None if Instant::now() > give_up => return Err(does_not_answer(paths).into()),
+            None => tokio::time::sleep(Duration::from_millis(5)).await,
+        }
+    }
+}
+
+fn did_not_start(paths: &Paths) -> Hinted {
+    let what = format!("the gate could not be started:\n{}", last_words(&paths.log_file));
+    Hinted::new(what, format!("the whole log is in {}", paths.log_file.display()))
+}
+
+fn does_not_answer(paths: &Paths) -> Hinted {
+    let what = format!("no gate answers on {} after {} s", client::socket_of(paths).display(), PATIENCE.as_secs());
+    Hinted::new(what, format!("look into {}", paths.log_file.display()))
+}
+
 /// A project could otherwise bring its own gate, with its own idea of who may answer.
-fn refuse_home_in_project(paths: &Paths) -> anyhow::Result<()> {
+pub(super) fn refuse_home_in_project(paths: &Paths) -> anyhow::Result<()> {
     let Some(project) = environment("CLAUDE_PROJECT_DIR") else { return Ok(()) };
     match paths.inside(Path::new(&project)) {
         None => Ok(()),
@@ -110,7 +135,7 @@ fn open_log(mut options: std::fs::OpenOptions, path: &Path) -> std::io::Result<s
 }
 
 /// This same file; after an upgrade, the one that took its place.
-fn this_program() -> anyhow::Result<PathBuf> {
+pub(super) fn this_program() -> anyhow::Result<PathBuf> {
     let program = std::env::current_exe().context("finding this program's own file")?;
     let text = program.to_string_lossy();
     Ok(text.strip_suffix(" (deleted)").map_or_else(|| program.clone(), PathBuf::from))

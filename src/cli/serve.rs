@@ -7,7 +7,7 @@ use anyhow::Context as _;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
-use super::gate::{self, Gate, Options};
+use super::gate::{self, Gate, Options, Started};
 use super::{configuration, log_at, paths, say};
 use crate::hub::Hub;
 
@@ -32,12 +32,15 @@ pub(super) struct Serve {
     /// Started by another portcullis process, not by a person.
     #[arg(long, hide = true)]
     auto_started: bool,
+    /// Left behind by `up --detach`.
+    #[arg(long, hide = true)]
+    detached: bool,
 }
 
 impl Serve {
     pub(super) async fn run(self) -> anyhow::Result<ExitCode> {
         log_at("info");
-        if self.auto_started {
+        if self.auto_started || self.detached {
             // Away from the terminal and the process group of whoever needed us.
             if let Err(error) = rustix::process::setsid() {
                 tracing::debug!(%error, "staying in the session of the process that started us");
@@ -46,8 +49,15 @@ impl Serve {
         let paths = paths()?;
         let config = configuration(&paths, self.listen.as_deref())?;
         let lock_file = paths.lock_file.clone();
-        let options = Options { dev_sender: self.dev_sender, auto_started: self.auto_started };
-        let Some(gate) = gate::open(paths, &config, options).await? else {
+        let options = Options {
+            dev_sender: self.dev_sender,
+            started: if self.auto_started { Started::ForSession } else { Started::ByPerson },
+        };
+        let opened = match options.started {
+            Started::ByPerson => gate::open_in_place(&paths, &config, &options).await?,
+            _ => gate::open(paths, &config, options).await?,
+        };
+        let Some(gate) = opened else {
             tracing::info!(lock = %lock_file.display(), "another gate holds the lock; leaving");
             return Ok(ExitCode::SUCCESS);
         };

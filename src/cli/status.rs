@@ -74,6 +74,7 @@ fn in_words(status: &GateStatus, sessions: &[SessionView]) -> String {
         ),
         ("socket", status.socket.clone()),
         ("journal", format!("{} (safe against the loss of {})", status.journal, what_is_survived(&status.durability))),
+        ("log", status.log.clone()),
         ("token", status.token_file.clone().unwrap_or_else(|| "from PORTCULLIS_TOKEN".to_owned())),
         ("prompts", format!("{} open", status.open_asks)),
         ("events", format!("{} waiting", status.waiting_events)),

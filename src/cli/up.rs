@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use portcullis_wire::api::Status;
 
-use super::gate::{self, Options};
+use super::gate::{self, Options, Started};
 use super::report::Hinted;
 use super::serve::until_stopped;
 use super::{configuration, lock, log_at, paths, reach, say, status};
@@ -33,21 +33,24 @@ impl Up {
         log_at("warn");
         let paths = paths()?;
         let config = configuration(&paths, self.listen.as_deref())?;
-        if let Some(holder) = lock::holder(&paths.lock_file) {
+        if let Some(holder) = lock::holder(&paths.lock_file).filter(|holder| !holder.auto_started) {
             return Err(already_running(holder.pid).into());
         }
         if self.detach {
-            let mut arguments = vec!["serve".to_owned()];
+            let mut arguments = vec!["serve".to_owned(), "--detached".to_owned()];
             arguments.extend(self.dev_sender.iter().flat_map(|name| ["--dev-sender".to_owned(), name.clone()]));
             arguments.extend(self.listen.iter().flat_map(|address| ["--listen".to_owned(), address.clone()]));
-            reach::start_and_wait(&paths, &arguments).await?;
+            if !reach::leave_behind(&paths, &arguments).await? {
+                let pid = lock::holder(&paths.lock_file).map_or(0, |holder| holder.pid);
+                return Err(already_running(pid).into());
+            }
             let status = status::ask(&paths).await?;
             say(&banner(&status, "portcullis stop ends it."));
             return Ok(ExitCode::SUCCESS);
         }
         let lock_file = paths.lock_file.clone();
-        let options = Options { dev_sender: self.dev_sender, auto_started: false };
-        let Some(gate) = gate::open(paths, &config, options).await? else {
+        let options = Options { dev_sender: self.dev_sender, started: Started::ByPerson };
+        let Some(gate) = gate::open_in_place(&paths, &config, &options).await? else {
             let pid = lock::holder(&lock_file).map_or(0, |holder| holder.pid);
             return Err(already_running(pid).into());
         };

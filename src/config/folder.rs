@@ -1,6 +1,7 @@
 //! A folder of ours: made for its owner alone, and refused when somebody else could put things into it.
 
 use std::fs::{self, DirBuilder};
+use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::Path;
 
@@ -17,26 +18,42 @@ pub(super) enum Links {
 
 /// Makes the folder and those above it if they are missing, with mode 0700, and looks whether it is safe to use.
 pub(super) fn prepare(folder: &Path, links: Links) -> Result<(), ConfigError> {
-    let doing = || format!("preparing the folder {}", folder.display());
-    let failed = |error| {
-        ConfigError::new(doing())
-            .because(error)
-            .with_hint("set PORTCULLIS_HOME to a folder of yours, or look at HOME and the XDG variables")
-    };
-    DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(failed)?;
+    DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(|error| failed(folder, error))?;
+    look(folder, links).map(drop)
+}
+
+/// Looks whether a folder is safe to use and makes nothing; whether it is there at all.
+pub(super) fn look(folder: &Path, links: Links) -> Result<bool, ConfigError> {
     let metadata = match links {
         Links::Followed => fs::metadata(folder),
         Links::Refused => fs::symlink_metadata(folder),
     };
-    let metadata = metadata.map_err(failed)?;
+    let metadata = match metadata {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
+        metadata => metadata.map_err(|error| failed(folder, error))?,
+    };
+    let doing = || doing(folder);
+    if !metadata.is_dir() && !metadata.is_symlink() {
+        return Err(failed(folder, io::ErrorKind::NotADirectory.into()));
+    }
     if metadata.is_symlink() {
         let hint = format!("remove {}: somebody may have put it there to mislead you", folder.display());
         return Err(Problem::new("it is a symbolic link", hint).while_doing(doing()));
     }
     match unsafe_because(folder, metadata.uid(), metadata.mode(), rustix::process::geteuid().as_raw()) {
         Some(problem) => Err(problem.while_doing(doing())),
-        None => Ok(()),
+        None => Ok(true),
     }
+}
+
+fn doing(folder: &Path) -> String {
+    format!("preparing the folder {}", folder.display())
+}
+
+fn failed(folder: &Path, error: io::Error) -> ConfigError {
+    ConfigError::new(doing(folder))
+        .because(error)
+        .with_hint("set PORTCULLIS_HOME to a folder of yours, or look at HOME and the XDG variables")
 }
 
 fn unsafe_because(folder: &Path, owner: u32, mode: u32, us: u32) -> Option<Problem> {

@@ -11,6 +11,7 @@ mod settings;
 #[cfg(test)]
 mod tests;
 
+use std::collections::HashMap;
 use std::ffi::OsString;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
@@ -19,7 +20,7 @@ use std::time::Duration;
 use std::{fmt, fs, io};
 
 pub(crate) use error::ConfigError;
-pub(crate) use owner::owner_token;
+pub(crate) use owner::{look_at_token, owner_token};
 pub(crate) use paths::Paths;
 pub(crate) use secret::{Secret, TokenHash, generate_token};
 pub(crate) use settings::help;
@@ -37,6 +38,11 @@ pub(crate) struct Config {
     pub(crate) listen: Listen,
     pub(crate) durability: Durability,
     pub(crate) approvals: Approvals,
+    /// How long, and how much of, what people wrote stays in the journal.
+    pub(crate) retention_days: usize,
+    /// Senders whose events are held for so many milliseconds and then delivered together.
+    pub(crate) coalesce: HashMap<String, u64>,
+    pub(crate) retention_bytes: usize,
     /// How many bytes of an event's text are put before the model; `None` puts all.
     pub(crate) max_context: Option<usize>,
     pub(crate) limits: Limits,
@@ -122,6 +128,9 @@ impl Default for Config {
             listen: Listen::Addr(SocketAddr::from((Ipv4Addr::LOCALHOST, 8788))),
             durability: Durability::Power,
             approvals: Approvals::Anywhere,
+            retention_days: 30,
+            coalesce: HashMap::new(),
+            retention_bytes: 1 << 30,
             max_context: Some(20_000),
             limits: Limits::default(),
             token: None,

@@ -30,6 +30,11 @@ pub(crate) fn owner_token(paths: &Paths, chosen: Option<Secret>) -> Result<Secre
     read(path)?.ok_or_else(|| writing(io::Error::other("it vanished")))
 }
 
+/// Whether there is a token file that may be used. Makes none.
+pub(crate) fn look_at_token(paths: &Paths) -> Result<bool, ConfigError> {
+    read(&paths.token_file).map(|token| token.is_some())
+}
+
 fn read(path: &Path) -> Result<Option<Secret>, ConfigError> {
     let doing = || format!("reading the owner's token from {}", path.display());
     let mut file = match File::open(path) {

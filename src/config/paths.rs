@@ -64,9 +64,24 @@ impl Paths {
 
     /// Makes the folders that are missing, for their owner alone, and refuses those that others could write to.
     pub(crate) fn prepare(&self) -> Result<(), ConfigError> {
+        self.folders().try_for_each(|(folder, links)| folder::prepare(folder, links))
+    }
+
+    /// Each folder, and whether it is there or unsafe. Makes nothing.
+    pub(crate) fn look(&self) -> Vec<(&Path, Result<bool, ConfigError>)> {
+        let mut seen: Vec<(&Path, Result<bool, ConfigError>)> = vec![];
+        for (folder, links) in self.folders() {
+            if !seen.iter().any(|(other, _)| *other == folder) {
+                seen.push((folder, folder::look(folder, links)));
+            }
+        }
+        seen
+    }
+
+    fn folders(&self) -> impl Iterator<Item = (&Path, Links)> {
         let links = |folder: &Path| if folder == shared_runtime_dir() { Links::Refused } else { Links::Followed };
-        let folders = [self.config_file.parent(), Some(&self.state_dir), self.socket.parent()];
-        folders.into_iter().flatten().try_for_each(|folder| folder::prepare(folder, links(folder)))
+        let folders = [self.config_file.parent(), Some(self.state_dir.as_path()), self.socket.parent()];
+        folders.into_iter().flatten().map(move |folder| (folder, links(folder)))
     }
 
     /// Which of the paths lies in this project, where the agent that works there could change it.

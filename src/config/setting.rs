@@ -208,10 +208,7 @@ mod tests {
     fn a_key_like_no_other_is_told_all_the_keys() {
         for key in ["color", "x", &"listen".repeat(1000)] {
             let Err(problem) = of_key(key) else { panic!("{key} is known") };
-            assert!(
-                problem.hint.starts_with("the keys are listen, durability, approvals, max_context, limits.body, "),
-                "{key}"
-            );
+            assert!(problem.hint.starts_with("the keys are listen, durability, approvals, retention_days, "), "{key}");
         }
     }
 }

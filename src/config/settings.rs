@@ -1,5 +1,7 @@
 //! Every setting, once: where it may be written, what it means, what it accepts, and which part of `Config` it is.
 
+use std::collections::HashMap;
+
 use super::secret::Secret;
 use super::setting::{Setting, Takes, Written};
 
@@ -38,6 +40,32 @@ pub(super) static SETTINGS: &[Setting] = &[
             what: r#""anywhere" or "device""#,
             show: |config| config.approvals.to_string(),
             set: |config, text| text.parse().map(|approvals| config.approvals = approvals),
+        },
+    },
+    Setting {
+        key: "retention_days",
+        written: Written::File,
+        meaning: "how many days the journal keeps what people wrote; that it happened stays for ever",
+        takes: Takes::Whole { unit: "days", range: 2..=36_500, part: |config| &mut config.retention_days },
+    },
+    Setting {
+        key: "retention_bytes",
+        written: Written::File,
+        meaning: "how much of what people wrote the journal keeps; the oldest goes first, and nothing of the last day",
+        takes: Takes::Whole {
+            unit: "bytes",
+            range: MEBIBYTE..=1024 * GIBIBYTE,
+            part: |config| &mut config.retention_bytes,
+        },
+    },
+    Setting {
+        key: "coalesce",
+        written: Written::File,
+        meaning: "senders whose events are held for some seconds and then delivered as one; by default none",
+        takes: Takes::Text {
+            what: r#"a list of senders and seconds, such as "ci=5, alerts=30""#,
+            show: |_| String::new(),
+            set: |config, text| coalesce(text).map(|coalesce| config.coalesce = coalesce),
         },
     },
     Setting {
@@ -137,6 +165,19 @@ pub(super) static SETTINGS: &[Setting] = &[
         takes: Takes::Whole { unit: "changes", range: 1..=MANY, part: |config| &mut config.limits.watcher },
     },
 ];
+
+/// `ci=5, alerts=30` as milliseconds by sender.
+fn coalesce(text: &str) -> Result<HashMap<String, u64>, String> {
+    let parts = text.split(',').map(str::trim).filter(|part| !part.is_empty());
+    let read = |part: &str| {
+        let (sender, seconds) = part.split_once('=').ok_or_else(|| format!("{part:?} names no seconds"))?;
+        match seconds.trim().parse::<u64>() {
+            Ok(seconds @ 1..=3600) => Ok((sender.trim().to_owned(), seconds * 1000)),
+            _ => Err(format!("{:?} is no number of seconds from 1 to 3600", seconds.trim())),
+        }
+    };
+    parts.map(read).collect()
+}
 
 /// The table as a help text prints it: what can be set in the file or the environment.
 pub(crate) fn help() -> String {

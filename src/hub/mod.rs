@@ -11,11 +11,12 @@ mod run;
 mod tests;
 mod watchers;
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use portcullis_core::{
-    Answer, Event, EventId, Input, Limits, Moment, Notice, SessionId, State, Subject, parse_verdict,
+    Answer, Event, EventId, Goodbye, Input, Limits, Moment, Notice, SessionId, State, Subject, parse_verdict,
 };
 use portcullis_wire::error::{Fault, Kind};
 use tokio::sync::{mpsc, oneshot, watch};
@@ -35,6 +36,8 @@ pub(crate) struct HubLimits {
     pub(crate) queue: usize,
     pub(crate) queue_bytes: usize,
     pub(crate) watcher: usize,
+    /// Senders whose events are held for so many milliseconds and then delivered together.
+    pub(crate) coalesce: HashMap<String, u64>,
     pub(crate) state: Limits,
 }
 
@@ -83,7 +86,7 @@ enum Command {
     Detach {
         session: SessionId,
         outlet: u64,
-        why: Option<String>,
+        goodbye: Option<Goodbye>,
     },
     Look(Look<()>),
     Watch(Look<Vec<(u64, Notice)>>, oneshot::Sender<Watcher>),
@@ -218,10 +221,10 @@ impl Hub {
         answer.await.map_err(|_| Trouble::Stopping)?
     }
 
-    /// The process behind an outlet has gone: with a word (`why`) the session has ended, without one it was lost.
-    async fn detach(&self, session: SessionId, outlet: u64, why: Option<String>) {
+    /// The process behind an outlet has gone: with a word the session has ended, without one it was lost.
+    async fn detach(&self, session: SessionId, outlet: u64, goodbye: Option<Goodbye>) {
         // When the hub is gone there is nobody left to tell.
-        drop(self.send(Command::Detach { session, outlet, why }).await);
+        drop(self.send(Command::Detach { session, outlet, goodbye }).await);
     }
 }
 

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use portcullis_core::{AskId, Behavior, EventId, Held, SessionId, State, Text};
+use portcullis_core::{AskId, Behavior, EventId, Held, Moment, SessionId, State, Text, combined};
 use tokio::sync::mpsc;
 
 use super::run::read_event;
@@ -18,8 +18,8 @@ const CAPACITY: usize = WINDOW + 512;
 /// What is sent to an attached process.
 #[derive(Debug)]
 pub(crate) enum Parcel {
-    /// Boxed: an event is far larger than a verdict.
-    Event(Box<Held>),
+    /// An event, and others that were put into its text. Boxed: an event is far larger than a verdict.
+    Event(Box<Held>, Vec<EventId>),
     Verdict {
         ask: AskId,
         origin: String,
@@ -52,21 +52,61 @@ impl Outlet {
         self.sent.len() < WINDOW && self.sent_bytes < WINDOW_BYTES
     }
 
-    /// Sends what waits, as far as there is room. The rest stays waiting.
-    fn pump(&mut self, state: &State, store: &Store, session: SessionId) -> Result<(), Gone> {
-        for held in state.waiting(Some(session), self.next) {
+    /// Sends what waits, as far as there is room. The rest stays waiting; some of it on purpose, until the moment told.
+    fn pump(&mut self, pumping: &Pumping<'_>, session: SessionId) -> Result<Option<Moment>, Gone> {
+        let (mut next, mut held_back): (u64, Option<(u64, Moment)>) = (self.next, None);
+        for held in pumping.state.waiting(Some(session), self.next) {
             if !self.has_room() {
-                return Ok(());
+                break;
             }
             if !self.sent.contains_key(&held.event.id) {
-                self.sender.try_send(Parcel::Event(Box::new(whole(held, store)))).map_err(|_| Gone)?;
-                self.sent.insert(held.event.id, held.size);
-                self.sent_bytes += held.size;
+                match pumping.coalesce.get(&held.event.sender).map(|window| held.queued.plus(*window)) {
+                    None => self.send(whole(held, pumping.store), vec![])?,
+                    Some(until) if until > pumping.now => held_back = held_back.or(Some((held.arrival, until))),
+                    Some(_) => self.send_together(pumping, session, held)?,
+                }
             }
-            self.next = held.arrival + 1;
+            next = held.arrival + 1;
         }
-        Ok(())
+        // What is held back, or came behind it, is looked at again.
+        self.next = held_back.map_or(next, |(first, _)| first);
+        Ok(held_back.map(|(_, until)| until))
     }
+
+    fn send(&mut self, held: Held, also: Vec<(EventId, usize)>) -> Result<(), Gone> {
+        let ids = also.iter().map(|(id, _)| *id).collect();
+        for (id, size) in also.into_iter().chain([(held.event.id, held.size)]) {
+            self.sent.insert(id, size);
+            self.sent_bytes += size;
+        }
+        self.sender.try_send(Parcel::Event(Box::new(held), ids)).map_err(|_| Gone)
+    }
+
+    /// One noisy sender's events in one, as many as have come.
+    fn send_together(&mut self, pumping: &Pumping<'_>, session: SessionId, first: &Held) -> Result<(), Gone> {
+        let waiting = pumping.state.waiting(Some(session), first.arrival);
+        let same =
+            waiting.filter(|held| held.event.sender == first.event.sender && !self.sent.contains_key(&held.event.id));
+        let group: Vec<Held> = same.take(TOGETHER).map(|held| whole(held, pumping.store)).collect();
+        let [only] = group.as_slice() else {
+            let mut together = group[0].clone();
+            together.event.text = combined(&group.iter().collect::<Vec<_>>());
+            let also = group[1..].iter().map(|held| (held.event.id, held.size)).collect();
+            return self.send(together, also);
+        };
+        self.send(only.clone(), vec![])
+    }
+}
+
+/// Events of one noisy sender that are delivered as one, at most.
+const TOGETHER: usize = 100;
+
+/// What an outlet looks at when it sends.
+pub(super) struct Pumping<'a> {
+    pub(super) state: &'a State,
+    pub(super) store: &'a Store,
+    pub(super) coalesce: &'a HashMap<String, u64>,
+    pub(super) now: Moment,
 }
 
 /// An event that was written before is only in the journal by now.
@@ -125,14 +165,18 @@ impl Outlets {
         }
     }
 
-    pub(super) fn pump(&mut self, state: &State, store: &Store) {
+    /// Sends to every session that may have something to send. Returns when something that is held back comes due.
+    pub(super) fn pump(&mut self, pumping: &Pumping<'_>) -> Option<Moment> {
+        let mut due: Option<Moment> = None;
         for session in self.awake.drain() {
             let Some(outlet) = self.by_session.get_mut(&session) else { continue };
-            if outlet.pump(state, store, session).is_err() {
+            match outlet.pump(pumping, session) {
+                Ok(held_back) => due = due.into_iter().chain(held_back).min(),
                 // Its link sees the end of the channel, closes, and detaches.
-                self.by_session.remove(&session);
+                Err(Gone) => drop(self.by_session.remove(&session)),
             }
         }
+        due
     }
 
     /// A verdict that finds no process stays in the journal, and is sent when one attaches.

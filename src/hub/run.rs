@@ -4,7 +4,7 @@
 //! Nobody sees that state until the journal has the batch; if the journal refuses, the state is thrown away and read
 //! anew. So what others see never runs ahead of the journal.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -12,12 +12,12 @@ use std::time::Duration;
 use anyhow::Context as _;
 use portcullis_core::{Answer, Effect, Event, EventId, Input, Moment, Record, State, Subject, Topic, decide};
 use portcullis_wire::record::{self, Payload};
-use tokio::sync::{mpsc, watch};
+use tokio::sync::{mpsc, oneshot, watch};
 use tokio_util::sync::CancellationToken;
 
 use super::batch::{Batch, Pending};
 use super::heads::Heads;
-use super::outlets::Outlets;
+use super::outlets::{Outlets, Pumping};
 use super::roster::Roster;
 use super::watchers::{Published, Watchers};
 use super::{Command, Hub, HubLimits, Trouble, now};
@@ -50,10 +50,15 @@ pub(crate) async fn start(
         batch: Batch::default(),
         queued_bytes,
         tell_roster,
+        coalesce: limits.coalesce,
+        held_until: None,
+        broken: None,
     };
     desk.reload().context("reading the journal")?;
-    desk.take(Pending::new(Input::Started { version: version.to_owned() }, None)).await;
+    let (reply, opened) = oneshot::channel();
+    desk.take(Pending::new(Input::Started { version: version.to_owned() }, Some(reply))).await;
     desk.commit().await;
+    opened.await.context("opening the journal")?.context("opening the journal")?;
     let task = tokio::spawn(desk.run(event_queue, reserved_queue, stop));
     Ok((hub, task))
 }
@@ -68,6 +73,11 @@ struct Desk {
     batch: Batch,
     queued_bytes: Arc<AtomicUsize>,
     tell_roster: watch::Sender<Arc<Roster>>,
+    coalesce: HashMap<String, u64>,
+    /// Why the state does not stand for the journal at the moment.
+    broken: Option<String>,
+    /// When something that an outlet holds back comes due.
+    held_until: Option<Moment>,
 }
 
 impl Desk {
@@ -98,7 +108,7 @@ impl Desk {
                 self.handle(command).await;
             }
             self.commit().await;
-            self.outlets.pump(&self.state, &self.store);
+            self.pump();
         }
         // What was taken in before the stop is still written; what comes now is told that we are stopping.
         reserved.close();
@@ -109,9 +119,21 @@ impl Desk {
         self.commit().await;
     }
 
+    fn pump(&mut self) {
+        let now = now();
+        if self.held_until.is_some_and(|due| due <= now) {
+            self.held_until = None;
+            self.outlets.look_again();
+        }
+        let Self { state, store, coalesce, .. } = self;
+        let due = self.outlets.pump(&Pumping { state, store, coalesce, now });
+        self.held_until = self.held_until.into_iter().chain(due).min();
+    }
+
     fn until_deadline(&self) -> Duration {
         let longest = Duration::from_secs(60);
-        let due = self.state.next_deadline().map(|due| Duration::from_millis(due.since(now())));
+        let due = self.state.next_deadline().into_iter().chain(self.held_until).min();
+        let due = due.map(|due| Duration::from_millis(due.since(now())));
         due.map_or(longest, |due| due.min(longest))
     }
 
@@ -126,12 +148,12 @@ impl Desk {
                 pending.outlet = Some((session, outlet));
                 self.take(pending).await;
             }
-            Command::Detach { session, outlet, why } => {
+            Command::Detach { session, outlet, goodbye } => {
                 // An attach that is still in the batch must take its place first.
                 self.commit().await;
                 if self.outlets.close(session, outlet) {
-                    let input = match why {
-                        Some(why) => Input::Ended { session, why },
+                    let input = match goodbye {
+                        Some(goodbye) => Input::Ended { session, goodbye },
                         None => Input::Lost { session },
                     };
                     self.take(Pending::new(input, None)).await;
@@ -166,9 +188,7 @@ impl Desk {
                 self.commit().await;
                 let erased = self.store.erase(&subject.to_string());
                 // What waits, asks and was replied is in memory as well.
-                if let Err(error) = self.reload() {
-                    tracing::error!(%error, "the journal cannot be read again");
-                }
+                self.reload_or_break();
                 drop(reply.send(erased.map_err(journal)));
             }
         }
@@ -178,12 +198,22 @@ impl Desk {
     async fn take(&mut self, first: Pending) {
         let mut inputs = VecDeque::from([first]);
         while let Some(mut pending) = inputs.pop_front() {
+            if self.broken.is_some() {
+                self.reload_or_break();
+            }
+            if let Some(why) = self.broken.clone() {
+                pending.fail(Trouble::Journal(why));
+                continue;
+            }
             let at = self.state.no_earlier(now());
             let (records, effects) = decide(&self.state, at, pending.input.clone());
             if let Some(record) = records.first() {
                 let subject = record.subject();
                 if self.batch.has(&subject) {
-                    self.commit().await;
+                    // The commit may fail and take back what this decision rests on, so it is taken again after it.
+                    Box::pin(self.commit()).await;
+                    inputs.push_front(pending);
+                    continue;
                 }
                 match self.add(subject, at, &records) {
                     Ok(place) => {
@@ -241,14 +271,16 @@ impl Desk {
                     self.heads.moved(subject, *seq, &self.state);
                 }
             }
-            if results.iter().any(Result::is_err)
-                && let Err(error) = self.reload()
-            {
-                tracing::error!(%error, "the journal cannot be read again");
+            let taken_back = results.iter().any(Result::is_err);
+            if taken_back {
+                self.reload_or_break();
             }
             for pending in batch.pending {
                 match pending.append.map(|place| &results[place]) {
-                    None | Some(Ok(_)) => self.perform(pending),
+                    Some(Ok(_)) => self.perform(pending),
+                    // It wrote nothing itself, but may rest on what has just been taken back.
+                    None if taken_back && pending.attempts < ATTEMPTS => self.again(pending).await,
+                    None => self.perform(pending),
                     Some(Err(Refused::Conflict { .. })) if pending.attempts < ATTEMPTS => self.again(pending).await,
                     Some(Err(Refused::Conflict { .. })) => pending.fail(Trouble::Busy),
                     Some(Err(Refused::Failed(why))) => {
@@ -257,6 +289,14 @@ impl Desk {
                     }
                 }
             }
+        }
+    }
+
+    /// The state held what the journal refused. Until it has been read anew nothing may rest on it.
+    fn reload_or_break(&mut self) {
+        self.broken = self.reload().err().map(|error| format!("{error:#}"));
+        if let Some(why) = &self.broken {
+            tracing::error!(%why, "the journal cannot be read again");
         }
     }
 

@@ -13,7 +13,13 @@ use super::*;
 use crate::store::{Durability, Store};
 
 fn limits() -> HubLimits {
-    HubLimits { queue: 8, queue_bytes: 1 << 20, watcher: 4, state: Limits::default() }
+    HubLimits {
+        queue: 8,
+        queue_bytes: 1 << 20,
+        watcher: 4,
+        coalesce: HashMap::from([("noisy".to_owned(), 50)]),
+        state: Limits::default(),
+    }
 }
 
 async fn hub_on(store: Store) -> (Hub, CancellationToken, tokio::task::JoinHandle<()>) {
@@ -47,6 +53,7 @@ fn about() -> SessionAbout {
         label: Label::new("api").unwrap(),
         connected_by: "test".into(),
         pid: None,
+        runs_commands: false,
         folder: None,
         agent_session: None,
         continues: None,
@@ -67,8 +74,8 @@ async fn an_event_reaches_the_session_and_is_delivered_only_when_written() {
     let mut attachment = link::attach_here(&hub, session, about(), None).await.unwrap();
     let Ok(Answer::Accepted { event, to, .. }) = hub.submit(said("hello")).await else { panic!() };
     assert_eq!(to, Some(session));
-    let Some(Delivery::Event { id, frame }) = attachment.next().await else { panic!() };
-    assert_eq!((id, frame.text.as_ref()), (event, "hello"));
+    let Some(Delivery::Event { ids, frame }) = attachment.next().await else { panic!() };
+    assert_eq!((ids, frame.text.as_ref()), (vec![event], "hello"));
     let life = |hub: Hub| async move { hub.look(move |state| state.event(event).unwrap().life.name()).await.unwrap() };
     assert_eq!(life(hub.clone()).await, "waiting");
     attachment.line.wrote(vec![event]).await;
@@ -162,11 +169,36 @@ async fn a_process_that_takes_the_place_of_another_gets_what_was_not_written() {
     let mut first = link::attach_here(&hub, session, about(), None).await.unwrap();
     let Ok(Answer::Accepted { event: one, .. }) = hub.submit(said("one")).await else { panic!() };
     let Ok(Answer::Accepted { event: two, .. }) = hub.submit(said("two")).await else { panic!() };
-    assert!(matches!(first.next().await, Some(Delivery::Event { id, .. }) if id == one));
+    assert!(matches!(first.next().await, Some(Delivery::Event { ids, .. }) if ids == [one]));
     first.line.wrote(vec![one]).await;
     let mut second = link::attach_here(&hub, session, about(), None).await.unwrap();
-    assert!(matches!(second.next().await, Some(Delivery::Event { id, .. }) if id == two));
+    assert!(matches!(second.next().await, Some(Delivery::Event { ids, .. }) if ids == [two]));
     // The goodbye of the first no longer counts: it does not carry for the session any more.
-    first.line.clone().bye("late").await;
+    first.line.clone().bye(Goodbye::because("late")).await;
     assert_eq!(hub.look(move |state| state.session(session).unwrap().is_attached()).await, Ok(true));
+}
+
+#[tokio::test]
+async fn a_noisy_sender_is_heard_once_and_others_are_not_kept_waiting() {
+    let (hub, ..) = hub_on(Store::memory()).await;
+    let mut attachment = link::attach_here(&hub, mint(SessionId::new), about(), None).await.unwrap();
+    let from = |name: &str, text: &str| {
+        let Input::Said { id, text, address, attributes, .. } = said(text) else { panic!() };
+        let by = Actor { name: name.into(), ..ann() };
+        Input::Said { id, by, text, address, chat: None, attributes, once: None }
+    };
+    let mut noisy = vec![];
+    for text in ["one", "two", "three"] {
+        let Ok(Answer::Accepted { event, .. }) = hub.submit(from("noisy", text)).await else { panic!() };
+        noisy.push(event);
+    }
+    let Ok(Answer::Accepted { event: calm, .. }) = hub.submit(from("calm", "hello")).await else { panic!() };
+    let Some(Delivery::Event { ids, .. }) = attachment.next().await else { panic!() };
+    assert_eq!(ids, [calm]);
+    let Some(Delivery::Event { ids, frame }) = attachment.next().await else { panic!() };
+    assert_eq!(ids, noisy);
+    let places: Vec<_> = ["one", "two", "three"].iter().map(|text| frame.text.find(text)).collect();
+    assert!(places.is_sorted() && places[0].is_some(), "{}", frame.text);
+    attachment.line.wrote(ids).await;
+    assert_eq!(hub.look(portcullis_core::State::waiting_total).await, Ok(1));
 }

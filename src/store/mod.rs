@@ -15,7 +15,7 @@ use std::path::Path;
 pub(crate) use error::{OpenError, StoreError, VerifyError};
 #[cfg(test)]
 pub(crate) use memory::Memory;
-pub(crate) use sqlite::Sqlite;
+pub(crate) use sqlite::{Retention, Sqlite, glance, retire};
 
 /// Global position of a record. 1 is the first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -98,6 +98,20 @@ pub(crate) enum Durability {
     Process,
     /// A power failure. Written and synced on a thread of its own.
     Power,
+}
+
+/// What a file looks like from outside.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Glance {
+    Missing,
+    /// Just made, or all that is in it still stands in the log beside it.
+    Unsettled,
+    Ours {
+        version: u32,
+        /// The newest version this program knows.
+        known: u32,
+    },
+    Foreign,
 }
 
 /// The chain as it was found to be.

@@ -49,7 +49,7 @@ fn a_session_greets_although_no_gate_can_start_and_finds_one_when_it_can() {
     let session = StandIn::start(&home, &[]);
     assert_eq!(session.tool_names(), ["reply", "inbox"]);
     session.complaint("listne");
-    assert!(running::portcullis_of(&home.folder()).iter().all(|process| process.args[1] == "channel"));
+    assert_eq!(home.run(&["status"]).status.code(), Some(1));
 
     fs::remove_file(home.folder().join("config.toml")).unwrap();
     home.attached(1);

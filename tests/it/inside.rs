@@ -26,7 +26,6 @@ fn an_allowed_bash_call_can_neither_answer_nor_administer() {
         "env -u CLAUDECODE $P token add eve --role admin",
         "env -u CLAUDECODE $P people role ann admin",
         "env -u CLAUDECODE $P people remove ann",
-        "env -u CLAUDECODE $P stop",
         "(env -u CLAUDECODE sh -c \"$P ask allow abcde; exit \\$?\")",
     ];
     let script: String = attempts.iter().map(|attempt| format!("{attempt} >&2; echo \"code $?\"\n")).collect();

@@ -2,7 +2,6 @@
 
 use crate::support::child::Stdin;
 use crate::support::home::{Home, Ran};
-use crate::support::http::Request;
 use crate::support::standin::StandIn;
 use crate::support::{PATIENCE, Signal, running, until};
 use serde_json::{Value, json};
@@ -92,7 +91,6 @@ fn what_an_agent_runs_may_neither_answer_nor_administer_and_is_written_down() {
         &["people", "remove", "ann"],
         &["people", "pair", "abcdefgh", "--name", "eve"],
         &["log", "redact", event],
-        &["stop"],
     ];
     for with_claudecode in [false, true] {
         for (before, words) in attempts.iter().enumerate() {
@@ -112,8 +110,11 @@ fn what_an_agent_runs_may_neither_answer_nor_administer_and_is_written_down() {
     assert!(first["what"].as_str().unwrap().contains("answering a prompt") && first["who"] == "owner", "{first}");
     assert!(first["what"].as_str().unwrap().contains("inside session api"), "{first}");
     for (path, body) in [("/", "yes abcde"), ("/api/v1/asks/abcde/verdict", r#"{"behavior":"allow"}"#)] {
-        let answer = Request::post(path).body(body).send(&home.socket()).expect(403);
-        assert!(answer.text().contains("inside session api"), "{answer}");
+        let mut curl = home.program("curl");
+        curl.args(["-s", "--unix-socket"]).arg(home.folder().join("gate.sock"));
+        curl.args(["-d", body, &format!("http://localhost{path}")]);
+        let ran = Ran::of(&home.spawn(curl, Stdin::Nothing), PATIENCE).ok();
+        assert!(ran.stdout.contains("inside session api"), "{path}: {ran:?}");
     }
 
     for harmless in [&["ask", "list"][..], &["events", "list"], &["log"], &["status"], &["say", "no verdict"]] {

@@ -256,3 +256,29 @@ fn shell(home: &Home, line: &str) -> std::process::Command {
     command.arg("-c").arg(line.replacen("curl", "curl -sS", 1));
     command
 }
+
+#[test]
+fn a_gate_that_a_session_started_makes_room_for_one_that_a_person_starts() {
+    for detached in [false, true] {
+        let home = Home::new();
+        let session = StandIn::start(&home, &[]);
+        home.attached(1);
+        let before = home.status();
+        assert_eq!(before["auto_started"], true);
+        let gate = if detached {
+            home.run(&["up", "--detach", "--dev-sender", "dev"]).ok();
+            None
+        } else {
+            Some(home.serve_with(&["--dev-sender", "dev"]))
+        };
+        let now = home.status();
+        assert_eq!((&now["auto_started"], &now["dev_sender"]), (&false.into(), &"dev".into()));
+        assert_ne!(now["pid"], before["pid"]);
+        home.attached(1);
+        home.run(&["say", "hello"]).ok();
+        assert_eq!(session.next_event().content, "hello");
+        let again = home.run(&["up"]);
+        assert!(!again.status.success() && again.stderr.contains("already running"), "{}", again.stderr);
+        drop(gate);
+    }
+}

@@ -294,6 +294,9 @@ pub struct Status {
     pub socket: String,
     pub journal: String,
     pub durability: String,
+    /// Where a gate that runs in the background writes what happens.
+    #[serde(default)]
+    pub log: String,
     /// Where the owner's token is kept; none when it came from the environment.
     pub token_file: Option<String>,
     /// Leaves by itself when idle.

@@ -74,6 +74,9 @@ pub fn event_line(frame: &EventFrame<'_>) -> serde_json::Result<Vec<u8>> {
     meta.insert("chat_id".into(), frame.chat.as_ref().into());
     meta.insert("via".into(), frame.via.as_ref().into());
     meta.insert("sender".into(), frame.sender.as_ref().into());
+    if !frame.also.is_empty() {
+        meta.insert("events".into(), (frame.also.len() + 1).to_string().into());
+    }
     if frame.redelivered {
         meta.insert("redelivered".into(), "true".into());
     }
@@ -116,6 +119,7 @@ mod tests {
             text: text.into(),
             rest: 0,
             redelivered: false,
+            also: vec![],
         }
     }
 

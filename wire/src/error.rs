@@ -59,8 +59,7 @@ macro_rules! kinds {
 kinds! {
     BadRequest 40001 "check the request against docs/reference/http.md"
     NotUtf8 40002 "send the text as UTF-8"
-    BadFraming 40003 "send either Content-Length or Transfer-Encoding, not both"
-    BadName 40004 "a name has 1 to 64 letters, digits, dots, dashes or underscores, and is not `owner`"
+    BadName 40003 "a name has 1 to 64 letters, digits, dots, dashes or underscores, and is not `owner`"
     Forbidden 40301 "send `Authorization: Bearer TOKEN`; `portcullis status` says where the owner's token is kept"
     NeedsRight 40302 "ask the owner of the gate for the right"
     ForeignOrigin 40303 "web pages of other sites may not talk to the gate"

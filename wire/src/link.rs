@@ -69,6 +69,9 @@ pub enum ToGate<'a> {
     /// The session ends on purpose.
     Bye {
         why: String,
+        /// No model was there.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        untouched: bool,
     },
 }
 
@@ -119,6 +122,9 @@ pub struct EventFrame<'a> {
     pub rest: usize,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub redelivered: bool,
+    /// Other events whose text is in this one's.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub also: Vec<String>,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
@@ -159,6 +165,8 @@ pub struct About {
     pub label: String,
     pub connected_by: String,
     pub pid: Option<u32>,
+    #[serde(default)]
+    pub runs_commands: bool,
     pub folder: Option<String>,
     pub agent_session: Option<String>,
     pub continues: Option<String>,
@@ -178,6 +186,7 @@ impl<'a> EventFrame<'a> {
             text: text.into(),
             rest,
             redelivered: held.redelivered,
+            also: vec![],
         }
     }
 }
@@ -213,6 +222,7 @@ impl From<&SessionAbout> for About {
             label: about.label.to_string(),
             connected_by: about.connected_by.clone(),
             pid: about.pid,
+            runs_commands: about.runs_commands,
             folder: about.folder.clone(),
             agent_session: about.agent_session.clone(),
             continues: about.continues.map(|id| id.to_string()),
@@ -252,6 +262,7 @@ impl TryFrom<About> for SessionAbout {
             label: Label::new(&about.label).ok_or_else(|| BadFrame::new("label", &about.label))?,
             connected_by: about.connected_by,
             pid: about.pid,
+            runs_commands: about.runs_commands,
             folder: about.folder,
             agent_session: about.agent_session,
             continues,
@@ -291,7 +302,7 @@ mod tests {
     #[test]
     fn a_newer_peer_may_say_more_than_we_know() {
         let frame: ToGate<'_> = serde_json::from_str(r#"{"bye":{"why":"w","mood":"fine"}}"#).unwrap();
-        assert_eq!(frame, ToGate::Bye { why: "w".into() });
+        assert_eq!(frame, ToGate::Bye { why: "w".into(), untouched: false });
     }
 
     proptest::proptest! {

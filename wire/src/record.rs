@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 
 use portcullis_core::{
-    Address, Ask, AskId, Behavior, ChatId, Code, Event, EventId, Label, Moment, Mouth, Once, Pairing, PairingCode,
-    Record, Reply, Role, Scope, SentFile, SessionAbout, SessionId, Text, Token, Verdict, Via,
+    Address, Ask, AskId, Behavior, ChatId, Code, Event, EventId, Goodbye, Label, Moment, Mouth, Once, Pairing,
+    PairingCode, Record, Reply, Role, Scope, SentFile, SessionAbout, SessionId, Text, Token, Verdict, Via,
 };
 use serde::{Deserialize, Serialize};
 
@@ -80,6 +80,8 @@ enum Skeleton<'a> {
     Ended {
         session: String,
         why: Cow<'a, str>,
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        untouched: bool,
     },
     Replied {
         id: String,
@@ -99,8 +101,6 @@ enum Skeleton<'a> {
         behavior: Cow<'a, str>,
         by: Cow<'a, str>,
         via: Cow<'a, str>,
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        why: Option<Cow<'a, str>>,
     },
     Carried {
         ask: String,
@@ -162,6 +162,10 @@ enum Skeleton<'a> {
     PairingMissed {
         by: Cow<'a, str>,
     },
+    Redacted {
+        what: Cow<'a, str>,
+        by: Cow<'a, str>,
+    },
     Barred {
         who: Cow<'a, str>,
         what: Cow<'a, str>,
@@ -198,6 +202,7 @@ pub fn write(record: &Record) -> serde_json::Result<Stored> {
             description: ask.description.as_str().into(),
             preview: ask.preview.as_str().into(),
         })?),
+        Record::Answered { verdict, .. } => verdict.why.as_ref().map(|why| why.clone().into_bytes()),
         _ => None,
     };
     Ok(Stored { body: serde_json::to_vec(&skeleton(record))?, payload })
@@ -231,7 +236,11 @@ fn skeleton(record: &Record) -> Skeleton<'_> {
         }
         Record::Wrote { session, events } => Skeleton::Wrote { session: session.to_string(), events: texts(events) },
         Record::Lost { session } => Skeleton::Lost { session: session.to_string() },
-        Record::Ended { session, why } => Skeleton::Ended { session: session.to_string(), why: why.into() },
+        Record::Ended { session, goodbye } => Skeleton::Ended {
+            session: session.to_string(),
+            why: goodbye.why.as_str().into(),
+            untouched: goodbye.untouched,
+        },
         Record::Replied { reply } => Skeleton::Replied {
             id: reply.id.to_string(),
             session: reply.session.to_string(),
@@ -250,7 +259,6 @@ fn skeleton(record: &Record) -> Skeleton<'_> {
             behavior: verdict.behavior.name().into(),
             by: verdict.by.as_str().into(),
             via: verdict.via.name().into(),
-            why: verdict.why.as_deref().map(Into::into),
         },
         Record::Carried { ask } => Skeleton::Carried { ask: ask.to_string() },
         Record::Withdrawn { ask, why } => Skeleton::Withdrawn { ask: ask.to_string(), why: why.into() },
@@ -286,6 +294,7 @@ fn skeleton(record: &Record) -> Skeleton<'_> {
             Skeleton::Paired { code: code.to_string(), name: name.into(), role: role.name().into(), by: by.into() }
         }
         Record::PairingMissed { by } => Skeleton::PairingMissed { by: by.into() },
+        Record::Redacted { what, by } => Skeleton::Redacted { what: what.into(), by: by.into() },
         Record::Barred { who, what } => Skeleton::Barred { who: who.into(), what: what.into() },
     }
 }
@@ -327,8 +336,9 @@ pub fn read(at: Moment, body: &[u8], payload: Payload<'_>) -> Result<Record, Unr
             Record::Wrote { session: id_of("session", &session)?, events: ids_of(&events)? }
         }
         Skeleton::Lost { session } => Record::Lost { session: id_of("session", &session)? },
-        Skeleton::Ended { session, why } => {
-            Record::Ended { session: id_of("session", &session)?, why: why.into_owned() }
+        Skeleton::Ended { session, why, untouched } => {
+            let goodbye = Goodbye { why: why.into_owned(), untouched };
+            Record::Ended { session: id_of("session", &session)?, goodbye }
         }
         Skeleton::Replied { id, session, chat } => {
             let (text, files) = match payload {
@@ -364,14 +374,17 @@ pub fn read(at: Moment, body: &[u8], payload: Payload<'_>) -> Result<Record, Unr
             };
             Record::Asked { ask }
         }
-        Skeleton::Answered { ask, behavior, by, via, why } => Record::Answered {
+        Skeleton::Answered { ask, behavior, by, via } => Record::Answered {
             ask: ask_of(&ask)?,
             verdict: Verdict {
                 behavior: Behavior::named(&behavior).ok_or(Unreadable::Field("behavior"))?,
                 by: by.into_owned(),
                 via: via_of(&via)?,
                 at,
-                why: why.map(Cow::into_owned),
+                why: match payload {
+                    Payload::Kept(bytes) => Some(utf8(bytes)?.to_owned()),
+                    Payload::None | Payload::Erased => None,
+                },
             },
         },
         Skeleton::Carried { ask } => Record::Carried { ask: ask_of(&ask)? },
@@ -414,6 +427,7 @@ pub fn read(at: Moment, body: &[u8], payload: Payload<'_>) -> Result<Record, Unr
             by: by.into_owned(),
         },
         Skeleton::PairingMissed { by } => Record::PairingMissed { by: by.into_owned() },
+        Skeleton::Redacted { what, by } => Record::Redacted { what: what.into_owned(), by: by.into_owned() },
         Skeleton::Barred { who, what } => Record::Barred { who: who.into_owned(), what: what.into_owned() },
     })
 }

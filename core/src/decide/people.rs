@@ -118,6 +118,13 @@ pub(super) fn pair(state: &State, now: Moment, by: &Actor, code: PairingCode, na
     }
 }
 
+pub(super) fn redacted(by: &Actor, what: String) -> Decided {
+    if let Some(refused) = may_not(by) {
+        return refused;
+    }
+    (vec![Record::Redacted { what, by: by.name.clone() }], vec![Effect::Answer(Answer::Done)])
+}
+
 /// Written down for the owner to see, under the owner's name when nobody better is known.
 pub(super) fn barred(who: String, what: String) -> Decided {
     let who = if who.is_empty() { OWNER.to_owned() } else { who };

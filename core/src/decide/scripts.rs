@@ -85,6 +85,7 @@ fn read(command: &str) -> Input {
                 label: Label::new(words[2]).unwrap(),
                 connected_by: "channel".into(),
                 pid: None,
+                runs_commands: false,
                 folder: None,
                 agent_session: option("agent").map(str::to_owned),
                 continues: option("continues").map(session),
@@ -94,7 +95,10 @@ fn read(command: &str) -> Input {
         },
         "wrote" => Input::Wrote { session: session(words[1]), events: words[2].split(',').map(event).collect() },
         "lose" => Input::Lost { session: session(words[1]) },
-        "end" => Input::Ended { session: session(words[1]), why: "bye".into() },
+        "end" => Input::Ended {
+            session: session(words[1]),
+            goodbye: Goodbye { why: "bye".into(), untouched: words.contains(&"untouched") },
+        },
         "ask" => Input::Asked {
             id: ask(words[1]),
             session: session(words[2]),
@@ -173,7 +177,7 @@ fn record_in_words(record: &Record) -> String {
             format!("session {} wrote {}", short(session), events.join(" "))
         }
         Record::Lost { session } => format!("session {} lost", short(session)),
-        Record::Ended { session, why } => format!("session {} ended: {why}", short(session)),
+        Record::Ended { session, goodbye } => format!("session {} ended: {}", short(session), goodbye.why),
         Record::Replied { reply } => format!("reply to {}: {}", reply.chat, reply.text.as_str()),
         Record::Asked { ask } => format!("ask {} as {}", short(ask.id), ask.code),
         Record::Answered { ask, verdict } => format!("ask {} {}", short(ask), verdict.in_words()),
@@ -190,6 +194,7 @@ fn record_in_words(record: &Record) -> String {
         Record::PairingAsked { pairing } => format!("{} on {} shows {}", pairing.user, pairing.platform, pairing.code),
         Record::Paired { code, name, role, by } => format!("{code} is {name}, a {}, by {by}", role.name()),
         Record::PairingMissed { by } => format!("{by} missed a pairing"),
+        Record::Redacted { what, by } => format!("{what} erased by {by}"),
         Record::Barred { who, what } => format!("{who} barred: {what}"),
     }
 }
@@ -1116,6 +1121,59 @@ fn a_stranger_is_let_in_by_a_code_and_guessing_ends_soon() {
             700 pair 80000000 tim root
               > refused: NoSuchPairing
               + root missed a pairing
+        "#]],
+    );
+}
+
+#[test]
+fn what_was_given_to_a_client_that_only_looked_is_for_the_next() {
+    check(
+        "0 say 1 tom : one
+         1 attach 1 api
+         2 wrote 1 1
+         3 end 1 untouched
+         4 attach 2 api
+         5 wrote 2 1
+         6 end 2
+         7 attach 3 api",
+        &expect![[r#"
+            0 say 1 tom : one
+              + event 1 of tom in chat 1 for nobody yet
+              > ok
+              > publish event 1
+            1 attach 1 api
+              + session 1 attached, wrote []
+              > done
+              > publish session 1
+              > wake session 1 for [1]
+            2 wrote 1 1
+              + session 1 wrote 1
+              > done
+              > wake session 1 for []
+              > publish event 1
+            3 end 1 untouched
+              + session 1 ended: bye
+              > done
+              > publish session 1
+            4 attach 2 api
+              + session 2 attached, wrote []
+              > done
+              > publish session 2
+              > wake session 2 for [1]
+            5 wrote 2 1
+              + session 2 wrote 1
+              > done
+              > wake session 2 for []
+              > publish event 1
+            6 end 2
+              + session 2 ended: bye
+              > done
+              > publish session 2
+            7 attach 3 api
+              + session 3 attached, wrote []
+              > done
+              > publish session 3
+              > wake session 3 for []
         "#]],
     );
 }

@@ -5,7 +5,7 @@ use crate::event::Reply;
 use crate::ids::{EventId, Moment, SessionId};
 use crate::input::{Answer, Effect, Input, Refusal, Topic};
 use crate::record::Record;
-use crate::session::{Presence, SessionAbout};
+use crate::session::{Goodbye, Presence, SessionAbout};
 use crate::state::State;
 
 pub(super) fn attached(
@@ -50,7 +50,7 @@ pub(super) fn lost(state: &State, session: SessionId) -> Decided {
     }
 }
 
-pub(super) fn ended(state: &State, session: SessionId, why: String) -> Decided {
+pub(super) fn ended(state: &State, session: SessionId, goodbye: Goodbye) -> Decided {
     match state.session(session) {
         None => return refuse(Refusal::NoSuchSession),
         Some(known) if known.has_ended() => return answer(Answer::Done),
@@ -62,7 +62,7 @@ pub(super) fn ended(state: &State, session: SessionId, why: String) -> Decided {
     // What waited for it may now be for someone else.
     let others = state.sessions().filter(|other| other.is_attached() && other.id != session);
     effects.extend(others.map(|other| Effect::Wake(other.id)));
-    (vec![Record::Ended { session, why }], effects)
+    (vec![Record::Ended { session, goodbye }], effects)
 }
 
 pub(super) fn replied(state: &State, reply: Reply) -> Decided {
@@ -86,7 +86,7 @@ pub(super) fn ticked(state: &State, now: Moment) -> Decided {
             Presence::Expected { .. } => "it did not come back after the gate restarted",
             _ => "its process went away",
         };
-        Effect::Then(Input::Ended { session: session.id, why: why.into() })
+        Effect::Then(Input::Ended { session: session.id, goodbye: Goodbye::because(why) })
     });
     let overdue = state.overdue_events(now).into_iter().map(|event| Effect::Then(Input::Expired { event }));
     (vec![], ended.chain(overdue).collect())

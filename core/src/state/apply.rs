@@ -8,7 +8,7 @@ use crate::event::{ChatId, Event, EventLife, Held, Reply, Text};
 use crate::ids::{AskId, EventId, Moment, SessionId};
 use crate::record::Record;
 use crate::route::Address;
-use crate::session::{Presence, Session, SessionAbout};
+use crate::session::{Goodbye, Presence, Session, SessionAbout};
 
 /// A chat remembers this many of its latest sessions and unanswered events.
 const CHAT_MEMORY: usize = 16;
@@ -34,7 +34,7 @@ impl State {
             Record::Attached { session, about, wrote } => self.attached(*session, about, wrote, at),
             Record::Wrote { session, events } => self.wrote(*session, events, at),
             Record::Lost { session } => self.set_presence(*session, Presence::Lost { since: at }),
-            Record::Ended { session, .. } => self.ended(*session, at),
+            Record::Ended { session, goodbye } => self.ended(*session, goodbye, at),
             Record::Replied { reply } => self.replied(reply),
             Record::Asked { ask } => {
                 self.codes.insert(ask.code, ask.id);
@@ -58,7 +58,7 @@ impl State {
             | Record::PairingAsked { .. }
             | Record::Paired { .. }
             | Record::PairingMissed { .. } => self.apply_people(at, record),
-            Record::Barred { .. } => {}
+            Record::Redacted { .. } | Record::Barred { .. } => {}
         }
     }
 
@@ -271,9 +271,15 @@ impl State {
         }
     }
 
-    fn ended(&mut self, id: SessionId, at: Moment) {
+    fn ended(&mut self, id: SessionId, goodbye: &Goodbye, at: Moment) {
         self.set_presence(id, Presence::Ended { at });
         self.ended.push_back(id);
+        if goodbye.untouched {
+            let unread: Vec<(EventId, u8)> = self.unread(id, at).map(|held| (held.event.id, held.attempts)).collect();
+            for (event, attempts) in unread {
+                self.requeue(event, at, attempts);
+            }
+        }
         for event in self.mark_waiting(id) {
             let heir = self.events.get(&event).and_then(|held| self.heir(held));
             if heir != Some(id) {

@@ -16,9 +16,11 @@ use rmcp::ServiceExt as _;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
+use portcullis_core::Goodbye;
+
 use crate::hub::Attachment;
 use crate::lines::Lines;
-use server::Server;
+use server::{Server, Signs};
 use transport::{Output, Stdio};
 
 /// A line from the client is at most this long.
@@ -29,8 +31,9 @@ pub(crate) async fn run(attachment: Attachment, folder: PathBuf, stop: Cancellat
     let (stdin, stdout) = stdio::open()?;
     let output = Arc::new(Output::new(stdout));
     let (ready, is_ready) = watch::channel(false);
+    let signs = Arc::new(Signs::default());
     let line = attachment.line.clone();
-    let server = Server::new(line.clone(), folder, ready);
+    let server = Server::new(line.clone(), folder, ready, Arc::clone(&signs));
     let transport = Stdio::new(Lines::new(stdin, LONGEST_LINE), Arc::clone(&output));
     let pushing = push::run(attachment, Arc::clone(&output), is_ready);
     let serving = async {
@@ -41,11 +44,14 @@ pub(crate) async fn run(attachment: Attachment, folder: PathBuf, stop: Cancellat
         }
     };
     let pushing = tokio::spawn(pushing);
-    let why = tokio::select! {
-        () = serving => "the agent closed its end",
-        () = stop.cancelled() => "the agent ended the process",
+    let goodbye = tokio::select! {
+        () = serving => Goodbye::because("the agent closed its end"),
+        // A client that only wanted to see whether we answer ends us so, and soon.
+        () = stop.cancelled() => {
+            Goodbye { why: "the agent ended the process".to_owned(), untouched: signs.only_looked() }
+        }
     };
     pushing.abort();
-    line.bye(why).await;
+    line.bye(goodbye).await;
     Ok(())
 }

@@ -22,8 +22,8 @@ pub(super) async fn run(mut attachment: Attachment, output: Arc<Output>, mut is_
         let mut next = Some(first);
         while let Some(delivery) = next {
             let line = match &delivery {
-                Delivery::Event { id, frame } => {
-                    events.push(*id);
+                Delivery::Event { ids, frame } => {
+                    events.extend(ids);
                     event_line(frame)
                 }
                 Delivery::Verdict { ask, origin, behavior } => {

@@ -1,8 +1,9 @@
 //! What the client meets: who we are, what the model is told, and the tools it may call.
 
 use std::path::PathBuf;
-use std::sync::Arc;
-use std::time::Duration;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
 
 use portcullis_core::{ChatId, EventId};
 use portcullis_wire::channel::{self, PermissionRequest};
@@ -39,8 +40,27 @@ const PATIENCE: Duration = Duration::from_secs(20);
 /// A prompt's texts are for people to read; more than this nobody reads.
 const LONGEST_PREVIEW: usize = 256 << 10;
 
+/// Signs that there is a model behind the client.
+#[derive(Default)]
+pub(super) struct Signs {
+    /// When the client said that it is initialized.
+    ready_at: OnceLock<Instant>,
+    tool_called: AtomicBool,
+}
+
+/// A client that only looks whether we answer (`claude mcp list`) is gone sooner than this.
+const A_LOOK: Duration = Duration::from_secs(3);
+
+impl Signs {
+    pub(super) fn only_looked(&self) -> bool {
+        let was_short = self.ready_at.get().is_none_or(|ready| ready.elapsed() < A_LOOK);
+        was_short && !self.tool_called.load(Ordering::Relaxed)
+    }
+}
+
 pub(super) struct Server {
     line: Line,
+    signs: Arc<Signs>,
     folder: PathBuf,
     /// Set when the client has said that it is initialized.
     ready: watch::Sender<bool>,
@@ -63,8 +83,8 @@ struct InboxArguments {
 }
 
 impl Server {
-    pub(super) fn new(line: Line, folder: PathBuf, ready: watch::Sender<bool>) -> Self {
-        Self { line, folder, ready }
+    pub(super) fn new(line: Line, folder: PathBuf, ready: watch::Sender<bool>, signs: Arc<Signs>) -> Self {
+        Self { line, signs, folder, ready }
     }
 
     async fn reply(&self, arguments: Value) -> Result<String, String> {
@@ -190,6 +210,7 @@ impl ServerHandler for Server {
         request: CallToolRequestParams,
         _context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
+        self.signs.tool_called.store(true, Ordering::Relaxed);
         let arguments = Value::Object(request.arguments.unwrap_or_default());
         let said = match request.name.as_ref() {
             "reply" => self.reply(arguments).await,
@@ -219,6 +240,7 @@ impl ServerHandler for Server {
     }
 
     async fn on_initialized(&self, _context: NotificationContext<RoleServer>) {
+        self.signs.ready_at.get_or_init(Instant::now);
         self.ready.send_replace(true);
     }
 

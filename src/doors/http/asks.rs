@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use axum::extract::{Path, Query, Request, State};
+use axum::extract::{Path, Request, State};
 use axum::{Extension, Json};
 use portcullis_core::{Answer, Ask, Behavior, Code, Input, Right, Scope, State as Known, Target};
 use portcullis_wire::api::{AskView, NewVerdict, Recorded, VerdictView};
@@ -11,7 +11,7 @@ use serde::Deserialize;
 
 use super::Door;
 use super::answer::{Refused, not_found};
-use super::body::read_json;
+use super::body::{Params, read_json};
 use super::credentials::Caller;
 use crate::hub::fault_of;
 
@@ -24,7 +24,7 @@ pub(super) struct Which {
 pub(super) async fn list(
     State(door): State<Arc<Door>>,
     Extension(caller): Extension<Caller>,
-    Query(which): Query<Which>,
+    Params(which): Params<Which>,
 ) -> Result<Json<Vec<AskView>>, Refused> {
     let scope = caller.with(Right::Review)?.scope.clone();
     let asks = door.hub.look(move |state| {

@@ -1,7 +1,10 @@
 //! Reading a body: of a kind we take, whole, within the limits of size and time, and as text.
 
 use axum::body::Body;
-use axum::extract::Request;
+use axum::extract::rejection::QueryRejection;
+use axum::extract::{FromRequestParts, Query, Request};
+use axum::http::Uri;
+use axum::http::request::Parts;
 use bytes::{Bytes, BytesMut};
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 use hyper::HeaderMap;
@@ -10,7 +13,24 @@ use portcullis_wire::error::{Fault, Kind};
 use serde::de::DeserializeOwned;
 
 use super::Door;
+use super::answer::Refused;
 use super::credentials::Caller;
+
+/// What stands behind the question mark. A fault in it is answered like any other.
+pub(super) struct Params<T>(pub(super) T);
+
+impl<T: DeserializeOwned, S: Sync> FromRequestParts<S> for Params<T> {
+    type Rejection = Refused;
+
+    async fn from_request_parts(parts: &mut Parts, _state: &S) -> Result<Self, Refused> {
+        read_params(&parts.uri).map(Self).map_err(Refused)
+    }
+}
+
+pub(super) fn read_params<T: DeserializeOwned>(uri: &Uri) -> Result<T, Fault> {
+    let bad = |error: QueryRejection| Fault::new(Kind::BadRequest, error.body_text());
+    Query::try_from_uri(uri).map(|Query(params)| params).map_err(bad)
+}
 
 /// Text is what people type and programs print; forms with parts and pictures are neither.
 pub(super) fn check_type(headers: &HeaderMap) -> Result<(), Fault> {

@@ -54,9 +54,10 @@ impl Caller {
     pub(super) async fn outside_with(&self, right: Right, door: &Door, what: &str) -> Result<&Actor, Fault> {
         let actor = self.with(right)?;
         let Some(peer) = self.peer else { return Ok(actor) };
-        let line = processes::lineage(peer);
+        // The agent itself is nobody's child here: only what it runs is turned away.
+        let line = processes::lineage(peer).split_off(1);
         let agent = move |state: &portcullis_core::State| {
-            let attached = state.sessions().filter(|session| session.is_attached());
+            let attached = state.sessions().filter(|session| session.is_attached() && session.about.runs_commands);
             attached
                 .filter(|session| session.about.pid.is_some_and(|pid| line.contains(&pid)))
                 .map(|session| session.about.label.clone())

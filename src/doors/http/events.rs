@@ -30,8 +30,19 @@ pub(super) async fn listen(
     let mut first = vec![Bytes::from_static(b": connected\n\n")];
     let told = watcher.first.iter().filter(|(_, notice)| notice.is_for(&actor));
     first.extend(told.filter_map(|(revision, notice)| Some(sse::message(*revision, &in_words(notice)?))));
-    let resync = Bytes::from_static(b": too slow, connect again\n\n");
-    Ok(event_stream(sse::stream_of(first, watcher, seat, pass, move |published| render(published, &actor), resync)))
+    let last = {
+        let door = Arc::clone(&door);
+        move || {
+            format!(
+                ": {}
+
+",
+                sse::ending(&door)
+            )
+            .into()
+        }
+    };
+    Ok(event_stream(sse::stream_of(first, watcher, seat, pass, move |published| render(published, &actor), last)))
 }
 
 /// What someone who comes late has to know: replies since they left, and every prompt that is still open.

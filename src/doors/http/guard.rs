@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use axum::body::Body;
 use hyper::Request;
 use hyper::body::Incoming;
-use hyper::header::{CONTENT_LENGTH, HOST, HeaderMap, HeaderValue, ORIGIN, TRANSFER_ENCODING};
+use hyper::header::{HOST, HeaderMap, HeaderValue, ORIGIN};
 use portcullis_wire::error::{Fault, Kind};
 
 use super::credentials::Credentials;
@@ -27,9 +27,6 @@ pub(super) fn admit(
     credentials: &Credentials,
 ) -> Result<Request<Body>, Fault> {
     let headers = request.headers();
-    if headers.contains_key(TRANSFER_ENCODING) && headers.contains_key(CONTENT_LENGTH) {
-        return Err(Fault::new(Kind::BadFraming, "the request has two lengths"));
-    }
     if let Origin::Tcp(address) = origin {
         check_host(headers, address)?;
         check_origin(headers, address)?;

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use axum::Extension;
 use axum::Json;
-use axum::extract::{Path, Query, Request, State};
+use axum::extract::{Path, Request, State};
 use axum::response::{IntoResponse, Response};
 use hyper::HeaderMap;
 use hyper::header::HeaderValue;
@@ -19,7 +19,7 @@ use sha2::{Digest as _, Sha256};
 
 use super::Door;
 use super::answer::{Refused, not_found, refuse, refuse_in_words, wants_json};
-use super::body::{check_type, read_json, read_text};
+use super::body::{Params, check_type, read_json, read_params, read_text};
 use super::credentials::Caller;
 use super::metrics::Counters;
 use crate::hub::{fault_of, mint, now};
@@ -56,8 +56,7 @@ async fn take(door: &Door, request: Request) -> Result<Answer, (Fault, bool)> {
         let actor = caller.with(Right::Talk)?.clone();
         check_type(request.headers())?;
         let key = idempotency_key(request.headers())?;
-        let Query(to) = Query::<To>::try_from_uri(request.uri())
-            .map_err(|error| Fault::new(Kind::BadRequest, error.body_text()))?;
+        let to: To = read_params(request.uri())?;
         let attributes = vec![
             ("path".to_owned(), request.uri().path().to_owned()),
             ("method".to_owned(), request.method().as_str().to_owned()),
@@ -199,7 +198,7 @@ pub(super) struct Page {
 pub(super) async fn list(
     State(door): State<Arc<Door>>,
     Extension(caller): Extension<Caller>,
-    Query(page): Query<Page>,
+    Params(page): Params<Page>,
 ) -> Result<Json<Vec<EventView>>, Refused> {
     let actor = caller.with(Right::Talk)?.clone();
     let limit = page.limit.unwrap_or(100).min(1000);

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use axum::extract::{Query, Request, State};
+use axum::extract::{Request, State};
 use axum::{Extension, Json};
 use portcullis_core::{Input, Right, Subject, excerpt};
 use portcullis_wire::api::{LogLine, Redacted, Tried};
@@ -11,7 +11,7 @@ use serde::Deserialize;
 
 use super::Door;
 use super::answer::Refused;
-use super::body::read_json;
+use super::body::{Params, read_json};
 use super::credentials::Caller;
 use crate::hub::{Payload, Seq, Stored};
 
@@ -29,7 +29,7 @@ pub(super) struct Page {
 pub(super) async fn page(
     State(door): State<Arc<Door>>,
     Extension(caller): Extension<Caller>,
-    Query(page): Query<Page>,
+    Params(page): Params<Page>,
 ) -> Result<Json<Vec<LogLine>>, Refused> {
     caller.with(Right::Admin)?;
     let records = door.hub.page(Seq(page.after), page.limit.unwrap_or(500).clamp(1, 1000)).await?;
@@ -81,7 +81,7 @@ pub(super) async fn redact(
     Extension(caller): Extension<Caller>,
     request: Request,
 ) -> Result<Json<Redacted>, Refused> {
-    caller.outside_with(Right::Admin, &door, "erasing from the log").await?;
+    let by = caller.outside_with(Right::Admin, &door, "erasing from the log").await?.clone();
     let Which { subject } = read_json(request, &door).await?;
     let unknown = || Fault::new(Kind::BadRequest, format!("{subject:?} is none of event/ID, ask/ID and session/ID"));
     let (kind, id) = subject.split_once('/').unwrap_or(("", &subject));
@@ -98,7 +98,8 @@ pub(super) async fn redact(
     for subject in candidates {
         let erased = door.hub.erase(subject.clone()).await?;
         if erased > 0 {
-            tracing::info!(%subject, erased, "payloads were erased");
+            // Erasing leaves no trace in what was erased, so it leaves one here.
+            door.hub.submit(Input::Redacted { what: subject.to_string(), by }).await?;
             return Ok(Json(Redacted { subject: subject.to_string(), erased }));
         }
     }

@@ -129,6 +129,15 @@ mod tests {
         let slow_body = tokio::time::timeout(Duration::from_secs(60), patience.read(&mut buffer)).await;
         assert!(slow_body.is_err(), "a body has a time of its own");
         answering.ends();
+        let idle_again = tokio::time::timeout(Duration::from_secs(60), patience.read(&mut buffer)).await;
+        assert!(idle_again.is_err(), "also after a request");
+
+        client.write_all(b"GET").await.unwrap();
+        assert_eq!(patience.read(&mut buffer).await.unwrap(), 3);
+        answering.begins();
+        answering.ends();
+        let no_body = tokio::time::timeout(Duration::from_secs(60), patience.read(&mut buffer)).await;
+        assert!(no_body.is_err(), "also when the request had no body to read");
 
         client.write_all(b"GET").await.unwrap();
         assert_eq!(patience.read(&mut buffer).await.unwrap(), 3);

@@ -22,22 +22,29 @@ pub(super) fn seat(door: &Door) -> Result<OwnedSemaphorePermit, Fault> {
     Arc::clone(&door.listeners).try_acquire_owned().map_err(full)
 }
 
-/// `first`, then every change that `render` makes bytes of, then `resync` if the listener was too slow.
+/// `first`, then every change that `render` makes bytes of, then `last` when there is no more: the listener was too slow, or the gate stops.
 pub(super) fn stream_of<F>(
     first: Vec<Bytes>,
     watcher: Watcher,
     seat: OwnedSemaphorePermit,
     pass: Pass,
     render: F,
-    resync: Bytes,
+    last: impl FnOnce() -> Bytes + Send + 'static,
 ) -> Body
 where
     F: Fn(&Published) -> Option<Bytes> + Send + 'static,
 {
     let mut heartbeat = tokio::time::interval_at(Instant::now() + HEARTBEAT, HEARTBEAT);
     heartbeat.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    let listening =
-        Listening { first: first.into_iter(), watcher: Some(watcher), heartbeat, resync, pass, render, _seat: seat };
+    let listening = Listening {
+        first: first.into_iter(),
+        watcher: Some(watcher),
+        heartbeat,
+        last: Some(Box::new(last)),
+        pass,
+        render,
+        _seat: seat,
+    };
     Body::from_stream(stream::unfold(listening, Listening::next))
 }
 
@@ -72,7 +79,8 @@ struct Listening<F> {
     /// None after the last word.
     watcher: Option<Watcher>,
     heartbeat: tokio::time::Interval,
-    resync: Bytes,
+    /// What is said when there is no more to come.
+    last: Option<Box<dyn FnOnce() -> Bytes + Send>>,
     pass: Pass,
     render: F,
     /// Given back when the listener goes.
@@ -99,11 +107,17 @@ impl<F: Fn(&Published) -> Option<Bytes>> Listening<F> {
                 }
                 None => {
                     self.watcher = None;
-                    return Some((Ok(self.resync.clone()), self));
+                    let last = self.last.take()?;
+                    return Some((Ok(last()), self));
                 }
             }
         }
     }
+}
+
+/// Why a stream ends.
+pub(super) fn ending(door: &Door) -> &'static str {
+    if door.stop.is_cancelled() { "the gate is stopping" } else { "too slow, connect again" }
 }
 
 /// One message. A line break of any kind in the text starts a new `data:` line, so that text never becomes a field.

@@ -29,8 +29,11 @@ pub(super) async fn watch(
     let told =
         watcher.first.iter().filter(|(_, notice)| notice.is_for(&actor)).map(|(_, notice)| Change::of(notice, now()));
     let first = told.chain([Change::Ready { revision }]).map(|change| encode(revision, &change)).collect();
-    let resync = encode(revision, &Change::Resync { why: "too slow, connect again".to_owned() });
-    Ok(event_stream(sse::stream_of(first, watcher, seat, pass, move |published| render(published, &actor), resync)))
+    let last = {
+        let door = Arc::clone(&door);
+        move || encode(revision, &Change::Resync { why: sse::ending(&door).to_owned() })
+    };
+    Ok(event_stream(sse::stream_of(first, watcher, seat, pass, move |published| render(published, &actor), last)))
 }
 
 fn everything(state: &Known) -> Vec<(u64, Notice)> {

@@ -12,7 +12,7 @@ use bytes::{BufMut, BytesMut};
 use futures_util::future::BoxFuture;
 use portcullis_core::{AskId, Behavior, EventId, Mouth, SessionAbout, SessionId};
 use portcullis_wire::error::Fault;
-use portcullis_wire::link::{Answered, File, FromGate, ToGate, VERSIONS, read_id};
+use portcullis_wire::link::{Answered, File, FromGate, ToGate, VERSIONS, read_id, read_ids};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::UnixStream;
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
@@ -231,9 +231,10 @@ impl Client {
     fn hear(&mut self, line: &[u8]) -> anyhow::Result<()> {
         match serde_json::from_slice(line)? {
             FromGate::Event(frame) => {
-                let id: EventId = read_id("event", &frame.id)?;
-                self.holding.insert(id);
-                self.deliver.try_send(Delivery::Event { id, frame: owned(frame) }).context("handing on an event")?;
+                let mut ids: Vec<EventId> = vec![read_id("event", &frame.id)?];
+                ids.extend(read_ids(&frame.also)?);
+                self.holding.extend(&ids);
+                self.deliver.try_send(Delivery::Event { ids, frame: owned(frame) }).context("handing on an event")?;
             }
             FromGate::Verdict { ask, origin, behavior } => {
                 let ask: AskId = read_id("ask", &ask)?;
@@ -284,7 +285,7 @@ fn frame(n: u64, saying: &Saying) -> ToGate<'static> {
             ToGate::Replied { n, id: id.to_string(), chat: chat.to_string(), text, files }
         }
         Saying::Inbox(event) => ToGate::Inbox { n, event: event.map(|event| event.to_string()) },
-        Saying::Bye(why) => ToGate::Bye { why },
+        Saying::Bye(goodbye) => ToGate::Bye { why: goodbye.why, untouched: goodbye.untouched },
     }
 }
 

@@ -4,7 +4,8 @@ mod client;
 mod server;
 
 use portcullis_core::{
-    Answer, AskId, Behavior, ChatId, Code, EventId, Input, Mouth, ReplyId, SentFile, SessionAbout, SessionId, Text,
+    Answer, AskId, Behavior, ChatId, Code, EventId, Goodbye, Input, Mouth, ReplyId, SentFile, SessionAbout, SessionId,
+    Text,
 };
 use portcullis_wire::error::{Fault, Kind};
 use portcullis_wire::link::{Answered, EventFrame, InboxItem};
@@ -24,8 +25,16 @@ const LONGEST_LINE: usize = 128 << 20;
 /// What comes to an attached process.
 #[derive(Debug)]
 pub(crate) enum Delivery {
-    Event { id: EventId, frame: EventFrame<'static> },
-    Verdict { ask: AskId, origin: String, behavior: Behavior },
+    /// One event, or several of one sender in one.
+    Event {
+        ids: Vec<EventId>,
+        frame: EventFrame<'static>,
+    },
+    Verdict {
+        ask: AskId,
+        origin: String,
+        behavior: Behavior,
+    },
 }
 
 /// An attached session, seen from its own process.
@@ -64,7 +73,11 @@ impl Attachment {
 
 fn unpack(parcel: Parcel, max_context: Option<usize>) -> Delivery {
     match parcel {
-        Parcel::Event(held) => Delivery::Event { id: held.event.id, frame: owned(EventFrame::of(&held, max_context)) },
+        Parcel::Event(held, also) => {
+            let ids = [held.event.id].into_iter().chain(also.iter().copied()).collect();
+            let also = also.iter().map(ToString::to_string).collect();
+            Delivery::Event { ids, frame: owned(EventFrame { also, ..EventFrame::of(&held, max_context) }) }
+        }
         Parcel::Verdict { ask, origin, behavior } => Delivery::Verdict { ask, origin, behavior },
     }
 }
@@ -79,6 +92,7 @@ fn owned(frame: EventFrame<'_>) -> EventFrame<'static> {
         text: frame.text.into_owned().into(),
         rest: frame.rest,
         redelivered: frame.redelivered,
+        also: frame.also,
     }
 }
 
@@ -103,7 +117,7 @@ enum Saying {
     Asked { id: AskId, origin: String, tool: String, description: String, preview: String },
     Replied { id: ReplyId, chat: ChatId, text: String, files: Vec<SentFile> },
     Inbox(Option<EventId>),
-    Bye(String),
+    Bye(Goodbye),
 }
 
 impl Line {
@@ -118,8 +132,8 @@ impl Line {
     }
 
     /// The session ends on purpose. Returns when the gate was told, or is not to be reached.
-    pub(crate) async fn bye(self, why: &str) {
-        self.tell(Saying::Bye(why.to_owned())).await;
+    pub(crate) async fn bye(self, goodbye: Goodbye) {
+        self.tell(Saying::Bye(goodbye)).await;
         if let Self::Remote(outgoing) = self {
             drop(tokio::time::timeout(GOODBYE, outgoing.closed()).await);
         }
@@ -168,7 +182,7 @@ impl Line {
         match self {
             Self::Remote(outgoing) => drop(outgoing.send(Said { what, reply: None }).await),
             Self::Local { hub, session, outlet } => match what {
-                Saying::Bye(why) => hub.detach(*session, *outlet, Some(why)).await,
+                Saying::Bye(goodbye) => hub.detach(*session, *outlet, Some(goodbye)).await,
                 told => {
                     if let Some(input) = input_of(told, *session) {
                         drop(hub.enqueue(input).await);

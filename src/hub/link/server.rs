@@ -5,7 +5,7 @@ use std::time::Duration;
 use bytes::{BufMut, BytesMut};
 use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
-use portcullis_core::{ChatId, Input, SentFile, SessionAbout, SessionId};
+use portcullis_core::{ChatId, Goodbye, Input, Mouth, SentFile, SessionAbout, SessionId};
 use portcullis_wire::error::{Fault, Kind};
 use portcullis_wire::link::{Answered, BadFrame, EventFrame, FromGate, ToGate, VERSIONS, agree, read_id, read_ids};
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt, ReadHalf, WriteHalf};
@@ -84,6 +84,7 @@ async fn greet(gate: &Gate, hello: &Line) -> FromGate<'static> {
     };
     let is_newer = release(&program) > release(gate.program);
     if is_newer && is_idle(&gate.hub).await {
+        tracing::warn!("portcullis {program} is newer than this gate and nobody uses it: making room");
         return FromGate::HandOver { program: gate.program.to_owned() };
     }
     match agree(&VERSIONS, min, max) {
@@ -132,7 +133,7 @@ async fn read<R: AsyncRead>(
     hub: &Hub,
     session: SessionId,
     frames: mpsc::Sender<FromGate<'static>>,
-) -> anyhow::Result<Option<String>> {
+) -> anyhow::Result<Option<Goodbye>> {
     let mut answers = FuturesUnordered::new();
     loop {
         let line = tokio::select! {
@@ -148,7 +149,7 @@ async fn read<R: AsyncRead>(
             Line::End => return Ok(None),
         };
         let (n, saying) = match read_saying(&line)? {
-            (_, Saying::Bye(why)) => return Ok(Some(why)),
+            (_, Saying::Bye(goodbye)) => return Ok(Some(goodbye)),
             other => other,
         };
         match input_of(saying.clone(), session) {
@@ -176,7 +177,8 @@ fn read_saying(line: &[u8]) -> anyhow::Result<(u64, Saying)> {
     Ok(match serde_json::from_slice(line)? {
         ToGate::Wrote { n, events } => (n, Saying::Wrote(read_ids(&events)?)),
         ToGate::Carried { n, ask } => (n, Saying::Carried(read_id("ask", &ask)?)),
-        ToGate::Asked { n, id, mouth: _, origin, tool, description, preview } => {
+        ToGate::Asked { n, id, mouth, origin, tool, description, preview } => {
+            anyhow::ensure!(mouth == Mouth::Channel.name(), "no such mouth: {mouth:?}");
             (n, Saying::Asked { id: read_id("ask", &id)?, origin, tool, description, preview })
         }
         ToGate::Replied { n, id, chat, text, files } => {
@@ -187,7 +189,7 @@ fn read_saying(line: &[u8]) -> anyhow::Result<(u64, Saying)> {
         ToGate::Inbox { n, event } => {
             (n, Saying::Inbox(event.as_deref().map(|event| read_id("event", event)).transpose()?))
         }
-        ToGate::Bye { why } => (0, Saying::Bye(why)),
+        ToGate::Bye { why, untouched } => (0, Saying::Bye(Goodbye { why, untouched })),
         ToGate::Hello { .. } | ToGate::Attach { .. } => anyhow::bail!("hello and attach come first and once"),
     })
 }
@@ -226,7 +228,10 @@ async fn write<W: AsyncWrite>(
 
 fn put_parcel(bytes: &mut BytesMut, parcel: &Parcel, max_context: Option<usize>) -> serde_json::Result<()> {
     match parcel {
-        Parcel::Event(held) => put(bytes, &FromGate::Event(EventFrame::of(held, max_context))),
+        Parcel::Event(held, also) => {
+            let also = also.iter().map(ToString::to_string).collect();
+            put(bytes, &FromGate::Event(EventFrame { also, ..EventFrame::of(held, max_context) }))
+        }
         Parcel::Verdict { ask, origin, behavior } => {
             let behavior = behavior.name().to_owned();
             put(bytes, &FromGate::Verdict { ask: ask.to_string(), origin: origin.clone(), behavior })

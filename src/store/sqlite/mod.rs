@@ -1,10 +1,12 @@
 //! The journal in one SQLite file, in write-ahead mode.
 
 mod files;
+mod header;
 mod open;
 #[cfg(test)]
 mod opening;
 mod read;
+mod retention;
 #[cfg(test)]
 mod tampering;
 #[cfg(test)]
@@ -12,6 +14,8 @@ mod tests;
 mod thread;
 mod version;
 mod write;
+
+pub(crate) use retention::{Retention, retire};
 
 use std::io;
 use std::path::Path;
@@ -22,6 +26,7 @@ use rusqlite::types::{FromSql, FromSqlResult, ToSql, ToSqlOutput, ValueRef};
 
 use super::chain::Salt;
 use super::{Append, Durability, OpenError, Refused, Seq, StoreError, Stored, Verified, VerifyError};
+pub(crate) use header::glance;
 use thread::{Appender, Checkpointer};
 
 /// Each part has a connection of its own, and they need no lock of ours: in write-ahead mode a reader sees all that was

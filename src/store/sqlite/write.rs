@@ -61,7 +61,7 @@ impl Journal {
 
     /// What was written lately is in the write-ahead log as well. Only one may tidy the log at a time, and SQLite does
     /// not wait for another who does, our own checkpointer included.
-    fn empty_the_log(&self) -> Result<(), StoreError> {
+    pub(super) fn empty_the_log(&self) -> Result<(), StoreError> {
         let doing = "erasing payloads from the write-ahead log";
         let deadline = Instant::now() + self.patience;
         loop {

@@ -240,7 +240,10 @@ impl Drop for Home {
         }
         // A gate that was started by itself is nobody's child here. It is found by its home, never by name alone;
         // the pid in the lock is not enough, since it may be another process's by now.
-        running::end(&running::portcullis_of(&self.folder()));
+        // Looked for twice: one that is being started at this very moment shows neither arguments nor environment.
+        running::end(&running::portcullis_of(&self.folder));
+        std::thread::sleep(Duration::from_millis(5));
+        running::end(&running::portcullis_of(&self.folder));
         if std::thread::panicking() {
             self.print_log();
         }

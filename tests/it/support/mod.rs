@@ -12,6 +12,7 @@ pub(crate) mod running;
 pub(crate) mod seen;
 pub(crate) mod sse;
 pub(crate) mod standin;
+pub(crate) mod terminal;
 
 pub(crate) use rustix::process::Signal;
 pub(crate) use seen::{PATIENCE, until};

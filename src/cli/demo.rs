@@ -1,0 +1,209 @@
+//! `portcullis demo`: the whole loop with a scripted agent, over the same wire Claude Code speaks.
+
+mod agent;
+
+use std::path::Path;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::Context as _;
+use portcullis_core::{Code, excerpt};
+use portcullis_wire::api::{AskView, NewEvent, SessionView, Status};
+use portcullis_wire::channel::PermissionRequest;
+use serde_json::Value;
+
+use super::client::Client;
+use super::report::Hinted;
+use super::{curl, log_at, paths, reach, say, status};
+use agent::Agent;
+
+const LABEL: &str = "demo";
+/// How long what needs no person may take.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// See the whole loop with a scripted agent, without Claude Code
+///
+/// Starts `portcullis channel` as Claude Code does and plays the agent: it takes your message, asks for permission to list
+/// the files of this folder, does what you say, and replies. The lines to type in a second terminal are printed.
+#[derive(clap::Args)]
+pub(super) struct Demo {
+    /// End after one message
+    #[arg(long)]
+    once: bool,
+    /// Send the first message from here
+    #[arg(long, value_name = "TEXT")]
+    say: Option<String>,
+    /// Give up when nobody sends or answers for so long [default: wait for ever]
+    #[arg(long, value_name = "SECONDS")]
+    timeout: Option<u64>,
+}
+
+/// What stays the same through the play.
+struct Scene {
+    gate: Client,
+    status: Status,
+    session: String,
+    folder: std::path::PathBuf,
+    patience: Option<Duration>,
+}
+
+impl Demo {
+    pub(super) async fn run(self) -> anyhow::Result<ExitCode> {
+        log_at("warn");
+        let paths = paths()?;
+        let folder = std::env::current_dir().context("finding the working folder")?;
+        drop(reach::reach(&paths).await?);
+        let status = status::ask(&paths).await?;
+        let gate = Client::new(&paths);
+        let mut agent = tokio::time::timeout(PATIENCE, Agent::start(LABEL)).await.context("starting the channel")??;
+        let (session, query) = attached(&gate).await?;
+        say(&introduction(&status, &session, &query));
+        if let Some(text) = &self.say {
+            let event = NewEvent { text: text.clone(), session: Some(session.clone()), label: None, chat: None };
+            gate.post::<Value>("/api/v1/events", &event).await.context("sending the first message")?;
+        }
+        let patience = self.timeout.map(Duration::from_secs);
+        let scene = Scene { gate, status, session, folder, patience };
+        let played = tokio::select! {
+            played = scene.play(&mut agent, self.once) => played,
+            interrupted = tokio::signal::ctrl_c() => interrupted.context("listening for signals"),
+        };
+        agent.end().await;
+        played?;
+        say("\nThe demo is over. `portcullis log` shows what is on the record; `portcullis stop` ends the gate.\n");
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+impl Scene {
+    async fn play(&self, agent: &mut Agent, once: bool) -> anyhow::Result<()> {
+        loop {
+            say("\nWaiting for a message …\n");
+            let message = self.within(agent.message(), "no message came").await?;
+            say(&format!("message  from {}: {}\n", shown(&message.sender), shown(&message.text)));
+            let allowed = self.ask(agent).await?;
+            let answer = if allowed { listing(&self.folder) } else { "You said no, so nothing was listed.".to_owned() };
+            say(&format!("action   {}\n", if allowed { "lists the folder" } else { "none: it was denied" }));
+            let sent = agent.reply(&message, &answer).await?;
+            say(&format!("reply    {} ({})\n", indented(&answer), shown(&sent)));
+            if once {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Asks as Claude Code does when its permission dialog opens, and waits for what someone says.
+    async fn ask(&self, agent: &mut Agent) -> anyhow::Result<bool> {
+        let entropy = getrandom::u64().context("choosing a code")?;
+        let request = PermissionRequest {
+            request_id: Code::from_entropy(entropy).to_string(),
+            tool_name: "Bash".to_owned(),
+            description: "List the files in this folder".to_owned(),
+            input_preview: format!("ls {}", self.folder.display()),
+        };
+        let (id, preview) = (request.request_id.clone(), request.input_preview.clone());
+        agent.ask(request).await?;
+        let code = self.code(&id).await;
+        let answer = |word: &str| curl::line(&self.status, &format!("-d \"{word} {code}\""), "/");
+        say(&format!(
+            "prompt   {code}: may the agent run `{}`?\n         allow:  {}\n         deny:   {}\n",
+            shown(&preview),
+            answer("yes"),
+            answer("no"),
+        ));
+        let allowed = self.within(agent.verdict(&id), "nobody answered the prompt").await?;
+        say(&format!("verdict  {}\n", if allowed { "allow" } else { "deny" }));
+        Ok(allowed)
+    }
+
+    /// The code under which people know the prompt: the gate may have had to choose another than ours.
+    async fn code(&self, id: &str) -> String {
+        for _ in 0..100 {
+            let asks: Vec<AskView> = match self.gate.get("/api/v1/asks?state=open").await {
+                Ok(asks) => asks,
+                // A gate that lets only devices answer does not show its prompts here.
+                Err(_) => break,
+            };
+            if let Some(ask) = asks.into_iter().rev().find(|ask| ask.session == self.session) {
+                return ask.code;
+            }
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        id.to_owned()
+    }
+
+    async fn within<T>(&self, wait: impl Future<Output = anyhow::Result<T>>, missed: &str) -> anyhow::Result<T> {
+        let Some(patience) = self.patience else { return wait.await };
+        tokio::time::timeout(patience, wait).await.unwrap_or_else(|_| {
+            let what = format!("{missed} within {} s", patience.as_secs());
+            Err(Hinted::new(what, "type one of the lines above in another terminal, or leave --timeout off").into())
+        })
+    }
+}
+
+/// Waits until the gate knows our session; its id, and how a person addresses it.
+async fn attached(gate: &Client) -> anyhow::Result<(String, String)> {
+    let give_up = tokio::time::Instant::now() + PATIENCE;
+    loop {
+        let mut sessions: Vec<SessionView> = gate.get("/api/v1/sessions").await?;
+        sessions.retain(|session| session.state == "attached" && session.label == LABEL);
+        if let Some(ours) = sessions.iter().find(|session| session.pid == Some(std::process::id())) {
+            let by = if sessions.len() == 1 { format!("label={LABEL}") } else { format!("session={}", ours.id) };
+            return Ok((ours.id.clone(), by));
+        }
+        if tokio::time::Instant::now() > give_up {
+            return Err(
+                Hinted::new("the channel did not attach to the gate", "`portcullis doctor` may know why").into()
+            );
+        }
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}
+
+fn introduction(status: &Status, session: &str, query: &str) -> String {
+    let gate = status.listen.as_ref().map_or_else(|| status.socket.clone(), |address| format!("http://{address}"));
+    let send = curl::line(status, "-d \"what is here?\"", &format!("/?{query}"));
+    let watch = curl::line(status, "-N", "/events");
+    format!(
+        "This is a scripted agent, not Claude: whatever you send, it asks to list this folder. The way of your message, the \
+         prompt and the reply through Portcullis is the real one.
+
+Session {session}, label {LABEL}, is attached to the gate at {gate}.
+
+Send it a message from a second terminal:
+  {send}
+See replies and prompts as others see them:
+  {watch}
+"
+    )
+}
+
+/// A fixed, harmless deed, done here and by no shell.
+fn listing(folder: &Path) -> String {
+    const MOST: usize = 20;
+    let entries = match std::fs::read_dir(folder) {
+        Ok(entries) => entries,
+        Err(error) => return format!("The folder cannot be read: {error}"),
+    };
+    let mut names: Vec<String> =
+        entries.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+    names.sort();
+    let more = names.len().saturating_sub(MOST);
+    names.truncate(MOST);
+    match (names.is_empty(), more) {
+        (true, _) => "The folder is empty.".to_owned(),
+        (false, 0) => names.join("\n"),
+        (false, more) => format!("{}\nand {more} more", names.join("\n")),
+    }
+}
+
+/// What came from outside, on one line and unable to draw on the terminal.
+fn shown(text: &str) -> String {
+    let (start, rest) = excerpt(text, Some(300));
+    let start: String = start.chars().map(|letter| if letter.is_control() { ' ' } else { letter }).collect();
+    if rest > 0 { format!("{start}…") } else { start }
+}
+
+fn indented(text: &str) -> String {
+    text.lines().map(shown).collect::<Vec<String>>().join("\n         ")
+}

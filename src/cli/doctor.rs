@@ -1,0 +1,69 @@
+//! `portcullis doctor`: what is right, what is not, and what to do about it.
+
+mod client;
+mod finding;
+mod house;
+mod road;
+
+use std::process::ExitCode;
+
+use serde_json::json;
+
+use super::channel::working_folder;
+use super::{environment, log_at, paths, say, works};
+use finding::{Finding, Level};
+
+/// Check the gate, Claude Code and the way between them, with a remedy for every finding
+///
+/// Looks and changes nothing: no gate is started, nothing is sent anywhere. Ends with a table of what works for you.
+/// Exits with 1 when something is broken; warnings alone are no failure.
+#[derive(clap::Args)]
+pub(super) struct Doctor {
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+impl Doctor {
+    pub(super) async fn run(self) -> anyhow::Result<ExitCode> {
+        log_at("error");
+        let project = working_folder()?;
+        let house = house::look(&paths()?).await;
+        let client = client::look(&project).await;
+        let mut findings = house.findings;
+        findings.extend(client.findings);
+        findings.extend(road::look(&client.names, &house.sessions));
+        findings.push(road::sessions(&house.sessions, house.gate_runs));
+        let own = client.is_registered.then_some("channel");
+        let failed = findings.iter().any(|finding| finding.level == Level::Fail);
+        if self.json {
+            let shown = json!({"failed": failed, "findings": findings, "works": works::as_json(), "own": own});
+            say(&format!("{shown}\n"));
+        } else {
+            say(&in_words(&findings, own));
+        }
+        Ok(if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+    }
+}
+
+fn in_words(findings: &[Finding], own: Option<&str>) -> String {
+    let mut text: String = findings.iter().map(Finding::in_words).collect();
+    text.push_str("\nWhat works for you:\n");
+    text.push_str(&works::table(own));
+    if own.is_some() {
+        text.push_str(
+            "  [channel] is registered here. It carries as far as Claude Code opens it: see the findings above.\n",
+        );
+    }
+    let count = |level| findings.iter().filter(|finding| finding.level == level).count();
+    text.push_str(&match (count(Level::Fail), count(Level::Warn)) {
+        (0, 0) => "\nNothing is wrong.\n".to_owned(),
+        (failed, warned) => format!("\n{failed} failed, {warned} to look at.\n"),
+    });
+    text
+}
+
+/// Looks a variable up that says something when it is set to anything but nothing.
+fn is_set(name: &str) -> bool {
+    environment(name).is_some_and(|value| !value.is_empty() && value != "0" && value != "false")
+}

@@ -1,0 +1,185 @@
+//! Claude Code: is it there, which version, and where is the channel registered with it.
+
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::Duration;
+
+use serde_json::Value;
+
+use super::finding::Finding;
+use crate::cli::environment;
+use crate::cli::setup::claude::{ClaudeFiles, project_file};
+
+const PATIENCE: Duration = Duration::from_secs(10);
+/// The first that takes events from a channel, and the first that relays prompts to one, by the vendor's documents.
+const TAKES_EVENTS: [u64; 3] = [2, 1, 80];
+const RELAYS_PROMPTS: [u64; 3] = [2, 1, 81];
+
+pub(super) struct Found {
+    pub(super) findings: Vec<Finding>,
+    pub(super) is_registered: bool,
+    /// What `--channels` and its sister call the channel: `server:NAME`, `plugin:NAME@MARKET`.
+    pub(super) names: Vec<String>,
+}
+
+const SHARED: &str = "in .mcp.json of this project";
+const LOCAL: &str = "for you in this project";
+
+/// One place that makes Claude Code start the channel.
+struct Registration {
+    place: &'static str,
+    name: String,
+    /// Not known of a plugin.
+    command: Option<String>,
+    undo: String,
+}
+
+pub(super) async fn look(project: &Path) -> Found {
+    let mut findings = vec![program().await];
+    let (registrations, notes) = registrations(project);
+    findings.extend(notes);
+    findings.extend(registrations.iter().map(Registration::finding));
+    if registrations.is_empty() {
+        let remedy =
+            "`portcullis install` for this project, `portcullis install --scope user` for all, or `portcullis plugin`";
+        findings.push(Finding::warn("registered", format!("nowhere that counts in {}", project.display()), remedy));
+    }
+    if let [first, second, ..] = registrations.as_slice() {
+        let places: Vec<&str> = registrations.iter().map(|registration| registration.place).collect();
+        let what = format!("{} times ({}): a session may be attached twice", registrations.len(), places.join(", "));
+        let remedy = format!("keep one: `{}` or `{}`", first.undo, second.undo);
+        findings.push(Finding::warn("registered", what, remedy));
+    }
+    let names = registrations.iter().map(|registration| registration.name.clone()).collect();
+    Found { findings, is_registered: !registrations.is_empty(), names }
+}
+
+async fn program() -> Finding {
+    const CHECK: &str = "Claude Code";
+    let path = environment("PATH").unwrap_or_default();
+    let Some(program) =
+        std::env::split_paths(&path).map(|folder| folder.join("claude")).find(|program| program.is_file())
+    else {
+        let remedy = "install it, or see Portcullis work without it: `portcullis demo`";
+        return Finding::warn(CHECK, "there is no `claude` on the PATH", remedy);
+    };
+    let shown = program.display();
+    match version(&program).await {
+        None => Finding::warn(CHECK, format!("{shown} does not tell its version"), format!("try `{shown} --version`")),
+        Some((version, text)) if version < TAKES_EVENTS => {
+            let what = format!("{text}, {shown}: channels came with 2.1.80");
+            Finding::warn(CHECK, what, "upgrade it: `claude update`")
+        }
+        Some((version, text)) if version < RELAYS_PROMPTS => {
+            let what = format!("{text}, {shown}: prompts are relayed from 2.1.81 on");
+            Finding::warn(CHECK, what, "upgrade it: `claude update`")
+        }
+        Some((_, text)) => Finding::ok(CHECK, format!("{text}, {shown}")),
+    }
+}
+
+/// Asked without a network: it only has to print a line.
+async fn version(program: &Path) -> Option<([u64; 3], String)> {
+    let mut command = tokio::process::Command::new(program);
+    command.arg("--version").stdin(Stdio::null()).kill_on_drop(true);
+    for switch in ["CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "DISABLE_AUTOUPDATER", "DISABLE_TELEMETRY"] {
+        command.env(switch, "1");
+    }
+    let output = tokio::time::timeout(PATIENCE, command.output()).await.ok()?.ok()?;
+    let line = String::from_utf8_lossy(&output.stdout).lines().next()?.trim().to_owned();
+    let line: String = line.chars().filter(|letter| !letter.is_control()).take(60).collect();
+    let mut numbers = line.split_whitespace().next()?.split('.').map(str::parse);
+    let version = [numbers.next()?.ok()?, numbers.next()?.ok()?, numbers.next()?.ok()?];
+    Some((version, line))
+}
+
+impl Registration {
+    fn finding(&self) -> Finding {
+        const CHECK: &str = "registered";
+        let what = format!("{} as {}", self.place, self.name);
+        match &self.command {
+            None => Finding::ok(CHECK, what),
+            Some(command) if command.contains('/') && !Path::new(command).is_file() => {
+                Finding::fail(CHECK, format!("{what}, but {command} is not there"), "run `portcullis install` again")
+            }
+            Some(command) => Finding::ok(CHECK, format!("{what}: {command}")),
+        }
+    }
+}
+
+/// In the order in which Claude Code lets one hide the other.
+fn registrations(project: &Path) -> (Vec<Registration>, Vec<Finding>) {
+    let (mut unreadable, mut notes) = (vec![], vec![]);
+    let mut read = |path: PathBuf| match std::fs::read_to_string(&path) {
+        Err(_) => Value::Null,
+        Ok(text) => serde_json::from_str(text.trim_start_matches('\u{feff}')).unwrap_or_else(|error| {
+            if !text.trim().is_empty() {
+                let what = format!("{} is no plain JSON, so Claude Code passes over it: {error}", path.display());
+                unreadable.push(Finding::warn(
+                    "registered",
+                    what,
+                    "repair it: comments and trailing commas count as faults",
+                ));
+            }
+            Value::Null
+        }),
+    };
+    let mut found = vec![];
+    let files = ClaudeFiles::find(&environment).ok();
+    let user = files.as_ref().map_or(Value::Null, |files| read(files.user.clone()));
+    let local = &user["projects"][project.to_string_lossy().as_ref()];
+    found.extend(servers(&local["mcpServers"], LOCAL, |name| format!("claude mcp remove {name}")));
+    let shared = read(project_file(project));
+    found.extend(servers(&shared["mcpServers"], SHARED, |name| format!("portcullis uninstall{name}")));
+    found.extend(servers(&user["mcpServers"], "for you in every folder", |name| {
+        format!("portcullis uninstall --scope user{name}")
+    }));
+    let settings = files.iter().map(|files| files.folder.join("settings.json"));
+    let settings =
+        settings.chain(["settings.json", "settings.local.json"].map(|name| project.join(".claude").join(name)));
+    for settings in settings {
+        let settings = read(settings);
+        let plugins = settings["enabledPlugins"].as_object().into_iter().flatten();
+        let ours = plugins.filter(|(name, enabled)| name.starts_with("portcullis@") && **enabled == true);
+        found.extend(ours.map(|(name, _)| Registration {
+            place: "by the plugin",
+            name: format!("plugin:{name}"),
+            command: None,
+            undo: format!("claude plugin uninstall {name}"),
+        }));
+    }
+    for settings in
+        [&user["projects"][project.to_string_lossy().as_ref()], &read(project.join(".claude/settings.local.json"))]
+    {
+        let refused = settings["disabledMcpjsonServers"].as_array().into_iter().flatten().filter_map(Value::as_str);
+        for name in
+            refused.filter(|name| found.iter().any(|one| one.place == SHARED && one.name == format!("server:{name}")))
+        {
+            let what = format!("{SHARED} as server:{name}, but you turned it down when Claude Code asked");
+            notes.push(Finding::warn("registered", what, "`claude mcp reset-project-choices` makes it ask again"));
+        }
+    }
+    found.dedup_by(|one, other| one.place == other.place && one.name == other.name);
+    notes.extend(unreadable);
+    (found, notes)
+}
+
+/// Those that start `portcullis channel`, whatever they are called. `undo` is handed the name as its command wants it.
+fn servers(servers: &Value, place: &'static str, undo: impl Fn(&str) -> String) -> Vec<Registration> {
+    let ours = servers.as_object().into_iter().flatten().filter_map(|(name, server)| {
+        let command = server["command"].as_str()?;
+        let is_ours = command.rsplit('/').next() == Some("portcullis") && server["args"][0] == "channel";
+        let flag = match (place, name.as_str()) {
+            (LOCAL, name) => name.to_owned(),
+            (_, "portcullis") => String::new(),
+            (_, name) => format!(" --name {name}"),
+        };
+        is_ours.then(|| Registration {
+            place,
+            name: format!("server:{name}"),
+            command: Some(command.to_owned()),
+            undo: undo(&flag),
+        })
+    });
+    ours.collect()
+}

@@ -1,0 +1,68 @@
+//! One thing that was looked at, how it is, and what to do about it.
+
+use serde::Serialize;
+
+#[derive(Debug, Serialize, PartialEq, Eq)]
+pub(super) struct Finding {
+    pub(super) check: &'static str,
+    pub(super) level: Level,
+    pub(super) what: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) remedy: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, Serialize, PartialEq, Eq)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum Level {
+    Ok,
+    /// Neither good nor bad, or not to be known from here.
+    Note,
+    Warn,
+    Fail,
+}
+
+impl Finding {
+    pub(super) fn ok(check: &'static str, what: impl Into<String>) -> Self {
+        Self { check, level: Level::Ok, what: what.into(), remedy: None }
+    }
+
+    pub(super) fn note(check: &'static str, what: impl Into<String>) -> Self {
+        Self { level: Level::Note, ..Self::ok(check, what) }
+    }
+
+    pub(super) fn warn(check: &'static str, what: impl Into<String>, remedy: impl Into<String>) -> Self {
+        Self { level: Level::Warn, remedy: Some(remedy.into()), ..Self::ok(check, what) }
+    }
+
+    pub(super) fn fail(check: &'static str, what: impl Into<String>, remedy: impl Into<String>) -> Self {
+        Self { level: Level::Fail, remedy: Some(remedy.into()), ..Self::ok(check, what) }
+    }
+
+    /// Says where to read on, or what to do although nothing is wrong.
+    pub(super) fn with(self, remedy: impl Into<String>) -> Self {
+        Self { remedy: Some(remedy.into()), ..self }
+    }
+
+    /// An error on the way is a finding too.
+    pub(super) fn error(check: &'static str, error: &anyhow::Error) -> Self {
+        let words = crate::cli::report::in_words(error);
+        let (what, hint) = words.split_once("\n  hint: ").unwrap_or((&words, ""));
+        let what = what.trim_start_matches("error: ").trim_end().replace("\n  caused by: ", ": ");
+        let remedy = (!hint.is_empty()).then(|| hint.trim_end().to_owned());
+        Self { level: Level::Fail, remedy, ..Self::ok(check, what) }
+    }
+
+    pub(super) fn in_words(&self) -> String {
+        let level = match self.level {
+            Level::Ok => "ok",
+            Level::Note => "note",
+            Level::Warn => "warn",
+            Level::Fail => "FAIL",
+        };
+        let mut text = format!("{level:<5} {:<17} {}\n", self.check, self.what);
+        if let Some(remedy) = &self.remedy {
+            text.push_str(&format!("{:<24}→ {remedy}\n", ""));
+        }
+        text
+    }
+}

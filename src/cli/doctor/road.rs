@@ -1,0 +1,164 @@
+//! The channel road: the client's gates in the order in which it applies them, and what of each is seen from outside.
+
+use portcullis_wire::api::SessionView;
+use serde_json::Value;
+
+use super::finding::Finding;
+use super::is_set;
+use crate::cli::setup::claude::managed_settings;
+use crate::processes::arguments_of;
+
+/// `names` are what the flags would call the channel.
+pub(super) fn look(names: &[String], sessions: &[SessionView]) -> Vec<Finding> {
+    let mut findings = vec![
+        Finding::ok("channel: declared", "`portcullis channel` declares events and permission relay"),
+        Finding::ok("channel: protocol", "it answers in the revision that has channels and declines the newer one"),
+        provider(),
+        Finding::note(
+            "channel: rollout",
+            "a preview that the vendor switches on per account; nothing outside of Claude Code can tell",
+        )
+        .with("start `claude` with the flag below: it says \"channels feature is not currently available\" where it is off"),
+        policy(),
+    ];
+    findings.extend(named(names, sessions));
+    let listed = "the vendor's list of channels does not have Portcullis, so --channels alone is refused";
+    let remedy = "--dangerously-load-development-channels passes over the list, and over nothing else";
+    findings.push(Finding::note("channel: list", listed).with(remedy));
+    findings
+}
+
+fn provider() -> Finding {
+    const CHECK: &str = "channel: provider";
+    let others = ["CLAUDE_CODE_USE_BEDROCK", "CLAUDE_CODE_USE_VERTEX", "CLAUDE_CODE_USE_FOUNDRY"];
+    match others.into_iter().find(|name| is_set(name)) {
+        Some(name) => Finding::warn(
+            CHECK,
+            format!("{name} is set: channels need an account with the vendor itself"),
+            format!("unset {name}"),
+        ),
+        None if is_set("ANTHROPIC_BASE_URL") => {
+            Finding::note(CHECK, "ANTHROPIC_BASE_URL is set; whether channels work there is up to Claude Code")
+        }
+        None => Finding::ok(CHECK, "nothing in this shell names another provider; your settings may"),
+    }
+}
+
+/// What an organisation says in a file. What it says over the network is not to be seen.
+fn policy() -> Finding {
+    const CHECK: &str = "channel: policy";
+    let file = managed_settings();
+    let text = std::fs::read_to_string(file).unwrap_or_default();
+    let settings: Value = serde_json::from_str(&text).unwrap_or_default();
+    match settings["channelsEnabled"].as_bool() {
+        Some(true) => Finding::ok(CHECK, format!("channelsEnabled is true in {}", file.display())),
+        Some(false) => Finding::warn(
+            CHECK,
+            format!("channelsEnabled is false in {}", file.display()),
+            "ask who administers Claude Code in your organisation",
+        ),
+        None => Finding::note(
+            CHECK,
+            "no file of an organisation speaks of channels here; Team and Enterprise accounts need `channelsEnabled`",
+        ),
+    }
+}
+
+/// Whether the sessions that are attached were told to listen to the channel.
+fn named(names: &[String], sessions: &[SessionView]) -> Vec<Finding> {
+    const CHECK: &str = "channel: named";
+    let name = names.first().map_or("server:portcullis", String::as_str);
+    let remedy = format!("start it so: claude --dangerously-load-development-channels {name}");
+    let attached = sessions.iter().filter(|session| session.state == "attached" && session.connected_by == "channel");
+    let findings: Vec<Finding> = attached
+        .filter_map(|session| {
+            let arguments = arguments_of(session.pid?)?;
+            let label = &session.label;
+            Some(match channels_named(&arguments) {
+                // The demo, or some other program that speaks for itself.
+                _ if !is_claude(&arguments) => return None,
+                named if named.is_empty() => Finding::warn(
+                    CHECK,
+                    format!("session {label} was started without: no events come in"),
+                    remedy.clone(),
+                ),
+                named if names.iter().any(|name| named.contains(name)) => {
+                    Finding::ok(CHECK, format!("session {label} was started with {}", named.join(" ")))
+                }
+                named => {
+                    let what = format!("session {label} was started with {} only", named.join(" "));
+                    Finding::warn(CHECK, what, remedy.clone())
+                }
+            })
+        })
+        .collect();
+    if findings.is_empty() {
+        return vec![
+            Finding::note(CHECK, "each session has to be told at its start which channels to listen to").with(remedy),
+        ];
+    }
+    findings
+}
+
+fn is_claude(arguments: &[String]) -> bool {
+    arguments
+        .iter()
+        .take(2)
+        .any(|word| word.rsplit('/').next().is_some_and(|name| name.starts_with("claude") || name == "cli.js"))
+}
+
+/// What follows the two flags, up to the next flag.
+fn channels_named(arguments: &[String]) -> Vec<String> {
+    const FLAGS: [&str; 2] = ["--channels", "--dangerously-load-development-channels"];
+    let mut named = vec![];
+    let mut listening = false;
+    for word in arguments {
+        let (flag, value) = word.split_once('=').unwrap_or((word, ""));
+        if FLAGS.contains(&flag) {
+            listening = value.is_empty();
+            named.extend(value.split(',').filter(|name| !name.is_empty()).map(str::to_owned));
+        } else if word.starts_with('-') {
+            listening = false;
+        } else if listening && (word.starts_with("server:") || word.starts_with("plugin:")) {
+            named.extend(word.split(',').map(str::to_owned));
+        }
+    }
+    named
+}
+
+pub(super) fn sessions(sessions: &[SessionView], gate_runs: bool) -> Finding {
+    const CHECK: &str = "sessions";
+    let attached: Vec<String> = sessions
+        .iter()
+        .filter(|session| session.state == "attached")
+        .map(|session| format!("{} by {}", session.label, session.connected_by))
+        .collect();
+    match attached.len() {
+        0 if gate_runs => Finding::note(CHECK, "none is attached now"),
+        0 => Finding::note(CHECK, "none, as no gate runs"),
+        count => Finding::ok(CHECK, format!("{count} attached: {}", attached.join(", "))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_session_was_told_to_listen_to_is_read_from_its_words() {
+        let named = |line: &str| channels_named(&line.split(' ').map(str::to_owned).collect::<Vec<String>>());
+        assert_eq!(named("claude -p server:x --model y"), [""; 0]);
+        assert_eq!(named("claude --channels plugin:a@b server:c -c server:d"), ["plugin:a@b", "server:c"]);
+        assert_eq!(named("claude --dangerously-load-development-channels=server:x fix it"), ["server:x"]);
+        assert_eq!(named("claude --channels server:x fix server:"), ["server:x", "server:"]);
+    }
+
+    #[test]
+    fn only_claude_code_is_taken_for_it() {
+        for (line, is) in
+            [("/usr/bin/claude -c", true), ("node /x/claude-code/cli.js", true), ("portcullis demo", false)]
+        {
+            assert_eq!(is_claude(&line.split(' ').map(str::to_owned).collect::<Vec<String>>()), is, "{line}");
+        }
+    }
+}

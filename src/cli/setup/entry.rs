@@ -1,0 +1,145 @@
+//! The entry under `mcpServers` by which Claude Code starts the channel: found, put in, taken out.
+
+use jsonc_parser::ast::{Object, ObjectProp, Value};
+
+use super::json::{Document, Node, Unfit};
+
+const SERVERS: &str = "mcpServers";
+
+/// How Claude Code shall start the channel.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Entry {
+    pub(crate) name: String,
+    pub(crate) command: String,
+    pub(crate) args: Vec<String>,
+}
+
+/// What stands under a name.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Found {
+    Nothing,
+    /// It starts `portcullis channel`, from wherever.
+    Ours {
+        command: String,
+    },
+    Foreign,
+}
+
+pub(crate) fn find(text: &str, name: &str) -> Result<Found, Unfit> {
+    let document = Document::parse(text)?;
+    let Some(there) = servers(&document)?.and_then(|servers| servers.get(name)) else { return Ok(Found::Nothing) };
+    Ok(ours(there).map_or(Found::Foreign, |(command, _)| Found::Ours { command: text_of(&command.value) }))
+}
+
+/// The text with the entry in it; the same text when it is there already.
+///
+/// An entry of ours that is there keeps what the user added to it; a foreign one is replaced, so look first.
+pub(crate) fn put(text: &str, entry: &Entry) -> Result<String, Unfit> {
+    let document = Document::parse(text)?;
+    let list = || Node::List(entry.args.clone());
+    let node = Node::Object(vec![
+        ("type", Node::Text("stdio".to_owned())),
+        ("command", Node::Text(entry.command.clone())),
+        ("args", list()),
+    ]);
+    let Some(servers) = servers(&document)? else {
+        let node = Node::Single(entry.name.clone(), Box::new(node));
+        return Ok(document.with(match document.root()? {
+            Some(root) => document.insert(root, SERVERS, &node),
+            None => document.begin(SERVERS, node),
+        }));
+    };
+    let Some(there) = servers.get(&entry.name) else {
+        return Ok(document.with(document.insert(servers, &entry.name, &node)));
+    };
+    let Some((command, args)) = ours(there) else { return Ok(document.with(vec![document.replace(there, &node)])) };
+    let mut edits = vec![];
+    if text_of(&command.value) != entry.command {
+        edits.push(document.replace(command, &Node::Text(entry.command.clone())));
+    }
+    if words_of(&args.value) != entry.args {
+        edits.push(document.replace(args, &list()));
+    }
+    Ok(document.with(edits))
+}
+
+/// The text without the entry, and without `mcpServers` where that is then empty and may go.
+pub(crate) fn take_out(text: &str, name: &str, servers_may_go: bool) -> Result<String, Unfit> {
+    let document = Document::parse(text)?;
+    let Some(servers) = servers(&document)? else { return Ok(text.to_owned()) };
+    let Some(there) = servers.get(name) else { return Ok(text.to_owned()) };
+    let without = document.with(document.remove(servers, there));
+    if !servers_may_go || servers.properties.len() > 1 || document.has_comments_in(servers) {
+        return Ok(without);
+    }
+    let document = Document::parse(&without)?;
+    let root = document.root()?;
+    Ok(match root.and_then(|root| Some((root, root.get(SERVERS)?))) {
+        Some((root, servers)) => document.with(document.remove(root, servers)),
+        None => without,
+    })
+}
+
+pub(crate) fn has_servers(text: &str) -> bool {
+    Document::parse(text).is_ok_and(|document| servers(&document).is_ok_and(|servers| servers.is_some()))
+}
+
+/// Whether there is no server in the text, nor anything else.
+pub(crate) fn says_nothing(text: &str) -> bool {
+    let Ok(document) = Document::parse(text) else { return false };
+    let Ok(root) = document.root() else { return false };
+    let is_empty = |property: &ObjectProp<'_>| {
+        property.name.as_str() == SERVERS
+            && property.value.as_object().is_some_and(|servers| servers.properties.is_empty())
+    };
+    root.is_none_or(|root| root.properties.iter().all(is_empty)) && !document.has_comments()
+}
+
+/// Claude Code reads plain JSON and refuses a file with comments or a comma too many (seen with 2.1.325).
+pub(crate) fn is_plain_json(text: &str) -> bool {
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    text.trim().is_empty() || serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok()
+}
+
+fn servers<'a, 'b>(document: &'b Document<'a>) -> Result<Option<&'b Object<'a>>, Unfit> {
+    let Some(root) = document.root()? else { return Ok(None) };
+    no_name_twice(root, Some(SERVERS))?;
+    let Some(property) = root.get(SERVERS) else { return Ok(None) };
+    let Some(servers) = property.value.as_object() else {
+        return Err(Unfit::OddShape(format!("{SERVERS:?} is no object")));
+    };
+    no_name_twice(servers, None)?;
+    Ok(Some(servers))
+}
+
+/// Of two that have the same name every reader takes another: better touch neither.
+fn no_name_twice(object: &Object<'_>, only: Option<&str>) -> Result<(), Unfit> {
+    let mut names: Vec<&str> = object.properties.iter().map(|property| property.name.as_str()).collect();
+    names.retain(|name| only.is_none_or(|only| *name == only));
+    names.sort_unstable();
+    match names.windows(2).find(|pair| pair[0] == pair[1]) {
+        Some(pair) => Err(Unfit::OddShape(format!("{:?} is written twice", pair[0]))),
+        None => Ok(()),
+    }
+}
+
+/// The command and the arguments of an entry that starts `portcullis channel`.
+fn ours<'a, 'b>(entry: &'b ObjectProp<'a>) -> Option<(&'b ObjectProp<'a>, &'b ObjectProp<'a>)> {
+    let entry = entry.value.as_object()?;
+    let (command, args) = (entry.get("command")?, entry.get("args")?);
+    let program = text_of(&command.value);
+    let is_ours = program.rsplit('/').next() == Some("portcullis")
+        && words_of(&args.value).first().is_some_and(|first| first == "channel");
+    is_ours.then_some((command, args))
+}
+
+fn text_of(value: &Value<'_>) -> String {
+    value.as_string_lit().map(|text| text.value.to_string()).unwrap_or_default()
+}
+
+fn words_of(value: &Value<'_>) -> Vec<String> {
+    value.as_array().map(|list| list.elements.iter().map(text_of).collect()).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,75 @@
+//! A command at a terminal: what it shows is read, what a person would type is written.
+
+use super::seen::{OrFail, PATIENCE, Seen};
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+use std::fs::{File, OpenOptions};
+use std::io::{Read, Write};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::thread::JoinHandle;
+
+pub(crate) struct Terminal {
+    child: Child,
+    keyboard: File,
+    /// Everything shown so far, as of each piece.
+    screen: Seen<String>,
+    reader: Option<JoinHandle<()>>,
+}
+
+impl Terminal {
+    #[track_caller]
+    pub(crate) fn start(mut command: Command) -> Self {
+        let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+        grantpt(&master).unwrap();
+        unlockpt(&master).unwrap();
+        let name = ptsname(&master, Vec::new()).unwrap();
+        let screen_side = OpenOptions::new().read(true).write(true).open(name.to_str().unwrap()).unwrap();
+        for set in [Command::stdin, Command::stdout, Command::stderr] {
+            set(&mut command, Stdio::from(screen_side.try_clone().unwrap()));
+        }
+        let child = command.spawn().unwrap();
+        // Only the child may hold its side: then its end is the end of what can be read.
+        drop((screen_side, command));
+        let keyboard = File::from(master);
+        let screen = Seen::new();
+        let (mut from, to) = (keyboard.try_clone().unwrap(), screen.clone());
+        let reader = std::thread::spawn(move || {
+            let (mut shown, mut piece) = (String::new(), [0; 4096]);
+            // Linux ends a terminal with an error, others with nothing.
+            while let Ok(read @ 1..) = from.read(&mut piece) {
+                shown.push_str(&String::from_utf8_lossy(&piece[..read]));
+                to.push(shown.clone());
+            }
+            to.end();
+        });
+        Self { child, keyboard, screen, reader: Some(reader) }
+    }
+
+    /// Waits until this is shown, and answers all that is.
+    #[track_caller]
+    pub(crate) fn until(&self, text: &str) -> String {
+        let found = self.screen.find(PATIENCE, |shown| shown.contains(text));
+        found.or_fail(|missed| format!("waiting for {text:?}: {missed}; shown so far:\n{:?}", self.screen.all().last()))
+    }
+
+    pub(crate) fn type_line(&mut self, line: &str) {
+        self.keyboard.write_all(format!("{line}\n").as_bytes()).unwrap();
+    }
+
+    #[track_caller]
+    pub(crate) fn wait(mut self) -> ExitStatus {
+        assert!(self.screen.ends(PATIENCE), "it did not end; shown so far:\n{:?}", self.screen.all().last());
+        let status = self.child.wait().unwrap();
+        if let Some(reader) = self.reader.take() {
+            reader.join().unwrap();
+        }
+        status
+    }
+}
+
+impl Drop for Terminal {
+    fn drop(&mut self) {
+        // It may have ended by itself.
+        drop(self.child.kill());
+        drop(self.child.wait());
+    }
+}

@@ -188,9 +188,7 @@ impl Desk {
                 self.commit().await;
                 let erased = self.store.erase(&subject.to_string());
                 // What waits, asks and was replied is in memory as well.
-                if let Err(error) = self.reload() {
-                    tracing::error!(%error, "the journal cannot be read again");
-                }
+                self.reload_or_break();
                 drop(reply.send(erased.map_err(journal)));
             }
         }

@@ -109,6 +109,14 @@ fn what_an_agent_runs_may_neither_answer_nor_administer_and_is_written_down() {
     let first = &barred(&home)[0];
     assert!(first["what"].as_str().unwrap().contains("answering a prompt") && first["who"] == "owner", "{first}");
     assert!(first["what"].as_str().unwrap().contains("inside session api"), "{first}");
+    for (path, body) in [("/", "yes abcde"), ("/api/v1/asks/abcde/verdict", r#"{"behavior":"allow"}"#)] {
+        let mut curl = home.program("curl");
+        curl.args(["-s", "--unix-socket"]).arg(home.folder().join("gate.sock"));
+        curl.args(["-d", body, &format!("http://localhost{path}")]);
+        let ran = Ran::of(&home.spawn(curl, Stdin::Nothing), PATIENCE).ok();
+        assert!(ran.stdout.contains("inside session api"), "{path}: {ran:?}");
+    }
+
     for harmless in [&["ask", "list"][..], &["events", "list"], &["log"], &["status"], &["say", "no verdict"]] {
         home.run(harmless).ok();
     }

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::Context as _;
-use portcullis_core::{Code, excerpt};
+use portcullis_core::{Code, excerpt, visible};
 use portcullis_wire::api::{AskView, NewEvent, SessionView, Status};
 use portcullis_wire::channel::PermissionRequest;
 use serde_json::Value;
@@ -201,7 +201,7 @@ fn listing(folder: &Path) -> String {
 /// What came from outside, on one line and unable to draw on the terminal.
 fn shown(text: &str) -> String {
     let (start, rest) = excerpt(text, Some(300));
-    let start: String = start.chars().map(|letter| if letter.is_control() { ' ' } else { letter }).collect();
+    let start = visible(start).replace(['\n', '\t'], " ");
     if rest > 0 { format!("{start}…") } else { start }
 }
 

@@ -85,14 +85,15 @@ async fn install(manager: &Manager, force: bool) -> anyhow::Result<ExitCode> {
     if manager.state().await == State::Running {
         manager.run(&manager.stopping()).await?;
     }
-    let held_by = lock::holder(&paths()?.lock_file).map(|holder| holder.pid);
+    // A gate that a session started makes room by itself; one that a person started does not.
+    let persons = lock::holder(&paths()?.lock_file).filter(|holder| !holder.auto_started);
     match manager.run(&manager.starting()).await? {
         Outcome::Done => say("The service runs.\n"),
         Outcome::NoAnswer => say(&by_hand("start it", manager, &manager.starting())),
     }
-    if let Some(pid) = held_by {
+    if let Some(pid) = persons.map(|holder| holder.pid) {
         say(&format!(
-            "Note: a gate was running already (pid {pid}), and there is one for each home. To hand over to the service: \
+            "Note: someone started a gate already (pid {pid}), and there is one for each home. To hand over to the service: \
              portcullis stop && {}\n",
             manager.restarting()
         ));

@@ -53,7 +53,7 @@ fn a_no_is_heeded_and_the_next_message_is_taken() {
     fs::write(home.project().join("secret.txt"), "").unwrap();
     let demo = demo(&home, "127.0.0.1:0", &["--say", "\u{1b}[2Jhello"]);
     let send = printed(&demo, "curl -d");
-    demo.line(PATIENCE, |line| line == "message  from owner:  [2Jhello");
+    demo.line(PATIENCE, |line| line == r"message  from owner: \u{1b}[2Jhello");
     let deny = printed(&demo, "deny:");
     assert_eq!(type_line(&home, &deny), "verdict recorded");
     demo.line(PATIENCE, |line| line == "action   none: it was denied");

@@ -1,0 +1,105 @@
+//! Medians of rounds, in a table with ratios to the baseline, and the budget they are held against.
+
+use std::collections::BTreeMap;
+
+/// One line of the table: what was measured, and each contender's figure from every round.
+pub(crate) struct Row {
+    pub(crate) name: String,
+    pub(crate) unit: &'static str,
+    /// By the contender's place in the table.
+    pub(crate) figures: BTreeMap<usize, Vec<f64>>,
+}
+
+/// Everything that was measured so far.
+#[derive(Default)]
+pub(crate) struct Table {
+    pub(crate) rows: Vec<Row>,
+}
+
+impl Table {
+    pub(crate) fn note(&mut self, name: &str, unit: &'static str, contender: usize, figure: f64) {
+        let row = match self.rows.iter().position(|row| row.name == name) {
+            Some(place) => &mut self.rows[place],
+            None => {
+                self.rows.push(Row { name: name.to_owned(), unit, figures: BTreeMap::new() });
+                self.rows.last_mut().expect("just pushed")
+            }
+        };
+        row.figures.entry(contender).or_default().push(figure);
+    }
+
+    fn median(&self, name: &str, contender: usize) -> Option<f64> {
+        let row = self.rows.iter().find(|row| row.name == name)?;
+        row.figures.get(&contender).map(|figures| quantile(figures, 0.5))
+    }
+
+    /// A table in Markdown: figures, and below the baseline how many times its figure that is.
+    pub(crate) fn print(&self, names: &[String], baseline: Option<usize>) {
+        println!("\n| | unit | {} |", names.join(" | "));
+        println!("|---|---|{}", "---|".repeat(names.len()));
+        for row in &self.rows {
+            let base = baseline.and_then(|base| row.figures.get(&base)).map(|figures| quantile(figures, 0.5));
+            let cells = (0..names.len()).map(|place| match row.figures.get(&place) {
+                None => String::new(),
+                Some(figures) => cell(quantile(figures, 0.5), base.filter(|_| Some(place) != baseline)),
+            });
+            println!("| {} | {} | {} |", row.name, row.unit, cells.collect::<Vec<_>>().join(" | "));
+        }
+    }
+
+    /// The goals, and how far from each we are.
+    pub(crate) fn print_budget(&self, names: &[String], baseline: usize) {
+        println!("\n| budget, as a ratio to the baseline | goal | found | |\n|---|---|---|---|");
+        for (row, contender, goal) in BUDGET {
+            let place = names.iter().position(|name| name == contender);
+            let found = place.and_then(|place| Some(self.median(row, place)? / self.median(row, baseline)?));
+            let Some(found) = found else { continue };
+            let (sign, reached) = match goal {
+                Goal::AtMost(most) => (format!("≤ {most}"), found <= *most),
+                Goal::AtLeast(least) => (format!("≥ {least}"), found >= *least),
+            };
+            println!("| {row}, {contender} | {sign} | {found:.2} | {} |", if reached { "reached" } else { "missed" });
+        }
+    }
+}
+
+enum Goal {
+    AtMost(f64),
+    AtLeast(f64),
+}
+
+/// The channel's rows of the budget.
+const BUDGET: &[(&str, &str, Goal)] = &[
+    ("cold start", "gate, process", Goal::AtMost(0.05)),
+    ("memory, session", "gate, process", Goal::AtMost(0.15)),
+    ("memory, gate", "gate, process", Goal::AtMost(0.5)),
+    ("latency p50", "gate, process", Goal::AtMost(2.0)),
+    ("latency p50", "alone, process", Goal::AtMost(1.2)),
+    ("events/s, 64 connections", "gate, process", Goal::AtLeast(1.5)),
+    ("events/s, 64 connections", "gate, power", Goal::AtLeast(1.2)),
+    ("permission p50", "gate, process", Goal::AtMost(0.7)),
+    ("permission p99", "gate, process", Goal::AtMost(0.2)),
+    ("1 MB p50", "gate, process", Goal::AtMost(1.0)),
+    ("last of 1000 listeners", "gate, process", Goal::AtMost(1.0)),
+];
+
+fn cell(figure: f64, base: Option<f64>) -> String {
+    let shown = match figure {
+        figure if figure.is_infinite() => "never".to_owned(),
+        figure if figure >= 1000.0 => format!("{figure:.0}"),
+        figure if figure >= 10.0 => format!("{figure:.1}"),
+        figure => format!("{figure:.2}"),
+    };
+    match base {
+        Some(base) if figure.is_finite() && base.is_finite() => format!("{shown} ×{:.2}", figure / base),
+        _ => shown,
+    }
+}
+
+/// The figure below which the given part of all figures lies.
+pub(crate) fn quantile(figures: &[f64], part: f64) -> f64 {
+    let mut sorted = figures.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let place = (part * (sorted.len().saturating_sub(1)) as f64).round() as usize;
+    sorted.get(place).copied().unwrap_or(f64::NAN)
+}

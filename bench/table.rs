@@ -1,4 +1,4 @@
-//! Medians of rounds, in a table with ratios to the baseline, and the budget they are held against.
+//! One figure of all rounds, in a table with ratios to the baseline, and the budget they are held against.
 
 use std::collections::BTreeMap;
 
@@ -10,13 +10,36 @@ pub(crate) struct Row {
     pub(crate) figures: BTreeMap<usize, Vec<f64>>,
 }
 
+/// Which figure stands for all rounds.
+#[derive(Clone, Copy)]
+pub(crate) enum Pick {
+    Median,
+    /// The round that others on the machine disturbed least.
+    Best,
+}
+
 /// Everything that was measured so far.
-#[derive(Default)]
 pub(crate) struct Table {
-    pub(crate) rows: Vec<Row>,
+    rows: Vec<Row>,
+    pick: Pick,
+}
+
+impl Row {
+    fn figure(&self, contender: usize, pick: Pick) -> Option<f64> {
+        let part = match pick {
+            Pick::Median => 0.5,
+            Pick::Best if self.unit == "1/s" => 1.0,
+            Pick::Best => 0.0,
+        };
+        self.figures.get(&contender).map(|figures| quantile(figures, part))
+    }
 }
 
 impl Table {
+    pub(crate) fn new(pick: Pick) -> Self {
+        Self { rows: vec![], pick }
+    }
+
     pub(crate) fn note(&mut self, name: &str, unit: &'static str, contender: usize, figure: f64) {
         let row = match self.rows.iter().position(|row| row.name == name) {
             Some(place) => &mut self.rows[place],
@@ -28,9 +51,8 @@ impl Table {
         row.figures.entry(contender).or_default().push(figure);
     }
 
-    fn median(&self, name: &str, contender: usize) -> Option<f64> {
-        let row = self.rows.iter().find(|row| row.name == name)?;
-        row.figures.get(&contender).map(|figures| quantile(figures, 0.5))
+    fn figure(&self, name: &str, contender: usize) -> Option<f64> {
+        self.rows.iter().find(|row| row.name == name)?.figure(contender, self.pick)
     }
 
     /// A table in Markdown: figures, and below the baseline how many times its figure that is.
@@ -38,10 +60,10 @@ impl Table {
         println!("\n| | unit | {} |", names.join(" | "));
         println!("|---|---|{}", "---|".repeat(names.len()));
         for row in &self.rows {
-            let base = baseline.and_then(|base| row.figures.get(&base)).map(|figures| quantile(figures, 0.5));
-            let cells = (0..names.len()).map(|place| match row.figures.get(&place) {
+            let base = baseline.and_then(|base| row.figure(base, self.pick));
+            let cells = (0..names.len()).map(|place| match row.figure(place, self.pick) {
                 None => String::new(),
-                Some(figures) => cell(quantile(figures, 0.5), base.filter(|_| Some(place) != baseline)),
+                Some(figure) => cell(figure, base.filter(|_| Some(place) != baseline)),
             });
             println!("| {} | {} | {} |", row.name, row.unit, cells.collect::<Vec<_>>().join(" | "));
         }
@@ -52,7 +74,7 @@ impl Table {
         println!("\n| budget, as a ratio to the baseline | goal | found | |\n|---|---|---|---|");
         for (row, contender, goal) in BUDGET {
             let place = names.iter().position(|name| name == contender);
-            let found = place.and_then(|place| Some(self.median(row, place)? / self.median(row, baseline)?));
+            let found = place.and_then(|place| Some(self.figure(row, place)? / self.figure(row, baseline)?));
             let Some(found) = found else { continue };
             let (sign, reached) = match goal {
                 Goal::AtMost(most) => (format!("≤ {most}"), found <= *most),

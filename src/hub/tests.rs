@@ -71,7 +71,8 @@ async fn an_event_reaches_the_session_and_is_delivered_only_when_written() {
     assert_eq!((id, frame.text.as_ref()), (event, "hello"));
     let life = |hub: Hub| async move { hub.look(move |state| state.event(event).unwrap().life.name()).await.unwrap() };
     assert_eq!(life(hub.clone()).await, "waiting");
-    attachment.line.wrote(vec![event]).await;
+    attachment.line.wrote(&[event], &[]);
+    attachment.line.confirm().await;
     assert_eq!(life(hub.clone()).await, "delivered");
     assert_eq!(attachment.line.open(event).await.unwrap().1, "hello");
     assert_eq!(life(hub).await, "seen");
@@ -160,7 +161,8 @@ async fn a_process_that_takes_the_place_of_another_gets_what_was_not_written() {
     let Ok(Answer::Accepted { event: one, .. }) = hub.submit(said("one")).await else { panic!() };
     let Ok(Answer::Accepted { event: two, .. }) = hub.submit(said("two")).await else { panic!() };
     assert!(matches!(first.next().await, Some(Delivery::Event { id, .. }) if id == one));
-    first.line.wrote(vec![one]).await;
+    first.line.wrote(&[one], &[]);
+    first.line.confirm().await;
     let mut second = link::attach_here(&hub, session, about(), None).await.unwrap();
     assert!(matches!(second.next().await, Some(Delivery::Event { id, .. }) if id == two));
     // The goodbye of the first no longer counts: it does not carry for the session any more.

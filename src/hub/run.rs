@@ -13,13 +13,14 @@ use anyhow::Context as _;
 use portcullis_core::{Answer, Effect, Event, EventId, Input, Moment, Record, State, Subject, decide};
 use portcullis_wire::record::{self, Payload};
 use tokio::sync::mpsc;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::batch::{Batch, Pending};
 use super::heads::Heads;
 use super::outlets::Outlets;
 use super::watch::{Published, Watchers};
-use super::{Command, Hub, HubLimits, Trouble, now};
+use super::{Command, Hub, HubLimits, Reply, Trouble, now};
 use crate::store::{self, Refused, Seq, Store, Stored};
 
 /// Room in the reserved lane. Its senders wait for a place; there is one a connection.
@@ -72,14 +73,20 @@ impl Desk {
         mut reserved: mpsc::Receiver<Command>,
         stop: CancellationToken,
     ) {
+        let mut stopped = std::pin::pin!(stop.cancelled());
+        let mut timer = std::pin::pin!(tokio::time::sleep(self.until_deadline()));
         loop {
-            let timer = tokio::time::sleep(self.until_deadline());
+            // One that rings too early does no harm, so it is only ever set to something earlier, or when it has rung.
+            let due = Instant::now() + self.until_deadline();
+            if due < timer.deadline() || timer.is_elapsed() {
+                timer.as_mut().reset(due);
+            }
             let command = tokio::select! {
                 biased;
-                () = stop.cancelled() => break,
+                () = &mut stopped => break,
                 command = reserved.recv() => command,
                 command = events.recv() => command,
-                () = timer => {
+                () = &mut timer => {
                     self.take(Pending::new(Input::Ticked, None)).await;
                     None
                 }
@@ -93,7 +100,6 @@ impl Desk {
                 self.handle(command).await;
             }
             self.commit().await;
-            self.outlets.pump(&self.state);
         }
         // What was taken in before the stop is still written; what comes now is told that we are stopping.
         reserved.close();
@@ -164,7 +170,7 @@ impl Desk {
             let (records, effects) = decide(&self.state, at, pending.input.clone());
             if let Some(record) = records.first() {
                 let subject = record.subject();
-                if self.batch.has(&subject) {
+                if !is_new(record) && self.batch.has(&subject) {
                     self.commit().await;
                 }
                 match self.add(subject, at, &records) {
@@ -186,11 +192,7 @@ impl Desk {
     }
 
     fn add(&mut self, subject: Subject, at: Moment, records: &[Record]) -> Result<usize, Trouble> {
-        // An event and an ask are new by their ids; every other subject may have a past.
-        let after = match &records[0] {
-            Record::Received { .. } | Record::Asked { .. } => None,
-            _ => self.head(&subject)?,
-        };
+        let after = if is_new(&records[0]) { None } else { self.head(&subject)? };
         let place = self.batch.add(subject, after, at, records).map_err(|error| Trouble::Journal(error.to_string()))?;
         for record in records {
             self.state.apply(at, record);
@@ -208,8 +210,13 @@ impl Desk {
         Ok(stored.last().map(|record| record.seq))
     }
 
-    /// Writes the batch, then does what it decided.
+    /// Writes the batch, then does what it decided. Those who asked are answered last: the sessions, which have further
+    /// to carry it, need not wait for that.
     async fn commit(&mut self) {
+        if self.batch.is_empty() {
+            return;
+        }
+        let mut answers = vec![];
         // What is decided anew after a conflict makes another batch.
         while !self.batch.is_empty() {
             let mut batch = std::mem::take(&mut self.batch);
@@ -227,7 +234,7 @@ impl Desk {
             }
             for pending in batch.pending {
                 match pending.append.map(|place| &results[place]) {
-                    None | Some(Ok(_)) => self.perform(pending),
+                    None | Some(Ok(_)) => answers.extend(self.perform(pending)),
                     Some(Err(Refused::Conflict { .. })) if pending.attempts < ATTEMPTS => self.again(pending).await,
                     Some(Err(Refused::Conflict { .. })) => pending.fail(Trouble::Busy),
                     Some(Err(Refused::Failed(why))) => {
@@ -237,6 +244,11 @@ impl Desk {
                 }
             }
         }
+        self.outlets.pump(&self.state);
+        for (reply, answer) in answers {
+            // Whoever asked may be gone.
+            drop(reply.send(Ok(answer)));
+        }
     }
 
     /// Another writer was first: its records are in the state by now, so the same input meets a new answer.
@@ -245,7 +257,8 @@ impl Desk {
         Box::pin(self.take(Pending { outlet, attempts: attempts + 1, ..Pending::new(input, reply) })).await;
     }
 
-    fn perform(&mut self, pending: Pending) {
+    /// Does what was decided, but for the answer, which it returns.
+    fn perform(&mut self, pending: Pending) -> Option<(Reply, Answer)> {
         match &pending.input {
             Input::Wrote { session, events } => self.outlets.confirmed(*session, events),
             Input::Ended { .. } | Input::Attached { .. } => self.outlets.look_again(),
@@ -254,14 +267,10 @@ impl Desk {
         if let Some((session, outlet)) = pending.outlet {
             self.outlets.open(session, outlet);
         }
-        let mut reply = pending.reply;
+        let mut answer = Answer::Done;
         for effect in pending.effects {
             match effect {
-                Effect::Answer(answer) => {
-                    if let Some(reply) = reply.take() {
-                        drop(reply.send(Ok(answer)));
-                    }
-                }
+                Effect::Answer(decided) => answer = decided,
                 Effect::Wake(session) => self.outlets.wake(session),
                 Effect::Carry { session, ask, origin, behavior } => self.outlets.carry(session, ask, origin, behavior),
                 Effect::Publish(topic) if !self.watchers.is_empty() => {
@@ -272,9 +281,7 @@ impl Desk {
                 Effect::Publish(_) | Effect::Then(_) => {}
             }
         }
-        if let Some(reply) = reply {
-            drop(reply.send(Ok(Answer::Done)));
-        }
+        pending.reply.map(|reply| (reply, answer))
     }
 
     fn read(&self, event: EventId) -> Result<Option<Event>, Trouble> {
@@ -308,6 +315,11 @@ impl Desk {
             }
         }
     }
+}
+
+/// An event and an ask are new by their ids; every other subject may have a past.
+fn is_new(record: &Record) -> bool {
+    matches!(record, Record::Received { .. } | Record::Asked { .. })
 }
 
 fn read_record(stored: &Stored) -> anyhow::Result<Record> {

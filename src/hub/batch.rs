@@ -1,7 +1,5 @@
 //! What the hub has decided and not yet written: it becomes true for others only when the journal has it.
 
-use std::collections::HashSet;
-
 use portcullis_core::{Effect, Input, Moment, Record, SessionId, Subject};
 
 use super::outlets::Outlet;
@@ -42,8 +40,8 @@ impl Pending {
 #[derive(Default)]
 pub(super) struct Batch {
     pub(super) appends: Vec<Append>,
+    /// Of each of the appends.
     pub(super) subjects: Vec<Subject>,
-    touched: HashSet<Subject>,
     pub(super) pending: Vec<Pending>,
 }
 
@@ -58,7 +56,7 @@ impl Batch {
 
     /// A subject stands in a batch once: the sequence its next record follows is known only after the commit.
     pub(super) fn has(&self, subject: &Subject) -> bool {
-        self.touched.contains(subject)
+        self.subjects.contains(subject)
     }
 
     pub(super) fn add(
@@ -76,7 +74,6 @@ impl Batch {
             })
             .collect::<serde_json::Result<Vec<Entry>>>()?;
         self.appends.push(Append { subject: subject.to_string(), after, entries });
-        self.touched.insert(subject.clone());
         self.subjects.push(subject);
         Ok(self.appends.len() - 1)
     }

@@ -13,6 +13,7 @@ use anyhow::Context as _;
 use portcullis_core::{Answer, Effect, Event, EventId, Input, Moment, Record, State, Subject, Topic, decide};
 use portcullis_wire::record::{self, Payload};
 use tokio::sync::{mpsc, oneshot, watch};
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::batch::{Batch, Pending};
@@ -20,7 +21,7 @@ use super::heads::Heads;
 use super::outlets::{Outlets, Pumping};
 use super::roster::Roster;
 use super::watchers::{Published, Watchers};
-use super::{Command, Hub, HubLimits, Trouble, now};
+use super::{Command, Hub, HubLimits, Reply, Trouble, now};
 use crate::store::{self, Refused, Seq, Store, Stored};
 
 /// Room in the reserved lane. Its senders wait for a place; there is one a connection.
@@ -87,14 +88,20 @@ impl Desk {
         mut reserved: mpsc::Receiver<Command>,
         stop: CancellationToken,
     ) {
+        let mut stopped = std::pin::pin!(stop.cancelled());
+        let mut timer = std::pin::pin!(tokio::time::sleep(self.until_deadline()));
         loop {
-            let timer = tokio::time::sleep(self.until_deadline());
+            // One that rings too early does no harm, so it is only ever set to something earlier, or when it has rung.
+            let due = Instant::now() + self.until_deadline();
+            if due < timer.deadline() || timer.is_elapsed() {
+                timer.as_mut().reset(due);
+            }
             let command = tokio::select! {
                 biased;
-                () = stop.cancelled() => break,
+                () = &mut stopped => break,
                 command = reserved.recv() => command,
                 command = events.recv() => command,
-                () = timer => {
+                () = &mut timer => {
                     self.take(Pending::new(Input::Ticked, None)).await;
                     None
                 }
@@ -209,7 +216,7 @@ impl Desk {
             let (records, effects) = decide(&self.state, at, pending.input.clone());
             if let Some(record) = records.first() {
                 let subject = record.subject();
-                if self.batch.has(&subject) {
+                if !is_new(record) && self.batch.has(&subject) {
                     // The commit may fail and take back what this decision rests on, so it is taken again after it.
                     Box::pin(self.commit()).await;
                     inputs.push_front(pending);
@@ -237,11 +244,7 @@ impl Desk {
     }
 
     fn add(&mut self, subject: Subject, at: Moment, records: &[Record]) -> Result<usize, Trouble> {
-        // An event and an ask are new by their ids; every other subject may have a past.
-        let after = match &records[0] {
-            Record::Received { .. } | Record::Asked { .. } => None,
-            _ => self.head(&subject)?,
-        };
+        let after = if is_new(&records[0]) { None } else { self.head(&subject)? };
         let place = self.batch.add(subject, after, at, records).map_err(journal)?;
         for record in records {
             self.state.apply(at, record);
@@ -259,8 +262,13 @@ impl Desk {
         Ok(stored.last().map(|record| record.seq))
     }
 
-    /// Writes the batch, then does what it decided.
+    /// Writes the batch, then does what it decided. Those who asked are answered last: the sessions, which have further
+    /// to carry it, need not wait for that.
     async fn commit(&mut self) {
+        if self.batch.is_empty() {
+            return;
+        }
+        let mut answers = vec![];
         // What is decided anew after a conflict makes another batch.
         while !self.batch.is_empty() {
             let mut batch = std::mem::take(&mut self.batch);
@@ -277,10 +285,10 @@ impl Desk {
             }
             for pending in batch.pending {
                 match pending.append.map(|place| &results[place]) {
-                    Some(Ok(_)) => self.perform(pending),
+                    Some(Ok(_)) => answers.extend(self.perform(pending)),
                     // It wrote nothing itself, but may rest on what has just been taken back.
                     None if taken_back && pending.attempts < ATTEMPTS => self.again(pending).await,
-                    None => self.perform(pending),
+                    None => answers.extend(self.perform(pending)),
                     Some(Err(Refused::Conflict { .. })) if pending.attempts < ATTEMPTS => self.again(pending).await,
                     Some(Err(Refused::Conflict { .. })) => pending.fail(Trouble::Busy),
                     Some(Err(Refused::Failed(why))) => {
@@ -289,6 +297,11 @@ impl Desk {
                     }
                 }
             }
+        }
+        self.pump();
+        for (reply, answer) in answers {
+            // Whoever asked may be gone.
+            drop(reply.send(Ok(answer)));
         }
     }
 
@@ -306,7 +319,8 @@ impl Desk {
         Box::pin(self.take(Pending { outlet, attempts: attempts + 1, ..Pending::new(input, reply) })).await;
     }
 
-    fn perform(&mut self, pending: Pending) {
+    /// Does what was decided, but for the answer, which it returns.
+    fn perform(&mut self, pending: Pending) -> Option<(Reply, Answer)> {
         match &pending.input {
             Input::Wrote { session, events } => self.outlets.confirmed(*session, events),
             // What is put back, or moves, keeps its place: it may stand before what was already sent.
@@ -316,14 +330,10 @@ impl Desk {
         if let Some((session, outlet)) = pending.outlet {
             self.outlets.open(session, outlet);
         }
-        let mut reply = pending.reply;
+        let mut answer = Answer::Done;
         for effect in pending.effects {
             match effect {
-                Effect::Answer(answer) => {
-                    if let Some(reply) = reply.take() {
-                        drop(reply.send(Ok(answer)));
-                    }
-                }
+                Effect::Answer(decided) => answer = decided,
                 Effect::Wake(session) => self.outlets.wake(session),
                 Effect::Carry { session, ask, origin, behavior } => self.outlets.carry(session, ask, origin, behavior),
                 Effect::Publish(Topic::People) => {
@@ -338,9 +348,7 @@ impl Desk {
                 Effect::Publish(_) | Effect::Then(_) => {}
             }
         }
-        if let Some(reply) = reply {
-            drop(reply.send(Ok(Answer::Done)));
-        }
+        pending.reply.map(|reply| (reply, answer))
     }
 
     /// Makes the state anew from the journal.
@@ -365,6 +373,11 @@ impl Desk {
             }
         }
     }
+}
+
+/// An event and an ask are new by their ids; every other subject may have a past.
+fn is_new(record: &Record) -> bool {
+    matches!(record, Record::Received { .. } | Record::Asked { .. })
 }
 
 fn journal(error: impl std::fmt::Display) -> Trouble {

@@ -78,7 +78,8 @@ async fn an_event_reaches_the_session_and_is_delivered_only_when_written() {
     assert_eq!((ids, frame.text.as_ref()), (vec![event], "hello"));
     let life = |hub: Hub| async move { hub.look(move |state| state.event(event).unwrap().life.name()).await.unwrap() };
     assert_eq!(life(hub.clone()).await, "waiting");
-    attachment.line.wrote(vec![event]).await;
+    attachment.line.wrote(&[event], &[]);
+    attachment.line.confirm().await;
     assert_eq!(life(hub.clone()).await, "delivered");
     assert_eq!(attachment.line.open(event).await.unwrap().1, "hello");
     assert_eq!(life(hub).await, "seen");
@@ -170,7 +171,8 @@ async fn a_process_that_takes_the_place_of_another_gets_what_was_not_written() {
     let Ok(Answer::Accepted { event: one, .. }) = hub.submit(said("one")).await else { panic!() };
     let Ok(Answer::Accepted { event: two, .. }) = hub.submit(said("two")).await else { panic!() };
     assert!(matches!(first.next().await, Some(Delivery::Event { ids, .. }) if ids == [one]));
-    first.line.wrote(vec![one]).await;
+    first.line.wrote(&[one], &[]);
+    first.line.confirm().await;
     let mut second = link::attach_here(&hub, session, about(), None).await.unwrap();
     assert!(matches!(second.next().await, Some(Delivery::Event { ids, .. }) if ids == [two]));
     // The goodbye of the first no longer counts: it does not carry for the session any more.
@@ -199,6 +201,7 @@ async fn a_noisy_sender_is_heard_once_and_others_are_not_kept_waiting() {
     assert_eq!(ids, noisy);
     let places: Vec<_> = ["one", "two", "three"].iter().map(|text| frame.text.find(text)).collect();
     assert!(places.is_sorted() && places[0].is_some(), "{}", frame.text);
-    attachment.line.wrote(ids).await;
+    attachment.line.wrote(&ids, &[]);
+    attachment.line.confirm().await;
     assert_eq!(hub.look(portcullis_core::State::waiting_total).await, Ok(1));
 }

@@ -108,7 +108,7 @@ fn the_law_has_no_hands() {
 
 #[test]
 fn a_file_opens_with_a_sentence() {
-    for folder in ["src", "core/src", "wire/src", "tests/it"] {
+    for folder in ["src", "core/src", "wire/src", "tests/it", "bench"] {
         for path in sources(&root().join(folder)) {
             let text = fs::read_to_string(&path).unwrap();
             assert!(text.starts_with("//! "), "{} says nothing about itself", path.display());

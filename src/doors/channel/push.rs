@@ -1,9 +1,12 @@
 //! Events and verdicts on their way to the client: in order, whole, and confirmed only when written.
 
 use std::sync::Arc;
+use std::time::Duration;
 
+use portcullis_core::{AskId, EventId};
 use portcullis_wire::channel::{event_line, verdict_line};
 use tokio::sync::watch;
+use tokio::time::{Instant, sleep};
 
 use super::transport::Output;
 use crate::hub::{Attachment, Delivery};
@@ -11,41 +14,80 @@ use crate::hub::{Attachment, Delivery};
 /// As much as is put into one write.
 const ONE_WRITE: usize = 256 << 10;
 
+/// So long, or until so many have come together, the gate may wait to hear what is with the client: each word of it is
+/// a record, and takes as long as an event.
+const CONFIRM_WITHIN: Duration = Duration::from_millis(5);
+const CONFIRM_AT: usize = 128;
+
 /// Writes what comes for the session, once the client is ready for it. Ends when the client no longer reads.
 pub(super) async fn run(mut attachment: Attachment, output: Arc<Output>, mut is_ready: watch::Receiver<bool>) {
     // The client drops what comes before it has said that it is initialized.
     if is_ready.wait_for(|ready| *ready).await.is_err() {
         return;
     }
-    while let Some(first) = attachment.next().await {
-        let (mut bytes, mut events, mut asks) = (Vec::new(), vec![], vec![]);
-        let mut next = Some(first);
-        while let Some(delivery) = next {
-            let line = match &delivery {
-                Delivery::Event { ids, frame } => {
-                    events.extend(ids);
-                    event_line(frame)
-                }
-                Delivery::Verdict { ask, origin, behavior } => {
-                    asks.push(*ask);
-                    verdict_line(origin, *behavior)
-                }
-            };
-            match line {
-                Ok(line) => bytes.extend_from_slice(&line),
-                Err(error) => tracing::error!(%error, "an event could not be written as JSON"),
+    let mut unconfirmed = 0;
+    let mut confirm = std::pin::pin!(sleep(CONFIRM_WITHIN));
+    loop {
+        let next = tokio::select! {
+            biased;
+            next = attachment.next() => next,
+            () = &mut confirm, if unconfirmed > 0 => {
+                attachment.line.confirm().await;
+                unconfirmed = 0;
+                continue;
             }
-            next = if bytes.len() < ONE_WRITE { attachment.ready() } else { None };
-        }
-        if let Err(error) = output.write(&bytes).await {
+        };
+        let Some(first) = next else { return };
+        let written = gather(first, &mut attachment);
+        if let Err(error) = output.write(&written.bytes).await {
             tracing::debug!(%error, "the client does not read");
             return;
         }
-        if !events.is_empty() {
-            attachment.line.wrote(events).await;
+        if unconfirmed == 0 {
+            confirm.as_mut().reset(Instant::now() + CONFIRM_WITHIN);
         }
-        for ask in asks {
-            attachment.line.carried(ask).await;
+        unconfirmed = attachment.line.wrote(&written.events, &written.verdicts);
+        if unconfirmed >= CONFIRM_AT {
+            attachment.line.confirm().await;
+            unconfirmed = 0;
+        }
+    }
+}
+
+/// What goes out in one write.
+#[derive(Default)]
+struct Written {
+    bytes: Vec<u8>,
+    events: Vec<EventId>,
+    verdicts: Vec<AskId>,
+}
+
+/// Everything that needs no waiting for, up to what goes into one write.
+fn gather(first: Delivery, attachment: &mut Attachment) -> Written {
+    let mut written = Written::default();
+    let mut next = Some(first);
+    while let Some(delivery) = next {
+        written.add(&delivery);
+        next = if written.bytes.len() < ONE_WRITE { attachment.ready() } else { None };
+    }
+    written
+}
+
+impl Written {
+    fn add(&mut self, delivery: &Delivery) {
+        let line = match delivery {
+            Delivery::Event { ids, frame } => {
+                self.events.extend(ids);
+                event_line(frame)
+            }
+            Delivery::Verdict { ask, origin, behavior } => {
+                self.verdicts.push(*ask);
+                verdict_line(origin, *behavior)
+            }
+        };
+        match line {
+            Ok(line) => self.bytes.extend_from_slice(&line),
+            Err(error) => tracing::error!(%error, "an event could not be written as JSON"),
         }
     }
 }

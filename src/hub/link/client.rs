@@ -18,7 +18,7 @@ use tokio::net::UnixStream;
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::sync::{mpsc, oneshot};
 
-use super::{Attachment, Delivery, Incoming, LONGEST_LINE, Line as Handle, Said, Saying, owned};
+use super::{Attachment, Delivery, Incoming, LONGEST_LINE, Line as Handle, Road, Said, Saying, owned};
 use crate::lines::{Line, Lines};
 
 /// Finds the gate's socket, starting a gate where none runs.
@@ -52,7 +52,7 @@ pub(crate) fn connect(session: SessionId, about: SessionAbout, program: &'static
         ended: false,
     };
     tokio::spawn(client.run(connect));
-    Attachment { incoming: Incoming::Remote(deliveries), line: Handle::Remote(say) }
+    Attachment { incoming: Incoming::Remote(deliveries), line: Handle::new(Road::Remote(say)) }
 }
 
 type Reply = oneshot::Sender<Result<Answered, Fault>>;

@@ -9,6 +9,7 @@ use portcullis_core::{
 };
 use portcullis_wire::error::{Fault, Kind};
 use portcullis_wire::link::{Answered, EventFrame, InboxItem};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::sync::{mpsc, oneshot};
@@ -98,9 +99,23 @@ fn owned(frame: EventFrame<'_>) -> EventFrame<'static> {
 
 /// What an attached process says. Cheap to clone.
 #[derive(Clone)]
-pub(crate) enum Line {
+pub(crate) struct Line {
+    road: Road,
+    /// With the agent, while the gate is not yet told. Shared by all clones: whatever one of them says goes after it.
+    written: Arc<Mutex<Written>>,
+}
+
+#[derive(Clone)]
+enum Road {
     Local { hub: Hub, session: SessionId, outlet: u64 },
     Remote(mpsc::Sender<Said>),
+}
+
+/// What was written to the agent.
+#[derive(Default)]
+struct Written {
+    events: Vec<EventId>,
+    verdicts: Vec<AskId>,
 }
 
 /// Something said over the link, and where its answer goes.
@@ -121,20 +136,39 @@ enum Saying {
 }
 
 impl Line {
-    /// These events are with the agent.
-    pub(crate) async fn wrote(&self, events: Vec<EventId>) {
-        self.tell(Saying::Wrote(events)).await;
+    fn new(road: Road) -> Self {
+        Self { road, written: Arc::default() }
     }
 
-    /// The verdict is with the agent.
-    pub(crate) async fn carried(&self, ask: AskId) {
-        self.tell(Saying::Carried(ask)).await;
+    /// These are with the agent. The gate hears of it by [`Line::confirm`], or before anything else that is said.
+    /// Returns how many it has not heard of.
+    pub(crate) fn wrote(&self, events: &[EventId], verdicts: &[AskId]) -> usize {
+        let mut written = self.written();
+        written.events.extend_from_slice(events);
+        written.verdicts.extend_from_slice(verdicts);
+        written.events.len() + written.verdicts.len()
+    }
+
+    fn written(&self) -> MutexGuard<'_, Written> {
+        self.written.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Tells the gate what is with the agent.
+    pub(crate) async fn confirm(&self) {
+        let written = std::mem::take(&mut *self.written());
+        if !written.events.is_empty() {
+            self.put(Saying::Wrote(written.events)).await;
+        }
+        for ask in written.verdicts {
+            self.put(Saying::Carried(ask)).await;
+        }
     }
 
     /// The session ends on purpose. Returns when the gate was told, or is not to be reached.
     pub(crate) async fn bye(self, goodbye: Goodbye) {
-        self.tell(Saying::Bye(goodbye)).await;
-        if let Self::Remote(outgoing) = self {
+        self.confirm().await;
+        self.put(Saying::Bye(goodbye)).await;
+        if let Road::Remote(outgoing) = self.road {
             drop(tokio::time::timeout(GOODBYE, outgoing.closed()).await);
         }
     }
@@ -178,10 +212,10 @@ impl Line {
     }
 
     /// Returns when the word is on its way, in the order it was said.
-    async fn tell(&self, what: Saying) {
-        match self {
-            Self::Remote(outgoing) => drop(outgoing.send(Said { what, reply: None }).await),
-            Self::Local { hub, session, outlet } => match what {
+    async fn put(&self, what: Saying) {
+        match &self.road {
+            Road::Remote(outgoing) => drop(outgoing.send(Said { what, reply: None }).await),
+            Road::Local { hub, session, outlet } => match what {
                 Saying::Bye(goodbye) => hub.detach(*session, *outlet, Some(goodbye)).await,
                 told => {
                     if let Some(input) = input_of(told, *session) {
@@ -193,14 +227,15 @@ impl Line {
     }
 
     async fn ask(&self, what: Saying) -> Result<Answered, Fault> {
-        match self {
-            Self::Remote(outgoing) => {
+        self.confirm().await;
+        match &self.road {
+            Road::Remote(outgoing) => {
                 let (reply, answer) = oneshot::channel();
                 let gone = || Fault::new(Kind::Stopping, "the link to the gate has ended");
                 outgoing.send(Said { what, reply: Some(reply) }).await.map_err(|_| gone())?;
                 answer.await.map_err(|_| gone())?
             }
-            Self::Local { hub, session, .. } => answer(hub, *session, what).await,
+            Road::Local { hub, session, .. } => answer(hub, *session, what).await,
         }
     }
 }
@@ -280,7 +315,7 @@ pub(crate) async fn attach_here(
     max_context: Option<usize>,
 ) -> Result<Attachment, Fault> {
     let (outlet, parcels) = Outlet::new(&[]);
-    let line = Line::Local { hub: hub.clone(), session, outlet: outlet.number };
+    let line = Line::new(Road::Local { hub: hub.clone(), session, outlet: outlet.number });
     let input = Input::Attached { session, about, wrote: vec![], holding: vec![] };
     hub.attach(session, input, outlet).await?;
     Ok(Attachment { incoming: Incoming::Local { parcels, max_context }, line })

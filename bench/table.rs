@@ -1,0 +1,127 @@
+//! One figure of all rounds, in a table with ratios to the baseline, and the budget they are held against.
+
+use std::collections::BTreeMap;
+
+/// One line of the table: what was measured, and each contender's figure from every round.
+pub(crate) struct Row {
+    pub(crate) name: String,
+    pub(crate) unit: &'static str,
+    /// By the contender's place in the table.
+    pub(crate) figures: BTreeMap<usize, Vec<f64>>,
+}
+
+/// Which figure stands for all rounds.
+#[derive(Clone, Copy)]
+pub(crate) enum Pick {
+    Median,
+    /// The round that others on the machine disturbed least.
+    Best,
+}
+
+/// Everything that was measured so far.
+pub(crate) struct Table {
+    rows: Vec<Row>,
+    pick: Pick,
+}
+
+impl Row {
+    fn figure(&self, contender: usize, pick: Pick) -> Option<f64> {
+        let part = match pick {
+            Pick::Median => 0.5,
+            Pick::Best if self.unit == "1/s" => 1.0,
+            Pick::Best => 0.0,
+        };
+        self.figures.get(&contender).map(|figures| quantile(figures, part))
+    }
+}
+
+impl Table {
+    pub(crate) fn new(pick: Pick) -> Self {
+        Self { rows: vec![], pick }
+    }
+
+    pub(crate) fn note(&mut self, name: &str, unit: &'static str, contender: usize, figure: f64) {
+        let row = match self.rows.iter().position(|row| row.name == name) {
+            Some(place) => &mut self.rows[place],
+            None => {
+                self.rows.push(Row { name: name.to_owned(), unit, figures: BTreeMap::new() });
+                self.rows.last_mut().expect("just pushed")
+            }
+        };
+        row.figures.entry(contender).or_default().push(figure);
+    }
+
+    fn figure(&self, name: &str, contender: usize) -> Option<f64> {
+        self.rows.iter().find(|row| row.name == name)?.figure(contender, self.pick)
+    }
+
+    /// A table in Markdown: figures, and below the baseline how many times its figure that is.
+    pub(crate) fn print(&self, names: &[String], baseline: Option<usize>) {
+        println!("\n| | unit | {} |", names.join(" | "));
+        println!("|---|---|{}", "---|".repeat(names.len()));
+        for row in &self.rows {
+            let base = baseline.and_then(|base| row.figure(base, self.pick));
+            let cells = (0..names.len()).map(|place| match row.figure(place, self.pick) {
+                None => String::new(),
+                Some(figure) => cell(figure, base.filter(|_| Some(place) != baseline)),
+            });
+            println!("| {} | {} | {} |", row.name, row.unit, cells.collect::<Vec<_>>().join(" | "));
+        }
+    }
+
+    /// The goals, and how far from each we are.
+    pub(crate) fn print_budget(&self, names: &[String], baseline: usize) {
+        println!("\n| budget, as a ratio to the baseline | goal | found | |\n|---|---|---|---|");
+        for (row, contender, goal) in BUDGET {
+            let place = names.iter().position(|name| name == contender);
+            let found = place.and_then(|place| Some(self.figure(row, place)? / self.figure(row, baseline)?));
+            let Some(found) = found else { continue };
+            let (sign, reached) = match goal {
+                Goal::AtMost(most) => (format!("≤ {most}"), found <= *most),
+                Goal::AtLeast(least) => (format!("≥ {least}"), found >= *least),
+            };
+            println!("| {row}, {contender} | {sign} | {found:.2} | {} |", if reached { "reached" } else { "missed" });
+        }
+    }
+}
+
+enum Goal {
+    AtMost(f64),
+    AtLeast(f64),
+}
+
+/// The channel's rows of the budget.
+const BUDGET: &[(&str, &str, Goal)] = &[
+    ("cold start", "gate, process", Goal::AtMost(0.05)),
+    ("memory, session", "gate, process", Goal::AtMost(0.15)),
+    ("memory, gate", "gate, process", Goal::AtMost(0.5)),
+    ("latency p50", "gate, process", Goal::AtMost(2.0)),
+    ("latency p50", "alone, process", Goal::AtMost(1.2)),
+    ("events/s, 64 connections", "gate, process", Goal::AtLeast(1.5)),
+    ("events/s, 64 connections", "gate, power", Goal::AtLeast(1.2)),
+    ("permission p50", "gate, process", Goal::AtMost(0.7)),
+    ("permission p99", "gate, process", Goal::AtMost(0.2)),
+    ("1 MB p50", "gate, process", Goal::AtMost(1.0)),
+    ("last of 1000 listeners", "gate, process", Goal::AtMost(1.0)),
+];
+
+fn cell(figure: f64, base: Option<f64>) -> String {
+    let shown = match figure {
+        figure if figure.is_infinite() => "never".to_owned(),
+        figure if figure >= 1000.0 => format!("{figure:.0}"),
+        figure if figure >= 10.0 => format!("{figure:.1}"),
+        figure => format!("{figure:.2}"),
+    };
+    match base {
+        Some(base) if figure.is_finite() && base.is_finite() => format!("{shown} ×{:.2}", figure / base),
+        _ => shown,
+    }
+}
+
+/// The figure below which the given part of all figures lies.
+pub(crate) fn quantile(figures: &[f64], part: f64) -> f64 {
+    let mut sorted = figures.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let place = (part * (sorted.len().saturating_sub(1)) as f64).round() as usize;
+    sorted.get(place).copied().unwrap_or(f64::NAN)
+}

@@ -300,6 +300,15 @@ pub enum Notice {
 }
 
 impl Notice {
+    /// How much text it holds.
+    pub fn bytes(&self) -> usize {
+        match self {
+            Self::Ask { ask, .. } => ask.description.len() + ask.preview.len(),
+            Self::Replied { reply, .. } => reply.text.len(),
+            Self::Session { .. } | Self::Event { .. } => 0,
+        }
+    }
+
     /// Reviewers see everything within their scope; others the replies to their own conversations and the fate of their
     /// own events.
     pub fn is_for(&self, actor: &Actor) -> bool {

@@ -9,7 +9,7 @@ use std::time::Duration;
 use anyhow::Context as _;
 use portcullis_core::Limits;
 use portcullis_wire::api::Status;
-use tokio::net::{TcpListener, UnixListener};
+use tokio::net::{TcpListener, TcpSocket, UnixListener};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
@@ -86,7 +86,7 @@ pub(super) async fn open(paths: Paths, config: &Config, options: Options) -> any
     })?;
     let token = owner_token(&paths, config.token.clone())?;
     raise_file_limit();
-    let (tcp, listen_problem) = bind(config.listen, options.started).await?;
+    let (tcp, listen_problem) = bind(config.listen, options.started)?;
     let durability = match config.durability {
         Durability::Process => store::Durability::Process,
         Durability::Power => store::Durability::Power,
@@ -215,9 +215,9 @@ async fn forget_old_payloads(journal: PathBuf, config: Config, stop: Cancellatio
 }
 
 /// The listener, or why there is none.
-async fn bind(listen: Listen, started: Started) -> anyhow::Result<(Option<TcpListener>, Option<String>)> {
+fn bind(listen: Listen, started: Started) -> anyhow::Result<(Option<TcpListener>, Option<String>)> {
     let Listen::Addr(address) = listen else { return Ok((None, None)) };
-    match TcpListener::bind(address).await {
+    match listen_on(address) {
         Ok(listener) => Ok((Some(listener), None)),
         Err(error) => {
             let problem = port_problem(address, &error);
@@ -230,6 +230,15 @@ async fn bind(listen: Listen, started: Started) -> anyhow::Result<(Option<TcpLis
             Err(Hinted::new(problem, hint).into())
         }
     }
+}
+
+/// A crowd that comes all at once waits at the port: whom the system turned away would try again only after a second.
+fn listen_on(address: SocketAddr) -> std::io::Result<TcpListener> {
+    const CROWD: u32 = 4096;
+    let socket = if address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
+    socket.set_reuseaddr(true)?;
+    socket.bind(address)?;
+    socket.listen(CROWD)
 }
 
 fn port_problem(address: SocketAddr, error: &std::io::Error) -> String {

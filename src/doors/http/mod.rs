@@ -48,7 +48,7 @@ pub(crate) struct Limits {
     pub(crate) body: usize,
     /// For a request's head to arrive.
     pub(crate) header_time: Duration,
-    /// For its body to arrive, and for the next request to begin.
+    /// For its body to arrive, for the next request to begin, and for an answer to be read.
     pub(crate) idle_time: Duration,
     pub(crate) connections: usize,
     pub(crate) listeners: usize,
@@ -261,7 +261,7 @@ where
                 answer
             }
         });
-        let stream = Patience::new(stream, answering.clone(), door.limits.header_time);
+        let stream = Patience::new(stream, answering.clone(), door.limits.header_time, door.limits.idle_time);
         let mut http = hyper::server::conn::http1::Builder::new();
         http.timer(TokioTimer::new()).header_read_timeout(door.limits.idle_time).max_buf_size(64 << 10);
         let mut served = std::pin::pin!(http.serve_connection(TokioIo::new(stream), service).with_upgrades());

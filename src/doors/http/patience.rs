@@ -1,4 +1,5 @@
-//! A connection that may be idle for a while, but not take its time with the head of a request.
+//! A connection that may be idle for a while, but neither take its time with the head of a request nor leave unread what
+//! it asked for.
 //!
 //! hyper has one clock for both. Its clock is set to the idle time, and this one watches the head: it starts with the
 //! first byte and stops when a request is there to be answered. A connection that has become a link is watched no more.
@@ -40,11 +41,29 @@ pub(super) struct Patience<S> {
     head: Option<(u64, Instant)>,
     /// Made only when a head does not come in one piece.
     alarm: Option<Pin<Box<Sleep>>>,
+    /// How long the other end may leave unread what is written to it.
+    stall_time: Duration,
+    /// Made only when it leaves something unread.
+    stalled: Option<Pin<Box<Sleep>>>,
 }
 
 impl<S> Patience<S> {
-    pub(super) fn new(stream: S, answering: Answering, head_time: Duration) -> Self {
-        Self { stream, answering, head_time, head: None, alarm: None }
+    pub(super) fn new(stream: S, answering: Answering, head_time: Duration, stall_time: Duration) -> Self {
+        Self { stream, answering, head_time, head: None, alarm: None, stall_time, stalled: None }
+    }
+
+    /// Passes on what became of a write, and gives up one that has waited too long. A link waits as long as it must.
+    fn in_time<T>(&mut self, context: &mut Context<'_>, written: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
+        if written.is_ready() || self.answering.head_turn().is_none() {
+            self.stalled = None;
+            return written;
+        }
+        let stall_time = self.stall_time;
+        let stalled = self.stalled.get_or_insert_with(|| Box::pin(tokio::time::sleep(stall_time)));
+        match stalled.as_mut().poll(context) {
+            Poll::Ready(()) => Poll::Ready(Err(io::ErrorKind::TimedOut.into())),
+            Poll::Pending => Poll::Pending,
+        }
     }
 
     /// Whether the head has taken too long. Otherwise we are woken when it has.
@@ -83,7 +102,8 @@ impl<S: AsyncRead + Unpin> AsyncRead for Patience<S> {
 
 impl<S: AsyncWrite + Unpin> AsyncWrite for Patience<S> {
     fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_write(context, bytes)
+        let written = Pin::new(&mut self.stream).poll_write(context, bytes);
+        self.in_time(context, written)
     }
 
     fn poll_write_vectored(
@@ -91,7 +111,8 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Patience<S> {
         context: &mut Context<'_>,
         slices: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_write_vectored(context, slices)
+        let written = Pin::new(&mut self.stream).poll_write_vectored(context, slices);
+        self.in_time(context, written)
     }
 
     fn is_write_vectored(&self) -> bool {
@@ -117,7 +138,8 @@ mod tests {
     async fn a_head_must_come_in_time_and_an_idle_connection_need_not() {
         let (mut client, server) = tokio::io::duplex(64);
         let answering = Answering::default();
-        let mut patience = Patience::new(server, answering.clone(), Duration::from_secs(10));
+        let (ten, never) = (Duration::from_secs(10), Duration::MAX);
+        let mut patience = Patience::new(server, answering.clone(), ten, never);
         let mut buffer = [0; 8];
 
         let idle = tokio::time::timeout(Duration::from_secs(60), patience.read(&mut buffer)).await;
@@ -142,5 +164,24 @@ mod tests {
         assert_eq!(patience.read(&mut buffer).await.unwrap(), 3);
         let slow_head = tokio::time::timeout(Duration::from_secs(11), patience.read(&mut buffer)).await;
         assert_eq!(slow_head.expect("in time").unwrap_err().kind(), io::ErrorKind::TimedOut);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_is_left_unread_is_given_up_but_not_on_a_link() {
+        let (mut client, server) = tokio::io::duplex(4);
+        let answering = Answering::default();
+        let (never, ten) = (Duration::MAX, Duration::from_secs(10));
+        let mut patience = Patience::new(server, answering.clone(), never, ten);
+        let mut buffer = [0; 4];
+        patience.write_all(b"full").await.unwrap();
+        client.read_exact(&mut buffer).await.unwrap();
+        patience.write_all(b"full").await.unwrap();
+
+        answering.begins();
+        let link = tokio::time::timeout(Duration::from_secs(60), patience.write(b"x")).await;
+        assert!(link.is_err(), "a link waits");
+        answering.ends();
+        let unread = tokio::time::timeout(Duration::from_secs(11), patience.write(b"x")).await;
+        assert_eq!(unread.expect("in time").unwrap_err().kind(), io::ErrorKind::TimedOut);
     }
 }

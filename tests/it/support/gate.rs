@@ -113,6 +113,10 @@ impl Gate {
         self.child.pid()
     }
 
+    pub(crate) fn signal(&self, signal: Signal) {
+        self.child.signal(signal);
+    }
+
     /// Takes it away without a word, as a crash or the kernel would.
     #[track_caller]
     pub(crate) fn kill_9(&self) -> ExitStatus {

@@ -135,3 +135,61 @@ impl Transport<RoleServer> for Stdio {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use tokio::io::AsyncReadExt as _;
+
+    /// What becomes of lines: how many got through to rmcp, and what was answered here.
+    fn read_all(lines: &[Vec<u8>]) -> (usize, String) {
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        runtime.block_on(async {
+            let (ours, mut theirs) = tokio::io::duplex(1 << 20);
+            let output = Arc::new(Output::new(Box::new(ours)));
+            let mut stdio = Stdio::new(Lines::new(Box::new(tokio::io::empty()) as Input, 1 << 20), Arc::clone(&output));
+            let through = lines.iter().filter(|line| stdio.read(line).is_some()).count();
+            // The refusals are written by tasks of their own; when those are done nobody else holds the output.
+            drop(stdio);
+            while Arc::strong_count(&output) > 1 {
+                tokio::task::yield_now().await;
+            }
+            drop(output);
+            let mut answered = String::new();
+            theirs.read_to_string(&mut answered).await.unwrap();
+            (through, answered)
+        })
+    }
+
+    #[test]
+    fn what_is_no_message_is_answered_with_the_number_it_deserves() {
+        let lines =
+            ["{", "[]", r#"{"jsonrpc":"2.0","id":7}"#, r#"{"jsonrpc":"2.0","id":8,"method":"server/discover"}"#];
+        let (through, answered) = read_all(&lines.map(|line| line.as_bytes().to_vec()));
+        let codes: Vec<i64> = answered
+            .lines()
+            .map(|line| serde_json::from_str::<Value>(line).unwrap()["error"]["code"].as_i64().unwrap())
+            .collect();
+        assert_eq!((through, codes), (0, vec![-32700, -32600, -32600, -32601]));
+    }
+
+    proptest! {
+        #[test]
+        fn any_line_is_a_message_or_answered_or_ignored_but_never_a_panic(line: Vec<u8>) {
+            let (through, answered) = read_all(&[line]);
+            prop_assert!(through + answered.lines().count() <= 1);
+        }
+
+        #[test]
+        fn any_json_is_a_message_or_answered_or_ignored_but_never_a_panic(
+            id in prop_oneof![Just("1"), Just("null"), Just("\"x\""), Just("{}"), Just("1.5")],
+            method in prop_oneof![Just("initialize"), Just("ping"), Just("tools/call"), Just("server/discover"), Just("x")],
+            params in prop_oneof![Just("{}"), Just("[]"), Just("3"), Just("{\"name\":1}"), Just("null")],
+        ) {
+            let line = format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"{method}","params":{params}}}"#);
+            let (through, answered) = read_all(&[line.into_bytes()]);
+            prop_assert!(through + answered.lines().count() <= 1);
+        }
+    }
+}

@@ -120,4 +120,18 @@ mod tests {
             assert!(check_origin(&headers(&pairs), HERE).is_ok(), "{pairs:?}");
         }
     }
+
+    proptest::proptest! {
+        #[test]
+        fn any_host_and_origin_are_judged_and_never_panic(host in "\\PC{0,40}", origin in "\\PC{0,40}") {
+            if is_ours(&host, HERE) {
+                let name = host.to_ascii_lowercase();
+                let known = ["localhost", "127.0.0.1", "[::1]"].iter().any(|known| name.starts_with(known));
+                proptest::prop_assert!(known, "{}", host);
+            }
+            if let Ok(origin) = HeaderValue::from_str(&origin) {
+                drop(check_origin(&[(ORIGIN, origin)].into_iter().collect(), HERE));
+            }
+        }
+    }
 }

@@ -17,6 +17,7 @@ mod contract;
 mod crash;
 mod demo;
 mod doctor;
+mod faults;
 mod guard;
 mod help;
 mod http;

@@ -18,6 +18,7 @@ mod crash;
 mod demo;
 mod doctor;
 mod faults;
+mod fuzz;
 mod guard;
 mod help;
 mod http;

@@ -88,7 +88,7 @@ pub(super) async fn read_text(request: Request, door: &Door) -> Result<String, F
 }
 
 /// One buffer of the right size, and none but the one frame that a small body is.
-async fn collect(
+pub(super) async fn collect(
     mut body: Limited<Body>,
     length: Option<usize>,
 ) -> Result<Bytes, Box<dyn std::error::Error + Send + Sync>> {

@@ -38,7 +38,7 @@ pub(super) fn admit(
 }
 
 /// A page of another site whose name was made to point here has another Host.
-fn check_host(headers: &HeaderMap, address: SocketAddr) -> Result<(), Fault> {
+pub(super) fn check_host(headers: &HeaderMap, address: SocketAddr) -> Result<(), Fault> {
     let mut hosts = headers.get_all(HOST).iter();
     let (Some(host), None) = (hosts.next(), hosts.next()) else {
         return Err(Fault::new(Kind::BadRequest, "a request names one Host"));
@@ -62,7 +62,7 @@ fn is_ours(host: &str, address: SocketAddr) -> bool {
 }
 
 /// Browsers say where a request comes from; other programs do not.
-fn check_origin(headers: &HeaderMap, address: SocketAddr) -> Result<(), Fault> {
+pub(super) fn check_origin(headers: &HeaderMap, address: SocketAddr) -> Result<(), Fault> {
     let ours = |origin: &HeaderValue| {
         let origin = origin.to_str().unwrap_or_default();
         origin.strip_prefix("http://").is_some_and(|host| is_ours(host, address) && host.contains(':'))

@@ -323,6 +323,19 @@ mod tests {
 
     proptest::proptest! {
         #[test]
+        fn no_text_moves_the_cursor(text: String) {
+            let shown = visible(&text);
+            let moves = |letter: char| letter.is_control() && letter != '\n' && letter != '\t';
+            proptest::prop_assert!(!shown.contains(moves) && !shown.contains(turns_round), "{:?}", shown);
+        }
+
+        #[test]
+        fn an_excerpt_is_the_beginning_and_says_how_much_is_left(text: String, longest in 0..200_usize) {
+            let (start, rest) = excerpt(&text, Some(longest));
+            proptest::prop_assert!(text.starts_with(start) && start.len() <= longest && start.len() + rest == text.len());
+        }
+
+        #[test]
         fn no_text_keeps_a_frame(text in "(<|/| |channel|Channel|system-reminder|x|ä)*") {
             let safe = neutralise(&text).into_owned();
             proptest::prop_assert!(matches!(neutralise(&safe), Cow::Borrowed(_)));

@@ -177,6 +177,16 @@ mod tests {
         assert!(matches!(missing, Err(VerifyError::Broken { seq: Seq(3), .. })), "{missing:?}");
     }
 
+    proptest::proptest! {
+        #[test]
+        fn any_text_is_a_head_or_not(text in "[0-9a-fA-F g]{0,70}|.{0,70}") {
+            if let Ok(walk) = Walk::towards(Some(&text)) {
+                let read = walk.missing.unwrap_or(GENESIS);
+                proptest::prop_assert_eq!(to_hex(&read), text.trim().to_ascii_lowercase());
+            }
+        }
+    }
+
     #[test]
     fn a_byte_that_moves_to_the_next_field_changes_the_hash() {
         let hash = |writer: &[u8], subject: &[u8], body: &[u8], digest: Option<&[u8]>| {

@@ -153,6 +153,33 @@ fn what_a_killed_process_had_in_its_hands_comes_marked_to_the_next_of_its_sessio
 }
 
 #[test]
+fn a_session_that_goes_on_in_another_process_is_one_session() {
+    let home = Home::new();
+    let gate = home.serve();
+    let start = || {
+        let mut command = StandIn::command(&home, &["--label", "api"]);
+        command.env("CLAUDE_CODE_SESSION_ID", "5f9d41a3-1c62-4f6e-9f0a-000000000005");
+        StandIn::start_command(&home, command)
+    };
+    let first = start();
+    let before = home.attached(1).remove(0);
+    first.ask("abcde", "Bash", "Push", "git push");
+    gate.events().containing("abcde");
+    // Both die, so that the next gate expects the session back for a while.
+    gate.kill_9();
+    first.kill_9();
+    let gate = home.serve();
+    let next = start();
+    home.attached(1);
+    gate.say("/?label=api", "which of them?").expect(200);
+    assert_eq!(next.next_event().content, "which of them?");
+    let withdrawn = gate.get("/api/v1/asks/abcde").json()["withdrawn"].clone();
+    assert_eq!(withdrawn, "its session ended", "its dialog is gone with its process");
+    let ended = gate.get(&format!("/api/v1/sessions/{}", before["id"].as_str().unwrap())).json();
+    assert_eq!(ended["state"], "ended");
+}
+
+#[test]
 fn a_repetition_counts_once_whatever_became_of_the_first() {
     let home = Home::new();
     let gate = home.serve();

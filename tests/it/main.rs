@@ -17,6 +17,8 @@ mod contract;
 mod crash;
 mod demo;
 mod doctor;
+mod faults;
+mod fuzz;
 mod guard;
 mod help;
 mod http;

@@ -15,7 +15,10 @@ pub(super) fn attached(
     about: SessionAbout,
     wrote: Vec<EventId>,
 ) -> Decided {
-    let about = SessionAbout { continues: about.continues.or_else(|| state.predecessor(session, &about)), ..about };
+    // Only a new process goes on from another: one that comes back has its place.
+    let known = state.session(session).map(|known| known.about.continues);
+    let found = known.unwrap_or_else(|| state.predecessor(session, &about));
+    let about = SessionAbout { continues: about.continues.or(found), ..about };
     let mut effects = vec![Effect::Answer(Answer::Done), Effect::Publish(Topic::Session(session))];
     let verdicts = state.asks().filter(|(ask, _)| ask.session == session);
     effects.extend(verdicts.filter_map(|(ask, life)| asks::still_to_carry(ask, life)));
@@ -27,6 +30,12 @@ pub(super) fn attached(
             .filter(|held| held.attempts >= state.limits().redeliveries)
             .map(|held| Effect::Then(Input::Died { event: held.event.id })),
     );
+    // Nobody waits for the process before any more: its session is this one.
+    let before = about.continues.and_then(|before| state.session(before));
+    if let Some(before) = before.filter(|before| !before.is_attached() && !before.has_ended()) {
+        let goodbye = Goodbye::because("it goes on in another process");
+        effects.push(Effect::Then(Input::Ended { session: before.id, goodbye }));
+    }
     (vec![Record::Attached { session, about, wrote }], effects)
 }
 

@@ -56,7 +56,7 @@ fn covers(state: &Known, scope: &Scope, ask: &Ask) -> bool {
 }
 
 /// By id, or by the code that people type.
-fn read_target(text: &str) -> Result<Target, Refused> {
+pub(super) fn read_target(text: &str) -> Result<Target, Refused> {
     let by_code = || Code::parse(text).map(Target::Code);
     let target = text.parse().ok().map(Target::Id).or_else(by_code);
     target.ok_or_else(|| not_found(Kind::NoSuchAsk, format!("{text:?} is neither an id nor a code")))

@@ -141,7 +141,7 @@ fn speaks_as(headers: &HeaderMap, dev: &str) -> bool {
 }
 
 /// The token presented, if any was; within, none when it cannot be one.
-fn bearer(headers: &HeaderMap) -> Option<Option<&str>> {
+pub(super) fn bearer(headers: &HeaderMap) -> Option<Option<&str>> {
     let mut values = headers.get_all(AUTHORIZATION).iter();
     let first = values.next()?;
     if values.next().is_some() {

@@ -38,7 +38,7 @@ pub(super) fn admit(
 }
 
 /// A page of another site whose name was made to point here has another Host.
-fn check_host(headers: &HeaderMap, address: SocketAddr) -> Result<(), Fault> {
+pub(super) fn check_host(headers: &HeaderMap, address: SocketAddr) -> Result<(), Fault> {
     let mut hosts = headers.get_all(HOST).iter();
     let (Some(host), None) = (hosts.next(), hosts.next()) else {
         return Err(Fault::new(Kind::BadRequest, "a request names one Host"));
@@ -62,7 +62,7 @@ fn is_ours(host: &str, address: SocketAddr) -> bool {
 }
 
 /// Browsers say where a request comes from; other programs do not.
-fn check_origin(headers: &HeaderMap, address: SocketAddr) -> Result<(), Fault> {
+pub(super) fn check_origin(headers: &HeaderMap, address: SocketAddr) -> Result<(), Fault> {
     let ours = |origin: &HeaderValue| {
         let origin = origin.to_str().unwrap_or_default();
         origin.strip_prefix("http://").is_some_and(|host| is_ours(host, address) && host.contains(':'))
@@ -118,20 +118,6 @@ mod tests {
         }
         for pairs in [[("origin", "http://localhost:8788")], [("sec-fetch-site", "same-origin")], [("accept", "*/*")]] {
             assert!(check_origin(&headers(&pairs), HERE).is_ok(), "{pairs:?}");
-        }
-    }
-
-    proptest::proptest! {
-        #[test]
-        fn any_host_and_origin_are_judged_and_never_panic(host in "\\PC{0,40}", origin in "\\PC{0,40}") {
-            if is_ours(&host, HERE) {
-                let name = host.to_ascii_lowercase();
-                let known = ["localhost", "127.0.0.1", "[::1]"].iter().any(|known| name.starts_with(known));
-                proptest::prop_assert!(known, "{}", host);
-            }
-            if let Ok(origin) = HeaderValue::from_str(&origin) {
-                drop(check_origin(&[(ORIGIN, origin)].into_iter().collect(), HERE));
-            }
         }
     }
 }

@@ -179,7 +179,7 @@ fn in_words(why: WhyChat) -> String {
     }
 }
 
-fn idempotency_key(headers: &HeaderMap) -> Result<Option<String>, Fault> {
+pub(super) fn idempotency_key(headers: &HeaderMap) -> Result<Option<String>, Fault> {
     let Some(key) = headers.get("idempotency-key") else { return Ok(None) };
     match key.to_str() {
         Ok(key) if !key.is_empty() && key.len() <= 255 => Ok(Some(key.to_owned())),

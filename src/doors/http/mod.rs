@@ -5,6 +5,8 @@ mod asks;
 mod body;
 mod credentials;
 mod events;
+#[cfg(test)]
+mod fuzz;
 mod guard;
 mod inbound;
 mod log;

@@ -68,6 +68,12 @@ impl Link {
         self.writer.write_all(format!("{frame}\n").as_bytes()).unwrap();
     }
 
+    /// Any bytes, and then nothing more.
+    pub(crate) fn pour(mut self, bytes: &[u8]) {
+        // The gate may hang up in the middle of it.
+        self.writer.write_all(bytes).ok();
+    }
+
     /// The next frame that is no answer; null when the gate has closed the link.
     #[track_caller]
     pub(crate) fn hear(&mut self) -> Value {

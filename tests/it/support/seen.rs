@@ -91,6 +91,11 @@ impl<T: Clone> Seen<T> {
         self.lock().all.len()
     }
 
+    pub(crate) fn taken_count(&self) -> usize {
+        let state = self.lock();
+        state.all.len() - state.untaken.len()
+    }
+
     /// Takes the oldest untaken item that fits; the others stay for later.
     pub(crate) fn take(&self, within: Duration, mut wanted: impl FnMut(&T) -> bool) -> Result<T, Missed> {
         self.wait(within, |state| {

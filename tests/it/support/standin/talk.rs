@@ -37,6 +37,11 @@ impl StandIn {
         self.inbox.events.count()
     }
 
+    /// How many of them were taken.
+    pub(crate) fn taken_count(&self) -> usize {
+        self.inbox.events.taken_count()
+    }
+
     /// Opens a permission prompt; the answer, if any, is a verdict.
     #[track_caller]
     pub(crate) fn ask(&self, request_id: &str, tool: &str, description: &str, preview: &str) {

@@ -127,7 +127,7 @@ pub(crate) enum Store {
     /// For tests: the same contract, and nothing left behind.
     #[cfg(test)]
     Memory(Memory),
-    Sqlite(Sqlite),
+    Sqlite(Box<Sqlite>),
 }
 
 impl Store {
@@ -138,7 +138,7 @@ impl Store {
 
     /// Opens the journal at `path`, or starts a new one there; the folder must exist.
     pub(crate) fn sqlite(path: &Path, durability: Durability) -> Result<Self, OpenError> {
-        Sqlite::open(path, durability).map(Self::Sqlite)
+        Sqlite::open(path, durability).map(|sqlite| Self::Sqlite(Box::new(sqlite)))
     }
 
     /// Appends each batch after the sequence it names, or says that someone was faster. Returns only when the rest is

@@ -105,3 +105,24 @@ pub(super) async fn collect(
     }
     Ok(whole.freeze())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use hyper::header::HeaderValue;
+
+    #[test]
+    fn text_is_taken_and_parts_and_pictures_are_not() {
+        let is_taken = |kind: &'static str| {
+            check_type(&[(CONTENT_TYPE, HeaderValue::from_static(kind))].into_iter().collect()).is_ok()
+        };
+        for kind in
+            ["text/plain", "application/x-www-form-urlencoded", "application/json; charset=utf-8", "TEXT/MARKDOWN", ""]
+        {
+            assert!(is_taken(kind), "{kind}");
+        }
+        for kind in ["multipart/form-data; boundary=x", "image/png", "application/octet-stream", "application/gzip"] {
+            assert!(!is_taken(kind), "{kind}");
+        }
+    }
+}

@@ -24,10 +24,10 @@ use std::time::Duration;
 use rusqlite::Connection;
 use rusqlite::types::{FromSql, FromSqlResult, ToSql, ToSqlOutput, ValueRef};
 
-use super::chain::Salt;
 use super::{Append, Durability, OpenError, Refused, Seq, StoreError, Stored, Verified, VerifyError};
 pub(crate) use header::glance;
 use thread::{Appender, Checkpointer};
+use write::{Salts, Tail};
 
 /// Each part has a connection of its own, and they need no lock of ours: in write-ahead mode a reader sees all that was
 /// committed before it looked, and never waits for a writer. The fields are dropped in this order: whichever connection
@@ -47,8 +47,9 @@ struct Journal {
     patience: Duration,
     /// Drawn when the journal was made; its name in the chain.
     writer: Vec<u8>,
-    /// Of the batch being written. Kept here only to be allocated once.
-    salts: Vec<Salt>,
+    salts: Salts,
+    /// Where the journal ended after the last append of this connection. None after one that failed.
+    tail: Option<Tail>,
 }
 
 impl Sqlite {

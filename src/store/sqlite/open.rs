@@ -10,6 +10,7 @@ use rusqlite::{Connection, ErrorCode, MAIN_DB, OpenFlags};
 use super::Journal;
 use super::files::{back_up, backup_path, make_private, newest_backup};
 use super::version::{STEPS, recognise, upgrade};
+use super::write::Salts;
 use crate::store::{Durability, OpenError};
 
 /// How long another process may hold the file before we give up: a commit on a slow disk, not a person at a prompt.
@@ -62,7 +63,7 @@ impl Journal {
         let writer = connection
             .query_row("SELECT value FROM meta WHERE name = 'writer'", [], |row| row.get(0))
             .map_err(failed)?;
-        Ok(Self { connection, patience, writer, salts: Vec::new() })
+        Ok(Self { connection, patience, writer, salts: Salts::default(), tail: None })
     }
 }
 

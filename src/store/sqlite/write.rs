@@ -1,9 +1,11 @@
 //! Appending a batch in one transaction, and erasing what must not stay.
 
+use std::ops::Deref;
+use std::thread;
 use std::time::{Duration, Instant};
-use std::{slice, thread};
 
-use rusqlite::{CachedStatement, OptionalExtension, Transaction, TransactionBehavior};
+use rusqlite::ffi::{SQLITE_CONSTRAINT_PRIMARYKEY, SQLITE_CONSTRAINT_ROWID};
+use rusqlite::{CachedStatement, Connection, OptionalExtension};
 
 use super::Journal;
 use crate::store::chain::{self, GENESIS, Hash, Salt, Skeleton};
@@ -31,18 +33,23 @@ impl Journal {
     }
 
     fn append_all(&mut self, appends: &[Append]) -> Result<Vec<Result<Seq, Refused>>, StoreError> {
-        let payloads = appends.iter().flat_map(|append| &append.entries).filter(|entry| entry.payload.is_some());
-        self.salts.resize(payloads.count(), Salt::default());
-        getrandom::fill(self.salts.as_flattened_mut()).map_err(StoreError::doing("drawing salts"))?;
-        self.transact(appends).map_err(StoreError::doing("appending to the journal"))
+        let known = self.tail.take();
+        let appended = match self.transact(appends, known) {
+            // Another process has written since: the tail we knew is not the tail any more.
+            Err(error) if known.is_some() && is_taken(&error) => self.transact(appends, None),
+            appended => appended,
+        };
+        appended.map_err(StoreError::doing("appending to the journal"))
     }
 
-    fn transact(&mut self, appends: &[Append]) -> rusqlite::Result<Vec<Result<Seq, Refused>>> {
-        let transaction = self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-        let mut batch = Batch::begin(&transaction, &self.writer, &self.salts)?;
+    fn transact(&mut self, appends: &[Append], tail: Option<Tail>) -> rusqlite::Result<Vec<Result<Seq, Refused>>> {
+        let transaction = Transaction::begin(&self.connection)?;
+        let mut batch = Batch::begin(&transaction, tail, &self.writer, &mut self.salts)?;
         let answers = appends.iter().map(|append| batch.append(append)).collect::<rusqlite::Result<_>>()?;
+        let tail = batch.tail;
         drop(batch);
         transaction.commit()?;
+        self.tail = Some(tail);
         Ok(answers)
     }
 
@@ -77,36 +84,103 @@ impl Journal {
     }
 }
 
-/// One transaction being filled.
-struct Batch<'a> {
-    transaction: &'a Transaction<'a>,
-    is_of: CachedStatement<'a>,
-    insert: CachedStatement<'a>,
-    insert_payload: CachedStatement<'a>,
-    writer: &'a [u8],
-    /// Enough for the payloads that are still to come.
-    salts: slice::Iter<'a, Salt>,
-    /// The journal's last record so far.
+/// Whether someone has used a sequence that we took for free.
+fn is_taken(error: &rusqlite::Error) -> bool {
+    let code = error.sqlite_error().map(|error| error.extended_code);
+    matches!(code, Some(SQLITE_CONSTRAINT_PRIMARYKEY | SQLITE_CONSTRAINT_ROWID))
+}
+
+/// Where the journal ends: its last record, and the writer's chain up to there.
+#[derive(Clone, Copy)]
+pub(super) struct Tail {
     last: Seq,
-    /// The writer's chain so far.
     chain: Hash,
 }
 
-impl<'a> Batch<'a> {
-    /// Looks up the tail anew each time: nothing to keep in step when a transaction fails or another process writes.
-    fn begin(transaction: &'a Transaction<'a>, writer: &'a [u8], salts: &'a [Salt]) -> rusqlite::Result<Self> {
+impl Tail {
+    fn look_up(connection: &Connection, writer: &[u8]) -> rusqlite::Result<Self> {
         let (last, chain): (Option<Seq>, Option<Hash>) =
-            transaction.prepare_cached(TAIL)?.query_row([writer], |row| Ok((row.get(0)?, row.get(1)?)))?;
-        Ok(Self {
-            transaction,
-            is_of: transaction.prepare_cached(IS_OF)?,
-            insert: transaction.prepare_cached(INSERT)?,
-            insert_payload: transaction.prepare_cached(INSERT_PAYLOAD)?,
-            writer,
-            salts: salts.iter(),
-            last: last.unwrap_or(Seq(0)),
-            chain: chain.unwrap_or(GENESIS),
-        })
+            connection.prepare_cached(TAIL)?.query_row([writer], |row| Ok((row.get(0)?, row.get(1)?)))?;
+        Ok(Self { last: last.unwrap_or(Seq(0)), chain: chain.unwrap_or(GENESIS) })
+    }
+}
+
+/// Salts drawn and not yet used: the system is asked for many at once.
+#[derive(Default)]
+pub(super) struct Salts(Vec<Salt>);
+
+impl Salts {
+    const AT_ONCE: usize = 256;
+
+    /// An error, rather than a payload that could be guessed from its digest.
+    fn next(&mut self) -> rusqlite::Result<Salt> {
+        if self.0.is_empty() {
+            let mut drawn = vec![Salt::default(); Self::AT_ONCE];
+            getrandom::fill(drawn.as_flattened_mut())
+                .map_err(|error| rusqlite::Error::ToSqlConversionFailure(format!("drawing salts: {error}").into()))?;
+            self.0 = drawn;
+        }
+        Ok(self.0.pop().unwrap_or_default())
+    }
+}
+
+/// A transaction that may write from its first moment, and is taken back unless it is committed. Unlike rusqlite's own
+/// it has its statements prepared.
+struct Transaction<'a>(&'a Connection);
+
+impl<'a> Transaction<'a> {
+    fn begin(connection: &'a Connection) -> rusqlite::Result<Self> {
+        connection.prepare_cached("BEGIN IMMEDIATE")?.execute([])?;
+        Ok(Self(connection))
+    }
+
+    fn commit(self) -> rusqlite::Result<()> {
+        self.prepare_cached("COMMIT")?.execute([]).map(drop)
+    }
+}
+
+impl Deref for Transaction<'_> {
+    type Target = Connection;
+
+    fn deref(&self) -> &Connection {
+        self.0
+    }
+}
+
+impl Drop for Transaction<'_> {
+    fn drop(&mut self) {
+        if !self.is_autocommit()
+            && let Err(error) = self.execute_batch("ROLLBACK")
+        {
+            tracing::error!(%error, "a transaction of the journal could not be taken back");
+        }
+    }
+}
+
+/// One transaction being filled.
+struct Batch<'a> {
+    transaction: &'a Transaction<'a>,
+    insert: CachedStatement<'a>,
+    insert_payload: CachedStatement<'a>,
+    writer: &'a [u8],
+    salts: &'a mut Salts,
+    /// Where the journal ends so far.
+    tail: Tail,
+}
+
+impl<'a> Batch<'a> {
+    /// What is known of the tail from the batch before need not be looked up. Should it be wrong, the first insert
+    /// finds its sequence taken.
+    fn begin(
+        transaction: &'a Transaction<'a>,
+        tail: Option<Tail>,
+        writer: &'a [u8],
+        salts: &'a mut Salts,
+    ) -> rusqlite::Result<Self> {
+        let tail = tail.map_or_else(|| Tail::look_up(transaction, writer), Ok)?;
+        let insert = transaction.prepare_cached(INSERT)?;
+        let insert_payload = transaction.prepare_cached(INSERT_PAYLOAD)?;
+        Ok(Self { transaction, insert, insert_payload, writer, salts, tail })
     }
 
     fn append(&mut self, append: &Append) -> rusqlite::Result<Result<Seq, Refused>> {
@@ -115,7 +189,7 @@ impl<'a> Batch<'a> {
         };
         // The unique index sees who comes second, but not who names a record that never was the subject's.
         if let Some(after) = append.after
-            && !self.is_of.exists((after, &append.subject))?
+            && !self.transaction.prepare_cached(IS_OF)?.exists((after, &append.subject))?
         {
             return self.conflict(&append.subject);
         }
@@ -123,19 +197,19 @@ impl<'a> Batch<'a> {
             return self.conflict(&append.subject);
         }
         for entry in rest {
-            self.insert(&append.subject, self.last, entry)?;
+            self.insert(&append.subject, self.tail.last, entry)?;
         }
-        Ok(Ok(self.last))
+        Ok(Ok(self.tail.last))
     }
 
     /// False when the subject already has a record after that one.
     fn insert(&mut self, subject: &str, after: Seq, entry: &Entry) -> rusqlite::Result<bool> {
-        let seq = Seq(self.last.0 + 1);
+        let seq = Seq(self.tail.last.0 + 1);
         let payload = match &entry.payload {
             None => None,
-            Some(payload) => Some((self.salt()?, payload)),
+            Some(payload) => Some((self.salts.next()?, payload)),
         };
-        let digest = payload.map(|(salt, payload)| chain::digest(salt, payload));
+        let digest = payload.as_ref().map(|(salt, payload)| chain::digest(salt, payload));
         let skeleton = Skeleton {
             writer: self.writer,
             subject: subject.as_bytes(),
@@ -144,7 +218,7 @@ impl<'a> Batch<'a> {
             body: &entry.body,
             digest: digest.as_ref().map(Hash::as_slice),
         };
-        let chain = skeleton.chained_to(&self.chain);
+        let chain = skeleton.chained_to(&self.tail.chain);
         let inserted = self.insert.execute((
             seq,
             subject,
@@ -161,14 +235,8 @@ impl<'a> Batch<'a> {
         if let Some((salt, payload)) = payload {
             self.insert_payload.execute((seq, salt, payload))?;
         }
-        self.last = seq;
-        self.chain = chain;
+        self.tail = Tail { last: seq, chain };
         Ok(true)
-    }
-
-    /// An error, rather than a payload that could be guessed from its digest.
-    fn salt(&mut self) -> rusqlite::Result<&'a Salt> {
-        self.salts.next().ok_or_else(|| rusqlite::Error::ToSqlConversionFailure("too few salts were drawn".into()))
     }
 
     fn conflict(&self, subject: &str) -> rusqlite::Result<Result<Seq, Refused>> {

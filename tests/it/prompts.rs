@@ -1,10 +1,11 @@
 //! The life of a prompt at the command line: who may answer it, what was said, and whether it arrived.
 
 use crate::support::child::Stdin;
-use crate::support::home::{Home, Ran};
+use crate::support::home::{Home, Ran, random_hex};
 use crate::support::standin::StandIn;
 use crate::support::{PATIENCE, Signal, running, until};
 use serde_json::{Value, json};
+use std::path::PathBuf;
 
 #[test]
 fn a_prompt_is_listed_shown_and_answered_at_the_command_line() {
@@ -251,11 +252,12 @@ fn refused(ran: &Ran, code: i32, why: &str) {
 /// A terminal of its own, in which a shell has run a command. `$P` stands for portcullis.
 struct Terminal<'a> {
     home: &'a Home,
+    socket: PathBuf,
 }
 
 impl<'a> Terminal<'a> {
     fn running(home: &'a Home, command: &str) -> Self {
-        let terminal = Self { home };
+        let terminal = Self { home, socket: home.user().join(random_hex(4)) };
         let command = format!("{}; sleep 60", command.replace("$P", env!("CARGO_BIN_EXE_portcullis")));
         terminal.tmux(&["-f", "/dev/null", "new-session", "-d", "-x", "200", "-y", "50", "sh", "-c", &command]);
         terminal
@@ -273,7 +275,7 @@ impl<'a> Terminal<'a> {
     #[track_caller]
     fn tmux(&self, words: &[&str]) -> String {
         let mut tmux = self.home.program("tmux");
-        tmux.arg("-S").arg(self.home.user().join("tmux")).args(words);
+        tmux.arg("-S").arg(&self.socket).args(words);
         Ran::of(&self.home.spawn(tmux, Stdin::Nothing), PATIENCE).ok().stdout
     }
 }
@@ -281,6 +283,6 @@ impl<'a> Terminal<'a> {
 impl Drop for Terminal<'_> {
     fn drop(&mut self) {
         let mut tmux = self.home.program("tmux");
-        tmux.arg("-S").arg(self.home.user().join("tmux")).arg("kill-server").status().ok();
+        tmux.arg("-S").arg(&self.socket).arg("kill-server").status().ok();
     }
 }

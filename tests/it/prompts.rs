@@ -1,10 +1,11 @@
 //! The life of a prompt at the command line: who may answer it, what was said, and whether it arrived.
 
 use crate::support::child::Stdin;
-use crate::support::home::{Home, Ran};
+use crate::support::home::{Home, Ran, random_hex};
 use crate::support::standin::StandIn;
 use crate::support::{PATIENCE, Signal, running, until};
 use serde_json::{Value, json};
+use std::path::PathBuf;
 
 #[test]
 fn a_prompt_is_listed_shown_and_answered_at_the_command_line() {
@@ -131,14 +132,49 @@ fn in_the_terminal_of_an_agent_a_person_must_confirm() {
     let home = Home::new();
     let gate = home.serve();
     let session = StandIn::start_under_an_agent(&home, &[]);
+    let listener = gate.events();
     session.ask("abcde", "Bash", "Push", "git push");
-    gate.events().containing("abcde");
+    session.ask("fghij", "Bash", "Push", "git push");
+    listener.containing("fghij");
     // No agent is above it, but its environment says so and nobody is there to confirm.
     let mut command = home.command(&["ask", "allow", "abcde"]);
     command.env("CLAUDECODE", "1");
     refused(&Ran::of(&home.spawn(command, Stdin::Nothing), PATIENCE), 4, "Claude Code");
     assert_eq!(show(&home, "abcde")["state"], "open");
     assert_eq!(barred(&home).len(), 1);
+
+    for (code, typed, ending, state) in
+        [("abcde", "y", "did not allow prompt abcde", "open"), ("fghij", "yes", "is on the record", "answered")]
+    {
+        let terminal = Terminal::running(&home, &format!("CLAUDECODE=1 $P ask allow {code}"));
+        terminal.shows("This runs inside Claude Code. Type yes");
+        terminal.types(typed);
+        terminal.shows(ending);
+        assert_eq!(show(&home, code)["state"], state);
+    }
+    assert_eq!(session.next_verdict().request_id, "fghij");
+    assert_eq!(session.verdict_count(), 1);
+}
+
+#[test]
+fn who_guesses_codes_bars_themselves_alone() {
+    let home = Home::new();
+    let gate = home.serve();
+    let session = StandIn::start_under_an_agent(&home, &[]);
+    let [rae, sam] = [("rae", "reviewer"), ("sam", "reviewer")].map(|(name, role)| home.token_for(name, role));
+    session.ask("abcde", "Bash", "Push", "git push");
+    gate.events().containing("abcde");
+    let allow = json!({"behavior": "allow"});
+    for guess in ["zzzza", "zzzzb", "zzzzc"] {
+        gate.say_as(&rae, "/", &format!("yes {guess}")).expect(200);
+    }
+    for guess in ["zzzzd", "zzzze"] {
+        gate.post_as(&rae, &format!("/api/v1/asks/{guess}/verdict"), &allow).expect(404);
+    }
+    gate.say_as(&rae, "/", "yes abcde").expect(429);
+    gate.post_as(&rae, "/api/v1/asks/abcde/verdict", &allow).expect(429);
+    gate.say_as(&sam, "/", "no abcde").expect(200);
+    assert_eq!(session.next_verdict().behavior, "deny");
 }
 
 #[test]
@@ -211,4 +247,42 @@ fn barred(home: &Home) -> Vec<Value> {
 #[track_caller]
 fn refused(ran: &Ran, code: i32, why: &str) {
     assert!(ran.status.code() == Some(code) && ran.stderr.contains(why) && ran.stderr.contains("hint: "), "{ran:#?}");
+}
+
+/// A terminal of its own, in which a shell has run a command. `$P` stands for portcullis.
+struct Terminal<'a> {
+    home: &'a Home,
+    socket: PathBuf,
+}
+
+impl<'a> Terminal<'a> {
+    fn running(home: &'a Home, command: &str) -> Self {
+        let terminal = Self { home, socket: home.user().join(random_hex(4)) };
+        let command = format!("{}; sleep 60", command.replace("$P", env!("CARGO_BIN_EXE_portcullis")));
+        terminal.tmux(&["-f", "/dev/null", "new-session", "-d", "-x", "200", "-y", "50", "sh", "-c", &command]);
+        terminal
+    }
+
+    #[track_caller]
+    fn shows(&self, text: &str) {
+        until(text, || self.tmux(&["capture-pane", "-p"]).contains(text).then_some(()));
+    }
+
+    fn types(&self, text: &str) {
+        self.tmux(&["send-keys", text, "Enter"]);
+    }
+
+    #[track_caller]
+    fn tmux(&self, words: &[&str]) -> String {
+        let mut tmux = self.home.program("tmux");
+        tmux.arg("-S").arg(&self.socket).args(words);
+        Ran::of(&self.home.spawn(tmux, Stdin::Nothing), PATIENCE).ok().stdout
+    }
+}
+
+impl Drop for Terminal<'_> {
+    fn drop(&mut self) {
+        let mut tmux = self.home.program("tmux");
+        tmux.arg("-S").arg(&self.socket).arg("kill-server").status().ok();
+    }
 }

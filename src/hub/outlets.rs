@@ -30,7 +30,8 @@ pub(crate) enum Parcel {
 /// The hub's end of one attached process.
 pub(super) struct Outlet {
     pub(super) number: u64,
-    sender: mpsc::Sender<Parcel>,
+    /// None once the process fell behind or went: its link ends, and detaches this outlet by its number.
+    sender: Option<mpsc::Sender<Parcel>>,
     /// Sent and not yet confirmed, with their sizes.
     sent: HashMap<EventId, usize>,
     sent_bytes: usize,
@@ -45,11 +46,11 @@ impl Outlet {
         let (sender, receiver) = mpsc::channel(CAPACITY);
         let sent = holding.iter().map(|event| (*event, 0)).collect();
         let number = NUMBERS.fetch_add(1, Ordering::Relaxed);
-        (Self { number, sender, sent, sent_bytes: 0, next: 0 }, receiver)
+        (Self { number, sender: Some(sender), sent, sent_bytes: 0, next: 0 }, receiver)
     }
 
     fn has_room(&self) -> bool {
-        self.sent.len() < WINDOW && self.sent_bytes < WINDOW_BYTES
+        self.sender.is_some() && self.sent.len() < WINDOW && self.sent_bytes < WINDOW_BYTES
     }
 
     /// Sends what waits, as far as there is room. The rest stays waiting; some of it on purpose, until the moment told.
@@ -79,7 +80,8 @@ impl Outlet {
             self.sent.insert(id, size);
             self.sent_bytes += size;
         }
-        self.sender.try_send(Parcel::Event(Box::new(held), ids)).map_err(|_| Gone)
+        let sender = self.sender.as_ref().ok_or(Gone)?;
+        sender.try_send(Parcel::Event(Box::new(held), ids)).map_err(|_| Gone)
     }
 
     /// One noisy sender's events in one, as many as have come.
@@ -172,8 +174,9 @@ impl Outlets {
             let Some(outlet) = self.by_session.get_mut(&session) else { continue };
             match outlet.pump(pumping, session) {
                 Ok(held_back) => due = due.into_iter().chain(held_back).min(),
-                // Its link sees the end of the channel, closes, and detaches.
-                Err(Gone) => drop(self.by_session.remove(&session)),
+                // Its link sees the end of the channel, closes, and detaches. Until then it keeps its place: what is
+                // not here can not be detached, and its session would stay attached for ever.
+                Err(Gone) => outlet.sender = None,
             }
         }
         due
@@ -181,9 +184,11 @@ impl Outlets {
 
     /// A verdict that finds no process stays in the journal, and is sent when one attaches.
     pub(super) fn carry(&mut self, session: SessionId, ask: AskId, origin: String, behavior: Behavior) {
-        let Some(outlet) = self.by_session.get(&session) else { return };
-        if outlet.sender.try_send(Parcel::Verdict { ask, origin, behavior }).is_err() {
-            self.by_session.remove(&session);
+        let Some(outlet) = self.by_session.get_mut(&session) else { return };
+        let parcel = Parcel::Verdict { ask, origin, behavior };
+        let sent = outlet.sender.as_ref().is_some_and(|sender| sender.try_send(parcel).is_ok());
+        if !sent {
+            outlet.sender = None;
         }
     }
 }

@@ -205,3 +205,16 @@ async fn a_noisy_sender_is_heard_once_and_others_are_not_kept_waiting() {
     attachment.line.confirm().await;
     assert_eq!(hub.look(portcullis_core::State::waiting_total).await, Ok(1));
 }
+
+#[tokio::test]
+async fn a_process_that_went_while_an_event_was_sent_to_it_does_not_stay_attached() {
+    let (hub, ..) = hub_on(Store::memory()).await;
+    let session = mint(SessionId::new);
+    let attachment = link::attach_here(&hub, session, about(), None).await.unwrap();
+    let line = attachment.line.clone();
+    drop(attachment);
+    hub.submit(said("nobody takes this")).await.unwrap();
+    line.bye(Goodbye::because("gone")).await;
+    assert_eq!(hub.look(move |state| state.session(session).unwrap().is_attached()).await, Ok(false));
+    assert_eq!(hub.look(|state| state.waiting_size(None).0).await, Ok(1), "it waits for the next");
+}

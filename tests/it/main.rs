@@ -36,6 +36,7 @@ mod real_cli;
 mod record;
 mod relink;
 mod scopes;
+mod secrets;
 mod service;
 mod several;
 mod standalone;

@@ -4,5 +4,7 @@ pub mod api;
 pub mod ask;
 pub mod channel;
 pub mod error;
+#[cfg(test)]
+mod fuzz;
 pub mod link;
 pub mod record;

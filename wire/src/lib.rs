@@ -7,4 +7,5 @@ pub mod error;
 #[cfg(test)]
 mod fuzz;
 pub mod link;
+pub mod openapi;
 pub mod record;

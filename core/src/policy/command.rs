@@ -110,8 +110,7 @@ fn wrapped(words: &[Word]) -> Option<&[Word]> {
     let is = |word: &Word, flags: &[&str]| flags.contains(&word.text.as_str());
     let starts = |word: &Word, flags: &[&str]| flags.iter().any(|flag| word.text.starts_with(flag));
     let inner = match first.text.as_str() {
-        "nohup" | "command" | "builtin" | "noglob" | "xargs" => rest,
-        "time" => rest.strip_prefix_if(|word| is(word, &["-p"])),
+        "nohup" | "command" | "builtin" | "noglob" | "xargs" | "time" => rest,
         "nice" => match rest {
             [flag, _, inner @ ..] if is(flag, &["-n"]) => inner,
             [flag, inner @ ..] if starts(flag, &["--adjustment="]) || is_number(&flag.text) => inner,
@@ -154,19 +153,6 @@ fn wrapped(words: &[Word]) -> Option<&[Word]> {
 
 fn is_number(flag: &str) -> bool {
     flag.strip_prefix('-').is_some_and(|digits| !digits.is_empty() && digits.chars().all(|c| c.is_ascii_digit()))
-}
-
-trait StripPrefixIf {
-    fn strip_prefix_if(&self, is: impl Fn(&Word) -> bool) -> &Self;
-}
-
-impl StripPrefixIf for [Word] {
-    fn strip_prefix_if(&self, is: impl Fn(&Word) -> bool) -> &Self {
-        match self {
-            [first, rest @ ..] if is(first) => rest,
-            all => all,
-        }
-    }
 }
 
 /// Every text a deny or ask rule is held against: the commands of the script, what they start, and what stands in

@@ -243,7 +243,7 @@ impl<'a> View<'a> {
         if by_mode && inside && mode_allows {
             return Ok(None);
         }
-        let allows = |rule: &&Rule| matching::allows_file(rule, tool, path, target, self.around);
+        let allows = |rule: &&Rule| matching::allows_file(rule, tool, self.call, path, target, self.around);
         if let Some(rule) = self.rules.rules.iter().find(allows) {
             return Ok(Some(rule));
         }
@@ -272,7 +272,12 @@ impl<'a> View<'a> {
     fn command(&self, step: &Step) -> Result<Option<&'a Rule>, String> {
         let allows = |rule: &&Rule| matching::allows_command(rule, step, self.around);
         if let Some(rule) = self.rules.rules.iter().find(allows) {
-            return self.known_files(step).map(|()| Some(rule));
+            // Who allows every command has allowed it with every file.
+            return if rule.pattern.specifier.is_none() {
+                Ok(Some(rule))
+            } else {
+                self.known_files(step).map(|()| Some(rule))
+            };
         }
         if let Some(reads) = &step.reads {
             let mut by = None;
@@ -311,10 +316,8 @@ impl<'a> View<'a> {
 fn makes_files(step: &Step) -> bool {
     let Some(stripped) = Stripped::of(&step.command) else { return false };
     let flags: &[&str] = match stripped.name() {
-        "mkdir" => &["-p", "-v", "--parents"],
-        "touch" => &["-c", "-a", "-m"],
-        "cp" => &["-r", "-R", "-p", "-v", "-n"],
-        "mv" => &["-v", "-n"],
+        "mkdir" => &["-p"],
+        "touch" | "cp" | "mv" => &[],
         _ => return false,
     };
     !stripped.takes_more && stripped.arguments().all(|word| !word.is_flag() || flags.contains(&word.text.as_str()))

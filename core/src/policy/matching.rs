@@ -49,12 +49,20 @@ pub(crate) fn allows_tool(rule: &Rule, call: &Call, around: &Surroundings) -> bo
     }
 }
 
-/// Whether an allow rule lets a file be read or written: by its name and by where its links lead.
-pub(crate) fn allows_file(rule: &Rule, tool: &str, path: &str, target: &str, around: &Surroundings) -> bool {
+/// Whether an allow rule lets a file be read or written: by its name and by where its links lead. `tool` is the one
+/// that was called, or `Edit` or `Read` where a shell does it. A rule without a path means its tool alone.
+pub(crate) fn allows_file(
+    rule: &Rule,
+    tool: &str,
+    call: &Call,
+    path: &str,
+    target: &str,
+    around: &Surroundings,
+) -> bool {
     if !rule.may_allow(around) || !names(&rule.pattern.tool, tool, false) {
         return false;
     }
-    let Some(specifier) = &rule.pattern.specifier else { return true };
+    let Some(specifier) = &rule.pattern.specifier else { return rule.pattern.tool == call.tool };
     let Some(pattern) = path_pattern(rule, specifier, around, &around.cwd, false) else { return false };
     pattern.matches(path, false) && pattern.matches(target, false)
 }

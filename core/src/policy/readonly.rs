@@ -13,8 +13,7 @@ pub(crate) fn reads<'command>(command: &Stripped<'command>) -> Option<Vec<&'comm
     }
     let arguments: Vec<&Word> = command.arguments().collect();
     match command.name() {
-        "echo" | "pwd" => Some(vec![]),
-        "which" => Some(vec![]),
+        "echo" | "pwd" | "which" => Some(vec![]),
         "ls" | "cat" | "head" | "tail" | "wc" | "diff" | "stat" | "du" => Some(arguments),
         "grep" => Some(after_the_pattern(arguments)),
         "cd" => one_folder(arguments),
@@ -87,10 +86,7 @@ fn find(arguments: Vec<&Word>) -> Option<Vec<&Word>> {
 
 fn git(arguments: Vec<&Word>) -> Option<Vec<&Word>> {
     let mut arguments = arguments.into_iter();
-    let mut command = arguments.next()?;
-    if matches!(command.text.as_str(), "--no-pager" | "-P") {
-        command = arguments.next()?;
-    }
+    let command = arguments.next()?;
     let rest: Vec<&Word> = arguments.collect();
     let flags_are = |known: fn(&str) -> bool| rest.iter().filter(|word| word.is_flag()).all(|word| known(&word.text));
     let no_names = || rest.iter().all(|word| word.is_flag());

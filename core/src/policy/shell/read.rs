@@ -382,7 +382,10 @@ impl Reader<'_> {
         } else {
             match c {
                 '|' => (Joint::Pipe, 1),
-                '&' => (Joint::Beside, 1),
+                '&' => {
+                    self.not_plain("& leaves a command running");
+                    (Joint::Beside, 1)
+                }
                 _ => (Joint::Then, 1),
             }
         };

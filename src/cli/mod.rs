@@ -20,6 +20,7 @@ mod rules;
 mod say;
 mod serve;
 mod service;
+mod session;
 mod setup;
 mod shell;
 mod status;
@@ -62,6 +63,7 @@ enum Command {
     Install(install::Install),
     Uninstall(uninstall::Uninstall),
     Plugin(plugin::Plugin),
+    Session(session::Session),
     Ask(ask::Ask),
     Say(say::Say),
     Events(events::Events),
@@ -96,6 +98,7 @@ pub(crate) fn run(arguments: impl IntoIterator<Item = OsString>) -> anyhow::Resu
             Command::Install(install) => install.run(),
             Command::Uninstall(uninstall) => uninstall.run(),
             Command::Plugin(plugin) => plugin.run(),
+            Command::Session(session) => session.run().await,
             Command::Ask(ask) => ask.run().await,
             Command::Say(say) => say.run().await,
             Command::Events(events) => events.run().await,

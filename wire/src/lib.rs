@@ -2,6 +2,9 @@
 
 pub mod api;
 pub mod channel;
+pub mod envelope;
 pub mod error;
+pub mod hooks;
 pub mod link;
+pub mod permission;
 pub mod record;

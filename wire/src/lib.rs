@@ -7,4 +7,5 @@ pub mod error;
 pub mod hooks;
 pub mod link;
 pub mod permission;
+pub mod preview;
 pub mod record;

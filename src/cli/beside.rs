@@ -9,7 +9,6 @@ use portcullis_wire::hooks::HookCall;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
-use super::client::Client;
 use super::configuration;
 use crate::config::Paths;
 use crate::doors::{channel, hooks};
@@ -19,38 +18,34 @@ use crate::hub::{Attachment, Delivery};
 pub(super) struct Wiring {
     paths: Paths,
     settings: hooks::Settings,
-    agent: u32,
-    agent_session: String,
+    about: SessionAbout,
 }
 
 impl Wiring {
     pub(super) fn new(paths: &Paths, about: &SessionAbout) -> Self {
         // A configuration that does not load is the gate's to complain about.
         let config = configuration(paths, None).unwrap_or_default();
-        Self {
-            paths: paths.clone(),
-            settings: settings(&config),
-            agent: about.pid.unwrap_or_default(),
-            agent_session: about.agent_session.clone().unwrap_or_default(),
-        }
+        Self { paths: paths.clone(), settings: settings(&config), about: about.clone() }
     }
 
     /// Listens for the session's hooks from now on.
     pub(super) fn open(self, attachment: &Attachment) -> Arc<Hooks> {
-        let room = hooks::Room::new(attachment.line.clone(), self.settings);
-        let (socket, file) = (self.paths.session_socket(self.agent), self.paths.wake_file(self.agent));
+        let (agent, agent_session) = (self.about.pid.unwrap_or_default(), self.about.agent_session.clone());
+        let agent_session = agent_session.unwrap_or_default();
+        let room = hooks::Room::new(attachment.line.clone(), self.about, self.settings);
+        let (socket, file) = (self.paths.session_socket(agent), self.paths.wake_file(agent));
         let stop = CancellationToken::new();
-        let (listening, agent_session) = (Arc::clone(&room), self.agent_session);
+        let listening = Arc::clone(&room);
         let (paths, path, wake) = (self.paths.clone(), socket.clone(), file.clone());
         let ended = stop.clone();
         tokio::spawn(async move {
             let waking = hooks::keep_awake(Arc::clone(&listening), wake.clone());
             let serving = async {
                 let served = match paths.prepare() {
-                    Ok(()) => hooks::serve(Arc::clone(&listening), &path, || {
+                    Ok(()) => hooks::serve(Arc::clone(&listening), &path, async {
                         // The hook that announces a session makes the file first and calls then: one of the two is seen.
                         if hooks::was_announced_for(&wake, &agent_session) {
-                            listening.is_installed(true);
+                            listening.is_installed(true).await;
                         }
                     })
                     .await
@@ -68,7 +63,7 @@ impl Wiring {
                 () = ended.cancelled() => {}
             }
         });
-        Arc::new(Hooks { room, paths: self.paths, files: [socket, file], stop })
+        Arc::new(Hooks { room, files: [socket, file], stop })
     }
 }
 
@@ -79,7 +74,6 @@ fn settings(_config: &crate::config::Config) -> hooks::Settings {
 /// The hooks of one session, for its channel.
 pub(super) struct Hooks {
     room: Arc<hooks::Room>,
-    paths: Paths,
     /// Ours, to be removed at the end.
     files: [PathBuf; 2],
     stop: CancellationToken,
@@ -124,9 +118,6 @@ impl channel::Beside for Hooks {
     }
 
     fn forged(&self) -> BoxFuture<'_, ()> {
-        Box::pin(async move {
-            let tried = portcullis_wire::api::Tried { what: "call the tool of the hooks".to_owned() };
-            drop(Client::new(&self.paths).send("POST", "/api/v1/log/barred", &tried).await);
-        })
+        Box::pin(self.room.forged())
     }
 }

@@ -13,8 +13,9 @@ mod wake;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use portcullis_core::{ChatId, EventId};
+use portcullis_core::{CallOutcome, ChatId, EventId, Mouth, Order, Ruling, SessionAbout, Text, ToolCall, excerpt};
 use portcullis_wire::hooks::{self, HookCall, HookEvent};
+use portcullis_wire::preview::preview;
 use serde_json::Value;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
@@ -22,7 +23,6 @@ use tokio_util::sync::CancellationToken;
 use crate::hub::{Delivery, Line};
 use budget::Budget;
 use desk::{Desk, Letter};
-use permission::Ruling;
 use prompts::{Called, Prompts};
 pub(crate) use socket::{Told, serve, tell};
 pub(crate) use wake::{announce, forget, keep_awake, was_announced_for};
@@ -67,18 +67,27 @@ struct State {
     budget: Budget,
     /// The client watches the session's wake file.
     is_watched: bool,
+    /// Who stopped the session from outside, while it is.
+    stopped_by: Option<String>,
+    /// What the gate was last told of the session.
+    about: SessionAbout,
     /// Conversations that wait for a reply, where their sender is one who must have one.
     owed: Vec<String>,
     settings: Settings,
 }
 
+/// As much of a call goes on the record.
+const LONGEST_RECORD: usize = 4 << 10;
+
 impl Room {
-    pub(crate) fn new(line: Line, settings: Settings) -> Arc<Self> {
+    pub(crate) fn new(line: Line, about: SessionAbout, settings: Settings) -> Arc<Self> {
         let state = State {
             desk: Desk::new(),
             prompts: Prompts::new(),
             budget: Budget::new(settings.wakes_per_hour),
             is_watched: false,
+            stopped_by: None,
+            about,
             owed: vec![],
             settings,
         };
@@ -102,20 +111,53 @@ impl Room {
                 self.state().desk.pushed(ids, &frame.chat);
                 Some(delivery)
             }
-            Delivery::Verdict { ask, ref origin, behavior } => {
-                let Ok(ours) = origin.parse() else { return Some(delivery) };
-                if self.state().prompts.answered(ours, Ruling { ask, behavior }) { None } else { Some(delivery) }
+            Delivery::Verdict { ask, mouth: Mouth::Hook, ruling, .. } => {
+                self.state().prompts.answered(ask, *ruling);
+                None
             }
+            Delivery::Closed { ask, mouth: Mouth::Hook, .. } => {
+                self.state().prompts.closed(ask);
+                None
+            }
+            Delivery::Order(Order::Stop { by }) => {
+                self.state().stopped_by = Some(by);
+                None
+            }
+            Delivery::Order(Order::Resume) => {
+                self.state().stopped_by = None;
+                None
+            }
+            other => Some(other),
         }
     }
 
     /// Hooks are installed for this session, and its wake file is watched or not.
-    pub(crate) fn is_installed(&self, is_watched: bool) {
-        let mut state = self.state();
-        state.is_watched |= is_watched;
-        if state.desk.hooked() {
+    pub(crate) async fn is_installed(&self, is_watched: bool) {
+        let news = {
+            let mut state = self.state();
+            state.is_watched |= is_watched;
+            let news = state.desk.hooked() && state.desk.takes_events();
             self.takes_events.store(state.desk.takes_events(), Ordering::Relaxed);
+            news
+        };
+        if news {
+            self.describe(|about| about.connected_by = "hooks".to_owned()).await;
         }
+    }
+
+    /// Tells the gate what changed, if it did.
+    async fn describe(&self, change: impl FnOnce(&mut SessionAbout)) {
+        let about = {
+            let mut state = self.state();
+            let mut about = state.about.clone();
+            change(&mut about);
+            if about == state.about {
+                return;
+            }
+            state.about = about.clone();
+            about
+        };
+        self.line.describe(about).await;
     }
 
     /// The model replied to a conversation.
@@ -135,7 +177,12 @@ impl Room {
 
     /// What a hook is to be told. Waits with a prompt until it is answered, closed or taken back.
     pub(crate) async fn call(&self, call: HookCall, taken_back: &CancellationToken) -> HookAnswer {
-        self.is_installed(false);
+        self.is_installed(false).await;
+        if let Some(mode) = &call.permission_mode
+            && call.agent_id.is_none()
+        {
+            self.describe(|about| about.mode = Some(mode.clone())).await;
+        }
         match call.event {
             HookEvent::PermissionRequest => self.permission(call, taken_back).await,
             HookEvent::PreToolUse => self.before_tool(&call),
@@ -167,7 +214,13 @@ impl Room {
             state.desk.works();
         }
         state.prompts.announced(Called::of(call));
-        HookAnswer::default()
+        match &state.stopped_by {
+            Some(by) => HookAnswer::saying(hooks::refuse_tool(&format!(
+                "{by} has stopped this session from outside. No tool runs until they let it go on: say so, and wait for \
+                 the user."
+            ))),
+            None => HookAnswer::default(),
+        }
     }
 
     async fn after_tool(&self, call: &HookCall) -> HookAnswer {
@@ -224,6 +277,9 @@ impl Room {
     }
 
     async fn starts(&self, call: &HookCall) -> HookAnswer {
+        if let Some(agent_session) = &call.session_id {
+            self.describe(|about| about.agent_session = Some(agent_session.clone())).await;
+        }
         if call.source.as_deref() != Some("compact") {
             self.state().desk.rests();
             self.close_prompts(|_| true, "the conversation began anew").await;
@@ -246,21 +302,46 @@ impl Room {
     /// The tool ran, failed or was refused: whatever was asked about it is settled.
     async fn tool_ended(&self, call: &HookCall) {
         let called = Called::of(call);
-        let made = self.state().prompts.made(&called);
-        if let Some(ask) = made {
-            let why = match call.event {
-                HookEvent::PermissionDenied => "denied by Claude Code",
-                _ => "allowed at the terminal",
-            };
-            self.withdraw(ask, why).await;
-        }
+        let (open, answered) = {
+            let mut state = self.state();
+            (state.prompts.made(&called), state.prompts.answered_for(&called))
+        };
+        let outcome = match call.event {
+            HookEvent::PermissionDenied => CallOutcome::Denied,
+            HookEvent::PostToolUseFailure => CallOutcome::Failed,
+            _ => CallOutcome::Ran,
+        };
+        let decided_by = match (open, answered) {
+            (Some(_), _) => "terminal",
+            (None, Some(_)) => "hook",
+            // Its own rules, or its mode: it does not tell hooks which.
+            (None, None) => "client",
+        };
+        let shown = preview(&call.tool_name, &call.tool_input);
+        self.line
+            .called(ToolCall {
+                tool: called.tool,
+                tool_use: called.tool_use,
+                agent: called.agent,
+                outcome,
+                decided_by: decided_by.to_owned(),
+                digest: Some(called.digest),
+                ask: open.or(answered),
+                preview: Text::new(excerpt(&shown, Some(LONGEST_RECORD)).0),
+            })
+            .await;
     }
 
     async fn close_prompts(&self, concerns: impl Fn(Option<&str>) -> bool, why: &str) {
         let asks = self.state().prompts.went_on(concerns);
         for ask in asks {
-            self.withdraw(ask, why).await;
+            self.line.withdraw(ask, why).await;
         }
+    }
+
+    /// The model called what is for hooks alone.
+    pub(crate) async fn forged(&self) {
+        self.line.barred("call the tool of the hooks").await;
     }
 
     /// The output is with the client, or is not.

@@ -30,13 +30,13 @@ pub(crate) struct Told {
 }
 
 /// Listens until it is dropped, and says when it does. A socket that somebody still answers is left to them.
-pub(crate) async fn serve(room: Arc<Room>, path: &Path, ready: impl FnOnce()) -> io::Result<()> {
+pub(crate) async fn serve(room: Arc<Room>, path: &Path, ready: impl Future<Output = ()>) -> io::Result<()> {
     if UnixStream::connect(path).await.is_ok() {
         return Err(io::Error::new(io::ErrorKind::AddrInUse, "another process of this session listens there"));
     }
     drop(std::fs::remove_file(path));
     let listener = UnixListener::bind(path)?;
-    ready();
+    ready.await;
     let callers = Arc::new(tokio::sync::Semaphore::new(CALLERS));
     loop {
         let (stream, _) = listener.accept().await?;
@@ -60,7 +60,7 @@ async fn answer(room: &Room, stream: UnixStream) -> anyhow::Result<()> {
     if !matches!(call.event, HookEvent::SessionStart | HookEvent::SessionEnd | HookEvent::FileChanged) {
         anyhow::bail!("{} comes by the tool", call.event.name());
     }
-    room.is_installed(arguments["watched"] == true);
+    room.is_installed(arguments["watched"] == true).await;
     let answer = room.call(call, &CancellationToken::new()).await;
     let mut bytes = serde_json::to_vec(&Told { output: answer.output })?;
     bytes.push(b'\n');

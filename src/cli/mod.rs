@@ -21,6 +21,7 @@ mod report;
 mod say;
 mod serve;
 mod service;
+mod session;
 mod setup;
 mod shell;
 mod status;
@@ -64,6 +65,7 @@ enum Command {
     Install(install::Install),
     Uninstall(uninstall::Uninstall),
     Plugin(plugin::Plugin),
+    Session(session::Session),
     Ask(ask::Ask),
     Say(say::Say),
     Events(events::Events),
@@ -98,6 +100,7 @@ pub(crate) fn run(arguments: impl IntoIterator<Item = OsString>) -> anyhow::Resu
             Command::Install(install) => install.run(),
             Command::Uninstall(uninstall) => uninstall.run(),
             Command::Plugin(plugin) => plugin.run(),
+            Command::Session(session) => session.run().await,
             Command::Ask(ask) => ask.run().await,
             Command::Say(say) => say.run().await,
             Command::Events(events) => events.run().await,

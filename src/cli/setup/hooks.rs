@@ -9,7 +9,7 @@ use super::json::{Document, Node, Unfit};
 
 /// How long the client waits for a prompt to be answered, and for anything else.
 const PROMPT_SECONDS: u64 = 24 * 3600;
-const OTHER_SECONDS: u64 = 30;
+const OTHER_SECONDS: u64 = 10;
 const WAKE_SECONDS: u64 = 60;
 
 /// Who is to be called by the hooks.

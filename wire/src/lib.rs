@@ -5,6 +5,8 @@ pub mod ask;
 pub mod channel;
 pub mod envelope;
 pub mod error;
+#[cfg(test)]
+mod fuzz;
 pub mod hooks;
 pub mod link;
 pub mod permission;

@@ -9,6 +9,7 @@ mod event;
 mod ids;
 mod input;
 mod people;
+pub mod policy;
 mod record;
 mod route;
 mod secrets;

@@ -36,6 +36,7 @@ mod prompts;
 mod real_cli;
 mod record;
 mod relink;
+mod replies;
 mod rulings;
 mod scopes;
 mod secrets;

@@ -1,6 +1,7 @@
 //! The command line: one file a subcommand. The only place that wires the rooms together.
 
 mod ask;
+mod beside;
 mod channel;
 mod client;
 mod completions;
@@ -9,6 +10,7 @@ mod demo;
 mod doctor;
 mod events;
 mod gate;
+mod hook;
 mod install;
 mod lock;
 mod log;
@@ -60,6 +62,7 @@ enum Command {
     Status(status::Status),
     Service(service::Service),
     Channel(channel::Channel),
+    Hook(hook::Hook),
     Install(install::Install),
     Uninstall(uninstall::Uninstall),
     Plugin(plugin::Plugin),
@@ -95,6 +98,7 @@ pub(crate) fn run(arguments: impl IntoIterator<Item = OsString>) -> anyhow::Resu
             Command::Status(status) => status.run().await,
             Command::Service(service) => service.run().await,
             Command::Channel(channel) => channel.run().await,
+            Command::Hook(hook) => Ok(hook.run().await),
             Command::Install(install) => install.run(),
             Command::Uninstall(uninstall) => uninstall.run(),
             Command::Plugin(plugin) => plugin.run(),

@@ -68,6 +68,22 @@ impl Paths {
         }
     }
 
+    /// Where the hooks of the agent with this process find the process of its session.
+    pub(crate) fn session_socket(&self, agent: u32) -> PathBuf {
+        self.beside_socket(&format!("-{agent}.sock"))
+    }
+
+    /// What the agent with this process watches while it is idle.
+    pub(crate) fn wake_file(&self, agent: u32) -> PathBuf {
+        self.beside_socket(&format!("-{agent}.wake"))
+    }
+
+    /// Beside the gate's own, under its name: homes with long paths share a folder.
+    fn beside_socket(&self, ending: &str) -> PathBuf {
+        let name = self.socket.file_stem().unwrap_or_default().to_string_lossy();
+        self.socket.with_file_name(format!("{name}{ending}"))
+    }
+
     /// Makes the folders that are missing, for their owner alone, and refuses those that others could write to.
     pub(crate) fn prepare(&self) -> Result<(), ConfigError> {
         self.folders().try_for_each(|(folder, links)| folder::prepare(folder, links))

@@ -37,6 +37,7 @@ mod real_cli;
 mod record;
 mod relink;
 mod replies;
+mod rules_shell;
 mod rulings;
 mod scopes;
 mod secrets;

@@ -4,8 +4,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Each room, and the rooms it may use. What is not listed is refused.
-const DOORS: [(&str, &[&str]); 10] = [
-    ("src/cli", &["cli", "config", "doors", "hub", "lines", "processes", "store"]),
+const DOORS: [(&str, &[&str]); 11] = [
+    ("src/cli", &["cli", "config", "doors", "hub", "lines", "processes", "rules", "store"]),
     ("src/config", &["config"]),
     ("src/doors/http", &["doors::http", "hub", "lines", "processes"]),
     ("src/doors/channel", &["doors::channel", "hub", "lines"]),
@@ -13,6 +13,7 @@ const DOORS: [(&str, &[&str]); 10] = [
     ("src/hub", &["hub", "store", "lines"]),
     ("src/lines.rs", &["lines"]),
     ("src/processes.rs", &["processes"]),
+    ("src/rules", &["rules", "config"]),
     ("src/store", &["store"]),
     ("src/main.rs", &["cli"]),
 ];
@@ -25,9 +26,9 @@ const HOMES: [(&str, &[&str]); 9] = [
     ("rusqlite", &["src/store/sqlite"]),
     ("clap", &["src/cli"]),
     ("jsonc_parser", &["src/cli/setup"]),
-    ("toml", &["src/config"]),
+    ("toml", &["src/config", "src/rules"]),
     ("tokio", &["src/cli", "src/doors", "src/hub", "src/lines.rs", "src/store"]),
-    ("serde_json", &["src/cli", "src/doors", "src/hub", "wire/src"]),
+    ("serde_json", &["src/cli", "src/doors", "src/hub", "src/rules", "wire/src"]),
 ];
 
 fn root() -> PathBuf {

@@ -39,6 +39,7 @@ mod record;
 mod relink;
 mod rulings;
 mod scopes;
+mod secrets;
 mod service;
 mod several;
 mod standalone;

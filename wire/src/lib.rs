@@ -5,8 +5,11 @@ pub mod ask;
 pub mod channel;
 pub mod envelope;
 pub mod error;
+#[cfg(test)]
+mod fuzz;
 pub mod hooks;
 pub mod link;
 pub mod permission;
 pub mod preview;
 pub mod record;
+pub mod tools;

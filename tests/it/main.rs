@@ -38,6 +38,7 @@ mod prompts;
 mod real_cli;
 mod record;
 mod relink;
+mod rules_shell;
 mod rulings;
 mod scopes;
 mod secrets;

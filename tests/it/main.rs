@@ -21,6 +21,8 @@ mod faults;
 mod fuzz;
 mod guard;
 mod help;
+mod hooks;
+mod hooks_events;
 mod hooks_prompts;
 mod http;
 mod inside;

@@ -39,6 +39,7 @@ mod real_cli;
 mod record;
 mod relink;
 mod replies;
+mod rules_cli;
 mod rules_shell;
 mod rulings;
 mod scopes;

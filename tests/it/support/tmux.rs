@@ -226,7 +226,7 @@ impl Drop for Tmux {
         self.run(&["kill-server"]);
         // tmux hangs up on it; it may take its time, and the home must not go before.
         if let Some(pid) = pid.ok().and_then(rustix::process::Pid::from_raw) {
-            drop(rustix::process::kill_process(pid, rustix::process::Signal::KILL));
+            rustix::process::kill_process(pid, rustix::process::Signal::KILL).ok();
         }
     }
 }

@@ -19,7 +19,7 @@ const DOORS: [(&str, &[&str]); 11] = [
 ];
 
 /// Crates that change often or bring I/O, each with the only places that may know them.
-const HOMES: [(&str, &[&str]); 9] = [
+const HOMES: [(&str, &[&str]); 10] = [
     ("rmcp", &["src/doors/channel"]),
     ("axum", &["src/doors/http"]),
     ("hyper", &["src/doors/http", "src/cli/client.rs"]),
@@ -27,6 +27,7 @@ const HOMES: [(&str, &[&str]); 9] = [
     ("clap", &["src/cli"]),
     ("jsonc_parser", &["src/cli/setup"]),
     ("toml", &["src/config", "src/rules"]),
+    ("utoipa", &["wire/src"]),
     ("tokio", &["src/cli", "src/doors", "src/hub", "src/lines.rs", "src/store"]),
     ("serde_json", &["src/cli", "src/doors", "src/hub", "src/rules", "wire/src"]),
 ];

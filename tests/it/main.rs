@@ -39,6 +39,7 @@ mod prompts;
 mod real_cli;
 mod record;
 mod relink;
+mod replies;
 mod rules_shell;
 mod rulings;
 mod scopes;

@@ -23,6 +23,7 @@ mod guard;
 mod help;
 mod hooks;
 mod hooks_events;
+mod hooks_failures;
 mod hooks_prompts;
 mod http;
 mod inside;

@@ -2,6 +2,7 @@
 
 pub mod api;
 pub mod channel;
+pub mod control;
 pub mod error;
 pub mod link;
 pub mod record;

@@ -1,5 +1,6 @@
 //! Parse, run, report.
 
+mod claude;
 mod cli;
 mod config;
 mod doors;
@@ -7,6 +8,7 @@ mod hub;
 mod lines;
 mod processes;
 mod store;
+mod tools;
 
 use std::process::ExitCode;
 

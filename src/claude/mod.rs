@@ -1,8 +1,17 @@
 //! Claude Code, driven: held as a child that leaves nothing behind, and spoken with over its own control protocol.
 
+mod audit;
+mod control;
+mod driver;
 pub(crate) mod guard;
 mod holder;
+mod mcp;
 mod options;
+mod preview;
+mod prompt;
 
-pub(crate) use holder::{Ended, Held, Holder};
-pub(crate) use options::{Options, find};
+pub(crate) use driver::{Command, Outcome, Start, Told, drive};
+pub(crate) use holder::{Ended, Holder};
+pub(crate) use options::{Beginning, Options, find};
+pub(crate) use preview::{in_a_line, preview};
+pub(crate) use prompt::Prompt;

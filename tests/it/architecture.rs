@@ -4,15 +4,17 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Each room, and the rooms it may use. What is not listed is refused.
-const DOORS: [(&str, &[&str]); 9] = [
-    ("src/cli", &["cli", "config", "doors", "hub", "lines", "processes", "store"]),
+const DOORS: [(&str, &[&str]); 11] = [
+    ("src/claude", &["claude", "hub", "lines", "processes", "tools"]),
+    ("src/cli", &["claude", "cli", "config", "doors", "hub", "lines", "processes", "store"]),
     ("src/config", &["config"]),
     ("src/doors/http", &["doors::http", "hub", "lines", "processes"]),
-    ("src/doors/channel", &["doors::channel", "hub", "lines"]),
+    ("src/doors/channel", &["doors::channel", "hub", "lines", "tools"]),
     ("src/hub", &["hub", "store", "lines"]),
     ("src/lines.rs", &["lines"]),
     ("src/processes.rs", &["processes"]),
     ("src/store", &["store"]),
+    ("src/tools", &["hub", "tools"]),
     ("src/main.rs", &["cli"]),
 ];
 
@@ -25,8 +27,8 @@ const HOMES: [(&str, &[&str]); 9] = [
     ("clap", &["src/cli"]),
     ("jsonc_parser", &["src/cli/setup"]),
     ("toml", &["src/config"]),
-    ("tokio", &["src/cli", "src/doors", "src/hub", "src/lines.rs", "src/store"]),
-    ("serde_json", &["src/cli", "src/doors", "src/hub", "wire/src"]),
+    ("tokio", &["src/claude", "src/cli", "src/doors", "src/hub", "src/lines.rs", "src/store", "src/tools"]),
+    ("serde_json", &["src/claude", "src/cli", "src/doors", "src/hub", "src/tools", "wire/src"]),
 ];
 
 fn root() -> PathBuf {

@@ -3,7 +3,6 @@
 //! Requests are rmcp's business. Events and verdicts are notifications outside of MCP proper and go to stdout directly,
 //! many in one write, because that is the path that must be fast.
 
-mod files;
 mod push;
 mod server;
 mod stdio;

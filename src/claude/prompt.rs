@@ -68,33 +68,49 @@ impl Prompt {
     pub(crate) fn answer(&self, ruling: &Ruling) -> PermissionResult {
         if ruling.behavior == Behavior::Deny {
             let said = ruling.why.as_deref().filter(|why| !why.trim().is_empty());
-            return self.deny(said.unwrap_or("A person denied this."), ruling.interrupt);
+            return PermissionResult::Deny {
+                message: said.unwrap_or("A person denied this.").to_owned(),
+                interrupt: ruling.interrupt,
+                tool_use_id: self.call.tool_use_id.clone(),
+                decision_classification: Some(Classification::UserReject),
+            };
         }
         let input = match &ruling.input {
             None => Ok(self.call.input.clone()),
             Some(edited) => serde_json::from_str(edited.text.as_str()).map_err(|_| ()),
         };
         let Ok(input @ Value::Object(_)) = input else {
-            return self.deny("The input that a person put in its place could not be read.", false);
+            return self.deny("The input that a person put in its place could not be read.");
         };
         let is_permanent = ruling.span == Span::Always && self.offers(Span::Always);
         PermissionResult::Allow {
             updated_input: input,
             updated_permissions: updates(&self.call, ruling.span),
             tool_use_id: self.call.tool_use_id.clone(),
-            decision_classification: match is_permanent {
+            decision_classification: Some(match is_permanent {
                 true => Classification::UserPermanent,
                 false => Classification::UserTemporary,
-            },
+            }),
         }
     }
 
-    pub(crate) fn deny(&self, message: &str, interrupt: bool) -> PermissionResult {
+    /// What no person decided.
+    pub(crate) fn deny(&self, message: &str) -> PermissionResult {
         PermissionResult::Deny {
             message: message.to_owned(),
-            interrupt,
+            interrupt: false,
             tool_use_id: self.call.tool_use_id.clone(),
-            decision_classification: Classification::UserReject,
+            decision_classification: None,
+        }
+    }
+
+    /// What the rules let through.
+    pub(crate) fn let_through(&self) -> PermissionResult {
+        PermissionResult::Allow {
+            updated_input: self.call.input.clone(),
+            updated_permissions: vec![],
+            tool_use_id: self.call.tool_use_id.clone(),
+            decision_classification: None,
         }
     }
 

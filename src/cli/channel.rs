@@ -76,6 +76,8 @@ impl Channel {
             folder: Some(folder.display().to_string()),
             agent_session: environment("CLAUDE_CODE_SESSION_ID").map(|id| id.to_string_lossy().into_owned()),
             continues: None,
+            mode: None,
+            driven: false,
         })
     }
 

@@ -4,8 +4,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use portcullis_core::{
-    Actor, Address, Answer, AskId, Behavior, ChatId, Input, Label, Mouth, Notice, Refusal, Role, Scope, SessionAbout,
-    SessionId, Target, Text, Via,
+    Actor, Address, Answer, AskId, Behavior, ChatId, Details, Input, Label, Mouth, NewAsk, Notice, Refusal, Role,
+    Ruling, Scope, SessionAbout, SessionId, Target, Text, Via,
 };
 use tokio_util::sync::CancellationToken;
 
@@ -57,6 +57,8 @@ fn about() -> SessionAbout {
         folder: None,
         agent_session: None,
         continues: None,
+        mode: None,
+        driven: false,
     }
 }
 
@@ -64,7 +66,9 @@ fn asked(session: SessionId) -> (AskId, Input) {
     let id = mint(AskId::new);
     let (origin, tool, entropy) = ("abcde".to_owned(), "Bash".to_owned(), 1);
     let (description, preview) = (Text::new("d"), Text::new("p"));
-    (id, Input::Asked { id, session, mouth: Mouth::Channel, origin, tool, description, preview, entropy })
+    let (mouth, details) = (Mouth::Channel, Details::default());
+    let ask = Box::new(NewAsk { id, mouth, origin, tool, description, preview, details });
+    (id, Input::Asked { session, ask, entropy })
 }
 
 #[tokio::test]
@@ -111,7 +115,7 @@ async fn a_full_queue_says_busy_and_verdicts_still_get_through() {
     let mut waiting: Vec<_> = (0..9).map(|number| Box::pin(hub.submit(said(&format!("event {number}"))))).collect();
     let ninth = waiting.pop().unwrap();
     let verdict =
-        hub.submit(Input::Answered { by: ann(), target: Target::Id(ask), behavior: Behavior::Deny, why: None });
+        hub.submit(Input::Answered { by: ann(), target: Target::Id(ask), ruling: Ruling::plain(Behavior::Deny) });
     let (eight, ninth, verdict) = tokio::join!(futures_util::future::join_all(waiting), ninth, verdict);
     assert!(eight.iter().all(Result::is_ok));
     assert_eq!(ninth, Err(Trouble::Busy));
@@ -129,7 +133,7 @@ async fn of_two_gates_on_one_journal_the_loser_is_told_who_was_first() {
     one.submit(input).await.unwrap();
     // The second reads the journal now, and then does not hear of what the first writes.
     let (two, ..) = hub_on(disk(&path)).await;
-    let answer = |behavior| Input::Answered { by: ann(), target: Target::Id(ask), behavior, why: None };
+    let answer = |behavior| Input::Answered { by: ann(), target: Target::Id(ask), ruling: Ruling::plain(behavior) };
     assert!(matches!(one.submit(answer(Behavior::Deny)).await, Ok(Answer::Recorded { .. })));
     let Ok(Answer::Refused(Refusal::Settled { life, .. })) = two.submit(answer(Behavior::Allow)).await else {
         panic!("the second verdict counted");

@@ -141,7 +141,9 @@ pub enum PermissionResult {
         updated_permissions: Vec<PermissionUpdate>,
         #[serde(rename = "toolUseID")]
         tool_use_id: String,
-        decision_classification: Classification,
+        /// None where no person decided.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        decision_classification: Option<Classification>,
     },
     #[serde(rename_all = "camelCase")]
     Deny {
@@ -150,7 +152,9 @@ pub enum PermissionResult {
         interrupt: bool,
         #[serde(rename = "toolUseID")]
         tool_use_id: String,
-        decision_classification: Classification,
+        /// None where no person decided.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        decision_classification: Option<Classification>,
     },
 }
 

@@ -80,10 +80,12 @@ impl Written {
                 self.events.extend(ids);
                 event_line(frame)
             }
-            Delivery::Verdict { ask, origin, behavior } => {
+            Delivery::Verdict { ask, origin, ruling, .. } => {
                 self.verdicts.push(*ask);
-                verdict_line(origin, *behavior)
+                verdict_line(origin, ruling.behavior)
             }
+            // The dialog at the terminal stays: the channel has no word for either.
+            Delivery::Closed { .. } | Delivery::Order(_) => return,
         };
         match line {
             Ok(line) => self.bytes.extend_from_slice(&line),

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
+use portcullis_core::{AskId, Details, Mouth, NewAsk, Text};
 use portcullis_wire::channel::{self, PermissionRequest};
 use portcullis_wire::error::{Fault, Kind};
 use rmcp::model::{
@@ -17,7 +18,7 @@ use rmcp::{RoleServer, ServerHandler};
 use serde_json::Value;
 use tokio::sync::watch;
 
-use crate::hub::Line;
+use crate::hub::{Line, mint};
 use crate::tools::{self, Tools};
 
 /// A prompt's texts are for people to read; more than this nobody reads.
@@ -60,7 +61,16 @@ impl Server {
         if request_id.is_empty() || request_id.len() > 64 || tool_name.is_empty() || tool_name.len() > 256 {
             return Err(Fault::new(Kind::BadRequest, "request_id or tool_name is empty or too long"));
         }
-        let code = self.line.asked(request_id, tool_name, shortened(description), shortened(input_preview)).await?;
+        let ask = NewAsk {
+            id: mint(AskId::new),
+            mouth: Mouth::Channel,
+            origin: request_id,
+            tool: tool_name,
+            description: Text::new(shortened(description)),
+            preview: Text::new(shortened(input_preview)),
+            details: Details::default(),
+        };
+        let code = self.line.ask_for(ask).await?;
         tracing::debug!(%code, "a prompt was relayed");
         Ok(())
     }

@@ -131,6 +131,7 @@ fn routes(door: Arc<Door>) -> Router {
         .route("/api/v1/stop", post(sessions::stop))
         .route("/api/v1/sessions", get(sessions::list))
         .route("/api/v1/sessions/{id}", get(sessions::show))
+        .route("/api/v1/sessions/{id}/{order}", post(sessions::order))
         .route("/api/v1/events", get(inbound::list).post(inbound::post))
         .route("/api/v1/events/{id}", get(inbound::show))
         .route("/api/v1/asks", get(asks::list))

@@ -36,7 +36,7 @@ fn an_answer_is_written_as_the_client_wants_it() {
         updated_input: ask.input,
         updated_permissions: ask.permission_suggestions[..1].to_vec(),
         tool_use_id: ask.tool_use_id.clone(),
-        decision_classification: Classification::UserPermanent,
+        decision_classification: Some(Classification::UserPermanent),
     };
     let written: Value = serde_json::from_slice(&success_line("r1", &allow)).unwrap();
     let want = json!({"type": "control_response", "response": {"subtype": "success", "request_id": "r1", "response": {
@@ -49,7 +49,7 @@ fn an_answer_is_written_as_the_client_wants_it() {
         message: "no".into(),
         interrupt: true,
         tool_use_id: ask.tool_use_id,
-        decision_classification: Classification::UserReject,
+        decision_classification: Some(Classification::UserReject),
     };
     let want = json!({"behavior": "deny", "message": "no", "interrupt": true, "toolUseID": "toolu_1",
         "decisionClassification": "user_reject"});

@@ -52,6 +52,8 @@ pub(crate) struct Start {
     pub(crate) within: Option<(u64, Lapse)>,
     /// Someone is at a terminal, who can answer although the gate cannot be reached.
     pub(crate) attended: bool,
+    /// The owner has opted in to a mode in which nothing is asked.
+    pub(crate) allow_bypass: bool,
     pub(crate) judge: Judge,
 }
 
@@ -59,7 +61,7 @@ pub(crate) struct Start {
 #[derive(Debug)]
 pub(crate) enum Command {
     Prompt(String),
-    /// A ruling given here, because the gate could not take it.
+    /// Someone here answers a prompt.
     Answer { ask: AskId, ruling: Ruling },
     Interrupt,
     /// When there is nothing more to do.
@@ -73,6 +75,8 @@ pub(crate) enum Told {
     Message { line: Bytes, message: Box<Message> },
     Asked { ask: Box<NewAsk>, code: Option<Code> },
     Settled { ask: AskId, how: Settled },
+    /// The gate did not take an answer that was given here, and says why.
+    NotTaken { ask: AskId, fault: Fault },
     /// The client has nothing to do.
     Idle,
     Notice(String),
@@ -103,7 +107,11 @@ pub(crate) struct Outcome {
 /// What comes back to the session from work beside it.
 enum Word {
     Initialized(Result<Value, NoAnswer>),
-    Registered { request: String, code: Result<Code, Fault> },
+    /// None: the gate is away for the moment.
+    Registered { request: String, code: Option<Result<Code, Fault>> },
+    /// The gate did not take the answer of someone here.
+    NotTaken { ask: AskId, fault: Fault },
+    Ruled { ask: AskId, ruling: Box<Ruling> },
     ModeIs(String),
     Notice(String),
     /// The plan that is asked about, in its own words.
@@ -366,7 +374,9 @@ impl Driver {
             Word::Registered { request, code } => self.registered(&request, code),
             Word::ModeIs(mode) => self.mode_is(Some(mode)),
             Word::Notice(text) => self.notice(text),
-            Word::Plan { request, plan } => self.planned(request, plan),
+            Word::Plan { request, plan } => self.planned(&request, plan),
+            Word::NotTaken { ask, fault } => self.tell(Told::NotTaken { ask, fault }),
+            Word::Ruled { ask, ruling } => self.ruled(ask, &ruling),
         }
     }
 
@@ -378,7 +388,7 @@ impl Driver {
                 self.wrote();
                 self.control.say_of(user_line(&uuid(), &text, Speaker::Outside), ids, vec![]);
             }
-            Delivery::Verdict { ask, ruling, .. } => self.ruled(ask, &ruling, Source::Gate),
+            Delivery::Verdict { ask, ruling, .. } => self.ruled(ask, &ruling),
             Delivery::Closed { ask, .. } => self.closed(ask),
             Delivery::Order(order) => self.ordered(order),
         }
@@ -431,13 +441,6 @@ impl Driver {
             self.control.close();
         }
     }
-}
-
-/// Who a ruling came from.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Source {
-    Gate,
-    Here,
 }
 
 /// Reads the next line once there is room for what it will tell. May be dropped while waiting.

@@ -7,11 +7,13 @@ pub(crate) mod guard;
 mod holder;
 mod mcp;
 mod options;
+mod policy;
 mod preview;
 mod prompt;
 
-pub(crate) use driver::{Command, Outcome, Start, Told, drive};
+pub(crate) use driver::{Command, Outcome, Settled, Start, Told, drive};
 pub(crate) use holder::{Ended, Holder};
 pub(crate) use options::{Beginning, Options, find};
+pub(crate) use policy::{Judge, Judgement, Wanted};
 pub(crate) use preview::{in_a_line, preview};
 pub(crate) use prompt::Prompt;

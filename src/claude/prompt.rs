@@ -1,6 +1,6 @@
 //! One permission request of the client: as it is put to people, and their ruling as the client wants it.
 
-use portcullis_core::{AskId, AskKind, Behavior, Details, Lapse, Mouth, NewAsk, Offer, Ruling, Span, Text, visible};
+use portcullis_core::{AskId, AskKind, Behavior, Details, Mouth, NewAsk, Offer, Ruling, Span, Text, visible};
 use portcullis_wire::control::{CanUseTool, Classification, PermissionResult, PermissionUpdate};
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
@@ -18,6 +18,10 @@ pub(crate) struct Prompt {
     pub(crate) ask: AskId,
     pub(crate) call: CanUseTool,
     pub(crate) details: Details,
+    /// Of a prompt about a plan: the plan, which is not in the input.
+    pub(crate) plan: Option<String>,
+    /// Whoever started the session was shown it.
+    pub(crate) is_shown: bool,
 }
 
 impl Prompt {
@@ -37,24 +41,21 @@ impl Prompt {
             reason: reason(&call),
             ..Details::default()
         };
-        Self { request, ask, call, details }
+        Self { request, ask, call, details, plan: None, is_shown: false }
     }
 
     /// As it is put to people.
     pub(crate) fn as_ask(&self) -> NewAsk {
+        let shown = self.plan.clone().unwrap_or_else(|| preview(&self.call.tool_name, &self.call.input));
         NewAsk {
             id: self.ask,
             mouth: Mouth::Control,
             origin: self.request.clone(),
             tool: self.call.tool_name.clone(),
             description: Text::new(cut(self.description())),
-            preview: Text::new(cut(preview(&self.call.tool_name, &self.call.input))),
+            preview: Text::new(cut(shown)),
             details: self.details.clone(),
         }
-    }
-
-    pub(crate) fn lapses(&mut self, within: Option<(u64, Lapse)>) {
-        self.details.within = within;
     }
 
     fn description(&self) -> String {

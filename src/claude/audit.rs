@@ -4,9 +4,9 @@ use std::collections::{HashMap, VecDeque};
 
 use portcullis_core::{AskId, CallOutcome, Text, ToolCall, excerpt};
 use portcullis_wire::control::{Block, Message, ToolResultMeta};
+use portcullis_wire::preview::preview;
 use serde_json::Value;
 
-use super::preview::preview;
 use super::prompt::digest;
 
 /// Calls under way that are remembered; a client has a dozen at most.

@@ -3,17 +3,17 @@
 mod audit;
 mod control;
 mod driver;
+mod escapes;
 pub(crate) mod guard;
 mod holder;
 mod mcp;
 mod options;
 mod policy;
-mod preview;
 mod prompt;
 
 pub(crate) use driver::{Command, Outcome, Settled, Start, Told, drive};
 pub(crate) use holder::{Ended, Holder};
 pub(crate) use options::{Beginning, Options, find};
 pub(crate) use policy::{Judge, Judgement, Wanted};
-pub(crate) use preview::{in_a_line, preview};
+pub(crate) use escapes::in_a_line;
 pub(crate) use prompt::Prompt;

@@ -1,11 +1,13 @@
 //! One permission request of the client: as it is put to people, and their ruling as the client wants it.
 
 use portcullis_core::{AskId, AskKind, Behavior, Details, Mouth, NewAsk, Offer, Ruling, Span, Text, visible};
-use portcullis_wire::control::{CanUseTool, Classification, PermissionResult, PermissionUpdate};
+use portcullis_wire::control::{CanUseTool, Classification, PermissionResult};
+use portcullis_wire::permission::{remembered, suggested};
+use portcullis_wire::preview::{description, preview};
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
-use super::preview::{preview, without_escapes};
+use super::escapes::without_escapes;
 
 /// What people read is at most this long; the input itself goes along whole.
 const LONGEST_TEXT: usize = 256 << 10;
@@ -26,14 +28,18 @@ pub(crate) struct Prompt {
 
 impl Prompt {
     pub(crate) fn new(request: String, ask: AskId, call: CanUseTool) -> Self {
-        let offers = [Span::Session, Span::Always].into_iter().filter_map(|span| offer(&call, span)).collect();
+        let suggestions = if call.suppress_always_allow_rule { &[][..] } else { &call.permission_suggestions };
+        let offers = suggested(suggestions).into_iter().map(|offer| Offer {
+            span: if offer.always { Span::Always } else { Span::Session },
+            words: visible(&offer.words),
+        });
         let details = Details {
             input: Some(Text::new(call.input.to_string())),
             digest: Some(digest(&call.input)),
             tool_use: Some(call.tool_use_id.clone()).filter(|id| !id.is_empty()),
             agent: call.agent_id.clone(),
             kind: AskKind::of_tool(&call.tool_name),
-            offers,
+            offers: offers.collect(),
             editable: true,
             interruptible: true,
             default_no: call.default_to_no,
@@ -60,9 +66,8 @@ impl Prompt {
 
     fn description(&self) -> String {
         let call = &self.call;
-        let said = [&call.title, &call.description, &call.display_name].into_iter().flatten();
-        let said = said.map(|text| without_escapes(text)).find(|text| *text != call.tool_name && !text.is_empty());
-        said.unwrap_or_default()
+        let said = [&call.title, &call.description].into_iter().flatten().map(|text| without_escapes(text));
+        said.into_iter().find(|text| !text.is_empty()).unwrap_or_else(|| description(&call.tool_name, &call.input))
     }
 
     /// The ruling as the client wants it. A span that was not offered reaches no further than this once.
@@ -83,14 +88,18 @@ impl Prompt {
         let Ok(input @ Value::Object(_)) = input else {
             return self.deny("The input that a person put in its place could not be read.");
         };
-        let is_permanent = ruling.span == Span::Always && self.offers(Span::Always);
+        let span = if self.offers(ruling.span) { ruling.span } else { Span::Once };
         PermissionResult::Allow {
             updated_input: input,
-            updated_permissions: updates(&self.call, ruling.span),
+            updated_permissions: match span {
+                Span::Once => vec![],
+                Span::Session => remembered(&self.call.permission_suggestions, false),
+                Span::Always => remembered(&self.call.permission_suggestions, true),
+            },
             tool_use_id: self.call.tool_use_id.clone(),
-            decision_classification: Some(match is_permanent {
-                true => Classification::UserPermanent,
-                false => Classification::UserTemporary,
+            decision_classification: Some(match span {
+                Span::Always => Classification::UserPermanent,
+                Span::Once | Span::Session => Classification::UserTemporary,
             }),
         }
     }
@@ -123,82 +132,6 @@ impl Prompt {
 /// Of an input, to compare what was shown with what ran.
 pub(crate) fn digest(input: &Value) -> [u8; 32] {
     Sha256::digest(input.to_string().as_bytes()).into()
-}
-
-const SESSION: &str = "session";
-
-/// What a verdict of this span changes in the client: taken from its own suggestions, and nothing it did not suggest.
-/// A rule that it would keep for ever is kept for the session alone where that was chosen.
-fn updates(call: &CanUseTool, span: Span) -> Vec<PermissionUpdate> {
-    if span == Span::Once || call.suppress_always_allow_rule {
-        return vec![];
-    }
-    let is_rule = |update: &PermissionUpdate| matches!(update, PermissionUpdate::AddRules { behavior, rules, .. } if behavior == "allow" && !rules.is_empty());
-    let has_rules = call.permission_suggestions.iter().any(is_rule);
-    let mut chosen: Vec<PermissionUpdate> = vec![];
-    for suggestion in &call.permission_suggestions {
-        match (suggestion, span) {
-            (PermissionUpdate::AddRules { rules, behavior, destination }, Span::Always) => {
-                if is_rule(suggestion) && destination != SESSION {
-                    chosen.push(PermissionUpdate::AddRules {
-                        rules: rules.clone(),
-                        behavior: behavior.clone(),
-                        destination: destination.clone(),
-                    });
-                }
-            }
-            (PermissionUpdate::AddRules { rules, behavior, .. }, Span::Session) if is_rule(suggestion) => {
-                let (rules, behavior) = (rules.clone(), behavior.clone());
-                chosen.push(PermissionUpdate::AddRules { rules, behavior, destination: SESSION.to_owned() });
-            }
-            (PermissionUpdate::AddDirectories { destination, .. }, Span::Session) if destination == SESSION => {
-                chosen.push(suggestion.clone());
-            }
-            // Where there is a rule for the call itself, nobody wants to let all edits through with it.
-            (PermissionUpdate::SetMode { mode, destination }, Span::Session) => {
-                if !has_rules && destination == SESSION && mode == "acceptEdits" {
-                    chosen.push(suggestion.clone());
-                }
-            }
-            _ => {}
-        }
-    }
-    chosen
-}
-
-/// What choosing the span would do; none where the client offers no such thing.
-fn offer(call: &CanUseTool, span: Span) -> Option<Offer> {
-    let words: Vec<String> = updates(call, span).iter().map(in_words).collect();
-    (!words.is_empty()).then(|| Offer { span, words: visible(&words.join("; ")) })
-}
-
-fn in_words(update: &PermissionUpdate) -> String {
-    match update {
-        PermissionUpdate::AddRules { rules, destination, .. }
-        | PermissionUpdate::ReplaceRules { rules, destination, .. }
-        | PermissionUpdate::RemoveRules { rules, destination, .. } => {
-            let rules: Vec<String> = rules.iter().map(portcullis_wire::control::RuleValue::in_words).collect();
-            format!("{}, {}", rules.join(", "), place(destination))
-        }
-        PermissionUpdate::SetMode { mode, destination } if mode == "acceptEdits" => {
-            format!("all edits, {}", place(destination))
-        }
-        PermissionUpdate::SetMode { mode, destination } => format!("mode {mode}, {}", place(destination)),
-        PermissionUpdate::AddDirectories { directories, destination }
-        | PermissionUpdate::RemoveDirectories { directories, destination } => {
-            format!("work in {}, {}", directories.join(", "), place(destination))
-        }
-    }
-}
-
-fn place(destination: &str) -> &str {
-    match destination {
-        SESSION => "in this session",
-        "localSettings" => "in this project's local settings",
-        "projectSettings" => "in this project's settings",
-        "userSettings" => "in your own settings",
-        other => other,
-    }
 }
 
 /// Why the client asks at all.

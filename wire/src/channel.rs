@@ -95,7 +95,7 @@ fn line<T: Serialize>(method: &'static str, params: T) -> serde_json::Result<Vec
 }
 
 /// The client drops other keys without a word.
-fn is_identifier(key: &str) -> bool {
+pub(crate) fn is_identifier(key: &str) -> bool {
     let starts_well = key.starts_with(|letter: char| letter.is_ascii_alphabetic() || letter == '_');
     starts_well && key.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
 }

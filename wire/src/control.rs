@@ -44,8 +44,8 @@ pub struct CanUseTool {
     pub tool_use_id: String,
     pub mcp_server: Option<McpServer>,
     /// What the client itself would change so that it need not ask again.
-    #[serde(deserialize_with = "updates")]
-    pub permission_suggestions: Vec<PermissionUpdate>,
+    #[serde(deserialize_with = "or_none")]
+    pub permission_suggestions: Vec<Value>,
     pub blocked_path: Option<String>,
     /// May hold escape sequences of a terminal.
     pub decision_reason: Option<String>,
@@ -77,40 +77,9 @@ pub struct MatchedRule {
     pub rule_content: Option<String>,
 }
 
-/// A change of the client's permissions.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "type", rename_all = "camelCase")]
-pub enum PermissionUpdate {
-    AddRules { rules: Vec<RuleValue>, behavior: String, destination: String },
-    ReplaceRules { rules: Vec<RuleValue>, behavior: String, destination: String },
-    RemoveRules { rules: Vec<RuleValue>, behavior: String, destination: String },
-    SetMode { mode: String, destination: String },
-    AddDirectories { directories: Vec<String>, destination: String },
-    RemoveDirectories { directories: Vec<String>, destination: String },
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct RuleValue {
-    pub tool_name: String,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub rule_content: Option<String>,
-}
-
-impl RuleValue {
-    /// As it stands in a settings file.
-    pub fn in_words(&self) -> String {
-        match &self.rule_content {
-            Some(content) => format!("{}({content})", self.tool_name),
-            None => self.tool_name.clone(),
-        }
-    }
-}
-
-/// One kind of suggestion that we do not know must not cost the others.
-fn updates<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Vec<PermissionUpdate>, D::Error> {
-    let all = Option::<Vec<Value>>::deserialize(from)?.unwrap_or_default();
-    Ok(all.into_iter().filter_map(|one| serde_json::from_value(one).ok()).collect())
+/// The client writes null where it suggests nothing.
+fn or_none<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Vec<Value>, D::Error> {
+    Ok(Option::<Vec<Value>>::deserialize(from)?.unwrap_or_default())
 }
 
 /// A hook that we registered was reached.
@@ -138,7 +107,7 @@ pub enum PermissionResult {
     Allow {
         updated_input: Value,
         #[serde(skip_serializing_if = "Vec::is_empty")]
-        updated_permissions: Vec<PermissionUpdate>,
+        updated_permissions: Vec<Value>,
         #[serde(rename = "toolUseID")]
         tool_use_id: String,
         /// None where no person decided.

@@ -13,7 +13,9 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use portcullis_core::{AskId, Code, Goodbye, Lapse, NewAsk, Ruling, SessionAbout};
-use portcullis_wire::control::{FromClient, Message, Request, Speaker, error_line, pending_permissions, read, user_line};
+use portcullis_wire::control::{
+    FromClient, Message, Request, Speaker, error_line, pending_permissions, read, user_line,
+};
 use portcullis_wire::error::Fault;
 use serde_json::{Map, Value, json};
 use tokio::process::ChildStdout;
@@ -23,10 +25,10 @@ use tokio::time::Instant;
 use super::audit::Calls;
 use super::control::{Control, NoAnswer};
 use super::holder::{Ended, Held, Holder};
+use super::mcp;
 use super::options::SERVER;
 use super::policy::Judge;
 use super::prompt::Prompt;
-use super::mcp;
 use crate::hub::{Attachment, Delivery, Line as Gate};
 use crate::lines::{Line, Lines};
 use crate::tools::Tools;
@@ -62,7 +64,10 @@ pub(crate) struct Start {
 pub(crate) enum Command {
     Prompt(String),
     /// Someone here answers a prompt.
-    Answer { ask: AskId, ruling: Ruling },
+    Answer {
+        ask: AskId,
+        ruling: Ruling,
+    },
     Interrupt,
     /// When there is nothing more to do.
     Finish,
@@ -72,11 +77,23 @@ pub(crate) enum Command {
 /// What whoever started the session is told.
 #[derive(Debug)]
 pub(crate) enum Told {
-    Message { line: Bytes, message: Box<Message> },
-    Asked { ask: Box<NewAsk>, code: Option<Code> },
-    Settled { ask: AskId, how: Settled },
+    Message {
+        line: Bytes,
+        message: Box<Message>,
+    },
+    Asked {
+        ask: Box<NewAsk>,
+        code: Option<Code>,
+    },
+    Settled {
+        ask: AskId,
+        how: Settled,
+    },
     /// The gate did not take an answer that was given here, and says why.
-    NotTaken { ask: AskId, fault: Fault },
+    NotTaken {
+        ask: AskId,
+        fault: Fault,
+    },
     /// The client has nothing to do.
     Idle,
     Notice(String),
@@ -108,14 +125,26 @@ pub(crate) struct Outcome {
 enum Word {
     Initialized(Result<Value, NoAnswer>),
     /// None: the gate is away for the moment.
-    Registered { request: String, code: Option<Result<Code, Fault>> },
+    Registered {
+        request: String,
+        code: Option<Result<Code, Fault>>,
+    },
     /// The gate did not take the answer of someone here.
-    NotTaken { ask: AskId, fault: Fault },
-    Ruled { ask: AskId, ruling: Box<Ruling> },
+    NotTaken {
+        ask: AskId,
+        fault: Fault,
+    },
+    Ruled {
+        ask: AskId,
+        ruling: Box<Ruling>,
+    },
     ModeIs(String),
     Notice(String),
     /// The plan that is asked about, in its own words.
-    Plan { request: String, plan: Option<String> },
+    Plan {
+        request: String,
+        plan: Option<String>,
+    },
 }
 
 struct Driver {
@@ -295,7 +324,9 @@ impl Driver {
                 let (control, tools) = (self.control.clone(), self.tools.clone());
                 tokio::spawn(async move {
                     match mcp::answer(&tools, &mcp.server_name, &mcp.message).await {
-                        Ok(answer) => control.say(portcullis_wire::control::success_line(&id, &json!({"mcp_response": answer}))),
+                        Ok(answer) => {
+                            control.say(portcullis_wire::control::success_line(&id, &json!({"mcp_response": answer})))
+                        }
                         Err(error) => control.say(error_line(&id, &error)),
                     }
                 });
@@ -305,7 +336,9 @@ impl Driver {
             Request::Unknown(subtype) => {
                 self.control.say(error_line(&id, &format!("Unsupported control request subtype: {subtype}")));
             }
-            Request::Unreadable(error) => self.control.say(error_line(&id, &format!("the request does not fit: {error}"))),
+            Request::Unreadable(error) => {
+                self.control.say(error_line(&id, &format!("the request does not fit: {error}")))
+            }
         }
     }
 
@@ -451,9 +484,9 @@ async fn next(tell: &mpsc::Sender<Told>, lines: &mut Lines<ChildStdout>) -> std:
 }
 
 /// A name for a line of input, as the client wants them.
-fn uuid() -> String {
+pub(crate) fn uuid() -> String {
     let mut bytes = [0; 16];
-    drop(getrandom::fill(&mut bytes));
+    getrandom::fill(&mut bytes).ok();
     bytes[6] = bytes[6] & 0x0f | 0x40;
     bytes[8] = bytes[8] & 0x3f | 0x80;
     let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();

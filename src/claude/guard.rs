@@ -30,7 +30,7 @@ enum Change {
 pub(crate) fn run(program: &str, arguments: &[String]) -> anyhow::Result<u8> {
     // What the child leaves behind becomes ours, so that it can be found. Linux alone knows this.
     #[cfg(target_os = "linux")]
-    drop(rustix::process::set_child_subreaper(Pid::from_raw(1)));
+    rustix::process::set_child_subreaper(Pid::from_raw(1)).ok();
     let child = Command::new(program).args(arguments).spawn().with_context(|| format!("starting {program}"))?;
     let changes = watch(child.id());
     let status = match changes.recv() {
@@ -93,21 +93,20 @@ fn clear() {
     }
     // Elsewhere than on Linux this is all there is. We are in the group ourselves, so it comes last.
     if !cfg!(target_os = "linux") {
-        drop(rustix::process::kill_current_process_group(Signal::KILL));
+        rustix::process::kill_current_process_group(Signal::KILL).ok();
     }
 }
 
 fn signal(pid: u32, signal: Signal) {
     if let Some(pid) = Pid::from_raw(pid.cast_signed()) {
         // It may have ended by itself this very moment.
-        drop(rustix::process::kill_process(pid, signal));
+        rustix::process::kill_process(pid, signal).ok();
     }
 }
 
 /// As a shell would say it.
 fn exit_code(status: Option<WaitStatus>) -> u8 {
-    let code = status.and_then(|status| {
-        status.exit_status().or_else(|| status.terminating_signal().map(|signal| 128 + signal))
-    });
+    let code = status
+        .and_then(|status| status.exit_status().or_else(|| status.terminating_signal().map(|signal| 128 + signal)));
     code.and_then(|code| u8::try_from(code).ok()).unwrap_or(1)
 }

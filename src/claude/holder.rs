@@ -57,7 +57,7 @@ impl Holder {
     pub(crate) fn start(program: &Path, mut command: Command, mark: &str) -> anyhow::Result<Held> {
         // What the guard leaves behind when it is killed becomes ours. Linux alone knows this.
         #[cfg(target_os = "linux")]
-        drop(rustix::process::set_child_subreaper(Pid::from_raw(1)));
+        rustix::process::set_child_subreaper(Pid::from_raw(1)).ok();
         let (ours, theirs) = std::os::unix::net::UnixStream::pair().context("making a socket for the guard")?;
         ours.set_nonblocking(true)?;
         let ours = UnixStream::from_std(ours)?;
@@ -77,12 +77,6 @@ impl Holder {
     /// The guard, from which everything the agent runs descends.
     pub(crate) fn pid(&self) -> u32 {
         self.pid
-    }
-
-    /// Waits until it has ended by itself. May be dropped while waiting.
-    pub(crate) async fn wait(&mut self) -> Ended {
-        let status = self.guard.wait().await.ok();
-        self.bury(status).await
     }
 
     /// Its input has been closed: waits until it has written down its session, and no longer.
@@ -106,7 +100,7 @@ impl Holder {
         // The last it said may still be on its way.
         drop(tokio::time::timeout(Duration::from_millis(200), &mut self.listening).await);
         if let Some(group) = Pid::from_raw(self.pid.cast_signed()) {
-            drop(rustix::process::kill_process_group(group, Signal::KILL));
+            rustix::process::kill_process_group(group, Signal::KILL).ok();
         }
         for _ in 0..500 {
             let mut left = processes::descendants(std::process::id());
@@ -115,8 +109,8 @@ impl Holder {
                 break;
             }
             for pid in left.into_iter().filter_map(|pid| Pid::from_raw(pid.cast_signed())) {
-                drop(rustix::process::kill_process(pid, Signal::KILL));
-                drop(rustix::process::waitpid(Some(pid), rustix::process::WaitOptions::NOHANG));
+                rustix::process::kill_process(pid, Signal::KILL).ok();
+                rustix::process::waitpid(Some(pid), rustix::process::WaitOptions::NOHANG).ok();
             }
             tokio::time::sleep(Duration::from_millis(2)).await;
         }

@@ -38,7 +38,9 @@ pub(super) async fn answer(tools: &Tools, server: &str, message: &Value) -> Resu
 
 fn list() -> Vec<Value> {
     let tools = DEFINITIONS.iter();
-    tools.map(|tool| json!({"name": tool.name, "description": tool.description, "inputSchema": tool.schema()})).collect()
+    tools
+        .map(|tool| json!({"name": tool.name, "description": tool.description, "inputSchema": tool.schema()}))
+        .collect()
 }
 
 async fn call(tools: &Tools, parameters: &Value) -> Result<Value, (i32, String)> {

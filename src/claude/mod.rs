@@ -11,9 +11,9 @@ mod options;
 mod policy;
 mod prompt;
 
-pub(crate) use driver::{Command, Outcome, Settled, Start, Told, drive};
-pub(crate) use holder::{Ended, Holder};
-pub(crate) use options::{Beginning, Options, find};
-pub(crate) use policy::{Judge, Judgement, Wanted};
+pub(crate) use driver::{Command, Outcome, Settled, Start, Told, drive, uuid};
 pub(crate) use escapes::in_a_line;
-pub(crate) use prompt::Prompt;
+pub(crate) use holder::Holder;
+pub(crate) use options::{Beginning, Options, find};
+pub(crate) use policy::Judgement;
+pub(crate) use prompt::digest;

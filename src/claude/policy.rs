@@ -6,10 +6,19 @@ use serde_json::Value;
 /// What is to become of a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Judgement {
-    Allow { why: String },
+    Allow {
+        why: String,
+    },
     /// `by_rule`: also where the client would let it through by itself.
-    Ask { by_rule: bool, why: Option<String>, quorum: u8, danger: Option<Danger> },
-    Deny { why: String },
+    Ask {
+        by_rule: bool,
+        why: Option<String>,
+        quorum: u8,
+        danger: Option<Danger>,
+    },
+    Deny {
+        why: String,
+    },
 }
 
 impl Default for Judgement {

@@ -9,6 +9,7 @@ mod demo;
 mod doctor;
 mod events;
 mod gate;
+mod guard;
 mod install;
 mod lock;
 mod log;
@@ -16,6 +17,7 @@ mod people;
 mod plugin;
 mod reach;
 mod report;
+mod run;
 mod say;
 mod serve;
 mod service;
@@ -58,6 +60,7 @@ enum Command {
     Status(status::Status),
     Service(service::Service),
     Channel(channel::Channel),
+    Run(run::Run),
     Install(install::Install),
     Uninstall(uninstall::Uninstall),
     Plugin(plugin::Plugin),
@@ -70,6 +73,8 @@ enum Command {
     Doctor(doctor::Doctor),
     Demo(demo::Demo),
     Completions(completions::Completions),
+    #[command(name = "__guard", hide = true)]
+    Guard(guard::Guard),
 }
 
 /// Reads the command line and does what it says. The exit code tells how it went.
@@ -91,6 +96,7 @@ pub(crate) fn run(arguments: impl IntoIterator<Item = OsString>) -> anyhow::Resu
             Command::Status(status) => status.run().await,
             Command::Service(service) => service.run().await,
             Command::Channel(channel) => channel.run().await,
+            Command::Run(run) => run.run().await,
             Command::Install(install) => install.run(),
             Command::Uninstall(uninstall) => uninstall.run(),
             Command::Plugin(plugin) => plugin.run(),
@@ -103,6 +109,7 @@ pub(crate) fn run(arguments: impl IntoIterator<Item = OsString>) -> anyhow::Resu
             Command::Doctor(doctor) => doctor.run().await,
             Command::Demo(demo) => demo.run().await,
             Command::Completions(completions) => Ok(completions.run()),
+            Command::Guard(guard) => guard.run(),
         }
     });
     // A blocked read of standard input must not keep the process.

@@ -35,6 +35,7 @@ mod prompts;
 mod real_cli;
 mod record;
 mod relink;
+mod run_prompts;
 mod scopes;
 mod service;
 mod several;

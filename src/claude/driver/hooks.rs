@@ -33,9 +33,7 @@ impl Driver {
 
     /// Holds up what the client would let through by itself, where a rule or a person wants it. Never allows.
     fn before(&self, tool: &str, input: &Value) -> Value {
-        let decision = |decision: &str, why: &str| {
-            json!({"hookSpecificOutput": {"hookEventName": "PreToolUse", "permissionDecision": decision, "permissionDecisionReason": why}})
-        };
+        let decision = |decision: &str, why: &str| json!({"hookSpecificOutput": {"hookEventName": "PreToolUse", "permissionDecision": decision, "permissionDecisionReason": why}});
         if let Some(by) = &self.stopped {
             return decision("deny", &format!("{by} has stopped this session: no tool runs until it is resumed."));
         }

@@ -25,7 +25,16 @@ fn a_prompt_is_read_with_what_we_know_of_it() {
     assert_eq!(ask.input, json!({"command": "mkdir a"}));
     assert!(ask.default_to_no && !ask.suppress_always_allow_rule && !ask.requires_user_interaction);
     assert_eq!(ask.permission_suggestions.len(), 4);
-    assert!(self::ask(&ASK.replace("\"input\"", "\"permission_suggestions\":null,\"input\"").replacen("\"permission_suggestions\":[", "\"x\":[", 1)).1.permission_suggestions.is_empty());
+    assert!(
+        self::ask(&ASK.replace("\"input\"", "\"permission_suggestions\":null,\"input\"").replacen(
+            "\"permission_suggestions\":[",
+            "\"x\":[",
+            1
+        ))
+        .1
+        .permission_suggestions
+        .is_empty()
+    );
 }
 
 #[test]

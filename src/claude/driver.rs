@@ -24,7 +24,7 @@ use tokio::time::Instant;
 
 use super::audit::Calls;
 use super::control::{Control, NoAnswer};
-use super::holder::{Ended, Held, Holder};
+use super::holder::{Held, Holder, LastWords};
 use super::mcp;
 use super::options::SERVER;
 use super::policy::Judge;
@@ -41,6 +41,9 @@ const INITIALIZE: Duration = Duration::from_secs(60);
 const UNREAD: Duration = Duration::from_millis(500);
 /// How long the client may go on talking after its input was closed.
 const FAREWELL: Duration = Duration::from_secs(10);
+
+/// What the client said last is read within this after it has ended.
+const LAST_WORDS: Duration = Duration::from_millis(500);
 
 /// What a session starts with, besides the client.
 pub(crate) struct Start {
@@ -116,7 +119,7 @@ pub(crate) struct Outcome {
     pub(crate) interrupted: bool,
     /// Someone denied a call and ended the last turn with it.
     pub(crate) denied: bool,
-    pub(crate) ended: Ended,
+    pub(crate) last_words: LastWords,
     /// Why it had to end, where something went wrong.
     pub(crate) problem: Option<String>,
 }
@@ -167,7 +170,10 @@ struct Driver {
     wrote_at: Option<Instant>,
     /// Who stopped the session: no tool runs until it is resumed.
     stopped: Option<String>,
+    /// When its input was closed.
     closing: Option<Instant>,
+    /// When its guard ended.
+    gone: Option<Instant>,
     ends_now: bool,
     interrupted: bool,
     denied: bool,
@@ -202,6 +208,7 @@ pub(crate) async fn drive(
         wrote_at: None,
         stopped: None,
         closing: None,
+        gone: None,
         ends_now: false,
         interrupted: false,
         denied: false,
@@ -216,7 +223,7 @@ pub(crate) async fn drive(
 impl Driver {
     async fn run(
         mut self,
-        holder: Holder,
+        mut holder: Holder,
         stdout: ChildStdout,
         mut attachment: Attachment,
         mut spoken: mpsc::Receiver<Word>,
@@ -244,24 +251,26 @@ impl Driver {
                     None => self.problem = Some("the link to the gate has ended".to_owned()),
                 },
                 Some(command) = commands.recv() => self.commanded(command),
+                // What it said last may still be in the pipe; a client that outlived its guard goes on for ever.
+                () = holder.gone(), if self.gone.is_none() => self.gone = Some(Instant::now()),
                 () = control.stuck() => {
                     self.problem = Some("Claude Code no longer reads what it is sent".to_owned());
                     break;
                 }
                 () = tokio::time::sleep_until(wake.unwrap_or_else(Instant::now)), if wake.is_some() => {
-                    if self.closing.is_some_and(|closing| Instant::now() >= closing + FAREWELL) {
+                    if self.deadline().is_some_and(|deadline| Instant::now() >= deadline) {
                         break;
                     }
                 }
             }
         }
         self.control.close();
-        let ended = if self.ends_now { holder.end().await } else { holder.close().await };
+        let last_words = if self.ends_now { holder.end().await } else { holder.close().await };
         if !self.is_ready && self.problem.is_none() {
             self.problem = Some("Claude Code ended before it was ready".to_owned());
         }
         let Self { result, interrupted, denied, problem, .. } = self;
-        Outcome { result, interrupted, denied, ended, problem }
+        Outcome { result, interrupted, denied, last_words, problem }
     }
 
     /// Says who we are and what we want to hear of. Said again, it finds the prompts that are open.
@@ -456,10 +465,15 @@ impl Driver {
 
     /// When to look again, where that is not said by anybody.
     fn wake(&self) -> Option<Instant> {
-        match self.closing {
-            Some(closing) => Some(closing + FAREWELL),
-            None => self.wrote_at.filter(|_| self.is_done()).map(|wrote| wrote + UNREAD),
-        }
+        let look = self.wrote_at.filter(|_| self.closing.is_none() && self.is_done()).map(|wrote| wrote + UNREAD);
+        [self.deadline(), look].into_iter().flatten().min()
+    }
+
+    /// When the client must have said its last word.
+    fn deadline(&self) -> Option<Instant> {
+        let closed = self.closing.map(|closing| closing + FAREWELL);
+        let gone = self.gone.map(|gone| gone + LAST_WORDS);
+        [closed, gone].into_iter().flatten().min()
     }
 
     fn is_done(&self) -> bool {

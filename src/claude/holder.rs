@@ -4,7 +4,7 @@
 use std::collections::VecDeque;
 use std::os::fd::OwnedFd;
 use std::path::Path;
-use std::process::{ExitStatus, Stdio};
+use std::process::Stdio;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -44,13 +44,8 @@ pub(crate) struct Holder {
     listening: JoinHandle<()>,
 }
 
-/// How it ended.
-#[derive(Debug)]
-pub(crate) struct Ended {
-    pub(crate) status: Option<ExitStatus>,
-    /// The end of what it said on standard error.
-    pub(crate) last_words: String,
-}
+/// The end of what it said on standard error.
+pub(crate) type LastWords = String;
 
 impl Holder {
     /// Starts a command under a guard, which is `portcullis __guard` of this same program. `mark` is fresh.
@@ -79,24 +74,29 @@ impl Holder {
         self.pid
     }
 
+    /// Returns when the guard has ended, by itself or not. May be dropped while waiting.
+    pub(crate) async fn gone(&mut self) {
+        self.guard.wait().await.ok();
+    }
+
     /// Its input has been closed: waits until it has written down its session, and no longer.
-    pub(crate) async fn close(mut self) -> Ended {
+    pub(crate) async fn close(mut self) -> LastWords {
         match tokio::time::timeout(FAREWELL, self.guard.wait()).await {
-            Ok(status) => self.bury(status.ok()).await,
+            Ok(_) => self.bury().await,
             Err(_) => self.end().await,
         }
     }
 
     /// Ends it now.
-    pub(crate) async fn end(mut self) -> Ended {
+    pub(crate) async fn end(mut self) -> LastWords {
         // The guard sees that nobody is there any more.
         self.listening.abort();
-        let status = tokio::time::timeout(END, self.guard.wait()).await;
-        self.bury(status.ok().and_then(Result::ok)).await
+        drop(tokio::time::timeout(END, self.guard.wait()).await);
+        self.bury().await
     }
 
     /// After the guard: nothing is left if it did its work, and all of it if it was killed.
-    async fn bury(&mut self, status: Option<ExitStatus>) -> Ended {
+    async fn bury(&mut self) -> LastWords {
         // The last it said may still be on its way.
         drop(tokio::time::timeout(Duration::from_millis(200), &mut self.listening).await);
         if let Some(group) = Pid::from_raw(self.pid.cast_signed()) {
@@ -114,10 +114,10 @@ impl Holder {
             }
             tokio::time::sleep(Duration::from_millis(2)).await;
         }
-        Ended { status, last_words: self.last_words() }
+        self.last_words()
     }
 
-    pub(crate) fn last_words(&self) -> String {
+    fn last_words(&self) -> String {
         String::from_utf8_lossy(locked(&self.last_words).make_contiguous()).trim().to_owned()
     }
 }

@@ -151,13 +151,13 @@ impl Run {
             return Ok(ExitCode::from(DENIED));
         }
         if let Some(problem) = outcome.problem {
-            return Err(failed(&problem, &outcome.ended.last_words).into());
+            return Err(failed(&problem, &outcome.last_words).into());
         }
         match outcome.result {
             Some((_, result)) if !result.is_error => Ok(ExitCode::SUCCESS),
             Some(_) => Ok(ExitCode::FAILURE),
             None if self.prompt.is_none() => Ok(ExitCode::SUCCESS),
-            None => Err(failed("Claude Code ended without a result", &outcome.ended.last_words).into()),
+            None => Err(failed("Claude Code ended without a result", &outcome.last_words).into()),
         }
     }
 

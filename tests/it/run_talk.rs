@@ -72,8 +72,8 @@ fn a_prompt_from_elsewhere_is_the_users_own_word() {
     let run = Driven::start(&home, &model, &["go"]);
     let session = home.attached(1).remove(0)["id"].as_str().unwrap().to_owned();
     model.wait_for_turn("go");
-    gate.post_as(home.token(), &format!("/api/v1/sessions/{session}/prompt"), &json!({"text": "and then"})).expect(200);
-    until("the prompt on its way", || Some(()));
+    gate.post_as(home.token(), &format!("/api/v1/sessions/{session}/prompt"), &json!({"prompt": "and then"}))
+        .expect(200);
     latch.open();
     let turn = model.wait_for_turn("and then");
     assert!(!turn.shows("NOT USER INPUT") && !turn.shows("not from the user"), "{:?}", turn.turn);

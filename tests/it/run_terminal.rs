@@ -128,7 +128,7 @@ fn ctrl_c_interrupts_the_turn_and_twice_ends_the_session() {
     let (home, latch) = (Home::new(), Latch::new());
     home.serve();
     let model =
-        Model::start(vec![Rule::on_text("think").say("never").held_by(&latch), Rule::on_text("again").say("here")]);
+        Model::start(vec![Rule::on_text("again").say("here"), Rule::on_text("think").say("never").held_by(&latch)]);
     let mut terminal = Terminal::start(Driven::command(&home, &model, &[]));
     terminal.until("> ");
     terminal.type_line("think");
@@ -157,7 +157,8 @@ fn ctrl_c_ends_a_single_prompt_with_130() {
 fn no_prompt_deceives_the_terminal_it_is_shown_on() {
     let home = Home::new();
     let gate = home.serve();
-    let model = shell("touch a\u{1b}[2K\rls\u{202e}");
+    let input = json!({"file_path": home.project().join("x"), "content": "a\u{1b}[2K\rls\u{202e}"});
+    let model = Model::start(vec![Rule::on_text("go").call("Write", input).once(), Rule::on_any_result().say("done")]);
     let terminal = Terminal::start(Driven::command(&home, &model, &["go"]));
     let shown = terminal.until("Allow?");
     assert!(!shown.contains('\u{202e}') && !shown.contains("\u{1b}[2K"), "{shown:?}");

@@ -185,5 +185,18 @@ mod tests {
                 proptest::prop_assert!(opens_like_a_verdict(&text));
             }
         }
+
+        #[test]
+        fn any_words_like_a_verdict_are_one_or_chat(
+            text in "([ \t\n\u{a0}.,!]|yes|No|Y|n|ye|abcde|ABCDE|lllll|abcd|[a-z]{5}|\u{0}|ä|ſ){0,7}",
+        ) {
+            if let Some((behavior, code)) = parse_verdict(&text) {
+                proptest::prop_assert!(opens_like_a_verdict(&text));
+                let words: Vec<String> = text.split_whitespace().map(str::to_ascii_lowercase).collect();
+                proptest::prop_assert_eq!(&words[1..], [code.to_string()]);
+                let opening = if behavior == Behavior::Allow { 'y' } else { 'n' };
+                proptest::prop_assert!(words[0].starts_with(opening));
+            }
+        }
     }
 }

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::options::SERVER;
-use crate::tools::{DEFINITIONS, INSTRUCTIONS, Tools};
+use crate::tools::{Called, DEFINITIONS, INSTRUCTIONS, Tools};
 
 const NO_SUCH_METHOD: i32 = -32601;
 const BAD_PARAMETERS: i32 = -32602;
@@ -46,7 +46,7 @@ fn list() -> Vec<Value> {
 async fn call(tools: &Tools, parameters: &Value) -> Result<Value, (i32, String)> {
     let name = parameters.get("name").and_then(Value::as_str).unwrap_or_default();
     let arguments = parameters.get("arguments").cloned().unwrap_or_else(|| json!({}));
-    let Some(said) = tools.call(name, arguments).await else {
+    let Some(Called { said, .. }) = tools.call(name, arguments).await else {
         return Err((BAD_PARAMETERS, format!("unknown tool: {name}")));
     };
     let is_error = said.is_err();

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::process::ExitCode;
 
 use clap::Subcommand;
-use portcullis_core::{Behavior, visible};
+use portcullis_core::{Behavior, mask, visible};
 use portcullis_wire::api::{AskView, NewVerdict, Recorded, ago};
 
 use super::client::Client;
@@ -21,7 +21,7 @@ pub(super) struct Ask {
 
 #[derive(Subcommand)]
 enum What {
-    /// List the prompts that are open
+    /// List the prompts that are open, with secrets masked
     List {
         /// Also those settled in the last 24 hours
         #[arg(long)]
@@ -30,7 +30,7 @@ enum What {
         #[arg(long)]
         json: bool,
     },
-    /// Show one prompt whole
+    /// Show one prompt whole, as it will run: nothing in it is masked
     Show {
         /// The prompt's five letters, or its id
         ask: String,
@@ -128,7 +128,7 @@ fn list(asks: &[AskView], all: bool) -> String {
     }
     let row = |ask: &AskView| {
         let since = ago(now().since(portcullis_core::Moment(ask.at)));
-        let first = ask.description.lines().next().unwrap_or_default();
+        let (first, _) = mask(ask.description.lines().next().unwrap_or_default());
         format!("{}  {:<9} {:>6} ago  {}: {first}\n", ask.code, ask.state, since, ask.tool)
     };
     visible(&asks.iter().map(row).collect::<String>())

@@ -19,13 +19,13 @@ use std::str::FromStr;
 use std::time::Duration;
 use std::{fmt, fs, io};
 
-pub(crate) use error::ConfigError;
+pub(crate) use error::{ConfigError, Problem, quoted};
 pub(crate) use owner::{look_at_token, owner_token};
 pub(crate) use paths::Paths;
 pub(crate) use secret::{Secret, TokenHash, generate_token};
+pub(crate) use setting::nearest;
 pub(crate) use settings::{MODES, help};
 
-use error::{Problem, quoted};
 use raw::{Document, Value};
 use settings::SETTINGS;
 

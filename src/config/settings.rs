@@ -143,7 +143,7 @@ pub(super) static SETTINGS: &[Setting] = &[
     Setting {
         key: "limits.idle_seconds",
         written: Written::File,
-        meaning: "how long a connection may be silent, or leave unread what is sent to it, before it is closed; an event stream may be silent for ever",
+        meaning: "how long a connection may be silent, also within a body, or leave unread what is sent to it, before it is closed; an event stream may be silent for ever",
         takes: Takes::Seconds { range: 1..=86_400, part: |config| &mut config.limits.idle_time },
     },
     Setting {

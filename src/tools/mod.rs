@@ -74,6 +74,25 @@ pub(crate) const DEFINITIONS: [Definition; 2] = [
     },
 ];
 
+/// What came of a call.
+pub(crate) struct Called {
+    /// What the model is told, or why it could not be done.
+    pub(crate) said: Result<String, String>,
+    pub(crate) done: Option<Done>,
+}
+
+impl Called {
+    fn saying(text: impl Into<String>) -> Self {
+        Self { said: Ok(text.into()), done: None }
+    }
+}
+
+/// What a call did: it shows that the model has read something.
+pub(crate) enum Done {
+    Replied(ChatId),
+    Opened(EventId),
+}
+
 /// The tools of one session. Cheap to clone.
 #[derive(Clone)]
 pub(crate) struct Tools {
@@ -103,35 +122,38 @@ impl Tools {
         Self { line, folder }
     }
 
-    /// What the tool says, or why it could not; none when there is no such tool.
-    pub(crate) async fn call(&self, name: &str, arguments: Value) -> Option<Result<String, String>> {
-        Some(match name {
+    /// What the tool says; none when there is no such tool.
+    pub(crate) async fn call(&self, name: &str, arguments: Value) -> Option<Called> {
+        let called = match name {
             "reply" => self.reply(arguments).await,
             "inbox" => self.inbox(arguments).await,
             _ => return None,
-        })
+        };
+        Some(called.unwrap_or_else(|error| Called { said: Err(error), done: None }))
     }
 
-    async fn reply(&self, arguments: Value) -> Result<String, String> {
+    async fn reply(&self, arguments: Value) -> Result<Called, String> {
         let ReplyArguments { chat_id, text, files } = read(arguments)?;
         let chat = ChatId::new(&chat_id).ok_or("chat_id is not valid: pass it as it stands in the <channel> tag")?;
         if text.trim().is_empty() && files.is_empty() {
             return Err("text is empty: there is nothing to send".to_owned());
         }
         let files = files::check(&self.folder, &files)?;
-        match tokio::time::timeout(PATIENCE, self.line.reply(chat, text, files)).await {
-            Ok(Ok(())) => Ok("sent".to_owned()),
+        match tokio::time::timeout(PATIENCE, self.line.reply(chat.clone(), text, files)).await {
+            Ok(Ok(())) => Ok(Called { said: Ok("sent".to_owned()), done: Some(Done::Replied(chat)) }),
             Ok(Err(fault)) => Err(fault.in_words()),
-            Err(_) => Ok("kept: the gate is away for the moment, the reply is sent as soon as it is back".to_owned()),
+            Err(_) => {
+                Ok(Called::saying("kept: the gate is away for the moment, the reply is sent as soon as it is back"))
+            }
         }
     }
 
-    async fn inbox(&self, arguments: Value) -> Result<String, String> {
+    async fn inbox(&self, arguments: Value) -> Result<Called, String> {
         let InboxArguments { event_id } = read(arguments)?;
         let away = |_| "the gate is away for the moment; try again later".to_owned();
         let Some(event_id) = event_id else {
             let events = tokio::time::timeout(PATIENCE, self.line.inbox()).await.map_err(away)?;
-            return Ok(list(&events.map_err(|fault| fault.in_words())?));
+            return Ok(Called::saying(list(&events.map_err(|fault| fault.in_words())?)));
         };
         let event: EventId =
             event_id.parse().map_err(|_| format!("no event {event_id:?}: pass the event_id of a <channel> tag"))?;
@@ -139,10 +161,11 @@ impl Tools {
         let (item, text) = opened.map_err(|fault| fault.in_words())?;
         // The same text from the same outside: it must not look like anything else here either.
         let text = portcullis_core::neutralise(&text);
-        Ok(format!(
+        let said = format!(
             "event_id={} chat_id={} sender={} via={}\n\n{text}",
             item.event_id, item.chat_id, item.sender, item.via
-        ))
+        );
+        Ok(Called { said: Ok(said), done: Some(Done::Opened(event)) })
     }
 }
 

@@ -4,15 +4,17 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Each room, and the rooms it may use. What is not listed is refused.
-const DOORS: [(&str, &[&str]); 11] = [
+const DOORS: [(&str, &[&str]); 13] = [
     ("src/claude", &["claude", "hub", "lines", "processes", "tools"]),
-    ("src/cli", &["claude", "cli", "config", "doors", "hub", "lines", "processes", "store"]),
+    ("src/cli", &["claude", "cli", "config", "doors", "hub", "lines", "processes", "rules", "store"]),
     ("src/config", &["config"]),
     ("src/doors/http", &["doors::http", "hub", "lines", "processes"]),
     ("src/doors/channel", &["doors::channel", "hub", "lines", "tools"]),
+    ("src/doors/hooks", &["doors::hooks", "hub", "lines"]),
     ("src/hub", &["hub", "store", "lines"]),
     ("src/lines.rs", &["lines"]),
     ("src/processes.rs", &["processes"]),
+    ("src/rules", &["rules", "config"]),
     ("src/store", &["store"]),
     ("src/tools", &["hub", "tools"]),
     ("src/main.rs", &["cli"]),
@@ -26,9 +28,9 @@ const HOMES: [(&str, &[&str]); 9] = [
     ("rusqlite", &["src/store/sqlite"]),
     ("clap", &["src/cli"]),
     ("jsonc_parser", &["src/cli/setup"]),
-    ("toml", &["src/config"]),
+    ("toml", &["src/config", "src/rules"]),
     ("tokio", &["src/claude", "src/cli", "src/doors", "src/hub", "src/lines.rs", "src/store", "src/tools"]),
-    ("serde_json", &["src/claude", "src/cli", "src/doors", "src/hub", "src/tools", "wire/src"]),
+    ("serde_json", &["src/claude", "src/cli", "src/doors", "src/hub", "src/rules", "src/tools", "wire/src"]),
 ];
 
 fn root() -> PathBuf {

@@ -2,8 +2,8 @@
 
 use crate::support::PATIENCE;
 use crate::support::gate::Gate;
-use crate::support::home::{Home, random_hex};
-use crate::support::link::{Link, OURS};
+use crate::support::home::Home;
+use crate::support::link::{Link, OURS, new_id};
 use serde_json::{Value, json};
 
 #[test]
@@ -135,10 +135,6 @@ fn the_newest_process_of_a_session_is_the_one_that_counts() {
 }
 
 /// Ids have a fixed length, and hexadecimal digits are among their letters.
-fn new_id() -> String {
-    format!("0{}", &random_hex(13)[..25])
-}
-
 fn state_of(gate: &Gate, event: &str) -> String {
     gate.get(&format!("/api/v1/events/{event}")).json()["state"].as_str().unwrap().to_owned()
 }

@@ -74,7 +74,7 @@ kinds! {
     NoSuchToken 40406 "`portcullis token list` lists the tokens"
     NoSuchPairing 40407 "check the code; it counts for 10 minutes after it was shown"
     BadMethod 40501 "POST sends an event; GET reads"
-    Slow 40801 "send the whole request within the time limit"
+    Slow 40801 "send the body without pauses; limits.idle_seconds says how long one may be"
     WhichSession 40901 "name one with ?label= or ?session="
     Settled 40902 "the first answer counts; nothing more is to be done"
     ChatNotDelivered 40903 "reply with the chat_id of an event that this session received"

@@ -6,8 +6,11 @@ pub mod channel;
 pub mod control;
 pub mod envelope;
 pub mod error;
+#[cfg(test)]
+mod fuzz;
 pub mod hooks;
 pub mod link;
 pub mod permission;
 pub mod preview;
 pub mod record;
+pub mod tools;

@@ -595,4 +595,4 @@ fn utf8(bytes: &[u8]) -> Result<&str, Unreadable> {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -63,7 +63,7 @@ impl Driver {
         let (control, words, request) = (self.control.clone(), self.words.clone(), request.to_owned());
         tokio::spawn(async move {
             let answer = control.request("get_plan", Map::new(), PROMPTLY).await.ok();
-            let plan = answer.and_then(|answer| Some(answer.get("plan")?.as_str()?.to_owned()));
+            let plan = answer.and_then(|answer| Some(answer.get("content")?.as_str()?.to_owned()));
             words.send(Word::Plan { request, plan }).await
         });
     }

@@ -18,8 +18,12 @@ use rmcp::{RoleServer, ServerHandler};
 use serde_json::Value;
 use tokio::sync::watch;
 
+use super::beside::{Beside, HookAnswer, Receipts};
 use crate::hub::{Line, mint};
-use crate::tools::{self, Tools};
+use crate::tools::{self, Called, Done, Tools};
+
+/// The tool that Claude Code's hooks call. The model is not told of it.
+const HOOK: &str = "hook";
 
 /// A prompt's texts are for people to read; more than this nobody reads.
 const LONGEST_PREVIEW: usize = 256 << 10;
@@ -48,11 +52,46 @@ pub(super) struct Server {
     tools: Tools,
     /// Set when the client has said that it is initialized.
     ready: watch::Sender<bool>,
+    hooks: Arc<dyn Beside>,
+    receipts: Arc<Receipts>,
 }
 
 impl Server {
-    pub(super) fn new(line: Line, folder: PathBuf, ready: watch::Sender<bool>, signs: Arc<Signs>) -> Self {
-        Self { tools: Tools::new(line.clone(), folder), line, signs, ready }
+    pub(super) fn new(
+        line: Line,
+        folder: PathBuf,
+        ready: watch::Sender<bool>,
+        signs: Arc<Signs>,
+        hooks: Arc<dyn Beside>,
+        receipts: Arc<Receipts>,
+    ) -> Self {
+        Self { tools: Tools::new(line.clone(), folder), line, signs, ready, hooks, receipts }
+    }
+
+    async fn tool(&self, name: &str, arguments: Value) -> Option<Result<String, String>> {
+        let Called { said, done } = self.tools.call(name, arguments).await?;
+        match done {
+            Some(Done::Replied(chat)) => self.hooks.replied(&chat),
+            Some(Done::Opened(event)) => self.hooks.opened(event),
+            None => {}
+        }
+        Some(said)
+    }
+
+    /// Returns nothing to the model, which may not call this.
+    async fn hook(&self, arguments: Value, context: &RequestContext<RoleServer>) -> Result<String, String> {
+        if context.meta.get(channel::TOOL_USE_ID).is_some() {
+            self.hooks.forged().await;
+            return Err("this tool is for Claude Code's own hooks and is refused to the model".to_owned());
+        }
+        let HookAnswer { output, receipt } = self.hooks.hook(arguments, context.ct.clone()).await;
+        match receipt {
+            // Nobody writes the answer to a request that was taken back.
+            Some(receipt) if context.ct.is_cancelled() => self.hooks.settle(receipt, false).await,
+            Some(receipt) => self.receipts.expect(context.id.clone(), receipt),
+            None => {}
+        }
+        Ok(if output.is_null() { "{}".to_owned() } else { output.to_string() })
     }
 
     /// A dialog has opened at the terminal: put the same question to the reviewers.
@@ -111,11 +150,15 @@ impl ServerHandler for Server {
     async fn call_tool(
         &self,
         request: CallToolRequestParams,
-        _context: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
         self.signs.tool_called.store(true, Ordering::Relaxed);
         let arguments = Value::Object(request.arguments.unwrap_or_default());
-        let Some(said) = self.tools.call(request.name.as_ref(), arguments).await else {
+        let said = match request.name.as_ref() {
+            HOOK => Some(self.hook(arguments, &context).await),
+            name => self.tool(name, arguments).await,
+        };
+        let Some(said) = said else {
             return Err(ErrorData::invalid_params(format!("unknown tool: {}", request.name), None));
         };
         let result = match said {

@@ -7,7 +7,7 @@ use axum::extract::State;
 use axum::response::Response;
 use bytes::Bytes;
 use hyper::HeaderMap;
-use portcullis_core::{Actor, Ask, AskKind, AskLife, Label, Notice, Reply, Right, State as Known, visible};
+use portcullis_core::{Actor, Ask, AskKind, AskLife, Label, Notice, Reply, Right, State as Known, mask, visible};
 use portcullis_wire::error::{Fault, Kind};
 
 use super::answer::{Refused, event_stream};
@@ -101,10 +101,17 @@ fn reply_in_words(reply: &Reply) -> String {
     text
 }
 
+/// Whoever reads along need not read secrets, and a reviewer is told that there are some: what runs is shown whole by
+/// `ask show` and by the API.
 fn ask_in_words(ask: &Ask, label: &Label) -> String {
-    let (tool, description, preview) =
-        (visible(&ask.tool), visible(ask.description.as_str()), visible(ask.preview.as_str()));
+    let (description, hidden) = mask(ask.description.as_str());
+    let (preview, more) = mask(ask.preview.as_str());
+    let (tool, description, preview) = (visible(&ask.tool), visible(&description), visible(&preview));
     let code = ask.code;
+    let masked = match hidden + more {
+        0 => String::new(),
+        count => format!("[{count} masked; `portcullis ask show {code}` shows all of it]\n"),
+    };
     let danger = ask.details.danger.as_ref().map_or(String::new(), |danger| {
         format!("Risk {}: {}\n", visible(&danger.level), visible(&danger.reasons.join(", ")))
     });
@@ -114,5 +121,5 @@ fn ask_in_words(ask: &Ask, label: &Label) -> String {
         }
         AskKind::Tool | AskKind::Plan => format!("Reply \"yes {code}\" or \"no {code}\""),
     };
-    format!("Claude wants to run {tool}: {description}\n\n{preview}\n\n{danger}Session {label}. {verdict}")
+    format!("Claude wants to run {tool}: {description}\n\n{preview}\n\n{masked}{danger}Session {label}. {verdict}")
 }

@@ -50,7 +50,7 @@ pub(crate) struct Limits {
     pub(crate) body: usize,
     /// For a request's head to arrive.
     pub(crate) header_time: Duration,
-    /// For its body to arrive, for the next request to begin, and for an answer to be read.
+    /// For more of its body to arrive, for the next request to begin, and for an answer to be read.
     pub(crate) idle_time: Duration,
     pub(crate) connections: usize,
     pub(crate) listeners: usize,

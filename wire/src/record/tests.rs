@@ -38,7 +38,7 @@ fn an_ask(id: AskId, session: SessionId) -> Ask {
     }
 }
 
-fn every_record() -> Vec<Record> {
+pub(crate) fn every_record() -> Vec<Record> {
     let (session, ask) = (SessionId::new(AT, 2), AskId::new(AT, 3));
     let about = SessionAbout {
         label: Label::new("api").unwrap(),
@@ -196,8 +196,8 @@ proptest! {
     }
 
     #[test]
-    fn a_damaged_record_never_panics(index in 0..28_usize, place: prop::sample::Index, byte: u8) {
-        let stored = write(&every_record()[index]).unwrap();
+    fn a_damaged_record_never_panics(which: prop::sample::Index, place: prop::sample::Index, byte: u8) {
+        let stored = write(which.get(&every_record())).unwrap();
         let mut body = stored.body;
         let place = place.index(body.len());
         body[place] = byte;

@@ -133,7 +133,7 @@ mod tests {
 
     fn message(value: &Value) -> Message {
         match read(value.to_string().as_bytes()).unwrap() {
-            FromClient::Message(message) => message,
+            FromClient::Message(message) => *message,
             other => panic!("{other:?}"),
         }
     }
@@ -143,7 +143,7 @@ mod tests {
             {"type": "tool_use", "id": id, "name": "Bash", "input": {"command": command}}]}}))
     }
 
-    fn result(id: &str, is_error: bool, meta: Value) -> Message {
+    fn result(id: &str, is_error: bool, meta: &Value) -> Message {
         message(&json!({"type": "user", "tool_result_meta": [meta], "message": {"content": [
             {"type": "tool_result", "tool_use_id": id, "is_error": is_error}]}}))
     }
@@ -160,7 +160,7 @@ mod tests {
         ] {
             let mut calls = Calls::default();
             calls.wanted(&wants("a", "ls"));
-            let ended = calls.ended(&result("a", is_error, meta));
+            let ended = calls.ended(&result("a", is_error, &meta));
             assert_eq!((ended[0].outcome, &*ended[0].decided_by, ended[0].preview.as_str()), (want.0, want.1, "ls"));
             assert!(calls.open.is_empty() && calls.order.is_empty());
         }
@@ -174,7 +174,7 @@ mod tests {
         calls.allowed("a", &json!({"command": "ls -l"}));
         assert!(calls.ran("a", &json!({"command": "ls -l"})));
         assert!(!calls.ran("a", &json!({"command": "rm -rf"})));
-        let ended = calls.ended(&result("a", false, json!({"id": "a"})));
+        let ended = calls.ended(&result("a", false, &json!({"id": "a"})));
         assert_eq!(ended[0].digest, Some(digest(&json!({"command": "rm -rf"}))), "what ran is what is written down");
     }
 

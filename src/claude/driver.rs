@@ -14,7 +14,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use portcullis_core::{AskId, Code, Goodbye, Lapse, NewAsk, Ruling, SessionAbout};
 use portcullis_wire::control::{
-    FromClient, Message, Request, Speaker, error_line, pending_permissions, read, user_line,
+    FromClient, Message, Request, Speaker, error_line, pending_permissions, read, success_line, user_line,
 };
 use portcullis_wire::error::Fault;
 use serde_json::{Map, Value, json};
@@ -333,9 +333,7 @@ impl Driver {
                 let (control, tools) = (self.control.clone(), self.tools.clone());
                 tokio::spawn(async move {
                     match mcp::answer(&tools, &mcp.server_name, &mcp.message).await {
-                        Ok(answer) => {
-                            control.say(portcullis_wire::control::success_line(&id, &json!({"mcp_response": answer})))
-                        }
+                        Ok(answer) => control.say(success_line(&id, &json!({"mcp_response": answer}))),
                         Err(error) => control.say(error_line(&id, &error)),
                     }
                 });
@@ -346,12 +344,12 @@ impl Driver {
                 self.control.say(error_line(&id, &format!("Unsupported control request subtype: {subtype}")));
             }
             Request::Unreadable(error) => {
-                self.control.say(error_line(&id, &format!("the request does not fit: {error}")))
+                self.control.say(error_line(&id, &format!("the request does not fit: {error}")));
             }
         }
     }
 
-    fn message(&mut self, line: Bytes, message: Message) {
+    fn message(&mut self, line: Bytes, message: Box<Message>) {
         match (message.kind.as_str(), message.subtype.as_deref()) {
             ("assistant", _) => self.calls.wanted(&message),
             ("user", _) => self.audit(&message),
@@ -365,7 +363,7 @@ impl Driver {
                 }
             }
             ("result", _) => {
-                self.result = Some((line.clone(), message.clone()));
+                self.result = Some((line.clone(), Message::clone(&message)));
                 if !self.tells_state {
                     self.is_busy = false;
                     self.tell(Told::Idle);
@@ -373,7 +371,7 @@ impl Driver {
             }
             _ => {}
         }
-        self.tell(Told::Message { line, message: Box::new(message) });
+        self.tell(Told::Message { line, message });
     }
 
     fn audit(&mut self, message: &Message) {

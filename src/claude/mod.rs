@@ -15,5 +15,5 @@ pub(crate) use driver::{Command, Outcome, Settled, Start, Told, drive, uuid};
 pub(crate) use escapes::in_a_line;
 pub(crate) use holder::Holder;
 pub(crate) use options::{Beginning, Options, find};
-pub(crate) use policy::Judgement;
+pub(crate) use policy::{Judge, Judgement};
 pub(crate) use prompt::digest;

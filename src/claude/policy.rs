@@ -6,25 +6,19 @@ use serde_json::Value;
 /// What is to become of a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Judgement {
-    Allow {
-        why: String,
-    },
-    /// `by_rule`: also where the client would let it through by itself.
+    Allow,
     Ask {
-        by_rule: bool,
+        /// Also where the client would let it through by itself.
+        always: bool,
         why: Option<String>,
         quorum: u8,
+        /// Whether a verdict may reach further than this once.
+        may_remember: bool,
         danger: Option<Danger>,
     },
     Deny {
         why: String,
     },
-}
-
-impl Default for Judgement {
-    fn default() -> Self {
-        Self::Ask { by_rule: false, why: None, quorum: 1, danger: None }
-    }
 }
 
 /// A call to be judged.

@@ -153,6 +153,8 @@ fn log_at(level: &str) {
         .with_env_filter(filter)
         .with_writer(std::io::stderr)
         .with_ansi(std::io::stderr().is_terminal())
+        // Whoever reads it may be gone; that is no reason to fall over.
+        .log_internal_errors(false)
         .with_target(false);
     // A second call would be a mistake of ours, and harmless.
     drop(logging.try_init());

@@ -1,6 +1,7 @@
 //! `portcullis run`: Claude Code without a terminal of its own, and its prompts answered wherever someone is.
 
 mod front;
+mod judge;
 mod output;
 mod question;
 
@@ -14,9 +15,9 @@ use anyhow::Context as _;
 use portcullis_core::{Label, Lapse, SessionAbout, SessionId};
 use tokio::sync::mpsc;
 
-use super::report::{Denied, Hinted};
+use super::report::{Denied, Hinted, Usage};
 use super::{VERSION, configuration, environment, log_at, paths, reach};
-use crate::claude::{self, Beginning, Holder, Judgement, Options, Outcome, Start};
+use crate::claude::{self, Beginning, Holder, Options, Outcome, Start};
 use crate::config::{Config, MODES};
 use crate::hub::{link, mint};
 use front::Front;
@@ -99,10 +100,8 @@ impl Run {
         }
         let at_terminal = !self.held && std::io::stdin().is_terminal();
         if self.prompt.is_none() && !at_terminal && !self.held {
-            let error =
-                Hinted::new("there is no prompt", "give it as an argument, or `-` to read it from standard input");
-            super::report(&error.into());
-            return Ok(ExitCode::from(2));
+            let hint = "give it as an argument, or `-` to read it from standard input";
+            return Err(Usage::new("there is no prompt", hint).into());
         }
         let paths = paths()?;
         let config = configuration(&paths, None)?;
@@ -116,6 +115,7 @@ impl Run {
         let program = reach::this_program()?;
         let held = Holder::start(&claude, options.command(&program, &claude), &session.to_string())?;
         let about = self.about(&options, held.holder.pid())?;
+        let judge = judge::judge(&paths, &options.folder, &options.add_dir, about.label.as_str());
         let connect: link::Connect = Arc::new(move || {
             let paths = paths.clone();
             Box::pin(async move { reach::reach(&paths).await })
@@ -129,7 +129,7 @@ impl Run {
             within: self.ask_seconds.map(|seconds| (seconds.saturating_mul(1000), Lapse::Deny)),
             attended: at_terminal,
             allow_bypass: config.allow_bypass,
-            judge: Box::new(|_| Judgement::default()),
+            judge,
         };
         let talks = start.prompt.is_none() && at_terminal;
         let (tell, told) = mpsc::channel(256);

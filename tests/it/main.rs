@@ -37,6 +37,7 @@ mod real_cli;
 mod record;
 mod relink;
 mod rulings;
+mod run_api;
 mod run_death;
 mod run_modes;
 mod run_prompts;

@@ -16,7 +16,7 @@ pub enum FromClient {
     /// It no longer waits for the answer to its request.
     Cancel { id: String },
     /// Part of the conversation, or something we do not know.
-    Message(Message),
+    Message(Box<Message>),
     /// No object: notes that some part of the client prints for those who debug it.
     Noise,
 }
@@ -239,9 +239,10 @@ pub fn read(line: &[u8]) -> serde_json::Result<FromClient> {
         "control_response" => envelope.response.read(),
         "control_cancel_request" => FromClient::Cancel { id: envelope.request_id },
         // A part that is not as we know it must not cost us the line.
-        _ => FromClient::Message(
-            serde_json::from_slice(line).unwrap_or_else(|_| Message { kind: envelope.kind, ..Message::default() }),
-        ),
+        _ => {
+            let bare = |_| Box::new(Message { kind: envelope.kind, ..Message::default() });
+            FromClient::Message(serde_json::from_slice(line).unwrap_or_else(bare))
+        }
     })
 }
 

@@ -13,4 +13,5 @@ pub mod link;
 pub mod permission;
 pub mod preview;
 pub mod record;
+pub mod start;
 pub mod tools;

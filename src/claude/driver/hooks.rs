@@ -39,8 +39,8 @@ impl Driver {
         }
         match self.judge(tool, input) {
             Judgement::Deny { why } => decision("deny", &why),
-            Judgement::Ask { by_rule: true, why, .. } => decision("ask", &why.unwrap_or_default()),
-            Judgement::Ask { .. } | Judgement::Allow { .. } => json!({}),
+            Judgement::Ask { always: true, why, .. } => decision("ask", &why.unwrap_or_default()),
+            Judgement::Ask { .. } | Judgement::Allow => json!({}),
         }
     }
 

@@ -31,15 +31,18 @@ impl Driver {
         }
         match self.judge(&prompt.call.tool_name, &prompt.call.input) {
             Judgement::Deny { why } => return self.reply(&prompt, &prompt.deny(&why)),
-            Judgement::Allow { .. } if self.rules_may_allow(&prompt.call) => {
+            Judgement::Allow if self.rules_may_allow(&prompt.call) => {
                 self.calls.allowed(&prompt.call.tool_use_id, &prompt.call.input);
                 return self.reply(&prompt, &prompt.let_through());
             }
-            Judgement::Allow { .. } => {}
-            Judgement::Ask { why, quorum, danger, .. } => {
+            Judgement::Allow => {}
+            Judgement::Ask { why, quorum, may_remember, danger, .. } => {
                 prompt.details.quorum = quorum.max(1);
                 prompt.details.danger = danger;
-                prompt.details.reason = prompt.details.reason.take().or(why);
+                prompt.details.reason = why.or(prompt.details.reason.take());
+                if !may_remember {
+                    prompt.details.offers.clear();
+                }
             }
         }
         if prompt.details.kind == AskKind::Plan && prompt.call.input.get("plan").is_none() {
@@ -52,7 +55,8 @@ impl Driver {
 
     /// A rule never answers for a person where the client wants one, nor in a mode that is there to hold things up.
     fn rules_may_allow(&self, call: &CanUseTool) -> bool {
-        let held_up = matches!(call.decision_reason_type.as_deref(), Some("mode" | "safetyCheck"));
+        let held_up = matches!(call.decision_reason_type.as_deref(), Some("mode" | "safetyCheck" | "hook"))
+            || call.matched_ask_rule.is_some();
         let is_plan = self.start.about.mode.as_deref() == Some("plan");
         let for_people = call.default_to_no || call.suppress_always_allow_rule || call.requires_user_interaction;
         !held_up && !is_plan && !for_people

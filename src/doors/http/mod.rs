@@ -3,6 +3,7 @@
 mod answer;
 mod asks;
 mod body;
+mod chat;
 mod credentials;
 mod events;
 #[cfg(test)]
@@ -16,6 +17,7 @@ mod people;
 mod rate;
 mod sessions;
 mod sse;
+mod start;
 mod watch;
 
 use std::sync::Arc;
@@ -38,6 +40,7 @@ use tokio_util::sync::CancellationToken;
 use tower::Service as _;
 
 pub(crate) use credentials::Credentials;
+pub(crate) use start::{Starter, Wanted};
 
 use crate::hub::{Hub, link};
 use answer::refuse;
@@ -71,6 +74,7 @@ pub(crate) struct Door {
     pub(crate) stop: CancellationToken,
     /// A new token for someone; none when there are no random numbers to be had.
     pub(crate) make_token: fn() -> Option<String>,
+    pub(crate) starter: Starter,
     counters: metrics::Counters,
     rate: rate::Rates,
     listeners: Arc<Semaphore>,
@@ -89,11 +93,12 @@ pub(crate) struct Parts {
     pub(crate) status: Status,
     pub(crate) stop: CancellationToken,
     pub(crate) make_token: fn() -> Option<String>,
+    pub(crate) starter: Starter,
 }
 
 impl Door {
     pub(crate) fn new(parts: Parts) -> Arc<Self> {
-        let Parts { hub, link, credentials, limits, status, stop, make_token } = parts;
+        let Parts { hub, link, credentials, limits, status, stop, make_token, starter } = parts;
         Arc::new(Self {
             counters: metrics::Counters::default(),
             rate: rate::Rates::new(limits.rate, limits.burst),
@@ -107,6 +112,7 @@ impl Door {
             status,
             stop,
             make_token,
+            starter,
         })
     }
 
@@ -129,7 +135,7 @@ fn routes(door: Arc<Door>) -> Router {
         .route("/link", get(sessions::link))
         .route("/api/v1/status", get(sessions::status))
         .route("/api/v1/stop", post(sessions::stop))
-        .route("/api/v1/sessions", get(sessions::list))
+        .route("/api/v1/sessions", get(sessions::list).post(start::start))
         .route("/api/v1/sessions/{id}", get(sessions::show))
         .route("/api/v1/sessions/{id}/{order}", post(sessions::order))
         .route("/api/v1/events", get(inbound::list).post(inbound::post))
@@ -148,6 +154,9 @@ fn routes(door: Arc<Door>) -> Router {
         .route("/api/v1/log", get(log::page))
         .route("/api/v1/log/barred", post(log::barred))
         .route("/api/v1/log/redact", post(log::redact))
+        .route("/api/chat", post(chat::chat))
+        .route("/api/pending", get(chat::pending))
+        .route("/api/confirm", post(chat::confirm))
         .route("/metrics", get(metrics::metrics))
         .route("/api/v1/watch", get(watch::watch))
         .fallback(elsewhere)

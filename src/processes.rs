@@ -70,6 +70,12 @@ pub(crate) fn is_gate(pid: u32) -> bool {
     is_ours && arguments_of(pid).is_some_and(|words| words.get(1).is_some_and(|word| word == "serve"))
 }
 
+/// Whether an agent is driven by us: its parent is a guard of ours, which does nothing but hold it.
+pub(crate) fn is_driven(agent: u32) -> bool {
+    let guard = lineage(agent).get(1).copied().and_then(arguments_of);
+    guard.is_some_and(|words| words.get(1).is_some_and(|word| word == "__guard"))
+}
+
 /// Whether a process was started with this variable in its environment.
 pub(crate) fn has_variable(pid: u32, variable: &str) -> bool {
     let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();

@@ -7,7 +7,7 @@ mod hooks;
 mod orders;
 mod prompts;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -156,6 +156,8 @@ struct Driver {
     tools: Tools,
     start: Start,
     tell: mpsc::Sender<Told>,
+    /// What there was no room for. While there is any, the client is not read: it waits for who listens to us.
+    untold: VecDeque<Told>,
     words: mpsc::Sender<Word>,
     /// Prompts without an answer, by the client's id of the request.
     prompts: HashMap<String, Prompt>,
@@ -172,6 +174,8 @@ struct Driver {
     stopped: Option<String>,
     /// When its input was closed.
     closing: Option<Instant>,
+    /// When someone wanted it to end.
+    ending: Option<Instant>,
     /// When its guard ended.
     gone: Option<Instant>,
     ends_now: bool,
@@ -198,6 +202,7 @@ pub(crate) async fn drive(
         gate: gate.clone(),
         start,
         tell,
+        untold: VecDeque::new(),
         words,
         prompts: HashMap::new(),
         calls: Calls::default(),
@@ -208,6 +213,7 @@ pub(crate) async fn drive(
         wrote_at: None,
         stopped: None,
         closing: None,
+        ending: None,
         gone: None,
         ends_now: false,
         interrupted: false,
@@ -230,7 +236,7 @@ impl Driver {
         mut commands: mpsc::Receiver<Command>,
     ) -> Outcome {
         let mut lines = Lines::new(stdout, LONGEST_LINE);
-        let control = self.control.clone();
+        let (control, tell) = (self.control.clone(), self.tell.clone());
         self.initialize();
         if let Some(prompt) = self.start.prompt.take() {
             self.user(&prompt);
@@ -239,11 +245,16 @@ impl Driver {
             self.close_when_done();
             let wake = self.wake();
             tokio::select! {
-                line = next(&self.tell, &mut lines) => match line {
+                line = lines.next(), if self.untold.is_empty() => match line {
                     Ok(Line::Whole(line)) => self.hear(line),
                     // What was lost may have been a prompt: then it is still open there.
                     Ok(Line::TooLong) => self.initialize(),
                     Ok(Line::End) | Err(_) => break,
+                },
+                permit = tell.reserve(), if !self.untold.is_empty() => match (permit, self.untold.pop_front()) {
+                    (Ok(permit), Some(told)) => permit.send(told),
+                    // Nobody listens any more: the session goes on without.
+                    _ => self.untold.clear(),
                 },
                 Some(word) = spoken.recv() => self.heard(word),
                 delivery = attachment.next(), if self.is_ready && self.closing.is_none() => match delivery {
@@ -448,16 +459,21 @@ impl Driver {
         self.wrote_at = Some(Instant::now());
     }
 
-    fn notice(&self, text: String) {
+    fn notice(&mut self, text: String) {
         tracing::debug!("{text}");
         self.tell(Told::Notice(text));
     }
 
-    /// Whoever listens may be slow; nothing here waits for it.
-    fn tell(&self, told: Told) {
-        if let Err(mpsc::error::TrySendError::Full(told)) = self.tell.try_send(told) {
-            let tell = self.tell.clone();
-            tokio::spawn(async move { tell.send(told).await });
+    /// Whoever listens may be slow; nothing here waits for it, and everything keeps its order.
+    fn tell(&mut self, told: Told) {
+        self.untold.push_back(told);
+        while let Ok(permit) = self.tell.try_reserve()
+            && let Some(told) = self.untold.pop_front()
+        {
+            permit.send(told);
+        }
+        if self.tell.is_closed() {
+            self.untold.clear();
         }
     }
 
@@ -469,7 +485,7 @@ impl Driver {
 
     /// When the client must have said its last word.
     fn deadline(&self) -> Option<Instant> {
-        let closed = self.closing.map(|closing| closing + FAREWELL);
+        let closed = self.closing.or(self.ending).map(|closing| closing + FAREWELL);
         let gone = self.gone.map(|gone| gone + LAST_WORDS);
         [closed, gone].into_iter().flatten().min()
     }
@@ -486,13 +502,6 @@ impl Driver {
             self.control.close();
         }
     }
-}
-
-/// Reads the next line once there is room for what it will tell. May be dropped while waiting.
-async fn next(tell: &mpsc::Sender<Told>, lines: &mut Lines<ChildStdout>) -> std::io::Result<Line> {
-    // Nobody listens any more: the session goes on without.
-    drop(tell.reserve().await);
-    lines.next().await
 }
 
 /// A name for a line of input, as the client wants them.

@@ -2,6 +2,7 @@
 
 use portcullis_core::Order;
 use serde_json::{Map, Value, json};
+use tokio::time::Instant;
 
 use super::{Command, Driver, Word};
 use crate::claude::control::PROMPTLY;
@@ -31,6 +32,7 @@ impl Driver {
             Order::End => {
                 self.interrupt_if_busy();
                 self.start.once = true;
+                self.ending = Some(Instant::now());
             }
         }
     }
@@ -52,7 +54,7 @@ impl Driver {
     }
 
     /// The owner opts in to a mode without prompts in the configuration; nobody switches to it otherwise.
-    fn set_mode(&self, mode: String) {
+    fn set_mode(&mut self, mode: String) {
         if mode == "bypassPermissions" && !self.start.allow_bypass {
             return self.notice("mode bypassPermissions needs `allow_bypass = true` in your configuration".to_owned());
         }

@@ -41,6 +41,8 @@ pub(super) enum Body {
 pub(super) enum Answer {
     Text(&'static str),
     Json(&'static str),
+    /// Something new.
+    Made(&'static str),
     Either(&'static str, &'static str),
     List(&'static str),
     /// This document itself.
@@ -169,6 +171,49 @@ pub(super) const ROUTES: &[Route] = &[
         ..PLAIN
     },
     Route {
+        method: "post",
+        path: "/api/v1/sessions",
+        id: "start_session",
+        summary: "Start a session, which stays until it is ended",
+        right: Some("start"),
+        outside: true,
+        body: Body::Json("NewSession"),
+        answer: Answer::Made("SessionView"),
+        errors: &[Kind::BypassNotAllowed, Kind::FolderNotAllowed, Kind::StartFailed],
+        ..PLAIN
+    },
+    Route {
+        method: "post",
+        path: "/api/chat",
+        id: "chat",
+        summary: "Start a session for one prompt, and follow it",
+        right: Some("start"),
+        outside: true,
+        body: Body::Json("Chat"),
+        answer: Answer::Stream("the session's messages as JSON, one a message, until it is over"),
+        errors: &[Kind::BypassNotAllowed, Kind::FolderNotAllowed, Kind::StartFailed, Kind::TooManyListeners],
+        ..PLAIN
+    },
+    Route {
+        path: "/api/pending",
+        id: "list_pending",
+        summary: "The prompts that are open, for a page that chats",
+        right: Some("review"),
+        answer: Answer::Json("Pending"),
+        ..PLAIN
+    },
+    Route {
+        method: "post",
+        path: "/api/confirm",
+        id: "confirm",
+        summary: "Yes or no to one of them",
+        right: Some("review"),
+        outside: true,
+        body: Body::Json("Confirm"),
+        answer: Answer::Json("Confirmed"),
+        ..PLAIN
+    },
+    Route {
         path: "/api/v1/sessions/{id}",
         id: "show_session",
         summary: "One session",
@@ -283,7 +328,6 @@ pub(super) const ROUTES: &[Route] = &[
             Kind::TooManyMisses,
             Kind::JournalFailed,
         ],
-        ..PLAIN
     },
     Route {
         path: "/api/v1/verdicts",

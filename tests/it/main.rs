@@ -36,6 +36,7 @@ mod prompts;
 mod real_cli;
 mod record;
 mod relink;
+mod rules;
 mod rules_cli;
 mod rules_shell;
 mod rulings;

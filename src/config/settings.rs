@@ -75,6 +75,50 @@ pub(super) static SETTINGS: &[Setting] = &[
         takes: Takes::BytesOrAll { most: LARGEST_BODY, part: |config| &mut config.max_context },
     },
     Setting {
+        key: "claude",
+        written: Written::FileOrVariable("PORTCULLIS_CLAUDE"),
+        meaning: "the program of Claude Code that `run` and the API start: a name on the PATH, or a path",
+        takes: Takes::Text {
+            what: "the name or the path of a program",
+            show: |config| config.claude.display().to_string(),
+            set: |config, text| match text {
+                "" => Err("that is no name".to_owned()),
+                text => {
+                    config.claude = text.into();
+                    Ok(())
+                }
+            },
+        },
+    },
+    Setting {
+        key: "permission_mode",
+        written: Written::File,
+        meaning: "the permission mode of sessions that `run` and the API start, where none is named",
+        takes: Takes::Text {
+            what: r#""default", "acceptEdits", "plan", "dontAsk", "auto" or "bypassPermissions""#,
+            show: |config| config.permission_mode.clone(),
+            set: |config, text| mode(text).map(|mode| config.permission_mode = mode),
+        },
+    },
+    Setting {
+        key: "allow_bypass",
+        written: Written::File,
+        meaning: "sessions may be started in, and switched to, the mode bypassPermissions, in which nothing is asked",
+        takes: Takes::YesNo { part: |config| &mut config.allow_bypass },
+    },
+    Setting {
+        key: "start.folders",
+        written: Written::File,
+        meaning: "folders in which, and below which, sessions may be started over the API; by default none",
+        takes: Takes::Folders { part: |config| &mut config.start.folders },
+    },
+    Setting {
+        key: "start.ask_seconds",
+        written: Written::File,
+        meaning: "how long a prompt of a session of `POST /api/chat` can be answered; then the call is denied",
+        takes: Takes::Seconds { range: 1..=86_400, part: |config| &mut config.start.ask_time },
+    },
+    Setting {
         key: "token",
         written: Written::Variable("PORTCULLIS_TOKEN"),
         meaning: "the owner's token, instead of the one the gate makes and keeps in `owner.token`",
@@ -82,6 +126,40 @@ pub(super) static SETTINGS: &[Setting] = &[
             what: "at least 16 characters of ASCII without spaces",
             show: |_| "made at the first start".to_owned(),
             set: |config, text| Secret::token(text).map(|token| config.token = Some(token)),
+        },
+    },
+    Setting {
+        key: "hooks.wakes",
+        written: Written::File,
+        meaning: "how often the events of one sender may wake an idle session in an hour, by its wake file; what comes within a second is one wake, and what may not wake waits for the next prompt or tool call",
+        takes: Takes::Whole { unit: "wakes", range: 0..=3_600, part: |config| &mut config.hooks.wakes },
+    },
+    Setting {
+        key: "hooks.must_reply",
+        written: Written::File,
+        meaning: "senders who are to have a reply: a session that stops without one is reminded once; by default nobody",
+        takes: Takes::Text {
+            what: r#"a list of senders, such as "ann, bob""#,
+            show: |_| String::new(),
+            set: |config, text| {
+                let senders = text.split(',').map(str::trim).filter(|sender| !sender.is_empty());
+                config.hooks.must_reply = senders.map(str::to_owned).collect();
+                Ok(())
+            },
+        },
+    },
+    Setting {
+        key: "hooks.http",
+        written: Written::File,
+        meaning: "whether Claude Code's hooks may be posted to `/claude/hooks` by those with a token of the role agent; such a token is readable by what the agent runs",
+        takes: Takes::Text {
+            what: r#""on" or "off""#,
+            show: |config| if config.hooks.over_http { "on" } else { "off" }.to_owned(),
+            set: |config, text| match text {
+                "on" => Ok(config.hooks.over_http = true),
+                "off" => Ok(config.hooks.over_http = false),
+                _ => Err(format!("{text:?} is neither")),
+            },
         },
     },
     Setting {
@@ -165,6 +243,18 @@ pub(super) static SETTINGS: &[Setting] = &[
         takes: Takes::Whole { unit: "changes", range: 1..=MANY, part: |config| &mut config.limits.watcher },
     },
 ];
+
+/// The permission modes of Claude Code.
+pub(crate) const MODES: [&str; 6] = ["default", "acceptEdits", "plan", "dontAsk", "auto", "bypassPermissions"];
+
+/// A mode by its name; `manual` is another name of the first.
+fn mode(text: &str) -> Result<String, String> {
+    let name = if text == "manual" { "default" } else { text };
+    match MODES.contains(&name) {
+        true => Ok(name.to_owned()),
+        false => Err(format!("unknown mode {text:?}")),
+    }
+}
 
 /// `ci=5, alerts=30` as milliseconds by sender.
 fn coalesce(text: &str) -> Result<HashMap<String, u64>, String> {

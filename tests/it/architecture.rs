@@ -4,22 +4,24 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Each room, and the rooms it may use. What is not listed is refused.
-const DOORS: [(&str, &[&str]); 11] = [
-    ("src/cli", &["cli", "config", "doors", "hub", "lines", "processes", "rules", "store"]),
+const DOORS: [(&str, &[&str]); 13] = [
+    ("src/claude", &["claude", "hub", "lines", "processes", "tools"]),
+    ("src/cli", &["claude", "cli", "config", "doors", "hub", "lines", "processes", "rules", "store"]),
     ("src/config", &["config"]),
     ("src/doors/http", &["doors::http", "hub", "lines", "processes"]),
-    ("src/doors/channel", &["doors::channel", "hub", "lines"]),
+    ("src/doors/channel", &["doors::channel", "hub", "lines", "tools"]),
     ("src/doors/hooks", &["doors::hooks", "hub", "lines"]),
     ("src/hub", &["hub", "store", "lines"]),
     ("src/lines.rs", &["lines"]),
     ("src/processes.rs", &["processes"]),
     ("src/rules", &["rules", "config"]),
     ("src/store", &["store"]),
+    ("src/tools", &["hub", "tools"]),
     ("src/main.rs", &["cli"]),
 ];
 
 /// Crates that change often or bring I/O, each with the only places that may know them.
-const HOMES: [(&str, &[&str]); 9] = [
+const HOMES: [(&str, &[&str]); 10] = [
     ("rmcp", &["src/doors/channel"]),
     ("axum", &["src/doors/http"]),
     ("hyper", &["src/doors/http", "src/cli/client.rs"]),
@@ -27,8 +29,9 @@ const HOMES: [(&str, &[&str]); 9] = [
     ("clap", &["src/cli"]),
     ("jsonc_parser", &["src/cli/setup"]),
     ("toml", &["src/config", "src/rules"]),
-    ("tokio", &["src/cli", "src/doors", "src/hub", "src/lines.rs", "src/store"]),
-    ("serde_json", &["src/cli", "src/doors", "src/hub", "src/rules", "wire/src"]),
+    ("utoipa", &["wire/src"]),
+    ("tokio", &["src/claude", "src/cli", "src/doors", "src/hub", "src/lines.rs", "src/store", "src/tools"]),
+    ("serde_json", &["src/claude", "src/cli", "src/doors", "src/hub", "src/rules", "src/tools", "wire/src"]),
 ];
 
 fn root() -> PathBuf {

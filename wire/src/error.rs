@@ -4,7 +4,7 @@ use portcullis_core::{AskLife, Label, Moment, NoRoute, Refusal, Right};
 use serde::{Deserialize, Serialize};
 
 /// An error as it is shown to a program or a person. The number's first three digits are the HTTP status.
-#[derive(Debug, Clone, Serialize, Deserialize, PartialEq, Eq)]
+#[derive(Debug, Clone, Serialize, Deserialize, PartialEq, Eq, utoipa::ToSchema)]
 pub struct Fault {
     pub error: u32,
     pub message: String,
@@ -66,6 +66,8 @@ kinds! {
     ForeignChat 40304 "name another chat, or leave ?chat= off to open a new one"
     ForeignHost 40305 "use the address that `portcullis status` shows"
     FromInside 40306 "ask a person to do it: at the terminal, in a browser or in a chat"
+    BypassNotAllowed 40307 "leave that mode, or `autoApprove`, off, or add `allow_bypass = true` to your own configuration"
+    FolderNotAllowed 40308 "name a folder below one of `folders` in `[start]` of the configuration, or add one there"
     NoSuchRoute 40401 "the routes are listed in docs/reference/http.md"
     NoSuchSession 40402 "`portcullis status` lists the sessions; leave ?session= off to reach the only one"
     NoSuchAsk 40403 "`GET /api/v1/asks` lists the prompts"
@@ -92,7 +94,9 @@ kinds! {
     TooFast 42902 "send more slowly, or use the owner's token"
     TooManyListeners 42903 "close a listener, or raise limits.sse_listeners in the configuration"
     TooManyPairings 42904 "approve or wait out those who are waiting"
+    TooManySessions 42905 "end some of the sessions that were started over the API"
     Internal 50001 "look at the gate's log; `portcullis status` says where it is"
+    StartFailed 50201 "look at what it said; `portcullis run` in that folder shows the same"
     SessionFull 50301 "the session is not taking its events; they are kept, try again later"
     Busy 50302 "the gate has more to do than it can hold; try again later"
     JournalFailed 50303 "the journal could not be written: free some disk space, then try again"

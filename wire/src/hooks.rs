@@ -44,8 +44,9 @@ impl HookEvent {
     /// What the arguments of the tool are to hold: the client fills in what stands in `${…}`.
     pub fn fields(self) -> &'static [&'static str] {
         match self {
-            Self::PermissionRequest => &["tool_name", "tool_input", "permission_suggestions", "permission_mode"],
-            Self::PreToolUse | Self::PostToolUse => &["tool_name", "tool_input", "tool_use_id", "permission_mode"],
+            Self::PermissionRequest => &["tool_name", "tool_input", "permission_suggestions", "permission_mode", "cwd"],
+            Self::PreToolUse => &["tool_name", "tool_input", "tool_use_id", "permission_mode", "cwd"],
+            Self::PostToolUse => &["tool_name", "tool_input", "tool_use_id", "permission_mode"],
             Self::PostToolUseFailure | Self::PermissionDenied => &["tool_name", "tool_input", "tool_use_id"],
             Self::UserPromptSubmit => &["prompt", "permission_mode"],
             Self::Stop => &["stop_hook_active", "permission_mode"],
@@ -128,14 +129,9 @@ fn value(field: &Value) -> Value {
     }
 }
 
-/// More for the model to read, in the same turn.
+/// More for the model to read, in the same turn. A session that wanted to stop goes on with it.
 pub fn context(event: HookEvent, text: &str) -> Value {
     specific(event, json!({"additionalContext": text}))
-}
-
-/// The session does not stop yet, and reads this.
-pub fn go_on(reason: &str) -> Value {
-    json!({"decision": "block", "reason": reason})
 }
 
 /// The tool does not run.

@@ -3,13 +3,16 @@
 pub mod api;
 pub mod ask;
 pub mod channel;
+pub mod control;
 pub mod envelope;
 pub mod error;
 #[cfg(test)]
 mod fuzz;
 pub mod hooks;
 pub mod link;
+pub mod openapi;
 pub mod permission;
 pub mod preview;
 pub mod record;
+pub mod start;
 pub mod tools;

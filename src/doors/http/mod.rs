@@ -3,6 +3,7 @@
 mod answer;
 mod asks;
 mod body;
+mod chat;
 mod credentials;
 mod events;
 #[cfg(test)]
@@ -11,11 +12,14 @@ mod guard;
 mod inbound;
 mod log;
 mod metrics;
+mod openapi;
 mod patience;
 mod people;
 mod rate;
+mod replies;
 mod sessions;
 mod sse;
+mod start;
 mod watch;
 
 use std::sync::Arc;
@@ -38,6 +42,7 @@ use tokio_util::sync::CancellationToken;
 use tower::Service as _;
 
 pub(crate) use credentials::Credentials;
+pub(crate) use start::{Starter, Wanted};
 
 use crate::hub::{Hub, link};
 use answer::refuse;
@@ -71,6 +76,7 @@ pub(crate) struct Door {
     pub(crate) stop: CancellationToken,
     /// A new token for someone; none when there are no random numbers to be had.
     pub(crate) make_token: fn() -> Option<String>,
+    pub(crate) starter: Starter,
     counters: metrics::Counters,
     rate: rate::Rates,
     listeners: Arc<Semaphore>,
@@ -89,11 +95,12 @@ pub(crate) struct Parts {
     pub(crate) status: Status,
     pub(crate) stop: CancellationToken,
     pub(crate) make_token: fn() -> Option<String>,
+    pub(crate) starter: Starter,
 }
 
 impl Door {
     pub(crate) fn new(parts: Parts) -> Arc<Self> {
-        let Parts { hub, link, credentials, limits, status, stop, make_token } = parts;
+        let Parts { hub, link, credentials, limits, status, stop, make_token, starter } = parts;
         Arc::new(Self {
             counters: metrics::Counters::default(),
             rate: rate::Rates::new(limits.rate, limits.burst),
@@ -107,6 +114,7 @@ impl Door {
             status,
             stop,
             make_token,
+            starter,
         })
     }
 
@@ -129,7 +137,7 @@ fn routes(door: Arc<Door>) -> Router {
         .route("/link", get(sessions::link))
         .route("/api/v1/status", get(sessions::status))
         .route("/api/v1/stop", post(sessions::stop))
-        .route("/api/v1/sessions", get(sessions::list))
+        .route("/api/v1/sessions", get(sessions::list).post(start::start))
         .route("/api/v1/sessions/{id}", get(sessions::show))
         .route("/api/v1/sessions/{id}/{order}", post(sessions::order))
         .route("/api/v1/events", get(inbound::list).post(inbound::post))
@@ -138,6 +146,7 @@ fn routes(door: Arc<Door>) -> Router {
         .route("/api/v1/asks/{ask}", get(asks::show))
         .route("/api/v1/asks/{ask}/verdict", post(asks::answer))
         .route("/api/v1/verdicts", get(asks::verdicts))
+        .route("/api/v1/replies", get(replies::list))
         .route("/api/v1/events/{id}/retry", post(inbound::retry))
         .route("/api/v1/events/{id}/drop", post(inbound::drop_event))
         .route("/api/v1/tokens", get(people::tokens).post(people::add_token))
@@ -148,7 +157,11 @@ fn routes(door: Arc<Door>) -> Router {
         .route("/api/v1/log", get(log::page))
         .route("/api/v1/log/barred", post(log::barred))
         .route("/api/v1/log/redact", post(log::redact))
+        .route("/api/chat", post(chat::chat))
+        .route("/api/pending", get(chat::pending))
+        .route("/api/confirm", post(chat::confirm))
         .route("/metrics", get(metrics::metrics))
+        .route("/api/openapi.json", get(openapi::document))
         .route("/api/v1/watch", get(watch::watch))
         .fallback(elsewhere)
         .method_not_allowed_fallback(|| async { refuse(&Fault::new(Kind::BadMethod, "no such method here")) })

@@ -3,6 +3,7 @@
 mod answer;
 mod asks;
 mod body;
+mod claude;
 mod credentials;
 mod events;
 #[cfg(test)]
@@ -39,6 +40,7 @@ use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 use tower::Service as _;
 
+pub(crate) use claude::{Answer as HookAnswer, Hooks, Settle};
 pub(crate) use credentials::Credentials;
 
 use crate::hub::{Hub, link};
@@ -73,6 +75,8 @@ pub(crate) struct Door {
     pub(crate) stop: CancellationToken,
     /// A new token for someone; none when there are no random numbers to be had.
     pub(crate) make_token: fn() -> Option<String>,
+    /// None where hooks may not be posted.
+    pub(crate) hooks: Option<Arc<dyn Hooks>>,
     counters: metrics::Counters,
     rate: rate::Rates,
     listeners: Arc<Semaphore>,
@@ -91,11 +95,12 @@ pub(crate) struct Parts {
     pub(crate) status: Status,
     pub(crate) stop: CancellationToken,
     pub(crate) make_token: fn() -> Option<String>,
+    pub(crate) hooks: Option<Arc<dyn Hooks>>,
 }
 
 impl Door {
     pub(crate) fn new(parts: Parts) -> Arc<Self> {
-        let Parts { hub, link, credentials, limits, status, stop, make_token } = parts;
+        let Parts { hub, link, credentials, limits, status, stop, make_token, hooks } = parts;
         Arc::new(Self {
             counters: metrics::Counters::default(),
             rate: rate::Rates::new(limits.rate, limits.burst),
@@ -109,6 +114,7 @@ impl Door {
             status,
             stop,
             make_token,
+            hooks,
         })
     }
 
@@ -154,6 +160,7 @@ fn routes(door: Arc<Door>) -> Router {
         .route("/metrics", get(metrics::metrics))
         .route("/api/openapi.json", get(openapi::document))
         .route("/api/v1/watch", get(watch::watch))
+        .route("/claude/hooks", post(claude::hooks))
         .fallback(elsewhere)
         .method_not_allowed_fallback(|| async { refuse(&Fault::new(Kind::BadMethod, "no such method here")) })
         .with_state(door)

@@ -10,7 +10,7 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use super::configuration;
-use crate::config::Paths;
+use crate::config::{Config, Paths};
 use crate::doors::{channel, hooks};
 use crate::hub::{Attachment, Delivery};
 
@@ -67,8 +67,8 @@ impl Wiring {
     }
 }
 
-fn settings(_config: &crate::config::Config) -> hooks::Settings {
-    hooks::Settings { wakes_per_hour: 30, must_reply: vec![] }
+pub(super) fn settings(config: &Config) -> hooks::Settings {
+    hooks::Settings { wakes_per_hour: config.hooks.wakes, must_reply: config.hooks.must_reply.clone() }
 }
 
 /// The hooks of one session, for its channel.

@@ -2,7 +2,6 @@
 
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::sync::Arc;
 
 use anyhow::Context as _;
 use portcullis_core::{Label, SessionAbout, SessionId};
@@ -11,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::gate::{self, Options, Started};
 use super::report::Hinted;
-use super::{VERSION, beside, configuration, environment, lock, log_at, paths, reach};
+use super::{VERSION, beside, configuration, environment, lock, log_at, paths, reach, starting};
 use crate::config::Paths;
 use crate::doors::channel;
 use crate::hub::{link, mint};
@@ -50,13 +49,8 @@ impl Channel {
             self.standalone(paths, session, about, folder, stop).await?;
             return Ok(ExitCode::SUCCESS);
         }
-        let to_reach = paths.clone();
-        let connect: link::Connect = Arc::new(move || {
-            let paths = to_reach.clone();
-            Box::pin(async move { reach::reach(&paths).await })
-        });
         let hooks = beside::Wiring::new(&paths, &about);
-        let attachment = link::connect(session, about, VERSION, connect);
+        let attachment = link::connect(session, about, VERSION, starting::connect(paths));
         let hooks = hooks.open(&attachment);
         channel::run(attachment, folder, hooks.clone(), stop).await?;
         hooks.close();

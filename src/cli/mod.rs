@@ -27,6 +27,7 @@ mod service;
 mod session;
 mod setup;
 mod shell;
+mod starting;
 mod status;
 mod stop;
 mod token;

@@ -52,6 +52,7 @@ pub(crate) struct Config {
     /// The owner has opted in to a mode in which nothing is asked.
     pub(crate) allow_bypass: bool,
     pub(crate) start: Start,
+    pub(crate) hooks: Hooks,
     pub(crate) limits: Limits,
     /// The owner's token where the environment gives one; see [`owner_token`].
     pub(crate) token: Option<Secret>,
@@ -113,6 +114,23 @@ pub(crate) struct Start {
     pub(crate) ask_time: Duration,
 }
 
+/// How Claude Code's hooks are served.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Hooks {
+    /// How often one sender may wake an idle session in an hour.
+    pub(crate) wakes: usize,
+    /// Senders who are to be answered before a session stops.
+    pub(crate) must_reply: Vec<String>,
+    /// Hooks may also be posted over HTTP, by those who have the right.
+    pub(crate) over_http: bool,
+}
+
+impl Default for Hooks {
+    fn default() -> Self {
+        Self { wakes: 30, must_reply: vec![], over_http: false }
+    }
+}
+
 /// How much of everything there may be.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Limits {
@@ -152,6 +170,7 @@ impl Default for Config {
             permission_mode: "default".to_owned(),
             allow_bypass: false,
             start: Start { folders: vec![], ask_time: Duration::from_secs(60) },
+            hooks: Hooks::default(),
             limits: Limits::default(),
             token: None,
         }

@@ -21,7 +21,7 @@ const DOORS: [(&str, &[&str]); 13] = [
 ];
 
 /// Crates that change often or bring I/O, each with the only places that may know them.
-const HOMES: [(&str, &[&str]); 9] = [
+const HOMES: [(&str, &[&str]); 10] = [
     ("rmcp", &["src/doors/channel"]),
     ("axum", &["src/doors/http"]),
     ("hyper", &["src/doors/http", "src/cli/client.rs"]),
@@ -29,6 +29,7 @@ const HOMES: [(&str, &[&str]); 9] = [
     ("clap", &["src/cli"]),
     ("jsonc_parser", &["src/cli/setup"]),
     ("toml", &["src/config", "src/rules"]),
+    ("utoipa", &["wire/src"]),
     ("tokio", &["src/claude", "src/cli", "src/doors", "src/hub", "src/lines.rs", "src/store", "src/tools"]),
     ("serde_json", &["src/claude", "src/cli", "src/doors", "src/hub", "src/rules", "src/tools", "wire/src"]),
 ];

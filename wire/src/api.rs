@@ -5,11 +5,12 @@ use portcullis_core::{
     Token, Verdict,
 };
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 use crate::ask::{Danger, Details, Offer};
 use crate::link::File;
 
-#[derive(Debug, Serialize, Deserialize, PartialEq, Eq)]
+#[derive(Debug, Serialize, Deserialize, PartialEq, Eq, ToSchema)]
 pub struct SessionView {
     pub id: String,
     pub label: String,
@@ -36,7 +37,7 @@ pub struct SessionView {
     pub asks: usize,
 }
 
-#[derive(Debug, Serialize, Deserialize, PartialEq, Eq)]
+#[derive(Debug, Serialize, Deserialize, PartialEq, Eq, ToSchema)]
 pub struct EventView {
     pub id: String,
     /// waiting, delivered, seen, expired, dropped or dead
@@ -54,7 +55,7 @@ pub struct EventView {
     pub text: Option<String>,
 }
 
-#[derive(Debug, Serialize, Deserialize, PartialEq, Eq)]
+#[derive(Debug, Serialize, Deserialize, PartialEq, Eq, ToSchema)]
 pub struct AskView {
     pub id: String,
     pub code: String,
@@ -68,6 +69,7 @@ pub struct AskView {
     pub at: u64,
     /// The whole input of the call; none where only a preview is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Object>)]
     pub input: Option<serde_json::Value>,
     /// Only a preview is known: what runs may be more than what is shown.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -111,7 +113,7 @@ pub struct AskView {
     pub withdrawn: Option<String>,
 }
 
-#[derive(Debug, Serialize, Deserialize, PartialEq, Eq)]
+#[derive(Debug, Serialize, Deserialize, PartialEq, Eq, ToSchema)]
 pub struct VerdictView {
     pub ask: String,
     pub code: String,
@@ -127,6 +129,7 @@ pub struct VerdictView {
     pub interrupt: bool,
     /// What is to run instead of what was asked about.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Object>)]
     pub input: Option<serde_json::Value>,
     /// When the session's process had handed it to the agent.
     pub carried_at: Option<u64>,
@@ -138,7 +141,7 @@ pub struct VerdictView {
     pub differs: bool,
 }
 
-#[derive(Debug, Serialize, Deserialize, PartialEq, Eq)]
+#[derive(Debug, Serialize, Deserialize, PartialEq, Eq, ToSchema)]
 pub struct ReplyView {
     pub id: String,
     pub session: String,
@@ -150,7 +153,7 @@ pub struct ReplyView {
 }
 
 /// One message of `watch`. The first ones tell the state, then comes `ready`, then every change.
-#[derive(Debug, Serialize, Deserialize, PartialEq, Eq)]
+#[derive(Debug, Serialize, Deserialize, PartialEq, Eq, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Change {
     Session(SessionView),
@@ -167,7 +170,7 @@ pub enum Change {
 }
 
 /// Taken by `POST /api/v1/events`.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NewEvent {
     pub text: String,
@@ -180,7 +183,7 @@ pub struct NewEvent {
 }
 
 /// What became of something said.
-#[derive(Debug, Serialize, Deserialize, PartialEq, Eq)]
+#[derive(Debug, Serialize, Deserialize, PartialEq, Eq, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub struct Accepted {
     pub id: String,
@@ -191,7 +194,7 @@ pub struct Accepted {
 }
 
 /// Taken by `POST /api/v1/asks/{id or code}/verdict`.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NewVerdict {
     /// allow or deny
@@ -203,6 +206,7 @@ pub struct NewVerdict {
     pub scope: Option<String>,
     /// Run this instead: the whole input.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Object>)]
     pub input: Option<serde_json::Map<String, serde_json::Value>>,
     /// Answers to the agent's questions, by question.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -213,27 +217,27 @@ pub struct NewVerdict {
 }
 
 /// Taken by `POST /api/v1/sessions/{id}/prompt`.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NewPrompt {
     pub prompt: String,
 }
 
 /// Taken by `POST /api/v1/sessions/{id}/mode`.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NewMode {
     pub mode: String,
 }
 
 /// Taken by `POST /api/v1/sessions/{id}/model`; none is the agent's own choice.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NewModel {
     pub model: Option<String>,
 }
 
-#[derive(Debug, Serialize, Deserialize, PartialEq, Eq)]
+#[derive(Debug, Serialize, Deserialize, PartialEq, Eq, ToSchema)]
 pub struct Recorded {
     pub ask: String,
     pub code: String,
@@ -249,7 +253,7 @@ fn is_zero(number: &u8) -> bool {
 }
 
 /// A token as it is listed: never the token itself.
-#[derive(Debug, Serialize, Deserialize, PartialEq, Eq)]
+#[derive(Debug, Serialize, Deserialize, PartialEq, Eq, ToSchema)]
 pub struct TokenView {
     pub id: String,
     pub person: String,
@@ -277,7 +281,7 @@ impl TokenView {
 }
 
 /// Taken by `POST /api/v1/tokens`. The token is made by the gate and told once.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NewToken {
     pub person: String,
@@ -290,13 +294,13 @@ pub struct NewToken {
     pub expires_in: Option<u64>,
 }
 
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Serialize, Deserialize, ToSchema)]
 pub struct MadeToken {
     pub id: String,
     pub token: String,
 }
 
-#[derive(Debug, Serialize, Deserialize, PartialEq, Eq)]
+#[derive(Debug, Serialize, Deserialize, PartialEq, Eq, ToSchema)]
 pub struct PersonView {
     pub name: String,
     pub role: String,
@@ -315,7 +319,7 @@ impl PersonView {
 }
 
 /// A stranger who waits to be let in. The code is not told: the stranger has to show it.
-#[derive(Debug, Serialize, Deserialize, PartialEq, Eq)]
+#[derive(Debug, Serialize, Deserialize, PartialEq, Eq, ToSchema)]
 pub struct PairingView {
     pub platform: String,
     pub user: String,
@@ -331,21 +335,21 @@ impl From<&Pairing> for PairingView {
 }
 
 /// Answered by `GET /api/v1/people`.
-#[derive(Debug, Serialize, Deserialize, PartialEq, Eq)]
+#[derive(Debug, Serialize, Deserialize, PartialEq, Eq, ToSchema)]
 pub struct PeopleView {
     pub people: Vec<PersonView>,
     pub waiting: Vec<PairingView>,
 }
 
 /// Taken by `PUT /api/v1/people/{name}`.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NewRole {
     pub role: String,
 }
 
 /// Taken by `POST /api/v1/pairings`: let the stranger with this code in.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Approval {
     pub code: String,
@@ -354,12 +358,13 @@ pub struct Approval {
 }
 
 /// One line of the log.
-#[derive(Debug, Serialize, Deserialize, PartialEq)]
+#[derive(Debug, Serialize, Deserialize, PartialEq, ToSchema)]
 pub struct LogLine {
     pub seq: u64,
     pub at: u64,
     pub subject: String,
     /// The record's skeleton, as the journal keeps it.
+    #[schema(value_type = Object)]
     pub record: serde_json::Value,
     /// What people wrote; none when there was nothing, or when it was erased.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -369,21 +374,29 @@ pub struct LogLine {
 }
 
 /// Taken by `POST /api/v1/log/barred`: what the command line was asked to do inside an agent, and did not.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Tried {
     pub what: String,
 }
 
+/// Taken by `POST /api/v1/log/redact`.
+#[derive(Debug, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct NewRedaction {
+    /// `event/ID`, `ask/ID`, `session/ID`, or the bare id of an event or a prompt.
+    pub subject: String,
+}
+
 /// Answered by `POST /api/v1/log/redact`.
-#[derive(Debug, Serialize, Deserialize, PartialEq, Eq)]
+#[derive(Debug, Serialize, Deserialize, PartialEq, Eq, ToSchema)]
 pub struct Redacted {
     pub subject: String,
     pub erased: usize,
 }
 
 /// Answered by `GET /api/v1/status`, and by `portcullis status --json`.
-#[derive(Debug, Clone, Serialize, Deserialize, PartialEq, Eq)]
+#[derive(Debug, Clone, Serialize, Deserialize, PartialEq, Eq, ToSchema)]
 pub struct Status {
     pub running: bool,
     pub version: String,

@@ -48,7 +48,7 @@ impl Default for Details {
 }
 
 /// A span beyond this once, and what choosing it would do.
-#[derive(Debug, Clone, Serialize, Deserialize, PartialEq, Eq)]
+#[derive(Debug, Clone, Serialize, Deserialize, PartialEq, Eq, utoipa::ToSchema)]
 pub struct Offer {
     /// session or always
     pub scope: String,
@@ -56,7 +56,7 @@ pub struct Offer {
     pub words: String,
 }
 
-#[derive(Debug, Clone, Serialize, Deserialize, PartialEq, Eq)]
+#[derive(Debug, Clone, Serialize, Deserialize, PartialEq, Eq, utoipa::ToSchema)]
 pub struct Danger {
     pub level: String,
     #[serde(default)]

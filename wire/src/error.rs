@@ -4,7 +4,7 @@ use portcullis_core::{AskLife, Label, Moment, NoRoute, Refusal, Right};
 use serde::{Deserialize, Serialize};
 
 /// An error as it is shown to a program or a person. The number's first three digits are the HTTP status.
-#[derive(Debug, Clone, Serialize, Deserialize, PartialEq, Eq)]
+#[derive(Debug, Clone, Serialize, Deserialize, PartialEq, Eq, utoipa::ToSchema)]
 pub struct Fault {
     pub error: u32,
     pub message: String,

@@ -128,14 +128,9 @@ fn value(field: &Value) -> Value {
     }
 }
 
-/// More for the model to read, in the same turn.
+/// More for the model to read, in the same turn. A session that wanted to stop goes on with it.
 pub fn context(event: HookEvent, text: &str) -> Value {
     specific(event, json!({"additionalContext": text}))
-}
-
-/// The session does not stop yet, and reads this.
-pub fn go_on(reason: &str) -> Value {
-    json!({"decision": "block", "reason": reason})
 }
 
 /// The tool does not run.

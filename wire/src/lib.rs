@@ -10,6 +10,7 @@ pub mod error;
 mod fuzz;
 pub mod hooks;
 pub mod link;
+pub mod openapi;
 pub mod permission;
 pub mod preview;
 pub mod record;

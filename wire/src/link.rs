@@ -192,7 +192,7 @@ pub struct InboxItem {
     pub bytes: usize,
 }
 
-#[derive(Debug, Clone, Serialize, Deserialize, PartialEq, Eq)]
+#[derive(Debug, Clone, Serialize, Deserialize, PartialEq, Eq, utoipa::ToSchema)]
 pub struct File {
     pub path: String,
     pub size: u64,

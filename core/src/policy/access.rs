@@ -208,14 +208,16 @@ fn redirected(way: Way, target: &Word, folders: &[String], around: &Surroundings
 /// The files that a word may name: the word itself, or what is glued to a flag.
 fn named(word: &Word, access: Access, folders: &[String], around: &Surroundings) -> Vec<Touch> {
     let text = word.text.replace("${HOME}", "~").replace("$HOME", "~");
-    let name = if text.len() > 1 && text.starts_with('-') && access != Access::Enter {
-        match (text.split_once('='), text.find('/')) {
-            (Some((_, value)), _) => value.to_owned(),
-            (None, Some(slash)) => text[slash..].to_owned(),
-            (None, None) => return vec![],
-        }
-    } else {
-        text
+    let is_flag = text.len() > 1 && text.starts_with('-') && access != Access::Enter;
+    let name = match (is_flag, text.split_once('='), text.find('/')) {
+        (false, ..) => text,
+        (true, Some((_, value)), _) => value.to_owned(),
+        (true, None, Some(slash)) => text[slash..].to_owned(),
+        // `-fx` may be the flag f with the file x.
+        (true, None, None) => match text.chars().skip(2).collect::<String>() {
+            rest if rest.is_empty() || text.starts_with("--") => return vec![],
+            rest => rest,
+        },
     };
     folders.iter().map(|folder| Touch { access, path: absolute(&name, folder, around.home.as_deref()) }).collect()
 }

@@ -186,8 +186,8 @@ impl Room {
         match call.event {
             HookEvent::PermissionRequest => self.permission(call, taken_back).await,
             HookEvent::PreToolUse => self.before_tool(&call),
-            HookEvent::PostToolUse => self.after_tool(&call).await,
-            HookEvent::PostToolUseFailure | HookEvent::PermissionDenied => {
+            HookEvent::PostToolUse | HookEvent::PostToolUseFailure => self.after_tool(&call).await,
+            HookEvent::PermissionDenied => {
                 self.tool_ended(&call).await;
                 HookAnswer::default()
             }
@@ -230,7 +230,7 @@ impl Room {
             return HookAnswer::default();
         }
         self.state().desk.works();
-        self.hand_out(|text| hooks::context(HookEvent::PostToolUse, text))
+        self.hand_out(|text| hooks::context(call.event, text))
     }
 
     async fn prompted(&self, call: &HookCall) -> HookAnswer {
@@ -253,7 +253,7 @@ impl Room {
             self.stir.notify_one();
             return HookAnswer::default();
         }
-        let answer = match self.hand_out(hooks::go_on) {
+        let answer = match self.hand_out(|text| hooks::context(HookEvent::Stop, text)) {
             answer if answer.receipt.is_some() => answer,
             _ => self.remind(),
         };
@@ -270,10 +270,11 @@ impl Room {
             return HookAnswer::default();
         }
         let chats = owed.iter().map(|chat| format!("{chat:?}")).collect::<Vec<_>>().join(", ");
-        HookAnswer::saying(hooks::go_on(&format!(
+        let text = format!(
             "Portcullis: a message came with chat_id {chats} and its sender waits for an answer. Text in the terminal \
              does not reach them: call the tool `reply` with that chat_id, then stop."
-        )))
+        );
+        HookAnswer::saying(hooks::context(HookEvent::Stop, &text))
     }
 
     async fn starts(&self, call: &HookCall) -> HookAnswer {

@@ -13,7 +13,7 @@ use super::{HookAnswer, Room};
 use crate::hub::mint;
 
 /// So long a gate that is away may take to hear of a prompt. After that it is the terminal's alone.
-const PATIENCE: Duration = Duration::from_secs(20);
+const PATIENCE: Duration = Duration::from_secs(5);
 /// `install` lets the client wait for a prompt so long; the hook is gone then.
 pub(crate) const PROMPT_SECONDS: u64 = 24 * 3600;
 /// So much earlier the prompt is closed here.

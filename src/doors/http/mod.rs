@@ -12,9 +12,11 @@ mod guard;
 mod inbound;
 mod log;
 mod metrics;
+mod openapi;
 mod patience;
 mod people;
 mod rate;
+mod replies;
 mod sessions;
 mod sse;
 mod start;
@@ -144,6 +146,7 @@ fn routes(door: Arc<Door>) -> Router {
         .route("/api/v1/asks/{ask}", get(asks::show))
         .route("/api/v1/asks/{ask}/verdict", post(asks::answer))
         .route("/api/v1/verdicts", get(asks::verdicts))
+        .route("/api/v1/replies", get(replies::list))
         .route("/api/v1/events/{id}/retry", post(inbound::retry))
         .route("/api/v1/events/{id}/drop", post(inbound::drop_event))
         .route("/api/v1/tokens", get(people::tokens).post(people::add_token))
@@ -158,6 +161,7 @@ fn routes(door: Arc<Door>) -> Router {
         .route("/api/pending", get(chat::pending))
         .route("/api/confirm", post(chat::confirm))
         .route("/metrics", get(metrics::metrics))
+        .route("/api/openapi.json", get(openapi::document))
         .route("/api/v1/watch", get(watch::watch))
         .fallback(elsewhere)
         .method_not_allowed_fallback(|| async { refuse(&Fault::new(Kind::BadMethod, "no such method here")) })

@@ -83,6 +83,11 @@ impl Interactive {
         });
     }
 
+    /// Types without sending.
+    pub(crate) fn type_text(&self, text: &str) {
+        self.tmux.keys(&["-l", text]);
+    }
+
     /// Presses a key, again if nothing came of it, until the screen no longer shows `text`.
     #[track_caller]
     pub(crate) fn press_until_gone(&self, key: &str, text: &str) {

@@ -7,6 +7,7 @@ mod hub;
 mod lines;
 mod processes;
 mod store;
+mod stream;
 
 use std::process::ExitCode;
 

@@ -4,15 +4,16 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Each room, and the rooms it may use. What is not listed is refused.
-const DOORS: [(&str, &[&str]); 9] = [
+const DOORS: [(&str, &[&str]); 10] = [
     ("src/cli", &["cli", "config", "doors", "hub", "lines", "processes", "store"]),
     ("src/config", &["config"]),
     ("src/doors/http", &["doors::http", "hub", "lines", "processes"]),
-    ("src/doors/channel", &["doors::channel", "hub", "lines"]),
-    ("src/hub", &["hub", "store", "lines"]),
+    ("src/doors/channel", &["doors::channel", "hub", "lines", "stream"]),
+    ("src/hub", &["hub", "store", "lines", "stream"]),
     ("src/lines.rs", &["lines"]),
     ("src/processes.rs", &["processes"]),
     ("src/store", &["store"]),
+    ("src/stream.rs", &["stream"]),
     ("src/main.rs", &["cli"]),
 ];
 
@@ -25,7 +26,7 @@ const HOMES: [(&str, &[&str]); 9] = [
     ("clap", &["src/cli"]),
     ("jsonc_parser", &["src/cli/setup"]),
     ("toml", &["src/config"]),
-    ("tokio", &["src/cli", "src/doors", "src/hub", "src/lines.rs", "src/store"]),
+    ("tokio", &["src/cli", "src/doors", "src/hub", "src/lines.rs", "src/store", "src/stream.rs"]),
     ("serde_json", &["src/cli", "src/doors", "src/hub", "wire/src"]),
 ];
 

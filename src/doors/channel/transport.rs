@@ -11,14 +11,14 @@ use serde_json::{Value, json};
 use tokio::io::AsyncWriteExt as _;
 use tokio::sync::{Mutex, Semaphore};
 
-use super::stdio::{Input, Writer};
+use super::stdio::{self, Input};
 use crate::lines::{Line, Lines};
 
 /// Standard output, shared by rmcp and by the events. Locked for one whole write at a time, so that lines never mix.
-pub(super) struct Output(Mutex<Writer>);
+pub(super) struct Output(Mutex<stdio::Output>);
 
 impl Output {
-    pub(super) fn new(writer: Writer) -> Self {
+    pub(super) fn new(writer: stdio::Output) -> Self {
         Self(Mutex::new(writer))
     }
 

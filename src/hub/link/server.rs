@@ -8,7 +8,8 @@ use futures_util::stream::FuturesUnordered;
 use portcullis_core::{ChatId, Goodbye, Input, Mouth, SentFile, SessionAbout, SessionId};
 use portcullis_wire::error::{Fault, Kind};
 use portcullis_wire::link::{Answered, BadFrame, EventFrame, FromGate, ToGate, VERSIONS, agree, read_id, read_ids};
-use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt, ReadHalf, WriteHalf};
+use tokio::io::AsyncWriteExt as _;
+use tokio::net::UnixStream;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
@@ -16,6 +17,7 @@ use super::super::outlets::{Outlet, Parcel};
 use super::super::{Hub, Trouble};
 use super::{LONGEST_LINE, Saying, answer, input_of, tell};
 use crate::lines::{Line, Lines};
+use crate::stream::{Reader, Writer, split};
 
 /// A process that says nothing after it connected is not one of ours.
 const HELLO_WITHIN: Duration = Duration::from_secs(10);
@@ -31,11 +33,8 @@ pub(crate) struct Gate {
 }
 
 /// Serves one attached process until it goes or the gate stops. `already_read` came with the upgrade.
-pub(crate) async fn serve<S>(stream: S, already_read: &[u8], gate: Gate) -> anyhow::Result<()>
-where
-    S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
-{
-    let (reader, mut writer) = tokio::io::split(stream);
+pub(crate) async fn serve(stream: UnixStream, already_read: &[u8], gate: Gate) -> anyhow::Result<()> {
+    let (reader, mut writer) = split(stream)?;
     let mut lines = Lines::new(reader, LONGEST_LINE).starting_with(already_read);
     let hello = tokio::time::timeout(HELLO_WITHIN, lines.next()).await??;
     let greeting = greet(&gate, &hello).await;
@@ -128,8 +127,8 @@ fn read_attach(line: &Line) -> anyhow::Result<Option<Attach>> {
 }
 
 /// Reads until the process says goodbye (its reason) or goes without (none).
-async fn read<R: AsyncRead>(
-    mut lines: Lines<ReadHalf<R>>,
+async fn read(
+    mut lines: Lines<Reader>,
     hub: &Hub,
     session: SessionId,
     frames: mpsc::Sender<FromGate<'static>>,
@@ -195,8 +194,8 @@ fn read_saying(line: &[u8]) -> anyhow::Result<(u64, Saying)> {
 }
 
 /// Writes what is for the session, as much in one write as has come together.
-async fn write<W: AsyncWrite>(
-    mut writer: WriteHalf<W>,
+async fn write(
+    mut writer: Writer,
     mut parcels: mpsc::Receiver<Parcel>,
     mut frames: mpsc::Receiver<FromGate<'static>>,
     max_context: Option<usize>,

@@ -109,6 +109,8 @@ impl Desk {
             if let Some(command) = command {
                 self.handle(command).await;
             }
+            // Whoever has something to say by now says it before the commit, and not after.
+            tokio::task::yield_now().await;
             while !self.batch.is_full()
                 && let Ok(command) = reserved.try_recv().or_else(|_| events.try_recv())
             {

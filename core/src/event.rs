@@ -32,6 +32,14 @@ impl Text {
         }
     }
 
+    /// The same as bytes, not copied.
+    pub fn bytes(&self) -> Arc<[u8]> {
+        match self {
+            Self::Here(text) => Arc::clone(text).into(),
+            other => other.as_str().as_bytes().into(),
+        }
+    }
+
     pub fn len(&self) -> usize {
         match self {
             Self::Here(text) => text.len(),
@@ -179,7 +187,8 @@ impl EventLife {
 /// An event as the gate holds it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Held {
-    pub event: Event,
+    /// Shared with its record and with whoever carries it.
+    pub event: Arc<Event>,
     pub life: EventLife,
     /// The session it is for; none while it waits for one to come.
     pub to: Option<SessionId>,

@@ -21,7 +21,7 @@ pub use event::{
     Attribute, ChatId, Event, EventLife, Held, Label, Once, Reply, SentFile, Text, combined, excerpt, neutralise,
     visible,
 };
-pub use ids::{AskId, Code, EventId, Moment, PairingCode, ReplyId, SessionId, TokenId};
+pub use ids::{AskId, Code, EventId, Letters, Moment, PairingCode, ReplyId, SessionId, TokenId};
 pub use input::{Answer, Effect, Input, Notice, Refusal, Target, Topic, WhyChat};
 pub use people::{Actor, OWNER, Pairing, Person, Right, Rights, Role, Scope, Token, Via, is_person_name};
 pub use record::{Record, Subject};

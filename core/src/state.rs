@@ -1,6 +1,7 @@
 //! The state of the gate: the sum of its records, and nothing that is not in them.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::Arc;
 
 use crate::ask::{Ask, AskLife};
 use crate::event::{ChatId, EventLife, Held, Label, Reply, Text};
@@ -360,7 +361,7 @@ impl State {
             }
             Topic::Event(id) => {
                 let mut held = self.event(id)?.clone();
-                held.event.text = Text::Away;
+                Arc::make_mut(&mut held.event).text = Text::Away;
                 Some(Notice::Event { label: self.label_of(held.to), held })
             }
             Topic::Ask(id) => {

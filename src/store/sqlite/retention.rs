@@ -93,7 +93,7 @@ mod tests {
     async fn journal_of(path: &Path, entries: impl Iterator<Item = (u64, usize)>) {
         let mut store = Store::sqlite(path, Durability::Process).unwrap();
         let appends = entries.enumerate().map(|(number, (at, size))| {
-            let payload = (size > 0).then(|| vec![b'x'; size]);
+            let payload = (size > 0).then(|| vec![b'x'; size].into());
             Append {
                 subject: format!("event/{number}"),
                 after: None,

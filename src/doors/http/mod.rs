@@ -157,6 +157,11 @@ fn routes(door: Arc<Door>) -> Router {
 /// Parts of the path that are ours now or later: what is posted there by mistake is not an event.
 const RESERVED: [&str; 7] = ["/api", "/in", "/mcp", "/assets", "/claude", "/metrics", "/link"];
 
+/// `POST /`, as the router has it.
+fn is_event(request: &Request) -> bool {
+    request.method() == hyper::Method::POST && request.uri().path() == "/"
+}
+
 /// Any other path takes events as `/` does, and the agent is told the path.
 async fn elsewhere(State(door): State<Arc<Door>>, request: Request) -> Response {
     let path = request.uri().path();
@@ -253,6 +258,8 @@ where
             async move {
                 answering.begins();
                 let answer = match guard::admit(request, origin, &door.credentials) {
+                    // What comes most often does not wait for the router.
+                    Ok(request) if is_event(&request) => Ok(inbound::say(State(door), request).await),
                     Ok(request) => router.call(request).await,
                     Err(fault) => Ok(refuse(&fault)),
                 };

@@ -18,8 +18,8 @@ mod verdict;
 pub use ask::{Ask, AskLife, Mouth};
 pub use decide::decide;
 pub use event::{
-    Attribute, ChatId, Event, EventLife, Held, Label, Once, Reply, SentFile, Text, combined, excerpt, neutralise,
-    visible,
+    Attribute, ChatId, Event, EventLife, Held, Label, Once, Reply, SentFile, Text, combined, excerpt, is_harmless,
+    neutralise, visible,
 };
 pub use ids::{AskId, Code, EventId, Letters, Moment, PairingCode, ReplyId, SessionId, TokenId};
 pub use input::{Answer, Effect, Input, Notice, Refusal, Target, Topic, WhyChat};

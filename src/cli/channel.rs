@@ -50,7 +50,7 @@ impl Channel {
             let paths = paths.clone();
             Box::pin(async move { reach::reach(&paths).await })
         });
-        let attachment = link::connect(session, about, VERSION, connect);
+        let attachment = link::connect(session, about, VERSION, connect, channel::event_line);
         channel::run(attachment, folder, stop).await?;
         Ok(ExitCode::SUCCESS)
     }
@@ -99,7 +99,7 @@ impl Channel {
         if let Some(problem) = &gate.status.listen_problem {
             tracing::warn!("{problem}; serving the Unix socket alone");
         }
-        let attachment = link::attach_here(&gate.hub, session, about, config.max_context).await;
+        let attachment = link::attach_here(&gate.hub, session, about, config.max_context, channel::event_line).await;
         let attachment = attachment.map_err(|fault| Hinted::new(fault.message, fault.hint))?;
         let stopping = gate.stop.clone();
         let served = tokio::select! {

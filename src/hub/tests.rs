@@ -7,6 +7,7 @@ use portcullis_core::{
     Actor, Address, Answer, AskId, Behavior, ChatId, Input, Label, Mouth, Notice, Refusal, Role, Scope, SessionAbout,
     SessionId, Target, Text, Via,
 };
+use portcullis_wire::link::EventFrame;
 use tokio_util::sync::CancellationToken;
 
 use super::*;
@@ -60,6 +61,10 @@ fn about() -> SessionAbout {
     }
 }
 
+fn text(frame: &EventFrame<'_>) -> serde_json::Result<Vec<u8>> {
+    frame.text.unquoted().map(|text| text.into_owned().into_bytes())
+}
+
 fn asked(session: SessionId) -> (AskId, Input) {
     let id = mint(AskId::new);
     let (origin, tool, entropy) = ("abcde".to_owned(), "Bash".to_owned(), 1);
@@ -71,11 +76,11 @@ fn asked(session: SessionId) -> (AskId, Input) {
 async fn an_event_reaches_the_session_and_is_delivered_only_when_written() {
     let (hub, ..) = hub_on(Store::memory()).await;
     let session = mint(SessionId::new);
-    let mut attachment = link::attach_here(&hub, session, about(), None).await.unwrap();
+    let mut attachment = link::attach_here(&hub, session, about(), None, text).await.unwrap();
     let Ok(Answer::Accepted { event, to, .. }) = hub.submit(said("hello")).await else { panic!() };
     assert_eq!(to, Some(session));
-    let Some(Delivery::Event { ids, frame }) = attachment.next().await else { panic!() };
-    assert_eq!((ids, frame.text.as_ref()), (vec![event], "hello"));
+    let Some(Delivery::Event { ids, line }) = attachment.next().await else { panic!() };
+    assert_eq!((ids, line.unwrap().as_slice()), (vec![event], &b"hello"[..]));
     let life = |hub: Hub| async move { hub.look(move |state| state.event(event).unwrap().life.name()).await.unwrap() };
     assert_eq!(life(hub.clone()).await, "waiting");
     attachment.line.wrote(&[event], &[]);
@@ -104,7 +109,7 @@ async fn what_a_stopped_hub_took_in_is_there_after_the_restart() {
 async fn a_full_queue_says_busy_and_verdicts_still_get_through() {
     let (hub, ..) = hub_on(Store::memory()).await;
     let session = mint(SessionId::new);
-    let _attachment = link::attach_here(&hub, session, about(), None).await.unwrap();
+    let _attachment = link::attach_here(&hub, session, about(), None, text).await.unwrap();
     let (ask, input) = asked(session);
     hub.submit(input).await.unwrap();
     // Nothing of this is handled before the first await below gives the loop its turn.
@@ -124,7 +129,7 @@ async fn of_two_gates_on_one_journal_the_loser_is_told_who_was_first() {
     let path = folder.path().join("journal.db");
     let (one, ..) = hub_on(disk(&path)).await;
     let session = mint(SessionId::new);
-    let _attachment = link::attach_here(&one, session, about(), None).await.unwrap();
+    let _attachment = link::attach_here(&one, session, about(), None, text).await.unwrap();
     let (ask, input) = asked(session);
     one.submit(input).await.unwrap();
     // The second reads the journal now, and then does not hear of what the first writes.
@@ -167,13 +172,13 @@ async fn a_watcher_that_cannot_keep_up_is_cut_off_and_others_are_not() {
 async fn a_process_that_takes_the_place_of_another_gets_what_was_not_written() {
     let (hub, ..) = hub_on(Store::memory()).await;
     let session = mint(SessionId::new);
-    let mut first = link::attach_here(&hub, session, about(), None).await.unwrap();
+    let mut first = link::attach_here(&hub, session, about(), None, text).await.unwrap();
     let Ok(Answer::Accepted { event: one, .. }) = hub.submit(said("one")).await else { panic!() };
     let Ok(Answer::Accepted { event: two, .. }) = hub.submit(said("two")).await else { panic!() };
     assert!(matches!(first.next().await, Some(Delivery::Event { ids, .. }) if ids == [one]));
     first.line.wrote(&[one], &[]);
     first.line.confirm().await;
-    let mut second = link::attach_here(&hub, session, about(), None).await.unwrap();
+    let mut second = link::attach_here(&hub, session, about(), None, text).await.unwrap();
     assert!(matches!(second.next().await, Some(Delivery::Event { ids, .. }) if ids == [two]));
     // The goodbye of the first no longer counts: it does not carry for the session any more.
     first.line.clone().bye(Goodbye::because("late")).await;
@@ -183,7 +188,7 @@ async fn a_process_that_takes_the_place_of_another_gets_what_was_not_written() {
 #[tokio::test]
 async fn a_noisy_sender_is_heard_once_and_others_are_not_kept_waiting() {
     let (hub, ..) = hub_on(Store::memory()).await;
-    let mut attachment = link::attach_here(&hub, mint(SessionId::new), about(), None).await.unwrap();
+    let mut attachment = link::attach_here(&hub, mint(SessionId::new), about(), None, text).await.unwrap();
     let from = |name: &str, text: &str| {
         let Input::Said { id, text, address, attributes, .. } = said(text) else { panic!() };
         let by = Actor { name: name.into(), ..ann() };
@@ -197,10 +202,11 @@ async fn a_noisy_sender_is_heard_once_and_others_are_not_kept_waiting() {
     let Ok(Answer::Accepted { event: calm, .. }) = hub.submit(from("calm", "hello")).await else { panic!() };
     let Some(Delivery::Event { ids, .. }) = attachment.next().await else { panic!() };
     assert_eq!(ids, [calm]);
-    let Some(Delivery::Event { ids, frame }) = attachment.next().await else { panic!() };
+    let Some(Delivery::Event { ids, line }) = attachment.next().await else { panic!() };
     assert_eq!(ids, noisy);
-    let places: Vec<_> = ["one", "two", "three"].iter().map(|text| frame.text.find(text)).collect();
-    assert!(places.is_sorted() && places[0].is_some(), "{}", frame.text);
+    let line = String::from_utf8(line.unwrap()).unwrap();
+    let places: Vec<_> = ["one", "two", "three"].iter().map(|text| line.find(text)).collect();
+    assert!(places.is_sorted() && places[0].is_some(), "{line}");
     attachment.line.wrote(&ids, &[]);
     attachment.line.confirm().await;
     assert_eq!(hub.look(portcullis_core::State::waiting_total).await, Ok(1));
@@ -210,7 +216,7 @@ async fn a_noisy_sender_is_heard_once_and_others_are_not_kept_waiting() {
 async fn a_process_that_went_while_an_event_was_sent_to_it_does_not_stay_attached() {
     let (hub, ..) = hub_on(Store::memory()).await;
     let session = mint(SessionId::new);
-    let attachment = link::attach_here(&hub, session, about(), None).await.unwrap();
+    let attachment = link::attach_here(&hub, session, about(), None, text).await.unwrap();
     let line = attachment.line.clone();
     drop(attachment);
     hub.submit(said("nobody takes this")).await.unwrap();

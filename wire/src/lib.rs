@@ -5,3 +5,4 @@ pub mod channel;
 pub mod error;
 pub mod link;
 pub mod record;
+pub mod words;

@@ -7,6 +7,7 @@ use portcullis_core::{EventId, Held, Label, SentFile, SessionAbout, SessionId, e
 use serde::{Deserialize, Serialize};
 
 use crate::error::Fault;
+use crate::words::Words;
 
 /// The versions this program speaks: the newest, and the one before once there is one.
 pub const VERSIONS: RangeInclusive<u16> = 1..=1;
@@ -102,7 +103,7 @@ pub enum FromGate<'a> {
     },
 }
 
-#[derive(Debug, Clone, Serialize, Deserialize, PartialEq, Eq)]
+#[derive(Debug, Serialize, Deserialize, PartialEq)]
 pub struct EventFrame<'a> {
     #[serde(borrow)]
     pub id: Cow<'a, str>,
@@ -112,11 +113,11 @@ pub struct EventFrame<'a> {
     pub sender: Cow<'a, str>,
     #[serde(borrow)]
     pub chat: Cow<'a, str>,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub attributes: Vec<(String, String)>,
+    #[serde(default, skip_serializing_if = "<[_]>::is_empty")]
+    pub attributes: Cow<'a, [(String, String)]>,
     /// What is put before the model.
     #[serde(borrow)]
-    pub text: Cow<'a, str>,
+    pub text: Words<'a>,
     /// Bytes that were left off, to be had by `inbox`.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub rest: usize,
@@ -182,8 +183,8 @@ impl<'a> EventFrame<'a> {
             via: event.via.name().into(),
             sender: event.sender.as_str().into(),
             chat: event.chat.as_str().into(),
-            attributes: event.attributes.clone(),
-            text: text.into(),
+            attributes: event.attributes.as_slice().into(),
+            text: Words::Plain(text),
             rest,
             redelivered: held.redelivered,
             also: vec![],

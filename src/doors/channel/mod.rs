@@ -12,6 +12,8 @@ mod transport;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+pub(crate) use portcullis_wire::channel::event_line;
+
 use rmcp::ServiceExt as _;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use portcullis_core::{AskId, EventId};
-use portcullis_wire::channel::{event_line, verdict_line};
+use portcullis_wire::channel::verdict_line;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep};
 
@@ -67,25 +67,26 @@ fn gather(first: Delivery, attachment: &mut Attachment) -> Written {
     let mut written = Written::default();
     let mut next = Some(first);
     while let Some(delivery) = next {
-        written.add(&delivery);
+        written.add(delivery);
         next = if written.bytes.len() < ONE_WRITE { attachment.ready() } else { None };
     }
     written
 }
 
 impl Written {
-    fn add(&mut self, delivery: &Delivery) {
+    fn add(&mut self, delivery: Delivery) {
         let line = match delivery {
-            Delivery::Event { ids, frame } => {
+            Delivery::Event { ids, line } => {
                 self.events.extend(ids);
-                event_line(frame)
+                line
             }
             Delivery::Verdict { ask, origin, behavior } => {
-                self.verdicts.push(*ask);
-                verdict_line(origin, *behavior)
+                self.verdicts.push(ask);
+                verdict_line(&origin, behavior)
             }
         };
         match line {
+            Ok(line) if self.bytes.is_empty() => self.bytes = line,
             Ok(line) => self.bytes.extend_from_slice(&line),
             Err(error) => tracing::error!(%error, "an event could not be written as JSON"),
         }

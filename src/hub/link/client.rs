@@ -17,7 +17,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::UnixStream;
 use tokio::sync::{mpsc, oneshot};
 
-use super::{Attachment, Delivery, Incoming, LONGEST_LINE, Line as Handle, Road, Said, Saying, owned};
+use super::{Attachment, Delivery, Incoming, LONGEST_LINE, Line as Handle, Render, Road, Said, Saying};
 use crate::lines::{Line, Lines};
 use crate::stream::{Reader, Writer, split};
 
@@ -34,13 +34,20 @@ const SHORTEST_PAUSE: Duration = Duration::from_millis(20);
 const LONGEST_PAUSE: Duration = Duration::from_secs(2);
 
 /// Attaches in the background, for as long as the returned handles live.
-pub(crate) fn connect(session: SessionId, about: SessionAbout, program: &'static str, connect: Connect) -> Attachment {
+pub(crate) fn connect(
+    session: SessionId,
+    about: SessionAbout,
+    program: &'static str,
+    connect: Connect,
+    render: Render,
+) -> Attachment {
     let (deliver, deliveries) = mpsc::channel(DELIVERIES);
     let (say, sayings) = mpsc::channel(SAYINGS);
     let client = Client {
         session,
         about,
         program,
+        render,
         deliver,
         sayings,
         said: 0,
@@ -61,6 +68,7 @@ struct Client {
     session: SessionId,
     about: SessionAbout,
     program: &'static str,
+    render: Render,
     deliver: mpsc::Sender<Delivery>,
     sayings: mpsc::Receiver<Said>,
     /// How many things were said so far; numbers the frames.
@@ -230,7 +238,8 @@ impl Client {
                 let mut ids: Vec<EventId> = vec![read_id("event", &frame.id)?];
                 ids.extend(read_ids(&frame.also)?);
                 self.holding.extend(&ids);
-                self.deliver.try_send(Delivery::Event { ids, frame: owned(frame) }).context("handing on an event")?;
+                let line = (self.render)(&frame);
+                self.deliver.try_send(Delivery::Event { ids, line }).context("handing on an event")?;
             }
             FromGate::Verdict { ask, origin, behavior } => {
                 let ask: AskId = read_id("ask", &ask)?;

@@ -23,13 +23,16 @@ use super::{Hub, fault_of, mint};
 /// A line of the link is at most this long: an event of 16 MiB with every byte escaped still fits.
 const LONGEST_LINE: usize = 128 << 20;
 
+/// Puts an event as the agent is to read it.
+pub(crate) type Render = fn(&EventFrame<'_>) -> serde_json::Result<Vec<u8>>;
+
 /// What comes to an attached process.
 #[derive(Debug)]
 pub(crate) enum Delivery {
     /// One event, or several of one sender in one.
     Event {
         ids: Vec<EventId>,
-        frame: EventFrame<'static>,
+        line: serde_json::Result<Vec<u8>>,
     },
     Verdict {
         ask: AskId,
@@ -48,8 +51,15 @@ pub(crate) struct Attachment {
 const GOODBYE: Duration = Duration::from_millis(300);
 
 enum Incoming {
-    Local { parcels: mpsc::Receiver<Parcel>, max_context: Option<usize> },
+    Local { parcels: mpsc::Receiver<Parcel>, unpack: Unpack },
     Remote(mpsc::Receiver<Delivery>),
+}
+
+/// What is made of a parcel.
+#[derive(Clone, Copy)]
+struct Unpack {
+    max_context: Option<usize>,
+    render: Render,
 }
 
 impl Attachment {
@@ -57,7 +67,7 @@ impl Attachment {
     pub(crate) async fn next(&mut self) -> Option<Delivery> {
         match &mut self.incoming {
             Incoming::Remote(deliveries) => deliveries.recv().await,
-            Incoming::Local { parcels, max_context } => parcels.recv().await.map(|parcel| unpack(parcel, *max_context)),
+            Incoming::Local { parcels, unpack } => parcels.recv().await.map(|parcel| unpack.unpack(parcel)),
         }
     }
 
@@ -65,35 +75,22 @@ impl Attachment {
     pub(crate) fn ready(&mut self) -> Option<Delivery> {
         match &mut self.incoming {
             Incoming::Remote(deliveries) => deliveries.try_recv().ok(),
-            Incoming::Local { parcels, max_context } => {
-                parcels.try_recv().ok().map(|parcel| unpack(parcel, *max_context))
+            Incoming::Local { parcels, unpack } => parcels.try_recv().ok().map(|parcel| unpack.unpack(parcel)),
+        }
+    }
+}
+
+impl Unpack {
+    fn unpack(self, parcel: Parcel) -> Delivery {
+        match parcel {
+            Parcel::Event(held, also) => {
+                let ids = [held.event.id].into_iter().chain(also.iter().copied()).collect();
+                let also = also.iter().map(ToString::to_string).collect();
+                let line = (self.render)(&EventFrame { also, ..EventFrame::of(&held, self.max_context) });
+                Delivery::Event { ids, line }
             }
+            Parcel::Verdict { ask, origin, behavior } => Delivery::Verdict { ask, origin, behavior },
         }
-    }
-}
-
-fn unpack(parcel: Parcel, max_context: Option<usize>) -> Delivery {
-    match parcel {
-        Parcel::Event(held, also) => {
-            let ids = [held.event.id].into_iter().chain(also.iter().copied()).collect();
-            let also = also.iter().map(ToString::to_string).collect();
-            Delivery::Event { ids, frame: owned(EventFrame { also, ..EventFrame::of(&held, max_context) }) }
-        }
-        Parcel::Verdict { ask, origin, behavior } => Delivery::Verdict { ask, origin, behavior },
-    }
-}
-
-fn owned(frame: EventFrame<'_>) -> EventFrame<'static> {
-    EventFrame {
-        id: frame.id.into_owned().into(),
-        via: frame.via.into_owned().into(),
-        sender: frame.sender.into_owned().into(),
-        chat: frame.chat.into_owned().into(),
-        attributes: frame.attributes,
-        text: frame.text.into_owned().into(),
-        rest: frame.rest,
-        redelivered: frame.redelivered,
-        also: frame.also,
     }
 }
 
@@ -313,10 +310,12 @@ pub(crate) async fn attach_here(
     session: SessionId,
     about: SessionAbout,
     max_context: Option<usize>,
+    render: Render,
 ) -> Result<Attachment, Fault> {
     let (outlet, parcels) = Outlet::new(&[]);
     let line = Line::new(Road::Local { hub: hub.clone(), session, outlet: outlet.number });
     let input = Input::Attached { session, about, wrote: vec![], holding: vec![] };
     hub.attach(session, input, outlet).await?;
-    Ok(Attachment { incoming: Incoming::Local { parcels, max_context }, line })
+    let unpack = Unpack { max_context, render };
+    Ok(Attachment { incoming: Incoming::Local { parcels, unpack }, line })
 }

@@ -255,8 +255,9 @@ where
         let answering = Answering::default();
         let service = service_fn(|request: hyper::Request<Incoming>| {
             let (door, mut router, answering) = (Arc::clone(&door), router.clone(), answering.clone());
+            // Now, and not when the answer is first looked after: hyper reads on before that.
+            answering.begins();
             async move {
-                answering.begins();
                 let answer = match guard::admit(request, origin, &door.credentials) {
                     // What comes most often does not wait for the router.
                     Ok(request) if is_event(&request) => Ok(inbound::say(State(door), request).await),

@@ -1,6 +1,6 @@
 //! The state of the gate: the sum of its records, and nothing that is not in them.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
 
 use crate::ask::{Ask, AskLife};
@@ -126,7 +126,7 @@ pub struct State {
     /// Codes of open and recently settled asks: none of them is given out again.
     codes: BTreeMap<Code, AskId>,
     settled_asks: VecDeque<AskId>,
-    chats: BTreeMap<ChatId, Chat>,
+    chats: HashMap<ChatId, Chat>,
     /// Chats in the order they may be forgotten, each with its use when it was put here.
     chat_order: VecDeque<(ChatId, Moment)>,
     /// The number of the last conversation that nobody named.

@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use bytes::{BufMut, BytesMut};
 use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
 use portcullis_core::{ChatId, Goodbye, Input, Mouth, SentFile, SessionAbout, SessionId};
@@ -22,6 +21,9 @@ use crate::stream::{Reader, Writer, split};
 /// A process that says nothing after it connected is not one of ours.
 const HELLO_WITHIN: Duration = Duration::from_secs(10);
 
+/// Room that is kept for what is written together.
+const ROOM: usize = 64 << 10;
+
 /// What a link needs to know of its gate.
 #[derive(Clone)]
 pub(crate) struct Gate {
@@ -39,7 +41,7 @@ pub(crate) async fn serve(stream: UnixStream, already_read: &[u8], gate: Gate) -
     let hello = tokio::time::timeout(HELLO_WITHIN, lines.next()).await??;
     let greeting = greet(&gate, &hello).await;
     let welcome = matches!(greeting, FromGate::Welcome { .. });
-    let mut bytes = BytesMut::new();
+    let mut bytes = Vec::new();
     put(&mut bytes, &greeting)?;
     writer.write_all(&bytes).await?;
     if matches!(greeting, FromGate::HandOver { .. }) {
@@ -200,7 +202,7 @@ async fn write(
     mut frames: mpsc::Receiver<FromGate<'static>>,
     max_context: Option<usize>,
 ) -> anyhow::Result<()> {
-    let mut bytes = BytesMut::new();
+    let mut bytes = Vec::new();
     loop {
         tokio::select! {
             parcel = parcels.recv() => match parcel {
@@ -218,14 +220,16 @@ async fn write(
         while let Ok(frame) = frames.try_recv() {
             put(&mut bytes, &frame)?;
         }
-        writer.write_all_buf(&mut bytes).await?;
-        writer.flush().await?;
+        writer.write_all(&bytes).await?;
+        bytes.clear();
+        // What one large event needed is not kept for the small ones.
+        bytes.shrink_to(ROOM);
     }
     writer.shutdown().await?;
     Ok(())
 }
 
-fn put_parcel(bytes: &mut BytesMut, parcel: &Parcel, max_context: Option<usize>) -> serde_json::Result<()> {
+fn put_parcel(bytes: &mut Vec<u8>, parcel: &Parcel, max_context: Option<usize>) -> serde_json::Result<()> {
     match parcel {
         Parcel::Event(held, also) => {
             let also = also.iter().map(ToString::to_string).collect();
@@ -238,9 +242,9 @@ fn put_parcel(bytes: &mut BytesMut, parcel: &Parcel, max_context: Option<usize>)
     }
 }
 
-fn put(bytes: &mut BytesMut, frame: &FromGate<'_>) -> serde_json::Result<()> {
-    serde_json::to_writer(bytes.writer(), frame)?;
-    bytes.put_u8(b'\n');
+fn put(bytes: &mut Vec<u8>, frame: &FromGate<'_>) -> serde_json::Result<()> {
+    serde_json::to_writer(&mut *bytes, frame)?;
+    bytes.push(b'\n');
     Ok(())
 }
 

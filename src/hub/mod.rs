@@ -25,7 +25,7 @@ pub(crate) use link::{Attachment, Delivery, Line};
 pub(crate) use mint::{mint, now};
 pub(crate) use roster::{Known, Roster};
 pub(crate) use run::start;
-pub(crate) use watchers::{Published, Watcher};
+pub(crate) use watchers::{Changes, Published, Watcher};
 
 pub(crate) use crate::store::{Payload, Seq, Stored};
 use outlets::Outlet;

@@ -233,6 +233,9 @@ fn put_parcel(bytes: &mut Vec<u8>, parcel: &Parcel, max_context: Option<usize>) 
     match parcel {
         Parcel::Event(held, also) => {
             let also = also.iter().map(ToString::to_string).collect();
+            // About what it takes in quotes, so that what is large need not move while it is written.
+            let size = held.event.text.len().min(max_context.unwrap_or(usize::MAX));
+            bytes.reserve(size + size / 8 + 512);
             put(bytes, &FromGate::Event(EventFrame { also, ..EventFrame::of(held, max_context) }))
         }
         Parcel::Verdict { ask, origin, behavior } => {

@@ -6,6 +6,7 @@ mod doors;
 mod hub;
 mod lines;
 mod processes;
+mod rules;
 mod store;
 mod stream;
 

@@ -2,24 +2,169 @@
 
 use crate::event::Text;
 use crate::ids::{AskId, Code, Moment, SessionId};
-use crate::verdict::Verdict;
+use crate::verdict::{Span, Verdict};
 
 /// The kind of connection through which an ask came, and through which its verdict goes back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mouth {
+    /// The client's channel notification. It carries a rendering of the call, and takes allow or deny.
     Channel,
+    /// A hook of an interactive session.
+    Hook,
+    /// The control protocol of a session that we drive.
+    Control,
 }
 
 impl Mouth {
+    const ALL: [Self; 3] = [Self::Channel, Self::Hook, Self::Control];
+
     pub fn name(self) -> &'static str {
         match self {
             Self::Channel => "channel",
+            Self::Hook => "hook",
+            Self::Control => "control",
         }
     }
 
     pub fn named(name: &str) -> Option<Self> {
-        [Self::Channel].into_iter().find(|mouth| mouth.name() == name)
+        Self::ALL.into_iter().find(|mouth| mouth.name() == name)
     }
+}
+
+/// What is asked for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum AskKind {
+    /// That a tool runs.
+    #[default]
+    Tool,
+    /// Answers to questions of the agent: allowed only together with them.
+    Question,
+    /// That a plan is carried out.
+    Plan,
+}
+
+impl AskKind {
+    const ALL: [Self; 3] = [Self::Tool, Self::Question, Self::Plan];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Tool => "tool",
+            Self::Question => "question",
+            Self::Plan => "plan",
+        }
+    }
+
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.name() == name)
+    }
+
+    /// What a tool of the client asks for.
+    pub fn of_tool(tool: &str) -> Self {
+        match tool {
+            "AskUserQuestion" => Self::Question,
+            "ExitPlanMode" => Self::Plan,
+            _ => Self::Tool,
+        }
+    }
+}
+
+/// What it means when nobody has answered in time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Lapse {
+    /// The agent's own prompt stays, where there is one.
+    NoDecision,
+    Deny,
+}
+
+impl Lapse {
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::NoDecision => "no decision",
+            Self::Deny => "deny",
+        }
+    }
+
+    pub fn named(name: &str) -> Option<Self> {
+        [Self::NoDecision, Self::Deny].into_iter().find(|lapse| lapse.name() == name)
+    }
+}
+
+/// A span beyond this once that the ask's mouth can carry, and what choosing it would do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Offer {
+    pub span: Span,
+    pub words: String,
+}
+
+/// How dangerous a call looks, and why. For people: it decides nothing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Danger {
+    pub level: String,
+    pub reasons: Vec<String>,
+}
+
+/// What is known of a call beyond its preview.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Details {
+    /// The whole input as JSON. Without it there is a preview only.
+    pub input: Option<Text>,
+    /// Of the input, to be compared with what ran.
+    pub digest: Option<[u8; 32]>,
+    /// The client's own id of the call.
+    pub tool_use: Option<String>,
+    /// The subagent that asks.
+    pub agent: Option<String>,
+    pub kind: AskKind,
+    pub offers: Vec<Offer>,
+    /// The call may be allowed with another input.
+    pub editable: bool,
+    /// A denial may end the turn as well.
+    pub interruptible: bool,
+    /// The client wants No to be the answer that is at hand.
+    pub default_no: bool,
+    /// The client wants a person to have looked: no approving with one tap.
+    pub hands_on: bool,
+    /// Why it is asked at all.
+    pub reason: Option<String>,
+    pub danger: Option<Danger>,
+    /// How many people must allow it.
+    pub quorum: u8,
+    /// How many milliseconds it can be answered, and what it means when nobody has.
+    pub within: Option<(u64, Lapse)>,
+}
+
+impl Default for Details {
+    fn default() -> Self {
+        Self {
+            input: None,
+            digest: None,
+            tool_use: None,
+            agent: None,
+            kind: AskKind::Tool,
+            offers: vec![],
+            editable: false,
+            interruptible: false,
+            default_no: false,
+            hands_on: false,
+            reason: None,
+            danger: None,
+            quorum: 1,
+            within: None,
+        }
+    }
+}
+
+/// A permission request as its mouth tells it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NewAsk {
+    pub id: AskId,
+    pub mouth: Mouth,
+    /// The client's own name for the request; two sessions may use the same one.
+    pub origin: String,
+    pub tool: String,
+    pub description: Text,
+    pub preview: Text,
+    pub details: Details,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,42 +179,115 @@ pub struct Ask {
     pub tool: String,
     pub description: Text,
     pub preview: Text,
+    pub details: Details,
     pub at: Moment,
+}
+
+impl Ask {
+    /// Whether a verdict of this span can be carried.
+    pub fn offers(&self, span: Span) -> bool {
+        span == Span::Once || self.details.offers.iter().any(|offer| offer.span == span)
+    }
+
+    /// How much text it holds.
+    pub fn bytes(&self) -> usize {
+        self.description.len() + self.preview.len() + self.details.input.as_ref().map_or(0, Text::len)
+    }
+}
+
+/// What became of a tool call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CallOutcome {
+    Ran,
+    /// It ran, and failed.
+    Failed,
+    Denied,
+}
+
+impl CallOutcome {
+    const ALL: [Self; 3] = [Self::Ran, Self::Failed, Self::Denied];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Ran => "ran",
+            Self::Failed => "failed",
+            Self::Denied => "denied",
+        }
+    }
+
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|outcome| outcome.name() == name)
+    }
+}
+
+/// One tool call of an agent, asked for or not: the audit.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ToolCall {
+    pub tool: String,
+    pub tool_use: Option<String>,
+    pub agent: Option<String>,
+    pub outcome: CallOutcome,
+    /// What let it through or held it up: `config/rule`, `user_temporary`, `hook`, `terminal`.
+    pub decided_by: String,
+    /// Of the input it ran with.
+    pub digest: Option<[u8; 32]>,
+    /// The ask it was for, where the mouth knows.
+    pub ask: Option<AskId>,
+    pub preview: Text,
+}
+
+/// What is known of a verdict's effect.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Effected {
+    pub at: Moment,
+    pub outcome: CallOutcome,
+    /// It ran with something else than was shown.
+    pub differs: bool,
 }
 
 /// How far an ask has come.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AskLife {
-    Open,
-    /// Someone said allow or deny. `carried` is when the session's own process had written it out.
+    /// Nobody has settled it; some of those who must agree may have.
+    Open {
+        votes: Vec<Verdict>,
+    },
+    /// Someone said allow or deny. `carried` is when the session's own process had written it out, and `effected` what
+    /// is known to have followed.
     Answered {
         verdict: Verdict,
         carried: Option<Moment>,
+        effected: Option<Effected>,
     },
     Withdrawn {
         at: Moment,
         why: String,
+    },
+    /// Nobody answered in time, and that decided nothing.
+    Expired {
+        at: Moment,
     },
 }
 
 impl AskLife {
     pub fn name(&self) -> &'static str {
         match self {
-            Self::Open => "open",
+            Self::Open { .. } => "open",
             Self::Answered { .. } => "answered",
             Self::Withdrawn { .. } => "withdrawn",
+            Self::Expired { .. } => "expired",
         }
     }
 
     pub fn is_open(&self) -> bool {
-        *self == Self::Open
+        matches!(self, Self::Open { .. })
     }
 
     pub fn settled_at(&self) -> Option<Moment> {
         match self {
-            Self::Open => None,
+            Self::Open { .. } => None,
             Self::Answered { verdict, .. } => Some(verdict.at),
-            Self::Withdrawn { at, .. } => Some(*at),
+            Self::Withdrawn { at, .. } | Self::Expired { at } => Some(*at),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Looks, decides, changes nothing: what to write down, and what to do once it is written.
 
-mod asks;
+pub(crate) mod asks;
 mod events;
 mod people;
 mod said;
@@ -21,7 +21,7 @@ pub fn decide(state: &State, clock: Moment, input: Input) -> (Vec<Record>, Vec<E
         Input::Said { id, by, text, address, chat, attributes, once } => {
             said::said(state, now, said::Said { id, by, text, address, chat, attributes, once })
         }
-        Input::Answered { by, target, behavior, why } => asks::answered(state, now, by, &target, behavior, why),
+        Input::Answered { by, target, ruling } => asks::answered(state, now, by, &target, ruling),
         Input::Missed { by } => (vec![Record::Missed { by }], vec![]),
         Input::Drop { by, event } => events::drop_event(state, &by, event),
         Input::Retry { by, event } => events::retry(state, &by, event),
@@ -37,12 +37,15 @@ pub fn decide(state: &State, clock: Moment, input: Input) -> (Vec<Record>, Vec<E
         Input::PairingMissed { by } => (vec![Record::PairingMissed { by }], vec![]),
         Input::Redacted { what, by } => people::redacted(&by, what),
         Input::Barred { who, what } => people::barred(who, what),
-        Input::Asked { id, session, mouth, origin, tool, description, preview, entropy } => {
-            let request = asks::Request { id, session, mouth, origin, tool, description, preview };
-            asks::asked(state, now, request, entropy)
-        }
+        Input::Asked { session, ask, entropy } => asks::asked(state, now, session, *ask, entropy),
         Input::Carried { ask } => asks::carried(state, ask),
         Input::Withdrawn { ask, why } => asks::withdrawn(state, ask, why),
+        Input::Lapsed { ask } => asks::lapsed(state, now, ask),
+        Input::Joined { preview, whole } => asks::joined(state, preview, whole),
+        Input::Called { session, call } => asks::called(state, session, call),
+        Input::Effected { ask, outcome, digest } => asks::effected(state, ask, outcome, digest),
+        Input::Described { session, about } => sessions::described(state, session, about),
+        Input::Ordered { by, session, order } => sessions::ordered(state, &by, session, order),
         Input::Attached { session, about, wrote, holding: _ } => sessions::attached(state, now, session, about, wrote),
         Input::Wrote { session, events } => sessions::wrote(state, session, events),
         Input::Lost { session } => sessions::lost(state, session),

@@ -1,12 +1,12 @@
 //! Everything that can happen is an [`Input`]; everything wanted is an [`Effect`].
 
-use crate::ask::{Ask, AskLife, Mouth};
+use crate::ask::{Ask, AskLife, CallOutcome, Mouth, NewAsk, ToolCall};
 use crate::event::{Attribute, ChatId, EventLife, Held, Label, Once, Reply, SentFile, Text};
 use crate::ids::{AskId, Code, EventId, Moment, PairingCode, ReplyId, SessionId, TokenId};
 use crate::people::{Actor, Right, Role, Scope, Token};
 use crate::route::{Address, NoRoute};
-use crate::session::{Goodbye, Session, SessionAbout};
-use crate::verdict::Behavior;
+use crate::session::{Goodbye, Order, Session, SessionAbout};
+use crate::verdict::{Behavior, Ruling};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Input {
@@ -28,8 +28,7 @@ pub enum Input {
     Answered {
         by: Actor,
         target: Target,
-        behavior: Behavior,
-        why: Option<String>,
+        ruling: Ruling,
     },
     /// A process attached for a session. `holding` are events it has received and not yet written.
     Attached {
@@ -52,17 +51,43 @@ pub enum Input {
     },
     /// The agent asks for permission. `entropy` gives the code where the client's own is taken.
     Asked {
-        id: AskId,
         session: SessionId,
-        mouth: Mouth,
-        origin: String,
-        tool: String,
-        description: Text,
-        preview: Text,
+        ask: Box<NewAsk>,
         entropy: u64,
     },
     Carried {
         ask: AskId,
+    },
+    /// Nobody answered in time.
+    Lapsed {
+        ask: AskId,
+    },
+    /// Two asks turned out to be one: what the channel shows of a call, and the hook that has it whole.
+    Joined {
+        preview: AskId,
+        whole: AskId,
+    },
+    /// A tool of the agent ran, or was kept from it.
+    Called {
+        session: SessionId,
+        call: ToolCall,
+    },
+    /// What an ask was about ran, or was kept from it.
+    Effected {
+        ask: AskId,
+        outcome: CallOutcome,
+        digest: Option<[u8; 32]>,
+    },
+    /// What is known of the session has changed.
+    Described {
+        session: SessionId,
+        about: SessionAbout,
+    },
+    /// Someone wants a running session to do something.
+    Ordered {
+        by: Actor,
+        session: SessionId,
+        order: Order,
     },
     Withdrawn {
         ask: AskId,
@@ -168,7 +193,11 @@ pub enum Effect {
     /// The session may have events to send.
     Wake(SessionId),
     /// Hand the verdict to the session's process.
-    Carry { session: SessionId, ask: AskId, origin: String, behavior: Behavior },
+    Carry { session: SessionId, ask: AskId, origin: String, mouth: Mouth, ruling: Ruling },
+    /// Tell the session's process that no verdict is coming.
+    Close { session: SessionId, ask: AskId, origin: String, mouth: Mouth },
+    /// Have the session's process do this.
+    Order { session: SessionId, order: Order },
     /// Tell everyone who watches and may see it how this is now.
     Publish(Topic),
     /// Decide this next. One input writes one subject, so what follows for others comes as inputs of its own.
@@ -193,6 +222,8 @@ pub enum Answer {
         ask: AskId,
         code: Code,
         behavior: Behavior,
+        /// How many more people must allow it.
+        missing: u8,
     },
     /// The ask is known under this code.
     Asked {
@@ -244,6 +275,16 @@ pub enum Refusal {
     Undeliverable {
         code: Code,
     },
+    /// The ask's mouth has no way to say this.
+    CannotCarry {
+        what: &'static str,
+    },
+    /// A question is allowed with its answers only.
+    NeedsAnswers,
+    /// The session does not take orders.
+    NotDriven,
+    /// The session's process is not there to take the order.
+    SessionAway,
     /// There is nothing to drop or to retry.
     EventSettled {
         life: EventLife,
@@ -303,7 +344,7 @@ impl Notice {
     /// How much text it holds.
     pub fn bytes(&self) -> usize {
         match self {
-            Self::Ask { ask, .. } => ask.description.len() + ask.preview.len(),
+            Self::Ask { ask, .. } => ask.bytes(),
             Self::Replied { reply, .. } => reply.text.len(),
             Self::Session { .. } | Self::Event { .. } => 0,
         }

@@ -9,13 +9,15 @@ mod event;
 mod ids;
 mod input;
 mod people;
+pub mod policy;
 mod record;
 mod route;
+mod secrets;
 mod session;
 mod state;
 mod verdict;
 
-pub use ask::{Ask, AskLife, Mouth};
+pub use ask::{Ask, AskKind, AskLife, CallOutcome, Danger, Details, Effected, Lapse, Mouth, NewAsk, Offer, ToolCall};
 pub use decide::decide;
 pub use event::{
     Attribute, ChatId, Event, EventLife, Held, Label, Once, Reply, SentFile, Text, combined, excerpt, is_harmless,
@@ -26,6 +28,7 @@ pub use input::{Answer, Effect, Input, Notice, Refusal, Target, Topic, WhyChat};
 pub use people::{Actor, OWNER, Pairing, Person, Right, Rights, Role, Scope, Token, Via, is_person_name};
 pub use record::{Record, Subject};
 pub use route::{Address, NoRoute, route};
-pub use session::{Goodbye, Presence, Session, SessionAbout};
+pub use secrets::mask;
+pub use session::{Goodbye, Order, Presence, Session, SessionAbout};
 pub use state::{Chat, Limits, State};
-pub use verdict::{Behavior, Verdict, opens_like_a_verdict, parse_verdict};
+pub use verdict::{Behavior, Edited, Ruling, Span, Verdict, opens_like_a_verdict, parse_verdict};

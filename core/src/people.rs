@@ -95,6 +95,10 @@ pub enum Via {
     Http,
     /// The Unix socket: the command line of the same user.
     Socket,
+    /// The session's own terminal.
+    Terminal,
+    /// Nobody: the gate itself, by its rules or because time was up.
+    Gate,
 }
 
 impl Via {
@@ -102,11 +106,13 @@ impl Via {
         match self {
             Self::Http => "http",
             Self::Socket => "socket",
+            Self::Terminal => "terminal",
+            Self::Gate => "gate",
         }
     }
 
     pub fn named(name: &str) -> Option<Self> {
-        [Self::Http, Self::Socket].into_iter().find(|via| via.name() == name)
+        [Self::Http, Self::Socket, Self::Terminal, Self::Gate].into_iter().find(|via| via.name() == name)
     }
 }
 

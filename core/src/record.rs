@@ -3,11 +3,11 @@
 use std::fmt;
 use std::sync::Arc;
 
-use crate::ask::Ask;
+use crate::ask::{Ask, CallOutcome, ToolCall};
 use crate::event::{Event, Reply};
 use crate::ids::{AskId, EventId, PairingCode, SessionId, TokenId};
 use crate::people::{Pairing, Role, Token};
-use crate::session::{Goodbye, SessionAbout};
+use crate::session::{Goodbye, Order, SessionAbout};
 use crate::verdict::Verdict;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -55,6 +55,11 @@ pub enum Record {
         ask: AskId,
         verdict: Verdict,
     },
+    /// One of several who must agree said allow.
+    Voted {
+        ask: AskId,
+        verdict: Verdict,
+    },
     /// The session's process wrote the verdict to the agent.
     Carried {
         ask: AskId,
@@ -62,6 +67,35 @@ pub enum Record {
     Withdrawn {
         ask: AskId,
         why: String,
+    },
+    /// Nobody answered in time, and that decided nothing.
+    Lapsed {
+        ask: AskId,
+    },
+    /// The ask is the other one, which has the call whole.
+    Joined {
+        ask: AskId,
+        into: AskId,
+    },
+    /// What the ask was about ran, or was kept from it.
+    Effected {
+        ask: AskId,
+        outcome: CallOutcome,
+        differs: bool,
+    },
+    /// A tool of the agent ran, or was kept from it.
+    Called {
+        session: SessionId,
+        call: ToolCall,
+    },
+    Described {
+        session: SessionId,
+        about: SessionAbout,
+    },
+    Ordered {
+        session: SessionId,
+        order: Order,
+        by: String,
     },
     /// Someone took the event off its queue.
     Dropped {
@@ -151,10 +185,19 @@ impl Record {
             Self::Attached { session, .. }
             | Self::Wrote { session, .. }
             | Self::Lost { session }
+            | Self::Called { session, .. }
+            | Self::Described { session, .. }
+            | Self::Ordered { session, .. }
             | Self::Ended { session, .. } => Subject::Session(*session),
             Self::Replied { reply } => Subject::Session(reply.session),
             Self::Asked { ask } => Subject::Ask(ask.id),
-            Self::Answered { ask, .. } | Self::Carried { ask } | Self::Withdrawn { ask, .. } => Subject::Ask(*ask),
+            Self::Answered { ask, .. }
+            | Self::Voted { ask, .. }
+            | Self::Carried { ask }
+            | Self::Lapsed { ask }
+            | Self::Joined { ask, .. }
+            | Self::Effected { ask, .. }
+            | Self::Withdrawn { ask, .. } => Subject::Ask(*ask),
             Self::Missed { by: name }
             | Self::PersonSet { name, .. }
             | Self::PersonRemoved { name, .. }

@@ -1,13 +1,13 @@
 //! A session is one running agent, known to us by the process that attached for it.
 
-use crate::event::Label;
+use crate::event::{Label, Text};
 use crate::ids::{Moment, SessionId};
 
 /// What the attaching process says about its session. These may change while the session lives.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SessionAbout {
     pub label: Label,
-    /// How it is connected, for people: `channel`.
+    /// How it is connected, for people: `channel`, `hooks`, `run`.
     pub connected_by: String,
     /// The agent's own process.
     pub pid: Option<u32>,
@@ -19,6 +19,45 @@ pub struct SessionAbout {
     pub agent_session: Option<String>,
     /// The session this one goes on from: it inherits what was waiting there.
     pub continues: Option<SessionId>,
+    /// The agent's permission mode, where it told us.
+    pub mode: Option<String>,
+    /// It takes orders: its process is ours and holds the agent.
+    pub driven: bool,
+}
+
+/// What someone wants a running session to do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Order {
+    /// The user's own words, as if typed at its terminal.
+    Prompt {
+        text: Text,
+        by: String,
+    },
+    /// End the turn.
+    Interrupt,
+    Mode(String),
+    /// None is the agent's own choice.
+    Model(Option<String>),
+    /// No tool runs until it is told to resume.
+    Stop {
+        by: String,
+    },
+    Resume,
+    End,
+}
+
+impl Order {
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Prompt { .. } => "prompt",
+            Self::Interrupt => "interrupt",
+            Self::Mode(_) => "mode",
+            Self::Model(_) => "model",
+            Self::Stop { .. } => "stop",
+            Self::Resume => "resume",
+            Self::End => "end",
+        }
+    }
 }
 
 /// How a session came to its end.
@@ -71,6 +110,8 @@ pub struct Session {
     pub presence: Presence,
     /// When it first attached.
     pub since: Moment,
+    /// Who told it that no tool may run for now.
+    pub stopped: Option<String>,
 }
 
 impl Session {

@@ -3,7 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
 
-use crate::ask::{Ask, AskLife};
+use crate::ask::{Ask, AskLife, Mouth};
+use crate::decide::asks::{JOIN_WITHIN, may_be_one};
 use crate::event::{ChatId, EventLife, Held, Label, Reply, Text};
 use crate::ids::{AskId, Code, EventId, Moment, SessionId, TokenId};
 use crate::input::{Notice, Topic};
@@ -13,6 +14,12 @@ use crate::session::{Presence, Session, SessionAbout};
 
 mod apply;
 mod people;
+
+/// The one there is, if there is just one.
+fn only<T>(mut items: impl Iterator<Item = T>) -> Option<T> {
+    let first = items.next()?;
+    items.next().is_none().then_some(first)
+}
 
 const MINUTE: u64 = 60_000;
 const HOUR: u64 = 60 * MINUTE;
@@ -126,6 +133,10 @@ pub struct State {
     /// Codes of open and recently settled asks: none of them is given out again.
     codes: BTreeMap<Code, AskId>,
     settled_asks: VecDeque<AskId>,
+    /// Hook asks that stand for a channel's as well, with the code that one was shown under.
+    joined: BTreeMap<AskId, Code>,
+    /// When the gate last started: what was open then has a little longer.
+    opened: Moment,
     chats: HashMap<ChatId, Chat>,
     /// Chats in the order they may be forgotten, each with its use when it was put here.
     chat_order: VecDeque<(ChatId, Moment)>,
@@ -324,7 +335,28 @@ impl State {
     pub fn next_deadline(&self) -> Option<Moment> {
         let sessions = self.sessions().filter_map(|session| self.session_deadline(session));
         let events = self.queues.values().filter_map(|queue| self.oldest_expiry(queue));
-        sessions.chain(events).min()
+        let asks = self.open_asks().filter_map(|ask| self.ask_deadline(ask));
+        let pairs = self.pairs().map(|(_, _, due)| due);
+        sessions.chain(events).chain(asks).chain(pairs).min()
+    }
+
+    /// Until when an ask can be answered.
+    pub fn ask_deadline(&self, ask: &Ask) -> Option<Moment> {
+        let (within, _) = ask.details.within?;
+        let due = ask.at.plus(within);
+        Some(if ask.at < self.opened { due.max(self.opened.plus(self.limits.restart_grace)) } else { due })
+    }
+
+    /// Pairs of open asks that are surely one: of each kind there is just one that it could be. With the moment from
+    /// which on no other can come.
+    pub(crate) fn pairs(&self) -> impl Iterator<Item = (AskId, AskId, Moment)> {
+        let unpaired = || self.open_asks().filter(|ask| !self.joined.contains_key(&ask.id));
+        let previews = unpaired().filter(|ask| ask.mouth == Mouth::Channel);
+        previews.filter_map(move |preview| {
+            let whole = only(unpaired().filter(|whole| may_be_one(preview, whole)))?;
+            only(unpaired().filter(|other| may_be_one(other, whole)))?;
+            Some((preview.id, whole.id, preview.at.max(whole.at).plus(JOIN_WITHIN)))
+        })
     }
 
     pub(crate) fn session_deadline(&self, session: &Session) -> Option<Moment> {

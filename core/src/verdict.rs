@@ -1,5 +1,6 @@
 //! Verdicts, and the small grammar in which people write them: `yes abcde`, `n abcde`.
 
+use crate::event::Text;
 use crate::ids::{Code, Moment};
 use crate::people::Via;
 
@@ -22,25 +23,80 @@ impl Behavior {
     }
 }
 
+/// How far a verdict reaches.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Span {
+    #[default]
+    Once,
+    Session,
+    Always,
+}
+
+impl Span {
+    pub const ALL: [Self; 3] = [Self::Once, Self::Session, Self::Always];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Once => "once",
+            Self::Session => "session",
+            Self::Always => "always",
+        }
+    }
+
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|span| span.name() == name)
+    }
+}
+
+/// The input that is to run instead of the one that was asked about: whole, as JSON.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Edited {
+    pub text: Text,
+    pub digest: [u8; 32],
+}
+
+/// What someone says to an ask.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ruling {
+    pub behavior: Behavior,
+    pub span: Span,
+    /// In the person's own words, where they gave any. The agent is told with a denial.
+    pub why: Option<String>,
+    pub input: Option<Edited>,
+    /// The denial ends the turn.
+    pub interrupt: bool,
+}
+
+impl Ruling {
+    /// Yes or no, and nothing besides.
+    pub fn plain(behavior: Behavior) -> Self {
+        Self { behavior, span: Span::Once, why: None, input: None, interrupt: false }
+    }
+}
+
 /// What someone said to one ask, and who they were. That it took effect is recorded apart.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Verdict {
-    pub behavior: Behavior,
+    pub ruling: Ruling,
     pub by: String,
     pub via: Via,
     pub at: Moment,
-    /// In the person's own words, where they gave any.
-    pub why: Option<String>,
 }
 
 impl Verdict {
     /// `allowed by ann over http`, for people.
     pub fn in_words(&self) -> String {
-        let said = match self.behavior {
+        let said = match self.ruling.behavior {
             Behavior::Allow => "allowed",
             Behavior::Deny => "denied",
         };
-        format!("{said} by {} over {}", self.by, self.via.name())
+        let reach = match self.ruling.span {
+            Span::Once => "",
+            Span::Session => " for the session",
+            Span::Always => " for ever",
+        };
+        let input = if self.ruling.input.is_some() { " with another input" } else { "" };
+        format!("{said}{reach}{input} by {} over {}", self.by, self.via.name())
     }
 }
 
@@ -135,6 +191,19 @@ mod tests {
         fn any_text_is_a_verdict_or_chat_but_never_a_panic(text: String) {
             if parse_verdict(&text).is_some() {
                 proptest::prop_assert!(opens_like_a_verdict(&text));
+            }
+        }
+
+        #[test]
+        fn any_words_like_a_verdict_are_one_or_chat(
+            text in "([ \t\n\u{a0}.,!]|yes|No|Y|n|ye|abcde|ABCDE|lllll|abcd|[a-z]{5}|\u{0}|ä|ſ){0,7}",
+        ) {
+            if let Some((behavior, code)) = parse_verdict(&text) {
+                proptest::prop_assert!(opens_like_a_verdict(&text));
+                let words: Vec<String> = text.split_whitespace().map(str::to_ascii_lowercase).collect();
+                proptest::prop_assert_eq!(&words[1..], [code.to_string()]);
+                let opening = if behavior == Behavior::Allow { 'y' } else { 'n' };
+                proptest::prop_assert!(words[0].starts_with(opening));
             }
         }
     }

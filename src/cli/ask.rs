@@ -1,12 +1,14 @@
 //! `portcullis ask`: permission prompts, seen and answered from the command line.
 
+use std::collections::BTreeMap;
 use std::process::ExitCode;
 
 use clap::Subcommand;
-use portcullis_core::{Behavior, visible};
+use portcullis_core::{Behavior, mask, visible};
 use portcullis_wire::api::{AskView, NewVerdict, Recorded, ago};
 
 use super::client::Client;
+use super::report::Hinted;
 use super::{confirm, log_at, say};
 use crate::hub::now;
 
@@ -19,7 +21,7 @@ pub(super) struct Ask {
 
 #[derive(Subcommand)]
 enum What {
-    /// List the prompts that are open
+    /// List the prompts that are open, with secrets masked
     List {
         /// Also those settled in the last 24 hours
         #[arg(long)]
@@ -28,7 +30,7 @@ enum What {
         #[arg(long)]
         json: bool,
     },
-    /// Show one prompt whole
+    /// Show one prompt whole, as it will run: nothing in it is masked
     Show {
         /// The prompt's five letters, or its id
         ask: String,
@@ -37,18 +39,33 @@ enum What {
         json: bool,
     },
     /// Allow what a prompt asks for, once
-    Allow(Verdict),
+    Allow {
+        /// The prompt's five letters, or its id
+        ask: String,
+        /// A word for the record
+        #[arg(long, value_name = "TEXT")]
+        why: Option<String>,
+        /// How far it reaches: `ask show` says what the prompt offers
+        #[arg(long, value_name = "SCOPE", value_parser = ["once", "session", "always"])]
+        scope: Option<String>,
+        /// Run with this input instead: a JSON object, whole
+        #[arg(long, value_name = "JSON", conflicts_with = "answers")]
+        input: Option<String>,
+        /// Answer one of the agent's questions; repeat it for each
+        #[arg(long = "answer", value_name = "QUESTION=LABEL")]
+        answers: Vec<String>,
+    },
     /// Deny what a prompt asks for
-    Deny(Verdict),
-}
-
-#[derive(clap::Args)]
-struct Verdict {
-    /// The prompt's five letters, or its id
-    ask: String,
-    /// A word for the record
-    #[arg(long, value_name = "TEXT")]
-    why: Option<String>,
+    Deny {
+        /// The prompt's five letters, or its id
+        ask: String,
+        /// Told to the agent, and kept on the record
+        #[arg(long, value_name = "TEXT")]
+        why: Option<String>,
+        /// End the agent's turn as well
+        #[arg(long)]
+        interrupt: bool,
+    },
 }
 
 impl Ask {
@@ -64,19 +81,44 @@ impl Ask {
                 let ask: AskView = gate.get(&format!("/api/v1/asks/{}", super::client::segment(&ask))).await?;
                 say(&if json { format!("{}\n", serde_json::to_string(&ask)?) } else { whole(&ask) });
             }
-            What::Allow(verdict) => answer(&gate, verdict, Behavior::Allow).await?,
-            What::Deny(verdict) => answer(&gate, verdict, Behavior::Deny).await?,
+            What::Allow { ask, why, scope, input, answers } => {
+                let input = input.map(|input| serde_json::from_str(&input)).transpose();
+                let input = input.map_err(|error| {
+                    Hinted::new(format!("--input is not a JSON object: {error}"), "`ask show --json` prints the input")
+                })?;
+                let answers = if answers.is_empty() { None } else { Some(read_answers(&answers)?) };
+                let behavior = Behavior::Allow.name().to_owned();
+                answer(&gate, &ask, NewVerdict { behavior, why, scope, input, answers, interrupt: false }).await?;
+            }
+            What::Deny { ask, why, interrupt } => {
+                let behavior = Behavior::Deny.name().to_owned();
+                let verdict = NewVerdict { behavior, why, scope: None, input: None, answers: None, interrupt };
+                answer(&gate, &ask, verdict).await?;
+            }
         }
         Ok(ExitCode::SUCCESS)
     }
 }
 
-async fn answer(gate: &Client, verdict: Verdict, behavior: Behavior) -> anyhow::Result<()> {
-    let Verdict { ask, why } = verdict;
-    confirm(&format!("{} prompt {ask}", behavior.name())).await?;
-    let path = format!("/api/v1/asks/{}/verdict", super::client::segment(&ask));
-    let recorded: Recorded = gate.post(&path, &NewVerdict { behavior: behavior.name().to_owned(), why }).await?;
-    say(&format!("{}: {} is on the record.\n", recorded.code, recorded.behavior));
+/// `QUESTION=LABEL`, split at the last sign: a question may hold one, a label hardly ever.
+fn read_answers(answers: &[String]) -> anyhow::Result<BTreeMap<String, String>> {
+    let split = |answer: &String| match answer.rsplit_once('=') {
+        Some((question, label)) => Ok((question.to_owned(), label.to_owned())),
+        None => Err(Hinted::new(format!("{answer:?} is no answer"), "write --answer 'QUESTION=LABEL'").into()),
+    };
+    answers.iter().map(split).collect()
+}
+
+async fn answer(gate: &Client, ask: &str, verdict: NewVerdict) -> anyhow::Result<()> {
+    confirm(&format!("{} prompt {ask}", verdict.behavior)).await?;
+    let path = format!("/api/v1/asks/{}/verdict", super::client::segment(ask));
+    let recorded: Recorded = gate.post(&path, &verdict).await?;
+    let more = match recorded.missing {
+        0 => String::new(),
+        1 => " One more person must allow it.".to_owned(),
+        missing => format!(" {missing} more people must allow it."),
+    };
+    say(&format!("{}: {} is on the record.{more}\n", recorded.code, recorded.behavior));
     Ok(())
 }
 
@@ -86,21 +128,48 @@ fn list(asks: &[AskView], all: bool) -> String {
     }
     let row = |ask: &AskView| {
         let since = ago(now().since(portcullis_core::Moment(ask.at)));
-        let first = ask.description.lines().next().unwrap_or_default();
+        let (first, _) = mask(ask.description.lines().next().unwrap_or_default());
         format!("{}  {:<9} {:>6} ago  {}: {first}\n", ask.code, ask.state, since, ask.tool)
     };
     visible(&asks.iter().map(row).collect::<String>())
 }
 
 fn whole(ask: &AskView) -> String {
-    let settled = match (&ask.verdict, &ask.withdrawn) {
-        (Some(verdict), _) => {
+    let mut text = format!("{} {}: {}\n\n{}\n\n", ask.code, ask.tool, ask.description, ask.preview);
+    let mut line = |words: String| text.push_str(&format!("{words}\n"));
+    match &ask.input {
+        Some(input) => line(format!("input: {input:#}")),
+        None => line("Only a preview is known: what runs may be more than what is shown.".to_owned()),
+    }
+    if let Some(risk) = &ask.risk {
+        line(format!("risk: {} ({})", risk.level, risk.reasons.join(", ")));
+    }
+    if let Some(reason) = &ask.reason {
+        line(format!("asked because: {reason}"));
+    }
+    if let Some(quorum) = ask.quorum {
+        line(format!("{quorum} people must allow it; so far: {}", ask.allowed_by.join(", ")));
+    }
+    for offer in &ask.offers {
+        line(format!("--scope {}: {}", offer.scope, offer.words));
+    }
+    line(settled(ask));
+    visible(&text)
+}
+
+fn settled(ask: &AskView) -> String {
+    match (&ask.verdict, &ask.withdrawn, ask.state.as_str()) {
+        (Some(verdict), ..) => {
             let carried =
                 if verdict.carried_at.is_some() { "handed to the session" } else { "not yet handed to the session" };
-            format!("{} by {} over {}, {carried}", verdict.behavior, verdict.by, verdict.via)
+            let outcome = verdict.outcome.as_ref().map_or(String::new(), |outcome| format!(", then it {outcome}"));
+            let differs = if verdict.differs { "; WARNING: what ran is not what was shown" } else { "" };
+            format!("{} by {} over {}, {carried}{outcome}{differs}", verdict.behavior, verdict.by, verdict.via)
         }
-        (None, Some(why)) => format!("withdrawn: {why}"),
-        (None, None) => format!("open; answer with `portcullis ask allow {0}` or `portcullis ask deny {0}`", ask.code),
-    };
-    visible(&format!("{} {}: {}\n\n{}\n\n{settled}\n", ask.code, ask.tool, ask.description, ask.preview))
+        (None, Some(why), _) => format!("withdrawn: {why}"),
+        (None, None, "open") => {
+            format!("open; answer with `portcullis ask allow {0}` or `portcullis ask deny {0}`", ask.code)
+        }
+        (None, None, state) => state.to_owned(),
+    }
 }

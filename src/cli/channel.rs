@@ -2,7 +2,6 @@
 
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::sync::Arc;
 
 use anyhow::Context as _;
 use portcullis_core::{Label, SessionAbout, SessionId};
@@ -11,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::gate::{self, Options, Started};
 use super::report::Hinted;
-use super::{VERSION, configuration, environment, lock, log_at, paths, reach};
+use super::{VERSION, beside, configuration, environment, lock, log_at, paths, reach, starting};
 use crate::config::Paths;
 use crate::doors::channel;
 use crate::hub::{link, mint};
@@ -46,12 +45,11 @@ impl Channel {
             self.standalone(paths, session, about, folder, stop).await?;
             return Ok(ExitCode::SUCCESS);
         }
-        let connect: link::Connect = Arc::new(move || {
-            let paths = paths.clone();
-            Box::pin(async move { reach::reach(&paths).await })
-        });
-        let attachment = link::connect(session, about, VERSION, connect, channel::event_line);
-        channel::run(attachment, folder, stop).await?;
+        let hooks = beside::Wiring::new(&paths, &about);
+        let attachment = link::connect(session, about, VERSION, starting::connect(paths));
+        let hooks = hooks.open(&attachment);
+        channel::run(attachment, folder, hooks.clone(), stop).await?;
+        hooks.close();
         Ok(ExitCode::SUCCESS)
     }
 
@@ -76,6 +74,8 @@ impl Channel {
             folder: Some(folder.display().to_string()),
             agent_session: environment("CLAUDE_CODE_SESSION_ID").map(|id| id.to_string_lossy().into_owned()),
             continues: None,
+            mode: None,
+            driven: false,
         })
     }
 
@@ -89,7 +89,7 @@ impl Channel {
     ) -> anyhow::Result<()> {
         reach::refuse_home_in_project(&paths)?;
         let config = configuration(&paths, None)?;
-        let lock_file = paths.lock_file.clone();
+        let (lock_file, wired) = (paths.lock_file.clone(), paths.clone());
         let options = Options { dev_sender: self.dev_sender, started: Started::AsSession };
         let Some(gate) = gate::open(paths, &config, options).await? else {
             let pid = lock::holder(&lock_file).map_or(0, |holder| holder.pid);
@@ -99,13 +99,16 @@ impl Channel {
         if let Some(problem) = &gate.status.listen_problem {
             tracing::warn!("{problem}; serving the Unix socket alone");
         }
-        let attachment = link::attach_here(&gate.hub, session, about, config.max_context, channel::event_line).await;
+        let wiring = beside::Wiring::new(&wired, &about);
+        let attachment = link::attach_here(&gate.hub, session, about, config.max_context).await;
         let attachment = attachment.map_err(|fault| Hinted::new(fault.message, fault.hint))?;
+        let hooks = wiring.open(&attachment);
         let stopping = gate.stop.clone();
         let served = tokio::select! {
-            served = channel::run(attachment, folder, stop) => served,
+            served = channel::run(attachment, folder, hooks.clone(), stop) => served,
             () = stopping.cancelled() => Ok(()),
         };
+        hooks.close();
         gate.stop.cancel();
         gate.wait().await;
         served

@@ -115,7 +115,13 @@ pub(super) async fn open(paths: Paths, config: &Config, options: Options) -> any
         open_asks: 0,
         watchers: 0,
     };
-    let link = link::Gate { hub: hub.clone(), program: VERSION, max_context: config.max_context, stop: stop.clone() };
+    let link = link::Gate {
+        hub: hub.clone(),
+        program: VERSION,
+        max_context: config.max_context,
+        stop: stop.clone(),
+        answers: false,
+    };
     let owner = TokenHash::of(token.expose());
     let is_owner = Box::new(move |presented: &str| owner.matches(presented));
     let credentials = Credentials {

@@ -4,6 +4,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::Subcommand;
+use portcullis_core::mask;
 use portcullis_wire::api::{LogLine, Redacted};
 
 use super::client::Client;
@@ -14,7 +15,8 @@ use crate::store::{Durability, Store, VerifyError};
 
 /// Read the record of everything that happened
 ///
-/// Without a subcommand: the log, oldest first. Nothing in it is ever changed; what people wrote can be erased.
+/// Without a subcommand: the log, oldest first. Nothing in it is ever changed; what people wrote can be erased. Secrets
+/// in it are shown masked, as `ghp_ab12***`; `log export` has them whole.
 #[derive(clap::Args)]
 #[command(args_conflicts_with_subcommands = true)]
 pub(super) struct Log {
@@ -57,7 +59,7 @@ enum What {
         /// event/ID, ask/ID or session/ID; the bare id of an event or a prompt will do
         subject: String,
     },
-    /// Print the whole log as JSON, one object a line, to be kept elsewhere
+    /// Print the whole log as JSON, one object a line and nothing masked, to be kept elsewhere
     Export,
 }
 
@@ -65,8 +67,8 @@ impl Log {
     pub(super) async fn run(self) -> anyhow::Result<ExitCode> {
         log_at("warn");
         match self.what {
-            None => read(&self.read).await?,
-            Some(What::Export) => read(&Read { follow: false, since: None, json: true }).await?,
+            None => read(&self.read, masked).await?,
+            Some(What::Export) => read(&Read { follow: false, since: None, json: true }, |line| line).await?,
             Some(What::Head) => say(&format!("{}\n", journal()?.head()?)),
             Some(What::Verify { head, json }) => return verify(head.as_deref(), json),
             Some(What::Redact { subject }) => {
@@ -81,7 +83,7 @@ impl Log {
     }
 }
 
-async fn read(options: &Read) -> anyhow::Result<()> {
+async fn read(options: &Read, shown: fn(LogLine) -> LogLine) -> anyhow::Result<()> {
     const PAGE: usize = 500;
     let gate = Client::of_the_gate()?;
     let from =
@@ -89,20 +91,37 @@ async fn read(options: &Read) -> anyhow::Result<()> {
     let mut after = 0;
     loop {
         let page: Vec<LogLine> = gate.get(&format!("/api/v1/log?after={after}&limit={PAGE}")).await?;
-        for line in page.iter().filter(|line| line.at >= from) {
-            let text = if options.json { format!("{}\n", serde_json::to_string(line)?) } else { in_words(line) };
+        let last = page.last().map(|line| line.seq);
+        for line in page.into_iter().filter(|line| line.at >= from).map(shown) {
+            let text = if options.json { format!("{}\n", serde_json::to_string(&line)?) } else { in_words(&line) };
             if try_say(&text).is_err() {
                 return Ok(());
             }
         }
-        if let Some(last) = page.last() {
-            after = last.seq;
+        if let Some(last) = last {
+            after = last;
             continue;
         }
         if !options.follow {
             return Ok(());
         }
         tokio::time::sleep(Duration::from_millis(250)).await;
+    }
+}
+
+/// A log is read over shoulders and ends up in tickets: no secret that an event or a command held goes along.
+fn masked(mut line: LogLine) -> LogLine {
+    line.payload = line.payload.map(|payload| mask(&payload).0.into_owned());
+    mask_all(&mut line.record);
+    line
+}
+
+fn mask_all(value: &mut serde_json::Value) {
+    match value {
+        serde_json::Value::String(text) => *text = mask(text).0.into_owned(),
+        serde_json::Value::Array(values) => values.iter_mut().for_each(mask_all),
+        serde_json::Value::Object(fields) => fields.values_mut().for_each(mask_all),
+        _ => {}
     }
 }
 

@@ -1,6 +1,7 @@
 //! The command line: one file a subcommand. The only place that wires the rooms together.
 
 mod ask;
+mod beside;
 mod channel;
 mod client;
 mod completions;
@@ -9,6 +10,7 @@ mod demo;
 mod doctor;
 mod events;
 mod gate;
+mod hook;
 mod install;
 mod lock;
 mod log;
@@ -16,11 +18,14 @@ mod people;
 mod plugin;
 mod reach;
 mod report;
+mod rules;
 mod say;
 mod serve;
 mod service;
+mod session;
 mod setup;
 mod shell;
+mod starting;
 mod status;
 mod stop;
 mod token;
@@ -58,13 +63,16 @@ enum Command {
     Status(status::Status),
     Service(service::Service),
     Channel(channel::Channel),
+    Hook(hook::Hook),
     Install(install::Install),
     Uninstall(uninstall::Uninstall),
     Plugin(plugin::Plugin),
+    Session(session::Session),
     Ask(ask::Ask),
     Say(say::Say),
     Events(events::Events),
     People(people::People),
+    Rules(rules::Rules),
     Token(token::Token),
     Log(log::Log),
     Doctor(doctor::Doctor),
@@ -91,13 +99,16 @@ pub(crate) fn run(arguments: impl IntoIterator<Item = OsString>) -> anyhow::Resu
             Command::Status(status) => status.run().await,
             Command::Service(service) => service.run().await,
             Command::Channel(channel) => channel.run().await,
+            Command::Hook(hook) => Ok(hook.run().await),
             Command::Install(install) => install.run(),
             Command::Uninstall(uninstall) => uninstall.run(),
             Command::Plugin(plugin) => plugin.run(),
+            Command::Session(session) => session.run().await,
             Command::Ask(ask) => ask.run().await,
             Command::Say(say) => say.run().await,
             Command::Events(events) => events.run().await,
             Command::People(people) => people.run().await,
+            Command::Rules(rules) => rules.run().await,
             Command::Token(token) => token.run().await,
             Command::Log(log) => log.run().await,
             Command::Doctor(doctor) => doctor.run().await,
@@ -175,6 +186,26 @@ async fn confirm(what: &str) -> anyhow::Result<()> {
     let mut answer = String::new();
     std::io::stdin().read_line(&mut answer)?;
     if answer.trim() == "yes" { Ok(()) } else { Err(report::Denied::new(format!("did not {what}"), hint).into()) }
+}
+
+/// For what is done without the gate: refused where an agent is above this process, else as `confirm`.
+async fn confirm_outside(what: &str) -> anyhow::Result<()> {
+    let above = crate::processes::lineage(std::process::id()).split_off(1);
+    let gate = client::Client::of_the_gate().ok();
+    let sessions: Vec<portcullis_wire::api::SessionView> = match &gate {
+        Some(gate) => gate.get("/api/v1/sessions").await.unwrap_or_default(),
+        None => vec![],
+    };
+    let attached = |pid: &u32| sessions.iter().any(|session| session.state == "attached" && session.pid == Some(*pid));
+    if !above.iter().any(|pid| crate::processes::is_claude_code(*pid) || attached(pid)) {
+        return confirm(what).await;
+    }
+    if let Some(gate) = gate {
+        let tried = portcullis_wire::api::Tried { what: what.to_owned() };
+        drop(gate.send("POST", "/api/v1/log/barred", &tried).await);
+    }
+    let what = format!("refused to {what}: this runs inside an agent");
+    Err(report::Denied::new(what, "run it in a terminal of your own").into())
 }
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");

@@ -8,7 +8,7 @@ use anyhow::Context as _;
 use tokio::net::UnixStream;
 
 use super::report::Hinted;
-use super::{client, environment, lock};
+use super::{client, configuration, environment, lock};
 use crate::config::Paths;
 
 /// How long a gate may take to come up: a large journal is read first.
@@ -38,6 +38,8 @@ pub(super) async fn reach(paths: &Paths) -> anyhow::Result<UnixStream> {
         return Ok(stream);
     }
     refuse_home_in_project(paths)?;
+    // A gate would read the same and leave; here the error reaches whoever needed it, in its own words.
+    configuration(paths, None)?;
     let arguments = ["serve", "--auto-started", "--leave-when-idle"].map(str::to_owned);
     let arguments = [&arguments[..], &[IDLE_SECONDS.to_string()]].concat();
     start_and_wait(paths, &arguments).await
@@ -45,6 +47,7 @@ pub(super) async fn reach(paths: &Paths) -> anyhow::Result<UnixStream> {
 
 /// Starts a gate in the background and waits until it, or one that was faster, answers.
 async fn start_and_wait(paths: &Paths, arguments: &[String]) -> anyhow::Result<UnixStream> {
+    let logged = length(&paths.log_file);
     let mut gate = spawn(paths, arguments)?;
     let give_up = Instant::now() + PATIENCE;
     let mut pause = Duration::from_millis(2);
@@ -54,7 +57,7 @@ async fn start_and_wait(paths: &Paths, arguments: &[String]) -> anyhow::Result<U
         }
         if let Some(status) = gate.try_wait()? {
             if !status.success() {
-                return Err(did_not_start(paths).into());
+                return Err(did_not_start(paths, logged).into());
             }
             // One that leaves without an error lost the race for the lock, and the winner will answer: unless it was a
             // gate on its way out that held it.
@@ -72,6 +75,7 @@ async fn start_and_wait(paths: &Paths, arguments: &[String]) -> anyhow::Result<U
 
 /// Starts a gate that stays behind. Returns when it is the one that answers; false when another keeps its place.
 pub(super) async fn leave_behind(paths: &Paths, arguments: &[String]) -> anyhow::Result<bool> {
+    let logged = length(&paths.log_file);
     let mut gate = spawn(paths, arguments)?;
     let give_up = Instant::now() + PATIENCE;
     loop {
@@ -81,15 +85,15 @@ pub(super) async fn leave_behind(paths: &Paths, arguments: &[String]) -> anyhow:
         }
         match gate.try_wait()? {
             Some(status) if status.success() => return Ok(false),
-            Some(_) => return Err(did_not_start(paths).into()),
+            Some(_) => return Err(did_not_start(paths, logged).into()),
             None if Instant::now() > give_up => return Err(does_not_answer(paths).into()),
             None => tokio::time::sleep(Duration::from_millis(5)).await,
         }
     }
 }
 
-fn did_not_start(paths: &Paths) -> Hinted {
-    let what = format!("the gate could not be started:\n{}", last_words(&paths.log_file));
+fn did_not_start(paths: &Paths, logged: u64) -> Hinted {
+    let what = format!("the gate could not be started:\n{}", last_words(&paths.log_file, logged));
     Hinted::new(what, format!("the whole log is in {}", paths.log_file.display()))
 }
 
@@ -141,8 +145,15 @@ pub(super) fn this_program() -> anyhow::Result<PathBuf> {
     Ok(text.strip_suffix(" (deleted)").map_or_else(|| program.clone(), PathBuf::from))
 }
 
-fn last_words(log: &Path) -> String {
-    let text = std::fs::read_to_string(log).unwrap_or_default();
+fn length(log: &Path) -> u64 {
+    std::fs::metadata(log).map_or(0, |about| about.len())
+}
+
+/// What was logged since it had this length: an earlier failure is not this one's.
+fn last_words(log: &Path, since: u64) -> String {
+    let bytes = std::fs::read(log).unwrap_or_default();
+    let fresh = usize::try_from(since).ok().and_then(|since| bytes.get(since..)).unwrap_or(&bytes);
+    let text = String::from_utf8_lossy(fresh);
     let lines: Vec<&str> = text.lines().collect();
     lines[lines.len().saturating_sub(6)..].join("\n")
 }

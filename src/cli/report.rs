@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use super::client::Refused;
 use crate::config::ConfigError;
@@ -46,6 +47,25 @@ impl fmt::Display for Denied {
 
 impl std::error::Error for Denied {}
 
+/// Something that was written wrongly on the command line, which clap cannot know.
+#[derive(Debug)]
+pub(crate) struct Usage(Hinted);
+
+impl Usage {
+    pub(crate) fn new(what: impl Into<String>, hint: impl Into<String>) -> Self {
+        Self(Hinted::new(what, hint))
+    }
+}
+
+impl fmt::Display for Usage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl std::error::Error for Usage {}
+
+const USAGE: u8 = 2;
 const CONFIGURATION: u8 = 3;
 const DENIED: u8 = 4;
 
@@ -57,7 +77,12 @@ pub(crate) fn report(error: &anyhow::Error) -> ExitCode {
     let code = error.chain().find_map(|cause| {
         let refused = cause.downcast_ref::<Refused>().is_some_and(|refused| refused.0.status() == 403);
         let is_denied = refused || cause.is::<Denied>();
-        is_denied.then_some(DENIED).or_else(|| cause.is::<ConfigError>().then_some(CONFIGURATION))
+        let codes = [
+            (is_denied, DENIED),
+            (cause.is::<Usage>(), USAGE),
+            (cause.is::<ConfigError>() || cause.is::<Arc<ConfigError>>(), CONFIGURATION),
+        ];
+        codes.into_iter().find(|(is, _)| *is).map(|(_, code)| code)
     });
     ExitCode::from(code.unwrap_or(1))
 }
@@ -83,7 +108,11 @@ fn hint(cause: &(dyn std::error::Error + 'static)) -> Option<String> {
     if let Some(refused) = cause.downcast_ref::<Refused>() {
         return Some(refused.0.hint.clone());
     }
-    if let Some(error) = cause.downcast_ref::<ConfigError>() {
+    if let Some(usage) = cause.downcast_ref::<Usage>() {
+        return Some(usage.0.hint.clone());
+    }
+    let shared = cause.downcast_ref::<Arc<ConfigError>>().map(|error| &**error);
+    if let Some(error) = cause.downcast_ref::<ConfigError>().or(shared) {
         return error.hint().map(str::to_owned);
     }
     cause.downcast_ref::<OpenError>().map(|error| error.hint().to_string())

@@ -13,15 +13,15 @@ pub(crate) struct ConfigError {
 }
 
 impl ConfigError {
-    pub(super) fn new(doing: impl Into<String>) -> Self {
+    pub(crate) fn new(doing: impl Into<String>) -> Self {
         Self { doing: doing.into(), cause: None, hint: None }
     }
 
-    pub(super) fn because(self, cause: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
+    pub(crate) fn because(self, cause: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
         Self { cause: Some(cause.into()), ..self }
     }
 
-    pub(super) fn with_hint(self, hint: impl Into<String>) -> Self {
+    pub(crate) fn with_hint(self, hint: impl Into<String>) -> Self {
         Self { hint: Some(hint.into()), ..self }
     }
 
@@ -33,27 +33,33 @@ impl ConfigError {
 
 /// What is wrong with one thing that was written, before anyone says where it was written.
 #[derive(Debug)]
-pub(super) struct Problem {
-    pub(super) what: String,
-    pub(super) hint: String,
+pub(crate) struct Problem {
+    pub(crate) what: String,
+    pub(crate) hint: String,
 }
 
 impl Problem {
-    pub(super) fn new(what: impl Into<String>, hint: impl Into<String>) -> Self {
+    pub(crate) fn new(what: impl Into<String>, hint: impl Into<String>) -> Self {
         Self { what: what.into(), hint: hint.into() }
     }
 
-    pub(super) fn on_line(self, line: usize) -> Self {
+    pub(crate) fn on_line(self, line: usize) -> Self {
         Self { what: format!("line {line}: {}", self.what), ..self }
     }
 
-    pub(super) fn while_doing(self, doing: impl Into<String>) -> ConfigError {
+    /// This one and others found with it. The hint is the first one's.
+    pub(crate) fn and(self, others: impl Iterator<Item = Self>) -> Self {
+        let all = others.fold(self.what, |all, other| format!("{all}\n  and: {}", other.what));
+        Self { what: all, ..self }
+    }
+
+    pub(crate) fn while_doing(self, doing: impl Into<String>) -> ConfigError {
         ConfigError::new(doing).because(self.what).with_hint(self.hint)
     }
 }
 
 /// Shows what someone wrote inside a message: escaped, so that it cannot draw on the terminal, and never long.
-pub(super) fn quoted(text: &str) -> String {
+pub(crate) fn quoted(text: &str) -> String {
     const LONGEST: usize = 60;
     match text.char_indices().nth(LONGEST) {
         Some((end, _)) => format!("{:?}…", &text[..end]),

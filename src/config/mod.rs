@@ -19,13 +19,13 @@ use std::str::FromStr;
 use std::time::Duration;
 use std::{fmt, fs, io};
 
-pub(crate) use error::ConfigError;
+pub(crate) use error::{ConfigError, Problem, quoted};
 pub(crate) use owner::{look_at_token, owner_token};
 pub(crate) use paths::Paths;
 pub(crate) use secret::{Secret, TokenHash, generate_token};
+pub(crate) use setting::nearest;
 pub(crate) use settings::help;
 
-use error::{Problem, quoted};
 use raw::{Document, Value};
 use settings::SETTINGS;
 
@@ -45,6 +45,7 @@ pub(crate) struct Config {
     pub(crate) retention_bytes: usize,
     /// How many bytes of an event's text are put before the model; `None` puts all.
     pub(crate) max_context: Option<usize>,
+    pub(crate) hooks: Hooks,
     pub(crate) limits: Limits,
     /// The owner's token where the environment gives one; see [`owner_token`].
     pub(crate) token: Option<Secret>,
@@ -97,6 +98,23 @@ impl FromStr for Approvals {
     }
 }
 
+/// How Claude Code's hooks are served.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Hooks {
+    /// How often one sender may wake an idle session in an hour.
+    pub(crate) wakes: usize,
+    /// Senders who are to be answered before a session stops.
+    pub(crate) must_reply: Vec<String>,
+    /// Hooks may also be posted over HTTP, by those who have the right.
+    pub(crate) over_http: bool,
+}
+
+impl Default for Hooks {
+    fn default() -> Self {
+        Self { wakes: 30, must_reply: vec![], over_http: false }
+    }
+}
+
 /// How much of everything there may be.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Limits {
@@ -132,6 +150,7 @@ impl Default for Config {
             coalesce: HashMap::new(),
             retention_bytes: 1 << 30,
             max_context: Some(20_000),
+            hooks: Hooks::default(),
             limits: Limits::default(),
             token: None,
         }

@@ -13,6 +13,10 @@ use super::secret::{hex, sha256};
 pub(crate) struct Paths {
     /// What the owner writes; may be missing.
     pub(crate) config_file: PathBuf,
+    /// The owner's rules; may be missing.
+    pub(crate) rules_file: PathBuf,
+    /// Which rules files of projects a person has trusted.
+    pub(crate) trust_file: PathBuf,
     /// The folder of the journal, the token, the lock and the log.
     pub(crate) state_dir: PathBuf,
     pub(crate) journal: PathBuf,
@@ -52,6 +56,8 @@ impl Paths {
     fn new(config_dir: &Path, state_dir: &Path, socket: PathBuf, user_home: Option<PathBuf>) -> Self {
         Self {
             config_file: config_dir.join("config.toml"),
+            rules_file: config_dir.join("rules.toml"),
+            trust_file: state_dir.join("trusted-rules"),
             state_dir: state_dir.to_owned(),
             journal: state_dir.join("journal.db"),
             token_file: state_dir.join("owner.token"),
@@ -60,6 +66,22 @@ impl Paths {
             socket: if fits_a_socket(&socket) { socket } else { short_socket(&socket) },
             user_home,
         }
+    }
+
+    /// Where the hooks of the agent with this process find the process of its session.
+    pub(crate) fn session_socket(&self, agent: u32) -> PathBuf {
+        self.beside_socket(&format!("-{agent}.sock"))
+    }
+
+    /// What the agent with this process watches while it is idle.
+    pub(crate) fn wake_file(&self, agent: u32) -> PathBuf {
+        self.beside_socket(&format!("-{agent}.wake"))
+    }
+
+    /// Beside the gate's own, under its name: homes with long paths share a folder.
+    fn beside_socket(&self, ending: &str) -> PathBuf {
+        let name = self.socket.file_stem().unwrap_or_default().to_string_lossy();
+        self.socket.with_file_name(format!("{name}{ending}"))
     }
 
     /// Makes the folders that are missing, for their owner alone, and refuses those that others could write to.
@@ -96,10 +118,26 @@ impl Paths {
         self.all().into_iter().find(|path| resolved(path).starts_with(&project))
     }
 
-    fn all(&self) -> [&Path; 7] {
+    /// The folder of the user.
+    pub(crate) fn user_home(&self) -> Option<&Path> {
+        self.user_home.as_deref()
+    }
+
+    fn all(&self) -> [&Path; 9] {
         // Taken apart by name, so that a new path cannot be forgotten here.
-        let Self { config_file, state_dir, journal, token_file, lock_file, log_file, socket, user_home: _ } = self;
-        [config_file, state_dir, journal, token_file, lock_file, log_file, socket]
+        let Self {
+            config_file,
+            rules_file,
+            trust_file,
+            state_dir,
+            journal,
+            token_file,
+            lock_file,
+            log_file,
+            socket,
+            user_home: _,
+        } = self;
+        [config_file, rules_file, state_dir, journal, token_file, trust_file, lock_file, log_file, socket]
     }
 }
 
@@ -180,7 +218,7 @@ pub(super) mod tests {
         let paths = paths(&[("PORTCULLIS_HOME", "/p//"), ("HOME", "/h"), ("XDG_RUNTIME_DIR", "/r")]).unwrap();
         assert_eq!(
             shown(&paths),
-            "/p/config.toml /p /p/journal.db /p/owner.token /p/gate.lock /p/gate.log /p/gate.sock"
+            "/p/config.toml /p/rules.toml /p /p/journal.db /p/owner.token /p/trusted-rules /p/gate.lock /p/gate.log /p/gate.sock"
         );
     }
 
@@ -190,7 +228,8 @@ pub(super) mod tests {
         assert_eq!(
             shown(&paths(&[("HOME", "/h")]).unwrap()),
             format!(
-                "/h/.config/portcullis/config.toml {state} {state}/journal.db {state}/owner.token {state}/gate.lock \
+                "/h/.config/portcullis/config.toml /h/.config/portcullis/rules.toml {state} {state}/journal.db {state}/owner.token \
+                 {state}/trusted-rules {state}/gate.lock \
                  {state}/gate.log {state}/gate.sock"
             )
         );
@@ -200,7 +239,8 @@ pub(super) mod tests {
         assert_eq!(
             shown(&paths(&variables).unwrap()),
             format!(
-                "/c/portcullis/config.toml {state} {state}/journal.db {state}/owner.token {state}/gate.lock \
+                "/c/portcullis/config.toml /c/portcullis/rules.toml {state} {state}/journal.db {state}/owner.token \
+                 {state}/trusted-rules {state}/gate.lock \
                  {state}/gate.log /r/portcullis/gate.sock"
             )
         );

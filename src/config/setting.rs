@@ -138,7 +138,7 @@ fn unknown(key: &str) -> Problem {
 }
 
 /// The known key that most looks like this one, if any does. A key in the wrong table still looks like itself.
-fn nearest<'known>(key: &str, known: impl Iterator<Item = &'known str>) -> Option<&'known str> {
+pub(crate) fn nearest<'known>(key: &str, known: impl Iterator<Item = &'known str>) -> Option<&'known str> {
     // Nobody mistypes a key into something this long, and the distance takes time with the length.
     const LONGEST: usize = 64;
     if key.len() > LONGEST {

@@ -85,6 +85,40 @@ pub(super) static SETTINGS: &[Setting] = &[
         },
     },
     Setting {
+        key: "hooks.wakes",
+        written: Written::File,
+        meaning: "how often the events of one sender may wake an idle session in an hour, by its wake file; what comes within a second is one wake, and what may not wake waits for the next prompt or tool call",
+        takes: Takes::Whole { unit: "wakes", range: 0..=3_600, part: |config| &mut config.hooks.wakes },
+    },
+    Setting {
+        key: "hooks.must_reply",
+        written: Written::File,
+        meaning: "senders who are to have a reply: a session that stops without one is reminded once; by default nobody",
+        takes: Takes::Text {
+            what: r#"a list of senders, such as "ann, bob""#,
+            show: |_| String::new(),
+            set: |config, text| {
+                let senders = text.split(',').map(str::trim).filter(|sender| !sender.is_empty());
+                config.hooks.must_reply = senders.map(str::to_owned).collect();
+                Ok(())
+            },
+        },
+    },
+    Setting {
+        key: "hooks.http",
+        written: Written::File,
+        meaning: "whether Claude Code's hooks may be posted to `/claude/hooks` by those with a token of the role agent; such a token is readable by what the agent runs",
+        takes: Takes::Text {
+            what: r#""on" or "off""#,
+            show: |config| if config.hooks.over_http { "on" } else { "off" }.to_owned(),
+            set: |config, text| match text {
+                "on" => Ok(config.hooks.over_http = true),
+                "off" => Ok(config.hooks.over_http = false),
+                _ => Err(format!("{text:?} is neither")),
+            },
+        },
+    },
+    Setting {
         key: "limits.body",
         written: Written::File,
         meaning: "the largest body of a request",
@@ -99,7 +133,7 @@ pub(super) static SETTINGS: &[Setting] = &[
     Setting {
         key: "limits.idle_seconds",
         written: Written::File,
-        meaning: "how long a connection may be silent, or leave unread what is sent to it, before it is closed; an event stream may be silent for ever",
+        meaning: "how long a connection may be silent, also within a body, or leave unread what is sent to it, before it is closed; an event stream may be silent for ever",
         takes: Takes::Seconds { range: 1..=86_400, part: |config| &mut config.limits.idle_time },
     },
     Setting {

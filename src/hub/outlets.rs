@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use portcullis_core::{AskId, Behavior, EventId, Held, Moment, SessionId, State, Text, combined};
+use portcullis_core::{AskId, EventId, Held, Moment, Mouth, Order, Ruling, SessionId, State, Text, combined};
 use tokio::sync::mpsc;
 
 use super::run::read_event;
@@ -24,8 +24,16 @@ pub(crate) enum Parcel {
     Verdict {
         ask: AskId,
         origin: String,
-        behavior: Behavior,
+        mouth: Mouth,
+        ruling: Box<Ruling>,
     },
+    /// No verdict is coming.
+    Closed {
+        ask: AskId,
+        origin: String,
+        mouth: Mouth,
+    },
+    Order(Order),
 }
 
 /// The hub's end of one attached process.
@@ -183,10 +191,9 @@ impl Outlets {
         due
     }
 
-    /// A verdict that finds no process stays in the journal, and is sent when one attaches.
-    pub(super) fn carry(&mut self, session: SessionId, ask: AskId, origin: String, behavior: Behavior) {
+    /// What finds no process stays in the journal, and is sent when one attaches.
+    pub(super) fn carry(&mut self, session: SessionId, parcel: Parcel) {
         let Some(outlet) = self.by_session.get_mut(&session) else { return };
-        let parcel = Parcel::Verdict { ask, origin, behavior };
         let sent = outlet.sender.as_ref().is_some_and(|sender| sender.try_send(parcel).is_ok());
         if !sent {
             outlet.sender = None;

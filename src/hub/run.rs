@@ -18,7 +18,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::batch::{Batch, Pending};
 use super::heads::Heads;
-use super::outlets::{Outlets, Pumping};
+use super::outlets::{Outlets, Parcel, Pumping};
 use super::roster::Roster;
 use super::watchers::{Published, Watchers};
 use super::{Command, Hub, HubLimits, Reply, Trouble, now};
@@ -344,7 +344,13 @@ impl Desk {
             match effect {
                 Effect::Answer(decided) => answer = decided,
                 Effect::Wake(session) => self.outlets.wake(session),
-                Effect::Carry { session, ask, origin, behavior } => self.outlets.carry(session, ask, origin, behavior),
+                Effect::Carry { session, ask, origin, mouth, ruling } => {
+                    self.outlets.carry(session, Parcel::Verdict { ask, origin, mouth, ruling: Box::new(ruling) });
+                }
+                Effect::Close { session, ask, origin, mouth } => {
+                    self.outlets.carry(session, Parcel::Closed { ask, origin, mouth });
+                }
+                Effect::Order { session, order } => self.outlets.carry(session, Parcel::Order(order)),
                 Effect::Publish(Topic::People) => {
                     self.tell_roster.send_replace(Arc::new(Roster::of(&self.state)));
                 }

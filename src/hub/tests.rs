@@ -4,10 +4,9 @@ use std::path::Path;
 use std::time::Duration;
 
 use portcullis_core::{
-    Actor, Address, Answer, AskId, Behavior, ChatId, Input, Label, Mouth, Notice, Refusal, Role, Scope, SessionAbout,
-    SessionId, Target, Text, Via,
+    Actor, Address, Answer, AskId, Behavior, ChatId, Details, Input, Label, Mouth, NewAsk, Notice, Refusal, Role,
+    Ruling, Scope, SessionAbout, SessionId, Target, Text, Via,
 };
-use portcullis_wire::link::EventFrame;
 use tokio_util::sync::CancellationToken;
 
 use super::*;
@@ -58,29 +57,29 @@ fn about() -> SessionAbout {
         folder: None,
         agent_session: None,
         continues: None,
+        mode: None,
+        driven: false,
     }
-}
-
-fn text(frame: &EventFrame<'_>) -> serde_json::Result<Vec<u8>> {
-    frame.text.unquoted().map(|text| text.into_owned().into_bytes())
 }
 
 fn asked(session: SessionId) -> (AskId, Input) {
     let id = mint(AskId::new);
     let (origin, tool, entropy) = ("abcde".to_owned(), "Bash".to_owned(), 1);
     let (description, preview) = (Text::new("d"), Text::new("p"));
-    (id, Input::Asked { id, session, mouth: Mouth::Channel, origin, tool, description, preview, entropy })
+    let (mouth, details) = (Mouth::Channel, Details::default());
+    let ask = Box::new(NewAsk { id, mouth, origin, tool, description, preview, details });
+    (id, Input::Asked { session, ask, entropy })
 }
 
 #[tokio::test]
 async fn an_event_reaches_the_session_and_is_delivered_only_when_written() {
     let (hub, ..) = hub_on(Store::memory()).await;
     let session = mint(SessionId::new);
-    let mut attachment = link::attach_here(&hub, session, about(), None, text).await.unwrap();
+    let mut attachment = link::attach_here(&hub, session, about(), None).await.unwrap();
     let Ok(Answer::Accepted { event, to, .. }) = hub.submit(said("hello")).await else { panic!() };
     assert_eq!(to, Some(session));
-    let Some(Delivery::Event { ids, line }) = attachment.next().await else { panic!() };
-    assert_eq!((ids, line.unwrap().as_slice()), (vec![event], &b"hello"[..]));
+    let Some(Delivery::Event { ids, frame }) = attachment.next().await else { panic!() };
+    assert_eq!((ids, frame.text), (vec![event], "hello".into()));
     let life = |hub: Hub| async move { hub.look(move |state| state.event(event).unwrap().life.name()).await.unwrap() };
     assert_eq!(life(hub.clone()).await, "waiting");
     attachment.line.wrote(&[event], &[]);
@@ -109,14 +108,14 @@ async fn what_a_stopped_hub_took_in_is_there_after_the_restart() {
 async fn a_full_queue_says_busy_and_verdicts_still_get_through() {
     let (hub, ..) = hub_on(Store::memory()).await;
     let session = mint(SessionId::new);
-    let _attachment = link::attach_here(&hub, session, about(), None, text).await.unwrap();
+    let _attachment = link::attach_here(&hub, session, about(), None).await.unwrap();
     let (ask, input) = asked(session);
     hub.submit(input).await.unwrap();
     // Nothing of this is handled before the first await below gives the loop its turn.
     let mut waiting: Vec<_> = (0..9).map(|number| Box::pin(hub.submit(said(&format!("event {number}"))))).collect();
     let ninth = waiting.pop().unwrap();
     let verdict =
-        hub.submit(Input::Answered { by: ann(), target: Target::Id(ask), behavior: Behavior::Deny, why: None });
+        hub.submit(Input::Answered { by: ann(), target: Target::Id(ask), ruling: Ruling::plain(Behavior::Deny) });
     let (eight, ninth, verdict) = tokio::join!(futures_util::future::join_all(waiting), ninth, verdict);
     assert!(eight.iter().all(Result::is_ok));
     assert_eq!(ninth, Err(Trouble::Busy));
@@ -129,12 +128,12 @@ async fn of_two_gates_on_one_journal_the_loser_is_told_who_was_first() {
     let path = folder.path().join("journal.db");
     let (one, ..) = hub_on(disk(&path)).await;
     let session = mint(SessionId::new);
-    let _attachment = link::attach_here(&one, session, about(), None, text).await.unwrap();
+    let _attachment = link::attach_here(&one, session, about(), None).await.unwrap();
     let (ask, input) = asked(session);
     one.submit(input).await.unwrap();
     // The second reads the journal now, and then does not hear of what the first writes.
     let (two, ..) = hub_on(disk(&path)).await;
-    let answer = |behavior| Input::Answered { by: ann(), target: Target::Id(ask), behavior, why: None };
+    let answer = |behavior| Input::Answered { by: ann(), target: Target::Id(ask), ruling: Ruling::plain(behavior) };
     assert!(matches!(one.submit(answer(Behavior::Deny)).await, Ok(Answer::Recorded { .. })));
     let Ok(Answer::Refused(Refusal::Settled { life, .. })) = two.submit(answer(Behavior::Allow)).await else {
         panic!("the second verdict counted");
@@ -172,13 +171,13 @@ async fn a_watcher_that_cannot_keep_up_is_cut_off_and_others_are_not() {
 async fn a_process_that_takes_the_place_of_another_gets_what_was_not_written() {
     let (hub, ..) = hub_on(Store::memory()).await;
     let session = mint(SessionId::new);
-    let mut first = link::attach_here(&hub, session, about(), None, text).await.unwrap();
+    let mut first = link::attach_here(&hub, session, about(), None).await.unwrap();
     let Ok(Answer::Accepted { event: one, .. }) = hub.submit(said("one")).await else { panic!() };
     let Ok(Answer::Accepted { event: two, .. }) = hub.submit(said("two")).await else { panic!() };
     assert!(matches!(first.next().await, Some(Delivery::Event { ids, .. }) if ids == [one]));
     first.line.wrote(&[one], &[]);
     first.line.confirm().await;
-    let mut second = link::attach_here(&hub, session, about(), None, text).await.unwrap();
+    let mut second = link::attach_here(&hub, session, about(), None).await.unwrap();
     assert!(matches!(second.next().await, Some(Delivery::Event { ids, .. }) if ids == [two]));
     // The goodbye of the first no longer counts: it does not carry for the session any more.
     first.line.clone().bye(Goodbye::because("late")).await;
@@ -188,7 +187,7 @@ async fn a_process_that_takes_the_place_of_another_gets_what_was_not_written() {
 #[tokio::test]
 async fn a_noisy_sender_is_heard_once_and_others_are_not_kept_waiting() {
     let (hub, ..) = hub_on(Store::memory()).await;
-    let mut attachment = link::attach_here(&hub, mint(SessionId::new), about(), None, text).await.unwrap();
+    let mut attachment = link::attach_here(&hub, mint(SessionId::new), about(), None).await.unwrap();
     let from = |name: &str, text: &str| {
         let Input::Said { id, text, address, attributes, .. } = said(text) else { panic!() };
         let by = Actor { name: name.into(), ..ann() };
@@ -202,11 +201,10 @@ async fn a_noisy_sender_is_heard_once_and_others_are_not_kept_waiting() {
     let Ok(Answer::Accepted { event: calm, .. }) = hub.submit(from("calm", "hello")).await else { panic!() };
     let Some(Delivery::Event { ids, .. }) = attachment.next().await else { panic!() };
     assert_eq!(ids, [calm]);
-    let Some(Delivery::Event { ids, line }) = attachment.next().await else { panic!() };
+    let Some(Delivery::Event { ids, frame }) = attachment.next().await else { panic!() };
     assert_eq!(ids, noisy);
-    let line = String::from_utf8(line.unwrap()).unwrap();
-    let places: Vec<_> = ["one", "two", "three"].iter().map(|text| line.find(text)).collect();
-    assert!(places.is_sorted() && places[0].is_some(), "{line}");
+    let places: Vec<_> = ["one", "two", "three"].iter().map(|text| frame.text.unquoted().find(text)).collect();
+    assert!(places.is_sorted() && places[0].is_some(), "{:?}", frame.text);
     attachment.line.wrote(&ids, &[]);
     attachment.line.confirm().await;
     assert_eq!(hub.look(portcullis_core::State::waiting_total).await, Ok(1));
@@ -216,7 +214,7 @@ async fn a_noisy_sender_is_heard_once_and_others_are_not_kept_waiting() {
 async fn a_process_that_went_while_an_event_was_sent_to_it_does_not_stay_attached() {
     let (hub, ..) = hub_on(Store::memory()).await;
     let session = mint(SessionId::new);
-    let attachment = link::attach_here(&hub, session, about(), None, text).await.unwrap();
+    let attachment = link::attach_here(&hub, session, about(), None).await.unwrap();
     let line = attachment.line.clone();
     drop(attachment);
     hub.submit(said("nobody takes this")).await.unwrap();

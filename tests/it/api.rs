@@ -85,9 +85,24 @@ fn a_prompt_is_answered_by_id_or_code_once_and_on_the_record() {
     assert_eq!(told, ["open", "abcde", "channel", "Bash", "Push", "git push --force"]);
 
     let verdict = |which: &str, body: Value| post(&home, &gate, &format!("asks/{which}/verdict"), &body);
-    for wrong in [json!({}), json!({"behavior": "maybe"}), json!({"behavior": "allow", "scope": "always"})] {
+    for wrong in [
+        json!({}),
+        json!({"behavior": "maybe"}),
+        json!({"behavior": "allow", "scope": "for now"}),
+        json!({"behavior": "allow", "mood": "fine"}),
+        json!({"behavior": "allow", "input": {}, "answers": {}}),
+    ] {
         verdict(id, wrong).expect(400);
     }
+    // The channel has no way to say any of this.
+    for more in [
+        json!({"behavior": "allow", "scope": "always"}),
+        json!({"behavior": "allow", "input": {"command": "git push"}}),
+        json!({"behavior": "deny", "interrupt": true}),
+    ] {
+        verdict(id, more).expect(422);
+    }
+    assert_eq!(ask["preview_only"], true);
     verdict("zzzzz", json!({"behavior": "allow"})).expect(404);
     verdict("nonsense", json!({"behavior": "allow"})).expect(404);
     assert_eq!(get(&gate, "verdicts"), json!([]));

@@ -2,8 +2,8 @@
 
 use crate::support::PATIENCE;
 use crate::support::gate::Gate;
-use crate::support::home::{Home, random_hex};
-use crate::support::link::{Link, OURS};
+use crate::support::home::Home;
+use crate::support::link::{Link, OURS, new_id};
 use serde_json::{Value, json};
 
 #[test]
@@ -90,7 +90,8 @@ fn a_verdict_is_sent_again_until_it_is_confirmed() {
     let (id, ask) = (new_id(), new_id());
     let asked = json!({"asked": {"n": 2, "id": ask, "mouth": "channel", "origin": "abcde", "tool": "Bash",
                                  "description": "Push", "preview": "git push"}});
-    let verdict = json!({"verdict": {"ask": ask, "origin": "abcde", "behavior": "allow"}});
+    let verdict =
+        json!({"verdict": {"ask": ask, "origin": "abcde", "mouth": "channel", "ruling": {"behavior": "allow"}}});
     let mut link = Link::welcomed(&home);
     link.attach(&id, &[], &[]);
     // Whoever is not sure that it was heard asks again; it is one prompt all the same.
@@ -134,10 +135,6 @@ fn the_newest_process_of_a_session_is_the_one_that_counts() {
 }
 
 /// Ids have a fixed length, and hexadecimal digits are among their letters.
-fn new_id() -> String {
-    format!("0{}", &random_hex(13)[..25])
-}
-
 fn state_of(gate: &Gate, event: &str) -> String {
     gate.get(&format!("/api/v1/events/{event}")).json()["state"].as_str().unwrap().to_owned()
 }

@@ -7,7 +7,7 @@ use crate::support::home::{Home, Ran};
 use crate::support::http::Request;
 use crate::support::sse::Events;
 use crate::support::standin::StandIn;
-use crate::support::{PATIENCE, Signal, running};
+use crate::support::{PATIENCE, Signal, running, until};
 use serde_json::json;
 use std::fs::{self, File};
 use std::net::TcpListener;
@@ -281,4 +281,23 @@ fn a_gate_that_a_session_started_makes_room_for_one_that_a_person_starts() {
         assert!(!again.status.success() && again.stderr.contains("already running"), "{}", again.stderr);
         drop(gate);
     }
+}
+
+#[test]
+fn a_session_says_once_what_is_wrong_with_the_configuration_and_goes_on_when_it_is_right() {
+    let home = Home::new();
+    home.write_config("lisen = \"off\"\n");
+    let session = StandIn::start(&home, &[]);
+    let told = || session.stderr().lines().filter(|line| line.contains("lisen")).count();
+    until("the complaint", || (told() > 0).then_some(()));
+    // As it is written by someone who is still looking for what is wrong.
+    home.write_config("listen = \"of\"\n");
+    until("another complaint", || session.stderr().contains("\"of\"").then_some(()));
+    home.write_config("listen = \"off\"\n");
+    home.attached(1);
+    assert_eq!(told(), 1, "{}", session.stderr());
+    let log = home.log();
+    assert!(!log.contains("lisen") && !log.contains("\"of\""), "no gate was started in vain: {log}");
+    Request::post("/").body("hello").send(&home.socket()).expect(200);
+    assert_eq!(session.next_event().content, "hello");
 }

@@ -1,14 +1,16 @@
 //! The HTTP API: what `/api/v1` answers and takes. Moments are milliseconds since 1970.
 
 use portcullis_core::{
-    Address, Ask, AskLife, EventLife, Held, Moment, Notice, Pairing, Person, Presence, Reply, Scope, Session, Token,
-    Verdict,
+    Address, Ask, AskLife, EventLife, Held, Moment, Notice, Pairing, Person, Presence, Reply, Scope, Session, Text,
+    Token, Verdict,
 };
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
+use crate::ask::{Danger, Details, Offer};
 use crate::link::File;
 
-#[derive(Debug, Serialize, Deserialize, PartialEq, Eq)]
+#[derive(Debug, Serialize, Deserialize, PartialEq, Eq, ToSchema)]
 pub struct SessionView {
     pub id: String,
     pub label: String,
@@ -20,13 +22,22 @@ pub struct SessionView {
     pub agent_session: Option<String>,
     pub continues: Option<String>,
     pub since: u64,
+    /// The agent's permission mode, where it is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mode: Option<String>,
+    /// It takes orders: prompt, interrupt, mode, model, end.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub driven: bool,
+    /// Who stopped it: no tool runs until it is resumed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stopped_by: Option<String>,
     /// Events waiting for it.
     pub waiting: usize,
     /// Prompts it has open.
     pub asks: usize,
 }
 
-#[derive(Debug, Serialize, Deserialize, PartialEq, Eq)]
+#[derive(Debug, Serialize, Deserialize, PartialEq, Eq, ToSchema)]
 pub struct EventView {
     pub id: String,
     /// waiting, delivered, seen, expired, dropped or dead
@@ -44,11 +55,11 @@ pub struct EventView {
     pub text: Option<String>,
 }
 
-#[derive(Debug, Serialize, Deserialize, PartialEq, Eq)]
+#[derive(Debug, Serialize, Deserialize, PartialEq, Eq, ToSchema)]
 pub struct AskView {
     pub id: String,
     pub code: String,
-    /// open, answered or withdrawn
+    /// open, answered, withdrawn or expired
     pub state: String,
     pub session: String,
     pub mouth: String,
@@ -56,13 +67,53 @@ pub struct AskView {
     pub description: String,
     pub preview: String,
     pub at: u64,
+    /// The whole input of the call; none where only a preview is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Object>)]
+    pub input: Option<serde_json::Value>,
+    /// Only a preview is known: what runs may be more than what is shown.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub preview_only: bool,
+    /// tool, question or plan
+    #[serde(default)]
+    pub kind: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tool_use_id: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent_id: Option<String>,
+    /// What the verdict may reach beyond this once.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub offers: Vec<Offer>,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub editable: bool,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub interruptible: bool,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub default_to_no: bool,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub requires_user_interaction: bool,
+    /// Why it is asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub risk: Option<Danger>,
+    /// How many people must allow it, and who has.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub quorum: Option<u8>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub allowed_by: Vec<String>,
+    /// Until when it can be answered, and what it means when nobody has.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answer_by: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub otherwise: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verdict: Option<VerdictView>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub withdrawn: Option<String>,
 }
 
-#[derive(Debug, Serialize, Deserialize, PartialEq, Eq)]
+#[derive(Debug, Serialize, Deserialize, PartialEq, Eq, ToSchema)]
 pub struct VerdictView {
     pub ask: String,
     pub code: String,
@@ -71,11 +122,26 @@ pub struct VerdictView {
     pub via: String,
     pub at: u64,
     pub why: Option<String>,
+    /// once, session or always
+    #[serde(default)]
+    pub scope: String,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub interrupt: bool,
+    /// What is to run instead of what was asked about.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Object>)]
+    pub input: Option<serde_json::Value>,
     /// When the session's process had handed it to the agent.
     pub carried_at: Option<u64>,
+    /// What is known to have followed: ran, failed or denied.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub outcome: Option<String>,
+    /// It ran with something else than was shown.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub differs: bool,
 }
 
-#[derive(Debug, Serialize, Deserialize, PartialEq, Eq)]
+#[derive(Debug, Serialize, Deserialize, PartialEq, Eq, ToSchema)]
 pub struct ReplyView {
     pub id: String,
     pub session: String,
@@ -87,7 +153,7 @@ pub struct ReplyView {
 }
 
 /// One message of `watch`. The first ones tell the state, then comes `ready`, then every change.
-#[derive(Debug, Serialize, Deserialize, PartialEq, Eq)]
+#[derive(Debug, Serialize, Deserialize, PartialEq, Eq, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Change {
     Session(SessionView),
@@ -104,7 +170,7 @@ pub enum Change {
 }
 
 /// Taken by `POST /api/v1/events`.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NewEvent {
     pub text: String,
@@ -117,7 +183,7 @@ pub struct NewEvent {
 }
 
 /// What became of something said.
-#[derive(Debug, Serialize, Deserialize, PartialEq, Eq)]
+#[derive(Debug, Serialize, Deserialize, PartialEq, Eq, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub struct Accepted {
     pub id: String,
@@ -128,24 +194,66 @@ pub struct Accepted {
 }
 
 /// Taken by `POST /api/v1/asks/{id or code}/verdict`.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NewVerdict {
     /// allow or deny
     pub behavior: String,
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
+    /// once, session or always, where the prompt offers it
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scope: Option<String>,
+    /// Run this instead: the whole input.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Object>)]
+    pub input: Option<serde_json::Map<String, serde_json::Value>>,
+    /// Answers to the agent's questions, by question.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answers: Option<std::collections::BTreeMap<String, String>>,
+    /// Deny, and end the turn.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub interrupt: bool,
 }
 
-#[derive(Debug, Serialize, Deserialize, PartialEq, Eq)]
+/// Taken by `POST /api/v1/sessions/{id}/prompt`.
+#[derive(Debug, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct NewPrompt {
+    pub prompt: String,
+}
+
+/// Taken by `POST /api/v1/sessions/{id}/mode`.
+#[derive(Debug, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct NewMode {
+    pub mode: String,
+}
+
+/// Taken by `POST /api/v1/sessions/{id}/model`; none is the agent's own choice.
+#[derive(Debug, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct NewModel {
+    pub model: Option<String>,
+}
+
+#[derive(Debug, Serialize, Deserialize, PartialEq, Eq, ToSchema)]
 pub struct Recorded {
     pub ask: String,
     pub code: String,
     pub behavior: String,
+    /// How many more people must allow it.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub missing: u8,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
+fn is_zero(number: &u8) -> bool {
+    *number == 0
 }
 
 /// A token as it is listed: never the token itself.
-#[derive(Debug, Serialize, Deserialize, PartialEq, Eq)]
+#[derive(Debug, Serialize, Deserialize, PartialEq, Eq, ToSchema)]
 pub struct TokenView {
     pub id: String,
     pub person: String,
@@ -173,7 +281,7 @@ impl TokenView {
 }
 
 /// Taken by `POST /api/v1/tokens`. The token is made by the gate and told once.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NewToken {
     pub person: String,
@@ -186,13 +294,13 @@ pub struct NewToken {
     pub expires_in: Option<u64>,
 }
 
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Serialize, Deserialize, ToSchema)]
 pub struct MadeToken {
     pub id: String,
     pub token: String,
 }
 
-#[derive(Debug, Serialize, Deserialize, PartialEq, Eq)]
+#[derive(Debug, Serialize, Deserialize, PartialEq, Eq, ToSchema)]
 pub struct PersonView {
     pub name: String,
     pub role: String,
@@ -211,7 +319,7 @@ impl PersonView {
 }
 
 /// A stranger who waits to be let in. The code is not told: the stranger has to show it.
-#[derive(Debug, Serialize, Deserialize, PartialEq, Eq)]
+#[derive(Debug, Serialize, Deserialize, PartialEq, Eq, ToSchema)]
 pub struct PairingView {
     pub platform: String,
     pub user: String,
@@ -227,21 +335,21 @@ impl From<&Pairing> for PairingView {
 }
 
 /// Answered by `GET /api/v1/people`.
-#[derive(Debug, Serialize, Deserialize, PartialEq, Eq)]
+#[derive(Debug, Serialize, Deserialize, PartialEq, Eq, ToSchema)]
 pub struct PeopleView {
     pub people: Vec<PersonView>,
     pub waiting: Vec<PairingView>,
 }
 
 /// Taken by `PUT /api/v1/people/{name}`.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NewRole {
     pub role: String,
 }
 
 /// Taken by `POST /api/v1/pairings`: let the stranger with this code in.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Approval {
     pub code: String,
@@ -250,12 +358,13 @@ pub struct Approval {
 }
 
 /// One line of the log.
-#[derive(Debug, Serialize, Deserialize, PartialEq)]
+#[derive(Debug, Serialize, Deserialize, PartialEq, ToSchema)]
 pub struct LogLine {
     pub seq: u64,
     pub at: u64,
     pub subject: String,
     /// The record's skeleton, as the journal keeps it.
+    #[schema(value_type = Object)]
     pub record: serde_json::Value,
     /// What people wrote; none when there was nothing, or when it was erased.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -265,21 +374,29 @@ pub struct LogLine {
 }
 
 /// Taken by `POST /api/v1/log/barred`: what the command line was asked to do inside an agent, and did not.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Tried {
     pub what: String,
 }
 
+/// Taken by `POST /api/v1/log/redact`.
+#[derive(Debug, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct NewRedaction {
+    /// `event/ID`, `ask/ID`, `session/ID`, or the bare id of an event or a prompt.
+    pub subject: String,
+}
+
 /// Answered by `POST /api/v1/log/redact`.
-#[derive(Debug, Serialize, Deserialize, PartialEq, Eq)]
+#[derive(Debug, Serialize, Deserialize, PartialEq, Eq, ToSchema)]
 pub struct Redacted {
     pub subject: String,
     pub erased: usize,
 }
 
 /// Answered by `GET /api/v1/status`, and by `portcullis status --json`.
-#[derive(Debug, Clone, Serialize, Deserialize, PartialEq, Eq)]
+#[derive(Debug, Clone, Serialize, Deserialize, PartialEq, Eq, ToSchema)]
 pub struct Status {
     pub running: bool,
     pub version: String,
@@ -321,6 +438,9 @@ impl SessionView {
             agent_session: about.agent_session.clone(),
             continues: about.continues.map(|id| id.to_string()),
             since: session.since.0,
+            mode: about.mode.clone(),
+            driven: about.driven,
+            stopped_by: session.stopped.clone(),
             waiting,
             asks,
         }
@@ -382,8 +502,15 @@ pub fn ago(milliseconds: u64) -> String {
     }
 }
 
+/// JSON where it reads as such, else the text itself.
+fn json(text: &Text) -> serde_json::Value {
+    serde_json::from_str(text.as_str()).unwrap_or_else(|_| text.as_str().into())
+}
+
 impl AskView {
     pub fn of(ask: &Ask, life: &AskLife) -> Self {
+        let details = &ask.details;
+        let wire = Details::from(details);
         Self {
             id: ask.id.to_string(),
             code: ask.code.to_string(),
@@ -394,6 +521,25 @@ impl AskView {
             description: ask.description.as_str().to_owned(),
             preview: ask.preview.as_str().to_owned(),
             at: ask.at.0,
+            input: details.input.as_ref().map(json),
+            preview_only: details.input.is_none(),
+            kind: wire.kind,
+            tool_use_id: wire.tool_use,
+            agent_id: wire.agent,
+            offers: wire.offers,
+            editable: wire.editable,
+            interruptible: wire.interruptible,
+            default_to_no: wire.default_no,
+            requires_user_interaction: wire.hands_on,
+            reason: wire.reason,
+            risk: wire.danger,
+            quorum: (details.quorum > 1).then_some(details.quorum),
+            allowed_by: match life {
+                AskLife::Open { votes } => votes.iter().map(|vote| vote.by.clone()).collect(),
+                _ => vec![],
+            },
+            answer_by: details.within.filter(|_| life.is_open()).map(|(within, _)| ask.at.plus(within).0),
+            otherwise: details.within.filter(|_| life.is_open()).map(|(_, lapse)| lapse.name().to_owned()),
             verdict: VerdictView::of(ask, life),
             withdrawn: match life {
                 AskLife::Withdrawn { why, .. } => Some(why.clone()),
@@ -405,17 +551,22 @@ impl AskView {
 
 impl VerdictView {
     pub fn of(ask: &Ask, life: &AskLife) -> Option<Self> {
-        let AskLife::Answered { verdict, carried } = life else { return None };
-        let Verdict { behavior, by, via, at, why } = verdict;
+        let AskLife::Answered { verdict, carried, effected } = life else { return None };
+        let Verdict { ruling, by, via, at } = verdict;
         Some(Self {
             ask: ask.id.to_string(),
             code: ask.code.to_string(),
-            behavior: behavior.name().to_owned(),
+            behavior: ruling.behavior.name().to_owned(),
             by: by.clone(),
             via: via.name().to_owned(),
             at: at.0,
-            why: why.clone(),
+            why: ruling.why.clone(),
+            scope: ruling.span.name().to_owned(),
+            interrupt: ruling.interrupt,
+            input: ruling.input.as_ref().map(|edited| json(&edited.text)),
             carried_at: carried.map(|at| at.0),
+            outcome: effected.map(|effected| effected.outcome.name().to_owned()),
+            differs: effected.is_some_and(|effected| effected.differs),
         })
     }
 }

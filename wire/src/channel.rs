@@ -41,7 +41,7 @@ pub struct EventParams<'a> {
 /// The same as it is written.
 #[derive(Serialize)]
 struct WrittenEvent<'a> {
-    content: Words<'a>,
+    content: &'a Words<'a>,
     meta: Meta<'a>,
 }
 
@@ -90,12 +90,12 @@ pub struct PermissionVerdict<'a> {
 /// One line that puts an event before the model: its text as sent, and who and where from as attributes.
 pub fn event_line(frame: &EventFrame<'_>) -> serde_json::Result<Vec<u8>> {
     let size = frame.text.size() + 512;
-    if let (Words::Quoted(quoted), 0) = (frame.text, frame.rest)
+    if let (Words::Quoted(quoted), 0) = (&frame.text, frame.rest)
         && is_harmless(quoted.get())
     {
-        return line(EVENT_METHOD, WrittenEvent { content: frame.text, meta: Meta(frame) }, size);
+        return line(EVENT_METHOD, WrittenEvent { content: &frame.text, meta: Meta(frame) }, size);
     }
-    let text = frame.text.unquoted()?;
+    let text = frame.text.unquoted();
     let mut content = neutralise(&text);
     if frame.rest > 0 {
         let note = format!(
@@ -104,7 +104,7 @@ pub fn event_line(frame: &EventFrame<'_>) -> serde_json::Result<Vec<u8>> {
         );
         content.to_mut().push_str(&note);
     }
-    line(EVENT_METHOD, WrittenEvent { content: Words::Plain(&content), meta: Meta(frame) }, size)
+    line(EVENT_METHOD, WrittenEvent { content: &Words::Plain(content), meta: Meta(frame) }, size)
 }
 
 /// One line that answers a permission dialog.
@@ -122,7 +122,7 @@ fn line<T: Serialize>(method: &'static str, params: T, size: usize) -> serde_jso
 }
 
 /// The client drops other keys without a word.
-fn is_identifier(key: &str) -> bool {
+pub(crate) fn is_identifier(key: &str) -> bool {
     let starts_well = key.starts_with(|letter: char| letter.is_ascii_alphabetic() || letter == '_');
     starts_well && key.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
 }
@@ -143,7 +143,7 @@ mod tests {
             sender: "dev".into(),
             chat: "1".into(),
             attributes: vec![("path".into(), "/".into()), ("bad-key".into(), "x".into())].into(),
-            text: Words::Plain(text),
+            text: text.into(),
             rest: 0,
             redelivered: false,
             also: vec![],
@@ -184,7 +184,7 @@ mod tests {
         #[test]
         fn a_text_in_quotes_comes_out_as_if_it_had_been_plain(text in "(<|/| |\n|\t|n|channel|System-reminder|x|ä|\"|\\\\|\u{1}|\u{200b})*") {
             let quoted = serde_json::value::to_raw_value(&text).unwrap();
-            let passed = event_line(&EventFrame { text: Words::Quoted(&quoted), ..frame("") }).unwrap();
+            let passed = event_line(&EventFrame { text: Words::Quoted(std::borrow::Cow::Borrowed(&*quoted)), ..frame("") }).unwrap();
             proptest::prop_assert_eq!(passed, event_line(&frame(&text)).unwrap());
         }
     }

@@ -4,7 +4,7 @@ use portcullis_core::{AskLife, Label, Moment, NoRoute, Refusal, Right};
 use serde::{Deserialize, Serialize};
 
 /// An error as it is shown to a program or a person. The number's first three digits are the HTTP status.
-#[derive(Debug, Clone, Serialize, Deserialize, PartialEq, Eq)]
+#[derive(Debug, Clone, Serialize, Deserialize, PartialEq, Eq, utoipa::ToSchema)]
 pub struct Fault {
     pub error: u32,
     pub message: String,
@@ -74,16 +74,20 @@ kinds! {
     NoSuchToken 40406 "`portcullis token list` lists the tokens"
     NoSuchPairing 40407 "check the code; it counts for 10 minutes after it was shown"
     BadMethod 40501 "POST sends an event; GET reads"
-    Slow 40801 "send the whole request within the time limit"
+    Slow 40801 "send the body without pauses; limits.idle_seconds says how long one may be"
     WhichSession 40901 "name one with ?label= or ?session="
     Settled 40902 "the first answer counts; nothing more is to be done"
     ChatNotDelivered 40903 "reply with the chat_id of an event that this session received"
     Undeliverable 40904 "answer at the terminal, or wait until the session is back"
     EventSettled 40905 "`portcullis events show` says what became of it"
     OtherRole 40906 "change it with `portcullis people role`, or name the role they have"
+    NotDriven 40907 "only sessions started with `portcullis run` or over the API take orders; others can be stopped"
+    SessionAway 40908 "wait until the session is back; `portcullis status` shows it"
     TooLarge 41301 "send less, or raise limits.body in the configuration"
     UnsupportedBody 41501 "send the text itself, uncompressed, as text/plain"
     KeyReused 42201 "use a new Idempotency-Key for each new event"
+    CannotCarry 42202 "`portcullis ask show` says what this prompt takes"
+    NeedsAnswers 42203 "answer the questions: `portcullis ask allow CODE --answer 'QUESTION=LABEL'`, or `answers` in the API"
     TooManyMisses 42901 "look at the code again; the prompt can also be answered at the terminal"
     TooFast 42902 "send more slowly, or use the owner's token"
     TooManyListeners 42903 "close a listener, or raise limits.sse_listeners in the configuration"
@@ -118,7 +122,8 @@ impl Fault {
                 let how = match life {
                     AskLife::Answered { verdict, .. } => verdict.in_words(),
                     AskLife::Withdrawn { why, .. } => format!("withdrawn: {why}"),
-                    AskLife::Open => "open".into(),
+                    AskLife::Expired { .. } => "nobody answered in time".into(),
+                    AskLife::Open { .. } => "open".into(),
                 };
                 Self::new(Kind::Settled, format!("prompt {code} is settled already: {how}"))
             }
@@ -137,6 +142,10 @@ impl Fault {
                 Kind::Undeliverable,
                 format!("the process behind prompt {code} is gone: a verdict would reach nobody"),
             ),
+            Refusal::CannotCarry { what } => Self::new(Kind::CannotCarry, format!("this prompt does not take {what}")),
+            Refusal::NeedsAnswers => Self::new(Kind::NeedsAnswers, "a question is allowed with its answers only"),
+            Refusal::NotDriven => Self::new(Kind::NotDriven, "the session does not take orders"),
+            Refusal::SessionAway => Self::new(Kind::SessionAway, "the session's process is not there at the moment"),
             Refusal::EventSettled { life } => {
                 Self::new(Kind::EventSettled, format!("the event is {}: there is nothing to do", life.name()))
             }

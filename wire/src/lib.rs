@@ -1,8 +1,17 @@
 //! What other programs, and our later selves, see: serde types for each protocol, and their way to and from core.
 
 pub mod api;
+pub mod ask;
 pub mod channel;
+pub mod envelope;
 pub mod error;
+#[cfg(test)]
+mod fuzz;
+pub mod hooks;
 pub mod link;
+pub mod openapi;
+pub mod permission;
+pub mod preview;
 pub mod record;
+pub mod tools;
 pub mod words;

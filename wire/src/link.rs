@@ -6,6 +6,7 @@ use std::ops::RangeInclusive;
 use portcullis_core::{EventId, Held, Label, SentFile, SessionAbout, SessionId, excerpt};
 use serde::{Deserialize, Serialize};
 
+use crate::ask::{Details, Order, Ruling, ToolCall};
 use crate::error::Fault;
 use crate::words::Words;
 
@@ -49,10 +50,39 @@ pub enum ToGate<'a> {
         tool: String,
         description: String,
         preview: String,
+        #[serde(default, skip_serializing_if = "Details::is_plain")]
+        details: Box<Details>,
     },
     Carried {
         n: u64,
         ask: String,
+    },
+    /// The ask was settled where the gate cannot see it, or is no longer asked.
+    Withdrawn {
+        n: u64,
+        ask: String,
+        why: String,
+    },
+    /// Someone at the session's own terminal answered.
+    Answered {
+        n: u64,
+        ask: String,
+        ruling: Ruling,
+    },
+    /// A tool of the agent ran, or was kept from it.
+    Called {
+        n: u64,
+        call: ToolCall,
+    },
+    /// What is known of the session has changed.
+    Described {
+        n: u64,
+        about: About,
+    },
+    /// Something was refused here that only an attacker or a confused agent would try.
+    Barred {
+        n: u64,
+        what: String,
     },
     Replied {
         n: u64,
@@ -95,15 +125,23 @@ pub enum FromGate<'a> {
     Verdict {
         ask: String,
         origin: String,
-        behavior: String,
+        mouth: String,
+        ruling: Ruling,
     },
+    /// No verdict is coming.
+    Closed {
+        ask: String,
+        origin: String,
+        mouth: String,
+    },
+    Order(Order),
     Done {
         n: u64,
         answer: Answered,
     },
 }
 
-#[derive(Debug, Serialize, Deserialize, PartialEq)]
+#[derive(Debug, Clone, Serialize, Deserialize, PartialEq, Eq)]
 pub struct EventFrame<'a> {
     #[serde(borrow)]
     pub id: Cow<'a, str>,
@@ -155,7 +193,7 @@ pub struct InboxItem {
     pub bytes: usize,
 }
 
-#[derive(Debug, Clone, Serialize, Deserialize, PartialEq, Eq)]
+#[derive(Debug, Clone, Serialize, Deserialize, PartialEq, Eq, utoipa::ToSchema)]
 pub struct File {
     pub path: String,
     pub size: u64,
@@ -171,6 +209,10 @@ pub struct About {
     pub folder: Option<String>,
     pub agent_session: Option<String>,
     pub continues: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mode: Option<String>,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub driven: bool,
 }
 
 impl<'a> EventFrame<'a> {
@@ -184,7 +226,7 @@ impl<'a> EventFrame<'a> {
             sender: event.sender.as_str().into(),
             chat: event.chat.as_str().into(),
             attributes: event.attributes.as_slice().into(),
-            text: Words::Plain(text),
+            text: text.into(),
             rest,
             redelivered: held.redelivered,
             also: vec![],
@@ -227,6 +269,8 @@ impl From<&SessionAbout> for About {
             folder: about.folder.clone(),
             agent_session: about.agent_session.clone(),
             continues: about.continues.map(|id| id.to_string()),
+            mode: about.mode.clone(),
+            driven: about.driven,
         }
     }
 }
@@ -267,6 +311,8 @@ impl TryFrom<About> for SessionAbout {
             folder: about.folder,
             agent_session: about.agent_session,
             continues,
+            mode: about.mode,
+            driven: about.driven,
         })
     }
 }

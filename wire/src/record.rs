@@ -4,11 +4,13 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use portcullis_core::{
-    Address, Ask, AskId, Behavior, ChatId, Code, Event, EventId, Goodbye, Label, Moment, Mouth, Once, Pairing,
-    PairingCode, Record, Reply, Role, Scope, SentFile, SessionAbout, SessionId, Text, Token, Verdict, Via,
+    Address, Ask, AskId, CallOutcome, ChatId, Code, Details as CoreDetails, Edited, Event, EventId, Goodbye, Label,
+    Moment, Mouth, Once, Order as CoreOrder, Pairing, PairingCode, Record, Reply, Role, Ruling as CoreRuling, Scope,
+    SentFile, SessionAbout, SessionId, Text, Token, ToolCall as CoreCall, Verdict, Via,
 };
 use serde::{Deserialize, Serialize};
 
+use crate::ask::{Details, Order, Ruling, ToolCall};
 use crate::link::{About, File};
 
 /// What the journal stores of a record.
@@ -97,12 +99,37 @@ enum Skeleton<'a> {
         mouth: Cow<'a, str>,
         origin: Cow<'a, str>,
         tool: Cow<'a, str>,
+        #[serde(default, skip_serializing_if = "Details::is_plain")]
+        details: Box<Details>,
     },
-    Answered {
+    Answered(VerdictBody<'a>),
+    Voted(VerdictBody<'a>),
+    Lapsed {
         ask: String,
-        behavior: Cow<'a, str>,
+    },
+    Joined {
+        ask: String,
+        into: String,
+    },
+    Effected {
+        ask: String,
+        outcome: Cow<'a, str>,
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        differs: bool,
+    },
+    Called {
+        session: String,
+        #[serde(flatten)]
+        call: ToolCall,
+    },
+    Described {
+        session: String,
+        about: About,
+    },
+    Ordered {
+        session: String,
+        order: Order,
         by: Cow<'a, str>,
-        via: Cow<'a, str>,
     },
     Carried {
         ask: String,
@@ -174,6 +201,25 @@ enum Skeleton<'a> {
     },
 }
 
+/// A verdict but for what the person wrote.
+#[derive(Debug, Serialize, Deserialize)]
+struct VerdictBody<'a> {
+    ask: String,
+    by: Cow<'a, str>,
+    via: Cow<'a, str>,
+    #[serde(flatten)]
+    ruling: Ruling,
+}
+
+/// What the person wrote, and what is to run instead of what was asked about.
+#[derive(Serialize, Deserialize)]
+struct VerdictPayload<'a> {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    why: Option<Cow<'a, str>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    input: Option<Cow<'a, str>>,
+}
+
 #[derive(Serialize, Deserialize)]
 struct ReplyPayload<'a> {
     text: Cow<'a, str>,
@@ -185,6 +231,8 @@ struct ReplyPayload<'a> {
 struct AskPayload<'a> {
     description: Cow<'a, str>,
     preview: Cow<'a, str>,
+    #[serde(default, skip_serializing_if = "Details::is_plain")]
+    details: Box<Details>,
 }
 
 fn texts(ids: &[EventId]) -> Vec<String> {
@@ -203,8 +251,11 @@ pub fn write(record: &Record) -> serde_json::Result<Stored> {
         Record::Asked { ask } => Some(json(&AskPayload {
             description: ask.description.as_str().into(),
             preview: ask.preview.as_str().into(),
+            details: Box::new((&ask.details).into()),
         })?),
-        Record::Answered { verdict, .. } => verdict.why.as_ref().map(|why| why.as_bytes().into()),
+        Record::Answered { verdict, .. } | Record::Voted { verdict, .. } => verdict_payload(verdict)?,
+        Record::Called { call, .. } if !call.preview.is_empty() => Some(call.preview.bytes()),
+        Record::Ordered { order: CoreOrder::Prompt { text, .. }, .. } => Some(text.bytes()),
         _ => None,
     };
     // Room for all but the longest, so that few have to move while they are written.
@@ -215,6 +266,36 @@ pub fn write(record: &Record) -> serde_json::Result<Stored> {
 
 fn json(payload: &impl Serialize) -> serde_json::Result<Arc<[u8]>> {
     serde_json::to_vec(payload).map(Arc::from)
+}
+
+fn verdict_payload(verdict: &Verdict) -> serde_json::Result<Option<Arc<[u8]>>> {
+    let why = verdict.ruling.why.as_deref().map(Cow::Borrowed);
+    let input = verdict.ruling.input.as_ref().map(|edited| edited.text.as_str().into());
+    if why.is_none() && input.is_none() {
+        return Ok(None);
+    }
+    json(&VerdictPayload { why, input }).map(Some)
+}
+
+fn verdict_body<'a>(ask: &AskId, verdict: &'a Verdict) -> VerdictBody<'a> {
+    let ruling = Ruling { why: None, input: None, ..(&verdict.ruling).into() };
+    VerdictBody { ask: ask.to_string(), by: verdict.by.as_str().into(), via: verdict.via.name().into(), ruling }
+}
+
+fn verdict_of(at: Moment, body: VerdictBody<'_>, payload: Payload<'_>) -> Result<(AskId, Verdict), Unreadable> {
+    let VerdictBody { ask, by, via, ruling } = body;
+    let (why, input) = match payload {
+        Payload::Kept(bytes) => {
+            let payload: VerdictPayload<'_> = serde_json::from_slice(bytes)?;
+            (payload.why.map(Cow::into_owned), payload.input.map(|input| Text::new(input.as_ref())))
+        }
+        Payload::None => (None, None),
+        Payload::Erased => (None, Some(Text::Erased)),
+    };
+    let input = ruling.digest.zip(input).map(|(digest, text)| Edited { text, digest });
+    let ruling: CoreRuling = ruling.try_into().map_err(|_| Unreadable::Field("ruling"))?;
+    let ruling = CoreRuling { why, input, ..ruling };
+    Ok((ask_of(&ask)?, Verdict { ruling, by: by.into_owned(), via: via_of(&via)?, at }))
 }
 
 fn skeleton(record: &Record) -> Skeleton<'_> {
@@ -262,13 +343,28 @@ fn skeleton(record: &Record) -> Skeleton<'_> {
             mouth: ask.mouth.name().into(),
             origin: ask.origin.as_str().into(),
             tool: ask.tool.as_str().into(),
+            details: Box::new(Details::from(&ask.details).bare()),
         },
-        Record::Answered { ask, verdict } => Skeleton::Answered {
-            ask: ask.to_string(),
-            behavior: verdict.behavior.name().into(),
-            by: verdict.by.as_str().into(),
-            via: verdict.via.name().into(),
-        },
+        Record::Answered { ask, verdict } => Skeleton::Answered(verdict_body(ask, verdict)),
+        Record::Voted { ask, verdict } => Skeleton::Voted(verdict_body(ask, verdict)),
+        Record::Lapsed { ask } => Skeleton::Lapsed { ask: ask.to_string() },
+        Record::Joined { ask, into } => Skeleton::Joined { ask: ask.to_string(), into: into.to_string() },
+        Record::Effected { ask, outcome, differs } => {
+            Skeleton::Effected { ask: ask.to_string(), outcome: outcome.name().into(), differs: *differs }
+        }
+        Record::Called { session, call } => {
+            Skeleton::Called { session: session.to_string(), call: ToolCall { preview: String::new(), ..call.into() } }
+        }
+        Record::Described { session, about } => {
+            Skeleton::Described { session: session.to_string(), about: about.into() }
+        }
+        Record::Ordered { session, order, by } => {
+            let mut order: Order = order.into();
+            if let Order::Prompt { text, .. } = &mut order {
+                text.clear();
+            }
+            Skeleton::Ordered { session: session.to_string(), order, by: by.into() }
+        }
         Record::Carried { ask } => Skeleton::Carried { ask: ask.to_string() },
         Record::Withdrawn { ask, why } => Skeleton::Withdrawn { ask: ask.to_string(), why: why.into() },
         Record::Missed { by } => Skeleton::Missed { by: by.into() },
@@ -362,13 +458,18 @@ pub fn read(at: Moment, body: &[u8], payload: Payload<'_>) -> Result<Record, Unr
                 reply: Reply { id: id_of("reply", &id)?, session, chat: chat_of(&chat)?, text, files, at },
             }
         }
-        Skeleton::Asked { id, code, session, mouth, origin, tool } => {
-            let (description, preview) = match payload {
+        Skeleton::Asked { id, code, session, mouth, origin, tool, details } => {
+            let (description, preview, details) = match payload {
                 Payload::Kept(bytes) => {
                     let payload: AskPayload<'_> = serde_json::from_slice(bytes)?;
-                    (Text::new(payload.description.as_ref()), Text::new(payload.preview.as_ref()))
+                    let texts = (Text::new(payload.description.as_ref()), Text::new(payload.preview.as_ref()));
+                    (texts.0, texts.1, details_of(*payload.details)?)
                 }
-                Payload::None | Payload::Erased => (Text::Erased, Text::Erased),
+                Payload::None | Payload::Erased => {
+                    let details = details_of(*details)?;
+                    let input = details.input.as_ref().map(|_| Text::Erased);
+                    (Text::Erased, Text::Erased, CoreDetails { input, ..details })
+                }
             };
             let ask = Ask {
                 id: ask_of(&id)?,
@@ -379,23 +480,48 @@ pub fn read(at: Moment, body: &[u8], payload: Payload<'_>) -> Result<Record, Unr
                 tool: tool.into_owned(),
                 description,
                 preview,
+                details,
                 at,
             };
             Record::Asked { ask }
         }
-        Skeleton::Answered { ask, behavior, by, via } => Record::Answered {
-            ask: ask_of(&ask)?,
-            verdict: Verdict {
-                behavior: Behavior::named(&behavior).ok_or(Unreadable::Field("behavior"))?,
-                by: by.into_owned(),
-                via: via_of(&via)?,
-                at,
-                why: match payload {
-                    Payload::Kept(bytes) => Some(utf8(bytes)?.to_owned()),
-                    Payload::None | Payload::Erased => None,
-                },
-            },
+        Skeleton::Answered(body) => {
+            let (ask, verdict) = verdict_of(at, body, payload)?;
+            Record::Answered { ask, verdict }
+        }
+        Skeleton::Voted(body) => {
+            let (ask, verdict) = verdict_of(at, body, payload)?;
+            Record::Voted { ask, verdict }
+        }
+        Skeleton::Lapsed { ask } => Record::Lapsed { ask: ask_of(&ask)? },
+        Skeleton::Joined { ask, into } => Record::Joined { ask: ask_of(&ask)?, into: ask_of(&into)? },
+        Skeleton::Effected { ask, outcome, differs } => {
+            let outcome = CallOutcome::named(&outcome).ok_or(Unreadable::Field("outcome"))?;
+            Record::Effected { ask: ask_of(&ask)?, outcome, differs }
+        }
+        Skeleton::Called { session, call } => {
+            let call: CoreCall = call.try_into().map_err(|_| Unreadable::Field("call"))?;
+            let preview = match payload {
+                Payload::Kept(bytes) => Text::new(utf8(bytes)?),
+                Payload::Erased => Text::Erased,
+                Payload::None => Text::new(""),
+            };
+            Record::Called { session: id_of("session", &session)?, call: CoreCall { preview, ..call } }
+        }
+        Skeleton::Described { session, about } => Record::Described {
+            session: id_of("session", &session)?,
+            about: about.try_into().map_err(|_| Unreadable::Field("about"))?,
         },
+        Skeleton::Ordered { session, order, by } => {
+            let mut order: CoreOrder = order.into();
+            if let CoreOrder::Prompt { text, .. } = &mut order {
+                *text = match payload {
+                    Payload::Kept(bytes) => Text::new(utf8(bytes)?),
+                    Payload::None | Payload::Erased => Text::Erased,
+                };
+            }
+            Record::Ordered { session: id_of("session", &session)?, order, by: by.into_owned() }
+        }
         Skeleton::Carried { ask } => Record::Carried { ask: ask_of(&ask)? },
         Skeleton::Withdrawn { ask, why } => Record::Withdrawn { ask: ask_of(&ask)?, why: why.into_owned() },
         Skeleton::Missed { by } => Record::Missed { by: by.into_owned() },
@@ -453,6 +579,10 @@ fn ask_of(text: &str) -> Result<AskId, Unreadable> {
     id_of("ask", text)
 }
 
+fn details_of(details: Details) -> Result<CoreDetails, Unreadable> {
+    details.try_into().map_err(|_| Unreadable::Field("details"))
+}
+
 fn chat_of(text: &str) -> Result<ChatId, Unreadable> {
     ChatId::new(text).ok_or(Unreadable::Field("chat"))
 }
@@ -474,4 +604,4 @@ fn utf8(bytes: &[u8]) -> Result<&str, Unreadable> {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

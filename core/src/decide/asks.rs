@@ -1,42 +1,34 @@
 //! Permission requests come in, verdicts go back, and the first verdict of someone with the right is the one.
 
 use super::{Decided, answer, refuse};
-use crate::ask::{Ask, AskLife, Mouth};
-use crate::event::Text;
+use crate::ask::{Ask, AskKind, AskLife, CallOutcome, Lapse, Mouth, NewAsk, ToolCall};
 use crate::ids::{AskId, Code, Moment, SessionId};
 use crate::input::{Answer, Effect, Input, Refusal, Target, Topic};
-use crate::people::{Actor, Right};
+use crate::people::{Actor, Right, Via};
 use crate::record::Record;
 use crate::session::Session;
 use crate::state::State;
-use crate::verdict::{Behavior, Verdict};
+use crate::verdict::{Behavior, Ruling, Verdict};
 
-pub(super) struct Request {
-    pub(super) id: AskId,
-    pub(super) session: SessionId,
-    pub(super) mouth: Mouth,
-    pub(super) origin: String,
-    pub(super) tool: String,
-    pub(super) description: Text,
-    pub(super) preview: Text,
-}
+/// Who decides when nobody else did.
+const GATE: &str = "portcullis";
 
-pub(super) fn asked(state: &State, now: Moment, request: Request, entropy: u64) -> Decided {
+pub(super) fn asked(state: &State, now: Moment, session: SessionId, new: NewAsk, entropy: u64) -> Decided {
     // A process that lost its gate asks again under the same id: the ask is known, and perhaps already answered.
-    if let Some((ask, life)) = state.ask(request.id) {
+    if let Some((ask, life)) = state.ask(new.id) {
         let mut effects = vec![Effect::Answer(Answer::Asked { ask: ask.id, code: ask.code })];
-        effects.extend(still_to_carry(ask, life));
+        effects.extend(still_to_tell(ask, life).or_else(|| (!life.is_open()).then(|| close(ask))));
         return (vec![], effects);
     }
-    if state.session(request.session).is_none() {
+    if state.session(session).is_none() {
         return refuse(Refusal::NoSuchSession);
     }
-    if state.open_asks_of(request.session).count() >= state.limits().open_asks {
+    if state.open_asks_of(session).count() >= state.limits().open_asks {
         return refuse(Refusal::TooManyAsks);
     }
-    let code = free_code(state, &request.origin, entropy);
-    let Request { id, session, mouth, origin, tool, description, preview } = request;
-    let ask = Ask { id, code, session, mouth, origin, tool, description, preview, at: now };
+    let code = free_code(state, &new.origin, entropy);
+    let NewAsk { id, mouth, origin, tool, description, preview, details } = new;
+    let ask = Ask { id, code, session, mouth, origin, tool, description, preview, details, at: now };
     (
         vec![Record::Asked { ask }],
         vec![Effect::Answer(Answer::Asked { ask: id, code }), Effect::Publish(Topic::Ask(id))],
@@ -51,14 +43,7 @@ fn free_code(state: &State, origin: &str, entropy: u64) -> Code {
     codes.find(|code| state.ask_by_code(*code).is_none()).unwrap_or_else(|| Code::from_entropy(entropy))
 }
 
-pub(super) fn answered(
-    state: &State,
-    now: Moment,
-    by: Actor,
-    target: &Target,
-    behavior: Behavior,
-    why: Option<String>,
-) -> Decided {
+pub(super) fn answered(state: &State, now: Moment, by: Actor, target: &Target, ruling: Ruling) -> Decided {
     if !by.may(Right::Review) {
         return refuse(Refusal::NeedsRight(Right::Review));
     }
@@ -73,7 +58,7 @@ pub(super) fn answered(
         }
     };
     if let Some((ask, life)) = found.filter(|(ask, _)| state.is_in_scope(Some(ask.session), &by.scope)) {
-        return answer_to(state, now, ask, life, by, behavior, why);
+        return answer_to(state, now, ask, life, by, ruling);
     }
     let (records, mut effects) = refuse(Refusal::NoSuchAsk);
     if prompts_are_open && matches!(target, Target::Code(_)) {
@@ -83,22 +68,14 @@ pub(super) fn answered(
 }
 
 /// One verdict on one ask, whatever words or door it came in.
-pub(super) fn answer_to(
-    state: &State,
-    now: Moment,
-    ask: &Ask,
-    life: &AskLife,
-    by: Actor,
-    behavior: Behavior,
-    why: Option<String>,
-) -> Decided {
+pub(super) fn answer_to(state: &State, now: Moment, ask: &Ask, life: &AskLife, by: Actor, ruling: Ruling) -> Decided {
     let session = state.session(ask.session);
     if !session.is_some_and(|session| by.scope.covers(&session.about.label)) {
         return refuse(Refusal::NoSuchAsk);
     }
-    if !life.is_open() {
+    let AskLife::Open { votes } = life else {
         return refuse(Refusal::Settled { code: ask.code, life: life.clone() });
-    }
+    };
     if !by.may(Right::Review) {
         return refuse(Refusal::NeedsRight(Right::Review));
     }
@@ -106,23 +83,69 @@ pub(super) fn answer_to(
     if !session.is_some_and(Session::is_present) {
         return refuse(Refusal::Undeliverable { code: ask.code });
     }
-    let verdict = Verdict { behavior, by: by.name, via: by.via, at: now, why };
-    let effects = vec![
-        Effect::Answer(Answer::Recorded { ask: ask.id, code: ask.code, behavior }),
-        carry(ask, behavior),
-        Effect::Publish(Topic::Ask(ask.id)),
-    ];
+    if let Err(refusal) = can_carry(ask, &ruling) {
+        return refuse(refusal);
+    }
+    let missing = still_missing(ask, votes, &by.name, ruling.behavior);
+    let behavior = ruling.behavior;
+    let recorded = Effect::Answer(Answer::Recorded { ask: ask.id, code: ask.code, behavior, missing });
+    let has_voted = votes.iter().any(|vote| vote.by == by.name);
+    let verdict = Verdict { ruling, by: by.name, via: by.via, at: now };
+    match missing {
+        0 => settled(ask, verdict, Some(recorded)),
+        _ if has_voted => (vec![], vec![recorded]),
+        _ => (vec![Record::Voted { ask: ask.id, verdict }], vec![recorded, Effect::Publish(Topic::Ask(ask.id))]),
+    }
+}
+
+/// How many more people must allow it once this one has spoken. One denial is enough.
+fn still_missing(ask: &Ask, votes: &[Verdict], by: &str, behavior: Behavior) -> u8 {
+    if behavior == Behavior::Deny {
+        return 0;
+    }
+    let others = votes.iter().filter(|vote| vote.by != by).count();
+    let others = u8::try_from(others).unwrap_or(u8::MAX);
+    ask.details.quorum.saturating_sub(1).saturating_sub(others)
+}
+
+/// Whether the ask's mouth has a way to say this.
+fn can_carry(ask: &Ask, ruling: &Ruling) -> Result<(), Refusal> {
+    let cannot = |what| Err(Refusal::CannotCarry { what });
+    match ruling.behavior {
+        Behavior::Allow if !ask.offers(ruling.span) => cannot("a verdict beyond this once"),
+        Behavior::Allow if ruling.input.is_some() && !ask.details.editable => cannot("another input"),
+        Behavior::Allow if ruling.interrupt => cannot("an interruption with an allow"),
+        Behavior::Allow if ask.details.kind == AskKind::Question && ruling.input.is_none() => {
+            Err(Refusal::NeedsAnswers)
+        }
+        Behavior::Deny if ruling.interrupt && !ask.details.interruptible => cannot("an interruption"),
+        Behavior::Deny if ruling.input.is_some() => cannot("another input with a denial"),
+        Behavior::Allow | Behavior::Deny => Ok(()),
+    }
+}
+
+fn settled(ask: &Ask, verdict: Verdict, answer: Option<Effect>) -> Decided {
+    let mut effects: Vec<Effect> = answer.into_iter().collect();
+    effects.push(carry(ask, verdict.ruling.clone()));
+    effects.push(Effect::Publish(Topic::Ask(ask.id)));
     (vec![Record::Answered { ask: ask.id, verdict }], effects)
 }
 
-fn carry(ask: &Ask, behavior: Behavior) -> Effect {
-    Effect::Carry { session: ask.session, ask: ask.id, origin: ask.origin.clone(), behavior }
+fn carry(ask: &Ask, ruling: Ruling) -> Effect {
+    let Ask { id, session, mouth, origin, .. } = ask;
+    Effect::Carry { session: *session, ask: *id, origin: origin.clone(), mouth: *mouth, ruling }
 }
 
-/// The verdict that the session's process has not yet confirmed to have written.
-pub(super) fn still_to_carry(ask: &Ask, life: &AskLife) -> Option<Effect> {
+fn close(ask: &Ask) -> Effect {
+    let Ask { id, session, mouth, origin, .. } = ask;
+    Effect::Close { session: *session, ask: *id, origin: origin.clone(), mouth: *mouth }
+}
+
+/// What the session's process has not yet confirmed to have heard.
+pub(super) fn still_to_tell(ask: &Ask, life: &AskLife) -> Option<Effect> {
     match life {
-        AskLife::Answered { verdict, carried: None } => Some(carry(ask, verdict.behavior)),
+        AskLife::Answered { verdict, carried: None, .. } => Some(carry(ask, verdict.ruling.clone())),
+        AskLife::Expired { .. } => Some(close(ask)),
         _ => None,
     }
 }
@@ -145,3 +168,84 @@ pub(super) fn withdrawn(state: &State, id: AskId, why: String) -> Decided {
         _ => answer(Answer::Done),
     }
 }
+
+/// Nobody answered in time.
+pub(super) fn lapsed(state: &State, now: Moment, id: AskId) -> Decided {
+    let Some((ask, AskLife::Open { .. })) = state.ask(id) else { return (vec![], vec![]) };
+    match ask.details.within {
+        Some((within, Lapse::Deny)) => {
+            let why = format!("nobody answered within {} s", within.div_ceil(1000));
+            let ruling = Ruling { why: Some(why), ..Ruling::plain(Behavior::Deny) };
+            settled(ask, Verdict { ruling, by: GATE.to_owned(), via: Via::Gate, at: now }, None)
+        }
+        Some((_, Lapse::NoDecision)) => {
+            (vec![Record::Lapsed { ask: id }], vec![close(ask), Effect::Publish(Topic::Ask(id))])
+        }
+        None => (vec![], vec![]),
+    }
+}
+
+/// What the channel showed of a call and the hook that has it whole are one prompt from now on: the hook's.
+pub(super) fn joined(state: &State, preview: AskId, whole: AskId) -> Decided {
+    let are_open = [preview, whole].iter().all(|id| state.ask(*id).is_some_and(|(_, life)| life.is_open()));
+    if !are_open {
+        return (vec![], vec![]);
+    }
+    (vec![Record::Joined { ask: preview, into: whole }], vec![Effect::Publish(Topic::Ask(preview))])
+}
+
+/// A tool call for the audit. Where an ask was about it, that is settled by it too: it took effect, or it was answered
+/// where we could not see it.
+pub(super) fn called(state: &State, session: SessionId, call: ToolCall) -> Decided {
+    if state.session(session).is_none() {
+        return refuse(Refusal::NoSuchSession);
+    }
+    let mut effects = vec![Effect::Answer(Answer::Done)];
+    if let Some((ask, life)) = ask_of(state, session, &call) {
+        let (ask, outcome, digest) = (ask.id, call.outcome, call.digest);
+        effects.push(Effect::Then(match (life.is_open(), outcome) {
+            (false, _) => Input::Effected { ask, outcome, digest },
+            (true, CallOutcome::Denied) => Input::Withdrawn { ask, why: "denied at its terminal".into() },
+            (true, _) => Input::Withdrawn { ask, why: "allowed at its terminal".into() },
+        }));
+    }
+    (vec![Record::Called { session, call }], effects)
+}
+
+fn ask_of<'a>(state: &'a State, session: SessionId, call: &ToolCall) -> Option<&'a (Ask, AskLife)> {
+    if let Some(id) = call.ask {
+        return state.ask(id).filter(|(ask, _)| ask.session == session);
+    }
+    let tool_use = call.tool_use.as_ref()?;
+    state.asks().find(|(ask, _)| ask.session == session && ask.details.tool_use.as_ref() == Some(tool_use))
+}
+
+pub(super) fn effected(state: &State, id: AskId, outcome: CallOutcome, digest: Option<[u8; 32]>) -> Decided {
+    let Some((ask, AskLife::Answered { verdict, effected: None, .. })) = state.ask(id) else {
+        return (vec![], vec![]);
+    };
+    let shown = verdict.ruling.input.as_ref().map(|edited| edited.digest).or(ask.details.digest);
+    let ran = outcome != CallOutcome::Denied;
+    let differs = ran && shown.zip(digest).is_some_and(|(shown, ran)| shown != ran);
+    (vec![Record::Effected { ask: id, outcome, differs }], vec![Effect::Publish(Topic::Ask(id))])
+}
+
+/// Asks whose time is over, and pairs that are one: what becomes of them is decided one by one.
+pub(super) fn due(state: &State, now: Moment) -> impl Iterator<Item = Effect> {
+    let lapsed = state.open_asks().filter(move |ask| state.ask_deadline(ask).is_some_and(|due| due <= now));
+    let lapsed = lapsed.map(|ask| Effect::Then(Input::Lapsed { ask: ask.id }));
+    let pairs = state.pairs().filter(move |(_, _, due)| *due <= now);
+    lapsed.chain(pairs.map(|(preview, whole, _)| Effect::Then(Input::Joined { preview, whole })))
+}
+
+/// Whether two asks may be what the channel and a hook each say of one call.
+pub(crate) fn may_be_one(preview: &Ask, whole: &Ask) -> bool {
+    let apart = preview.at.since(whole.at).max(whole.at.since(preview.at));
+    (preview.mouth, whole.mouth) == (Mouth::Channel, Mouth::Hook)
+        && preview.session == whole.session
+        && preview.tool == whole.tool
+        && apart <= JOIN_WITHIN
+}
+
+/// The two notices of one dialog come this close together, in milliseconds.
+pub(crate) const JOIN_WITHIN: u64 = 300;

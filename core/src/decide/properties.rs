@@ -31,6 +31,19 @@ fn any_behavior() -> impl Strategy<Value = Behavior> {
     prop_oneof![Just(Behavior::Allow), Just(Behavior::Deny)]
 }
 
+fn any_mouth() -> impl Strategy<Value = Mouth> {
+    prop_oneof![Just(Mouth::Channel), Just(Mouth::Hook), Just(Mouth::Control)]
+}
+
+fn any_outcome() -> impl Strategy<Value = CallOutcome> {
+    prop_oneof![Just(CallOutcome::Ran), Just(CallOutcome::Failed), Just(CallOutcome::Denied)]
+}
+
+fn any_details() -> impl Strategy<Value = Details> {
+    let within = prop_oneof![Just(None), Just(Some((3000, Lapse::Deny))), Just(Some((3000, Lapse::NoDecision)))];
+    (1..3_u8, within).prop_map(|(quorum, within)| Details { quorum, within, ..Details::default() })
+}
+
 fn about(label: &str, continues: Option<SessionId>) -> SessionAbout {
     SessionAbout {
         label: Label::new(label).unwrap(),
@@ -40,6 +53,8 @@ fn about(label: &str, continues: Option<SessionId>) -> SessionAbout {
         folder: None,
         agent_session: None,
         continues,
+        mode: None,
+        driven: true,
     }
 }
 
@@ -61,11 +76,27 @@ fn any_input() -> impl Strategy<Value = Input> {
             id, by, text: Text::new(text), address, chat, attributes: vec![], once: None
         }),
         3 => (any_person(), any_ask(), any_behavior()).prop_map(|(by, ask, behavior)| Input::Answered {
-            by, target: Target::Id(ask), behavior, why: None
+            by, target: Target::Id(ask), ruling: Ruling::plain(behavior)
         }),
-        3 => (any_ask(), any_session(), 0..ORIGINS.len(), 0..3_u64).prop_map(|(id, session, origin, entropy)| Input::Asked {
-            id, session, mouth: Mouth::Channel, origin: ORIGINS[origin].into(), tool: "Bash".into(),
-            description: Text::new("d"), preview: Text::new("p"), entropy
+        3 => (any_ask(), any_session(), 0..ORIGINS.len(), 0..3_u64, any_mouth(), any_details()).prop_map(
+            |(id, session, origin, entropy, mouth, details)| Input::Asked {
+                session,
+                ask: Box::new(NewAsk {
+                    id, mouth, origin: ORIGINS[origin].into(), tool: "Bash".into(),
+                    description: Text::new("d"), preview: Text::new("p"), details
+                }),
+                entropy
+            }
+        ),
+        1 => (any_session(), any_ask(), any_outcome()).prop_map(|(session, ask, outcome)| Input::Called {
+            session,
+            call: ToolCall {
+                tool: "Bash".into(), tool_use: None, agent: None, outcome, decided_by: "x".into(), digest: None,
+                ask: Some(ask), preview: Text::new("")
+            }
+        }),
+        1 => (any_person(), any_session(), any::<bool>()).prop_map(|(by, session, stop)| Input::Ordered {
+            session, order: if stop { Order::Stop { by: by.name.clone() } } else { Order::Resume }, by
         }),
         2 => (any_session(), prop_oneof![Just("api"), Just("web")], proptest::option::of(any_session()), proptest::collection::vec(any_event(), 0..3))
             .prop_map(|(session, label, continues, wrote)| Input::Attached { session, about: about(label, continues), wrote, holding: vec![] }),
@@ -96,7 +127,7 @@ fn any_story() -> impl Strategy<Value = Vec<(u64, Input)>> {
 fn is_old(input: &Input, journal: &[(Moment, Record)]) -> bool {
     let subject = match input {
         Input::Said { id, .. } => Subject::Event(*id),
-        Input::Asked { id, .. } => Subject::Ask(*id),
+        Input::Asked { ask, .. } => Subject::Ask(ask.id),
         _ => return false,
     };
     journal.iter().any(|(_, record)| record.subject() == subject)
@@ -152,7 +183,9 @@ proptest! {
         for (_, record) in &journal {
             match record {
                 Record::Answered { ask, .. } => prop_assert!(answered.insert(*ask), "answered twice"),
-                Record::Withdrawn { ask, .. } => prop_assert!(!answered.contains(ask), "withdrawn after its answer"),
+                Record::Withdrawn { ask, .. } | Record::Lapsed { ask } | Record::Joined { ask, .. } => {
+                    prop_assert!(!answered.contains(ask), "settled after its answer");
+                }
                 _ => {}
             }
         }
@@ -164,11 +197,14 @@ proptest! {
         let mut broken = None;
         play(&story, |state, input, _, effects| {
             let by = match input {
-                Input::Answered { by, behavior: Behavior::Allow, .. } | Input::Said { by, .. } => Some(by),
+                Input::Answered { by, .. } | Input::Said { by, .. } => Some(by),
                 _ => None,
             };
             for effect in effects {
-                let Effect::Carry { session, ask, behavior: Behavior::Allow, .. } = effect else { continue };
+                let Effect::Carry { session, ask, ruling, .. } = effect else { continue };
+                if ruling.behavior == Behavior::Deny {
+                    continue;
+                }
                 if by.is_some_and(|by| by.may(Right::Review)) {
                     allowed_by_a_reviewer.insert(*ask);
                 }
@@ -179,6 +215,41 @@ proptest! {
             }
         });
         prop_assert_eq!(broken, None);
+    }
+
+    #[test]
+    fn a_quorum_is_of_different_people(story in any_story()) {
+        let mut broken = None;
+        play(&story, |state, input, _, effects| {
+            let Input::Answered { by, .. } = input else { return };
+            for effect in effects {
+                let Effect::Carry { ask, ruling, .. } = effect else { continue };
+                let Some((ask, AskLife::Open { votes })) = state.ask(*ask) else { continue };
+                let mut people: std::collections::BTreeSet<&str> = votes.iter().map(|vote| vote.by.as_str()).collect();
+                people.insert(&by.name);
+                if ruling.behavior == Behavior::Allow && people.len() < usize::from(ask.details.quorum) {
+                    broken = Some(input.clone());
+                }
+            }
+        });
+        prop_assert_eq!(broken, None);
+    }
+
+    #[test]
+    fn a_deadline_that_is_due_is_dealt_with(story in any_story()) {
+        let (mut state, _) = play(&story, |_, _, _, _| {});
+        let Some(due) = state.next_deadline() else { return Ok(()) };
+        let now = state.no_earlier(due);
+        let mut inputs = vec![Input::Ticked];
+        while let Some(input) = inputs.pop() {
+            let (records, effects) = decide(&state, now, input);
+            records.iter().for_each(|record| state.apply(now, record));
+            inputs.extend(effects.into_iter().filter_map(|effect| match effect {
+                Effect::Then(input) => Some(input),
+                _ => None,
+            }));
+        }
+        prop_assert!(state.next_deadline().is_none_or(|next| next > due), "the gate would tick for ever");
     }
 
     #[test]

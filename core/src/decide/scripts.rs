@@ -94,6 +94,8 @@ fn read(command: &str) -> Input {
                 folder: None,
                 agent_session: option("agent").map(str::to_owned),
                 continues: option("continues").map(session),
+                mode: None,
+                driven: words.contains(&"driven"),
             },
             wrote: events("wrote"),
             holding: vec![],
@@ -105,20 +107,51 @@ fn read(command: &str) -> Input {
             goodbye: Goodbye { why: "bye".into(), untouched: words.contains(&"untouched") },
         },
         "ask" => Input::Asked {
-            id: ask(words[1]),
             session: session(words[2]),
-            mouth: Mouth::Channel,
-            origin: words[3].into(),
-            tool: "Bash".into(),
-            description: Text::new(text),
-            preview: Text::new("{}"),
+            ask: Box::new(NewAsk {
+                id: ask(words[1]),
+                mouth: option("mouth").map_or(Mouth::Channel, |mouth| Mouth::named(mouth).unwrap()),
+                origin: words[3].into(),
+                tool: "Bash".into(),
+                description: Text::new(text),
+                preview: Text::new("{}"),
+                details: details(&option),
+            }),
             entropy: 1,
         },
         "allow" | "deny" => Input::Answered {
             by: person(words[2]),
             target: Code::parse(words[1]).map_or_else(|| Target::Id(ask(words[1])), Target::Code),
-            behavior: Behavior::named(words[0]).unwrap(),
-            why: None,
+            ruling: Ruling {
+                span: option("span").map_or(Span::Once, |span| Span::named(span).unwrap()),
+                input: option("input").map(|text| Edited { text: Text::new(text), digest: [text.len() as u8; 32] }),
+                interrupt: words.contains(&"interrupt"),
+                ..Ruling::plain(Behavior::named(words[0]).unwrap())
+            },
+        },
+        "withdraw" => Input::Withdrawn { ask: ask(words[1]), why: text.into() },
+        "call" => Input::Called {
+            session: session(words[1]),
+            call: ToolCall {
+                tool: "Bash".into(),
+                tool_use: option("use").map(str::to_owned),
+                agent: None,
+                outcome: CallOutcome::named(words[2]).unwrap(),
+                decided_by: "user".into(),
+                digest: option("digest").map(|byte| [byte.parse().unwrap(); 32]),
+                ask: option("ask").map(ask),
+                preview: Text::new(""),
+            },
+        },
+        "order" => Input::Ordered {
+            by: person(words[3]),
+            session: session(words[1]),
+            order: match words[2] {
+                "stop" => Order::Stop { by: words[3].into() },
+                "resume" => Order::Resume,
+                "interrupt" => Order::Interrupt,
+                _ => Order::Prompt { text: Text::new(text), by: words[3].into() },
+            },
         },
         "carried" => Input::Carried { ask: ask(words[1]) },
         "reply" => Input::Replied {
@@ -167,6 +200,27 @@ fn read(command: &str) -> Input {
     }
 }
 
+/// `use=ID`, `digest=BYTE`, `offers=always`, `quorum=2`, `within=60:deny`, `editable=yes`, `kind=question`.
+fn details<'a>(option: &impl Fn(&str) -> Option<&'a str>) -> Details {
+    Details {
+        tool_use: option("use").map(str::to_owned),
+        digest: option("digest").map(|byte| [byte.parse().unwrap(); 32]),
+        offers: option("offers")
+            .and_then(Span::named)
+            .map(|span| Offer { span, words: "rule".into() })
+            .into_iter()
+            .collect(),
+        quorum: option("quorum").map_or(1, |quorum| quorum.parse().unwrap()),
+        within: option("within").and_then(|within| within.split_once(':')).map(|(seconds, lapse)| {
+            let lapse = if lapse == "deny" { Lapse::Deny } else { Lapse::NoDecision };
+            (seconds.parse::<u64>().unwrap() * 1000, lapse)
+        }),
+        editable: option("editable").is_some(),
+        kind: option("kind").map_or(AskKind::Tool, |kind| AskKind::named(kind).unwrap()),
+        ..Details::default()
+    }
+}
+
 fn record_in_words(record: &Record) -> String {
     match record {
         Record::Opened { .. } => "gate opened".into(),
@@ -186,6 +240,17 @@ fn record_in_words(record: &Record) -> String {
         Record::Replied { reply } => format!("reply to {}: {}", reply.chat, reply.text.as_str()),
         Record::Asked { ask } => format!("ask {} as {}", short(ask.id), ask.code),
         Record::Answered { ask, verdict } => format!("ask {} {}", short(ask), verdict.in_words()),
+        Record::Voted { ask, verdict } => format!("ask {} {}, more must", short(ask), verdict.in_words()),
+        Record::Lapsed { ask } => format!("ask {} lapsed", short(ask)),
+        Record::Joined { ask, into } => format!("ask {} is ask {}", short(ask), short(into)),
+        Record::Effected { ask, outcome, differs } => {
+            format!("ask {} {}{}", short(ask), outcome.name(), if *differs { " differently" } else { "" })
+        }
+        Record::Called { session, call } => format!("session {} {} {}", short(session), call.outcome.name(), call.tool),
+        Record::Described { session, .. } => format!("session {} described", short(session)),
+        Record::Ordered { session, order, by } => {
+            format!("session {} told to {} by {by}", short(session), order.name())
+        }
         Record::Carried { ask } => format!("ask {} carried", short(ask)),
         Record::Withdrawn { ask, why } => format!("ask {} withdrawn: {why}", short(ask)),
         Record::Missed { by } => format!("{by} missed"),
@@ -209,7 +274,10 @@ fn effect_in_words(effect: &Effect, state: &State) -> String {
         Effect::Answer(Answer::Accepted { event, repeated: true, .. }) => format!("ok, as event {}", short(event)),
         Effect::Answer(Answer::Accepted { chat_because: None, .. }) => "ok".into(),
         Effect::Answer(Answer::Accepted { chat_because: Some(why), .. }) => format!("ok, as chat: {why:?}"),
-        Effect::Answer(Answer::Recorded { code, behavior, .. }) => format!("recorded {} {code}", behavior.name()),
+        Effect::Answer(Answer::Recorded { code, behavior, missing: 0, .. }) => {
+            format!("recorded {} {code}", behavior.name())
+        }
+        Effect::Answer(Answer::Recorded { code, missing, .. }) => format!("counted for {code}, {missing} missing"),
         Effect::Answer(Answer::Asked { code, .. }) => format!("asked as {code}"),
         Effect::Answer(Answer::Refused(Refusal::Settled { life: AskLife::Answered { verdict, .. }, .. })) => {
             format!("refused: {}", verdict.in_words())
@@ -224,9 +292,11 @@ fn effect_in_words(effect: &Effect, state: &State) -> String {
             let waiting: Vec<String> = state.waiting(Some(*session), 0).map(|held| short(held.event.id)).collect();
             format!("wake session {} for [{}]", short(session), waiting.join(" "))
         }
-        Effect::Carry { session, origin, behavior, .. } => {
-            format!("carry {} {origin} to session {}", behavior.name(), short(session))
+        Effect::Carry { session, origin, ruling, .. } => {
+            format!("carry {} {origin} to session {}", ruling.behavior.name(), short(session))
         }
+        Effect::Close { session, origin, .. } => format!("close {origin} at session {}", short(session)),
+        Effect::Order { session, order } => format!("have session {} {}", short(session), order.name()),
         Effect::Publish(Topic::Session(id)) => format!("publish session {}", short(id)),
         Effect::Publish(Topic::Event(id)) => format!("publish event {}", short(id)),
         Effect::Publish(Topic::Ask(id)) => format!("publish ask {}", short(id)),

@@ -4,8 +4,9 @@ use super::{Decided, answer, asks, refuse};
 use crate::event::Reply;
 use crate::ids::{EventId, Moment, SessionId};
 use crate::input::{Answer, Effect, Input, Refusal, Topic};
+use crate::people::{Actor, Right};
 use crate::record::Record;
-use crate::session::{Goodbye, Presence, SessionAbout};
+use crate::session::{Goodbye, Order, Presence, SessionAbout};
 use crate::state::State;
 
 pub(super) fn attached(
@@ -21,7 +22,9 @@ pub(super) fn attached(
     let about = SessionAbout { continues: about.continues.or(found), ..about };
     let mut effects = vec![Effect::Answer(Answer::Done), Effect::Publish(Topic::Session(session))];
     let verdicts = state.asks().filter(|(ask, _)| ask.session == session);
-    effects.extend(verdicts.filter_map(|(ask, life)| asks::still_to_carry(ask, life)));
+    effects.extend(verdicts.filter_map(|(ask, life)| asks::still_to_tell(ask, life)));
+    let stopped = state.session(session).and_then(|known| known.stopped.clone());
+    effects.extend(stopped.map(|by| Effect::Order { session, order: Order::Stop { by } }));
     effects.push(Effect::Wake(session));
     // What was given to the process before and is still unread is given again, unless that was tried too often.
     let again = about.continues.into_iter().flat_map(|before| state.unread(before, now));
@@ -87,6 +90,48 @@ pub(super) fn replied(state: &State, reply: Reply) -> Decided {
     (vec![Record::Replied { reply }], effects)
 }
 
+/// What is known of the session has changed: its agent began anew, or works in another mode.
+pub(super) fn described(state: &State, session: SessionId, about: SessionAbout) -> Decided {
+    let Some(known) = state.session(session) else { return refuse(Refusal::NoSuchSession) };
+    let about = SessionAbout { continues: known.about.continues, ..about };
+    if known.about == about {
+        return answer(Answer::Done);
+    }
+    let effects = vec![Effect::Answer(Answer::Done), Effect::Publish(Topic::Session(session))];
+    (vec![Record::Described { session, about }], effects)
+}
+
+/// Reviewers may hold a session up; telling it what to do is for those who may start one.
+fn right_to(order: &Order) -> Right {
+    match order {
+        Order::Interrupt | Order::Stop { .. } | Order::Resume => Right::Review,
+        Order::Prompt { .. } | Order::Mode(_) | Order::Model(_) | Order::End => Right::Start,
+    }
+}
+
+pub(super) fn ordered(state: &State, by: &Actor, session: SessionId, order: Order) -> Decided {
+    let needed = right_to(&order);
+    if !by.may(needed) {
+        return refuse(Refusal::NeedsRight(needed));
+    }
+    let known = state.session(session).filter(|known| by.scope.covers(&known.about.label) && !known.has_ended());
+    let Some(known) = known else { return refuse(Refusal::NoSuchSession) };
+    // Stopping is kept for a session that is away; the rest is for now or not at all.
+    let is_kept = matches!(order, Order::Stop { .. } | Order::Resume);
+    if !is_kept && !known.about.driven {
+        return refuse(Refusal::NotDriven);
+    }
+    if !is_kept && !known.is_attached() {
+        return refuse(Refusal::SessionAway);
+    }
+    let effects = vec![
+        Effect::Answer(Answer::Done),
+        Effect::Order { session, order: order.clone() },
+        Effect::Publish(Topic::Session(session)),
+    ];
+    (vec![Record::Ordered { session, order, by: by.name.clone() }], effects)
+}
+
 /// Sessions that stayed away too long have ended, and events that waited too long are no longer wanted.
 pub(super) fn ticked(state: &State, now: Moment) -> Decided {
     let gone = state.sessions().filter(|session| state.session_deadline(session).is_some_and(|due| due <= now));
@@ -98,5 +143,5 @@ pub(super) fn ticked(state: &State, now: Moment) -> Decided {
         Effect::Then(Input::Ended { session: session.id, goodbye: Goodbye::because(why) })
     });
     let overdue = state.overdue_events(now).into_iter().map(|event| Effect::Then(Input::Expired { event }));
-    (vec![], ended.chain(overdue).collect())
+    (vec![], ended.chain(overdue).chain(asks::due(state, now)).collect())
 }

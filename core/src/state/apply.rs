@@ -4,12 +4,12 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use super::{Chat, Queue, SaidOnce, State};
-use crate::ask::AskLife;
+use crate::ask::{AskLife, Effected};
 use crate::event::{ChatId, Event, EventLife, Held, Reply, Text};
 use crate::ids::{AskId, EventId, Moment, SessionId};
 use crate::record::Record;
 use crate::route::Address;
-use crate::session::{Goodbye, Presence, Session, SessionAbout};
+use crate::session::{Goodbye, Order, Presence, Session, SessionAbout};
 
 /// A chat remembers this many of its latest sessions and unanswered events.
 const CHAT_MEMORY: usize = 16;
@@ -40,10 +40,23 @@ impl State {
             Record::Asked { ask } => {
                 self.codes.insert(ask.code, ask.id);
                 self.open_asks.insert(ask.id);
-                self.asks.insert(ask.id, (ask.clone(), AskLife::Open));
+                self.asks.insert(ask.id, (ask.clone(), AskLife::Open { votes: vec![] }));
             }
             Record::Answered { ask, verdict } => {
-                self.settle_ask(*ask, AskLife::Answered { verdict: verdict.clone(), carried: None });
+                let verdict = verdict.clone();
+                self.settle_ask(*ask, AskLife::Answered { verdict, carried: None, effected: None });
+            }
+            Record::Voted { ask, verdict } => {
+                if let Some((_, AskLife::Open { votes })) = self.asks.get_mut(ask) {
+                    votes.push(verdict.clone());
+                }
+            }
+            Record::Lapsed { ask } => self.settle_ask(*ask, AskLife::Expired { at }),
+            Record::Joined { ask, into } => self.join(*ask, *into, at),
+            Record::Effected { ask, outcome, differs } => {
+                if let Some((_, AskLife::Answered { effected, .. })) = self.asks.get_mut(ask) {
+                    effected.get_or_insert(Effected { at, outcome: *outcome, differs: *differs });
+                }
             }
             Record::Carried { ask } => {
                 if let Some((_, AskLife::Answered { carried, .. })) = self.asks.get_mut(ask) {
@@ -59,11 +72,18 @@ impl State {
             | Record::PairingAsked { .. }
             | Record::Paired { .. }
             | Record::PairingMissed { .. } => self.apply_people(at, record),
-            Record::Redacted { .. } | Record::Barred { .. } => {}
+            Record::Described { session, about } => {
+                if let Some(known) = self.sessions.get_mut(session) {
+                    known.about = about.clone();
+                }
+            }
+            Record::Ordered { session, order, .. } => self.ordered(*session, order),
+            Record::Redacted { .. } | Record::Barred { .. } | Record::Called { .. } => {}
         }
     }
 
     fn opened(&mut self, at: Moment) {
+        self.opened = at;
         for session in self.sessions.values_mut() {
             if session.is_attached() {
                 session.presence = Presence::Expected { since: at };
@@ -184,7 +204,7 @@ impl State {
     }
 
     fn attached(&mut self, id: SessionId, about: &SessionAbout, wrote: &[EventId], at: Moment) {
-        let session = Session { id, about: about.clone(), presence: Presence::Attached, since: at };
+        let session = Session { id, about: about.clone(), presence: Presence::Attached, since: at, stopped: None };
         let known = self.sessions.entry(id).or_insert(session);
         known.about = about.clone();
         known.presence = Presence::Attached;
@@ -309,6 +329,26 @@ impl State {
         }
     }
 
+    fn ordered(&mut self, id: SessionId, order: &Order) {
+        let Some(session) = self.sessions.get_mut(&id) else { return };
+        match order {
+            Order::Stop { by } => session.stopped = Some(by.clone()),
+            Order::Resume => session.stopped = None,
+            Order::Prompt { .. } | Order::Interrupt | Order::Mode(_) | Order::Model(_) | Order::End => {}
+        }
+    }
+
+    /// The channel's ask is the hook's from now on, and so is its code.
+    fn join(&mut self, preview: AskId, whole: AskId, at: Moment) {
+        let Some((ask, _)) = self.asks.get(&preview) else { return };
+        let code = ask.code;
+        let Some((into, _)) = self.asks.get(&whole) else { return };
+        let why = format!("shown whole as prompt {}", into.code);
+        self.codes.insert(code, whole);
+        self.joined.insert(whole, code);
+        self.settle_ask(preview, AskLife::Withdrawn { at, why });
+    }
+
     fn settle_ask(&mut self, id: AskId, life: AskLife) {
         let Some((_, current)) = self.asks.get_mut(&id) else { return };
         if !current.is_open() {
@@ -330,7 +370,13 @@ impl State {
             }
             self.settled_asks.pop_front();
             if let Some((ask, _)) = self.asks.remove(&oldest) {
-                self.codes.remove(&ask.code);
+                let also = self.joined.remove(&ask.id);
+                for code in also.into_iter().chain([ask.code]) {
+                    // A code that was handed on is forgotten with the ask that has it now.
+                    if self.codes.get(&code) == Some(&ask.id) {
+                        self.codes.remove(&code);
+                    }
+                }
             }
         }
     }

@@ -6,6 +6,9 @@ use super::json::{Document, Node, Unfit};
 
 const SERVERS: &str = "mcpServers";
 
+/// The objects around `mcpServers`, outermost first; none where it stands at the top.
+pub(crate) type Under<'a> = &'a [String];
+
 /// How Claude Code shall start the channel.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Entry {
@@ -25,16 +28,18 @@ pub(crate) enum Found {
     Foreign,
 }
 
-pub(crate) fn find(text: &str, name: &str) -> Result<Found, Unfit> {
+pub(crate) fn find(text: &str, under: Under<'_>, name: &str) -> Result<Found, Unfit> {
     let document = Document::parse(text)?;
-    let Some(there) = servers(&document)?.and_then(|servers| servers.get(name)) else { return Ok(Found::Nothing) };
+    let Some(there) = servers(&document, under)?.and_then(|servers| servers.get(name)) else {
+        return Ok(Found::Nothing);
+    };
     Ok(ours(there).map_or(Found::Foreign, |(command, _)| Found::Ours { command: text_of(&command.value) }))
 }
 
 /// The text with the entry in it; the same text when it is there already.
 ///
 /// An entry of ours that is there keeps what the user added to it; a foreign one is replaced, so look first.
-pub(crate) fn put(text: &str, entry: &Entry) -> Result<String, Unfit> {
+pub(crate) fn put(text: &str, under: Under<'_>, entry: &Entry) -> Result<String, Unfit> {
     let document = Document::parse(text)?;
     let list = || Node::List(entry.args.clone());
     let node = Node::Object(vec![
@@ -42,12 +47,8 @@ pub(crate) fn put(text: &str, entry: &Entry) -> Result<String, Unfit> {
         ("command", Node::Text(entry.command.clone())),
         ("args", list()),
     ]);
-    let Some(servers) = servers(&document)? else {
-        let node = Node::Single(entry.name.clone(), Box::new(node));
-        return Ok(document.with(match document.root()? {
-            Some(root) => document.insert(root, SERVERS, &node),
-            None => document.begin(SERVERS, node),
-        }));
+    let Some(servers) = servers(&document, under)? else {
+        return Ok(document.with(open(&document, under, Node::Single(entry.name.clone(), Box::new(node)))?));
     };
     let Some(there) = servers.get(&entry.name) else {
         return Ok(document.with(document.insert(servers, &entry.name, &node)));
@@ -64,24 +65,24 @@ pub(crate) fn put(text: &str, entry: &Entry) -> Result<String, Unfit> {
 }
 
 /// The text without the entry, and without `mcpServers` where that is then empty and may go.
-pub(crate) fn take_out(text: &str, name: &str, servers_may_go: bool) -> Result<String, Unfit> {
+pub(crate) fn take_out(text: &str, under: Under<'_>, name: &str, servers_may_go: bool) -> Result<String, Unfit> {
     let document = Document::parse(text)?;
-    let Some(servers) = servers(&document)? else { return Ok(text.to_owned()) };
+    let Some(servers) = servers(&document, under)? else { return Ok(text.to_owned()) };
     let Some(there) = servers.get(name) else { return Ok(text.to_owned()) };
     let without = document.with(document.remove(servers, there));
-    if !servers_may_go || servers.properties.len() > 1 || document.has_comments_in(servers) {
+    if !servers_may_go || servers.properties.len() > 1 || document.has_comments_in(servers.range) {
         return Ok(without);
     }
     let document = Document::parse(&without)?;
-    let root = document.root()?;
-    Ok(match root.and_then(|root| Some((root, root.get(SERVERS)?))) {
-        Some((root, servers)) => document.with(document.remove(root, servers)),
+    let around = around(&document, under)?.filter(|(_, missing)| missing.is_empty());
+    Ok(match around.and_then(|(around, _)| Some((around, around.get(SERVERS)?))) {
+        Some((around, servers)) => document.with(document.remove(around, servers)),
         None => without,
     })
 }
 
-pub(crate) fn has_servers(text: &str) -> bool {
-    Document::parse(text).is_ok_and(|document| servers(&document).is_ok_and(|servers| servers.is_some()))
+pub(crate) fn has_servers(text: &str, under: Under<'_>) -> bool {
+    Document::parse(text).is_ok_and(|document| servers(&document, under).is_ok_and(|servers| servers.is_some()))
 }
 
 /// Whether there is no server in the text, nor anything else.
@@ -101,10 +102,38 @@ pub(crate) fn is_plain_json(text: &str) -> bool {
     text.trim().is_empty() || serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok()
 }
 
-fn servers<'a, 'b>(document: &'b Document<'a>) -> Result<Option<&'b Object<'a>>, Unfit> {
-    let Some(root) = document.root()? else { return Ok(None) };
-    no_name_twice(root, Some(SERVERS))?;
-    let Some(property) = root.get(SERVERS) else { return Ok(None) };
+/// The innermost of the objects that are there, and the names of those that are not.
+fn around<'a, 'b, 'c>(
+    document: &'b Document<'a>,
+    under: Under<'c>,
+) -> Result<Option<(&'b Object<'a>, Under<'c>)>, Unfit> {
+    let Some(mut object) = document.root()? else { return Ok(None) };
+    for (depth, name) in under.iter().enumerate() {
+        no_name_twice(object, Some(name))?;
+        let Some(property) = object.get(name) else { return Ok(Some((object, &under[depth..]))) };
+        object = property.value.as_object().ok_or_else(|| Unfit::OddShape(format!("{name:?} is no object")))?;
+    }
+    Ok(Some((object, &[])))
+}
+
+/// Puts `mcpServers` in, with whatever of the objects around it is missing.
+fn open(document: &Document<'_>, under: Under<'_>, servers: Node) -> Result<Vec<super::json::Edit>, Unfit> {
+    let Some((around, missing)) = around(document, under)? else {
+        let mut keys = under.iter().map(String::as_str).chain([SERVERS]).rev();
+        let first = keys.next_back().unwrap_or(SERVERS);
+        let node = keys.fold(servers, |node, key| Node::Single(key.to_owned(), Box::new(node)));
+        return Ok(document.begin(first, node));
+    };
+    let mut keys = missing.iter().map(String::as_str).chain([SERVERS]).rev();
+    let first = keys.next_back().unwrap_or(SERVERS);
+    let node = keys.fold(servers, |node, key| Node::Single(key.to_owned(), Box::new(node)));
+    Ok(document.insert(around, first, &node))
+}
+
+fn servers<'a, 'b>(document: &'b Document<'a>, under: Under<'_>) -> Result<Option<&'b Object<'a>>, Unfit> {
+    let Some((around, [])) = around(document, under)? else { return Ok(None) };
+    no_name_twice(around, Some(SERVERS))?;
+    let Some(property) = around.get(SERVERS) else { return Ok(None) };
     let Some(servers) = property.value.as_object() else {
         return Err(Unfit::OddShape(format!("{SERVERS:?} is no object")));
     };

@@ -3,7 +3,8 @@
 //! The parser says where things stand; the edits are ours. Its own editing tree loses a comment that is alone in an
 //! object, and gives the entries of a one-line file lines of their own.
 
-use jsonc_parser::ast::{Object, ObjectProp, Value};
+use jsonc_parser::ast::{Array, Object, ObjectProp, Value};
+use jsonc_parser::common::{Range, Ranged as _};
 use jsonc_parser::tokens::{Token, TokenAndRange};
 use jsonc_parser::{CollectOptions, CommentCollectionStrategy, ParseOptions, parse_to_ast};
 
@@ -17,9 +18,13 @@ pub(crate) struct Document<'a> {
 }
 
 /// A value to be written.
+#[derive(Clone)]
 pub(crate) enum Node {
     Text(String),
     List(Vec<String>),
+    Whole(u64),
+    Yes,
+    Array(Vec<Self>),
     Object(Vec<(&'static str, Self)>),
     /// An object with one property.
     Single(String, Box<Self>),
@@ -78,8 +83,8 @@ impl<'a> Document<'a> {
         self.tokens.iter().any(|token| is_comment(&token.token))
     }
 
-    pub(crate) fn has_comments_in(&self, object: &Object<'_>) -> bool {
-        let inside = object.range.start..object.range.end;
+    pub(crate) fn has_comments_in(&self, whole: Range) -> bool {
+        let inside = whole.start..whole.end;
         self.tokens.iter().any(|token| is_comment(&token.token) && inside.contains(&token.range.start))
     }
 
@@ -148,7 +153,7 @@ impl<'a> Document<'a> {
             return put(comment.range.end, format!("{line}{closing}"));
         }
         // A text of one line stays one; an object that is all of the text was never written in any way.
-        let is_root = start == self.value.as_ref().map_or(0, |root| jsonc_parser::common::Ranged::start(root) + 1);
+        let is_root = start == self.value.as_ref().map_or(0, |root| root.start() + 1);
         if !is_root && !self.text.trim().contains('\n') {
             let space = if self.text.contains("\": ") { " " } else { "" };
             let blank = &self.text[start..end];
@@ -158,17 +163,60 @@ impl<'a> Document<'a> {
         Edit { start, end, put: format!("{line}{newline}{base}") }
     }
 
+    /// Adds an element to the end of a list, as its others are written.
+    pub(crate) fn append(&self, list: &Array<'_>, node: &Node) -> Vec<Edit> {
+        let Some((first, last)) = list.elements.first().zip(list.elements.last()) else {
+            let (start, end) = (list.range.start + 1, list.range.end - 1);
+            let written = match node {
+                Node::Text(_) => node.on_one_line(" "),
+                _ => {
+                    let (base, newline) = (self.indent_at(list.range.start), self.newline());
+                    let indent = format!("{base}{}", self.unit());
+                    format!("{newline}{indent}{}{newline}{base}", node.on_lines(&indent, self.unit(), newline))
+                }
+            };
+            return match self.has_comments_in(list.range) {
+                true => vec![put(end, format!("{}{written}{}", self.newline(), self.newline()))],
+                false => vec![Edit { start, end, put: written }],
+            };
+        };
+        let comma = self.token_after(last.end()).filter(|token| token.token == Token::Comma);
+        let place = comma.map_or(last.end(), |comma| comma.range.end);
+        let (lead, trail) = if comma.is_some() { ("", ",") } else { (",", "") };
+        if !self.text[list.range.start..first.start()].contains('\n') {
+            let space = if self.text[list.range.start..list.range.end].contains(",\"") { "" } else { " " };
+            return vec![put(place, format!("{lead}{space}{}{trail}", node.on_one_line(" ")))];
+        }
+        let indent = self.indent_at(last.start());
+        let written = node.on_lines(indent, self.unit(), self.newline());
+        let line = format!("{}{indent}{written}{trail}", self.newline());
+        let end = self.end_of_line(place);
+        match comma {
+            None if end > place => vec![put(place, lead.to_owned()), put(end, line)],
+            None => vec![put(place, format!("{lead}{line}"))],
+            Some(_) => vec![put(end, line)],
+        }
+    }
+
     /// Takes a property out, with its comma and its line; comments stay.
     pub(crate) fn remove(&self, object: &Object<'_>, property: &ObjectProp<'_>) -> Vec<Edit> {
-        let inside = object.range.start + 1..object.range.end - 1;
-        if object.properties.len() == 1 && !self.has_comments_in(object) {
+        self.cut(object.range, object.properties.len(), property.range)
+    }
+
+    /// The same for an element of a list.
+    pub(crate) fn remove_element(&self, list: &Array<'_>, element: &Value<'_>) -> Vec<Edit> {
+        self.cut(list.range, list.elements.len(), element.range())
+    }
+
+    fn cut(&self, whole: Range, count: usize, part: Range) -> Vec<Edit> {
+        let inside = whole.start + 1..whole.end - 1;
+        if count == 1 && !self.has_comments_in(whole) {
             return vec![Edit { start: inside.start, end: inside.end, put: String::new() }];
         }
         let mut edits = vec![];
-        let mut end = property.range.end;
+        let mut end = part.end;
         let after = self.token_after(end).filter(|token| token.token == Token::Comma);
-        let comma =
-            after.or_else(|| self.token_before(property.range.start).filter(|token| token.token == Token::Comma));
+        let comma = after.or_else(|| self.token_before(part.start).filter(|token| token.token == Token::Comma));
         match comma {
             Some(comma) if self.text.get(end..comma.range.start).is_some_and(|between| between.trim().is_empty()) => {
                 end = comma.range.end;
@@ -176,14 +224,14 @@ impl<'a> Document<'a> {
             Some(comma) => edits.push(Edit { start: comma.range.start, end: comma.range.end, put: String::new() }),
             None => {}
         }
-        let line = self.text[..property.range.start].trim_end_matches([' ', '\t']);
+        let line = self.text[..part.start].trim_end_matches([' ', '\t']);
         let spaces = self.text[end..].len() - self.text[end..].trim_start_matches([' ', '\t']).len();
         let ends_its_line = self.text[end + spaces..].starts_with(['\n', '\r']);
         let (start, end) = match line.strip_suffix('\n').map(|line| line.strip_suffix('\r').unwrap_or(line)) {
             Some(before) if ends_its_line => (before.len(), end),
             None if after.is_none() => (line.len(), end),
             // Something else stands on its line, and stays there.
-            _ => (property.range.start, end + spaces),
+            _ => (part.start, end + spaces),
         };
         edits.push(Edit { start, end, put: String::new() });
         edits
@@ -191,14 +239,27 @@ impl<'a> Document<'a> {
 
     /// Another value for a property.
     pub(crate) fn replace(&self, property: &ObjectProp<'_>, node: &Node) -> Edit {
-        let range = jsonc_parser::common::Ranged::range(&property.value);
+        self.write_over(property.value.range(), property.range.start, self.space_of(property), node)
+    }
+
+    /// Another value for an element of a list.
+    pub(crate) fn replace_element(&self, element: &Value<'_>, node: &Node) -> Edit {
+        self.write_over(element.range(), element.start(), " ", node)
+    }
+
+    fn write_over(&self, range: Range, line_of: usize, space: &str, node: &Node) -> Edit {
         let on_lines = self.text[range.start..range.end].contains('\n');
         let written = if on_lines {
-            node.on_lines(self.indent_at(property.range.start), self.unit(), self.newline())
+            node.on_lines(self.indent_at(line_of), self.unit(), self.newline())
         } else {
-            node.on_one_line(self.space_of(property))
+            node.on_one_line(space)
         };
         Edit { start: range.start, end: range.end, put: written }
+    }
+
+    /// What a value says, whatever way it is written; null when there are comments in it.
+    pub(crate) fn said_by(&self, value: &Value<'_>) -> serde_json::Value {
+        serde_json::from_str(&self.text[value.start()..value.end()]).unwrap_or_default()
     }
 
     fn token_after(&self, place: usize) -> Option<&TokenAndRange<'a>> {
@@ -247,8 +308,7 @@ impl<'a> Document<'a> {
 
     /// What stands between a colon and a value here.
     fn space_of(&self, property: &ObjectProp<'_>) -> &'static str {
-        let value = jsonc_parser::common::Ranged::start(&property.value);
-        if self.text[..value].ends_with(' ') { " " } else { "" }
+        if self.text[..property.value.start()].ends_with(' ') { " " } else { "" }
     }
 }
 
@@ -262,6 +322,12 @@ impl Node {
                 let words: Vec<String> = words.iter().map(|word| quoted(word)).collect();
                 format!("[{}]", words.join(&format!(",{space}")))
             }
+            Self::Whole(number) => number.to_string(),
+            Self::Yes => "true".to_owned(),
+            Self::Array(nodes) => {
+                let nodes: Vec<String> = nodes.iter().map(|node| node.on_one_line(space)).collect();
+                format!("[{}]", nodes.join(&format!(",{space}")))
+            }
             Self::Object(pairs) => object(pairs.iter().map(|(key, node)| pair(key, node)).collect()),
             Self::Single(key, node) => object(vec![pair(key, node)]),
         }
@@ -274,10 +340,22 @@ impl Node {
         let object =
             |pairs: Vec<String>| format!("{{{newline}{}{newline}{indent}}}", pairs.join(&format!(",{newline}")));
         match self {
-            Self::Text(_) | Self::List(_) => self.on_one_line(" "),
+            Self::Text(_) | Self::List(_) | Self::Whole(_) | Self::Yes => self.on_one_line(" "),
+            Self::Array(nodes) => {
+                let nodes: Vec<String> =
+                    nodes.iter().map(|node| format!("{deeper}{}", node.on_lines(&deeper, unit, newline))).collect();
+                format!("[{newline}{}{newline}{indent}]", nodes.join(&format!(",{newline}")))
+            }
             Self::Object(pairs) => object(pairs.iter().map(|(key, node)| pair(key, node)).collect()),
             Self::Single(key, node) => object(vec![pair(key, node)]),
         }
+    }
+}
+
+impl Node {
+    /// What it says, to be compared.
+    pub(crate) fn said(&self) -> serde_json::Value {
+        serde_json::from_str(&self.on_one_line("")).unwrap_or_default()
     }
 }
 

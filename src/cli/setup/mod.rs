@@ -4,6 +4,7 @@ pub(super) mod claude;
 pub(super) mod consent;
 pub(super) mod entry;
 pub(super) mod file;
+pub(super) mod hooks;
 pub(super) mod json;
 pub(super) mod place;
 pub(super) mod receipt;

@@ -21,6 +21,19 @@ pub(crate) struct Receipt {
     /// How the text was changed, where nothing of the user's was replaced.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) patch: Option<Patch>,
+    /// How hooks were put in, place by place.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) patches: Vec<Patch>,
+    /// Rules that went with them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) rules: Vec<String>,
+}
+
+impl Receipt {
+    pub(crate) fn new(file: &Path, name: &str) -> Self {
+        let (file, name) = (file.to_owned(), name.to_owned());
+        Self { file, name, made_file: false, made_servers: false, patch: None, patches: vec![], rules: vec![] }
+    }
 }
 
 /// One place in a text, before and after.

@@ -3,6 +3,7 @@
 //! Requests are rmcp's business. Events and verdicts are notifications outside of MCP proper and go to stdout directly,
 //! many in one write, because that is the path that must be fast.
 
+mod beside;
 mod files;
 mod push;
 mod server;
@@ -12,8 +13,6 @@ mod transport;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-pub(crate) use portcullis_wire::channel::event_line;
-
 use rmcp::ServiceExt as _;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
@@ -22,6 +21,8 @@ use portcullis_core::Goodbye;
 
 use crate::hub::Attachment;
 use crate::lines::Lines;
+use beside::Receipts;
+pub(crate) use beside::{Beside, HookAnswer};
 use server::{Server, Signs};
 use transport::{Output, Stdio};
 
@@ -29,15 +30,21 @@ use transport::{Output, Stdio};
 const LONGEST_LINE: usize = 16 << 20;
 
 /// Serves one session until the client closes its end or `stop`. Says goodbye to the gate before it returns.
-pub(crate) async fn run(attachment: Attachment, folder: PathBuf, stop: CancellationToken) -> anyhow::Result<()> {
+pub(crate) async fn run(
+    attachment: Attachment,
+    folder: PathBuf,
+    hooks: Arc<dyn Beside>,
+    stop: CancellationToken,
+) -> anyhow::Result<()> {
     let (stdin, stdout) = stdio::open()?;
     let output = Arc::new(Output::new(stdout));
     let (ready, is_ready) = watch::channel(false);
     let signs = Arc::new(Signs::default());
     let line = attachment.line.clone();
-    let server = Server::new(line.clone(), folder, ready, Arc::clone(&signs));
-    let transport = Stdio::new(Lines::new(stdin, LONGEST_LINE), Arc::clone(&output));
-    let pushing = push::run(attachment, Arc::clone(&output), is_ready);
+    let receipts = Arc::new(Receipts::new(Arc::clone(&hooks)));
+    let transport = Stdio::new(Lines::new(stdin, LONGEST_LINE), Arc::clone(&output), Some(Arc::clone(&receipts)));
+    let pushing = push::run(attachment, Arc::clone(&output), Arc::clone(&hooks), is_ready);
+    let server = Server::new(line.clone(), folder, ready, Arc::clone(&signs), hooks, receipts);
     let serving = async {
         match server.serve(transport).await {
             Ok(running) => drop(running.waiting().await),

@@ -4,10 +4,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use portcullis_core::{AskId, EventId};
-use portcullis_wire::channel::verdict_line;
+use portcullis_wire::channel::{event_line, verdict_line};
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep};
 
+use super::Beside;
 use super::transport::Output;
 use crate::hub::{Attachment, Delivery};
 
@@ -20,7 +21,12 @@ const CONFIRM_WITHIN: Duration = Duration::from_millis(5);
 const CONFIRM_AT: usize = 128;
 
 /// Writes what comes for the session, once the client is ready for it. Ends when the client no longer reads.
-pub(super) async fn run(mut attachment: Attachment, output: Arc<Output>, mut is_ready: watch::Receiver<bool>) {
+pub(super) async fn run(
+    mut attachment: Attachment,
+    output: Arc<Output>,
+    hooks: Arc<dyn Beside>,
+    mut is_ready: watch::Receiver<bool>,
+) {
     // The client drops what comes before it has said that it is initialized.
     if is_ready.wait_for(|ready| *ready).await.is_err() {
         return;
@@ -38,7 +44,10 @@ pub(super) async fn run(mut attachment: Attachment, output: Arc<Output>, mut is_
             }
         };
         let Some(first) = next else { return };
-        let written = gather(first, &mut attachment);
+        let written = gather(first, &mut attachment, hooks.as_ref());
+        if written.bytes.is_empty() {
+            continue;
+        }
         if let Err(error) = output.write(&written.bytes).await {
             tracing::debug!(%error, "the client does not read");
             return;
@@ -63,30 +72,33 @@ struct Written {
 }
 
 /// Everything that needs no waiting for, up to what goes into one write.
-fn gather(first: Delivery, attachment: &mut Attachment) -> Written {
+fn gather(first: Delivery, attachment: &mut Attachment, hooks: &dyn Beside) -> Written {
     let mut written = Written::default();
     let mut next = Some(first);
     while let Some(delivery) = next {
-        written.add(delivery);
+        if let Some(delivery) = hooks.take(delivery) {
+            written.add(&delivery);
+        }
         next = if written.bytes.len() < ONE_WRITE { attachment.ready() } else { None };
     }
     written
 }
 
 impl Written {
-    fn add(&mut self, delivery: Delivery) {
+    fn add(&mut self, delivery: &Delivery) {
         let line = match delivery {
-            Delivery::Event { ids, line } => {
+            Delivery::Event { ids, frame } => {
                 self.events.extend(ids);
-                line
+                event_line(frame)
             }
-            Delivery::Verdict { ask, origin, behavior } => {
-                self.verdicts.push(ask);
-                verdict_line(&origin, behavior)
+            Delivery::Verdict { ask, origin, ruling, .. } => {
+                self.verdicts.push(*ask);
+                verdict_line(origin, ruling.behavior)
             }
+            // The dialog at the terminal stays: the channel has no word for either.
+            Delivery::Closed { .. } | Delivery::Order(_) => return,
         };
         match line {
-            Ok(line) if self.bytes.is_empty() => self.bytes = line,
             // What goes out alone, most often what is large, is not copied.
             Ok(line) if self.bytes.is_empty() => self.bytes = line,
             Ok(line) => self.bytes.extend_from_slice(&line),

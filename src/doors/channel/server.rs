@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-use portcullis_core::{ChatId, EventId};
+use portcullis_core::{AskId, ChatId, Details, EventId, Mouth, NewAsk, Text};
 use portcullis_wire::channel::{self, PermissionRequest};
 use portcullis_wire::error::{Fault, Kind};
 use portcullis_wire::link::InboxItem;
@@ -20,8 +20,9 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::sync::watch;
 
+use super::beside::{Beside, HookAnswer, Receipts};
 use super::files;
-use crate::hub::Line;
+use crate::hub::{Line, mint};
 
 /// Goes into the model's system prompt.
 const INSTRUCTIONS: &str = "\
@@ -34,6 +35,9 @@ Reply when the sender asked something or waits for a result; a plain alert needs
 When a message says that bytes were left off, call `inbox` with its event_id to read it whole; `inbox` without arguments \
 lists the messages of this session. redelivered=\"true\" means that you may have seen the message before. \
 Permission prompts are relayed to reviewers by themselves; nothing has to be done for that.";
+
+/// The tool that Claude Code's hooks call. The model is not told of it.
+const HOOK: &str = "hook";
 
 /// How long a tool call waits for a gate that is away.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -64,6 +68,8 @@ pub(super) struct Server {
     folder: PathBuf,
     /// Set when the client has said that it is initialized.
     ready: watch::Sender<bool>,
+    hooks: Arc<dyn Beside>,
+    receipts: Arc<Receipts>,
 }
 
 #[derive(Deserialize)]
@@ -83,8 +89,15 @@ struct InboxArguments {
 }
 
 impl Server {
-    pub(super) fn new(line: Line, folder: PathBuf, ready: watch::Sender<bool>, signs: Arc<Signs>) -> Self {
-        Self { line, signs, folder, ready }
+    pub(super) fn new(
+        line: Line,
+        folder: PathBuf,
+        ready: watch::Sender<bool>,
+        signs: Arc<Signs>,
+        hooks: Arc<dyn Beside>,
+        receipts: Arc<Receipts>,
+    ) -> Self {
+        Self { line, signs, folder, ready, hooks, receipts }
     }
 
     async fn reply(&self, arguments: Value) -> Result<String, String> {
@@ -94,8 +107,11 @@ impl Server {
             return Err("text is empty: there is nothing to send".to_owned());
         }
         let files = files::check(&self.folder, &files)?;
-        match tokio::time::timeout(PATIENCE, self.line.reply(chat, text, files)).await {
-            Ok(Ok(())) => Ok("sent".to_owned()),
+        match tokio::time::timeout(PATIENCE, self.line.reply(chat.clone(), text, files)).await {
+            Ok(Ok(())) => {
+                self.hooks.replied(&chat);
+                Ok("sent".to_owned())
+            }
             Ok(Err(fault)) => Err(fault.in_words()),
             Err(_) => Ok("kept: the gate is away for the moment, the reply is sent as soon as it is back".to_owned()),
         }
@@ -112,6 +128,7 @@ impl Server {
             event_id.parse().map_err(|_| format!("no event {event_id:?}: pass the event_id of a <channel> tag"))?;
         let opened = tokio::time::timeout(PATIENCE, self.line.open(event)).await.map_err(away)?;
         let (item, text) = opened.map_err(|fault| fault.in_words())?;
+        self.hooks.opened(event);
         // The same text from the same outside: it must not look like anything else here either.
         let text = portcullis_core::neutralise(&text);
         Ok(format!(
@@ -120,13 +137,38 @@ impl Server {
         ))
     }
 
+    /// Returns nothing to the model, which may not call this.
+    async fn hook(&self, arguments: Value, context: &RequestContext<RoleServer>) -> Result<String, String> {
+        if context.meta.get(channel::TOOL_USE_ID).is_some() {
+            self.hooks.forged().await;
+            return Err("this tool is for Claude Code's own hooks and is refused to the model".to_owned());
+        }
+        let HookAnswer { output, receipt } = self.hooks.hook(arguments, context.ct.clone()).await;
+        match receipt {
+            // Nobody writes the answer to a request that was taken back.
+            Some(receipt) if context.ct.is_cancelled() => self.hooks.settle(receipt, false).await,
+            Some(receipt) => self.receipts.expect(context.id.clone(), receipt),
+            None => {}
+        }
+        Ok(if output.is_null() { "{}".to_owned() } else { output.to_string() })
+    }
+
     /// A dialog has opened at the terminal: put the same question to the reviewers.
     async fn relay(&self, request: PermissionRequest) -> Result<(), Fault> {
         let PermissionRequest { request_id, tool_name, description, input_preview } = request;
         if request_id.is_empty() || request_id.len() > 64 || tool_name.is_empty() || tool_name.len() > 256 {
             return Err(Fault::new(Kind::BadRequest, "request_id or tool_name is empty or too long"));
         }
-        let code = self.line.asked(request_id, tool_name, shortened(description), shortened(input_preview)).await?;
+        let ask = NewAsk {
+            id: mint(AskId::new),
+            mouth: Mouth::Channel,
+            origin: request_id,
+            tool: tool_name,
+            description: Text::new(shortened(description)),
+            preview: Text::new(shortened(input_preview)),
+            details: Details::default(),
+        };
+        let code = self.line.ask_for(ask).await?;
         tracing::debug!(%code, "a prompt was relayed");
         Ok(())
     }
@@ -208,13 +250,14 @@ impl ServerHandler for Server {
     async fn call_tool(
         &self,
         request: CallToolRequestParams,
-        _context: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
         self.signs.tool_called.store(true, Ordering::Relaxed);
         let arguments = Value::Object(request.arguments.unwrap_or_default());
         let said = match request.name.as_ref() {
             "reply" => self.reply(arguments).await,
             "inbox" => self.inbox(arguments).await,
+            HOOK => self.hook(arguments, &context).await,
             other => return Err(ErrorData::invalid_params(format!("unknown tool: {other}"), None)),
         };
         let result = match said {

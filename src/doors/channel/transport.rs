@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 use tokio::io::AsyncWriteExt as _;
 use tokio::sync::{Mutex, Semaphore};
 
+use super::beside::Receipts;
 use super::stdio::{self, Input};
 use crate::lines::{Line, Lines};
 
@@ -34,6 +35,8 @@ impl Output {
 pub(super) struct Stdio {
     lines: Lines<Input>,
     output: Arc<Output>,
+    /// Told of what was written; none where there are no hooks.
+    receipts: Option<Arc<Receipts>>,
     /// The client has asked to initialize. Before that rmcp would end at the first message it does not expect.
     greeted: bool,
     /// Refusals still to be written. A client that floods us and does not read gets no more of them.
@@ -43,8 +46,8 @@ pub(super) struct Stdio {
 const MOST_REFUSALS: usize = 64;
 
 impl Stdio {
-    pub(super) fn new(lines: Lines<Input>, output: Arc<Output>) -> Self {
-        Self { lines, output, greeted: false, refusals: Arc::new(Semaphore::new(MOST_REFUSALS)) }
+    pub(super) fn new(lines: Lines<Input>, output: Arc<Output>, receipts: Option<Arc<Receipts>>) -> Self {
+        Self { lines, output, receipts, greeted: false, refusals: Arc::new(Semaphore::new(MOST_REFUSALS)) }
     }
 
     /// Answers with an error. In a task of its own: rmcp may drop `receive` at any wait, and half a line is no line.
@@ -112,11 +115,15 @@ impl Transport<RoleServer> for Stdio {
         &mut self,
         message: TxJsonRpcMessage<RoleServer>,
     ) -> impl Future<Output = Result<(), io::Error>> + Send + 'static {
-        let output = Arc::clone(&self.output);
+        let (output, receipts) = (Arc::clone(&self.output), self.receipts.clone());
         async move {
             let mut bytes = serde_json::to_vec(&message)?;
             bytes.push(b'\n');
-            output.write(&bytes).await
+            let written = output.write(&bytes).await;
+            if let (JsonRpcMessage::Response(response), Some(receipts)) = (&message, receipts) {
+                receipts.sent(&response.id, written.is_ok()).await;
+            }
+            written
         }
     }
 
@@ -159,7 +166,8 @@ mod tests {
         runtime.block_on(async {
             let (mut client, server) = tokio::io::duplex(1 << 20);
             let output = Arc::new(Output::new(Box::new(server)));
-            let mut stdio = Stdio { greeted, ..Stdio::new(Lines::new(Box::new(tokio::io::empty()), 100), output) };
+            let mut stdio =
+                Stdio { greeted, ..Stdio::new(Lines::new(Box::new(tokio::io::empty()), 100), output, None) };
             let message = stdio.read(line);
             // A refusal is written by a task of its own, which has its turn when this one waits.
             tokio::task::yield_now().await;

@@ -4,10 +4,14 @@ use std::sync::Arc;
 
 use axum::extract::{Path, Request, State};
 use axum::{Extension, Json};
-use portcullis_core::{Answer, Ask, Behavior, Code, Input, Right, Scope, State as Known, Target};
+use portcullis_core::{
+    Answer, Ask, AskLife, Behavior, Code, Edited, Input, Right, Ruling, Scope, Span, State as Known, Target, Text,
+};
 use portcullis_wire::api::{AskView, NewVerdict, Recorded, VerdictView};
 use portcullis_wire::error::{Fault, Kind};
 use serde::Deserialize;
+use serde_json::{Map, Value};
+use sha2::{Digest as _, Sha256};
 
 use super::Door;
 use super::answer::{Refused, not_found};
@@ -71,11 +75,7 @@ pub(super) async fn show(
     let scope = caller.with(Right::Review)?.scope.clone();
     let target = read_target(&text)?;
     let found = door.hub.look(move |state| {
-        let found = match target {
-            Target::Id(id) => state.ask(id),
-            Target::Code(code) => state.ask_by_code(code),
-        };
-        found.filter(|(ask, _)| covers(state, &scope, ask)).map(|(ask, life)| AskView::of(ask, life))
+        find(state, &target).filter(|(ask, _)| covers(state, &scope, ask)).map(|(ask, life)| AskView::of(ask, life))
     });
     found.await?.map(Json).ok_or_else(|| not_found(Kind::NoSuchAsk, format!("no prompt {text}")))
 }
@@ -89,20 +89,57 @@ pub(super) async fn answer(
 ) -> Result<Json<Recorded>, Refused> {
     let by = caller.outside_with(Right::Review, &door, "answering a prompt").await?.clone();
     let target = read_target(&text)?;
-    let bad = |message: String| Fault::new(Kind::BadRequest, message);
-    let NewVerdict { behavior, why } = read_json(request, &door).await?;
-    let Some(behavior) = Behavior::named(&behavior) else {
-        return Err(bad(format!("behavior is \"allow\" or \"deny\", not {behavior:?}")).into());
-    };
-    if why.as_ref().is_some_and(|why| why.len() > 4096) {
-        return Err(bad("why is longer than 4096 bytes".to_owned()).into());
-    }
-    match door.hub.submit(Input::Answered { by, target, behavior, why }).await? {
-        Answer::Recorded { ask, code, behavior } => {
+    let new = read_json(request, &door).await?;
+    let ruling = read_ruling(new, &door, &target).await?;
+    match door.hub.submit(Input::Answered { by, target, ruling }).await? {
+        Answer::Recorded { ask, code, behavior, missing } => {
             let (ask, code) = (ask.to_string(), code.to_string());
-            Ok(Json(Recorded { ask, code, behavior: behavior.name().to_owned() }))
+            Ok(Json(Recorded { ask, code, behavior: behavior.name().to_owned(), missing }))
         }
         Answer::Refused(refusal) => Err(fault_of(&refusal).into()),
         other => Err(Fault::new(Kind::Internal, format!("the hub answered {other:?}")).into()),
+    }
+}
+
+/// What the caller says, with the answers to questions put into the input they belong to.
+async fn read_ruling(new: NewVerdict, door: &Door, target: &Target) -> Result<Ruling, Refused> {
+    let bad = |message: String| Refused::from(Fault::new(Kind::BadRequest, message));
+    let NewVerdict { behavior, why, scope, input, answers, interrupt } = new;
+    let Some(behavior) = Behavior::named(&behavior) else {
+        return Err(bad(format!("behavior is \"allow\" or \"deny\", not {behavior:?}")));
+    };
+    let scope = scope.unwrap_or_else(|| Span::Once.name().to_owned());
+    let Some(span) = Span::named(&scope) else {
+        return Err(bad(format!("scope is \"once\", \"session\" or \"always\", not {scope:?}")));
+    };
+    if why.as_ref().is_some_and(|why| why.len() > 4096) {
+        return Err(bad("why is longer than 4096 bytes".to_owned()));
+    }
+    let input = match (input, answers) {
+        (Some(_), Some(_)) => return Err(bad("input and answers exclude each other".to_owned())),
+        (Some(input), None) => Some(Value::Object(input)),
+        (None, Some(answers)) => {
+            let target = target.clone();
+            let asked = door.hub.look(move |state| {
+                let (ask, _) = find(state, &target)?;
+                serde_json::from_str::<Map<String, Value>>(ask.details.input.as_ref()?.as_str()).ok()
+            });
+            let mut input = asked.await?.unwrap_or_default();
+            input.insert("answers".to_owned(), serde_json::to_value(answers).unwrap_or_default());
+            Some(Value::Object(input))
+        }
+        (None, None) => None,
+    };
+    let input = input.map(|input| {
+        let text = input.to_string();
+        Edited { digest: Sha256::digest(&text).into(), text: Text::new(text) }
+    });
+    Ok(Ruling { behavior, span, why, input, interrupt })
+}
+
+fn find<'a>(state: &'a Known, target: &Target) -> Option<&'a (Ask, AskLife)> {
+    match target {
+        Target::Id(id) => state.ask(*id),
+        Target::Code(code) => state.ask_by_code(*code),
     }
 }

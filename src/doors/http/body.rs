@@ -1,5 +1,7 @@
 //! Reading a body: of a kind we take, whole, within the limits of size and time, and as text.
 
+use std::time::Duration;
+
 use axum::body::Body;
 use axum::extract::rejection::QueryRejection;
 use axum::extract::{FromRequestParts, Query, Request};
@@ -11,6 +13,7 @@ use hyper::HeaderMap;
 use hyper::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE};
 use portcullis_wire::error::{Fault, Kind};
 use serde::de::DeserializeOwned;
+use tokio::time::{Instant, timeout_at};
 
 use super::Door;
 use super::answer::Refused;
@@ -71,12 +74,11 @@ pub(super) async fn read_text(request: Request, door: &Door) -> Result<String, F
         return Err(too_large());
     }
     let body = Limited::new(request.into_body(), limit);
-    let bytes = match tokio::time::timeout(door.limits.idle_time, collect(body, length)).await {
-        Err(_) => return Err(Fault::new(Kind::Slow, "the body did not come in time")),
-        Ok(Err(error)) if error.downcast_ref::<LengthLimitError>().is_some() => return Err(too_large()),
-        Ok(Err(error)) => return Err(Fault::new(Kind::BadRequest, format!("the body could not be read: {error}"))),
-        Ok(Ok(bytes)) => bytes,
-    };
+    let bytes = collect(body, length, door.limits.idle_time).await.map_err(|broken| match broken {
+        Broken::Silent => Fault::new(Kind::Slow, "the body did not come in time"),
+        Broken::TooLarge => too_large(),
+        Broken::Unreadable(why) => Fault::new(Kind::BadRequest, format!("the body could not be read: {why}")),
+    })?;
     // Who was shown out while the body came is nobody any more.
     if caller.is_some_and(|caller| !door.credentials.still_count(&caller)) {
         return Err(Fault::new(Kind::Forbidden, "forbidden"));
@@ -87,13 +89,39 @@ pub(super) async fn read_text(request: Request, door: &Door) -> Result<String, F
     })
 }
 
-/// One buffer of the right size, and none but the one frame that a small body is.
+/// However steadily it comes, nobody holds a connection for ever with one body.
+const LONGEST: Duration = Duration::from_secs(3600);
+
+/// Why a body was not read to its end.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Broken {
+    /// Nothing of it came for too long.
+    Silent,
+    TooLarge,
+    Unreadable(String),
+}
+
+impl From<Box<dyn std::error::Error + Send + Sync>> for Broken {
+    fn from(error: Box<dyn std::error::Error + Send + Sync>) -> Self {
+        match error.downcast_ref::<LengthLimitError>() {
+            Some(_) => Self::TooLarge,
+            None => Self::Unreadable(error.to_string()),
+        }
+    }
+}
+
+/// One buffer of the right size, and none but the one frame that a small body is. It may be slow, and it may not be
+/// silent for longer than `silence`.
 pub(super) async fn collect(
     mut body: Limited<Body>,
     length: Option<usize>,
-) -> Result<Bytes, Box<dyn std::error::Error + Send + Sync>> {
+    silence: Duration,
+) -> Result<Bytes, Broken> {
     let mut whole = BytesMut::new();
-    while let Some(frame) = body.frame().await {
+    let last = Instant::now() + LONGEST;
+    loop {
+        let until = last.min(Instant::now() + silence);
+        let Some(frame) = timeout_at(until, body.frame()).await.map_err(|_| Broken::Silent)? else { break };
         let Ok(data) = frame?.into_data() else { continue };
         if whole.is_empty() && Some(data.len()) == length {
             return Ok(data);
@@ -109,7 +137,30 @@ pub(super) async fn collect(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use futures_util::{StreamExt as _, stream};
     use hyper::header::HeaderValue;
+
+    /// A body of one byte after each of these pauses, read by someone who bears ten seconds of silence.
+    async fn read(pauses: &[u64]) -> Result<usize, Broken> {
+        let bytes = stream::iter(pauses.to_vec()).then(|seconds| async move {
+            tokio::time::sleep(Duration::from_secs(seconds)).await;
+            Ok::<_, std::convert::Infallible>("x")
+        });
+        let body = Limited::new(Body::from_stream(bytes), 10_000);
+        collect(body, None, Duration::from_secs(10)).await.map(|bytes| bytes.len())
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_body_may_be_slow_and_may_not_be_silent() {
+        assert_eq!(read(&[9; 100]).await, Ok(100), "a quarter of an hour, never silent for ten seconds");
+        assert_eq!(read(&[11]).await, Err(Broken::Silent));
+        assert_eq!(
+            read(&[1, 1, 11, 1]).await,
+            Err(Broken::Silent),
+            "it counts anew after each byte, also in the middle"
+        );
+        assert_eq!(read(&[1; 5000]).await, Err(Broken::Silent), "and not for ever");
+    }
 
     #[test]
     fn text_is_taken_and_parts_and_pictures_are_not() {

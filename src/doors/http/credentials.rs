@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use hyper::header::{AUTHORIZATION, HeaderMap, ORIGIN};
-use portcullis_core::{Actor, Input, OWNER, Right, Rights, Role, Scope, Via};
+use portcullis_core::{Actor, Input, Label, OWNER, Right, Rights, Role, Scope, Via};
 use portcullis_wire::error::{Fault, Kind};
 use sha2::{Digest as _, Sha256};
 use tokio::sync::watch;
@@ -53,7 +53,16 @@ impl Caller {
     /// prompts, let people in, or change the record. Such an attempt is written down.
     pub(super) async fn outside_with(&self, right: Right, door: &Door, what: &str) -> Result<&Actor, Fault> {
         let actor = self.with(right)?;
-        let Some(peer) = self.peer else { return Ok(actor) };
+        let Some((peer, label)) = self.inside(door).await? else { return Ok(actor) };
+        tracing::warn!(peer, %label, what, "refused: it comes from inside a session");
+        let note = format!("{what}, by process {peer} inside session {label}");
+        door.hub.submit(Input::Barred { who: actor.name.clone(), what: note }).await?;
+        Err(Fault::new(Kind::FromInside, format!("refused: this comes from inside session {label}")))
+    }
+
+    /// The calling process and the session inside of which it runs, if it does.
+    pub(super) async fn inside(&self, door: &Door) -> Result<Option<(u32, Label)>, Fault> {
+        let Some(peer) = self.peer else { return Ok(None) };
         // The agent itself is nobody's child here: only what it runs is turned away.
         let line = processes::lineage(peer).split_off(1);
         let agent = move |state: &portcullis_core::State| {
@@ -63,11 +72,7 @@ impl Caller {
                 .map(|session| session.about.label.clone())
                 .next()
         };
-        let Some(label) = door.hub.look(agent).await? else { return Ok(actor) };
-        tracing::warn!(peer, %label, what, "refused: it comes from inside a session");
-        let note = format!("{what}, by process {peer} inside session {label}");
-        door.hub.submit(Input::Barred { who: actor.name.clone(), what: note }).await?;
-        Err(Fault::new(Kind::FromInside, format!("refused: this comes from inside session {label}")))
+        Ok(door.hub.look(agent).await?.map(|label| (peer, label)))
     }
 }
 

@@ -7,7 +7,7 @@ use axum::extract::State;
 use axum::response::Response;
 use bytes::Bytes;
 use hyper::HeaderMap;
-use portcullis_core::{Actor, Ask, AskLife, Label, Notice, Reply, Right, State as Known, visible};
+use portcullis_core::{Actor, Ask, AskKind, AskLife, Label, Notice, Reply, Right, State as Known, mask, visible};
 use portcullis_wire::error::{Fault, Kind};
 
 use super::answer::{Refused, event_stream};
@@ -70,8 +70,20 @@ fn render(published: &Published, actor: &Actor) -> Option<Bytes> {
 fn in_words(notice: &Notice) -> Option<String> {
     match notice {
         Notice::Replied { reply, .. } => Some(reply_in_words(reply)),
-        Notice::Ask { ask, life: AskLife::Open, label } => Some(ask_in_words(ask, label)),
-        Notice::Ask { ask, life: AskLife::Answered { verdict, carried: None }, .. } => {
+        Notice::Ask { ask, life: AskLife::Open { votes }, label } => Some(match votes.last() {
+            None => ask_in_words(ask, label),
+            Some(last) => {
+                let (needed, so_far) = (ask.details.quorum, votes.len());
+                format!("Prompt {}: {}, {so_far} of the {needed} who must agree", ask.code, last.in_words())
+            }
+        }),
+        Notice::Ask { ask, life: AskLife::Expired { .. }, .. } => {
+            Some(format!("Prompt {}: nobody answered in time; it stays at its terminal", ask.code))
+        }
+        Notice::Ask { ask, life: AskLife::Answered { effected: Some(effected), .. }, .. } if effected.differs => {
+            Some(format!("Prompt {}: WARNING: what ran is not what was shown", ask.code))
+        }
+        Notice::Ask { ask, life: AskLife::Answered { verdict, carried: None, effected: None }, .. } => {
             Some(format!("Prompt {}: {}", ask.code, verdict.in_words()))
         }
         Notice::Ask { ask, life: AskLife::Withdrawn { why, .. }, .. } => {
@@ -89,11 +101,25 @@ fn reply_in_words(reply: &Reply) -> String {
     text
 }
 
+/// Whoever reads along need not read secrets, and a reviewer is told that there are some: what runs is shown whole by
+/// `ask show` and by the API.
 fn ask_in_words(ask: &Ask, label: &Label) -> String {
-    let (tool, description, preview) =
-        (visible(&ask.tool), visible(ask.description.as_str()), visible(ask.preview.as_str()));
+    let (description, hidden) = mask(ask.description.as_str());
+    let (preview, more) = mask(ask.preview.as_str());
+    let (tool, description, preview) = (visible(&ask.tool), visible(&description), visible(&preview));
     let code = ask.code;
-    format!(
-        "Claude wants to run {tool}: {description}\n\n{preview}\n\nSession {label}. Reply \"yes {code}\" or \"no {code}\""
-    )
+    let masked = match hidden + more {
+        0 => String::new(),
+        count => format!("[{count} masked; `portcullis ask show {code}` shows all of it]\n"),
+    };
+    let danger = ask.details.danger.as_ref().map_or(String::new(), |danger| {
+        format!("Risk {}: {}\n", visible(&danger.level), visible(&danger.reasons.join(", ")))
+    });
+    let verdict = match ask.details.kind {
+        AskKind::Question => {
+            format!("Answer with `portcullis ask allow {code} --answer 'QUESTION=LABEL'`, or reply \"no {code}\"")
+        }
+        AskKind::Tool | AskKind::Plan => format!("Reply \"yes {code}\" or \"no {code}\""),
+    };
+    format!("Claude wants to run {tool}: {description}\n\n{preview}\n\n{masked}{danger}Session {label}. {verdict}")
 }

@@ -116,9 +116,9 @@ proptest! {
         let whole = parts.concat();
         let stream = futures_util::stream::iter(parts.into_iter().map(Ok::<_, std::convert::Infallible>));
         let request = Request::new(Body::from_stream(stream));
-        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
         let body = http_body_util::Limited::new(request.into_body(), 100);
-        let read = runtime.block_on(body::collect(body, None));
+        let read = runtime.block_on(body::collect(body, None, std::time::Duration::from_secs(60)));
         prop_assert_eq!(read.ok().map(|bytes| bytes.to_vec()), Some(whole).filter(|whole| whole.len() <= 100));
     }
 }

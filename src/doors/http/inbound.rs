@@ -149,10 +149,9 @@ fn digest(to: &To, text: &str) -> [u8; 32] {
 fn answered(answer: &Answer, in_json: bool) -> Response {
     let (event, chat, to, note) = match answer {
         Answer::Accepted { event, chat, to, chat_because, .. } => (event, chat, to, chat_because.map(in_words)),
-        Answer::Recorded { ask, code, behavior } if in_json => {
-            let recorded =
-                Recorded { ask: ask.to_string(), code: code.to_string(), behavior: behavior.name().to_owned() };
-            return Json(recorded).into_response();
+        Answer::Recorded { ask, code, behavior, missing } if in_json => {
+            let (ask, code, behavior) = (ask.to_string(), code.to_string(), behavior.name().to_owned());
+            return Json(Recorded { ask, code, behavior, missing: *missing }).into_response();
         }
         _ => return "verdict recorded".into_response(),
     };

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use axum::extract::{Request, State};
 use axum::{Extension, Json};
 use portcullis_core::{Input, Right, Subject, excerpt};
-use portcullis_wire::api::{LogLine, Redacted, Tried};
+use portcullis_wire::api::{LogLine, NewRedaction, Redacted, Tried};
 use portcullis_wire::error::{Fault, Kind};
 use serde::Deserialize;
 
@@ -68,13 +68,6 @@ pub(super) async fn barred(
     Ok("noted\n")
 }
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Which {
-    /// `event/ID`, `ask/ID`, `session/ID`, or the bare id of an event or a prompt.
-    subject: String,
-}
-
 /// `POST /api/v1/log/redact`: erases what people wrote about a subject. That it happened stays.
 pub(super) async fn redact(
     State(door): State<Arc<Door>>,
@@ -82,7 +75,7 @@ pub(super) async fn redact(
     request: Request,
 ) -> Result<Json<Redacted>, Refused> {
     let by = caller.outside_with(Right::Admin, &door, "erasing from the log").await?.clone();
-    let Which { subject } = read_json(request, &door).await?;
+    let NewRedaction { subject } = read_json(request, &door).await?;
     let unknown = || Fault::new(Kind::BadRequest, format!("{subject:?} is none of event/ID, ask/ID and session/ID"));
     let (kind, id) = subject.split_once('/').unwrap_or(("", &subject));
     let candidates: Vec<Subject> = match kind {

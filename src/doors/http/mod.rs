@@ -11,9 +11,11 @@ mod guard;
 mod inbound;
 mod log;
 mod metrics;
+mod openapi;
 mod patience;
 mod people;
 mod rate;
+mod replies;
 mod sessions;
 mod sse;
 mod watch;
@@ -50,7 +52,7 @@ pub(crate) struct Limits {
     pub(crate) body: usize,
     /// For a request's head to arrive.
     pub(crate) header_time: Duration,
-    /// For its body to arrive, for the next request to begin, and for an answer to be read.
+    /// For more of its body to arrive, for the next request to begin, and for an answer to be read.
     pub(crate) idle_time: Duration,
     pub(crate) connections: usize,
     pub(crate) listeners: usize,
@@ -131,12 +133,14 @@ fn routes(door: Arc<Door>) -> Router {
         .route("/api/v1/stop", post(sessions::stop))
         .route("/api/v1/sessions", get(sessions::list))
         .route("/api/v1/sessions/{id}", get(sessions::show))
+        .route("/api/v1/sessions/{id}/{order}", post(sessions::order))
         .route("/api/v1/events", get(inbound::list).post(inbound::post))
         .route("/api/v1/events/{id}", get(inbound::show))
         .route("/api/v1/asks", get(asks::list))
         .route("/api/v1/asks/{ask}", get(asks::show))
         .route("/api/v1/asks/{ask}/verdict", post(asks::answer))
         .route("/api/v1/verdicts", get(asks::verdicts))
+        .route("/api/v1/replies", get(replies::list))
         .route("/api/v1/events/{id}/retry", post(inbound::retry))
         .route("/api/v1/events/{id}/drop", post(inbound::drop_event))
         .route("/api/v1/tokens", get(people::tokens).post(people::add_token))
@@ -148,6 +152,7 @@ fn routes(door: Arc<Door>) -> Router {
         .route("/api/v1/log/barred", post(log::barred))
         .route("/api/v1/log/redact", post(log::redact))
         .route("/metrics", get(metrics::metrics))
+        .route("/api/openapi.json", get(openapi::document))
         .route("/api/v1/watch", get(watch::watch))
         .fallback(elsewhere)
         .method_not_allowed_fallback(|| async { refuse(&Fault::new(Kind::BadMethod, "no such method here")) })

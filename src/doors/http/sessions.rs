@@ -9,18 +9,18 @@ use hyper::StatusCode;
 use hyper::header::{CONNECTION, UPGRADE};
 use hyper::upgrade::Parts;
 use hyper_util::rt::TokioIo;
-use portcullis_core::{Right, Session, State as Known, Via};
-use portcullis_wire::api::{SessionView, Status};
+use portcullis_core::{Answer, Input, Order, Right, Session, State as Known, Text, Via};
+use portcullis_wire::api::{NewMode, NewModel, NewPrompt, SessionView, Status};
 use portcullis_wire::error::{Fault, Kind};
 use serde::Deserialize;
 use tokio::net::UnixStream;
 
 use super::Door;
 use super::answer::{Refused, not_found, refuse};
-use super::body::Params;
+use super::body::{Params, read_json};
 use super::credentials::Caller;
 use super::patience::Patience;
-use crate::hub::link;
+use crate::hub::{fault_of, link};
 
 fn view(state: &Known, session: &Session) -> SessionView {
     SessionView::of(session, state.waiting_size(Some(session.id)).0, state.open_asks_of(session.id).count())
@@ -60,6 +60,40 @@ pub(super) async fn show(
         let session = state.session(session).filter(|session| scope.covers(&session.about.label));
         session.map(|session| view(state, session))
     });
+    found.await?.map(Json).ok_or_else(unknown)
+}
+
+/// `POST /api/v1/sessions/{id}/{order}`: have a running session do something.
+pub(super) async fn order(
+    State(door): State<Arc<Door>>,
+    Extension(caller): Extension<Caller>,
+    Path((id, order)): Path<(String, String)>,
+    request: Request,
+) -> Result<Json<SessionView>, Refused> {
+    let by = caller.with(Right::Talk)?.name.clone();
+    let order = match order.as_str() {
+        "interrupt" => Order::Interrupt,
+        "stop" => Order::Stop { by },
+        "resume" => Order::Resume,
+        "end" => Order::End,
+        "prompt" => {
+            let NewPrompt { prompt } = read_json(request, &door).await?;
+            if prompt.trim().is_empty() {
+                return Err(Fault::new(Kind::BadRequest, "prompt is empty").into());
+            }
+            Order::Prompt { text: Text::new(prompt), by }
+        }
+        "mode" => Order::Mode(read_json::<NewMode>(request, &door).await?.mode),
+        "model" => Order::Model(read_json::<NewModel>(request, &door).await?.model),
+        other => return Err(not_found(Kind::NoSuchRoute, format!("no such order: {other}"))),
+    };
+    let by = caller.outside_with(Right::Talk, &door, "telling a session what to do").await?.clone();
+    let unknown = || not_found(Kind::NoSuchSession, format!("no session {id}"));
+    let session = id.parse().map_err(|_| unknown())?;
+    if let Answer::Refused(refusal) = door.hub.submit(Input::Ordered { by, session, order }).await? {
+        return Err(fault_of(&refusal).into());
+    }
+    let found = door.hub.look(move |state| state.session(session).map(|session| view(state, session)));
     found.await?.map(Json).ok_or_else(unknown)
 }
 
@@ -103,8 +137,11 @@ pub(super) async fn link(
     if upgrade != Some(b"portcullis-link") {
         return refuse(&Fault::new(Kind::BadRequest, "a link is asked for with Upgrade: portcullis-link"));
     }
+    // What an agent runs may attach, and answers no prompt: also not as the terminal of a session.
+    let reviews = caller.with(Right::Review).is_ok();
+    let answers = reviews && matches!(caller.inside(&door).await, Ok(None));
     let upgrading = hyper::upgrade::on(&mut request);
-    let gate = door.link.clone();
+    let gate = link::Gate { answers, ..door.link.clone() };
     tokio::spawn(async move {
         let upgraded = match upgrading.await {
             Ok(upgraded) => upgraded.downcast::<TokioIo<Patience<UnixStream>>>(),

@@ -10,14 +10,14 @@ use std::time::Duration;
 use anyhow::Context as _;
 use bytes::{BufMut, BytesMut};
 use futures_util::future::BoxFuture;
-use portcullis_core::{AskId, Behavior, EventId, Mouth, SessionAbout, SessionId};
+use portcullis_core::{AskId, EventId, Mouth, NewAsk, SessionAbout, SessionId};
 use portcullis_wire::error::Fault;
 use portcullis_wire::link::{Answered, File, FromGate, ToGate, VERSIONS, read_id, read_ids};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::UnixStream;
 use tokio::sync::{mpsc, oneshot};
 
-use super::{Attachment, Delivery, Incoming, LONGEST_LINE, Line as Handle, Render, Road, Said, Saying};
+use super::{Attachment, Delivery, Incoming, LONGEST_LINE, Line as Handle, Road, Said, Saying, owned};
 use crate::lines::{Line, Lines};
 use crate::stream::{Reader, Writer, split};
 
@@ -34,20 +34,13 @@ const SHORTEST_PAUSE: Duration = Duration::from_millis(20);
 const LONGEST_PAUSE: Duration = Duration::from_secs(2);
 
 /// Attaches in the background, for as long as the returned handles live.
-pub(crate) fn connect(
-    session: SessionId,
-    about: SessionAbout,
-    program: &'static str,
-    connect: Connect,
-    render: Render,
-) -> Attachment {
+pub(crate) fn connect(session: SessionId, about: SessionAbout, program: &'static str, connect: Connect) -> Attachment {
     let (deliver, deliveries) = mpsc::channel(DELIVERIES);
     let (say, sayings) = mpsc::channel(SAYINGS);
     let client = Client {
         session,
         about,
         program,
-        render,
         deliver,
         sayings,
         said: 0,
@@ -68,7 +61,6 @@ struct Client {
     session: SessionId,
     about: SessionAbout,
     program: &'static str,
-    render: Render,
     deliver: mpsc::Sender<Delivery>,
     sayings: mpsc::Receiver<Said>,
     /// How many things were said so far; numbers the frames.
@@ -130,6 +122,8 @@ impl Client {
         };
         match &what {
             Saying::Wrote(events) => self.holding.retain(|event| !events.contains(event)),
+            // A new attach tells how the session is now.
+            Saying::Described(about) => self.about = (**about).clone(),
             Saying::Bye(_) => self.ended = true,
             _ => {}
         }
@@ -238,21 +232,19 @@ impl Client {
                 let mut ids: Vec<EventId> = vec![read_id("event", &frame.id)?];
                 ids.extend(read_ids(&frame.also)?);
                 self.holding.extend(&ids);
-                let line = (self.render)(&frame);
-                self.deliver.try_send(Delivery::Event { ids, line }).context("handing on an event")?;
+                self.deliver.try_send(Delivery::Event { ids, frame: owned(frame) }).context("handing on an event")?;
             }
-            FromGate::Verdict { ask, origin, behavior } => {
-                let ask: AskId = read_id("ask", &ask)?;
-                let behavior = Behavior::named(&behavior).context("a verdict is allow or deny")?;
-                if !self.verdicts.contains(&ask) {
-                    self.verdicts.push_back(ask);
-                    if self.verdicts.len() > VERDICTS {
-                        self.verdicts.pop_front();
-                    }
-                    self.deliver
-                        .try_send(Delivery::Verdict { ask, origin, behavior })
-                        .context("handing on a verdict")?;
-                }
+            FromGate::Verdict { ask, origin, mouth, ruling } => {
+                let (ask, mouth) = (read_id("ask", &ask)?, read_mouth(&mouth)?);
+                let ruling = Box::new(ruling.try_into()?);
+                self.settled(ask, Delivery::Verdict { ask, origin, mouth, ruling })?;
+            }
+            FromGate::Closed { ask, origin, mouth } => {
+                let (ask, mouth) = (read_id("ask", &ask)?, read_mouth(&mouth)?);
+                self.settled(ask, Delivery::Closed { ask, origin, mouth })?;
+            }
+            FromGate::Order(order) => {
+                self.deliver.try_send(Delivery::Order(order.into())).context("handing on an order")?;
             }
             FromGate::Done { n, answer } => self.confirmed(n, answer)?,
             FromGate::Refused(fault) => anyhow::bail!("{}", fault.in_words()),
@@ -263,6 +255,18 @@ impl Client {
 }
 
 impl Client {
+    /// What settles an ask is handed on once, however often it is sent.
+    fn settled(&mut self, ask: AskId, delivery: Delivery) -> anyhow::Result<()> {
+        if self.verdicts.contains(&ask) {
+            return Ok(());
+        }
+        self.verdicts.push_back(ask);
+        if self.verdicts.len() > VERDICTS {
+            self.verdicts.pop_front();
+        }
+        self.deliver.try_send(delivery).context("handing on a verdict")
+    }
+
     fn confirmed(&mut self, n: u64, answer: Answered) -> anyhow::Result<()> {
         match (self.unconfirmed.remove(&n), answer) {
             // Nobody waits for it, so nobody would say it again: keep it, and attach anew.
@@ -281,10 +285,24 @@ fn frame(n: u64, saying: &Saying) -> ToGate<'static> {
     match saying.clone() {
         Saying::Wrote(events) => ToGate::Wrote { n, events: events.iter().map(ToString::to_string).collect() },
         Saying::Carried(ask) => ToGate::Carried { n, ask: ask.to_string() },
-        Saying::Asked { id, origin, tool, description, preview } => {
-            let mouth = Mouth::Channel.name().to_owned();
-            ToGate::Asked { n, id: id.to_string(), mouth, origin, tool, description, preview }
+        Saying::Asked(ask) => {
+            let NewAsk { id, mouth, origin, tool, description, preview, details } = *ask;
+            ToGate::Asked {
+                n,
+                id: id.to_string(),
+                mouth: mouth.name().to_owned(),
+                origin,
+                tool,
+                description: description.as_str().to_owned(),
+                preview: preview.as_str().to_owned(),
+                details: Box::new((&details).into()),
+            }
         }
+        Saying::Withdrawn { ask, why } => ToGate::Withdrawn { n, ask: ask.to_string(), why },
+        Saying::Answered { ask, ruling } => ToGate::Answered { n, ask: ask.to_string(), ruling: (&*ruling).into() },
+        Saying::Called(call) => ToGate::Called { n, call: (&*call).into() },
+        Saying::Described(about) => ToGate::Described { n, about: (&*about).into() },
+        Saying::Barred { what } => ToGate::Barred { n, what },
         Saying::Replied { id, chat, text, files } => {
             let files = files.iter().map(File::from).collect();
             ToGate::Replied { n, id: id.to_string(), chat: chat.to_string(), text, files }
@@ -292,6 +310,10 @@ fn frame(n: u64, saying: &Saying) -> ToGate<'static> {
         Saying::Inbox(event) => ToGate::Inbox { n, event: event.map(|event| event.to_string()) },
         Saying::Bye(goodbye) => ToGate::Bye { why: goodbye.why, untouched: goodbye.untouched },
     }
+}
+
+fn read_mouth(name: &str) -> anyhow::Result<Mouth> {
+    Mouth::named(name).with_context(|| format!("no such mouth: {name:?}"))
 }
 
 fn put(bytes: &mut BytesMut, frame: &ToGate<'_>) -> serde_json::Result<()> {

@@ -4,8 +4,8 @@ mod client;
 mod server;
 
 use portcullis_core::{
-    Answer, AskId, Behavior, ChatId, Code, EventId, Goodbye, Input, Mouth, ReplyId, SentFile, SessionAbout, SessionId,
-    Text,
+    Actor, Answer, AskId, ChatId, Code, EventId, Goodbye, Input, Mouth, NewAsk, OWNER, Order, ReplyId, Role, Ruling,
+    Scope, SentFile, SessionAbout, SessionId, Target, Text, ToolCall, Via,
 };
 use portcullis_wire::error::{Fault, Kind};
 use portcullis_wire::link::{Answered, EventFrame, InboxItem};
@@ -23,22 +23,28 @@ use super::{Hub, fault_of, mint};
 /// A line of the link is at most this long: an event of 16 MiB with every byte escaped still fits.
 const LONGEST_LINE: usize = 128 << 20;
 
-/// Puts an event as the agent is to read it.
-pub(crate) type Render = fn(&EventFrame<'_>) -> serde_json::Result<Vec<u8>>;
-
 /// What comes to an attached process.
 #[derive(Debug)]
 pub(crate) enum Delivery {
     /// One event, or several of one sender in one.
     Event {
         ids: Vec<EventId>,
-        line: serde_json::Result<Vec<u8>>,
+        frame: EventFrame<'static>,
     },
     Verdict {
         ask: AskId,
+        /// As the asking process named it.
         origin: String,
-        behavior: Behavior,
+        mouth: Mouth,
+        ruling: Box<Ruling>,
     },
+    /// No verdict is coming: nobody answered in time, or it was settled elsewhere.
+    Closed {
+        ask: AskId,
+        origin: String,
+        mouth: Mouth,
+    },
+    Order(Order),
 }
 
 /// An attached session, seen from its own process.
@@ -51,15 +57,8 @@ pub(crate) struct Attachment {
 const GOODBYE: Duration = Duration::from_millis(300);
 
 enum Incoming {
-    Local { parcels: mpsc::Receiver<Parcel>, unpack: Unpack },
+    Local { parcels: mpsc::Receiver<Parcel>, max_context: Option<usize> },
     Remote(mpsc::Receiver<Delivery>),
-}
-
-/// What is made of a parcel.
-#[derive(Clone, Copy)]
-struct Unpack {
-    max_context: Option<usize>,
-    render: Render,
 }
 
 impl Attachment {
@@ -67,7 +66,7 @@ impl Attachment {
     pub(crate) async fn next(&mut self) -> Option<Delivery> {
         match &mut self.incoming {
             Incoming::Remote(deliveries) => deliveries.recv().await,
-            Incoming::Local { parcels, unpack } => parcels.recv().await.map(|parcel| unpack.unpack(parcel)),
+            Incoming::Local { parcels, max_context } => parcels.recv().await.map(|parcel| unpack(parcel, *max_context)),
         }
     }
 
@@ -75,22 +74,37 @@ impl Attachment {
     pub(crate) fn ready(&mut self) -> Option<Delivery> {
         match &mut self.incoming {
             Incoming::Remote(deliveries) => deliveries.try_recv().ok(),
-            Incoming::Local { parcels, unpack } => parcels.try_recv().ok().map(|parcel| unpack.unpack(parcel)),
+            Incoming::Local { parcels, max_context } => {
+                parcels.try_recv().ok().map(|parcel| unpack(parcel, *max_context))
+            }
         }
     }
 }
 
-impl Unpack {
-    fn unpack(self, parcel: Parcel) -> Delivery {
-        match parcel {
-            Parcel::Event(held, also) => {
-                let ids = [held.event.id].into_iter().chain(also.iter().copied()).collect();
-                let also = also.iter().map(ToString::to_string).collect();
-                let line = (self.render)(&EventFrame { also, ..EventFrame::of(&held, self.max_context) });
-                Delivery::Event { ids, line }
-            }
-            Parcel::Verdict { ask, origin, behavior } => Delivery::Verdict { ask, origin, behavior },
+fn unpack(parcel: Parcel, max_context: Option<usize>) -> Delivery {
+    match parcel {
+        Parcel::Event(held, also) => {
+            let ids = [held.event.id].into_iter().chain(also.iter().copied()).collect();
+            let also = also.iter().map(ToString::to_string).collect();
+            Delivery::Event { ids, frame: owned(EventFrame { also, ..EventFrame::of(&held, max_context) }) }
         }
+        Parcel::Verdict { ask, origin, mouth, ruling } => Delivery::Verdict { ask, origin, mouth, ruling },
+        Parcel::Closed { ask, origin, mouth } => Delivery::Closed { ask, origin, mouth },
+        Parcel::Order(order) => Delivery::Order(order),
+    }
+}
+
+fn owned(frame: EventFrame<'_>) -> EventFrame<'static> {
+    EventFrame {
+        id: frame.id.into_owned().into(),
+        via: frame.via.into_owned().into(),
+        sender: frame.sender.into_owned().into(),
+        chat: frame.chat.into_owned().into(),
+        attributes: frame.attributes.into_owned().into(),
+        text: frame.text.into_owned(),
+        rest: frame.rest,
+        redelivered: frame.redelivered,
+        also: frame.also,
     }
 }
 
@@ -126,8 +140,27 @@ pub(crate) struct Said {
 enum Saying {
     Wrote(Vec<EventId>),
     Carried(AskId),
-    Asked { id: AskId, origin: String, tool: String, description: String, preview: String },
-    Replied { id: ReplyId, chat: ChatId, text: String, files: Vec<SentFile> },
+    Asked(Box<NewAsk>),
+    Withdrawn {
+        ask: AskId,
+        why: String,
+    },
+    /// At the session's own terminal.
+    Answered {
+        ask: AskId,
+        ruling: Box<Ruling>,
+    },
+    Called(Box<ToolCall>),
+    Described(Box<SessionAbout>),
+    Barred {
+        what: String,
+    },
+    Replied {
+        id: ReplyId,
+        chat: ChatId,
+        text: String,
+        files: Vec<SentFile>,
+    },
     Inbox(Option<EventId>),
     Bye(Goodbye),
 }
@@ -170,19 +203,41 @@ impl Line {
         }
     }
 
-    /// The agent asks for permission. Returns the code that people answer with.
-    pub(crate) async fn asked(
-        &self,
-        origin: String,
-        tool: String,
-        description: String,
-        preview: String,
-    ) -> Result<Code, Fault> {
-        let id = mint(AskId::new);
-        match self.ask(Saying::Asked { id, origin, tool, description, preview }).await? {
+    /// The agent asks for permission. Returns the code that people answer with. While the gate is away this waits, and
+    /// the ask is put to the next one under the same id.
+    pub(crate) async fn ask_for(&self, ask: NewAsk) -> Result<Code, Fault> {
+        match self.ask(Saying::Asked(Box::new(ask))).await? {
             Answered::Asked { code, .. } => Code::parse(&code).ok_or_else(unexpected),
             other => Err(fault_in(other)),
         }
+    }
+
+    /// Someone at the session's own terminal answered. The verdict comes back as any other does, if it was the first.
+    pub(crate) async fn answer(&self, ask: AskId, ruling: Ruling) -> Result<(), Fault> {
+        match self.ask(Saying::Answered { ask, ruling: Box::new(ruling) }).await? {
+            Answered::Ok => Ok(()),
+            other => Err(fault_in(other)),
+        }
+    }
+
+    /// The ask was settled where the gate cannot see it, or is no longer asked.
+    pub(crate) async fn withdraw(&self, ask: AskId, why: impl Into<String>) {
+        self.put(Saying::Withdrawn { ask, why: why.into() }).await;
+    }
+
+    /// A tool of the agent ran, or was kept from it. Confirms the verdict on its ask, where there was one.
+    pub(crate) async fn called(&self, call: ToolCall) {
+        self.put(Saying::Called(Box::new(call))).await;
+    }
+
+    /// What is known of the session has changed.
+    pub(crate) async fn describe(&self, about: SessionAbout) {
+        self.put(Saying::Described(Box::new(about))).await;
+    }
+
+    /// Something was refused here that only an attacker or a confused agent would try.
+    pub(crate) async fn barred(&self, what: impl Into<String>) {
+        self.put(Saying::Barred { what: what.into() }).await;
     }
 
     pub(crate) async fn reply(&self, chat: ChatId, text: String, files: Vec<SentFile>) -> Result<(), Fault> {
@@ -253,19 +308,23 @@ fn input_of(what: Saying, session: SessionId) -> Option<Input> {
     Some(match what {
         Saying::Wrote(events) => Input::Wrote { session, events },
         Saying::Carried(ask) => Input::Carried { ask },
-        Saying::Asked { id, origin, tool, description, preview } => Input::Asked {
-            id,
-            session,
-            mouth: Mouth::Channel,
-            origin,
-            tool,
-            description: Text::new(description),
-            preview: Text::new(preview),
-            entropy: getrandom::u64().unwrap_or_default(),
-        },
+        Saying::Asked(ask) => Input::Asked { session, ask, entropy: getrandom::u64().unwrap_or_default() },
+        Saying::Withdrawn { ask, why } => Input::Withdrawn { ask, why },
+        Saying::Answered { ask, ruling } => {
+            Input::Answered { by: at_the_terminal(), target: Target::Id(ask), ruling: *ruling }
+        }
+        Saying::Called(call) => Input::Called { session, call: *call },
+        Saying::Described(about) => Input::Described { session, about: *about },
+        Saying::Barred { what } => Input::Barred { who: format!("session {session}"), what },
         Saying::Replied { id, chat, text, files } => Input::Replied { id, session, chat, text: Text::new(text), files },
         Saying::Inbox(_) | Saying::Bye(_) => return None,
     })
+}
+
+/// Whoever sits where the session was started: its owner.
+fn at_the_terminal() -> Actor {
+    let rights = Role::Admin.rights();
+    Actor { name: OWNER.to_owned(), rights, via: Via::Terminal, scope: Scope::Everything }
 }
 
 /// Does what was said in the hub, and puts the outcome as the link tells it.
@@ -310,12 +369,10 @@ pub(crate) async fn attach_here(
     session: SessionId,
     about: SessionAbout,
     max_context: Option<usize>,
-    render: Render,
 ) -> Result<Attachment, Fault> {
     let (outlet, parcels) = Outlet::new(&[]);
     let line = Line::new(Road::Local { hub: hub.clone(), session, outlet: outlet.number });
     let input = Input::Attached { session, about, wrote: vec![], holding: vec![] };
     hub.attach(session, input, outlet).await?;
-    let unpack = Unpack { max_context, render };
-    Ok(Attachment { incoming: Incoming::Local { parcels, unpack }, line })
+    Ok(Attachment { incoming: Incoming::Local { parcels, max_context }, line })
 }

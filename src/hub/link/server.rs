@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
-use portcullis_core::{ChatId, Goodbye, Input, Mouth, SentFile, SessionAbout, SessionId};
+use portcullis_core::{AskId, ChatId, Goodbye, Input, Mouth, NewAsk, SentFile, SessionAbout, SessionId, Text};
 use portcullis_wire::error::{Fault, Kind};
 use portcullis_wire::link::{Answered, BadFrame, EventFrame, FromGate, ToGate, VERSIONS, agree, read_id, read_ids};
 use tokio::io::AsyncWriteExt as _;
@@ -32,6 +32,8 @@ pub(crate) struct Gate {
     pub(crate) max_context: Option<usize>,
     /// Cancelled when the gate stops, and by a newer process that finds it idle.
     pub(crate) stop: CancellationToken,
+    /// The process may answer as the terminal of its session.
+    pub(crate) answers: bool,
 }
 
 /// Serves one attached process until it goes or the gate stops. `already_read` came with the upgrade.
@@ -61,7 +63,7 @@ pub(crate) async fn serve(stream: UnixStream, already_read: &[u8], gate: Gate) -
     frames.send(FromGate::Done { n, answer: answered }).await?;
     let stop = gate.stop.clone();
     let writing = tokio::spawn(write(writer, parcels, outgoing, gate.max_context));
-    let reading = read(lines, &gate.hub, session, frames);
+    let reading = read(lines, &gate, session, frames);
     let why = tokio::select! {
         why = reading => why,
         () = stop.cancelled() => return Ok(()),
@@ -131,10 +133,11 @@ fn read_attach(line: &Line) -> anyhow::Result<Option<Attach>> {
 /// Reads until the process says goodbye (its reason) or goes without (none).
 async fn read(
     mut lines: Lines<Reader>,
-    hub: &Hub,
+    gate: &Gate,
     session: SessionId,
     frames: mpsc::Sender<FromGate<'static>>,
 ) -> anyhow::Result<Option<Goodbye>> {
+    let hub = &gate.hub;
     let mut answers = FuturesUnordered::new();
     loop {
         let line = tokio::select! {
@@ -151,6 +154,13 @@ async fn read(
         };
         let (n, saying) = match read_saying(&line)? {
             (_, Saying::Bye(goodbye)) => return Ok(Some(goodbye)),
+            (n, Saying::Answered { ask, .. }) if !may_answer(gate, session, ask).await => {
+                hub.submit(Input::Barred { who: format!("session {session}"), what: "answering a prompt".into() })
+                    .await?;
+                let fault = Fault::new(Kind::FromInside, "this prompt is not answered from there");
+                frames.send(done(n, Err(fault))).await?;
+                continue;
+            }
             other => other,
         };
         match input_of(saying.clone(), session) {
@@ -170,6 +180,13 @@ async fn read(
     }
 }
 
+/// A terminal answers the prompts of its own session, and only from outside of any agent.
+async fn may_answer(gate: &Gate, session: SessionId, ask: AskId) -> bool {
+    let is_its_own =
+        move |state: &portcullis_core::State| state.ask(ask).is_some_and(|(ask, _)| ask.session == session);
+    gate.answers && gate.hub.look(is_its_own).await.unwrap_or(false)
+}
+
 fn done(n: u64, answered: Result<Answered, Fault>) -> FromGate<'static> {
     FromGate::Done { n, answer: answered.unwrap_or_else(Answered::Refused) }
 }
@@ -178,10 +195,21 @@ fn read_saying(line: &[u8]) -> anyhow::Result<(u64, Saying)> {
     Ok(match serde_json::from_slice(line)? {
         ToGate::Wrote { n, events } => (n, Saying::Wrote(read_ids(&events)?)),
         ToGate::Carried { n, ask } => (n, Saying::Carried(read_id("ask", &ask)?)),
-        ToGate::Asked { n, id, mouth, origin, tool, description, preview } => {
-            anyhow::ensure!(mouth == Mouth::Channel.name(), "no such mouth: {mouth:?}");
-            (n, Saying::Asked { id: read_id("ask", &id)?, origin, tool, description, preview })
+        ToGate::Asked { n, id, mouth, origin, tool, description, preview, details } => {
+            let mouth = Mouth::named(&mouth).ok_or_else(|| BadFrame::new("mouth", &mouth))?;
+            let (id, details) = (read_id("ask", &id)?, (*details).try_into()?);
+            let (description, preview) = (Text::new(description), Text::new(preview));
+            let ask = NewAsk { id, mouth, origin, tool, description, preview, details };
+            (n, Saying::Asked(Box::new(ask)))
         }
+        ToGate::Withdrawn { n, ask, why } => (n, Saying::Withdrawn { ask: read_id("ask", &ask)?, why }),
+        ToGate::Answered { n, ask, ruling } => {
+            let ruling = Box::new(ruling.try_into()?);
+            (n, Saying::Answered { ask: read_id("ask", &ask)?, ruling })
+        }
+        ToGate::Called { n, call } => (n, Saying::Called(Box::new(call.try_into()?))),
+        ToGate::Described { n, about } => (n, Saying::Described(Box::new(about.try_into()?))),
+        ToGate::Barred { n, what } => (n, Saying::Barred { what }),
         ToGate::Replied { n, id, chat, text, files } => {
             let chat = ChatId::new(&chat).ok_or_else(|| BadFrame::new("chat", &chat))?;
             let files = files.into_iter().map(SentFile::from).collect();
@@ -238,10 +266,20 @@ fn put_parcel(bytes: &mut Vec<u8>, parcel: &Parcel, max_context: Option<usize>) 
             bytes.reserve(size + size / 8 + 512);
             put(bytes, &FromGate::Event(EventFrame { also, ..EventFrame::of(held, max_context) }))
         }
-        Parcel::Verdict { ask, origin, behavior } => {
-            let behavior = behavior.name().to_owned();
-            put(bytes, &FromGate::Verdict { ask: ask.to_string(), origin: origin.clone(), behavior })
-        }
+        Parcel::Verdict { ask, origin, mouth, ruling } => put(
+            bytes,
+            &FromGate::Verdict {
+                ask: ask.to_string(),
+                origin: origin.clone(),
+                mouth: mouth.name().to_owned(),
+                ruling: (&**ruling).into(),
+            },
+        ),
+        Parcel::Closed { ask, origin, mouth } => put(
+            bytes,
+            &FromGate::Closed { ask: ask.to_string(), origin: origin.clone(), mouth: mouth.name().to_owned() },
+        ),
+        Parcel::Order(order) => put(bytes, &FromGate::Order(order.into())),
     }
 }
 

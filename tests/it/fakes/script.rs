@@ -28,6 +28,8 @@ pub(crate) enum When {
     Text(String),
     /// A tool result contains this.
     Result(String),
+    /// A reminder of Claude Code's contains this: that is where hooks put what they say.
+    Reminder(String),
     /// The turn is a tool result and nothing was said after it.
     AnyResult,
 }
@@ -64,6 +66,10 @@ impl Rule {
         Self::new(When::Result(text.to_owned()))
     }
 
+    pub(crate) fn on_reminder(text: &str) -> Self {
+        Self::new(When::Reminder(text.to_owned()))
+    }
+
     pub(crate) fn on_any_result() -> Self {
         Self::new(When::AnyResult)
     }
@@ -96,6 +102,7 @@ impl Rule {
             && match &self.when {
                 When::Text(text) => turn.text.contains(text),
                 When::Result(text) => in_results(text),
+                When::Reminder(text) => turn.reminders.contains(text),
                 When::AnyResult => !turn.results.is_empty() && !turn.said_after,
             }
     }

@@ -2,7 +2,7 @@
 
 use super::body::read_line;
 use super::connection::{Connection, Stream};
-use super::home::Home;
+use super::home::{Home, random_hex};
 use super::http::Request;
 use super::seen::PATIENCE;
 use serde_json::{Value, json};
@@ -11,6 +11,11 @@ use std::os::unix::net::UnixStream;
 
 /// The version of the program under test.
 pub(crate) const OURS: &str = env!("CARGO_PKG_VERSION");
+
+/// An id as the gate writes them, each time a new one.
+pub(crate) fn new_id() -> String {
+    format!("0{}", &random_hex(13)[..25])
+}
 
 /// One end of a link, spoken frame by frame.
 pub(crate) struct Link {

@@ -13,6 +13,7 @@ pub(crate) mod seen;
 pub(crate) mod sse;
 pub(crate) mod standin;
 pub(crate) mod terminal;
+pub(crate) mod tmux;
 
 pub(crate) use rustix::process::Signal;
 pub(crate) use seen::{PATIENCE, until};

@@ -1,6 +1,8 @@
 //! Every record is written and read back, and damaged ones never panic.
 
-use portcullis_core::{ReplyId, Text, TokenId};
+use portcullis_core::{
+    AskKind, Behavior, Danger, Details, Edited, Lapse, Offer, Order, ReplyId, Ruling, Span, Text, TokenId, ToolCall,
+};
 use proptest::prelude::*;
 
 use super::*;
@@ -21,7 +23,22 @@ fn event() -> Event {
     }
 }
 
-fn every_record() -> Vec<Record> {
+fn an_ask(id: AskId, session: SessionId) -> Ask {
+    Ask {
+        id,
+        code: Code::parse("abcde").unwrap(),
+        session,
+        mouth: Mouth::Channel,
+        origin: "abcde".into(),
+        tool: "Bash".into(),
+        description: Text::new("list"),
+        preview: Text::new("{\"command\":\"ls\"}"),
+        details: Details::default(),
+        at: AT,
+    }
+}
+
+pub(crate) fn every_record() -> Vec<Record> {
     let (session, ask) = (SessionId::new(AT, 2), AskId::new(AT, 3));
     let about = SessionAbout {
         label: Label::new("api").unwrap(),
@@ -31,9 +48,46 @@ fn every_record() -> Vec<Record> {
         folder: Some("/tmp".into()),
         agent_session: None,
         continues: Some(session),
+        mode: Some("plan".into()),
+        driven: true,
     };
-    let verdict =
-        Verdict { behavior: Behavior::Allow, by: "ann".into(), via: Via::Socket, at: AT, why: Some("fine".into()) };
+    let ruling = Ruling { why: Some("fine".into()), ..Ruling::plain(Behavior::Allow) };
+    let verdict = Verdict { ruling, by: "ann".into(), via: Via::Socket, at: AT };
+    let edited = Verdict {
+        ruling: Ruling {
+            span: Span::Always,
+            input: Some(Edited { text: Text::new("{\"command\":\"ls\"}"), digest: [3; 32] }),
+            ..Ruling::plain(Behavior::Allow)
+        },
+        ..verdict.clone()
+    };
+    let plain = Verdict { ruling: Ruling { interrupt: true, ..Ruling::plain(Behavior::Deny) }, ..verdict.clone() };
+    let details = Details {
+        input: Some(Text::new("{\"command\":\"ls\"}")),
+        digest: Some([1; 32]),
+        tool_use: Some("toolu_1".into()),
+        agent: Some("a1".into()),
+        kind: AskKind::Plan,
+        offers: vec![Offer { span: Span::Session, words: "until it ends".into() }],
+        editable: true,
+        interruptible: true,
+        default_no: true,
+        hands_on: true,
+        reason: Some("a rule".into()),
+        danger: Some(Danger { level: "high".into(), reasons: vec!["network".into()] }),
+        quorum: 2,
+        within: Some((60_000, Lapse::Deny)),
+    };
+    let call = ToolCall {
+        tool: "Bash".into(),
+        tool_use: Some("toolu_1".into()),
+        agent: None,
+        outcome: CallOutcome::Ran,
+        decided_by: "user_temporary".into(),
+        digest: Some([2; 32]),
+        ask: Some(ask),
+        preview: Text::new("ls"),
+    };
     vec![
         Record::Opened { version: "1".into() },
         Record::Received { event: event().into(), to: None },
@@ -41,7 +95,7 @@ fn every_record() -> Vec<Record> {
         Record::Received { event: Event { address: Address::Open, ..event() }.into(), to: None },
         Record::Seen { event: event().id },
         Record::Expired { event: event().id },
-        Record::Attached { session, about, wrote: vec![event().id] },
+        Record::Attached { session, about: about.clone(), wrote: vec![event().id] },
         Record::Wrote { session, events: vec![event().id] },
         Record::Lost { session },
         Record::Ended { session, goodbye: Goodbye { why: "bye".into(), untouched: true } },
@@ -55,20 +109,23 @@ fn every_record() -> Vec<Record> {
                 at: AT,
             },
         },
-        Record::Asked {
-            ask: Ask {
-                id: ask,
-                code: Code::parse("abcde").unwrap(),
-                session,
-                mouth: Mouth::Channel,
-                origin: "abcde".into(),
-                tool: "Bash".into(),
-                description: Text::new("list"),
-                preview: Text::new("{\"command\":\"ls\"}"),
-                at: AT,
-            },
+        Record::Asked { ask: Ask { details, ..an_ask(ask, session) } },
+        Record::Asked { ask: an_ask(ask, session) },
+        Record::Answered { ask, verdict: verdict.clone() },
+        Record::Answered { ask, verdict: edited },
+        Record::Voted { ask, verdict: plain },
+        Record::Lapsed { ask },
+        Record::Joined { ask, into: AskId::new(AT, 4) },
+        Record::Effected { ask, outcome: CallOutcome::Failed, differs: true },
+        Record::Called { session, call },
+        Record::Described { session, about: about.clone() },
+        Record::Ordered {
+            session,
+            order: Order::Prompt { text: Text::new("go on"), by: "ann".into() },
+            by: "ann".into(),
         },
-        Record::Answered { ask, verdict },
+        Record::Ordered { session, order: Order::Mode("plan".into()), by: "ann".into() },
+        Record::Ordered { session, order: Order::Stop { by: "ann".into() }, by: "ann".into() },
         Record::Carried { ask },
         Record::Withdrawn { ask, why: "gone".into() },
         Record::Missed { by: "ann".into() },
@@ -139,8 +196,8 @@ proptest! {
     }
 
     #[test]
-    fn a_damaged_record_never_panics(index in 0..28_usize, place: prop::sample::Index, byte: u8) {
-        let stored = write(&every_record()[index]).unwrap();
+    fn a_damaged_record_never_panics(which: prop::sample::Index, place: prop::sample::Index, byte: u8) {
+        let stored = write(which.get(&every_record())).unwrap();
         let mut body = stored.body;
         let place = place.index(body.len());
         body[place] = byte;

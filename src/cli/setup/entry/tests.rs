@@ -12,10 +12,10 @@ fn entry() -> Entry {
 
 #[track_caller]
 fn check(before: &str, after: &Expect) {
-    let put_in = put(before, &entry()).unwrap();
+    let put_in = put(before, &[], &entry()).unwrap();
     after.assert_eq(&put_in);
-    assert_eq!(put(&put_in, &entry()).unwrap(), put_in, "a second time changes nothing");
-    assert_eq!(find(&put_in, "portcullis").unwrap(), Found::Ours { command: "/bin/portcullis".into() });
+    assert_eq!(put(&put_in, &[], &entry()).unwrap(), put_in, "a second time changes nothing");
+    assert_eq!(find(&put_in, &[], "portcullis").unwrap(), Found::Ours { command: "/bin/portcullis".into() });
 }
 
 #[test]
@@ -97,7 +97,7 @@ fn a_file_on_one_line_stays_on_one_line() {
 
 #[test]
 fn line_ends_and_a_byte_order_mark_stay() {
-    let after = put("\u{feff}{\r\n  \"a\": 1\r\n}\r\n", &entry()).unwrap();
+    let after = put("\u{feff}{\r\n  \"a\": 1\r\n}\r\n", &[], &entry()).unwrap();
     assert!(after.starts_with("\u{feff}{\r\n  \"a\": 1,\r\n  \"mcpServers\": {\r\n"), "{after:?}");
     assert_eq!(after.matches('\n').count(), after.matches("\r\n").count());
 }
@@ -125,7 +125,7 @@ fn what_starts_something_else_is_foreign() {
         ("7", false),
     ];
     for (value, ours) in cases {
-        let found = find(&format!(r#"{{"mcpServers": {{"portcullis": {value}}}}}"#), "portcullis").unwrap();
+        let found = find(&format!(r#"{{"mcpServers": {{"portcullis": {value}}}}}"#), &[], "portcullis").unwrap();
         assert_eq!(matches!(found, Found::Ours { .. }), ours, "{value}");
         assert_eq!(found == Found::Foreign, !ours, "{value}");
     }
@@ -143,15 +143,15 @@ fn a_file_that_does_not_fit_is_refused_with_the_place() {
         ("{\"mcpServers\": {\"portcullis\": {}, \"portcullis\": {}}}", "\"portcullis\" is written twice"),
     ];
     for (text, want) in cases {
-        assert_eq!(put(text, &entry()).unwrap_err().to_string(), want);
-        assert_eq!(take_out(text, "portcullis", true).unwrap_err().to_string(), want);
+        assert_eq!(put(text, &[], &entry()).unwrap_err().to_string(), want);
+        assert_eq!(take_out(text, &[], "portcullis", true).unwrap_err().to_string(), want);
     }
 }
 
 #[test]
 fn taking_out_leaves_what_was_there() {
-    let taken = |text: &str, servers_may_go| take_out(text, "portcullis", servers_may_go).unwrap();
-    let put_in = |text: &str| put(text, &entry()).unwrap();
+    let taken = |text: &str, servers_may_go| take_out(text, &[], "portcullis", servers_may_go).unwrap();
+    let put_in = |text: &str| put(text, &[], &entry()).unwrap();
     for text in [
         "{}",
         "{\n  \"a\": 1\n}\n",
@@ -243,14 +243,29 @@ fn meaning(text: &str) -> Json {
     value
 }
 
+#[test]
+fn a_server_of_one_project_stands_among_what_is_kept_of_it() {
+    let under = ["projects".to_owned(), "/p".to_owned()];
+    let there = "{\n  \"projects\": {\n    \"/p\": {\n      \"trust\": true\n    }\n  }\n}\n";
+    for before in ["", "{}", "{\n  \"projects\": {}\n}", there] {
+        let after = put(before, &under, &entry()).unwrap();
+        assert_eq!(find(&after, &under, "portcullis").unwrap(), Found::Ours { command: "/bin/portcullis".into() });
+        assert_eq!(find(&after, &[], "portcullis").unwrap(), Found::Nothing);
+        assert_eq!(put(&after, &under, &entry()).unwrap(), after);
+    }
+    let after = put(there, &under, &entry()).unwrap();
+    assert_eq!(take_out(&after, &under, "portcullis", true).unwrap(), there);
+    assert!(put("{\"projects\": 7}", &under, &entry()).is_err());
+}
+
 proptest! {
     #[test]
     fn any_file_keeps_all_it_says_and_can_be_had_back(text in any_file()) {
-        let after = put(&text, &entry()).unwrap();
+        let after = put(&text, &[], &entry()).unwrap();
         prop_assert_eq!(meaning(&after), meaning(&text));
-        prop_assert_eq!(&put(&after, &entry()).unwrap(), &after);
-        prop_assert_eq!(find(&after, "portcullis").unwrap(), Found::Ours { command: "/bin/portcullis".into() });
-        let taken = take_out(&after, "portcullis", !has_servers(&text)).unwrap();
+        prop_assert_eq!(&put(&after, &[], &entry()).unwrap(), &after);
+        prop_assert_eq!(find(&after, &[], "portcullis").unwrap(), Found::Ours { command: "/bin/portcullis".into() });
+        let taken = take_out(&after, &[], "portcullis", !has_servers(&text, &[])).unwrap();
         prop_assert_eq!(meaning(&taken), meaning(&text));
         prop_assert_eq!(text.matches("/* c */").count(), after.matches("/* c */").count());
         prop_assert_eq!(text.matches("// c").count(), after.matches("// c").count());
@@ -264,8 +279,8 @@ proptest! {
 
     #[test]
     fn any_bytes_never_panic(text in "[{}\\[\\]\",:/*a-c \n\\\\]{0,24}") {
-        drop(put(&text, &entry()));
-        drop(take_out(&text, "a", true));
+        drop(put(&text, &[], &entry()));
+        drop(take_out(&text, &[], "a", true));
         says_nothing(&text);
     }
 }

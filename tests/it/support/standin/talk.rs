@@ -72,6 +72,36 @@ impl StandIn {
         self.request("tools/call", &json!({"name": tool, "arguments": arguments, "_meta": meta}))
     }
 
+    /// Calls a hook as the client does, and returns what it was answered, as the client reads it.
+    #[track_caller]
+    pub(crate) fn hook(&self, event: &str, fields: &Value) -> Value {
+        let id = self.hook_later(event, fields);
+        self.hook_answer(&id)
+    }
+
+    /// Calls one that may wait for long. Returns the id of the request.
+    #[track_caller]
+    pub(crate) fn hook_later(&self, event: &str, fields: &Value) -> Value {
+        let mut arguments = json!({"hook_event_name": event, "session_id": "s-1", "agent_id": ""});
+        for (name, value) in fields.as_object().into_iter().flatten() {
+            // As the client does: text as it is, anything else as JSON in text.
+            let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+            arguments[name] = Value::from(text);
+        }
+        let id = Value::from(self.next_id.fetch_add(1, Ordering::Relaxed));
+        let params = json!({"name": "hook", "arguments": arguments});
+        let request = json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params});
+        self.send_line(request.to_string().as_bytes());
+        id
+    }
+
+    #[track_caller]
+    pub(crate) fn hook_answer(&self, id: &Value) -> Value {
+        let answer = self.answer_to(id);
+        let text = answer["result"]["content"][0]["text"].as_str().unwrap_or_else(|| panic!("no answer: {answer}"));
+        serde_json::from_str(text).unwrap_or_else(|error| panic!("{error}: {text}"))
+    }
+
     /// Sends a message as it is and, if it has an id, returns the whole answer to it.
     #[track_caller]
     pub(crate) fn call_raw(&self, message: &Value) -> Value {

@@ -1,0 +1,286 @@
+//! Which files a call reads and writes, as far as it says so itself.
+
+use super::call::{Call, Surroundings};
+use super::command::{Stripped, name_of, suspects};
+use super::path::{absolute, joined};
+use super::readonly;
+use super::shell::{Command, Doubt, Joint, Script, Way, Word};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Access {
+    Read,
+    Write,
+    /// `cd` into it.
+    Enter,
+}
+
+/// One file that a call touches.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Touch {
+    pub(crate) access: Access,
+    /// Absolute and without dots; none when it cannot be told from here.
+    pub(crate) path: Option<String>,
+}
+
+/// What a call does, taken apart once.
+#[derive(Debug)]
+pub(crate) enum Deed {
+    /// A tool that reads or writes one file, or looks through a folder.
+    File(Vec<Touch>),
+    Shell(Plan),
+    /// The rest: what matters is in its name and its fields.
+    Other,
+    /// A field that must be there is missing, or is not text.
+    Malformed,
+}
+
+impl Deed {
+    pub(crate) fn of(call: &Call, around: &Surroundings) -> Self {
+        let file = |access, field| match call.text(field) {
+            Some(path) => Self::File(vec![Touch { access, path: around.absolute(path) }]),
+            None => Self::Malformed,
+        };
+        match call.tool.as_str() {
+            "Bash" => call.text("command").map_or(Self::Malformed, |line| Self::Shell(Plan::of(line, around))),
+            "Read" => file(Access::Read, "file_path"),
+            "NotebookRead" => file(Access::Read, "notebook_path"),
+            "Write" | "Edit" | "MultiEdit" => file(Access::Write, "file_path"),
+            "NotebookEdit" => file(Access::Write, "notebook_path"),
+            "Glob" | "Grep" | "LS" => Self::File(searched(call, around)),
+            _ => Self::Other,
+        }
+    }
+
+    /// Every file it surely or possibly touches.
+    pub(crate) fn touches(&self) -> Vec<&Touch> {
+        match self {
+            Self::File(touches) => touches.iter().collect(),
+            Self::Shell(plan) => plan.steps.iter().flat_map(Step::touches).chain(&plan.suspected).collect(),
+            Self::Other | Self::Malformed => vec![],
+        }
+    }
+}
+
+/// The folder that is searched, and where a pattern leads that begins elsewhere.
+fn searched(call: &Call, around: &Surroundings) -> Vec<Touch> {
+    let folder = match call.input.get("path") {
+        None => Some(around.cwd.clone()),
+        Some(path) => path.scalar().and_then(|path| around.absolute(path)),
+    };
+    let mut paths = vec![folder.clone()];
+    let pattern = if call.tool == "Glob" { call.text("pattern") } else { None };
+    if let Some(pattern) = pattern.filter(|pattern| pattern.starts_with(['/', '~']) || pattern.contains("..")) {
+        let fixed: Vec<&str> = pattern.split('/').take_while(|part| !part.contains(['*', '?', '[', '{'])).collect();
+        let rest_climbs = pattern.split('/').skip(fixed.len()).any(|part| part.contains(".."));
+        let start = format!("{}/", fixed.join("/"));
+        let from = folder.as_deref().unwrap_or("/");
+        paths.push(absolute(&start, from, around.home.as_deref()).filter(|_| !rest_climbs));
+    }
+    paths.into_iter().map(|path| Touch { access: Access::Read, path }).collect()
+}
+
+/// The absolute paths of a call whose links have to be followed before it is decided.
+pub(crate) fn paths(call: &Call, around: &Surroundings) -> Vec<String> {
+    let deed = Deed::of(call, around);
+    let mut paths: Vec<String> = deed.touches().into_iter().filter_map(|touch| touch.path.clone()).collect();
+    paths.sort();
+    paths.dedup();
+    paths
+}
+
+/// A shell line, command by command.
+#[derive(Debug)]
+pub(crate) struct Plan {
+    pub(crate) script: Script,
+    /// One for each command. Only of a plain script are they surely all there is.
+    pub(crate) steps: Vec<Step>,
+    /// What commands in the line may touch, wherever they stand: for finding what is to be denied.
+    pub(crate) suspected: Vec<Touch>,
+    /// Each command that may be run, wherever it stands.
+    pub(crate) suspects: Vec<Vec<Word>>,
+}
+
+#[derive(Debug)]
+pub(crate) struct Step {
+    pub(crate) command: Command,
+    /// It surely only reads, and this is what.
+    pub(crate) reads: Option<Vec<Touch>>,
+    /// It is a well-known way to read or change files, and these are they.
+    pub(crate) files: Vec<Touch>,
+    /// Where it is led to write and from where to read.
+    pub(crate) redirects: Vec<Touch>,
+}
+
+impl Step {
+    fn touches(&self) -> impl Iterator<Item = &Touch> {
+        self.reads.iter().flatten().chain(&self.files).chain(&self.redirects)
+    }
+}
+
+/// More folders than this are not followed.
+const MOST_FOLDERS: usize = 8;
+
+impl Plan {
+    fn of(line: &str, around: &Surroundings) -> Self {
+        let mut script = Script::read(line);
+        let suspects = suspects(&script);
+        let mut suspected = vec![];
+        for words in &suspects {
+            suspected.extend(files_of(words, std::slice::from_ref(&around.cwd), around));
+        }
+        let outside = script.commands.iter().flat_map(|command| &command.redirects);
+        suspected.extend(outside.flat_map(|redirect| {
+            redirected(redirect.way, &redirect.target, std::slice::from_ref(&around.cwd), around)
+        }));
+        // Where commands may find themselves: a `cd` may fail, so the folder before it counts as well.
+        let mut folders = vec![around.cwd.clone()];
+        let mut steps = vec![];
+        let commands = if script.is_readable() { script.commands.clone() } else { vec![] };
+        for (at, command) in commands.iter().enumerate() {
+            let step = Step::of(command, &folders, around);
+            let moves = Stripped::of(command).is_none_or(|stripped| changes_folder(stripped.name()));
+            if moves && at + 1 < commands.len() {
+                let piped = |command: &Command| matches!(command.joint, Joint::Pipe | Joint::Beside);
+                let target = command.words.get(1).filter(|word| word.is_literal);
+                let is_cd = command.words.first().is_some_and(|word| word.text == "cd") && command.words.len() == 2;
+                match target.filter(|_| is_cd && folders.len() * 2 <= MOST_FOLDERS) {
+                    Some(target) if !piped(command) && !piped(&commands[at + 1]) => {
+                        let moved: Vec<String> = folders.iter().map(|folder| moved(folder, &target.text)).collect();
+                        folders.extend(moved);
+                    }
+                    _ => {
+                        let doubt = Doubt::NotPlain("it is not certain which folder its commands run in");
+                        script.doubt = script.doubt.max(Some(doubt));
+                    }
+                }
+            }
+            steps.push(step);
+        }
+        Self { script, steps, suspected, suspects }
+    }
+
+    /// One of its commands changes the folder that others run in.
+    pub(crate) fn has_cd(&self) -> bool {
+        self.suspects.iter().any(|words| words.first().is_some_and(|word| changes_folder(&word.text)))
+    }
+
+    pub(crate) fn has_git(&self) -> bool {
+        self.suspects.iter().any(|words| words.first().is_some_and(|word| name_of(&word.text) == "git"))
+    }
+}
+
+fn changes_folder(name: &str) -> bool {
+    matches!(name, "cd" | "pushd" | "popd" | "chdir")
+}
+
+fn moved(folder: &str, target: &str) -> String {
+    if target.starts_with('/') { joined("/", target) } else { joined(folder, target) }
+}
+
+impl Step {
+    fn of(command: &Command, folders: &[String], around: &Surroundings) -> Self {
+        let stripped = Stripped::of(command);
+        let access = |stripped: &Stripped<'_>| if stripped.name() == "cd" { Access::Enter } else { Access::Read };
+        let reads = stripped.as_ref().and_then(|stripped| {
+            let words = readonly::reads(stripped)?;
+            Some(words.into_iter().flat_map(|word| named(word, access(stripped), folders, around)).collect())
+        });
+        let files = stripped.map(|stripped| files_of(stripped.words, folders, around)).unwrap_or_default();
+        let redirects =
+            command.redirects.iter().flat_map(|redirect| redirected(redirect.way, &redirect.target, folders, around));
+        Self { command: command.clone(), reads, files, redirects: redirects.collect() }
+    }
+}
+
+fn redirected(way: Way, target: &Word, folders: &[String], around: &Surroundings) -> Vec<Touch> {
+    const NOWHERE: [&str; 4] = ["/dev/null", "/dev/stdout", "/dev/stderr", "/dev/tty"];
+    let access = match way {
+        Way::Copy => return vec![],
+        Way::In => Access::Read,
+        Way::Out => Access::Write,
+    };
+    if NOWHERE.contains(&target.text.as_str()) {
+        return vec![];
+    }
+    named(target, access, folders, around)
+}
+
+/// The files that a word may name: the word itself, or what is glued to a flag.
+fn named(word: &Word, access: Access, folders: &[String], around: &Surroundings) -> Vec<Touch> {
+    let text = word.text.replace("${HOME}", "~").replace("$HOME", "~");
+    let is_flag = text.len() > 1 && text.starts_with('-') && access != Access::Enter;
+    let name = match (is_flag, text.split_once('='), text.find('/')) {
+        (false, ..) => text,
+        (true, Some((_, value)), _) => value.to_owned(),
+        (true, None, Some(slash)) => text[slash..].to_owned(),
+        // `-fx` may be the flag f with the file x.
+        (true, None, None) => match text.chars().skip(2).collect::<String>() {
+            rest if rest.is_empty() || text.starts_with("--") => return vec![],
+            rest => rest,
+        },
+    };
+    folders.iter().map(|folder| Touch { access, path: absolute(&name, folder, around.home.as_deref()) }).collect()
+}
+
+/// The files that well-known commands name. What the rest does with its words nobody knows.
+fn files_of(words: &[Word], folders: &[String], around: &Surroundings) -> Vec<Touch> {
+    const READERS: [&str; 38] = [
+        "awk",
+        "base64",
+        "bat",
+        "cat",
+        "cmp",
+        "cut",
+        "diff",
+        "du",
+        "file",
+        "find",
+        "grep",
+        "head",
+        "hexdump",
+        "jq",
+        "less",
+        "ls",
+        "md5sum",
+        "more",
+        "nl",
+        "od",
+        "rg",
+        "sed",
+        "sha1sum",
+        "sha256sum",
+        "sort",
+        "source",
+        "stat",
+        "strings",
+        "tac",
+        "tail",
+        "tree",
+        "uniq",
+        "wc",
+        "xxd",
+        "yq",
+        ".",
+        "scp",
+        "zip",
+    ];
+    const WRITERS: [&str; 18] = [
+        "chmod", "chown", "cp", "dd", "install", "ln", "mkdir", "mv", "patch", "rm", "rmdir", "rsync", "shred", "sed",
+        "tee", "touch", "truncate", "unlink",
+    ];
+    let Some((first, rest)) = words.split_first() else { return vec![] };
+    let name = name_of(&first.text);
+    let mut touches = vec![];
+    let mut all = |access| touches.extend(rest.iter().flat_map(|word| named(word, access, folders, around)));
+    if name == "cd" {
+        all(Access::Enter);
+    }
+    if READERS.contains(&name) || matches!(name, "cp" | "mv" | "rsync") {
+        all(Access::Read);
+    }
+    let in_place = rest.iter().any(|word| word.text.starts_with("-i") || word.text.starts_with("--in-place"));
+    if WRITERS.contains(&name) && (name != "sed" || in_place) {
+        all(Access::Write);
+    }
+    touches
+}

@@ -1,0 +1,248 @@
+//! One command in the forms rules are held against: without what stands before it, and as the programs it starts.
+
+use super::shell::{Command, Script, Word};
+
+/// Variables that change how a program looks or what it says, and not what it does.
+const SAFE_VARIABLES: [&str; 22] = [
+    "CGO_ENABLED",
+    "COLORTERM",
+    "FORCE_COLOR",
+    "GO111MODULE",
+    "GOARCH",
+    "GOOS",
+    "LANG",
+    "LANGUAGE",
+    "LC_ALL",
+    "LC_CTYPE",
+    "LC_TIME",
+    "LS_COLORS",
+    "NODE_ENV",
+    "NO_COLOR",
+    "PYTEST_DEBUG",
+    "PYTHONDONTWRITEBYTECODE",
+    "PYTHONUNBUFFERED",
+    "RUST_BACKTRACE",
+    "RUST_LOG",
+    "TERM",
+    "TIME_STYLE",
+    "TZ",
+];
+
+/// Programs that run what their arguments say. No pattern approves them, since it says nothing about what is run.
+const RUNNERS: [&str; 4] = ["watch", "setsid", "ionice", "flock"];
+
+/// Programs behind which another command may stand, for finding what is to be denied.
+const BEFORE_ANOTHER: [&str; 30] = [
+    "sudo", "doas", "env", "exec", "eval", "xargs", "watch", "setsid", "ionice", "flock", "nice", "timeout", "time",
+    "stdbuf", "nohup", "command", "builtin", "noglob", "chroot", "unshare", "strace", "ltrace", "parallel", "busybox",
+    "nsenter", "taskset", "chrt", "script", "unbuffer", "su",
+];
+
+const SHELLS: [&str; 6] = ["sh", "bash", "zsh", "dash", "ksh", "fish"];
+
+/// How deep a script in quotes is looked for in a script in quotes.
+const DEEPEST: usize = 4;
+
+pub(crate) fn is_shell(program: &str) -> bool {
+    SHELLS.contains(&name_of(program))
+}
+
+/// The program's name without its folder.
+pub(crate) fn name_of(program: &str) -> &str {
+    program.rsplit('/').next().unwrap_or(program)
+}
+
+/// A command without the programs that only start it, for allow rules and for knowing what it does.
+pub(crate) struct Stripped<'command> {
+    pub(crate) words: &'command [Word],
+    /// More arguments come from elsewhere.
+    pub(crate) takes_more: bool,
+    /// The whole of it, as written.
+    pub(crate) whole: &'command [Word],
+}
+
+impl<'command> Stripped<'command> {
+    /// None when a variable is set that may change what the command does, or when nothing is left to run.
+    pub(crate) fn of(command: &'command Command) -> Option<Self> {
+        let safe = |(name, value): &(String, Word)| SAFE_VARIABLES.contains(&name.as_str()) && value.is_literal;
+        if !command.assignments.iter().all(safe) {
+            return None;
+        }
+        let whole = command.words.as_slice();
+        let mut stripped = Self { words: whole, takes_more: false, whole };
+        while let Some(wrapped) = wrapped(stripped.words) {
+            stripped.takes_more |= stripped.words[0].text == "xargs";
+            stripped.words = wrapped;
+        }
+        (!stripped.words.is_empty()).then_some(stripped)
+    }
+
+    pub(crate) fn name(&self) -> &str {
+        self.words.first().map_or("", |word| &word.text)
+    }
+
+    pub(crate) fn arguments(&self) -> impl Iterator<Item = &'command Word> + Clone + use<'command> {
+        self.words.iter().skip(1)
+    }
+
+    /// Whether only its exact text may approve it.
+    pub(crate) fn needs_its_exact_text(&self) -> bool {
+        let runs = ["-exec", "-execdir", "-ok", "-okdir", "-delete", "-fprint", "-fprint0", "-fprintf", "-fls"];
+        RUNNERS.contains(&name_of(self.name()))
+            || name_of(self.name()) == "find" && self.arguments().any(|word| runs.contains(&word.text.as_str()))
+    }
+}
+
+pub(crate) fn raw(words: &[Word]) -> String {
+    words.iter().map(|word| word.raw.as_str()).collect::<Vec<_>>().join(" ")
+}
+
+fn text(words: &[Word]) -> String {
+    words.iter().map(|word| word.text.as_str()).collect::<Vec<_>>().join(" ")
+}
+
+/// What a wrapper starts, if this is a wrapper used in a way we know.
+fn wrapped(words: &[Word]) -> Option<&[Word]> {
+    let (first, rest) = words.split_first()?;
+    if first.is_quoted || rest.is_empty() {
+        return None;
+    }
+    let is = |word: &Word, flags: &[&str]| flags.contains(&word.text.as_str());
+    let starts = |word: &Word, flags: &[&str]| flags.iter().any(|flag| word.text.starts_with(flag));
+    let inner = match first.text.as_str() {
+        "nohup" | "command" | "builtin" | "noglob" | "xargs" | "time" => rest,
+        "nice" => match rest {
+            [flag, _, inner @ ..] if is(flag, &["-n"]) => inner,
+            [flag, inner @ ..] if starts(flag, &["--adjustment="]) || is_number(&flag.text) => inner,
+            inner => inner,
+        },
+        "stdbuf" => {
+            let flags = rest.iter().take_while(|word| starts(word, &["-i", "-o", "-e"]) && word.text.len() > 2).count();
+            if flags == 0 {
+                return None;
+            }
+            &rest[flags..]
+        }
+        "timeout" => {
+            let mut rest = rest;
+            loop {
+                rest = match rest {
+                    [flag, _, more @ ..] if is(flag, &["-k", "-s"]) => more,
+                    [flag, more @ ..]
+                        if is(flag, &["--foreground", "--preserve-status", "-v", "--verbose"])
+                            || starts(flag, &["--kill-after=", "--signal="]) =>
+                    {
+                        more
+                    }
+                    _ => break,
+                };
+            }
+            let (time, inner) = rest.split_first()?;
+            let digits = time.text.trim_end_matches(['s', 'm', 'h', 'd']);
+            if digits.is_empty() || !digits.chars().all(|c| c.is_ascii_digit() || c == '.') {
+                return None;
+            }
+            inner
+        }
+        _ => return None,
+    };
+    // A flag where the command should be is one we do not know.
+    inner.first().filter(|word| !word.is_flag())?;
+    Some(inner)
+}
+
+fn is_number(flag: &str) -> bool {
+    flag.strip_prefix('-').is_some_and(|digits| !digits.is_empty() && digits.chars().all(|c| c.is_ascii_digit()))
+}
+
+/// Every text a deny or ask rule is held against: the commands of the script, what they start, and what stands in
+/// quotes for a shell to run, each as written and without quotes. Too many rather than too few.
+pub(crate) fn suspects(script: &Script) -> Vec<Vec<Word>> {
+    let mut found = vec![];
+    for command in &script.commands {
+        suspect(command, 0, &mut found);
+    }
+    found
+}
+
+/// Bounds what one line can make us look at.
+const MOST: usize = 4_000;
+
+fn suspect(command: &Command, depth: usize, found: &mut Vec<Vec<Word>>) {
+    let mut words = vec![];
+    for word in &command.words {
+        match word.is_literal {
+            true => words.push(word.clone()),
+            false => {
+                let made = word.unbraced();
+                if made.len() == 1 {
+                    words.push(word.clone());
+                } else {
+                    words.extend(made.into_iter().map(|text| Word { raw: text.clone(), text, ..word.clone() }));
+                }
+            }
+        }
+    }
+    starting(&words, depth, found);
+}
+
+fn starting(words: &[Word], depth: usize, found: &mut Vec<Vec<Word>>) {
+    let Some((first, rest)) = words.split_first() else { return };
+    if found.len() > MOST {
+        return;
+    }
+    found.push(words.to_vec());
+    let name = name_of(&first.text);
+    if is_shell(name) || name == "eval" {
+        quoted_scripts(name, rest, depth, found);
+    }
+    if name == "find" {
+        let executes = |word: &&Word| matches!(word.text.as_str(), "-exec" | "-execdir" | "-ok" | "-okdir");
+        for (at, _) in rest.iter().enumerate().filter(|(_, word)| executes(word)) {
+            starting(&rest[at + 1..], depth, found);
+        }
+    }
+    if BEFORE_ANOTHER.contains(&name) {
+        // Behind flags and what may belong to them.
+        let mut after_flag = true;
+        for (at, word) in rest.iter().enumerate() {
+            if !word.is_flag() && !word.text.contains('=') {
+                starting(&rest[at..], depth, found);
+                if !after_flag && !word.text.starts_with(|c: char| c.is_ascii_digit()) {
+                    break;
+                }
+            }
+            after_flag = word.is_flag();
+        }
+    }
+}
+
+/// `sh -c '…'` and `eval '…'`.
+fn quoted_scripts(name: &str, rest: &[Word], depth: usize, found: &mut Vec<Vec<Word>>) {
+    if depth >= DEEPEST {
+        return;
+    }
+    let script = if name == "eval" {
+        text(rest)
+    } else {
+        let has_c =
+            |word: &&Word| word.text.starts_with('-') && !word.text.starts_with("--") && word.text.contains('c');
+        let Some(at) = rest.iter().position(|word| has_c(&word)) else { return };
+        let Some(script) = rest[at + 1..].iter().find(|word| !word.is_flag()) else { return };
+        script.text.clone()
+    };
+    for command in &Script::read(&script).commands {
+        suspect(command, depth + 1, found);
+    }
+}
+
+/// The texts of one suspect: as written, without quotes, and with the program's bare name.
+pub(crate) fn texts(words: &[Word]) -> Vec<String> {
+    let mut texts = vec![raw(words), text(words)];
+    if let Some((first, rest)) = words.split_first() {
+        let bare = name_of(&first.text);
+        texts.push(if rest.is_empty() { bare.to_owned() } else { format!("{bare} {}", text(rest)) });
+    }
+    texts.dedup();
+    texts
+}

@@ -1,0 +1,336 @@
+//! The ruling on one call: the strictest of what safety and the mode demand, and what the rules say.
+
+use std::fmt;
+
+use super::access::{Access, Deed, Plan, Step, Touch};
+use super::call::{Call, Surroundings};
+use super::command::{Stripped, raw};
+use super::decision::{Decision, Mode};
+use super::matching;
+use super::risk::{self, Risk};
+use super::rule::{Rule, RuleSet};
+use super::safety;
+use super::shell::Doubt;
+
+/// What was decided, by what, and why.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ruling {
+    pub decision: Decision,
+    /// The rule that decided; none when the mode or safety did.
+    pub rule: Option<Rule>,
+    /// One sentence for people.
+    pub why: String,
+    /// What kept the decision from being more permissive, whatever the rules say.
+    pub floors: Vec<Floor>,
+    /// No rule could make this pass unasked, so "always" is not offered.
+    pub suppress_always: bool,
+    /// How many people must allow it, where an ask rule says so.
+    pub quorum: Option<u32>,
+    pub risk: Risk,
+}
+
+impl Ruling {
+    /// Somebody wrote that this is asked for. In auto mode only such calls are turned into prompts.
+    pub fn is_asked_by_rule(&self) -> bool {
+        self.rule.as_ref().is_some_and(|rule| rule.decision == Decision::Ask)
+    }
+}
+
+/// Why a call does not pass unasked, whatever the rules say.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Floor {
+    CriticalRemoval(String),
+    ProtectedPath(String),
+    /// Nobody knows what a shell makes of it.
+    Unreadable(&'static str),
+    /// More than simple commands of literal words.
+    NotPlain(&'static str),
+    /// Another folder's hooks and settings would be used.
+    FolderAndGit,
+    /// What is written where depends on whether a `cd` went well.
+    FolderAndWrite,
+    /// Nothing but reading passes in plan mode.
+    PlanMode,
+    /// A question to a person, which nobody else can answer.
+    NeedsPerson,
+    Malformed,
+}
+
+impl Floor {
+    /// Whether it holds where everything else passes.
+    fn holds_in_bypass(&self) -> bool {
+        match self {
+            Self::CriticalRemoval(_) | Self::ProtectedPath(_) | Self::Unreadable(_) | Self::NeedsPerson => true,
+            Self::NotPlain(_) | Self::FolderAndGit | Self::FolderAndWrite | Self::PlanMode | Self::Malformed => false,
+        }
+    }
+
+    fn is_about_the_mode(&self) -> bool {
+        *self == Self::PlanMode
+    }
+}
+
+impl fmt::Display for Floor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::CriticalRemoval(what) => write!(f, "removing {what} is never approved unasked"),
+            Self::ProtectedPath(path) => write!(f, "{path} is protected: changes of it are always asked for"),
+            Self::Unreadable(why) | Self::NotPlain(why) => write!(f, "the command cannot be approved unseen: {why}"),
+            Self::FolderAndGit => f.write_str("cd together with git is always asked for"),
+            Self::FolderAndWrite => f.write_str("cd together with writing files is always asked for"),
+            Self::PlanMode => f.write_str("in plan mode nothing but reading passes unasked"),
+            Self::NeedsPerson => f.write_str("it is a question to you"),
+            Self::Malformed => f.write_str("what is given to the tool cannot be understood"),
+        }
+    }
+}
+
+/// Decides one call. `call` must have its links followed; see [`Call::followed`].
+pub fn decide(rules: &RuleSet, mode: Mode, around: &Surroundings, call: &Call) -> Ruling {
+    let deed = Deed::of(call, around);
+    let view = View { rules, mode, around, call };
+    let mut floors = view.floors(&deed);
+    if mode == Mode::BypassPermissions {
+        floors.retain(Floor::holds_in_bypass);
+    }
+    let (said, rule, why) = view.said(&deed);
+    let floor = if floors.is_empty() { Decision::Allow } else { Decision::Ask };
+    let why = match floors.first() {
+        Some(first) if said < floor || rule.is_none() && said == floor => first.to_string(),
+        _ => why,
+    };
+    let rule = if said < floor { None } else { rule };
+    let asked = said.max(floor);
+    let decision = if mode == Mode::DontAsk && asked == Decision::Ask { Decision::Deny } else { asked };
+    let why = if decision == asked { why } else { format!("{why}; in dontAsk mode what would be asked is denied") };
+    Ruling {
+        decision,
+        why,
+        suppress_always: floors.iter().any(|floor| !floor.is_about_the_mode()),
+        quorum: view.quorum(&deed),
+        risk: risk::of(call, &deed, around),
+        rule: rule.cloned(),
+        floors,
+    }
+}
+
+/// Whether a rule by itself speaks about a call: what its examples in a file are held against. That a project's rule
+/// is not trusted yet, or meant for some sessions only, does not count here.
+pub fn applies(rule: &Rule, around: &Surroundings, call: &Call) -> bool {
+    let mut rule = Rule { session: None, ..rule.clone() };
+    if !rule.source.origin.is_trusted() {
+        rule.source.origin = super::rule::Origin::Project { trusted: true };
+    }
+    let deed = Deed::of(call, around);
+    if rule.decision != Decision::Allow {
+        return matching::strictly(&rule, call, &deed, around);
+    }
+    let rules = RuleSet { rules: vec![rule] };
+    let view = View { rules: &rules, mode: Mode::Default, around, call };
+    let plain = !matches!(&deed, Deed::Shell(plan) if plan.script.doubt.is_some());
+    plain && matches!(view.consent(&deed), Ok(Some(_)))
+}
+
+struct View<'a> {
+    rules: &'a RuleSet,
+    mode: Mode,
+    around: &'a Surroundings,
+    call: &'a Call,
+}
+
+impl<'a> View<'a> {
+    fn matching(&self, decision: Decision, deed: &Deed) -> impl Iterator<Item = &'a Rule> {
+        let of_this_kind = self.rules.rules.iter().filter(move |rule| rule.decision == decision);
+        of_this_kind.filter(move |rule| matching::strictly(rule, self.call, deed, self.around))
+    }
+
+    fn quorum(&self, deed: &Deed) -> Option<u32> {
+        self.matching(Decision::Ask, deed).filter_map(|rule| rule.quorum).max()
+    }
+
+    /// What the rules say, or else the mode.
+    fn said(&self, deed: &Deed) -> (Decision, Option<&'a Rule>, String) {
+        for decision in [Decision::Deny, Decision::Ask] {
+            if let Some(rule) = self.matching(decision, deed).next() {
+                return (decision, Some(rule), because(rule));
+            }
+        }
+        match self.consent(deed) {
+            Ok(Some(rule)) => (Decision::Allow, Some(rule), because(rule)),
+            Ok(None) => (Decision::Allow, None, format!("{} mode lets it pass", self.mode.name())),
+            Err(lack) => (Decision::Ask, None, lack),
+        }
+    }
+
+    fn floors(&self, deed: &Deed) -> Vec<Floor> {
+        let mut floors = vec![];
+        floors.extend(safety::critical_removal(deed, self.around).map(Floor::CriticalRemoval));
+        floors.extend(safety::protected(self.call, deed, self.around).map(Floor::ProtectedPath));
+        if matches!(self.call.tool.as_str(), "AskUserQuestion" | "ExitPlanMode") {
+            floors.push(Floor::NeedsPerson);
+        }
+        match deed {
+            Deed::Malformed => floors.push(Floor::Malformed),
+            Deed::Shell(plan) => {
+                match plan.script.doubt {
+                    Some(Doubt::Unreadable(why)) => floors.push(Floor::Unreadable(why)),
+                    Some(Doubt::NotPlain(why)) => floors.push(Floor::NotPlain(why)),
+                    None => {}
+                }
+                if plan.has_cd() && plan.has_git() {
+                    floors.push(Floor::FolderAndGit);
+                }
+                if plan.has_cd() && deed.touches().into_iter().any(|touch| touch.access == Access::Write) {
+                    floors.push(Floor::FolderAndWrite);
+                }
+            }
+            Deed::File(_) | Deed::Other => {}
+        }
+        if self.mode == Mode::Plan && !self.only_reads(deed) {
+            floors.push(Floor::PlanMode);
+        }
+        floors
+    }
+
+    /// Surely nothing but reading; where it reads is for the rules and the mode to say.
+    fn only_reads(&self, deed: &Deed) -> bool {
+        match deed {
+            Deed::File(touches) => touches.iter().all(|touch| touch.access == Access::Read),
+            Deed::Shell(plan) => {
+                let reads = |step: &Step| {
+                    step.reads.is_some() && step.redirects.iter().all(|touch| touch.access == Access::Read)
+                };
+                plan.script.doubt.is_none() && plan.steps.iter().all(reads)
+            }
+            Deed::Other | Deed::Malformed => false,
+        }
+    }
+
+    /// Whether everything about the call is allowed, and by which rule if not by the mode alone; else what is not.
+    fn consent(&self, deed: &Deed) -> Result<Option<&'a Rule>, String> {
+        if self.mode == Mode::BypassPermissions {
+            return Ok(None);
+        }
+        match deed {
+            Deed::Shell(plan) => self.shell(plan),
+            Deed::File(touches) => self.files(touches),
+            Deed::Other => self.tool().map(Some),
+            Deed::Malformed => Err(Floor::Malformed.to_string()),
+        }
+    }
+
+    fn tool(&self) -> Result<&'a Rule, String> {
+        let allows = |rule: &&Rule| matching::allows_tool(rule, self.call, self.around);
+        self.rules.rules.iter().find(allows).ok_or_else(|| format!("no rule allows {}", self.call.tool))
+    }
+
+    /// A file tool. By the mode alone pass Read, Glob and Grep, and edits where they are accepted.
+    fn files(&self, touches: &[Touch]) -> Result<Option<&'a Rule>, String> {
+        let by_mode = matches!(self.call.tool.as_str(), "Read" | "Glob" | "Grep") || self.mode == Mode::AcceptEdits;
+        let mut by = None;
+        for touch in touches {
+            by = by.or(self.file(&self.call.tool, touch, by_mode)?);
+        }
+        Ok(by)
+    }
+
+    fn file(&self, tool: &str, touch: &Touch, by_mode: bool) -> Result<Option<&'a Rule>, String> {
+        let Some(path) = touch.path.as_deref() else { return Err("it cannot be told which file is meant".to_owned()) };
+        let Some(target) = self.call.target(path) else { return Err(format!("nobody followed the links of {path}")) };
+        let verb = if touch.access == Access::Write { "writing" } else { "reading" };
+        let inside = self.around.works_in(path) && self.around.works_in(target);
+        let mode_allows = touch.access != Access::Write || self.mode == Mode::AcceptEdits;
+        if by_mode && inside && mode_allows {
+            return Ok(None);
+        }
+        let allows = |rule: &&Rule| matching::allows_file(rule, tool, self.call, path, target, self.around);
+        if let Some(rule) = self.rules.rules.iter().find(allows) {
+            return Ok(Some(rule));
+        }
+        Err(match (inside, path == target) {
+            (true, _) => format!("no rule allows {verb} {path}"),
+            (false, true) => format!("{path} is outside the working folders"),
+            (false, false) => format!("{path} leads to {target}, outside the working folders"),
+        })
+    }
+
+    fn shell(&self, plan: &Plan) -> Result<Option<&'a Rule>, String> {
+        if plan.steps.is_empty() {
+            return Err("there is no command".to_owned());
+        }
+        let mut by = None;
+        for step in &plan.steps {
+            by = by.or(self.command(step)?);
+            for touch in &step.redirects {
+                let tool = if touch.access == Access::Write { "Edit" } else { "Read" };
+                by = by.or(self.file(tool, touch, true)?);
+            }
+        }
+        Ok(by)
+    }
+
+    fn command(&self, step: &Step) -> Result<Option<&'a Rule>, String> {
+        let allows = |rule: &&Rule| matching::allows_command(rule, step, self.around);
+        if let Some(rule) = self.rules.rules.iter().find(allows) {
+            // Who allows every command has allowed it with every file.
+            return if rule.pattern.specifier.is_none() {
+                Ok(Some(rule))
+            } else {
+                self.known_files(step).map(|()| Some(rule))
+            };
+        }
+        if let Some(reads) = &step.reads {
+            let mut by = None;
+            for touch in reads {
+                let tool = if touch.access == Access::Enter { "Cd" } else { "Read" };
+                by = by.or(self.file(tool, touch, true)?);
+            }
+            return Ok(by);
+        }
+        if self.mode == Mode::AcceptEdits && makes_files(step) {
+            for touch in &step.files {
+                self.file(if touch.access == Access::Write { "Edit" } else { "Read" }, touch, true)?;
+            }
+            return Ok(None);
+        }
+        Err(format!("no rule allows `{}`", raw(&step.command.words)))
+    }
+
+    /// A rule on a command says nothing about files elsewhere, where we know that the words are files.
+    fn known_files(&self, step: &Step) -> Result<(), String> {
+        for touch in &step.files {
+            let Some(path) = touch.path.as_deref() else {
+                return Err("it cannot be told which file is meant".to_owned());
+            };
+            let target = self.call.target(path);
+            if self.around.works_in(path) && target.is_some_and(|target| self.around.works_in(target)) {
+                continue;
+            }
+            self.file(if touch.access == Access::Write { "Edit" } else { "Read" }, touch, true)?;
+        }
+        Ok(())
+    }
+}
+
+/// A plain command that makes, copies or moves files, with no flag that would make it something else.
+fn makes_files(step: &Step) -> bool {
+    let Some(stripped) = Stripped::of(&step.command) else { return false };
+    let flags: &[&str] = match stripped.name() {
+        "mkdir" => &["-p"],
+        "touch" | "cp" | "mv" => &[],
+        _ => return false,
+    };
+    !stripped.takes_more && stripped.arguments().all(|word| !word.is_flag() || flags.contains(&word.text.as_str()))
+}
+
+fn because(rule: &Rule) -> String {
+    let said = match rule.decision {
+        Decision::Allow => "allowed",
+        Decision::Ask => "asked for",
+        Decision::Deny => "denied",
+    };
+    match &rule.why {
+        Some(why) => why.clone(),
+        None => format!("{said} by the {} rule {}", rule.source.origin.name(), rule.pattern),
+    }
+}

@@ -1,0 +1,226 @@
+//! Whether a rule is about a call. Strict rules take every doubt for a yes, allow rules take it for a no.
+
+use super::access::{Access, Deed, Plan, Step, Touch};
+use super::call::{Call, Surroundings};
+use super::command::{Stripped, raw, texts};
+use super::decision::Decision;
+use super::glob::{PathPattern, text_matches};
+use super::rule::{Origin, Pattern, Rule, has_literal_server};
+use super::web;
+
+/// Fields that a specifier speaks about in its own way, and never as `field:value`.
+const PRIMARY: [&str; 5] = ["command", "file_path", "path", "notebook_path", "url"];
+
+/// Whether a deny or ask rule is about the call, or about any part of it.
+pub(crate) fn strictly(rule: &Rule, call: &Call, deed: &Deed, around: &Surroundings) -> bool {
+    if !rule.is_for(around, true) || rule.warning().is_some() {
+        return false;
+    }
+    let Pattern { tool, specifier } = &rule.pattern;
+    let about_tool =
+        names(tool, &call.tool, true) || (rule.decision == Decision::Deny && reads_what_is_written(tool, call));
+    let Some(specifier) = specifier else {
+        let redirected =
+            |plan: &Plan| plan.steps.iter().flat_map(|step| &step.redirects).any(|touch| touch.access == Access::Write);
+        return about_tool || tool == "Edit" && matches!(deed, Deed::Shell(plan) if redirected(plan));
+    };
+    if about_tool && has_parameter(call, specifier) {
+        return true;
+    }
+    match tool.as_str() {
+        "Bash" => matches!(deed, Deed::Shell(plan) if runs(plan, call, specifier)),
+        "Read" | "Edit" | "Cd" => touched(rule, deed).any(|touch| path_strictly(rule, specifier, touch, call, around)),
+        "WebFetch" => about_tool && web::strictly(specifier, call.text("url")),
+        _ => about_tool && named(tool, specifier, call),
+    }
+}
+
+/// Whether an allow rule lets the tool through, apart from files and shell lines.
+pub(crate) fn allows_tool(rule: &Rule, call: &Call, around: &Surroundings) -> bool {
+    let Pattern { tool, specifier } = &rule.pattern;
+    if !rule.may_allow(around) || !names(tool, &call.tool, false) {
+        return false;
+    }
+    match (tool.as_str(), specifier) {
+        (_, None) => true,
+        ("WebFetch", Some(specifier)) => web::surely(specifier, call.text("url")),
+        ("Agent" | "Task" | "Skill", Some(specifier)) => named(tool, specifier, call),
+        _ => false,
+    }
+}
+
+/// Whether an allow rule lets a file be read or written: by its name and by where its links lead. `tool` is the one
+/// that was called, or `Edit` or `Read` where a shell does it. A rule without a path means its tool alone.
+pub(crate) fn allows_file(
+    rule: &Rule,
+    tool: &str,
+    call: &Call,
+    path: &str,
+    target: &str,
+    around: &Surroundings,
+) -> bool {
+    if !rule.may_allow(around) || !names(&rule.pattern.tool, tool, false) {
+        return false;
+    }
+    let Some(specifier) = &rule.pattern.specifier else { return rule.pattern.tool == call.tool };
+    let Some(pattern) = path_pattern(rule, specifier, around, &around.cwd, false) else { return false };
+    pattern.matches(path, false) && pattern.matches(target, false)
+}
+
+/// Whether an allow rule approves one command of a plain script.
+pub(crate) fn allows_command(rule: &Rule, step: &Step, around: &Surroundings) -> bool {
+    if !rule.may_allow(around) || rule.pattern.tool != "Bash" {
+        return false;
+    }
+    let Some(stripped) = Stripped::of(&step.command) else { return false };
+    let Some(specifier) = &rule.pattern.specifier else { return true };
+    let line = Line::read(specifier);
+    if line.is_exact() {
+        return !stripped.takes_more && [stripped.words, stripped.whole].iter().any(|words| line.matches(&raw(words)));
+    }
+    if stripped.takes_more && !line.rest {
+        return false;
+    }
+    !stripped.needs_its_exact_text() && line.matches(&raw(stripped.words))
+}
+
+impl Rule {
+    /// Whether the rule is meant for this session. Who has no name is meant by what is strict.
+    fn is_for(&self, around: &Surroundings, unnamed: bool) -> bool {
+        match (&self.session, &around.label) {
+            (None, _) => true,
+            (Some(_), None) => unnamed,
+            (Some(pattern), Some(label)) => text_matches(pattern, label),
+        }
+    }
+
+    fn may_allow(&self, around: &Surroundings) -> bool {
+        self.decision == Decision::Allow
+            && self.source.origin.is_trusted()
+            && self.is_for(around, false)
+            && self.warning().is_none()
+    }
+}
+
+/// Whether the tool of a rule means the tool of a call.
+fn names(pattern: &str, tool: &str, strict: bool) -> bool {
+    let family: &[&str] = match pattern {
+        "Edit" => &["Edit", "Write", "MultiEdit", "NotebookEdit"],
+        "Read" => &["Read", "Glob", "Grep", "LS", "NotebookRead"],
+        "Agent" | "Task" => &["Agent", "Task"],
+        _ => &[],
+    };
+    if pattern == tool || family.contains(&tool) {
+        return true;
+    }
+    // `mcp__server` means all its tools.
+    let server = pattern.strip_prefix("mcp__").filter(|rest| !rest.is_empty() && !rest.contains('*'));
+    if server.is_some() && tool.strip_prefix(pattern).is_some_and(|rest| rest.starts_with("__")) {
+        return true;
+    }
+    pattern.contains('*') && (strict || has_literal_server(pattern)) && text_matches(pattern, tool)
+}
+
+/// Who may not read a file may not write it either.
+fn reads_what_is_written(tool: &str, call: &Call) -> bool {
+    tool == "Read" && names("Edit", &call.tool, true)
+}
+
+/// `field:value` on a field of the input.
+fn has_parameter(call: &Call, specifier: &str) -> bool {
+    let Some((field, value)) = specifier.split_once(':') else { return false };
+    let given = call.input.get(field).filter(|_| !PRIMARY.contains(&field));
+    given.and_then(super::call::Given::scalar).is_some_and(|given| text_matches(value, given))
+}
+
+/// The name of an agent or a skill; `prefix:*` for all that begin so.
+fn named(tool: &str, specifier: &str, call: &Call) -> bool {
+    let name = match tool {
+        "Agent" | "Task" => call.text("subagent_type"),
+        "Skill" => call.text("skill").or_else(|| call.text("command")),
+        _ => None,
+    };
+    let Some(name) = name else { return false };
+    match specifier.strip_suffix(":*") {
+        Some(prefix) => name == prefix || name.strip_prefix(prefix).is_some_and(|rest| rest.starts_with([':', ' '])),
+        None => name == specifier,
+    }
+}
+
+/// What a rule for Bash says about a line.
+struct Line<'rule> {
+    pattern: &'rule str,
+    /// It ends with ` *` or `:*`: the pattern alone, or with more words behind it.
+    rest: bool,
+}
+
+impl<'rule> Line<'rule> {
+    fn read(specifier: &'rule str) -> Self {
+        let rest = specifier.strip_suffix(":*").or_else(|| specifier.strip_suffix(" *"));
+        Self { pattern: rest.unwrap_or(specifier).trim_end(), rest: rest.is_some() }
+    }
+
+    fn is_exact(&self) -> bool {
+        !self.rest && !self.pattern.contains('*')
+    }
+
+    fn matches(&self, text: &str) -> bool {
+        let behind = || text_matches(&format!("{} *", self.pattern), text);
+        text_matches(self.pattern, text) || self.rest && behind()
+    }
+}
+
+/// Whether anything in the line is what the specifier says.
+fn runs(plan: &Plan, call: &Call, specifier: &str) -> bool {
+    let line = Line::read(specifier);
+    let whole = call.text("command").unwrap_or_default().trim();
+    line.matches(whole) || plan.suspects.iter().flat_map(|words| texts(words)).any(|text| line.matches(&text))
+}
+
+fn touched<'deed>(rule: &Rule, deed: &'deed Deed) -> impl Iterator<Item = &'deed Touch> {
+    let tool = rule.pattern.tool.clone();
+    let denies = rule.decision == Decision::Deny;
+    deed.touches().into_iter().filter(move |touch| match (tool.as_str(), touch.access) {
+        ("Read", Access::Read) | ("Edit", Access::Write) | ("Cd", Access::Enter) => true,
+        ("Read", Access::Write) => denies,
+        _ => false,
+    })
+}
+
+fn path_strictly(rule: &Rule, specifier: &str, touch: &Touch, call: &Call, around: &Surroundings) -> bool {
+    let Some(path) = &touch.path else { return false };
+    let paths = [Some(path.as_str()), call.target(path)];
+    [&around.cwd, &around.started].into_iter().any(|cwd| {
+        let pattern = path_pattern(rule, specifier, around, cwd, true);
+        pattern.is_some_and(|pattern| paths.into_iter().flatten().any(|path| pattern.matches(path, true)))
+    })
+}
+
+/// Where a path of a rule begins, and what it says from there.
+fn path_pattern(rule: &Rule, specifier: &str, around: &Surroundings, cwd: &str, strict: bool) -> Option<PathPattern> {
+    if let Some(path) = specifier.strip_prefix("//") {
+        return Some(PathPattern::new("/", path, true));
+    }
+    if let Some(path) = specifier.strip_prefix("~/") {
+        return around.home.as_deref().map(|home| PathPattern::new(home, path, true));
+    }
+    if let Some(path) = specifier.strip_prefix('/') {
+        let base = match rule.source.origin {
+            Origin::User | Origin::Project { .. } => &rule.source.base,
+            Origin::Session | Origin::CommandLine => &around.started,
+        };
+        return Some(PathPattern::new(base, path, true));
+    }
+    let (path, dotted) = match specifier.strip_prefix("./") {
+        Some(path) => (path, true),
+        None => (specifier, false),
+    };
+    let segments: Vec<&str> = path.split('/').filter(|part| !part.is_empty()).collect();
+    let anchored = match segments.as_slice() {
+        // Of one folder everything: where it is allowed only here, where it is not at any depth.
+        [_, "**"] => !strict,
+        [_] => dotted && !strict,
+        _ => true,
+    };
+    Some(PathPattern::new(cwd, path, anchored))
+}

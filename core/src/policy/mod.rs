@@ -1,0 +1,47 @@
+//! Rules: may this call be made, must someone be asked, or is it denied?
+//!
+//! ```
+//! use portcullis_core::policy::{Call, Decision, Given, Mode, Origin, Rule, RuleSet, Source, Surroundings, decide};
+//!
+//! let source = Source { origin: Origin::User, place: None, base: "/home/ann/.config/portcullis".into() };
+//! let rules = RuleSet { rules: vec![Rule::new(Decision::Allow, "Bash(npm test *)", source).unwrap()] };
+//! let around = Surroundings::of("/home/ann/project", Some("/home/ann"));
+//!
+//! // From JSON a call is made by `portcullis_wire::tools::call`. Whoever can look at a disk follows its links.
+//! let input = [("command".to_owned(), Given::Text("npm test && rm -rf build".into()))].into();
+//! let call = Call::new("Bash", input).followed(&around, |path| Some(path.to_owned()));
+//!
+//! let ruling = decide(&rules, Mode::Default, &around, &call);
+//! assert_eq!(ruling.decision, Decision::Ask);
+//! assert_eq!(ruling.why, "no rule allows `rm -rf build`");
+//! ```
+//!
+//! The decision is the strictest of the floors (safety, and plan mode) and of what the rules say; where no rule speaks,
+//! the mode does. `Ruling::is_asked_by_rule` is for auto mode, `suppress_always` and `quorum` for whoever asks, `risk`
+//! for whoever is asked.
+
+mod access;
+mod call;
+mod command;
+mod decide;
+mod decision;
+mod glob;
+mod matching;
+mod path;
+#[cfg(test)]
+mod properties;
+mod readonly;
+mod risk;
+mod rule;
+mod safety;
+mod shell;
+#[cfg(test)]
+mod table;
+mod web;
+
+pub use call::{Call, Given, Surroundings};
+pub use decide::{Floor, Ruling, applies, decide};
+pub use decision::{Decision, Mode};
+pub use path::absolute;
+pub use risk::{Level, Reason, Risk, risk, writes};
+pub use rule::{Origin, Pattern, Rule, RuleSet, Source};

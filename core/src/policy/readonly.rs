@@ -1,0 +1,185 @@
+//! Commands that only read, as Claude Code documents them: they run unasked in every mode.
+//!
+//! A flag that is not known here makes a command one that is asked for. Programs take long flags shortened and short
+//! ones run together, so knowing the bad ones would not do.
+
+use super::command::Stripped;
+use super::shell::Word;
+
+/// The words that may name files, if the command surely only reads.
+pub(crate) fn reads<'command>(command: &Stripped<'command>) -> Option<Vec<&'command Word>> {
+    if command.takes_more {
+        return None;
+    }
+    let arguments: Vec<&Word> = command.arguments().collect();
+    match command.name() {
+        "echo" | "pwd" | "which" => Some(vec![]),
+        "ls" | "cat" | "head" | "tail" | "wc" | "diff" | "stat" | "du" => Some(arguments),
+        "grep" => Some(after_the_pattern(arguments)),
+        "cd" => one_folder(arguments),
+        "find" => find(arguments),
+        "git" => git(arguments),
+        _ => None,
+    }
+}
+
+/// The first word of grep is no file, unless a flag gave the pattern already.
+fn after_the_pattern(arguments: Vec<&Word>) -> Vec<&Word> {
+    let gives_pattern = |word: &&Word| {
+        let short = word.text.starts_with('-') && !word.text.starts_with("--") && word.text.contains(['e', 'f']);
+        short || word.text.starts_with("--regexp") || word.text.starts_with("--file")
+    };
+    if arguments.iter().any(gives_pattern) {
+        return arguments;
+    }
+    let pattern = arguments.iter().position(|word| !word.is_flag());
+    arguments.into_iter().enumerate().filter(|(at, _)| Some(*at) != pattern).map(|(_, word)| word).collect()
+}
+
+/// Without a folder `cd` goes home, and with `-` back.
+fn one_folder(arguments: Vec<&Word>) -> Option<Vec<&Word>> {
+    match arguments.as_slice() {
+        [folder] if !folder.text.starts_with('-') && !folder.text.is_empty() => Some(arguments),
+        _ => None,
+    }
+}
+
+fn find(arguments: Vec<&Word>) -> Option<Vec<&Word>> {
+    const ALONE: [&str; 12] =
+        ["-print", "-print0", "-empty", "-prune", "-not", "-o", "-a", "-or", "-and", "-depth", "-readable", "-P"];
+    const WITH_A_VALUE: [&str; 20] = [
+        "-name",
+        "-iname",
+        "-path",
+        "-ipath",
+        "-wholename",
+        "-type",
+        "-maxdepth",
+        "-mindepth",
+        "-size",
+        "-mtime",
+        "-mmin",
+        "-ctime",
+        "-cmin",
+        "-atime",
+        "-amin",
+        "-perm",
+        "-user",
+        "-group",
+        "-regex",
+        "-iregex",
+    ];
+    let mut files = vec![];
+    let mut arguments = arguments.into_iter();
+    while let Some(word) = arguments.next() {
+        match word.text.as_str() {
+            flag if ALONE.contains(&flag) => {}
+            flag if WITH_A_VALUE.contains(&flag) => drop(arguments.next()?),
+            "-newer" => files.push(arguments.next()?),
+            "!" | "(" | ")" => {}
+            flag if flag.starts_with('-') => return None,
+            _ => files.push(word),
+        }
+    }
+    Some(files)
+}
+
+fn git(arguments: Vec<&Word>) -> Option<Vec<&Word>> {
+    let mut arguments = arguments.into_iter();
+    let command = arguments.next()?;
+    let rest: Vec<&Word> = arguments.collect();
+    let flags_are = |known: fn(&str) -> bool| rest.iter().filter(|word| word.is_flag()).all(|word| known(&word.text));
+    let no_names = || rest.iter().all(|word| word.is_flag());
+    let reads = match command.text.as_str() {
+        "status" => flags_are(is_flag_of_status),
+        "log" | "diff" | "show" | "shortlog" => flags_are(is_flag_of_log),
+        "blame" => flags_are(|flag| matches!(flag, "-w" | "-e" | "-l" | "-s" | "-t" | "--")),
+        "rev-parse" => flags_are(is_flag_of_rev_parse),
+        "ls-files" => flags_are(is_flag_of_ls_files),
+        "describe" => flags_are(|flag| matches!(flag, "--tags" | "--always" | "--all" | "--long" | "--dirty")),
+        // With a name these make something.
+        "branch" => no_names() && flags_are(is_flag_of_branch),
+        "tag" => no_names() && flags_are(|flag| matches!(flag, "-l" | "--list")),
+        "remote" => no_names() && flags_are(|flag| matches!(flag, "-v" | "--verbose")),
+        "stash" => matches!(rest.as_slice(), [word] if word.text == "list"),
+        _ => false,
+    };
+    reads.then_some(rest)
+}
+
+fn is_flag_of_status(flag: &str) -> bool {
+    matches!(flag, "-s" | "--short" | "-b" | "--branch" | "--porcelain" | "--long" | "-sb" | "--")
+}
+
+fn is_flag_of_log(flag: &str) -> bool {
+    const ALONE: [&str; 34] = [
+        "--",
+        "--abbrev-commit",
+        "--all",
+        "--cached",
+        "--color",
+        "--decorate",
+        "--first-parent",
+        "--follow",
+        "--graph",
+        "--ignore-all-space",
+        "--ignore-space-change",
+        "--merges",
+        "--minimal",
+        "--name-only",
+        "--name-status",
+        "--no-color",
+        "--no-merges",
+        "--no-patch",
+        "--numstat",
+        "--oneline",
+        "--patch",
+        "--raw",
+        "--reverse",
+        "--shortstat",
+        "--staged",
+        "--stat",
+        "--summary",
+        "--word-diff",
+        "-b",
+        "-n",
+        "-p",
+        "-s",
+        "-u",
+        "-w",
+    ];
+    const WITH_A_VALUE: [&str; 10] = [
+        "--after=",
+        "--author=",
+        "--before=",
+        "--date=",
+        "--diff-filter=",
+        "--format=",
+        "--grep=",
+        "--max-count=",
+        "--pretty=",
+        "--since=",
+    ];
+    let number = |digits: &str| !digits.is_empty() && digits.chars().all(|c| c.is_ascii_digit());
+    ALONE.contains(&flag)
+        || WITH_A_VALUE.iter().any(|known| flag.starts_with(known))
+        || ["-n", "-U", "-"].iter().any(|known| flag.strip_prefix(known).is_some_and(number))
+}
+
+fn is_flag_of_rev_parse(flag: &str) -> bool {
+    matches!(
+        flag,
+        "--short" | "--abbrev-ref" | "--show-toplevel" | "--git-dir" | "--verify" | "--is-inside-work-tree" | "--quiet"
+    )
+}
+
+fn is_flag_of_ls_files(flag: &str) -> bool {
+    matches!(
+        flag,
+        "-m" | "-o" | "-c" | "-d" | "-s" | "--modified" | "--others" | "--cached" | "--exclude-standard" | "--"
+    )
+}
+
+fn is_flag_of_branch(flag: &str) -> bool {
+    matches!(flag, "-a" | "-r" | "-v" | "-vv" | "--all" | "--list" | "--remotes" | "--show-current" | "--verbose")
+}

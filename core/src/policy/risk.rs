@@ -1,0 +1,169 @@
+//! How much could go wrong: a label with its reasons, for whoever is asked.
+
+use super::access::{Access, Deed};
+use super::call::{Call, Surroundings};
+use super::command::name_of;
+use super::safety;
+use super::shell::Word;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Level {
+    Low,
+    Medium,
+    High,
+}
+
+impl Level {
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Low => "low",
+            Self::Medium => "medium",
+            Self::High => "high",
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Reason {
+    /// It removes or overwrites what cannot be had back.
+    Destructive,
+    /// It talks to other machines.
+    Network,
+    /// It touches files outside the working folders.
+    Outside,
+    /// It changes files that decide what is run or permitted later.
+    ProtectedPath,
+    /// What it does cannot be read from it.
+    Unclear,
+}
+
+impl Reason {
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Destructive => "destructive",
+            Self::Network => "network",
+            Self::Outside => "outside the working folder",
+            Self::ProtectedPath => "protected path",
+            Self::Unclear => "unclear",
+        }
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Risk {
+    pub level: Level,
+    /// Sorted, each once.
+    pub reasons: Vec<Reason>,
+}
+
+/// The risk of a call. It decides nothing.
+pub fn risk(call: &Call, around: &Surroundings) -> Risk {
+    of(call, &Deed::of(call, around), around)
+}
+
+pub(crate) fn of(call: &Call, deed: &Deed, around: &Surroundings) -> Risk {
+    let mut reasons = vec![];
+    if safety::protected(call, deed, around).is_some() {
+        reasons.push(Reason::ProtectedPath);
+    }
+    let outside =
+        |path: &str| !around.works_in(path) || call.target(path).is_some_and(|target| !around.works_in(target));
+    if deed.touches().into_iter().any(|touch| touch.path.as_deref().is_none_or(outside)) {
+        reasons.push(Reason::Outside);
+    }
+    if matches!(call.tool.as_str(), "WebFetch" | "WebSearch") {
+        reasons.push(Reason::Network);
+    }
+    match deed {
+        Deed::Malformed => reasons.push(Reason::Unclear),
+        Deed::Shell(plan) => {
+            if plan.script.doubt.is_some() {
+                reasons.push(Reason::Unclear);
+            }
+            for words in &plan.suspects {
+                reasons.extend(dangers(words));
+            }
+        }
+        Deed::File(_) | Deed::Other => {}
+    }
+    // To overwrite a file whole is less than to remove it, and more than to edit it; an edit of any is what was asked.
+    if call.tool.starts_with("mcp__") && call.tool.rsplit("__").next().is_some_and(sounds_destructive) {
+        reasons.push(Reason::Destructive);
+    }
+    reasons.sort();
+    reasons.dedup();
+    let level = match reasons.as_slice() {
+        [] => Level::Low,
+        reasons if reasons.iter().any(|reason| matches!(reason, Reason::Destructive | Reason::ProtectedPath)) => {
+            Level::High
+        }
+        _ => Level::Medium,
+    };
+    Risk { level, reasons }
+}
+
+fn sounds_destructive(tool: &str) -> bool {
+    ["delete", "remove", "drop", "destroy", "purge"].iter().any(|word| tool.to_lowercase().contains(word))
+}
+
+fn dangers(words: &[Word]) -> Vec<Reason> {
+    const DESTRUCTIVE: [&str; 18] = [
+        "dd", "fdisk", "halt", "kill", "killall", "mkfs", "parted", "pkill", "poweroff", "reboot", "rm", "rmdir",
+        "shred", "shutdown", "sudo", "truncate", "unlink", "wipefs",
+    ];
+    const NETWORK: [&str; 18] = [
+        "aws",
+        "curl",
+        "dig",
+        "ftp",
+        "gcloud",
+        "gh",
+        "kubectl",
+        "nc",
+        "ncat",
+        "ping",
+        "rsync",
+        "scp",
+        "sftp",
+        "socat",
+        "ssh",
+        "telnet",
+        "terraform",
+        "wget",
+    ];
+    let Some((first, rest)) = words.split_first() else { return vec![] };
+    let name = name_of(&first.text);
+    let has = |names: &[&str]| rest.iter().any(|word| names.contains(&word.text.as_str()));
+    let sub = rest.iter().find(|word| !word.is_flag()).map_or("", |word| word.text.as_str());
+    let mut dangers = vec![];
+    let forced_git = match sub {
+        "reset" => has(&["--hard"]),
+        "push" => has(&["--force", "-f", "--force-with-lease", "--mirror", "--delete", "-d"]),
+        "clean" => true,
+        "checkout" | "restore" => has(&["--", "."]),
+        "branch" => has(&["-D"]),
+        "stash" => has(&["drop", "clear"]),
+        _ => false,
+    };
+    let deleting_find = name == "find" && has(&["-delete", "-exec", "-execdir"]);
+    if DESTRUCTIVE.contains(&name) || name.starts_with("mkfs.") || name == "git" && forced_git || deleting_find {
+        dangers.push(Reason::Destructive);
+    }
+    let package_manager = matches!(
+        name,
+        "npm" | "pnpm" | "yarn" | "bun" | "pip" | "pip3" | "cargo" | "gem" | "go" | "brew" | "apt" | "apt-get"
+    );
+    let fetching =
+        matches!(sub, "install" | "i" | "add" | "ci" | "publish" | "update" | "upgrade" | "get" | "download" | "fetch");
+    let remote_git = name == "git" && matches!(sub, "push" | "pull" | "fetch" | "clone" | "ls-remote" | "submodule");
+    let container = name == "docker" && matches!(sub, "pull" | "push" | "login" | "run");
+    if NETWORK.contains(&name) || package_manager && fetching || remote_git || container || name == "npx" {
+        dangers.push(Reason::Network);
+    }
+    dangers
+}
+
+/// Whether the call changes files, for whoever shows it.
+pub fn writes(call: &Call, around: &Surroundings) -> bool {
+    Deed::of(call, around).touches().into_iter().any(|touch| touch.access == Access::Write)
+}

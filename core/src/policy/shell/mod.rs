@@ -1,0 +1,92 @@
+//! What a shell would run: the commands of a line, wherever in it they stand.
+//!
+//! Two readers need different things. Who wants to *allow* must be sure of every word: anything but plain commands of
+//! literal words makes the script [`Script::doubt`]ful. Who wants to *deny* must miss nothing: commands inside
+//! subshells, loops, substitutions and quoted scripts are all in [`Script::commands`], and one too many does no harm.
+
+mod read;
+mod word;
+
+pub(crate) use word::Word;
+
+/// Longer lines are not read at all.
+pub(crate) const LONGEST: usize = 10_000;
+
+/// What stands between a command and the one before it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Joint {
+    /// The first one, or one whose beginning is not plain.
+    Start,
+    /// `;`, a newline, `&&` or `||`: in the same shell, one after the other.
+    Then,
+    /// `|` or `|&`: its input is what the other printed.
+    Pipe,
+    /// After `&`: the one before runs on beside it.
+    Beside,
+}
+
+/// One simple command.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Command {
+    pub(crate) joint: Joint,
+    /// `NAME=value` before the first word.
+    pub(crate) assignments: Vec<(String, Word)>,
+    pub(crate) words: Vec<Word>,
+    pub(crate) redirects: Vec<Redirect>,
+}
+
+impl Command {
+    fn new(joint: Joint) -> Self {
+        Self { joint, assignments: vec![], words: vec![], redirects: vec![] }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.assignments.is_empty() && self.words.is_empty() && self.redirects.is_empty()
+    }
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Redirect {
+    pub(crate) way: Way,
+    pub(crate) target: Word,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Way {
+    /// `<`
+    In,
+    /// `>`, `>>`, `>|`, `&>` and their like
+    Out,
+    /// `2>&1` and its like, which name no file
+    Copy,
+}
+
+/// Why a line is not surely what it seems.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Doubt {
+    /// It holds more than simple commands of literal words. Its commands were still found.
+    NotPlain(&'static str),
+    /// Nobody knows what a shell makes of it.
+    Unreadable(&'static str),
+}
+
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Script {
+    pub(crate) commands: Vec<Command>,
+    /// The worst of all doubts.
+    pub(crate) doubt: Option<Doubt>,
+}
+
+impl Script {
+    pub(crate) fn read(line: &str) -> Self {
+        if line.chars().count() > LONGEST {
+            let doubt = Some(Doubt::Unreadable("it is longer than 10,000 characters"));
+            return Self { commands: vec![], doubt };
+        }
+        read::script(line)
+    }
+
+    pub(crate) fn is_readable(&self) -> bool {
+        !matches!(self.doubt, Some(Doubt::Unreadable(_)))
+    }
+}

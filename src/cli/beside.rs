@@ -1,0 +1,123 @@
+//! The hooks beside the channel: wires the room of a session's hooks to the process that serves its channel.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use futures_util::future::BoxFuture;
+use portcullis_core::{ChatId, EventId, SessionAbout};
+use portcullis_wire::hooks::HookCall;
+use serde_json::Value;
+use tokio_util::sync::CancellationToken;
+
+use super::configuration;
+use crate::config::{Config, Paths};
+use crate::doors::{channel, hooks};
+use crate::hub::{Attachment, Delivery};
+
+/// What is known before the session is attached.
+pub(super) struct Wiring {
+    paths: Paths,
+    settings: hooks::Settings,
+    about: SessionAbout,
+}
+
+impl Wiring {
+    pub(super) fn new(paths: &Paths, about: &SessionAbout) -> Self {
+        // A configuration that does not load is the gate's to complain about.
+        let config = configuration(paths, None).unwrap_or_default();
+        Self { paths: paths.clone(), settings: settings(&config), about: about.clone() }
+    }
+
+    /// Listens for the session's hooks from now on.
+    pub(super) fn open(self, attachment: &Attachment) -> Arc<Hooks> {
+        let (agent, agent_session) = (self.about.pid.unwrap_or_default(), self.about.agent_session.clone());
+        let agent_session = agent_session.unwrap_or_default();
+        let room = hooks::Room::new(attachment.line.clone(), self.about, self.settings);
+        let (socket, file) = (self.paths.session_socket(agent), self.paths.wake_file(agent));
+        let stop = CancellationToken::new();
+        let listening = Arc::clone(&room);
+        let (paths, path, wake) = (self.paths.clone(), socket.clone(), file.clone());
+        let ended = stop.clone();
+        tokio::spawn(async move {
+            let waking = hooks::keep_awake(Arc::clone(&listening), wake.clone());
+            let serving = async {
+                let served = match paths.prepare() {
+                    Ok(()) => hooks::serve(Arc::clone(&listening), &path, async {
+                        // The hook that announces a session makes the file first and calls then: one of the two is seen.
+                        if hooks::was_announced_for(&wake, &agent_session) {
+                            listening.is_installed(true).await;
+                        }
+                    })
+                    .await
+                    .map_err(anyhow::Error::from),
+                    Err(error) => Err(error.into()),
+                };
+                if let Err(error) = served {
+                    tracing::debug!("no hooks by the socket: {error:#}");
+                }
+                std::future::pending::<()>().await;
+            };
+            tokio::select! {
+                () = waking => {}
+                () = serving => {}
+                () = ended.cancelled() => {}
+            }
+        });
+        Arc::new(Hooks { room, files: [socket, file], stop })
+    }
+}
+
+pub(super) fn settings(config: &Config) -> hooks::Settings {
+    hooks::Settings { wakes_per_hour: config.hooks.wakes, must_reply: config.hooks.must_reply.clone() }
+}
+
+/// The hooks of one session, for its channel.
+pub(super) struct Hooks {
+    room: Arc<hooks::Room>,
+    /// Ours, to be removed at the end.
+    files: [PathBuf; 2],
+    stop: CancellationToken,
+}
+
+impl Hooks {
+    /// The session is over.
+    pub(super) fn close(&self) {
+        self.stop.cancel();
+        self.files.iter().for_each(|file| hooks::forget(file));
+    }
+}
+
+impl channel::Beside for Hooks {
+    fn take(&self, delivery: Delivery) -> Option<Delivery> {
+        self.room.take(delivery)
+    }
+
+    fn replied(&self, chat: &ChatId) {
+        self.room.replied(chat);
+    }
+
+    fn opened(&self, event: EventId) {
+        self.room.opened(event);
+    }
+
+    fn hook(&self, arguments: Value, taken_back: CancellationToken) -> BoxFuture<'_, channel::HookAnswer> {
+        Box::pin(async move {
+            let answer = match HookCall::read(&arguments) {
+                Ok(call) => self.room.call(call, &taken_back).await,
+                Err(error) => {
+                    tracing::debug!(%error, "a hook that nobody knows");
+                    hooks::HookAnswer::default()
+                }
+            };
+            channel::HookAnswer { output: answer.output, receipt: answer.receipt }
+        })
+    }
+
+    fn settle(&self, receipt: u64, written: bool) -> BoxFuture<'_, ()> {
+        Box::pin(self.room.settle(receipt, written))
+    }
+
+    fn forged(&self) -> BoxFuture<'_, ()> {
+        Box::pin(self.room.forged())
+    }
+}

@@ -1,0 +1,91 @@
+//! `portcullis hook`: what Claude Code calls when a session starts, ends or is woken.
+
+use std::io::{Read as _, Write as _};
+use std::process::ExitCode;
+
+use portcullis_wire::hooks::{HookCall, HookEvent, watch};
+use serde_json::Value;
+
+use super::{environment, log_at, paths, say};
+use crate::config::Paths;
+use crate::doors::hooks;
+
+/// What Claude Code's hooks call when a session starts, ends or is woken
+///
+/// Reads one hook call as JSON on standard input. `portcullis install --hooks` registers it. Whatever goes wrong, it
+/// says nothing and exits with 0, so that Claude Code goes on by itself.
+#[derive(clap::Args)]
+pub(super) struct Hook {}
+
+/// The longest a call may be.
+const LONGEST: u64 = 1 << 20;
+/// Claude Code shows the model what a hook says on standard error when it exits so.
+const FOR_THE_MODEL: u8 = 2;
+
+impl Hook {
+    pub(super) async fn run(self) -> ExitCode {
+        log_at("error");
+        match answer().await {
+            Ok(code) => code,
+            Err(error) => {
+                tracing::debug!("{error:#}");
+                ExitCode::SUCCESS
+            }
+        }
+    }
+}
+
+async fn answer() -> anyhow::Result<ExitCode> {
+    let mut text = Vec::new();
+    std::io::stdin().lock().take(LONGEST).read_to_end(&mut text)?;
+    let mut arguments: Value = serde_json::from_slice(&text)?;
+    let call = HookCall::read(&arguments)?;
+    let Some(agent) = number("CLAUDE_PID") else { return Ok(ExitCode::SUCCESS) };
+    let paths = paths()?;
+    let (socket, file) = (paths.session_socket(agent), paths.wake_file(agent));
+    let mut code = ExitCode::SUCCESS;
+    match call.event {
+        HookEvent::SessionStart => {
+            let watched = is_attended() && announce(&paths, &file, &call).is_ok();
+            if watched {
+                say(&format!("{}\n", watch(&[file.display().to_string()])));
+            }
+            arguments["watched"] = Value::Bool(watched);
+            hooks::tell(&socket, &arguments, |_| {}).await?;
+        }
+        HookEvent::SessionEnd => {
+            if call.reason.as_deref() != Some("clear") {
+                hooks::forget(&file);
+            }
+            hooks::tell(&socket, &arguments, |_| {}).await?;
+        }
+        HookEvent::FileChanged if arguments["file_path"].as_str() == file.to_str() => {
+            let show = |told: &hooks::Told| {
+                if let Some(text) = told.output.as_str() {
+                    let mut stderr = std::io::stderr().lock();
+                    // Claude Code may be gone; then so is the session, and the event goes to the next.
+                    if stderr.write_all(text.as_bytes()).and_then(|()| stderr.flush()).is_ok() {
+                        code = ExitCode::from(FOR_THE_MODEL);
+                    }
+                }
+            };
+            hooks::tell(&socket, &arguments, show).await?;
+        }
+        _ => {}
+    }
+    Ok(code)
+}
+
+fn announce(paths: &Paths, file: &std::path::Path, call: &HookCall) -> anyhow::Result<()> {
+    paths.prepare()?;
+    Ok(hooks::announce(file, call.session_id.as_deref().unwrap_or_default())?)
+}
+
+/// Nobody waits at a terminal where Claude Code runs for a script: there a wake would hold it up.
+fn is_attended() -> bool {
+    environment("CLAUDE_CODE_SESSION_ATTENDED").is_some_and(|value| value == "1")
+}
+
+fn number(variable: &str) -> Option<u32> {
+    environment(variable)?.to_str()?.parse().ok()
+}

@@ -1,0 +1,340 @@
+//! `portcullis rules`: what is allowed, asked for and denied, seen, tried and changed.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::Subcommand;
+use portcullis_core::policy::{Decision, Mode, Origin, Pattern, Rule, Ruling, Source};
+use portcullis_core::visible;
+use portcullis_wire::tools;
+use serde_json::{Value, json};
+
+use super::report::{Hinted, Usage};
+use super::setup::consent;
+use super::setup::file::{Audience, UserFile, Wrote};
+use super::{confirm_outside, log_at, paths, say};
+use crate::config::Paths;
+use crate::rules::{IN_PROJECT, Rules as Loaded, RulesFile, Trusted, block, project_root};
+
+/// See, try, add and trust the rules that allow, ask for or deny what an agent does
+#[derive(clap::Args)]
+pub(super) struct Rules {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(Subcommand)]
+enum What {
+    /// List the rules that count here, with where each is written
+    List {
+        #[command(flatten)]
+        place: Place,
+        /// Print a JSON array
+        #[arg(long)]
+        json: bool,
+    },
+    /// Say what would be decided about one tool call, and why
+    Check(Check),
+    /// Hold the rules against the examples beside them
+    Test {
+        #[command(flatten)]
+        place: Place,
+        /// Print a JSON array
+        #[arg(long)]
+        json: bool,
+    },
+    /// Add a rule to your file, or to the project's
+    Add {
+        /// What happens to calls that the rule is about
+        #[arg(value_parser = ["allow", "ask", "deny"])]
+        decision: String,
+        /// Tool or Tool(specifier), such as 'Bash(npm test *)'
+        rule: String,
+        /// Shown with the decision
+        #[arg(long, value_name = "TEXT")]
+        why: Option<String>,
+        /// Into .portcullis/rules.toml of this project, for everyone who works on it
+        #[arg(long)]
+        project: bool,
+    },
+    /// Let the allow rules of a project's file count, as the file is now
+    ///
+    /// Its ask and deny rules count always. A file that changes has to be trusted again.
+    Trust {
+        /// The file; this project's by default
+        file: Option<PathBuf>,
+        /// Do not ask
+        #[arg(long)]
+        yes: bool,
+    },
+}
+
+#[derive(clap::Args)]
+struct Place {
+    /// Only the rules of this file, which counts as trusted
+    #[arg(long, value_name = "FILE")]
+    rules: Option<PathBuf>,
+    /// As if in this folder
+    #[arg(long, value_name = "DIR")]
+    cwd: Option<PathBuf>,
+}
+
+#[derive(clap::Args)]
+struct Check {
+    #[command(flatten)]
+    place: Place,
+    /// The permission mode of the session: default, acceptEdits, plan, dontAsk, auto or bypassPermissions
+    #[arg(long, default_value = "default", value_parser = mode)]
+    mode: Mode,
+    /// The session's label, for rules that are meant for some sessions only
+    #[arg(long, value_name = "LABEL")]
+    session: Option<String>,
+    /// Another folder the session works in; may be given several times
+    #[arg(long = "add-dir", value_name = "DIR")]
+    added: Vec<PathBuf>,
+    /// Also with this rule, as if it were written somewhere; may be given several times
+    #[arg(long, value_name = "RULE")]
+    allow: Vec<String>,
+    /// The same with a rule that asks
+    #[arg(long, value_name = "RULE")]
+    ask: Vec<String>,
+    /// The same with a rule that denies
+    #[arg(long, value_name = "RULE")]
+    deny: Vec<String>,
+    /// Print a JSON object
+    #[arg(long)]
+    json: bool,
+    /// The tool, such as Bash
+    #[arg(value_name = "TOOL")]
+    tool: String,
+    /// What is given to it, such as '{"command": "npm test"}'
+    #[arg(value_name = "INPUT_JSON")]
+    input: String,
+}
+
+fn mode(name: &str) -> Result<Mode, String> {
+    let names = || Mode::ALL.map(Mode::name).join(", ");
+    Mode::named(name).ok_or_else(|| format!("the modes are {}", names()))
+}
+
+impl Rules {
+    pub(super) async fn run(self) -> anyhow::Result<ExitCode> {
+        log_at("error");
+        let paths = paths()?;
+        match self.what {
+            What::List { place, json } => list(&place.load(&paths)?, json),
+            What::Check(check) => check.run(&paths)?,
+            What::Test { place, json } => test(&place.load(&paths)?, json),
+            What::Add { decision, rule, why, project } => {
+                add(&paths, &decision, &rule, why.as_deref(), project).await?;
+            }
+            What::Trust { file, yes } => trust(&paths, file, yes).await?,
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+impl Place {
+    fn folder(&self) -> anyhow::Result<PathBuf> {
+        let folder = self.cwd.clone().unwrap_or_else(|| PathBuf::from("."));
+        Ok(std::path::absolute(folder)?)
+    }
+
+    fn load(&self, paths: &Paths) -> anyhow::Result<Loaded> {
+        let Some(file) = &self.rules else { return Ok(Loaded::open(paths, &self.folder()?).load()?) };
+        if !file.exists() {
+            return Err(Usage::new(format!("there is no file {}", file.display()), "name a file that is there").into());
+        }
+        Ok(Loaded::named(paths, &std::path::absolute(file)?).load()?)
+    }
+}
+
+impl Check {
+    fn run(self, paths: &Paths) -> anyhow::Result<()> {
+        let hint = r#"write what the tool is given as a JSON object, such as '{"command": "npm test"}'"#;
+        let input: Value = serde_json::from_str(&self.input)
+            .map_err(|error| Usage::new(format!("the input is not JSON: {error}"), hint))?;
+        if !input.is_object() {
+            return Err(Usage::new("the input is not a JSON object", hint).into());
+        }
+        let rules = self.place.load(paths)?;
+        let more = [(Decision::Allow, &self.allow), (Decision::Ask, &self.ask), (Decision::Deny, &self.deny)];
+        for (decision, written) in
+            more.into_iter().flat_map(|(decision, list)| list.iter().map(move |rule| (decision, rule)))
+        {
+            let source = Source { origin: Origin::CommandLine, place: None, base: String::new() };
+            rules.add(Rule::new(decision, written, source).map_err(|why| no_rule(&why))?);
+        }
+        let cwd = self.place.folder()?;
+        let label = self.session.or_else(|| cwd.file_name().map(|name| name.to_string_lossy().into_owned()));
+        let added = self.added.iter().map(std::path::absolute).collect::<Result<Vec<_>, _>>()?;
+        let around = rules.around(&cwd, &added, label.as_deref());
+        let ruling = rules.decide(self.mode, &around, tools::call(&self.tool, &input));
+        say(&if self.json { format!("{}\n", in_json(&ruling)) } else { in_words(&ruling) });
+        Ok(())
+    }
+}
+
+fn no_rule(why: &str) -> Usage {
+    Usage::new(format!("this is no rule: {why}"), "a rule is Tool or Tool(specifier), such as 'Bash(npm test *)'")
+}
+
+fn in_json(ruling: &Ruling) -> Value {
+    let Ruling { decision, rule, why, floors, suppress_always, quorum, risk } = ruling;
+    let place = rule.as_ref().and_then(|rule| rule.source.place.as_ref());
+    json!({
+        "decision": decision.name(),
+        "rule": rule.as_ref().map(|rule| rule.pattern.to_string()),
+        "why": why,
+        "place": place.map(|(file, line)| format!("{file}:{line}")),
+        "floors": floors.iter().map(ToString::to_string).collect::<Vec<_>>(),
+        "suppress_always": suppress_always,
+        "quorum": quorum,
+        "risk": {
+            "level": risk.level.name(),
+            "reasons": risk.reasons.iter().map(|reason| reason.name()).collect::<Vec<_>>(),
+        },
+    })
+}
+
+fn in_words(ruling: &Ruling) -> String {
+    let mut text = format!("{}: {}\n", ruling.decision.name(), ruling.why);
+    if let Some(rule) = &ruling.rule {
+        let place = rule.source.place.as_ref().map(|(file, line)| format!(", {file} line {line}")).unwrap_or_default();
+        text.push_str(&format!("rule: {} {}{place}\n", rule.decision.name(), rule.pattern));
+    }
+    let reasons: Vec<&str> = ruling.risk.reasons.iter().map(|reason| reason.name()).collect();
+    let reasons = if reasons.is_empty() { String::new() } else { format!(" ({})", reasons.join(", ")) };
+    text.push_str(&format!("risk: {}{reasons}\n", ruling.risk.level.name()));
+    visible(&text)
+}
+
+fn list(rules: &Loaded, json: bool) {
+    let files = rules.files();
+    if json {
+        let rows: Vec<Value> =
+            files.iter().flat_map(|file| file.rules.iter().map(move |rule| (file, rule))).map(row).collect();
+        return say(&format!("{}\n", Value::Array(rows)));
+    }
+    if files.iter().all(|file| file.rules.is_empty()) {
+        return say("There are no rules. Add one with `portcullis rules add allow 'Bash(npm test *)'`.\n");
+    }
+    let mut text = String::new();
+    for file in &files {
+        let untrusted =
+            if file.origin.is_trusted() { "" } else { "  (allow rules do not count: `portcullis rules trust`)" };
+        text.push_str(&format!("{}{untrusted}\n", file.path.display()));
+        for written in &file.rules {
+            let rule = &written.rule;
+            let why = rule.why.as_ref().map(|why| format!("  # {why}")).unwrap_or_default();
+            text.push_str(&format!("  {:<5} {}{why}\n", rule.decision.name(), rule.pattern));
+        }
+        text.extend(file.warnings().iter().map(|warning| format!("  warning: {warning}\n")));
+    }
+    say(&visible(&text));
+}
+
+fn row((file, written): (&RulesFile, &crate::rules::Written)) -> Value {
+    let rule = &written.rule;
+    let warning = rule.warning();
+    let counts = warning.is_none() && (rule.decision != Decision::Allow || rule.source.origin.is_trusted());
+    json!({
+        "decision": rule.decision.name(),
+        "rule": rule.pattern.to_string(),
+        "why": rule.why,
+        "session": rule.session,
+        "quorum": rule.quorum,
+        "origin": rule.source.origin.name(),
+        "counts": counts,
+        "warning": warning,
+        "file": file.path.display().to_string(),
+        "line": written.line,
+        "examples": written.examples,
+    })
+}
+
+/// A file with an example that does not hold is not taken, so what is here holds.
+fn test(rules: &Loaded, json: bool) {
+    let files = rules.files();
+    let examples = |file: &RulesFile| file.rules.iter().map(|written| written.examples).sum::<usize>();
+    if json {
+        let row = |file: &RulesFile| json!({"file": file.path.display().to_string(), "rules": file.rules.len(), "examples": examples(file), "warnings": file.warnings()});
+        return say(&format!("{}\n", Value::Array(files.iter().map(row).collect())));
+    }
+    if files.is_empty() {
+        return say("There is no rules file.\n");
+    }
+    for file in &files {
+        let (rules, examples) = (file.rules.len(), examples(file));
+        say(&visible(&format!("{}: {rules} rules, {examples} examples, all hold\n", file.path.display())));
+        for warning in file.warnings() {
+            say(&visible(&format!("  warning: {warning}\n")));
+        }
+    }
+}
+
+async fn add(paths: &Paths, decision: &str, rule: &str, why: Option<&str>, project: bool) -> anyhow::Result<()> {
+    let pattern = Pattern::read(rule).map_err(|why| no_rule(&why))?;
+    confirm_outside(&format!("add the rule {decision} {pattern}")).await?;
+    let here = std::env::current_dir()?;
+    let root = project_root(&here, paths.user_home());
+    let path = if project { root.join(IN_PROJECT) } else { paths.rules_file.clone() };
+    let file = UserFile::read(&path)?;
+    let mut text = file.text().to_owned();
+    if !text.is_empty() {
+        text.push_str(if text.ends_with('\n') { "\n" } else { "\n\n" });
+    }
+    let decision = Decision::named(decision).unwrap_or(Decision::Ask);
+    text.push_str(&block(decision, &pattern.to_string(), why));
+    let origin = if project { Origin::Project { trusted: true } } else { Origin::User };
+    let taken = RulesFile::read(&path, Some(&text), origin, &root.display().to_string(), paths.user_home())?;
+    // Who writes a rule of a file they had trusted, or of one that is new, has not stopped trusting it.
+    let mut trusted = Trusted::read(&paths.trust_file);
+    let stays_trusted = project && file.text.as_deref().is_none_or(|text| trusted.holds(&path, text));
+    paths.prepare()?;
+    if file.write(&text, if project { Audience::Everyone } else { Audience::OwnerAlone })? == Wrote::Overtaken {
+        let what = format!("{} was changed by someone else meanwhile", path.display());
+        return Err(Hinted::new(what, "run this again").into());
+    }
+    if stays_trusted {
+        trusted.add(&path, &text);
+        trusted.write(&paths.trust_file)?;
+    }
+    say(&visible(&format!("Added to {}: {} {pattern}\n", file.in_words(), decision.name())));
+    let warning = taken.rules.last().and_then(|written| written.rule.warning());
+    if let Some(warning) = warning {
+        say(&visible(&format!("warning: {warning}\n")));
+    }
+    Ok(())
+}
+
+async fn trust(paths: &Paths, file: Option<PathBuf>, yes: bool) -> anyhow::Result<()> {
+    let root = project_root(&std::env::current_dir()?, paths.user_home());
+    let path = std::path::absolute(file.unwrap_or_else(|| root.join(IN_PROJECT)))?;
+    if let Some(inside) = paths.inside(&root) {
+        let what = format!("{} lies in this project, so whoever writes here could trust anything", inside.display());
+        return Err(Hinted::new(what, "set PORTCULLIS_HOME to a folder outside the project").into());
+    }
+    let file = UserFile::read(&path)?;
+    let Some(text) = &file.text else {
+        let hint = "name the file, or run this in its project";
+        return Err(Hinted::new(format!("there is no file {}", path.display()), hint).into());
+    };
+    let base = path.parent().and_then(Path::parent).unwrap_or(&root);
+    let origin = Origin::Project { trusted: true };
+    let taken = RulesFile::read(&path, Some(text), origin, &base.display().to_string(), paths.user_home())?;
+    let allows = taken.rules.iter().filter(|written| written.rule.decision == Decision::Allow);
+    let allows: String = allows.map(|written| format!("  allow {}\n", written.rule.pattern)).collect();
+    say(&visible(&format!("{} would let these pass unasked:\n{allows}", file.in_words())));
+    confirm_outside(&format!("trust {}", path.display())).await?;
+    if !consent::given("Trust this file as it is now?", yes)? {
+        say("Nothing was changed.\n");
+        return Ok(());
+    }
+    paths.prepare()?;
+    let mut trusted = Trusted::read(&paths.trust_file);
+    trusted.add(&path, text);
+    trusted.write(&paths.trust_file)?;
+    say("Trusted. When the file changes, its allow rules no longer count until it is trusted again.\n");
+    Ok(())
+}

@@ -1,0 +1,148 @@
+//! `portcullis session`: the running agents, held up or told what to do.
+
+use std::process::ExitCode;
+
+use clap::Subcommand;
+use portcullis_core::visible;
+use portcullis_wire::api::{NewMode, NewModel, NewPrompt, SessionView, ago};
+
+use super::client::{Client, segment};
+use super::report::Hinted;
+use super::{confirm, log_at, say};
+use crate::hub::now;
+
+/// See running sessions, stop them, and tell those that Portcullis drives what to do
+#[derive(clap::Args)]
+pub(super) struct Session {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(Subcommand)]
+enum What {
+    /// List the sessions
+    List {
+        /// Also those that have ended lately
+        #[arg(long)]
+        all: bool,
+        /// Print a JSON array
+        #[arg(long)]
+        json: bool,
+    },
+    /// Let no tool of a session run until it is resumed
+    ///
+    /// Works for sessions with hooks and for those that Portcullis drives. It is kept while the session is away.
+    Stop(Which),
+    /// Let a stopped session go on
+    Resume(Which),
+    /// End the turn of a session that Portcullis drives
+    Interrupt(Which),
+    /// Give a session that Portcullis drives its next prompt
+    Prompt {
+        #[command(flatten)]
+        which: Which,
+        /// What to do
+        prompt: String,
+    },
+    /// Change the permission mode of a session that Portcullis drives
+    Mode {
+        #[command(flatten)]
+        which: Which,
+        /// default, acceptEdits, plan, dontAsk, auto or bypassPermissions
+        mode: String,
+    },
+    /// Change the model of a session that Portcullis drives
+    Model {
+        #[command(flatten)]
+        which: Which,
+        /// Its name; none for the agent's own choice
+        model: Option<String>,
+    },
+    /// End a session that Portcullis drives
+    End(Which),
+}
+
+#[derive(clap::Args)]
+struct Which {
+    /// The session's label, or its id
+    session: String,
+}
+
+impl Session {
+    pub(super) async fn run(self) -> anyhow::Result<ExitCode> {
+        log_at("warn");
+        let gate = Client::of_the_gate()?;
+        match self.what {
+            What::List { all, json } => {
+                let path = if all { "/api/v1/sessions?all=true" } else { "/api/v1/sessions" };
+                let sessions: Vec<SessionView> = gate.get(path).await?;
+                say(&if json { format!("{}\n", serde_json::to_string(&sessions)?) } else { list(&sessions) });
+            }
+            What::Stop(which) => {
+                order(&gate, &which, "stop", &(), "is stopped: no tool runs until it is resumed").await?
+            }
+            What::Resume(which) => order(&gate, &which, "resume", &(), "goes on").await?,
+            What::Interrupt(which) => order(&gate, &which, "interrupt", &(), "was told to end its turn").await?,
+            What::End(which) => order(&gate, &which, "end", &(), "was told to end").await?,
+            What::Prompt { which, prompt } => {
+                order(&gate, &which, "prompt", &NewPrompt { prompt }, "has its prompt").await?;
+            }
+            What::Mode { which, mode } => {
+                order(&gate, &which, "mode", &NewMode { mode }, "was told to change its mode").await?;
+            }
+            What::Model { which, model } => {
+                order(&gate, &which, "model", &NewModel { model }, "was told to change its model").await?;
+            }
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+async fn order(
+    gate: &Client,
+    which: &Which,
+    order: &str,
+    body: &impl serde::Serialize,
+    done: &str,
+) -> anyhow::Result<()> {
+    confirm(&format!("{order} session {}", which.session)).await?;
+    let id = find(gate, &which.session).await?;
+    gate.send("POST", &format!("/api/v1/sessions/{}/{order}", segment(&id)), body).await?;
+    say(&visible(&format!("Session {} {done}.\n", which.session)));
+    Ok(())
+}
+
+/// A label is as good as an id while just one session has it.
+async fn find(gate: &Client, wanted: &str) -> anyhow::Result<String> {
+    let sessions: Vec<SessionView> = gate.get("/api/v1/sessions").await?;
+    if let Some(session) = sessions.iter().find(|session| session.id == wanted) {
+        return Ok(session.id.clone());
+    }
+    let named: Vec<&SessionView> = sessions.iter().filter(|session| session.label == wanted).collect();
+    match named.as_slice() {
+        [only] => Ok(only.id.clone()),
+        [] => Err(Hinted::new(format!("no session {wanted}"), "`portcullis session list` lists them").into()),
+        several => {
+            let ids: Vec<&str> = several.iter().map(|session| session.id.as_str()).collect();
+            let what = format!("several sessions are called {wanted}: {}", ids.join(", "));
+            Err(Hinted::new(what, "name one by its id").into())
+        }
+    }
+}
+
+fn list(sessions: &[SessionView]) -> String {
+    if sessions.is_empty() {
+        return "No sessions. `portcullis install` tells Claude Code about the gate; `portcullis run` starts a session.\n"
+            .to_owned();
+    }
+    let row = |session: &SessionView| {
+        let since = ago(now().since(portcullis_core::Moment(session.since)));
+        let mode = session.mode.as_ref().map_or(String::new(), |mode| format!(", {mode}"));
+        let stopped = session.stopped_by.as_ref().map_or(String::new(), |by| format!(", stopped by {by}"));
+        format!(
+            "{}  {:<16} {:<9} by {}{mode}{stopped}, since {since}, {} waiting, {} prompts\n",
+            session.id, session.label, session.state, session.connected_by, session.waiting, session.asks
+        )
+    };
+    visible(&sessions.iter().map(row).collect::<String>())
+}

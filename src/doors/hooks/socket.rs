@@ -1,0 +1,95 @@
+//! Where `portcullis hook` finds the process of its session: one line there, one line back, and a word that it arrived.
+
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use portcullis_wire::hooks::{HookCall, HookEvent};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use tokio::io::AsyncWriteExt as _;
+use tokio::net::{UnixListener, UnixStream};
+use tokio_util::sync::CancellationToken;
+
+use super::Room;
+use crate::lines::{Line, Lines};
+
+/// What Claude Code says of a session is short; its whole prompt would fit.
+const LONGEST: usize = 1 << 20;
+/// Both ends are on this machine, and the client waits for the hook.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// Hooks that speak at the same time.
+const CALLERS: usize = 16;
+
+/// What a hook is to do with its answer.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Told {
+    #[serde(default)]
+    pub(crate) output: Value,
+}
+
+/// Listens until it is dropped, and says when it does. A socket that somebody still answers is left to them.
+pub(crate) async fn serve(room: Arc<Room>, path: &Path, ready: impl Future<Output = ()>) -> io::Result<()> {
+    if UnixStream::connect(path).await.is_ok() {
+        return Err(io::Error::new(io::ErrorKind::AddrInUse, "another process of this session listens there"));
+    }
+    drop(std::fs::remove_file(path));
+    let listener = UnixListener::bind(path)?;
+    ready.await;
+    let callers = Arc::new(tokio::sync::Semaphore::new(CALLERS));
+    loop {
+        let (stream, _) = listener.accept().await?;
+        let Ok(permit) = Arc::clone(&callers).try_acquire_owned() else { continue };
+        let room = Arc::clone(&room);
+        tokio::spawn(async move {
+            if let Err(error) = answer(&room, stream).await {
+                tracing::debug!(%error, "a hook went away");
+            }
+            drop(permit);
+        });
+    }
+}
+
+async fn answer(room: &Room, stream: UnixStream) -> anyhow::Result<()> {
+    let (reader, mut writer) = stream.into_split();
+    let mut lines = Lines::new(reader, LONGEST);
+    let Line::Whole(line) = tokio::time::timeout(PATIENCE, lines.next()).await?? else { return Ok(()) };
+    let arguments: Value = serde_json::from_slice(&line)?;
+    let call = HookCall::read(&arguments)?;
+    if !matches!(call.event, HookEvent::SessionStart | HookEvent::SessionEnd | HookEvent::FileChanged) {
+        anyhow::bail!("{} comes by the tool", call.event.name());
+    }
+    room.is_installed(arguments["watched"] == true).await;
+    let answer = room.call(call, &CancellationToken::new()).await;
+    let mut bytes = serde_json::to_vec(&Told { output: answer.output })?;
+    bytes.push(b'\n');
+    let told = async {
+        writer.write_all(&bytes).await?;
+        // Whatever was printed has to be read by the client before it counts; the hook says so when it has printed.
+        lines.next().await
+    };
+    let arrived = tokio::time::timeout(PATIENCE, told).await.is_ok_and(|said| matches!(said, Ok(Line::Whole(_))));
+    if let Some(receipt) = answer.receipt {
+        room.settle(receipt, arrived).await;
+    }
+    Ok(())
+}
+
+/// The hook's end: says what it was called with, and does with the answer what `use_it` does before it confirms.
+pub(crate) async fn tell(path: &Path, arguments: &Value, use_it: impl FnOnce(&Told)) -> anyhow::Result<()> {
+    let talk = async {
+        let (reader, mut writer) = UnixStream::connect(path).await?.into_split();
+        let mut bytes = serde_json::to_vec(arguments)?;
+        bytes.push(b'\n');
+        writer.write_all(&bytes).await?;
+        let Line::Whole(line) = Lines::new(reader, LONGEST).next().await? else {
+            anyhow::bail!("the session's process went away");
+        };
+        let told: Told = serde_json::from_slice(&line)?;
+        use_it(&told);
+        writer.write_all(b"\n").await?;
+        Ok(())
+    };
+    tokio::time::timeout(PATIENCE, talk).await?
+}

@@ -1,0 +1,78 @@
+//! The wake file: the client watches it, and calls a hook of ours when it is touched. So an idle session hears of events.
+
+use std::fs::{self, OpenOptions};
+use std::io::{self, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use tokio::time::sleep_until;
+
+use super::Room;
+
+/// A touch that nobody came for is made again after so long.
+const AGAIN: Duration = Duration::from_secs(20);
+
+/// Makes the file for the client to watch. It names the agent's session, so that a file left behind by a dead process
+/// with the same number is not taken for the living one's.
+pub(crate) fn announce(file: &Path, agent_session: &str) -> io::Result<()> {
+    write(file, agent_session, OpenOptions::new().create(true))
+}
+
+/// Whether the file was made for this session of the agent.
+pub(crate) fn was_announced_for(file: &Path, agent_session: &str) -> bool {
+    fs::read_to_string(file).is_ok_and(|text| text.lines().next() == Some(agent_session))
+}
+
+/// The session is over.
+pub(crate) fn forget(file: &Path) {
+    drop(fs::remove_file(file));
+}
+
+fn write(file: &Path, text: &str, options: &mut OpenOptions) -> io::Result<()> {
+    let mut file = options.write(true).truncate(true).mode(0o600).open(file)?;
+    writeln!(file, "{text}")
+}
+
+/// Touches the file whenever something waits for an idle session, as often as the budget allows.
+pub(crate) async fn keep_awake(room: Arc<Room>, file: PathBuf) {
+    loop {
+        let Some(at) = room.next_wake() else {
+            room.stir.notified().await;
+            continue;
+        };
+        tokio::select! {
+            () = sleep_until(at.into()) => {}
+            () = room.stir.notified() => continue,
+        }
+        if !room.spend_wake() {
+            continue;
+        }
+        let text = fs::read_to_string(&file).unwrap_or_default();
+        if let Err(error) = write(&file, text.trim_end(), &mut OpenOptions::new()) {
+            tracing::debug!(%error, "the wake file is gone");
+        }
+        drop(tokio::time::timeout(AGAIN, room.stir.notified()).await);
+    }
+}
+
+impl Room {
+    /// When the session is to be woken, as things are.
+    fn next_wake(&self) -> Option<Instant> {
+        let state = self.state();
+        let needed = state.is_watched && state.desk.is_idle() && state.desk.waits();
+        needed.then(|| state.budget.earliest(&state.desk.senders(), Instant::now())).flatten()
+    }
+
+    /// Whether it still has to be.
+    fn spend_wake(&self) -> bool {
+        let mut state = self.state();
+        if !(state.is_watched && state.desk.is_idle() && state.desk.waits()) {
+            return false;
+        }
+        let senders = state.desk.senders();
+        state.budget.spend(&senders, Instant::now());
+        true
+    }
+}

@@ -1,0 +1,158 @@
+//! What only a disk can tell: where links lead, where a project begins, and whether a file has changed.
+
+use std::fs::{self, File};
+use std::io::{self, Read as _};
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+
+use crate::config::{ConfigError, Problem};
+
+/// Larger files are no rules.
+const LARGEST: u64 = 1 << 20;
+
+/// Tells one version of a file from another.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Stamp(Option<(u64, u64, u64, i64, i64, i64, i64)>);
+
+impl Stamp {
+    pub(super) fn of(path: &Path) -> Self {
+        Self(fs::metadata(path).ok().map(|about| {
+            // The time of change as well: an editor can set the other, and not this.
+            (
+                about.dev(),
+                about.ino(),
+                about.size(),
+                about.mtime(),
+                about.mtime_nsec(),
+                about.ctime(),
+                about.ctime_nsec(),
+            )
+        }))
+    }
+}
+
+/// The text of a file, or none where there is no file.
+pub(super) fn text_of(path: &Path) -> Result<Option<String>, ConfigError> {
+    let doing = || format!("reading rules from {}", path.display());
+    let file = match File::open(path) {
+        Ok(file) => file,
+        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
+            return Ok(None);
+        }
+        Err(error) => return Err(ConfigError::new(doing()).because(error)),
+    };
+    let failed = |error: io::Error| ConfigError::new(doing()).because(error);
+    if !file.metadata().map_err(failed)?.is_file() {
+        return Err(Problem::new("it is not a file", "put a file there, or nothing").while_doing(doing()));
+    }
+    let mut bytes = vec![];
+    file.take(LARGEST + 1).read_to_end(&mut bytes).map_err(failed)?;
+    if bytes.len() as u64 > LARGEST {
+        return Err(Problem::new("it is larger than 1 MiB", "keep fewer rules").while_doing(doing()));
+    }
+    let text = String::from_utf8(bytes);
+    text.map(Some).map_err(|_| Problem::new("it is not UTF-8", "save the file as UTF-8").while_doing(doing()))
+}
+
+/// The folder that holds `.git`, here or above, else the folder itself. The home of the user is no project because of
+/// a `.git` in it, unless one works right there.
+pub(crate) fn project_root(folder: &Path, home: Option<&Path>) -> PathBuf {
+    let folder = std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned());
+    let home = home.map(resolved);
+    let root = folder.ancestors().take_while(|above| home.as_deref() != Some(resolved(above).as_path()));
+    let root = root.into_iter().find(|above| above.join(".git").exists());
+    root.unwrap_or(&folder).to_owned()
+}
+
+/// The path without links, also where its end does not exist yet.
+pub(super) fn resolved(path: &Path) -> PathBuf {
+    path.to_str().and_then(follow).map_or_else(|| path.to_owned(), PathBuf::from)
+}
+
+/// Where a path leads: links followed as far as it exists, the rest as it stands. None when that cannot be told, as
+/// with links in a circle or folders nobody may look into.
+pub(super) fn follow(path: &str) -> Option<String> {
+    let path = Path::new(path);
+    for above in path.ancestors() {
+        match above.canonicalize() {
+            Ok(real) => {
+                let rest = path.strip_prefix(above).ok()?;
+                let whole = if rest.as_os_str().is_empty() { real } else { real.join(rest) };
+                return whole.to_str().map(str::to_owned);
+            }
+            // A link that leads to nothing will be written through, so it has to be read by hand.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => match fs::read_link(above) {
+                Ok(to) => {
+                    let next = above.parent()?.join(to).join(path.strip_prefix(above).ok()?);
+                    return dangling(&next, 0);
+                }
+                Err(_) => continue,
+            },
+            Err(error) if error.kind() == io::ErrorKind::NotADirectory => continue,
+            Err(_) => return None,
+        }
+    }
+    None
+}
+
+fn dangling(path: &Path, depth: usize) -> Option<String> {
+    const DEEPEST: usize = 16;
+    if depth > DEEPEST {
+        return None;
+    }
+    // Dots are taken away after links, from the front.
+    let mut real = PathBuf::from("/");
+    let parts: Vec<_> = path.components().collect();
+    for (at, part) in parts.iter().enumerate() {
+        match part {
+            std::path::Component::ParentDir => drop(real.pop()),
+            std::path::Component::Normal(name) => {
+                real.push(name);
+                if let Ok(to) = fs::read_link(&real) {
+                    let rest: PathBuf = parts[at + 1..].iter().collect();
+                    return dangling(&real.parent()?.join(to).join(rest), depth + 1);
+                }
+            }
+            _ => {}
+        }
+    }
+    real.to_str().map(str::to_owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    #[test]
+    fn links_are_followed_also_where_they_lead_to_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().canonicalize().unwrap();
+        fs::create_dir(root.join("in")).unwrap();
+        symlink("../out/new", root.join("in/link")).unwrap();
+        symlink(root.join("in"), root.join("again")).unwrap();
+        symlink("round", root.join("round")).unwrap();
+        let follow = |path: &str| follow(root.join(path).to_str().unwrap());
+        let is = |path: &str| root.join(path).to_str().map(str::to_owned);
+        assert_eq!(follow("in/new/file"), is("in/new/file"));
+        assert_eq!(follow("in/link"), is("out/new"));
+        assert_eq!(follow("in/link/below"), is("out/new/below"));
+        assert_eq!(follow("again/link"), is("out/new"));
+        assert_eq!(follow("again/x"), is("in/x"));
+        assert_eq!(follow("round"), None);
+    }
+
+    #[test]
+    fn a_project_begins_at_its_git_folder_and_never_at_the_home() {
+        let folder = tempfile::tempdir().unwrap();
+        let home = folder.path();
+        fs::create_dir_all(home.join("p/.git")).unwrap();
+        fs::create_dir_all(home.join("p/src/deep")).unwrap();
+        fs::create_dir_all(home.join("q")).unwrap();
+        fs::create_dir(home.join(".git")).unwrap();
+        assert_eq!(project_root(&home.join("p/src/deep"), Some(home)), home.join("p"));
+        assert_eq!(project_root(&home.join("q"), Some(home)), home.join("q"));
+        assert_eq!(project_root(home, Some(home)), home);
+    }
+}

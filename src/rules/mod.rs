@@ -1,0 +1,214 @@
+//! The rules of a user and a project, as their files say now.
+//!
+//! ```text
+//! let rules = Rules::open(&paths, &cwd);                   // the user's file and the project's
+//! let around = rules.around(&cwd, &added_folders, label);  // where calls are made
+//! let ruling = rules.decide(mode, &around, wire::tools::call(tool, &input));
+//! ```
+//!
+//! Files are looked at again at each use. A file that cannot be taken changes nothing: the rules from before stay, and
+//! [`Rules::problem`] says why. Where there are none from before, everything is asked for.
+
+mod disk;
+mod example;
+mod file;
+mod trust;
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use portcullis_core::policy::{Call, Decision, Mode, Origin, Rule, RuleSet, Ruling, Source, Surroundings, decide};
+
+pub(crate) use disk::project_root;
+pub(crate) use file::{RulesFile, Written, block};
+pub(crate) use trust::Trusted;
+
+use crate::config::{ConfigError, Paths};
+use disk::{Stamp, resolved, text_of};
+
+/// Where a project keeps its rules, below its root.
+pub(crate) const IN_PROJECT: &str = ".portcullis/rules.toml";
+
+pub(crate) struct Rules {
+    places: Vec<Place>,
+    trust_file: Option<PathBuf>,
+    home: Option<PathBuf>,
+    /// Ours, and not to be changed unasked.
+    ours: Vec<PathBuf>,
+    /// Changed by whoever uses the rules first after a file was changed.
+    loaded: Mutex<Loaded>,
+}
+
+/// A file that may be there.
+struct Place {
+    path: PathBuf,
+    kind: Kind,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    User,
+    Project,
+    Named,
+}
+
+#[derive(Default)]
+struct Loaded {
+    /// Of every file when it was read, and of the list of trusted files.
+    stamps: Option<Vec<Stamp>>,
+    /// Each file's rules as they were last taken; none when they never were.
+    taken: Vec<Option<RulesFile>>,
+    /// From elsewhere than files: said in the session, or on the command line.
+    more: Vec<Rule>,
+    problem: Option<Arc<ConfigError>>,
+    set: Arc<RuleSet>,
+}
+
+impl Rules {
+    /// The user's rules and those of the project that the folder lies in. Says by [`Rules::problem`] what is wrong.
+    pub(crate) fn open(paths: &Paths, folder: &Path) -> Self {
+        let project = project_root(folder, paths.user_home());
+        // A project that holds our own files could trust itself.
+        let trust_file = paths.inside(&project).is_none().then(|| paths.trust_file.clone());
+        let places = vec![
+            Place { path: paths.rules_file.clone(), kind: Kind::User },
+            Place { path: project.join(IN_PROJECT), kind: Kind::Project },
+        ];
+        Self { trust_file, ..Self::of(places, paths) }
+    }
+
+    /// One file that was named on the command line, and counts as trusted.
+    pub(crate) fn named(paths: &Paths, file: &Path) -> Self {
+        Self::of(vec![Place { path: file.to_owned(), kind: Kind::Named }], paths)
+    }
+
+    /// The same, or an error if a file cannot be taken.
+    pub(crate) fn load(self) -> Result<Self, Arc<ConfigError>> {
+        self.snapshot();
+        match self.problem() {
+            Some(problem) => Err(problem),
+            None => Ok(self),
+        }
+    }
+
+    fn of(places: Vec<Place>, paths: &Paths) -> Self {
+        let ours = [Some(paths.state_dir.as_path()), paths.config_file.parent(), Some(&paths.rules_file)];
+        let ours = ours.into_iter().flatten().map(Path::to_owned).collect();
+        let home = paths.user_home().map(Path::to_owned);
+        Self { places, trust_file: None, home, ours, loaded: Mutex::default() }
+    }
+
+    /// A rule that no file holds: said in the session, or on the command line.
+    pub(crate) fn add(&self, rule: Rule) {
+        let mut loaded = self.loaded.lock().unwrap_or_else(PoisonError::into_inner);
+        loaded.more.push(rule);
+        loaded.stamps = None;
+    }
+
+    /// The rules as of now.
+    pub(crate) fn snapshot(&self) -> Arc<RuleSet> {
+        let mut loaded = self.loaded.lock().unwrap_or_else(PoisonError::into_inner);
+        let stamps: Vec<Stamp> =
+            self.places.iter().map(|place| &place.path).chain(&self.trust_file).map(|path| Stamp::of(path)).collect();
+        if loaded.stamps.as_ref() != Some(&stamps) {
+            self.read(&mut loaded);
+            loaded.stamps = Some(stamps);
+        }
+        Arc::clone(&loaded.set)
+    }
+
+    /// Why the newest version of a file was not taken.
+    pub(crate) fn problem(&self) -> Option<Arc<ConfigError>> {
+        self.loaded.lock().unwrap_or_else(PoisonError::into_inner).problem.clone()
+    }
+
+    /// The files that are there, as they were last taken.
+    pub(crate) fn files(&self) -> Vec<RulesFile> {
+        self.snapshot();
+        let loaded = self.loaded.lock().unwrap_or_else(PoisonError::into_inner);
+        loaded.taken.iter().flatten().filter(|file| file.exists).cloned().collect()
+    }
+
+    fn read(&self, loaded: &mut Loaded) {
+        loaded.problem = None;
+        loaded.taken.resize(self.places.len(), None);
+        for (place, taken) in self.places.iter().zip(&mut loaded.taken) {
+            match self.read_place(place) {
+                Ok(file) => *taken = Some(file),
+                Err(error) => {
+                    tracing::warn!(file = %place.path.display(), "rules not taken: {}", in_words(&error));
+                    loaded.problem = Some(Arc::new(error));
+                }
+            }
+        }
+        let mut rules: Vec<Rule> = loaded
+            .taken
+            .iter()
+            .flatten()
+            .flat_map(|file| file.rules.iter().map(|written| written.rule.clone()))
+            .collect();
+        if loaded.taken.iter().any(Option::is_none) {
+            rules.extend(ask_for_everything(loaded.problem.as_deref()));
+        }
+        rules.extend(loaded.more.iter().cloned());
+        loaded.set = Arc::new(RuleSet { rules });
+    }
+
+    fn read_place(&self, place: &Place) -> Result<RulesFile, ConfigError> {
+        let text = text_of(&place.path)?;
+        let base = match place.kind {
+            // `/x` in the project's file is below the project.
+            Kind::Project => place.path.parent().and_then(Path::parent),
+            Kind::User | Kind::Named => place.path.parent(),
+        };
+        let origin = match place.kind {
+            Kind::User => Origin::User,
+            Kind::Named => Origin::CommandLine,
+            Kind::Project => {
+                let trusted = self.trust_file.as_deref().zip(text.as_deref());
+                let trusted = trusted.is_some_and(|(list, text)| Trusted::read(list).holds(&place.path, text));
+                Origin::Project { trusted }
+            }
+        };
+        let base = base.map(|base| resolved(base).display().to_string()).unwrap_or_default();
+        RulesFile::read(&place.path, text.as_deref(), origin, &base, self.home.as_deref())
+    }
+
+    /// The place calls are made in: a session's folder and those added to it, with their links followed.
+    pub(crate) fn around(&self, cwd: &Path, added: &[PathBuf], label: Option<&str>) -> Surroundings {
+        let text = |path: &Path| path.display().to_string();
+        let home = self.home.as_deref().map(text);
+        let mut around = Surroundings::of(&text(cwd), home.as_deref());
+        around.folders.extend(added.iter().map(|folder| text(folder)));
+        let real: Vec<String> = around.folders.iter().map(|folder| text(&resolved(Path::new(folder)))).collect();
+        around.folders.extend(real);
+        for ours in &self.ours {
+            around.ours.extend([text(ours), text(&resolved(ours))]);
+        }
+        around.label = label.map(str::to_owned);
+        around
+    }
+
+    /// Follows the links of a call and decides it by the rules as of now.
+    pub(crate) fn decide(&self, mode: Mode, around: &Surroundings, call: Call) -> Ruling {
+        let call = call.followed(around, disk::follow);
+        decide(&self.snapshot(), mode, around, &call)
+    }
+}
+
+/// Where the rules cannot be known, nothing is allowed by them and nothing passes.
+fn ask_for_everything(problem: Option<&ConfigError>) -> Option<Rule> {
+    let source = Source { origin: Origin::User, place: None, base: "/".to_owned() };
+    let mut rule = Rule::new(Decision::Ask, "*", source).ok()?;
+    let why = problem.map_or_else(String::new, in_words);
+    rule.why = Some(format!("the rules cannot be read, so everything is asked for: {why}"));
+    Some(rule)
+}
+
+fn in_words(error: &ConfigError) -> String {
+    let cause = std::error::Error::source(error).map(|cause| format!(": {cause}")).unwrap_or_default();
+    format!("{error}{cause}")
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,87 @@
+//! Which rules files of projects a person has trusted: the path, and the hash of what was in it then.
+
+use std::fs;
+use std::io::{self, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::Path;
+
+use sha2::{Digest as _, Sha256};
+
+use super::disk::resolved;
+use crate::config::ConfigError;
+
+/// As read from our own folder, which no project holds.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Trusted {
+    /// Path and hash.
+    files: Vec<(String, String)>,
+}
+
+impl Trusted {
+    /// A list that cannot be read trusts nothing.
+    pub(crate) fn read(list: &Path) -> Self {
+        let text = fs::read_to_string(list).unwrap_or_default();
+        let file = |line: &str| line.split_once(' ').map(|(hash, path)| (path.to_owned(), hash.to_owned()));
+        Self { files: text.lines().filter_map(file).collect() }
+    }
+
+    /// Whether this very text was trusted for this very file.
+    pub(crate) fn holds(&self, file: &Path, text: &str) -> bool {
+        self.files.contains(&entry(file, text))
+    }
+
+    /// Trusts a file as it is now, and no longer as it was.
+    pub(crate) fn add(&mut self, file: &Path, text: &str) {
+        let new = entry(file, text);
+        self.files.retain(|(path, _)| *path != new.0);
+        self.files.push(new);
+    }
+
+    pub(crate) fn write(&self, list: &Path) -> Result<(), ConfigError> {
+        let text: String = self.files.iter().map(|(path, hash)| format!("{hash} {path}\n")).collect();
+        let draft = list.with_extension(format!("{}.tmp", std::process::id()));
+        let written = || -> io::Result<()> {
+            let mut file = fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&draft)?;
+            file.write_all(text.as_bytes())?;
+            file.sync_all()?;
+            fs::rename(&draft, list)
+        };
+        written().map_err(|error| ConfigError::new(format!("writing {}", list.display())).because(error))
+    }
+}
+
+/// A path with a line break in it could pass for two, so it is written with its breaks spelled out.
+fn entry(file: &Path, text: &str) -> (String, String) {
+    let path = resolved(file).display().to_string().escape_default().to_string();
+    let hash: String = Sha256::digest(text.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect();
+    (path, hash)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_is_trusted_as_it_was_and_where_it_was() {
+        let folder = tempfile::tempdir().unwrap();
+        let list = folder.path().join("trusted");
+        let file = folder.path().join("rules\nx.toml");
+        let mut trusted = Trusted::read(&list);
+        trusted.add(&file, "one");
+        trusted.write(&list).unwrap();
+        let trusted = Trusted::read(&list);
+        assert!(trusted.holds(&file, "one"));
+        assert!(!trusted.holds(&file, "two") && !trusted.holds(&folder.path().join("other"), "one"));
+        let mut changed = Trusted::read(&list);
+        changed.add(&file, "two");
+        assert!(changed.holds(&file, "two") && !changed.holds(&file, "one"));
+    }
+
+    #[test]
+    fn a_damaged_list_trusts_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let list = folder.path().join("trusted");
+        fs::write(&list, b"\xff\xfe nonsense\n\n x").unwrap();
+        assert!(!Trusted::read(&list).holds(Path::new("/x"), ""));
+    }
+}

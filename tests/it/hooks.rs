@@ -1,0 +1,446 @@
+//! Claude Code's hooks, called as it calls them: the hidden tool, and `portcullis hook`.
+
+use crate::support::child::Stdin;
+use crate::support::gate::Gate;
+use crate::support::home::{Home, Ran};
+use crate::support::seen::{PATIENCE, until};
+use crate::support::standin::StandIn;
+use serde_json::{Value, json};
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
+use std::time::Duration;
+
+fn bash(command: &str) -> Value {
+    json!({"tool_name": "Bash", "tool_input": {"command": command, "description": "Do it"}})
+}
+
+fn with(mut fields: Value, name: &str, value: impl Into<Value>) -> Value {
+    fields[name] = value.into();
+    fields
+}
+
+/// A gate and a session that has called a hook.
+fn hooked() -> (Home, Gate, StandIn) {
+    let home = Home::new();
+    let gate = home.serve();
+    let session = StandIn::start(&home, &["--label", "api"]);
+    assert_eq!(session.hook("Notification", &json!({})), json!({}));
+    home.attached(1);
+    (home, gate, session)
+}
+
+#[track_caller]
+fn open_ask(gate: &Gate) -> Value {
+    until("an open prompt", || {
+        let asks = gate.get("/api/v1/asks").expect(200).json();
+        asks.as_array().unwrap().iter().find(|ask| ask["state"] == "open").cloned()
+    })
+}
+
+#[track_caller]
+fn ask_now(gate: &Gate, ask: &Value, is_it: impl Fn(&Value) -> bool) -> Value {
+    let path = format!("/api/v1/asks/{}", ask["code"].as_str().unwrap());
+    until("the prompt as it should be", || Some(gate.get(&path).json()).filter(&is_it))
+}
+
+#[track_caller]
+fn answer(home: &Home, gate: &Gate, ask: &Value, verdict: &Value) {
+    let path = format!("/api/v1/asks/{}/verdict", ask["code"].as_str().unwrap());
+    gate.post_as(home.token(), &path, verdict).expect(200);
+}
+
+/// What an event that came by a hook says, and its attributes.
+fn context(output: &Value) -> &str {
+    output["hookSpecificOutput"]["additionalContext"].as_str().unwrap_or_default()
+}
+
+/// Waits until the session's own process has the event: it is on its way, and nobody has it yet.
+#[track_caller]
+fn say(gate: &Gate, text: &str) -> String {
+    gate.say("/", text).expect(200).header("x-event-id").unwrap().to_owned()
+}
+
+#[track_caller]
+fn state_of(gate: &Gate, event: &str, want: &str) {
+    let path = format!("/api/v1/events/{event}");
+    until(&format!("an event that is {want}"), || (gate.get(&path).json()["state"] == want).then_some(()));
+}
+
+/// The event as soon as one of the session's tool calls brings it.
+#[track_caller]
+fn by_tool_call(session: &StandIn) -> Value {
+    until("an event with a tool call", || {
+        let output = session.hook("PostToolUse", &bash("ls"));
+        (!context(&output).is_empty()).then_some(output)
+    })
+}
+
+#[test]
+fn the_model_is_not_told_of_the_tool_and_may_not_call_it() {
+    let (home, gate, session) = hooked();
+    assert_eq!(session.tool_names(), ["reply", "inbox"]);
+    let arguments = json!({"hook_event_name": "PostToolUse", "tool_name": "Bash", "tool_input": "{}"});
+    let waiting = say(&gate, "for the model's eyes");
+    let refused = session.call("hook", &arguments);
+    assert_eq!(refused["isError"], true, "{refused}");
+    assert!(!refused.to_string().contains("for the model's eyes"), "{refused}");
+    let log = until("the attempt on the record", || {
+        let log = home.run(&["log", "--json"]).ok().stdout;
+        log.lines().find(|line| line.contains("\"barred\"")).map(str::to_owned)
+    });
+    assert!(log.contains("call the tool of the hooks"), "{log}");
+    state_of(&gate, &waiting, "waiting");
+}
+
+#[test]
+fn a_prompt_shows_the_whole_call_and_its_verdict_goes_back_by_the_hook() {
+    let (home, gate, session) = hooked();
+    let rule = json!({"type": "addRules", "rules": [{"toolName": "Bash", "ruleContent": "git push *"}],
+                      "behavior": "allow", "destination": "localSettings"});
+    session.hook("PreToolUse", &with(bash("git push"), "tool_use_id", "toolu_1"));
+    let request = with(bash("git push"), "permission_suggestions", json!([rule]));
+    let id = session.hook_later("PermissionRequest", &request);
+    let ask = open_ask(&gate);
+    assert_eq!(
+        (&ask["tool"], &ask["description"], &ask["preview"]),
+        (&json!("Bash"), &json!("Do it"), &json!("git push"))
+    );
+    assert_eq!(ask["input"], json!({"command": "git push", "description": "Do it"}));
+    assert_eq!((&ask["tool_use_id"], &ask["mouth"]), (&json!("toolu_1"), &json!("hook")));
+    let offered: Vec<&str> =
+        ask["offers"].as_array().unwrap().iter().filter_map(|offer| offer["scope"].as_str()).collect();
+    assert_eq!(offered, ["session", "always"], "{ask:#}");
+    answer(&home, &gate, &ask, &json!({"behavior": "allow", "scope": "always"}));
+    let decision = session.hook_answer(&id)["hookSpecificOutput"]["decision"].clone();
+    assert_eq!(decision, json!({"behavior": "allow", "updatedPermissions": [rule]}));
+    ask_now(&gate, &ask, |ask| !ask["verdict"]["carried_at"].is_null());
+    session.hook("PostToolUse", &with(bash("git push"), "tool_use_id", "toolu_1"));
+    let ask = ask_now(&gate, &ask, |ask| ask["verdict"]["outcome"] == "ran");
+    assert!(ask["verdict"]["differs"].is_null(), "{ask:#}");
+
+    let id = session.hook_later("PermissionRequest", &bash("rm -r x"));
+    let ask = open_ask(&gate);
+    answer(&home, &gate, &ask, &json!({"behavior": "deny", "why": "keep it", "interrupt": true}));
+    let decision = session.hook_answer(&id)["hookSpecificOutput"]["decision"].clone();
+    assert_eq!(decision, json!({"behavior": "deny", "message": "keep it", "interrupt": true}));
+}
+
+#[test]
+fn a_call_that_runs_with_something_else_than_was_shown_is_noticed() {
+    let (home, gate, session) = hooked();
+    session.hook("PreToolUse", &with(bash("ls"), "tool_use_id", "toolu_1"));
+    let id = session.hook_later("PermissionRequest", &bash("ls"));
+    let ask = open_ask(&gate);
+    answer(&home, &gate, &ask, &json!({"behavior": "allow"}));
+    session.hook_answer(&id);
+    session.hook("PostToolUse", &with(bash("rm -r /"), "tool_use_id", "toolu_1"));
+    ask_now(&gate, &ask, |ask| ask["verdict"]["differs"] == true);
+}
+
+#[test]
+fn a_prompt_that_was_answered_at_the_terminal_is_closed_here() {
+    let (_home, gate, session) = hooked();
+    let withdrawn = |ask: &Value| ask_now(&gate, ask, |ask| ask["state"] == "withdrawn")["withdrawn"].clone();
+
+    let id = session.hook_later("PermissionRequest", &bash("one"));
+    let ask = open_ask(&gate);
+    session.notify("notifications/cancelled", Some(&json!({"requestId": id, "reason": "aborted"})));
+    assert_eq!(withdrawn(&ask), "denied, interrupted or timed out at the terminal");
+
+    let id = session.hook_later("PermissionRequest", &bash("two"));
+    let ask = open_ask(&gate);
+    session.hook("PostToolUse", &bash("two"));
+    assert_eq!(session.hook_answer(&id), json!({}), "nobody waits any more");
+    assert_eq!(withdrawn(&ask), "allowed at its terminal");
+
+    for (closing, fields, other) in [
+        ("Stop", json!({"stop_hook_active": "false"}), json!({})),
+        ("UserPromptSubmit", json!({"prompt": "never mind"}), json!({})),
+        ("SubagentStop", json!({"agent_id": "a-1"}), json!({"agent_id": "a-1"})),
+    ] {
+        let mut request = bash(closing);
+        request.as_object_mut().unwrap().extend(other.as_object().unwrap().clone());
+        let id = session.hook_later("PermissionRequest", &request);
+        let ask = open_ask(&gate);
+        session.hook(closing, &fields);
+        assert_eq!(session.hook_answer(&id), json!({}));
+        withdrawn(&ask);
+    }
+}
+
+#[test]
+fn prompts_of_a_subagent_outlive_what_the_main_conversation_does() {
+    let (home, gate, session) = hooked();
+    let id = session.hook_later("PermissionRequest", &with(bash("below"), "agent_id", "a-1"));
+    let ask = open_ask(&gate);
+    assert_eq!(ask["agent_id"], "a-1");
+    session.hook("Stop", &json!({}));
+    session.hook("UserPromptSubmit", &json!({"prompt": "more"}));
+    session.hook("UserPromptSubmit", &json!({"prompt": "<task-notification>x</task-notification>"}));
+    answer(&home, &gate, &ask, &json!({"behavior": "allow"}));
+    assert_eq!(session.hook_answer(&id)["hookSpecificOutput"]["decision"]["behavior"], "allow");
+}
+
+#[test]
+fn an_open_prompt_outlives_the_gate() {
+    let (home, gate, session) = hooked();
+    let id = session.hook_later("PermissionRequest", &bash("ls"));
+    let ask = open_ask(&gate);
+    gate.kill_9();
+    let gate = home.serve();
+    home.attached(1);
+    let again = open_ask(&gate);
+    assert_eq!(again["id"], ask["id"]);
+    answer(&home, &gate, &again, &json!({"behavior": "allow"}));
+    assert_eq!(session.hook_answer(&id)["hookSpecificOutput"]["decision"]["behavior"], "allow");
+}
+
+#[test]
+fn without_a_gate_a_hook_says_nothing_and_the_client_goes_on() {
+    let home = Home::without_auto_start();
+    let session = StandIn::start(&home, &[]);
+    for (event, fields) in [
+        ("PreToolUse", bash("ls")),
+        ("PostToolUse", bash("ls")),
+        ("UserPromptSubmit", json!({"prompt": "hi"})),
+        ("Stop", json!({})),
+        ("PermissionRequest", bash("ls")),
+        ("NoSuchHook", json!({})),
+    ] {
+        assert_eq!(session.hook(event, &fields), json!({}), "{event}");
+    }
+    // Nor does what nobody was asked turn up as a prompt later.
+    let gate = home.serve();
+    home.attached(1);
+    let asks = until("the prompt that was given up", || {
+        let asks = gate.get("/api/v1/asks?state=all").json();
+        let asks = asks.as_array().unwrap().clone();
+        asks.iter().all(|ask| ask["state"] != "open").then_some(asks)
+    });
+    assert!(asks.len() <= 1, "{asks:#?}");
+}
+
+#[test]
+fn events_take_the_channel_until_hooks_are_heard_of_and_again_once_it_is_proven() {
+    let home = Home::new();
+    let gate = home.serve();
+    let session = StandIn::start(&home, &["--label", "api"]);
+    say(&gate, "by the channel");
+    let pushed = session.event_containing("by the channel");
+    session.hook("UserPromptSubmit", &json!({"prompt": "hi"}));
+    let event = say(&gate, "by a hook");
+    let output = by_tool_call(&session);
+    assert!(context(&output).contains("by a hook") && context(&output).contains("not from the user"), "{output}");
+    state_of(&gate, &event, "delivered");
+    assert_eq!(session.hook("PostToolUse", &bash("ls")), json!({}), "once");
+
+    session.call("reply", &json!({"chat_id": pushed.meta("chat_id"), "text": "read it"}));
+    say(&gate, "by the channel, for sure");
+    session.event_containing("for sure");
+    assert_eq!(session.hook("PostToolUse", &bash("ls")), json!({}));
+    assert_eq!(session.event_count(), 2);
+}
+
+#[test]
+fn an_event_is_handed_to_prompts_and_stops_and_never_to_a_subagent() {
+    let (_home, gate, session) = hooked();
+    session.hook("UserPromptSubmit", &json!({"prompt": "work"}));
+    let first = say(&gate, "first");
+    for _ in 0..3 {
+        assert_eq!(session.hook("PostToolUse", &with(bash("ls"), "agent_id", "a-1")), json!({}));
+        assert_eq!(session.hook("Stop", &json!({"agent_id": "a-1"})), json!({}));
+        assert_eq!(session.hook("UserPromptSubmit", &json!({"prompt": "<task-notification>"})), json!({}));
+    }
+    let output = until("the event as it stops", || {
+        Some(session.hook("Stop", &json!({"stop_hook_active": "false"}))).filter(|output| !context(output).is_empty())
+    });
+    assert!(context(&output).contains("\nfirst\n"), "{output}");
+    state_of(&gate, &first, "delivered");
+    let second = say(&gate, "second");
+    let output = until("the event with the prompt", || {
+        let output = session.hook("UserPromptSubmit", &json!({"prompt": "more"}));
+        (!context(&output).is_empty()).then_some(output)
+    });
+    assert!(context(&output).contains("\nsecond\n") && !context(&output).contains("first"), "{output}");
+    state_of(&gate, &second, "delivered");
+}
+
+#[test]
+fn a_session_is_kept_from_stopping_less_often_than_the_client_takes() {
+    let (_home, gate, session) = hooked();
+    session.hook("UserPromptSubmit", &json!({"prompt": "work"}));
+    let mut kept = 0;
+    for number in 1..=8 {
+        let event = say(&gate, &format!("event {number}"));
+        let active = if kept == 0 { "false" } else { "true" };
+        let told = (0..50).any(|_| {
+            let output = session.hook("Stop", &json!({"stop_hook_active": active}));
+            let told = !context(&output).is_empty();
+            if !told {
+                std::thread::yield_now();
+            }
+            told
+        });
+        if !told {
+            state_of(&gate, &event, "waiting");
+            break;
+        }
+        kept += 1;
+    }
+    assert!((1..8).contains(&kept), "{kept}");
+    // It waits for the person, and comes with their next prompt.
+    let output = session.hook("UserPromptSubmit", &json!({"prompt": "go on"}));
+    assert!(context(&output).contains("event "), "{output}");
+}
+
+#[test]
+fn a_stopped_session_runs_no_tool_and_is_told_by_whom() {
+    let (home, gate, session) = hooked();
+    let id = home.attached(1)[0]["id"].as_str().unwrap().to_owned();
+    gate.post_as(home.token(), &format!("/api/v1/sessions/{id}/stop"), &json!({})).expect(200);
+    let output =
+        until("a refusal", || Some(session.hook("PreToolUse", &bash("ls"))).filter(|output| *output != json!({})));
+    assert_eq!(output["hookSpecificOutput"]["permissionDecision"], "deny");
+    let reason = output["hookSpecificOutput"]["permissionDecisionReason"].as_str().unwrap();
+    assert!(reason.starts_with("owner has stopped this session"), "{reason}");
+    gate.post_as(home.token(), &format!("/api/v1/sessions/{id}/resume"), &json!({})).expect(200);
+    until("no refusal", || (session.hook("PreToolUse", &bash("ls")) == json!({})).then_some(()));
+}
+
+#[test]
+fn every_tool_call_is_on_the_record() {
+    let (home, _gate, session) = hooked();
+    session.hook("PostToolUse", &with(bash("ls -l"), "tool_use_id", "toolu_1"));
+    session.hook("PostToolUseFailure", &with(bash("false"), "tool_use_id", "toolu_2"));
+    session.hook("PermissionDenied", &with(bash("rm x"), "tool_use_id", "toolu_3"));
+    let calls = until("three calls", || {
+        let log = home.run(&["log", "--json"]).ok().stdout;
+        let records = log.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+        let calls: Vec<Value> =
+            records.map(|line| line["record"]["called"].clone()).filter(|call| !call.is_null()).collect();
+        (calls.len() == 3).then_some(calls)
+    });
+    let shown: Vec<&str> =
+        calls.iter().filter_map(|call| call["call"]["outcome"].as_str().or(call["outcome"].as_str())).collect();
+    assert_eq!(shown, ["ran", "failed", "denied"], "{calls:#?}");
+}
+
+#[test]
+fn who_must_have_a_reply_is_remembered_once() {
+    let home = Home::new();
+    home.write_config("[hooks]\nmust_reply = \"owner\"\n");
+    let gate = home.serve();
+    let session = StandIn::start(&home, &["--label", "api"]);
+    session.hook("UserPromptSubmit", &json!({"prompt": "work"}));
+    for replies in [false, true] {
+        let event = say(&gate, "is it done?");
+        by_tool_call(&session);
+        state_of(&gate, &event, "delivered");
+        if replies {
+            session.call("reply", &json!({"chat_id": "1", "text": "it is"}));
+        }
+        let output = session.hook("Stop", &json!({}));
+        assert_eq!(context(&output).contains("chat_id \"1\""), !replies, "{output}");
+        assert_eq!(session.hook("Stop", &json!({"stop_hook_active": "true"})), json!({}), "once");
+    }
+}
+
+/// `portcullis hook` as Claude Code runs it for the agent whose channel this test plays.
+fn command_hook(home: &Home, input: &Value, attended: bool) -> Ran {
+    let mut command = home.command(&["hook"]);
+    command.env("CLAUDE_PID", std::process::id().to_string());
+    if attended {
+        command.env("CLAUDE_CODE_SESSION_ATTENDED", "1");
+    }
+    let child = home.spawn(command, Stdin::Open);
+    child.write(input.to_string());
+    child.close_stdin();
+    Ran::of(&child, PATIENCE)
+}
+
+fn wake_file(home: &Home) -> PathBuf {
+    home.folder().join(format!("gate-{}.wake", std::process::id()))
+}
+
+fn start() -> Value {
+    json!({"hook_event_name": "SessionStart", "session_id": "s-2", "source": "startup"})
+}
+
+#[test]
+fn a_session_that_starts_is_given_its_wake_file_where_somebody_attends_to_it() {
+    let home = Home::new();
+    let alone = command_hook(&home, &start(), false).ok();
+    assert_eq!((alone.stdout.as_str(), alone.stderr.as_str()), ("", ""));
+    let attended = command_hook(&home, &start(), true).ok();
+    let watched = attended.json()["hookSpecificOutput"]["watchPaths"][0].clone();
+    assert_eq!(watched, wake_file(&home).to_str().unwrap());
+    assert!(wake_file(&home).exists(), "without a channel, and without a gate");
+    command_hook(&home, &json!({"hook_event_name": "SessionEnd", "reason": "other"}), true).ok();
+    assert!(!wake_file(&home).exists());
+}
+
+#[test]
+fn whatever_a_hook_is_given_it_does_no_harm() {
+    let home = Home::new();
+    for input in [json!(null), json!([]), json!({"hook_event_name": "PreToolUse"}), json!({"hook_event_name": 7})] {
+        let ran = command_hook(&home, &input, true).ok();
+        assert_eq!((ran.stdout.as_str(), ran.stderr.as_str()), ("", ""), "{input}");
+    }
+    let changed = json!({"hook_event_name": "FileChanged", "file_path": wake_file(&home), "event": "change"});
+    assert_eq!(command_hook(&home, &changed, true).ok().stderr, "", "there is no session");
+}
+
+#[test]
+fn an_idle_session_is_woken_and_its_hook_brings_the_event_once() {
+    let home = Home::new();
+    let gate = home.serve();
+    let session = StandIn::start(&home, &["--label", "api"]);
+    home.attached(1);
+    command_hook(&home, &start(), true).ok();
+    let before = std::fs::metadata(wake_file(&home)).unwrap().modified().unwrap();
+    let event = say(&gate, "main is red");
+    until("a touch of the wake file", || {
+        (std::fs::metadata(wake_file(&home)).ok()?.modified().ok()? != before).then_some(())
+    });
+    let changed = json!({"hook_event_name": "FileChanged", "file_path": wake_file(&home), "event": "change"});
+    let woken = command_hook(&home, &changed, true);
+    assert_eq!(woken.status.code(), Some(2));
+    assert!(woken.stderr.contains("main is red") && woken.stderr.contains("not from the user"), "{woken:?}");
+    state_of(&gate, &event, "delivered");
+    let again = command_hook(&home, &changed, true).ok();
+    assert_eq!(again.stderr, "");
+    let other = json!({"hook_event_name": "FileChanged", "file_path": "/tmp/other", "event": "change"});
+    say(&gate, "main is green");
+    assert_eq!(command_hook(&home, &other, true).ok().stderr, "", "that is somebody else's file");
+    assert_eq!(session.event_count(), 0, "nothing went by the channel");
+}
+
+#[test]
+fn an_event_that_a_hook_took_and_did_not_show_comes_again_and_says_so() {
+    let (home, gate, session) = hooked();
+    let event = say(&gate, "main is red");
+    let socket = home.folder().join(format!("gate-{}.sock", std::process::id()));
+    until("a hook that took it and died", || {
+        let mut stream = UnixStream::connect(&socket).ok()?;
+        writeln!(stream, "{}", json!({"hook_event_name": "FileChanged"})).ok()?;
+        let mut line = String::new();
+        BufReader::new(&stream).read_line(&mut line).ok()?;
+        line.contains("main is red").then_some(())
+    });
+    state_of(&gate, &event, "waiting");
+    let output = by_tool_call(&session);
+    assert!(context(&output).contains("redelivered=\"true\""), "{output}");
+    state_of(&gate, &event, "delivered");
+}
+
+#[test]
+fn what_waited_for_a_hook_goes_to_the_next_session() {
+    let (home, gate, session) = hooked();
+    let event = say(&gate, "main is red");
+    session.close_stdin();
+    session.wait_exit(Duration::from_secs(5));
+    let next = StandIn::start(&home, &["--label", "api"]);
+    assert!(next.event_containing("main is red").meta("event_id") == event);
+    assert!(!wake_file(&home).exists());
+}

@@ -1,0 +1,169 @@
+//! Prompts of the real interactive CLI through hooks: answered from anywhere, and closed everywhere once answered.
+
+use crate::fakes::model::Model;
+use crate::fakes::script::Rule;
+use crate::support::gate::Gate;
+use crate::support::home::Home;
+use crate::support::seen::until;
+use crate::support::tmux::Interactive;
+use serde_json::{Value, json};
+
+const DIALOG: &str = "Do you want to proceed?";
+
+fn touch(file: &str) -> Value {
+    json!({"command": format!("touch {file}"), "description": "Make a file"})
+}
+
+/// The oldest prompt that is open at the API.
+#[track_caller]
+fn open_ask(gate: &Gate) -> Value {
+    until("an open prompt", || asks(gate).into_iter().find(|ask| ask["state"] == "open"))
+}
+
+#[track_caller]
+fn asks(gate: &Gate) -> Vec<Value> {
+    gate.get("/api/v1/asks").expect(200).json().as_array().unwrap().clone()
+}
+
+#[track_caller]
+fn ask_now(gate: &Gate, code: &str, is_it: impl Fn(&Value) -> bool) -> Value {
+    let path = format!("/api/v1/asks/{code}");
+    until("the prompt as it should be", || Some(gate.get(&path).json()).filter(&is_it))
+}
+
+#[track_caller]
+fn verdict(gate: &Gate, home: &Home, code: &str, verdict: &Value) {
+    gate.post_as(home.token(), &format!("/api/v1/asks/{code}/verdict"), verdict).expect(200);
+}
+
+fn code(ask: &Value) -> &str {
+    ask["code"].as_str().unwrap()
+}
+
+#[test]
+fn a_prompt_answered_over_the_api_closes_the_dialog_and_the_tool_runs() {
+    let home = Home::new();
+    let gate = home.serve();
+    let model = Model::start(vec![
+        Rule::on_text("make it").call("Bash", touch("made.txt")).once(),
+        Rule::on_any_result().say("all done"),
+    ]);
+    let claude = Interactive::start(&home, &model, &[]);
+    claude.say("make it");
+    claude.until(DIALOG);
+    let ask = open_ask(&gate);
+    assert_eq!(
+        (&ask["tool"], &ask["preview"], &ask["mouth"]),
+        (&json!("Bash"), &json!("touch made.txt"), &json!("hook"))
+    );
+    verdict(&gate, &home, code(&ask), &json!({"behavior": "allow"}));
+    claude.until("all done");
+    claude.until_gone(DIALOG);
+    assert!(home.project().join("made.txt").exists());
+    let ask = ask_now(&gate, code(&ask), |ask| !ask["verdict"]["outcome"].is_null());
+    assert_eq!(ask["state"], "answered", "{ask:#}");
+}
+
+#[test]
+fn a_prompt_answered_at_the_terminal_is_closed_at_the_api() {
+    let home = Home::new();
+    let gate = home.serve();
+    let model = Model::start(vec![
+        Rule::on_text("first").call("Bash", touch("one.txt")).once(),
+        Rule::on_text("second").call("Bash", touch("two.txt")).once(),
+        Rule::on_text("third").call("Bash", touch("three.txt")).once(),
+        Rule::on_any_result().say("all done"),
+    ]);
+    let claude = Interactive::start(&home, &model, &[]);
+    let now = |code: &str| ask_now(&gate, code, |ask| ask["state"] == "withdrawn")["withdrawn"].clone();
+
+    claude.say("first");
+    claude.until(DIALOG);
+    let allowed = open_ask(&gate);
+    claude.press_until_gone("1", DIALOG);
+    assert_eq!(now(code(&allowed)), "allowed at its terminal");
+    claude.until("all done");
+    assert!(home.project().join("one.txt").exists());
+
+    claude.say("second");
+    claude.until(DIALOG);
+    let denied = open_ask(&gate);
+    claude.press_until_gone("Escape", DIALOG);
+    assert_eq!(now(code(&denied)), "denied, interrupted or timed out at the terminal");
+    assert!(!home.project().join("two.txt").exists());
+
+    claude.say("third");
+    claude.until(DIALOG);
+    let denied = open_ask(&gate);
+    claude.press_until_gone("4", DIALOG);
+    assert_eq!(now(code(&denied)), "denied, interrupted or timed out at the terminal");
+    assert!(!home.project().join("three.txt").exists());
+    assert!(asks(&gate).iter().all(|ask| ask["state"] != "open"), "no ghost prompts");
+}
+
+#[test]
+fn a_denial_an_edited_command_and_a_question_are_answered_from_afar() {
+    let home = Home::new();
+    let gate = home.serve();
+    let question = json!({"questions": [{"question": "Which colour?", "header": "Colour", "multiSelect": false, "options": [
+        {"label": "Red", "description": "warm"}, {"label": "Blue", "description": "cold"},
+    ]}]});
+    let model = Model::start(vec![
+        Rule::on_text("first").call("Bash", touch("one.txt")).once(),
+        Rule::on_text("second").call("Bash", touch("two.txt")).once(),
+        Rule::on_text("third").call("AskUserQuestion", question).once(),
+        Rule::on_any_result().say("all done"),
+    ]);
+    let claude = Interactive::start(&home, &model, &[]);
+
+    claude.say("first");
+    let ask = open_ask(&gate);
+    verdict(&gate, &home, code(&ask), &json!({"behavior": "deny", "why": "not on a Sunday"}));
+    model.wait_for_turn("not on a Sunday");
+    assert!(!home.project().join("one.txt").exists());
+    claude.until_gone(DIALOG);
+
+    claude.say("second");
+    let ask = open_ask(&gate);
+    let edited = json!({"behavior": "allow", "input": {"command": "touch other.txt", "description": "Make another"}});
+    verdict(&gate, &home, code(&ask), &edited);
+    let ask = ask_now(&gate, code(&ask), |ask| !ask["verdict"]["outcome"].is_null());
+    assert!(home.project().join("other.txt").exists() && !home.project().join("two.txt").exists(), "{ask:#}");
+
+    claude.say("third");
+    let ask = open_ask(&gate);
+    assert_eq!(
+        (&ask["kind"], &ask["preview"]),
+        (&json!("question"), &json!("Which colour?\n- Red: warm\n- Blue: cold"))
+    );
+    verdict(&gate, &home, code(&ask), &json!({"behavior": "allow", "answers": {"Which colour?": "Blue"}}));
+    let told = model.wait_for(|request| request.turn.result().contains("Which colour?"));
+    assert!(told.turn.result().contains("Blue"), "{}", told.turn.result());
+}
+
+#[test]
+fn three_prompts_at_once_are_answered_each_by_its_own_verdict() {
+    let home = Home::new();
+    let gate = home.serve();
+    let fetch = |name: &str| json!({"command": format!("touch {name}"), "description": name});
+    let model = Model::start(vec![
+        Rule::on_text("all of them")
+            .call("Bash", fetch("a.txt"))
+            .call("Bash", fetch("b.txt"))
+            .call("Bash", fetch("c.txt"))
+            .once(),
+        Rule::on_any_result().say("all done"),
+    ]);
+    let claude = Interactive::start(&home, &model, &[]);
+    claude.say("all of them");
+    for _ in 0..3 {
+        let ask = open_ask(&gate);
+        let file = ask["description"].as_str().unwrap();
+        let behavior = if file == "b.txt" { "deny" } else { "allow" };
+        verdict(&gate, &home, code(&ask), &json!({"behavior": behavior, "why": "not b"}));
+        ask_now(&gate, code(&ask), |ask| !ask["verdict"]["carried_at"].is_null());
+    }
+    claude.until("all done");
+    let made = ["a.txt", "b.txt", "c.txt"].map(|file| home.project().join(file).exists());
+    assert_eq!(made, [true, false, true]);
+}

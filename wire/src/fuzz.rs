@@ -1,0 +1,140 @@
+//! Whatever another program or an old journal says is read or refused: nothing of it panics, and what was read can be
+//! written and read again.
+
+use portcullis_core::Moment;
+use proptest::prelude::*;
+use proptest::sample::Index;
+use serde_json::{Value, json};
+
+use crate::channel::{Notification, PermissionRequest};
+use crate::link::{FromGate, ToGate};
+use crate::record::tests::every_record;
+use crate::record::{Payload, read, write};
+
+const AT: Moment = Moment(1_700_000_000_000);
+
+/// One of each kind, as a peer would send it.
+fn every_frame() -> Vec<Value> {
+    let about = json!({"label": "api", "connected_by": "channel", "pid": 4, "folder": "/tmp", "agent_session": null, "continues": null});
+    let details = json!({"input": "{}", "digest": vec![7; 32], "offers": [{"scope": "session", "words": "w"}],
+        "danger": {"level": "high", "reasons": ["r"]}, "quorum": 2, "within": {"milliseconds": 5, "then": "deny"}});
+    vec![
+        json!({"hello": {"min": 1, "max": 1, "program": "0.1.0"}}),
+        json!({"attach": {"n": 1, "session": "s", "about": about, "wrote": ["e"], "holding": ["e"]}}),
+        json!({"wrote": {"n": 2, "events": ["e"]}}),
+        json!({"asked": {"n": 3, "id": "a", "mouth": "channel", "origin": "abcde", "tool": "Bash", "description": "d",
+            "preview": "p", "details": details}}),
+        json!({"carried": {"n": 4, "ask": "a"}}),
+        json!({"replied": {"n": 5, "id": "r", "chat": "1", "text": "t", "files": [{"path": "f", "size": 1}]}}),
+        json!({"inbox": {"n": 6, "event": null}}),
+        json!({"bye": {"why": "w", "untouched": true}}),
+        json!({"welcome": {"version": 1, "program": "0.1.0"}}),
+        json!({"refused": {"error": 50501, "message": "m", "hint": "h", "retry_after": 1}}),
+        json!({"event": {"id": "e", "via": "http", "sender": "dev", "chat": "1", "attributes": [["a", "b"]],
+            "text": "t\u{0}\"ä", "rest": 1, "redelivered": true, "also": ["e"]}}),
+        json!({"closed": {"ask": "a", "origin": "abcde", "mouth": "hook"}}),
+        json!({"done": {"n": 1, "answer": {"asked": {"ask": "a", "code": "abcde"}}}}),
+        json!({"done": {"n": 1, "answer": {"inbox": {"events": []}}}}),
+    ]
+}
+
+#[test]
+fn the_frames_that_are_damaged_here_are_frames() {
+    for frame in every_frame() {
+        let text = frame.to_string();
+        let is_one =
+            serde_json::from_str::<ToGate<'_>>(&text).is_ok() || serde_json::from_str::<FromGate<'_>>(&text).is_ok();
+        assert!(is_one, "{text}");
+    }
+}
+
+/// What is put in the place of some part of a message.
+fn any_part() -> impl Strategy<Value = Value> {
+    prop_oneof![
+        Just(Value::Null),
+        Just(json!([])),
+        Just(json!({})),
+        any::<bool>().prop_map(Value::from),
+        any::<i64>().prop_map(Value::from),
+        any::<u64>().prop_map(Value::from),
+        any::<f64>().prop_map(Value::from),
+        any::<String>().prop_map(Value::from),
+        prop::sample::select(vec!["allow", "deny", "abcde", "channel", "01", "\u{0}", ""]).prop_map(Value::from),
+    ]
+}
+
+/// Every place in a message, as a path of steps.
+fn places(value: &Value, here: &str, all: &mut Vec<String>) {
+    all.push(here.to_owned());
+    match value {
+        Value::Array(values) => {
+            values.iter().enumerate().for_each(|(n, value)| places(value, &format!("{here}/{n}"), all));
+        }
+        Value::Object(fields) => fields.iter().for_each(|(name, value)| places(value, &format!("{here}/{name}"), all)),
+        _ => {}
+    }
+}
+
+/// Bytes; words in any order; and messages with some parts put in the place of others, and at last a byte.
+fn any_message(whole: Vec<Value>) -> impl Strategy<Value = Vec<u8>> {
+    let free = prop::collection::vec(any::<u8>(), 0..100);
+    let words = r#"(\{|\}|\[|\]|"|:|,|"n":|"id":|"hello":|"done":|null|7|-1|1e999|\\ud800|\\u0000| |ä){0,24}"#;
+    let changes = prop::collection::vec((any::<Index>(), any_part()), 0..4);
+    let changed = (prop::sample::select(whole), changes).prop_map(|(mut message, changes)| {
+        for (place, part) in changes {
+            let mut all = vec![];
+            places(&message, "", &mut all);
+            if let Some(there) = message.pointer_mut(place.get::<String>(&all)) {
+                *there = part;
+            }
+        }
+        message.to_string().into_bytes()
+    });
+    let torn = (changed, prop::option::of((any::<Index>(), any::<u8>()))).prop_map(|(mut bytes, tear)| {
+        if let Some((place, byte)) = tear {
+            let place = place.index(bytes.len());
+            bytes[place] = byte;
+        }
+        bytes
+    });
+    prop_oneof![1 => free, 1 => words.prop_map(String::into_bytes), 4 => torn]
+}
+
+fn any_record() -> impl Strategy<Value = (Vec<u8>, Vec<u8>)> {
+    let stored: Vec<_> = every_record().iter().map(|record| write(record).unwrap()).collect();
+    let as_json = |bytes: &[u8]| serde_json::from_slice(bytes).unwrap_or_default();
+    let bodies = stored.iter().map(|stored| as_json(&stored.body)).collect();
+    let payloads = stored.iter().filter_map(|stored| stored.payload.as_deref()).map(as_json).collect();
+    (any_message(bodies), any_message(payloads))
+}
+
+proptest! {
+    #[test]
+    fn any_frame_is_read_and_written_again_or_refused(bytes in any_message(every_frame())) {
+        if let Ok(frame) = serde_json::from_slice::<ToGate<'_>>(&bytes) {
+            let again = serde_json::to_vec(&frame).unwrap();
+            prop_assert_eq!(serde_json::from_slice::<ToGate<'_>>(&again).unwrap(), frame);
+        }
+        if let Ok(frame) = serde_json::from_slice::<FromGate<'_>>(&bytes) {
+            let again = serde_json::to_vec(&frame).unwrap();
+            prop_assert_eq!(serde_json::from_slice::<FromGate<'_>>(&again).unwrap(), frame);
+        }
+    }
+
+    #[test]
+    fn any_record_is_read_and_written_again_or_refused((body, payload) in any_record()) {
+        for payload in [Payload::Kept(&payload), Payload::Erased, Payload::None] {
+            let Ok(record) = read(AT, &body, payload) else { continue };
+            let stored = write(&record).unwrap();
+            let kept = stored.payload.as_deref().map_or(Payload::None, Payload::Kept);
+            prop_assert!(read(AT, &stored.body, kept).is_ok());
+        }
+    }
+
+    #[test]
+    fn any_notification_of_the_client_is_read_or_refused(bytes in any_message(vec![json!({"jsonrpc": "2.0",
+        "method": "notifications/claude/channel/permission_request",
+        "params": {"request_id": "abcde", "tool_name": "Bash", "description": "d", "input_preview": "p"}})])) {
+        drop(serde_json::from_slice::<Notification<PermissionRequest>>(&bytes));
+    }
+}

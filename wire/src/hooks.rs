@@ -1,0 +1,233 @@
+//! Claude Code's hooks: what it calls us with, and what it understands as an answer.
+//!
+//! The same fields come in three ways: as the JSON of a command hook or an http hook, and, for a hook that calls a tool
+//! of ours, as text put into the arguments that `install` wrote. There a missing field is empty text.
+
+use serde_json::{Value, json};
+
+macro_rules! hook_events {
+    ($($name:ident),* $(,)?) => {
+        /// The hooks that we take part in.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        pub enum HookEvent { $($name),* }
+
+        impl HookEvent {
+            pub const ALL: &'static [Self] = &[$(Self::$name),*];
+
+            pub fn name(self) -> &'static str {
+                match self { $(Self::$name => stringify!($name)),* }
+            }
+        }
+    };
+}
+
+hook_events!(
+    PermissionRequest,
+    PreToolUse,
+    PostToolUse,
+    PostToolUseFailure,
+    PermissionDenied,
+    UserPromptSubmit,
+    Stop,
+    SubagentStop,
+    Notification,
+    SessionStart,
+    SessionEnd,
+    FileChanged,
+);
+
+impl HookEvent {
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.iter().copied().find(|event| event.name() == name)
+    }
+
+    /// What the arguments of the tool are to hold: the client fills in what stands in `${…}`.
+    pub fn fields(self) -> &'static [&'static str] {
+        match self {
+            Self::PermissionRequest => &["tool_name", "tool_input", "permission_suggestions", "permission_mode"],
+            Self::PreToolUse | Self::PostToolUse => &["tool_name", "tool_input", "tool_use_id", "permission_mode"],
+            Self::PostToolUseFailure | Self::PermissionDenied => &["tool_name", "tool_input", "tool_use_id"],
+            Self::UserPromptSubmit => &["prompt", "permission_mode"],
+            Self::Stop => &["stop_hook_active", "permission_mode"],
+            Self::SubagentStop | Self::Notification | Self::SessionEnd | Self::FileChanged => &[],
+            Self::SessionStart => &["source", "model"],
+        }
+    }
+}
+
+/// One call of a hook.
+#[derive(Clone, Debug, PartialEq)]
+pub struct HookCall {
+    pub event: HookEvent,
+    pub session_id: Option<String>,
+    /// Set in a subagent alone.
+    pub agent_id: Option<String>,
+    pub tool_name: String,
+    /// The whole input, or null where the hook has none.
+    pub tool_input: Value,
+    pub tool_use_id: Option<String>,
+    pub permission_suggestions: Vec<Value>,
+    pub permission_mode: Option<String>,
+    pub prompt: String,
+    pub stop_hook_active: bool,
+    /// Why a session starts: `startup`, `clear`, `resume` or `compact`.
+    pub source: Option<String>,
+    /// Why it ends.
+    pub reason: Option<String>,
+    pub model: Option<String>,
+    pub cwd: Option<String>,
+}
+
+/// The call is not one we understand.
+#[derive(Debug, thiserror::Error, PartialEq, Eq)]
+#[error("{0:?} is no hook of ours")]
+pub struct NoHook(String);
+
+impl HookCall {
+    pub fn read(arguments: &Value) -> Result<Self, NoHook> {
+        let text = |field: &str| match &arguments[field] {
+            Value::String(text) if !text.is_empty() => Some(text.clone()),
+            _ => None,
+        };
+        let name = text("hook_event_name").unwrap_or_default();
+        let event = HookEvent::named(&name).ok_or(NoHook(name))?;
+        let suggestions = match value(&arguments["permission_suggestions"]) {
+            Value::Array(suggestions) => suggestions,
+            _ => vec![],
+        };
+        Ok(Self {
+            event,
+            session_id: text("session_id"),
+            agent_id: text("agent_id"),
+            tool_name: text("tool_name").unwrap_or_default(),
+            tool_input: value(&arguments["tool_input"]),
+            tool_use_id: text("tool_use_id"),
+            permission_suggestions: suggestions,
+            permission_mode: text("permission_mode"),
+            prompt: text("prompt").unwrap_or_default(),
+            stop_hook_active: value(&arguments["stop_hook_active"]) == Value::Bool(true),
+            source: text("source"),
+            reason: text("reason"),
+            model: text("model"),
+            cwd: text("cwd"),
+        })
+    }
+
+    /// A turn that Claude Code began by itself, to tell the model of something, and not the person typing.
+    pub fn is_notification(&self) -> bool {
+        self.prompt.trim_start().starts_with("<task-notification")
+    }
+}
+
+/// A value as it is, or as text that holds it.
+fn value(field: &Value) -> Value {
+    match field {
+        Value::String(text) if text.is_empty() => Value::Null,
+        Value::String(text) => serde_json::from_str(text).unwrap_or_else(|_| field.clone()),
+        other => other.clone(),
+    }
+}
+
+/// More for the model to read, in the same turn. A session that wanted to stop goes on with it.
+pub fn context(event: HookEvent, text: &str) -> Value {
+    specific(event, json!({"additionalContext": text}))
+}
+
+/// The tool does not run.
+pub fn refuse_tool(reason: &str) -> Value {
+    specific(HookEvent::PreToolUse, json!({"permissionDecision": "deny", "permissionDecisionReason": reason}))
+}
+
+/// The tool runs only after someone was asked.
+pub fn ask_about_tool(reason: &str) -> Value {
+    specific(HookEvent::PreToolUse, json!({"permissionDecision": "ask", "permissionDecisionReason": reason}))
+}
+
+/// A prompt is answered with yes: for this input if one is given, and from now on as far as `permissions` say.
+pub fn allow(input: Option<Value>, permissions: Vec<Value>) -> Value {
+    let mut decision = json!({"behavior": "allow"});
+    if let Some(input) = input {
+        decision["updatedInput"] = input;
+    }
+    if !permissions.is_empty() {
+        decision["updatedPermissions"] = Value::Array(permissions);
+    }
+    specific(HookEvent::PermissionRequest, json!({"decision": decision}))
+}
+
+/// A prompt is answered with no.
+pub fn deny(message: Option<&str>, interrupt: bool) -> Value {
+    let mut decision = json!({"behavior": "deny"});
+    if let Some(message) = message {
+        decision["message"] = Value::from(message);
+    }
+    if interrupt {
+        decision["interrupt"] = Value::Bool(true);
+    }
+    specific(HookEvent::PermissionRequest, json!({"decision": decision}))
+}
+
+/// The client watches these files for the session.
+pub fn watch(paths: &[String]) -> Value {
+    specific(HookEvent::SessionStart, json!({"watchPaths": paths}))
+}
+
+fn specific(event: HookEvent, mut output: Value) -> Value {
+    output["hookEventName"] = Value::from(event.name());
+    json!({"hookSpecificOutput": output})
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_hook_reads_the_same_as_text_and_as_json() {
+        let raw = json!({
+            "hook_event_name": "PermissionRequest", "session_id": "s", "tool_name": "Bash",
+            "tool_input": {"command": "ls"}, "permission_suggestions": [{"type": "setMode"}],
+        });
+        let told = json!({
+            "hook_event_name": "PermissionRequest", "session_id": "s", "tool_name": "Bash", "agent_id": "",
+            "tool_input": "{\"command\":\"ls\"}", "permission_suggestions": "[{\"type\":\"setMode\"}]",
+            "stop_hook_active": "", "prompt": "",
+        });
+        let call = HookCall::read(&raw).unwrap();
+        assert_eq!(call, HookCall::read(&told).unwrap());
+        assert_eq!((call.tool_input["command"].as_str(), call.agent_id.as_deref()), (Some("ls"), None));
+        assert!(
+            HookCall::read(&json!({"hook_event_name": "Stop", "stop_hook_active": "true"})).unwrap().stop_hook_active
+        );
+        assert_eq!(HookCall::read(&json!({})), Err(NoHook(String::new())));
+    }
+
+    #[test]
+    fn only_what_a_person_typed_counts_as_typed() {
+        let submitted = |prompt: &str| {
+            HookCall::read(&json!({"hook_event_name": "UserPromptSubmit", "prompt": prompt})).unwrap().is_notification()
+        };
+        assert!(submitted("<task-notification>x</task-notification>") && !submitted("see <task-notification>"));
+    }
+
+    #[test]
+    fn answers_are_what_the_client_understands() {
+        let allowed = allow(Some(json!({"command": "ls"})), vec![]);
+        assert_eq!(
+            allowed.to_string(),
+            r#"{"hookSpecificOutput":{"decision":{"behavior":"allow","updatedInput":{"command":"ls"}},"hookEventName":"PermissionRequest"}}"#
+        );
+        assert_eq!(
+            context(HookEvent::PostToolUse, "x").to_string(),
+            r#"{"hookSpecificOutput":{"additionalContext":"x","hookEventName":"PostToolUse"}}"#
+        );
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn any_bytes_are_a_hook_or_an_error_but_never_a_panic(bytes: Vec<u8>) {
+            if let Ok(value) = serde_json::from_slice::<Value>(&bytes) {
+                drop(HookCall::read(&value));
+            }
+        }
+    }
+}

@@ -1,0 +1,42 @@
+//! A tool call as clients write it, and its way to the rules.
+
+use portcullis_core::policy::{Call, Given};
+use serde_json::Value;
+
+/// The call as the rules see it: the fields of the input itself. An input that is no object has none.
+pub fn call(tool: &str, input: &Value) -> Call {
+    let fields = input.as_object().into_iter().flatten();
+    Call::new(tool, fields.map(|(name, value)| (name.clone(), given(value))).collect())
+}
+
+fn given(value: &Value) -> Given {
+    match value {
+        Value::String(text) => Given::Text(text.clone()),
+        Value::Number(number) => Given::Plain(number.to_string()),
+        Value::Bool(flag) => Given::Plain(flag.to_string()),
+        Value::Null | Value::Array(_) | Value::Object(_) => Given::Other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_fields_of_an_input_are_taken_as_they_stand() {
+        let input =
+            serde_json::json!({"command": "ls", "timeout": 5, "run_in_background": true, "edits": [], "x": null});
+        let call = call("Bash", &input);
+        assert_eq!(call.input["command"], Given::Text("ls".into()));
+        assert_eq!(call.input["timeout"], Given::Plain("5".into()));
+        assert_eq!(call.input["run_in_background"], Given::Plain("true".into()));
+        assert_eq!((&call.input["edits"], &call.input["x"]), (&Given::Other, &Given::Other));
+    }
+
+    #[test]
+    fn what_is_no_object_has_no_fields() {
+        for input in [Value::Null, "ls".into(), serde_json::json!(["ls"])] {
+            assert!(call("Bash", &input).input.is_empty());
+        }
+    }
+}

@@ -1,5 +1,6 @@
 //! Parse, run, report.
 
+mod claude;
 mod cli;
 mod config;
 mod doors;
@@ -9,6 +10,7 @@ mod processes;
 mod rules;
 mod store;
 mod stream;
+mod tools;
 
 use std::process::ExitCode;
 

@@ -59,7 +59,6 @@ impl Changes {
         })
     }
 
-    #[cfg(test)]
     pub(crate) async fn recv(&mut self) -> Option<Arc<Published>> {
         std::future::poll_fn(|context| self.poll_recv(context)).await
     }

@@ -3,6 +3,7 @@
 pub mod api;
 pub mod ask;
 pub mod channel;
+pub mod control;
 pub mod envelope;
 pub mod error;
 #[cfg(test)]
@@ -13,5 +14,6 @@ pub mod openapi;
 pub mod permission;
 pub mod preview;
 pub mod record;
+pub mod start;
 pub mod tools;
 pub mod words;

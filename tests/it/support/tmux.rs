@@ -39,11 +39,13 @@ impl Interactive {
         command.env_remove("PORTCULLIS_TOKEN").env("LANG", "C.UTF-8").env("TERM", "xterm-256color");
         let log = home.user().join("claude-debug.log");
         let mut words = vec![claude.get_program().to_string_lossy().into_owned()];
-        words.extend(["--permission-mode", "default", "--debug-file"].map(str::to_owned));
-        words.push(log.display().to_string());
+        words.extend(["--debug-file".to_owned(), log.display().to_string()]);
+        if !args.contains(&"--permission-mode") {
+            words.extend(["--permission-mode", "default"].map(str::to_owned));
+        }
         words.extend(args.iter().map(|word| (*word).to_owned()));
         let tmux = Tmux::start(command, &words, log);
-        tmux.until("? for shortcuts");
+        tmux.wait("an empty prompt", |screen| screen.lines().any(|line| line.trim_end() == "❯"));
         let pid = tmux.pid();
         // The session is there when its process is attached, and hears of hooks when it has called one.
         Self { tmux, pid }
@@ -226,7 +228,7 @@ impl Drop for Tmux {
         self.run(&["kill-server"]);
         // tmux hangs up on it; it may take its time, and the home must not go before.
         if let Some(pid) = pid.ok().and_then(rustix::process::Pid::from_raw) {
-            drop(rustix::process::kill_process(pid, rustix::process::Signal::KILL));
+            rustix::process::kill_process(pid, rustix::process::Signal::KILL).ok();
         }
     }
 }

@@ -41,6 +41,7 @@ mod real_cli;
 mod record;
 mod relink;
 mod replies;
+mod rules;
 mod rules_cli;
 mod rules_shell;
 mod rulings;

@@ -6,6 +6,7 @@
 mod budget;
 mod desk;
 mod permission;
+mod posted;
 mod prompts;
 mod socket;
 mod wake;
@@ -24,6 +25,7 @@ use crate::hub::{Delivery, Line};
 use budget::Budget;
 use desk::{Desk, Letter};
 use portcullis_core::policy;
+pub(crate) use posted::Posted;
 use prompts::{Called, Prompts};
 pub(crate) use socket::{Told, serve, tell};
 pub(crate) use wake::{announce, forget, keep_awake, was_announced_for};
@@ -163,6 +165,10 @@ impl Room {
             about
         };
         self.line.describe(about).await;
+    }
+
+    fn has_prompts(&self) -> bool {
+        self.state().prompts.are_open()
     }
 
     /// The model replied to a conversation.

@@ -2,7 +2,6 @@
 
 use super::claude::Claude;
 use super::home::{Home, random_hex};
-use super::running::{self, Running};
 use super::seen::PATIENCE;
 use crate::fakes::model::Model;
 use serde_json::{Value, json};
@@ -18,7 +17,6 @@ const LOOK: Duration = Duration::from_millis(30);
 
 pub(crate) struct Interactive {
     tmux: Tmux,
-    pid: u32,
 }
 
 impl Interactive {
@@ -46,17 +44,7 @@ impl Interactive {
         words.extend(args.iter().map(|word| (*word).to_owned()));
         let tmux = Tmux::start(command, &words, log);
         tmux.wait("an empty prompt", |screen| screen.lines().any(|line| line.trim_end() == "❯"));
-        let pid = tmux.pid();
-        // The session is there when its process is attached, and hears of hooks when it has called one.
-        Self { tmux, pid }
-    }
-
-    pub(crate) fn pid(&self) -> u32 {
-        self.pid
-    }
-
-    pub(crate) fn screen(&self) -> String {
-        self.tmux.screen()
+        Self { tmux }
     }
 
     #[track_caller]
@@ -94,16 +82,6 @@ impl Interactive {
     #[track_caller]
     pub(crate) fn press_until_gone(&self, key: &str, text: &str) {
         self.tmux.press_until(key, |screen| !screen.contains(text));
-    }
-
-    #[track_caller]
-    pub(crate) fn press_until(&self, key: &str, text: &str) {
-        self.tmux.press_until(key, |screen| screen.contains(text));
-    }
-
-    /// What it has started and not ended yet, among it its MCP servers.
-    pub(crate) fn children(&self) -> Vec<Running> {
-        running::children_of(self.pid)
     }
 }
 
@@ -167,11 +145,6 @@ impl Tmux {
 
     fn keys(&self, keys: &[&str]) {
         self.run(&[&["send-keys"], keys].concat());
-    }
-
-    #[track_caller]
-    fn pid(&self) -> u32 {
-        self.run(&["display-message", "-p", "#{pane_pid}"]).trim().parse().unwrap()
     }
 
     #[track_caller]

@@ -41,7 +41,7 @@ pub(super) enum Body {
 pub(super) enum Answer {
     Text(&'static str),
     Json(&'static str),
-    /// Something new.
+    /// Something that was not there before.
     Made(&'static str),
     Either(&'static str, &'static str),
     List(&'static str),
@@ -94,6 +94,10 @@ const SAYING: &[Kind] = &[
     Kind::SessionFull,
     Kind::JournalFailed,
 ];
+
+/// How starting a session may fail.
+const STARTING: &[Kind] =
+    &[Kind::BypassNotAllowed, Kind::FolderNotAllowed, Kind::TooManyListeners, Kind::TooManySessions, Kind::StartFailed];
 
 pub(super) const ROUTES: &[Route] = &[
     Route {
@@ -174,30 +178,30 @@ pub(super) const ROUTES: &[Route] = &[
         method: "post",
         path: "/api/v1/sessions",
         id: "start_session",
-        summary: "Start a session, which stays until it is ended",
+        summary: "Start Claude Code in a folder that is configured for it; it stays until it is ended",
         right: Some("start"),
         outside: true,
         body: Body::Json("NewSession"),
         answer: Answer::Made("SessionView"),
-        errors: &[Kind::BypassNotAllowed, Kind::FolderNotAllowed, Kind::StartFailed],
+        errors: STARTING,
         ..PLAIN
     },
     Route {
         method: "post",
         path: "/api/chat",
         id: "chat",
-        summary: "Start a session for one prompt, and follow it",
+        summary: "Start Claude Code for one prompt, and hear all it says and does",
         right: Some("start"),
         outside: true,
         body: Body::Json("Chat"),
-        answer: Answer::Stream("the session's messages as JSON, one a message, until it is over"),
-        errors: &[Kind::BypassNotAllowed, Kind::FolderNotAllowed, Kind::StartFailed, Kind::TooManyListeners],
+        answer: Answer::Stream("every message of the session as JSON, until it is over"),
+        errors: STARTING,
         ..PLAIN
     },
     Route {
         path: "/api/pending",
-        id: "list_pending",
-        summary: "The prompts that are open, for a page that chats",
+        id: "pending",
+        summary: "The prompts that are open",
         right: Some("review"),
         answer: Answer::Json("Pending"),
         ..PLAIN
@@ -206,11 +210,22 @@ pub(super) const ROUTES: &[Route] = &[
         method: "post",
         path: "/api/confirm",
         id: "confirm",
-        summary: "Yes or no to one of them",
+        summary: "Yes or no to a prompt, by its id, its code, or the client's id of the call",
         right: Some("review"),
         outside: true,
         body: Body::Json("Confirm"),
         answer: Answer::Json("Confirmed"),
+        ..PLAIN
+    },
+    Route {
+        method: "post",
+        path: "/claude/hooks",
+        id: "hook",
+        summary: "Claude Code's http hooks, where `hooks.http` is on: the JSON as the client posts it",
+        right: Some("agent"),
+        body: Body::Text,
+        answer: Answer::Text("the hook's output, as JSON"),
+        errors: &[Kind::BadRequest, Kind::NoSuchRoute],
         ..PLAIN
     },
     Route {

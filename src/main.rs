@@ -1,5 +1,6 @@
 //! Parse, run, report.
 
+mod claude;
 mod cli;
 mod config;
 mod doors;
@@ -8,6 +9,7 @@ mod lines;
 mod processes;
 mod rules;
 mod store;
+mod tools;
 
 use std::process::ExitCode;
 

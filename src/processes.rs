@@ -31,6 +31,57 @@ fn parent_of(pid: u32) -> Option<u32> {
     String::from_utf8(output.stdout).ok()?.trim().parse().ok()
 }
 
+/// Everything that descends from a process, as far as this system tells.
+pub(crate) fn descendants(pid: u32) -> Vec<u32> {
+    let all = everyone();
+    let mut found = vec![];
+    let mut parents = vec![pid];
+    while let Some(parent) = parents.pop() {
+        let children: Vec<u32> = all.iter().filter(|(_, of)| *of == parent).map(|(child, _)| *child).collect();
+        parents.extend(&children);
+        found.extend(children);
+    }
+    found
+}
+
+/// Every process with its parent.
+#[cfg(target_os = "linux")]
+fn everyone() -> Vec<(u32, u32)> {
+    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+    let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    pids.filter_map(|pid: u32| Some((pid, parent_of(pid)?))).collect()
+}
+
+#[cfg(not(target_os = "linux"))]
+fn everyone() -> Vec<(u32, u32)> {
+    let Ok(output) = std::process::Command::new("ps").args(["-axo", "pid=,ppid="]).output() else { return vec![] };
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let read = |line: &str| {
+        let mut words = line.split_whitespace();
+        Some((words.next()?.parse().ok()?, words.next()?.parse().ok()?))
+    };
+    text.lines().filter_map(read).collect()
+}
+
+/// Whether a process is a gate of ours: it serves others than whoever happened to start it.
+pub(crate) fn is_gate(pid: u32) -> bool {
+    let same = |pid: &str| fs::read_link(format!("/proc/{pid}/exe")).ok();
+    let is_ours = same(&pid.to_string()).is_some_and(|program| Some(program) == same("self"));
+    is_ours && arguments_of(pid).is_some_and(|words| words.get(1).is_some_and(|word| word == "serve"))
+}
+
+/// Whether an agent is driven by us: its parent is a guard of ours, which does nothing but hold it.
+pub(crate) fn is_driven(agent: u32) -> bool {
+    let guard = lineage(agent).get(1).copied().and_then(arguments_of);
+    guard.is_some_and(|words| words.get(1).is_some_and(|word| word == "__guard"))
+}
+
+/// Whether a process was started with this variable in its environment.
+pub(crate) fn has_variable(pid: u32, variable: &str) -> bool {
+    let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+    environment.split(|byte| *byte == 0).any(|entry| entry == variable.as_bytes())
+}
+
 /// The agent behind a process it started: its parent, or what is above a `sh -c` between them.
 ///
 /// A shell that someone types into is no go-between: above it is a terminal, with all that runs in it.

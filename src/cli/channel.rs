@@ -39,6 +39,10 @@ impl Channel {
         let stop = stop_on_signals()?;
         let folder = working_folder()?;
         let about = self.about(&folder)?;
+        if about.pid.is_some_and(processes::is_driven) {
+            let hint = "nothing has to be done; leave the server out of this session's configuration if it disturbs";
+            return Err(Hinted::new("this session is driven by `portcullis run`, which is its channel", hint).into());
+        }
         let session = mint(SessionId::new);
         let paths = paths()?;
         if self.standalone {

@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
+use std::process::Stdio;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -17,9 +18,10 @@ use super::VERSION;
 use super::beside;
 use super::client::Client;
 use super::lock::{self, About, Lock};
+use super::reach;
 use super::report::Hinted;
 use crate::config::{Approvals, Config, Durability, Listen, Paths, TokenHash, generate_token, owner_token};
-use crate::doors::http::{self, Credentials, Door, Parts};
+use crate::doors::http::{self, Credentials, Door, Parts, Starter, Wanted};
 use crate::hub::{self, Hub, HubLimits, link};
 use crate::processes;
 use crate::store::{self, Retention, Store};
@@ -141,6 +143,7 @@ pub(super) async fn open(paths: Paths, config: &Config, options: Options) -> any
         stop: stop.clone(),
         make_token,
         hooks: config.hooks.over_http.then(|| beside::posted(hub.clone(), config)),
+        starter: starter(&paths, config),
     };
     let door = Door::new(parts);
     let mut doors = vec![tokio::spawn(http::serve_unix(socket, Arc::clone(&door), stop.clone()))];
@@ -165,6 +168,37 @@ impl Gate {
         door.finish(Duration::from_secs(1)).await;
         drop(lock);
     }
+}
+
+/// Sessions over the API are `portcullis run --held`, in processes of their own that outlive this gate.
+fn starter(paths: &Paths, config: &Config) -> Starter {
+    let home = paths.user_home().map(Path::to_owned);
+    let at_home = |folder: &PathBuf| match (folder.strip_prefix("~"), &home) {
+        (Ok(rest), Some(home)) => home.join(rest),
+        _ => folder.clone(),
+    };
+    let folders = config.start.folders.iter().map(at_home).collect();
+    let spawn = |wanted: &Wanted| {
+        let program = reach::this_program().map_err(std::io::Error::other)?;
+        let mut command = tokio::process::Command::new(program);
+        command.args(["run", "--held", "--output=stream-json"]).arg(format!("--session={}", wanted.session));
+        let given = [
+            ("label", &wanted.label),
+            ("permission-mode", &wanted.mode),
+            ("model", &wanted.model),
+            ("resume", &wanted.resume),
+        ];
+        for (name, value) in given {
+            command.args(value.as_ref().map(|value| format!("--{name}={value}")));
+        }
+        command.args(wanted.once.then_some("--once"));
+        command.args(wanted.ask_time.map(|time| format!("--ask-seconds={}", time.as_secs())));
+        // The prompt comes on standard input, where no list of processes shows it.
+        command.args(wanted.prompt.as_ref().map(|_| "-"));
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command.current_dir(&wanted.folder).spawn()
+    };
+    Starter::new(folders, config.allow_bypass, config.start.ask_time, Box::new(spawn))
 }
 
 fn door_limits(config: &Config) -> http::Limits {

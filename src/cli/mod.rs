@@ -10,6 +10,7 @@ mod demo;
 mod doctor;
 mod events;
 mod gate;
+mod guard;
 mod hook;
 mod install;
 mod lock;
@@ -19,6 +20,7 @@ mod plugin;
 mod reach;
 mod report;
 mod rules;
+mod run;
 mod say;
 mod serve;
 mod service;
@@ -64,6 +66,7 @@ enum Command {
     Service(service::Service),
     Channel(channel::Channel),
     Hook(hook::Hook),
+    Run(run::Run),
     Install(install::Install),
     Uninstall(uninstall::Uninstall),
     Plugin(plugin::Plugin),
@@ -78,6 +81,8 @@ enum Command {
     Doctor(doctor::Doctor),
     Demo(demo::Demo),
     Completions(completions::Completions),
+    #[command(name = "__guard", hide = true)]
+    Guard(guard::Guard),
 }
 
 /// Reads the command line and does what it says. The exit code tells how it went.
@@ -99,6 +104,7 @@ pub(crate) fn run(arguments: impl IntoIterator<Item = OsString>) -> anyhow::Resu
             Command::Status(status) => status.run().await,
             Command::Service(service) => service.run().await,
             Command::Channel(channel) => channel.run().await,
+            Command::Run(run) => run.run().await,
             Command::Hook(hook) => Ok(hook.run().await),
             Command::Install(install) => install.run(),
             Command::Uninstall(uninstall) => uninstall.run(),
@@ -114,6 +120,7 @@ pub(crate) fn run(arguments: impl IntoIterator<Item = OsString>) -> anyhow::Resu
             Command::Doctor(doctor) => doctor.run().await,
             Command::Demo(demo) => demo.run().await,
             Command::Completions(completions) => Ok(completions.run()),
+            Command::Guard(guard) => guard.run(),
         }
     });
     // A blocked read of standard input must not keep the process.
@@ -147,6 +154,8 @@ fn log_at(level: &str) {
         .with_env_filter(filter)
         .with_writer(std::io::stderr)
         .with_ansi(std::io::stderr().is_terminal())
+        // Whoever reads it may be gone; that is no reason to fall over.
+        .log_internal_errors(false)
         .with_target(false);
     // A second call would be a mistake of ours, and harmless.
     drop(logging.try_init());

@@ -14,7 +14,7 @@ mod tests;
 use std::collections::HashMap;
 use std::ffi::OsString;
 use std::net::{Ipv4Addr, SocketAddr};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::time::Duration;
 use std::{fmt, fs, io};
@@ -24,7 +24,7 @@ pub(crate) use owner::{look_at_token, owner_token};
 pub(crate) use paths::Paths;
 pub(crate) use secret::{Secret, TokenHash, generate_token};
 pub(crate) use setting::nearest;
-pub(crate) use settings::help;
+pub(crate) use settings::{MODES, help};
 
 use raw::{Document, Value};
 use settings::SETTINGS;
@@ -45,6 +45,13 @@ pub(crate) struct Config {
     pub(crate) retention_bytes: usize,
     /// How many bytes of an event's text are put before the model; `None` puts all.
     pub(crate) max_context: Option<usize>,
+    /// Claude Code's program, as it is written.
+    pub(crate) claude: PathBuf,
+    /// Of sessions that we start and that name none.
+    pub(crate) permission_mode: String,
+    /// The owner has opted in to a mode in which nothing is asked.
+    pub(crate) allow_bypass: bool,
+    pub(crate) start: Start,
     pub(crate) hooks: Hooks,
     pub(crate) limits: Limits,
     /// The owner's token where the environment gives one; see [`owner_token`].
@@ -115,6 +122,15 @@ impl Default for Hooks {
     }
 }
 
+/// Sessions started over the API.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Start {
+    /// Where they may work, and below. `~` is not yet resolved.
+    pub(crate) folders: Vec<PathBuf>,
+    /// How long a prompt of a session of `POST /api/chat` can be answered.
+    pub(crate) ask_time: Duration,
+}
+
 /// How much of everything there may be.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Limits {
@@ -150,6 +166,10 @@ impl Default for Config {
             coalesce: HashMap::new(),
             retention_bytes: 1 << 30,
             max_context: Some(20_000),
+            claude: "claude".into(),
+            permission_mode: "default".to_owned(),
+            allow_bypass: false,
+            start: Start { folders: vec![], ask_time: Duration::from_secs(60) },
             hooks: Hooks::default(),
             limits: Limits::default(),
             token: None,

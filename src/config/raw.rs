@@ -21,6 +21,9 @@ pub(super) struct Entry {
 pub(super) enum Value {
     Text(String),
     Whole(i64),
+    YesNo(bool),
+    /// A list of texts.
+    List(Vec<String>),
     /// From the environment or a flag, where a number looks like text.
     Word(String),
     /// The head of a table; the keys below it are entries of their own.
@@ -88,9 +91,13 @@ impl From<&Spanned<DeValue<'_>>> for Value {
                 Err(_) => Self::Other("a number beyond 64 bits"),
             },
             DeValue::Float(_) => Self::Other("a fraction"),
-            DeValue::Boolean(_) => Self::Other("a boolean"),
+            DeValue::Boolean(yes) => Self::YesNo(*yes),
             DeValue::Datetime(_) => Self::Other("a date"),
-            DeValue::Array(_) => Self::Other("a list"),
+            DeValue::Array(items) => {
+                let texts: Option<Vec<String>> =
+                    items.iter().map(|item| item.get_ref().as_str().map(str::to_owned)).collect();
+                texts.map_or(Self::Other("a list"), Self::List)
+            }
             DeValue::Table(_) => Self::Table,
         }
     }

@@ -1,6 +1,7 @@
 //! One setting: how what was written for it becomes part of `Config`, and what is said when it cannot.
 
 use std::ops::RangeInclusive;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use super::Config;
@@ -26,10 +27,31 @@ pub(super) enum Written {
 
 /// What a setting accepts, and which part of `Config` it fills.
 pub(super) enum Takes {
-    Text { what: &'static str, show: fn(&Config) -> String, set: fn(&mut Config, &str) -> Result<(), String> },
-    Whole { unit: &'static str, range: RangeInclusive<usize>, part: fn(&mut Config) -> &mut usize },
-    Seconds { range: RangeInclusive<u64>, part: fn(&mut Config) -> &mut Duration },
-    BytesOrAll { most: usize, part: fn(&mut Config) -> &mut Option<usize> },
+    Text {
+        what: &'static str,
+        show: fn(&Config) -> String,
+        set: fn(&mut Config, &str) -> Result<(), String>,
+    },
+    Whole {
+        unit: &'static str,
+        range: RangeInclusive<usize>,
+        part: fn(&mut Config) -> &mut usize,
+    },
+    Seconds {
+        range: RangeInclusive<u64>,
+        part: fn(&mut Config) -> &mut Duration,
+    },
+    BytesOrAll {
+        most: usize,
+        part: fn(&mut Config) -> &mut Option<usize>,
+    },
+    YesNo {
+        part: fn(&mut Config) -> &mut bool,
+    },
+    /// Folders; `~` stands for the home of whoever runs the gate.
+    Folders {
+        part: fn(&mut Config) -> &mut Vec<PathBuf>,
+    },
 }
 
 impl Setting {
@@ -55,6 +77,8 @@ impl Setting {
             Takes::BytesOrAll { most, part } => {
                 whole(value, &(0..=*most)).map(|number| *part(config) = (number > 0).then_some(number))
             }
+            Takes::YesNo { part } => yes_no(value).map(|yes| *part(config) = yes),
+            Takes::Folders { part } => folders(value).map(|folders| *part(config) = folders),
         };
         taken.map_err(|reason| Problem::new(format!("{name}: {reason}"), format!("{name} is {}", self.accepts())))
     }
@@ -66,6 +90,8 @@ impl Setting {
             Takes::Whole { unit, range, .. } => number_of(unit, range),
             Takes::Seconds { range, .. } => number_of("seconds", range),
             Takes::BytesOrAll { most, .. } => number_of("bytes", &(0..=*most)),
+            Takes::YesNo { .. } => "true or false".to_owned(),
+            Takes::Folders { .. } => r#"a list of absolute paths, such as ["~/work", "/srv/app"]"#.to_owned(),
         }
     }
 
@@ -76,6 +102,8 @@ impl Setting {
             Takes::Whole { part, .. } => part(&mut config).to_string(),
             Takes::Seconds { part, .. } => part(&mut config).as_secs().to_string(),
             Takes::BytesOrAll { part, .. } => part(&mut config).unwrap_or(0).to_string(),
+            Takes::YesNo { part } => part(&mut config).to_string(),
+            Takes::Folders { .. } => String::new(),
         }
     }
 }
@@ -88,6 +116,8 @@ fn text(value: &Value) -> Result<&str, String> {
     match value {
         Value::Text(text) | Value::Word(text) => Ok(text),
         Value::Whole(_) => Err("a number is not text".to_owned()),
+        Value::YesNo(_) => Err("a boolean is not text".to_owned()),
+        Value::List(_) => Err("a list is not text".to_owned()),
         Value::Table => Err("a table is not text".to_owned()),
         Value::Other(kind) => Err(format!("{kind} is not text")),
     }
@@ -99,10 +129,35 @@ fn whole<N: TryFrom<i64> + PartialOrd>(value: &Value, range: &RangeInclusive<N>)
         Value::Word(word) => word.parse().map_err(|_| format!("{} is not a whole number", quoted(word)))?,
         Value::Text(text) => return Err(format!("the text {} is not a number", quoted(text))),
         Value::Table => return Err("a table is not a number".to_owned()),
+        Value::YesNo(_) => return Err("a boolean is not a whole number".to_owned()),
+        Value::List(_) => return Err("a list is not a whole number".to_owned()),
         Value::Other(kind) => return Err(format!("{kind} is not a whole number")),
     };
     let inside = N::try_from(number).ok().filter(|number| range.contains(number));
     inside.ok_or_else(|| format!("{number} is out of range"))
+}
+
+fn yes_no(value: &Value) -> Result<bool, String> {
+    match value {
+        Value::YesNo(yes) => Ok(*yes),
+        Value::Word(word) => word.parse().map_err(|_| format!("{} is neither true nor false", quoted(word))),
+        Value::Text(text) => Err(format!("the text {} is neither true nor false", quoted(text))),
+        _ => Err("that is neither true nor false".to_owned()),
+    }
+}
+
+fn folders(value: &Value) -> Result<Vec<PathBuf>, String> {
+    match value {
+        Value::List(texts) => texts.iter().map(|text| folder(text)).collect(),
+        Value::Word(word) if word.is_empty() => Ok(vec![]),
+        Value::Text(text) | Value::Word(text) => Ok(vec![folder(text)?]),
+        _ => Err("that is no list of paths".to_owned()),
+    }
+}
+
+fn folder(text: &str) -> Result<PathBuf, String> {
+    let is_absolute = text.starts_with('/') || text == "~" || text.starts_with("~/");
+    if is_absolute { Ok(PathBuf::from(text)) } else { Err(format!("{} is not an absolute path", quoted(text))) }
 }
 
 /// The setting a key of the file means.

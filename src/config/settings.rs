@@ -75,6 +75,50 @@ pub(super) static SETTINGS: &[Setting] = &[
         takes: Takes::BytesOrAll { most: LARGEST_BODY, part: |config| &mut config.max_context },
     },
     Setting {
+        key: "claude",
+        written: Written::FileOrVariable("PORTCULLIS_CLAUDE"),
+        meaning: "the program of Claude Code that `run` and the API start: a name on the PATH, or a path",
+        takes: Takes::Text {
+            what: "the name or the path of a program",
+            show: |config| config.claude.display().to_string(),
+            set: |config, text| match text {
+                "" => Err("that is no name".to_owned()),
+                text => {
+                    config.claude = text.into();
+                    Ok(())
+                }
+            },
+        },
+    },
+    Setting {
+        key: "permission_mode",
+        written: Written::File,
+        meaning: "the permission mode of sessions that `run` and the API start, where none is named",
+        takes: Takes::Text {
+            what: r#""default", "acceptEdits", "plan", "dontAsk", "auto" or "bypassPermissions""#,
+            show: |config| config.permission_mode.clone(),
+            set: |config, text| mode(text).map(|mode| config.permission_mode = mode),
+        },
+    },
+    Setting {
+        key: "allow_bypass",
+        written: Written::File,
+        meaning: "sessions may be started in, and switched to, the mode bypassPermissions, in which nothing is asked",
+        takes: Takes::YesNo { part: |config| &mut config.allow_bypass },
+    },
+    Setting {
+        key: "start.folders",
+        written: Written::File,
+        meaning: "folders in which, and below which, sessions may be started over the API; by default none",
+        takes: Takes::Folders { part: |config| &mut config.start.folders },
+    },
+    Setting {
+        key: "start.ask_seconds",
+        written: Written::File,
+        meaning: "how long a prompt of a session of `POST /api/chat` can be answered; then the call is denied",
+        takes: Takes::Seconds { range: 1..=86_400, part: |config| &mut config.start.ask_time },
+    },
+    Setting {
         key: "token",
         written: Written::Variable("PORTCULLIS_TOKEN"),
         meaning: "the owner's token, instead of the one the gate makes and keeps in `owner.token`",
@@ -199,6 +243,18 @@ pub(super) static SETTINGS: &[Setting] = &[
         takes: Takes::Whole { unit: "changes", range: 1..=MANY, part: |config| &mut config.limits.watcher },
     },
 ];
+
+/// The permission modes of Claude Code.
+pub(crate) const MODES: [&str; 6] = ["default", "acceptEdits", "plan", "dontAsk", "auto", "bypassPermissions"];
+
+/// A mode by its name; `manual` is another name of the first.
+fn mode(text: &str) -> Result<String, String> {
+    let name = if text == "manual" { "default" } else { text };
+    match MODES.contains(&name) {
+        true => Ok(name.to_owned()),
+        false => Err(format!("unknown mode {text:?}")),
+    }
+}
 
 /// `ci=5, alerts=30` as milliseconds by sender.
 fn coalesce(text: &str) -> Result<HashMap<String, u64>, String> {

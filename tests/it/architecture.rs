@@ -4,17 +4,19 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Each room, and the rooms it may use. What is not listed is refused.
-const DOORS: [(&str, &[&str]); 11] = [
-    ("src/cli", &["cli", "config", "doors", "hub", "lines", "processes", "rules", "store"]),
+const DOORS: [(&str, &[&str]); 13] = [
+    ("src/claude", &["claude", "hub", "lines", "processes", "tools"]),
+    ("src/cli", &["claude", "cli", "config", "doors", "hub", "lines", "processes", "rules", "store"]),
     ("src/config", &["config"]),
     ("src/doors/http", &["doors::http", "hub", "lines", "processes"]),
-    ("src/doors/channel", &["doors::channel", "hub", "lines"]),
+    ("src/doors/channel", &["doors::channel", "hub", "lines", "tools"]),
     ("src/doors/hooks", &["doors::hooks", "hub", "lines"]),
     ("src/hub", &["hub", "store", "lines"]),
     ("src/lines.rs", &["lines"]),
     ("src/processes.rs", &["processes"]),
     ("src/rules", &["rules", "config"]),
     ("src/store", &["store"]),
+    ("src/tools", &["hub", "tools"]),
     ("src/main.rs", &["cli"]),
 ];
 
@@ -28,8 +30,8 @@ const HOMES: [(&str, &[&str]); 10] = [
     ("jsonc_parser", &["src/cli/setup"]),
     ("toml", &["src/config", "src/rules"]),
     ("utoipa", &["wire/src"]),
-    ("tokio", &["src/cli", "src/doors", "src/hub", "src/lines.rs", "src/store"]),
-    ("serde_json", &["src/cli", "src/doors", "src/hub", "src/rules", "wire/src"]),
+    ("tokio", &["src/claude", "src/cli", "src/doors", "src/hub", "src/lines.rs", "src/store", "src/tools"]),
+    ("serde_json", &["src/claude", "src/cli", "src/doors", "src/hub", "src/rules", "src/tools", "wire/src"]),
 ];
 
 fn root() -> PathBuf {

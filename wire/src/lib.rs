@@ -3,6 +3,7 @@
 pub mod api;
 pub mod ask;
 pub mod channel;
+pub mod control;
 pub mod envelope;
 pub mod error;
 #[cfg(test)]
@@ -13,4 +14,5 @@ pub mod openapi;
 pub mod permission;
 pub mod preview;
 pub mod record;
+pub mod start;
 pub mod tools;

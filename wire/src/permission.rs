@@ -14,7 +14,7 @@ pub struct Suggested {
 /// What the suggestions let a reviewer choose beyond *once*.
 pub fn suggested(suggestions: &[Value]) -> Vec<Suggested> {
     let mut offers = vec![];
-    let session = in_words(suggestions.iter());
+    let session = in_words(of_the_session(suggestions));
     if !session.is_empty() {
         offers.push(Suggested { always: false, words: format!("{session}, for this session") });
     }
@@ -29,16 +29,23 @@ pub fn suggested(suggestions: &[Value]) -> Vec<Suggested> {
 
 /// What goes back to the client: everything for the session, or what it would write down.
 pub fn remembered(suggestions: &[Value], always: bool) -> Vec<Value> {
-    let chosen = suggestions.iter().filter(|suggestion| !words_of(suggestion).is_empty());
     if always {
-        return chosen.filter(|suggestion| lasts(suggestion)).cloned().collect();
+        let chosen = suggestions.iter().filter(|suggestion| lasts(suggestion) && !words_of(suggestion).is_empty());
+        return chosen.cloned().collect();
     }
     let for_session = |suggestion: &Value| {
         let mut suggestion = suggestion.clone();
         suggestion["destination"] = Value::from("session");
         suggestion
     };
-    chosen.map(for_session).collect()
+    of_the_session(suggestions).filter(|suggestion| !words_of(suggestion).is_empty()).map(for_session).collect()
+}
+
+/// Where there is a rule for the call itself, nobody who takes it wants to let all edits through as well.
+fn of_the_session(suggestions: &[Value]) -> impl Iterator<Item = &Value> {
+    let is_rule = |suggestion: &Value| suggestion["type"] == "addRules" && !words_of(suggestion).is_empty();
+    let has_rule = suggestions.iter().any(is_rule);
+    suggestions.iter().filter(move |suggestion| !has_rule || suggestion["type"] != "setMode")
 }
 
 fn lasts(suggestion: &Value) -> bool {
@@ -99,6 +106,15 @@ mod tests {
         assert_eq!(words, ["Bash(npm run *), for this session", "Bash(npm run *), in this project's local settings"]);
         assert_eq!(remembered(std::slice::from_ref(&rule), true), *std::slice::from_ref(&rule));
         assert_eq!(remembered(&[rule], false)[0]["destination"], "session");
+    }
+
+    #[test]
+    fn who_takes_a_rule_for_the_session_does_not_change_its_mode() {
+        let rule = json!({"type": "addRules", "behavior": "allow", "destination": "localSettings", "rules": [{"toolName": "Read"}]});
+        let edits = json!({"type": "setMode", "mode": "acceptEdits", "destination": "session"});
+        let both = [rule, edits];
+        assert_eq!(suggested(&both)[0].words, "Read, for this session");
+        assert_eq!(remembered(&both, false).len(), 1);
     }
 
     #[test]

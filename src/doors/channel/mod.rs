@@ -4,7 +4,6 @@
 //! many in one write, because that is the path that must be fast.
 
 mod beside;
-mod files;
 mod push;
 mod server;
 mod stdio;

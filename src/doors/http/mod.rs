@@ -3,6 +3,7 @@
 mod answer;
 mod asks;
 mod body;
+mod chat;
 mod claude;
 mod credentials;
 mod events;
@@ -19,6 +20,7 @@ mod rate;
 mod replies;
 mod sessions;
 mod sse;
+mod start;
 mod watch;
 
 use std::sync::Arc;
@@ -42,6 +44,7 @@ use tower::Service as _;
 
 pub(crate) use claude::{Answer as HookAnswer, Hooks, Settle};
 pub(crate) use credentials::Credentials;
+pub(crate) use start::{Starter, Wanted};
 
 use crate::hub::{Hub, link};
 use answer::refuse;
@@ -77,6 +80,7 @@ pub(crate) struct Door {
     pub(crate) make_token: fn() -> Option<String>,
     /// None where hooks may not be posted.
     pub(crate) hooks: Option<Arc<dyn Hooks>>,
+    pub(crate) starter: Starter,
     counters: metrics::Counters,
     rate: rate::Rates,
     listeners: Arc<Semaphore>,
@@ -96,11 +100,12 @@ pub(crate) struct Parts {
     pub(crate) stop: CancellationToken,
     pub(crate) make_token: fn() -> Option<String>,
     pub(crate) hooks: Option<Arc<dyn Hooks>>,
+    pub(crate) starter: Starter,
 }
 
 impl Door {
     pub(crate) fn new(parts: Parts) -> Arc<Self> {
-        let Parts { hub, link, credentials, limits, status, stop, make_token, hooks } = parts;
+        let Parts { hub, link, credentials, limits, status, stop, make_token, hooks, starter } = parts;
         Arc::new(Self {
             counters: metrics::Counters::default(),
             rate: rate::Rates::new(limits.rate, limits.burst),
@@ -115,6 +120,7 @@ impl Door {
             stop,
             make_token,
             hooks,
+            starter,
         })
     }
 
@@ -137,7 +143,7 @@ fn routes(door: Arc<Door>) -> Router {
         .route("/link", get(sessions::link))
         .route("/api/v1/status", get(sessions::status))
         .route("/api/v1/stop", post(sessions::stop))
-        .route("/api/v1/sessions", get(sessions::list))
+        .route("/api/v1/sessions", get(sessions::list).post(start::start))
         .route("/api/v1/sessions/{id}", get(sessions::show))
         .route("/api/v1/sessions/{id}/{order}", post(sessions::order))
         .route("/api/v1/events", get(inbound::list).post(inbound::post))
@@ -157,6 +163,9 @@ fn routes(door: Arc<Door>) -> Router {
         .route("/api/v1/log", get(log::page))
         .route("/api/v1/log/barred", post(log::barred))
         .route("/api/v1/log/redact", post(log::redact))
+        .route("/api/chat", post(chat::chat))
+        .route("/api/pending", get(chat::pending))
+        .route("/api/confirm", post(chat::confirm))
         .route("/metrics", get(metrics::metrics))
         .route("/api/openapi.json", get(openapi::document))
         .route("/api/v1/watch", get(watch::watch))

@@ -40,6 +40,12 @@ impl Claude {
     /// The CLI without arguments, in the project, able to reach nothing but the model.
     pub(crate) fn command(home: &Home, model: &Model) -> Command {
         let mut command = home.program(program());
+        Self::confine(&mut command, home, model);
+        command
+    }
+
+    /// Gives a command what keeps a Claude Code that it starts to the model.
+    pub(crate) fn confine(command: &mut Command, home: &Home, model: &Model) {
         command.env("ANTHROPIC_BASE_URL", model.url()).env("ANTHROPIC_API_KEY", "dummy-key-for-tests");
         // It leaves a socket behind in the temporary folder when it is killed.
         let temporary = home.user().join("tmp");
@@ -54,7 +60,6 @@ impl Claude {
         ] {
             command.env(switch, "1");
         }
-        command
     }
 
     /// Waits for its end and that of its output; longer than for ours, since it is a third of a gigabyte to load.
@@ -87,7 +92,7 @@ impl Drop for Claude {
 }
 
 /// Where the CLI is. It is never skipped when missing: a check that did not run has not passed.
-fn program() -> PathBuf {
+pub(crate) fn program() -> PathBuf {
     if let Some(given) = env::var_os("PORTCULLIS_TEST_CLAUDE") {
         return PathBuf::from(given);
     }

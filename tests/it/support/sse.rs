@@ -48,9 +48,20 @@ impl Events {
         Self::try_open(target, path, headers).or_fail(|error| format!("GET {path}: {error}"))
     }
 
+    /// A stream that is the answer to something sent.
+    #[track_caller]
+    pub(crate) fn post(target: &Target, path: &str, token: &str, body: &serde_json::Value) -> Self {
+        let request = Request::post(path).token(token).json(body);
+        Self::of(target, path, &request).or_fail(|error| format!("POST {path}: {error}"))
+    }
+
     pub(crate) fn try_open(target: &Target, path: &str, headers: &[(&str, &str)]) -> io::Result<Self> {
         let request = Request::get(path).header("Accept", "text/event-stream");
         let request = headers.iter().fold(request, |request, (name, value)| request.header(name, value));
+        Self::of(target, path, &request)
+    }
+
+    fn of(target: &Target, path: &str, request: &Request) -> io::Result<Self> {
         let mut connection = Connection::try_open(target)?;
         connection.try_write(&request.bytes(target, false))?;
         connection.patient_for(PATIENCE);

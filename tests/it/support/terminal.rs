@@ -55,6 +55,12 @@ impl Terminal {
         self.keyboard.write_all(format!("{line}\n").as_bytes()).unwrap();
     }
 
+    /// Ctrl-C: the terminal tells whoever runs in it.
+    pub(crate) fn interrupt(&self) {
+        let child = rustix::process::Pid::from_child(&self.child);
+        rustix::process::kill_process(child, rustix::process::Signal::INT).unwrap();
+    }
+
     #[track_caller]
     pub(crate) fn wait(mut self) -> ExitStatus {
         assert!(self.screen.ends(PATIENCE), "it did not end; shown so far:\n{:?}", self.screen.all().last());

@@ -1,0 +1,145 @@
+//! Our side of the control protocol: lines to the client in order, and requests of ours that wait for their answer.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use portcullis_core::{AskId, EventId};
+use portcullis_wire::control::{cancel_line, request_line};
+use serde_json::{Map, Value};
+use tokio::io::AsyncWriteExt as _;
+use tokio::process::ChildStdin;
+use tokio::sync::{mpsc, oneshot};
+use tokio_util::sync::CancellationToken;
+
+use crate::hub::Line;
+
+/// Lines that wait for a client that does not read. With more it is taken for stuck.
+const LINES: usize = 1024;
+
+/// How long the client may take for what it does at once.
+pub(super) const PROMPTLY: Duration = Duration::from_secs(30);
+
+/// A line, and what the gate is told once it is written.
+struct Outgoing {
+    bytes: Vec<u8>,
+    events: Vec<EventId>,
+    verdicts: Vec<AskId>,
+}
+
+/// Cheap to clone.
+#[derive(Clone)]
+pub(super) struct Control {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    /// None once the client's input is closed.
+    outgoing: Mutex<Option<mpsc::Sender<Outgoing>>>,
+    /// Requests of ours without an answer. Each goes when it is answered, or when its time is over.
+    waiting: Mutex<HashMap<String, oneshot::Sender<Result<Value, String>>>>,
+    count: AtomicU64,
+    stuck: CancellationToken,
+}
+
+/// Why a request of ours came to nothing.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum NoAnswer {
+    #[error("{0}")]
+    Refused(String),
+    #[error("Claude Code did not answer in time")]
+    Late,
+    #[error("Claude Code is gone")]
+    Gone,
+}
+
+impl Control {
+    pub(super) fn new(stdin: ChildStdin, line: Line) -> Self {
+        let (outgoing, lines) = mpsc::channel(LINES);
+        tokio::spawn(write(stdin, lines, line));
+        let shared = Shared {
+            outgoing: Mutex::new(Some(outgoing)),
+            waiting: Mutex::default(),
+            count: AtomicU64::new(0),
+            stuck: CancellationToken::new(),
+        };
+        Self { shared: Arc::new(shared) }
+    }
+
+    /// Puts a line on its way. Never waits.
+    pub(super) fn say(&self, bytes: Vec<u8>) {
+        self.put(Outgoing { bytes, events: vec![], verdicts: vec![] });
+    }
+
+    /// The same, and the gate is told of these when the line is written whole.
+    pub(super) fn say_of(&self, bytes: Vec<u8>, events: Vec<EventId>, verdicts: Vec<AskId>) {
+        self.put(Outgoing { bytes, events, verdicts });
+    }
+
+    fn put(&self, line: Outgoing) {
+        let outgoing = locked(&self.shared.outgoing).clone();
+        if let Some(outgoing) = outgoing
+            && let Err(mpsc::error::TrySendError::Full(_)) = outgoing.try_send(line)
+        {
+            self.shared.stuck.cancel();
+        }
+    }
+
+    /// Wants something of the client, and waits no longer than this.
+    pub(super) async fn request(
+        &self,
+        subtype: &str,
+        fields: Map<String, Value>,
+        within: Duration,
+    ) -> Result<Value, NoAnswer> {
+        let id = format!("portcullis-{}", self.shared.count.fetch_add(1, Ordering::Relaxed) + 1);
+        let (reply, answer) = oneshot::channel();
+        locked(&self.shared.waiting).insert(id.clone(), reply);
+        self.say(request_line(&id, subtype, fields));
+        match tokio::time::timeout(within, answer).await {
+            Ok(Ok(answer)) => answer.map_err(NoAnswer::Refused),
+            Ok(Err(_)) => Err(NoAnswer::Gone),
+            Err(_) => {
+                locked(&self.shared.waiting).remove(&id);
+                self.say(cancel_line(&id));
+                Err(NoAnswer::Late)
+            }
+        }
+    }
+
+    /// The client has answered. Nobody may be waiting any more.
+    pub(super) fn answered(&self, id: &str, answer: Result<Value, String>) {
+        if let Some(reply) = locked(&self.shared.waiting).remove(id) {
+            drop(reply.send(answer));
+        }
+    }
+
+    /// Closes the client's input, after what is on its way.
+    pub(super) fn close(&self) {
+        locked(&self.shared.outgoing).take();
+        locked(&self.shared.waiting).clear();
+    }
+
+    /// Returns when the client no longer reads what we say.
+    pub(super) async fn stuck(&self) {
+        self.shared.stuck.cancelled().await;
+    }
+}
+
+/// Writes until there is nothing more to say, then closes the pipe by dropping it.
+async fn write(mut stdin: ChildStdin, mut lines: mpsc::Receiver<Outgoing>, gate: Line) {
+    while let Some(Outgoing { bytes, events, verdicts }) = lines.recv().await {
+        if let Err(error) = stdin.write_all(&bytes).await {
+            tracing::debug!(%error, "Claude Code does not read");
+            return;
+        }
+        if gate.wrote(&events, &verdicts) > 0 {
+            gate.confirm().await;
+        }
+    }
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,189 @@
+//! Prompts of the client: judged by the rules, put to people, and answered once.
+
+use std::time::Duration;
+
+use portcullis_core::{AskId, AskKind, Behavior, Code, Ruling};
+use portcullis_wire::control::{CanUseTool, PermissionResult, success_line};
+use portcullis_wire::error::Fault;
+use serde_json::{Map, Value};
+
+use super::{Driver, Settled, Told, Word};
+use crate::claude::control::PROMPTLY;
+use crate::claude::policy::{Judgement, Wanted};
+use crate::claude::prompt::Prompt;
+use crate::hub::mint;
+
+/// Someone at the terminal waits no longer than this for a gate that is away.
+const AWAY: Duration = Duration::from_secs(1);
+
+impl Driver {
+    pub(super) fn judge(&self, tool: &str, input: &Value) -> Judgement {
+        (self.start.judge)(&Wanted { tool, input, mode: self.start.about.mode.as_deref() })
+    }
+
+    /// The client asks whether a tool may be used.
+    pub(super) fn asked(&mut self, request: String, call: CanUseTool) {
+        let mut prompt = Prompt::new(request, mint(AskId::new), call);
+        prompt.details.within = self.start.within;
+        if let Some(by) = &self.stopped {
+            let message = format!("{by} has stopped this session: no tool runs until it is resumed.");
+            return self.reply(&prompt, &prompt.deny(&message));
+        }
+        match self.judge(&prompt.call.tool_name, &prompt.call.input) {
+            Judgement::Deny { why } => return self.reply(&prompt, &prompt.deny(&why)),
+            Judgement::Allow if self.rules_may_allow(&prompt.call) => {
+                self.calls.allowed(&prompt.call.tool_use_id, &prompt.call.input);
+                return self.reply(&prompt, &prompt.let_through());
+            }
+            Judgement::Allow => {}
+            Judgement::Ask { why, quorum, may_remember, danger, .. } => {
+                prompt.details.quorum = quorum.max(1);
+                prompt.details.danger = danger;
+                prompt.details.reason = why.or(prompt.details.reason.take());
+                if !may_remember {
+                    prompt.details.offers.clear();
+                }
+            }
+        }
+        if prompt.details.kind == AskKind::Plan && prompt.call.input.get("plan").is_none() {
+            self.look_up_plan(&prompt.request);
+            self.prompts.insert(prompt.request.clone(), prompt);
+            return;
+        }
+        self.put_to_people(prompt);
+    }
+
+    /// A rule never answers for a person where the client wants one, nor in a mode that is there to hold things up.
+    fn rules_may_allow(&self, call: &CanUseTool) -> bool {
+        let held_up = matches!(call.decision_reason_type.as_deref(), Some("mode" | "safetyCheck" | "hook"))
+            || call.matched_ask_rule.is_some();
+        let is_plan = self.start.about.mode.as_deref() == Some("plan");
+        let for_people = call.default_to_no || call.suppress_always_allow_rule || call.requires_user_interaction;
+        !held_up && !is_plan && !for_people
+    }
+
+    /// The client keeps the plan to itself, but tells when asked.
+    fn look_up_plan(&self, request: &str) {
+        let (control, words, request) = (self.control.clone(), self.words.clone(), request.to_owned());
+        tokio::spawn(async move {
+            let answer = control.request("get_plan", Map::new(), PROMPTLY).await.ok();
+            let plan = answer.and_then(|answer| Some(answer.get("content")?.as_str()?.to_owned()));
+            words.send(Word::Plan { request, plan }).await
+        });
+    }
+
+    pub(super) fn planned(&mut self, request: &str, plan: Option<String>) {
+        if let Some(mut prompt) = self.prompts.remove(request) {
+            prompt.plan = plan;
+            self.put_to_people(prompt);
+        }
+    }
+
+    fn put_to_people(&mut self, prompt: Prompt) {
+        self.calls.asked(&prompt.call.tool_use_id, prompt.ask);
+        let (gate, words, attended) = (self.gate.clone(), self.words.clone(), self.start.attended);
+        let (ask, request) = (prompt.as_ask(), prompt.request.clone());
+        self.prompts.insert(request.clone(), prompt);
+        tokio::spawn(async move {
+            let mut asking = std::pin::pin!(gate.ask_for(ask));
+            let registered = |code| Word::Registered { request: request.clone(), code };
+            if attended {
+                match tokio::time::timeout(AWAY, &mut asking).await {
+                    Ok(code) => return words.send(registered(Some(code))).await,
+                    Err(_) => words.send(registered(None)).await?,
+                }
+            }
+            words.send(registered(Some(asking.await))).await
+        });
+    }
+
+    /// The gate has the prompt, will not take it, or (none) is away for the moment.
+    pub(super) fn registered(&mut self, request: &str, code: Option<Result<Code, Fault>>) {
+        let attended = self.start.attended;
+        let Some(prompt) = self.prompts.get_mut(request) else { return };
+        let code = match code {
+            Some(Err(fault)) if !attended => {
+                let message = format!("Nobody could be asked: {}", fault.message);
+                let answer = prompt.deny(&message);
+                return self.settle(request, &answer, vec![], Settled::Withdrawn(message));
+            }
+            Some(code) => code.ok(),
+            None => None,
+        };
+        if !std::mem::replace(&mut prompt.is_shown, true) {
+            let ask = Box::new(prompt.as_ask());
+            self.tell(Told::Asked { ask, code });
+        }
+    }
+
+    /// Someone ruled on a prompt, and the gate has it on record.
+    pub(super) fn ruled(&mut self, ask: AskId, ruling: &Ruling) {
+        let Some(prompt) = self.prompts.values().find(|prompt| prompt.ask == ask) else { return };
+        let mut answer = prompt.answer(ruling);
+        if ruling.input.is_some()
+            && let PermissionResult::Allow { updated_input, .. } = &answer
+            && let Judgement::Deny { why } = self.judge(&prompt.call.tool_name, updated_input)
+        {
+            answer = prompt.deny(&format!("The input that a person put in its place is denied: {why}"));
+        }
+        if let PermissionResult::Allow { updated_input, .. } = &answer {
+            self.calls.allowed(&prompt.call.tool_use_id, updated_input);
+        }
+        if ruling.behavior == Behavior::Deny && ruling.interrupt {
+            self.denied = true;
+        }
+        let request = prompt.request.clone();
+        self.settle(&request, &answer, vec![ask], Settled::Ruled(ruling.clone()));
+    }
+
+    /// Someone at our own terminal ruled. The gate decides whether that was the first; where it is away, it was.
+    pub(super) fn answer_here(&self, ask: AskId, ruling: Ruling) {
+        let (gate, words) = (self.gate.clone(), self.words.clone());
+        tokio::spawn(async move {
+            match tokio::time::timeout(AWAY, gate.answer(ask, ruling.clone())).await {
+                Ok(Ok(())) => Ok(()),
+                Ok(Err(fault)) => words.send(Word::NotTaken { ask, fault }).await,
+                // It is on its way to the gate all the same, and comes on record there.
+                Err(_) => words.send(Word::Ruled { ask, ruling: Box::new(ruling) }).await,
+            }
+        });
+    }
+
+    /// No verdict is coming.
+    pub(super) fn closed(&mut self, ask: AskId) {
+        let Some(prompt) = self.prompts.values().find(|prompt| prompt.ask == ask) else { return };
+        let (request, answer) = (prompt.request.clone(), prompt.deny("Nobody answered in time."));
+        self.settle(&request, &answer, vec![], Settled::Withdrawn("nobody answered in time".to_owned()));
+    }
+
+    /// The client no longer asks.
+    pub(super) fn cancelled(&mut self, request: &str) {
+        let Some(prompt) = self.prompts.remove(request) else { return };
+        let (gate, ask, why) = (self.gate.clone(), prompt.ask, "the agent no longer asks");
+        tokio::spawn(async move { gate.withdraw(ask, why).await });
+        self.tell(Told::Settled { ask, how: Settled::Withdrawn(why.to_owned()) });
+    }
+
+    /// All that are open are denied, and no longer asked.
+    pub(super) fn deny_all(&mut self, why: &str) {
+        let open: Vec<(String, AskId)> =
+            self.prompts.values().map(|prompt| (prompt.request.clone(), prompt.ask)).collect();
+        for (request, ask) in open {
+            let Some(answer) = self.prompts.get(&request).map(|prompt| prompt.deny(why)) else { continue };
+            let (gate, told) = (self.gate.clone(), why.to_owned());
+            tokio::spawn(async move { gate.withdraw(ask, told).await });
+            self.settle(&request, &answer, vec![], Settled::Withdrawn(why.to_owned()));
+        }
+    }
+
+    fn settle(&mut self, request: &str, answer: &PermissionResult, verdicts: Vec<AskId>, how: Settled) {
+        let Some(prompt) = self.prompts.remove(request) else { return };
+        self.control.say_of(success_line(request, answer), vec![], verdicts);
+        self.tell(Told::Settled { ask: prompt.ask, how });
+    }
+
+    /// The answer to a prompt that nobody was shown.
+    fn reply(&self, prompt: &Prompt, answer: &PermissionResult) {
+        self.control.say(success_line(&prompt.request, answer));
+    }
+}

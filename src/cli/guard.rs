@@ -1,0 +1,19 @@
+//! `portcullis __guard`: holds a child for another process of ours. Nobody calls it by hand.
+
+use std::process::ExitCode;
+
+use crate::claude::guard;
+
+/// Runs a command, and kills all of it when whoever started this is gone
+#[derive(clap::Args)]
+pub(super) struct Guard {
+    #[arg(last = true, required = true, value_name = "COMMAND")]
+    command: Vec<String>,
+}
+
+impl Guard {
+    pub(super) fn run(&self) -> anyhow::Result<ExitCode> {
+        let Some((program, arguments)) = self.command.split_first() else { return Ok(ExitCode::from(2)) };
+        Ok(ExitCode::from(guard::run(program, arguments)?))
+    }
+}

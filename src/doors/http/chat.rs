@@ -1,0 +1,124 @@
+//! The small API of a page that chats with a session: a prompt answered with the stream of its messages, the prompts
+//! that wait, and yes or no to one of them.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::extract::{Request, State};
+use axum::response::Response;
+use axum::{Extension, Json};
+use bytes::Bytes;
+use futures_util::stream;
+use portcullis_core::{Answer, Behavior, Code, Input, Right, Ruling, SessionId, State as Known, Target};
+use portcullis_wire::error::{Fault, Kind};
+use portcullis_wire::start::{Chat, Confirm, Confirmed, Pending, PendingAsk};
+use tokio::sync::{OwnedSemaphorePermit, mpsc};
+
+use super::Door;
+use super::answer::{Refused, event_stream};
+use super::body::read_json;
+use super::credentials::Caller;
+use super::sse::seat;
+use super::start::{Started, Wanted, begin, folder};
+use crate::hub::mint;
+
+const HEARTBEAT: Duration = Duration::from_secs(15);
+
+/// `POST /api/chat`: starts a session for one prompt and answers with its messages, one event each, until it is over.
+/// Who goes away does not end it.
+pub(super) async fn chat(
+    State(door): State<Arc<Door>>,
+    Extension(caller): Extension<Caller>,
+    request: Request,
+) -> Result<Response, Refused> {
+    caller.outside_with(Right::Start, &door, "starting a session").await?;
+    let Chat { prompt, auto_approve, folder: wanted, label, model, resume } = read_json(request, &door).await?;
+    if prompt.trim().is_empty() {
+        return Err(Fault::new(Kind::BadRequest, "prompt is empty").into());
+    }
+    if auto_approve && !door.starter.allow_bypass {
+        let what = "autoApprove is not allowed here: nothing would be asked";
+        return Err(Fault::new(Kind::BypassNotAllowed, what).into());
+    }
+    let seat = seat(&door)?;
+    let wanted = Wanted {
+        session: mint(SessionId::new),
+        folder: folder(&door, wanted.as_deref())?,
+        prompt: Some(prompt),
+        label,
+        mode: auto_approve.then(|| "bypassPermissions".to_owned()),
+        model,
+        resume,
+        once: true,
+        ask_time: Some(door.starter.ask_time),
+    };
+    let Started { view, lines } = begin(&door, wanted).await?;
+    let first = serde_json::json!({"type": "portcullis", "subtype": "started", "session": view});
+    let streaming = Streaming { first: Some(event(first.to_string().as_bytes())), lines, _seat: seat };
+    Ok(event_stream(Body::from_stream(stream::unfold(streaming, Streaming::next))))
+}
+
+struct Streaming {
+    first: Option<Bytes>,
+    lines: mpsc::Receiver<Bytes>,
+    /// Given back when the listener goes.
+    _seat: OwnedSemaphorePermit,
+}
+
+impl Streaming {
+    async fn next(mut self) -> Option<(Result<Bytes, std::convert::Infallible>, Self)> {
+        if let Some(first) = self.first.take() {
+            return Some((Ok(first), self));
+        }
+        let bytes = match tokio::time::timeout(HEARTBEAT, self.lines.recv()).await {
+            Ok(line) => event(&line?),
+            Err(_) => Bytes::from_static(b": heartbeat\n\n"),
+        };
+        Some((Ok(bytes), self))
+    }
+}
+
+/// JSON in one line is one field: a line break inside it is escaped.
+fn event(line: &[u8]) -> Bytes {
+    [b"data: ", line, b"\n\n"].concat().into()
+}
+
+/// `GET /api/pending`: the prompts that are open.
+pub(super) async fn pending(
+    State(door): State<Arc<Door>>,
+    Extension(caller): Extension<Caller>,
+) -> Result<Json<Pending>, Refused> {
+    let scope = caller.with(Right::Review)?.scope.clone();
+    let open = door.hub.look(move |state| {
+        let open = state.open_asks().filter(|ask| state.is_in_scope(Some(ask.session), &scope));
+        open.map(PendingAsk::from).collect()
+    });
+    Ok(Json(Pending { pending: open.await? }))
+}
+
+/// `POST /api/confirm`: yes or no.
+pub(super) async fn confirm(
+    State(door): State<Arc<Door>>,
+    Extension(caller): Extension<Caller>,
+    request: Request,
+) -> Result<Json<Confirmed>, Refused> {
+    let by = caller.outside_with(Right::Review, &door, "answering a prompt").await?.clone();
+    let Confirm { id, approved } = read_json(request, &door).await?;
+    let Some(target) = door.hub.look(move |state| target(state, &id)).await? else {
+        return Ok(Json(Confirmed { success: false }));
+    };
+    let ruling = Ruling::plain(if approved { Behavior::Allow } else { Behavior::Deny });
+    match door.hub.submit(Input::Answered { by, target, ruling }).await? {
+        Answer::Recorded { .. } => Ok(Json(Confirmed { success: true })),
+        Answer::Refused(_) => Ok(Json(Confirmed { success: false })),
+        other => Err(Fault::new(Kind::Internal, format!("the hub answered {other:?}")).into()),
+    }
+}
+
+/// By the prompt's id, the client's id of the call, or the code.
+fn target(state: &Known, id: &str) -> Option<Target> {
+    let by_call =
+        || state.open_asks().find(|ask| ask.details.tool_use.as_deref() == Some(id)).map(|ask| Target::Id(ask.id));
+    id.parse().ok().map(Target::Id).or_else(by_call).or_else(|| Code::parse(id).map(Target::Code))
+}

@@ -1,0 +1,197 @@
+//! Sessions started over the API. Each is a process of its own that holds its Claude Code: it outlives the gate, and the
+//! gate only reads what it prints.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::extract::{Request, State};
+use axum::response::{IntoResponse, Response};
+use axum::{Extension, Json};
+use bytes::Bytes;
+use hyper::StatusCode;
+use portcullis_core::{Notice, Right, SessionId, visible};
+use portcullis_wire::api::SessionView;
+use portcullis_wire::error::{Fault, Kind};
+use portcullis_wire::start::NewSession;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::process::{Child, ChildStderr, ChildStdout};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
+
+use super::Door;
+use super::answer::Refused;
+use super::body::read_json;
+use super::credentials::Caller;
+use crate::hub::{Watcher, mint};
+use crate::lines::{Line, Lines};
+
+/// How many sessions that were started here may run at once.
+const MOST: usize = 32;
+/// How long a session may take until it is attached: Claude Code loads a great deal.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// As much of what a session says on standard error is kept.
+const LAST_WORDS: usize = 4096;
+/// A message of Claude Code is at most this long.
+const LONGEST_LINE: usize = 64 << 20;
+
+/// How sessions are started, as the command line set it up.
+pub(crate) struct Starter {
+    /// Where they may work, and below; links are followed.
+    folders: Vec<PathBuf>,
+    pub(super) allow_bypass: bool,
+    /// How long a prompt of a session of `/api/chat` can be answered.
+    pub(super) ask_time: Duration,
+    /// Starts the process, with its three streams piped.
+    spawn: Spawn,
+    places: Arc<Semaphore>,
+}
+
+pub(crate) type Spawn = Box<dyn Fn(&Wanted) -> std::io::Result<Child> + Send + Sync>;
+
+/// A session that someone wants.
+pub(crate) struct Wanted {
+    pub(crate) session: SessionId,
+    pub(crate) folder: PathBuf,
+    /// Comes on standard input.
+    pub(crate) prompt: Option<String>,
+    pub(crate) label: Option<String>,
+    pub(crate) mode: Option<String>,
+    pub(crate) model: Option<String>,
+    pub(crate) resume: Option<String>,
+    /// It leaves when there is nothing more to do.
+    pub(crate) once: bool,
+    pub(crate) ask_time: Option<Duration>,
+}
+
+/// A session that runs, and what it prints.
+pub(super) struct Started {
+    pub(super) view: SessionView,
+    pub(super) lines: mpsc::Receiver<Bytes>,
+}
+
+impl Starter {
+    pub(crate) fn new(folders: Vec<PathBuf>, allow_bypass: bool, ask_time: Duration, spawn: Spawn) -> Self {
+        let folders = folders.iter().filter_map(|folder| folder.canonicalize().ok()).collect();
+        Self { folders, allow_bypass, ask_time, spawn, places: Arc::new(Semaphore::new(MOST)) }
+    }
+
+    /// The folder that was asked for, if sessions may work there; else the first that is configured.
+    fn folder(&self, wanted: Option<&str>) -> Result<PathBuf, Fault> {
+        let not_allowed = |what: String| Fault::new(Kind::FolderNotAllowed, what);
+        let Some(first) = self.folders.first() else {
+            return Err(not_allowed("no folder is configured in which sessions may be started".to_owned()));
+        };
+        let Some(wanted) = wanted else { return Ok(first.clone()) };
+        let folder = Path::new(wanted).canonicalize().ok().filter(|folder| folder.is_dir());
+        let inside = folder.filter(|folder| self.folders.iter().any(|allowed| folder.starts_with(allowed)));
+        inside.ok_or_else(|| not_allowed(format!("sessions may not be started in {wanted:?}")))
+    }
+}
+
+const BYPASS: &str = "bypassPermissions";
+
+/// `POST /api/v1/sessions`: starts a session, which stays until it is ended.
+pub(super) async fn start(
+    State(door): State<Arc<Door>>,
+    Extension(caller): Extension<Caller>,
+    request: Request,
+) -> Result<Response, Refused> {
+    caller.outside_with(Right::Start, &door, "starting a session").await?;
+    let new: NewSession = read_json(request, &door).await?;
+    let wanted = Wanted {
+        session: mint(SessionId::new),
+        folder: door.starter.folder(new.folder.as_deref())?,
+        prompt: new.prompt,
+        label: new.label,
+        mode: new.mode,
+        model: new.model,
+        resume: new.resume,
+        once: false,
+        ask_time: None,
+    };
+    let Started { view, mut lines } = begin(&door, wanted).await?;
+    // Nobody listens; what it does is told by the gate.
+    tokio::spawn(async move { while lines.recv().await.is_some() {} });
+    Ok((StatusCode::CREATED, Json(view)).into_response())
+}
+
+/// Where a session of `/api/chat` may work.
+pub(super) fn folder(door: &Door, wanted: Option<&str>) -> Result<PathBuf, Fault> {
+    door.starter.folder(wanted)
+}
+
+/// Starts the process and waits until its session is attached, or until it has failed.
+pub(super) async fn begin(door: &Arc<Door>, wanted: Wanted) -> Result<Started, Fault> {
+    if wanted.mode.as_deref() == Some(BYPASS) && !door.starter.allow_bypass {
+        return Err(Fault::new(Kind::BypassNotAllowed, "mode bypassPermissions is not allowed here"));
+    }
+    let full = |_| Fault::new(Kind::TooManySessions, format!("{MOST} sessions run that were started here"));
+    let place = Arc::clone(&door.starter.places).try_acquire_owned().map_err(full)?;
+    let mut watcher = door.hub.watch(|_| vec![]).await?;
+    let failed = |what: String| Fault::new(Kind::StartFailed, format!("the session could not be started: {what}"));
+    let mut child = (door.starter.spawn)(&wanted).map_err(|error| failed(error.to_string()))?;
+    let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
+    let (Some(mut stdin), Some(stdout), Some(stderr)) = (stdin, stdout, stderr) else {
+        return Err(failed("it has no pipes".to_owned()));
+    };
+    let prompt = wanted.prompt.unwrap_or_default();
+    tokio::spawn(async move { stdin.write_all(prompt.as_bytes()).await });
+    let (send, lines) = mpsc::channel(64);
+    tokio::spawn(read(stdout, send));
+    let (ended, words) = tokio::sync::oneshot::channel();
+    tokio::spawn(bury(child, stderr, place, ended));
+    let attached = attached(&mut watcher, wanted.session);
+    tokio::select! {
+        view = attached => match view {
+            Some(view) => Ok(Started { view, lines }),
+            None => Err(Fault::new(Kind::Stopping, "the gate is stopping")),
+        },
+        words = words => Err(failed(words.unwrap_or_default())),
+        () = tokio::time::sleep(PATIENCE) => Err(failed(format!("it did not attach within {} s", PATIENCE.as_secs()))),
+    }
+}
+
+async fn attached(watcher: &mut Watcher, wanted: SessionId) -> Option<SessionView> {
+    loop {
+        let change = watcher.changes.recv().await?;
+        if let Notice::Session { session, waiting, asks } = &change.notice
+            && session.id == wanted
+            && session.is_attached()
+        {
+            return Some(SessionView::of(session, *waiting, *asks));
+        }
+    }
+}
+
+/// Reads what the session prints to its end, whether anybody listens or not: it must never wait for us.
+async fn read(stdout: ChildStdout, send: mpsc::Sender<Bytes>) {
+    let mut lines = Lines::new(stdout, LONGEST_LINE);
+    loop {
+        match lines.next().await {
+            Ok(Line::Whole(line)) => drop(send.send(line).await),
+            Ok(Line::TooLong) => {}
+            Ok(Line::End) | Err(_) => return,
+        }
+    }
+}
+
+/// Keeps what it says on standard error until it has ended.
+async fn bury(
+    mut child: Child,
+    mut stderr: ChildStderr,
+    place: OwnedSemaphorePermit,
+    ended: tokio::sync::oneshot::Sender<String>,
+) {
+    let mut words: Vec<u8> = vec![];
+    let mut piece = [0; 1024];
+    while let Ok(read @ 1..) = stderr.read(&mut piece).await {
+        words.extend_from_slice(&piece[..read]);
+        let surplus = words.len().saturating_sub(LAST_WORDS);
+        words.drain(..surplus);
+    }
+    drop(child.wait().await);
+    drop(place);
+    let words = visible(String::from_utf8_lossy(&words).trim());
+    tracing::debug!("a session that was started here has ended: {words}");
+    drop(ended.send(words));
+}

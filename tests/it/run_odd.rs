@@ -1,0 +1,85 @@
+//! A Claude Code that is older, newer or broken: nothing is lost, nothing unknown is answered wrongly, nothing hangs.
+
+use crate::fakes::model::Model;
+use crate::fakes::script::Rule;
+use crate::support::child::Stdin;
+use crate::support::driven::{Driven, allow, answer, the_ask};
+use crate::support::home::Home;
+use serde_json::{Value, json};
+use std::path::PathBuf;
+
+const PLAYED: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/fakes/claude.sh");
+
+/// `run` with a client that plays this, and what it was told.
+fn play(home: &Home, play: &str, supported: &str) -> (Driven, PathBuf) {
+    let heard = home.user().join("heard");
+    let mut command = home.command(&["run", "go", "--output", "stream-json", "--claude", PLAYED]);
+    command.env("PLAY", play).env("HEARD", &heard).env("SUPPORTED", supported);
+    (Driven { child: home.spawn(command, Stdin::Nothing) }, heard)
+}
+
+fn told(heard: &PathBuf, id: &str) -> Value {
+    let text = std::fs::read_to_string(heard).unwrap();
+    let lines = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    lines.into_iter().find(|line| line["response"]["request_id"] == id).unwrap_or_default()["response"].clone()
+}
+
+#[test]
+fn a_prompt_in_a_line_that_could_not_be_read_is_found_by_initializing_again() {
+    let home = Home::new();
+    let gate = home.serve();
+    let (run, heard) = play(&home, "lost", "\"hook_on_failure_supported\":true,");
+    allow(&home, &gate, &the_ask(&gate));
+    run.wait().ok();
+    let answer = told(&heard, "lost");
+    assert_eq!((&answer["subtype"], &answer["response"]["behavior"]), (&json!("success"), &json!("allow")), "{answer}");
+}
+
+#[test]
+fn what_is_unknown_is_answered_with_an_error_or_passed_on() {
+    let home = Home::new();
+    home.serve();
+    let (run, heard) = play(&home, "odd", "");
+    let ran = run.wait().ok();
+    for (id, words) in [
+        ("o1", "Unsupported control request subtype: make_coffee"),
+        ("o2", "no MCP server \"nobody\" is registered here"),
+        ("o3", "the request does not fit"),
+        ("o4", "no hook \"nobody\" is registered here"),
+    ] {
+        let answer = told(&heard, id);
+        assert_eq!(answer["subtype"], "error", "{id}");
+        assert!(answer["error"].as_str().unwrap().starts_with(words), "{answer}");
+    }
+    assert!(ran.stdout.contains("something_new") && !ran.stdout.contains("SandboxDebug"), "{}", ran.stdout);
+    assert!(ran.stderr.contains("lets a call through when a hook fails"), "{}", ran.stderr);
+}
+
+#[test]
+fn a_client_that_ends_at_once_is_an_error_with_its_last_words() {
+    let home = Home::new();
+    home.serve();
+    let program = home.user().join("broken");
+    std::fs::write(&program, "#!/bin/sh\necho 'no licence' >&2\nexit 7\n").unwrap();
+    std::fs::set_permissions(&program, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    let ran = home.run(&["run", "go", "--claude", program.to_str().unwrap()]);
+    assert!(ran.status.code() == Some(1) && ran.stderr.contains("no licence"), "{ran:#?}");
+}
+
+#[test]
+fn a_driven_session_has_one_channel_also_where_another_is_configured() {
+    let home = Home::new();
+    let gate = home.serve();
+    let model = Model::start(vec![
+        Rule::on_text("go").call("Bash", json!({"command": "touch x", "description": "Do"})).once(),
+        Rule::on_any_result().say("done"),
+    ]);
+    let servers = home.mcp_config("portcullis", &[]).to_string();
+    let run = Driven::start(&home, &model, &["go", "--mcp-config", &servers]);
+    let ask = the_ask(&gate);
+    assert_eq!(gate.get("/api/v1/sessions?all=true").json().as_array().unwrap().len(), 1);
+    answer(&home, &gate, &ask, &json!({"behavior": "deny"}));
+    run.wait().ok();
+    let first = &model.turns()[0];
+    assert!(first.offers("mcp__gate__reply") && !first.offers("mcp__portcullis__reply"), "{:?}", first.tools());
+}

@@ -1,0 +1,168 @@
+//! `portcullis run` at a terminal: prompts are answered there, or it is shown who answered elsewhere.
+
+use crate::fakes::model::Model;
+use crate::fakes::script::{Latch, Rule};
+use crate::support::driven::{Driven, answer, the_ask};
+use crate::support::home::Home;
+use crate::support::terminal::Terminal;
+use serde_json::json;
+
+fn shell(command: &str) -> Model {
+    Model::start(vec![
+        Rule::on_text("go").call("Bash", json!({"command": command, "description": "Do it"})).once(),
+        Rule::on_any_result().say("done: $RESULT"),
+    ])
+}
+
+#[test]
+fn a_prompt_is_shown_whole_and_answered_at_the_terminal() {
+    let home = Home::new();
+    let gate = home.serve();
+    let model = shell("touch made.txt && echo made");
+    let mut terminal = Terminal::start(Driven::command(&home, &model, &["go"]));
+    let shown = terminal.until("Allow?");
+    let ask = the_ask(&gate);
+    for part in ["touch made.txt && echo made", "Do it", ask["code"].as_str().unwrap(), "y once", "a always"] {
+        assert!(shown.contains(part), "{part}: {shown}");
+    }
+    terminal.type_line("what");
+    terminal.until("not understood");
+    terminal.type_line("y");
+    terminal.until("done: made");
+    assert!(terminal.wait().success());
+    let ask = gate.get(&format!("/api/v1/asks/{}", ask["id"].as_str().unwrap())).json();
+    assert_eq!((&ask["verdict"]["behavior"], &ask["verdict"]["via"]), (&json!("allow"), &json!("terminal")), "{ask}");
+}
+
+#[test]
+fn who_answers_elsewhere_first_is_named_at_the_terminal() {
+    let home = Home::new();
+    let gate = home.serve();
+    let token = home.token_for("rae", "reviewer");
+    let model = shell("touch never.txt");
+    let terminal = Terminal::start(Driven::command(&home, &model, &["go"]));
+    terminal.until("Allow?");
+    let ask = the_ask(&gate);
+    let path = format!("/api/v1/asks/{}/verdict", ask["id"].as_str().unwrap());
+    gate.post_as(&token, &path, &json!({"behavior": "deny", "why": "no"})).expect(200);
+    terminal.until("denied by rae over http");
+    terminal.until("done: no");
+    assert!(terminal.wait().success());
+}
+
+#[test]
+fn a_denial_at_the_terminal_carries_its_words_and_another_input_runs() {
+    let home = Home::new();
+    home.serve();
+    let model = Model::start(vec![
+        Rule::on_text("go").call("Bash", json!({"command": "touch one.txt", "description": "One"})).once(),
+        Rule::on_result("rather not").call("Bash", json!({"command": "touch two.txt", "description": "Two"})).once(),
+        Rule::on_any_result().say("done: $RESULT"),
+    ]);
+    let mut terminal = Terminal::start(Driven::command(&home, &model, &["go"]));
+    terminal.until("touch one.txt");
+    terminal.until("Allow?");
+    terminal.type_line("d rather not");
+    terminal.until("│ touch two.txt");
+    terminal.type_line("e touch three.txt && echo three");
+    terminal.until("done: three");
+    assert!(terminal.wait().success());
+    let there = |name: &str| home.project().join(name).exists();
+    assert!(!there("one.txt") && !there("two.txt") && there("three.txt"));
+}
+
+#[test]
+fn questions_are_answered_at_the_terminal() {
+    let home = Home::new();
+    home.serve();
+    let question = json!({"questions": [
+        {"question": "Which colour?", "header": "Colour", "multiSelect": false, "options": [{"label": "Red", "description": "r"}, {"label": "Blue", "description": "b"}]},
+        {"question": "How many?", "header": "Count", "multiSelect": false, "options": [{"label": "One", "description": "1"}, {"label": "Two", "description": "2"}]}]});
+    let model = Model::start(vec![
+        Rule::on_text("go").call("AskUserQuestion", question).once(),
+        Rule::on_any_result().say("done: $RESULT"),
+    ]);
+    let mut terminal = Terminal::start(Driven::command(&home, &model, &["go"]));
+    terminal.until("n to decline");
+    terminal.type_line("2");
+    terminal.until("How many?\r\n");
+    terminal.type_line("a few");
+    let shown = terminal.until("done: ");
+    assert!(shown.contains("\"Which colour?\"=\"Blue\"") && shown.contains("a few"), "{shown}");
+    assert!(terminal.wait().success());
+}
+
+#[test]
+fn the_terminal_answers_also_when_no_gate_can_be_had() {
+    let home = Home::new();
+    // A folder where the lock should be: no gate starts.
+    std::fs::create_dir(home.folder().join("gate.lock")).unwrap();
+    let model = shell("touch made.txt && echo made");
+    let mut terminal = Terminal::start(Driven::command(&home, &model, &["go"]));
+    terminal.until("Allow?");
+    terminal.type_line("y");
+    terminal.until("done: made");
+    assert!(terminal.wait().success());
+}
+
+#[test]
+fn a_conversation_goes_on_line_by_line() {
+    let home = Home::new();
+    home.serve();
+    let model = Model::start(vec![
+        Rule::on_text("one").say("first answer").once(),
+        Rule::on_text("two").say("second answer").once(),
+    ]);
+    let mut terminal = Terminal::start(Driven::command(&home, &model, &[]));
+    terminal.until("> ");
+    terminal.type_line("one");
+    terminal.until("first answer");
+    terminal.type_line("two");
+    terminal.until("second answer");
+    terminal.type_line("/exit");
+    assert!(terminal.wait().success());
+}
+
+#[test]
+fn ctrl_c_interrupts_the_turn_and_twice_ends_the_session() {
+    let (home, latch) = (Home::new(), Latch::new());
+    home.serve();
+    let model =
+        Model::start(vec![Rule::on_text("again").say("here"), Rule::on_text("think").say("never").held_by(&latch)]);
+    let mut terminal = Terminal::start(Driven::command(&home, &model, &[]));
+    terminal.until("> ");
+    terminal.type_line("think");
+    model.wait_for_turn("think");
+    terminal.interrupt();
+    terminal.until("interrupted");
+    terminal.type_line("again");
+    terminal.until("here");
+    terminal.interrupt();
+    terminal.interrupt();
+    assert_eq!(terminal.wait().code(), Some(130));
+}
+
+#[test]
+fn ctrl_c_ends_a_single_prompt_with_130() {
+    let (home, latch) = (Home::new(), Latch::new());
+    home.serve();
+    let model = Model::start(vec![Rule::on_text("think").say("never").held_by(&latch)]);
+    let terminal = Terminal::start(Driven::command(&home, &model, &["think"]));
+    model.wait_for_turn("think");
+    terminal.interrupt();
+    assert_eq!(terminal.wait().code(), Some(130));
+}
+
+#[test]
+fn no_prompt_deceives_the_terminal_it_is_shown_on() {
+    let home = Home::new();
+    let gate = home.serve();
+    let input = json!({"file_path": home.project().join("x"), "content": "a\u{1b}[2K\rls\u{202e}"});
+    let model = Model::start(vec![Rule::on_text("go").call("Write", input).once(), Rule::on_any_result().say("done")]);
+    let terminal = Terminal::start(Driven::command(&home, &model, &["go"]));
+    let shown = terminal.until("Allow?");
+    assert!(!shown.contains('\u{202e}') && !shown.contains("\u{1b}[2K"), "{shown:?}");
+    answer(&home, &gate, &the_ask(&gate), &json!({"behavior": "deny"}));
+    terminal.until("done");
+    terminal.wait();
+}

@@ -1,0 +1,87 @@
+//! `portcullis run` with the real Claude Code behind it, and a scripted model behind that.
+
+use super::PATIENCE;
+use super::child::{Child, Stdin};
+use super::claude::{Claude, program};
+use super::gate::Gate;
+use super::home::{Home, Ran};
+use super::running::{self, Running};
+use super::seen::until;
+use crate::fakes::model::Model;
+use serde_json::{Value, json};
+use std::process::Command;
+
+pub(crate) struct Driven {
+    pub(crate) child: Child,
+}
+
+impl Driven {
+    #[track_caller]
+    pub(crate) fn start(home: &Home, model: &Model, args: &[&str]) -> Self {
+        Self { child: home.spawn(Self::command(home, model, args), Stdin::Nothing) }
+    }
+
+    /// `portcullis run ARGS`, able to reach the gate and the model and nobody else.
+    pub(crate) fn command(home: &Home, model: &Model, args: &[&str]) -> Command {
+        let mut command = home.command(&[&["run"], args].concat());
+        Self::confine(&mut command, home, model);
+        command
+    }
+
+    /// Gives a gate, or a run, what a Claude Code needs that it starts.
+    pub(crate) fn confine(command: &mut Command, home: &Home, model: &Model) {
+        Claude::confine(command, home, model);
+        command.env("PORTCULLIS_CLAUDE", program());
+    }
+
+    /// Waits for its end; Claude Code takes a while to load.
+    #[track_caller]
+    pub(crate) fn wait(&self) -> Ran {
+        Ran::of(&self.child, PATIENCE * 3)
+    }
+
+    /// Everything below it: the guard, Claude Code, and what that runs. Not the gate it may have started.
+    pub(crate) fn below(&self) -> Vec<Running> {
+        let mut below = running::children_of(self.child.pid());
+        below.retain(|process| process.args.get(1).is_none_or(|word| word != "serve"));
+        below
+    }
+
+    /// The guard, and Claude Code under it.
+    #[track_caller]
+    pub(crate) fn guard_and_claude(&self) -> (Running, Running) {
+        until("a guard with its child", || {
+            let below = self.below();
+            let guard = below.iter().find(|process| process.args.get(1).is_some_and(|word| word == "__guard"))?.clone();
+            let claude = below.iter().find(|process| process.parent == guard.pid)?.clone();
+            Some((guard, claude))
+        })
+    }
+}
+
+/// The prompts that are open, once there are this many.
+#[track_caller]
+pub(crate) fn open_asks(gate: &Gate, count: usize) -> Vec<Value> {
+    until("open prompts", || {
+        let asks = gate.get("/api/v1/asks?state=open").expect(200).json();
+        let asks = asks.as_array()?.clone();
+        (asks.len() == count).then_some(asks)
+    })
+}
+
+#[track_caller]
+pub(crate) fn the_ask(gate: &Gate) -> Value {
+    open_asks(gate, 1).remove(0)
+}
+
+/// Answers a prompt as the owner, from elsewhere.
+#[track_caller]
+pub(crate) fn answer(home: &Home, gate: &Gate, ask: &Value, verdict: &Value) {
+    let path = format!("/api/v1/asks/{}/verdict", ask["id"].as_str().unwrap());
+    gate.post_as(home.token(), &path, verdict).expect(200);
+}
+
+#[track_caller]
+pub(crate) fn allow(home: &Home, gate: &Gate, ask: &Value) {
+    answer(home, gate, ask, &json!({"behavior": "allow"}));
+}

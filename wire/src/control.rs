@@ -1,0 +1,355 @@
+//! What Claude Code and the program that drives it say to each other: one JSON object a line, both ways.
+//!
+//! Besides the messages of the conversation there are requests with an id that either side may make, and their answers.
+//! What is not known here is passed on as it came: the client grows faster than we do.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+
+/// A line of the client's output.
+#[derive(Debug, PartialEq)]
+pub enum FromClient {
+    /// It wants something, and waits for the answer under this id.
+    Request { id: String, request: Request },
+    /// The answer to something we wanted.
+    Response { id: String, answer: Result<Value, String> },
+    /// It no longer waits for the answer to its request.
+    Cancel { id: String },
+    /// Part of the conversation, or something we do not know.
+    Message(Box<Message>),
+    /// No object: notes that some part of the client prints for those who debug it.
+    Noise,
+}
+
+/// What the client may want of whoever drives it.
+#[derive(Debug, PartialEq)]
+pub enum Request {
+    CanUseTool(Box<CanUseTool>),
+    Hook(HookCallback),
+    Mcp(McpMessage),
+    /// A dialog that we did not say we can show: such a request is left unanswered.
+    Dialog,
+    /// Anything else, by its subtype.
+    Unknown(String),
+    /// One we know, but not like this; says what does not fit. It must be answered all the same.
+    Unreadable(String),
+}
+
+/// May this tool be used?
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct CanUseTool {
+    pub tool_name: String,
+    pub input: Value,
+    pub tool_use_id: String,
+    pub mcp_server: Option<McpServer>,
+    /// What the client itself would change so that it need not ask again.
+    #[serde(deserialize_with = "or_none")]
+    pub permission_suggestions: Vec<Value>,
+    pub blocked_path: Option<String>,
+    /// May hold escape sequences of a terminal.
+    pub decision_reason: Option<String>,
+    pub decision_reason_type: Option<String>,
+    pub suppress_always_allow_rule: bool,
+    pub default_to_no: bool,
+    pub requires_user_interaction: bool,
+    pub matched_ask_rule: Option<MatchedRule>,
+    pub title: Option<String>,
+    pub display_name: Option<String>,
+    pub description: Option<String>,
+    pub agent_id: Option<String>,
+}
+
+/// Where an MCP tool comes from. `source` is the client's own word; the name is whatever the server calls itself.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct McpServer {
+    pub name: String,
+    pub source: Option<String>,
+}
+
+/// The rule by which the client was told to ask.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct MatchedRule {
+    pub source: Option<String>,
+    pub tool_name: Option<String>,
+    pub rule_content: Option<String>,
+}
+
+/// The client writes null where it suggests nothing.
+fn or_none<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Vec<Value>, D::Error> {
+    Ok(Option::<Vec<Value>>::deserialize(from)?.unwrap_or_default())
+}
+
+/// A hook that we registered was reached.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(default)]
+pub struct HookCallback {
+    pub callback_id: String,
+    pub input: Value,
+    pub tool_use_id: Option<String>,
+}
+
+/// A message for an MCP server that lives in the driving program.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(default)]
+pub struct McpMessage {
+    pub server_name: String,
+    pub message: Value,
+}
+
+/// The answer to [`CanUseTool`].
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(tag = "behavior", rename_all = "lowercase")]
+pub enum PermissionResult {
+    #[serde(rename_all = "camelCase")]
+    Allow {
+        updated_input: Value,
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        updated_permissions: Vec<Value>,
+        #[serde(rename = "toolUseID")]
+        tool_use_id: String,
+        /// None where no person decided.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        decision_classification: Option<Classification>,
+    },
+    #[serde(rename_all = "camelCase")]
+    Deny {
+        message: String,
+        #[serde(skip_serializing_if = "std::ops::Not::not")]
+        interrupt: bool,
+        #[serde(rename = "toolUseID")]
+        tool_use_id: String,
+        /// None where no person decided.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        decision_classification: Option<Classification>,
+    },
+}
+
+/// How the client writes the decision down.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Classification {
+    UserTemporary,
+    UserPermanent,
+    UserReject,
+}
+
+/// A line of the conversation, as far as we look into it.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(default)]
+pub struct Message {
+    #[serde(rename = "type")]
+    pub kind: String,
+    pub subtype: Option<String>,
+    pub session_id: Option<String>,
+    pub parent_tool_use_id: Option<String>,
+    /// Of `assistant` and `user`.
+    pub message: Value,
+    /// Of `user`: what was decided on each call whose result it holds.
+    pub tool_result_meta: Vec<ToolResultMeta>,
+    /// Of `stream_event`.
+    pub event: Value,
+    /// Of `system/session_state_changed`.
+    pub state: Option<String>,
+    /// Of `system/init` and `system/status`.
+    #[serde(rename = "permissionMode")]
+    pub permission_mode: Option<String>,
+    pub model: Option<String>,
+    /// Of `result`.
+    pub is_error: bool,
+    pub result: Option<String>,
+    pub errors: Vec<Value>,
+    pub permission_denials: Vec<Value>,
+    /// Of `user`: one of ours, said again when the client took it.
+    #[serde(rename = "isReplay")]
+    pub is_replay: bool,
+    pub uuid: Option<String>,
+    /// Of `system/permission_denied` and others.
+    pub tool_name: Option<String>,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(default)]
+pub struct ToolResultMeta {
+    pub id: String,
+    pub permission_decision: Option<PermissionDecision>,
+    pub non_execution_kind: Option<String>,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(default)]
+pub struct PermissionDecision {
+    pub decision: String,
+    pub source: Option<String>,
+    pub reason_type: Option<String>,
+}
+
+/// Part of a message of the conversation.
+#[derive(Debug, PartialEq)]
+pub enum Block<'a> {
+    Text(&'a str),
+    ToolUse { id: &'a str, name: &'a str, input: &'a Value },
+    ToolResult { id: &'a str, is_error: bool },
+}
+
+impl Message {
+    /// The parts of its content that we know; text alone is one part.
+    pub fn blocks(&self) -> Vec<Block<'_>> {
+        match &self.message["content"] {
+            Value::String(text) => vec![Block::Text(text)],
+            Value::Array(blocks) => blocks.iter().filter_map(block).collect(),
+            _ => vec![],
+        }
+    }
+
+    /// What a `stream_event` adds to the text that is being said.
+    pub fn text_delta(&self) -> Option<&str> {
+        let delta = self.event.get("delta")?;
+        (delta.get("type")? == "text_delta").then(|| delta.get("text")?.as_str()).flatten()
+    }
+
+    pub fn is(&self, kind: &str, subtype: &str) -> bool {
+        self.kind == kind && self.subtype.as_deref() == Some(subtype)
+    }
+}
+
+fn block(block: &Value) -> Option<Block<'_>> {
+    let text = |name: &str| block.get(name).and_then(Value::as_str);
+    Some(match text("type")? {
+        "text" => Block::Text(text("text")?),
+        "tool_use" => Block::ToolUse { id: text("id")?, name: text("name")?, input: block.get("input")? },
+        "tool_result" => {
+            let is_error = block.get("is_error").and_then(Value::as_bool).unwrap_or_default();
+            Block::ToolResult { id: text("tool_use_id")?, is_error }
+        }
+        _ => return None,
+    })
+}
+
+/// Reads a line. Bytes that are no JSON are an error; JSON that we do not know is a message.
+pub fn read(line: &[u8]) -> serde_json::Result<FromClient> {
+    if !line.trim_ascii_start().starts_with(b"{") {
+        return Ok(FromClient::Noise);
+    }
+    let envelope: Envelope = serde_json::from_slice(line)?;
+    Ok(match envelope.kind.as_str() {
+        "control_request" => FromClient::Request { id: envelope.request_id, request: Request::of(envelope.request) },
+        "control_response" => envelope.response.read(),
+        "control_cancel_request" => FromClient::Cancel { id: envelope.request_id },
+        // A part that is not as we know it must not cost us the line.
+        _ => {
+            let bare = |_| Box::new(Message { kind: envelope.kind, ..Message::default() });
+            FromClient::Message(serde_json::from_slice(line).unwrap_or_else(bare))
+        }
+    })
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct Envelope {
+    #[serde(rename = "type")]
+    kind: String,
+    request_id: String,
+    request: Value,
+    response: Response,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct Response {
+    subtype: String,
+    request_id: String,
+    response: Value,
+    error: Value,
+}
+
+impl Response {
+    fn read(self) -> FromClient {
+        let answer = match (self.subtype.as_str(), self.error) {
+            ("success", _) => Ok(self.response),
+            (_, Value::String(error)) => Err(error),
+            (_, error) => Err(error.to_string()),
+        };
+        FromClient::Response { id: self.request_id, answer }
+    }
+}
+
+impl Request {
+    fn of(request: Value) -> Self {
+        let subtype = request.get("subtype").and_then(Value::as_str).unwrap_or_default().to_owned();
+        let read = match subtype.as_str() {
+            "can_use_tool" => serde_json::from_value(request).map(|ask| Self::CanUseTool(Box::new(ask))),
+            "hook_callback" => serde_json::from_value(request).map(Self::Hook),
+            "mcp_message" => serde_json::from_value(request).map(Self::Mcp),
+            "request_user_dialog" => Ok(Self::Dialog),
+            _ => Ok(Self::Unknown(subtype)),
+        };
+        read.unwrap_or_else(|error| Self::Unreadable(error.to_string()))
+    }
+}
+
+/// The prompts that an `initialize` finds open, as a request of each.
+pub fn pending_permissions(initialized: &Value) -> Vec<(String, CanUseTool)> {
+    let pending = initialized.get("pending_permission_requests").and_then(Value::as_array);
+    let read = |one: &Value| {
+        // Either the request as it was made, or its fields beside its id.
+        let request = one.get("request").unwrap_or(one).clone();
+        Some((one.get("request_id")?.as_str()?.to_owned(), serde_json::from_value(request).ok()?))
+    };
+    pending.into_iter().flatten().filter_map(read).collect()
+}
+
+/// One of ours.
+pub fn request_line(id: &str, subtype: &str, mut fields: Map<String, Value>) -> Vec<u8> {
+    fields.insert("subtype".into(), subtype.into());
+    line(&json!({"type": "control_request", "request_id": id, "request": fields}))
+}
+
+/// We no longer wait for the answer.
+pub fn cancel_line(id: &str) -> Vec<u8> {
+    line(&json!({"type": "control_cancel_request", "request_id": id}))
+}
+
+pub fn success_line(id: &str, response: &impl Serialize) -> Vec<u8> {
+    let response = json!({"subtype": "success", "request_id": id, "response": response});
+    line(&json!({"type": "control_response", "response": response}))
+}
+
+pub fn error_line(id: &str, error: &str) -> Vec<u8> {
+    let response = json!({"subtype": "error", "request_id": id, "error": error});
+    line(&json!({"type": "control_response", "response": response}))
+}
+
+/// Who a line of input is from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Speaker {
+    User,
+    /// The client marks it for the model as not from the user.
+    Outside,
+}
+
+/// A line of input for the model.
+pub fn user_line(uuid: &str, text: &str, from: Speaker) -> Vec<u8> {
+    let mut user = json!({
+        "type": "user",
+        "message": {"role": "user", "content": text},
+        "parent_tool_use_id": null,
+        "session_id": "",
+        "uuid": uuid,
+    });
+    if from == Speaker::Outside {
+        user["isSynthetic"] = true.into();
+    }
+    line(&user)
+}
+
+fn line(value: &Value) -> Vec<u8> {
+    let mut bytes = value.to_string().into_bytes();
+    bytes.push(b'\n');
+    bytes
+}
+
+#[cfg(test)]
+mod tests;

@@ -11,6 +11,7 @@
 mod fakes;
 mod support;
 
+mod again;
 mod api;
 mod architecture;
 mod contract;
@@ -40,6 +41,7 @@ mod real_cli;
 mod record;
 mod relink;
 mod replies;
+mod rules;
 mod rules_cli;
 mod rules_shell;
 mod rulings;

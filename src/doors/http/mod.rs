@@ -78,9 +78,9 @@ pub(crate) struct Door {
     pub(crate) stop: CancellationToken,
     /// A new token for someone; none when there are no random numbers to be had.
     pub(crate) make_token: fn() -> Option<String>,
+    pub(crate) starter: Starter,
     /// None where hooks may not be posted.
     pub(crate) hooks: Option<Arc<dyn Hooks>>,
-    pub(crate) starter: Starter,
     counters: metrics::Counters,
     rate: rate::Rates,
     listeners: Arc<Semaphore>,
@@ -99,13 +99,13 @@ pub(crate) struct Parts {
     pub(crate) status: Status,
     pub(crate) stop: CancellationToken,
     pub(crate) make_token: fn() -> Option<String>,
-    pub(crate) hooks: Option<Arc<dyn Hooks>>,
     pub(crate) starter: Starter,
+    pub(crate) hooks: Option<Arc<dyn Hooks>>,
 }
 
 impl Door {
     pub(crate) fn new(parts: Parts) -> Arc<Self> {
-        let Parts { hub, link, credentials, limits, status, stop, make_token, hooks, starter } = parts;
+        let Parts { hub, link, credentials, limits, status, stop, make_token, starter, hooks } = parts;
         Arc::new(Self {
             counters: metrics::Counters::default(),
             rate: rate::Rates::new(limits.rate, limits.burst),
@@ -119,8 +119,8 @@ impl Door {
             status,
             stop,
             make_token,
-            hooks,
             starter,
+            hooks,
         })
     }
 

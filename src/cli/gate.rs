@@ -177,10 +177,10 @@ fn starter(paths: &Paths, config: &Config, started: Started) -> Starter {
         (Ok(rest), Some(home)) => home.join(rest),
         _ => folder.clone(),
     };
-    let folders = match &config.start.folders {
-        Some(folders) => folders.iter().map(at_home).collect(),
+    let folders = match config.start.folders.as_slice() {
+        named @ [_, ..] => named.iter().map(at_home).collect(),
         // Who starts a gate in a project means that project. A home, or the root, is where services are started.
-        None => std::env::current_dir()
+        [] => std::env::current_dir()
             .ok()
             .filter(|folder| started == Started::ByPerson && folder.parent().is_some() && Some(folder) != home.as_ref())
             .into_iter()

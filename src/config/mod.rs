@@ -125,8 +125,8 @@ impl Default for Hooks {
 /// Sessions started over the API.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Start {
-    /// Where they may work, and below; none: where a person started the gate. `~` is not yet resolved.
-    pub(crate) folders: Option<Vec<PathBuf>>,
+    /// Where they may work, and below; if there are none, where a person started the gate. `~` is not yet resolved.
+    pub(crate) folders: Vec<PathBuf>,
     /// How long a prompt of a session of `POST /api/chat` can be answered.
     pub(crate) ask_time: Duration,
 }
@@ -169,7 +169,7 @@ impl Default for Config {
             claude: "claude".into(),
             permission_mode: "default".to_owned(),
             allow_bypass: false,
-            start: Start { folders: None, ask_time: Duration::from_secs(60) },
+            start: Start { folders: vec![], ask_time: Duration::from_secs(60) },
             hooks: Hooks::default(),
             limits: Limits::default(),
             token: None,

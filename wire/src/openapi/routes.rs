@@ -476,4 +476,15 @@ pub(super) const ROUTES: &[Route] = &[
         answer: Answer::Text("`noted`"),
         ..PLAIN
     },
+    Route {
+        method: "post",
+        path: "/claude/hooks",
+        id: "hook",
+        summary: "Claude Code's http hooks, where hooks.http is on: the call as it posts it, the answer as it reads it",
+        right: Some("agent"),
+        body: Body::Text,
+        answer: Answer::Text("what the hook is answered, as JSON"),
+        errors: &[Kind::BadRequest, Kind::NoSuchRoute, Kind::Busy],
+        ..PLAIN
+    },
 ];

@@ -175,7 +175,7 @@ fn starter(paths: &Paths, config: &Config) -> Starter {
         (Ok(rest), Some(home)) => home.join(rest),
         _ => folder.clone(),
     };
-    let folders = config.start.folders.iter().map(at_home).collect();
+    let folders: Vec<PathBuf> = config.start.folders.iter().map(at_home).collect();
     let spawn = |wanted: &Wanted| {
         let program = reach::this_program().map_err(std::io::Error::other)?;
         let mut command = tokio::process::Command::new(program);
@@ -196,7 +196,7 @@ fn starter(paths: &Paths, config: &Config) -> Starter {
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         command.current_dir(&wanted.folder).spawn()
     };
-    Starter::new(folders, config.allow_bypass, config.start.ask_time, Box::new(spawn))
+    Starter::new(&folders, config.allow_bypass, config.start.ask_time, Box::new(spawn))
 }
 
 fn door_limits(config: &Config) -> http::Limits {

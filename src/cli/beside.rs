@@ -1,23 +1,28 @@
 //! The hooks beside the channel: wires the room of a session's hooks to the process that serves its channel.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
-use portcullis_core::{ChatId, EventId, SessionAbout};
+use portcullis_core::policy::Mode;
+use portcullis_core::{ChatId, EventId, Scope, SessionAbout};
+use portcullis_wire::error::Fault;
 use portcullis_wire::hooks::HookCall;
+use portcullis_wire::tools;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
-use super::configuration;
+use super::{configuration, paths};
 use crate::config::{Config, Paths};
-use crate::doors::{channel, hooks};
-use crate::hub::{Attachment, Delivery};
+use crate::doors::{channel, hooks, http};
+use crate::hub::{Attachment, Delivery, Hub};
+use crate::rules::Rules;
 
 /// What is known before the session is attached.
 pub(super) struct Wiring {
     paths: Paths,
     settings: hooks::Settings,
+    judge: hooks::Judge,
     about: SessionAbout,
 }
 
@@ -25,14 +30,14 @@ impl Wiring {
     pub(super) fn new(paths: &Paths, about: &SessionAbout) -> Self {
         // A configuration that does not load is the gate's to complain about.
         let config = configuration(paths, None).unwrap_or_default();
-        Self { paths: paths.clone(), settings: settings(&config), about: about.clone() }
+        Self { paths: paths.clone(), settings: settings(&config), judge: judge(paths, about), about: about.clone() }
     }
 
     /// Listens for the session's hooks from now on.
     pub(super) fn open(self, attachment: &Attachment) -> Arc<Hooks> {
         let (agent, agent_session) = (self.about.pid.unwrap_or_default(), self.about.agent_session.clone());
         let agent_session = agent_session.unwrap_or_default();
-        let room = hooks::Room::new(attachment.line.clone(), self.about, self.settings);
+        let room = hooks::Room::new(attachment.line.clone(), self.about, self.settings, self.judge);
         let (socket, file) = (self.paths.session_socket(agent), self.paths.wake_file(agent));
         let stop = CancellationToken::new();
         let listening = Arc::clone(&room);
@@ -69,6 +74,22 @@ impl Wiring {
 
 pub(super) fn settings(config: &Config) -> hooks::Settings {
     hooks::Settings { wakes_per_hour: config.hooks.wakes, must_reply: config.hooks.must_reply.clone() }
+}
+
+/// What the rules of the user and of the session's project say, as their files are at each call.
+pub(super) fn judge(paths: &Paths, about: &SessionAbout) -> hooks::Judge {
+    let folder = PathBuf::from(about.folder.clone().unwrap_or_else(|| "/".to_owned()));
+    let rules = Rules::open(paths, &folder);
+    let label = about.label.to_string();
+    Box::new(move |call: &HookCall| {
+        let mode = call.permission_mode.as_deref().and_then(Mode::named).unwrap_or_default();
+        let mut around = rules.around(&folder, &[], Some(&label));
+        // Where the agent has gone meanwhile is where its relative paths lead, but no folder it may work in.
+        if let Some(cwd) = call.cwd.as_ref().filter(|cwd| Path::new(cwd).is_absolute()) {
+            around.cwd.clone_from(cwd);
+        }
+        rules.decide(mode, &around, tools::call(&call.tool_name, &call.tool_input))
+    })
 }
 
 /// The hooks of one session, for its channel.
@@ -119,5 +140,30 @@ impl channel::Beside for Hooks {
 
     fn forged(&self) -> BoxFuture<'_, ()> {
         Box::pin(self.room.forged())
+    }
+}
+
+/// Hooks that are posted to the gate, for its HTTP door.
+struct Posted(Arc<hooks::Posted>);
+
+pub(super) fn posted(hub: Hub, config: &Config) -> Arc<dyn http::Hooks> {
+    let judge_of = |about: &SessionAbout| Some(judge(&paths().ok()?, about));
+    Arc::new(Posted(hooks::Posted::new(hub, config.max_context, settings(config), judge_of)))
+}
+
+impl http::Hooks for Posted {
+    fn call(
+        &self,
+        body: Value,
+        scope: Scope,
+        taken_back: CancellationToken,
+    ) -> BoxFuture<'static, Result<http::HookAnswer, Fault>> {
+        let posted = Arc::clone(&self.0);
+        Box::pin(async move {
+            let answered = posted.call(&body, &scope, &taken_back).await?;
+            let output = answered.answer.output.clone();
+            let settle = http::Settle::new(move |written| drop(tokio::spawn(answered.settle(written))));
+            Ok(http::HookAnswer { output, settle })
+        })
     }
 }

@@ -2,6 +2,7 @@
 
 mod client;
 mod finding;
+mod hooks;
 mod house;
 mod road;
 
@@ -32,9 +33,15 @@ impl Doctor {
         let client = client::look(&project).await;
         let mut findings = house.findings;
         findings.extend(client.findings);
+        let hooks = hooks::look(&project, &client.names);
+        findings.extend(hooks.findings);
         findings.extend(road::look(&client.names, &house.sessions));
         findings.push(road::sessions(&house.sessions, house.gate_runs));
-        let own = client.is_registered.then_some("channel");
+        let own = match (client.is_registered, hooks.are_installed) {
+            (true, true) => Some("hooks"),
+            (true, false) => Some("channel"),
+            (false, _) => None,
+        };
         let failed = findings.iter().any(|finding| finding.level == Level::Fail);
         if self.json {
             let shown = json!({"failed": failed, "findings": findings, "works": works::as_json(), "own": own});
@@ -50,11 +57,13 @@ fn in_words(findings: &[Finding], own: Option<&str>) -> String {
     let mut text: String = findings.iter().map(Finding::in_words).collect();
     text.push_str("\nWhat works for you:\n");
     text.push_str(&works::table(own));
-    if own.is_some() {
-        text.push_str(
-            "  [channel] is registered here. It carries as far as Claude Code opens it: see the findings above.\n",
-        );
-    }
+    text.push_str(match own {
+        Some("hooks") => "  [hooks] are installed here. Events while idle need a session at a terminal.\n",
+        Some(_) => {
+            "  [channel] is registered here. It carries as far as Claude Code opens it: see the findings above.\n"
+        }
+        None => "",
+    });
     let count = |level| findings.iter().filter(|finding| finding.level == level).count();
     text.push_str(&match (count(Level::Fail), count(Level::Warn)) {
         (0, 0) => "\nNothing is wrong.\n".to_owned(),

@@ -15,6 +15,7 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use super::VERSION;
+use super::beside;
 use super::client::Client;
 use super::lock::{self, About, Lock};
 use super::reach;
@@ -142,6 +143,7 @@ pub(super) async fn open(paths: Paths, config: &Config, options: Options) -> any
         stop: stop.clone(),
         make_token,
         starter: starter(&paths, config),
+        hooks: config.hooks.over_http.then(|| beside::posted(hub.clone(), config)),
     };
     let door = Door::new(parts);
     let mut doors = vec![tokio::spawn(http::serve_unix(socket, Arc::clone(&door), stop.clone()))];

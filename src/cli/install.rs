@@ -16,6 +16,7 @@ use super::setup::json::Unfit;
 use super::setup::place::{self, Place};
 use super::setup::receipt::{Patch, Receipt, Receipts};
 use super::{environment, log_at, paths, say};
+use crate::rules::Rules;
 
 /// Register `portcullis channel` with Claude Code, and with --hooks its hooks
 ///
@@ -127,11 +128,22 @@ impl Install {
         let mut parts = vec![(self.at.file()?, Part::Server { entry, under: self.at.under()? })];
         if self.hooks {
             let callee = Callee { server: self.at.name.clone(), program };
-            let rules = denied_by_us();
+            let rules = self.denied_by_us()?;
             let additions = hooks::additions(&callee, &rules);
             parts.push((self.at.settings()?, Part::Hooks { additions, rules }));
         }
         Ok(parts)
+    }
+
+    /// Rules of ours that the client is to keep also while we are away. For every folder that is the user's alone.
+    fn denied_by_us(&self) -> anyhow::Result<Vec<String>> {
+        let paths = paths()?;
+        let rules = match self.at.scope {
+            Scope::User => Rules::named(&paths, &paths.rules_file),
+            Scope::Project | Scope::Local => Rules::open(&paths, &working_folder()?),
+        };
+        let rules = rules.load().map_err(|problem| anyhow::anyhow!(problem))?;
+        Ok(rules.snapshot().denied_by_the_client())
     }
 
     /// The text after each step; none when all is there.
@@ -224,11 +236,6 @@ impl Install {
         }
         text
     }
-}
-
-/// Rules of ours that the client is to keep also while we are away.
-fn denied_by_us() -> Vec<String> {
-    vec![]
 }
 
 /// All at once where it is one place; else place by place, so that nothing between them is shown.

@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 
 use super::report::Hinted;
 use super::setup::file::{Audience, UserFile, Wrote};
+use super::setup::hooks::{self, Callee};
 use super::setup::place;
 use super::{VERSION, environment, log_at, say, shell};
 
@@ -16,10 +17,11 @@ const NAME: &str = "portcullis";
 
 /// Write a plugin for Claude Code into a folder
 ///
-/// The folder is a marketplace with one plugin: the MCP server, and a skill that explains the commands. Claude Code
+/// The folder is a marketplace with one plugin: the MCP server, the hooks, and a skill that explains the commands. Claude Code
 /// installs it from there; the commands for that are printed. Written again, it is brought up to date.
 ///
-/// The plugin does the same as `portcullis install`, for all of your projects: use one of the two.
+/// The plugin does the same as `portcullis install --hooks`, for all of your projects: use one of the two. It carries
+/// no rules: the tools `reply` and `inbox` are asked for, and deny rules are kept by Portcullis alone.
 #[derive(clap::Args)]
 pub(super) struct Plugin {
     /// The folder to write: a new one, an empty one, or one that this command wrote
@@ -49,7 +51,7 @@ impl Plugin {
     }
 }
 
-fn files(program: &Path) -> [(&'static str, String); 6] {
+fn files(program: &Path) -> [(&'static str, String); 7] {
     let description =
         "The gate between a coding agent and the world: events in, replies out, prompts answered from anywhere";
     let author = json!({"name": "Portcullis"});
@@ -68,10 +70,13 @@ fn files(program: &Path) -> [(&'static str, String); 6] {
         "channels": [{"server": NAME}],
     });
     let server = json!({"mcpServers": {NAME: {"command": program.display().to_string(), "args": ["channel"]}}});
+    // A plugin's server is known to hooks by a name that says so.
+    let callee = Callee { server: format!("plugin:{NAME}:{NAME}"), program };
     let written = |value: Value| format!("{value:#}\n");
     [
         ("plugins/portcullis/.claude-plugin/plugin.json", written(manifest)),
         ("plugins/portcullis/.mcp.json", written(server)),
+        ("plugins/portcullis/hooks/hooks.json", hooks::file(&callee)),
         ("plugins/portcullis/skills/portcullis/SKILL.md", include_str!("plugin/SKILL.md").to_owned()),
         ("plugins/portcullis/README.md", include_str!("plugin/README.md").to_owned()),
         ("plugins/portcullis/LICENSE", include_str!("../../LICENSE").to_owned()),
@@ -107,7 +112,7 @@ fn farewell(folder: &Path) -> String {
         "Wrote the plugin to {folder}. Leave the folder where it is, and tell Claude Code about it:
   claude plugin marketplace add {folder}
   claude plugin install {NAME}@{NAME}
-Events come in through the channel where your account has it:
+Prompts are answered from anywhere and events come in through hooks. Where your account has the channel, too:
   claude --dangerously-load-development-channels plugin:{NAME}@{NAME}
 If you used `portcullis install` before, take that back with `portcullis uninstall`: one of the two is enough.
 "

@@ -105,15 +105,6 @@ impl FromStr for Approvals {
     }
 }
 
-/// Sessions started over the API.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Start {
-    /// Where they may work, and below. `~` is not yet resolved.
-    pub(crate) folders: Vec<PathBuf>,
-    /// How long a prompt of a session of `POST /api/chat` can be answered.
-    pub(crate) ask_time: Duration,
-}
-
 /// How Claude Code's hooks are served.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Hooks {
@@ -129,6 +120,15 @@ impl Default for Hooks {
     fn default() -> Self {
         Self { wakes: 30, must_reply: vec![], over_http: false }
     }
+}
+
+/// Sessions started over the API.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Start {
+    /// Where they may work, and below. `~` is not yet resolved.
+    pub(crate) folders: Vec<PathBuf>,
+    /// How long a prompt of a session of `POST /api/chat` can be answered.
+    pub(crate) ask_time: Duration,
 }
 
 /// How much of everything there may be.

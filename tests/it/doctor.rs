@@ -65,7 +65,7 @@ fn a_fresh_home_is_sound_and_stays_untouched() {
     assert_eq!(everything_in(&home.user()), [""; 0]);
 
     let shown = doctor(&home, "127.0.0.1:0", &[]).ok().stdout;
-    assert!(shown.contains("\n  events while idle  not yet   yes        not yet    not yet\n"), "{shown}");
+    assert!(shown.contains("\n  events while idle  yes       yes        not yet    not yet\n"), "{shown}");
     assert!(shown.ends_with(" to look at.\n"), "{shown}");
 }
 
@@ -78,7 +78,7 @@ fn the_gates_of_the_channel_are_told_in_the_order_the_client_applies_them() {
     assert_eq!(gates, ["declared", "protocol", "provider", "rollout", "policy", "named", "list"]);
     assert_eq!(
         report["works"]["prompts"],
-        json!({"hooks": "not yet", "channel": "yes", "headless": "not yet", "editor": "not yet"})
+        json!({"hooks": "yes", "channel": "yes", "headless": "not yet", "editor": "not yet"})
     );
     assert_eq!(report["works"]["stop"]["channel"], "no");
 }
@@ -197,10 +197,41 @@ fn both_install_and_plugin_is_a_finding_and_the_real_cli_is_recognised() {
     has(&report, "registered", "ok for you in this project as server:mine", "");
     has(&report, "registered", "ok by the plugin as plugin:portcullis@portcullis", "");
     has(&report, "registered", "warn 3 times", "a session may be attached twice");
-    assert_eq!(report["own"], "channel");
+    assert_eq!(report["own"], "hooks");
 
     fs::remove_file(home.user().join(".local/bin/portcullis")).unwrap();
     let ran = doctor(&home, "off", &["--json"]);
     assert_eq!(ran.status.code(), Some(1));
     has(&ran.json(), "registered", "fail", "is not there");
+}
+
+#[test]
+fn hooks_are_looked_at_wherever_they_may_be_installed() {
+    let home = Home::new();
+    let report = |home: &Home| doctor(home, "off", &["--json"]).json();
+    has(&report(&home), "hooks", "note not installed", "");
+
+    home.run(&["install", "--hooks", "--yes"]).ok();
+    let sound = report(&home);
+    has(&sound, "hooks", "ok all 12", ".claude/settings.json");
+    assert_eq!((findings(&sound, "hooks").len(), &sound["own"]), (1, &json!("hooks")));
+
+    home.run(&["install", "--hooks", "--yes", "--scope", "user"]).ok();
+    has(&report(&home), "hooks", "warn installed 2 times", "");
+    home.run(&["uninstall", "--yes", "--scope", "user"]).ok();
+
+    let file = home.project().join(".claude/settings.json");
+    let mut settings: Value = serde_json::from_str(&fs::read_to_string(&file).unwrap()).unwrap();
+    settings["hooks"].as_object_mut().unwrap().remove("Stop");
+    settings["permissions"]["deny"] = json!([]);
+    settings["disableAllHooks"] = json!(true);
+    fs::write(&file, settings.to_string()).unwrap();
+    fs::remove_file(home.user().join(".local/bin/portcullis")).unwrap();
+    fs::remove_file(home.project().join(".mcp.json")).unwrap();
+    let broken = report(&home);
+    has(&broken, "hooks", "warn", "lacks Stop");
+    has(&broken, "hooks", "warn", "no deny rule mcp__portcullis__hook");
+    has(&broken, "hooks", "warn disableAllHooks", "");
+    has(&broken, "hooks", "fail", ".local/bin/portcullis, which is not there");
+    has(&broken, "hooks", "fail", "\"portcullis\", which is not registered here");
 }

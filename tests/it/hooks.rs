@@ -3,6 +3,7 @@
 use crate::support::child::Stdin;
 use crate::support::gate::Gate;
 use crate::support::home::{Home, Ran};
+use crate::support::http::Request;
 use crate::support::seen::{PATIENCE, until};
 use crate::support::standin::StandIn;
 use serde_json::{Value, json};
@@ -314,16 +315,22 @@ fn every_tool_call_is_on_the_record() {
     session.hook("PostToolUse", &with(bash("ls -l"), "tool_use_id", "toolu_1"));
     session.hook("PostToolUseFailure", &with(bash("false"), "tool_use_id", "toolu_2"));
     session.hook("PermissionDenied", &with(bash("rm x"), "tool_use_id", "toolu_3"));
-    let calls = until("three calls", || {
+    let calls = called(&home, |calls| calls.len() == 3);
+    let shown: Vec<&str> = calls.iter().filter_map(|call| call["outcome"].as_str()).collect();
+    assert_eq!(shown, ["ran", "failed", "denied"], "{calls:#?}");
+}
+
+/// The tool calls on the record, once they are as they should be.
+#[track_caller]
+fn called(home: &Home, is_it: impl Fn(&[Value]) -> bool) -> Vec<Value> {
+    until("the calls on the record", || {
         let log = home.run(&["log", "--json"]).ok().stdout;
         let records = log.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+        let calls = records.map(|line| line["record"]["called"].clone()).filter(|call| !call.is_null());
         let calls: Vec<Value> =
-            records.map(|line| line["record"]["called"].clone()).filter(|call| !call.is_null()).collect();
-        (calls.len() == 3).then_some(calls)
-    });
-    let shown: Vec<&str> =
-        calls.iter().filter_map(|call| call["call"]["outcome"].as_str().or(call["outcome"].as_str())).collect();
-    assert_eq!(shown, ["ran", "failed", "denied"], "{calls:#?}");
+            calls.map(|call| if call["call"].is_null() { call } else { call["call"].clone() }).collect();
+        is_it(&calls).then_some(calls)
+    })
 }
 
 #[test]
@@ -443,4 +450,148 @@ fn what_waited_for_a_hook_goes_to_the_next_session() {
     let next = StandIn::start(&home, &["--label", "api"]);
     assert!(next.event_containing("main is red").meta("event_id") == event);
     assert!(!wake_file(&home).exists());
+}
+
+/// The user's rules, as `portcullis rules add` would write them.
+fn write_rules(home: &Home, rules: &[(&str, &str)]) {
+    let text: String = rules.iter().map(|(decision, rule)| format!("[[rule]]\n{decision} = \"{rule}\"\n\n")).collect();
+    std::fs::write(home.folder().join("rules.toml"), text).unwrap();
+}
+
+#[test]
+fn rules_deny_and_ask_before_a_tool_runs_and_allow_only_where_someone_would_be_asked() {
+    let (home, gate, session) = hooked();
+    write_rules(&home, &[("deny", "Bash(git push *)"), ("ask", "Bash(make *)"), ("allow", "Bash(npm test *)")]);
+    let before =
+        |command: &str| session.hook("PreToolUse", &bash(command))["hookSpecificOutput"]["permissionDecision"].clone();
+    assert_eq!(before("git push origin"), "deny");
+    assert_eq!(before("npm test && git push origin"), "deny");
+    assert_eq!(before("make install"), "ask");
+    assert_eq!((before("npm test x"), before("ls")), (Value::Null, Value::Null), "never allow here");
+
+    let suggestion = json!([{"type": "addRules", "rules": [{"toolName": "Bash", "ruleContent": "npm test *"}],
+                             "behavior": "allow", "destination": "localSettings"}]);
+    let request = |command: &str| with(bash(command), "permission_suggestions", suggestion.clone());
+    let decide = |fields: &Value| session.hook("PermissionRequest", fields)["hookSpecificOutput"]["decision"].clone();
+    assert_eq!(decide(&request("git push origin"))["behavior"], "deny");
+    assert_eq!(decide(&request("npm test unit")), json!({"behavior": "allow"}));
+    session.hook("PostToolUse", &request("npm test unit"));
+
+    for asked in [
+        request("npm test unit && rm -rf x"),
+        request("npm test $(rm -rf x)"),
+        with(request("npm test unit"), "permission_mode", "plan"),
+        with(request("npm test unit"), "permission_suggestions", json!([])),
+    ] {
+        let id = session.hook_later("PermissionRequest", &asked);
+        let ask = open_ask(&gate);
+        assert_eq!(ask["tool"], "Bash");
+        answer(&home, &gate, &ask, &json!({"behavior": "deny"}));
+        assert_eq!(session.hook_answer(&id)["hookSpecificOutput"]["decision"]["behavior"], "deny", "{asked}");
+    }
+
+    let id = session.hook_later("PermissionRequest", &request("make install"));
+    let ask = open_ask(&gate);
+    let edited = json!({"behavior": "allow", "input": {"command": "git push origin"}});
+    answer(&home, &gate, &ask, &edited);
+    assert_eq!(session.hook_answer(&id)["hookSpecificOutput"]["decision"]["behavior"], "deny", "rules run again on it");
+
+    let calls = called(&home, |calls| calls.iter().any(|call| call["decided_by"] == "rule Bash(npm test *)"));
+    assert!(calls.iter().any(|call| call["decided_by"] == "rule Bash(git push *)" && call["outcome"] == "denied"));
+}
+
+#[test]
+fn without_a_gate_rules_deny_and_nothing_is_allowed_by_them() {
+    let home = Home::without_auto_start();
+    write_rules(&home, &[("deny", "Bash(git push *)"), ("allow", "Bash(npm test *)")]);
+    let session = StandIn::start(&home, &[]);
+    let suggestion = json!([{"type": "setMode", "mode": "acceptEdits", "destination": "session"}]);
+    let request = |command: &str| with(bash(command), "permission_suggestions", suggestion.clone());
+    let before = session.hook("PreToolUse", &bash("git push origin"));
+    assert_eq!(before["hookSpecificOutput"]["permissionDecision"], "deny");
+    let denied = session.hook("PermissionRequest", &request("git push origin"));
+    assert_eq!(denied["hookSpecificOutput"]["decision"]["behavior"], "deny");
+    assert_eq!(session.hook("PermissionRequest", &request("npm test")), json!({}), "the terminal has it");
+}
+
+/// A gate that takes posted hooks, and a token for an agent.
+fn posting() -> (Home, Gate, String) {
+    let home = Home::new();
+    home.write_config("[hooks]\nhttp = \"on\"\n");
+    let gate = home.serve();
+    let token = home.token_for("claude", "agent");
+    (home, gate, token)
+}
+
+fn posted(home: &Home, event: &str, fields: &Value) -> Value {
+    let mut body = json!({"hook_event_name": event, "session_id": "s-9", "cwd": home.project()});
+    body.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
+    body
+}
+
+#[test]
+fn hooks_are_posted_only_where_that_is_switched_on_and_only_by_an_agent() {
+    let (home, gate, token) = posting();
+    let stop = posted(&home, "Stop", &json!({}));
+    assert_eq!(gate.post_as(&token, "/claude/hooks", &stop).expect(200).json(), json!({}));
+    for other in [home.token().to_owned(), home.token_for("ann", "admin"), home.token_for("tom", "reviewer")] {
+        gate.post_as(&other, "/claude/hooks", &stop).expect(403);
+    }
+    for (path, body) in [("/", json!("yes")), ("/api/v1/tokens", json!({"person": "eve", "role": "admin"}))] {
+        gate.post_as(&token, path, &body).expect(403);
+    }
+    for path in ["/api/v1/asks", "/api/v1/sessions", "/api/v1/events", "/api/v1/log", "/events"] {
+        gate.get_as(&token, path).expect(403);
+    }
+    gate.post_as(&token, "/claude/hooks", &json!({"hook_event_name": "Stop"})).expect(400);
+    gate.post_as(&token, "/claude/hooks", &json!({"hook_event_name": "Nonsense", "session_id": "s"})).expect(400);
+
+    let other = Home::new();
+    let off = other.serve();
+    let token = other.token_for("claude", "agent");
+    off.post_as(&token, "/claude/hooks", &stop).expect(404);
+}
+
+#[test]
+fn a_posted_prompt_is_held_until_it_is_answered_and_events_ride_on_posted_hooks() {
+    let (home, gate, token) = posting();
+    let ask = |command: &str| posted(&home, "PermissionRequest", &bash(command));
+    let (target, request) = (gate.target(), Request::post("/claude/hooks").token(&token).json(&ask("git push")));
+    let held = std::thread::spawn(move || request.send(&target).expect(200).json());
+    let prompt = open_ask(&gate);
+    assert_eq!((&prompt["preview"], &prompt["mouth"]), (&json!("git push"), &json!("hook")));
+    answer(&home, &gate, &prompt, &json!({"behavior": "deny", "why": "not now"}));
+    let decision = held.join().unwrap()["hookSpecificOutput"]["decision"].clone();
+    assert_eq!(decision, json!({"behavior": "deny", "message": "not now"}));
+    ask_now(&gate, &prompt, |ask| !ask["verdict"]["carried_at"].is_null());
+
+    let event = say(&gate, "main is red");
+    let output = until("the event", || {
+        let output = gate.post_as(&token, "/claude/hooks", &posted(&home, "PostToolUse", &bash("ls"))).json();
+        (!context(&output).is_empty()).then_some(output)
+    });
+    assert!(context(&output).contains("main is red"), "{output}");
+    state_of(&gate, &event, "delivered");
+    let sessions = home.attached(1);
+    assert_eq!((&sessions[0]["connected_by"], &sessions[0]["agent_session"]), (&json!("hooks"), &json!("s-9")));
+
+    gate.post_as(&token, "/claude/hooks", &posted(&home, "SessionEnd", &json!({"reason": "other"}))).expect(200);
+    home.attached(0);
+}
+
+#[test]
+fn a_posted_prompt_whose_client_goes_is_withdrawn() {
+    let (home, gate, token) = posting();
+    let mut stream = std::net::TcpStream::connect(gate.address()).unwrap();
+    let body = posted(&home, "PermissionRequest", &bash("git push")).to_string();
+    let head = format!(
+        "POST /claude/hooks HTTP/1.1\r\nHost: {}\r\nAuthorization: Bearer {token}\r\nContent-Length: {}\r\n\r\n",
+        gate.address(),
+        body.len()
+    );
+    stream.write_all(format!("{head}{body}").as_bytes()).unwrap();
+    let prompt = open_ask(&gate);
+    drop(stream);
+    let prompt = ask_now(&gate, &prompt, |ask| ask["state"] == "withdrawn");
+    assert_eq!(prompt["withdrawn"], "denied, interrupted or timed out at the terminal");
 }

@@ -2,8 +2,11 @@
 
 use crate::fakes::model::Model;
 use crate::fakes::script::Rule;
+use crate::support::PATIENCE;
+use crate::support::child::Stdin;
+use crate::support::claude::Claude;
 use crate::support::gate::Gate;
-use crate::support::home::Home;
+use crate::support::home::{Home, Ran};
 use crate::support::seen::until;
 use crate::support::tmux::Interactive;
 use serde_json::{Value, json};
@@ -166,4 +169,30 @@ fn three_prompts_at_once_are_answered_each_by_its_own_verdict() {
     claude.until("all done");
     let made = ["a.txt", "b.txt", "c.txt"].map(|file| home.project().join(file).exists());
     assert_eq!(made, [true, false, true]);
+}
+
+#[test]
+fn the_plugin_brings_the_hooks_along() {
+    let home = Home::new();
+    let gate = home.serve();
+    let folder = home.user().join("plugin").display().to_string();
+    home.run(&["plugin", &folder]).ok();
+    let model = Model::start(vec![
+        Rule::on_text("make it").call("Bash", touch("made.txt")).once(),
+        Rule::on_any_result().say("all done"),
+    ]);
+    for words in [&["plugin", "marketplace", "add", &folder][..], &["plugin", "install", "portcullis@portcullis"]] {
+        let mut command = Claude::command(&home, &model);
+        command.args(words);
+        Ran::of(&home.spawn(command, Stdin::Nothing), PATIENCE * 3).ok();
+    }
+    let claude = Interactive::start_as_it_is(&home, &model, &[]);
+    claude.say("make it");
+    let ask = open_ask(&gate);
+    assert_eq!(ask["mouth"], "hook");
+    gate.say("/", "main is red").expect(200);
+    verdict(&gate, &home, code(&ask), &json!({"behavior": "allow"}));
+    model.wait_for_turn("main is red");
+    assert!(home.project().join("made.txt").exists());
+    assert!(model.turns().iter().all(|turn| !turn.offers("mcp__plugin_portcullis_portcullis__hook")));
 }

@@ -201,3 +201,49 @@ fn the_real_cli_finds_what_was_installed_for_the_project_and_in_another_configur
     let shown = within(Claude::command(&home, &model), &["mcp", "get", "portcullis"]);
     assert!(shown.contains("Scope: User config") && shown.contains("Connected"), "{shown}");
 }
+
+#[test]
+fn hooks_are_installed_in_every_scope_and_taken_back_to_the_byte() {
+    let own = "{\n  \"permissions\": {\n    \"deny\": [\"Read(.env)\"]\n  },\n  \"env\": {\"TOKEN\": \"secret-value\"},\n  \"hooks\": {\n    \"Stop\": [\n      {\"hooks\": [{\"type\": \"command\", \"command\": \"say done\"}]}\n    ]\n  }\n}\n";
+    for (scope, settings, servers) in [
+        ("project", "project/.claude/settings.json", "project/.mcp.json"),
+        ("local", "project/.claude/settings.local.json", "user/.claude.json"),
+        ("user", "user/.claude/settings.json", "user/.claude.json"),
+    ] {
+        let home = Home::new();
+        let root = home.project().parent().unwrap().to_owned();
+        let (settings, servers) = (root.join(settings), root.join(servers));
+        fs::create_dir_all(settings.parent().unwrap()).unwrap();
+        fs::write(&settings, own).unwrap();
+        fs::write(home.folder().join("rules.toml"), "[[rule]]\ndeny = \"Bash(git push *)\"\n").unwrap();
+        let ran = home.run(&["install", "--hooks", "--yes", "--scope", scope]).ok();
+        assert!(ran.stdout.contains("asyncRewake") && !ran.stdout.contains("secret-value"), "{}", ran.stdout);
+        let installed: Value = serde_json::from_str(&fs::read_to_string(&settings).unwrap()).unwrap();
+        assert_eq!(
+            installed["permissions"]["deny"],
+            json!(["Read(.env)", "mcp__portcullis__hook", "Bash(git push *)"])
+        );
+        assert_eq!(installed["permissions"]["allow"], json!(["mcp__portcullis__reply", "mcp__portcullis__inbox"]));
+        assert_eq!(installed["hooks"]["Stop"].as_array().unwrap().len(), 2);
+        assert!(fs::read_to_string(&servers).unwrap().contains("portcullis"));
+        let again = home.run(&["install", "--hooks", "--yes", "--scope", scope]).ok();
+        assert!(again.stdout.contains("nothing to change"), "{}", again.stdout);
+
+        home.run(&["uninstall", "--yes", "--scope", scope]).ok();
+        assert_eq!(fs::read_to_string(&settings).unwrap(), own, "{scope}");
+        assert!(!servers.exists(), "{scope}");
+    }
+}
+
+#[test]
+fn hooks_are_taken_back_also_when_the_settings_were_written_anew() {
+    let home = Home::new();
+    let settings = home.project().join(".claude/settings.json");
+    home.run(&["install", "--hooks", "--yes"]).ok();
+    let mut installed: Value = serde_json::from_str(&fs::read_to_string(&settings).unwrap()).unwrap();
+    installed["permissions"]["allow"].as_array_mut().unwrap().push(json!("Bash(ls)"));
+    fs::write(&settings, installed.to_string()).unwrap();
+    home.run(&["uninstall", "--yes"]).ok();
+    let left: Value = serde_json::from_str(&fs::read_to_string(&settings).unwrap()).unwrap();
+    assert_eq!(left, json!({"permissions": {"allow": ["Bash(ls)"]}}));
+}

@@ -11,6 +11,7 @@
 mod fakes;
 mod support;
 
+mod again;
 mod api;
 mod architecture;
 mod contract;
@@ -23,6 +24,7 @@ mod guard;
 mod help;
 mod hooks;
 mod hooks_events;
+mod hooks_failures;
 mod hooks_prompts;
 mod http;
 mod inside;
@@ -39,6 +41,8 @@ mod real_cli;
 mod record;
 mod relink;
 mod replies;
+mod rules;
+mod rules_cli;
 mod rules_shell;
 mod rulings;
 mod run_api;

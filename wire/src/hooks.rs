@@ -44,8 +44,9 @@ impl HookEvent {
     /// What the arguments of the tool are to hold: the client fills in what stands in `${…}`.
     pub fn fields(self) -> &'static [&'static str] {
         match self {
-            Self::PermissionRequest => &["tool_name", "tool_input", "permission_suggestions", "permission_mode"],
-            Self::PreToolUse | Self::PostToolUse => &["tool_name", "tool_input", "tool_use_id", "permission_mode"],
+            Self::PermissionRequest => &["tool_name", "tool_input", "permission_suggestions", "permission_mode", "cwd"],
+            Self::PreToolUse => &["tool_name", "tool_input", "tool_use_id", "permission_mode", "cwd"],
+            Self::PostToolUse => &["tool_name", "tool_input", "tool_use_id", "permission_mode"],
             Self::PostToolUseFailure | Self::PermissionDenied => &["tool_name", "tool_input", "tool_use_id"],
             Self::UserPromptSubmit => &["prompt", "permission_mode"],
             Self::Stop => &["stop_hook_active", "permission_mode"],

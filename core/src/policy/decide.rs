@@ -47,8 +47,8 @@ pub enum Floor {
     NotPlain(&'static str),
     /// Another folder's hooks and settings would be used.
     FolderAndGit,
-    /// What is written where depends on whether a `cd` went well.
-    FolderAndWrite,
+    /// Which files are meant depends on whether a `cd` went well.
+    FolderAndFiles,
     /// Nothing but reading passes in plan mode.
     PlanMode,
     /// A question to a person, which nobody else can answer.
@@ -61,7 +61,7 @@ impl Floor {
     fn holds_in_bypass(&self) -> bool {
         match self {
             Self::CriticalRemoval(_) | Self::ProtectedPath(_) | Self::Unreadable(_) | Self::NeedsPerson => true,
-            Self::NotPlain(_) | Self::FolderAndGit | Self::FolderAndWrite | Self::PlanMode | Self::Malformed => false,
+            Self::NotPlain(_) | Self::FolderAndGit | Self::FolderAndFiles | Self::PlanMode | Self::Malformed => false,
         }
     }
 
@@ -77,7 +77,7 @@ impl fmt::Display for Floor {
             Self::ProtectedPath(path) => write!(f, "{path} is protected: changes of it are always asked for"),
             Self::Unreadable(why) | Self::NotPlain(why) => write!(f, "the command cannot be approved unseen: {why}"),
             Self::FolderAndGit => f.write_str("cd together with git is always asked for"),
-            Self::FolderAndWrite => f.write_str("cd together with writing files is always asked for"),
+            Self::FolderAndFiles => f.write_str("which files are meant depends on cd, so it is asked for"),
             Self::PlanMode => f.write_str("in plan mode nothing but reading passes unasked"),
             Self::NeedsPerson => f.write_str("it is a question to you"),
             Self::Malformed => f.write_str("what is given to the tool cannot be understood"),
@@ -180,8 +180,15 @@ impl<'a> View<'a> {
                 if plan.has_cd() && plan.has_git() {
                     floors.push(Floor::FolderAndGit);
                 }
-                if plan.has_cd() && deed.touches().into_iter().any(|touch| touch.access == Access::Write) {
-                    floors.push(Floor::FolderAndWrite);
+                let redirected = plan.steps.iter().any(|step| !step.redirects.is_empty());
+                let writes = || deed.touches().into_iter().any(|touch| touch.access == Access::Write);
+                let denies_reading = |rule: &Rule| {
+                    rule.decision == Decision::Deny && rule.pattern.tool == "Read" && rule.pattern.specifier.is_some()
+                };
+                let reads = || deed.touches().into_iter().any(|touch| touch.access == Access::Read);
+                let might_be_denied = || reads() && self.rules.rules.iter().any(denies_reading);
+                if plan.has_cd() && (redirected || writes() || might_be_denied()) {
+                    floors.push(Floor::FolderAndFiles);
                 }
             }
             Deed::File(_) | Deed::Other => {}

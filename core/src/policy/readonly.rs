@@ -8,7 +8,14 @@ use super::shell::Word;
 
 /// The words that may name files, if the command surely only reads.
 pub(crate) fn reads<'command>(command: &Stripped<'command>) -> Option<Vec<&'command Word>> {
-    if command.takes_more {
+    // Claude Code looks through fewer wrappers here than it does for rules.
+    let before = &command.whole[..command.whole.len() - command.words.len()];
+    let is_plain = match before {
+        [] => true,
+        [wrapper, _] => wrapper.text == "timeout",
+        _ => false,
+    };
+    if command.takes_more || !is_plain {
         return None;
     }
     let arguments: Vec<&Word> = command.arguments().collect();

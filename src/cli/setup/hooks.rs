@@ -50,6 +50,12 @@ pub(crate) fn hooks(callee: &Callee<'_>) -> Vec<(&'static str, Node)> {
     by_tool.into_iter().chain(by_command).collect()
 }
 
+/// The hooks as a file of their own, for a plugin.
+pub(crate) fn file(callee: &Callee<'_>) -> String {
+    let hooks = hooks(callee).into_iter().map(|(event, group)| (event, Node::Array(vec![group])));
+    Node::Object(vec![("hooks", Node::Object(hooks.collect()))]).written()
+}
+
 /// Everything that `install --hooks` puts into the settings of one scope. `denied` are rules of ours that the client is
 /// to keep also while we are away.
 pub(crate) fn additions(callee: &Callee<'_>, denied: &[String]) -> Vec<Addition> {

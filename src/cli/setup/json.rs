@@ -353,6 +353,11 @@ impl Node {
 }
 
 impl Node {
+    /// As a file of its own.
+    pub(crate) fn written(&self) -> String {
+        format!("{}\n", self.on_lines("", "  ", "\n"))
+    }
+
     /// What it says, to be compared.
     pub(crate) fn said(&self) -> serde_json::Value {
         serde_json::from_str(&self.on_one_line("")).unwrap_or_default()

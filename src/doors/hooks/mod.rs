@@ -6,6 +6,7 @@
 mod budget;
 mod desk;
 mod permission;
+mod posted;
 mod prompts;
 mod socket;
 mod wake;
@@ -23,6 +24,8 @@ use tokio_util::sync::CancellationToken;
 use crate::hub::{Delivery, Line};
 use budget::Budget;
 use desk::{Desk, Letter};
+use portcullis_core::policy;
+pub(crate) use posted::Posted;
 use prompts::{Called, Prompts};
 pub(crate) use socket::{Told, serve, tell};
 pub(crate) use wake::{announce, forget, keep_awake, was_announced_for};
@@ -35,6 +38,9 @@ pub(crate) struct Settings {
     /// Senders who are to be answered before the session stops.
     pub(crate) must_reply: Vec<String>,
 }
+
+/// What the owner's rules say of a call, as their files are now.
+pub(crate) type Judge = Box<dyn Fn(&HookCall) -> policy::Ruling + Send + Sync>;
 
 /// What a hook is answered.
 #[derive(Debug, Default)]
@@ -54,6 +60,7 @@ impl HookAnswer {
 /// The hooks of one session.
 pub(crate) struct Room {
     line: Line,
+    judge: Judge,
     state: Mutex<State>,
     /// Events go through hooks. A copy of what the desk says, for those who look with every event.
     takes_events: AtomicBool,
@@ -80,7 +87,7 @@ struct State {
 const LONGEST_RECORD: usize = 4 << 10;
 
 impl Room {
-    pub(crate) fn new(line: Line, about: SessionAbout, settings: Settings) -> Arc<Self> {
+    pub(crate) fn new(line: Line, about: SessionAbout, settings: Settings, judge: Judge) -> Arc<Self> {
         let state = State {
             desk: Desk::new(),
             prompts: Prompts::new(),
@@ -92,7 +99,7 @@ impl Room {
             settings,
         };
         let (takes_events, stir) = (AtomicBool::new(false), Notify::new());
-        Arc::new(Self { line, state: Mutex::new(state), takes_events, stir })
+        Arc::new(Self { line, judge, state: Mutex::new(state), takes_events, stir })
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -160,6 +167,10 @@ impl Room {
         self.line.describe(about).await;
     }
 
+    fn has_prompts(&self) -> bool {
+        self.state().prompts.are_open()
+    }
+
     /// The model replied to a conversation.
     pub(crate) fn replied(&self, chat: &ChatId) {
         let mut state = self.state();
@@ -214,12 +225,19 @@ impl Room {
             state.desk.works();
         }
         state.prompts.announced(Called::of(call));
-        match &state.stopped_by {
-            Some(by) => HookAnswer::saying(hooks::refuse_tool(&format!(
+        if let Some(by) = &state.stopped_by {
+            return HookAnswer::saying(hooks::refuse_tool(&format!(
                 "{by} has stopped this session from outside. No tool runs until they let it go on: say so, and wait for \
                  the user."
-            ))),
-            None => HookAnswer::default(),
+            )));
+        }
+        drop(state);
+        // Here rules only tighten. What the client lets through by itself never comes to a prompt.
+        let ruling = (self.judge)(call);
+        match ruling.rule.as_ref().map(|rule| rule.decision) {
+            Some(policy::Decision::Deny) => HookAnswer::saying(hooks::refuse_tool(&ruling.why)),
+            Some(policy::Decision::Ask) => HookAnswer::saying(hooks::ask_about_tool(&ruling.why)),
+            Some(policy::Decision::Allow) | None => HookAnswer::default(),
         }
     }
 
@@ -312,11 +330,13 @@ impl Room {
             HookEvent::PostToolUseFailure => CallOutcome::Failed,
             _ => CallOutcome::Ran,
         };
-        let decided_by = match (open, answered) {
-            (Some(_), _) => "terminal",
-            (None, Some(_)) => "hook",
+        let by_rule = self.state().prompts.allowed_by(&called);
+        let decided_by = match (open, answered, by_rule) {
+            (Some(_), ..) => "terminal".to_owned(),
+            (None, Some(_), _) => "hook".to_owned(),
+            (None, None, Some(rule)) => format!("rule {rule}"),
             // Its own rules, or its mode: it does not tell hooks which.
-            (None, None) => "client",
+            (None, None, None) => "client".to_owned(),
         };
         let shown = preview(&call.tool_name, &call.tool_input);
         self.line
@@ -325,7 +345,7 @@ impl Room {
                 tool_use: called.tool_use,
                 agent: called.agent,
                 outcome,
-                decided_by: decided_by.to_owned(),
+                decided_by,
                 digest: Some(called.digest),
                 ask: open.or(answered),
                 preview: Text::new(excerpt(&shown, Some(LONGEST_RECORD)).0),

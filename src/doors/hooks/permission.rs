@@ -2,20 +2,26 @@
 
 use std::time::Duration;
 
-use portcullis_core::{AskId, AskKind, Behavior, Details, Lapse, Mouth, NewAsk, Offer, Ruling, Span, Text, excerpt};
+use portcullis_core::policy::{self, Decision};
+use portcullis_core::{
+    AskId, AskKind, Behavior, CallOutcome, Danger, Details, Lapse, Mouth, NewAsk, Offer, Ruling, Span, Text, ToolCall,
+    excerpt,
+};
 use portcullis_wire::hooks::{self, HookCall};
 use portcullis_wire::permission::{remembered, suggested};
 use portcullis_wire::preview::{description, preview};
 use tokio_util::sync::CancellationToken;
 
 use super::prompts::{Called, Outcome};
-use super::{HookAnswer, Room};
+use super::{HookAnswer, LONGEST_RECORD, Room};
 use crate::hub::mint;
 
 /// So long a gate that is away may take to hear of a prompt. After that it is the terminal's alone.
 const PATIENCE: Duration = Duration::from_secs(5);
+/// A gate that is there answers within this.
+const PROMPTLY: Duration = Duration::from_secs(1);
 /// `install` lets the client wait for a prompt so long; the hook is gone then.
-pub(crate) const PROMPT_SECONDS: u64 = 24 * 3600;
+const PROMPT_SECONDS: u64 = 24 * 3600;
 /// So much earlier the prompt is closed here.
 const MARGIN_SECONDS: u64 = 5;
 /// A prompt's texts are for people to read; more than this nobody reads.
@@ -23,9 +29,21 @@ const LONGEST_PREVIEW: usize = 256 << 10;
 
 impl Room {
     pub(super) async fn permission(&self, call: HookCall, taken_back: &CancellationToken) -> HookAnswer {
-        let ask = mint(AskId::new);
         let called = self.state().prompts.joined(Called::of(&call));
-        let new = new_ask(ask, &call, &called);
+        let ruling = (self.judge)(&call);
+        match &ruling.rule {
+            Some(rule) if rule.decision == Decision::Deny => {
+                self.denied(&call, &called, rule).await;
+                return HookAnswer::saying(hooks::deny(Some(&ruling.why), false));
+            }
+            Some(rule) if may_pass(&ruling, &call) && self.gate_is_there().await => {
+                self.state().prompts.allow_by(rule.pattern.to_string(), called);
+                return HookAnswer::saying(hooks::allow(None, vec![]));
+            }
+            _ => {}
+        }
+        let ask = mint(AskId::new);
+        let new = new_ask(ask, &call, &called, &ruling);
         let outcome = self.state().prompts.open(ask, called);
         match tokio::time::timeout(PATIENCE, self.line.ask_for(new)).await {
             Ok(Ok(code)) => tracing::debug!(%code, "a prompt is shown"),
@@ -45,9 +63,53 @@ impl Room {
             Outcome::NoDecision => HookAnswer::default(),
             Outcome::Verdict(ruling) => {
                 let receipt = Some(self.state().desk.hand_verdict(ask));
-                HookAnswer { output: carried(ruling, &call), receipt }
+                HookAnswer { output: self.carried(ruling, call), receipt }
             }
         }
+    }
+
+    /// The verdict as the client reads it. An input that is no JSON, or that a rule denies, allows nothing.
+    fn carried(&self, ruling: Ruling, mut call: HookCall) -> serde_json::Value {
+        if ruling.behavior == Behavior::Deny {
+            return hooks::deny(ruling.why.as_deref(), ruling.interrupt);
+        }
+        if let Some(edited) = &ruling.input {
+            let Ok(input) = serde_json::from_str(edited.text.as_str()) else {
+                return hooks::deny(Some("the edited input could not be read"), false);
+            };
+            call.tool_input = input;
+            let judged = (self.judge)(&call);
+            if judged.decision == Decision::Deny {
+                return hooks::deny(Some(&format!("the edited input is denied: {}", judged.why)), false);
+            }
+        }
+        let permissions = match ruling.span {
+            Span::Once => vec![],
+            Span::Session => remembered(&call.permission_suggestions, false),
+            Span::Always => remembered(&call.permission_suggestions, true),
+        };
+        hooks::allow(ruling.input.is_some().then_some(call.tool_input), permissions)
+    }
+
+    /// What a rule allows is on the record, or is not allowed by it.
+    async fn gate_is_there(&self) -> bool {
+        tokio::time::timeout(PROMPTLY, self.line.inbox()).await.is_ok_and(|answer| answer.is_ok())
+    }
+
+    async fn denied(&self, call: &HookCall, called: &Called, rule: &policy::Rule) {
+        let shown = preview(&call.tool_name, &call.tool_input);
+        self.line
+            .called(ToolCall {
+                tool: called.tool.clone(),
+                tool_use: called.tool_use.clone(),
+                agent: called.agent.clone(),
+                outcome: CallOutcome::Denied,
+                decided_by: format!("rule {}", rule.pattern),
+                digest: Some(called.digest),
+                ask: None,
+                preview: Text::new(excerpt(&shown, Some(LONGEST_RECORD)).0),
+            })
+            .await;
     }
 
     /// Nobody was asked, so nobody may be waiting to answer when the gate is back.
@@ -60,7 +122,18 @@ impl Room {
     }
 }
 
-fn new_ask(ask: AskId, call: &HookCall, called: &Called) -> NewAsk {
+/// Only a rule that somebody wrote lets a call through, and only where the client has no misgivings of its own: it
+/// suggests nothing to remember where it would never let a rule decide.
+fn may_pass(ruling: &policy::Ruling, call: &HookCall) -> bool {
+    let mode = call.permission_mode.as_deref();
+    ruling.decision == Decision::Allow
+        && ruling.floors.is_empty()
+        && mode != Some("plan")
+        && AskKind::of_tool(&call.tool_name) == AskKind::Tool
+        && !call.permission_suggestions.is_empty()
+}
+
+fn new_ask(ask: AskId, call: &HookCall, called: &Called, ruling: &policy::Ruling) -> NewAsk {
     let (tool, input) = (&call.tool_name, &call.tool_input);
     let offers = suggested(&call.permission_suggestions).into_iter().map(|suggested| Offer {
         span: if suggested.always { Span::Always } else { Span::Session },
@@ -73,7 +146,9 @@ fn new_ask(ask: AskId, call: &HookCall, called: &Called) -> NewAsk {
         tool_use: called.tool_use.clone(),
         agent: called.agent.clone(),
         kind,
-        offers: offers.collect(),
+        offers: if ruling.suppress_always { vec![] } else { offers.collect() },
+        reason: Some(ruling.why.clone()).filter(|why| !why.is_empty()),
+        danger: Some(danger(&ruling.risk)),
         editable: true,
         interruptible: true,
         hands_on: kind != AskKind::Tool,
@@ -98,22 +173,7 @@ fn shortened(text: String) -> Text {
     }
 }
 
-/// The verdict as the client reads it. An input that is no JSON allows nothing.
-fn carried(ruling: Ruling, call: &HookCall) -> serde_json::Value {
-    match ruling.behavior {
-        Behavior::Deny => hooks::deny(ruling.why.as_deref(), ruling.interrupt),
-        Behavior::Allow => {
-            let input = match ruling.input.map(|edited| serde_json::from_str(edited.text.as_str())) {
-                None => None,
-                Some(Ok(input)) => Some(input),
-                Some(Err(_)) => return hooks::deny(Some("the edited input could not be read"), false),
-            };
-            let permissions = match ruling.span {
-                Span::Once => vec![],
-                Span::Session => remembered(&call.permission_suggestions, false),
-                Span::Always => remembered(&call.permission_suggestions, true),
-            };
-            hooks::allow(input, permissions)
-        }
-    }
+fn danger(risk: &policy::Risk) -> Danger {
+    let reasons = risk.reasons.iter().map(|reason| reason.name().to_owned()).collect();
+    Danger { level: risk.level.name().to_owned(), reasons }
 }

@@ -62,11 +62,17 @@ pub(super) struct Prompts<V> {
     announced: VecDeque<Called>,
     /// Prompts that were answered through us, newest last.
     answered: VecDeque<(AskId, Called)>,
+    /// Calls that a rule allowed, with the rule, newest last.
+    by_rule: VecDeque<(String, Called)>,
 }
 
 impl<V> Prompts<V> {
     pub(super) fn new() -> Self {
-        Self { open: vec![], announced: VecDeque::new(), answered: VecDeque::new() }
+        Self { open: vec![], announced: VecDeque::new(), answered: VecDeque::new(), by_rule: VecDeque::new() }
+    }
+
+    pub(super) fn are_open(&self) -> bool {
+        !self.open.is_empty()
     }
 
     /// A tool is about to be called.
@@ -121,6 +127,17 @@ impl<V> Prompts<V> {
     pub(super) fn answered_for(&mut self, called: &Called) -> Option<AskId> {
         let place = self.answered.iter().rposition(|(_, answered)| answered.is(called))?;
         self.answered.remove(place).map(|(ask, _)| ask)
+    }
+
+    /// A rule allowed the call, and nobody was asked.
+    pub(super) fn allow_by(&mut self, rule: String, called: Called) {
+        remember(&mut self.by_rule, (rule, called));
+    }
+
+    /// The rule that allowed this call, told once.
+    pub(super) fn allowed_by(&mut self, called: &Called) -> Option<String> {
+        let place = self.by_rule.iter().rposition(|(_, allowed)| allowed.is(called))?;
+        self.by_rule.remove(place).map(|(rule, _)| rule)
     }
 
     /// Those whom this concerns went on without an answer. Answers the prompts that are closed by that.

@@ -311,7 +311,7 @@ fn input_of(what: Saying, session: SessionId) -> Option<Input> {
         Saying::Asked(ask) => Input::Asked { session, ask, entropy: getrandom::u64().unwrap_or_default() },
         Saying::Withdrawn { ask, why } => Input::Withdrawn { ask, why },
         Saying::Answered { ask, ruling } => {
-            Input::Answered { by: at_the_terminal(), target: Target::Id(ask), ruling: *ruling }
+            Input::Answered { by: at_the_terminal(), target: Target::Id(ask), ruling: *ruling, once: None }
         }
         Saying::Called(call) => Input::Called { session, call: *call },
         Saying::Described(about) => Input::Described { session, about: *about },

@@ -2,7 +2,6 @@
 
 use super::claude::Claude;
 use super::home::{Home, random_hex};
-use super::running::{self, Running};
 use super::seen::PATIENCE;
 use crate::fakes::model::Model;
 use serde_json::{Value, json};
@@ -18,7 +17,6 @@ const LOOK: Duration = Duration::from_millis(30);
 
 pub(crate) struct Interactive {
     tmux: Tmux,
-    pid: u32,
 }
 
 impl Interactive {
@@ -39,22 +37,14 @@ impl Interactive {
         command.env_remove("PORTCULLIS_TOKEN").env("LANG", "C.UTF-8").env("TERM", "xterm-256color");
         let log = home.user().join("claude-debug.log");
         let mut words = vec![claude.get_program().to_string_lossy().into_owned()];
-        words.extend(["--permission-mode", "default", "--debug-file"].map(str::to_owned));
-        words.push(log.display().to_string());
+        words.extend(["--debug-file".to_owned(), log.display().to_string()]);
+        if !args.contains(&"--permission-mode") {
+            words.extend(["--permission-mode", "default"].map(str::to_owned));
+        }
         words.extend(args.iter().map(|word| (*word).to_owned()));
         let tmux = Tmux::start(command, &words, log);
-        tmux.until("? for shortcuts");
-        let pid = tmux.pid();
-        // The session is there when its process is attached, and hears of hooks when it has called one.
-        Self { tmux, pid }
-    }
-
-    pub(crate) fn pid(&self) -> u32 {
-        self.pid
-    }
-
-    pub(crate) fn screen(&self) -> String {
-        self.tmux.screen()
+        tmux.wait("an empty prompt", |screen| screen.lines().any(|line| line.trim_end() == "❯"));
+        Self { tmux }
     }
 
     #[track_caller]
@@ -92,16 +82,6 @@ impl Interactive {
     #[track_caller]
     pub(crate) fn press_until_gone(&self, key: &str, text: &str) {
         self.tmux.press_until(key, |screen| !screen.contains(text));
-    }
-
-    #[track_caller]
-    pub(crate) fn press_until(&self, key: &str, text: &str) {
-        self.tmux.press_until(key, |screen| screen.contains(text));
-    }
-
-    /// What it has started and not ended yet, among it its MCP servers.
-    pub(crate) fn children(&self) -> Vec<Running> {
-        running::children_of(self.pid)
     }
 }
 
@@ -168,11 +148,6 @@ impl Tmux {
     }
 
     #[track_caller]
-    fn pid(&self) -> u32 {
-        self.run(&["display-message", "-p", "#{pane_pid}"]).trim().parse().unwrap()
-    }
-
-    #[track_caller]
     fn until(&self, text: &str) -> String {
         self.wait(&format!("{text:?}"), |screen| screen.contains(text))
     }
@@ -226,7 +201,7 @@ impl Drop for Tmux {
         self.run(&["kill-server"]);
         // tmux hangs up on it; it may take its time, and the home must not go before.
         if let Some(pid) = pid.ok().and_then(rustix::process::Pid::from_raw) {
-            drop(rustix::process::kill_process(pid, rustix::process::Signal::KILL));
+            rustix::process::kill_process(pid, rustix::process::Signal::KILL).ok();
         }
     }
 }

@@ -319,6 +319,7 @@ pub(super) const ROUTES: &[Route] = &[
         summary: "Answer a prompt",
         right: Some("review"),
         outside: true,
+        params: &[KEY],
         body: Body::Json("NewVerdict"),
         answer: Answer::Json("Recorded"),
         errors: &[
@@ -326,6 +327,7 @@ pub(super) const ROUTES: &[Route] = &[
             Kind::Settled,
             Kind::Undeliverable,
             Kind::CannotCarry,
+            Kind::KeyReused,
             Kind::NeedsAnswers,
             Kind::TooManyMisses,
             Kind::JournalFailed,

@@ -110,6 +110,7 @@ fn commands_that_look_like_reading_and_are_not_are_asked_for() {
         "cd src && git status",
         "cd src; cd ../.. && cat x",
         "cd src | cat ../x",
+        "cd src && ls < b.txt",
         "pushd src && ls",
         "find . -delete",
         "find . -exec ls",

@@ -10,26 +10,26 @@ mod prompts;
 mod words;
 
 use std::collections::{HashMap, VecDeque};
-use std::path::PathBuf;
 use std::time::Duration;
 
 use bytes::Bytes;
-use portcullis_core::{AskId, Code, Goodbye, Lapse, NewAsk, Ruling, SessionAbout};
+use portcullis_core::Goodbye;
 use portcullis_wire::control::{
     FromClient, Message, Request, Speaker, error_line, pending_permissions, read, success_line, user_line,
 };
-use portcullis_wire::error::Fault;
 use serde_json::{Map, Value, json};
 use tokio::process::ChildStdout;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
+use words::Word;
+pub(crate) use words::{Command, Outcome, Settled, Start, Told};
+
 use super::audit::Calls;
 use super::control::{Control, NoAnswer};
-use super::holder::{Held, Holder, LastWords};
+use super::holder::{Held, Holder};
 use super::mcp;
 use super::options::SERVER;
-use super::policy::Judge;
 use super::prompt::Prompt;
 use crate::hub::{Attachment, Delivery, Line as Gate};
 use crate::lines::{Line, Lines};
@@ -62,6 +62,8 @@ struct Driver {
     /// Said before the client was ready.
     waiting: Vec<Vec<u8>>,
     is_ready: bool,
+    /// Its MCP servers were looked at.
+    knows_servers: bool,
     /// Input was written, and the client has not said since that it is idle.
     is_busy: bool,
     /// The client says by itself when it is idle.
@@ -105,6 +107,7 @@ pub(crate) async fn drive(
         calls: Calls::default(),
         waiting: vec![],
         is_ready: false,
+        knows_servers: false,
         is_busy: false,
         tells_state: false,
         wrote_at: None,

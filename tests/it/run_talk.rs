@@ -127,7 +127,8 @@ fn a_conversation_is_gone_on_with_by_its_id_or_as_the_latest() {
         assert!(request.shows(said) && request.body["messages"].to_string().contains("walnut"), "{:?}", request.turn);
     }
     let sessions = gate.get("/api/v1/sessions?all=true").json();
-    let agents: Vec<&str> = sessions.as_array().unwrap().iter().filter_map(|session| session["agent_session"].as_str()).collect();
+    let agents: Vec<&str> =
+        sessions.as_array().unwrap().iter().filter_map(|session| session["agent_session"].as_str()).collect();
     assert_eq!(agents, [id, id, id], "{sessions}");
 }
 
@@ -144,7 +145,8 @@ fn what_is_given_on_the_command_line_reaches_the_client() {
         Rule::on_any_result().say("done"),
     ]);
     let folder = elsewhere.to_str().unwrap();
-    let args = ["go", "--model", "claude-haiku-4-5", "--add-dir", folder, "--allow", "Bash(touch *)", "--max-turns", "2"];
+    let args =
+        ["go", "--model", "claude-haiku-4-5", "--add-dir", folder, "--allow", "Bash(touch *)", "--max-turns", "2"];
     let ran = Driven::start(&home, &model, &args).wait();
     assert_eq!(ran.status.code(), Some(1), "two turns are not enough: {ran:#?}");
     let turns = model.turns();

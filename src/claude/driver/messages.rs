@@ -3,15 +3,22 @@
 use bytes::Bytes;
 use portcullis_core::SessionAbout;
 use portcullis_wire::control::Message;
+use serde_json::{Map, Value};
 
-use super::{Driver, Told};
+use super::{Driver, Told, Word};
+use crate::claude::control::PROMPTLY;
 
 impl Driver {
     pub(super) fn message(&mut self, line: Bytes, message: Box<Message>) {
         match (message.kind.as_str(), message.subtype.as_deref()) {
             ("assistant", _) => self.calls.wanted(&message),
             ("user", _) => self.audit(&message),
-            ("system", Some("init")) => self.described(&message),
+            ("system", Some("init")) => {
+                self.described(&message);
+                if !std::mem::replace(&mut self.knows_servers, true) {
+                    self.look_at_servers();
+                }
+            }
             ("system", Some("status")) => self.mode_is(message.permission_mode.clone()),
             ("system", Some("session_state_changed")) => {
                 self.tells_state = true;
@@ -64,5 +71,23 @@ impl Driver {
             let gate = self.gate.clone();
             tokio::spawn(async move { gate.describe(about).await });
         }
+    }
+
+    /// Says once which MCP servers did not come up: without a terminal nobody would see it.
+    fn look_at_servers(&self) {
+        let (control, words) = (self.control.clone(), self.words.clone());
+        tokio::spawn(async move {
+            let status = control.request("mcp_status", Map::new(), PROMPTLY).await.unwrap_or_default();
+            let servers = status.get("mcpServers").and_then(Value::as_array).cloned().unwrap_or_default();
+            for server in servers {
+                let text = |field: &str| server.get(field).and_then(Value::as_str).unwrap_or_default().to_owned();
+                // A channel that is configured as well leaves by itself: this session has ours.
+                let is_ours = text("name").ends_with("portcullis");
+                if matches!(text("status").as_str(), "failed" | "needs-auth") && !is_ours {
+                    let what = format!("the MCP server {} is not there: {}", text("name"), text("status"));
+                    drop(words.send(Word::Notice(what)).await);
+                }
+            }
+        });
     }
 }

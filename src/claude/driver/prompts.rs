@@ -183,6 +183,10 @@ impl Driver {
     fn settle(&mut self, request: &str, answer: &PermissionResult, verdicts: Vec<AskId>, how: Settled) {
         let Some(prompt) = self.prompts.remove(request) else { return };
         self.control.say_of(success_line(request, answer), vec![], verdicts);
+        if !prompt.is_shown {
+            // Someone was so fast that the gate's own word of it is still on its way.
+            self.tell(Told::Asked { ask: Box::new(prompt.as_ask()), code: None });
+        }
         self.tell(Told::Settled { ask: prompt.ask, how });
     }
 

@@ -1,6 +1,7 @@
 //! The state of the gate: the sum of its records, and nothing that is not in them.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+use std::sync::Arc;
 
 use crate::ask::{Ask, AskLife, Mouth};
 use crate::decide::asks::{JOIN_WITHIN, may_be_one};
@@ -142,7 +143,7 @@ pub struct State {
     joined: BTreeMap<AskId, Code>,
     /// When the gate last started: what was open then has a little longer.
     opened: Moment,
-    chats: BTreeMap<ChatId, Chat>,
+    chats: HashMap<ChatId, Chat>,
     /// Chats in the order they may be forgotten, each with its use when it was put here.
     chat_order: VecDeque<(ChatId, Moment)>,
     /// The number of the last conversation that nobody named.
@@ -398,7 +399,7 @@ impl State {
             }
             Topic::Event(id) => {
                 let mut held = self.event(id)?.clone();
-                held.event.text = Text::Away;
+                Arc::make_mut(&mut held.event).text = Text::Away;
                 Some(Notice::Event { label: self.label_of(held.to), held })
             }
             Topic::Ask(id) => {

@@ -62,6 +62,8 @@ struct Driver {
     /// Said before the client was ready.
     waiting: Vec<Vec<u8>>,
     is_ready: bool,
+    /// The link to the gate is gone for good.
+    is_alone: bool,
     /// Its MCP servers were looked at.
     knows_servers: bool,
     /// Input was written, and the client has not said since that it is idle.
@@ -107,6 +109,7 @@ pub(crate) async fn drive(
         calls: Calls::default(),
         waiting: vec![],
         is_ready: false,
+        is_alone: false,
         knows_servers: false,
         is_busy: false,
         tells_state: false,
@@ -157,9 +160,13 @@ impl Driver {
                     _ => self.untold.clear(),
                 },
                 Some(word) = spoken.recv() => self.heard(word),
-                delivery = attachment.next(), if self.is_ready && self.closing.is_none() => match delivery {
+                delivery = attachment.next(), if self.is_ready && self.closing.is_none() && !self.is_alone => match delivery {
                     Some(delivery) => self.delivered(delivery),
-                    None => self.problem = Some("the link to the gate has ended".to_owned()),
+                    // Only when its own task has fallen over. Nobody can answer any more.
+                    None => {
+                        self.is_alone = true;
+                        self.deny_all("nobody can be asked any more");
+                    }
                 },
                 Some(command) = commands.recv() => self.commanded(command),
                 // What it said last may still be in the pipe; a client that outlived its guard goes on for ever.

@@ -1,5 +1,7 @@
 //! Someone said something: a verdict on a prompt, or an event for a session.
 
+use std::sync::Arc;
+
 use super::{Decided, answer, asks, refuse};
 use crate::event::{Attribute, ChatId, Event, Once, Text};
 use crate::ids::{EventId, Moment};
@@ -88,5 +90,5 @@ fn event(state: &State, now: Moment, said: Said, chat_because: Option<WhyChat>) 
     let mut effects = vec![Effect::Answer(Answer::Accepted { event: id, chat, to, chat_because, repeated: false })];
     effects.extend(to.map(Effect::Wake));
     effects.push(Effect::Publish(Topic::Event(id)));
-    (vec![Record::Received { event, to }], effects)
+    (vec![Record::Received { event: Arc::new(event), to }], effects)
 }

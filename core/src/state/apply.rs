@@ -1,8 +1,9 @@
 //! The only place where a state changes, live and in replay alike.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
 
-use super::{Chat, SaidOnce, State};
+use super::{Chat, Queue, SaidOnce, State};
 use crate::ask::{AskLife, Effected};
 use crate::event::{ChatId, Event, EventLife, Held, Reply, Text};
 use crate::ids::{AskId, EventId, Moment, SessionId};
@@ -90,7 +91,7 @@ impl State {
         }
     }
 
-    fn received(&mut self, event: &Event, to: Option<SessionId>) {
+    fn received(&mut self, event: &Arc<Event>, to: Option<SessionId>) {
         self.arrivals += 1;
         let held = Held {
             life: EventLife::Waiting,
@@ -100,28 +101,12 @@ impl State {
             queued: event.at,
             arrival: self.arrivals,
             size: event.text.len(),
-            event: event.clone(),
+            event: Arc::clone(event),
         };
-        self.enqueue(&held);
+        self.queues.entry(to).or_default().add(&held);
         self.use_chat(event, to);
         self.remember_key(event);
         self.events.insert(event.id, held);
-    }
-
-    fn enqueue(&mut self, held: &Held) {
-        let queue = self.queues.entry(held.to).or_default();
-        queue.events.insert(held.arrival, held.event.id);
-        queue.bytes += held.size;
-    }
-
-    fn dequeue(&mut self, held: &Held) {
-        let Some(queue) = self.queues.get_mut(&held.to) else { return };
-        if queue.events.remove(&held.arrival).is_some() {
-            queue.bytes -= held.size;
-        }
-        if queue.events.is_empty() {
-            self.queues.remove(&held.to);
-        }
     }
 
     fn use_chat(&mut self, event: &Event, to: Option<SessionId>) {
@@ -186,14 +171,10 @@ impl State {
 
     /// Takes an event off its queue. Its text stays in the journal alone.
     fn settle_event(&mut self, id: EventId, life: EventLife) {
-        if !self.is_waiting(id) {
-            return;
-        }
-        let Some(mut held) = self.events.remove(&id) else { return };
-        self.dequeue(&held);
+        let Some(held) = self.events.get_mut(&id).filter(|held| held.life == EventLife::Waiting) else { return };
+        dequeue(&mut self.queues, held);
         held.life = life;
-        held.event.text = Text::Away;
-        self.events.insert(id, held);
+        Arc::make_mut(&mut held.event).text = Text::Away;
         self.settled_events.push_back(id);
         while self.settled_events.len() > self.limits.settled_events {
             if let Some(oldest) = self.settled_events.pop_front() {
@@ -217,7 +198,7 @@ impl State {
             (held.life, held.redelivered, held.attempts, held.queued) = (EventLife::Waiting, true, attempts, at);
             let stays = held.to.filter(|to| self.session(*to).is_some_and(Session::is_present));
             held.to = stays.or_else(|| self.heir(&held));
-            self.enqueue(&held);
+            self.queues.entry(held.to).or_default().add(&held);
         }
         self.events.insert(id, held);
     }
@@ -257,14 +238,13 @@ impl State {
     }
 
     fn move_event(&mut self, id: EventId, to: Option<SessionId>) {
-        let Some(mut held) = self.events.remove(&id) else { return };
-        self.dequeue(&held);
+        let Some(held) = self.events.get_mut(&id) else { return };
+        dequeue(&mut self.queues, held);
         held.to = to;
-        self.enqueue(&held);
+        self.queues.entry(to).or_default().add(held);
         if let Some(chat) = self.chats.get_mut(&held.event.chat) {
             chat.session = to;
         }
-        self.events.insert(id, held);
     }
 
     fn wrote(&mut self, session: SessionId, events: &[EventId], at: Moment) {
@@ -425,6 +405,23 @@ pub(super) fn note_miss(misses: &mut BTreeMap<String, VecDeque<Moment>>, by: &st
     let misses = misses.entry(by.to_owned()).or_default();
     misses.push_back(at);
     misses.retain(|miss| at.since(*miss) < within);
+}
+
+impl Queue {
+    fn add(&mut self, held: &Held) {
+        self.events.insert(held.arrival, held.event.id);
+        self.bytes += held.size;
+    }
+}
+
+fn dequeue(queues: &mut BTreeMap<Option<SessionId>, Queue>, held: &Held) {
+    let Some(queue) = queues.get_mut(&held.to) else { return };
+    if queue.events.remove(&held.arrival).is_some() {
+        queue.bytes -= held.size;
+    }
+    if queue.events.is_empty() {
+        queues.remove(&held.to);
+    }
 }
 
 fn remember<T: PartialEq>(list: &mut Vec<T>, item: T) {

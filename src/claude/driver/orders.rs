@@ -41,7 +41,7 @@ impl Driver {
     }
 
     fn interrupt(&mut self) {
-        self.interrupted = true;
+        self.interrupted = self.is_busy;
         let control = self.control.clone();
         tokio::spawn(async move {
             if let Err(error) = control.request("interrupt", Map::new(), PROMPTLY).await {

@@ -202,7 +202,7 @@ mod tests {
             via: "http".into(),
             sender: format!("sender{}", number % 2).into(),
             chat: "1".into(),
-            attributes: vec![],
+            attributes: vec![].into(),
             text: text.to_owned().into(),
             rest: 0,
             redelivered: false,

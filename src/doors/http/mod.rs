@@ -178,6 +178,11 @@ fn routes(door: Arc<Door>) -> Router {
 /// Parts of the path that are ours now or later: what is posted there by mistake is not an event.
 const RESERVED: [&str; 7] = ["/api", "/in", "/mcp", "/assets", "/claude", "/metrics", "/link"];
 
+/// `POST /`, as the router has it.
+fn is_event(request: &Request) -> bool {
+    request.method() == hyper::Method::POST && request.uri().path() == "/"
+}
+
 /// Any other path takes events as `/` does, and the agent is told the path.
 async fn elsewhere(State(door): State<Arc<Door>>, request: Request) -> Response {
     let path = request.uri().path();
@@ -271,9 +276,12 @@ where
         let answering = Answering::default();
         let service = service_fn(|request: hyper::Request<Incoming>| {
             let (door, mut router, answering) = (Arc::clone(&door), router.clone(), answering.clone());
+            // Now, and not when the answer is first looked after: hyper reads on before that.
+            answering.begins();
             async move {
-                answering.begins();
                 let answer = match guard::admit(request, origin, &door.credentials) {
+                    // What comes most often does not wait for the router.
+                    Ok(request) if is_event(&request) => Ok(inbound::say(State(door), request).await),
                     Ok(request) => router.call(request).await,
                     Err(fault) => Ok(refuse(&fault)),
                 };

@@ -41,7 +41,8 @@ impl<R: AsyncRead + Unpin> Lines<R> {
             if let Some(line) = self.buffered() {
                 return Ok(line);
             }
-            self.buffer.reserve(16 << 10);
+            // As much again as there is: a long line is not moved at every read.
+            self.buffer.reserve(self.buffer.len().max(16 << 10));
             if self.reader.read_buf(&mut self.buffer).await? == 0 {
                 return Ok(self.last());
             }
@@ -51,7 +52,7 @@ impl<R: AsyncRead + Unpin> Lines<R> {
     /// A line that needs no reading, if there is one.
     pub(crate) fn buffered(&mut self) -> Option<Line> {
         loop {
-            let found = self.buffer[self.searched..].iter().position(|byte| *byte == b'\n');
+            let found = memchr::memchr(b'\n', &self.buffer[self.searched..]);
             let Some(end) = found.map(|place| place + self.searched) else {
                 self.searched = self.buffer.len();
                 if self.buffer.len() <= self.limit {

@@ -9,6 +9,7 @@ mod lines;
 mod processes;
 mod rules;
 mod store;
+mod stream;
 mod tools;
 
 use std::process::ExitCode;

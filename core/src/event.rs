@@ -32,6 +32,14 @@ impl Text {
         }
     }
 
+    /// The same as bytes, not copied.
+    pub fn bytes(&self) -> Arc<[u8]> {
+        match self {
+            Self::Here(text) => Arc::clone(text).into(),
+            other => other.as_str().as_bytes().into(),
+        }
+    }
+
     pub fn len(&self) -> usize {
         match self {
             Self::Here(text) => text.len(),
@@ -179,7 +187,8 @@ impl EventLife {
 /// An event as the gate holds it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Held {
-    pub event: Event,
+    /// Shared with its record and with whoever carries it.
+    pub event: Arc<Event>,
     pub life: EventLife,
     /// The session it is for; none while it waits for one to come.
     pub to: Option<SessionId>,
@@ -274,10 +283,26 @@ pub fn neutralise(text: &str) -> Cow<'_, str> {
 }
 
 fn is_frame(after: &str) -> bool {
-    let name = after.trim_start_matches(|letter: char| letter == '/' || letter.is_whitespace() || is_invisible(letter));
+    starts_with_frame(after.trim_start_matches(passed_over))
+}
+
+/// What may stand between the bracket and the name.
+fn passed_over(letter: char) -> bool {
+    letter == '/' || letter.is_whitespace() || is_invisible(letter)
+}
+
+fn starts_with_frame(name: &str) -> bool {
     FRAMES.iter().any(|frame| {
         name.as_bytes().get(..frame.len()).is_some_and(|start| start.eq_ignore_ascii_case(frame.as_bytes()))
     })
+}
+
+/// Whether [`neutralise`] would leave a text alone, told from the text in JSON's quotes. Says no rather than be wrong.
+pub fn is_harmless(quoted: &str) -> bool {
+    // White space may be written as a backslash and one of these letters, none of which a frame begins with.
+    let in_between = |letter: char| passed_over(letter) || matches!(letter, '\\' | 'b' | 'f' | 'n' | 'r' | 't');
+    let is_frame = |place: usize| starts_with_frame(quoted[place + 1..].trim_start_matches(in_between));
+    !quoted.contains("\\u") && !quoted.match_indices('<').any(|(place, _)| is_frame(place))
 }
 
 #[cfg(test)]

@@ -22,13 +22,39 @@ impl Moment {
 const ALPHABET: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
 const LENGTH: usize = 26;
 
-fn write_id(value: u128, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-    let mut text = [0_u8; LENGTH];
-    for (place, letter) in text.iter_mut().rev().enumerate() {
-        *letter = ALPHABET[(value >> (5 * place)) as usize & 31];
+/// An id as text, without a detour over the heap.
+#[derive(Clone, Copy)]
+pub struct Letters([u8; LENGTH]);
+
+impl Letters {
+    fn of(id: u128) -> Self {
+        let mut letters = [0; LENGTH];
+        let mut rest = id;
+        for letter in letters.iter_mut().rev() {
+            *letter = ALPHABET[rest as usize & 31];
+            rest >>= 5;
+        }
+        Self(letters)
     }
-    f.write_str(std::str::from_utf8(&text).unwrap_or_default())
+
+    pub fn as_str(&self) -> &str {
+        std::str::from_utf8(&self.0).unwrap_or_default()
+    }
 }
+
+/// What each byte stands for in an id, in either case; `NONE` where it stands for nothing.
+const DIGITS: [u8; 256] = {
+    let mut digits = [NONE; 256];
+    let mut digit = 0;
+    while digit < ALPHABET.len() {
+        let letter = ALPHABET[digit];
+        digits[letter as usize] = digit as u8;
+        digits[letter.to_ascii_uppercase() as usize] = digit as u8;
+        digit += 1;
+    }
+    digits
+};
+const NONE: u8 = u8::MAX;
 
 fn read_id(text: &str) -> Option<u128> {
     if text.len() != LENGTH {
@@ -36,12 +62,12 @@ fn read_id(text: &str) -> Option<u128> {
     }
     let mut value: u128 = 0;
     for (place, byte) in text.bytes().enumerate() {
-        let digit = ALPHABET.iter().position(|letter| *letter == byte.to_ascii_lowercase())? as u128;
+        let digit = DIGITS[usize::from(byte)];
         // 26 letters hold 130 bits: the first may only use three of its five.
-        if place == 0 && digit > 7 {
+        if digit == NONE || place == 0 && digit > 7 {
             return None;
         }
-        value = value << 5 | digit;
+        value = value << 5 | u128::from(digit);
     }
     Some(value)
 }
@@ -69,17 +95,21 @@ macro_rules! id {
             pub fn new(at: Moment, entropy: u128) -> Self {
                 Self(u128::from(at.0) << 80 | entropy & ((1 << 80) - 1))
             }
+
+            pub fn letters(self) -> Letters {
+                Letters::of(self.0)
+            }
         }
 
         impl fmt::Display for $name {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                write_id(self.0, f)
+                f.write_str(self.letters().as_str())
             }
         }
 
         impl fmt::Debug for $name {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                write_id(self.0, f)
+                f.write_str(self.letters().as_str())
             }
         }
 

@@ -20,10 +20,10 @@ mod verdict;
 pub use ask::{Ask, AskKind, AskLife, CallOutcome, Danger, Details, Effected, Lapse, Mouth, NewAsk, Offer, ToolCall};
 pub use decide::decide;
 pub use event::{
-    Attribute, ChatId, Event, EventLife, Held, Label, Once, Reply, SentFile, Text, combined, excerpt, neutralise,
-    visible,
+    Attribute, ChatId, Event, EventLife, Held, Label, Once, Reply, SentFile, Text, combined, excerpt, is_harmless,
+    neutralise, visible,
 };
-pub use ids::{AskId, Code, EventId, Moment, PairingCode, ReplyId, SessionId, TokenId};
+pub use ids::{AskId, Code, EventId, Letters, Moment, PairingCode, ReplyId, SessionId, TokenId};
 pub use input::{Answer, Effect, Input, Notice, Refusal, Target, Topic, WhyChat};
 pub use people::{Actor, OWNER, Pairing, Person, Right, Rights, Role, Scope, Token, Via, is_person_name};
 pub use record::{Record, Subject};

@@ -1,6 +1,7 @@
 //! Records are what happened. The journal keeps them for ever, and a state is nothing but their sum.
 
 use std::fmt;
+use std::sync::Arc;
 
 use crate::ask::{Ask, CallOutcome, ToolCall};
 use crate::event::{Event, Reply};
@@ -16,7 +17,7 @@ pub enum Record {
         version: String,
     },
     Received {
-        event: Event,
+        event: Arc<Event>,
         to: Option<SessionId>,
     },
     /// The model opened the event, or answered its conversation.

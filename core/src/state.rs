@@ -1,6 +1,7 @@
 //! The state of the gate: the sum of its records, and nothing that is not in them.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+use std::sync::Arc;
 
 use crate::ask::{Ask, AskLife, Mouth};
 use crate::decide::asks::{JOIN_WITHIN, may_be_one};
@@ -41,6 +42,8 @@ pub struct Limits {
     pub keys: usize,
     /// A code stays taken, and a late verdict is told who was first, this long after an ask was settled.
     pub settled_asks: u64,
+    /// How much text of settled asks is held in memory; the journal has all of it.
+    pub settled_ask_bytes: usize,
     pub misses: usize,
     pub misses_within: u64,
     /// An event that was written and never read is given to later processes of its session: so often, and no longer.
@@ -68,6 +71,7 @@ impl Default for Limits {
             keys_within: 7 * 24 * HOUR,
             keys: 100_000,
             settled_asks: 24 * HOUR,
+            settled_ask_bytes: 32 << 20,
             misses: 5,
             misses_within: 10 * MINUTE,
             redeliveries: 2,
@@ -132,11 +136,14 @@ pub struct State {
     /// Codes of open and recently settled asks: none of them is given out again.
     codes: BTreeMap<Code, AskId>,
     settled_asks: VecDeque<AskId>,
+    /// Those of them whose text is held, oldest first, with its length, and all the lengths together.
+    settled_texts: VecDeque<(AskId, usize)>,
+    settled_bytes: usize,
     /// Hook asks that stand for a channel's as well, with the code that one was shown under.
     joined: BTreeMap<AskId, Code>,
     /// When the gate last started: what was open then has a little longer.
     opened: Moment,
-    chats: BTreeMap<ChatId, Chat>,
+    chats: HashMap<ChatId, Chat>,
     /// Chats in the order they may be forgotten, each with its use when it was put here.
     chat_order: VecDeque<(ChatId, Moment)>,
     /// The number of the last conversation that nobody named.
@@ -392,7 +399,7 @@ impl State {
             }
             Topic::Event(id) => {
                 let mut held = self.event(id)?.clone();
-                held.event.text = Text::Away;
+                Arc::make_mut(&mut held.event).text = Text::Away;
                 Some(Notice::Event { label: self.label_of(held.to), held })
             }
             Topic::Ask(id) => {

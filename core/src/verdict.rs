@@ -1,6 +1,6 @@
 //! Verdicts, and the small grammar in which people write them: `yes abcde`, `n abcde`.
 
-use crate::event::Text;
+use crate::event::{Once, Text};
 use crate::ids::{Code, Moment};
 use crate::people::Via;
 
@@ -81,6 +81,8 @@ pub struct Verdict {
     pub by: String,
     pub via: Via,
     pub at: Moment,
+    /// What it was said under, so that the same person may say it again.
+    pub once: Option<Once>,
 }
 
 impl Verdict {
@@ -101,15 +103,23 @@ impl Verdict {
 }
 
 fn verdict_word(word: &str) -> Option<Behavior> {
-    match word.to_ascii_lowercase().as_str() {
-        "y" | "yes" => Some(Behavior::Allow),
-        "n" | "no" => Some(Behavior::Deny),
-        _ => None,
+    let is = |known: &&str| word.eq_ignore_ascii_case(known);
+    if ["y", "yes"].iter().any(is) {
+        Some(Behavior::Allow)
+    } else if ["n", "no"].iter().any(is) {
+        Some(Behavior::Deny)
+    } else {
+        None
     }
 }
 
 /// Reads `yes CODE` or `no CODE` (or `y`, `n`), in any case, with white space around. Anything else is chat.
 pub fn parse_verdict(text: &str) -> Option<(Behavior, Code)> {
+    // Nearly all chat is told by its first letter, and need not be searched for words.
+    let text = text.trim_start();
+    if !text.starts_with(['y', 'Y', 'n', 'N']) {
+        return None;
+    }
     let mut words = text.split_whitespace();
     let behavior = verdict_word(words.next()?)?;
     let code = Code::parse(words.next()?)?;

@@ -5,16 +5,17 @@ use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use portcullis_core::policy::Mode;
-use portcullis_core::{ChatId, EventId, SessionAbout};
+use portcullis_core::{ChatId, EventId, Scope, SessionAbout};
+use portcullis_wire::error::Fault;
 use portcullis_wire::hooks::HookCall;
 use portcullis_wire::tools;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
-use super::configuration;
+use super::{configuration, paths};
 use crate::config::{Config, Paths};
-use crate::doors::{channel, hooks};
-use crate::hub::{Attachment, Delivery};
+use crate::doors::{channel, hooks, http};
+use crate::hub::{Attachment, Delivery, Hub};
 use crate::rules::Rules;
 
 /// What is known before the session is attached.
@@ -139,5 +140,30 @@ impl channel::Beside for Hooks {
 
     fn forged(&self) -> BoxFuture<'_, ()> {
         Box::pin(self.room.forged())
+    }
+}
+
+/// Hooks that are posted to the gate, for its HTTP door.
+struct Posted(Arc<hooks::Posted>);
+
+pub(super) fn posted(hub: Hub, config: &Config) -> Arc<dyn http::Hooks> {
+    let judge_of = |about: &SessionAbout| Some(judge(&paths().ok()?, about));
+    Arc::new(Posted(hooks::Posted::new(hub, config.max_context, settings(config), judge_of)))
+}
+
+impl http::Hooks for Posted {
+    fn call(
+        &self,
+        body: Value,
+        scope: Scope,
+        taken_back: CancellationToken,
+    ) -> BoxFuture<'static, Result<http::HookAnswer, Fault>> {
+        let posted = Arc::clone(&self.0);
+        Box::pin(async move {
+            let answered = posted.call(&body, &scope, &taken_back).await?;
+            let output = answered.answer.output.clone();
+            let settle = http::Settle::new(move |written| drop(tokio::spawn(answered.settle(written))));
+            Ok(http::HookAnswer { output, settle })
+        })
     }
 }

@@ -9,6 +9,7 @@ use serde_json::Value;
 use super::{environment, log_at, paths, say};
 use crate::config::Paths;
 use crate::doors::hooks;
+use crate::processes;
 
 /// What Claude Code's hooks call when a session starts, ends or is woken
 ///
@@ -40,7 +41,9 @@ async fn answer() -> anyhow::Result<ExitCode> {
     std::io::stdin().lock().take(LONGEST).read_to_end(&mut text)?;
     let mut arguments: Value = serde_json::from_slice(&text)?;
     let call = HookCall::read(&arguments)?;
-    let Some(agent) = number("CLAUDE_PID") else { return Ok(ExitCode::SUCCESS) };
+    // A session that `portcullis run` holds is served by its holder.
+    let agent = number("CLAUDE_PID").filter(|agent| !processes::is_driven(*agent));
+    let Some(agent) = agent else { return Ok(ExitCode::SUCCESS) };
     let paths = paths()?;
     let (socket, file) = (paths.session_socket(agent), paths.wake_file(agent));
     let mut code = ExitCode::SUCCESS;

@@ -7,12 +7,12 @@ const ROADS: [&str; 4] = ["hooks", "channel", "headless", "editor"];
 
 /// Each thing that can be carried, and how each road does.
 const CARRIED: [(&str, [Does; 4]); 6] = [
-    ("prompts", [Does::Yes, Does::Yes, Does::NotYet, Does::NotYet]),
-    ("questions", [Does::Yes, Does::No, Does::NotYet, Does::NotYet]),
-    ("events while busy", [Does::Yes, Does::Yes, Does::NotYet, Does::NotYet]),
-    ("events while idle", [Does::Yes, Does::Yes, Does::NotYet, Does::NotYet]),
-    ("replies", [Does::Yes, Does::Yes, Does::NotYet, Does::NotYet]),
-    ("stop", [Does::Yes, Does::No, Does::NotYet, Does::NotYet]),
+    ("prompts", [Does::Yes, Does::Yes, Does::Yes, Does::NotYet]),
+    ("questions", [Does::Yes, Does::No, Does::Yes, Does::NotYet]),
+    ("events while busy", [Does::Yes, Does::Yes, Does::Yes, Does::NotYet]),
+    ("events while idle", [Does::Yes, Does::Yes, Does::Yes, Does::NotYet]),
+    ("replies", [Does::Yes, Does::Yes, Does::Yes, Does::NotYet]),
+    ("stop", [Does::Yes, Does::No, Does::Yes, Does::NotYet]),
 ];
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -61,12 +61,12 @@ mod tests {
         expect![[r#"
             $
                                  hooks     [channel]  headless   editor
-              prompts            yes       yes        not yet    not yet
-              questions          yes       no         not yet    not yet
-              events while busy  yes       yes        not yet    not yet
-              events while idle  yes       yes        not yet    not yet
-              replies            yes       yes        not yet    not yet
-              stop               yes       no         not yet    not yet
+              prompts            yes       yes        yes        not yet
+              questions          yes       no         yes        not yet
+              events while busy  yes       yes        yes        not yet
+              events while idle  yes       yes        yes        not yet
+              replies            yes       yes        yes        not yet
+              stop               yes       no         yes        not yet
         "#]]
         .assert_eq(&format!("$\n{}", super::table(Some("channel"))));
     }

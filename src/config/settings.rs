@@ -109,7 +109,7 @@ pub(super) static SETTINGS: &[Setting] = &[
     Setting {
         key: "start.folders",
         written: Written::File,
-        meaning: "folders in which, and below which, sessions may be started over the API; by default none",
+        meaning: "folders in which, and below which, sessions may be started over the API; by default the one where you started the gate with `up` or `serve`, unless that is your home",
         takes: Takes::Folders { part: |config| &mut config.start.folders },
     },
     Setting {

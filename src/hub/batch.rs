@@ -3,7 +3,7 @@
 use portcullis_core::{Effect, Input, Moment, Record, SessionId, Subject};
 
 use super::outlets::Outlet;
-use super::{Reply, Trouble};
+use super::{Reply, Trouble, is_plain_chat};
 use crate::store::{Append, Entry, Seq};
 
 /// More than this is never written at once, so that nobody waits long for the first answer.
@@ -11,8 +11,9 @@ const LARGEST: usize = 512;
 
 /// One input on its way: what it wants done, and whom to tell.
 pub(super) struct Pending {
-    /// Kept to decide again when someone else was faster.
-    pub(super) input: Input,
+    /// Kept to decide again when someone else was faster, or when what it rests on was taken back. Plain chat is not
+    /// kept: it makes a subject of its own, so nobody is faster with it.
+    pub(super) input: Option<Input>,
     pub(super) effects: Vec<Effect>,
     pub(super) reply: Option<Reply>,
     /// The outlet that an attaching process brought.
@@ -26,7 +27,12 @@ pub(super) struct Pending {
 
 impl Pending {
     pub(super) fn new(input: Input, reply: Option<Reply>) -> Self {
-        Self { input, effects: vec![], reply, outlet: None, append: None, revision: None, attempts: 0 }
+        Self { input: Some(input), effects: vec![], reply, outlet: None, append: None, revision: None, attempts: 0 }
+    }
+
+    /// What is to be decided; a copy, where it may have to be decided again.
+    pub(super) fn input(&mut self) -> Option<Input> {
+        if self.input.as_ref().is_some_and(is_plain_chat) { self.input.take() } else { self.input.clone() }
     }
 
     pub(super) fn fail(self, trouble: Trouble) {

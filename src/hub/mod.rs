@@ -25,7 +25,7 @@ pub(crate) use link::{Attachment, Delivery, Line};
 pub(crate) use mint::{mint, now};
 pub(crate) use roster::{Known, Roster};
 pub(crate) use run::start;
-pub(crate) use watchers::{Published, Watcher};
+pub(crate) use watchers::{Changes, Published, Watcher};
 
 pub(crate) use crate::store::{Payload, Seq, Stored};
 use outlets::Outlet;
@@ -92,7 +92,7 @@ enum Command {
     Watch(Look<Vec<(u64, Notice)>>, oneshot::Sender<Watcher>),
     InUse(oneshot::Sender<bool>),
     /// Events whole, as the journal has them.
-    Read(EventId, oneshot::Sender<Result<Option<Event>, Trouble>>),
+    Read(EventId, oneshot::Sender<Result<Option<Arc<Event>>, Trouble>>),
     /// The journal itself: records after a sequence, at most so many.
     Page(Seq, usize, oneshot::Sender<Result<Vec<Stored>, Trouble>>),
     /// Erases what people wrote about a subject.
@@ -116,8 +116,7 @@ impl Hub {
     /// Hands over an input. Once this has been polled the input is in, even if the caller goes away.
     pub(crate) async fn submit(&self, input: Input) -> Result<Answer, Trouble> {
         let (reply, answer) = oneshot::channel();
-        let is_chat = matches!(&input, Input::Said { text, .. } if parse_verdict(text.as_str()).is_none());
-        if is_chat {
+        if is_chat(&input) {
             self.take_event(input, reply)?;
         } else {
             self.send(Command::Submit { input, reply, bytes: 0 }).await?;
@@ -182,7 +181,7 @@ impl Hub {
     }
 
     /// An event with its text, from the journal.
-    pub(crate) async fn read(&self, event: EventId) -> Result<Option<Event>, Trouble> {
+    pub(crate) async fn read(&self, event: EventId) -> Result<Option<Arc<Event>>, Trouble> {
         let (send, found) = oneshot::channel();
         self.send(Command::Read(event, send)).await?;
         found.await.map_err(|_| Trouble::Stopping)?
@@ -226,6 +225,16 @@ impl Hub {
         // When the hub is gone there is nobody left to tell.
         drop(self.send(Command::Detach { session, outlet, goodbye }).await);
     }
+}
+
+/// Text for a session, and no verdict.
+fn is_chat(input: &Input) -> bool {
+    matches!(input, Input::Said { text, .. } if parse_verdict(text.as_str()).is_none())
+}
+
+/// The same, and not a repetition of anything.
+fn is_plain_chat(input: &Input) -> bool {
+    matches!(input, Input::Said { once: None, .. }) && is_chat(input)
 }
 
 /// The moment by which an answer is judged.

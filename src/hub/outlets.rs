@@ -1,6 +1,7 @@
 //! Outlets carry events and verdicts to attached processes, a bounded number at a time.
 
 use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use portcullis_core::{AskId, EventId, Held, Moment, Mouth, Order, Ruling, SessionId, State, Text, combined};
@@ -100,7 +101,7 @@ impl Outlet {
         let group: Vec<Held> = same.take(TOGETHER).map(|held| whole(held, pumping.store)).collect();
         let [only] = group.as_slice() else {
             let mut together = group[0].clone();
-            together.event.text = combined(&group.iter().collect::<Vec<_>>());
+            Arc::make_mut(&mut together.event).text = combined(&group.iter().collect::<Vec<_>>());
             let also = group[1..].iter().map(|held| (held.event.id, held.size)).collect();
             return self.send(together, also);
         };
@@ -123,8 +124,8 @@ pub(super) struct Pumping<'a> {
 fn whole(held: &Held, store: &Store) -> Held {
     let mut held = held.clone();
     if held.event.text == Text::Away {
-        held.event.text = match read_event(store, held.event.id) {
-            Ok(Some(event)) => event.text,
+        Arc::make_mut(&mut held.event).text = match read_event(store, held.event.id) {
+            Ok(Some(event)) => event.text.clone(),
             Ok(None) | Err(_) => Text::Erased,
         };
     }

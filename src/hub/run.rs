@@ -109,6 +109,8 @@ impl Desk {
             if let Some(command) = command {
                 self.handle(command).await;
             }
+            // Whoever has something to say by now says it before the commit, and not after.
+            tokio::task::yield_now().await;
             while !self.batch.is_full()
                 && let Ok(command) = reserved.try_recv().or_else(|_| events.try_recv())
             {
@@ -203,8 +205,9 @@ impl Desk {
 
     /// Decides an input and what follows from it, and puts it all into the batch.
     async fn take(&mut self, first: Pending) {
-        let mut inputs = VecDeque::from([first]);
-        while let Some(mut pending) = inputs.pop_front() {
+        let mut follow = VecDeque::new();
+        let mut next = Some(first);
+        while let Some(mut pending) = next.take().or_else(|| follow.pop_front()) {
             if self.broken.is_some() {
                 self.reload_or_break();
             }
@@ -212,14 +215,18 @@ impl Desk {
                 pending.fail(Trouble::Journal(why));
                 continue;
             }
+            let Some(input) = pending.input() else {
+                pending.fail(Trouble::Busy);
+                continue;
+            };
             let at = self.state.no_earlier(now());
-            let (records, effects) = decide(&self.state, at, pending.input.clone());
+            let (records, mut effects) = decide(&self.state, at, input);
             if let Some(record) = records.first() {
                 let subject = record.subject();
                 if !is_new(record) && self.batch.has(&subject) {
                     // The commit may fail and take back what this decision rests on, so it is taken again after it.
                     Box::pin(self.commit()).await;
-                    inputs.push_front(pending);
+                    next = Some(pending);
                     continue;
                 }
                 match self.add(subject, at, &records) {
@@ -233,12 +240,12 @@ impl Desk {
                     }
                 }
             }
-            for effect in effects {
-                match effect {
-                    Effect::Then(input) => inputs.push_back(Pending::new(input, None)),
-                    other => pending.effects.push(other),
+            for effect in effects.extract_if(.., |effect| matches!(effect, Effect::Then(_))) {
+                if let Effect::Then(input) = effect {
+                    follow.push_back(Pending::new(input, None));
                 }
             }
+            pending.effects = effects;
             self.batch.pending.push(pending);
         }
     }
@@ -315,16 +322,18 @@ impl Desk {
 
     /// Another writer was first: its records are in the state by now, so the same input meets a new answer.
     async fn again(&mut self, pending: Pending) {
-        let Pending { input, reply, outlet, attempts, .. } = pending;
+        let Pending { input: Some(input), reply, outlet, attempts, .. } = pending else {
+            return pending.fail(Trouble::Busy);
+        };
         Box::pin(self.take(Pending { outlet, attempts: attempts + 1, ..Pending::new(input, reply) })).await;
     }
 
     /// Does what was decided, but for the answer, which it returns.
     fn perform(&mut self, pending: Pending) -> Option<(Reply, Answer)> {
         match &pending.input {
-            Input::Wrote { session, events } => self.outlets.confirmed(*session, events),
+            Some(Input::Wrote { session, events }) => self.outlets.confirmed(*session, events),
             // What is put back, or moves, keeps its place: it may stand before what was already sent.
-            Input::Ended { .. } | Input::Attached { .. } | Input::Retry { .. } => self.outlets.look_again(),
+            Some(Input::Ended { .. } | Input::Attached { .. } | Input::Retry { .. }) => self.outlets.look_again(),
             _ => {}
         }
         if let Some((session, outlet)) = pending.outlet {
@@ -391,7 +400,7 @@ fn journal(error: impl std::fmt::Display) -> Trouble {
 }
 
 /// An event whole, as it was received.
-pub(super) fn read_event(store: &Store, event: EventId) -> Result<Option<Event>, Trouble> {
+pub(super) fn read_event(store: &Store, event: EventId) -> Result<Option<Arc<Event>>, Trouble> {
     let stored = store.read(&Subject::Event(event).to_string()).map_err(journal)?;
     let Some(first) = stored.first() else { return Ok(None) };
     match read_record(first).map_err(|error| Trouble::Journal(format!("{error:#}")))? {

@@ -2,6 +2,7 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
+use std::task::{Context, Poll};
 
 use bytes::Bytes;
 use portcullis_core::Notice;
@@ -50,10 +51,16 @@ pub(crate) struct Changes {
 }
 
 impl Changes {
+    pub(crate) fn poll_recv(&mut self, context: &mut Context<'_>) -> Poll<Option<Arc<Published>>> {
+        self.receiver.poll_recv(context).map(|published| {
+            published.inspect(|published| {
+                self.bytes.fetch_sub(published.notice.bytes(), Ordering::Relaxed);
+            })
+        })
+    }
+
     pub(crate) async fn recv(&mut self) -> Option<Arc<Published>> {
-        let published = self.receiver.recv().await?;
-        self.bytes.fetch_sub(published.notice.bytes(), Ordering::Relaxed);
-        Some(published)
+        std::future::poll_fn(|context| self.poll_recv(context)).await
     }
 }
 

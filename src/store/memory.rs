@@ -1,6 +1,7 @@
 //! A journal that dies with its process: for tests, and for a gate that shall leave no trace.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use super::chain::{self, Found, GENESIS, Hash, Salt, Skeleton, Walk};
 use super::{Append, Entry, Payload, Refused, Seq, StoreError, Stored, Verified, VerifyError};
@@ -24,7 +25,7 @@ struct Record {
     digest: Option<Hash>,
     chain: Hash,
     /// `None` when there never was one, or when it has been erased.
-    payload: Option<(Salt, Vec<u8>)>,
+    payload: Option<(Salt, Arc<[u8]>)>,
 }
 
 impl Memory {
@@ -121,7 +122,7 @@ impl Record {
     }
 
     fn found(&self, seq: Seq) -> Found<'_> {
-        let payload = self.payload.as_ref().map(|(salt, bytes)| (salt.as_slice(), bytes.as_slice()));
+        let payload = self.payload.as_ref().map(|(salt, bytes)| (salt.as_slice(), bytes.as_ref()));
         Found { seq, skeleton: self.skeleton(), chain: &self.chain, payload }
     }
 
@@ -129,7 +130,7 @@ impl Record {
         let payload = match (&self.digest, &self.payload) {
             (None, _) => Payload::None,
             (Some(_), None) => Payload::Erased,
-            (Some(_), Some((_, bytes))) => Payload::Kept(bytes.clone()),
+            (Some(_), Some((_, bytes))) => Payload::Kept(bytes.to_vec()),
         };
         Stored { seq, subject: self.subject.clone(), at: self.at, body: self.body.clone(), payload }
     }

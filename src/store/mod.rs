@@ -11,6 +11,7 @@ mod sqlite;
 mod story;
 
 use std::path::Path;
+use std::sync::Arc;
 
 pub(crate) use error::{OpenError, StoreError, VerifyError};
 #[cfg(test)]
@@ -29,7 +30,7 @@ pub(crate) struct Entry {
     /// The skeleton: kept for ever.
     pub(crate) body: Vec<u8>,
     /// What may be erased later without breaking the chain.
-    pub(crate) payload: Option<Vec<u8>>,
+    pub(crate) payload: Option<Arc<[u8]>>,
 }
 
 /// Entries for one subject, taken all together or not at all.
@@ -43,7 +44,7 @@ pub(crate) struct Append {
 
 impl Append {
     fn bytes(&self) -> usize {
-        let entry = |entry: &Entry| entry.body.len() + entry.payload.as_ref().map_or(0, Vec::len);
+        let entry = |entry: &Entry| entry.body.len() + entry.payload.as_ref().map_or(0, |payload| payload.len());
         self.subject.len() + self.entries.iter().map(entry).sum::<usize>()
     }
 }

@@ -86,7 +86,7 @@ fn appending(attempt: &Attempt, believed: &[[Option<Seq>; SUBJECTS.len()]; 2]) -
     let entry = |number: usize| Entry {
         at: number as u64,
         body: format!("{} of client {}", number, attempt.client).into_bytes(),
-        payload: (number % 2 == 1).then(|| vec![b'.'; number]),
+        payload: (number % 2 == 1).then(|| vec![b'.'; number].into()),
     };
     Append {
         subject: SUBJECTS[attempt.subject].to_owned(),

@@ -115,7 +115,7 @@ fn erasing_takes_payloads_and_leaves_skeletons(store: &mut Store) {
 
 async fn the_chain_holds_up_to_a_noted_head(store: &mut Store) {
     let noted = store.head().unwrap();
-    let entries = [None, Some(Vec::new())].map(|payload| Entry { at: u64::MAX, body: Vec::new(), payload });
+    let entries = [None, Some([].into())].map(|payload| Entry { at: u64::MAX, body: Vec::new(), payload });
     let bare = Append { subject: String::new(), after: None, entries: entries.into() };
     assert_eq!(store.append(vec![bare]).await, [Ok(Seq(10))]);
     let [never, empty] = store.read("").unwrap().try_into().unwrap();
@@ -143,7 +143,7 @@ pub(super) fn appending(subject: &str, after: Option<u64>, bodies: &[&str]) -> A
     let entry = |body: &&str| Entry {
         at: 1_700_000_000_000,
         body: body.as_bytes().to_vec(),
-        payload: Some(format!("{body}, in full").into_bytes()),
+        payload: Some(format!("{body}, in full").into_bytes().into()),
     };
     Append { subject: subject.to_owned(), after: after.map(Seq), entries: bodies.iter().map(entry).collect() }
 }

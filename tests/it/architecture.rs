@@ -4,18 +4,19 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Each room, and the rooms it may use. What is not listed is refused.
-const DOORS: [(&str, &[&str]); 13] = [
+const DOORS: [(&str, &[&str]); 14] = [
     ("src/claude", &["claude", "hub", "lines", "processes", "tools"]),
     ("src/cli", &["claude", "cli", "config", "doors", "hub", "lines", "processes", "rules", "store"]),
     ("src/config", &["config"]),
     ("src/doors/http", &["doors::http", "hub", "lines", "processes"]),
-    ("src/doors/channel", &["doors::channel", "hub", "lines", "tools"]),
+    ("src/doors/channel", &["doors::channel", "hub", "lines", "stream", "tools"]),
     ("src/doors/hooks", &["doors::hooks", "hub", "lines"]),
-    ("src/hub", &["hub", "store", "lines"]),
+    ("src/hub", &["hub", "store", "lines", "stream"]),
     ("src/lines.rs", &["lines"]),
     ("src/processes.rs", &["processes"]),
     ("src/rules", &["rules", "config"]),
     ("src/store", &["store"]),
+    ("src/stream.rs", &["stream"]),
     ("src/tools", &["hub", "tools"]),
     ("src/main.rs", &["cli"]),
 ];
@@ -30,7 +31,10 @@ const HOMES: [(&str, &[&str]); 10] = [
     ("jsonc_parser", &["src/cli/setup"]),
     ("toml", &["src/config", "src/rules"]),
     ("utoipa", &["wire/src"]),
-    ("tokio", &["src/claude", "src/cli", "src/doors", "src/hub", "src/lines.rs", "src/store", "src/tools"]),
+    (
+        "tokio",
+        &["src/claude", "src/cli", "src/doors", "src/hub", "src/lines.rs", "src/store", "src/stream.rs", "src/tools"],
+    ),
     ("serde_json", &["src/claude", "src/cli", "src/doors", "src/hub", "src/rules", "src/tools", "wire/src"]),
 ];
 

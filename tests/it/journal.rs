@@ -13,11 +13,11 @@ const APPLICATION_ID: usize = 68;
 fn a_journal_of_a_newer_portcullis_is_refused_and_its_backup_is_named() {
     let home = with_a_journal();
     let file = home.folder().join("journal.db");
-    patch(&file, USER_VERSION, 99);
+    let ours = patch(&file, USER_VERSION, 99);
     refused(&home, "has version 99", "install the newer portcullis again; or move ");
     fs::write(home.folder().join("journal.db.v1.backup"), "").unwrap();
     refused(&home, "has version 99", "and copy ");
-    patch(&file, USER_VERSION, 1);
+    patch(&file, USER_VERSION, ours);
     let gate = home.serve();
     assert_eq!(gate.get("/api/v1/events").json()[0]["bytes"], 4, "nothing was changed");
 }
@@ -81,8 +81,11 @@ fn refused(home: &Home, why: &str, hint: &str) {
     }
 }
 
-fn patch(file: &Path, place: usize, number: u32) {
+/// Puts a number there, and returns the one it takes the place of.
+fn patch(file: &Path, place: usize, number: u32) -> u32 {
     let mut bytes = fs::read(file).unwrap();
+    let before = u32::from_be_bytes(bytes[place..place + 4].try_into().unwrap());
     bytes[place..place + 4].copy_from_slice(&number.to_be_bytes());
     fs::write(file, bytes).unwrap();
+    before
 }

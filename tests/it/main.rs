@@ -11,6 +11,7 @@
 mod fakes;
 mod support;
 
+mod again;
 mod api;
 mod architecture;
 mod contract;

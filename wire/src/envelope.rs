@@ -12,7 +12,7 @@ pub const THROUGH_HOOKS: usize = 8 << 10;
 /// The event as a `<channel>` tag that says whose words it holds and, by a fence nobody outside can know, where they
 /// end. `fence` is fresh and random; at most `longest` bytes of text go in.
 pub fn envelope(frame: &EventFrame<'_>, fence: &str, longest: Option<usize>) -> String {
-    let (text, left_off) = plain(&frame.text, longest);
+    let (text, left_off) = plain(&frame.text.unquoted(), longest);
     let rest = frame.rest + left_off;
     let mut tag = format!("<channel source=\"portcullis\" event_id=\"{}\"", attribute(&frame.id));
     let mut put = |key: &str, value: &str| tag.push_str(&format!(" {key}=\"{}\"", attribute(value)));
@@ -20,7 +20,7 @@ pub fn envelope(frame: &EventFrame<'_>, fence: &str, longest: Option<usize>) -> 
     put("via", &frame.via);
     put("sender", &frame.sender);
     let ours = ["source", "event_id", "chat_id", "via", "sender", "events", "redelivered", "fence"];
-    for (key, value) in &frame.attributes {
+    for (key, value) in frame.attributes.iter() {
         if is_identifier(key) && !ours.contains(&key.as_str()) {
             put(key, value);
         }
@@ -108,7 +108,8 @@ mod tests {
                 ("path".into(), "/a&b".into()),
                 ("sender".into(), "boss".into()),
                 ("b-d".into(), "x".into()),
-            ],
+            ]
+            .into(),
             text: text.into(),
             rest: 0,
             redelivered: true,

@@ -16,3 +16,4 @@ pub mod preview;
 pub mod record;
 pub mod start;
 pub mod tools;
+pub mod words;

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::ask::{Details, Order, Ruling, ToolCall};
 use crate::error::Fault;
+use crate::words::Words;
 
 /// The versions this program speaks: the newest, and the one before once there is one.
 pub const VERSIONS: RangeInclusive<u16> = 1..=1;
@@ -150,11 +151,11 @@ pub struct EventFrame<'a> {
     pub sender: Cow<'a, str>,
     #[serde(borrow)]
     pub chat: Cow<'a, str>,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub attributes: Vec<(String, String)>,
+    #[serde(default, skip_serializing_if = "<[_]>::is_empty")]
+    pub attributes: Cow<'a, [(String, String)]>,
     /// What is put before the model.
     #[serde(borrow)]
-    pub text: Cow<'a, str>,
+    pub text: Words<'a>,
     /// Bytes that were left off, to be had by `inbox`.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub rest: usize,
@@ -224,7 +225,7 @@ impl<'a> EventFrame<'a> {
             via: event.via.name().into(),
             sender: event.sender.as_str().into(),
             chat: event.chat.as_str().into(),
-            attributes: event.attributes.clone(),
+            attributes: event.attributes.as_slice().into(),
             text: text.into(),
             rest,
             redelivered: held.redelivered,

@@ -1,6 +1,7 @@
 //! Records as the journal keeps them: a skeleton for ever, and a payload that can be erased.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use portcullis_core::{
     Address, Ask, AskId, CallOutcome, ChatId, Code, Details as CoreDetails, Edited, Event, EventId, Goodbye, Label,
@@ -16,7 +17,8 @@ use crate::link::{About, File};
 #[derive(Debug, PartialEq, Eq)]
 pub struct Stored {
     pub body: Vec<u8>,
-    pub payload: Option<Vec<u8>>,
+    /// Shared: an event's text is not copied on its way into the journal.
+    pub payload: Option<Arc<[u8]>>,
 }
 
 /// What the journal still has of a payload.
@@ -207,6 +209,10 @@ struct VerdictBody<'a> {
     via: Cow<'a, str>,
     #[serde(flatten)]
     ruling: Ruling,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    key: Option<Cow<'a, str>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    key_digest: Option<[u8; 32]>,
 }
 
 /// What the person wrote, and what is to run instead of what was asked about.
@@ -241,40 +247,49 @@ fn texts(ids: &[EventId]) -> Vec<String> {
 pub fn write(record: &Record) -> serde_json::Result<Stored> {
     let payload = match record {
         // An event's text is stored as it is: it may be large, and needs no wrapping.
-        Record::Received { event, .. } => Some(event.text.as_str().as_bytes().to_vec()),
-        Record::Replied { reply } => Some(serde_json::to_vec(&ReplyPayload {
+        Record::Received { event, .. } => Some(event.text.bytes()),
+        Record::Replied { reply } => Some(json(&ReplyPayload {
             text: reply.text.as_str().into(),
             files: reply.files.iter().map(File::from).collect(),
         })?),
-        Record::Asked { ask } => Some(serde_json::to_vec(&AskPayload {
+        Record::Asked { ask } => Some(json(&AskPayload {
             description: ask.description.as_str().into(),
             preview: ask.preview.as_str().into(),
             details: Box::new((&ask.details).into()),
         })?),
         Record::Answered { verdict, .. } | Record::Voted { verdict, .. } => verdict_payload(verdict)?,
-        Record::Called { call, .. } if !call.preview.is_empty() => Some(call.preview.as_str().as_bytes().to_vec()),
-        Record::Ordered { order: CoreOrder::Prompt { text, .. }, .. } => Some(text.as_str().as_bytes().to_vec()),
+        Record::Called { call, .. } if !call.preview.is_empty() => Some(call.preview.bytes()),
+        Record::Ordered { order: CoreOrder::Prompt { text, .. }, .. } => Some(text.bytes()),
         _ => None,
     };
-    Ok(Stored { body: serde_json::to_vec(&skeleton(record))?, payload })
+    // Room for all but the longest, so that few have to move while they are written.
+    let mut body = Vec::with_capacity(384);
+    serde_json::to_writer(&mut body, &skeleton(record))?;
+    Ok(Stored { body, payload })
 }
 
-fn verdict_payload(verdict: &Verdict) -> serde_json::Result<Option<Vec<u8>>> {
+fn json(payload: &impl Serialize) -> serde_json::Result<Arc<[u8]>> {
+    serde_json::to_vec(payload).map(Arc::from)
+}
+
+fn verdict_payload(verdict: &Verdict) -> serde_json::Result<Option<Arc<[u8]>>> {
     let why = verdict.ruling.why.as_deref().map(Cow::Borrowed);
     let input = verdict.ruling.input.as_ref().map(|edited| edited.text.as_str().into());
     if why.is_none() && input.is_none() {
         return Ok(None);
     }
-    serde_json::to_vec(&VerdictPayload { why, input }).map(Some)
+    json(&VerdictPayload { why, input }).map(Some)
 }
 
 fn verdict_body<'a>(ask: &AskId, verdict: &'a Verdict) -> VerdictBody<'a> {
     let ruling = Ruling { why: None, input: None, ..(&verdict.ruling).into() };
-    VerdictBody { ask: ask.to_string(), by: verdict.by.as_str().into(), via: verdict.via.name().into(), ruling }
+    let (key, key_digest) = verdict.once.as_ref().map(|once| (once.key.as_str().into(), once.digest)).unzip();
+    let (ask, by, via) = (ask.to_string(), verdict.by.as_str().into(), verdict.via.name().into());
+    VerdictBody { ask, by, via, ruling, key, key_digest }
 }
 
 fn verdict_of(at: Moment, body: VerdictBody<'_>, payload: Payload<'_>) -> Result<(AskId, Verdict), Unreadable> {
-    let VerdictBody { ask, by, via, ruling } = body;
+    let VerdictBody { ask, by, via, ruling, key, key_digest } = body;
     let (why, input) = match payload {
         Payload::Kept(bytes) => {
             let payload: VerdictPayload<'_> = serde_json::from_slice(bytes)?;
@@ -286,7 +301,8 @@ fn verdict_of(at: Moment, body: VerdictBody<'_>, payload: Payload<'_>) -> Result
     let input = ruling.digest.zip(input).map(|(digest, text)| Edited { text, digest });
     let ruling: CoreRuling = ruling.try_into().map_err(|_| Unreadable::Field("ruling"))?;
     let ruling = CoreRuling { why, input, ..ruling };
-    Ok((ask_of(&ask)?, Verdict { ruling, by: by.into_owned(), via: via_of(&via)?, at }))
+    let once = key.zip(key_digest).map(|(key, digest)| Once { key: key.into_owned(), digest });
+    Ok((ask_of(&ask)?, Verdict { ruling, by: by.into_owned(), via: via_of(&via)?, at, once }))
 }
 
 fn skeleton(record: &Record) -> Skeleton<'_> {
@@ -419,7 +435,7 @@ pub fn read(at: Moment, body: &[u8], payload: Payload<'_>) -> Result<Record, Unr
                 },
                 at,
             };
-            Record::Received { event, to: to.map(|to| id_of("session", &to)).transpose()? }
+            Record::Received { event: Arc::new(event), to: to.map(|to| id_of("session", &to)).transpose()? }
         }
         Skeleton::Seen { event } => Record::Seen { event: id_of("event", &event)? },
         Skeleton::Expired { event } => Record::Expired { event: id_of("event", &event)? },

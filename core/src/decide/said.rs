@@ -1,5 +1,7 @@
 //! Someone said something: a verdict on a prompt, or an event for a session.
 
+use std::sync::Arc;
+
 use super::{Decided, answer, asks, refuse};
 use crate::event::{Attribute, ChatId, Event, Once, Text};
 use crate::ids::{EventId, Moment};
@@ -40,7 +42,7 @@ pub(super) fn said(state: &State, now: Moment, said: Said) -> Decided {
     // The code of a prompt that the sender has nothing to do with is no code to them.
     let in_sight = state.ask_by_code(code).filter(|(ask, _)| state.is_in_scope(Some(ask.session), &said.by.scope));
     if let Some((ask, life)) = in_sight {
-        return asks::answer_to(state, now, ask, life, said.by, Ruling::plain(behavior));
+        return asks::answer_to(state, now, ask, life, said.by, (Ruling::plain(behavior), said.once));
     }
     if !prompts_are_open {
         return event(state, now, said, None);
@@ -88,5 +90,5 @@ fn event(state: &State, now: Moment, said: Said, chat_because: Option<WhyChat>) 
     let mut effects = vec![Effect::Answer(Answer::Accepted { event: id, chat, to, chat_because, repeated: false })];
     effects.extend(to.map(Effect::Wake));
     effects.push(Effect::Publish(Topic::Event(id)));
-    (vec![Record::Received { event, to }], effects)
+    (vec![Record::Received { event: Arc::new(event), to }], effects)
 }

@@ -1,8 +1,9 @@
 //! The only place where a state changes, live and in replay alike.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
 
-use super::{Chat, SaidOnce, State};
+use super::{Chat, Queue, SaidOnce, State};
 use crate::ask::{AskLife, Effected};
 use crate::event::{ChatId, Event, EventLife, Held, Reply, Text};
 use crate::ids::{AskId, EventId, Moment, SessionId};
@@ -90,7 +91,7 @@ impl State {
         }
     }
 
-    fn received(&mut self, event: &Event, to: Option<SessionId>) {
+    fn received(&mut self, event: &Arc<Event>, to: Option<SessionId>) {
         self.arrivals += 1;
         let held = Held {
             life: EventLife::Waiting,
@@ -100,28 +101,12 @@ impl State {
             queued: event.at,
             arrival: self.arrivals,
             size: event.text.len(),
-            event: event.clone(),
+            event: Arc::clone(event),
         };
-        self.enqueue(&held);
+        self.queues.entry(to).or_default().add(&held);
         self.use_chat(event, to);
         self.remember_key(event);
         self.events.insert(event.id, held);
-    }
-
-    fn enqueue(&mut self, held: &Held) {
-        let queue = self.queues.entry(held.to).or_default();
-        queue.events.insert(held.arrival, held.event.id);
-        queue.bytes += held.size;
-    }
-
-    fn dequeue(&mut self, held: &Held) {
-        let Some(queue) = self.queues.get_mut(&held.to) else { return };
-        if queue.events.remove(&held.arrival).is_some() {
-            queue.bytes -= held.size;
-        }
-        if queue.events.is_empty() {
-            self.queues.remove(&held.to);
-        }
     }
 
     fn use_chat(&mut self, event: &Event, to: Option<SessionId>) {
@@ -186,14 +171,10 @@ impl State {
 
     /// Takes an event off its queue. Its text stays in the journal alone.
     fn settle_event(&mut self, id: EventId, life: EventLife) {
-        if !self.is_waiting(id) {
-            return;
-        }
-        let Some(mut held) = self.events.remove(&id) else { return };
-        self.dequeue(&held);
+        let Some(held) = self.events.get_mut(&id).filter(|held| held.life == EventLife::Waiting) else { return };
+        dequeue(&mut self.queues, held);
         held.life = life;
-        held.event.text = Text::Away;
-        self.events.insert(id, held);
+        Arc::make_mut(&mut held.event).text = Text::Away;
         self.settled_events.push_back(id);
         while self.settled_events.len() > self.limits.settled_events {
             if let Some(oldest) = self.settled_events.pop_front() {
@@ -217,7 +198,7 @@ impl State {
             (held.life, held.redelivered, held.attempts, held.queued) = (EventLife::Waiting, true, attempts, at);
             let stays = held.to.filter(|to| self.session(*to).is_some_and(Session::is_present));
             held.to = stays.or_else(|| self.heir(&held));
-            self.enqueue(&held);
+            self.queues.entry(held.to).or_default().add(&held);
         }
         self.events.insert(id, held);
     }
@@ -257,14 +238,13 @@ impl State {
     }
 
     fn move_event(&mut self, id: EventId, to: Option<SessionId>) {
-        let Some(mut held) = self.events.remove(&id) else { return };
-        self.dequeue(&held);
+        let Some(held) = self.events.get_mut(&id) else { return };
+        dequeue(&mut self.queues, held);
         held.to = to;
-        self.enqueue(&held);
+        self.queues.entry(to).or_default().add(held);
         if let Some(chat) = self.chats.get_mut(&held.event.chat) {
             chat.session = to;
         }
-        self.events.insert(id, held);
     }
 
     fn wrote(&mut self, session: SessionId, events: &[EventId], at: Moment) {
@@ -370,14 +350,29 @@ impl State {
     }
 
     fn settle_ask(&mut self, id: AskId, life: AskLife) {
-        let Some((_, current)) = self.asks.get_mut(&id) else { return };
+        let Some((ask, current)) = self.asks.get_mut(&id) else { return };
         if !current.is_open() {
             return;
         }
         *current = life;
+        let bytes = ask.bytes();
         self.open_asks.remove(&id);
         self.settled_asks.push_back(id);
+        self.settled_texts.push_back((id, bytes));
+        self.settled_bytes += bytes;
         self.forget_asks();
+        self.leave_texts_to_the_journal();
+    }
+
+    /// Of what was settled first. Who answered, and how, stays.
+    fn leave_texts_to_the_journal(&mut self) {
+        while self.settled_bytes > self.limits.settled_ask_bytes {
+            let Some((oldest, bytes)) = self.settled_texts.pop_front() else { return };
+            self.settled_bytes -= bytes;
+            if let Some((ask, _)) = self.asks.get_mut(&oldest) {
+                ask.leave_texts_to_the_journal();
+            }
+        }
     }
 
     /// Frees the codes of asks settled long ago.
@@ -389,6 +384,9 @@ impl State {
                 return;
             }
             self.settled_asks.pop_front();
+            if let Some((_, bytes)) = self.settled_texts.pop_front_if(|(id, _)| *id == oldest) {
+                self.settled_bytes -= bytes;
+            }
             if let Some((ask, _)) = self.asks.remove(&oldest) {
                 let also = self.joined.remove(&ask.id);
                 for code in also.into_iter().chain([ask.code]) {
@@ -409,6 +407,23 @@ pub(super) fn note_miss(misses: &mut BTreeMap<String, VecDeque<Moment>>, by: &st
     misses.retain(|miss| at.since(*miss) < within);
 }
 
+impl Queue {
+    fn add(&mut self, held: &Held) {
+        self.events.insert(held.arrival, held.event.id);
+        self.bytes += held.size;
+    }
+}
+
+fn dequeue(queues: &mut BTreeMap<Option<SessionId>, Queue>, held: &Held) {
+    let Some(queue) = queues.get_mut(&held.to) else { return };
+    if queue.events.remove(&held.arrival).is_some() {
+        queue.bytes -= held.size;
+    }
+    if queue.events.is_empty() {
+        queues.remove(&held.to);
+    }
+}
+
 fn remember<T: PartialEq>(list: &mut Vec<T>, item: T) {
     if list.contains(&item) {
         return;
@@ -417,4 +432,51 @@ fn remember<T: PartialEq>(list: &mut Vec<T>, item: T) {
         list.remove(0);
     }
     list.push(item);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ask::{Ask, Details, Mouth};
+    use crate::ids::Code;
+    use crate::state::Limits;
+
+    #[test]
+    fn settled_prompts_hold_so_much_text_and_no_more_and_stay_known() {
+        let limits = Limits { settled_ask_bytes: 100, ..Limits::default() };
+        let mut state = State::new(limits);
+        let asks: Vec<Ask> = (0..20_u8)
+            .map(|n| Ask {
+                id: AskId::new(Moment(0), n.into()),
+                code: Code::from_entropy(n.into()),
+                session: SessionId::new(Moment(0), 1),
+                mouth: Mouth::Hook,
+                origin: String::new(),
+                tool: "Bash".into(),
+                description: Text::new("0123456789"),
+                preview: if n == 0 { Text::Erased } else { Text::new("0123456789") },
+                details: Details { input: Some(Text::new("0123456789")), ..Details::default() },
+                at: Moment(0),
+            })
+            .collect();
+        for ask in &asks {
+            state.apply(Moment(1), &Record::Asked { ask: ask.clone() });
+        }
+        let held = |state: &State| -> usize { asks.iter().map(|ask| state.ask(ask.id).unwrap().0.bytes()).sum() };
+        assert_eq!(held(&state), 20 * 30 - 10, "open ones are held whole");
+        for ask in &asks {
+            state.apply(Moment(2), &Record::Withdrawn { ask: ask.id, why: "w".into() });
+        }
+        assert_eq!(held(&state), 90, "the last three");
+        for ask in &asks {
+            assert_eq!(state.ask_by_code(ask.code).unwrap().1.name(), "withdrawn");
+        }
+        let (oldest, _) = state.ask(asks[0].id).unwrap();
+        assert_eq!((&oldest.description, &oldest.preview), (&Text::Away, &Text::Erased));
+
+        let next_day = Moment(2 + state.limits.settled_asks);
+        state.apply(next_day, &Record::Asked { ask: Ask { id: AskId::new(Moment(0), 99), ..asks[0].clone() } });
+        state.apply(next_day, &Record::Withdrawn { ask: AskId::new(Moment(0), 99), why: "w".into() });
+        assert_eq!((state.asks().count(), state.settled_bytes, state.settled_texts.len()), (1, 20, 1));
+    }
 }

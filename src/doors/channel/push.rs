@@ -99,6 +99,8 @@ impl Written {
             Delivery::Closed { .. } | Delivery::Order(_) => return,
         };
         match line {
+            // What goes out alone, most often what is large, is not copied.
+            Ok(line) if self.bytes.is_empty() => self.bytes = line,
             Ok(line) => self.bytes.extend_from_slice(&line),
             Err(error) => tracing::error!(%error, "an event could not be written as JSON"),
         }

@@ -2,18 +2,19 @@
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
-use std::os::unix::net::UnixStream as StdUnixStream;
+use std::os::unix::net::UnixStream;
 
 use rustix::fs::FileType;
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::net::UnixStream;
 use tokio::net::unix::pipe;
 
-pub(super) type Input = Box<dyn AsyncRead + Send + Unpin>;
-pub(super) type Writer = Box<dyn AsyncWrite + Send + Unpin>;
+use crate::stream::{Writer, reader};
 
-pub(super) fn open() -> io::Result<(Input, Writer)> {
-    Ok((input()?, writer()?))
+pub(super) type Input = Box<dyn AsyncRead + Send + Unpin>;
+pub(super) type Output = Box<dyn AsyncWrite + Send + Unpin>;
+
+pub(super) fn open() -> io::Result<(Input, Output)> {
+    Ok((input()?, output()?))
 }
 
 fn kind(descriptor: impl AsFd) -> io::Result<FileType> {
@@ -27,19 +28,19 @@ fn input() -> io::Result<Input> {
             Some(receiver) => Box::new(receiver),
             None => Box::new(tokio::io::stdin()),
         },
-        FileType::Socket => Box::new(socket(stdin.as_fd().try_clone_to_owned()?)?),
+        FileType::Socket => Box::new(reader(socket(stdin.as_fd().try_clone_to_owned()?)?)?),
         _ => Box::new(tokio::io::stdin()),
     })
 }
 
-fn writer() -> io::Result<Writer> {
+fn output() -> io::Result<Output> {
     let stdout = io::stdout();
     Ok(match kind(&stdout)? {
         FileType::Fifo => match reopened("/proc/self/fd/1", |path| pipe::OpenOptions::new().open_sender(path)) {
-            Some(sender) => Box::new(sender),
+            Some(sender) => Box::new(Writer::new(sender.into_nonblocking_fd()?)),
             None => Box::new(tokio::io::stdout()),
         },
-        FileType::Socket => Box::new(socket(stdout.as_fd().try_clone_to_owned()?)?),
+        FileType::Socket => Box::new(Writer::new(socket(stdout.as_fd().try_clone_to_owned()?)?)),
         _ => Box::new(tokio::io::stdout()),
     })
 }
@@ -50,8 +51,8 @@ fn reopened<T>(path: &str, open: impl FnOnce(&str) -> io::Result<T>) -> Option<T
 }
 
 /// Node gives its children sockets. Ours is ours alone: the other end belongs to the client.
-fn socket(descriptor: OwnedFd) -> io::Result<UnixStream> {
-    let stream = StdUnixStream::from(descriptor);
+fn socket(descriptor: OwnedFd) -> io::Result<OwnedFd> {
+    let stream = UnixStream::from(descriptor);
     stream.set_nonblocking(true)?;
-    UnixStream::from_std(stream)
+    Ok(stream.into())
 }

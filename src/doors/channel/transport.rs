@@ -3,8 +3,9 @@
 use std::io;
 use std::sync::Arc;
 
+use portcullis_wire::channel::REQUEST_METHOD;
 use rmcp::RoleServer;
-use rmcp::model::{ErrorCode, ErrorData, JsonRpcMessage};
+use rmcp::model::{ClientNotification, CustomNotification, ErrorCode, ErrorData, JsonRpcMessage};
 use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};
 use rmcp::transport::Transport;
 use serde_json::{Value, json};
@@ -12,14 +13,14 @@ use tokio::io::AsyncWriteExt as _;
 use tokio::sync::{Mutex, Semaphore};
 
 use super::beside::Receipts;
-use super::stdio::{Input, Writer};
+use super::stdio::{self, Input};
 use crate::lines::{Line, Lines};
 
 /// Standard output, shared by rmcp and by the events. Locked for one whole write at a time, so that lines never mix.
-pub(super) struct Output(Mutex<Writer>);
+pub(super) struct Output(Mutex<stdio::Output>);
 
 impl Output {
-    pub(super) fn new(writer: Writer) -> Self {
+    pub(super) fn new(writer: stdio::Output) -> Self {
         Self(Mutex::new(writer))
     }
 
@@ -82,7 +83,7 @@ impl Stdio {
             self.refuse(&id, ErrorCode::METHOD_NOT_FOUND, "server/discover is not served");
             return None;
         }
-        let Ok(message) = serde_json::from_value::<RxJsonRpcMessage<RoleServer>>(value) else {
+        let Some(message) = message(value) else {
             self.refuse(&id.unwrap_or_default(), ErrorCode::INVALID_REQUEST, "not a JSON-RPC 2.0 message");
             return None;
         };
@@ -95,6 +96,16 @@ impl Stdio {
         self.greeted |= method.as_deref() == Some("initialize");
         Some(message)
     }
+}
+
+/// A prompt is told from the rest here: rmcp would first try it as every message it knows, and someone is waiting.
+fn message(mut value: Value) -> Option<RxJsonRpcMessage<RoleServer>> {
+    let is_prompt = value["method"] == REQUEST_METHOD && value["jsonrpc"] == "2.0" && value.get("id").is_none();
+    if is_prompt && let Some(params @ Value::Object(_)) = value.get_mut("params") {
+        let prompt = CustomNotification::new(REQUEST_METHOD, Some(params.take()));
+        return Some(JsonRpcMessage::notification(ClientNotification::CustomNotification(prompt)));
+    }
+    serde_json::from_value(value).ok()
 }
 
 impl Transport<RoleServer> for Stdio {

@@ -6,12 +6,14 @@
 mod budget;
 mod desk;
 mod permission;
+mod posted;
 mod prompts;
 mod socket;
 mod wake;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
 
 use portcullis_core::{CallOutcome, ChatId, EventId, Mouth, Order, Ruling, SessionAbout, Text, ToolCall, excerpt};
 use portcullis_wire::hooks::{self, HookCall, HookEvent};
@@ -24,6 +26,7 @@ use crate::hub::{Delivery, Line};
 use budget::Budget;
 use desk::{Desk, Letter};
 use portcullis_core::policy;
+pub(crate) use posted::Posted;
 use prompts::{Called, Prompts};
 pub(crate) use socket::{Told, serve, tell};
 pub(crate) use wake::{announce, forget, keep_awake, was_announced_for};
@@ -72,6 +75,10 @@ struct State {
     budget: Budget,
     /// The client watches the session's wake file.
     is_watched: bool,
+    /// Somebody sits at the session's terminal, as far as we were told.
+    is_attended: bool,
+    /// When a hook last called. A turn that was interrupted at the terminal ends without one.
+    heard: Instant,
     /// Who stopped the session from outside, while it is.
     stopped_by: Option<String>,
     /// What the gate was last told of the session.
@@ -91,6 +98,8 @@ impl Room {
             prompts: Prompts::new(),
             budget: Budget::new(settings.wakes_per_hour),
             is_watched: false,
+            is_attended: false,
+            heard: Instant::now(),
             stopped_by: None,
             about,
             owed: vec![],
@@ -141,6 +150,8 @@ impl Room {
         let news = {
             let mut state = self.state();
             state.is_watched |= is_watched;
+            state.is_attended |= is_watched;
+            state.heard = Instant::now();
             let news = state.desk.hooked() && state.desk.takes_events();
             self.takes_events.store(state.desk.takes_events(), Ordering::Relaxed);
             news
@@ -163,6 +174,15 @@ impl Room {
             about
         };
         self.line.describe(about).await;
+    }
+
+    /// Somebody sits at its terminal.
+    fn is_attended(&self) {
+        self.state().is_attended = true;
+    }
+
+    fn has_prompts(&self) -> bool {
+        self.state().prompts.are_open()
     }
 
     /// The model replied to a conversation.
@@ -209,8 +229,19 @@ impl Room {
                 HookAnswer::default()
             }
             HookEvent::FileChanged => self.woken(),
-            HookEvent::Notification => HookAnswer::default(),
+            HookEvent::Notification => {
+                if call.notification_type.as_deref() == Some("idle_prompt") {
+                    self.rests();
+                }
+                HookAnswer::default()
+            }
         }
+    }
+
+    /// Nothing runs, and only a wake brings an event before the model.
+    fn rests(&self) {
+        self.state().desk.pauses();
+        self.stir.notify_one();
     }
 
     fn before_tool(&self, call: &HookCall) -> HookAnswer {

@@ -16,12 +16,16 @@ use super::prompts::{Called, Outcome};
 use super::{HookAnswer, LONGEST_RECORD, Room};
 use crate::hub::mint;
 
-/// So long a gate that is away may take to hear of a prompt. After that it is the terminal's alone.
-const PATIENCE: Duration = Duration::from_secs(5);
+/// So long a gate that is away may take to hear of a prompt. After that it is the terminal's alone; where nobody sits at
+/// one, as with `claude -p`, somebody may be waiting for its end.
+const PATIENCE: Duration = Duration::from_secs(60);
+const UNATTENDED_PATIENCE: Duration = Duration::from_secs(5);
 /// A gate that is there answers within this.
 const PROMPTLY: Duration = Duration::from_secs(1);
 /// `install` lets the client wait for a prompt so long; the hook is gone then.
 const PROMPT_SECONDS: u64 = 24 * 3600;
+/// Where nobody sits at the terminal nothing else ends the wait.
+const UNATTENDED_SECONDS: u64 = 10 * 60;
 /// So much earlier the prompt is closed here.
 const MARGIN_SECONDS: u64 = 5;
 /// A prompt's texts are for people to read; more than this nobody reads.
@@ -43,18 +47,31 @@ impl Room {
             _ => {}
         }
         let ask = mint(AskId::new);
-        let new = new_ask(ask, &call, &called, &ruling);
+        let is_attended = self.state().is_attended;
+        let (patience, seconds) = match is_attended {
+            true => (PATIENCE, PROMPT_SECONDS),
+            false => (UNATTENDED_PATIENCE, UNATTENDED_SECONDS),
+        };
+        let mut new = new_ask(ask, &call, &called, &ruling);
+        new.details.within = Some(((seconds - MARGIN_SECONDS) * 1000, Lapse::NoDecision));
         let outcome = self.state().prompts.open(ask, called);
-        match tokio::time::timeout(PATIENCE, self.line.ask_for(new)).await {
-            Ok(Ok(code)) => tracing::debug!(%code, "a prompt is shown"),
-            Ok(Err(fault)) => return self.give_up(ask, &fault.message).await,
-            Err(_) => return self.give_up(ask, "the gate is away").await,
-        }
+        let asked = async {
+            match tokio::time::timeout(patience, self.line.ask_for(new)).await {
+                Ok(Ok(code)) => tracing::debug!(%code, "a prompt is shown"),
+                Ok(Err(fault)) => return self.give_up(ask, &fault.message).await,
+                Err(_) => return self.give_up(ask, "the gate is away").await,
+            }
+            outcome.await.unwrap_or(Outcome::NoDecision)
+        };
         let outcome = tokio::select! {
-            outcome = outcome => outcome.unwrap_or(Outcome::NoDecision),
+            outcome = asked => outcome,
             () = taken_back.cancelled() => {
                 if self.state().prompts.take_back(ask) {
                     self.line.withdraw(ask, "denied, interrupted or timed out at the terminal").await;
+                }
+                // A person who says no ends the turn, and no hook tells of that.
+                if call.agent_id.is_none() {
+                    self.rests();
                 }
                 return HookAnswer::default();
             }
@@ -113,12 +130,12 @@ impl Room {
     }
 
     /// Nobody was asked, so nobody may be waiting to answer when the gate is back.
-    async fn give_up(&self, ask: AskId, why: &str) -> HookAnswer {
+    async fn give_up(&self, ask: AskId, why: &str) -> Outcome<Ruling> {
         tracing::warn!("a prompt was not relayed, answer it at the terminal: {why}");
         if self.state().prompts.take_back(ask) {
             self.line.withdraw(ask, "the gate was away, and the terminal has it").await;
         }
-        HookAnswer::default()
+        Outcome::NoDecision
     }
 }
 
@@ -152,7 +169,6 @@ fn new_ask(ask: AskId, call: &HookCall, called: &Called, ruling: &policy::Ruling
         editable: true,
         interruptible: true,
         hands_on: kind != AskKind::Tool,
-        within: Some(((PROMPT_SECONDS - MARGIN_SECONDS) * 1000, Lapse::NoDecision)),
         ..Details::default()
     };
     NewAsk {

@@ -14,6 +14,10 @@ use super::Room;
 /// A touch that nobody came for is made again after so long.
 const AGAIN: Duration = Duration::from_secs(20);
 
+/// A turn in which no hook calls for so long may have been interrupted. If it was not, what a wake brings is read with
+/// its next tool result.
+const QUIET: Duration = Duration::from_secs(60);
+
 /// Makes the file for the client to watch. It names the agent's session, so that a file left behind by a dead process
 /// with the same number is not taken for the living one's.
 pub(crate) fn announce(file: &Path, agent_session: &str) -> io::Result<()> {
@@ -61,14 +65,18 @@ impl Room {
     /// When the session is to be woken, as things are.
     fn next_wake(&self) -> Option<Instant> {
         let state = self.state();
-        let needed = state.is_watched && state.desk.is_idle() && state.desk.waits();
-        needed.then(|| state.budget.earliest(&state.desk.senders(), Instant::now())).flatten()
+        if !(state.is_watched && state.desk.waits()) {
+            return None;
+        }
+        let earliest = state.budget.earliest(&state.desk.senders(), Instant::now())?;
+        Some(if state.desk.is_idle() { earliest } else { earliest.max(state.heard + QUIET) })
     }
 
     /// Whether it still has to be.
     fn spend_wake(&self) -> bool {
         let mut state = self.state();
-        if !(state.is_watched && state.desk.is_idle() && state.desk.waits()) {
+        let rests = state.desk.is_idle() || state.heard.elapsed() >= QUIET;
+        if !(state.is_watched && rests && state.desk.waits()) {
             return false;
         }
         let senders = state.desk.senders();

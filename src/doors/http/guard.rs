@@ -55,7 +55,8 @@ fn is_ours(host: &str, address: SocketAddr) -> bool {
         Some((name, port)) if !port.contains(']') => (name, Some(port)),
         _ => (host, None),
     };
-    let same_port = port.is_none_or(|port| port == address.port().to_string());
+    let ours = |port: &str| port.parse() == Ok(address.port()) && !port.starts_with(['+', '0']);
+    let same_port = port.is_none_or(ours);
     let names = ["localhost", "127.0.0.1", "[::1]"];
     let same_name = names.iter().any(|known| name.eq_ignore_ascii_case(known)) || name == address.ip().to_string();
     same_port && same_name

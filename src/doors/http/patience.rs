@@ -52,6 +52,11 @@ impl<S> Patience<S> {
         Self { stream, answering, head_time, head: None, alarm: None, stall_time, stalled: None }
     }
 
+    /// The stream itself, once it is a link.
+    pub(super) fn into_inner(self) -> S {
+        self.stream
+    }
+
     /// Passes on what became of a write, and gives up one that has waited too long. A link waits as long as it must.
     fn in_time<T>(&mut self, context: &mut Context<'_>, written: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
         if written.is_ready() || self.answering.head_turn().is_none() {

@@ -7,16 +7,19 @@ use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
 use hyper::StatusCode;
 use hyper::header::{CONNECTION, UPGRADE};
+use hyper::upgrade::Parts;
 use hyper_util::rt::TokioIo;
 use portcullis_core::{Answer, Input, Order, Right, Session, State as Known, Text, Via};
 use portcullis_wire::api::{NewMode, NewModel, NewPrompt, SessionView, Status};
 use portcullis_wire::error::{Fault, Kind};
 use serde::Deserialize;
+use tokio::net::UnixStream;
 
 use super::Door;
 use super::answer::{Refused, not_found, refuse};
 use super::body::{Params, read_json};
 use super::credentials::Caller;
+use super::patience::Patience;
 use crate::hub::{fault_of, link};
 
 fn view(state: &Known, session: &Session) -> SessionView {
@@ -140,13 +143,15 @@ pub(super) async fn link(
     let upgrading = hyper::upgrade::on(&mut request);
     let gate = link::Gate { answers, ..door.link.clone() };
     tokio::spawn(async move {
-        match upgrading.await {
-            Ok(stream) => {
-                if let Err(error) = link::serve(TokioIo::new(stream), &[], gate).await {
-                    tracing::debug!("link: {error:#}");
-                }
-            }
-            Err(error) => tracing::debug!(%error, "a link was not upgraded"),
+        let upgraded = match upgrading.await {
+            Ok(upgraded) => upgraded.downcast::<TokioIo<Patience<UnixStream>>>(),
+            Err(error) => return tracing::debug!(%error, "a link was not upgraded"),
+        };
+        let Ok(Parts { io, read_buf, .. }) = upgraded else {
+            return tracing::error!("a link that is no Unix socket");
+        };
+        if let Err(error) = link::serve(io.into_inner().into_inner(), &read_buf, gate).await {
+            tracing::debug!("link: {error:#}");
         }
     });
     (StatusCode::SWITCHING_PROTOCOLS, [(CONNECTION, "upgrade"), (UPGRADE, "portcullis-link")]).into_response()

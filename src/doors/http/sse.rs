@@ -1,18 +1,22 @@
 //! Server-sent events: a stream that starts with the state, goes on with changes, and never stays silent for long.
 
+use std::convert::Infallible;
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use axum::body::Body;
 use bytes::Bytes;
-use futures_util::stream;
+use futures_util::future::BoxFuture;
+use hyper::body::Frame;
 use portcullis_wire::error::{Fault, Kind};
 use tokio::sync::{OwnedSemaphorePermit, watch};
 use tokio::time::{Instant, MissedTickBehavior};
 
 use super::Door;
 use super::credentials::Caller;
-use crate::hub::{Known, Published, Roster, Watcher, now};
+use crate::hub::{Changes, Known, Published, Roster, Watcher, now};
 
 const HEARTBEAT: Duration = Duration::from_secs(15);
 
@@ -32,20 +36,19 @@ pub(super) fn stream_of<F>(
     last: impl FnOnce() -> Bytes + Send + 'static,
 ) -> Body
 where
-    F: Fn(&Published) -> Option<Bytes> + Send + 'static,
+    F: Fn(&Published) -> Option<Bytes> + Send + Unpin + 'static,
 {
     let mut heartbeat = tokio::time::interval_at(Instant::now() + HEARTBEAT, HEARTBEAT);
     heartbeat.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    let listening = Listening {
+    Body::new(Listening {
         first: first.into_iter(),
-        watcher: Some(watcher),
+        changes: Some(watcher.changes),
         heartbeat,
         last: Some(Box::new(last)),
-        pass,
+        pass: pass.ending(),
         render,
         _seat: seat,
-    };
-    Body::from_stream(stream::unfold(listening, Listening::next))
+    })
 }
 
 /// What a listener was let in by. When it no longer counts, the stream ends.
@@ -59,59 +62,71 @@ impl Pass {
         Self { known: caller.known.clone(), roster: door.hub.roster() }
     }
 
-    /// Returns when the pass no longer counts; never for the owner.
-    async fn has_ended(&mut self) {
-        let Some(known) = self.known.clone() else { return std::future::pending().await };
-        while self.roster.borrow_and_update().still_knows(&known, now()) {
-            let expiry = known.expires.map_or(A_DAY, |expires| Duration::from_millis(expires.since(now())));
-            tokio::select! {
-                changed = self.roster.changed() => if changed.is_err() { return },
-                () = tokio::time::sleep(expiry) => {}
+    /// Is ready when the pass no longer counts; none for the owner, whose pass always does.
+    fn ending(mut self) -> Option<BoxFuture<'static, ()>> {
+        let known = self.known?;
+        Some(Box::pin(async move {
+            while self.roster.borrow_and_update().still_knows(&known, now()) {
+                let expiry = known.expires.map_or(A_DAY, |expires| Duration::from_millis(expires.since(now())));
+                tokio::select! {
+                    changed = self.roster.changed() => if changed.is_err() { return },
+                    () = tokio::time::sleep(expiry) => {}
+                }
             }
-        }
+        }))
     }
 }
 
 const A_DAY: Duration = Duration::from_secs(86_400);
 
+/// A body that does not end by itself. Written by hand because there are a thousand of them: what the usual
+/// combinators do beside it takes as long as the work.
 struct Listening<F> {
     first: std::vec::IntoIter<Bytes>,
     /// None after the last word.
-    watcher: Option<Watcher>,
+    changes: Option<Changes>,
     heartbeat: tokio::time::Interval,
     /// What is said when there is no more to come.
     last: Option<Box<dyn FnOnce() -> Bytes + Send>>,
-    pass: Pass,
+    pass: Option<BoxFuture<'static, ()>>,
     render: F,
     /// Given back when the listener goes.
     _seat: OwnedSemaphorePermit,
 }
 
-impl<F: Fn(&Published) -> Option<Bytes>> Listening<F> {
-    async fn next(mut self) -> Option<(Result<Bytes, std::convert::Infallible>, Self)> {
+impl<F: Fn(&Published) -> Option<Bytes> + Unpin> Listening<F> {
+    fn next(&mut self, context: &mut Context<'_>) -> Poll<Option<Bytes>> {
         if let Some(bytes) = self.first.next() {
-            return Some((Ok(bytes), self));
+            return Poll::Ready(Some(bytes));
         }
-        loop {
-            let watcher = self.watcher.as_mut()?;
-            let published = tokio::select! {
-                published = watcher.changes.recv() => published,
-                () = self.pass.has_ended() => return None,
-                _ = self.heartbeat.tick() => return Some((Ok(Bytes::from_static(b": heartbeat\n\n")), self)),
+        if let Some(pass) = &mut self.pass
+            && pass.as_mut().poll(context).is_ready()
+        {
+            return Poll::Ready(None);
+        }
+        let Some(changes) = &mut self.changes else { return Poll::Ready(None) };
+        while let Poll::Ready(published) = changes.poll_recv(context) {
+            let Some(published) = published else {
+                self.changes = None;
+                return Poll::Ready(self.last.take().map(|last| last()));
             };
-            match published {
-                Some(published) => {
-                    if let Some(bytes) = (self.render)(&published) {
-                        return Some((Ok(bytes), self));
-                    }
-                }
-                None => {
-                    self.watcher = None;
-                    let last = self.last.take()?;
-                    return Some((Ok(last()), self));
-                }
+            if let Some(bytes) = (self.render)(&published) {
+                return Poll::Ready(Some(bytes));
             }
         }
+        self.heartbeat.poll_tick(context).map(|_| Some(Bytes::from_static(b": heartbeat\n\n")))
+    }
+}
+
+impl<F: Fn(&Published) -> Option<Bytes> + Unpin> hyper::body::Body for Listening<F> {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        self.next(context).map(|bytes| bytes.map(|bytes| Ok(Frame::data(bytes))))
     }
 }
 

@@ -15,11 +15,11 @@ use portcullis_wire::error::Fault;
 use portcullis_wire::link::{Answered, File, FromGate, ToGate, VERSIONS, read_id, read_ids};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::UnixStream;
-use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::sync::{mpsc, oneshot};
 
 use super::{Attachment, Delivery, Incoming, LONGEST_LINE, Line as Handle, Road, Said, Saying, owned};
 use crate::lines::{Line, Lines};
+use crate::stream::{Reader, Writer, split};
 
 /// Finds the gate's socket, starting a gate where none runs.
 pub(crate) type Connect = Arc<dyn Fn() -> BoxFuture<'static, anyhow::Result<UnixStream>> + Send + Sync>;
@@ -196,11 +196,7 @@ impl Client {
         Ok(())
     }
 
-    async fn talk(
-        &mut self,
-        lines: &mut Lines<OwnedReadHalf>,
-        outgoing: &mpsc::Sender<BytesMut>,
-    ) -> anyhow::Result<()> {
+    async fn talk(&mut self, lines: &mut Lines<Reader>, outgoing: &mpsc::Sender<BytesMut>) -> anyhow::Result<()> {
         while !self.ended {
             tokio::select! {
                 line = next(lines) => {
@@ -243,9 +239,9 @@ impl Client {
                 let ruling = Box::new(ruling.try_into()?);
                 self.settled(ask, Delivery::Verdict { ask, origin, mouth, ruling })?;
             }
-            FromGate::Closed { ask, origin, mouth } => {
+            FromGate::Closed { ask, mouth, .. } => {
                 let (ask, mouth) = (read_id("ask", &ask)?, read_mouth(&mouth)?);
-                self.settled(ask, Delivery::Closed { ask, origin, mouth })?;
+                self.settled(ask, Delivery::Closed { ask, mouth })?;
             }
             FromGate::Order(order) => {
                 self.deliver.try_send(Delivery::Order(order.into())).context("handing on an order")?;
@@ -326,7 +322,7 @@ fn put(bytes: &mut BytesMut, frame: &ToGate<'_>) -> serde_json::Result<()> {
     Ok(())
 }
 
-async fn write(mut writer: OwnedWriteHalf, mut frames: mpsc::Receiver<BytesMut>) -> std::io::Result<()> {
+async fn write(mut writer: Writer, mut frames: mpsc::Receiver<BytesMut>) -> std::io::Result<()> {
     while let Some(mut bytes) = frames.recv().await {
         while let Ok(more) = frames.try_recv() {
             bytes.unsplit(more);
@@ -336,7 +332,7 @@ async fn write(mut writer: OwnedWriteHalf, mut frames: mpsc::Receiver<BytesMut>)
     writer.shutdown().await
 }
 
-async fn next(lines: &mut Lines<OwnedReadHalf>) -> anyhow::Result<bytes::Bytes> {
+async fn next(lines: &mut Lines<Reader>) -> anyhow::Result<bytes::Bytes> {
     match lines.next().await? {
         Line::Whole(line) => Ok(line),
         Line::TooLong => anyhow::bail!("a line of the link is too long"),
@@ -345,17 +341,16 @@ async fn next(lines: &mut Lines<OwnedReadHalf>) -> anyhow::Result<bytes::Bytes> 
 }
 
 /// Asks the gate's HTTP server for the link.
-async fn upgrade(stream: UnixStream) -> anyhow::Result<(OwnedReadHalf, OwnedWriteHalf)> {
+async fn upgrade(mut stream: UnixStream) -> anyhow::Result<(Reader, Writer)> {
     const REQUEST: &[u8] =
         b"GET /link HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: portcullis-link\r\n\r\n";
-    let (mut reader, mut writer) = stream.into_split();
-    writer.write_all(REQUEST).await?;
+    stream.write_all(REQUEST).await?;
     // The gate says nothing after its head until we have said hello, so nothing is read too far.
     let mut head = Vec::new();
     while !head.ends_with(b"\r\n\r\n") {
         anyhow::ensure!(head.len() < 8192, "the gate's answer has no end");
-        head.push(reader.read_u8().await.context("the gate closed the connection")?);
+        head.push(stream.read_u8().await.context("the gate closed the connection")?);
     }
     anyhow::ensure!(head.starts_with(b"HTTP/1.1 101"), "the gate gave no link: {}", String::from_utf8_lossy(&head));
-    Ok((reader, writer))
+    Ok(split(stream)?)
 }

@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
-use bytes::{BufMut, BytesMut};
 use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
 use portcullis_core::{AskId, ChatId, Goodbye, Input, Mouth, NewAsk, SentFile, SessionAbout, SessionId, Text};
 use portcullis_wire::error::{Fault, Kind};
 use portcullis_wire::link::{Answered, BadFrame, EventFrame, FromGate, ToGate, VERSIONS, agree, read_id, read_ids};
-use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt, ReadHalf, WriteHalf};
+use tokio::io::AsyncWriteExt as _;
+use tokio::net::UnixStream;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
@@ -16,9 +16,13 @@ use super::super::outlets::{Outlet, Parcel};
 use super::super::{Hub, Trouble};
 use super::{LONGEST_LINE, Saying, answer, input_of, tell};
 use crate::lines::{Line, Lines};
+use crate::stream::{Reader, Writer, split};
 
 /// A process that says nothing after it connected is not one of ours.
 const HELLO_WITHIN: Duration = Duration::from_secs(10);
+
+/// Room that is kept for what is written together.
+const ROOM: usize = 64 << 10;
 
 /// What a link needs to know of its gate.
 #[derive(Clone)]
@@ -33,16 +37,13 @@ pub(crate) struct Gate {
 }
 
 /// Serves one attached process until it goes or the gate stops. `already_read` came with the upgrade.
-pub(crate) async fn serve<S>(stream: S, already_read: &[u8], gate: Gate) -> anyhow::Result<()>
-where
-    S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
-{
-    let (reader, mut writer) = tokio::io::split(stream);
+pub(crate) async fn serve(stream: UnixStream, already_read: &[u8], gate: Gate) -> anyhow::Result<()> {
+    let (reader, mut writer) = split(stream)?;
     let mut lines = Lines::new(reader, LONGEST_LINE).starting_with(already_read);
     let hello = tokio::time::timeout(HELLO_WITHIN, lines.next()).await??;
     let greeting = greet(&gate, &hello).await;
     let welcome = matches!(greeting, FromGate::Welcome { .. });
-    let mut bytes = BytesMut::new();
+    let mut bytes = Vec::new();
     put(&mut bytes, &greeting)?;
     writer.write_all(&bytes).await?;
     if matches!(greeting, FromGate::HandOver { .. }) {
@@ -130,8 +131,8 @@ fn read_attach(line: &Line) -> anyhow::Result<Option<Attach>> {
 }
 
 /// Reads until the process says goodbye (its reason) or goes without (none).
-async fn read<R: AsyncRead>(
-    mut lines: Lines<ReadHalf<R>>,
+async fn read(
+    mut lines: Lines<Reader>,
     gate: &Gate,
     session: SessionId,
     frames: mpsc::Sender<FromGate<'static>>,
@@ -223,13 +224,13 @@ fn read_saying(line: &[u8]) -> anyhow::Result<(u64, Saying)> {
 }
 
 /// Writes what is for the session, as much in one write as has come together.
-async fn write<W: AsyncWrite>(
-    mut writer: WriteHalf<W>,
+async fn write(
+    mut writer: Writer,
     mut parcels: mpsc::Receiver<Parcel>,
     mut frames: mpsc::Receiver<FromGate<'static>>,
     max_context: Option<usize>,
 ) -> anyhow::Result<()> {
-    let mut bytes = BytesMut::new();
+    let mut bytes = Vec::new();
     loop {
         tokio::select! {
             parcel = parcels.recv() => match parcel {
@@ -247,17 +248,22 @@ async fn write<W: AsyncWrite>(
         while let Ok(frame) = frames.try_recv() {
             put(&mut bytes, &frame)?;
         }
-        writer.write_all_buf(&mut bytes).await?;
-        writer.flush().await?;
+        writer.write_all(&bytes).await?;
+        bytes.clear();
+        // What one large event needed is not kept for the small ones.
+        bytes.shrink_to(ROOM);
     }
     writer.shutdown().await?;
     Ok(())
 }
 
-fn put_parcel(bytes: &mut BytesMut, parcel: &Parcel, max_context: Option<usize>) -> serde_json::Result<()> {
+fn put_parcel(bytes: &mut Vec<u8>, parcel: &Parcel, max_context: Option<usize>) -> serde_json::Result<()> {
     match parcel {
         Parcel::Event(held, also) => {
             let also = also.iter().map(ToString::to_string).collect();
+            // About what it takes in quotes, so that what is large need not move while it is written.
+            let size = held.event.text.len().min(max_context.unwrap_or(usize::MAX));
+            bytes.reserve(size + size / 8 + 512);
             put(bytes, &FromGate::Event(EventFrame { also, ..EventFrame::of(held, max_context) }))
         }
         Parcel::Verdict { ask, origin, mouth, ruling } => put(
@@ -277,9 +283,9 @@ fn put_parcel(bytes: &mut BytesMut, parcel: &Parcel, max_context: Option<usize>)
     }
 }
 
-fn put(bytes: &mut BytesMut, frame: &FromGate<'_>) -> serde_json::Result<()> {
-    serde_json::to_writer(bytes.writer(), frame)?;
-    bytes.put_u8(b'\n');
+fn put(bytes: &mut Vec<u8>, frame: &FromGate<'_>) -> serde_json::Result<()> {
+    serde_json::to_writer(&mut *bytes, frame)?;
+    bytes.push(b'\n');
     Ok(())
 }
 

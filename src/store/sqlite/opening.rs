@@ -10,11 +10,16 @@ use rusqlite::Connection;
 use super::Journal;
 use super::tests::place;
 use super::version::STEPS;
+use crate::store::chain::{self, GENESIS, Skeleton};
 use crate::store::story::appending;
-use crate::store::{Durability, OpenError, Seq};
+use crate::store::{Durability, OpenError, Payload, Seq};
 
 /// A version that is still to come.
-const TWO_STEPS: &[&str] = &[STEPS[0], "CREATE TABLE lease (name TEXT PRIMARY KEY) STRICT; DELETE FROM payload"];
+const NEXT: &[&str] = &[
+    STEPS[0],
+    STEPS[1],
+    "CREATE TABLE lease (name TEXT PRIMARY KEY) STRICT; UPDATE record SET salt = NULL, bytes = NULL",
+];
 
 fn open(path: &Path, steps: &[&str]) -> Result<Journal, OpenError> {
     Journal::open_with(path, Durability::Process, steps, Duration::from_millis(10))
@@ -34,23 +39,60 @@ fn an_older_journal_is_backed_up_and_upgraded() {
     write_one_record(&path);
     let before = open(&path, STEPS).unwrap().page(Seq(0), 10).unwrap();
 
-    let upgraded = open(&path, TWO_STEPS).unwrap();
+    let upgraded = open(&path, NEXT).unwrap();
     upgraded.connection.execute("INSERT INTO lease VALUES ('telegram')", []).unwrap();
     assert_ne!(upgraded.page(Seq(0), 10).unwrap(), before);
     upgraded.verify(None).unwrap();
     drop(upgraded);
-    open(&path, TWO_STEPS).unwrap();
+    open(&path, NEXT).unwrap();
 
-    let backup = path.with_extension("db.v1.backup");
+    let backup = path.with_extension("db.v2.backup");
     assert_eq!(fs::metadata(&backup).unwrap().permissions().mode() & 0o777, 0o600);
-    assert!(!path.with_extension("db.v1.backup.partial").exists());
+    assert!(!path.with_extension("db.v2.backup.partial").exists());
     assert_eq!(open(&backup, STEPS).unwrap().page(Seq(0), 10).unwrap(), before);
+}
+
+#[test]
+fn a_journal_with_payloads_apart_is_the_same_with_them_in_its_records() {
+    let (_folder, path) = place();
+    let apart = open(&path, &STEPS[..1]).unwrap();
+    let mut previous = GENESIS;
+    for (seq, payload) in (1_u64..).zip([Some("asked"), None, Some("erased"), Some("allowed")]) {
+        let digest = payload.map(|payload| chain::digest(b"salt", payload.as_bytes()));
+        let subject = format!("ask/{seq}");
+        let skeleton = Skeleton {
+            writer: &apart.writer,
+            subject: subject.as_bytes(),
+            after: 0,
+            at: seq,
+            body: b"{}",
+            digest: digest.as_ref().map(<[u8; 32]>::as_slice),
+        };
+        previous = skeleton.chained_to(&previous);
+        let record = "INSERT INTO record VALUES (?1, ?2, 0, ?1, ?3, x'7b7d', ?4, ?5)";
+        apart.connection.execute(record, (seq as i64, &subject, &apart.writer, digest, previous)).unwrap();
+        if payload.is_some() {
+            let insert = "INSERT INTO payload VALUES (?1, x'73616c74', ?2)";
+            apart.connection.execute(insert, (seq as i64, payload.map(str::as_bytes))).unwrap();
+        }
+    }
+    apart.connection.execute("UPDATE payload SET salt = NULL, bytes = NULL WHERE seq = 3", []).unwrap();
+    drop(apart);
+
+    let mut together = open(&path, STEPS).unwrap();
+    assert_eq!(together.verify(None).unwrap().records, 4);
+    let kept = |text: &str| Payload::Kept(text.into());
+    let payloads: Vec<_> = together.page(Seq(0), 10).unwrap().into_iter().map(|record| record.payload).collect();
+    assert_eq!(payloads, [kept("asked"), Payload::None, Payload::Erased, kept("allowed")]);
+    assert_eq!(together.append(&[appending("ask/4", Some(4), &["ran"])]), [Ok(Seq(5))]);
+    assert_eq!(together.verify(None).unwrap().records, 5);
+    assert!(path.with_extension("db.v1.backup").exists());
 }
 
 #[test]
 fn a_new_journal_needs_no_backup() {
     let (folder, path) = place();
-    drop(open(&path, TWO_STEPS).unwrap());
+    drop(open(&path, NEXT).unwrap());
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
 }
 
@@ -58,7 +100,7 @@ fn a_new_journal_needs_no_backup() {
 fn an_upgrade_that_fails_changes_nothing() {
     let (_folder, path) = place();
     write_one_record(&path);
-    let refused = refusal(&path, &[STEPS[0], "DROP TABLE payload", "DROP TABLE no_such_table"]);
+    let refused = refusal(&path, &[STEPS[0], STEPS[1], "DROP TABLE meta", "DROP TABLE no_such_table"]);
     assert!(matches!(refused, OpenError::Failed { .. }), "{refused:?}");
     assert_eq!(open(&path, STEPS).unwrap().verify(None).unwrap().records, 1);
 }
@@ -67,8 +109,8 @@ fn an_upgrade_that_fails_changes_nothing() {
 fn an_upgrade_without_a_backup_does_not_happen() {
     let (_folder, path) = place();
     write_one_record(&path);
-    fs::create_dir(path.with_extension("db.v1.backup.partial")).unwrap();
-    let refused = refusal(&path, TWO_STEPS);
+    fs::create_dir(path.with_extension("db.v2.backup.partial")).unwrap();
+    let refused = refusal(&path, NEXT);
     assert!(matches!(refused, OpenError::Backup { .. }), "{refused:?}");
     assert_eq!(open(&path, STEPS).unwrap().verify(None).unwrap().records, 1);
 }
@@ -77,15 +119,15 @@ fn an_upgrade_without_a_backup_does_not_happen() {
 fn a_newer_journal_is_refused_and_the_backup_named() {
     let (_folder, path) = place();
     write_one_record(&path);
-    drop(open(&path, TWO_STEPS).unwrap());
+    drop(open(&path, NEXT).unwrap());
 
     let refused = refusal(&path, STEPS);
-    let there = path.with_extension("db.v1.backup");
+    let there = path.with_extension("db.v2.backup");
     assert!(
-        matches!(&refused, OpenError::Newer { found: 2, known: 1, backup: Some(backup), .. } if *backup == there),
+        matches!(&refused, OpenError::Newer { found: 3, known: 2, backup: Some(backup), .. } if *backup == there),
         "{refused:?}"
     );
-    assert!(refused.hint().contains("journal.db.v1.backup"), "{}", refused.hint());
+    assert!(refused.hint().contains("journal.db.v2.backup"), "{}", refused.hint());
 
     fs::copy(&there, &path).unwrap();
     assert_eq!(open(&path, STEPS).unwrap().verify(None).unwrap().records, 1);
@@ -94,7 +136,7 @@ fn a_newer_journal_is_refused_and_the_backup_named() {
 #[test]
 fn a_newer_journal_without_a_backup_is_refused_untouched() {
     let (_folder, path) = place();
-    drop(open(&path, TWO_STEPS).unwrap());
+    drop(open(&path, NEXT).unwrap());
     let before = fs::read(&path).unwrap();
     let refused = refusal(&path, STEPS);
     assert!(matches!(refused, OpenError::Newer { backup: None, .. }), "{refused:?}");
@@ -105,13 +147,13 @@ fn a_newer_journal_without_a_backup_is_refused_untouched() {
 fn a_damaged_journal_is_refused_and_the_backup_named() {
     let (_folder, path) = place();
     write_one_record(&path);
-    drop(open(&path, TWO_STEPS).unwrap());
+    drop(open(&path, NEXT).unwrap());
     let whole = fs::read(&path).unwrap();
     for damaged in [&b"a text that someone has saved over the journal"[..], &whole[..whole.len() / 2], &[0; 4096]] {
         fs::write(&path, damaged).unwrap();
-        let refused = refusal(&path, TWO_STEPS);
+        let refused = refusal(&path, NEXT);
         assert!(matches!(refused, OpenError::Corrupt { backup: Some(_), .. }), "{refused:?}");
-        assert!(refused.hint().contains("journal.db.v1.backup"), "{}", refused.hint());
+        assert!(refused.hint().contains("journal.db.v2.backup"), "{}", refused.hint());
         assert_eq!(fs::read(&path).unwrap(), damaged);
     }
 }

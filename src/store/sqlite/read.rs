@@ -8,10 +8,7 @@ use crate::store::{Payload, Seq, StoreError, Stored, Verified, VerifyError};
 
 macro_rules! select_records {
     ($which:literal) => {
-        concat!(
-            "SELECT seq, subject, at, body, digest IS NULL, bytes FROM record LEFT JOIN payload USING (seq) ",
-            $which
-        )
+        concat!("SELECT seq, subject, at, body, digest IS NULL, bytes FROM record ", $which)
     };
 }
 
@@ -20,8 +17,7 @@ const PAGE: &str = select_records!("WHERE seq > ?1 ORDER BY seq LIMIT ?2");
 const LARGE_PAGE: usize = 4 << 20;
 const READ: &str = select_records!("WHERE subject = ?1 ORDER BY after");
 const WALK: &str = "
-    SELECT seq, writer, subject, after, at, body, digest, chain, salt, bytes
-    FROM record LEFT JOIN payload USING (seq) ORDER BY seq";
+    SELECT seq, writer, subject, after, at, body, digest, chain, salt, bytes FROM record ORDER BY seq";
 const HEAD: &str = "SELECT chain FROM record ORDER BY seq DESC LIMIT 1";
 
 impl Journal {

@@ -24,11 +24,11 @@ const AT_ONCE: usize = 1000;
 /// `retired`: everything up to this sequence has been erased by age or size.
 const RETIRED: &str = "SELECT value FROM meta WHERE name = 'retired'";
 const SET_RETIRED: &str = "INSERT INTO meta VALUES ('retired', ?1) ON CONFLICT (name) DO UPDATE SET value = ?1";
-const KEPT: &str = "SELECT coalesce(sum(length(bytes)), 0) FROM payload WHERE seq > ?1";
+const KEPT: &str = "SELECT coalesce(sum(length(bytes)), 0) FROM record WHERE seq > ?1";
 const OLDEST: &str = "
-    SELECT payload.seq, record.at, coalesce(length(bytes), 0) FROM payload JOIN record USING (seq)
-    WHERE payload.seq > ?1 ORDER BY payload.seq LIMIT ?2";
-const ERASE: &str = "UPDATE payload SET salt = NULL, bytes = NULL WHERE seq > ?1 AND seq <= ?2 AND salt IS NOT NULL";
+    SELECT seq, at, coalesce(length(bytes), 0) FROM record
+    WHERE seq > ?1 AND digest IS NOT NULL ORDER BY seq LIMIT ?2";
+const ERASE: &str = "UPDATE record SET salt = NULL, bytes = NULL WHERE seq > ?1 AND seq <= ?2 AND salt IS NOT NULL";
 
 /// Erases what is not to be kept, with a connection of its own: the gate goes on meanwhile. Says how many there were.
 pub(crate) fn retire(path: &Path, retention: Retention) -> Result<usize, RetireError> {
@@ -93,7 +93,7 @@ mod tests {
     async fn journal_of(path: &Path, entries: impl Iterator<Item = (u64, usize)>) {
         let mut store = Store::sqlite(path, Durability::Process).unwrap();
         let appends = entries.enumerate().map(|(number, (at, size))| {
-            let payload = (size > 0).then(|| vec![b'x'; size]);
+            let payload = (size > 0).then(|| vec![b'x'; size].into());
             Append {
                 subject: format!("event/{number}"),
                 after: None,

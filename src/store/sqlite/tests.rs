@@ -152,7 +152,7 @@ async fn an_erased_payload_is_nowhere_on_the_disk() {
         let mut last = [None; 50];
         for round in 0..ROUNDS {
             let append = |subject: usize| {
-                let entry = Entry { at: 0, body: b"arrived".to_vec(), payload: Some(secret(subject, round)) };
+                let entry = Entry { at: 0, body: b"arrived".to_vec(), payload: Some(secret(subject, round).into()) };
                 Append { subject: format!("event/{subject}"), after: last[subject], entries: vec![entry] }
             };
             let answers = store.append((0..50).map(append).collect()).await;

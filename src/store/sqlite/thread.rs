@@ -56,8 +56,8 @@ pub(super) struct Checkpointer {
 impl Checkpointer {
     /// Seldom enough to be cheap, often enough that the log is soon used again from its start.
     const WORTHWHILE: usize = 4 << 20;
-    /// Even the smallest batch writes a page of each table and one of the index.
-    const PER_BATCH: usize = 3 * 4096;
+    /// Even the smallest batch writes a page of the records and one of the index.
+    const PER_BATCH: usize = 2 * 4096;
 
     pub(super) fn start(journal: Journal) -> io::Result<Self> {
         let checkpoint = move |wakes: Receiver<()>| {

@@ -7,7 +7,10 @@ pub(super) const APPLICATION_ID: i32 = i32::from_be_bytes(*b"Port");
 
 /// The first step makes version 1 of an empty file, the second makes version 2 of that. What was released is never
 /// changed, only added to.
-pub(super) const STEPS: &[&str] = &["
+pub(super) const STEPS: &[&str] = &[APART, TOGETHER];
+
+/// Payloads in a table of their own: a page more to be written for each append.
+const APART: &str = "
     CREATE TABLE meta (name TEXT PRIMARY KEY, value BLOB NOT NULL) STRICT, WITHOUT ROWID;
     INSERT INTO meta VALUES ('writer', randomblob(16));
 
@@ -29,7 +32,32 @@ pub(super) const STEPS: &[&str] = &["
         salt  BLOB, -- NULL: erased
         bytes BLOB  -- NULL: erased
     ) STRICT;
-"];
+";
+
+/// Each payload in the row of its record. Rows are written anew in their order: were they made larger where they lie,
+/// copies of their neighbours would stay in the unused part of a page, where no erasure finds them.
+const TOGETHER: &str = "
+    CREATE TABLE record_and_payload (
+        seq     INTEGER PRIMARY KEY,
+        subject TEXT NOT NULL,
+        after   INTEGER NOT NULL, -- seq of the subject's record before this one; 0: this is its first
+        at      INTEGER NOT NULL, -- milliseconds since 1970
+        writer  BLOB NOT NULL,
+        body    BLOB NOT NULL,
+        digest  BLOB,             -- SHA-256 of salt and payload; NULL: there never was a payload
+        chain   BLOB NOT NULL,    -- SHA-256 of the writer's record before this one, and of this one
+        salt    BLOB,             -- NULL: erased, or never there
+        bytes   BLOB              -- the payload; NULL: the same
+    ) STRICT;
+    INSERT INTO record_and_payload
+    SELECT seq, subject, after, at, writer, body, digest, chain, salt, bytes
+    FROM record LEFT JOIN payload USING (seq) ORDER BY seq;
+    DROP TABLE payload;
+    DROP TABLE record;
+    ALTER TABLE record_and_payload RENAME TO record;
+    -- Of two who append after the same record, the second is turned away here.
+    CREATE UNIQUE INDEX record_after ON record (subject, after);
+";
 
 /// Which version a file has: 0 when it is empty, `None` when it is not ours.
 pub(super) fn recognise(connection: &Connection) -> rusqlite::Result<Option<u32>> {

@@ -16,12 +16,9 @@ const TAIL: &str = "
 const LAST: &str = "SELECT seq FROM record WHERE subject = ?1 ORDER BY after DESC LIMIT 1";
 const IS_OF: &str = "SELECT 1 FROM record WHERE seq = ?1 AND subject = ?2";
 const INSERT: &str = "
-    INSERT INTO record (seq, subject, after, at, writer, body, digest, chain) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)
-    ON CONFLICT (subject, after) DO NOTHING";
-const INSERT_PAYLOAD: &str = "INSERT INTO payload (seq, salt, bytes) VALUES (?1, ?2, ?3)";
-const ERASE: &str = "
-    UPDATE payload SET salt = NULL, bytes = NULL
-    WHERE seq IN (SELECT seq FROM record WHERE subject = ?1) AND salt IS NOT NULL";
+    INSERT INTO record (seq, subject, after, at, writer, body, digest, chain, salt, bytes)
+    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10) ON CONFLICT (subject, after) DO NOTHING";
+const ERASE: &str = "UPDATE record SET salt = NULL, bytes = NULL WHERE subject = ?1 AND salt IS NOT NULL";
 
 impl Journal {
     pub(super) fn append(&mut self, appends: &[Append]) -> Vec<Result<Seq, Refused>> {
@@ -161,7 +158,6 @@ impl Drop for Transaction<'_> {
 struct Batch<'a> {
     transaction: &'a Transaction<'a>,
     insert: CachedStatement<'a>,
-    insert_payload: CachedStatement<'a>,
     writer: &'a [u8],
     salts: &'a mut Salts,
     /// Where the journal ends so far.
@@ -179,8 +175,7 @@ impl<'a> Batch<'a> {
     ) -> rusqlite::Result<Self> {
         let tail = tail.map_or_else(|| Tail::look_up(transaction, writer), Ok)?;
         let insert = transaction.prepare_cached(INSERT)?;
-        let insert_payload = transaction.prepare_cached(INSERT_PAYLOAD)?;
-        Ok(Self { transaction, insert, insert_payload, writer, salts, tail })
+        Ok(Self { transaction, insert, writer, salts, tail })
     }
 
     fn append(&mut self, append: &Append) -> rusqlite::Result<Result<Seq, Refused>> {
@@ -228,12 +223,11 @@ impl<'a> Batch<'a> {
             &entry.body,
             skeleton.digest,
             chain,
+            payload.map(|(salt, _)| salt),
+            payload.map(|(_, bytes)| bytes),
         ))?;
         if inserted == 0 {
             return Ok(false);
-        }
-        if let Some((salt, payload)) = payload {
-            self.insert_payload.execute((seq, salt, payload))?;
         }
         self.tail = Tail { last: seq, chain };
         Ok(true)

@@ -52,13 +52,14 @@ pub(crate) fn every_record() -> Vec<Record> {
         driven: true,
     };
     let ruling = Ruling { why: Some("fine".into()), ..Ruling::plain(Behavior::Allow) };
-    let verdict = Verdict { ruling, by: "ann".into(), via: Via::Socket, at: AT };
+    let verdict = Verdict { ruling, by: "ann".into(), via: Via::Socket, at: AT, once: None };
     let edited = Verdict {
         ruling: Ruling {
             span: Span::Always,
             input: Some(Edited { text: Text::new("{\"command\":\"ls\"}"), digest: [3; 32] }),
             ..Ruling::plain(Behavior::Allow)
         },
+        once: Some(Once { key: "k".into(), digest: [4; 32] }),
         ..verdict.clone()
     };
     let plain = Verdict { ruling: Ruling { interrupt: true, ..Ruling::plain(Behavior::Deny) }, ..verdict.clone() };
@@ -90,9 +91,9 @@ pub(crate) fn every_record() -> Vec<Record> {
     };
     vec![
         Record::Opened { version: "1".into() },
-        Record::Received { event: event(), to: None },
-        Record::Received { event: Event { address: Address::Session(session), ..event() }, to: Some(session) },
-        Record::Received { event: Event { address: Address::Open, ..event() }, to: None },
+        Record::Received { event: event().into(), to: None },
+        Record::Received { event: Event { address: Address::Session(session), ..event() }.into(), to: Some(session) },
+        Record::Received { event: Event { address: Address::Open, ..event() }.into(), to: None },
         Record::Seen { event: event().id },
         Record::Expired { event: event().id },
         Record::Attached { session, about: about.clone(), wrote: vec![event().id] },
@@ -184,7 +185,7 @@ fn the_skeleton_holds_none_of_what_people_wrote() {
 
 #[test]
 fn what_was_erased_reads_as_erased() {
-    let stored = write(&Record::Received { event: event(), to: None }).unwrap();
+    let stored = write(&Record::Received { event: event().into(), to: None }).unwrap();
     let Record::Received { event, .. } = read(AT, &stored.body, Payload::Erased).unwrap() else { panic!() };
     assert_eq!(event.text, Text::Erased);
 }

@@ -1,0 +1,79 @@
+//! Text that passes through: written from what was said, read in its quotes, and unquoted only where someone looks.
+
+use std::borrow::Cow;
+
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::value::RawValue;
+
+#[derive(Clone, Debug)]
+pub enum Words<'a> {
+    Plain(Cow<'a, str>),
+    /// A JSON string, as it came.
+    Quoted(Cow<'a, RawValue>),
+}
+
+impl Words<'_> {
+    /// What was said. What is no text after all, half a surrogate pair, stays in its quotes.
+    pub fn unquoted(&self) -> Cow<'_, str> {
+        #[derive(Deserialize)]
+        struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
+        match self {
+            Self::Plain(text) => Cow::Borrowed(text),
+            Self::Quoted(raw) => serde_json::from_str(raw.get()).map_or(Cow::Borrowed(raw.get()), |Text(text)| text),
+        }
+    }
+
+    /// About as many bytes as it takes in quotes.
+    pub fn size(&self) -> usize {
+        match self {
+            Self::Plain(text) => text.len() + text.len() / 8,
+            Self::Quoted(raw) => raw.get().len(),
+        }
+    }
+
+    pub fn into_owned(self) -> Words<'static> {
+        match self {
+            Self::Plain(text) => Words::Plain(Cow::Owned(text.into_owned())),
+            Self::Quoted(raw) => Words::Quoted(Cow::Owned(raw.into_owned())),
+        }
+    }
+}
+
+impl<'a> From<&'a str> for Words<'a> {
+    fn from(text: &'a str) -> Self {
+        Self::Plain(text.into())
+    }
+}
+
+impl From<String> for Words<'_> {
+    fn from(text: String) -> Self {
+        Self::Plain(text.into())
+    }
+}
+
+/// The same when the same was said, in quotes or not.
+impl PartialEq for Words<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        self.unquoted() == other.unquoted()
+    }
+}
+
+impl Eq for Words<'_> {}
+
+impl Serialize for Words<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Plain(text) => serializer.serialize_str(text),
+            Self::Quoted(raw) => raw.serialize(serializer),
+        }
+    }
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for Words<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let raw = <&RawValue>::deserialize(deserializer)?;
+        let is_text = raw.get().starts_with('"');
+        if is_text { Ok(Self::Quoted(Cow::Borrowed(raw))) } else { Err(D::Error::custom("expected a string")) }
+    }
+}

@@ -595,3 +595,21 @@ fn a_posted_prompt_whose_client_goes_is_withdrawn() {
     let prompt = ask_now(&gate, &prompt, |ask| ask["state"] == "withdrawn");
     assert_eq!(prompt["withdrawn"], "denied, interrupted or timed out at the terminal");
 }
+
+#[test]
+fn what_waited_before_the_session_is_not_pushed_where_hooks_were_announced() {
+    for attended in [true, false] {
+        let home = Home::new();
+        let gate = home.serve();
+        let event = say(&gate, "main is red");
+        let mut command = StandIn::command(&home, &["--label", "api"]);
+        command.env("CLAUDE_CODE_SESSION_ID", "s-2");
+        command_hook(&home, &start(), attended).ok();
+        let session = StandIn::start_command(&home, command);
+        assert_eq!(home.attached(1)[0]["connected_by"], "hooks");
+        let output = by_tool_call(&session);
+        assert!(context(&output).contains("main is red"), "{output}");
+        state_of(&gate, &event, "delivered");
+        assert_eq!(session.event_count(), 0);
+    }
+}

@@ -29,7 +29,7 @@ use portcullis_core::policy;
 pub(crate) use posted::Posted;
 use prompts::{Called, Prompts};
 pub(crate) use socket::{Told, serve, tell};
-pub(crate) use wake::{announce, forget, keep_awake, was_announced_for};
+pub(crate) use wake::{Announced, announce, announcement_of, forget, keep_awake};
 
 /// What the owner may set.
 #[derive(Clone, Debug)]
@@ -147,18 +147,21 @@ impl Room {
 
     /// Hooks are installed for this session, and its wake file is watched or not.
     pub(crate) async fn is_installed(&self, is_watched: bool) {
-        let news = {
-            let mut state = self.state();
-            state.is_watched |= is_watched;
-            state.is_attended |= is_watched;
-            state.heard = Instant::now();
-            let news = state.desk.hooked() && state.desk.takes_events();
-            self.takes_events.store(state.desk.takes_events(), Ordering::Relaxed);
-            news
-        };
-        if news {
+        if self.note_installed(is_watched) {
             self.describe(|about| about.connected_by = "hooks".to_owned()).await;
         }
+    }
+
+    /// The same before anything else: what waits for the session must not be pushed where nobody may be listening.
+    /// True when it is news to the gate.
+    pub(crate) fn note_installed(&self, is_watched: bool) -> bool {
+        let mut state = self.state();
+        state.is_watched |= is_watched;
+        state.is_attended |= is_watched;
+        state.heard = Instant::now();
+        let news = state.desk.hooked() && state.desk.takes_events();
+        self.takes_events.store(state.desk.takes_events(), Ordering::Relaxed);
+        news
     }
 
     /// Tells the gate what changed, if it did.

@@ -55,7 +55,7 @@ use routes::{Answer, Body, Param, ROUTES, Route};
     Status,
     TokenView,
     Tried,
-    VerdictView
+    VerdictView,
 )))]
 struct Schemas;
 

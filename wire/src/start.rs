@@ -46,6 +46,7 @@ pub struct PendingAsk {
     pub id: String,
     pub tool_name: String,
     /// Null where only a preview is known.
+    #[schema(value_type = Option<Object>)]
     pub input: Value,
     /// Milliseconds since 1970.
     pub timestamp: u64,

@@ -20,7 +20,10 @@ impl Driver {
 
     pub(super) fn ordered(&mut self, order: Order) {
         match order {
-            Order::Prompt { text, .. } => self.user(text.as_str()),
+            Order::Prompt { text, by } => {
+                self.notice(format!("{by} says: {}", text.as_str()));
+                self.user(text.as_str());
+            }
             Order::Interrupt => self.interrupt(),
             Order::Mode(mode) => self.set_mode(mode),
             Order::Model(model) => self.ask_client("set_model", "model", json!(model)),
@@ -38,7 +41,7 @@ impl Driver {
     }
 
     fn interrupt(&mut self) {
-        self.interrupted = true;
+        self.interrupted = self.is_busy;
         let control = self.control.clone();
         tokio::spawn(async move {
             if let Err(error) = control.request("interrupt", Map::new(), PROMPTLY).await {

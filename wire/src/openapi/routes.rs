@@ -343,7 +343,6 @@ pub(super) const ROUTES: &[Route] = &[
             Kind::TooManyMisses,
             Kind::JournalFailed,
         ],
-        ..PLAIN
     },
     Route {
         path: "/api/v1/verdicts",

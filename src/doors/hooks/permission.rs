@@ -4,16 +4,16 @@ use std::time::Duration;
 
 use portcullis_core::policy::{self, Decision};
 use portcullis_core::{
-    AskId, AskKind, Behavior, CallOutcome, Danger, Details, Lapse, Mouth, NewAsk, Offer, Ruling, Span, Text, ToolCall,
-    excerpt,
+    AskId, AskKind, Behavior, CallOutcome, Danger, Details, Lapse, Mouth, NewAsk, Offer, Ruling, Span, Text, excerpt,
 };
 use portcullis_wire::hooks::{self, HookCall};
 use portcullis_wire::permission::{remembered, suggested};
 use portcullis_wire::preview::{description, preview};
 use tokio_util::sync::CancellationToken;
 
+use super::calls::recorded;
 use super::prompts::{Called, Outcome};
-use super::{HookAnswer, LONGEST_RECORD, Room};
+use super::{HookAnswer, Room};
 use crate::hub::mint;
 
 /// So long a gate that is away may take to hear of a prompt. After that it is the terminal's alone; where nobody sits at
@@ -37,7 +37,8 @@ impl Room {
         let ruling = (self.judge)(&call);
         match &ruling.rule {
             Some(rule) if rule.decision == Decision::Deny => {
-                self.denied(&call, &called, rule).await;
+                let by = format!("rule {}", rule.pattern);
+                self.line.called(recorded(&call, &called, CallOutcome::Denied, by, None)).await;
                 return HookAnswer::saying(hooks::deny(Some(&ruling.why), false));
             }
             Some(rule) if may_pass(&ruling, &call) && self.gate_is_there().await => {
@@ -80,13 +81,13 @@ impl Room {
             Outcome::NoDecision => HookAnswer::default(),
             Outcome::Verdict(ruling) => {
                 let receipt = Some(self.state().desk.hand_verdict(ask));
-                HookAnswer { output: self.carried(ruling, call), receipt }
+                HookAnswer { output: self.carried(&ruling, call), receipt }
             }
         }
     }
 
     /// The verdict as the client reads it. An input that is no JSON, or that a rule denies, allows nothing.
-    fn carried(&self, ruling: Ruling, mut call: HookCall) -> serde_json::Value {
+    fn carried(&self, ruling: &Ruling, mut call: HookCall) -> serde_json::Value {
         if ruling.behavior == Behavior::Deny {
             return hooks::deny(ruling.why.as_deref(), ruling.interrupt);
         }
@@ -111,22 +112,6 @@ impl Room {
     /// What a rule allows is on the record, or is not allowed by it.
     async fn gate_is_there(&self) -> bool {
         tokio::time::timeout(PROMPTLY, self.line.inbox()).await.is_ok_and(|answer| answer.is_ok())
-    }
-
-    async fn denied(&self, call: &HookCall, called: &Called, rule: &policy::Rule) {
-        let shown = preview(&call.tool_name, &call.tool_input);
-        self.line
-            .called(ToolCall {
-                tool: called.tool.clone(),
-                tool_use: called.tool_use.clone(),
-                agent: called.agent.clone(),
-                outcome: CallOutcome::Denied,
-                decided_by: format!("rule {}", rule.pattern),
-                digest: Some(called.digest),
-                ask: None,
-                preview: Text::new(excerpt(&shown, Some(LONGEST_RECORD)).0),
-            })
-            .await;
     }
 
     /// Nobody was asked, so nobody may be waiting to answer when the gate is back.

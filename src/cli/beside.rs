@@ -24,20 +24,35 @@ pub(super) struct Wiring {
     settings: hooks::Settings,
     judge: hooks::Judge,
     about: SessionAbout,
+    /// Hooks were announced before we were there.
+    announced: Option<hooks::Announced>,
 }
 
 impl Wiring {
-    pub(super) fn new(paths: &Paths, about: &SessionAbout) -> Self {
+    /// Says in `about` by what the session is connected.
+    pub(super) fn new(paths: &Paths, about: &mut SessionAbout) -> Self {
         // A configuration that does not load is the gate's to complain about.
         let config = configuration(paths, None).unwrap_or_default();
-        Self { paths: paths.clone(), settings: settings(&config), judge: judge(paths, about), about: about.clone() }
+        let announced = announced(paths, about);
+        if announced.is_some() {
+            about.connected_by = "hooks".to_owned();
+        }
+        Self {
+            paths: paths.clone(),
+            settings: settings(&config),
+            judge: judge(paths, about),
+            about: about.clone(),
+            announced,
+        }
     }
 
     /// Listens for the session's hooks from now on.
     pub(super) fn open(self, attachment: &Attachment) -> Arc<Hooks> {
-        let (agent, agent_session) = (self.about.pid.unwrap_or_default(), self.about.agent_session.clone());
-        let agent_session = agent_session.unwrap_or_default();
+        let (agent, about) = (self.about.pid.unwrap_or_default(), self.about.clone());
         let room = hooks::Room::new(attachment.line.clone(), self.about, self.settings, self.judge);
+        if let Some(announced) = self.announced {
+            room.note_installed(announced == hooks::Announced::Watched);
+        }
         let (socket, file) = (self.paths.session_socket(agent), self.paths.wake_file(agent));
         let stop = CancellationToken::new();
         let listening = Arc::clone(&room);
@@ -49,8 +64,8 @@ impl Wiring {
                 let served = match paths.prepare() {
                     Ok(()) => hooks::serve(Arc::clone(&listening), &path, async {
                         // The hook that announces a session makes the file first and calls then: one of the two is seen.
-                        if hooks::was_announced_for(&wake, &agent_session) {
-                            listening.is_installed(true).await;
+                        if let Some(announced) = announced(&paths, &about) {
+                            listening.is_installed(announced == hooks::Announced::Watched).await;
                         }
                     })
                     .await
@@ -74,6 +89,11 @@ impl Wiring {
 
 pub(super) fn settings(config: &Config) -> hooks::Settings {
     hooks::Settings { wakes_per_hour: config.hooks.wakes, must_reply: config.hooks.must_reply.clone() }
+}
+
+/// Whether Claude Code has called a hook for this session already.
+fn announced(paths: &Paths, about: &SessionAbout) -> Option<hooks::Announced> {
+    hooks::announcement_of(&paths.wake_file(about.pid?), about.agent_session.as_deref()?)
 }
 
 /// What the rules of the user and of the session's project say, as their files are at each call.

@@ -177,7 +177,7 @@ fn starter(paths: &Paths, config: &Config, started: Started) -> Starter {
         (Ok(rest), Some(home)) => home.join(rest),
         _ => folder.clone(),
     };
-    let folders = match config.start.folders.as_slice() {
+    let folders: Vec<PathBuf> = match config.start.folders.as_slice() {
         named @ [_, ..] => named.iter().map(at_home).collect(),
         // Who starts a gate in a project means that project. A home, or the root, is where services are started.
         [] => std::env::current_dir()
@@ -206,7 +206,7 @@ fn starter(paths: &Paths, config: &Config, started: Started) -> Starter {
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         command.current_dir(&wanted.folder).spawn()
     };
-    Starter::new(folders, config.allow_bypass, config.start.ask_time, Box::new(spawn))
+    Starter::new(&folders, config.allow_bypass, config.start.ask_time, Box::new(spawn))
 }
 
 fn door_limits(config: &Config) -> http::Limits {

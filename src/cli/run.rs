@@ -17,7 +17,7 @@ use tokio::sync::mpsc;
 use super::report::{Denied, Hinted, Usage};
 use super::{VERSION, configuration, environment, log_at, paths, reach, starting};
 use crate::claude::{self, Beginning, Holder, Options, Outcome, Start};
-use crate::config::{Config, MODES};
+use crate::config::{Approvals, Config, MODES};
 use crate::hub::{link, mint};
 use front::Front;
 use output::Output;
@@ -123,6 +123,7 @@ impl Run {
             prompt,
             within: self.ask_seconds.map(|seconds| (seconds.saturating_mul(1000), Lapse::Deny)),
             attended: at_terminal,
+            answers_here: config.approvals == Approvals::Anywhere,
             allow_bypass: config.allow_bypass,
             judge,
         };

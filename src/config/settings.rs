@@ -155,10 +155,13 @@ pub(super) static SETTINGS: &[Setting] = &[
         takes: Takes::Text {
             what: r#""on" or "off""#,
             show: |config| if config.hooks.over_http { "on" } else { "off" }.to_owned(),
-            set: |config, text| match text {
-                "on" => Ok(config.hooks.over_http = true),
-                "off" => Ok(config.hooks.over_http = false),
-                _ => Err(format!("{text:?} is neither")),
+            set: |config, text| {
+                config.hooks.over_http = match text {
+                    "on" => true,
+                    "off" => false,
+                    _ => return Err(format!("{text:?} is neither")),
+                };
+                Ok(())
             },
         },
     },

@@ -3,7 +3,6 @@
 use crate::support::child::Stdin;
 use crate::support::gate::Gate;
 use crate::support::home::{Home, Ran};
-use crate::support::http::Request;
 use crate::support::seen::{PATIENCE, until};
 use crate::support::standin::StandIn;
 use serde_json::{Value, json};
@@ -12,7 +11,7 @@ use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::time::Duration;
 
-fn bash(command: &str) -> Value {
+pub(crate) fn bash(command: &str) -> Value {
     json!({"tool_name": "Bash", "tool_input": {"command": command, "description": "Do it"}})
 }
 
@@ -32,7 +31,7 @@ fn hooked() -> (Home, Gate, StandIn) {
 }
 
 #[track_caller]
-fn open_ask(gate: &Gate) -> Value {
+pub(crate) fn open_ask(gate: &Gate) -> Value {
     until("an open prompt", || {
         let asks = gate.get("/api/v1/asks").expect(200).json();
         asks.as_array().unwrap().iter().find(|ask| ask["state"] == "open").cloned()
@@ -40,30 +39,30 @@ fn open_ask(gate: &Gate) -> Value {
 }
 
 #[track_caller]
-fn ask_now(gate: &Gate, ask: &Value, is_it: impl Fn(&Value) -> bool) -> Value {
+pub(crate) fn ask_now(gate: &Gate, ask: &Value, is_it: impl Fn(&Value) -> bool) -> Value {
     let path = format!("/api/v1/asks/{}", ask["code"].as_str().unwrap());
     until("the prompt as it should be", || Some(gate.get(&path).json()).filter(&is_it))
 }
 
 #[track_caller]
-fn answer(home: &Home, gate: &Gate, ask: &Value, verdict: &Value) {
+pub(crate) fn answer(home: &Home, gate: &Gate, ask: &Value, verdict: &Value) {
     let path = format!("/api/v1/asks/{}/verdict", ask["code"].as_str().unwrap());
     gate.post_as(home.token(), &path, verdict).expect(200);
 }
 
 /// What an event that came by a hook says, and its attributes.
-fn context(output: &Value) -> &str {
+pub(crate) fn context(output: &Value) -> &str {
     output["hookSpecificOutput"]["additionalContext"].as_str().unwrap_or_default()
 }
 
 /// Waits until the session's own process has the event: it is on its way, and nobody has it yet.
 #[track_caller]
-fn say(gate: &Gate, text: &str) -> String {
+pub(crate) fn say(gate: &Gate, text: &str) -> String {
     gate.say("/", text).expect(200).header("x-event-id").unwrap().to_owned()
 }
 
 #[track_caller]
-fn state_of(gate: &Gate, event: &str, want: &str) {
+pub(crate) fn state_of(gate: &Gate, event: &str, want: &str) {
     let path = format!("/api/v1/events/{event}");
     until(&format!("an event that is {want}"), || (gate.get(&path).json()["state"] == want).then_some(()));
 }
@@ -514,84 +513,20 @@ fn without_a_gate_rules_deny_and_nothing_is_allowed_by_them() {
     assert_eq!(session.hook("PermissionRequest", &request("npm test")), json!({}), "the terminal has it");
 }
 
-/// A gate that takes posted hooks, and a token for an agent.
-fn posting() -> (Home, Gate, String) {
-    let home = Home::new();
-    home.write_config("[hooks]\nhttp = \"on\"\n");
-    let gate = home.serve();
-    let token = home.token_for("claude", "agent");
-    (home, gate, token)
-}
-
-fn posted(home: &Home, event: &str, fields: &Value) -> Value {
-    let mut body = json!({"hook_event_name": event, "session_id": "s-9", "cwd": home.project()});
-    body.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
-    body
-}
-
 #[test]
-fn hooks_are_posted_only_where_that_is_switched_on_and_only_by_an_agent() {
-    let (home, gate, token) = posting();
-    let stop = posted(&home, "Stop", &json!({}));
-    assert_eq!(gate.post_as(&token, "/claude/hooks", &stop).expect(200).json(), json!({}));
-    for other in [home.token().to_owned(), home.token_for("ann", "admin"), home.token_for("tom", "reviewer")] {
-        gate.post_as(&other, "/claude/hooks", &stop).expect(403);
+fn what_waited_before_the_session_is_not_pushed_where_hooks_were_announced() {
+    for attended in [true, false] {
+        let home = Home::new();
+        let gate = home.serve();
+        let event = say(&gate, "main is red");
+        let mut command = StandIn::command(&home, &["--label", "api"]);
+        command.env("CLAUDE_CODE_SESSION_ID", "s-2");
+        command_hook(&home, &start(), attended).ok();
+        let session = StandIn::start_command(&home, command);
+        assert_eq!(home.attached(1)[0]["connected_by"], "hooks");
+        let output = by_tool_call(&session);
+        assert!(context(&output).contains("main is red"), "{output}");
+        state_of(&gate, &event, "delivered");
+        assert_eq!(session.event_count(), 0);
     }
-    for (path, body) in [("/", json!("yes")), ("/api/v1/tokens", json!({"person": "eve", "role": "admin"}))] {
-        gate.post_as(&token, path, &body).expect(403);
-    }
-    for path in ["/api/v1/asks", "/api/v1/sessions", "/api/v1/events", "/api/v1/log", "/events"] {
-        gate.get_as(&token, path).expect(403);
-    }
-    gate.post_as(&token, "/claude/hooks", &json!({"hook_event_name": "Stop"})).expect(400);
-    gate.post_as(&token, "/claude/hooks", &json!({"hook_event_name": "Nonsense", "session_id": "s"})).expect(400);
-
-    let other = Home::new();
-    let off = other.serve();
-    let token = other.token_for("claude", "agent");
-    off.post_as(&token, "/claude/hooks", &stop).expect(404);
-}
-
-#[test]
-fn a_posted_prompt_is_held_until_it_is_answered_and_events_ride_on_posted_hooks() {
-    let (home, gate, token) = posting();
-    let ask = |command: &str| posted(&home, "PermissionRequest", &bash(command));
-    let (target, request) = (gate.target(), Request::post("/claude/hooks").token(&token).json(&ask("git push")));
-    let held = std::thread::spawn(move || request.send(&target).expect(200).json());
-    let prompt = open_ask(&gate);
-    assert_eq!((&prompt["preview"], &prompt["mouth"]), (&json!("git push"), &json!("hook")));
-    answer(&home, &gate, &prompt, &json!({"behavior": "deny", "why": "not now"}));
-    let decision = held.join().unwrap()["hookSpecificOutput"]["decision"].clone();
-    assert_eq!(decision, json!({"behavior": "deny", "message": "not now"}));
-    ask_now(&gate, &prompt, |ask| !ask["verdict"]["carried_at"].is_null());
-
-    let event = say(&gate, "main is red");
-    let output = until("the event", || {
-        let output = gate.post_as(&token, "/claude/hooks", &posted(&home, "PostToolUse", &bash("ls"))).json();
-        (!context(&output).is_empty()).then_some(output)
-    });
-    assert!(context(&output).contains("main is red"), "{output}");
-    state_of(&gate, &event, "delivered");
-    let sessions = home.attached(1);
-    assert_eq!((&sessions[0]["connected_by"], &sessions[0]["agent_session"]), (&json!("hooks"), &json!("s-9")));
-
-    gate.post_as(&token, "/claude/hooks", &posted(&home, "SessionEnd", &json!({"reason": "other"}))).expect(200);
-    home.attached(0);
-}
-
-#[test]
-fn a_posted_prompt_whose_client_goes_is_withdrawn() {
-    let (home, gate, token) = posting();
-    let mut stream = std::net::TcpStream::connect(gate.address()).unwrap();
-    let body = posted(&home, "PermissionRequest", &bash("git push")).to_string();
-    let head = format!(
-        "POST /claude/hooks HTTP/1.1\r\nHost: {}\r\nAuthorization: Bearer {token}\r\nContent-Length: {}\r\n\r\n",
-        gate.address(),
-        body.len()
-    );
-    stream.write_all(format!("{head}{body}").as_bytes()).unwrap();
-    let prompt = open_ask(&gate);
-    drop(stream);
-    let prompt = ask_now(&gate, &prompt, |ask| ask["state"] == "withdrawn");
-    assert_eq!(prompt["withdrawn"], "denied, interrupted or timed out at the terminal");
 }

@@ -25,6 +25,7 @@ mod help;
 mod hooks;
 mod hooks_events;
 mod hooks_failures;
+mod hooks_posted;
 mod hooks_prompts;
 mod http;
 mod inside;

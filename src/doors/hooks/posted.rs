@@ -117,6 +117,7 @@ impl Posted {
         let label = about.label.clone();
         let room = Room::new(attachment.line.clone(), about, self.settings.clone(), judge);
         room.is_installed(false).await;
+        room.is_attended();
         let session = Arc::new(Session { room, label, heard: Notify::new(), ended: CancellationToken::new() });
         // Two hooks of one session may come at once, and both find it missing.
         let first = Arc::clone(self.sessions().entry(name.to_owned()).or_insert_with(|| Arc::clone(&session)));

@@ -1,11 +1,12 @@
 //! The real Claude Code CLI as a person has it: interactive, in a terminal of tmux, with hooks installed and no channel.
 
 use super::claude::Claude;
-use super::home::{Home, random_hex};
+use super::home::Home;
 use super::seen::PATIENCE;
 use crate::fakes::model::Model;
 use serde_json::{Value, json};
 use std::fs;
+use std::path::PathBuf;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
@@ -42,7 +43,7 @@ impl Interactive {
             words.extend(["--permission-mode", "default"].map(str::to_owned));
         }
         words.extend(args.iter().map(|word| (*word).to_owned()));
-        let tmux = Tmux::start(command, &words, log);
+        let tmux = Tmux::start(command, &words, home.user().join("tmp"), log);
         tmux.wait("an empty prompt", |screen| screen.lines().any(|line| line.trim_end() == "❯"));
         Self { tmux }
     }
@@ -116,15 +117,15 @@ fn settle_in(home: &Home) {
 /// One terminal in a tmux server of its own.
 struct Tmux {
     name: String,
-    folder: std::path::PathBuf,
-    log: std::path::PathBuf,
+    folder: PathBuf,
+    log: PathBuf,
 }
 
 impl Tmux {
     #[track_caller]
-    fn start(mut command: Command, words: &[String], log: std::path::PathBuf) -> Self {
-        let name = format!("pc{}", random_hex(4));
-        let folder = std::env::temp_dir();
+    fn start(mut command: Command, words: &[String], folder: PathBuf, log: PathBuf) -> Self {
+        // Its socket goes with the home, and its path has to be short.
+        let name = "t".to_owned();
         command.env("TMUX_TMPDIR", &folder).env_remove("TMUX");
         command.args(["-L", &name, "-f", "/dev/null", "new-session", "-d", "-x", "170", "-y", "50"]).args(words);
         let started = command.output().expect("tmux is there: `./check` brings it");

@@ -218,17 +218,6 @@ pub(super) const ROUTES: &[Route] = &[
         ..PLAIN
     },
     Route {
-        method: "post",
-        path: "/claude/hooks",
-        id: "hook",
-        summary: "Claude Code's http hooks, where `hooks.http` is on: the JSON as the client posts it",
-        right: Some("agent"),
-        body: Body::Text,
-        answer: Answer::Text("the hook's output, as JSON"),
-        errors: &[Kind::BadRequest, Kind::NoSuchRoute],
-        ..PLAIN
-    },
-    Route {
         path: "/api/v1/sessions/{id}",
         id: "show_session",
         summary: "One session",
@@ -474,6 +463,17 @@ pub(super) const ROUTES: &[Route] = &[
         right: Some("admin"),
         body: Body::Json("Tried"),
         answer: Answer::Text("`noted`"),
+        ..PLAIN
+    },
+    Route {
+        method: "post",
+        path: "/claude/hooks",
+        id: "hook",
+        summary: "Claude Code's http hooks, where hooks.http is on: the call as it posts it, the answer as it reads it",
+        right: Some("agent"),
+        body: Body::Text,
+        answer: Answer::Text("what the hook is answered, as JSON"),
+        errors: &[Kind::BadRequest, Kind::NoSuchRoute, Kind::Busy],
         ..PLAIN
     },
 ];

@@ -193,6 +193,14 @@ impl Ask {
     pub fn bytes(&self) -> usize {
         self.description.len() + self.preview.len() + self.details.input.as_ref().map_or(0, Text::len)
     }
+
+    /// Its text is in the journal; what was erased there stays marked as such.
+    pub(crate) fn leave_texts_to_the_journal(&mut self) {
+        let texts = [&mut self.description, &mut self.preview].into_iter().chain(&mut self.details.input);
+        for text in texts.filter(|text| matches!(text, Text::Here(_))) {
+            *text = Text::Away;
+        }
+    }
 }
 
 /// What became of a tool call.

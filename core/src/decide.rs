@@ -21,7 +21,7 @@ pub fn decide(state: &State, clock: Moment, input: Input) -> (Vec<Record>, Vec<E
         Input::Said { id, by, text, address, chat, attributes, once } => {
             said::said(state, now, said::Said { id, by, text, address, chat, attributes, once })
         }
-        Input::Answered { by, target, ruling } => asks::answered(state, now, by, &target, ruling),
+        Input::Answered { by, target, ruling, once } => asks::answered(state, now, by, &target, (ruling, once)),
         Input::Missed { by } => (vec![Record::Missed { by }], vec![]),
         Input::Drop { by, event } => events::drop_event(state, &by, event),
         Input::Retry { by, event } => events::retry(state, &by, event),

@@ -29,6 +29,7 @@ pub enum Input {
         by: Actor,
         target: Target,
         ruling: Ruling,
+        once: Option<Once>,
     },
     /// A process attached for a session. `holding` are events it has received and not yet written.
     Attached {
@@ -253,6 +254,10 @@ pub enum Refusal {
     /// The sender used the key before, for something else.
     KeyReused {
         event: EventId,
+    },
+    /// The person used the key before, for another verdict on the same prompt.
+    VerdictKeyReused {
+        code: Code,
     },
     NoSuchAsk,
     /// Somebody was first, or the prompt is gone.

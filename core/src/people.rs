@@ -62,16 +62,19 @@ pub enum Role {
     Sender,
     Reviewer,
     Admin,
+    /// Not a person: an agent's own client, which may post its hooks and nothing else.
+    Agent,
 }
 
 impl Role {
-    pub const ALL: [Self; 3] = [Self::Sender, Self::Reviewer, Self::Admin];
+    pub const ALL: [Self; 4] = [Self::Sender, Self::Reviewer, Self::Admin, Self::Agent];
 
     pub fn name(self) -> &'static str {
         match self {
             Self::Sender => "sender",
             Self::Reviewer => "reviewer",
             Self::Admin => "admin",
+            Self::Agent => "agent",
         }
     }
 
@@ -84,6 +87,7 @@ impl Role {
             Self::Sender => Rights::of(&[Right::Talk]),
             Self::Reviewer => Rights::of(&[Right::Talk, Right::Review]),
             Self::Admin => Rights::of(&[Right::Talk, Right::Review, Right::Start, Right::Admin]),
+            Self::Agent => Rights::of(&[Right::Agent]),
         }
     }
 }
@@ -206,6 +210,7 @@ mod tests {
         assert_eq!(Role::Sender.rights().names(), ["talk"]);
         assert_eq!(Role::Reviewer.rights().names(), ["talk", "review"]);
         assert_eq!(Role::Admin.rights().names(), ["talk", "review", "start", "admin"]);
+        assert_eq!(Role::Agent.rights().names(), ["agent"]);
         assert!(!Rights::of(&[Right::Agent]).has(Right::Talk));
     }
 }

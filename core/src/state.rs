@@ -42,6 +42,8 @@ pub struct Limits {
     pub keys: usize,
     /// A code stays taken, and a late verdict is told who was first, this long after an ask was settled.
     pub settled_asks: u64,
+    /// How much text of settled asks is held in memory; the journal has all of it.
+    pub settled_ask_bytes: usize,
     pub misses: usize,
     pub misses_within: u64,
     /// An event that was written and never read is given to later processes of its session: so often, and no longer.
@@ -69,6 +71,7 @@ impl Default for Limits {
             keys_within: 7 * 24 * HOUR,
             keys: 100_000,
             settled_asks: 24 * HOUR,
+            settled_ask_bytes: 32 << 20,
             misses: 5,
             misses_within: 10 * MINUTE,
             redeliveries: 2,
@@ -133,6 +136,9 @@ pub struct State {
     /// Codes of open and recently settled asks: none of them is given out again.
     codes: BTreeMap<Code, AskId>,
     settled_asks: VecDeque<AskId>,
+    /// Those of them whose text is held, oldest first, with its length, and all the lengths together.
+    settled_texts: VecDeque<(AskId, usize)>,
+    settled_bytes: usize,
     /// Hook asks that stand for a channel's as well, with the code that one was shown under.
     joined: BTreeMap<AskId, Code>,
     /// When the gate last started: what was open then has a little longer.

@@ -1,6 +1,6 @@
 //! Verdicts, and the small grammar in which people write them: `yes abcde`, `n abcde`.
 
-use crate::event::Text;
+use crate::event::{Once, Text};
 use crate::ids::{Code, Moment};
 use crate::people::Via;
 
@@ -81,6 +81,8 @@ pub struct Verdict {
     pub by: String,
     pub via: Via,
     pub at: Moment,
+    /// What it was said under, so that the same person may say it again.
+    pub once: Option<Once>,
 }
 
 impl Verdict {

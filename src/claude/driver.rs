@@ -4,30 +4,32 @@
 //! client) runs beside it and comes back as a [`Word`].
 
 mod hooks;
+mod messages;
 mod orders;
 mod prompts;
+mod words;
 
 use std::collections::{HashMap, VecDeque};
-use std::path::PathBuf;
 use std::time::Duration;
 
 use bytes::Bytes;
-use portcullis_core::{AskId, Code, Goodbye, Lapse, NewAsk, Ruling, SessionAbout};
+use portcullis_core::Goodbye;
 use portcullis_wire::control::{
     FromClient, Message, Request, Speaker, error_line, pending_permissions, read, success_line, user_line,
 };
-use portcullis_wire::error::Fault;
 use serde_json::{Map, Value, json};
 use tokio::process::ChildStdout;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
+use words::Word;
+pub(crate) use words::{Command, Outcome, Settled, Start, Told};
+
 use super::audit::Calls;
 use super::control::{Control, NoAnswer};
-use super::holder::{Held, Holder, LastWords};
+use super::holder::{Held, Holder};
 use super::mcp;
 use super::options::SERVER;
-use super::policy::Judge;
 use super::prompt::Prompt;
 use crate::hub::{Attachment, Delivery, Line as Gate};
 use crate::lines::{Line, Lines};
@@ -45,111 +47,6 @@ const FAREWELL: Duration = Duration::from_secs(10);
 /// What the client said last is read within this after it has ended.
 const LAST_WORDS: Duration = Duration::from_millis(500);
 
-/// What a session starts with, besides the client.
-pub(crate) struct Start {
-    pub(crate) about: SessionAbout,
-    pub(crate) folder: PathBuf,
-    /// What to say first.
-    pub(crate) prompt: Option<String>,
-    /// The session ends when there is nothing more to do.
-    pub(crate) once: bool,
-    /// For each ask: how long it can be answered, and then what.
-    pub(crate) within: Option<(u64, Lapse)>,
-    /// Someone is at a terminal, who can answer although the gate cannot be reached.
-    pub(crate) attended: bool,
-    /// The owner has opted in to a mode in which nothing is asked.
-    pub(crate) allow_bypass: bool,
-    pub(crate) judge: Judge,
-}
-
-/// What whoever started the session wants of it.
-#[derive(Debug)]
-pub(crate) enum Command {
-    Prompt(String),
-    /// Someone here answers a prompt.
-    Answer {
-        ask: AskId,
-        ruling: Ruling,
-    },
-    Interrupt,
-    /// When there is nothing more to do.
-    Finish,
-    End,
-}
-
-/// What whoever started the session is told.
-#[derive(Debug)]
-pub(crate) enum Told {
-    Message {
-        line: Bytes,
-        message: Box<Message>,
-    },
-    Asked {
-        ask: Box<NewAsk>,
-        code: Option<Code>,
-    },
-    Settled {
-        ask: AskId,
-        how: Settled,
-    },
-    /// The gate did not take an answer that was given here, and says why.
-    NotTaken {
-        ask: AskId,
-        fault: Fault,
-    },
-    /// The client has nothing to do.
-    Idle,
-    Notice(String),
-}
-
-#[derive(Debug)]
-pub(crate) enum Settled {
-    /// Someone said so: at the gate, or here.
-    Ruled(Ruling),
-    /// Nobody can answer it any more; says why.
-    Withdrawn(String),
-}
-
-/// How a session ended.
-#[derive(Debug)]
-pub(crate) struct Outcome {
-    /// The client's last `result`.
-    pub(crate) result: Option<(Bytes, Message)>,
-    /// Someone interrupted the last turn.
-    pub(crate) interrupted: bool,
-    /// Someone denied a call and ended the last turn with it.
-    pub(crate) denied: bool,
-    pub(crate) last_words: LastWords,
-    /// Why it had to end, where something went wrong.
-    pub(crate) problem: Option<String>,
-}
-
-/// What comes back to the session from work beside it.
-enum Word {
-    Initialized(Result<Value, NoAnswer>),
-    /// None: the gate is away for the moment.
-    Registered {
-        request: String,
-        code: Option<Result<Code, Fault>>,
-    },
-    /// The gate did not take the answer of someone here.
-    NotTaken {
-        ask: AskId,
-        fault: Fault,
-    },
-    Ruled {
-        ask: AskId,
-        ruling: Box<Ruling>,
-    },
-    ModeIs(String),
-    Notice(String),
-    /// The plan that is asked about, in its own words.
-    Plan {
-        request: String,
-        plan: Option<String>,
-    },
-}
-
 struct Driver {
     control: Control,
     gate: Gate,
@@ -165,6 +62,10 @@ struct Driver {
     /// Said before the client was ready.
     waiting: Vec<Vec<u8>>,
     is_ready: bool,
+    /// The link to the gate is gone for good.
+    is_alone: bool,
+    /// Its MCP servers were looked at.
+    knows_servers: bool,
     /// Input was written, and the client has not said since that it is idle.
     is_busy: bool,
     /// The client says by itself when it is idle.
@@ -208,6 +109,8 @@ pub(crate) async fn drive(
         calls: Calls::default(),
         waiting: vec![],
         is_ready: false,
+        is_alone: false,
+        knows_servers: false,
         is_busy: false,
         tells_state: false,
         wrote_at: None,
@@ -257,9 +160,13 @@ impl Driver {
                     _ => self.untold.clear(),
                 },
                 Some(word) = spoken.recv() => self.heard(word),
-                delivery = attachment.next(), if self.is_ready && self.closing.is_none() => match delivery {
+                delivery = attachment.next(), if self.is_ready && self.closing.is_none() && !self.is_alone => match delivery {
                     Some(delivery) => self.delivered(delivery),
-                    None => self.problem = Some("the link to the gate has ended".to_owned()),
+                    // Only when its own task has fallen over. Nobody can answer any more.
+                    None => {
+                        self.is_alone = true;
+                        self.deny_all("nobody can be asked any more");
+                    }
                 },
                 Some(command) = commands.recv() => self.commanded(command),
                 // What it said last may still be in the pipe; a client that outlived its guard goes on for ever.
@@ -289,11 +196,9 @@ impl Driver {
         let mut fields = Map::new();
         fields.insert("hooks".into(), hooks::wanted());
         fields.insert("sdkMcpServers".into(), json!([SERVER]));
-        let (control, words) = (self.control.clone(), self.words.clone());
-        tokio::spawn(async move {
-            let answer = control.request("initialize", fields, INITIALIZE).await;
-            words.send(Word::Initialized(answer)).await
-        });
+        let asking = self.control.request("initialize", fields, INITIALIZE);
+        let words = self.words.clone();
+        tokio::spawn(async move { words.send(Word::Initialized(asking.await)).await });
     }
 
     fn initialized(&mut self, answer: Result<Value, NoAnswer>) {
@@ -357,65 +262,6 @@ impl Driver {
             Request::Unreadable(error) => {
                 self.control.say(error_line(&id, &format!("the request does not fit: {error}")));
             }
-        }
-    }
-
-    fn message(&mut self, line: Bytes, message: Box<Message>) {
-        match (message.kind.as_str(), message.subtype.as_deref()) {
-            ("assistant", _) => self.calls.wanted(&message),
-            ("user", _) => self.audit(&message),
-            ("system", Some("init")) => self.described(&message),
-            ("system", Some("status")) => self.mode_is(message.permission_mode.clone()),
-            ("system", Some("session_state_changed")) => {
-                self.tells_state = true;
-                self.is_busy = message.state.as_deref() != Some("idle");
-                if !self.is_busy {
-                    self.tell(Told::Idle);
-                }
-            }
-            ("result", _) => {
-                self.result = Some((line.clone(), Message::clone(&message)));
-                if !self.tells_state {
-                    self.is_busy = false;
-                    self.tell(Told::Idle);
-                }
-            }
-            _ => {}
-        }
-        self.tell(Told::Message { line, message });
-    }
-
-    fn audit(&mut self, message: &Message) {
-        for call in self.calls.ended(message) {
-            let gate = self.gate.clone();
-            tokio::spawn(async move { gate.called(call).await });
-        }
-    }
-
-    /// The client says who it is, at the start and after `/clear`.
-    fn described(&mut self, message: &Message) {
-        let mut about = self.start.about.clone();
-        if message.session_id.is_some() {
-            about.agent_session.clone_from(&message.session_id);
-        }
-        if message.permission_mode.is_some() {
-            about.mode.clone_from(&message.permission_mode);
-        }
-        self.describe(about);
-    }
-
-    fn mode_is(&mut self, mode: Option<String>) {
-        if mode.is_some() {
-            let about = SessionAbout { mode, ..self.start.about.clone() };
-            self.describe(about);
-        }
-    }
-
-    fn describe(&mut self, about: SessionAbout) {
-        if about != self.start.about {
-            self.start.about = about.clone();
-            let gate = self.gate.clone();
-            tokio::spawn(async move { gate.describe(about).await });
         }
     }
 

@@ -25,7 +25,7 @@ const END: Duration = Duration::from_secs(8);
 const LAST_WORDS: usize = 16 << 10;
 
 /// Marks everything the held process starts, so that it can be found when the guard is no more.
-const MARK: &str = "PORTCULLIS_DRIVEN";
+pub(crate) const MARK: &str = "PORTCULLIS_DRIVEN";
 
 /// A process that was started, and its two pipes.
 pub(crate) struct Held {

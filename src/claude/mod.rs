@@ -13,7 +13,7 @@ mod prompt;
 
 pub(crate) use driver::{Command, Outcome, Settled, Start, Told, drive, uuid};
 pub(crate) use escapes::in_a_line;
-pub(crate) use holder::Holder;
+pub(crate) use holder::{Holder, MARK};
 pub(crate) use options::{Beginning, Options, find};
 pub(crate) use policy::{Judge, Judgement};
 pub(crate) use prompt::digest;

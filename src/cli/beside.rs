@@ -5,16 +5,17 @@ use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use portcullis_core::policy::Mode;
-use portcullis_core::{ChatId, EventId, SessionAbout};
+use portcullis_core::{ChatId, EventId, Scope, SessionAbout};
+use portcullis_wire::error::Fault;
 use portcullis_wire::hooks::HookCall;
 use portcullis_wire::tools;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
-use super::configuration;
+use super::{configuration, paths};
 use crate::config::{Config, Paths};
-use crate::doors::{channel, hooks};
-use crate::hub::{Attachment, Delivery};
+use crate::doors::{channel, hooks, http};
+use crate::hub::{Attachment, Delivery, Hub};
 use crate::rules::Rules;
 
 /// What is known before the session is attached.
@@ -23,20 +24,35 @@ pub(super) struct Wiring {
     settings: hooks::Settings,
     judge: hooks::Judge,
     about: SessionAbout,
+    /// Hooks were announced before we were there.
+    announced: Option<hooks::Announced>,
 }
 
 impl Wiring {
-    pub(super) fn new(paths: &Paths, about: &SessionAbout) -> Self {
+    /// Says in `about` by what the session is connected.
+    pub(super) fn new(paths: &Paths, about: &mut SessionAbout) -> Self {
         // A configuration that does not load is the gate's to complain about.
         let config = configuration(paths, None).unwrap_or_default();
-        Self { paths: paths.clone(), settings: settings(&config), judge: judge(paths, about), about: about.clone() }
+        let announced = announced(paths, about);
+        if announced.is_some() {
+            about.connected_by = "hooks".to_owned();
+        }
+        Self {
+            paths: paths.clone(),
+            settings: settings(&config),
+            judge: judge(paths, about),
+            about: about.clone(),
+            announced,
+        }
     }
 
     /// Listens for the session's hooks from now on.
     pub(super) fn open(self, attachment: &Attachment) -> Arc<Hooks> {
-        let (agent, agent_session) = (self.about.pid.unwrap_or_default(), self.about.agent_session.clone());
-        let agent_session = agent_session.unwrap_or_default();
+        let (agent, about) = (self.about.pid.unwrap_or_default(), self.about.clone());
         let room = hooks::Room::new(attachment.line.clone(), self.about, self.settings, self.judge);
+        if let Some(announced) = self.announced {
+            room.note_installed(announced == hooks::Announced::Watched);
+        }
         let (socket, file) = (self.paths.session_socket(agent), self.paths.wake_file(agent));
         let stop = CancellationToken::new();
         let listening = Arc::clone(&room);
@@ -48,8 +64,8 @@ impl Wiring {
                 let served = match paths.prepare() {
                     Ok(()) => hooks::serve(Arc::clone(&listening), &path, async {
                         // The hook that announces a session makes the file first and calls then: one of the two is seen.
-                        if hooks::was_announced_for(&wake, &agent_session) {
-                            listening.is_installed(true).await;
+                        if let Some(announced) = announced(&paths, &about) {
+                            listening.is_installed(announced == hooks::Announced::Watched).await;
                         }
                     })
                     .await
@@ -73,6 +89,11 @@ impl Wiring {
 
 pub(super) fn settings(config: &Config) -> hooks::Settings {
     hooks::Settings { wakes_per_hour: config.hooks.wakes, must_reply: config.hooks.must_reply.clone() }
+}
+
+/// Whether Claude Code has called a hook for this session already.
+fn announced(paths: &Paths, about: &SessionAbout) -> Option<hooks::Announced> {
+    hooks::announcement_of(&paths.wake_file(about.pid?), about.agent_session.as_deref()?)
 }
 
 /// What the rules of the user and of the session's project say, as their files are at each call.
@@ -139,5 +160,30 @@ impl channel::Beside for Hooks {
 
     fn forged(&self) -> BoxFuture<'_, ()> {
         Box::pin(self.room.forged())
+    }
+}
+
+/// Hooks that are posted to the gate, for its HTTP door.
+struct Posted(Arc<hooks::Posted>);
+
+pub(super) fn posted(hub: Hub, config: &Config) -> Arc<dyn http::Hooks> {
+    let judge_of = |about: &SessionAbout| Some(judge(&paths().ok()?, about));
+    Arc::new(Posted(hooks::Posted::new(hub, config.max_context, settings(config), judge_of)))
+}
+
+impl http::Hooks for Posted {
+    fn call(
+        &self,
+        body: Value,
+        scope: Scope,
+        taken_back: CancellationToken,
+    ) -> BoxFuture<'static, Result<http::HookAnswer, Fault>> {
+        let posted = Arc::clone(&self.0);
+        Box::pin(async move {
+            let answered = posted.call(&body, &scope, &taken_back).await?;
+            let output = answered.answer.output.clone();
+            let settle = http::Settle::new(move |written| drop(tokio::spawn(answered.settle(written))));
+            Ok(http::HookAnswer { output, settle })
+        })
     }
 }

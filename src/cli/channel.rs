@@ -38,7 +38,7 @@ impl Channel {
         log_at("warn");
         let stop = stop_on_signals()?;
         let folder = working_folder()?;
-        let about = self.about(&folder)?;
+        let mut about = self.about(&folder)?;
         if about.pid.is_some_and(processes::is_driven) {
             let hint = "nothing has to be done; leave the server out of this session's configuration if it disturbs";
             return Err(Hinted::new("this session is driven by `portcullis run`, which is its channel", hint).into());
@@ -49,7 +49,7 @@ impl Channel {
             self.standalone(paths, session, about, folder, stop).await?;
             return Ok(ExitCode::SUCCESS);
         }
-        let hooks = beside::Wiring::new(&paths, &about);
+        let hooks = beside::Wiring::new(&paths, &mut about);
         let attachment = link::connect(session, about, VERSION, starting::connect(paths));
         let hooks = hooks.open(&attachment);
         channel::run(attachment, folder, hooks.clone(), stop).await?;
@@ -87,7 +87,7 @@ impl Channel {
         self,
         paths: Paths,
         session: SessionId,
-        about: SessionAbout,
+        mut about: SessionAbout,
         folder: PathBuf,
         stop: CancellationToken,
     ) -> anyhow::Result<()> {
@@ -103,7 +103,7 @@ impl Channel {
         if let Some(problem) = &gate.status.listen_problem {
             tracing::warn!("{problem}; serving the Unix socket alone");
         }
-        let wiring = beside::Wiring::new(&wired, &about);
+        let wiring = beside::Wiring::new(&wired, &mut about);
         let attachment = link::attach_here(&gate.hub, session, about, config.max_context).await;
         let attachment = attachment.map_err(|fault| Hinted::new(fault.message, fault.hint))?;
         let hooks = wiring.open(&attachment);

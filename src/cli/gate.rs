@@ -15,6 +15,7 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use super::VERSION;
+use super::beside;
 use super::client::Client;
 use super::lock::{self, About, Lock};
 use super::reach;
@@ -141,7 +142,8 @@ pub(super) async fn open(paths: Paths, config: &Config, options: Options) -> any
         status: status.clone(),
         stop: stop.clone(),
         make_token,
-        starter: starter(&paths, config),
+        starter: starter(&paths, config, options.started),
+        hooks: config.hooks.over_http.then(|| beside::posted(hub.clone(), config)),
     };
     let door = Door::new(parts);
     let mut doors = vec![tokio::spawn(http::serve_unix(socket, Arc::clone(&door), stop.clone()))];
@@ -169,13 +171,21 @@ impl Gate {
 }
 
 /// Sessions over the API are `portcullis run --held`, in processes of their own that outlive this gate.
-fn starter(paths: &Paths, config: &Config) -> Starter {
+fn starter(paths: &Paths, config: &Config, started: Started) -> Starter {
     let home = paths.user_home().map(Path::to_owned);
     let at_home = |folder: &PathBuf| match (folder.strip_prefix("~"), &home) {
         (Ok(rest), Some(home)) => home.join(rest),
         _ => folder.clone(),
     };
-    let folders = config.start.folders.iter().map(at_home).collect();
+    let folders: Vec<PathBuf> = match config.start.folders.as_slice() {
+        named @ [_, ..] => named.iter().map(at_home).collect(),
+        // Who starts a gate in a project means that project. A home, or the root, is where services are started.
+        [] => std::env::current_dir()
+            .ok()
+            .filter(|folder| started == Started::ByPerson && folder.parent().is_some() && Some(folder) != home.as_ref())
+            .into_iter()
+            .collect(),
+    };
     let spawn = |wanted: &Wanted| {
         let program = reach::this_program().map_err(std::io::Error::other)?;
         let mut command = tokio::process::Command::new(program);
@@ -196,7 +206,7 @@ fn starter(paths: &Paths, config: &Config) -> Starter {
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         command.current_dir(&wanted.folder).spawn()
     };
-    Starter::new(folders, config.allow_bypass, config.start.ask_time, Box::new(spawn))
+    Starter::new(&folders, config.allow_bypass, config.start.ask_time, Box::new(spawn))
 }
 
 fn door_limits(config: &Config) -> http::Limits {

@@ -1,6 +1,7 @@
 //! `portcullis hook`: what Claude Code calls when a session starts, ends or is woken.
 
 use std::io::{Read as _, Write as _};
+use std::path::Path;
 use std::process::ExitCode;
 
 use portcullis_wire::hooks::{HookCall, HookEvent, watch};
@@ -8,7 +9,8 @@ use serde_json::Value;
 
 use super::{environment, log_at, paths, say};
 use crate::config::Paths;
-use crate::doors::hooks;
+use crate::doors::hooks::{self, Announced};
+use crate::processes;
 
 /// What Claude Code's hooks call when a session starts, ends or is woken
 ///
@@ -40,13 +42,17 @@ async fn answer() -> anyhow::Result<ExitCode> {
     std::io::stdin().lock().take(LONGEST).read_to_end(&mut text)?;
     let mut arguments: Value = serde_json::from_slice(&text)?;
     let call = HookCall::read(&arguments)?;
-    let Some(agent) = number("CLAUDE_PID") else { return Ok(ExitCode::SUCCESS) };
+    // A session that `portcullis run` holds is served by its holder.
+    let agent = number("CLAUDE_PID").filter(|agent| !processes::is_driven(*agent));
+    let Some(agent) = agent else { return Ok(ExitCode::SUCCESS) };
     let paths = paths()?;
     let (socket, file) = (paths.session_socket(agent), paths.wake_file(agent));
     let mut code = ExitCode::SUCCESS;
     match call.event {
         HookEvent::SessionStart => {
-            let watched = is_attended() && announce(&paths, &file, &call).is_ok();
+            let announced = if is_attended() { Announced::Watched } else { Announced::Alone };
+            let is_there = announce(&paths, &file, &call, announced).is_ok();
+            let watched = is_there && announced == Announced::Watched;
             if watched {
                 say(&format!("{}\n", watch(&[file.display().to_string()])));
             }
@@ -76,9 +82,9 @@ async fn answer() -> anyhow::Result<ExitCode> {
     Ok(code)
 }
 
-fn announce(paths: &Paths, file: &std::path::Path, call: &HookCall) -> anyhow::Result<()> {
+fn announce(paths: &Paths, file: &Path, call: &HookCall, announced: Announced) -> anyhow::Result<()> {
     paths.prepare()?;
-    Ok(hooks::announce(file, call.session_id.as_deref().unwrap_or_default())?)
+    Ok(hooks::announce(file, call.session_id.as_deref().unwrap_or_default(), announced)?)
 }
 
 /// Nobody waits at a terminal where Claude Code runs for a script: there a wake would hold it up.

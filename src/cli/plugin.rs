@@ -39,6 +39,10 @@ impl Plugin {
             say(&announcement);
         }
         place.settle()?;
+        let icon = folder.join("plugins/portcullis/.claude-plugin/icon.png");
+        fs::create_dir_all(icon.parent().unwrap_or(&folder))
+            .and_then(|()| fs::write(&icon, include_bytes!("plugin/icon.png")))
+            .with_context(|| format!("writing {}", icon.display()))?;
         for (path, text) in files(place.path()) {
             let file = UserFile::read(&folder.join(path))?;
             if file.write(&text, Audience::Everyone)? == Wrote::Overtaken {

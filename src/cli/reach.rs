@@ -121,7 +121,10 @@ fn spawn(paths: &Paths, arguments: &[String]) -> anyhow::Result<tokio::process::
     let mut command = tokio::process::Command::new(this_program()?);
     command.args(arguments).env_clear().current_dir("/").stdin(Stdio::null()).stdout(Stdio::null()).stderr(log);
     for (name, value) in std::env::vars_os() {
-        let ours = name.to_str().is_some_and(|name| name.starts_with("PORTCULLIS_") || KEPT.contains(&name));
+        // A gate is nobody's: the mark of a driven session is not for it.
+        let is_mark = name == crate::claude::MARK;
+        let ours =
+            name.to_str().is_some_and(|name| name.starts_with("PORTCULLIS_") || KEPT.contains(&name)) && !is_mark;
         if ours {
             command.env(name, value);
         }

@@ -8,7 +8,6 @@ mod question;
 use std::io::{IsTerminal as _, Read as _};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context as _;
@@ -16,9 +15,9 @@ use portcullis_core::{Label, Lapse, SessionAbout, SessionId};
 use tokio::sync::mpsc;
 
 use super::report::{Denied, Hinted, Usage};
-use super::{VERSION, configuration, environment, log_at, paths, reach};
+use super::{VERSION, configuration, environment, log_at, paths, reach, starting};
 use crate::claude::{self, Beginning, Holder, Options, Outcome, Start};
-use crate::config::{Config, MODES};
+use crate::config::{Approvals, Config, MODES};
 use crate::hub::{link, mint};
 use front::Front;
 use output::Output;
@@ -116,11 +115,7 @@ impl Run {
         let held = Holder::start(&claude, options.command(&program, &claude), &session.to_string())?;
         let about = self.about(&options, held.holder.pid())?;
         let judge = judge::judge(&paths, &options.folder, &options.add_dir, about.label.as_str());
-        let connect: link::Connect = Arc::new(move || {
-            let paths = paths.clone();
-            Box::pin(async move { reach::reach(&paths).await })
-        });
-        let attachment = link::connect(session, about.clone(), VERSION, connect);
+        let attachment = link::connect(session, about.clone(), VERSION, starting::connect(paths));
         let start = Start {
             about,
             folder: options.folder.clone(),
@@ -128,6 +123,7 @@ impl Run {
             prompt,
             within: self.ask_seconds.map(|seconds| (seconds.saturating_mul(1000), Lapse::Deny)),
             attended: at_terminal,
+            answers_here: config.approvals == Approvals::Anywhere,
             allow_bypass: config.allow_bypass,
             judge,
         };

@@ -24,8 +24,9 @@ enum What {
     Add {
         /// Whose token it is
         name: String,
-        /// sender may send events and see the replies; reviewer may also answer prompts; admin may do everything
-        #[arg(long, value_parser = ["sender", "reviewer", "admin"])]
+        /// sender may send events and see the replies; reviewer may also answer prompts; admin may do everything; agent
+        /// may post Claude Code's hooks, and nothing else
+        #[arg(long, value_parser = ["sender", "reviewer", "admin", "agent"])]
         role: String,
         /// Only for sessions with this label; may be given several times
         #[arg(long = "label", value_name = "NAME")]

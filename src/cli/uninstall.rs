@@ -1,6 +1,6 @@
 //! `portcullis uninstall`: take back what `install` wrote.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
 
 use super::install::{At, overtaken, shown, unfit_file};
@@ -81,7 +81,7 @@ impl Uninstall {
     }
 
     /// Which program the entry starts.
-    fn command(&self, path: &PathBuf) -> anyhow::Result<Option<String>> {
+    fn command(&self, path: &Path) -> anyhow::Result<Option<String>> {
         match entry::find(UserFile::read(path)?.text(), &self.at.under()?, &self.at.name) {
             Ok(Found::Ours { command }) => Ok(Some(command)),
             _ => Ok(None),

@@ -125,7 +125,7 @@ impl Default for Hooks {
 /// Sessions started over the API.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Start {
-    /// Where they may work, and below. `~` is not yet resolved.
+    /// Where they may work, and below; if there are none, where a person started the gate. `~` is not yet resolved.
     pub(crate) folders: Vec<PathBuf>,
     /// How long a prompt of a session of `POST /api/chat` can be answered.
     pub(crate) ask_time: Duration,

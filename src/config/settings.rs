@@ -109,7 +109,7 @@ pub(super) static SETTINGS: &[Setting] = &[
     Setting {
         key: "start.folders",
         written: Written::File,
-        meaning: "folders in which, and below which, sessions may be started over the API; by default none",
+        meaning: "folders in which, and below which, sessions may be started over the API; by default the one where you started the gate with `up` or `serve`, unless that is your home",
         takes: Takes::Folders { part: |config| &mut config.start.folders },
     },
     Setting {
@@ -155,10 +155,13 @@ pub(super) static SETTINGS: &[Setting] = &[
         takes: Takes::Text {
             what: r#""on" or "off""#,
             show: |config| if config.hooks.over_http { "on" } else { "off" }.to_owned(),
-            set: |config, text| match text {
-                "on" => Ok(config.hooks.over_http = true),
-                "off" => Ok(config.hooks.over_http = false),
-                _ => Err(format!("{text:?} is neither")),
+            set: |config, text| {
+                config.hooks.over_http = match text {
+                    "on" => true,
+                    "off" => false,
+                    _ => return Err(format!("{text:?} is neither")),
+                };
+                Ok(())
             },
         },
     },

@@ -114,8 +114,12 @@ async fn a_full_queue_says_busy_and_verdicts_still_get_through() {
     // Nothing of this is handled before the first await below gives the loop its turn.
     let mut waiting: Vec<_> = (0..9).map(|number| Box::pin(hub.submit(said(&format!("event {number}"))))).collect();
     let ninth = waiting.pop().unwrap();
-    let verdict =
-        hub.submit(Input::Answered { by: ann(), target: Target::Id(ask), ruling: Ruling::plain(Behavior::Deny) });
+    let verdict = hub.submit(Input::Answered {
+        by: ann(),
+        target: Target::Id(ask),
+        ruling: Ruling::plain(Behavior::Deny),
+        once: None,
+    });
     let (eight, ninth, verdict) = tokio::join!(futures_util::future::join_all(waiting), ninth, verdict);
     assert!(eight.iter().all(Result::is_ok));
     assert_eq!(ninth, Err(Trouble::Busy));
@@ -133,7 +137,8 @@ async fn of_two_gates_on_one_journal_the_loser_is_told_who_was_first() {
     one.submit(input).await.unwrap();
     // The second reads the journal now, and then does not hear of what the first writes.
     let (two, ..) = hub_on(disk(&path)).await;
-    let answer = |behavior| Input::Answered { by: ann(), target: Target::Id(ask), ruling: Ruling::plain(behavior) };
+    let answer =
+        |behavior| Input::Answered { by: ann(), target: Target::Id(ask), ruling: Ruling::plain(behavior), once: None };
     assert!(matches!(one.submit(answer(Behavior::Deny)).await, Ok(Answer::Recorded { .. })));
     let Ok(Answer::Refused(Refusal::Settled { life, .. })) = two.submit(answer(Behavior::Allow)).await else {
         panic!("the second verdict counted");

@@ -4,6 +4,7 @@ use std::fs::{self, File};
 use std::io::{self, Read as _};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use crate::config::{ConfigError, Problem};
 
@@ -28,6 +29,15 @@ impl Stamp {
                 about.ctime_nsec(),
             )
         }))
+    }
+
+    /// Whether a change since then would surely show: a disk's clock ticks slower than a file can be written twice.
+    pub(super) fn is_settled(&self) -> bool {
+        const TICK: Duration = Duration::from_millis(100);
+        let Some((.., seconds, nanoseconds)) = self.0 else { return true };
+        let (Ok(seconds), Ok(nanoseconds)) = (u64::try_from(seconds), u32::try_from(nanoseconds)) else { return false };
+        let changed = UNIX_EPOCH + Duration::new(seconds, nanoseconds);
+        SystemTime::now().duration_since(changed).is_ok_and(|ago| ago > TICK)
     }
 }
 

@@ -82,12 +82,12 @@ impl Reader<'_> {
         let mut rules = vec![];
         for (key, value) in table.get_ref() {
             let line = line_at(key.span().start);
-            let DeValue::Array(array) = value.get_ref() else {
-                return Err(unknown(key.get_ref(), &["rule"]).on_line(line));
-            };
             if key.get_ref() != "rule" {
                 return Err(unknown(key.get_ref(), &["rule"]).on_line(line));
             }
+            let DeValue::Array(array) = value.get_ref() else {
+                return Err(Problem::new("rule is not a list", "write [[rule]], with two brackets").on_line(line));
+            };
             for entry in array {
                 let line = line_at(entry.span().start);
                 let DeValue::Table(table) = entry.get_ref() else {

@@ -54,7 +54,7 @@ enum Kind {
 
 #[derive(Default)]
 struct Loaded {
-    /// Of every file when it was read, and of the list of trusted files.
+    /// Of every file when it was read, and of the list of trusted files; none when they have to be read again.
     stamps: Option<Vec<Stamp>>,
     /// Each file's rules as they were last taken; none when they never were.
     taken: Vec<Option<RulesFile>>,
@@ -112,7 +112,7 @@ impl Rules {
             self.places.iter().map(|place| &place.path).chain(&self.trust_file).map(|path| Stamp::of(path)).collect();
         if loaded.stamps.as_ref() != Some(&stamps) {
             self.read(&mut loaded);
-            loaded.stamps = Some(stamps);
+            loaded.stamps = stamps.iter().all(Stamp::is_settled).then_some(stamps);
         }
         Arc::clone(&loaded.set)
     }

@@ -1,1 +1,325 @@
 //! Rules from files: taken whole or not at all, trusted by a person, read again when they change.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use expect_test::expect;
+use portcullis_core::policy::Given;
+use proptest::prelude::*;
+
+use super::*;
+
+struct Place {
+    _root: tempfile::TempDir,
+    project: PathBuf,
+    paths: Paths,
+}
+
+impl Place {
+    fn new() -> Self {
+        let root = tempfile::tempdir().unwrap();
+        let real = root.path().canonicalize().unwrap();
+        for folder in ["home", "user", "project/.git", "project/.portcullis"] {
+            fs::create_dir_all(real.join(folder)).unwrap();
+        }
+        let variables = [("PORTCULLIS_HOME", real.join("home")), ("HOME", real.join("user"))];
+        let find = |name: &str| variables.iter().find(|(key, _)| *key == name).map(|(_, value)| value.into());
+        let paths = Paths::from_env(&find).unwrap();
+        Self { _root: root, project: real.join("project"), paths }
+    }
+
+    fn user_file(&self, text: &str) {
+        fs::write(&self.paths.rules_file, text).unwrap();
+    }
+
+    fn project_file(&self, text: &str) -> PathBuf {
+        let path = self.project.join(IN_PROJECT);
+        fs::write(&path, text).unwrap();
+        path
+    }
+
+    fn rules(&self) -> Rules {
+        Rules::open(&self.paths, &self.project)
+    }
+}
+
+fn decided(rules: &Rules, folder: &Path, tool: &str, field: &str, value: &str) -> Decision {
+    let around = rules.around(folder, &[], Some("project"));
+    let call = Call::new(tool, [(field.to_owned(), Given::Text(value.to_owned()))].into());
+    rules.decide(Mode::Default, &around, call).decision
+}
+
+fn command(rules: &Rules, place: &Place, command: &str) -> Decision {
+    decided(rules, &place.project, "Bash", "command", command)
+}
+
+const ALLOW_MAKE: &str = "[[rule]]\nallow = \"Bash(make *)\"\n";
+const DENY_MAKE: &str = "[[rule]]\ndeny = \"Bash(make *)\"\n";
+const ALLOW_ALL: &str = "[[rule]]\nallow = \"Bash\"\n[[rule]]\nallow = \"Edit(//**)\"\n[[rule]]\nallow = \"Read(//**)\"\n\
+                         [[rule]]\nallow = \"Write\"\n[[rule]]\nallow = \"WebFetch\"\n";
+
+#[test]
+fn without_files_there_are_no_rules() {
+    let place = Place::new();
+    let rules = place.rules().load().unwrap();
+    assert!(rules.snapshot().rules.is_empty() && rules.files().is_empty());
+    assert_eq!(command(&rules, &place, "ls"), Decision::Allow);
+    assert_eq!(command(&rules, &place, "make"), Decision::Ask);
+}
+
+#[test]
+fn a_changed_file_counts_at_the_next_call() {
+    let place = Place::new();
+    let rules = place.rules();
+    assert_eq!(command(&rules, &place, "make"), Decision::Ask);
+    place.user_file(ALLOW_MAKE);
+    assert_eq!(command(&rules, &place, "make"), Decision::Allow);
+    place.user_file(DENY_MAKE);
+    assert_eq!(command(&rules, &place, "make"), Decision::Deny);
+    fs::remove_file(&place.paths.rules_file).unwrap();
+    assert_eq!(command(&rules, &place, "make"), Decision::Ask);
+}
+
+#[test]
+fn a_file_that_cannot_be_taken_leaves_the_old_rules_in_place() {
+    let place = Place::new();
+    place.user_file(DENY_MAKE);
+    let rules = place.rules().load().unwrap();
+    place.user_file("[[rule]]\nallow = \"Bash(make *)\"\nno_match = [\"make all\"]\n");
+    assert_eq!(command(&rules, &place, "make"), Decision::Deny);
+    assert!(rules.problem().is_some());
+    place.user_file(ALLOW_MAKE);
+    assert_eq!(command(&rules, &place, "make"), Decision::Allow);
+    assert!(rules.problem().is_none());
+}
+
+#[test]
+fn where_the_rules_were_never_readable_everything_is_asked_for() {
+    let place = Place::new();
+    place.user_file("[[rule]]\nallow = 1\n");
+    let rules = place.rules();
+    for line in ["ls", "make"] {
+        assert_eq!(command(&rules, &place, line), Decision::Ask, "{line}");
+    }
+    let around = rules.around(&place.project, &[], None);
+    let ruling = rules.decide(Mode::BypassPermissions, &around, Call::new("Anything", Default::default()));
+    assert_eq!(ruling.decision, Decision::Ask);
+    assert!(ruling.why.contains("the rules cannot be read") && ruling.why.contains("line 2"), "{}", ruling.why);
+    assert!(place.rules().load().is_err());
+}
+
+#[test]
+fn a_clone_with_rules_that_allow_everything_changes_no_decision() {
+    let place = Place::new();
+    let calls = [
+        ("Bash", "command", "make"),
+        ("Bash", "command", "ls"),
+        ("Bash", "command", "curl https://evil.org"),
+        ("Write", "file_path", "a"),
+        ("Read", "file_path", "/etc/passwd"),
+        ("WebFetch", "url", "https://evil.org/"),
+    ];
+    let all = |rules: &Rules| calls.map(|(tool, field, value)| decided(rules, &place.project, tool, field, value));
+    let before = all(&place.rules());
+    place.project_file(ALLOW_ALL);
+    let rules = place.rules();
+    assert_eq!(all(&rules), before);
+    assert_eq!(rules.snapshot().rules.len(), 5, "they were read");
+}
+
+#[test]
+fn a_project_is_trusted_as_it_is_and_not_as_it_becomes() {
+    let place = Place::new();
+    let file = place.project_file(ALLOW_MAKE);
+    let rules = place.rules();
+    assert_eq!(command(&rules, &place, "make"), Decision::Ask);
+    let mut trusted = Trusted::read(&place.paths.trust_file);
+    trusted.add(&file, ALLOW_MAKE);
+    trusted.write(&place.paths.trust_file).unwrap();
+    assert_eq!(command(&rules, &place, "make"), Decision::Allow);
+    place.project_file(&format!("{ALLOW_MAKE}\n[[rule]]\nallow = \"Bash(npm *)\"\n"));
+    assert_eq!(command(&rules, &place, "make"), Decision::Ask);
+    // What only tightens counts at once.
+    place.project_file(DENY_MAKE);
+    assert_eq!(command(&rules, &place, "make"), Decision::Deny);
+    place.user_file(ALLOW_MAKE);
+    assert_eq!(command(&rules, &place, "make"), Decision::Deny);
+}
+
+#[test]
+fn a_project_that_holds_our_own_files_is_never_trusted() {
+    let place = Place::new();
+    let inside = place.project.join("home");
+    fs::create_dir(&inside).unwrap();
+    let variables = [("PORTCULLIS_HOME", &inside)];
+    let find = |name: &str| variables.iter().find(|(key, _)| *key == name).map(|(_, value)| (*value).into());
+    let paths = Paths::from_env(&find).unwrap();
+    let file = place.project_file(ALLOW_MAKE);
+    let mut trusted = Trusted::default();
+    trusted.add(&file, ALLOW_MAKE);
+    trusted.write(&paths.trust_file).unwrap();
+    assert_eq!(command(&Rules::open(&paths, &place.project), &place, "make"), Decision::Ask);
+}
+
+#[test]
+fn links_on_the_disk_are_followed_before_anything_is_decided() {
+    let place = Place::new();
+    let outside = place.project.parent().unwrap().join("outside");
+    fs::create_dir(&outside).unwrap();
+    std::os::unix::fs::symlink(&outside, place.project.join("link")).unwrap();
+    let elsewhere = place.project.parent().unwrap().join("elsewhere");
+    std::os::unix::fs::symlink(&place.project, &elsewhere).unwrap();
+    let rules = place.rules();
+    let read = |folder: &Path, path: &str| decided(&rules, folder, "Read", "file_path", path);
+    assert_eq!(read(&place.project, "link/x"), Decision::Ask);
+    assert_eq!(read(&place.project, "src/x"), Decision::Allow);
+    // The session itself may work behind a link.
+    assert_eq!(read(&elsewhere, "src/x"), Decision::Allow);
+    assert_eq!(read(&elsewhere, "link/x"), Decision::Ask);
+    assert_eq!(command(&rules, &place, "cat link/x"), Decision::Ask);
+}
+
+#[test]
+fn our_own_files_are_never_written_unasked() {
+    let place = Place::new();
+    place.user_file("[[rule]]\nallow = \"Edit(//**)\"\n");
+    let rules = place.rules();
+    let write = |path: &Path| decided(&rules, &place.project, "Write", "file_path", path.to_str().unwrap());
+    assert_eq!(write(&place.project.join("x")), Decision::Allow);
+    for ours in [&place.paths.rules_file, &place.paths.trust_file, &place.paths.config_file, &place.paths.journal] {
+        assert_eq!(write(ours), Decision::Ask, "{}", ours.display());
+    }
+    assert_eq!(write(&place.project.join(IN_PROJECT)), Decision::Ask);
+}
+
+/// The error as a person reads it, for each file.
+fn refusals(files: &[&str]) -> String {
+    let refusal = |text: &&str| {
+        let path = Path::new("rules.toml");
+        let read = RulesFile::read(path, Some(text), Origin::User, "/base", Some(Path::new("/home/ann")));
+        let error = read.expect_err(text);
+        format!("{}\n  hint: {}\n", in_words(&error), error.hint().unwrap_or("none"))
+    };
+    files.iter().map(refusal).collect()
+}
+
+#[test]
+fn a_mistake_is_named_with_its_line_and_what_to_do() {
+    let shown = refusals(&[
+        "[[rule]]\nalow = \"Bash\"\n",
+        "[[rule]]\nwhy = \"x\"\n",
+        "[[rule]]\nallow = \"Bash\"\ndeny = \"Read\"\n",
+        "[[rule]]\nallow = \"Bash(x\"\n",
+        "[[rule]]\nallow = 1\n",
+        "[rule]\nallow = \"Bash\"\n",
+        "[[rules]]\nallow = \"Bash\"\n",
+        "rule = [1]\n",
+        "[[rule]]\nallow = \"Bash\"\nmatch = \"x\"\n",
+        "[[rule]]\nallow = \"Bash\"\nmatch = [1]\n",
+        "[[rule]]\nallow = \"Bash\"\nquorum = 2\n",
+        "[[rule]]\nask = \"Bash\"\nquorum = 1\n",
+        "\n\n[[rule]]\nallow = \"Bash(npm test *)\"\nmatch = [\n  \"npm test\",\n  \"npm run\",\n]\nno_match = [\"npm test x\"]\n",
+        "[[rule]\n",
+    ]);
+    expect![[r#"
+        reading rules from rules.toml: line 2: unknown key "alow"
+          hint: did you mean allow?
+        reading rules from rules.toml: line 1: the rule decides nothing
+          hint: write one of allow, ask and deny, such as allow = "Bash(npm test *)"
+        reading rules from rules.toml: line 3: a rule has one decision
+          hint: write a rule of its own for each of allow, ask and deny
+        reading rules from rules.toml: line 2: "Bash(x" is no rule: the bracket is not closed
+          hint: a rule is Tool or Tool(specifier), such as Bash(npm test *)
+        reading rules from rules.toml: line 2: allow is not text
+          hint: put what stands behind allow in quotes
+        reading rules from rules.toml: line 1: rule is not a list
+          hint: write [[rule]], with two brackets
+        reading rules from rules.toml: line 1: unknown key "rules"
+          hint: did you mean rule?
+        reading rules from rules.toml: line 1: a rule is a table
+          hint: write [[rule]] on a line of its own
+        reading rules from rules.toml: line 3: match is not a list
+          hint: write match = ["…"]
+        reading rules from rules.toml: line 3: this is no example
+          hint: an example is text, such as "npm test", or { tool = "Bash", input = { command = "npm test" } }
+        reading rules from rules.toml: line 3: quorum on a rule that says allow
+          hint: only ask rules have a quorum
+        reading rules from rules.toml: line 3: quorum is out of range
+          hint: quorum is how many people must allow what is asked for: a whole number from 2 to 20
+        reading rules from rules.toml: line 7: the allow rule Bash(npm test *) does not match "npm run"
+          and: line 9: the allow rule Bash(npm test *) matches "npm test x"
+          hint: change the rule, or move the example to no_match
+        reading rules from rules.toml: line 1: unclosed array table, expected `]`
+          hint: the file is TOML: [[rule]] on a line, and below it allow = "Bash(npm test *)"
+    "#]]
+    .assert_eq(&shown);
+}
+
+#[test]
+fn examples_speak_in_the_manner_of_their_tool() {
+    let text = r#"
+        [[rule]]
+        allow = "Edit(src/**)"
+        match = ["src/a", "src/b/c", { tool = "Write", input = { file_path = "src/x" } }]
+        no_match = ["a", "../src/a", { tool = "Read", input = { file_path = "src/x" } }]
+        [[rule]]
+        deny = "Read(~/.ssh/**)"
+        match = ["~/.ssh/id", { tool = "Bash", input = { command = "cat ~/.ssh/id" } }]
+        [[rule]]
+        allow = "WebFetch(domain:example.com)"
+        match = ["https://example.com/x"]
+        no_match = ["https://example.com.evil.org/"]
+        [[rule]]
+        ask = "mcp__*__delete*"
+        match = ["mcp__db__delete_all"]
+        no_match = ["mcp__db__get", "Bash"]
+        [[rule]]
+        deny = "Bash(run_in_background:true)"
+        match = [{ input = { command = "ls", run_in_background = true } }]
+        no_match = ["ls"]
+        [[rule]]
+        allow = "Skill(db:*)"
+        match = ["db:migrate"]
+        session = "ci-*"
+    "#;
+    let file =
+        RulesFile::read(Path::new("r"), Some(text), Origin::Project { trusted: false }, "/p", Some(Path::new("/h")));
+    let examples: Vec<usize> = file.unwrap().rules.iter().map(|written| written.examples).collect();
+    assert_eq!(examples, [6, 2, 2, 3, 2, 1]);
+}
+
+#[test]
+fn the_rules_of_the_guide_load_and_their_examples_hold() {
+    let page = include_str!("../../docs/guide/rules.md");
+    let (_, rest) = page.split_once("```toml\n").unwrap();
+    let (text, _) = rest.split_once("```").unwrap();
+    let file = RulesFile::read(Path::new("guide"), Some(text), Origin::User, "/p", Some(Path::new("/h"))).unwrap();
+    assert!(file.rules.len() == 4 && file.warnings().is_empty(), "{:?}", file.warnings());
+}
+
+#[test]
+fn an_added_rule_reads_back_whatever_is_in_it() {
+    for (pattern, why) in [("Bash(echo \"a\" 'b' \\ *)", Some("line\nbreak \"quoted\"")), ("Read(//x/ü)", None)] {
+        let text = block(Decision::Deny, pattern, why);
+        let file = RulesFile::read(Path::new("r"), Some(&text), Origin::User, "/", None).unwrap();
+        let rule = &file.rules[0].rule;
+        assert_eq!((rule.pattern.to_string().as_str(), rule.why.as_deref()), (pattern, why), "{text}");
+    }
+}
+
+proptest! {
+    #[test]
+    fn any_text_as_a_rules_file_never_panics(text in "\\PC{0,200}") {
+        drop(RulesFile::read(Path::new("r"), Some(&text), Origin::User, "/", None));
+    }
+
+    #[test]
+    fn anything_that_looks_like_a_rule_never_panics(
+        decision in "allow|ask|deny|x", pattern in "\\PC{0,30}", key in "why|match|no_match|session|quorum|y", value in "\\PC{0,20}",
+    ) {
+        let text = format!("[[rule]]\n{decision} = {pattern:?}\n{key} = {value}\n");
+        drop(RulesFile::read(Path::new("r"), Some(&text), Origin::User, "/", None));
+        let text = format!("[[rule]]\n{decision} = {pattern:?}\n{key} = [{value:?}]\n");
+        drop(RulesFile::read(Path::new("r"), Some(&text), Origin::User, "/", None));
+    }
+}

@@ -65,7 +65,7 @@ fn a_fresh_home_is_sound_and_stays_untouched() {
     assert_eq!(everything_in(&home.user()), [""; 0]);
 
     let shown = doctor(&home, "127.0.0.1:0", &[]).ok().stdout;
-    assert!(shown.contains("\n  events while idle  yes       yes        not yet    not yet\n"), "{shown}");
+    assert!(shown.contains("\n  events while idle  yes       yes        yes        not yet\n"), "{shown}");
     assert!(shown.ends_with(" to look at.\n"), "{shown}");
 }
 
@@ -78,7 +78,7 @@ fn the_gates_of_the_channel_are_told_in_the_order_the_client_applies_them() {
     assert_eq!(gates, ["declared", "protocol", "provider", "rollout", "policy", "named", "list"]);
     assert_eq!(
         report["works"]["prompts"],
-        json!({"hooks": "yes", "channel": "yes", "headless": "not yet", "editor": "not yet"})
+        json!({"hooks": "yes", "channel": "yes", "headless": "yes", "editor": "not yet"})
     );
     assert_eq!(report["works"]["stop"]["channel"], "no");
 }

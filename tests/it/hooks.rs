@@ -11,7 +11,7 @@ use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::time::Duration;
 
-fn bash(command: &str) -> Value {
+pub(crate) fn bash(command: &str) -> Value {
     json!({"tool_name": "Bash", "tool_input": {"command": command, "description": "Do it"}})
 }
 
@@ -31,7 +31,7 @@ fn hooked() -> (Home, Gate, StandIn) {
 }
 
 #[track_caller]
-fn open_ask(gate: &Gate) -> Value {
+pub(crate) fn open_ask(gate: &Gate) -> Value {
     until("an open prompt", || {
         let asks = gate.get("/api/v1/asks").expect(200).json();
         asks.as_array().unwrap().iter().find(|ask| ask["state"] == "open").cloned()
@@ -39,30 +39,30 @@ fn open_ask(gate: &Gate) -> Value {
 }
 
 #[track_caller]
-fn ask_now(gate: &Gate, ask: &Value, is_it: impl Fn(&Value) -> bool) -> Value {
+pub(crate) fn ask_now(gate: &Gate, ask: &Value, is_it: impl Fn(&Value) -> bool) -> Value {
     let path = format!("/api/v1/asks/{}", ask["code"].as_str().unwrap());
     until("the prompt as it should be", || Some(gate.get(&path).json()).filter(&is_it))
 }
 
 #[track_caller]
-fn answer(home: &Home, gate: &Gate, ask: &Value, verdict: &Value) {
+pub(crate) fn answer(home: &Home, gate: &Gate, ask: &Value, verdict: &Value) {
     let path = format!("/api/v1/asks/{}/verdict", ask["code"].as_str().unwrap());
     gate.post_as(home.token(), &path, verdict).expect(200);
 }
 
 /// What an event that came by a hook says, and its attributes.
-fn context(output: &Value) -> &str {
+pub(crate) fn context(output: &Value) -> &str {
     output["hookSpecificOutput"]["additionalContext"].as_str().unwrap_or_default()
 }
 
 /// Waits until the session's own process has the event: it is on its way, and nobody has it yet.
 #[track_caller]
-fn say(gate: &Gate, text: &str) -> String {
+pub(crate) fn say(gate: &Gate, text: &str) -> String {
     gate.say("/", text).expect(200).header("x-event-id").unwrap().to_owned()
 }
 
 #[track_caller]
-fn state_of(gate: &Gate, event: &str, want: &str) {
+pub(crate) fn state_of(gate: &Gate, event: &str, want: &str) {
     let path = format!("/api/v1/events/{event}");
     until(&format!("an event that is {want}"), || (gate.get(&path).json()["state"] == want).then_some(()));
 }
@@ -511,4 +511,22 @@ fn without_a_gate_rules_deny_and_nothing_is_allowed_by_them() {
     let denied = session.hook("PermissionRequest", &request("git push origin"));
     assert_eq!(denied["hookSpecificOutput"]["decision"]["behavior"], "deny");
     assert_eq!(session.hook("PermissionRequest", &request("npm test")), json!({}), "the terminal has it");
+}
+
+#[test]
+fn what_waited_before_the_session_is_not_pushed_where_hooks_were_announced() {
+    for attended in [true, false] {
+        let home = Home::new();
+        let gate = home.serve();
+        let event = say(&gate, "main is red");
+        let mut command = StandIn::command(&home, &["--label", "api"]);
+        command.env("CLAUDE_CODE_SESSION_ID", "s-2");
+        command_hook(&home, &start(), attended).ok();
+        let session = StandIn::start_command(&home, command);
+        assert_eq!(home.attached(1)[0]["connected_by"], "hooks");
+        let output = by_tool_call(&session);
+        assert!(context(&output).contains("main is red"), "{output}");
+        state_of(&gate, &event, "delivered");
+        assert_eq!(session.event_count(), 0);
+    }
 }

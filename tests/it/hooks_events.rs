@@ -192,6 +192,21 @@ fn a_subagent_is_told_nothing() {
 }
 
 #[test]
+fn a_session_that_was_interrupted_is_woken_too() {
+    let home = Home::new();
+    let gate = home.serve();
+    let model = Model::start(vec![
+        Rule::on_text("make it").call("Bash", json!({"command": "touch made.txt", "description": "Make it"})).once(),
+    ]);
+    let claude = session(&home, &model);
+    claude.say("make it");
+    claude.until("Do you want to proceed?");
+    claude.press_until_gone("Escape", "Do you want to proceed?");
+    say(&gate, "main is red");
+    model.wait_for_turn("main is red");
+}
+
+#[test]
 fn a_cleared_conversation_is_the_same_session_and_is_still_woken() {
     let home = Home::new();
     let gate = home.serve();

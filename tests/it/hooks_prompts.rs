@@ -8,7 +8,7 @@ use crate::support::claude::Claude;
 use crate::support::gate::Gate;
 use crate::support::home::{Home, Ran};
 use crate::support::seen::until;
-use crate::support::tmux::Interactive;
+use crate::support::tmux::{Interactive, install};
 use serde_json::{Value, json};
 
 const DIALOG: &str = "Do you want to proceed?";
@@ -195,4 +195,25 @@ fn the_plugin_brings_the_hooks_along() {
     model.wait_for_turn("main is red");
     assert!(home.project().join("made.txt").exists());
     assert!(model.turns().iter().all(|turn| !turn.offers("mcp__plugin_portcullis_portcullis__hook")));
+}
+
+#[test]
+fn a_script_that_runs_claude_code_waits_for_an_answer_from_afar() {
+    let home = Home::new();
+    let gate = home.serve();
+    install(&home, &[]);
+    let model = Model::start(vec![
+        Rule::on_text("make it").call("Bash", touch("made.txt")).once(),
+        Rule::on_any_result().say("all done"),
+    ]);
+    let mut command = Claude::command(&home, &model);
+    command.args(["-p", "make it", "--permission-mode", "default", "--setting-sources", "user,project,local"]);
+    command.args(["--mcp-config", home.project().join(".mcp.json").to_str().unwrap()]);
+    let claude = home.spawn(command, Stdin::Nothing);
+    let ask = open_ask(&gate);
+    let left = ask["answer_by"].as_u64().unwrap() - ask["at"].as_u64().unwrap();
+    assert!(left <= 600_000, "a script does not wait for a day: {left}");
+    verdict(&gate, &home, code(&ask), &json!({"behavior": "allow"}));
+    assert_eq!(Ran::of(&claude, PATIENCE * 3).ok().stdout, "all done\n");
+    assert!(home.project().join("made.txt").exists());
 }

@@ -60,7 +60,7 @@ fn only_a_post_to_a_path_of_nobody_makes_an_event() {
         let answer = Request::new(method, path).token(home.token()).body("hello").send(&gate.target());
         assert_eq!(answer.status, 404, "{method} {path}: {answer}");
     }
-    for path in ["/healthz", "/events", "/api/v1/sessions", "/link"] {
+    for path in ["/healthz", "/events", "/api/v1/verdicts", "/link"] {
         Request::post(path).token(home.token()).body("hello").send(&gate.target()).expect(405);
     }
     assert_eq!(events(&gate), json!([]));

@@ -11,6 +11,7 @@
 mod fakes;
 mod support;
 
+mod again;
 mod api;
 mod architecture;
 mod contract;
@@ -24,6 +25,7 @@ mod help;
 mod hooks;
 mod hooks_events;
 mod hooks_failures;
+mod hooks_posted;
 mod hooks_prompts;
 mod http;
 mod inside;
@@ -40,6 +42,7 @@ mod real_cli;
 mod record;
 mod relink;
 mod replies;
+mod rules;
 mod rules_cli;
 mod rules_shell;
 mod rulings;

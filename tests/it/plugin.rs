@@ -31,7 +31,8 @@ fn the_real_cli_validates_adds_installs_and_connects_the_plugin() {
 
     assert!(claude(&home, &["plugin", "validate", "--strict", dir]).contains("Validation passed"));
     let plugin = folder.join("plugins/portcullis");
-    let validated = claude(&home, &["plugin", "validate", "--profile", "directory", plugin.to_str().unwrap()]);
+    let validated =
+        claude(&home, &["plugin", "validate", "--strict", "--profile", "directory", plugin.to_str().unwrap()]);
     assert!(validated.contains("Validation passed"), "{validated}");
 
     claude(&home, &["plugin", "marketplace", "add", dir]);

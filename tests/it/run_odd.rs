@@ -83,3 +83,14 @@ fn a_driven_session_has_one_channel_also_where_another_is_configured() {
     let first = &model.turns()[0];
     assert!(first.offers("mcp__gate__reply") && !first.offers("mcp__portcullis__reply"), "{:?}", first.tools());
 }
+
+#[test]
+fn a_server_that_does_not_come_up_is_named() {
+    let home = Home::new();
+    home.serve();
+    let model = Model::start(vec![Rule::on_text("go").say("said")]);
+    let servers = json!({"mcpServers": {"absent": {"command": "/nowhere/server"}}}).to_string();
+    let ran = Driven::start(&home, &model, &["go", "--mcp-config", &servers]).wait().ok();
+    assert!(ran.stderr.contains("the MCP server absent is not there: failed"), "{}", ran.stderr);
+    assert!(!ran.stderr.contains("gate"), "{}", ran.stderr);
+}

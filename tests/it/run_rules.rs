@@ -54,12 +54,16 @@ fn an_allow_rule_answers_for_the_owner_and_not_for_more_than_it_says() {
 fn an_allow_rule_does_not_answer_in_plan_mode() {
     let home = Home::new();
     let gate = home.serve();
-    rules(&home, "[[rule]]\nallow = \"Bash(touch made.txt)\"\n");
-    let model = shell("touch made.txt");
+    rules(&home, "[[rule]]\nallow = \"Edit(made.txt)\"\n");
+    let file = home.project().join("made.txt");
+    let write = || calls("Write", &json!({"file_path": file, "content": "x"}));
+    let model = write();
     let run = Driven::start(&home, &model, &["go", "--permission-mode", "plan"]);
     answer(&home, &gate, &the_ask(&gate), &json!({"behavior": "deny"}));
     run.wait().ok();
-    assert!(!home.project().join("made.txt").exists());
+    assert!(!file.exists());
+    Driven::start(&home, &write(), &["go"]).wait().ok();
+    assert!(file.exists(), "elsewhere it does");
 }
 
 #[test]

@@ -94,3 +94,104 @@ fn the_environment_of_a_driven_model_holds_no_token_of_ours() {
     let seen = model.turns()[1].turn.result();
     assert!(seen.contains("PORTCULLIS_HOME=") && !seen.contains(home.token()), "{seen}");
 }
+
+#[test]
+fn what_a_driven_agent_runs_may_neither_answer_nor_administer() {
+    let home = Home::new();
+    let gate = home.serve();
+    let portcullis = env!("CARGO_BIN_EXE_portcullis");
+    let command = format!("env -u CLAUDECODE {portcullis} token add eve --role admin; {portcullis} ask list; touch x");
+    let model = Model::start(vec![
+        Rule::on_text("go").call("Bash", json!({"command": command, "description": "Try"})).once(),
+        Rule::on_any_result().say("done"),
+    ]);
+    let run = Driven::start(&home, &model, &["go"]);
+    crate::support::driven::allow(&home, &gate, &the_ask(&gate));
+    run.wait().ok();
+    let seen = model.turns()[1].turn.result();
+    assert!(seen.contains("refused"), "{seen}");
+    assert_eq!(home.run(&["token", "list", "--json"]).json(), json!([]));
+}
+
+#[test]
+fn a_conversation_is_gone_on_with_by_its_id_or_as_the_latest() {
+    let home = Home::new();
+    let gate = home.serve();
+    let model = Model::start(vec![]);
+    let first = Driven::start(&home, &model, &["the word is walnut", "--output", "json"]).wait().ok().json();
+    let id = first["session_id"].as_str().unwrap();
+    Driven::start(&home, &model, &["which word", "--resume", id]).wait().ok();
+    Driven::start(&home, &model, &["and again", "--continue"]).wait().ok();
+    for (turn, said) in [(1, "which word"), (2, "and again")] {
+        let request = &model.turns()[turn];
+        assert!(request.shows(said) && request.body["messages"].to_string().contains("walnut"), "{:?}", request.turn);
+    }
+    let sessions = gate.get("/api/v1/sessions?all=true").json();
+    let agents: Vec<&str> =
+        sessions.as_array().unwrap().iter().filter_map(|session| session["agent_session"].as_str()).collect();
+    assert_eq!(agents, [id, id, id], "{sessions}");
+}
+
+#[test]
+fn what_is_given_on_the_command_line_reaches_the_client() {
+    let home = Home::new();
+    home.serve();
+    let elsewhere = home.user().join("elsewhere");
+    std::fs::create_dir(&elsewhere).unwrap();
+    std::fs::write(elsewhere.join("note.txt"), "from elsewhere").unwrap();
+    let model = Model::start(vec![
+        Rule::on_text("go").call("Read", json!({"file_path": elsewhere.join("note.txt")})).once(),
+        Rule::on_any_result().call("Bash", json!({"command": "touch made.txt", "description": "Make"})).once(),
+        Rule::on_any_result().say("done"),
+    ]);
+    let folder = elsewhere.to_str().unwrap();
+    let args =
+        ["go", "--model", "claude-haiku-4-5", "--add-dir", folder, "--allow", "Bash(touch *)", "--max-turns", "2"];
+    let ran = Driven::start(&home, &model, &args).wait();
+    assert_eq!(ran.status.code(), Some(1), "two turns are not enough: {ran:#?}");
+    let turns = model.turns();
+    assert_eq!((turns.len(), &turns[0].body["model"]), (2, &json!("claude-haiku-4-5")));
+    assert!(turns[1].turn.result().contains("from elsewhere") && home.project().join("made.txt").exists());
+    let refused = Driven::start(&home, &shell_once("touch other.txt"), &["go", "--deny", "Bash(touch *)"]).wait().ok();
+    assert!(!home.project().join("other.txt").exists(), "{refused:#?}");
+}
+
+fn shell_once(command: &str) -> Model {
+    let call = Rule::on_text("go").call("Bash", json!({"command": command, "description": "Do it"})).once();
+    Model::start(vec![call, Rule::on_any_result().say("done: $RESULT")])
+}
+
+#[test]
+fn a_prompt_is_read_from_standard_input() {
+    let home = Home::new();
+    home.serve();
+    let model = Model::start(vec![Rule::on_text("piped").say("heard").once()]);
+    let run = home.spawn(Driven::command(&home, &model, &["-"]), crate::support::child::Stdin::Open);
+    run.write("piped\nin two lines");
+    run.close_stdin();
+    let ran = crate::support::home::Ran::of(&run, crate::support::PATIENCE * 3).ok();
+    assert_eq!(ran.stdout, "heard\n");
+    assert!(model.turns()[0].shows("in two lines"));
+}
+
+#[test]
+fn text_is_shown_as_it_is_said() {
+    let (home, latch) = (Home::new(), Latch::new());
+    home.serve();
+    let model = Model::start(vec![Rule::on_text("go").say_in_two("first line\n", "second line", &latch)]);
+    let run = Driven::start(&home, &model, &["go"]);
+    run.child.line(crate::support::PATIENCE, |line| line == "first line");
+    assert!(!run.child.has_exited(), "the second is not said yet");
+    latch.open();
+    assert_eq!(run.wait().ok().stdout, "first line\nsecond line\n");
+}
+
+#[test]
+fn an_error_of_the_model_is_an_error_of_the_run() {
+    let home = Home::new();
+    home.serve();
+    let model = Model::start(vec![Rule::on_text("go").refused(400)]);
+    let ran = Driven::start(&home, &model, &["go"]).wait();
+    assert_eq!(ran.status.code(), Some(1), "{ran:#?}");
+    assert!(format!("{}{}", ran.stdout, ran.stderr).contains("refused by the script"), "{ran:#?}");
+}

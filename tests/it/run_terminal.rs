@@ -129,7 +129,7 @@ fn ctrl_c_interrupts_the_turn_and_twice_ends_the_session() {
     home.serve();
     let model =
         Model::start(vec![Rule::on_text("again").say("here"), Rule::on_text("think").say("never").held_by(&latch)]);
-    let mut terminal = Terminal::start(Driven::command(&home, &model, &[]));
+    let mut terminal = Terminal::controlling(&Driven::command(&home, &model, &[]));
     terminal.until("> ");
     terminal.type_line("think");
     model.wait_for_turn("think");
@@ -147,7 +147,7 @@ fn ctrl_c_ends_a_single_prompt_with_130() {
     let (home, latch) = (Home::new(), Latch::new());
     home.serve();
     let model = Model::start(vec![Rule::on_text("think").say("never").held_by(&latch)]);
-    let terminal = Terminal::start(Driven::command(&home, &model, &["think"]));
+    let mut terminal = Terminal::controlling(&Driven::command(&home, &model, &["think"]));
     model.wait_for_turn("think");
     terminal.interrupt();
     assert_eq!(terminal.wait().code(), Some(130));

@@ -521,7 +521,7 @@ impl AskView {
             description: ask.description.as_str().to_owned(),
             preview: ask.preview.as_str().to_owned(),
             at: ask.at.0,
-            input: details.input.as_ref().map(json),
+            input: details.input.as_ref().filter(|input| **input != Text::Away).map(json),
             preview_only: details.input.is_none(),
             kind: wire.kind,
             tool_use_id: wire.tool_use,
@@ -552,7 +552,7 @@ impl AskView {
 impl VerdictView {
     pub fn of(ask: &Ask, life: &AskLife) -> Option<Self> {
         let AskLife::Answered { verdict, carried, effected } = life else { return None };
-        let Verdict { ruling, by, via, at } = verdict;
+        let Verdict { ruling, by, via, at, once: _ } = verdict;
         Some(Self {
             ask: ask.id.to_string(),
             code: ask.code.to_string(),

@@ -87,7 +87,7 @@ kinds! {
     SessionAway 40908 "wait until the session is back; `portcullis status` shows it"
     TooLarge 41301 "send less, or raise limits.body in the configuration"
     UnsupportedBody 41501 "send the text itself, uncompressed, as text/plain"
-    KeyReused 42201 "use a new Idempotency-Key for each new event"
+    KeyReused 42201 "use a new Idempotency-Key for each new event and verdict"
     CannotCarry 42202 "`portcullis ask show` says what this prompt takes"
     NeedsAnswers 42203 "answer the questions: `portcullis ask allow CODE --answer 'QUESTION=LABEL'`, or `answers` in the API"
     TooManyMisses 42901 "look at the code again; the prompt can also be answered at the terminal"
@@ -118,6 +118,10 @@ impl Fault {
             Refusal::KeyReused { event } => Self::new(
                 Kind::KeyReused,
                 format!("this Idempotency-Key was used for event {event}, which says something else"),
+            ),
+            Refusal::VerdictKeyReused { code } => Self::new(
+                Kind::KeyReused,
+                format!("this Idempotency-Key was used for another verdict on prompt {code}"),
             ),
             Refusal::NoSuchAsk => {
                 Self::new(Kind::NoSuchAsk, "no such prompt is open or was settled in the last 24 hours")

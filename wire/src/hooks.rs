@@ -50,7 +50,8 @@ impl HookEvent {
             Self::PostToolUseFailure | Self::PermissionDenied => &["tool_name", "tool_input", "tool_use_id"],
             Self::UserPromptSubmit => &["prompt", "permission_mode"],
             Self::Stop => &["stop_hook_active", "permission_mode"],
-            Self::SubagentStop | Self::Notification | Self::SessionEnd | Self::FileChanged => &[],
+            Self::Notification => &["notification_type"],
+            Self::SubagentStop | Self::SessionEnd | Self::FileChanged => &[],
             Self::SessionStart => &["source", "model"],
         }
     }
@@ -70,6 +71,8 @@ pub struct HookCall {
     pub permission_suggestions: Vec<Value>,
     pub permission_mode: Option<String>,
     pub prompt: String,
+    /// `idle_prompt`: the session waits for its user.
+    pub notification_type: Option<String>,
     pub stop_hook_active: bool,
     /// Why a session starts: `startup`, `clear`, `resume` or `compact`.
     pub source: Option<String>,
@@ -106,6 +109,7 @@ impl HookCall {
             permission_suggestions: suggestions,
             permission_mode: text("permission_mode"),
             prompt: text("prompt").unwrap_or_default(),
+            notification_type: text("notification_type"),
             stop_hook_active: value(&arguments["stop_hook_active"]) == Value::Bool(true),
             source: text("source"),
             reason: text("reason"),

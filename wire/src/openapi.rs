@@ -12,6 +12,7 @@ use crate::api::{
 use crate::ask::{Danger, Offer};
 use crate::error::{Fault, Kind};
 use crate::link::File;
+use crate::start::{Chat, Confirm, Confirmed, NewSession, Pending, PendingAsk};
 
 mod routes;
 
@@ -23,6 +24,9 @@ use routes::{Answer, Body, Param, ROUTES, Route};
     Approval,
     AskView,
     Change,
+    Chat,
+    Confirm,
+    Confirmed,
     Danger,
     EventView,
     Fault,
@@ -35,10 +39,13 @@ use routes::{Answer, Body, Param, ROUTES, Route};
     NewPrompt,
     NewRedaction,
     NewRole,
+    NewSession,
     NewToken,
     NewVerdict,
     Offer,
     PairingView,
+    Pending,
+    PendingAsk,
     PeopleView,
     PersonView,
     Recorded,
@@ -48,7 +55,7 @@ use routes::{Answer, Body, Param, ROUTES, Route};
     Status,
     TokenView,
     Tried,
-    VerdictView
+    VerdictView,
 )))]
 struct Schemas;
 
@@ -140,6 +147,7 @@ fn responses(route: &Route) -> Value {
     let (status, answer) = match route.answer {
         Answer::Text(words) => ("200", plain(words)),
         Answer::Json(name) => ("200", data(schema(name))),
+        Answer::Made(name) => ("201", data(schema(name))),
         Answer::Either(one, other) => ("200", data(json!({"anyOf": [schema(one), schema(other)]}))),
         Answer::List(name) => ("200", data(json!({"type": "array", "items": schema(name)}))),
         Answer::Document => ("200", data(json!({"type": "object"}))),

@@ -209,6 +209,10 @@ struct VerdictBody<'a> {
     via: Cow<'a, str>,
     #[serde(flatten)]
     ruling: Ruling,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    key: Option<Cow<'a, str>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    key_digest: Option<[u8; 32]>,
 }
 
 /// What the person wrote, and what is to run instead of what was asked about.
@@ -279,11 +283,13 @@ fn verdict_payload(verdict: &Verdict) -> serde_json::Result<Option<Arc<[u8]>>> {
 
 fn verdict_body<'a>(ask: &AskId, verdict: &'a Verdict) -> VerdictBody<'a> {
     let ruling = Ruling { why: None, input: None, ..(&verdict.ruling).into() };
-    VerdictBody { ask: ask.to_string(), by: verdict.by.as_str().into(), via: verdict.via.name().into(), ruling }
+    let (key, key_digest) = verdict.once.as_ref().map(|once| (once.key.as_str().into(), once.digest)).unzip();
+    let (ask, by, via) = (ask.to_string(), verdict.by.as_str().into(), verdict.via.name().into());
+    VerdictBody { ask, by, via, ruling, key, key_digest }
 }
 
 fn verdict_of(at: Moment, body: VerdictBody<'_>, payload: Payload<'_>) -> Result<(AskId, Verdict), Unreadable> {
-    let VerdictBody { ask, by, via, ruling } = body;
+    let VerdictBody { ask, by, via, ruling, key, key_digest } = body;
     let (why, input) = match payload {
         Payload::Kept(bytes) => {
             let payload: VerdictPayload<'_> = serde_json::from_slice(bytes)?;
@@ -295,7 +301,8 @@ fn verdict_of(at: Moment, body: VerdictBody<'_>, payload: Payload<'_>) -> Result
     let input = ruling.digest.zip(input).map(|(digest, text)| Edited { text, digest });
     let ruling: CoreRuling = ruling.try_into().map_err(|_| Unreadable::Field("ruling"))?;
     let ruling = CoreRuling { why, input, ..ruling };
-    Ok((ask_of(&ask)?, Verdict { ruling, by: by.into_owned(), via: via_of(&via)?, at }))
+    let once = key.zip(key_digest).map(|(key, digest)| Once { key: key.into_owned(), digest });
+    Ok((ask_of(&ask)?, Verdict { ruling, by: by.into_owned(), via: via_of(&via)?, at, once }))
 }
 
 fn skeleton(record: &Record) -> Skeleton<'_> {

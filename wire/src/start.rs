@@ -4,9 +4,10 @@
 use portcullis_core::Ask;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use utoipa::ToSchema;
 
 /// `POST /api/v1/sessions`.
-#[derive(Debug, Default, Serialize, Deserialize)]
+#[derive(Debug, Default, Serialize, Deserialize, ToSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct NewSession {
     /// What to do first; none waits for a prompt.
@@ -21,7 +22,7 @@ pub struct NewSession {
 }
 
 /// `POST /api/chat`.
-#[derive(Debug, Default, Serialize, Deserialize)]
+#[derive(Debug, Default, Serialize, Deserialize, ToSchema)]
 #[serde(default, rename_all = "camelCase")]
 pub struct Chat {
     pub prompt: String,
@@ -34,17 +35,18 @@ pub struct Chat {
 }
 
 /// `GET /api/pending`.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Serialize, Deserialize, ToSchema)]
 pub struct Pending {
     pub pending: Vec<PendingAsk>,
 }
 
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct PendingAsk {
     pub id: String,
     pub tool_name: String,
     /// Null where only a preview is known.
+    #[schema(value_type = Option<Object>)]
     pub input: Value,
     /// Milliseconds since 1970.
     pub timestamp: u64,
@@ -73,14 +75,14 @@ impl From<&Ask> for PendingAsk {
 }
 
 /// `POST /api/confirm`.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Serialize, Deserialize, ToSchema)]
 pub struct Confirm {
     /// Of the prompt, its code, or the client's id of the call.
     pub id: String,
     pub approved: bool,
 }
 
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Serialize, Deserialize, ToSchema)]
 pub struct Confirmed {
     /// Whether the answer counts: false where someone was faster, or nobody waits for it.
     pub success: bool,

@@ -2,6 +2,7 @@
 
 use super::{Decided, answer, refuse};
 use crate::ask::{Ask, AskKind, AskLife, CallOutcome, Lapse, Mouth, NewAsk, ToolCall};
+use crate::event::Once;
 use crate::ids::{AskId, Code, Moment, SessionId};
 use crate::input::{Answer, Effect, Input, Refusal, Target, Topic};
 use crate::people::{Actor, Right, Via};
@@ -43,7 +44,10 @@ fn free_code(state: &State, origin: &str, entropy: u64) -> Code {
     codes.find(|code| state.ask_by_code(*code).is_none()).unwrap_or_else(|| Code::from_entropy(entropy))
 }
 
-pub(super) fn answered(state: &State, now: Moment, by: Actor, target: &Target, ruling: Ruling) -> Decided {
+/// What someone says, and under which key, if any.
+type Saying = (Ruling, Option<Once>);
+
+pub(super) fn answered(state: &State, now: Moment, by: Actor, target: &Target, saying: Saying) -> Decided {
     if !by.may(Right::Review) {
         return refuse(Refusal::NeedsRight(Right::Review));
     }
@@ -58,7 +62,7 @@ pub(super) fn answered(state: &State, now: Moment, by: Actor, target: &Target, r
         }
     };
     if let Some((ask, life)) = found.filter(|(ask, _)| state.is_in_scope(Some(ask.session), &by.scope)) {
-        return answer_to(state, now, ask, life, by, ruling);
+        return answer_to(state, now, ask, life, by, saying);
     }
     let (records, mut effects) = refuse(Refusal::NoSuchAsk);
     if prompts_are_open && matches!(target, Target::Code(_)) {
@@ -68,10 +72,14 @@ pub(super) fn answered(state: &State, now: Moment, by: Actor, target: &Target, r
 }
 
 /// One verdict on one ask, whatever words or door it came in.
-pub(super) fn answer_to(state: &State, now: Moment, ask: &Ask, life: &AskLife, by: Actor, ruling: Ruling) -> Decided {
+pub(super) fn answer_to(state: &State, now: Moment, ask: &Ask, life: &AskLife, by: Actor, saying: Saying) -> Decided {
     let session = state.session(ask.session);
     if !session.is_some_and(|session| by.scope.covers(&session.about.label)) {
         return refuse(Refusal::NoSuchAsk);
+    }
+    let (ruling, once) = saying;
+    if let Some(decided) = once.as_ref().and_then(|once| repeated(ask, life, &by, once)) {
+        return decided;
     }
     let AskLife::Open { votes } = life else {
         return refuse(Refusal::Settled { code: ask.code, life: life.clone() });
@@ -90,12 +98,30 @@ pub(super) fn answer_to(state: &State, now: Moment, ask: &Ask, life: &AskLife, b
     let behavior = ruling.behavior;
     let recorded = Effect::Answer(Answer::Recorded { ask: ask.id, code: ask.code, behavior, missing });
     let has_voted = votes.iter().any(|vote| vote.by == by.name);
-    let verdict = Verdict { ruling, by: by.name, via: by.via, at: now };
+    let verdict = Verdict { ruling, by: by.name, via: by.via, at: now, once };
     match missing {
         0 => settled(ask, verdict, Some(recorded)),
         _ if has_voted => (vec![], vec![recorded]),
         _ => (vec![Record::Voted { ask: ask.id, verdict }], vec![recorded, Effect::Publish(Topic::Ask(ask.id))]),
     }
+}
+
+/// What the same person said before under the same key is answered as it was then.
+fn repeated(ask: &Ask, life: &AskLife, by: &Actor, once: &Once) -> Option<Decided> {
+    let (said, missing) = match life {
+        AskLife::Open { votes } => (votes.as_slice(), still_missing(ask, votes, &by.name, Behavior::Allow)),
+        AskLife::Answered { verdict, .. } => (std::slice::from_ref(verdict), 0),
+        AskLife::Withdrawn { .. } | AskLife::Expired { .. } => return None,
+    };
+    let is_it = |verdict: &&Verdict| {
+        verdict.by == by.name && verdict.once.as_ref().is_some_and(|before| before.key == once.key)
+    };
+    let before = said.iter().find(is_it)?;
+    if before.once.as_ref() != Some(once) {
+        return Some(refuse(Refusal::VerdictKeyReused { code: ask.code }));
+    }
+    let behavior = before.ruling.behavior;
+    Some(answer(Answer::Recorded { ask: ask.id, code: ask.code, behavior, missing }))
 }
 
 /// How many more people must allow it once this one has spoken. One denial is enough.
@@ -176,7 +202,7 @@ pub(super) fn lapsed(state: &State, now: Moment, id: AskId) -> Decided {
         Some((within, Lapse::Deny)) => {
             let why = format!("nobody answered within {} s", within.div_ceil(1000));
             let ruling = Ruling { why: Some(why), ..Ruling::plain(Behavior::Deny) };
-            settled(ask, Verdict { ruling, by: GATE.to_owned(), via: Via::Gate, at: now }, None)
+            settled(ask, Verdict { ruling, by: GATE.to_owned(), via: Via::Gate, at: now, once: None }, None)
         }
         Some((_, Lapse::NoDecision)) => {
             (vec![Record::Lapsed { ask: id }], vec![close(ask), Effect::Publish(Topic::Ask(id))])

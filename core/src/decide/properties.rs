@@ -76,7 +76,7 @@ fn any_input() -> impl Strategy<Value = Input> {
             id, by, text: Text::new(text), address, chat, attributes: vec![], once: None
         }),
         3 => (any_person(), any_ask(), any_behavior()).prop_map(|(by, ask, behavior)| Input::Answered {
-            by, target: Target::Id(ask), ruling: Ruling::plain(behavior)
+            by, target: Target::Id(ask), ruling: Ruling::plain(behavior), once: None
         }),
         3 => (any_ask(), any_session(), 0..ORIGINS.len(), 0..3_u64, any_mouth(), any_details()).prop_map(
             |(id, session, origin, entropy, mouth, details)| Input::Asked {

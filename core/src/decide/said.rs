@@ -42,7 +42,7 @@ pub(super) fn said(state: &State, now: Moment, said: Said) -> Decided {
     // The code of a prompt that the sender has nothing to do with is no code to them.
     let in_sight = state.ask_by_code(code).filter(|(ask, _)| state.is_in_scope(Some(ask.session), &said.by.scope));
     if let Some((ask, life)) = in_sight {
-        return asks::answer_to(state, now, ask, life, said.by, Ruling::plain(behavior));
+        return asks::answer_to(state, now, ask, life, said.by, (Ruling::plain(behavior), said.once));
     }
     if !prompts_are_open {
         return event(state, now, said, None);

@@ -128,6 +128,7 @@ fn read(command: &str) -> Input {
                 interrupt: words.contains(&"interrupt"),
                 ..Ruling::plain(Behavior::named(words[0]).unwrap())
             },
+            once: option("key").map(|key| Once { key: key.into(), digest: [words[0].len() as u8; 32] }),
         },
         "withdraw" => Input::Withdrawn { ask: ask(words[1]), why: text.into() },
         "call" => Input::Called {

@@ -138,6 +138,9 @@ impl Plan {
         let commands = if script.is_readable() { script.commands.clone() } else { vec![] };
         for (at, command) in commands.iter().enumerate() {
             let step = Step::of(command, &folders, around);
+            if Stripped::of(command).is_some_and(|stripped| stripped.changes_the_shell()) {
+                script.doubt = script.doubt.max(Some(Doubt::NotPlain("it changes the shell itself")));
+            }
             let moves = Stripped::of(command).is_none_or(|stripped| changes_folder(stripped.name()));
             if moves && at + 1 < commands.len() {
                 let piped = |command: &Command| matches!(command.joint, Joint::Pipe | Joint::Beside);
@@ -193,13 +196,12 @@ impl Step {
 }
 
 fn redirected(way: Way, target: &Word, folders: &[String], around: &Surroundings) -> Vec<Touch> {
-    const NOWHERE: [&str; 4] = ["/dev/null", "/dev/stdout", "/dev/stderr", "/dev/tty"];
     let access = match way {
         Way::Copy => return vec![],
         Way::In => Access::Read,
         Way::Out => Access::Write,
     };
-    if NOWHERE.contains(&target.text.as_str()) {
+    if target.text == "/dev/null" {
         return vec![];
     }
     named(target, access, folders, around)
@@ -222,52 +224,58 @@ fn named(word: &Word, access: Access, folders: &[String], around: &Surroundings)
     folders.iter().map(|folder| Touch { access, path: absolute(&name, folder, around.home.as_deref()) }).collect()
 }
 
+const READERS: [&str; 38] = [
+    "awk",
+    "base64",
+    "bat",
+    "cat",
+    "cmp",
+    "cut",
+    "diff",
+    "du",
+    "file",
+    "find",
+    "grep",
+    "head",
+    "hexdump",
+    "jq",
+    "less",
+    "ls",
+    "md5sum",
+    "more",
+    "nl",
+    "od",
+    "rg",
+    "sed",
+    "sha1sum",
+    "sha256sum",
+    "sort",
+    "source",
+    "stat",
+    "strings",
+    "tac",
+    "tail",
+    "tree",
+    "uniq",
+    "wc",
+    "xxd",
+    "yq",
+    ".",
+    "scp",
+    "zip",
+];
+const WRITERS: [&str; 18] = [
+    "chmod", "chown", "cp", "dd", "install", "ln", "mkdir", "mv", "patch", "rm", "rmdir", "rsync", "shred", "sed",
+    "tee", "touch", "truncate", "unlink",
+];
+
+/// Whether the words of a command are files, as far as they are no flags.
+pub(crate) fn is_about_files(name: &str) -> bool {
+    READERS.contains(&name) || WRITERS.contains(&name)
+}
+
 /// The files that well-known commands name. What the rest does with its words nobody knows.
 fn files_of(words: &[Word], folders: &[String], around: &Surroundings) -> Vec<Touch> {
-    const READERS: [&str; 38] = [
-        "awk",
-        "base64",
-        "bat",
-        "cat",
-        "cmp",
-        "cut",
-        "diff",
-        "du",
-        "file",
-        "find",
-        "grep",
-        "head",
-        "hexdump",
-        "jq",
-        "less",
-        "ls",
-        "md5sum",
-        "more",
-        "nl",
-        "od",
-        "rg",
-        "sed",
-        "sha1sum",
-        "sha256sum",
-        "sort",
-        "source",
-        "stat",
-        "strings",
-        "tac",
-        "tail",
-        "tree",
-        "uniq",
-        "wc",
-        "xxd",
-        "yq",
-        ".",
-        "scp",
-        "zip",
-    ];
-    const WRITERS: [&str; 18] = [
-        "chmod", "chown", "cp", "dd", "install", "ln", "mkdir", "mv", "patch", "rm", "rmdir", "rsync", "shred", "sed",
-        "tee", "touch", "truncate", "unlink",
-    ];
     let Some((first, rest)) = words.split_first() else { return vec![] };
     let name = name_of(&first.text);
     let mut touches = vec![];

@@ -31,6 +31,36 @@ const SAFE_VARIABLES: [&str; 22] = [
 /// Programs that run what their arguments say. No pattern approves them, since it says nothing about what is run.
 const RUNNERS: [&str; 4] = ["watch", "setsid", "ionice", "flock"];
 
+/// Words of the shell's own that run text as commands, or change what later commands mean.
+const SHELL_CHANGERS: [&str; 26] = [
+    ".",
+    "alias",
+    "bind",
+    "compgen",
+    "complete",
+    "declare",
+    "enable",
+    "eval",
+    "exec",
+    "export",
+    "fc",
+    "hash",
+    "let",
+    "local",
+    "mapfile",
+    "popd",
+    "pushd",
+    "read",
+    "readarray",
+    "readonly",
+    "set",
+    "shopt",
+    "source",
+    "trap",
+    "typeset",
+    "unset",
+];
+
 /// Programs behind which another command may stand, for finding what is to be denied.
 const BEFORE_ANOTHER: [&str; 30] = [
     "sudo", "doas", "env", "exec", "eval", "xargs", "watch", "setsid", "ionice", "flock", "nice", "timeout", "time",
@@ -64,7 +94,13 @@ pub(crate) struct Stripped<'command> {
 impl<'command> Stripped<'command> {
     /// None when a variable is set that may change what the command does, or when nothing is left to run.
     pub(crate) fn of(command: &'command Command) -> Option<Self> {
-        let safe = |(name, value): &(String, Word)| SAFE_VARIABLES.contains(&name.as_str()) && value.is_literal;
+        // Claude Code takes only values without quotes, and of these letters.
+        let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | '/' | ':');
+        let safe = |(name, value): &(String, Word)| {
+            let plain =
+                value.is_literal && !value.is_quoted && !value.text.is_empty() && value.text.chars().all(is_plain);
+            SAFE_VARIABLES.contains(&name.as_str()) && plain
+        };
         if !command.assignments.iter().all(safe) {
             return None;
         }
@@ -85,10 +121,19 @@ impl<'command> Stripped<'command> {
         self.words.iter().skip(1)
     }
 
+    /// Whether it does something to the shell itself, which no rule on commands speaks about.
+    pub(crate) fn changes_the_shell(&self) -> bool {
+        SHELL_CHANGERS.contains(&self.name())
+    }
+
     /// Whether only its exact text may approve it.
     pub(crate) fn needs_its_exact_text(&self) -> bool {
         let runs = ["-exec", "-execdir", "-ok", "-okdir", "-delete", "-fprint", "-fprint0", "-fprintf", "-fls"];
+        let starts_others = |word: &Word| {
+            word.text.contains(['|', '>']) || word.text.contains("system") || word.text.contains("getline")
+        };
         RUNNERS.contains(&name_of(self.name()))
+            || name_of(self.name()).ends_with("awk") && self.arguments().any(starts_others)
             || name_of(self.name()) == "find" && self.arguments().any(|word| runs.contains(&word.text.as_str()))
     }
 }

@@ -1,8 +1,8 @@
 //! Whether a rule is about a call. Strict rules take every doubt for a yes, allow rules take it for a no.
 
-use super::access::{Access, Deed, Plan, Step, Touch};
+use super::access::{Access, Deed, Plan, Step, Touch, is_about_files};
 use super::call::{Call, Surroundings};
-use super::command::{Stripped, raw, texts};
+use super::command::{Stripped, name_of, raw, texts};
 use super::decision::Decision;
 use super::glob::{PathPattern, text_matches};
 use super::rule::{Origin, Pattern, Rule, has_literal_server};
@@ -73,6 +73,10 @@ pub(crate) fn allows_command(rule: &Rule, step: &Step, around: &Surroundings) ->
         return false;
     }
     let Some(stripped) = Stripped::of(&step.command) else { return false };
+    // Files that only come in while it runs cannot be looked at before.
+    if stripped.takes_more && is_about_files(name_of(stripped.name())) {
+        return false;
+    }
     let Some(specifier) = &rule.pattern.specifier else { return true };
     let line = Line::read(specifier);
     if line.is_exact() {

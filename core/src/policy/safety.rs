@@ -84,7 +84,12 @@ pub(crate) fn critical_removal(deed: &Deed, around: &Surroundings) -> Option<Str
     let Deed::Shell(plan) = deed else { return None };
     plan.suspects.iter().find_map(|words| {
         let (first, rest) = words.split_first()?;
-        if !matches!(name_of(&first.text), "rm" | "rmdir") {
+        let removes = |word: &Word| matches!(name_of(&word.text), "rm" | "rmdir");
+        let recursive = |word: &Word| word.is_flag() && word.text.contains(['r', 'R']);
+        if name_of(&first.text) == "xargs" && rest.iter().any(removes) && rest.iter().any(recursive) {
+            return Some("what xargs is given".to_owned());
+        }
+        if !removes(first) {
             return None;
         }
         rest.iter().find(|word| !word.is_flag() && is_critical(word, around)).map(|word| word.raw.clone())

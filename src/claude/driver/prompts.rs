@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use portcullis_core::{AskId, AskKind, Behavior, Code, Ruling};
 use portcullis_wire::control::{CanUseTool, PermissionResult, success_line};
-use portcullis_wire::error::Fault;
+use portcullis_wire::error::{Fault, Kind};
 use serde_json::{Map, Value};
 
 use super::{Driver, Settled, Told, Word};
@@ -64,9 +64,10 @@ impl Driver {
 
     /// The client keeps the plan to itself, but tells when asked.
     fn look_up_plan(&self, request: &str) {
-        let (control, words, request) = (self.control.clone(), self.words.clone(), request.to_owned());
+        let (words, request) = (self.words.clone(), request.to_owned());
+        let asking = self.control.request("get_plan", Map::new(), PROMPTLY);
         tokio::spawn(async move {
-            let answer = control.request("get_plan", Map::new(), PROMPTLY).await.ok();
+            let answer = asking.await.ok();
             let plan = answer.and_then(|answer| Some(answer.get("content")?.as_str()?.to_owned()));
             words.send(Word::Plan { request, plan }).await
         });
@@ -138,13 +139,17 @@ impl Driver {
 
     /// Someone at our own terminal ruled. The gate decides whether that was the first; where it is away, it was.
     pub(super) fn answer_here(&self, ask: AskId, ruling: Ruling) {
-        let (gate, words) = (self.gate.clone(), self.words.clone());
+        let (gate, words, answers_here) = (self.gate.clone(), self.words.clone(), self.start.answers_here);
         tokio::spawn(async move {
             match tokio::time::timeout(AWAY, gate.answer(ask, ruling.clone())).await {
                 Ok(Ok(())) => Ok(()),
                 Ok(Err(fault)) => words.send(Word::NotTaken { ask, fault }).await,
                 // It is on its way to the gate all the same, and comes on record there.
-                Err(_) => words.send(Word::Ruled { ask, ruling: Box::new(ruling) }).await,
+                Err(_) if answers_here => words.send(Word::Ruled { ask, ruling: Box::new(ruling) }).await,
+                Err(_) => {
+                    let fault = Fault::new(Kind::Stopping, "the gate is away, and prompts are not answered here");
+                    words.send(Word::NotTaken { ask, fault }).await
+                }
             }
         });
     }
@@ -179,6 +184,10 @@ impl Driver {
     fn settle(&mut self, request: &str, answer: &PermissionResult, verdicts: Vec<AskId>, how: Settled) {
         let Some(prompt) = self.prompts.remove(request) else { return };
         self.control.say_of(success_line(request, answer), vec![], verdicts);
+        if !prompt.is_shown {
+            // Someone was so fast that the gate's own word of it is still on its way.
+            self.tell(Told::Asked { ask: Box::new(prompt.as_ask()), code: None });
+        }
         self.tell(Told::Settled { ask: prompt.ask, how });
     }
 

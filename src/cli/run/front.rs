@@ -132,6 +132,10 @@ impl Front {
             Told::NotTaken { ask, fault } => {
                 self.answered.remove(&ask);
                 self.printer.note(&format!("not taken: {}", portcullis_core::visible(&fault.message))).await;
+                if let Some(question) = self.questions.front().filter(|question| question.ask.id == ask) {
+                    let words = question.asks_for();
+                    self.printer.ask(&words).await;
+                }
             }
             Told::Idle if self.talks && self.questions.is_empty() => self.printer.ask("> ").await,
             Told::Idle => {}

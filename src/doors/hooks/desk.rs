@@ -141,6 +141,11 @@ impl Desk {
         self.continuations += 1;
     }
 
+    /// The turn ended without a word, as when it was interrupted.
+    pub(super) fn pauses(&mut self) {
+        self.turn = Turn::Idle;
+    }
+
     /// A new conversation in the same process.
     pub(super) fn rests(&mut self) {
         self.turn = Turn::Idle;

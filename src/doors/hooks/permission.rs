@@ -4,24 +4,28 @@ use std::time::Duration;
 
 use portcullis_core::policy::{self, Decision};
 use portcullis_core::{
-    AskId, AskKind, Behavior, CallOutcome, Danger, Details, Lapse, Mouth, NewAsk, Offer, Ruling, Span, Text, ToolCall,
-    excerpt,
+    AskId, AskKind, Behavior, CallOutcome, Danger, Details, Lapse, Mouth, NewAsk, Offer, Ruling, Span, Text, excerpt,
 };
 use portcullis_wire::hooks::{self, HookCall};
 use portcullis_wire::permission::{remembered, suggested};
 use portcullis_wire::preview::{description, preview};
 use tokio_util::sync::CancellationToken;
 
+use super::calls::recorded;
 use super::prompts::{Called, Outcome};
-use super::{HookAnswer, LONGEST_RECORD, Room};
+use super::{HookAnswer, Room};
 use crate::hub::mint;
 
-/// So long a gate that is away may take to hear of a prompt. After that it is the terminal's alone.
-const PATIENCE: Duration = Duration::from_secs(5);
+/// So long a gate that is away may take to hear of a prompt. After that it is the terminal's alone; where nobody sits at
+/// one, as with `claude -p`, somebody may be waiting for its end.
+const PATIENCE: Duration = Duration::from_secs(60);
+const UNATTENDED_PATIENCE: Duration = Duration::from_secs(5);
 /// A gate that is there answers within this.
 const PROMPTLY: Duration = Duration::from_secs(1);
 /// `install` lets the client wait for a prompt so long; the hook is gone then.
 const PROMPT_SECONDS: u64 = 24 * 3600;
+/// Where nobody sits at the terminal nothing else ends the wait.
+const UNATTENDED_SECONDS: u64 = 10 * 60;
 /// So much earlier the prompt is closed here.
 const MARGIN_SECONDS: u64 = 5;
 /// A prompt's texts are for people to read; more than this nobody reads.
@@ -33,7 +37,8 @@ impl Room {
         let ruling = (self.judge)(&call);
         match &ruling.rule {
             Some(rule) if rule.decision == Decision::Deny => {
-                self.denied(&call, &called, rule).await;
+                let by = format!("rule {}", rule.pattern);
+                self.line.called(recorded(&call, &called, CallOutcome::Denied, by, None)).await;
                 return HookAnswer::saying(hooks::deny(Some(&ruling.why), false));
             }
             Some(rule) if may_pass(&ruling, &call) && self.gate_is_there().await => {
@@ -43,18 +48,31 @@ impl Room {
             _ => {}
         }
         let ask = mint(AskId::new);
-        let new = new_ask(ask, &call, &called, &ruling);
+        let is_attended = self.state().is_attended;
+        let (patience, seconds) = match is_attended {
+            true => (PATIENCE, PROMPT_SECONDS),
+            false => (UNATTENDED_PATIENCE, UNATTENDED_SECONDS),
+        };
+        let mut new = new_ask(ask, &call, &called, &ruling);
+        new.details.within = Some(((seconds - MARGIN_SECONDS) * 1000, Lapse::NoDecision));
         let outcome = self.state().prompts.open(ask, called);
-        match tokio::time::timeout(PATIENCE, self.line.ask_for(new)).await {
-            Ok(Ok(code)) => tracing::debug!(%code, "a prompt is shown"),
-            Ok(Err(fault)) => return self.give_up(ask, &fault.message).await,
-            Err(_) => return self.give_up(ask, "the gate is away").await,
-        }
+        let asked = async {
+            match tokio::time::timeout(patience, self.line.ask_for(new)).await {
+                Ok(Ok(code)) => tracing::debug!(%code, "a prompt is shown"),
+                Ok(Err(fault)) => return self.give_up(ask, &fault.message).await,
+                Err(_) => return self.give_up(ask, "the gate is away").await,
+            }
+            outcome.await.unwrap_or(Outcome::NoDecision)
+        };
         let outcome = tokio::select! {
-            outcome = outcome => outcome.unwrap_or(Outcome::NoDecision),
+            outcome = asked => outcome,
             () = taken_back.cancelled() => {
                 if self.state().prompts.take_back(ask) {
                     self.line.withdraw(ask, "denied, interrupted or timed out at the terminal").await;
+                }
+                // A person who says no ends the turn, and no hook tells of that.
+                if call.agent_id.is_none() {
+                    self.rests();
                 }
                 return HookAnswer::default();
             }
@@ -63,13 +81,13 @@ impl Room {
             Outcome::NoDecision => HookAnswer::default(),
             Outcome::Verdict(ruling) => {
                 let receipt = Some(self.state().desk.hand_verdict(ask));
-                HookAnswer { output: self.carried(ruling, call), receipt }
+                HookAnswer { output: self.carried(&ruling, call), receipt }
             }
         }
     }
 
     /// The verdict as the client reads it. An input that is no JSON, or that a rule denies, allows nothing.
-    fn carried(&self, ruling: Ruling, mut call: HookCall) -> serde_json::Value {
+    fn carried(&self, ruling: &Ruling, mut call: HookCall) -> serde_json::Value {
         if ruling.behavior == Behavior::Deny {
             return hooks::deny(ruling.why.as_deref(), ruling.interrupt);
         }
@@ -96,29 +114,13 @@ impl Room {
         tokio::time::timeout(PROMPTLY, self.line.inbox()).await.is_ok_and(|answer| answer.is_ok())
     }
 
-    async fn denied(&self, call: &HookCall, called: &Called, rule: &policy::Rule) {
-        let shown = preview(&call.tool_name, &call.tool_input);
-        self.line
-            .called(ToolCall {
-                tool: called.tool.clone(),
-                tool_use: called.tool_use.clone(),
-                agent: called.agent.clone(),
-                outcome: CallOutcome::Denied,
-                decided_by: format!("rule {}", rule.pattern),
-                digest: Some(called.digest),
-                ask: None,
-                preview: Text::new(excerpt(&shown, Some(LONGEST_RECORD)).0),
-            })
-            .await;
-    }
-
     /// Nobody was asked, so nobody may be waiting to answer when the gate is back.
-    async fn give_up(&self, ask: AskId, why: &str) -> HookAnswer {
+    async fn give_up(&self, ask: AskId, why: &str) -> Outcome<Ruling> {
         tracing::warn!("a prompt was not relayed, answer it at the terminal: {why}");
         if self.state().prompts.take_back(ask) {
             self.line.withdraw(ask, "the gate was away, and the terminal has it").await;
         }
-        HookAnswer::default()
+        Outcome::NoDecision
     }
 }
 
@@ -152,7 +154,6 @@ fn new_ask(ask: AskId, call: &HookCall, called: &Called, ruling: &policy::Ruling
         editable: true,
         interruptible: true,
         hands_on: kind != AskKind::Tool,
-        within: Some(((PROMPT_SECONDS - MARGIN_SECONDS) * 1000, Lapse::NoDecision)),
         ..Details::default()
     };
     NewAsk {

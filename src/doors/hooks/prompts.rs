@@ -71,6 +71,10 @@ impl<V> Prompts<V> {
         Self { open: vec![], announced: VecDeque::new(), answered: VecDeque::new(), by_rule: VecDeque::new() }
     }
 
+    pub(super) fn are_open(&self) -> bool {
+        !self.open.is_empty()
+    }
+
     /// A tool is about to be called.
     pub(super) fn announced(&mut self, called: Called) {
         remember(&mut self.announced, called);

@@ -14,15 +14,41 @@ use super::Room;
 /// A touch that nobody came for is made again after so long.
 const AGAIN: Duration = Duration::from_secs(20);
 
-/// Makes the file for the client to watch. It names the agent's session, so that a file left behind by a dead process
-/// with the same number is not taken for the living one's.
-pub(crate) fn announce(file: &Path, agent_session: &str) -> io::Result<()> {
-    write(file, agent_session, OpenOptions::new().create(true))
+/// A turn in which no hook calls for so long may have been interrupted. If it was not, what a wake brings is read with
+/// its next tool result.
+const QUIET: Duration = Duration::from_secs(60);
+
+/// A session whose hooks are installed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Announced {
+    /// The client watches the file.
+    Watched,
+    /// Nobody attends to the session, and nothing wakes it.
+    Alone,
 }
 
-/// Whether the file was made for this session of the agent.
-pub(crate) fn was_announced_for(file: &Path, agent_session: &str) -> bool {
-    fs::read_to_string(file).is_ok_and(|text| text.lines().next() == Some(agent_session))
+impl Announced {
+    fn word(self) -> &'static str {
+        match self {
+            Self::Watched => "watched",
+            Self::Alone => "alone",
+        }
+    }
+}
+
+/// Makes the file, for the client to watch and for the session's process to know that hooks are installed. It names the
+/// agent's session, so that a file left behind by a dead process with the same number is not taken for the living one's.
+pub(crate) fn announce(file: &Path, agent_session: &str, announced: Announced) -> io::Result<()> {
+    write(file, &format!("{agent_session}\n{}", announced.word()), OpenOptions::new().create(true))
+}
+
+/// What the file says of this session of the agent; none when it is not there, or another's.
+pub(crate) fn announcement_of(file: &Path, agent_session: &str) -> Option<Announced> {
+    let text = fs::read_to_string(file).ok()?;
+    let mut lines = text.lines();
+    let is_it = lines.next() == Some(agent_session) && !agent_session.is_empty();
+    let word = lines.next().filter(|_| is_it)?;
+    [Announced::Watched, Announced::Alone].into_iter().find(|announced| announced.word() == word)
 }
 
 /// The session is over.
@@ -61,14 +87,18 @@ impl Room {
     /// When the session is to be woken, as things are.
     fn next_wake(&self) -> Option<Instant> {
         let state = self.state();
-        let needed = state.is_watched && state.desk.is_idle() && state.desk.waits();
-        needed.then(|| state.budget.earliest(&state.desk.senders(), Instant::now())).flatten()
+        if !(state.is_watched && state.desk.waits()) {
+            return None;
+        }
+        let earliest = state.budget.earliest(&state.desk.senders(), Instant::now())?;
+        Some(if state.desk.is_idle() { earliest } else { earliest.max(state.heard + QUIET) })
     }
 
     /// Whether it still has to be.
     fn spend_wake(&self) -> bool {
         let mut state = self.state();
-        if !(state.is_watched && state.desk.is_idle() && state.desk.waits()) {
+        let rests = state.desk.is_idle() || state.heard.elapsed() >= QUIET;
+        if !(state.is_watched && rests && state.desk.waits()) {
             return false;
         }
         let senders = state.desk.senders();

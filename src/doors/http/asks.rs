@@ -5,7 +5,7 @@ use std::sync::Arc;
 use axum::extract::{Path, Request, State};
 use axum::{Extension, Json};
 use portcullis_core::{
-    Answer, Ask, AskLife, Behavior, Code, Edited, Input, Right, Ruling, Scope, Span, State as Known, Target, Text,
+    Answer, Ask, AskLife, Behavior, Code, Edited, Input, Once, Right, Ruling, Scope, Span, State as Known, Target, Text,
 };
 use portcullis_wire::api::{AskView, NewVerdict, Recorded, VerdictView};
 use portcullis_wire::error::{Fault, Kind};
@@ -17,6 +17,7 @@ use super::Door;
 use super::answer::{Refused, not_found};
 use super::body::{Params, read_json};
 use super::credentials::Caller;
+use super::inbound::idempotency_key;
 use crate::hub::fault_of;
 
 #[derive(Deserialize)]
@@ -89,9 +90,11 @@ pub(super) async fn answer(
 ) -> Result<Json<Recorded>, Refused> {
     let by = caller.outside_with(Right::Review, &door, "answering a prompt").await?.clone();
     let target = read_target(&text)?;
-    let new = read_json(request, &door).await?;
+    let key = idempotency_key(request.headers())?;
+    let new: NewVerdict = read_json(request, &door).await?;
+    let once = key.map(|key| Once { key, digest: digest(&new) });
     let ruling = read_ruling(new, &door, &target).await?;
-    match door.hub.submit(Input::Answered { by, target, ruling }).await? {
+    match door.hub.submit(Input::Answered { by, target, ruling, once }).await? {
         Answer::Recorded { ask, code, behavior, missing } => {
             let (ask, code) = (ask.to_string(), code.to_string());
             Ok(Json(Recorded { ask, code, behavior: behavior.name().to_owned(), missing }))
@@ -99,6 +102,11 @@ pub(super) async fn answer(
         Answer::Refused(refusal) => Err(fault_of(&refusal).into()),
         other => Err(Fault::new(Kind::Internal, format!("the hub answered {other:?}")).into()),
     }
+}
+
+/// Of what was sent: its fields come in the same order however they were written.
+fn digest(new: &NewVerdict) -> [u8; 32] {
+    Sha256::digest(serde_json::to_vec(new).unwrap_or_default()).into()
 }
 
 /// What the caller says, with the answers to questions put into the input they belong to.

@@ -4,6 +4,7 @@ mod answer;
 mod asks;
 mod body;
 mod chat;
+mod claude;
 mod credentials;
 mod events;
 #[cfg(test)]
@@ -41,6 +42,7 @@ use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 use tower::Service as _;
 
+pub(crate) use claude::{Answer as HookAnswer, Hooks, Settle};
 pub(crate) use credentials::Credentials;
 pub(crate) use start::{Starter, Wanted};
 
@@ -77,6 +79,8 @@ pub(crate) struct Door {
     /// A new token for someone; none when there are no random numbers to be had.
     pub(crate) make_token: fn() -> Option<String>,
     pub(crate) starter: Starter,
+    /// None where hooks may not be posted.
+    pub(crate) hooks: Option<Arc<dyn Hooks>>,
     counters: metrics::Counters,
     rate: rate::Rates,
     listeners: Arc<Semaphore>,
@@ -96,11 +100,12 @@ pub(crate) struct Parts {
     pub(crate) stop: CancellationToken,
     pub(crate) make_token: fn() -> Option<String>,
     pub(crate) starter: Starter,
+    pub(crate) hooks: Option<Arc<dyn Hooks>>,
 }
 
 impl Door {
     pub(crate) fn new(parts: Parts) -> Arc<Self> {
-        let Parts { hub, link, credentials, limits, status, stop, make_token, starter } = parts;
+        let Parts { hub, link, credentials, limits, status, stop, make_token, starter, hooks } = parts;
         Arc::new(Self {
             counters: metrics::Counters::default(),
             rate: rate::Rates::new(limits.rate, limits.burst),
@@ -115,6 +120,7 @@ impl Door {
             stop,
             make_token,
             starter,
+            hooks,
         })
     }
 
@@ -163,6 +169,7 @@ fn routes(door: Arc<Door>) -> Router {
         .route("/metrics", get(metrics::metrics))
         .route("/api/openapi.json", get(openapi::document))
         .route("/api/v1/watch", get(watch::watch))
+        .route("/claude/hooks", post(claude::hooks))
         .fallback(elsewhere)
         .method_not_allowed_fallback(|| async { refuse(&Fault::new(Kind::BadMethod, "no such method here")) })
         .with_state(door)

@@ -20,7 +20,7 @@ fn bad(message: impl Into<String>) -> Fault {
 }
 
 fn read_role(text: &str) -> Result<Role, Fault> {
-    Role::named(text).ok_or_else(|| bad(format!("a role is sender, reviewer or admin, not {text:?}")))
+    Role::named(text).ok_or_else(|| bad(format!("a role is sender, reviewer, admin or agent, not {text:?}")))
 }
 
 /// Does it, or says why not.

@@ -70,7 +70,7 @@ pub(super) struct Started {
 }
 
 impl Starter {
-    pub(crate) fn new(folders: Vec<PathBuf>, allow_bypass: bool, ask_time: Duration, spawn: Spawn) -> Self {
+    pub(crate) fn new(folders: &[PathBuf], allow_bypass: bool, ask_time: Duration, spawn: Spawn) -> Self {
         let folders = folders.iter().filter_map(|folder| folder.canonicalize().ok()).collect();
         Self { folders, allow_bypass, ask_time, spawn, places: Arc::new(Semaphore::new(MOST)) }
     }

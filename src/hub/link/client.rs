@@ -239,9 +239,9 @@ impl Client {
                 let ruling = Box::new(ruling.try_into()?);
                 self.settled(ask, Delivery::Verdict { ask, origin, mouth, ruling })?;
             }
-            FromGate::Closed { ask, origin, mouth } => {
+            FromGate::Closed { ask, mouth, .. } => {
                 let (ask, mouth) = (read_id("ask", &ask)?, read_mouth(&mouth)?);
-                self.settled(ask, Delivery::Closed { ask, origin, mouth })?;
+                self.settled(ask, Delivery::Closed { ask, mouth })?;
             }
             FromGate::Order(order) => {
                 self.deliver.try_send(Delivery::Order(order.into())).context("handing on an order")?;

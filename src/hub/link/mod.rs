@@ -41,7 +41,6 @@ pub(crate) enum Delivery {
     /// No verdict is coming: nobody answered in time, or it was settled elsewhere.
     Closed {
         ask: AskId,
-        origin: String,
         mouth: Mouth,
     },
     Order(Order),
@@ -89,7 +88,7 @@ fn unpack(parcel: Parcel, max_context: Option<usize>) -> Delivery {
             Delivery::Event { ids, frame: owned(EventFrame { also, ..EventFrame::of(&held, max_context) }) }
         }
         Parcel::Verdict { ask, origin, mouth, ruling } => Delivery::Verdict { ask, origin, mouth, ruling },
-        Parcel::Closed { ask, origin, mouth } => Delivery::Closed { ask, origin, mouth },
+        Parcel::Closed { ask, mouth, .. } => Delivery::Closed { ask, mouth },
         Parcel::Order(order) => Delivery::Order(order),
     }
 }
@@ -311,7 +310,7 @@ fn input_of(what: Saying, session: SessionId) -> Option<Input> {
         Saying::Asked(ask) => Input::Asked { session, ask, entropy: getrandom::u64().unwrap_or_default() },
         Saying::Withdrawn { ask, why } => Input::Withdrawn { ask, why },
         Saying::Answered { ask, ruling } => {
-            Input::Answered { by: at_the_terminal(), target: Target::Id(ask), ruling: *ruling }
+            Input::Answered { by: at_the_terminal(), target: Target::Id(ask), ruling: *ruling, once: None }
         }
         Saying::Called(call) => Input::Called { session, call: *call },
         Saying::Described(about) => Input::Described { session, about: *about },

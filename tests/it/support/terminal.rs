@@ -16,6 +16,18 @@ pub(crate) struct Terminal {
 }
 
 impl Terminal {
+    /// A command whose own terminal this is, as in a window: its keys may become signals.
+    #[track_caller]
+    pub(crate) fn controlling(command: &Command) -> Self {
+        let mut whole = Command::new("setsid");
+        whole.args(["--ctty", "--wait"]).arg(command.get_program()).args(command.get_args());
+        whole.env_clear().envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        if let Some(folder) = command.get_current_dir() {
+            whole.current_dir(folder);
+        }
+        Self::start(whole)
+    }
+
     #[track_caller]
     pub(crate) fn start(mut command: Command) -> Self {
         let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
@@ -55,10 +67,9 @@ impl Terminal {
         self.keyboard.write_all(format!("{line}\n").as_bytes()).unwrap();
     }
 
-    /// Ctrl-C: the terminal tells whoever runs in it.
-    pub(crate) fn interrupt(&self) {
-        let child = rustix::process::Pid::from_child(&self.child);
-        rustix::process::kill_process(child, rustix::process::Signal::INT).unwrap();
+    /// Ctrl-C: the terminal tells whoever runs in the foreground of it. For a command that it controls.
+    pub(crate) fn interrupt(&mut self) {
+        self.keyboard.write_all(b"\x03").unwrap();
     }
 
     #[track_caller]

@@ -1,12 +1,12 @@
 //! The real Claude Code CLI as a person has it: interactive, in a terminal of tmux, with hooks installed and no channel.
 
 use super::claude::Claude;
-use super::home::{Home, random_hex};
-use super::running::{self, Running};
+use super::home::Home;
 use super::seen::PATIENCE;
 use crate::fakes::model::Model;
 use serde_json::{Value, json};
 use std::fs;
+use std::path::PathBuf;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
@@ -18,7 +18,6 @@ const LOOK: Duration = Duration::from_millis(30);
 
 pub(crate) struct Interactive {
     tmux: Tmux,
-    pid: u32,
 }
 
 impl Interactive {
@@ -44,19 +43,9 @@ impl Interactive {
             words.extend(["--permission-mode", "default"].map(str::to_owned));
         }
         words.extend(args.iter().map(|word| (*word).to_owned()));
-        let tmux = Tmux::start(command, &words, log);
+        let tmux = Tmux::start(command, &words, home.user().join("tmp"), log);
         tmux.wait("an empty prompt", |screen| screen.lines().any(|line| line.trim_end() == "❯"));
-        let pid = tmux.pid();
-        // The session is there when its process is attached, and hears of hooks when it has called one.
-        Self { tmux, pid }
-    }
-
-    pub(crate) fn pid(&self) -> u32 {
-        self.pid
-    }
-
-    pub(crate) fn screen(&self) -> String {
-        self.tmux.screen()
+        Self { tmux }
     }
 
     #[track_caller]
@@ -95,16 +84,6 @@ impl Interactive {
     pub(crate) fn press_until_gone(&self, key: &str, text: &str) {
         self.tmux.press_until(key, |screen| !screen.contains(text));
     }
-
-    #[track_caller]
-    pub(crate) fn press_until(&self, key: &str, text: &str) {
-        self.tmux.press_until(key, |screen| screen.contains(text));
-    }
-
-    /// What it has started and not ended yet, among it its MCP servers.
-    pub(crate) fn children(&self) -> Vec<Running> {
-        running::children_of(self.pid)
-    }
 }
 
 /// Registers server and hooks, as a person would.
@@ -138,15 +117,15 @@ fn settle_in(home: &Home) {
 /// One terminal in a tmux server of its own.
 struct Tmux {
     name: String,
-    folder: std::path::PathBuf,
-    log: std::path::PathBuf,
+    folder: PathBuf,
+    log: PathBuf,
 }
 
 impl Tmux {
     #[track_caller]
-    fn start(mut command: Command, words: &[String], log: std::path::PathBuf) -> Self {
-        let name = format!("pc{}", random_hex(4));
-        let folder = std::env::temp_dir();
+    fn start(mut command: Command, words: &[String], folder: PathBuf, log: PathBuf) -> Self {
+        // Its socket goes with the home, and its path has to be short.
+        let name = "t".to_owned();
         command.env("TMUX_TMPDIR", &folder).env_remove("TMUX");
         command.args(["-L", &name, "-f", "/dev/null", "new-session", "-d", "-x", "170", "-y", "50"]).args(words);
         let started = command.output().expect("tmux is there: `./check` brings it");
@@ -167,11 +146,6 @@ impl Tmux {
 
     fn keys(&self, keys: &[&str]) {
         self.run(&[&["send-keys"], keys].concat());
-    }
-
-    #[track_caller]
-    fn pid(&self) -> u32 {
-        self.run(&["display-message", "-p", "#{pane_pid}"]).trim().parse().unwrap()
     }
 
     #[track_caller]

@@ -41,6 +41,8 @@ pub(super) enum Body {
 pub(super) enum Answer {
     Text(&'static str),
     Json(&'static str),
+    /// Something that was not there before.
+    Made(&'static str),
     Either(&'static str, &'static str),
     List(&'static str),
     /// This document itself.
@@ -92,6 +94,10 @@ const SAYING: &[Kind] = &[
     Kind::SessionFull,
     Kind::JournalFailed,
 ];
+
+/// How starting a session may fail.
+const STARTING: &[Kind] =
+    &[Kind::BypassNotAllowed, Kind::FolderNotAllowed, Kind::TooManyListeners, Kind::TooManySessions, Kind::StartFailed];
 
 pub(super) const ROUTES: &[Route] = &[
     Route {
@@ -166,6 +172,49 @@ pub(super) const ROUTES: &[Route] = &[
         params: &[query("all", "boolean", "also the latest that have ended")],
         answer: Answer::List("SessionView"),
         errors: &[Kind::BadRequest],
+        ..PLAIN
+    },
+    Route {
+        method: "post",
+        path: "/api/v1/sessions",
+        id: "start_session",
+        summary: "Start Claude Code in a folder that is configured for it; it stays until it is ended",
+        right: Some("start"),
+        outside: true,
+        body: Body::Json("NewSession"),
+        answer: Answer::Made("SessionView"),
+        errors: STARTING,
+        ..PLAIN
+    },
+    Route {
+        method: "post",
+        path: "/api/chat",
+        id: "chat",
+        summary: "Start Claude Code for one prompt, and hear all it says and does",
+        right: Some("start"),
+        outside: true,
+        body: Body::Json("Chat"),
+        answer: Answer::Stream("every message of the session as JSON, until it is over"),
+        errors: STARTING,
+        ..PLAIN
+    },
+    Route {
+        path: "/api/pending",
+        id: "pending",
+        summary: "The prompts that are open",
+        right: Some("review"),
+        answer: Answer::Json("Pending"),
+        ..PLAIN
+    },
+    Route {
+        method: "post",
+        path: "/api/confirm",
+        id: "confirm",
+        summary: "Yes or no to a prompt, by its id, its code, or the client's id of the call",
+        right: Some("review"),
+        outside: true,
+        body: Body::Json("Confirm"),
+        answer: Answer::Json("Confirmed"),
         ..PLAIN
     },
     Route {
@@ -270,6 +319,7 @@ pub(super) const ROUTES: &[Route] = &[
         summary: "Answer a prompt",
         right: Some("review"),
         outside: true,
+        params: &[KEY],
         body: Body::Json("NewVerdict"),
         answer: Answer::Json("Recorded"),
         errors: &[
@@ -277,11 +327,11 @@ pub(super) const ROUTES: &[Route] = &[
             Kind::Settled,
             Kind::Undeliverable,
             Kind::CannotCarry,
+            Kind::KeyReused,
             Kind::NeedsAnswers,
             Kind::TooManyMisses,
             Kind::JournalFailed,
         ],
-        ..PLAIN
     },
     Route {
         path: "/api/v1/verdicts",
@@ -413,6 +463,17 @@ pub(super) const ROUTES: &[Route] = &[
         right: Some("admin"),
         body: Body::Json("Tried"),
         answer: Answer::Text("`noted`"),
+        ..PLAIN
+    },
+    Route {
+        method: "post",
+        path: "/claude/hooks",
+        id: "hook",
+        summary: "Claude Code's http hooks, where hooks.http is on: the call as it posts it, the answer as it reads it",
+        right: Some("agent"),
+        body: Body::Text,
+        answer: Answer::Text("what the hook is answered, as JSON"),
+        errors: &[Kind::BadRequest, Kind::NoSuchRoute, Kind::Busy],
         ..PLAIN
     },
 ];

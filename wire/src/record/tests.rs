@@ -52,13 +52,14 @@ pub(crate) fn every_record() -> Vec<Record> {
         driven: true,
     };
     let ruling = Ruling { why: Some("fine".into()), ..Ruling::plain(Behavior::Allow) };
-    let verdict = Verdict { ruling, by: "ann".into(), via: Via::Socket, at: AT };
+    let verdict = Verdict { ruling, by: "ann".into(), via: Via::Socket, at: AT, once: None };
     let edited = Verdict {
         ruling: Ruling {
             span: Span::Always,
             input: Some(Edited { text: Text::new("{\"command\":\"ls\"}"), digest: [3; 32] }),
             ..Ruling::plain(Behavior::Allow)
         },
+        once: Some(Once { key: "k".into(), digest: [4; 32] }),
         ..verdict.clone()
     };
     let plain = Verdict { ruling: Ruling { interrupt: true, ..Ruling::plain(Behavior::Deny) }, ..verdict.clone() };

@@ -548,3 +548,79 @@ fn a_tool_call_settles_its_prompt_and_shows_what_ran() {
         "#]],
     );
 }
+
+#[test]
+fn a_verdict_said_again_under_its_key_is_answered_as_the_first() {
+    check(
+        "0 attach 1 api
+         1 ask 1 1 abcde : git push
+         2 allow abcde ann key=k
+         3 allow 1 ann key=k
+         4 deny 1 ann key=k
+         5 allow 1 ann key=other
+         6 allow 1 ann
+         7 allow 1 bob key=k",
+        &expect![[r#"
+            0 attach 1 api
+              + session 1 attached, wrote []
+              > done
+              > publish session 1
+              > wake session 1 for []
+            1 ask 1 1 abcde : git push
+              + ask 1 as abcde
+              > asked as abcde
+              > publish ask 1
+            2 allow abcde ann key=k
+              + ask 1 allowed by ann over http
+              > recorded allow abcde
+              > carry allow abcde to session 1
+              > publish ask 1
+            3 allow 1 ann key=k
+              > recorded allow abcde
+            4 deny 1 ann key=k
+              > refused: VerdictKeyReused { code: abcde }
+            5 allow 1 ann key=other
+              > refused: allowed by ann over http
+            6 allow 1 ann
+              > refused: allowed by ann over http
+            7 allow 1 bob key=k
+              > refused: allowed by ann over http
+        "#]],
+    );
+}
+
+#[test]
+fn one_of_several_may_say_it_again_under_their_key() {
+    check(
+        "0 attach 1 api
+         1 ask 1 1 abcde quorum=2 mouth=control : git push
+         2 allow abcde ann key=k
+         3 allow abcde ann key=k
+         4 allow abcde bob key=k
+         5 allow abcde bob key=k",
+        &expect![[r#"
+            0 attach 1 api
+              + session 1 attached, wrote []
+              > done
+              > publish session 1
+              > wake session 1 for []
+            1 ask 1 1 abcde quorum=2 mouth=control : git push
+              + ask 1 as abcde
+              > asked as abcde
+              > publish ask 1
+            2 allow abcde ann key=k
+              + ask 1 allowed by ann over http, more must
+              > counted for abcde, 1 missing
+              > publish ask 1
+            3 allow abcde ann key=k
+              > counted for abcde, 1 missing
+            4 allow abcde bob key=k
+              + ask 1 allowed by bob over http
+              > recorded allow abcde
+              > carry allow abcde to session 1
+              > publish ask 1
+            5 allow abcde bob key=k
+              > recorded allow abcde
+        "#]],
+    );
+}

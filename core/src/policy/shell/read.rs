@@ -447,6 +447,9 @@ impl Reader<'_> {
             (">&" | "<&", false) => Way::Out,
             _ => way,
         };
+        if target.text.contains('-') && way == Way::Copy {
+            self.not_plain("it closes or moves a file");
+        }
         if target.text.is_empty() && !target.is_quoted {
             self.unreadable("a redirection leads nowhere");
         }

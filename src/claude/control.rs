@@ -86,24 +86,28 @@ impl Control {
         }
     }
 
-    /// Wants something of the client, and waits no longer than this.
-    pub(super) async fn request(
+    /// Wants something of the client: said at once, in its place among all else that is said. What is returned waits for
+    /// the answer, and no longer than this.
+    pub(super) fn request(
         &self,
         subtype: &str,
         fields: Map<String, Value>,
         within: Duration,
-    ) -> Result<Value, NoAnswer> {
+    ) -> impl Future<Output = Result<Value, NoAnswer>> + Send + use<> {
         let id = format!("portcullis-{}", self.shared.count.fetch_add(1, Ordering::Relaxed) + 1);
         let (reply, answer) = oneshot::channel();
         locked(&self.shared.waiting).insert(id.clone(), reply);
         self.say(request_line(&id, subtype, fields));
-        match tokio::time::timeout(within, answer).await {
-            Ok(Ok(answer)) => answer.map_err(NoAnswer::Refused),
-            Ok(Err(_)) => Err(NoAnswer::Gone),
-            Err(_) => {
-                locked(&self.shared.waiting).remove(&id);
-                self.say(cancel_line(&id));
-                Err(NoAnswer::Late)
+        let control = self.clone();
+        async move {
+            match tokio::time::timeout(within, answer).await {
+                Ok(Ok(answer)) => answer.map_err(NoAnswer::Refused),
+                Ok(Err(_)) => Err(NoAnswer::Gone),
+                Err(_) => {
+                    locked(&control.shared.waiting).remove(&id);
+                    control.say(cancel_line(&id));
+                    Err(NoAnswer::Late)
+                }
             }
         }
     }

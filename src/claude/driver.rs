@@ -196,11 +196,9 @@ impl Driver {
         let mut fields = Map::new();
         fields.insert("hooks".into(), hooks::wanted());
         fields.insert("sdkMcpServers".into(), json!([SERVER]));
-        let (control, words) = (self.control.clone(), self.words.clone());
-        tokio::spawn(async move {
-            let answer = control.request("initialize", fields, INITIALIZE).await;
-            words.send(Word::Initialized(answer)).await
-        });
+        let asking = self.control.request("initialize", fields, INITIALIZE);
+        let words = self.words.clone();
+        tokio::spawn(async move { words.send(Word::Initialized(asking.await)).await });
     }
 
     fn initialized(&mut self, answer: Result<Value, NoAnswer>) {

@@ -289,6 +289,15 @@ fn examples_speak_in_the_manner_of_their_tool() {
 }
 
 #[test]
+fn the_rules_of_the_guide_load_and_their_examples_hold() {
+    let page = include_str!("../../docs/guide/rules.md");
+    let (_, rest) = page.split_once("```toml\n").unwrap();
+    let (text, _) = rest.split_once("```").unwrap();
+    let file = RulesFile::read(Path::new("guide"), Some(text), Origin::User, "/p", Some(Path::new("/h"))).unwrap();
+    assert!(file.rules.len() == 4 && file.warnings().is_empty(), "{:?}", file.warnings());
+}
+
+#[test]
 fn an_added_rule_reads_back_whatever_is_in_it() {
     for (pattern, why) in [("Bash(echo \"a\" 'b' \\ *)", Some("line\nbreak \"quoted\"")), ("Read(//x/ü)", None)] {
         let text = block(Decision::Deny, pattern, why);

@@ -13,7 +13,7 @@ use crate::fakes::script::Rule as Script;
 use crate::support::claude::Claude;
 use crate::support::home::Home;
 
-const ALLOWED: [&str; 17] = [
+const ALLOWED: [&str; 22] = [
     "Bash(npm test *)",
     "Bash(npm run build)",
     "Bash(make:*)",
@@ -31,6 +31,11 @@ const ALLOWED: [&str; 17] = [
     "Read(//etc/hostname)",
     "Write",
     "NotebookEdit",
+    "Bash(git *)",
+    "Bash(sed *)",
+    "Bash(awk *)",
+    "Bash(eval *)",
+    "Bash(export *)",
 ];
 /// Rules that take something back.
 const DENIED: [&str; 3] = ["Bash(npm publish *)", "Read(.env)", "Edit(src/gen/**)"];
@@ -71,7 +76,7 @@ impl Chance {
             "LANG=C TZ=UTC ",
             "time ",
         ];
-        const COMMANDS: [&str; 46] = [
+        const COMMANDS: [&str; 58] = [
             "npm test",
             "npm test -- --grep x",
             "npm test 'a b' \"c d\"",
@@ -118,6 +123,18 @@ impl Chance {
             "npm publish",
             "make release x",
             "cat ../x",
+            "git commit -m 'x y'",
+            "git -c core.pager=x log",
+            "sed -n 1p a.txt",
+            "sed -i s/x/y/ a.txt",
+            "awk '{print}' a.txt",
+            "awk 'BEGIN{system(1)}'",
+            "eval npm test",
+            "export X=1",
+            "npm test 2>&-",
+            "RUST_LOG=a=b make",
+            "echo b.txt | xargs rm",
+            "echo b | xargs make",
         ];
         const AFTER: [&str; 9] = ["", "", "", "", " 2>&1", " > /dev/null", " 2>/dev/null", " > out/log", " < a.txt"];
         const BETWEEN: [&str; 6] = [" && ", " || ", "; ", " | ", "\n", " |& "];

@@ -173,3 +173,25 @@ fn a_prompt_is_read_from_standard_input() {
     assert_eq!(ran.stdout, "heard\n");
     assert!(model.turns()[0].shows("in two lines"));
 }
+
+#[test]
+fn text_is_shown_as_it_is_said() {
+    let (home, latch) = (Home::new(), Latch::new());
+    home.serve();
+    let model = Model::start(vec![Rule::on_text("go").say_in_two("first line\n", "second line", &latch)]);
+    let run = Driven::start(&home, &model, &["go"]);
+    run.child.line(crate::support::PATIENCE, |line| line == "first line");
+    assert!(!run.child.has_exited(), "the second is not said yet");
+    latch.open();
+    assert_eq!(run.wait().ok().stdout, "first line\nsecond line\n");
+}
+
+#[test]
+fn an_error_of_the_model_is_an_error_of_the_run() {
+    let home = Home::new();
+    home.serve();
+    let model = Model::start(vec![Rule::on_text("go").refused(400)]);
+    let ran = Driven::start(&home, &model, &["go"]).wait();
+    assert_eq!(ran.status.code(), Some(1), "{ran:#?}");
+    assert!(format!("{}{}", ran.stdout, ran.stderr).contains("refused by the script"), "{ran:#?}");
+}

@@ -75,9 +75,10 @@ impl Driver {
 
     /// Says once which MCP servers did not come up: without a terminal nobody would see it.
     fn look_at_servers(&self) {
-        let (control, words) = (self.control.clone(), self.words.clone());
+        let asking = self.control.request("mcp_status", Map::new(), PROMPTLY);
+        let words = self.words.clone();
         tokio::spawn(async move {
-            let status = control.request("mcp_status", Map::new(), PROMPTLY).await.unwrap_or_default();
+            let status = asking.await.unwrap_or_default();
             let servers = status.get("mcpServers").and_then(Value::as_array).cloned().unwrap_or_default();
             for server in servers {
                 let text = |field: &str| server.get(field).and_then(Value::as_str).unwrap_or_default().to_owned();

@@ -42,9 +42,9 @@ impl Driver {
 
     fn interrupt(&mut self) {
         self.interrupted = self.is_busy;
-        let control = self.control.clone();
+        let asking = self.control.request("interrupt", Map::new(), PROMPTLY);
         tokio::spawn(async move {
-            if let Err(error) = control.request("interrupt", Map::new(), PROMPTLY).await {
+            if let Err(error) = asking.await {
                 tracing::warn!(%error, "interrupting the turn");
             }
         });
@@ -61,10 +61,10 @@ impl Driver {
         if mode == "bypassPermissions" && !self.start.allow_bypass {
             return self.notice("mode bypassPermissions needs `allow_bypass = true` in your configuration".to_owned());
         }
-        let (control, words) = (self.control.clone(), self.words.clone());
+        let asking = self.control.request("set_permission_mode", one("mode", json!(mode)), PROMPTLY);
+        let words = self.words.clone();
         tokio::spawn(async move {
-            let answer = control.request("set_permission_mode", one("mode", json!(mode)), PROMPTLY).await;
-            let word = match answer {
+            let word = match asking.await {
                 Ok(_) => Word::ModeIs(mode),
                 Err(error) => Word::Notice(format!("the mode stays as it is: {error}")),
             };
@@ -73,9 +73,10 @@ impl Driver {
     }
 
     fn ask_client(&self, subtype: &'static str, field: &str, value: Value) {
-        let (control, words, fields) = (self.control.clone(), self.words.clone(), one(field, value));
+        let asking = self.control.request(subtype, one(field, value), PROMPTLY);
+        let words = self.words.clone();
         tokio::spawn(async move {
-            if let Err(error) = control.request(subtype, fields, PROMPTLY).await {
+            if let Err(error) = asking.await {
                 drop(words.send(Word::Notice(format!("{subtype}: {error}"))).await);
             }
         });

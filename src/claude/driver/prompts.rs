@@ -64,9 +64,10 @@ impl Driver {
 
     /// The client keeps the plan to itself, but tells when asked.
     fn look_up_plan(&self, request: &str) {
-        let (control, words, request) = (self.control.clone(), self.words.clone(), request.to_owned());
+        let (words, request) = (self.words.clone(), request.to_owned());
+        let asking = self.control.request("get_plan", Map::new(), PROMPTLY);
         tokio::spawn(async move {
-            let answer = control.request("get_plan", Map::new(), PROMPTLY).await.ok();
+            let answer = asking.await.ok();
             let plan = answer.and_then(|answer| Some(answer.get("content")?.as_str()?.to_owned()));
             words.send(Word::Plan { request, plan }).await
         });

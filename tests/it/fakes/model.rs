@@ -8,13 +8,13 @@ use axum::body::{Body, Bytes};
 use axum::extract::{DefaultBodyLimit, State};
 use axum::http::{Method, StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
-use futures_util::stream;
+use futures_util::{StreamExt as _, stream};
 use serde_json::{Value, json};
 use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
-use tokio::sync::oneshot;
+use tokio::sync::{oneshot, watch};
 
 pub(crate) struct Model {
     address: SocketAddr,
@@ -154,12 +154,12 @@ async fn answer(State(shared): State<Arc<Shared>>, method: Method, uri: Uri, byt
         _ => Kind::Other,
     };
     let turn = Turn::of(&body);
-    let (mut content, mut hold) = (Vec::new(), None);
+    let (mut content, mut hold, mut pause, mut refusal) = (Vec::new(), None, None, None);
     match kind {
         Kind::Main => {
             let mut rules = shared.rules.lock().unwrap_or_else(PoisonError::into_inner);
             let choice = choose(&mut rules, &turn);
-            (content, hold) = (choice.content, choice.hold);
+            (content, hold, pause, refusal) = (choice.content, choice.hold, choice.pause, choice.refusal);
         }
         Kind::Side => content.push(json!({"type": "text", "text": "A side request"})),
         Kind::Count | Kind::Other => {}
@@ -172,8 +172,13 @@ async fn answer(State(shared): State<Arc<Shared>>, method: Method, uri: Uri, byt
         // A latch that was dropped holds nothing any more.
         drop(hold.wait_for(|open| *open).await);
     }
+    if let Some(status) = refusal {
+        let error = json!({"type": "invalid_request_error", "message": "refused by the script"});
+        let status = StatusCode::from_u16(status).unwrap_or(StatusCode::BAD_REQUEST);
+        return plain(status, &json!({"type": "error", "error": error}));
+    }
     match kind {
-        Kind::Main | Kind::Side if body["stream"] == true => events(&message(&body, &content)),
+        Kind::Main | Kind::Side if body["stream"] == true => events(&message(&body, &content), pause),
         Kind::Main | Kind::Side => plain(StatusCode::OK, &message(&body, &content)),
         Kind::Count => plain(StatusCode::OK, &json!({"input_tokens": bytes.len().div_ceil(4)})),
         Kind::Other => plain(StatusCode::NOT_FOUND, &json!({})),
@@ -203,8 +208,8 @@ fn plain(status: StatusCode, body: &Value) -> Response {
     (status, [(header::CONTENT_TYPE, "application/json")], body.to_string()).into_response()
 }
 
-/// The message as the API streams it, one frame at a time.
-fn events(message: &Value) -> Response {
+/// The message as the API streams it, one frame at a time. What comes in pieces waits before the second.
+fn events(message: &Value, pause: Option<watch::Receiver<bool>>) -> Response {
     let mut opening = message.clone();
     opening["content"] = json!([]);
     opening["stop_reason"] = Value::Null;
@@ -218,7 +223,17 @@ fn events(message: &Value) -> Response {
             _ => (json!({"type": "text", "text": ""}), json!({"type": "text_delta", "text": block["text"]})),
         };
         frames.push(json!({"type": "content_block_start", "index": index, "content_block": start}));
-        frames.push(json!({"type": "content_block_delta", "index": index, "delta": delta}));
+        match block["pieces"].as_array() {
+            Some(pieces) => {
+                for (place, piece) in pieces.iter().enumerate() {
+                    let delta = json!({"type": "text_delta", "text": piece});
+                    frames.push(
+                        json!({"type": "content_block_delta", "index": index, "delta": delta, "waits": place > 0}),
+                    );
+                }
+            }
+            None => frames.push(json!({"type": "content_block_delta", "index": index, "delta": delta})),
+        }
         frames.push(json!({"type": "content_block_stop", "index": index}));
     }
     frames.push(json!({
@@ -227,10 +242,17 @@ fn events(message: &Value) -> Response {
         "usage": {"output_tokens": 5},
     }));
     frames.push(json!({"type": "message_stop"}));
-    let written = frames.into_iter().map(|frame| {
-        let kind = frame["type"].as_str().unwrap_or_default();
-        Ok::<_, Infallible>(format!("event: {kind}\ndata: {frame}\n\n"))
+    let written = stream::iter(frames).then(move |frame| {
+        let mut pause = pause.clone().filter(|_| frame["waits"] == true);
+        async move {
+            if let Some(pause) = &mut pause {
+                // A latch that was dropped holds nothing any more.
+                drop(pause.wait_for(|open| *open).await);
+            }
+            let kind = frame["type"].as_str().unwrap_or_default();
+            Ok::<_, Infallible>(format!("event: {kind}\ndata: {frame}\n\n"))
+        }
     });
     let headers = [(header::CONTENT_TYPE, "text/event-stream; charset=utf-8")];
-    (headers, Body::from_stream(stream::iter(written))).into_response()
+    (headers, Body::from_stream(written)).into_response()
 }

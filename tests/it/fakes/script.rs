@@ -42,6 +42,10 @@ pub(crate) struct Rule {
     /// How often it may still be used; `None` is for ever.
     left: Option<usize>,
     hold: Option<watch::Receiver<bool>>,
+    /// Between the two halves of what it says.
+    pause: Option<watch::Receiver<bool>>,
+    /// It is refused with this status, as the API does.
+    refusal: Option<u16>,
 }
 
 /// Keeps the model silent until it is opened, or dropped.
@@ -51,11 +55,13 @@ pub(crate) struct Latch(watch::Sender<bool>);
 pub(crate) struct Choice {
     pub(crate) content: Vec<Value>,
     pub(crate) hold: Option<watch::Receiver<bool>>,
+    pub(crate) pause: Option<watch::Receiver<bool>>,
+    pub(crate) refusal: Option<u16>,
 }
 
 impl Rule {
     pub(crate) fn new(when: When) -> Self {
-        Self { when, blocks: Vec::new(), left: None, hold: None }
+        Self { when, blocks: Vec::new(), left: None, hold: None, pause: None, refusal: None }
     }
 
     pub(crate) fn on_text(text: &str) -> Self {
@@ -76,6 +82,20 @@ impl Rule {
 
     pub(crate) fn say(mut self, text: &str) -> Self {
         self.blocks.push(json!({"type": "text", "text": text}));
+        self
+    }
+
+    /// Text that comes in two pieces, the second when the latch opens.
+    pub(crate) fn say_in_two(mut self, first: &str, second: &str, latch: &Latch) -> Self {
+        let whole = format!("{first}{second}");
+        self.blocks.push(json!({"type": "text", "text": whole, "pieces": [first, second]}));
+        self.pause = Some(latch.0.subscribe());
+        self
+    }
+
+    /// The API refuses the request. Below 500 and not 429, or the client tries again for minutes.
+    pub(crate) fn refused(mut self, status: u16) -> Self {
+        self.refusal = Some(status);
         self
     }
 
@@ -125,11 +145,12 @@ pub(crate) fn choose(rules: &mut [Rule], turn: &Turn) -> Choice {
             true => format!("echo: {}", turn.text),
             false => format!("tool said: {}", turn.result()),
         };
-        return Choice { content: vec![json!({"type": "text", "text": echo})], hold: None };
+        let content = vec![json!({"type": "text", "text": echo})];
+        return Choice { content, hold: None, pause: None, refusal: None };
     };
     rule.left = rule.left.map(|left| left - 1);
     let content = rule.blocks.iter().map(|block| fill(block, turn)).collect();
-    Choice { content, hold: rule.hold.clone() }
+    Choice { content, hold: rule.hold.clone(), pause: rule.pause.clone(), refusal: rule.refusal }
 }
 
 impl Turn {

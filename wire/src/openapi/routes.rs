@@ -218,17 +218,6 @@ pub(super) const ROUTES: &[Route] = &[
         ..PLAIN
     },
     Route {
-        method: "post",
-        path: "/claude/hooks",
-        id: "hook",
-        summary: "Claude Code's http hooks, where `hooks.http` is on: the JSON as the client posts it",
-        right: Some("agent"),
-        body: Body::Text,
-        answer: Answer::Text("the hook's output, as JSON"),
-        errors: &[Kind::BadRequest, Kind::NoSuchRoute],
-        ..PLAIN
-    },
-    Route {
         path: "/api/v1/sessions/{id}",
         id: "show_session",
         summary: "One session",

@@ -179,7 +179,7 @@ pub struct Ask {
     pub tool: String,
     pub description: Text,
     pub preview: Text,
-    pub details: Details,
+    pub details: Box<Details>,
     pub at: Moment,
 }
 
@@ -263,7 +263,7 @@ pub enum AskLife {
     /// Someone said allow or deny. `carried` is when the session's own process had written it out, and `effected` what
     /// is known to have followed.
     Answered {
-        verdict: Verdict,
+        verdict: Box<Verdict>,
         carried: Option<Moment>,
         effected: Option<Effected>,
     },

@@ -118,7 +118,7 @@ impl Scan<'_> {
         let word = &self.text[start..end];
         if let Some(head) = token_head(word) {
             self.hide(start + head, end);
-        } else if word.starts_with("eyJ") && word.len() >= 10 {
+        } else if is_web_token(word) {
             self.web_token(start, end);
         } else if word == "-----BEGIN" {
             self.private_key(end);
@@ -217,9 +217,10 @@ impl Scan<'_> {
     fn authorization(&mut self, end: usize) {
         let Some((_, start)) = self.past_sign(end) else { return };
         let start = self.past_quote(start).unwrap_or(start);
+        const LONGEST_SCHEME: usize = 12;
         let scheme = self.end_of(start, |byte| byte.is_ascii_alphabetic());
         let value = self.end_of(scheme, is_space);
-        let begins = if value > scheme { value } else { start };
+        let begins = if value > scheme && scheme - start <= LONGEST_SCHEME { value } else { start };
         self.at = begins;
         self.hide_value(begins);
     }
@@ -272,7 +273,23 @@ impl Scan<'_> {
         }
         let end = self.end_of(colon + 1, |byte| is_part(byte) || byte == b':');
         if self.byte(end) == Some(b'@') && end - colon <= LONGEST {
+            self.user(start, colon);
             self.hide(colon + 1, end);
+        }
+    }
+
+    /// Who logs in with a token often gives it as the name of the user.
+    fn user(&mut self, start: usize, colon: usize) {
+        let mut at = start;
+        while at < colon {
+            let end = self.end_of(at, is_word);
+            let word = &self.text[at..end];
+            if let Some(head) = token_head(word) {
+                self.hide(at + head, end);
+            } else if is_web_token(word) {
+                self.web_token(at, end);
+            }
+            at = self.at.max(self.past_other(end));
         }
     }
 }
@@ -291,6 +308,10 @@ fn is_name(word: &str) -> bool {
         let start = word.len().checked_sub(name.len());
         start.and_then(|start| word.get(start..)).is_some_and(|end| end.eq_ignore_ascii_case(name))
     })
+}
+
+fn is_web_token(word: &str) -> bool {
+    word.starts_with("eyJ") && word.len() >= 10
 }
 
 /// How much of a well-known token stays: its beginning and four letters more.

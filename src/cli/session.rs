@@ -79,7 +79,7 @@ impl Session {
                 say(&if json { format!("{}\n", serde_json::to_string(&sessions)?) } else { list(&sessions) });
             }
             What::Stop(which) => {
-                order(&gate, &which, "stop", &(), "is stopped: no tool runs until it is resumed").await?
+                order(&gate, &which, "stop", &(), "is stopped: no tool runs until it is resumed").await?;
             }
             What::Resume(which) => order(&gate, &which, "resume", &(), "goes on").await?,
             What::Interrupt(which) => order(&gate, &which, "interrupt", &(), "was told to end its turn").await?,

@@ -120,27 +120,3 @@ fn the_model_finds_no_token_and_no_way_to_call_a_hook() {
     assert!(model.turns().iter().any(|turn| turn.offers("mcp__portcullis__reply")), "but of the others");
     drop(gate);
 }
-
-#[test]
-fn a_rule_turns_a_call_that_the_mode_lets_through_into_a_prompt() {
-    let home = Home::new();
-    fs::write(home.folder().join("rules.toml"), "[[rule]]\nask = \"Bash(touch *)\"\nwhy = \"files are precious\"\n")
-        .unwrap();
-    let gate = home.serve();
-    let model = Model::start(vec![
-        Rule::on_text("make it").call("Bash", bash("touch made.txt")).once(),
-        Rule::on_any_result().say("all done"),
-    ]);
-    let claude = Interactive::start(&home, &model, &["--permission-mode", "acceptEdits"]);
-    claude.say("make it");
-    let ask = crate::support::until("a prompt", || {
-        let asks = gate.get("/api/v1/asks").json();
-        asks.as_array().unwrap().iter().find(|ask| ask["state"] == "open").cloned()
-    });
-    assert!(ask["reason"].as_str().unwrap().contains("precious"), "{ask:#}");
-    assert!(!home.project().join("made.txt").exists());
-    let path = format!("/api/v1/asks/{}/verdict", ask["code"].as_str().unwrap());
-    gate.post_as(home.token(), &path, &json!({"behavior": "allow"})).expect(200);
-    claude.until("all done");
-    assert!(home.project().join("made.txt").exists());
-}

@@ -217,3 +217,41 @@ fn a_script_that_runs_claude_code_waits_for_an_answer_from_afar() {
     assert_eq!(Ran::of(&claude, PATIENCE * 3).ok().stdout, "all done\n");
     assert!(home.project().join("made.txt").exists());
 }
+
+#[test]
+fn always_is_written_down_by_the_client_and_the_next_call_is_silent() {
+    let home = Home::new();
+    let gate = home.serve();
+    let fetch = json!({"command": "curl -s http://127.0.0.1:1/", "description": "Fetch"});
+    let model = Model::start(vec![
+        Rule::on_text("first").call("Bash", fetch.clone()).once(),
+        Rule::on_text("second").call("Bash", fetch).once(),
+        Rule::on_any_result().say("done with it"),
+    ]);
+    let claude = Interactive::start(&home, &model, &[]);
+    claude.say("first");
+    let ask = open_ask(&gate);
+    verdict(&gate, &home, code(&ask), &json!({"behavior": "allow", "scope": "always"}));
+    claude.until("done with it");
+    let written = std::fs::read_to_string(home.project().join(".claude/settings.local.json")).unwrap();
+    assert!(written.contains("Bash(curl"), "{written}");
+    claude.say("second");
+    until("the second result", || (model.turns().len() >= 4).then_some(()));
+    assert_eq!(asks(&gate).len(), 1, "nobody was asked again");
+}
+
+#[test]
+fn a_denial_that_interrupts_ends_the_turn_and_the_session_can_still_be_woken() {
+    let home = Home::new();
+    let gate = home.serve();
+    let model = Model::start(vec![Rule::on_text("make it").call("Bash", touch("made.txt")).once()]);
+    let claude = Interactive::start(&home, &model, &[]);
+    claude.say("make it");
+    claude.until(DIALOG);
+    let ask = open_ask(&gate);
+    verdict(&gate, &home, code(&ask), &json!({"behavior": "deny", "interrupt": true}));
+    claude.until("Interrupted");
+    assert_eq!((model.turns().len(), home.project().join("made.txt").exists()), (1, false));
+    gate.say("/", "main is red").expect(200);
+    model.wait_for_turn("main is red");
+}

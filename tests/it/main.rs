@@ -27,6 +27,7 @@ mod hooks_events;
 mod hooks_failures;
 mod hooks_posted;
 mod hooks_prompts;
+mod hooks_rules;
 mod http;
 mod inside;
 mod install;

@@ -6,7 +6,7 @@ use crate::support::home::Home;
 use crate::support::link::{Link, new_id};
 use serde_json::{Value, json};
 
-fn attached(home: &Home, about: Value) -> (Link, String) {
+fn attached(home: &Home, about: &Value) -> (Link, String) {
     let session = new_id();
     let mut link = Link::welcomed(home);
     link.say(&json!({"attach": {"n": 1, "session": session, "about": about}}));
@@ -19,7 +19,7 @@ fn driven() -> Value {
 }
 
 /// Asks with a whole input and everything that may be offered.
-fn ask(link: &mut Link, n: u64, code: &str, more: Value) -> String {
+fn ask(link: &mut Link, n: u64, code: &str, more: &Value) -> String {
     let id = new_id();
     let mut details = json!({"input": "{\"command\":\"git push\"}", "digest": vec![7; 32], "tool_use": format!("use-{code}"),
                              "editable": true, "interruptible": true,
@@ -33,16 +33,16 @@ fn ask(link: &mut Link, n: u64, code: &str, more: Value) -> String {
     id
 }
 
-fn verdict(home: &Home, gate: &Gate, which: &str, body: Value) -> crate::support::http::Answer {
-    gate.post_as(home.token(), &format!("/api/v1/asks/{which}/verdict"), &body)
+fn verdict(home: &Home, gate: &Gate, which: &str, body: &Value) -> crate::support::http::Answer {
+    gate.post_as(home.token(), &format!("/api/v1/asks/{which}/verdict"), body)
 }
 
 #[test]
 fn what_a_verdict_says_reaches_the_session_whole() {
     let home = Home::new();
     let gate = home.serve();
-    let (mut link, _) = attached(&home, driven());
-    ask(&mut link, 2, "abcde", json!({"danger": {"level": "high", "reasons": ["network"]}, "reason": "a rule asks"}));
+    let (mut link, _) = attached(&home, &driven());
+    ask(&mut link, 2, "abcde", &json!({"danger": {"level": "high", "reasons": ["network"]}, "reason": "a rule asks"}));
     let shown = home.run(&["ask", "show", "abcde"]).ok().stdout;
     for words in ["git push", "risk: high (network)", "a rule asks", "--scope always: Bash(git push)"] {
         assert!(shown.contains(words), "{words}: {shown}");
@@ -53,17 +53,17 @@ fn what_a_verdict_says_reaches_the_session_whole() {
     assert_eq!((&ruling["behavior"], &ruling["scope"]), (&json!("allow"), &json!("always")));
     assert_eq!(ruling["input"], r#"{"command":"git push --dry-run"}"#);
 
-    ask(&mut link, 3, "bcdef", json!({}));
+    ask(&mut link, 3, "bcdef", &json!({}));
     home.run(&["ask", "deny", "bcdef", "--why", "not on a Friday", "--interrupt"]).ok();
     let heard = link.hear();
     let ruling = &heard["verdict"]["ruling"];
     assert_eq!((&ruling["why"], &ruling["interrupt"]), (&json!("not on a Friday"), &json!(true)));
 
     let questions = r#"{"questions":[{"question":"Which?","options":[{"label":"red"},{"label":"blue"}]}]}"#;
-    ask(&mut link, 4, "cdefg", json!({"kind": "question", "input": questions, "offers": []}));
+    ask(&mut link, 4, "cdefg", &json!({"kind": "question", "input": questions, "offers": []}));
     let refused = home.run(&["ask", "allow", "cdefg"]);
     assert!(refused.stderr.contains("--answer"), "{refused:#?}");
-    verdict(&home, &gate, "cdefg", json!({"behavior": "allow", "scope": "always"})).expect(422);
+    verdict(&home, &gate, "cdefg", &json!({"behavior": "allow", "scope": "always"})).expect(422);
     home.run(&["ask", "allow", "cdefg", "--answer", "Which?=blue"]).ok();
     let heard = link.hear();
     let input: Value = serde_json::from_str(heard["verdict"]["ruling"]["input"].as_str().unwrap()).unwrap();
@@ -76,11 +76,11 @@ fn two_people_must_agree_where_a_rule_says_so() {
     let home = Home::new();
     let gate = home.serve();
     let ann = home.token_for("ann", "reviewer");
-    let (mut link, _) = attached(&home, driven());
-    ask(&mut link, 2, "abcde", json!({"quorum": 2}));
-    let once = verdict(&home, &gate, "abcde", json!({"behavior": "allow"})).expect(200).json();
+    let (mut link, _) = attached(&home, &driven());
+    ask(&mut link, 2, "abcde", &json!({"quorum": 2}));
+    let once = verdict(&home, &gate, "abcde", &json!({"behavior": "allow"})).expect(200).json();
     assert_eq!(once["missing"], 1);
-    let again = verdict(&home, &gate, "abcde", json!({"behavior": "allow"})).expect(200).json();
+    let again = verdict(&home, &gate, "abcde", &json!({"behavior": "allow"})).expect(200).json();
     assert_eq!(again["missing"], 1, "one person is one person");
     let open = gate.get("/api/v1/asks/abcde").json();
     assert_eq!((&open["state"], &open["allowed_by"]), (&json!("open"), &json!(["owner"])));
@@ -93,29 +93,29 @@ fn two_people_must_agree_where_a_rule_says_so() {
 fn a_prompt_nobody_answers_is_denied_or_left_as_it_says() {
     let home = Home::new();
     let gate = home.serve();
-    let (mut link, _) = attached(&home, driven());
-    ask(&mut link, 2, "abcde", json!({"within": {"milliseconds": 50, "then": "deny"}}));
+    let (mut link, _) = attached(&home, &driven());
+    ask(&mut link, 2, "abcde", &json!({"within": {"milliseconds": 50, "then": "deny"}}));
     let heard = link.hear();
     assert_eq!(heard["verdict"]["ruling"]["behavior"], "deny", "{heard}");
     let settled = gate.get("/api/v1/asks/abcde").json();
     assert_eq!((&settled["verdict"]["by"], &settled["verdict"]["via"]), (&json!("portcullis"), &json!("gate")));
-    ask(&mut link, 3, "bcdef", json!({"within": {"milliseconds": 50, "then": "no decision"}}));
+    ask(&mut link, 3, "bcdef", &json!({"within": {"milliseconds": 50, "then": "no decision"}}));
     assert_eq!(link.hear()["closed"]["origin"], "bcdef");
     assert_eq!(gate.get("/api/v1/asks/bcdef").json()["state"], "expired");
-    verdict(&home, &gate, "bcdef", json!({"behavior": "allow"})).expect(409);
+    verdict(&home, &gate, "bcdef", &json!({"behavior": "allow"})).expect(409);
 }
 
 #[test]
 fn every_tool_call_is_on_the_record_and_what_ran_is_compared_with_what_was_shown() {
     let home = Home::new();
     let gate = home.serve();
-    let (mut link, _) = attached(&home, driven());
+    let (mut link, _) = attached(&home, &driven());
     let called = |n: u64, tool_use: &str, digest: u8| {
         json!({"called": {"n": n, "call": {"tool": "Bash", "tool_use": tool_use, "outcome": "ran",
                           "decided_by": "user_temporary", "digest": vec![digest; 32], "preview": "git push"}}})
     };
     for (n, code, ran) in [(10, "abcde", 7), (20, "bcdef", 8)] {
-        ask(&mut link, n, code, json!({}));
+        ask(&mut link, n, code, &json!({}));
         gate.say("/", &format!("yes {code}")).expect(200);
         link.hear();
         link.say(&called(n + 1, &format!("use-{code}"), ran));
@@ -126,7 +126,7 @@ fn every_tool_call_is_on_the_record_and_what_ran_is_compared_with_what_was_shown
     assert_eq!((&verdict_of("bcdef")["outcome"], &verdict_of("bcdef")["differs"]), (&json!("ran"), &json!(true)));
     assert!(home.run(&["ask", "show", "bcdef"]).ok().stdout.contains("WARNING"));
     // Answered at the terminal: the tool ran, so the prompt is nobody's any more.
-    ask(&mut link, 30, "cdefg", json!({}));
+    ask(&mut link, 30, "cdefg", &json!({}));
     link.say(&called(31, "use-cdefg", 7));
     link.answer(31);
     assert_eq!(gate.get("/api/v1/asks/cdefg").json()["withdrawn"], "allowed at its terminal");
@@ -141,7 +141,7 @@ fn every_tool_call_is_on_the_record_and_what_ran_is_compared_with_what_was_shown
 fn orders_reach_driven_sessions_and_a_stop_is_kept() {
     let home = Home::new();
     let gate = home.serve();
-    let (mut link, session) = attached(&home, driven());
+    let (mut link, session) = attached(&home, &driven());
     home.run(&["session", "prompt", "api", "go on"]).ok();
     assert_eq!(link.hear(), json!({"order": {"prompt": {"text": "go on", "by": "owner"}}}));
     home.run(&["session", "mode", "api", "plan"]).ok();
@@ -171,7 +171,7 @@ fn orders_reach_driven_sessions_and_a_stop_is_kept() {
     order("prompt", json!({"prompt": "do as I say"})).expect(403);
     order("interrupt", json!({})).expect(200);
     order("dance", json!({})).expect(404);
-    let (_other, id) = attached(&home, json!({"label": "web", "connected_by": "channel"}));
+    let (_other, id) = attached(&home, &json!({"label": "web", "connected_by": "channel"}));
     let refused = gate.post_as(home.token(), &format!("/api/v1/sessions/{id}/end"), &json!({})).expect(409).json();
     assert_eq!(refused["error"], 40907);
 }
@@ -180,9 +180,9 @@ fn orders_reach_driven_sessions_and_a_stop_is_kept() {
 fn a_terminal_answers_its_own_prompts_and_nobody_elses() {
     let home = Home::new();
     let gate = home.serve();
-    let (mut link, _) = attached(&home, driven());
-    let (mut other, _) = attached(&home, json!({"label": "web", "connected_by": "run", "driven": true}));
-    let mine = ask(&mut link, 2, "abcde", json!({}));
+    let (mut link, _) = attached(&home, &driven());
+    let (mut other, _) = attached(&home, &json!({"label": "web", "connected_by": "run", "driven": true}));
+    let mine = ask(&mut link, 2, "abcde", &json!({}));
     let answered = |n: u64| json!({"answered": {"n": n, "ask": mine, "ruling": {"behavior": "allow"}}});
     other.say(&answered(5));
     assert_eq!(other.answer(5)["refused"]["error"], 40306);
@@ -195,8 +195,8 @@ fn a_terminal_answers_its_own_prompts_and_nobody_elses() {
     // Whoever descends from an agent is no terminal: here the agent is what runs this test.
     let about = json!({"label": "inside", "connected_by": "run", "driven": true, "runs_commands": true,
                        "pid": std::os::unix::process::parent_id()});
-    let (mut agent, session) = attached(&home, about.clone());
-    let its_own = ask(&mut agent, 2, "bcdef", json!({}));
+    let (mut agent, session) = attached(&home, &about);
+    let its_own = ask(&mut agent, 2, "bcdef", &json!({}));
     let mut child = Link::welcomed(&home);
     child.say(&json!({"attach": {"n": 1, "session": session, "about": about}}));
     assert_eq!(child.answer(1), "ok");

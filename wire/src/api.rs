@@ -158,7 +158,7 @@ pub struct ReplyView {
 pub enum Change {
     Session(SessionView),
     Event(EventView),
-    Ask(AskView),
+    Ask(Box<AskView>),
     Reply(ReplyView),
     Ready {
         revision: u64,
@@ -510,7 +510,7 @@ fn json(text: &Text) -> serde_json::Value {
 impl AskView {
     pub fn of(ask: &Ask, life: &AskLife) -> Self {
         let details = &ask.details;
-        let wire = Details::from(details);
+        let wire = Details::from(&**details);
         Self {
             id: ask.id.to_string(),
             code: ask.code.to_string(),
@@ -552,7 +552,7 @@ impl AskView {
 impl VerdictView {
     pub fn of(ask: &Ask, life: &AskLife) -> Option<Self> {
         let AskLife::Answered { verdict, carried, effected } = life else { return None };
-        let Verdict { ruling, by, via, at, once: _ } = verdict;
+        let Verdict { ruling, by, via, at, once: _ } = &**verdict;
         Some(Self {
             ask: ask.id.to_string(),
             code: ask.code.to_string(),
@@ -590,7 +590,7 @@ impl Change {
         match notice {
             Notice::Session { session, waiting, asks } => Self::Session(SessionView::of(session, *waiting, *asks)),
             Notice::Event { held, .. } => Self::Event(EventView::of(held, now)),
-            Notice::Ask { ask, life, .. } => Self::Ask(AskView::of(ask, life)),
+            Notice::Ask { ask, life, .. } => Self::Ask(Box::new(AskView::of(ask, life))),
             Notice::Replied { reply, .. } => Self::Reply(reply.into()),
         }
     }

@@ -255,7 +255,7 @@ pub fn write(record: &Record) -> serde_json::Result<Stored> {
         Record::Asked { ask } => Some(json(&AskPayload {
             description: ask.description.as_str().into(),
             preview: ask.preview.as_str().into(),
-            details: Box::new((&ask.details).into()),
+            details: Box::new((&*ask.details).into()),
         })?),
         Record::Answered { verdict, .. } | Record::Voted { verdict, .. } => verdict_payload(verdict)?,
         Record::Called { call, .. } if !call.preview.is_empty() => Some(call.preview.bytes()),
@@ -350,7 +350,7 @@ fn skeleton(record: &Record) -> Skeleton<'_> {
             mouth: ask.mouth.name().into(),
             origin: ask.origin.as_str().into(),
             tool: ask.tool.as_str().into(),
-            details: Box::new(Details::from(&ask.details).bare()),
+            details: Box::new(Details::from(&*ask.details).bare()),
         },
         Record::Answered { ask, verdict } => Skeleton::Answered(verdict_body(ask, verdict)),
         Record::Voted { ask, verdict } => Skeleton::Voted(verdict_body(ask, verdict)),
@@ -487,7 +487,7 @@ pub fn read(at: Moment, body: &[u8], payload: Payload<'_>) -> Result<Record, Unr
                 tool: tool.into_owned(),
                 description,
                 preview,
-                details,
+                details: Box::new(details),
                 at,
             };
             Record::Asked { ask }

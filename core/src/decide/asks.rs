@@ -29,7 +29,7 @@ pub(super) fn asked(state: &State, now: Moment, session: SessionId, new: NewAsk,
     }
     let code = free_code(state, &new.origin, entropy);
     let NewAsk { id, mouth, origin, tool, description, preview, details } = new;
-    let ask = Ask { id, code, session, mouth, origin, tool, description, preview, details, at: now };
+    let ask = Ask { id, code, session, mouth, origin, tool, description, preview, details: Box::new(details), at: now };
     (
         vec![Record::Asked { ask }],
         vec![Effect::Answer(Answer::Asked { ask: id, code }), Effect::Publish(Topic::Ask(id))],
@@ -110,7 +110,7 @@ pub(super) fn answer_to(state: &State, now: Moment, ask: &Ask, life: &AskLife, b
 fn repeated(ask: &Ask, life: &AskLife, by: &Actor, once: &Once) -> Option<Decided> {
     let (said, missing) = match life {
         AskLife::Open { votes } => (votes.as_slice(), still_missing(ask, votes, &by.name, Behavior::Allow)),
-        AskLife::Answered { verdict, .. } => (std::slice::from_ref(verdict), 0),
+        AskLife::Answered { verdict, .. } => (std::slice::from_ref(&**verdict), 0),
         AskLife::Withdrawn { .. } | AskLife::Expired { .. } => return None,
     };
     let is_it = |verdict: &&Verdict| {

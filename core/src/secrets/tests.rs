@@ -35,6 +35,9 @@ fn well_known_secrets_are_masked_and_keep_their_first_letters() {
         ("api_key: abc123", "api_key: ***"),
         ("secret = 'abc'", "secret = '***'"),
         ("git clone https://ann:hunter2@example.org/x.git", "git clone https://ann:***@example.org/x.git"),
+        ("https://ghp_0123456789abcdefghij:x-oauth-basic@host", "https://ghp_0123***:***@host"),
+        ("https://ghp_0123456789abcdefghij@host", "https://ghp_0123***@host"),
+        ("s://a.eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.c2ln:x@h", "s://a.eyJhbG***:***@h"),
         (
             "-----BEGIN RSA PRIVATE KEY-----\nMIIEowIBAAKCAQEA0123456789\nabcdefghijklmnopqrstuv==\n-----END RSA PRIVATE KEY-----",
             "-----BEGIN RSA PRIVATE KEY-----\nMIIE***\nabcd***\n-----END RSA PRIVATE KEY-----",

@@ -43,7 +43,7 @@ impl State {
                 self.asks.insert(ask.id, (ask.clone(), AskLife::Open { votes: vec![] }));
             }
             Record::Answered { ask, verdict } => {
-                let verdict = verdict.clone();
+                let verdict = Box::new(verdict.clone());
                 self.settle_ask(*ask, AskLife::Answered { verdict, carried: None, effected: None });
             }
             Record::Voted { ask, verdict } => {
@@ -455,7 +455,7 @@ mod tests {
                 tool: "Bash".into(),
                 description: Text::new("0123456789"),
                 preview: if n == 0 { Text::Erased } else { Text::new("0123456789") },
-                details: Details { input: Some(Text::new("0123456789")), ..Details::default() },
+                details: Box::new(Details { input: Some(Text::new("0123456789")), ..Details::default() }),
                 at: Moment(0),
             })
             .collect();

@@ -81,6 +81,9 @@ impl Room {
             Outcome::NoDecision => HookAnswer::default(),
             Outcome::Verdict(ruling) => {
                 let receipt = Some(self.state().desk.hand_verdict(ask));
+                if ruling.interrupt && call.agent_id.is_none() {
+                    self.rests();
+                }
                 HookAnswer { output: self.carried(&ruling, call), receipt }
             }
         }

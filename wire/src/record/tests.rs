@@ -33,7 +33,7 @@ fn an_ask(id: AskId, session: SessionId) -> Ask {
         tool: "Bash".into(),
         description: Text::new("list"),
         preview: Text::new("{\"command\":\"ls\"}"),
-        details: Details::default(),
+        details: Box::default(),
         at: AT,
     }
 }
@@ -110,7 +110,7 @@ pub(crate) fn every_record() -> Vec<Record> {
                 at: AT,
             },
         },
-        Record::Asked { ask: Ask { details, ..an_ask(ask, session) } },
+        Record::Asked { ask: Ask { details: Box::new(details), ..an_ask(ask, session) } },
         Record::Asked { ask: an_ask(ask, session) },
         Record::Answered { ask, verdict: verdict.clone() },
         Record::Answered { ask, verdict: edited },

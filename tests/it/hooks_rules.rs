@@ -1,0 +1,89 @@
+//! The owner's rules and the real CLI's own, through hooks: the stricter of the two counts.
+
+use crate::fakes::model::Model;
+use crate::fakes::script::Rule;
+use crate::hooks::{answer, open_ask};
+use crate::support::PATIENCE;
+use crate::support::child::{Child, Stdin};
+use crate::support::claude::Claude;
+use crate::support::gate::Gate;
+use crate::support::home::{Home, Ran};
+use crate::support::tmux::{Interactive, install};
+use serde_json::{Value, json};
+use std::fs;
+
+fn model() -> Model {
+    let touch = json!({"command": "touch made.txt", "description": "Make it"});
+    Model::start(vec![Rule::on_text("make it").call("Bash", touch).once(), Rule::on_any_result().say("all done")])
+}
+
+/// A project with hooks and this rule, and a gate.
+fn home_with(rule: &str) -> (Home, Gate) {
+    let home = Home::new();
+    install(&home, &[]);
+    fs::write(home.folder().join("rules.toml"), format!("[[rule]]\n{rule}\nwhy = \"files are precious\"\n")).unwrap();
+    let gate = home.serve();
+    (home, gate)
+}
+
+/// `claude -p` with everything that is installed.
+fn script(home: &Home, model: &Model, mode: &str) -> Child {
+    let mut command = Claude::command(home, model);
+    command.args(["-p", "make it", "--permission-mode", mode, "--mcp-config"]).arg(home.project().join(".mcp.json"));
+    home.spawn(command, Stdin::Nothing)
+}
+
+fn is_made(home: &Home) -> bool {
+    home.project().join("made.txt").exists()
+}
+
+#[test]
+fn a_rule_turns_a_call_that_the_mode_lets_through_into_a_prompt() {
+    for mode in ["acceptEdits", "auto"] {
+        let (home, gate) = home_with("ask = \"Bash(touch *)\"");
+        let model = model();
+        let claude = Interactive::start_as_it_is(&home, &model, &["--permission-mode", mode]);
+        claude.say("make it");
+        let ask = open_ask(&gate);
+        assert!(ask["reason"].as_str().unwrap().contains("precious") && !is_made(&home), "{ask:#}");
+        answer(&home, &gate, &ask, &json!({"behavior": "allow"}));
+        claude.until("all done");
+        assert!(is_made(&home), "{mode}");
+    }
+}
+
+#[test]
+fn where_nobody_can_be_asked_in_auto_mode_it_is_denied() {
+    let (home, _gate) = home_with("ask = \"Bash(touch *)\"");
+    let model = model();
+    assert_eq!(Ran::of(&script(&home, &model, "auto"), PATIENCE * 3).ok().stdout, "all done\n");
+    assert!(!is_made(&home));
+    model.wait_for_turn("files are precious");
+}
+
+#[test]
+fn a_rule_answers_a_prompt_and_it_is_on_the_record() {
+    let (home, gate) = home_with("allow = \"Bash(touch *)\"");
+    let model = model();
+    assert_eq!(Ran::of(&script(&home, &model, "default"), PATIENCE * 3).ok().stdout, "all done\n");
+    assert!(is_made(&home));
+    assert_eq!(gate.get("/api/v1/asks").json(), json!([]), "nobody was asked");
+    let log = home.run(&["log", "--json"]).ok().stdout;
+    assert!(log.contains("rule Bash(touch *)"), "{log}");
+}
+
+#[test]
+fn a_rule_of_ours_does_not_answer_where_a_rule_of_the_clients_own_asks() {
+    let (home, gate) = home_with("allow = \"Bash(touch *)\"");
+    let file = home.project().join(".claude/settings.json");
+    let mut settings: Value = serde_json::from_str(&fs::read_to_string(&file).unwrap()).unwrap();
+    settings["permissions"]["ask"] = json!(["Bash(touch *)"]);
+    fs::write(&file, settings.to_string()).unwrap();
+    let model = model();
+    let claude = script(&home, &model, "default");
+    let ask = open_ask(&gate);
+    assert!(!is_made(&home));
+    answer(&home, &gate, &ask, &json!({"behavior": "allow"}));
+    assert_eq!(Ran::of(&claude, PATIENCE * 3).ok().stdout, "all done\n");
+    assert!(is_made(&home));
+}

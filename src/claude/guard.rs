@@ -9,6 +9,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
+use rustix::event::{PollFd, PollFlags};
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, WaitOptions, WaitStatus};
 
@@ -57,11 +58,22 @@ fn watch(child: u32) -> Receiver<Change> {
         }
     });
     thread::spawn(move || {
-        let mut nothing = [0; 64];
-        while matches!(rustix::io::read(std::io::stderr(), &mut nothing), Ok(1..) | Err(Errno::INTR)) {}
+        while is_wanted() {}
         tell.send(Change::Abandoned)
     });
     changes
+}
+
+/// Waits for a word of whoever wanted the child; false when there will be none. The child shares the socket with us, and
+/// may have it not wait for reads: so that is done by asking, and not by reading.
+fn is_wanted() -> bool {
+    let socket = std::io::stderr();
+    let mut waiting = [PollFd::new(&socket, PollFlags::IN)];
+    let mut nothing = [0; 64];
+    match rustix::event::poll(&mut waiting, None) {
+        Ok(_) => matches!(rustix::io::read(&socket, &mut nothing), Ok(1..) | Err(Errno::INTR | Errno::AGAIN)),
+        Err(error) => error == Errno::INTR,
+    }
 }
 
 /// Asks the child to go, and gives it a moment.

@@ -143,3 +143,33 @@ fn the_session_ends_at_the_gate_when_it_is_over() {
     assert_eq!(session["agent_session"].as_str().map(str::len), Some(36));
     assert!(run.below().is_empty());
 }
+
+/// A guard over a shell, at the end of a socket that does not wait for reads: as its child may set it at any time.
+fn guarded(home: &Home, script: &str) -> (std::process::Child, std::os::unix::net::UnixStream) {
+    use std::os::unix::process::CommandExt as _;
+    let (ours, theirs) = std::os::unix::net::UnixStream::pair().unwrap();
+    theirs.set_nonblocking(true).unwrap();
+    let mut command = home.command(&["__guard", "--", "sh", "-c", script]);
+    command.stdin(std::process::Stdio::null()).stdout(std::process::Stdio::piped());
+    command.stderr(std::os::fd::OwnedFd::from(theirs)).process_group(0);
+    (command.spawn().unwrap(), ours)
+}
+
+#[test]
+fn a_guard_leaves_its_child_in_peace_while_someone_wants_it_and_no_longer() {
+    let home = Home::new();
+    let (guard, ours) = guarded(&home, "sleep 0.3; echo alive; exit 7");
+    let output = guard.wait_with_output().unwrap();
+    assert_eq!((output.status.code(), &*output.stdout), (Some(7), &b"alive\n"[..]), "{output:?}");
+    drop(ours);
+
+    let (mut guard, ours) = guarded(&home, "setsid sleep 1002 & sleep 1003");
+    let below = until("both sleepers", || {
+        let below = running::children_of(guard.id());
+        (below.iter().filter(|process| process.args.first().is_some_and(|word| word == "sleep")).count() == 2)
+            .then_some(below)
+    });
+    drop(ours);
+    guard.wait().unwrap();
+    running::wait_gone(&below, PATIENCE);
+}

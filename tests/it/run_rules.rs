@@ -123,6 +123,28 @@ fn the_rules_themselves_are_never_edited_unasked() {
 }
 
 #[test]
+fn a_model_that_wrote_rules_for_itself_is_asked_all_the_same() {
+    let home = Home::new();
+    let gate = home.serve();
+    let file = home.project().join(".portcullis/rules.toml");
+    let write = json!({"file_path": file, "content": "[[rule]]\nallow = \"Bash\"\n"});
+    let model = Model::start(vec![
+        Rule::on_text("go").call("Write", write).once(),
+        Rule::on_any_result().call("Bash", json!({"command": "make install", "description": "Do it"})).once(),
+        Rule::on_any_result().say("done: $RESULT"),
+    ]);
+    let run = Driven::start(&home, &model, &["go", "--permission-mode", "acceptEdits"]);
+    let first = the_ask(&gate);
+    assert_eq!(first["tool"], "Write", "{first}");
+    allow(&home, &gate, &first);
+    let second = the_ask(&gate);
+    assert_eq!((&second["tool"], &second["input"]["command"]), (&json!("Bash"), &json!("make install")), "{second}");
+    assert!(file.exists(), "the rules are there, and count for nothing until a person trusts them");
+    answer(&home, &gate, &second, &json!({"behavior": "deny"}));
+    run.wait().ok();
+}
+
+#[test]
 fn a_clone_that_allows_everything_changes_nothing() {
     let home = Home::new();
     let gate = home.serve();

@@ -247,7 +247,9 @@ impl Reader<'_> {
         if target.text.contains('-') && way == Way::Copy {
             self.not_plain("it closes or moves a file");
         }
-        if target.text.is_empty() && !target.is_quoted {
+        // In `<2>&1` the number belongs to what comes behind it, and nothing is left for this one.
+        let is_taken = is_number && !target.is_quoted && matches!(self.peek(0), Some('<' | '>'));
+        if target.text.is_empty() && !target.is_quoted || is_taken {
             self.unreadable("a redirection leads nowhere");
         }
         self.command.redirects.push(Redirect { way, target });

@@ -95,6 +95,12 @@ fn is_go_between(pid: u32) -> bool {
     is_shell && arguments.split(|byte| *byte == 0).skip(1).any(|argument| argument == b"-c")
 }
 
+/// Whether there is such a process, of whichever user.
+pub(crate) fn is_alive(pid: u32) -> bool {
+    let Some(pid) = i32::try_from(pid).ok().and_then(rustix::process::Pid::from_raw) else { return false };
+    !matches!(rustix::process::test_kill_process(pid), Err(rustix::io::Errno::SRCH))
+}
+
 /// Whether a process is Claude Code, by what it was started as.
 pub(crate) fn is_claude_code(pid: u32) -> bool {
     let arguments = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use futures_util::future::BoxFuture;
 use portcullis_core::policy::Mode;
@@ -16,6 +17,7 @@ use super::{configuration, paths};
 use crate::config::{Config, Paths};
 use crate::doors::{channel, hooks, http};
 use crate::hub::{Attachment, Delivery, Hub};
+use crate::processes;
 use crate::rules::Rules;
 
 /// What is known before the session is attached.
@@ -53,16 +55,18 @@ impl Wiring {
         if let Some(announced) = self.announced {
             room.note_installed(announced == hooks::Announced::Watched);
         }
-        let (socket, file) = (self.paths.session_socket(agent), self.paths.wake_file(agent));
-        let stop = CancellationToken::new();
+        let (socket, wake) = (self.paths.session_socket(agent), self.paths.wake_file(agent));
+        let (stop, is_ours) = (CancellationToken::new(), Arc::new(AtomicBool::new(false)));
         let listening = Arc::clone(&room);
-        let (paths, path, wake) = (self.paths.clone(), socket.clone(), file.clone());
-        let ended = stop.clone();
+        let (paths, path) = (self.paths, socket.clone());
+        let (ended, bound) = (stop.clone(), Arc::clone(&is_ours));
         tokio::spawn(async move {
-            let waking = hooks::keep_awake(Arc::clone(&listening), wake.clone());
+            let waking = hooks::keep_awake(Arc::clone(&listening), wake);
             let serving = async {
                 let served = match paths.prepare() {
                     Ok(()) => hooks::serve(Arc::clone(&listening), &path, async {
+                        bound.store(true, Ordering::Relaxed);
+                        forget_the_dead(&paths);
                         // The hook that announces a session makes the file first and calls then: one of the two is seen.
                         if let Some(announced) = announced(&paths, &about) {
                             listening.is_installed(announced == hooks::Announced::Watched).await;
@@ -83,7 +87,7 @@ impl Wiring {
                 () = ended.cancelled() => {}
             }
         });
-        Arc::new(Hooks { room, files: [socket, file], stop })
+        Arc::new(Hooks { room, socket, is_ours, stop })
     }
 }
 
@@ -94,6 +98,15 @@ pub(super) fn settings(config: &Config) -> hooks::Settings {
 /// Whether Claude Code has called a hook for this session already.
 fn announced(paths: &Paths, about: &SessionAbout) -> Option<hooks::Announced> {
     hooks::announcement_of(&paths.wake_file(about.pid?), about.agent_session.as_deref()?)
+}
+
+/// Removes what sessions left behind whose agents were killed.
+fn forget_the_dead(paths: &Paths) {
+    for (file, agent) in paths.of_sessions() {
+        if !processes::is_alive(agent) {
+            hooks::forget(&file);
+        }
+    }
 }
 
 /// What the rules of the user and of the session's project say, as their files are at each call.
@@ -115,16 +128,19 @@ pub(super) fn judge(paths: &Paths, about: &SessionAbout) -> hooks::Judge {
 /// The hooks of one session, for its channel.
 pub(super) struct Hooks {
     room: Arc<hooks::Room>,
-    /// Ours, to be removed at the end.
-    files: [PathBuf; 2],
+    socket: PathBuf,
+    /// It is we who listen there, and not another process of the same session.
+    is_ours: Arc<AtomicBool>,
     stop: CancellationToken,
 }
 
 impl Hooks {
-    /// The session is over.
+    /// The session's process ends. The wake file stays: another process may take its place, and the client watches on.
     pub(super) fn close(&self) {
         self.stop.cancel();
-        self.files.iter().for_each(|file| hooks::forget(file));
+        if self.is_ours.load(Ordering::Relaxed) {
+            hooks::forget(&self.socket);
+        }
     }
 }
 

@@ -78,6 +78,18 @@ impl Paths {
         self.beside_socket(&format!("-{agent}.wake"))
     }
 
+    /// All such files that are there, and the process of the agent each is for.
+    pub(crate) fn of_sessions(&self) -> Vec<(PathBuf, u32)> {
+        let start = format!("{}-", self.socket.file_stem().unwrap_or_default().to_string_lossy());
+        let entries = self.socket.parent().and_then(|folder| std::fs::read_dir(folder).ok());
+        let files = entries.into_iter().flatten().flatten().map(|entry| entry.path());
+        let agent = |file: &Path| {
+            let name = file.file_name()?.to_str()?.strip_prefix(&start)?;
+            name.strip_suffix(".sock").or_else(|| name.strip_suffix(".wake"))?.parse().ok()
+        };
+        files.filter_map(|file| agent(&file).map(|agent| (file, agent))).collect()
+    }
+
     /// Beside the gate's own, under its name: homes with long paths share a folder.
     fn beside_socket(&self, ending: &str) -> PathBuf {
         let name = self.socket.file_stem().unwrap_or_default().to_string_lossy();

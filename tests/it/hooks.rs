@@ -530,3 +530,28 @@ fn what_waited_before_the_session_is_not_pushed_where_hooks_were_announced() {
         assert_eq!(session.event_count(), 0);
     }
 }
+
+#[test]
+fn a_process_that_takes_the_place_of_another_still_wakes_the_session() {
+    let home = Home::new();
+    let gate = home.serve();
+    let begin = || {
+        let mut command = StandIn::command(&home, &["--label", "api"]);
+        command.env("CLAUDE_CODE_SESSION_ID", "s-2");
+        StandIn::start_command(&home, command)
+    };
+    let dead = home.folder().join("gate-4194303.wake");
+    std::fs::write(&dead, "s-0\nwatched\n").unwrap();
+    command_hook(&home, &start(), true).ok();
+    let first = begin();
+    home.attached(1);
+    until("the end of what a dead session left", || (!dead.exists()).then_some(()));
+    first.close_stdin();
+    first.wait_exit(Duration::from_secs(5));
+    let before = std::fs::metadata(wake_file(&home)).unwrap().modified().unwrap();
+    let _second = begin();
+    say(&gate, "main is red");
+    until("a touch of the wake file", || {
+        (std::fs::metadata(wake_file(&home)).ok()?.modified().ok()? != before).then_some(())
+    });
+}

@@ -243,6 +243,23 @@ fn events_take_the_channel_until_hooks_are_heard_of_and_again_once_it_is_proven(
 }
 
 #[test]
+fn a_reply_where_a_hook_spoke_as_well_does_not_prove_the_channel() {
+    let home = Home::new();
+    let gate = home.serve();
+    let session = StandIn::start(&home, &["--label", "api"]);
+    gate.say("/?chat=ops", "by the channel").expect(200);
+    session.event_containing("by the channel");
+    session.hook("UserPromptSubmit", &json!({"prompt": "hi"}));
+    for text in ["by a hook", "by a hook again"] {
+        gate.say("/?chat=ops", text).expect(200);
+        let output = by_tool_call(&session);
+        assert!(context(&output).contains(text), "{output}");
+        session.call("reply", &json!({"chat_id": "ops", "text": "read it"}));
+    }
+    assert_eq!(session.event_count(), 1);
+}
+
+#[test]
 fn an_event_is_handed_to_prompts_and_stops_and_never_to_a_subagent() {
     let (_home, gate, session) = hooked();
     session.hook("UserPromptSubmit", &json!({"prompt": "work"}));

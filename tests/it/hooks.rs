@@ -326,6 +326,35 @@ fn a_stopped_session_runs_no_tool_and_is_told_by_whom() {
 }
 
 #[test]
+fn a_stop_denies_what_is_being_asked_about_and_whatever_is_asked_until_it_is_resumed() {
+    let (home, gate, session) = hooked();
+    let behavior = |output: &Value| output["hookSpecificOutput"]["decision"]["behavior"].clone();
+    let id = home.attached(1)[0]["id"].as_str().unwrap().to_owned();
+    let asked = session.hook_later("PermissionRequest", &bash("one"));
+    let below = session.hook_later("PermissionRequest", &with(bash("below"), "agent_id", "a-1"));
+    let asks = until("two open prompts", || {
+        let asks = gate.get("/api/v1/asks").expect(200).json().as_array().unwrap().clone();
+        (asks.len() == 2).then_some(asks)
+    });
+    gate.post_as(home.token(), &format!("/api/v1/sessions/{id}/stop"), &json!({})).expect(200);
+    for asked in [asked, below] {
+        let output = session.hook_answer(&asked);
+        assert_eq!(behavior(&output), "deny");
+        let message = output["hookSpecificOutput"]["decision"]["message"].as_str().unwrap();
+        assert!(message.starts_with("owner has stopped this session"), "{message}");
+    }
+    for ask in asks {
+        assert_eq!(ask_now(&gate, &ask, |ask| ask["state"] == "withdrawn")["withdrawn"], "the session was stopped");
+    }
+    assert_eq!(behavior(&session.hook("PermissionRequest", &bash("two"))), "deny", "nobody is asked");
+    gate.post_as(home.token(), &format!("/api/v1/sessions/{id}/resume"), &json!({})).expect(200);
+    until("no refusal", || (session.hook("PreToolUse", &bash("ls")) == json!({})).then_some(()));
+    let asked = session.hook_later("PermissionRequest", &bash("three"));
+    answer(&home, &gate, &open_ask(&gate), &json!({"behavior": "allow"}));
+    assert_eq!(behavior(&session.hook_answer(&asked)), "allow");
+}
+
+#[test]
 fn every_tool_call_is_on_the_record() {
     let (home, _gate, session) = hooked();
     session.hook("PostToolUse", &with(bash("ls -l"), "tool_use_id", "toolu_1"));

@@ -63,11 +63,8 @@ impl Room {
             state.desk.works();
         }
         state.prompts.announced(Called::of(call));
-        if let Some(by) = &state.stopped_by {
-            return HookAnswer::saying(hooks::refuse_tool(&format!(
-                "{by} has stopped this session from outside. No tool runs until they let it go on: say so, and wait for \
-                 the user."
-            )));
+        if let Some(why) = state.stopped() {
+            return HookAnswer::saying(hooks::refuse_tool(&why));
         }
         drop(state);
         // Here rules only tighten. What the client lets through by itself never comes to a prompt.

@@ -86,6 +86,17 @@ struct State {
     settings: Settings,
 }
 
+impl State {
+    /// Why no tool runs, while the session is stopped.
+    fn stopped(&self) -> Option<String> {
+        let by = self.stopped_by.as_ref()?;
+        Some(format!(
+            "{by} has stopped this session from outside. No tool runs until they let it go on: say so, and wait for the \
+             user."
+        ))
+    }
+}
+
 impl Room {
     pub(crate) fn new(line: Line, about: SessionAbout, settings: Settings, judge: Judge) -> Arc<Self> {
         let state = State {
@@ -129,7 +140,10 @@ impl Room {
                 None
             }
             Delivery::Order(Order::Stop { by }) => {
-                self.state().stopped_by = Some(by);
+                let mut state = self.state();
+                state.stopped_by = Some(by);
+                // The client would ask on at its terminal, or run what it asks about once it is allowed there.
+                state.prompts.stopped();
                 None
             }
             Delivery::Order(Order::Resume) => {

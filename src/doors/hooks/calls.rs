@@ -173,13 +173,13 @@ impl Room {
             // Its own rules, or its mode: it does not tell hooks which.
             (None, None, None) => "client".to_owned(),
         };
-        self.line.called(recorded(call, &called, outcome, decided_by, open.or(answered))).await;
+        self.record(recorded(call, &called, outcome, decided_by, open.or(answered))).await;
     }
 
     pub(super) async fn close_prompts(&self, concerns: impl Fn(Option<&str>) -> bool, why: &str) {
         let asks = self.state().prompts.went_on(concerns);
         for ask in asks {
-            self.line.withdraw(ask, why).await;
+            self.withdraw(ask, why).await;
         }
     }
 }

@@ -42,7 +42,7 @@ impl Room {
         match &ruling.rule {
             Some(rule) if rule.decision == Decision::Deny => {
                 let by = format!("rule {}", rule.pattern);
-                self.line.called(recorded(&call, &called, CallOutcome::Denied, by, None)).await;
+                self.record_later(recorded(&call, &called, CallOutcome::Denied, by, None));
                 return HookAnswer::saying(hooks::deny(Some(&ruling.why), false));
             }
             Some(rule) if may_pass(&ruling, &call) && self.gate_is_there().await => {
@@ -82,7 +82,7 @@ impl Room {
             outcome = asked => outcome,
             () = taken_back.cancelled() => {
                 if self.state().prompts.take_back(ask) {
-                    self.line.withdraw(ask, "denied, interrupted or timed out at the terminal").await;
+                    self.withdraw(ask, "denied, interrupted or timed out at the terminal").await;
                 }
                 // A person who says no ends the turn, and no hook tells of that.
                 if call.agent_id.is_none() {
@@ -94,7 +94,7 @@ impl Room {
         match outcome {
             Outcome::NoDecision => self.denied_while_stopped().unwrap_or_default(),
             Outcome::Stopped => {
-                self.line.withdraw(ask, "the session was stopped").await;
+                self.withdraw(ask, "the session was stopped").await;
                 let why = self.state().stopped().unwrap_or_else(|| "this session was stopped from outside".to_owned());
                 HookAnswer::saying(hooks::deny(Some(&why), false))
             }
@@ -149,7 +149,7 @@ impl Room {
     async fn give_up(&self, ask: AskId, why: &str) {
         tracing::warn!("a prompt was not relayed, answer it at the terminal: {why}");
         if self.state().prompts.take_back(ask) {
-            self.line.withdraw(ask, "the gate was away, and the terminal has it").await;
+            self.withdraw(ask, "the gate was away, and the terminal has it").await;
         }
     }
 }

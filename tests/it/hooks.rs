@@ -486,6 +486,25 @@ fn an_event_that_a_hook_took_and_did_not_show_comes_again_and_says_so() {
     state_of(&gate, &event, "delivered");
 }
 
+#[cfg(target_os = "linux")]
+#[test]
+fn a_session_without_a_file_to_spare_lets_the_next_hook_in_when_it_has_one() {
+    use rustix::process::{Pid, Resource, Rlimit, prlimit};
+    let (home, _gate, session) = hooked();
+    let socket = home.folder().join(format!("gate-{}.sock", std::process::id()));
+    until("the socket of the session", || UnixStream::connect(&socket).ok());
+    let pid = Pid::from_raw(i32::try_from(session.pid()).unwrap());
+    let none = Rlimit { current: Some(0), ..rustix::process::getrlimit(Resource::Nofile) };
+    let before = prlimit(pid, Resource::Nofile, none).unwrap();
+    let mut stream = UnixStream::connect(&socket).unwrap();
+    session.complaint("a hook could not be let in");
+    prlimit(pid, Resource::Nofile, before).unwrap();
+    writeln!(stream, "{}", json!({"hook_event_name": "FileChanged"})).unwrap();
+    let mut line = String::new();
+    BufReader::new(&stream).read_line(&mut line).unwrap();
+    assert_eq!(line, "{\"output\":null}\n");
+}
+
 #[test]
 fn what_waited_for_a_hook_goes_to_the_next_session() {
     let (home, gate, session) = hooked();

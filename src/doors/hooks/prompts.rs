@@ -82,11 +82,22 @@ impl<V> Prompts<V> {
         remember(&mut self.announced, called);
     }
 
-    /// The id of the call that a permission request is about: the newest announced with the same tool and input.
+    /// The id of the call that a permission request is about: the newest announced with the same tool and input. One
+    /// that has a prompt already is another, for calls side by side may be the same but for their ids.
     pub(super) fn joined(&self, mut called: Called) -> Called {
-        let newest = self.announced.iter().rev().find(|announced| announced.is(&called));
+        let is_it = |announced: &&Called| announced.is(&called) && !self.is_taken(announced);
+        let newest = self.announced.iter().rev().find(is_it);
         called.tool_use = called.tool_use.or_else(|| newest.and_then(|announced| announced.tool_use.clone()));
         called
+    }
+
+    /// Whether a prompt, or a rule in its place, has this very call.
+    fn is_taken(&self, announced: &Called) -> bool {
+        let open = self.open.iter().map(|open| &open.called);
+        let answered = self.answered.iter().map(|(_, called)| called);
+        let allowed = self.by_rule.iter().map(|(_, called)| called);
+        let mut taken = open.chain(answered).chain(allowed);
+        taken.any(|called| called.tool_use.is_some() && called.tool_use == announced.tool_use)
     }
 
     pub(super) fn open(&mut self, ask: AskId, called: Called) -> oneshot::Receiver<Outcome<V>> {
@@ -127,6 +138,8 @@ impl<V> Prompts<V> {
 
     /// The call was made or refused. Answers the prompt that was open for it, which is so no longer.
     pub(super) fn made(&mut self, called: &Called) -> Option<AskId> {
+        // Nobody will be asked about it any more.
+        self.announced.retain(|announced| called.tool_use.is_none() || announced.tool_use != called.tool_use);
         let ask = self.open.iter().find(|open| open.called.is(called))?.ask;
         self.closed(ask);
         Some(ask)
@@ -195,6 +208,29 @@ mod tests {
         assert_eq!(joined(1, None).as_deref(), Some("b"));
         assert_eq!(joined(1, Some("sub")).as_deref(), Some("d"));
         assert_eq!(joined(3, None), None);
+    }
+
+    #[test]
+    fn of_two_calls_that_are_the_same_each_has_its_own_prompt_and_ends_it() {
+        let mut prompts = Prompts::new();
+        for id in ["a", "b", "c"] {
+            prompts.announced(called(1, Some(id), None));
+        }
+        for (number, id) in [(1, "c"), (2, "b")] {
+            let joined = prompts.joined(called(1, None, None));
+            assert_eq!(joined.tool_use.as_deref(), Some(id));
+            drop(prompts.open(ask(number), joined));
+        }
+        prompts.answered(ask(1), "allow");
+        let joined = prompts.joined(called(1, None, None));
+        assert_eq!(joined.tool_use.as_deref(), Some("a"), "also while the answered call runs");
+        prompts.allow_by("Bash".to_owned(), joined);
+        assert_eq!(prompts.joined(called(1, None, None)).tool_use, None, "each has its own");
+        assert_eq!(prompts.made(&called(1, Some("c"), None)), None);
+        assert_eq!(prompts.made(&called(1, Some("b"), None)), Some(ask(2)));
+        assert!(!prompts.are_open(), "no prompt is left behind");
+        prompts.answered_for(&called(1, Some("c"), None));
+        assert_eq!(prompts.joined(called(1, None, None)).tool_use, None, "what was made is not asked about");
     }
 
     #[test]

@@ -273,7 +273,7 @@ impl Driver {
             Word::Notice(text) => self.notice(text),
             Word::Plan { request, plan } => self.planned(&request, plan),
             Word::NotTaken { ask, fault } => self.tell(Told::NotTaken { ask, fault }),
-            Word::Ruled { ask, ruling } => self.ruled(ask, &ruling),
+            Word::Unheard { ask, ruling } => self.unheard(ask, &ruling),
         }
     }
 

@@ -125,7 +125,7 @@ impl Driver {
         let mut answer = prompt.answer(ruling);
         if ruling.input.is_some()
             && let PermissionResult::Allow { updated_input, .. } = &answer
-            && let Judgement::Deny { why } = self.judge(&prompt.call.tool_name, updated_input)
+            && let Some(why) = objection(self.judge(&prompt.call.tool_name, updated_input), prompt.details.quorum)
         {
             answer = prompt.deny(&format!("The input that a person put in its place is denied: {why}"));
         }
@@ -212,6 +212,18 @@ impl Driver {
     }
 }
 
+/// What the rules have against an input that takes the place of one which this many people have allowed.
+fn objection(judgement: Judgement, allowed_by: u8) -> Option<String> {
+    match judgement {
+        Judgement::Deny { why } => Some(why),
+        Judgement::Ask { quorum, why, .. } if quorum > allowed_by.max(1) => {
+            let why = why.map(|why| format!(": {why}")).unwrap_or_default();
+            Some(format!("it wants {quorum} people{why}"))
+        }
+        Judgement::Ask { .. } | Judgement::Allow => None,
+    }
+}
+
 async fn not_taken(
     words: &mpsc::Sender<Word>,
     ask: AskId,
@@ -265,6 +277,17 @@ mod tests {
         }
         for behavior in [Behavior::Allow, Behavior::Deny] {
             assert!(why_not_alone(false, &prompt(1, false), behavior).is_some(), "only people at the gate answer");
+        }
+    }
+
+    #[test]
+    fn another_input_needs_no_more_people_than_have_allowed_it() {
+        let asks = |quorum| Judgement::Ask { always: true, why: None, quorum, may_remember: true, danger: None };
+        assert_eq!(objection(Judgement::Deny { why: "never".into() }, 2), Some("never".into()));
+        assert_eq!(objection(asks(2), 1), Some("it wants 2 people".into()));
+        assert_eq!(objection(asks(2), 0), Some("it wants 2 people".into()));
+        for (judgement, allowed_by) in [(asks(2), 2), (asks(1), 1), (asks(1), 0), (asks(0), 1), (Judgement::Allow, 1)] {
+            assert_eq!(objection(judgement, allowed_by), None);
         }
     }
 }

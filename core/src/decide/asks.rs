@@ -184,7 +184,7 @@ pub(super) fn still_to_tell(ask: &Ask, life: &AskLife) -> Option<Effect> {
 }
 
 /// A process speaks of the asks of its own session alone.
-fn of_session<'a>(state: &'a State, id: AskId, session: Option<SessionId>) -> Option<&'a (Ask, AskLife)> {
+fn of_session(state: &State, id: AskId, session: Option<SessionId>) -> Option<&(Ask, AskLife)> {
     state.ask(id).filter(|(ask, _)| session.is_none_or(|session| ask.session == session))
 }
 

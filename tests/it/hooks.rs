@@ -243,6 +243,23 @@ fn events_take_the_channel_until_hooks_are_heard_of_and_again_once_it_is_proven(
 }
 
 #[test]
+fn a_reply_where_a_hook_spoke_as_well_does_not_prove_the_channel() {
+    let home = Home::new();
+    let gate = home.serve();
+    let session = StandIn::start(&home, &["--label", "api"]);
+    gate.say("/?chat=ops", "by the channel").expect(200);
+    session.event_containing("by the channel");
+    session.hook("UserPromptSubmit", &json!({"prompt": "hi"}));
+    for text in ["by a hook", "by a hook again"] {
+        gate.say("/?chat=ops", text).expect(200);
+        let output = by_tool_call(&session);
+        assert!(context(&output).contains(text), "{output}");
+        session.call("reply", &json!({"chat_id": "ops", "text": "read it"}));
+    }
+    assert_eq!(session.event_count(), 1);
+}
+
+#[test]
 fn an_event_is_handed_to_prompts_and_stops_and_never_to_a_subagent() {
     let (_home, gate, session) = hooked();
     session.hook("UserPromptSubmit", &json!({"prompt": "work"}));
@@ -306,6 +323,35 @@ fn a_stopped_session_runs_no_tool_and_is_told_by_whom() {
     assert!(reason.starts_with("owner has stopped this session"), "{reason}");
     gate.post_as(home.token(), &format!("/api/v1/sessions/{id}/resume"), &json!({})).expect(200);
     until("no refusal", || (session.hook("PreToolUse", &bash("ls")) == json!({})).then_some(()));
+}
+
+#[test]
+fn a_stop_denies_what_is_being_asked_about_and_whatever_is_asked_until_it_is_resumed() {
+    let (home, gate, session) = hooked();
+    let behavior = |output: &Value| output["hookSpecificOutput"]["decision"]["behavior"].clone();
+    let id = home.attached(1)[0]["id"].as_str().unwrap().to_owned();
+    let asked = session.hook_later("PermissionRequest", &bash("one"));
+    let below = session.hook_later("PermissionRequest", &with(bash("below"), "agent_id", "a-1"));
+    let asks = until("two open prompts", || {
+        let asks = gate.get("/api/v1/asks").expect(200).json().as_array().unwrap().clone();
+        (asks.len() == 2).then_some(asks)
+    });
+    gate.post_as(home.token(), &format!("/api/v1/sessions/{id}/stop"), &json!({})).expect(200);
+    for asked in [asked, below] {
+        let output = session.hook_answer(&asked);
+        assert_eq!(behavior(&output), "deny");
+        let message = output["hookSpecificOutput"]["decision"]["message"].as_str().unwrap();
+        assert!(message.starts_with("owner has stopped this session"), "{message}");
+    }
+    for ask in asks {
+        assert_eq!(ask_now(&gate, &ask, |ask| ask["state"] == "withdrawn")["withdrawn"], "the session was stopped");
+    }
+    assert_eq!(behavior(&session.hook("PermissionRequest", &bash("two"))), "deny", "nobody is asked");
+    gate.post_as(home.token(), &format!("/api/v1/sessions/{id}/resume"), &json!({})).expect(200);
+    until("no refusal", || (session.hook("PreToolUse", &bash("ls")) == json!({})).then_some(()));
+    let asked = session.hook_later("PermissionRequest", &bash("three"));
+    answer(&home, &gate, &open_ask(&gate), &json!({"behavior": "allow"}));
+    assert_eq!(behavior(&session.hook_answer(&asked)), "allow");
 }
 
 #[test]
@@ -438,6 +484,25 @@ fn an_event_that_a_hook_took_and_did_not_show_comes_again_and_says_so() {
     let output = by_tool_call(&session);
     assert!(context(&output).contains("redelivered=\"true\""), "{output}");
     state_of(&gate, &event, "delivered");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_session_without_a_file_to_spare_lets_the_next_hook_in_when_it_has_one() {
+    use rustix::process::{Pid, Resource, Rlimit, prlimit};
+    let (home, _gate, session) = hooked();
+    let socket = home.folder().join(format!("gate-{}.sock", std::process::id()));
+    until("the socket of the session", || UnixStream::connect(&socket).ok());
+    let pid = Pid::from_raw(i32::try_from(session.pid()).unwrap());
+    let none = Rlimit { current: Some(0), ..rustix::process::getrlimit(Resource::Nofile) };
+    let before = prlimit(pid, Resource::Nofile, none).unwrap();
+    let mut stream = UnixStream::connect(&socket).unwrap();
+    session.complaint("a hook could not be let in");
+    prlimit(pid, Resource::Nofile, before).unwrap();
+    writeln!(stream, "{}", json!({"hook_event_name": "FileChanged"})).unwrap();
+    let mut line = String::new();
+    BufReader::new(&stream).read_line(&mut line).unwrap();
+    assert_eq!(line, "{\"output\":null}\n");
 }
 
 #[test]

@@ -63,11 +63,8 @@ impl Room {
             state.desk.works();
         }
         state.prompts.announced(Called::of(call));
-        if let Some(by) = &state.stopped_by {
-            return HookAnswer::saying(hooks::refuse_tool(&format!(
-                "{by} has stopped this session from outside. No tool runs until they let it go on: say so, and wait for \
-                 the user."
-            )));
+        if let Some(why) = state.stopped() {
+            return HookAnswer::saying(hooks::refuse_tool(&why));
         }
         drop(state);
         // Here rules only tighten. What the client lets through by itself never comes to a prompt.
@@ -176,13 +173,13 @@ impl Room {
             // Its own rules, or its mode: it does not tell hooks which.
             (None, None, None) => "client".to_owned(),
         };
-        self.line.called(recorded(call, &called, outcome, decided_by, open.or(answered))).await;
+        self.record(recorded(call, &called, outcome, decided_by, open.or(answered))).await;
     }
 
     pub(super) async fn close_prompts(&self, concerns: impl Fn(Option<&str>) -> bool, why: &str) {
         let asks = self.state().prompts.went_on(concerns);
         for ask in asks {
-            self.line.withdraw(ask, why).await;
+            self.withdraw(ask, why).await;
         }
     }
 }

@@ -39,7 +39,8 @@ pub(super) struct Desk {
     has_hooks: bool,
     /// The model has answered or opened an event that the channel had pushed.
     channel_is_proven: bool,
-    /// What the channel pushed while nobody knew whether it arrives.
+    /// What the channel pushed while nobody knew whether it arrives, and whose conversation hooks have not spoken of
+    /// since.
     pushed: VecDeque<(EventId, String)>,
     waiting: VecDeque<Letter>,
     /// By the number of the answer they went into.
@@ -165,6 +166,9 @@ impl Desk {
                 text.push_str("\n\n");
             }
             text.push_str(&enveloped);
+            // From here on the model may know of this conversation by hooks: what it says there proves no channel. Now, and
+            // not when the answer is confirmed, for one that seems lost may have been read.
+            self.pushed.retain(|(_, chat)| *chat != letter.frame.chat);
             handed.letters.extend(self.waiting.pop_front());
         }
         (!handed.letters.is_empty()).then(|| (self.keep(handed), text))
@@ -232,6 +236,27 @@ mod tests {
         assert!(desk.takes_events(), "that was about something else");
         desk.heard(|event, _| event == first.ids[0]);
         assert!(!desk.takes_events(), "the model read what was pushed");
+    }
+
+    #[test]
+    fn a_reply_proves_no_channel_where_hooks_spoke_of_the_same_conversation() {
+        for arrives in [true, false] {
+            let mut desk = Desk::new();
+            let (pushed, elsewhere) = (letter(1, "by the channel"), letter(2, "by the channel"));
+            desk.pushed(&pushed.ids, "1");
+            desk.pushed(&elsewhere.ids, "2");
+            desk.hooked();
+            desk.put(letter(3, "by a hook"));
+            let (answer, _) = desk.hand(&fence).unwrap();
+            match arrives {
+                true => drop(desk.written(answer)),
+                false => desk.lost(answer),
+            }
+            desk.heard(|_, chat| chat == "1");
+            assert!(desk.takes_events(), "it may know of chat 1 by the hook");
+            desk.heard(|_, chat| chat == "2");
+            assert!(!desk.takes_events(), "it knows of chat 2 by the channel alone");
+        }
     }
 
     #[test]

@@ -10,6 +10,7 @@ mod permission;
 mod posted;
 mod prompts;
 mod socket;
+mod telling;
 mod wake;
 
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -27,6 +28,7 @@ use desk::{Desk, Letter};
 pub(crate) use posted::Posted;
 use prompts::Prompts;
 pub(crate) use socket::{Told, serve, tell};
+use telling::Telling;
 pub(crate) use wake::{Announced, announce, announcement_of, forget, keep_awake};
 
 /// What the owner may set.
@@ -59,6 +61,7 @@ impl HookAnswer {
 /// The hooks of one session.
 pub(crate) struct Room {
     line: Line,
+    telling: Arc<Telling>,
     judge: Judge,
     state: Mutex<State>,
     /// Events go through hooks. A copy of what the desk says, for those who look with every event.
@@ -81,9 +84,22 @@ struct State {
     stopped_by: Option<String>,
     /// What the gate was last told of the session.
     about: SessionAbout,
+    /// It may not have heard it.
+    about_is_untold: bool,
     /// Conversations that wait for a reply, where their sender is one who must have one.
     owed: Vec<String>,
     settings: Settings,
+}
+
+impl State {
+    /// Why no tool runs, while the session is stopped.
+    fn stopped(&self) -> Option<String> {
+        let by = self.stopped_by.as_ref()?;
+        Some(format!(
+            "{by} has stopped this session from outside. No tool runs until they let it go on: say so, and wait for the \
+             user."
+        ))
+    }
 }
 
 impl Room {
@@ -97,11 +113,12 @@ impl Room {
             heard: Instant::now(),
             stopped_by: None,
             about,
+            about_is_untold: false,
             owed: vec![],
             settings,
         };
         let (takes_events, stir) = (AtomicBool::new(false), Notify::new());
-        Arc::new(Self { line, judge, state: Mutex::new(state), takes_events, stir })
+        Arc::new(Self { line, telling: Arc::default(), judge, state: Mutex::new(state), takes_events, stir })
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -129,7 +146,10 @@ impl Room {
                 None
             }
             Delivery::Order(Order::Stop { by }) => {
-                self.state().stopped_by = Some(by);
+                let mut state = self.state();
+                state.stopped_by = Some(by);
+                // The client would ask on at its terminal, or run what it asks about once it is allowed there.
+                state.prompts.stopped();
                 None
             }
             Delivery::Order(Order::Resume) => {
@@ -165,13 +185,16 @@ impl Room {
             let mut state = self.state();
             let mut about = state.about.clone();
             change(&mut about);
-            if about == state.about {
+            if about == state.about && !state.about_is_untold {
                 return;
             }
             state.about = about.clone();
+            state.about_is_untold = false;
             about
         };
-        self.line.describe(about).await;
+        if !self.telling.tell(self.line.describe(about)).await {
+            self.state().about_is_untold = true;
+        }
     }
 
     /// Somebody sits at its terminal.

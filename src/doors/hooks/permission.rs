@@ -33,15 +33,22 @@ const LONGEST_PREVIEW: usize = 256 << 10;
 
 impl Room {
     pub(super) async fn permission(&self, call: HookCall, taken_back: &CancellationToken) -> HookAnswer {
+        // The hook before a tool says so as well, but the client goes on without it where it does not answer in time.
+        if let Some(denied) = self.denied_while_stopped() {
+            return denied;
+        }
         let called = self.state().prompts.joined(Called::of(&call));
         let ruling = (self.judge)(&call);
         match &ruling.rule {
             Some(rule) if rule.decision == Decision::Deny => {
                 let by = format!("rule {}", rule.pattern);
-                self.line.called(recorded(&call, &called, CallOutcome::Denied, by, None)).await;
+                self.record_later(recorded(&call, &called, CallOutcome::Denied, by, None));
                 return HookAnswer::saying(hooks::deny(Some(&ruling.why), false));
             }
             Some(rule) if may_pass(&ruling, &call) && self.gate_is_there().await => {
+                if let Some(denied) = self.denied_while_stopped() {
+                    return denied;
+                }
                 self.state().prompts.allow_by(rule.pattern.to_string(), called);
                 return HookAnswer::saying(hooks::allow(None, vec![]));
             }
@@ -55,12 +62,19 @@ impl Room {
         };
         let mut new = new_ask(ask, &call, &called, &ruling);
         new.details.within = Some(((seconds - MARGIN_SECONDS) * 1000, Lapse::NoDecision));
-        let outcome = self.state().prompts.open(ask, called);
+        let outcome = {
+            let mut state = self.state();
+            // A stop before this is seen here, and one after it ends the prompt.
+            if let Some(why) = state.stopped() {
+                return HookAnswer::saying(hooks::deny(Some(&why), false));
+            }
+            state.prompts.open(ask, called)
+        };
         let asked = async {
             match tokio::time::timeout(patience, self.line.ask_for(new)).await {
                 Ok(Ok(code)) => tracing::debug!(%code, "a prompt is shown"),
-                Ok(Err(fault)) => return self.give_up(ask, &fault.message).await,
-                Err(_) => return self.give_up(ask, "the gate is away").await,
+                Ok(Err(fault)) => self.give_up(ask, &fault.message).await,
+                Err(_) => self.give_up(ask, "the gate is away").await,
             }
             outcome.await.unwrap_or(Outcome::NoDecision)
         };
@@ -68,7 +82,7 @@ impl Room {
             outcome = asked => outcome,
             () = taken_back.cancelled() => {
                 if self.state().prompts.take_back(ask) {
-                    self.line.withdraw(ask, "denied, interrupted or timed out at the terminal").await;
+                    self.withdraw(ask, "denied, interrupted or timed out at the terminal").await;
                 }
                 // A person who says no ends the turn, and no hook tells of that.
                 if call.agent_id.is_none() {
@@ -78,7 +92,12 @@ impl Room {
             }
         };
         match outcome {
-            Outcome::NoDecision => HookAnswer::default(),
+            Outcome::NoDecision => self.denied_while_stopped().unwrap_or_default(),
+            Outcome::Stopped => {
+                self.withdraw(ask, "the session was stopped").await;
+                let why = self.state().stopped().unwrap_or_else(|| "this session was stopped from outside".to_owned());
+                HookAnswer::saying(hooks::deny(Some(&why), false))
+            }
             Outcome::Verdict(ruling) => {
                 let receipt = Some(self.state().desk.hand_verdict(ask));
                 if ruling.interrupt && call.agent_id.is_none() {
@@ -89,10 +108,19 @@ impl Room {
         }
     }
 
-    /// The verdict as the client reads it. An input that is no JSON, or that a rule denies, allows nothing.
+    fn denied_while_stopped(&self) -> Option<HookAnswer> {
+        let why = self.state().stopped()?;
+        Some(HookAnswer::saying(hooks::deny(Some(&why), false)))
+    }
+
+    /// The verdict as the client reads it. An input that is no JSON, or that a rule denies, allows nothing; nor does a
+    /// verdict that a stop has overtaken.
     fn carried(&self, ruling: &Ruling, mut call: HookCall) -> serde_json::Value {
         if ruling.behavior == Behavior::Deny {
             return hooks::deny(ruling.why.as_deref(), ruling.interrupt);
+        }
+        if let Some(denied) = self.denied_while_stopped() {
+            return denied.output;
         }
         if let Some(edited) = &ruling.input {
             let Ok(input) = serde_json::from_str(edited.text.as_str()) else {
@@ -118,12 +146,11 @@ impl Room {
     }
 
     /// Nobody was asked, so nobody may be waiting to answer when the gate is back.
-    async fn give_up(&self, ask: AskId, why: &str) -> Outcome<Ruling> {
+    async fn give_up(&self, ask: AskId, why: &str) {
         tracing::warn!("a prompt was not relayed, answer it at the terminal: {why}");
         if self.state().prompts.take_back(ask) {
-            self.line.withdraw(ask, "the gate was away, and the terminal has it").await;
+            self.withdraw(ask, "the gate was away, and the terminal has it").await;
         }
-        Outcome::NoDecision
     }
 }
 

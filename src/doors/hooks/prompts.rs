@@ -45,6 +45,8 @@ impl Called {
 #[derive(Debug)]
 pub(super) enum Outcome<V> {
     Verdict(V),
+    /// Somebody stopped the session, and what was asked about does not run.
+    Stopped,
     /// The client is left to itself.
     NoDecision,
 }
@@ -104,6 +106,13 @@ impl<V> Prompts<V> {
     pub(super) fn closed(&mut self, ask: AskId) {
         if let Some(open) = self.take(ask) {
             drop(open.answer.send(Outcome::NoDecision));
+        }
+    }
+
+    /// The session is stopped: nothing that is asked about runs.
+    pub(super) fn stopped(&mut self) {
+        for open in self.open.drain(..) {
+            drop(open.answer.send(Outcome::Stopped));
         }
     }
 
@@ -206,6 +215,18 @@ mod tests {
         assert!(matches!(outcome.try_recv(), Ok(Outcome::Verdict("allow"))));
         assert_eq!(prompts.answered_for(&called(9, Some("a"), None)), Some(ask(1)), "whatever it was edited to");
         assert_eq!(prompts.answered_for(&called(9, Some("a"), None)), None);
+    }
+
+    #[test]
+    fn a_stop_ends_every_prompt_and_a_verdict_that_comes_later_is_nobodys() {
+        let mut prompts = Prompts::new();
+        let outcomes =
+            [prompts.open(ask(1), called(1, None, None)), prompts.open(ask(2), called(2, None, Some("sub")))];
+        prompts.stopped();
+        for mut outcome in outcomes {
+            assert!(matches!(outcome.try_recv(), Ok(Outcome::Stopped)));
+        }
+        assert!(!prompts.are_open() && !prompts.answered(ask(1), "allow"));
     }
 
     #[test]

@@ -19,6 +19,7 @@ use crate::lines::{Line, Lines};
 const LONGEST: usize = 1 << 20;
 /// Both ends are on this machine, and the client waits for the hook.
 const PATIENCE: Duration = Duration::from_secs(5);
+const PAUSE: Duration = Duration::from_millis(50);
 /// Hooks that speak at the same time.
 const CALLERS: usize = 16;
 
@@ -39,7 +40,15 @@ pub(crate) async fn serve(room: Arc<Room>, path: &Path, ready: impl Future<Outpu
     ready.await;
     let callers = Arc::new(tokio::sync::Semaphore::new(CALLERS));
     loop {
-        let (stream, _) = listener.accept().await?;
+        let stream = match listener.accept().await {
+            Ok((stream, _)) => stream,
+            // Too many open files, most likely: the next hook may find one, and trying at once would burn the processor.
+            Err(error) => {
+                tracing::warn!(%error, "a hook could not be let in");
+                tokio::time::sleep(PAUSE).await;
+                continue;
+            }
+        };
         let Ok(permit) = Arc::clone(&callers).try_acquire_owned() else { continue };
         let room = Arc::clone(&room);
         tokio::spawn(async move {

@@ -56,8 +56,10 @@ pub enum Input {
         ask: Box<NewAsk>,
         entropy: u64,
     },
+    /// The session's process wrote the verdict to the agent.
     Carried {
         ask: AskId,
+        session: SessionId,
     },
     /// Nobody answered in time.
     Lapsed {
@@ -90,8 +92,10 @@ pub enum Input {
         session: SessionId,
         order: Order,
     },
+    /// It is no longer asked. `by` is the session whose process says so; none: it follows from something else.
     Withdrawn {
         ask: AskId,
+        by: Option<SessionId>,
         why: String,
     },
     Replied {

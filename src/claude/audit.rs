@@ -6,13 +6,19 @@ use portcullis_core::{AskId, CallOutcome, Text, ToolCall, excerpt};
 use portcullis_wire::control::{Block, Message, ToolResultMeta};
 use portcullis_wire::preview::preview;
 use serde_json::Value;
+use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
 
 use super::prompt::digest;
+use crate::hub::Line as Gate;
 
 /// Calls under way that are remembered; a client has a dozen at most.
 const MOST: usize = 1024;
 /// As much of a call is written down; what was asked about is whole in its ask.
 const LONGEST_PREVIEW: usize = 2048;
+
+/// Calls that wait for their way to the gate; as many again wait in the link.
+const MOST_WAITING: usize = 1024;
 
 #[derive(Default)]
 pub(super) struct Calls {
@@ -111,6 +117,53 @@ impl Calls {
     }
 }
 
+/// Calls on their way to the log, in their order. While the gate is away they wait; what there is no room for is not in
+/// the log, and it is said how many that were.
+pub(super) struct Logbook {
+    waiting: mpsc::Sender<ToolCall>,
+    /// Since the last one that there was room for.
+    lost: usize,
+}
+
+impl Logbook {
+    /// The task ends when all is told and the logbook is gone.
+    pub(super) fn open(gate: Gate) -> (Self, JoinHandle<()>) {
+        let (logbook, mut waiting) = Self::of(MOST_WAITING);
+        let telling = async move {
+            while let Some(call) = waiting.recv().await {
+                gate.called(call).await;
+            }
+        };
+        (logbook, tokio::spawn(telling))
+    }
+
+    fn of(room: usize) -> (Self, mpsc::Receiver<ToolCall>) {
+        let (waiting, calls) = mpsc::channel(room);
+        (Self { waiting, lost: 0 }, calls)
+    }
+
+    /// Never waits.
+    pub(super) fn write(&mut self, call: ToolCall) {
+        match self.waiting.try_send(call) {
+            Ok(()) => self.own_up(),
+            Err(_) => self.lost += 1,
+        }
+    }
+
+    fn own_up(&mut self) {
+        let lost = std::mem::take(&mut self.lost);
+        if lost > 0 {
+            tracing::warn!("{lost} tool calls are not in the log: the gate was away for too long");
+        }
+    }
+}
+
+impl Drop for Logbook {
+    fn drop(&mut self) {
+        self.own_up();
+    }
+}
+
 fn was_denied(meta: &ToolResultMeta) -> bool {
     let rejected = meta.permission_decision.as_ref().is_some_and(|decision| decision.decision == "reject");
     rejected || matches!(meta.non_execution_kind.as_deref(), Some("permission-rule" | "user-rejected"))
@@ -185,5 +238,24 @@ mod tests {
             calls.wanted(&wants(&id.to_string(), "ls"));
         }
         assert_eq!((calls.open.len(), calls.order.len()), (MOST, MOST));
+    }
+
+    #[test]
+    fn calls_that_there_is_no_room_for_are_counted_and_the_others_keep_their_order() {
+        let call = |id: usize| {
+            let mut calls = Calls::default();
+            calls.wanted(&wants(&id.to_string(), "ls"));
+            calls.ended(&result(&id.to_string(), false, &json!({}))).remove(0)
+        };
+        let (mut logbook, mut waiting) = Logbook::of(2);
+        for id in 0..5 {
+            logbook.write(call(id));
+        }
+        assert_eq!(logbook.lost, 3);
+        let mut next = || waiting.try_recv().unwrap().tool_use.unwrap();
+        assert_eq!(next(), "0");
+        logbook.write(call(5));
+        assert_eq!(logbook.lost, 0, "said once");
+        assert_eq!([next(), next()], ["1", "5"]);
     }
 }

@@ -25,7 +25,7 @@ use tokio::time::Instant;
 use words::Word;
 pub(crate) use words::{Command, Outcome, Settled, Start, Told};
 
-use super::audit::Calls;
+use super::audit::{Calls, Logbook};
 use super::control::{Control, NoAnswer};
 use super::holder::{Held, Holder};
 use super::mcp;
@@ -59,6 +59,7 @@ struct Driver {
     /// Prompts without an answer, by the client's id of the request.
     prompts: HashMap<String, Prompt>,
     calls: Calls,
+    logbook: Logbook,
     /// Said before the client was ready.
     waiting: Vec<Vec<u8>>,
     is_ready: bool,
@@ -97,6 +98,7 @@ pub(crate) async fn drive(
     let Held { holder, stdin, stdout } = held;
     let gate = attachment.line.clone();
     let (words, spoken) = mpsc::channel(256);
+    let (logbook, mut logging) = Logbook::open(gate.clone());
     let driver = Driver {
         control: Control::new(stdin, gate.clone()),
         tools: Tools::new(gate.clone(), start.folder.clone()),
@@ -107,6 +109,7 @@ pub(crate) async fn drive(
         words,
         prompts: HashMap::new(),
         calls: Calls::default(),
+        logbook,
         waiting: vec![],
         is_ready: false,
         is_alone: false,
@@ -125,6 +128,10 @@ pub(crate) async fn drive(
         problem: None,
     };
     let outcome = driver.run(holder, stdout, attachment, spoken, commands).await;
+    // The last calls come before the goodbye, unless the gate is away.
+    if tokio::time::timeout(LAST_WORDS, &mut logging).await.is_err() {
+        logging.abort();
+    }
     gate.bye(Goodbye::because(outcome.problem.clone().unwrap_or_else(|| "the session is over".to_owned()))).await;
     outcome
 }
@@ -273,7 +280,7 @@ impl Driver {
             Word::Notice(text) => self.notice(text),
             Word::Plan { request, plan } => self.planned(&request, plan),
             Word::NotTaken { ask, fault } => self.tell(Told::NotTaken { ask, fault }),
-            Word::Ruled { ask, ruling } => self.ruled(ask, &ruling),
+            Word::Unheard { ask, ruling } => self.unheard(ask, &ruling),
         }
     }
 

@@ -24,6 +24,8 @@ pub(crate) struct Prompt {
     pub(crate) plan: Option<String>,
     /// Whoever started the session was shown it.
     pub(crate) is_shown: bool,
+    /// A gate has it, or had it: people there may have answered.
+    pub(crate) is_registered: bool,
 }
 
 impl Prompt {
@@ -47,7 +49,7 @@ impl Prompt {
             reason: reason(&call),
             ..Details::default()
         };
-        Self { request, ask, call, details, plan: None, is_shown: false }
+        Self { request, ask, call, details, plan: None, is_shown: false, is_registered: false }
     }
 
     /// As it is put to people.

@@ -105,7 +105,7 @@ impl Run {
         let paths = paths()?;
         let config = configuration(&paths, None)?;
         let claude = self.program(&config)?;
-        let options = self.options(&config)?;
+        let options = self.options(&config, paths.user_home())?;
         let prompt = self.read_prompt()?;
         let session = match &self.session {
             Some(id) => id.parse().map_err(|_| Hinted::new(format!("{id:?} is no session"), "leave --session off"))?,
@@ -164,8 +164,9 @@ impl Run {
         found.ok_or_else(|| no_claude(name).into())
     }
 
-    fn options(&self, config: &Config) -> anyhow::Result<Options> {
-        let mode = self.permission_mode.clone().unwrap_or_else(|| config.permission_mode.clone());
+    fn options(&self, config: &Config, home: Option<&Path>) -> anyhow::Result<Options> {
+        let folder = std::env::current_dir().context("finding the working folder")?;
+        let mode = self.permission_mode.clone().unwrap_or_else(|| config.mode_in(&folder, home).to_owned());
         if mode == BYPASS {
             may_bypass(config)?;
         }
@@ -175,7 +176,7 @@ impl Run {
             None => Beginning::Named(claude::uuid()),
         };
         Ok(Options {
-            folder: std::env::current_dir().context("finding the working folder")?,
+            folder,
             mode,
             // As root the client would refuse to start with it, whatever the mode.
             allow_bypass: config.allow_bypass && may_bypass(config).is_ok(),

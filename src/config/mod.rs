@@ -49,6 +49,8 @@ pub(crate) struct Config {
     pub(crate) claude: PathBuf,
     /// Of sessions that we start and that name none.
     pub(crate) permission_mode: String,
+    /// The same for some projects: a folder and the mode in it and below. `~` is not yet resolved.
+    pub(crate) project_modes: Vec<(PathBuf, String)>,
     /// The owner has opted in to a mode in which nothing is asked.
     pub(crate) allow_bypass: bool,
     pub(crate) start: Start,
@@ -156,6 +158,19 @@ pub(crate) struct Limits {
     pub(crate) watcher: usize,
 }
 
+impl Config {
+    /// The mode of a session that is started in a folder and names none: that of the nearest project.
+    pub(crate) fn mode_in(&self, folder: &Path, home: Option<&Path>) -> &str {
+        let at_home = |project: &Path| match (project.strip_prefix("~"), home) {
+            (Ok(rest), Some(home)) => home.join(rest),
+            _ => project.to_owned(),
+        };
+        let above = self.project_modes.iter().filter(|(project, _)| folder.starts_with(at_home(project)));
+        let nearest = above.max_by_key(|(project, _)| at_home(project).components().count());
+        nearest.map_or(&self.permission_mode, |(_, mode)| mode)
+    }
+}
+
 impl Default for Config {
     fn default() -> Self {
         Self {
@@ -168,6 +183,7 @@ impl Default for Config {
             max_context: Some(20_000),
             claude: "claude".into(),
             permission_mode: "default".to_owned(),
+            project_modes: vec![],
             allow_bypass: false,
             start: Start { folders: vec![], ask_time: Duration::from_secs(60) },
             hooks: Hooks::default(),

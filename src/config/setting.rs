@@ -155,7 +155,7 @@ fn folders(value: &Value) -> Result<Vec<PathBuf>, String> {
     }
 }
 
-fn folder(text: &str) -> Result<PathBuf, String> {
+pub(super) fn folder(text: &str) -> Result<PathBuf, String> {
     let is_absolute = text.starts_with('/') || text == "~" || text.starts_with("~/");
     if is_absolute { Ok(PathBuf::from(text)) } else { Err(format!("{} is not an absolute path", quoted(text))) }
 }

@@ -1,9 +1,11 @@
 //! Every setting, once: where it may be written, what it means, what it accepts, and which part of `Config` it is.
 
 use std::collections::HashMap;
+use std::path::PathBuf;
 
+use super::error::quoted;
 use super::secret::Secret;
-use super::setting::{Setting, Takes, Written};
+use super::setting::{self, Setting, Takes, Written};
 
 const MEBIBYTE: usize = 1 << 20;
 const GIBIBYTE: usize = 1 << 30;
@@ -98,6 +100,16 @@ pub(super) static SETTINGS: &[Setting] = &[
             what: r#""default", "acceptEdits", "plan", "dontAsk", "auto" or "bypassPermissions""#,
             show: |config| config.permission_mode.clone(),
             set: |config, text| mode(text).map(|mode| config.permission_mode = mode),
+        },
+    },
+    Setting {
+        key: "project_modes",
+        written: Written::File,
+        meaning: "the same for some projects, in their folder and below, the nearest first; by default none",
+        takes: Takes::Text {
+            what: r#"a list of folders and modes, such as "~/work/api=plan, /srv/app=acceptEdits""#,
+            show: |_| String::new(),
+            set: |config, text| project_modes(text).map(|modes| config.project_modes = modes),
         },
     },
     Setting {
@@ -260,6 +272,16 @@ fn mode(text: &str) -> Result<String, String> {
 }
 
 /// `ci=5, alerts=30` as milliseconds by sender.
+/// `~/work/api=plan, /srv/app=acceptEdits`.
+fn project_modes(text: &str) -> Result<Vec<(PathBuf, String)>, String> {
+    let entries = text.split(',').map(str::trim).filter(|entry| !entry.is_empty());
+    let read = |entry: &str| {
+        let (folder, name) = entry.rsplit_once('=').ok_or_else(|| format!("{} names no mode", quoted(entry)))?;
+        Ok((setting::folder(folder.trim())?, mode(name.trim())?))
+    };
+    entries.map(read).collect()
+}
+
 fn coalesce(text: &str) -> Result<HashMap<String, u64>, String> {
     let parts = text.split(',').map(str::trim).filter(|part| !part.is_empty());
     let read = |part: &str| {

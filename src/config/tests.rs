@@ -297,3 +297,23 @@ proptest! {
         drop(Config::default().take_environment(&|_| Some(text.clone().into())));
     }
 }
+
+#[test]
+fn the_nearest_project_says_the_mode() {
+    let mut config = Config::default();
+    let modes = "~/work=acceptEdits, ~/work/api=plan, /srv/app = dontAsk";
+    config.take_flag("project_modes", modes).unwrap();
+    let mode_in = |folder: &str| config.mode_in(Path::new(folder), Some(Path::new("/home/ann"))).to_owned();
+    for (folder, mode) in [
+        ("/home/ann/work/api/src", "plan"),
+        ("/home/ann/work/web", "acceptEdits"),
+        ("/home/ann/workshop", "default"),
+        ("/srv/app", "dontAsk"),
+        ("/", "default"),
+    ] {
+        assert_eq!(mode_in(folder), mode, "{folder}");
+    }
+    for wrong in ["~/work", "work=plan", "/srv=sometimes"] {
+        assert!(Config::default().take_flag("project_modes", wrong).is_err(), "{wrong}");
+    }
+}

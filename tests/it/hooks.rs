@@ -21,7 +21,7 @@ fn with(mut fields: Value, name: &str, value: impl Into<Value>) -> Value {
 }
 
 /// A gate and a session that has called a hook.
-fn hooked() -> (Home, Gate, StandIn) {
+pub(crate) fn hooked() -> (Home, Gate, StandIn) {
     let home = Home::new();
     let gate = home.serve();
     let session = StandIn::start(&home, &["--label", "api"]);
@@ -399,7 +399,7 @@ fn who_must_have_a_reply_is_remembered_once() {
 }
 
 /// `portcullis hook` as Claude Code runs it for the agent whose channel this test plays.
-fn command_hook(home: &Home, input: &Value, attended: bool) -> Ran {
+pub(crate) fn command_hook(home: &Home, input: &Value, attended: bool) -> Ran {
     let mut command = home.command(&["hook"]);
     command.env("CLAUDE_PID", std::process::id().to_string());
     if attended {

@@ -28,6 +28,7 @@ mod hooks_failures;
 mod hooks_posted;
 mod hooks_prompts;
 mod hooks_rules;
+mod hooks_sessions;
 mod http;
 mod inside;
 mod install;

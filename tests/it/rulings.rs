@@ -3,6 +3,7 @@
 
 use crate::support::gate::Gate;
 use crate::support::home::Home;
+use crate::support::http::Request;
 use crate::support::link::{Link, new_id};
 use serde_json::{Value, json};
 
@@ -204,4 +205,20 @@ fn a_terminal_answers_its_own_prompts_and_nobody_elses() {
     assert_eq!(child.answer(3)["refused"]["error"], 40306);
     assert_eq!(gate.get("/api/v1/asks/bcdef").json()["state"], "open");
     assert!(home.run(&["log"]).ok().stdout.contains("answering a prompt"));
+}
+
+#[test]
+fn what_an_agent_runs_finds_no_way_in_through_a_restart_of_the_gate() {
+    let home = Home::new();
+    let gate = home.serve();
+    let about = json!({"label": "inside", "connected_by": "run", "driven": true, "runs_commands": true,
+                       "pid": std::os::unix::process::parent_id()});
+    let (mut link, _) = attached(&home, &about);
+    ask(&mut link, 2, "abcde", &json!({}));
+    gate.kill_9();
+    let gate = home.serve();
+    // The session is expected back and not there yet: what its agent runs is inside all the same.
+    let allow = Request::post("/api/v1/asks/abcde/verdict").json(&json!({"behavior": "allow"}));
+    assert_eq!(allow.send(&home.socket()).expect(403).json()["error"], 40306);
+    assert_eq!(gate.get("/api/v1/asks/abcde").json()["state"], "open");
 }

@@ -10,6 +10,9 @@ use crate::support::running::{self, Running};
 use crate::support::sse::Events;
 use crate::support::{PATIENCE, Signal, until};
 use serde_json::{Value, json};
+use std::io::Write as _;
+use std::net::TcpStream;
+use std::process::Command;
 
 fn shell(command: &str) -> Model {
     Model::start(vec![
@@ -70,6 +73,23 @@ fn a_session_is_started_prompted_interrupted_and_ended_over_the_api() {
     order("end", &json!({}));
     running::wait_gone(&below, PATIENCE * 2);
     home.attached(0);
+}
+
+#[test]
+fn a_session_whose_starter_hangs_up_before_it_came_up_is_ended() {
+    let home = Home::new();
+    let model = shell("ls");
+    let gate = serve(&home, &model, "");
+    // A configuration that nobody writes to the end: the session waits for it, and does not come up.
+    let config = home.folder().join("config.toml");
+    std::fs::remove_file(&config).unwrap();
+    assert!(Command::new("mkfifo").arg(&config).status().unwrap().success());
+    let mut starter = TcpStream::connect(gate.address()).unwrap();
+    let start = Request::post("/api/v1/sessions").token(home.token()).json(&json!({"prompt": "go"}));
+    starter.write_all(&start.bytes(&gate.target(), true)).unwrap();
+    let started = until("a session that was started", || Some(held(&home)).filter(|held| !held.is_empty()));
+    drop(starter);
+    running::wait_gone(&started, PATIENCE);
 }
 
 #[test]

@@ -91,13 +91,18 @@ fn an_ask_rule_asks_also_where_nothing_is_asked_and_may_want_two_people() {
 fn what_someone_puts_in_place_of_the_input_is_judged_again() {
     let home = Home::new();
     let gate = home.serve();
-    rules(&home, "[[rule]]\ndeny = \"Bash(touch secret.txt)\"\nwhy = \"never that one\"\n");
-    let model = shell("touch made.txt");
-    let run = Driven::start(&home, &model, &["go"]);
-    let input = json!({"command": "touch secret.txt", "description": "Do it"});
-    answer(&home, &gate, &the_ask(&gate), &json!({"behavior": "allow", "input": input}));
-    let said = run.wait().ok().stdout;
-    assert!(said.contains("never that one") && !home.project().join("secret.txt").exists(), "{said}");
+    for (rule, why) in [
+        ("deny = \"Bash(touch secret.txt)\"\nwhy = \"never that one\"", "never that one"),
+        ("ask = \"Bash(touch secret.txt)\"\nquorum = 2", "it wants 2 people"),
+    ] {
+        rules(&home, &format!("[[rule]]\n{rule}\n"));
+        let model = shell("touch made.txt");
+        let run = Driven::start(&home, &model, &["go"]);
+        let input = json!({"command": "touch secret.txt", "description": "Do it"});
+        answer(&home, &gate, &the_ask(&gate), &json!({"behavior": "allow", "input": input}));
+        let said = run.wait().ok().stdout;
+        assert!(said.contains(why) && !home.project().join("secret.txt").exists(), "{said}");
+    }
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use crate::fakes::model::Model;
 use crate::fakes::script::{Latch, Rule};
+use crate::support::Signal;
 use crate::support::driven::{Driven, answer, the_ask};
 use crate::support::home::Home;
 use crate::support::terminal::Terminal;
@@ -101,6 +102,39 @@ fn the_terminal_answers_also_when_no_gate_can_be_had() {
     let mut terminal = Terminal::start(Driven::command(&home, &model, &["go"]));
     terminal.until("Allow?");
     terminal.type_line("y");
+    terminal.until("done: made");
+    assert!(terminal.wait().success());
+}
+
+#[test]
+fn one_person_at_the_terminal_is_not_two_although_no_gate_can_be_had() {
+    let home = Home::new();
+    std::fs::create_dir(home.folder().join("gate.lock")).unwrap();
+    std::fs::write(home.folder().join("rules.toml"), "[[rule]]\nask = \"Bash(touch *)\"\nquorum = 2\n").unwrap();
+    let model = shell("touch made.txt");
+    let mut terminal = Terminal::start(Driven::command(&home, &model, &["go"]));
+    terminal.until("Allow?");
+    terminal.type_line("y");
+    terminal.until("not taken: the gate does not answer, and this wants 2 people");
+    terminal.type_line("d better not");
+    terminal.until("done: better not");
+    assert!(terminal.wait().success());
+    assert!(!home.project().join("made.txt").exists());
+}
+
+#[test]
+fn a_yes_at_the_terminal_waits_for_a_slow_gate_that_has_the_prompt() {
+    let home = Home::new();
+    let gate = home.serve();
+    let model = shell("touch made.txt && echo made");
+    let mut terminal = Terminal::start(Driven::command(&home, &model, &["go"]));
+    terminal.until("Allow?");
+    the_ask(&gate);
+    gate.signal(Signal::STOP);
+    terminal.type_line("y");
+    terminal.until("not taken: the gate does not answer, and someone may have answered there");
+    assert!(!home.project().join("made.txt").exists());
+    gate.signal(Signal::CONT);
     terminal.until("done: made");
     assert!(terminal.wait().success());
 }

@@ -9,7 +9,7 @@ use crate::people::{Actor, Right, Via};
 use crate::record::Record;
 use crate::session::Session;
 use crate::state::State;
-use crate::verdict::{Behavior, Ruling, Verdict};
+use crate::verdict::{Behavior, Ruling, Span, Verdict};
 
 /// Who decides when nobody else did.
 const GATE: &str = "portcullis";
@@ -140,6 +140,13 @@ fn can_carry(ask: &Ask, ruling: &Ruling) -> Result<(), Refusal> {
     match ruling.behavior {
         Behavior::Allow if !ask.offers(ruling.span) => cannot("a verdict beyond this once"),
         Behavior::Allow if ruling.input.is_some() && !ask.details.editable => cannot("another input"),
+        // Those who allowed before have seen this input and meant this once.
+        Behavior::Allow if ask.details.quorum > 1 && ruling.input.is_some() => {
+            cannot("another input where several must agree")
+        }
+        Behavior::Allow if ask.details.quorum > 1 && ruling.span != Span::Once => {
+            cannot("a verdict beyond this once where several must agree")
+        }
         Behavior::Allow if ruling.interrupt => cannot("an interruption with an allow"),
         Behavior::Allow if ask.details.kind == AskKind::Question && ruling.input.is_none() => {
             Err(Refusal::NeedsAnswers)
@@ -176,8 +183,13 @@ pub(super) fn still_to_tell(ask: &Ask, life: &AskLife) -> Option<Effect> {
     }
 }
 
-pub(super) fn carried(state: &State, id: AskId) -> Decided {
-    match state.ask(id) {
+/// A process speaks of the asks of its own session alone.
+fn of_session(state: &State, id: AskId, session: Option<SessionId>) -> Option<&(Ask, AskLife)> {
+    state.ask(id).filter(|(ask, _)| session.is_none_or(|session| ask.session == session))
+}
+
+pub(super) fn carried(state: &State, id: AskId, session: SessionId) -> Decided {
+    match of_session(state, id, Some(session)) {
         Some((_, AskLife::Answered { carried: None, .. })) => {
             (vec![Record::Carried { ask: id }], vec![Effect::Answer(Answer::Done), Effect::Publish(Topic::Ask(id))])
         }
@@ -185,8 +197,8 @@ pub(super) fn carried(state: &State, id: AskId) -> Decided {
     }
 }
 
-pub(super) fn withdrawn(state: &State, id: AskId, why: String) -> Decided {
-    match state.ask(id) {
+pub(super) fn withdrawn(state: &State, id: AskId, by: Option<SessionId>, why: String) -> Decided {
+    match of_session(state, id, by) {
         Some((_, life)) if life.is_open() => (
             vec![Record::Withdrawn { ask: id, why }],
             vec![Effect::Answer(Answer::Done), Effect::Publish(Topic::Ask(id))],
@@ -231,8 +243,8 @@ pub(super) fn called(state: &State, session: SessionId, call: ToolCall) -> Decid
         let (ask, outcome, digest) = (ask.id, call.outcome, call.digest);
         effects.push(Effect::Then(match (life.is_open(), outcome) {
             (false, _) => Input::Effected { ask, outcome, digest },
-            (true, CallOutcome::Denied) => Input::Withdrawn { ask, why: "denied at its terminal".into() },
-            (true, _) => Input::Withdrawn { ask, why: "allowed at its terminal".into() },
+            (true, CallOutcome::Denied) => Input::Withdrawn { ask, by: None, why: "denied at its terminal".into() },
+            (true, _) => Input::Withdrawn { ask, by: None, why: "allowed at its terminal".into() },
         }));
     }
     (vec![Record::Called { session, call }], effects)

@@ -103,8 +103,8 @@ fn any_input() -> impl Strategy<Value = Input> {
         2 => (any_session(), proptest::collection::vec(any_event(), 0..4)).prop_map(|(session, events)| Input::Wrote { session, events }),
         1 => any_session().prop_map(|session| Input::Lost { session }),
         1 => any_session().prop_map(|session| Input::Ended { session, goodbye: Goodbye { why: "bye".into(), untouched: true } }),
-        1 => any_ask().prop_map(|ask| Input::Carried { ask }),
-        1 => any_ask().prop_map(|ask| Input::Withdrawn { ask, why: "gone".into() }),
+        1 => (any_ask(), any_session()).prop_map(|(ask, session)| Input::Carried { ask, session }),
+        1 => (any_ask(), any_session()).prop_map(|(ask, session)| Input::Withdrawn { ask, by: Some(session), why: "gone".into() }),
         1 => (any_session(), any_event()).prop_map(|(session, event)| Input::Opened { session, event }),
         1 => any_session().prop_map(|session| Input::Replied {
             id: ReplyId::new(Moment(0), 1), session, chat: ChatId::new("room").unwrap(), text: Text::new("hi"), files: vec![]

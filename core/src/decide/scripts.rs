@@ -130,7 +130,7 @@ fn read(command: &str) -> Input {
             },
             once: option("key").map(|key| Once { key: key.into(), digest: [words[0].len() as u8; 32] }),
         },
-        "withdraw" => Input::Withdrawn { ask: ask(words[1]), why: text.into() },
+        "withdraw" => Input::Withdrawn { ask: ask(words[1]), by: option("of").map(session), why: text.into() },
         "call" => Input::Called {
             session: session(words[1]),
             call: ToolCall {
@@ -154,7 +154,7 @@ fn read(command: &str) -> Input {
                 _ => Order::Prompt { text: Text::new(text), by: words[3].into() },
             },
         },
-        "carried" => Input::Carried { ask: ask(words[1]) },
+        "carried" => Input::Carried { ask: ask(words[1]), session: session(option("of").unwrap_or("1")) },
         "reply" => Input::Replied {
             id: ReplyId::new(Moment(0), words[1].parse().unwrap()),
             session: session(words[2]),

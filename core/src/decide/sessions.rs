@@ -23,7 +23,9 @@ pub(super) fn attached(
     let mut effects = vec![Effect::Answer(Answer::Done), Effect::Publish(Topic::Session(session))];
     let verdicts = state.asks().filter(|(ask, _)| ask.session == session);
     effects.extend(verdicts.filter_map(|(ask, life)| asks::still_to_tell(ask, life)));
-    let stopped = state.session(session).and_then(|known| known.stopped.clone());
+    // A stop holds for the agent, in whichever process its session goes on.
+    let known = state.session(session).or_else(|| state.session(about.continues?));
+    let stopped = known.and_then(|known| known.stopped.clone());
     effects.extend(stopped.map(|by| Effect::Order { session, order: Order::Stop { by } }));
     effects.push(Effect::Wake(session));
     // What was given to the process before and is still unread is given again, unless that was tried too often.
@@ -70,7 +72,9 @@ pub(super) fn ended(state: &State, session: SessionId, goodbye: Goodbye) -> Deci
     }
     let mut effects = vec![Effect::Answer(Answer::Done), Effect::Publish(Topic::Session(session))];
     let open = state.open_asks_of(session);
-    effects.extend(open.map(|ask| Effect::Then(Input::Withdrawn { ask: ask.id, why: "its session ended".into() })));
+    effects.extend(
+        open.map(|ask| Effect::Then(Input::Withdrawn { ask: ask.id, by: None, why: "its session ended".into() })),
+    );
     // What waited for it may now be for someone else.
     let others = state.sessions().filter(|other| other.is_attached() && other.id != session);
     effects.extend(others.map(|other| Effect::Wake(other.id)));
@@ -111,7 +115,9 @@ fn right_to(order: &Order) -> Right {
 
 pub(super) fn ordered(state: &State, by: &Actor, session: SessionId, order: Order) -> Decided {
     let needed = right_to(&order);
-    if !by.may(needed) {
+    // Holding a session up takes nothing away from anybody: the owner may, also where others answer the prompts.
+    let holds_up = matches!(order, Order::Interrupt | Order::Stop { .. }) && by.may(Right::Admin);
+    if !by.may(needed) && !holds_up {
         return refuse(Refusal::NeedsRight(needed));
     }
     let known = state.session(session).filter(|known| by.scope.covers(&known.about.label) && !known.has_ended());

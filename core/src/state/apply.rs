@@ -204,7 +204,9 @@ impl State {
     }
 
     fn attached(&mut self, id: SessionId, about: &SessionAbout, wrote: &[EventId], at: Moment) {
-        let session = Session { id, about: about.clone(), presence: Presence::Attached, since: at, stopped: None };
+        let before = about.continues.and_then(|before| self.sessions.get(&before));
+        let stopped = before.and_then(|before| before.stopped.clone());
+        let session = Session { id, about: about.clone(), presence: Presence::Attached, since: at, stopped };
         let known = self.sessions.entry(id).or_insert(session);
         known.about = about.clone();
         known.presence = Presence::Attached;

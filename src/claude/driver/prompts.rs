@@ -6,6 +6,7 @@ use portcullis_core::{AskId, AskKind, Behavior, Code, Ruling};
 use portcullis_wire::control::{CanUseTool, PermissionResult, success_line};
 use portcullis_wire::error::{Fault, Kind};
 use serde_json::{Map, Value};
+use tokio::sync::mpsc;
 
 use super::{Driver, Settled, Told, Word};
 use crate::claude::control::PROMPTLY;
@@ -13,7 +14,7 @@ use crate::claude::policy::{Judgement, Wanted};
 use crate::claude::prompt::Prompt;
 use crate::hub::mint;
 
-/// Someone at the terminal waits no longer than this for a gate that is away.
+/// Someone at the terminal waits no longer than this for a gate that is away or slow.
 const AWAY: Duration = Duration::from_secs(1);
 
 impl Driver {
@@ -111,6 +112,7 @@ impl Driver {
             Some(code) => code.ok(),
             None => None,
         };
+        prompt.is_registered |= code.is_some();
         if !std::mem::replace(&mut prompt.is_shown, true) {
             let ask = Box::new(prompt.as_ask());
             self.tell(Told::Asked { ask, code });
@@ -123,7 +125,7 @@ impl Driver {
         let mut answer = prompt.answer(ruling);
         if ruling.input.is_some()
             && let PermissionResult::Allow { updated_input, .. } = &answer
-            && let Judgement::Deny { why } = self.judge(&prompt.call.tool_name, updated_input)
+            && let Some(why) = objection(self.judge(&prompt.call.tool_name, updated_input), prompt.details.quorum)
         {
             answer = prompt.deny(&format!("The input that a person put in its place is denied: {why}"));
         }
@@ -137,21 +139,34 @@ impl Driver {
         self.settle(&request, &answer, vec![ask], Settled::Ruled(ruling.clone()));
     }
 
-    /// Someone at our own terminal ruled. The gate decides whether that was the first; where it is away, it was.
+    /// Someone at our own terminal ruled. The gate decides whether that was the first, and whether it is enough.
     pub(super) fn answer_here(&self, ask: AskId, ruling: Ruling) {
-        let (gate, words, answers_here) = (self.gate.clone(), self.words.clone(), self.start.answers_here);
+        let (gate, words) = (self.gate.clone(), self.words.clone());
         tokio::spawn(async move {
-            match tokio::time::timeout(AWAY, gate.answer(ask, ruling.clone())).await {
-                Ok(Ok(())) => Ok(()),
-                Ok(Err(fault)) => words.send(Word::NotTaken { ask, fault }).await,
-                // It is on its way to the gate all the same, and comes on record there.
-                Err(_) if answers_here => words.send(Word::Ruled { ask, ruling: Box::new(ruling) }).await,
-                Err(_) => {
-                    let fault = Fault::new(Kind::Stopping, "the gate is away, and prompts are not answered here");
-                    words.send(Word::NotTaken { ask, fault }).await
-                }
+            let mut answering = std::pin::pin!(gate.answer(ask, ruling.clone()));
+            if let Ok(answered) = tokio::time::timeout(AWAY, &mut answering).await {
+                return not_taken(&words, ask, answered).await;
+            }
+            words.send(Word::Unheard { ask, ruling: Box::new(ruling) }).await?;
+            // It is on its way to the gate all the same, and comes on record there.
+            match answering.await {
+                // Whoever was faster is named by their own verdict.
+                Err(fault) if fault.error == Kind::Settled.entry().0 => Ok(()),
+                answered => not_taken(&words, ask, answered).await,
             }
         });
+    }
+
+    /// The gate has not said in time whether it takes an answer that was given here.
+    pub(super) fn unheard(&mut self, ask: AskId, ruling: &Ruling) {
+        let Some(prompt) = self.prompts.values().find(|prompt| prompt.ask == ask) else { return };
+        match why_not_alone(self.start.answers_here, prompt, ruling.behavior) {
+            None => self.ruled(ask, ruling),
+            Some(why) => {
+                let fault = Fault::new(Kind::Stopping, format!("the gate does not answer, and {why}"));
+                self.tell(Told::NotTaken { ask, fault });
+            }
+        }
     }
 
     /// No verdict is coming.
@@ -194,5 +209,85 @@ impl Driver {
     /// The answer to a prompt that nobody was shown.
     fn reply(&self, prompt: &Prompt, answer: &PermissionResult) {
         self.control.say(success_line(&prompt.request, answer));
+    }
+}
+
+/// What the rules have against an input that takes the place of one which this many people have allowed.
+fn objection(judgement: Judgement, allowed_by: u8) -> Option<String> {
+    match judgement {
+        Judgement::Deny { why } => Some(why),
+        Judgement::Ask { quorum, why, .. } if quorum > allowed_by.max(1) => {
+            let why = why.map(|why| format!(": {why}")).unwrap_or_default();
+            Some(format!("it wants {quorum} people{why}"))
+        }
+        Judgement::Ask { .. } | Judgement::Allow => None,
+    }
+}
+
+async fn not_taken(
+    words: &mpsc::Sender<Word>,
+    ask: AskId,
+    answered: Result<(), Fault>,
+) -> Result<(), mpsc::error::SendError<Word>> {
+    match answered {
+        Ok(()) => Ok(()),
+        Err(fault) => words.send(Word::NotTaken { ask, fault }).await,
+    }
+}
+
+/// What keeps an answer given here from counting without the gate. A denial is safe whatever others have said there.
+fn why_not_alone(answers_here: bool, prompt: &Prompt, behavior: Behavior) -> Option<String> {
+    if !answers_here {
+        return Some("prompts are not answered here".to_owned());
+    }
+    if behavior == Behavior::Deny {
+        return None;
+    }
+    let passed_on = "yours counts there once it is back; a no counts at once";
+    match prompt.details.quorum {
+        quorum @ 2.. => Some(format!("this wants {quorum} people; {passed_on}")),
+        _ if prompt.is_registered => Some(format!("someone may have answered there; {passed_on}")),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn prompt(quorum: u8, is_registered: bool) -> Prompt {
+        let call = json!({"tool_name": "Bash", "input": {"command": "ls"}, "tool_use_id": "t"});
+        let mut prompt = Prompt::new("r".into(), mint(AskId::new), serde_json::from_value(call).unwrap());
+        prompt.details.quorum = quorum;
+        prompt.is_registered = is_registered;
+        prompt
+    }
+
+    #[test]
+    fn without_the_gate_only_a_denial_counts_or_what_no_gate_ever_had_and_one_person_decides() {
+        let counts =
+            |quorum, is_registered, behavior| why_not_alone(true, &prompt(quorum, is_registered), behavior).is_none();
+        assert!(counts(1, false, Behavior::Allow));
+        assert!(!counts(1, true, Behavior::Allow), "someone may have denied it there");
+        assert!(!counts(2, false, Behavior::Allow), "one is not two");
+        assert!(!counts(2, true, Behavior::Allow));
+        for (quorum, is_registered) in [(1, false), (1, true), (2, false), (2, true)] {
+            assert!(counts(quorum, is_registered, Behavior::Deny));
+        }
+        for behavior in [Behavior::Allow, Behavior::Deny] {
+            assert!(why_not_alone(false, &prompt(1, false), behavior).is_some(), "only people at the gate answer");
+        }
+    }
+
+    #[test]
+    fn another_input_needs_no_more_people_than_have_allowed_it() {
+        let asks = |quorum| Judgement::Ask { always: true, why: None, quorum, may_remember: true, danger: None };
+        assert_eq!(objection(Judgement::Deny { why: "never".into() }, 2), Some("never".into()));
+        assert_eq!(objection(asks(2), 1), Some("it wants 2 people".into()));
+        assert_eq!(objection(asks(2), 0), Some("it wants 2 people".into()));
+        for (judgement, allowed_by) in [(asks(2), 2), (asks(1), 1), (asks(1), 0), (asks(0), 1), (Judgement::Allow, 1)] {
+            assert_eq!(objection(judgement, allowed_by), None);
+        }
     }
 }

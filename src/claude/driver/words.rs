@@ -61,7 +61,7 @@ pub(crate) enum Told {
         ask: AskId,
         how: Settled,
     },
-    /// The gate did not take an answer that was given here, and says why.
+    /// An answer that was given here does not count, or not yet; says why.
     NotTaken {
         ask: AskId,
         fault: Fault,
@@ -106,7 +106,8 @@ pub(super) enum Word {
         ask: AskId,
         fault: Fault,
     },
-    Ruled {
+    /// The gate has not yet said whether it takes the answer of someone here.
+    Unheard {
         ask: AskId,
         ruling: Box<Ruling>,
     },

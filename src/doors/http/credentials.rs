@@ -65,14 +65,17 @@ impl Caller {
         let Some(peer) = self.peer else { return Ok(None) };
         // The agent itself is nobody's child here: only what it runs is turned away.
         let line = processes::lineage(peer).split_off(1);
-        let agent = move |state: &portcullis_core::State| {
-            let attached = state.sessions().filter(|session| session.is_attached() && session.about.runs_commands);
-            attached
-                .filter(|session| session.about.pid.is_some_and(|pid| line.contains(&pid)))
-                .map(|session| session.about.label.clone())
-                .next()
+        let agents = move |state: &portcullis_core::State| {
+            let above = state.all_sessions().filter(|session| session.about.runs_commands);
+            let above = above.filter_map(|session| Some((session.about.pid?, session)));
+            let above = above.filter(|(pid, _)| line.contains(pid));
+            above.map(|(pid, session)| (pid, session.has_ended(), session.about.label.clone())).collect::<Vec<_>>()
         };
-        Ok(door.hub.look(agent).await?.map(|label| (peer, label)))
+        let agents = door.hub.look(agents).await?;
+        // A session that is away, and one that ended while its agent goes on, are no way out. A number that another
+        // process has by now is.
+        let still_there = |(pid, has_ended, _): &(u32, bool, Label)| !has_ended || processes::is_claude_code(*pid);
+        Ok(agents.into_iter().find(still_there).map(|(_, _, label)| (peer, label)))
     }
 }
 

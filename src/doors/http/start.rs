@@ -17,6 +17,7 @@ use portcullis_wire::start::NewSession;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::process::{Child, ChildStderr, ChildStdout};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
+use tokio_util::sync::CancellationToken;
 
 use super::Door;
 use super::answer::Refused;
@@ -139,15 +140,22 @@ pub(super) async fn begin(door: &Arc<Door>, wanted: Wanted) -> Result<Started, F
     let (send, lines) = mpsc::channel(64);
     tokio::spawn(read(stdout, send));
     let (ended, words) = tokio::sync::oneshot::channel();
-    tokio::spawn(bury(child, stderr, place, ended));
+    let unwanted = CancellationToken::new();
+    tokio::spawn(bury(child, stderr, place, unwanted.clone(), ended));
+    // Whoever is told that it failed, or hangs up, may try again: what was started must not come up after all.
+    let unless_attached = unwanted.drop_guard();
     let attached = attached(&mut watcher, wanted.session);
     tokio::select! {
         view = attached => match view {
-            Some(view) => Ok(Started { view, lines }),
-            None => Err(Fault::new(Kind::Stopping, "the gate is stopping")),
+            Some(view) => {
+                unless_attached.disarm();
+                Ok(Started { view, lines })
+            }
+            // It stops, or has cut us off because we did not keep up.
+            None => Err(Fault::new(Kind::Stopping, "the gate could not tell whether the session came up, and has ended it")),
         },
         words = words => Err(failed(words.unwrap_or_default())),
-        () = tokio::time::sleep(PATIENCE) => Err(failed(format!("it did not attach within {} s", PATIENCE.as_secs()))),
+        () = tokio::time::sleep(PATIENCE) => Err(failed(format!("it did not attach within {} s, and was ended", PATIENCE.as_secs()))),
     }
 }
 
@@ -175,23 +183,65 @@ async fn read(stdout: ChildStdout, send: mpsc::Sender<Bytes>) {
     }
 }
 
-/// Keeps what it says on standard error until it has ended.
+/// Keeps what it says on standard error until it has ended, by itself or because nobody wants it any more. Its guard
+/// takes along what it has started.
 async fn bury(
     mut child: Child,
-    mut stderr: ChildStderr,
+    stderr: ChildStderr,
     place: OwnedSemaphorePermit,
+    unwanted: CancellationToken,
     ended: tokio::sync::oneshot::Sender<String>,
 ) {
     let mut words: Vec<u8> = vec![];
+    tokio::select! {
+        () = listen(stderr, &mut words) => {}
+        () = unwanted.cancelled() => {}
+    }
+    let is_unwanted = tokio::select! {
+        _ = child.wait() => false,
+        () = unwanted.cancelled() => true,
+    };
+    if is_unwanted && let Err(error) = child.kill().await {
+        tracing::warn!(%error, "ending a session that did not come up");
+    }
+    drop(place);
+    let words = visible(String::from_utf8_lossy(&words).trim());
+    tracing::debug!("a session that was started here has ended: {words}");
+    drop(ended.send(words));
+}
+
+async fn listen(mut stderr: ChildStderr, words: &mut Vec<u8>) {
     let mut piece = [0; 1024];
     while let Ok(read @ 1..) = stderr.read(&mut piece).await {
         words.extend_from_slice(&piece[..read]);
         let surplus = words.len().saturating_sub(LAST_WORDS);
         words.drain(..surplus);
     }
-    drop(child.wait().await);
-    drop(place);
-    let words = visible(String::from_utf8_lossy(&words).trim());
-    tracing::debug!("a session that was started here has ended: {words}");
-    drop(ended.send(words));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::process::Stdio;
+
+    /// It closes standard error or keeps it open, says so, and stays for ever.
+    #[tokio::test]
+    async fn a_session_that_nobody_waits_for_any_more_is_ended_and_leaves_its_place() {
+        for script in ["echo up; exec sleep 3600 >/dev/null", "exec 2>&-; echo up; exec sleep 3600 >/dev/null"] {
+            let mut command = tokio::process::Command::new("sh");
+            command.args(["-c", script]).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+            let mut child = command.spawn().unwrap();
+            let (stdout, stderr) = (child.stdout.take().unwrap(), child.stderr.take().unwrap());
+            let places = Arc::new(Semaphore::new(1));
+            let place = Arc::clone(&places).try_acquire_owned().unwrap();
+            let (unwanted, (ended, words)) = (CancellationToken::new(), tokio::sync::oneshot::channel());
+            tokio::spawn(bury(child, stderr, place, unwanted.clone(), ended));
+            assert!(
+                matches!(Lines::new(stdout, LONGEST_LINE).next().await.unwrap(), Line::Whole(line) if line == "up")
+            );
+            drop(unwanted.drop_guard());
+            words.await.unwrap();
+            assert_eq!(places.available_permits(), 1);
+        }
+    }
 }

@@ -306,9 +306,9 @@ fn fault_in(answered: Answered) -> Fault {
 fn input_of(what: Saying, session: SessionId) -> Option<Input> {
     Some(match what {
         Saying::Wrote(events) => Input::Wrote { session, events },
-        Saying::Carried(ask) => Input::Carried { ask },
+        Saying::Carried(ask) => Input::Carried { ask, session },
         Saying::Asked(ask) => Input::Asked { session, ask, entropy: getrandom::u64().unwrap_or_default() },
-        Saying::Withdrawn { ask, why } => Input::Withdrawn { ask, why },
+        Saying::Withdrawn { ask, why } => Input::Withdrawn { ask, by: Some(session), why },
         Saying::Answered { ask, ruling } => {
             Input::Answered { by: at_the_terminal(), target: Target::Id(ask), ruling: *ruling, once: None }
         }

@@ -52,7 +52,7 @@ pub(crate) async fn serve(stream: UnixStream, already_read: &[u8], gate: Gate) -
     if !welcome {
         return Ok(());
     }
-    let first = lines.next().await?;
+    let first = tokio::time::timeout(HELLO_WITHIN, lines.next()).await??;
     let Some((n, session, about, wrote, holding)) = read_attach(&first)? else { return Ok(()) };
     let (outlet, parcels) = Outlet::new(&holding);
     let number = outlet.number;

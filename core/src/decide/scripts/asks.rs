@@ -624,3 +624,81 @@ fn one_of_several_may_say_it_again_under_their_key() {
         "#]],
     );
 }
+
+#[test]
+fn where_several_must_agree_it_is_about_what_all_were_shown() {
+    check(
+        "0 attach 1 api
+         1 ask 1 1 abcde mouth=control quorum=2 editable=yes offers=always
+         2 allow 1 ann
+         3 allow 1 bob input=xy
+         4 allow 1 bob span=always
+         5 allow 1 bob",
+        &expect![[r#"
+            0 attach 1 api
+              + session 1 attached, wrote []
+              > done
+              > publish session 1
+              > wake session 1 for []
+            1 ask 1 1 abcde mouth=control quorum=2 editable=yes offers=always
+              + ask 1 as abcde
+              > asked as abcde
+              > publish ask 1
+            2 allow 1 ann
+              + ask 1 allowed by ann over http, more must
+              > counted for abcde, 1 missing
+              > publish ask 1
+            3 allow 1 bob input=xy
+              > refused: CannotCarry { what: "another input where several must agree" }
+            4 allow 1 bob span=always
+              > refused: CannotCarry { what: "a verdict beyond this once where several must agree" }
+            5 allow 1 bob
+              + ask 1 allowed by bob over http
+              > recorded allow abcde
+              > carry allow abcde to session 1
+              > publish ask 1
+        "#]],
+    );
+}
+
+#[test]
+fn a_process_speaks_of_the_prompts_of_its_own_session_alone() {
+    check(
+        "0 attach 1 api
+         1 attach 2 web
+         2 ask 1 1 abcde
+         3 withdraw 1 of=2 : gone
+         4 allow 1 ann
+         5 carried 1 of=2
+         6 carried 1 of=1",
+        &expect![[r#"
+            0 attach 1 api
+              + session 1 attached, wrote []
+              > done
+              > publish session 1
+              > wake session 1 for []
+            1 attach 2 web
+              + session 2 attached, wrote []
+              > done
+              > publish session 2
+              > wake session 2 for []
+            2 ask 1 1 abcde
+              + ask 1 as abcde
+              > asked as abcde
+              > publish ask 1
+            3 withdraw 1 of=2 : gone
+              > done
+            4 allow 1 ann
+              + ask 1 allowed by ann over http
+              > recorded allow abcde
+              > carry allow abcde to session 1
+              > publish ask 1
+            5 carried 1 of=2
+              > done
+            6 carried 1 of=1
+              + ask 1 carried
+              > done
+              > publish ask 1
+        "#]],
+    );
+}

@@ -465,3 +465,60 @@ fn orders_are_for_driven_sessions_and_a_stop_is_kept() {
         "#]],
     );
 }
+
+#[test]
+fn a_stop_holds_in_the_process_in_which_the_session_goes_on() {
+    check(
+        "0 attach 1 api agent=a
+         1 order 1 stop ann
+         2 lose 1
+         3 attach 2 api agent=a
+         4 order 2 resume ann
+         5 lose 2
+         6 attach 3 api agent=a",
+        &expect![[r#"
+            0 attach 1 api agent=a
+              + session 1 attached, wrote []
+              > done
+              > publish session 1
+              > wake session 1 for []
+            1 order 1 stop ann
+              + session 1 told to stop by ann
+              > done
+              > have session 1 stop
+              > publish session 1
+            2 lose 1
+              + session 1 lost
+              > done
+              > publish session 1
+            3 attach 2 api agent=a
+              + session 2 attached, wrote []
+              > done
+              > publish session 2
+              > have session 2 stop
+              > wake session 2 for []
+              + session 1 ended: it goes on in another process
+              > done
+              > publish session 1
+              > wake session 2 for []
+            4 order 2 resume ann
+              + session 2 told to resume by ann
+              > done
+              > have session 2 resume
+              > publish session 2
+            5 lose 2
+              + session 2 lost
+              > done
+              > publish session 2
+            6 attach 3 api agent=a
+              + session 3 attached, wrote []
+              > done
+              > publish session 3
+              > wake session 3 for []
+              + session 2 ended: it goes on in another process
+              > done
+              > publish session 2
+              > wake session 3 for []
+        "#]],
+    );
+}

@@ -1,10 +1,11 @@
 //! Which files a call reads and writes, as far as it says so itself.
 
 use super::call::{Call, Surroundings};
-use super::command::{Stripped, name_of, suspects};
+use super::command::{Stripped, name_of};
 use super::path::{absolute, joined};
 use super::readonly;
 use super::shell::{Command, Doubt, Joint, Script, Way, Word};
+use super::suspects::Suspects;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Access {
@@ -55,7 +56,9 @@ impl Deed {
     pub(crate) fn touches(&self) -> Vec<&Touch> {
         match self {
             Self::File(touches) => touches.iter().collect(),
-            Self::Shell(plan) => plan.steps.iter().flat_map(Step::touches).chain(&plan.suspected).collect(),
+            Self::Shell(plan) => {
+                plan.steps.iter().flat_map(Step::touches).chain(&plan.suspected).chain(&plan.redirected).collect()
+            }
             Self::Other | Self::Malformed => vec![],
         }
     }
@@ -96,6 +99,8 @@ pub(crate) struct Plan {
     pub(crate) steps: Vec<Step>,
     /// What commands in the line may touch, wherever they stand: for finding what is to be denied.
     pub(crate) suspected: Vec<Touch>,
+    /// Where any of them may be led to write, and from where to read.
+    pub(crate) redirected: Vec<Touch>,
     /// Each command that may be run, wherever it stands.
     pub(crate) suspects: Vec<Vec<Word>>,
 }
@@ -123,15 +128,15 @@ const MOST_FOLDERS: usize = 8;
 impl Plan {
     fn of(line: &str, around: &Surroundings) -> Self {
         let mut script = Script::read(line);
-        let suspects = suspects(&script);
-        let mut suspected = vec![];
-        for words in &suspects {
-            suspected.extend(files_of(words, std::slice::from_ref(&around.cwd), around));
+        let suspects = Suspects::of(&script);
+        if let Some(why) = suspects.unfinished {
+            script.doubt = script.doubt.max(Some(Doubt::Unreadable(why)));
         }
-        let outside = script.commands.iter().flat_map(|command| &command.redirects);
-        suspected.extend(outside.flat_map(|redirect| {
-            redirected(redirect.way, &redirect.target, std::slice::from_ref(&around.cwd), around)
-        }));
+        let here = std::slice::from_ref(&around.cwd);
+        let suspected = suspects.commands.iter().flat_map(|words| files_of(words, here, around)).collect();
+        let redirects = suspects.redirects.iter();
+        let redirected =
+            redirects.flat_map(|redirect| redirected(redirect.way, &redirect.target, here, around)).collect();
         // Where commands may find themselves: a `cd` may fail, so the folder before it counts as well.
         let mut folders = vec![around.cwd.clone()];
         let mut steps = vec![];
@@ -159,7 +164,7 @@ impl Plan {
             }
             steps.push(step);
         }
-        Self { script, steps, suspected, suspects }
+        Self { script, steps, suspected, redirected, suspects: suspects.commands }
     }
 
     /// One of its commands changes the folder that others run in.

@@ -20,8 +20,7 @@ pub(crate) fn strictly(rule: &Rule, call: &Call, deed: &Deed, around: &Surroundi
     let about_tool =
         names(tool, &call.tool, true) || (rule.decision == Decision::Deny && reads_what_is_written(tool, call));
     let Some(specifier) = specifier else {
-        let redirected =
-            |plan: &Plan| plan.steps.iter().flat_map(|step| &step.redirects).any(|touch| touch.access == Access::Write);
+        let redirected = |plan: &Plan| plan.redirected.iter().any(|touch| touch.access == Access::Write);
         return about_tool || tool == "Edit" && matches!(deed, Deed::Shell(plan) if redirected(plan));
     };
     if about_tool && has_parameter(call, specifier) {

@@ -323,6 +323,15 @@ fn critical_removals_are_always_asked_for() {
         "timeout 5 rm -rf /",
         "bash -c 'rm -rf /'",
         "/bin/rm -rf /",
+        "sudo sudo sudo sudo sudo sudo sudo sudo sudo sudo sudo sudo sudo sudo sudo sudo x; rm -rf /",
+        "su -c 'rm -rf /'",
+        "watch 'rm -rf /'",
+        "env -S 'rm -rf /'",
+        "script -c 'rm -rf /' x",
+        "flock f -c 'rm -rf /'",
+        "trap 'rm -rf /' EXIT",
+        "bash <<< 'rm -rf /'",
+        "ash -c 'rm -rf /'",
     ];
     for mode in Mode::ALL {
         for command in critical {

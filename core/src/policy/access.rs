@@ -2,7 +2,7 @@
 
 use super::call::{Call, Surroundings};
 use super::command::{Stripped, name_of};
-use super::path::{absolute, joined};
+use super::path::{absolute, has_dots, joined};
 use super::readonly;
 use super::shell::{Command, Doubt, Joint, Script, Way, Word};
 use super::suspects::Suspects;
@@ -19,8 +19,18 @@ pub(crate) enum Access {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Touch {
     pub(crate) access: Access,
-    /// Absolute and without dots; none when it cannot be told from here.
+    /// Absolute; none when it cannot be told from here. Without dots, or else it says nothing by itself and only where
+    /// it leads counts.
     pub(crate) path: Option<String>,
+}
+
+impl Touch {
+    /// The names of the file that mean something: its own, and the one its links lead to.
+    pub(crate) fn names<'touch>(&'touch self, call: &'touch Call) -> impl Iterator<Item = &'touch str> {
+        let path = self.path.as_deref();
+        let own = path.filter(|path| !has_dots(path));
+        own.into_iter().chain(path.and_then(|path| call.target(path)))
+    }
 }
 
 /// What a call does, taken apart once.
@@ -191,7 +201,7 @@ impl Step {
         let access = |stripped: &Stripped<'_>| if stripped.name() == "cd" { Access::Enter } else { Access::Read };
         let reads = stripped.as_ref().and_then(|stripped| {
             let words = readonly::reads(stripped)?;
-            Some(words.into_iter().flat_map(|word| named(word, access(stripped), folders, around)).collect())
+            Some(named(words, access(stripped), folders, around))
         });
         let files = stripped.map(|stripped| files_of(stripped.words, folders, around)).unwrap_or_default();
         let redirects =
@@ -209,24 +219,63 @@ fn redirected(way: Way, target: &Word, folders: &[String], around: &Surroundings
     if target.text == "/dev/null" {
         return vec![];
     }
-    named(target, access, folders, around)
+    files_at(&target.text, access, folders, around)
 }
 
-/// The files that a word may name: the word itself, or what is glued to a flag.
-fn named(word: &Word, access: Access, folders: &[String], around: &Surroundings) -> Vec<Touch> {
-    let text = word.text.replace("${HOME}", "~").replace("$HOME", "~");
-    let is_flag = text.len() > 1 && text.starts_with('-') && access != Access::Enter;
-    let name = match (is_flag, text.split_once('='), text.find('/')) {
-        (false, ..) => text,
-        (true, Some((_, value)), _) => value.to_owned(),
-        (true, None, Some(slash)) => text[slash..].to_owned(),
+/// The files that the words of a command may name. Behind `--` no word is a flag.
+fn named<'word>(
+    words: impl IntoIterator<Item = &'word Word>,
+    access: Access,
+    folders: &[String],
+    around: &Surroundings,
+) -> Vec<Touch> {
+    let mut flags_ended = access == Access::Enter;
+    let mut touches = vec![];
+    for word in words {
+        if word.text == "--" && !flags_ended {
+            flags_ended = true;
+        } else if flags_ended || !word.is_flag() {
+            touches.extend(files_at(&word.text, access, folders, around));
+        } else if let Some(glued) = glued(&word.text) {
+            touches.extend(files_at(glued, access, folders, around));
+        }
+    }
+    touches
+}
+
+/// What is glued to a flag and may be a file.
+fn glued(flag: &str) -> Option<&str> {
+    match (flag.split_once('='), flag.find('/')) {
+        (Some((_, value)), _) => Some(value),
+        (None, Some(slash)) => Some(&flag[slash..]),
+        (None, None) if flag.starts_with("--") => None,
         // `-fx` may be the flag f with the file x.
-        (true, None, None) => match text.chars().skip(2).collect::<String>() {
-            rest if rest.is_empty() || text.starts_with("--") => return vec![],
-            rest => rest,
-        },
-    };
-    folders.iter().map(|folder| Touch { access, path: absolute(&name, folder, around.home.as_deref()) }).collect()
+        (None, None) => flag.char_indices().nth(2).map(|(at, _)| &flag[at..]),
+    }
+}
+
+/// The files of a name, seen from each folder.
+fn files_at(name: &str, access: Access, folders: &[String], around: &Surroundings) -> Vec<Touch> {
+    let name = name.replace("${HOME}", "~").replace("$HOME", "~");
+    // `cd` itself takes dots away as text, while for everyone else `link/..` is above where the link leads.
+    let climbs = access != Access::Enter && name.split('/').any(|part| part == "..");
+    let touch = |path| Touch { access, path };
+    let mut touches = vec![];
+    for folder in folders {
+        let path = absolute(&name, folder, around.home.as_deref());
+        if climbs && path.is_some() {
+            let from = match name.strip_prefix('~') {
+                Some(below) => format!("{}{below}", around.home.as_deref().unwrap_or_default()),
+                None if name.starts_with('/') => name.clone(),
+                None => format!("{folder}/{name}"),
+            };
+            let parts: Vec<&str> = from.split('/').filter(|part| !part.is_empty() && *part != ".").collect();
+            touches.extend([touch(path), touch(Some(format!("/{}", parts.join("/"))))]);
+        } else {
+            touches.push(touch(path));
+        }
+    }
+    touches
 }
 
 const READERS: [&str; 38] = [
@@ -284,7 +333,7 @@ fn files_of(words: &[Word], folders: &[String], around: &Surroundings) -> Vec<To
     let Some((first, rest)) = words.split_first() else { return vec![] };
     let name = name_of(&first.text);
     let mut touches = vec![];
-    let mut all = |access| touches.extend(rest.iter().flat_map(|word| named(word, access, folders, around)));
+    let mut all = |access| touches.extend(named(rest, access, folders, around));
     if name == "cd" {
         all(Access::Enter);
     }

@@ -40,8 +40,9 @@ impl Call {
         Self { tool: tool.into(), input, targets: BTreeMap::new() }
     }
 
-    /// The call with every link on its paths followed. `follow` gets an absolute path without dots and returns the
-    /// one it leads to, which is itself for what does not exist; none when that cannot be found out.
+    /// The call with every link on its paths followed. `follow` gets an absolute path, in which `..` is above
+    /// where links before it lead, and returns the one without dots that it leads to, which is itself for what does
+    /// not exist; none when that cannot be found out.
     #[must_use]
     pub fn followed(mut self, around: &Surroundings, mut follow: impl FnMut(&str) -> Option<String>) -> Self {
         for path in super::access::paths(&self, around) {

@@ -191,11 +191,9 @@ fn touched<'deed>(rule: &Rule, deed: &'deed Deed) -> impl Iterator<Item = &'deed
 }
 
 fn path_strictly(rule: &Rule, specifier: &str, touch: &Touch, call: &Call, around: &Surroundings) -> bool {
-    let Some(path) = &touch.path else { return false };
-    let paths = [Some(path.as_str()), call.target(path)];
     [&around.cwd, &around.started].into_iter().any(|cwd| {
         let pattern = path_pattern(rule, specifier, around, cwd, true);
-        pattern.is_some_and(|pattern| paths.into_iter().flatten().any(|path| pattern.matches(path, true)))
+        pattern.is_some_and(|pattern| touch.names(call).any(|path| pattern.matches(path, true)))
     })
 }
 

@@ -72,10 +72,7 @@ pub(crate) fn is_protected(path: &str, around: &Surroundings) -> bool {
 /// The protected file that the call would change, by its name or by where its links lead.
 pub(crate) fn protected(call: &Call, deed: &Deed, around: &Surroundings) -> Option<String> {
     let writes = deed.touches().into_iter().filter(|touch| touch.access == Access::Write);
-    let mut paths = writes.filter_map(|touch| touch.path.as_deref());
-    let is =
-        |path: &str| is_protected(path, around) || call.target(path).is_some_and(|path| is_protected(path, around));
-    paths.find(|path| is(path)).map(str::to_owned)
+    writes.filter(|touch| touch.names(call).any(|path| is_protected(path, around))).find_map(|touch| touch.path.clone())
 }
 
 /// What a command would remove that is never removed unasked: the root and what is right below it, the home, the

@@ -367,6 +367,38 @@ fn a_redirection_is_an_edit() {
             (&["allow Bash", "allow Edit(**)"], "Bash ls > .git/config", Ask),
             (&["allow Bash", "allow Edit(**)"], "Bash cd src && ls > x", Ask),
             (&["allow Bash", "allow Edit(//tmp/**)"], "Bash ls > /tmp/x", Allow),
+            (&[], "Bash echo x > -x", Ask),
+            (&[], "Bash echo x > --x", Ask),
+            (&[], "Bash echo x >> '-x'", Ask),
+            (&[], "Bash echo x > -", Ask),
+            (&["allow Bash(npm *)"], "Bash npm test &> -x", Ask),
+        ],
+    );
+    for mode in [Mode::Plan, Mode::DontAsk] {
+        assert_ne!(ruling(mode, &RuleSet::default(), call("Bash echo x > -x")).decision, Allow);
+    }
+}
+
+#[test]
+fn words_behind_two_dashes_are_no_flags() {
+    check_each(
+        Mode::Default,
+        &[],
+        &[
+            ("Bash cat -- -x", Allow),
+            ("Bash cat -- a.txt", Allow),
+            ("Bash cat -- -/../../x", Ask),
+            ("Bash cat -- /etc/passwd", Ask),
+            ("Bash cat < -/../../x", Ask),
+            ("Bash grep -- x a.txt", Allow),
+            ("Bash grep -- -x a.txt", Allow),
+            ("Bash grep -- -x /etc/passwd", Ask),
+            ("Bash grep -- -v /etc/passwd", Ask),
+            ("Bash grep --reg=root /etc/passwd", Ask),
+            ("Bash grep --rege=root /etc/passwd", Ask),
+            ("Bash grep --fil=a.txt /etc/passwd", Ask),
+            ("Bash grep --regexp root /etc/passwd", Ask),
+            ("Bash grep -i root a.txt", Allow),
         ],
     );
 }

@@ -72,6 +72,9 @@ fn what_is_denied_is_denied_at_any_depth_and_for_writing_as_well() {
             (&["deny Edit(src/**)", "allow Bash"], "Bash touch src/x", Deny),
             (&["deny Edit(src/**)", "allow Bash"], "Bash sed -i s/a/b/ src/x", Deny),
             (&["deny Edit(src/**)", "allow Bash"], "Bash tee src/x", Deny),
+            (&["deny Read(-x)", "allow Bash"], "Bash cat -- -x", Deny),
+            (&["deny Read(--)", "allow Bash"], "Bash cat -- --", Deny),
+            (&["deny Edit(-secret)", "allow Bash"], "Bash echo x > -secret", Deny),
         ],
     );
 }
@@ -112,6 +115,10 @@ fn follow(path: &str) -> Option<String> {
     leads("/home/ann/p/link", "/srv/out")
         .or_else(|| leads("/home/ann/p/inner", "/home/ann/p/src"))
         .or_else(|| leads("/ext", "/home/ann/p/src"))
+        .or_else(|| leads("/home/ann/p/lib/..", "/usr"))
+        .or_else(|| leads("/home/ann/p/hk/..", "/home/ann/p/.git"))
+        .or_else(|| leads("/home/ann/p/src/..", "/home/ann/p"))
+        .or_else(|| leads("/home/ann/p/..", "/home/ann"))
         .or_else(|| leads("/home/ann/p/hooks", "/home/ann/p/.git/hooks"))
         .or_else(|| (!path.contains("unknown")).then(|| path.to_owned()))
 }
@@ -144,6 +151,17 @@ fn a_link_is_allowed_by_both_ends_and_denied_by_either() {
         (Mode::Default, &["allow Edit(**)"], "Write hooks/a", Ask),
         (Mode::Default, &["allow Edit(hooks/**)"], "Write hooks/a", Ask),
         (Mode::Default, &["allow Edit(inner/**)"], "Write inner/a", Ask),
+        (Mode::Default, &[], "Bash cat src/../x", Allow),
+        (Mode::Default, &[], "Bash cat ./lib/../x", Ask),
+        (Mode::Default, &[], "Bash cat < lib/../x", Ask),
+        (Mode::Default, &["deny Read(//usr/**)"], "Bash cat lib/../x", Deny),
+        (Mode::Default, &["deny Read(lib/**)"], "Bash cat lib/../x", Ask),
+        (Mode::Default, &["allow Read(//home/ann/**)"], "Bash cat ../x", Allow),
+        (Mode::AcceptEdits, &[], "Bash echo x > src/../x", Allow),
+        (Mode::AcceptEdits, &[], "Bash echo x > lib/../x", Ask),
+        (Mode::BypassPermissions, &[], "Bash echo x > hk/../config", Ask),
+        (Mode::BypassPermissions, &[], "Bash cp a hk/../config", Ask),
+        (Mode::BypassPermissions, &[], "Bash echo x > src/../x", Allow),
     ];
     for (mode, written, text, expected) in cases {
         let around = around();

@@ -187,7 +187,7 @@ impl Plan {
     }
 }
 
-fn changes_folder(name: &str) -> bool {
+pub(crate) fn changes_folder(name: &str) -> bool {
     matches!(name, "cd" | "pushd" | "popd" | "chdir")
 }
 
@@ -340,9 +340,67 @@ fn files_of(words: &[Word], folders: &[String], around: &Surroundings) -> Vec<To
     if READERS.contains(&name) || matches!(name, "cp" | "mv" | "rsync") {
         all(Access::Read);
     }
-    let in_place = rest.iter().any(|word| word.text.starts_with("-i") || word.text.starts_with("--in-place"));
-    if WRITERS.contains(&name) && (name != "sed" || in_place) {
+    if WRITERS.contains(&name) && (name != "sed" || rest.iter().any(is_in_place)) {
         all(Access::Write);
     }
+    let mut one = |name: &str, access| touches.extend(files_at(name, access, folders, around));
+    for name in led_to(name, rest) {
+        one(name, Access::Write);
+    }
+    if name == "dd" {
+        rest.iter().filter_map(|word| word.text.strip_prefix("if=")).for_each(|name| one(name, Access::Read));
+        rest.iter().filter_map(|word| word.text.strip_prefix("of=")).for_each(|name| one(name, Access::Write));
+    }
+    if matches!(name, "cp" | "mv" | "install" | "ln" | "scp" | "rsync") {
+        for name in put_into(rest) {
+            one(&name, Access::Write);
+        }
+    }
     touches
+}
+
+/// sed's `-i`, also in `-Ei` and shortened. What follows e and f is theirs.
+fn is_in_place(word: &Word) -> bool {
+    match word.text.strip_prefix("--") {
+        Some(long) => long.starts_with('i') && "in-place".starts_with(long.split('=').next().unwrap_or_default()),
+        None => word.is_flag() && word.text.chars().skip(1).take_while(|c| !matches!(c, 'e' | 'f')).any(|c| c == 'i'),
+    }
+}
+
+/// Where a flag of a command says that it writes.
+fn led_to<'word>(name: &str, rest: &'word [Word]) -> Vec<&'word str> {
+    let (short, long) = match name {
+        "sort" | "curl" => ('o', "output"),
+        "wget" => ('O', "output-document"),
+        "scp" => return rest.last().map(|word| word.text.as_str()).into_iter().collect(),
+        _ => return vec![],
+    };
+    let mut files = vec![];
+    for (at, word) in rest.iter().enumerate() {
+        let next = || rest.get(at + 1).map(|word| word.text.as_str());
+        if let Some(written) = word.text.strip_prefix("--") {
+            let (flag, value) = written.split_once('=').map_or((written, None), |(flag, value)| (flag, Some(value)));
+            if !flag.is_empty() && long.starts_with(flag) {
+                files.extend(value.or_else(next));
+            }
+        } else if word.is_flag()
+            && let Some((_, glued)) = word.text.split_once(short)
+        {
+            // It may stand behind other flags, and its file right behind it.
+            files.extend(if glued.is_empty() { next() } else { Some(glued) });
+        }
+    }
+    files
+}
+
+/// The names that files would have in the folder they are put into, if the last word is one.
+fn put_into(rest: &[Word]) -> Vec<String> {
+    let flagged = rest.iter().enumerate().find_map(|(at, word)| match word.text.as_str() {
+        "-t" | "--target-directory" => rest.get(at + 1).map(|word| word.text.as_str()),
+        text => text.strip_prefix("--target-directory=").or_else(|| text.strip_prefix("-t")),
+    });
+    let Some(folder) = flagged.or_else(|| rest.last().map(|word| word.text.as_str())) else { return vec![] };
+    let names = rest.iter().map(|word| word.text.trim_end_matches('/')).filter(|name| *name != folder);
+    let names = names.filter_map(|name| name.rsplit(['/', ':']).next());
+    names.filter(|name| !name.is_empty() && !name.starts_with('-')).map(|name| format!("{folder}/{name}")).collect()
 }

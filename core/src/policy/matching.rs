@@ -62,8 +62,10 @@ pub(crate) fn allows_file(
         return false;
     }
     let Some(specifier) = &rule.pattern.specifier else { return rule.pattern.tool == call.tool };
-    let Some(pattern) = path_pattern(rule, specifier, around, &around.cwd, false) else { return false };
-    pattern.matches(path, false) && pattern.matches(target, false)
+    let patterns = path_patterns(rule, specifier, around, false);
+    let spellings = around.spellings(path);
+    let allows = |path: &str| patterns.iter().any(|pattern| pattern.matches(path, false));
+    spellings.iter().any(|path| allows(path)) && allows(target)
 }
 
 /// Whether an allow rule approves one command of a plain script.
@@ -191,37 +193,33 @@ fn touched<'deed>(rule: &Rule, deed: &'deed Deed) -> impl Iterator<Item = &'deed
 }
 
 fn path_strictly(rule: &Rule, specifier: &str, touch: &Touch, call: &Call, around: &Surroundings) -> bool {
-    [&around.cwd, &around.started].into_iter().any(|cwd| {
-        let pattern = path_pattern(rule, specifier, around, cwd, true);
-        pattern.is_some_and(|pattern| touch.names(call).any(|path| pattern.matches(path, true)))
-    })
+    let patterns = path_patterns(rule, specifier, around, true);
+    patterns.iter().any(|pattern| touch.names(call).any(|path| pattern.matches(path, true)))
 }
 
-/// Where a path of a rule begins, and what it says from there.
-fn path_pattern(rule: &Rule, specifier: &str, around: &Surroundings, cwd: &str, strict: bool) -> Option<PathPattern> {
-    if let Some(path) = specifier.strip_prefix("//") {
-        return Some(PathPattern::new("/", path, true));
-    }
-    if let Some(path) = specifier.strip_prefix("~/") {
-        return around.home.as_deref().map(|home| PathPattern::new(home, path, true));
-    }
-    if let Some(path) = specifier.strip_prefix('/') {
+/// Where a path of a rule begins, by each name of that folder, and what it says from there.
+fn path_patterns(rule: &Rule, specifier: &str, around: &Surroundings, strict: bool) -> Vec<PathPattern> {
+    let (path, anchored, folders): (&str, bool, Vec<&str>) = if let Some(path) = specifier.strip_prefix("//") {
+        (path, true, vec!["/"])
+    } else if let Some(path) = specifier.strip_prefix("~/") {
+        (path, true, around.home.as_deref().into_iter().flat_map(|home| around.both(home)).collect())
+    } else if let Some(path) = specifier.strip_prefix('/') {
         let base = match rule.source.origin {
             Origin::User | Origin::Project { .. } => &rule.source.base,
             Origin::Session | Origin::CommandLine => &around.started,
         };
-        return Some(PathPattern::new(base, path, true));
-    }
-    let (path, dotted) = match specifier.strip_prefix("./") {
-        Some(path) => (path, true),
-        None => (specifier, false),
+        (path, true, around.both(base).collect())
+    } else {
+        let (path, dotted) = specifier.strip_prefix("./").map_or((specifier, false), |path| (path, true));
+        let segments: Vec<&str> = path.split('/').filter(|part| !part.is_empty()).collect();
+        let anchored = match segments.as_slice() {
+            // Of one folder everything: where it is allowed only here, where it is not at any depth.
+            [_, "**"] => !strict,
+            [_] => dotted && !strict,
+            _ => true,
+        };
+        let started = around.both(&around.started).filter(|_| strict);
+        (path, anchored, around.both(&around.cwd).chain(started).collect())
     };
-    let segments: Vec<&str> = path.split('/').filter(|part| !part.is_empty()).collect();
-    let anchored = match segments.as_slice() {
-        // Of one folder everything: where it is allowed only here, where it is not at any depth.
-        [_, "**"] => !strict,
-        [_] => dotted && !strict,
-        _ => true,
-    };
-    Some(PathPattern::new(cwd, path, anchored))
+    folders.into_iter().map(|folder| PathPattern::new(folder, path, anchored)).collect()
 }

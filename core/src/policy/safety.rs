@@ -103,7 +103,7 @@ pub(crate) fn critical_removal(deed: &Deed, around: &Surroundings) -> Option<Str
 /// Where the commands of a line may run, as far as it says so; none if that would be too many.
 fn folders(plan: &Plan, around: &Surroundings) -> Option<Vec<String>> {
     const MOST: usize = 64;
-    let mut folders = vec![around.cwd.clone()];
+    let mut folders: Vec<String> = around.both(&around.cwd).map(str::to_owned).collect();
     for words in plan.suspects.iter().filter(|words| changes_folder(&words[0].text)) {
         let to = words[1..].iter().find(|word| !word.is_flag()).map_or("~", |word| word.text.as_str());
         let to = with_home(to);
@@ -149,7 +149,8 @@ fn is_critical(word: &Word, from: &str, around: &Surroundings) -> bool {
     let Some(path) = absolute(&folder, from, around.home.as_deref()) else { return true };
     let top = path.matches('/').count() == 1;
     let holds = |place: &str| lies_in(place, &path);
-    top || holds(&around.cwd) || holds(&around.started) || around.home.as_deref().is_some_and(holds)
+    let places = [Some(around.cwd.as_str()), Some(&around.started), around.home.as_deref()];
+    top || places.into_iter().flatten().flat_map(|place| around.both(place)).any(holds)
 }
 
 fn without_variables(text: &str) -> String {

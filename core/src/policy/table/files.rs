@@ -211,3 +211,31 @@ fn added_folders_are_worked_in_like_the_first() {
     assert_eq!(decided(Mode::Default, "Read /srv/moreover"), Ask);
     assert_eq!(decided(Mode::AcceptEdits, "Write /srv/more/a"), Allow);
 }
+
+#[test]
+fn a_working_folder_behind_a_link_is_the_same_folder() {
+    let mut around = Surroundings::of("/srv/link", Some("/home/ann"));
+    around.leads = [("/srv/link".to_owned(), "/home/bob/p".to_owned())].into();
+    around.folders.push("/home/bob/p".to_owned());
+    let cases: &[(Mode, &[&str], &str, Decision)] = &[
+        (Mode::Default, &["deny Read(a/b)"], "Read a/b", Deny),
+        (Mode::Default, &["deny Read(a/b)"], "Read /home/bob/p/a/b", Deny),
+        (Mode::Default, &["deny Read(a/b)"], "Bash cat /home/bob/p/a/b", Deny),
+        (Mode::Default, &["allow Edit(src/**)"], "Edit src/a", Allow),
+        (Mode::Default, &["allow Edit(/src/**)"], "Edit src/a", Ask),
+        (Mode::Default, &["allow Edit(src/**)"], "Edit a", Ask),
+        (Mode::BypassPermissions, &[], "Bash rm -rf /home/bob/p", Ask),
+        (Mode::BypassPermissions, &[], "Bash rm -rf /home/bob", Ask),
+        (Mode::BypassPermissions, &[], "Bash rm -rf ../p", Ask),
+        (Mode::BypassPermissions, &[], "Bash rm -rf src", Allow),
+    ];
+    let follow = |path: &str| {
+        let real = path.strip_prefix("/srv/link").map(|below| format!("/home/bob/p{below}"));
+        Some(real.unwrap_or_else(|| path.to_owned()))
+    };
+    for (mode, written, text, expected) in cases {
+        let call = call(text).followed(&around, follow);
+        let ruling = decide(&rules(written), *mode, &around, &call);
+        assert_eq!(ruling.decision, *expected, "{mode:?} {written:?} {text}: {}", ruling.why);
+    }
+}

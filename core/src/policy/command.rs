@@ -132,6 +132,12 @@ pub(crate) fn raw(words: &[Word]) -> String {
     words.iter().map(|word| word.raw.as_str()).collect::<Vec<_>>().join(" ")
 }
 
+/// A command with the variables set before it, as written.
+pub(crate) fn whole(command: &Command) -> String {
+    let variables = command.assignments.iter().map(|(_, word)| word);
+    variables.chain(&command.words).map(|word| word.raw.as_str()).collect::<Vec<_>>().join(" ")
+}
+
 pub(crate) fn text(words: &[Word]) -> String {
     words.iter().map(|word| word.text.as_str()).collect::<Vec<_>>().join(" ")
 }

@@ -4,7 +4,7 @@ use std::fmt;
 
 use super::access::{Access, Deed, Plan, Step, Touch};
 use super::call::{Call, Surroundings};
-use super::command::{Stripped, raw};
+use super::command::{Stripped, raw, whole};
 use super::decision::{Decision, Mode};
 use super::matching;
 use super::path::has_dots;
@@ -302,7 +302,13 @@ impl<'a> View<'a> {
             }
             return Ok(None);
         }
-        Err(format!("no rule allows `{}`", raw(&step.command.words)))
+        let whole = whole(&step.command);
+        Err(match Stripped::of(&step.command) {
+            None if !step.command.assignments.is_empty() => {
+                format!("the variables before it may change what it does, and no rule allows exactly `{whole}`")
+            }
+            _ => format!("no rule allows `{}`", raw(&step.command.words)),
+        })
     }
 
     /// A rule on a command says nothing about files elsewhere, where we know that the words are files.

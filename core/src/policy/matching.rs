@@ -2,18 +2,16 @@
 
 use super::access::{Access, Deed, Plan, Step, Touch, is_about_files};
 use super::call::{Call, Surroundings};
-use super::command::{Stripped, name_of, raw, texts};
+use super::command::{Stripped, name_of, raw, texts, whole};
 use super::decision::Decision;
 use super::glob::{PathPattern, text_matches};
-use super::rule::{Origin, Pattern, Rule, has_literal_server};
+use super::path::{has_dots, joined};
+use super::rule::{Origin, PRIMARY, Pattern, Rule, has_literal_server};
 use super::web;
-
-/// Fields that a specifier speaks about in its own way, and never as `field:value`.
-const PRIMARY: [&str; 5] = ["command", "file_path", "path", "notebook_path", "url"];
 
 /// Whether a deny or ask rule is about the call, or about any part of it.
 pub(crate) fn strictly(rule: &Rule, call: &Call, deed: &Deed, around: &Surroundings) -> bool {
-    if !rule.is_for(around, true) || rule.warning().is_some() {
+    if !rule.is_for(around, true) || rule.is_never_consulted().is_some() {
         return false;
     }
     let Pattern { tool, specifier } = &rule.pattern;
@@ -73,7 +71,11 @@ pub(crate) fn allows_command(rule: &Rule, step: &Step, around: &Surroundings) ->
     if !rule.may_allow(around) || rule.pattern.tool != "Bash" {
         return false;
     }
-    let Some(stripped) = Stripped::of(&step.command) else { return false };
+    let Some(stripped) = Stripped::of(&step.command) else {
+        // Who has written the variables down with the command has allowed both.
+        let exact = rule.pattern.specifier.as_deref().map(Line::read).filter(Line::is_exact);
+        return exact.is_some_and(|line| !step.command.words.is_empty() && line.matches(&whole(&step.command)));
+    };
     // Files that only come in while it runs cannot be looked at before.
     if stripped.takes_more && is_about_files(name_of(stripped.name())) {
         return false;
@@ -103,7 +105,7 @@ impl Rule {
         self.decision == Decision::Allow
             && self.source.origin.is_trusted()
             && self.is_for(around, false)
-            && self.warning().is_none()
+            && self.is_never_consulted().is_none()
     }
 }
 
@@ -221,5 +223,9 @@ fn path_patterns(rule: &Rule, specifier: &str, around: &Surroundings, strict: bo
         let started = around.both(&around.started).filter(|_| strict);
         (path, anchored, around.both(&around.cwd).chain(started).collect())
     };
-    folders.into_iter().map(|folder| PathPattern::new(folder, path, anchored)).collect()
+    let pattern = |folder| match has_dots(path) {
+        true => PathPattern::new("/", joined(folder, path).trim_start_matches('/'), true),
+        false => PathPattern::new(folder, path, anchored),
+    };
+    folders.into_iter().map(pattern).collect()
 }

@@ -34,6 +34,10 @@ fn a_path_begins_where_it_says() {
             (&["allow Edit(**)"], "Edit any/thing", Allow),
             (&["allow Edit(src/**)"], "Edit src/../x", Ask),
             (&["allow Edit(src/**)"], "Edit src", Ask),
+            (&["allow Edit(../q/**)"], "Edit /home/ann/q/a", Allow),
+            (&["allow Edit(src/../lib/**)"], "Edit lib/a", Allow),
+            (&["deny Read(./src/../.env)"], "Read .env", Deny),
+            (&["deny Read(//home/ann/x/../p/.env)"], "Read .env", Deny),
         ],
     );
 }

@@ -399,6 +399,7 @@ fn a_ruling_says_what_decided() {
         said(Mode::Default, &["ask Bash"], "Bash rm -rf /"),
         said(Mode::Default, &["allow Edit(**)"], "Write .git/x"),
         said(Mode::Default, &["allow Bash"], "Bash echo $(x)"),
+        said(Mode::Default, &["allow Bash(make *)"], "Bash FOO=1 make"),
         said(Mode::Plan, &["allow Write"], "Write x"),
         said(Mode::DontAsk, &[], "Write x"),
         said(Mode::Default, &[], "Read ../x"),
@@ -414,6 +415,7 @@ fn a_ruling_says_what_decided() {
         ask by Bash: asked for by the user rule Bash
         ask by no rule: /home/ann/p/.git/x is protected: changes of it are always asked for
         ask by no rule: the command cannot be approved unseen: it runs a command to make a word
+        ask by no rule: the variables before it may change what it does, and no rule allows exactly `FOO=1 make`
         ask by no rule: in plan mode nothing but reading passes unasked
         deny by no rule: no rule allows writing /home/ann/p/x; in dontAsk mode what would be asked is denied
         ask by no rule: /home/ann/x is outside the working folders

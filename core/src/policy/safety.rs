@@ -141,7 +141,7 @@ fn is_critical(word: &Word, from: &str, around: &Surroundings) -> bool {
         return !word.is_literal;
     }
     if folder.starts_with(['$', '`']) {
-        let plain_below = folder.split_once('/').is_some_and(|(_, rest)| !rest.is_empty());
+        let plain_below = folder.split_once('/').is_some_and(|(_, rest)| !without_variables(rest).is_empty());
         return !plain_below;
     }
     // A variable may be empty, and then `~/$X` is the home.

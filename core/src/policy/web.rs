@@ -1,7 +1,5 @@
 //! Hosts of addresses, and `domain:` rules on them.
 
-use std::net::Ipv4Addr;
-
 /// Whether a deny or ask rule may be about this address, in any way a program could read it.
 pub(crate) fn strictly(specifier: &str, url: Option<&str>) -> bool {
     let (Some(domain), Some(url)) = (specifier.strip_prefix("domain:"), url) else { return false };
@@ -55,10 +53,10 @@ fn number(host: &str) -> Option<String> {
     let parts: Vec<&str> = host.split('.').collect();
     let last = parts.last()?;
     let is_number = last.starts_with("0x") || !last.is_empty() && last.chars().all(|c| c.is_ascii_digit());
-    is_number.then(|| ipv4(&parts).map_or_else(String::new, |address| address.to_string()))
+    is_number.then(|| ipv4(&parts).unwrap_or_default())
 }
 
-fn ipv4(parts: &[&str]) -> Option<Ipv4Addr> {
+fn ipv4(parts: &[&str]) -> Option<String> {
     let (last, before) = parts.split_last()?;
     let number = |part: &str| match (part.strip_prefix("0x"), part.strip_prefix('0')) {
         (Some(""), _) | (None, Some("")) => Some(0),
@@ -66,14 +64,14 @@ fn ipv4(parts: &[&str]) -> Option<Ipv4Addr> {
         (None, Some(digits)) => u32::from_str_radix(digits, 8).ok(),
         (None, None) => part.parse().ok(),
     };
-    let mut address = 0;
+    let mut address: u32 = 0;
     for (at, part) in before.iter().enumerate() {
         let byte = number(part).filter(|byte| at < 3 && *byte < 256)?;
         address |= byte << (24 - 8 * at);
     }
     // The last one fills all the bytes that are left.
     let last = number(last).filter(|last| u64::from(*last) < 1 << (32 - 8 * before.len()))?;
-    Some(Ipv4Addr::from_bits(address | last))
+    Some((address | last).to_be_bytes().map(|byte| byte.to_string()).join("."))
 }
 
 /// With `%41` as A.

@@ -120,6 +120,12 @@ impl Reader<'_> {
             '"' => self.double_quotes(),
             '\\' => self.backslash(),
             '$' if self.peek(1) == Some('\'') => self.ansi_quotes(),
+            // `$"x"` is "x" in another language.
+            '$' if self.peek(1) == Some('"') => {
+                self.word();
+                self.not_plain("it holds a text to be translated");
+                self.at += 1;
+            }
             '$' => self.dollar(),
             '`' => self.backticks(),
             ';' | '&' | '|' | '(' | ')' => self.operator(c),

@@ -339,6 +339,7 @@ fn what_is_denied_is_found_wherever_it_stands() {
         "runuser -u ann rm x",
         "setpriv rm x",
         "toybox rm x",
+        "$\"rm\" x",
     ];
     for command in commands {
         for mode in [Mode::Default, Mode::BypassPermissions] {

@@ -367,6 +367,7 @@ fn critical_removals_are_always_asked_for() {
         "rm -rf .*",
         "rm -rf ~/$X",
         "rm -rf ./${X}",
+        "rm -rf $X/$Y",
         "rm -rf /home/ann/\"$X\"",
     ];
     for mode in Mode::ALL {

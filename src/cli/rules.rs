@@ -137,6 +137,10 @@ impl Rules {
 impl Place {
     fn folder(&self) -> anyhow::Result<PathBuf> {
         let folder = self.cwd.clone().unwrap_or_else(|| PathBuf::from("."));
+        if !folder.is_dir() {
+            let problem = format!("there is no folder {}", folder.display());
+            return Err(Usage::new(problem, "name a folder that is there").into());
+        }
         Ok(std::path::absolute(folder)?)
     }
 

@@ -83,6 +83,9 @@ pub(super) fn resolved(path: &Path) -> PathBuf {
 /// with links in a circle or folders nobody may look into.
 pub(super) fn follow(path: &str) -> Option<String> {
     let path = Path::new(path);
+    if path.components().any(|part| part == std::path::Component::ParentDir) {
+        return follow(&dangling(path, 0)?);
+    }
     for above in path.ancestors() {
         match above.canonicalize() {
             Ok(real) => {
@@ -151,6 +154,12 @@ mod tests {
         assert_eq!(follow("again/link"), is("out/new"));
         assert_eq!(follow("again/x"), is("in/x"));
         assert_eq!(follow("round"), None);
+        // What is above a link is above where it leads.
+        fs::create_dir_all(root.join("far/away")).unwrap();
+        symlink(root.join("far/away"), root.join("in/there")).unwrap();
+        assert_eq!(follow("in/there/../x"), is("far/x"));
+        assert_eq!(follow("in/../x"), is("x"));
+        assert_eq!(follow("round/../x"), None);
     }
 
     #[test]

@@ -182,6 +182,11 @@ impl Rules {
         around.folders.extend(added.iter().map(|folder| text(folder)));
         let real: Vec<String> = around.folders.iter().map(|folder| text(&resolved(Path::new(folder)))).collect();
         around.folders.extend(real);
+        let named = [(around.cwd.clone(), Some(cwd)), (home.unwrap_or_default(), self.home.as_deref())];
+        for (name, folder) in named {
+            let real = folder.map(|folder| text(&resolved(folder)));
+            around.leads.extend(real.filter(|real| *real != name).map(|real| (name, real)));
+        }
         for ours in &self.ours {
             around.ours.extend([text(ours), text(&resolved(ours))]);
         }

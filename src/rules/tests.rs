@@ -177,6 +177,19 @@ fn links_on_the_disk_are_followed_before_anything_is_decided() {
     assert_eq!(read(&elsewhere, "src/x"), Decision::Allow);
     assert_eq!(read(&elsewhere, "link/x"), Decision::Ask);
     assert_eq!(command(&rules, &place, "cat link/x"), Decision::Ask);
+    // Above a link is above where it leads, which the text does not show.
+    assert_eq!(command(&rules, &place, "cat link/../x"), Decision::Ask);
+    fs::create_dir(place.project.join("src")).unwrap();
+    assert_eq!(command(&rules, &place, "cat src/../x"), Decision::Allow);
+    place.user_file("[[rule]]\ndeny = \"Read(a/b)\"\n[[rule]]\nallow = \"Edit(src/**)\"\n");
+    let rules = place.rules();
+    let real = place.project.join("a/b");
+    assert_eq!(decided(&rules, &elsewhere, "Read", "file_path", real.to_str().unwrap()), Decision::Deny);
+    assert_eq!(decided(&rules, &elsewhere, "Edit", "file_path", "src/x"), Decision::Allow);
+    let removal = format!("rm -rf {}", place.project.display());
+    let around = rules.around(&elsewhere, &[], None);
+    let call = Call::new("Bash", [("command".to_owned(), Given::Text(removal))].into());
+    assert_eq!(rules.decide(Mode::BypassPermissions, &around, call).decision, Decision::Ask);
 }
 
 #[test]

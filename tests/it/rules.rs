@@ -99,6 +99,7 @@ fn what_cannot_be_checked_is_refused_with_a_hint() {
         refused(&home.run(&["rules", "check", "--json", "Bash", input]), 2, "the input is not");
     }
     refused(&home.run(&["rules", "check", "--rules", "nowhere.toml", "Bash", "{}"]), 2, "there is no file");
+    refused(&home.run(&["rules", "check", "--cwd", "nowhere", "Bash", "{}"]), 2, "there is no folder");
     refused(&home.run(&["rules", "check", "--allow", "Bash(", "Bash", "{}"]), 2, "this is no rule");
     let file = written(&home, "[[rule]]\nalow = \"Bash\"\n");
     refused(&home.run(&["rules", "check", "--rules", &file, "Bash", "{}"]), 3, "line 2: unknown key \"alow\"");

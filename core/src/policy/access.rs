@@ -1,10 +1,11 @@
 //! Which files a call reads and writes, as far as it says so itself.
 
 use super::call::{Call, Surroundings};
-use super::command::{Stripped, name_of, suspects};
-use super::path::{absolute, joined};
+use super::command::{Stripped, name_of};
+use super::path::{absolute, has_dots, joined};
 use super::readonly;
 use super::shell::{Command, Doubt, Joint, Script, Way, Word};
+use super::suspects::Suspects;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Access {
@@ -18,8 +19,18 @@ pub(crate) enum Access {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Touch {
     pub(crate) access: Access,
-    /// Absolute and without dots; none when it cannot be told from here.
+    /// Absolute; none when it cannot be told from here. Without dots, or else it says nothing by itself and only where
+    /// it leads counts.
     pub(crate) path: Option<String>,
+}
+
+impl Touch {
+    /// The names of the file that mean something: its own, and the one its links lead to.
+    pub(crate) fn names<'touch>(&'touch self, call: &'touch Call) -> impl Iterator<Item = &'touch str> {
+        let path = self.path.as_deref();
+        let own = path.filter(|path| !has_dots(path));
+        own.into_iter().chain(path.and_then(|path| call.target(path)))
+    }
 }
 
 /// What a call does, taken apart once.
@@ -55,7 +66,9 @@ impl Deed {
     pub(crate) fn touches(&self) -> Vec<&Touch> {
         match self {
             Self::File(touches) => touches.iter().collect(),
-            Self::Shell(plan) => plan.steps.iter().flat_map(Step::touches).chain(&plan.suspected).collect(),
+            Self::Shell(plan) => {
+                plan.steps.iter().flat_map(Step::touches).chain(&plan.suspected).chain(&plan.redirected).collect()
+            }
             Self::Other | Self::Malformed => vec![],
         }
     }
@@ -96,6 +109,8 @@ pub(crate) struct Plan {
     pub(crate) steps: Vec<Step>,
     /// What commands in the line may touch, wherever they stand: for finding what is to be denied.
     pub(crate) suspected: Vec<Touch>,
+    /// Where any of them may be led to write, and from where to read.
+    pub(crate) redirected: Vec<Touch>,
     /// Each command that may be run, wherever it stands.
     pub(crate) suspects: Vec<Vec<Word>>,
 }
@@ -123,15 +138,15 @@ const MOST_FOLDERS: usize = 8;
 impl Plan {
     fn of(line: &str, around: &Surroundings) -> Self {
         let mut script = Script::read(line);
-        let suspects = suspects(&script);
-        let mut suspected = vec![];
-        for words in &suspects {
-            suspected.extend(files_of(words, std::slice::from_ref(&around.cwd), around));
+        let suspects = Suspects::of(&script);
+        if let Some(why) = suspects.unfinished {
+            script.doubt = script.doubt.max(Some(Doubt::Unreadable(why)));
         }
-        let outside = script.commands.iter().flat_map(|command| &command.redirects);
-        suspected.extend(outside.flat_map(|redirect| {
-            redirected(redirect.way, &redirect.target, std::slice::from_ref(&around.cwd), around)
-        }));
+        let here = std::slice::from_ref(&around.cwd);
+        let suspected = suspects.commands.iter().flat_map(|words| files_of(words, here, around)).collect();
+        let redirects = suspects.redirects.iter();
+        let redirected =
+            redirects.flat_map(|redirect| redirected(redirect.way, &redirect.target, here, around)).collect();
         // Where commands may find themselves: a `cd` may fail, so the folder before it counts as well.
         let mut folders = vec![around.cwd.clone()];
         let mut steps = vec![];
@@ -159,7 +174,7 @@ impl Plan {
             }
             steps.push(step);
         }
-        Self { script, steps, suspected, suspects }
+        Self { script, steps, suspected, redirected, suspects: suspects.commands }
     }
 
     /// One of its commands changes the folder that others run in.
@@ -172,7 +187,7 @@ impl Plan {
     }
 }
 
-fn changes_folder(name: &str) -> bool {
+pub(crate) fn changes_folder(name: &str) -> bool {
     matches!(name, "cd" | "pushd" | "popd" | "chdir")
 }
 
@@ -186,7 +201,7 @@ impl Step {
         let access = |stripped: &Stripped<'_>| if stripped.name() == "cd" { Access::Enter } else { Access::Read };
         let reads = stripped.as_ref().and_then(|stripped| {
             let words = readonly::reads(stripped)?;
-            Some(words.into_iter().flat_map(|word| named(word, access(stripped), folders, around)).collect())
+            Some(named(words, access(stripped), folders, around))
         });
         let files = stripped.map(|stripped| files_of(stripped.words, folders, around)).unwrap_or_default();
         let redirects =
@@ -204,24 +219,63 @@ fn redirected(way: Way, target: &Word, folders: &[String], around: &Surroundings
     if target.text == "/dev/null" {
         return vec![];
     }
-    named(target, access, folders, around)
+    files_at(&target.text, access, folders, around)
 }
 
-/// The files that a word may name: the word itself, or what is glued to a flag.
-fn named(word: &Word, access: Access, folders: &[String], around: &Surroundings) -> Vec<Touch> {
-    let text = word.text.replace("${HOME}", "~").replace("$HOME", "~");
-    let is_flag = text.len() > 1 && text.starts_with('-') && access != Access::Enter;
-    let name = match (is_flag, text.split_once('='), text.find('/')) {
-        (false, ..) => text,
-        (true, Some((_, value)), _) => value.to_owned(),
-        (true, None, Some(slash)) => text[slash..].to_owned(),
+/// The files that the words of a command may name. Behind `--` no word is a flag.
+fn named<'word>(
+    words: impl IntoIterator<Item = &'word Word>,
+    access: Access,
+    folders: &[String],
+    around: &Surroundings,
+) -> Vec<Touch> {
+    let mut flags_ended = access == Access::Enter;
+    let mut touches = vec![];
+    for word in words {
+        if word.text == "--" && !flags_ended {
+            flags_ended = true;
+        } else if flags_ended || !word.is_flag() {
+            touches.extend(files_at(&word.text, access, folders, around));
+        } else if let Some(glued) = glued(&word.text) {
+            touches.extend(files_at(glued, access, folders, around));
+        }
+    }
+    touches
+}
+
+/// What is glued to a flag and may be a file.
+fn glued(flag: &str) -> Option<&str> {
+    match (flag.split_once('='), flag.find('/')) {
+        (Some((_, value)), _) => Some(value),
+        (None, Some(slash)) => Some(&flag[slash..]),
+        (None, None) if flag.starts_with("--") => None,
         // `-fx` may be the flag f with the file x.
-        (true, None, None) => match text.chars().skip(2).collect::<String>() {
-            rest if rest.is_empty() || text.starts_with("--") => return vec![],
-            rest => rest,
-        },
-    };
-    folders.iter().map(|folder| Touch { access, path: absolute(&name, folder, around.home.as_deref()) }).collect()
+        (None, None) => flag.char_indices().nth(2).map(|(at, _)| &flag[at..]),
+    }
+}
+
+/// The files of a name, seen from each folder.
+fn files_at(name: &str, access: Access, folders: &[String], around: &Surroundings) -> Vec<Touch> {
+    let name = name.replace("${HOME}", "~").replace("$HOME", "~");
+    // `cd` itself takes dots away as text, while for everyone else `link/..` is above where the link leads.
+    let climbs = access != Access::Enter && name.split('/').any(|part| part == "..");
+    let touch = |path| Touch { access, path };
+    let mut touches = vec![];
+    for folder in folders {
+        let path = absolute(&name, folder, around.home.as_deref());
+        if climbs && path.is_some() {
+            let from = match name.strip_prefix('~') {
+                Some(below) => format!("{}{below}", around.home.as_deref().unwrap_or_default()),
+                None if name.starts_with('/') => name.clone(),
+                None => format!("{folder}/{name}"),
+            };
+            let parts: Vec<&str> = from.split('/').filter(|part| !part.is_empty() && *part != ".").collect();
+            touches.extend([touch(path), touch(Some(format!("/{}", parts.join("/"))))]);
+        } else {
+            touches.push(touch(path));
+        }
+    }
+    touches
 }
 
 const READERS: [&str; 38] = [
@@ -279,16 +333,74 @@ fn files_of(words: &[Word], folders: &[String], around: &Surroundings) -> Vec<To
     let Some((first, rest)) = words.split_first() else { return vec![] };
     let name = name_of(&first.text);
     let mut touches = vec![];
-    let mut all = |access| touches.extend(rest.iter().flat_map(|word| named(word, access, folders, around)));
+    let mut all = |access| touches.extend(named(rest, access, folders, around));
     if name == "cd" {
         all(Access::Enter);
     }
     if READERS.contains(&name) || matches!(name, "cp" | "mv" | "rsync") {
         all(Access::Read);
     }
-    let in_place = rest.iter().any(|word| word.text.starts_with("-i") || word.text.starts_with("--in-place"));
-    if WRITERS.contains(&name) && (name != "sed" || in_place) {
+    if WRITERS.contains(&name) && (name != "sed" || rest.iter().any(is_in_place)) {
         all(Access::Write);
     }
+    let mut one = |name: &str, access| touches.extend(files_at(name, access, folders, around));
+    for name in led_to(name, rest) {
+        one(name, Access::Write);
+    }
+    if name == "dd" {
+        rest.iter().filter_map(|word| word.text.strip_prefix("if=")).for_each(|name| one(name, Access::Read));
+        rest.iter().filter_map(|word| word.text.strip_prefix("of=")).for_each(|name| one(name, Access::Write));
+    }
+    if matches!(name, "cp" | "mv" | "install" | "ln" | "scp" | "rsync") {
+        for name in put_into(rest) {
+            one(&name, Access::Write);
+        }
+    }
     touches
+}
+
+/// sed's `-i`, also in `-Ei` and shortened. What follows e and f is theirs.
+fn is_in_place(word: &Word) -> bool {
+    match word.text.strip_prefix("--") {
+        Some(long) => long.starts_with('i') && "in-place".starts_with(long.split('=').next().unwrap_or_default()),
+        None => word.is_flag() && word.text.chars().skip(1).take_while(|c| !matches!(c, 'e' | 'f')).any(|c| c == 'i'),
+    }
+}
+
+/// Where a flag of a command says that it writes.
+fn led_to<'word>(name: &str, rest: &'word [Word]) -> Vec<&'word str> {
+    let (short, long) = match name {
+        "sort" | "curl" => ('o', "output"),
+        "wget" => ('O', "output-document"),
+        "scp" => return rest.last().map(|word| word.text.as_str()).into_iter().collect(),
+        _ => return vec![],
+    };
+    let mut files = vec![];
+    for (at, word) in rest.iter().enumerate() {
+        let next = || rest.get(at + 1).map(|word| word.text.as_str());
+        if let Some(written) = word.text.strip_prefix("--") {
+            let (flag, value) = written.split_once('=').map_or((written, None), |(flag, value)| (flag, Some(value)));
+            if !flag.is_empty() && long.starts_with(flag) {
+                files.extend(value.or_else(next));
+            }
+        } else if word.is_flag()
+            && let Some((_, glued)) = word.text.split_once(short)
+        {
+            // It may stand behind other flags, and its file right behind it.
+            files.extend(if glued.is_empty() { next() } else { Some(glued) });
+        }
+    }
+    files
+}
+
+/// The names that files would have in the folder they are put into, if the last word is one.
+fn put_into(rest: &[Word]) -> Vec<String> {
+    let flagged = rest.iter().enumerate().find_map(|(at, word)| match word.text.as_str() {
+        "-t" | "--target-directory" => rest.get(at + 1).map(|word| word.text.as_str()),
+        text => text.strip_prefix("--target-directory=").or_else(|| text.strip_prefix("-t")),
+    });
+    let Some(folder) = flagged.or_else(|| rest.last().map(|word| word.text.as_str())) else { return vec![] };
+    let names = rest.iter().map(|word| word.text.trim_end_matches('/')).filter(|name| *name != folder);
+    let names = names.filter_map(|name| name.rsplit(['/', ':']).next());
+    names.filter(|name| !name.is_empty() && !name.starts_with('-')).map(|name| format!("{folder}/{name}")).collect()
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::path::{absolute, lies_in};
+use super::path::{absolute, below, joined, lies_in};
 
 /// One field of a tool's input. Rules look at the fields of the input itself and at nothing inside them.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -40,8 +40,9 @@ impl Call {
         Self { tool: tool.into(), input, targets: BTreeMap::new() }
     }
 
-    /// The call with every link on its paths followed. `follow` gets an absolute path without dots and returns the
-    /// one it leads to, which is itself for what does not exist; none when that cannot be found out.
+    /// The call with every link on its paths followed. `follow` gets an absolute path, in which `..` is above
+    /// where links before it lead, and returns the one without dots that it leads to, which is itself for what does
+    /// not exist; none when that cannot be found out.
     #[must_use]
     pub fn followed(mut self, around: &Surroundings, mut follow: impl FnMut(&str) -> Option<String>) -> Self {
         for path in super::access::paths(&self, around) {
@@ -74,6 +75,8 @@ pub struct Surroundings {
     /// What the session works in: the folder it was started in and those added to it.
     pub folders: Vec<String>,
     pub home: Option<String>,
+    /// Where these folders really lie, for those that are reached through a link.
+    pub leads: BTreeMap<String, String>,
     /// Files and folders of ours, which no call may change unasked: configuration, rules, journal.
     pub ours: Vec<String>,
     /// What people call the session, for rules that are meant for some sessions only.
@@ -89,6 +92,7 @@ impl Surroundings {
             folders: vec![cwd.clone()],
             cwd,
             home: home.map(str::to_owned),
+            leads: BTreeMap::new(),
             ours: vec![],
             label: None,
         }
@@ -97,6 +101,17 @@ impl Surroundings {
     /// What is written, as an absolute path without dots.
     pub(crate) fn absolute(&self, written: &str) -> Option<String> {
         absolute(written, &self.cwd, self.home.as_deref())
+    }
+
+    /// A folder by its name and by where it really lies.
+    pub(crate) fn both<'around>(&'around self, folder: &'around str) -> impl Iterator<Item = &'around str> {
+        std::iter::once(folder).chain(self.leads.get(folder).map(String::as_str))
+    }
+
+    /// The names of a path: its own, and those without the links on the way to our folders.
+    pub(crate) fn spellings(&self, path: &str) -> Vec<String> {
+        let elsewhere = |(from, to): (&String, &String)| below(path, from).map(|below| joined(to, below));
+        std::iter::once(path.to_owned()).chain(self.leads.iter().filter_map(elsewhere)).collect()
     }
 
     pub(crate) fn works_in(&self, path: &str) -> bool {

@@ -1,6 +1,6 @@
 //! One command in the forms rules are held against: without what stands before it, and as the programs it starts.
 
-use super::shell::{Command, Script, Word};
+use super::shell::{Command, Word};
 
 /// Variables that change how a program looks or what it says, and not what it does.
 const SAFE_VARIABLES: [&str; 22] = [
@@ -61,17 +61,7 @@ const SHELL_CHANGERS: [&str; 26] = [
     "unset",
 ];
 
-/// Programs behind which another command may stand, for finding what is to be denied.
-const BEFORE_ANOTHER: [&str; 30] = [
-    "sudo", "doas", "env", "exec", "eval", "xargs", "watch", "setsid", "ionice", "flock", "nice", "timeout", "time",
-    "stdbuf", "nohup", "command", "builtin", "noglob", "chroot", "unshare", "strace", "ltrace", "parallel", "busybox",
-    "nsenter", "taskset", "chrt", "script", "unbuffer", "su",
-];
-
-const SHELLS: [&str; 6] = ["sh", "bash", "zsh", "dash", "ksh", "fish"];
-
-/// How deep a script in quotes is looked for in a script in quotes.
-const DEEPEST: usize = 4;
+const SHELLS: [&str; 11] = ["sh", "bash", "zsh", "dash", "ksh", "fish", "ash", "csh", "tcsh", "mksh", "rbash"];
 
 pub(crate) fn is_shell(program: &str) -> bool {
     SHELLS.contains(&name_of(program))
@@ -142,7 +132,13 @@ pub(crate) fn raw(words: &[Word]) -> String {
     words.iter().map(|word| word.raw.as_str()).collect::<Vec<_>>().join(" ")
 }
 
-fn text(words: &[Word]) -> String {
+/// A command with the variables set before it, as written.
+pub(crate) fn whole(command: &Command) -> String {
+    let variables = command.assignments.iter().map(|(_, word)| word);
+    variables.chain(&command.words).map(|word| word.raw.as_str()).collect::<Vec<_>>().join(" ")
+}
+
+pub(crate) fn text(words: &[Word]) -> String {
     words.iter().map(|word| word.text.as_str()).collect::<Vec<_>>().join(" ")
 }
 
@@ -198,87 +194,6 @@ fn wrapped(words: &[Word]) -> Option<&[Word]> {
 
 fn is_number(flag: &str) -> bool {
     flag.strip_prefix('-').is_some_and(|digits| !digits.is_empty() && digits.chars().all(|c| c.is_ascii_digit()))
-}
-
-/// Every text a deny or ask rule is held against: the commands of the script, what they start, and what stands in
-/// quotes for a shell to run, each as written and without quotes. Too many rather than too few.
-pub(crate) fn suspects(script: &Script) -> Vec<Vec<Word>> {
-    let mut found = vec![];
-    for command in &script.commands {
-        suspect(command, 0, &mut found);
-    }
-    found
-}
-
-/// Bounds what one line can make us look at.
-const MOST: usize = 4_000;
-
-fn suspect(command: &Command, depth: usize, found: &mut Vec<Vec<Word>>) {
-    let mut words = vec![];
-    for word in &command.words {
-        match word.is_literal {
-            true => words.push(word.clone()),
-            false => {
-                let made = word.unbraced();
-                if made.len() == 1 {
-                    words.push(word.clone());
-                } else {
-                    words.extend(made.into_iter().map(|text| Word { raw: text.clone(), text, ..word.clone() }));
-                }
-            }
-        }
-    }
-    starting(&words, depth, found);
-}
-
-fn starting(words: &[Word], depth: usize, found: &mut Vec<Vec<Word>>) {
-    let Some((first, rest)) = words.split_first() else { return };
-    if found.len() > MOST {
-        return;
-    }
-    found.push(words.to_vec());
-    let name = name_of(&first.text);
-    if is_shell(name) || name == "eval" {
-        quoted_scripts(name, rest, depth, found);
-    }
-    if name == "find" {
-        let executes = |word: &&Word| matches!(word.text.as_str(), "-exec" | "-execdir" | "-ok" | "-okdir");
-        for (at, _) in rest.iter().enumerate().filter(|(_, word)| executes(word)) {
-            starting(&rest[at + 1..], depth, found);
-        }
-    }
-    if BEFORE_ANOTHER.contains(&name) {
-        // Behind flags and what may belong to them.
-        let mut after_flag = true;
-        for (at, word) in rest.iter().enumerate() {
-            if !word.is_flag() && !word.text.contains('=') {
-                starting(&rest[at..], depth, found);
-                if !after_flag && !word.text.starts_with(|c: char| c.is_ascii_digit()) {
-                    break;
-                }
-            }
-            after_flag = word.is_flag();
-        }
-    }
-}
-
-/// `sh -c '…'` and `eval '…'`.
-fn quoted_scripts(name: &str, rest: &[Word], depth: usize, found: &mut Vec<Vec<Word>>) {
-    if depth >= DEEPEST {
-        return;
-    }
-    let script = if name == "eval" {
-        text(rest)
-    } else {
-        let has_c =
-            |word: &&Word| word.text.starts_with('-') && !word.text.starts_with("--") && word.text.contains('c');
-        let Some(at) = rest.iter().position(|word| has_c(&word)) else { return };
-        let Some(script) = rest[at + 1..].iter().find(|word| !word.is_flag()) else { return };
-        script.text.clone()
-    };
-    for command in &Script::read(&script).commands {
-        suspect(command, depth + 1, found);
-    }
 }
 
 /// The texts of one suspect: as written, without quotes, and with the program's bare name.

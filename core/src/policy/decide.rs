@@ -4,9 +4,10 @@ use std::fmt;
 
 use super::access::{Access, Deed, Plan, Step, Touch};
 use super::call::{Call, Surroundings};
-use super::command::{Stripped, raw};
+use super::command::{Stripped, raw, whole};
 use super::decision::{Decision, Mode};
 use super::matching;
+use super::path::has_dots;
 use super::risk::{self, Risk};
 use super::rule::{Rule, RuleSet};
 use super::safety;
@@ -244,6 +245,7 @@ impl<'a> View<'a> {
     fn file(&self, tool: &str, touch: &Touch, by_mode: bool) -> Result<Option<&'a Rule>, String> {
         let Some(path) = touch.path.as_deref() else { return Err("it cannot be told which file is meant".to_owned()) };
         let Some(target) = self.call.target(path) else { return Err(format!("nobody followed the links of {path}")) };
+        let path = if has_dots(path) { target } else { path };
         let verb = if touch.access == Access::Write { "writing" } else { "reading" };
         let inside = self.around.works_in(path) && self.around.works_in(target);
         let mode_allows = touch.access != Access::Write || self.mode == Mode::AcceptEdits;
@@ -300,7 +302,13 @@ impl<'a> View<'a> {
             }
             return Ok(None);
         }
-        Err(format!("no rule allows `{}`", raw(&step.command.words)))
+        let whole = whole(&step.command);
+        Err(match Stripped::of(&step.command) {
+            None if !step.command.assignments.is_empty() => {
+                format!("the variables before it may change what it does, and no rule allows exactly `{whole}`")
+            }
+            _ => format!("no rule allows `{}`", raw(&step.command.words)),
+        })
     }
 
     /// A rule on a command says nothing about files elsewhere, where we know that the words are files.

@@ -2,26 +2,23 @@
 
 use super::access::{Access, Deed, Plan, Step, Touch, is_about_files};
 use super::call::{Call, Surroundings};
-use super::command::{Stripped, name_of, raw, texts};
+use super::command::{Stripped, name_of, raw, texts, whole};
 use super::decision::Decision;
 use super::glob::{PathPattern, text_matches};
-use super::rule::{Origin, Pattern, Rule, has_literal_server};
+use super::path::{has_dots, joined};
+use super::rule::{Origin, PRIMARY, Pattern, Rule, has_literal_server};
 use super::web;
-
-/// Fields that a specifier speaks about in its own way, and never as `field:value`.
-const PRIMARY: [&str; 5] = ["command", "file_path", "path", "notebook_path", "url"];
 
 /// Whether a deny or ask rule is about the call, or about any part of it.
 pub(crate) fn strictly(rule: &Rule, call: &Call, deed: &Deed, around: &Surroundings) -> bool {
-    if !rule.is_for(around, true) || rule.warning().is_some() {
+    if !rule.is_for(around, true) || rule.is_never_consulted().is_some() {
         return false;
     }
     let Pattern { tool, specifier } = &rule.pattern;
     let about_tool =
         names(tool, &call.tool, true) || (rule.decision == Decision::Deny && reads_what_is_written(tool, call));
     let Some(specifier) = specifier else {
-        let redirected =
-            |plan: &Plan| plan.steps.iter().flat_map(|step| &step.redirects).any(|touch| touch.access == Access::Write);
+        let redirected = |plan: &Plan| plan.redirected.iter().any(|touch| touch.access == Access::Write);
         return about_tool || tool == "Edit" && matches!(deed, Deed::Shell(plan) if redirected(plan));
     };
     if about_tool && has_parameter(call, specifier) {
@@ -63,8 +60,10 @@ pub(crate) fn allows_file(
         return false;
     }
     let Some(specifier) = &rule.pattern.specifier else { return rule.pattern.tool == call.tool };
-    let Some(pattern) = path_pattern(rule, specifier, around, &around.cwd, false) else { return false };
-    pattern.matches(path, false) && pattern.matches(target, false)
+    let patterns = path_patterns(rule, specifier, around, false);
+    let spellings = around.spellings(path);
+    let allows = |path: &str| patterns.iter().any(|pattern| pattern.matches(path, false));
+    spellings.iter().any(|path| allows(path)) && allows(target)
 }
 
 /// Whether an allow rule approves one command of a plain script.
@@ -72,7 +71,11 @@ pub(crate) fn allows_command(rule: &Rule, step: &Step, around: &Surroundings) ->
     if !rule.may_allow(around) || rule.pattern.tool != "Bash" {
         return false;
     }
-    let Some(stripped) = Stripped::of(&step.command) else { return false };
+    let Some(stripped) = Stripped::of(&step.command) else {
+        // Who has written the variables down with the command has allowed both.
+        let exact = rule.pattern.specifier.as_deref().map(Line::read).filter(Line::is_exact);
+        return exact.is_some_and(|line| !step.command.words.is_empty() && line.matches(&whole(&step.command)));
+    };
     // Files that only come in while it runs cannot be looked at before.
     if stripped.takes_more && is_about_files(name_of(stripped.name())) {
         return false;
@@ -102,7 +105,7 @@ impl Rule {
         self.decision == Decision::Allow
             && self.source.origin.is_trusted()
             && self.is_for(around, false)
-            && self.warning().is_none()
+            && self.is_never_consulted().is_none()
     }
 }
 
@@ -192,39 +195,37 @@ fn touched<'deed>(rule: &Rule, deed: &'deed Deed) -> impl Iterator<Item = &'deed
 }
 
 fn path_strictly(rule: &Rule, specifier: &str, touch: &Touch, call: &Call, around: &Surroundings) -> bool {
-    let Some(path) = &touch.path else { return false };
-    let paths = [Some(path.as_str()), call.target(path)];
-    [&around.cwd, &around.started].into_iter().any(|cwd| {
-        let pattern = path_pattern(rule, specifier, around, cwd, true);
-        pattern.is_some_and(|pattern| paths.into_iter().flatten().any(|path| pattern.matches(path, true)))
-    })
+    let patterns = path_patterns(rule, specifier, around, true);
+    patterns.iter().any(|pattern| touch.names(call).any(|path| pattern.matches(path, true)))
 }
 
-/// Where a path of a rule begins, and what it says from there.
-fn path_pattern(rule: &Rule, specifier: &str, around: &Surroundings, cwd: &str, strict: bool) -> Option<PathPattern> {
-    if let Some(path) = specifier.strip_prefix("//") {
-        return Some(PathPattern::new("/", path, true));
-    }
-    if let Some(path) = specifier.strip_prefix("~/") {
-        return around.home.as_deref().map(|home| PathPattern::new(home, path, true));
-    }
-    if let Some(path) = specifier.strip_prefix('/') {
+/// Where a path of a rule begins, by each name of that folder, and what it says from there.
+fn path_patterns(rule: &Rule, specifier: &str, around: &Surroundings, strict: bool) -> Vec<PathPattern> {
+    let (path, anchored, folders): (&str, bool, Vec<&str>) = if let Some(path) = specifier.strip_prefix("//") {
+        (path, true, vec!["/"])
+    } else if let Some(path) = specifier.strip_prefix("~/") {
+        (path, true, around.home.as_deref().into_iter().flat_map(|home| around.both(home)).collect())
+    } else if let Some(path) = specifier.strip_prefix('/') {
         let base = match rule.source.origin {
             Origin::User | Origin::Project { .. } => &rule.source.base,
             Origin::Session | Origin::CommandLine => &around.started,
         };
-        return Some(PathPattern::new(base, path, true));
-    }
-    let (path, dotted) = match specifier.strip_prefix("./") {
-        Some(path) => (path, true),
-        None => (specifier, false),
+        (path, true, around.both(base).collect())
+    } else {
+        let (path, dotted) = specifier.strip_prefix("./").map_or((specifier, false), |path| (path, true));
+        let segments: Vec<&str> = path.split('/').filter(|part| !part.is_empty()).collect();
+        let anchored = match segments.as_slice() {
+            // Of one folder everything: where it is allowed only here, where it is not at any depth.
+            [_, "**"] => !strict,
+            [_] => dotted && !strict,
+            _ => true,
+        };
+        let started = around.both(&around.started).filter(|_| strict);
+        (path, anchored, around.both(&around.cwd).chain(started).collect())
     };
-    let segments: Vec<&str> = path.split('/').filter(|part| !part.is_empty()).collect();
-    let anchored = match segments.as_slice() {
-        // Of one folder everything: where it is allowed only here, where it is not at any depth.
-        [_, "**"] => !strict,
-        [_] => dotted && !strict,
-        _ => true,
+    let pattern = |folder| match has_dots(path) {
+        true => PathPattern::new("/", joined(folder, path).trim_start_matches('/'), true),
+        false => PathPattern::new(folder, path, anchored),
     };
-    Some(PathPattern::new(cwd, path, anchored))
+    folders.into_iter().map(pattern).collect()
 }

@@ -35,6 +35,7 @@ mod risk;
 mod rule;
 mod safety;
 mod shell;
+mod suspects;
 #[cfg(test)]
 mod table;
 mod web;

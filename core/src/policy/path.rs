@@ -28,6 +28,11 @@ pub(crate) fn joined(folder: &str, below: &str) -> String {
     format!("/{}", parts.join("/"))
 }
 
+/// Whether only a disk can tell what is meant: `link/..` is above where the link leads.
+pub(crate) fn has_dots(path: &str) -> bool {
+    path.split('/').any(|part| part == "..")
+}
+
 /// Whether a path is the folder or lies in it. Both without dots.
 pub(crate) fn lies_in(path: &str, folder: &str) -> bool {
     let folder = folder.trim_end_matches('/');

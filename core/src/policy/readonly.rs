@@ -30,17 +30,23 @@ pub(crate) fn reads<'command>(command: &Stripped<'command>) -> Option<Vec<&'comm
     }
 }
 
-/// The first word of grep is no file, unless a flag gave the pattern already.
+/// The first word of grep is no file, unless a flag gave the pattern already. Long flags may be shortened.
 fn after_the_pattern(arguments: Vec<&Word>) -> Vec<&Word> {
-    let gives_pattern = |word: &&Word| {
-        let short = word.text.starts_with('-') && !word.text.starts_with("--") && word.text.contains(['e', 'f']);
-        short || word.text.starts_with("--regexp") || word.text.starts_with("--file")
+    let gives_pattern = |word: &&Word| match word.text.strip_prefix("--") {
+        Some("") => false,
+        Some(long) => {
+            let name = long.split('=').next().unwrap_or_default();
+            ["regexp", "file"].iter().any(|flag| flag.starts_with(name) || name.starts_with(flag))
+        }
+        None => word.text.starts_with('-') && word.text.contains(['e', 'f']),
     };
     if arguments.iter().any(gives_pattern) {
         return arguments;
     }
-    let pattern = arguments.iter().position(|word| !word.is_flag());
-    arguments.into_iter().enumerate().filter(|(at, _)| Some(*at) != pattern).map(|(_, word)| word).collect()
+    // Behind `--` no word is a flag.
+    let ended = arguments.iter().position(|word| word.text == "--").unwrap_or(arguments.len());
+    let pattern = arguments[..ended].iter().position(|word| !word.is_flag()).unwrap_or(ended + 1);
+    arguments.into_iter().enumerate().filter(|(at, _)| *at != pattern).map(|(_, word)| word).collect()
 }
 
 /// Without a folder `cd` goes home, and with `-` back.

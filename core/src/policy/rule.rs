@@ -111,11 +111,34 @@ impl Rule {
         Ok(Self { decision, pattern: Pattern::read(written)?, why: None, session: None, quorum: None, source })
     }
 
-    /// Why the rule never has an effect, if so: such rules load with a warning, as they do in Claude Code.
+    /// Why the rule has no effect, or surely not the one that was meant: such rules load with a warning, as they do in
+    /// Claude Code.
     pub fn warning(&self) -> Option<String> {
+        self.is_never_consulted().or_else(|| self.seems_mistaken())
+    }
+
+    /// What is probably not meant so. The rule still counts.
+    fn seems_mistaken(&self) -> Option<String> {
+        let Pattern { tool, specifier } = &self.pattern;
+        if let Some(known) = nearest_tool(tool) {
+            return Some(format!("no tool is known as {tool}; is {known} meant?"));
+        }
+        let text = specifier.as_deref().filter(|text| tool == "WebFetch" && !is_parameter(text))?;
+        let Some(host) = text.strip_prefix("domain:") else { return Some("WebFetch takes domain:HOST".to_owned()) };
+        let takes_a_host = "domain: takes the name of a host alone, without https://, a port or a path";
+        host.contains([':', '/', '?', '@']).then(|| takes_a_host.to_owned())
+    }
+
+    /// Why the rule counts for nothing, if so.
+    pub(crate) fn is_never_consulted(&self) -> Option<String> {
         let Pattern { tool, specifier } = &self.pattern;
         let allows = self.decision == Decision::Allow;
         match (tool.as_str(), specifier) {
+            ("Write" | "NotebookEdit" | "MultiEdit" | "Glob" | "Grep" | "LS" | "NotebookRead", Some(text))
+                if !allows && is_parameter(text) =>
+            {
+                None
+            }
             ("Write" | "NotebookEdit" | "MultiEdit", Some(path)) => {
                 Some(format!("{tool}(…) is never consulted; write Edit({path}), which covers every way of writing"))
             }
@@ -152,6 +175,63 @@ impl Rule {
     }
 }
 
+/// Fields that a specifier speaks about in its own way, and never as `field:value`.
+pub(crate) const PRIMARY: [&str; 5] = ["command", "file_path", "path", "notebook_path", "url"];
+
+/// `field:value`, for a field of the input.
+fn is_parameter(specifier: &str) -> bool {
+    let Some((field, value)) = specifier.split_once(':') else { return false };
+    let is_name = !field.is_empty() && field.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+    is_name && field != "domain" && !value.starts_with("//") && !PRIMARY.contains(&field)
+}
+
+/// The tool that was probably meant by a name that is none's.
+fn nearest_tool(name: &str) -> Option<&'static str> {
+    const KNOWN: [&str; 23] = [
+        "Agent",
+        "AskUserQuestion",
+        "Bash",
+        "BashOutput",
+        "Cd",
+        "Edit",
+        "ExitPlanMode",
+        "Glob",
+        "Grep",
+        "KillBash",
+        "KillShell",
+        "LS",
+        "MultiEdit",
+        "NotebookEdit",
+        "NotebookRead",
+        "Read",
+        "Skill",
+        "Task",
+        "TodoRead",
+        "TodoWrite",
+        "WebFetch",
+        "WebSearch",
+        "Write",
+    ];
+    if KNOWN.contains(&name) || name.contains(['*', '_']) {
+        return None;
+    }
+    let same = |known: &&&str| known.eq_ignore_ascii_case(name);
+    let near = |known: &&&str| known.len() > 3 && is_one_letter_off(known, name);
+    KNOWN.iter().find(same).or_else(|| KNOWN.iter().find(near)).copied()
+}
+
+/// One letter is missing, too many or another.
+fn is_one_letter_off(known: &str, name: &str) -> bool {
+    let (known, name) = (known.as_bytes(), name.as_bytes());
+    let (short, long) = if known.len() < name.len() { (known, name) } else { (name, known) };
+    let same = short.iter().zip(long).take_while(|(a, b)| a.eq_ignore_ascii_case(b)).count();
+    match long.len() - short.len() {
+        0 => same < long.len() && short[same + 1..].eq_ignore_ascii_case(&long[same + 1..]),
+        1 => short[same..].eq_ignore_ascii_case(&long[same + 1..]),
+        _ => false,
+    }
+}
+
 fn takes_specifier(tool: &str) -> bool {
     matches!(tool, "Bash" | "Read" | "Edit" | "WebFetch" | "Agent" | "Task" | "Skill" | "Cd")
 }
@@ -172,8 +252,9 @@ impl RuleSet {
     /// Our deny rules as Claude Code's own `permissions.deny` takes them: they hold also when no gate is there.
     /// Rules for some sessions only are left out, since the client does not know our labels.
     pub fn denied_by_the_client(&self) -> Vec<String> {
-        let denies =
-            |rule: &&Rule| rule.decision == Decision::Deny && rule.session.is_none() && rule.warning().is_none();
+        let denies = |rule: &&Rule| {
+            rule.decision == Decision::Deny && rule.session.is_none() && rule.is_never_consulted().is_none()
+        };
         let mut denied: Vec<String> =
             self.rules.iter().filter(denies).map(|rule| rule.exported().to_string()).collect();
         denied.sort();

@@ -1,6 +1,6 @@
 //! What no rule and no mode approves: changes of protected files, and removals that cannot be made good.
 
-use super::access::{Access, Deed};
+use super::access::{Access, Deed, Plan, changes_folder};
 use super::call::{Call, Surroundings};
 use super::command::name_of;
 use super::path::{absolute, lies_in};
@@ -72,19 +72,21 @@ pub(crate) fn is_protected(path: &str, around: &Surroundings) -> bool {
 /// The protected file that the call would change, by its name or by where its links lead.
 pub(crate) fn protected(call: &Call, deed: &Deed, around: &Surroundings) -> Option<String> {
     let writes = deed.touches().into_iter().filter(|touch| touch.access == Access::Write);
-    let mut paths = writes.filter_map(|touch| touch.path.as_deref());
-    let is =
-        |path: &str| is_protected(path, around) || call.target(path).is_some_and(|path| is_protected(path, around));
-    paths.find(|path| is(path)).map(str::to_owned)
+    writes.filter(|touch| touch.names(call).any(|path| is_protected(path, around))).find_map(|touch| touch.path.clone())
 }
 
 /// What a command would remove that is never removed unasked: the root and what is right below it, the home, the
-/// working folder and those above it, and what only a variable names.
+/// working folder and those above it, and what only a variable or another command names.
 pub(crate) fn critical_removal(deed: &Deed, around: &Surroundings) -> Option<String> {
     let Deed::Shell(plan) = deed else { return None };
+    let removes = |word: &Word| matches!(name_of(&word.text), "rm" | "rmdir");
+    let is_removal = |words: &&Vec<Word>| words.iter().any(removes);
+    if !plan.suspects.iter().any(|words| is_removal(&words)) {
+        return None;
+    }
+    let folders = folders(plan, around);
     plan.suspects.iter().find_map(|words| {
         let (first, rest) = words.split_first()?;
-        let removes = |word: &Word| matches!(name_of(&word.text), "rm" | "rmdir");
         let recursive = |word: &Word| word.is_flag() && word.text.contains(['r', 'R']);
         if name_of(&first.text) == "xargs" && rest.iter().any(removes) && rest.iter().any(recursive) {
             return Some("what xargs is given".to_owned());
@@ -92,24 +94,74 @@ pub(crate) fn critical_removal(deed: &Deed, around: &Surroundings) -> Option<Str
         if !removes(first) {
             return None;
         }
-        rest.iter().find(|word| !word.is_flag() && is_critical(word, around)).map(|word| word.raw.clone())
+        let Some(folders) = &folders else { return Some("something in one of many folders".to_owned()) };
+        let is_critical = |word: &&Word| folders.iter().any(|folder| is_critical(word, folder, around));
+        rest.iter().filter(|word| !word.is_flag()).find(is_critical).map(|word| word.raw.clone())
     })
 }
 
-fn is_critical(word: &Word, around: &Surroundings) -> bool {
-    let text = word.text.replace("${HOME}", "~").replace("$HOME", "~");
-    // `x/*` takes all that is in x, which is as bad as x.
-    let (folder, all_in_it) = match text.strip_suffix('*') {
-        Some(folder) if folder.is_empty() || folder.ends_with('/') => (folder, true),
-        _ => (text.as_str(), false),
-    };
+/// Where the commands of a line may run, as far as it says so; none if that would be too many.
+fn folders(plan: &Plan, around: &Surroundings) -> Option<Vec<String>> {
+    const MOST: usize = 64;
+    let mut folders: Vec<String> = around.both(&around.cwd).map(str::to_owned).collect();
+    for words in plan.suspects.iter().filter(|words| changes_folder(&words[0].text)) {
+        let to = words[1..].iter().find(|word| !word.is_flag()).map_or("~", |word| word.text.as_str());
+        let to = with_home(to);
+        for at in 0..folders.len() {
+            let moved = absolute(&to, &folders[at], around.home.as_deref());
+            folders.extend(moved.filter(|moved| !folders.contains(moved)));
+        }
+        if folders.len() > MOST {
+            return None;
+        }
+    }
+    Some(folders)
+}
+
+fn with_home(text: &str) -> String {
+    text.replace("${HOME}", "~").replace("$HOME", "~")
+}
+
+fn is_critical(word: &Word, from: &str, around: &Surroundings) -> bool {
+    let text = with_home(&word.text);
+    // `x/*` takes all that is in x, which is as bad as x; so do `x/**` and `x/*/`, or nearly.
+    let mut folder = text.as_str();
+    let mut all_in_it = false;
+    loop {
+        let whole = folder.trim_end_matches('/');
+        let last = whole.rsplit('/').next().unwrap_or_default();
+        if !last.contains('*') || !last.chars().all(|c| matches!(c, '*' | '.')) {
+            break;
+        }
+        folder = &whole[..whole.len() - last.len()];
+        all_in_it = true;
+    }
+    if folder.is_empty() && !all_in_it {
+        // What another command prints may be anything.
+        return !word.is_literal;
+    }
     if folder.starts_with(['$', '`']) {
-        let plain_below = folder.split_once('/').is_some_and(|(_, rest)| !rest.is_empty());
+        let plain_below = folder.split_once('/').is_some_and(|(_, rest)| !without_variables(rest).is_empty());
         return !plain_below;
     }
-    let Some(path) = absolute(folder, &around.cwd, around.home.as_deref()) else { return true };
+    // A variable may be empty, and then `~/$X` is the home.
+    let folder = without_variables(folder);
+    let Some(path) = absolute(&folder, from, around.home.as_deref()) else { return true };
     let top = path.matches('/').count() == 1;
     let holds = |place: &str| lies_in(place, &path);
-    let empty = folder.is_empty() && !all_in_it;
-    !empty && (top || holds(&around.cwd) || holds(&around.started) || around.home.as_deref().is_some_and(holds))
+    let places = [Some(around.cwd.as_str()), Some(&around.started), around.home.as_deref()];
+    top || places.into_iter().flatten().flat_map(|place| around.both(place)).any(holds)
+}
+
+fn without_variables(text: &str) -> String {
+    let mut parts = text.split('$');
+    let mut left = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let rest = match part.strip_prefix('{') {
+            Some(braced) => braced.split_once('}').map_or("", |(_, rest)| rest),
+            None => part.trim_start_matches(|c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '@' | '?')),
+        };
+        left.push_str(rest);
+    }
+    left
 }

@@ -23,7 +23,10 @@ pub(crate) fn sure_host(url: &str) -> Option<String> {
     let is_host = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-');
     let odd = url.chars().any(|c| c == '\\' || c.is_control() || c.is_whitespace());
     let plain = !host.is_empty() && host.chars().all(is_host) && port.chars().all(|c| c.is_ascii_digit());
-    (plain && !odd && !host.ends_with('.')).then(|| host.to_ascii_lowercase())
+    let host = host.to_ascii_lowercase();
+    // A number has many spellings, and the plain one alone is sure.
+    let one_spelling = number(&host).is_none_or(|plain| plain == host);
+    (plain && !odd && one_spelling && !host.ends_with('.')).then_some(host)
 }
 
 fn possible_hosts(url: &str) -> Vec<String> {
@@ -34,12 +37,57 @@ fn possible_hosts(url: &str) -> Vec<String> {
         for ends in [&['/', '?', '#'][..], &['/', '?', '#', '\\'][..]] {
             let authority = rest.split(ends).next().unwrap_or_default();
             let host = authority.rsplit('@').next().unwrap_or_default();
-            let host = host.split(':').next().unwrap_or_default().trim_end_matches('.');
-            hosts.push(host.to_lowercase());
+            let host = host.split(':').next().unwrap_or_default().trim_end_matches('.').to_lowercase();
+            let decoded = decoded(&host).trim_end_matches('.').to_lowercase();
+            hosts.extend(number(&decoded));
+            hosts.extend([decoded, host]);
         }
     }
     hosts.dedup();
     hosts
+}
+
+/// An address of four numbers in its plain spelling, whichever it has: `127.1`, `0x7f.1` and `2130706433` are 127.0.0.1.
+/// None for names; what ends like a number and is none has no spelling that anyone could write in a rule.
+fn number(host: &str) -> Option<String> {
+    let parts: Vec<&str> = host.split('.').collect();
+    let last = parts.last()?;
+    let is_number = last.starts_with("0x") || !last.is_empty() && last.chars().all(|c| c.is_ascii_digit());
+    is_number.then(|| ipv4(&parts).unwrap_or_default())
+}
+
+fn ipv4(parts: &[&str]) -> Option<String> {
+    let (last, before) = parts.split_last()?;
+    let number = |part: &str| match (part.strip_prefix("0x"), part.strip_prefix('0')) {
+        (Some(""), _) | (None, Some("")) => Some(0),
+        (Some(digits), _) => u32::from_str_radix(digits, 16).ok(),
+        (None, Some(digits)) => u32::from_str_radix(digits, 8).ok(),
+        (None, None) => part.parse().ok(),
+    };
+    let mut address: u32 = 0;
+    for (at, part) in before.iter().enumerate() {
+        let byte = number(part).filter(|byte| at < 3 && *byte < 256)?;
+        address |= byte << (24 - 8 * at);
+    }
+    // The last one fills all the bytes that are left.
+    let last = number(last).filter(|last| u64::from(*last) < 1 << (32 - 8 * before.len()))?;
+    Some((address | last).to_be_bytes().map(|byte| byte.to_string()).join("."))
+}
+
+/// With `%41` as A.
+fn decoded(host: &str) -> String {
+    let mut parts = host.split('%');
+    let mut bytes = parts.next().unwrap_or_default().as_bytes().to_vec();
+    for part in parts {
+        match part.get(..2).and_then(|digits| u8::from_str_radix(digits, 16).ok()) {
+            Some(byte) => {
+                bytes.push(byte);
+                bytes.extend(&part.as_bytes()[2..]);
+            }
+            None => bytes.extend([b"%", part.as_bytes()].concat()),
+        }
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
 }
 
 /// `*` is every host, `*.h` every one below h, and any other `*` stays between two dots.

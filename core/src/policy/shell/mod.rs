@@ -51,6 +51,13 @@ pub(crate) struct Redirect {
     pub(crate) target: Word,
 }
 
+impl Redirect {
+    /// The text of a here-string.
+    pub(crate) fn given(&self) -> Option<&str> {
+        (self.way == Way::Copy).then_some(self.target.text.as_str())
+    }
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Way {
     /// `<`

@@ -120,6 +120,12 @@ impl Reader<'_> {
             '"' => self.double_quotes(),
             '\\' => self.backslash(),
             '$' if self.peek(1) == Some('\'') => self.ansi_quotes(),
+            // `$"x"` is "x" in another language.
+            '$' if self.peek(1) == Some('"') => {
+                self.word();
+                self.not_plain("it holds a text to be translated");
+                self.at += 1;
+            }
             '$' => self.dollar(),
             '`' => self.backticks(),
             ';' | '&' | '|' | '(' | ')' => self.operator(c),
@@ -339,11 +345,10 @@ impl Reader<'_> {
         }
     }
 
-    /// A shell that is given a text runs it.
+    /// A shell that is given a text runs it, whatever stands before the shell or comes behind it.
     fn fed(&mut self, body: &str) {
-        let last = self.script.commands.last().and_then(|command| command.words.first());
-        let is_shell = last.is_some_and(|word| super::super::command::is_shell(&word.text));
-        if is_shell {
+        let mut words = self.script.commands.iter().flat_map(|command| &command.words);
+        if words.any(|word| super::super::command::is_shell(&word.text)) {
             read(body, self.depth + 1, self.script);
         }
     }

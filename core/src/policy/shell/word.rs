@@ -23,18 +23,23 @@ impl Word {
         self.text.len() > 1 && self.text.starts_with('-')
     }
 
-    /// The words that `{a,b}` makes of this one. Not nested, and not many: this is for finding what may be denied.
-    pub(crate) fn unbraced(&self) -> Vec<String> {
+    /// The words that `{a,b}` makes of this one, and whether they are all. Not nested, and not many: this is for finding
+    /// what may be denied.
+    pub(crate) fn unbraced(&self) -> (Vec<String>, bool) {
         const MOST: usize = 64;
+        let mut all = true;
         let mut whole = vec![];
         let mut todo = vec![self.text.clone()];
         while let Some(text) = todo.pop() {
             match braces(&text) {
                 Some(made) if whole.len() + todo.len() + made.len() <= MOST => todo.extend(made.into_iter().rev()),
-                _ => whole.push(text),
+                made => {
+                    all &= made.is_none();
+                    whole.push(text);
+                }
             }
         }
-        whole
+        (whole, all)
     }
 }
 
@@ -71,9 +76,10 @@ mod tests {
 
     #[test]
     fn braces_are_opened_and_do_not_grow_without_end() {
-        assert_eq!(Word::plain("{rm,-rf,x}").unbraced(), ["rm", "-rf", "x"]);
-        assert_eq!(Word::plain("a{b,c}d").unbraced(), ["abd", "acd"]);
-        assert_eq!(Word::plain("{}").unbraced(), ["{}"]);
-        assert!(Word::plain(&"{a,b}".repeat(100)).unbraced().len() <= 64);
+        assert_eq!(Word::plain("{rm,-rf,x}").unbraced(), (vec!["rm".into(), "-rf".into(), "x".into()], true));
+        assert_eq!(Word::plain("a{b,c}d").unbraced(), (vec!["abd".into(), "acd".into()], true));
+        assert_eq!(Word::plain("{}").unbraced(), (vec!["{}".into()], true));
+        let (made, all) = Word::plain(&"{a,b}".repeat(100)).unbraced();
+        assert!(made.len() <= 64 && !all);
     }
 }

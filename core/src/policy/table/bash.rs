@@ -242,6 +242,11 @@ fn wrappers_and_harmless_variables_are_looked_through() {
             (&["allow Bash(awk *)"], "Bash awk '{print $1}' a.txt", Allow),
             (&["allow Bash(awk *)"], "Bash awk 'BEGIN{system(\"x\")}'", Ask),
             (&["allow Bash(watch npm test)"], "Bash watch npm test", Allow),
+            (&["allow Bash(FOO=1 make)"], "Bash FOO=1 make", Allow),
+            (&["allow Bash(FOO=1 make)"], "Bash FOO=2 make", Ask),
+            (&["allow Bash(FOO=1 make)"], "Bash BAR=1 FOO=1 make", Ask),
+            (&["allow Bash(FOO=1 *)"], "Bash FOO=1 make", Ask),
+            (&["allow Bash(FOO=1)"], "Bash FOO=1", Ask),
             (&["allow Bash(find *)"], "Bash find . -name x -delete", Ask),
             (&["allow Bash(find *)"], "Bash find . -exec rm x", Ask),
             (&["allow Bash(find *)"], "Bash find . -name x", Allow),
@@ -314,6 +319,27 @@ fn what_is_denied_is_found_wherever_it_stands() {
         "ls 2>&1 | rm x",
         "[[ -f x ]] && rm x",
         "ls \\\n&& rm x",
+        "sudo bash <<EOF\nrm x\nEOF",
+        "bash <<EOF | cat\nrm x\nEOF",
+        "bash <<< 'rm x'",
+        "echo 'rm x' | bash",
+        "echo rm x | sh",
+        "ash -c 'rm x'",
+        "tcsh -c 'rm x'",
+        "su -c 'rm x'",
+        "su - root -c 'ls; rm x'",
+        "watch 'true; rm x'",
+        "env -S 'rm x'",
+        "env --split-string='rm x'",
+        "script -qc 'rm x' /dev/null",
+        "flock f -c 'rm x'",
+        "trap 'rm x' EXIT",
+        "pkexec rm x",
+        "systemd-run rm x",
+        "runuser -u ann rm x",
+        "setpriv rm x",
+        "toybox rm x",
+        "$\"rm\" x",
     ];
     for command in commands {
         for mode in [Mode::Default, Mode::BypassPermissions] {
@@ -347,6 +373,74 @@ fn a_redirection_is_an_edit() {
             (&["allow Bash", "allow Edit(**)"], "Bash ls > .git/config", Ask),
             (&["allow Bash", "allow Edit(**)"], "Bash cd src && ls > x", Ask),
             (&["allow Bash", "allow Edit(//tmp/**)"], "Bash ls > /tmp/x", Allow),
+            (&[], "Bash echo x > -x", Ask),
+            (&[], "Bash echo x > --x", Ask),
+            (&[], "Bash echo x >> '-x'", Ask),
+            (&[], "Bash echo x > -", Ask),
+            (&["allow Bash(npm *)"], "Bash npm test &> -x", Ask),
+        ],
+    );
+    for mode in [Mode::Plan, Mode::DontAsk] {
+        assert_ne!(ruling(mode, &RuleSet::default(), call("Bash echo x > -x")).decision, Allow);
+    }
+}
+
+#[test]
+fn words_behind_two_dashes_are_no_flags() {
+    check_each(
+        Mode::Default,
+        &[],
+        &[
+            ("Bash cat -- -x", Allow),
+            ("Bash cat -- a.txt", Allow),
+            ("Bash cat -- -/../../x", Ask),
+            ("Bash cat -- /etc/passwd", Ask),
+            ("Bash cat < -/../../x", Ask),
+            ("Bash grep -- x a.txt", Allow),
+            ("Bash grep -- -x a.txt", Allow),
+            ("Bash grep -- -x /etc/passwd", Ask),
+            ("Bash grep -- -v /etc/passwd", Ask),
+            ("Bash grep --reg=root /etc/passwd", Ask),
+            ("Bash grep --rege=root /etc/passwd", Ask),
+            ("Bash grep --fil=a.txt /etc/passwd", Ask),
+            ("Bash grep --regexp root /etc/passwd", Ask),
+            ("Bash grep -i root a.txt", Allow),
+        ],
+    );
+}
+
+#[test]
+fn no_number_of_wrappers_hides_a_command() {
+    let nested = (0..6).fold("rm x".to_owned(), |script, _| format!("bash -c {script:?}"));
+    let lines = [
+        (format!("{}x; rm x", "nice ".repeat(16)), Deny),
+        (format!("{}x; rm x", "nice ".repeat(1_500)), Deny),
+        (format!("{}rm x", "sudo -u ann ".repeat(16)), Deny),
+        (format!("{}rm x", "sudo ".repeat(1_500)), Ask),
+        (format!("{}rm x", "eval ".repeat(5)), Deny),
+        (format!("{} x", "{r,x}".repeat(10)), Ask),
+        (nested, Ask),
+    ];
+    let many: Vec<String> = (0..30).map(|at| format!("deny Bash(*a*b*{at})")).collect();
+    let mut written: Vec<&str> = many.iter().map(String::as_str).collect();
+    written.extend(["deny Bash(rm *)", "allow Bash"]);
+    for (line, expected) in lines {
+        let ruling = ruling(Mode::BypassPermissions, &rules(&written), call(&format!("Bash {line}")));
+        assert_eq!(ruling.decision, expected, "{line:.60}: {}", ruling.why);
+    }
+}
+
+#[test]
+fn a_redirection_in_quotes_is_found() {
+    check(
+        Mode::BypassPermissions,
+        &[
+            (&["deny Edit(.env)"], "Bash sh -c 'echo x > .env'", Deny),
+            (&["deny Edit(.env)"], "Bash eval 'echo x > .env'", Deny),
+            (&["deny Read(.env)"], "Bash sh -c 'cat < .env'", Deny),
+            (&["deny Edit"], "Bash sh -c 'echo x > y'", Deny),
+            (&[], "Bash bash -c \"echo x > .git/config\"", Ask),
+            (&[], "Bash bash -c 'echo x > y'", Allow),
         ],
     );
 }

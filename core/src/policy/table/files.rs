@@ -34,6 +34,10 @@ fn a_path_begins_where_it_says() {
             (&["allow Edit(**)"], "Edit any/thing", Allow),
             (&["allow Edit(src/**)"], "Edit src/../x", Ask),
             (&["allow Edit(src/**)"], "Edit src", Ask),
+            (&["allow Edit(../q/**)"], "Edit /home/ann/q/a", Allow),
+            (&["allow Edit(src/../lib/**)"], "Edit lib/a", Allow),
+            (&["deny Read(./src/../.env)"], "Read .env", Deny),
+            (&["deny Read(//home/ann/x/../p/.env)"], "Read .env", Deny),
         ],
     );
 }
@@ -72,6 +76,15 @@ fn what_is_denied_is_denied_at_any_depth_and_for_writing_as_well() {
             (&["deny Edit(src/**)", "allow Bash"], "Bash touch src/x", Deny),
             (&["deny Edit(src/**)", "allow Bash"], "Bash sed -i s/a/b/ src/x", Deny),
             (&["deny Edit(src/**)", "allow Bash"], "Bash tee src/x", Deny),
+            (&["deny Read(-x)", "allow Bash"], "Bash cat -- -x", Deny),
+            (&["deny Edit(x/**)", "allow Bash"], "Bash cp a.txt x", Deny),
+            (&["deny Edit(x/a.txt)", "allow Bash"], "Bash cp src/a.txt x/", Deny),
+            (&["deny Read(.env)", "allow Bash"], "Bash dd if=.env of=x", Deny),
+            (&["deny Read(.env)", "allow Bash"], "Bash sort .env", Deny),
+            (&["deny Edit(src/**)", "allow Bash"], "Bash sed -n p src/x", Allow),
+            (&["deny Edit(src/**)", "allow Bash"], "Bash sed -e s/i/j/ src/x", Allow),
+            (&["deny Read(--)", "allow Bash"], "Bash cat -- --", Deny),
+            (&["deny Edit(-secret)", "allow Bash"], "Bash echo x > -secret", Deny),
         ],
     );
 }
@@ -112,6 +125,10 @@ fn follow(path: &str) -> Option<String> {
     leads("/home/ann/p/link", "/srv/out")
         .or_else(|| leads("/home/ann/p/inner", "/home/ann/p/src"))
         .or_else(|| leads("/ext", "/home/ann/p/src"))
+        .or_else(|| leads("/home/ann/p/lib/..", "/usr"))
+        .or_else(|| leads("/home/ann/p/hk/..", "/home/ann/p/.git"))
+        .or_else(|| leads("/home/ann/p/src/..", "/home/ann/p"))
+        .or_else(|| leads("/home/ann/p/..", "/home/ann"))
         .or_else(|| leads("/home/ann/p/hooks", "/home/ann/p/.git/hooks"))
         .or_else(|| (!path.contains("unknown")).then(|| path.to_owned()))
 }
@@ -144,6 +161,19 @@ fn a_link_is_allowed_by_both_ends_and_denied_by_either() {
         (Mode::Default, &["allow Edit(**)"], "Write hooks/a", Ask),
         (Mode::Default, &["allow Edit(hooks/**)"], "Write hooks/a", Ask),
         (Mode::Default, &["allow Edit(inner/**)"], "Write inner/a", Ask),
+        (Mode::Default, &[], "Bash cat src/../x", Allow),
+        (Mode::Default, &[], "Bash cat ./lib/../x", Ask),
+        (Mode::Default, &[], "Bash cat < lib/../x", Ask),
+        (Mode::Default, &["deny Read(//usr/**)"], "Bash cat lib/../x", Deny),
+        (Mode::Default, &["deny Read(lib/**)"], "Bash cat lib/../x", Ask),
+        (Mode::Default, &["allow Read(//home/ann/**)"], "Bash cat ../x", Allow),
+        (Mode::AcceptEdits, &[], "Bash echo x > src/../x", Allow),
+        (Mode::AcceptEdits, &[], "Bash cp sub/link src", Allow),
+        (Mode::AcceptEdits, &[], "Bash cp sub/link .", Ask),
+        (Mode::AcceptEdits, &[], "Bash echo x > lib/../x", Ask),
+        (Mode::BypassPermissions, &[], "Bash echo x > hk/../config", Ask),
+        (Mode::BypassPermissions, &[], "Bash cp a hk/../config", Ask),
+        (Mode::BypassPermissions, &[], "Bash echo x > src/../x", Allow),
     ];
     for (mode, written, text, expected) in cases {
         let around = around();
@@ -184,4 +214,32 @@ fn added_folders_are_worked_in_like_the_first() {
     assert_eq!(decided(Mode::Default, "Bash cat /srv/more/a"), Allow);
     assert_eq!(decided(Mode::Default, "Read /srv/moreover"), Ask);
     assert_eq!(decided(Mode::AcceptEdits, "Write /srv/more/a"), Allow);
+}
+
+#[test]
+fn a_working_folder_behind_a_link_is_the_same_folder() {
+    let mut around = Surroundings::of("/srv/link", Some("/home/ann"));
+    around.leads = [("/srv/link".to_owned(), "/home/bob/p".to_owned())].into();
+    around.folders.push("/home/bob/p".to_owned());
+    let cases: &[(Mode, &[&str], &str, Decision)] = &[
+        (Mode::Default, &["deny Read(a/b)"], "Read a/b", Deny),
+        (Mode::Default, &["deny Read(a/b)"], "Read /home/bob/p/a/b", Deny),
+        (Mode::Default, &["deny Read(a/b)"], "Bash cat /home/bob/p/a/b", Deny),
+        (Mode::Default, &["allow Edit(src/**)"], "Edit src/a", Allow),
+        (Mode::Default, &["allow Edit(/src/**)"], "Edit src/a", Ask),
+        (Mode::Default, &["allow Edit(src/**)"], "Edit a", Ask),
+        (Mode::BypassPermissions, &[], "Bash rm -rf /home/bob/p", Ask),
+        (Mode::BypassPermissions, &[], "Bash rm -rf /home/bob", Ask),
+        (Mode::BypassPermissions, &[], "Bash rm -rf ../p", Ask),
+        (Mode::BypassPermissions, &[], "Bash rm -rf src", Allow),
+    ];
+    let follow = |path: &str| {
+        let real = path.strip_prefix("/srv/link").map(|below| format!("/home/bob/p{below}"));
+        Some(real.unwrap_or_else(|| path.to_owned()))
+    };
+    for (mode, written, text, expected) in cases {
+        let call = call(text).followed(&around, follow);
+        let ruling = decide(&rules(written), *mode, &around, &call);
+        assert_eq!(ruling.decision, *expected, "{mode:?} {written:?} {text}: {}", ruling.why);
+    }
 }

@@ -274,6 +274,22 @@ fn protected_files_are_always_asked_for() {
         "Bash rm .git/index",
         "Bash sed -i s/a/b/ .npmrc",
         "Bash mv a .husky/x",
+        "Bash sed -Ei s/a/b/ .npmrc",
+        "Bash sed -ni p .npmrc",
+        "Bash sed --in-pl s/a/b/ .npmrc",
+        "Bash dd if=a of=.bashrc",
+        "Bash sort -o .npmrc a",
+        "Bash sort -uo.npmrc a",
+        "Bash sort --outp=.npmrc a",
+        "Bash scp h:x .git/config",
+        "Bash curl -o .bashrc http://x",
+        "Bash curl -sLo.bashrc http://x",
+        "Bash curl --output .bashrc http://x",
+        "Bash wget -O .bashrc http://x",
+        "Bash cp a/.npmrc .",
+        "Bash cp -t sub a/.npmrc",
+        "Bash mv a/.bashrc b sub",
+        "Bash scp h:.bashrc sub",
     ];
     for mode in Mode::ALL {
         for text in protected {
@@ -323,6 +339,36 @@ fn critical_removals_are_always_asked_for() {
         "timeout 5 rm -rf /",
         "bash -c 'rm -rf /'",
         "/bin/rm -rf /",
+        "sudo sudo sudo sudo sudo sudo sudo sudo sudo sudo sudo sudo sudo sudo sudo sudo x; rm -rf /",
+        "su -c 'rm -rf /'",
+        "watch 'rm -rf /'",
+        "env -S 'rm -rf /'",
+        "script -c 'rm -rf /' x",
+        "flock f -c 'rm -rf /'",
+        "trap 'rm -rf /' EXIT",
+        "bash <<< 'rm -rf /'",
+        "ash -c 'rm -rf /'",
+        "rm -rf $(pwd)",
+        "rm -rf \"$(pwd)\"",
+        "rm -rf `pwd`",
+        "rm -rf $(pwd)/*",
+        "cd / && rm -rf usr",
+        "cd .. && rm -rf p",
+        "cd src && rm -rf ../../p",
+        "cd ~ && cd .. && rm -rf ann",
+        "cd && cd .. && rm -rf ann",
+        "pushd /; rm -rf usr",
+        "(cd /; rm -rf usr)",
+        "bash -c 'cd / && rm -rf usr'",
+        "rm -rf **",
+        "rm -rf ./**",
+        "rm -rf */",
+        "rm -rf ~/*/",
+        "rm -rf .*",
+        "rm -rf ~/$X",
+        "rm -rf ./${X}",
+        "rm -rf $X/$Y",
+        "rm -rf /home/ann/\"$X\"",
     ];
     for mode in Mode::ALL {
         for command in critical {
@@ -354,6 +400,7 @@ fn a_ruling_says_what_decided() {
         said(Mode::Default, &["ask Bash"], "Bash rm -rf /"),
         said(Mode::Default, &["allow Edit(**)"], "Write .git/x"),
         said(Mode::Default, &["allow Bash"], "Bash echo $(x)"),
+        said(Mode::Default, &["allow Bash(make *)"], "Bash FOO=1 make"),
         said(Mode::Plan, &["allow Write"], "Write x"),
         said(Mode::DontAsk, &[], "Write x"),
         said(Mode::Default, &[], "Read ../x"),
@@ -369,6 +416,7 @@ fn a_ruling_says_what_decided() {
         ask by Bash: asked for by the user rule Bash
         ask by no rule: /home/ann/p/.git/x is protected: changes of it are always asked for
         ask by no rule: the command cannot be approved unseen: it runs a command to make a word
+        ask by no rule: the variables before it may change what it does, and no rule allows exactly `FOO=1 make`
         ask by no rule: in plan mode nothing but reading passes unasked
         deny by no rule: no rule allows writing /home/ann/p/x; in dontAsk mode what would be asked is denied
         ask by no rule: /home/ann/x is outside the working folders

@@ -34,6 +34,20 @@ fn a_domain_is_a_host_and_nothing_that_looks_like_one() {
             (&["deny WebFetch(domain:evil.org)", "allow WebFetch"], "WebFetch https://evil.org.test/", Allow),
             (&["allow WebFetch(https://example.com/*)"], "WebFetch https://example.com/x", Ask),
             (&["allow WebSearch"], "WebSearch x", Allow),
+            (&["allow WebFetch(domain:127.0.0.1)"], "WebFetch http://127.0.0.1:80/", Allow),
+            (&["allow WebFetch(domain:*)"], "WebFetch http://2130706433/", Ask),
+            (&["allow WebFetch(domain:*)"], "WebFetch http://127.1/", Ask),
+            (&["allow WebFetch(domain:*)"], "WebFetch http://0x7f.0.0.1/", Ask),
+            (&["allow WebFetch(domain:*)"], "WebFetch http://127.0.0.01/", Ask),
+            (&["allow WebFetch(domain:*)"], "WebFetch http://1.2.3.4.5/", Ask),
+            (&["allow WebFetch(domain:*)"], "WebFetch http://127.0.0.999/", Ask),
+            (&["deny WebFetch(domain:127.0.0.1)", "allow WebFetch"], "WebFetch http://2130706433/", Deny),
+            (&["deny WebFetch(domain:127.0.0.1)", "allow WebFetch"], "WebFetch http://127.1/", Deny),
+            (&["deny WebFetch(domain:127.0.0.1)", "allow WebFetch"], "WebFetch http://0X7F.0.0.1/", Deny),
+            (&["deny WebFetch(domain:127.0.0.1)", "allow WebFetch"], "WebFetch http://0177.0.0.1./", Deny),
+            (&["deny WebFetch(domain:127.0.0.1)", "allow WebFetch"], "WebFetch http://127.0.0.2/", Allow),
+            (&["deny WebFetch(domain:evil.org)", "allow WebFetch"], "WebFetch https://%65vil.org/", Deny),
+            (&["deny WebFetch(domain:evil.org)", "allow WebFetch"], "WebFetch https://evil.org%2e/", Deny),
         ],
     );
 }
@@ -99,6 +113,8 @@ fn a_field_of_the_input_can_be_asked_for_or_denied() {
     let model = |model: &str| {
         given("Agent", &[("subagent_type", Given::Text("x".into())), ("model", Given::Text(model.into()))])
     };
+    let written =
+        |text: &str| given("Write", &[("file_path", Given::Text("x".into())), ("content", Given::Text(text.into()))]);
     let other = || given("Agent", &[("subagent_type", Given::Text("x".into())), ("model", Given::Other)]);
     let cases: &[(&[&str], Call, Decision)] = &[
         (&["deny Bash(run_in_background:true)"], background(), Deny),
@@ -109,6 +125,8 @@ fn a_field_of_the_input_can_be_asked_for_or_denied() {
         (&["deny Agent(model:opus)", "allow Agent"], model("opus"), Deny),
         (&["deny Agent(model:opus*)", "allow Agent"], model("opus-4"), Deny),
         (&["deny Agent(model:opus)", "allow Agent"], model("haiku"), Allow),
+        (&["deny Write(content:*secret*)", "allow Write"], written("a secret"), Deny),
+        (&["deny Write(content:*secret*)", "allow Write"], written("nothing"), Allow),
         (&["deny Agent(model:*)", "allow Agent"], other(), Allow),
         (&["allow Agent(model:opus)"], model("opus"), Ask),
         (
@@ -180,6 +198,15 @@ fn rules_that_can_have_no_effect_say_so() {
         "allow mcp__srv__x(a:b)",
         "allow WebFetch(https://x/*)",
         "allow TodoWrite(x)",
+        "deny WebFetch(evil.com)",
+        "deny WebFetch(https://evil.com)",
+        "deny WebFetch(domain:evil.com:80)",
+        "deny WebFetch(domain:https://evil.com)",
+        "deny bash(rm *)",
+        "deny Wriite",
+        "deny Writ",
+        "ask Reed(x)",
+        "deny Write(file_path:x)",
     ] {
         assert!(rule(text).warning().is_some(), "{text}");
     }
@@ -190,6 +217,12 @@ fn rules_that_can_have_no_effect_say_so() {
         "allow mcp__srv__*",
         "allow Bash(x)",
         "allow Write",
+        "deny WebFetch(domain:evil.com)",
+        "deny WebFetch(prompt:*x*)",
+        "deny Write(content:*secret*)",
+        "deny SlashCommand",
+        "deny Web*",
+        "ask mcp__bash",
     ] {
         assert_eq!(rule(text).warning(), None, "{text}");
     }

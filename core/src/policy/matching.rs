@@ -1,10 +1,11 @@
 //! Whether a rule is about a call. Strict rules take every doubt for a yes, allow rules take it for a no.
 
-use super::access::{Access, Deed, Plan, Step, Touch, is_about_files};
+use super::access::{Access, Deed, Plan, Step, Touch};
 use super::call::{Call, Surroundings};
 use super::command::{Stripped, name_of, raw, texts, whole};
 use super::decision::Decision;
 use super::glob::{PathPattern, text_matches};
+use super::named::is_about_files;
 use super::path::{has_dots, joined};
 use super::rule::{Origin, PRIMARY, Pattern, Rule, has_literal_server};
 use super::web;

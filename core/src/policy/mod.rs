@@ -27,6 +27,7 @@ mod decide;
 mod decision;
 mod glob;
 mod matching;
+mod named;
 mod path;
 #[cfg(test)]
 mod properties;

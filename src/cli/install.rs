@@ -89,7 +89,8 @@ impl Install {
         let is_there = changes.iter().all(|(_, steps)| steps.is_empty());
         if is_there && matches!(place, Place::There(_)) {
             let files: Vec<String> = changes.iter().map(|(file, _)| file.in_words()).collect();
-            say(&format!("{} has it already: nothing to change.\n", files.join(" and ")));
+            let have = if files.len() == 1 { "has" } else { "have" };
+            say(&format!("{} {have} it already: nothing to change.\n", files.join(" and ")));
             return Ok(ExitCode::SUCCESS);
         }
         if let Some(announcement) = place.announcement() {

@@ -48,8 +48,8 @@ use crate::config::{Config, Paths};
 ///
 /// Events come in (webhooks, alerts, chat), replies go out, and no tool runs until someone you trust says so.
 ///
-/// Start with `portcullis demo` to see it work without Claude Code, or with `portcullis install` in a project to tell
-/// Claude Code about it. `portcullis doctor` says what works for you.
+/// Start with `portcullis demo` to see it work without Claude Code, or with `portcullis install --hooks` in a project to
+/// tell Claude Code about it. `portcullis doctor` says what works for you.
 #[derive(Parser)]
 #[command(name = "portcullis", version, max_term_width = 100, arg_required_else_help = true)]
 pub(crate) struct Cli {

@@ -132,7 +132,7 @@ async fn find(gate: &Client, wanted: &str) -> anyhow::Result<String> {
 
 fn list(sessions: &[SessionView]) -> String {
     if sessions.is_empty() {
-        return "No sessions. `portcullis install` tells Claude Code about the gate; `portcullis run` starts a session.\n"
+        return "No sessions. `portcullis install --hooks` tells Claude Code about the gate; `portcullis run` starts a session.\n"
             .to_owned();
     }
     let row = |session: &SessionView| {

@@ -83,7 +83,7 @@ fn banner(status: &Status, ending: &str) -> String {
     }
     let program = std::env::current_exe().map_or_else(|_| "portcullis".to_owned(), |path| path.display().to_string());
     text.push_str(&format!(
-        "\nTell Claude Code about it, once in each project:\n  {} install\n",
+        "\nTell Claude Code about it, once in each project:\n  {} install --hooks\n",
         shell::word(&program)
     ));
     if let Some(address) = &status.listen {

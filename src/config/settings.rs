@@ -107,7 +107,7 @@ pub(super) static SETTINGS: &[Setting] = &[
         written: Written::File,
         meaning: "the same for some projects, in their folder and below, the nearest first; by default none",
         takes: Takes::Text {
-            what: r#"a list of folders and modes, such as "~/work/api=plan, /srv/app=acceptEdits""#,
+            what: r#"a list of folders and modes, such as "~/code/api=plan, /srv/app=acceptEdits""#,
             show: |_| String::new(),
             set: |config, text| project_modes(text).map(|modes| config.project_modes = modes),
         },
@@ -272,7 +272,7 @@ fn mode(text: &str) -> Result<String, String> {
 }
 
 /// `ci=5, alerts=30` as milliseconds by sender.
-/// `~/work/api=plan, /srv/app=acceptEdits`.
+/// `~/code/api=plan, /srv/app=acceptEdits`.
 fn project_modes(text: &str) -> Result<Vec<(PathBuf, String)>, String> {
     let entries = text.split(',').map(str::trim).filter(|entry| !entry.is_empty());
     let read = |entry: &str| {

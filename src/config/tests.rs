@@ -301,13 +301,13 @@ proptest! {
 #[test]
 fn the_nearest_project_says_the_mode() {
     let mut config = Config::default();
-    let modes = "~/work=acceptEdits, ~/work/api=plan, /srv/app = dontAsk";
+    let modes = "~/code=acceptEdits, ~/code/api=plan, /srv/app = dontAsk";
     config.take_flag("project_modes", modes).unwrap();
     let mode_in = |folder: &str| config.mode_in(Path::new(folder), Some(Path::new("/home/ann"))).to_owned();
     for (folder, mode) in [
-        ("/home/ann/work/api/src", "plan"),
-        ("/home/ann/work/web", "acceptEdits"),
-        ("/home/ann/workshop", "default"),
+        ("/home/ann/code/api/src", "plan"),
+        ("/home/ann/code/web", "acceptEdits"),
+        ("/home/ann/codes", "default"),
         ("/srv/app", "dontAsk"),
         ("/", "default"),
     ] {

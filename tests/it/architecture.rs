@@ -124,3 +124,25 @@ fn a_file_opens_with_a_sentence() {
         }
     }
 }
+
+#[test]
+fn every_promise_names_a_test_that_there_is() {
+    let tests: Vec<(String, String)> = ["src", "core/src", "wire/src", "tests/it"].into_iter().flat_map(code).collect();
+    let is_there = |name: &str| {
+        let (folder, function) = match name.strip_prefix("it::").and_then(|rest| rest.split_once("::")) {
+            Some((room, function)) => (format!("tests/it/{room}.rs"), function),
+            None => (String::new(), name),
+        };
+        let wanted = format!("fn {function}(");
+        tests.iter().any(|(file, line)| file.starts_with(&folder) && line.contains(&wanted))
+    };
+    let security = fs::read_to_string(root().join("SECURITY.md")).unwrap();
+    let rows = security.lines().filter_map(|line| line.strip_prefix("| ")?.split_once(" | "));
+    let named = rows.flat_map(|(_, tests)| tests.split('`').skip(1).step_by(2)).filter(|name| name.contains('_'));
+    // Rows of other tables name files, commands and variables.
+    let named: Vec<&str> =
+        named.filter(|name| !name.contains(['.', ' ', '/', '-', '=']) && name.to_lowercase() == **name).collect();
+    let missing: Vec<&str> = named.iter().copied().filter(|name| !is_there(name)).collect();
+    assert!(named.len() > 150, "{} were found", named.len());
+    assert!(missing.is_empty(), "{}", missing.join("\n"));
+}

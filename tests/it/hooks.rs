@@ -1,15 +1,10 @@
 //! Claude Code's hooks, called as it calls them: the hidden tool, and `portcullis hook`.
 
-use crate::support::child::Stdin;
 use crate::support::gate::Gate;
-use crate::support::home::{Home, Ran};
-use crate::support::seen::{PATIENCE, until};
+use crate::support::home::Home;
+use crate::support::seen::until;
 use crate::support::standin::StandIn;
 use serde_json::{Value, json};
-use std::io::{BufRead, BufReader, Write};
-use std::os::unix::net::UnixStream;
-use std::path::PathBuf;
-use std::time::Duration;
 
 pub(crate) fn bash(command: &str) -> Value {
     json!({"tool_name": "Bash", "tool_input": {"command": command, "description": "Do it"}})
@@ -69,7 +64,7 @@ pub(crate) fn state_of(gate: &Gate, event: &str, want: &str) {
 
 /// The event as soon as one of the session's tool calls brings it.
 #[track_caller]
-fn by_tool_call(session: &StandIn) -> Value {
+pub(crate) fn by_tool_call(session: &StandIn) -> Value {
     until("an event with a tool call", || {
         let output = session.hook("PostToolUse", &bash("ls"));
         (!context(&output).is_empty()).then_some(output)
@@ -398,124 +393,6 @@ fn who_must_have_a_reply_is_remembered_once() {
     }
 }
 
-/// `portcullis hook` as Claude Code runs it for the agent whose channel this test plays.
-pub(crate) fn command_hook(home: &Home, input: &Value, attended: bool) -> Ran {
-    let mut command = home.command(&["hook"]);
-    command.env("CLAUDE_PID", std::process::id().to_string());
-    if attended {
-        command.env("CLAUDE_CODE_SESSION_ATTENDED", "1");
-    }
-    let child = home.spawn(command, Stdin::Open);
-    child.write(input.to_string());
-    child.close_stdin();
-    Ran::of(&child, PATIENCE)
-}
-
-fn wake_file(home: &Home) -> PathBuf {
-    home.folder().join(format!("gate-{}.wake", std::process::id()))
-}
-
-fn start() -> Value {
-    json!({"hook_event_name": "SessionStart", "session_id": "s-2", "source": "startup"})
-}
-
-#[test]
-fn a_session_that_starts_is_given_its_wake_file_where_somebody_attends_to_it() {
-    let home = Home::new();
-    let alone = command_hook(&home, &start(), false).ok();
-    assert_eq!((alone.stdout.as_str(), alone.stderr.as_str()), ("", ""));
-    let attended = command_hook(&home, &start(), true).ok();
-    let watched = attended.json()["hookSpecificOutput"]["watchPaths"][0].clone();
-    assert_eq!(watched, wake_file(&home).to_str().unwrap());
-    assert!(wake_file(&home).exists(), "without a channel, and without a gate");
-    command_hook(&home, &json!({"hook_event_name": "SessionEnd", "reason": "other"}), true).ok();
-    assert!(!wake_file(&home).exists());
-}
-
-#[test]
-fn whatever_a_hook_is_given_it_does_no_harm() {
-    let home = Home::new();
-    for input in [json!(null), json!([]), json!({"hook_event_name": "PreToolUse"}), json!({"hook_event_name": 7})] {
-        let ran = command_hook(&home, &input, true).ok();
-        assert_eq!((ran.stdout.as_str(), ran.stderr.as_str()), ("", ""), "{input}");
-    }
-    let changed = json!({"hook_event_name": "FileChanged", "file_path": wake_file(&home), "event": "change"});
-    assert_eq!(command_hook(&home, &changed, true).ok().stderr, "", "there is no session");
-}
-
-#[test]
-fn an_idle_session_is_woken_and_its_hook_brings_the_event_once() {
-    let home = Home::new();
-    let gate = home.serve();
-    let session = StandIn::start(&home, &["--label", "api"]);
-    home.attached(1);
-    command_hook(&home, &start(), true).ok();
-    let before = std::fs::metadata(wake_file(&home)).unwrap().modified().unwrap();
-    let event = say(&gate, "main is red");
-    until("a touch of the wake file", || {
-        (std::fs::metadata(wake_file(&home)).ok()?.modified().ok()? != before).then_some(())
-    });
-    let changed = json!({"hook_event_name": "FileChanged", "file_path": wake_file(&home), "event": "change"});
-    let woken = command_hook(&home, &changed, true);
-    assert_eq!(woken.status.code(), Some(2));
-    assert!(woken.stderr.contains("main is red") && woken.stderr.contains("not from the user"), "{woken:?}");
-    state_of(&gate, &event, "delivered");
-    let again = command_hook(&home, &changed, true).ok();
-    assert_eq!(again.stderr, "");
-    let other = json!({"hook_event_name": "FileChanged", "file_path": "/tmp/other", "event": "change"});
-    say(&gate, "main is green");
-    assert_eq!(command_hook(&home, &other, true).ok().stderr, "", "that is somebody else's file");
-    assert_eq!(session.event_count(), 0, "nothing went by the channel");
-}
-
-#[test]
-fn an_event_that_a_hook_took_and_did_not_show_comes_again_and_says_so() {
-    let (home, gate, session) = hooked();
-    let event = say(&gate, "main is red");
-    let socket = home.folder().join(format!("gate-{}.sock", std::process::id()));
-    until("a hook that took it and died", || {
-        let mut stream = UnixStream::connect(&socket).ok()?;
-        writeln!(stream, "{}", json!({"hook_event_name": "FileChanged"})).ok()?;
-        let mut line = String::new();
-        BufReader::new(&stream).read_line(&mut line).ok()?;
-        line.contains("main is red").then_some(())
-    });
-    state_of(&gate, &event, "waiting");
-    let output = by_tool_call(&session);
-    assert!(context(&output).contains("redelivered=\"true\""), "{output}");
-    state_of(&gate, &event, "delivered");
-}
-
-#[cfg(target_os = "linux")]
-#[test]
-fn a_session_without_a_file_to_spare_lets_the_next_hook_in_when_it_has_one() {
-    use rustix::process::{Pid, Resource, Rlimit, prlimit};
-    let (home, _gate, session) = hooked();
-    let socket = home.folder().join(format!("gate-{}.sock", std::process::id()));
-    until("the socket of the session", || UnixStream::connect(&socket).ok());
-    let pid = Pid::from_raw(i32::try_from(session.pid()).unwrap());
-    let none = Rlimit { current: Some(0), ..rustix::process::getrlimit(Resource::Nofile) };
-    let before = prlimit(pid, Resource::Nofile, none).unwrap();
-    let mut stream = UnixStream::connect(&socket).unwrap();
-    session.complaint("a hook could not be let in");
-    prlimit(pid, Resource::Nofile, before).unwrap();
-    writeln!(stream, "{}", json!({"hook_event_name": "FileChanged"})).unwrap();
-    let mut line = String::new();
-    BufReader::new(&stream).read_line(&mut line).unwrap();
-    assert_eq!(line, "{\"output\":null}\n");
-}
-
-#[test]
-fn what_waited_for_a_hook_goes_to_the_next_session() {
-    let (home, gate, session) = hooked();
-    let event = say(&gate, "main is red");
-    session.close_stdin();
-    session.wait_exit(Duration::from_secs(5));
-    let next = StandIn::start(&home, &["--label", "api"]);
-    assert!(next.event_containing("main is red").meta("event_id") == event);
-    assert!(!wake_file(&home).exists());
-}
-
 /// The user's rules, as `portcullis rules add` would write them.
 fn write_rules(home: &Home, rules: &[(&str, &str)]) {
     let text: String = rules.iter().map(|(decision, rule)| format!("[[rule]]\n{decision} = \"{rule}\"\n\n")).collect();
@@ -576,47 +453,4 @@ fn without_a_gate_rules_deny_and_nothing_is_allowed_by_them() {
     let denied = session.hook("PermissionRequest", &request("git push origin"));
     assert_eq!(denied["hookSpecificOutput"]["decision"]["behavior"], "deny");
     assert_eq!(session.hook("PermissionRequest", &request("npm test")), json!({}), "the terminal has it");
-}
-
-#[test]
-fn what_waited_before_the_session_is_not_pushed_where_hooks_were_announced() {
-    for attended in [true, false] {
-        let home = Home::new();
-        let gate = home.serve();
-        let event = say(&gate, "main is red");
-        let mut command = StandIn::command(&home, &["--label", "api"]);
-        command.env("CLAUDE_CODE_SESSION_ID", "s-2");
-        command_hook(&home, &start(), attended).ok();
-        let session = StandIn::start_command(&home, command);
-        assert_eq!(home.attached(1)[0]["connected_by"], "hooks");
-        let output = by_tool_call(&session);
-        assert!(context(&output).contains("main is red"), "{output}");
-        state_of(&gate, &event, "delivered");
-        assert_eq!(session.event_count(), 0);
-    }
-}
-
-#[test]
-fn a_process_that_takes_the_place_of_another_still_wakes_the_session() {
-    let home = Home::new();
-    let gate = home.serve();
-    let begin = || {
-        let mut command = StandIn::command(&home, &["--label", "api"]);
-        command.env("CLAUDE_CODE_SESSION_ID", "s-2");
-        StandIn::start_command(&home, command)
-    };
-    let dead = home.folder().join("gate-4194303.wake");
-    std::fs::write(&dead, "s-0\nwatched\n").unwrap();
-    command_hook(&home, &start(), true).ok();
-    let first = begin();
-    home.attached(1);
-    until("the end of what a dead session left", || (!dead.exists()).then_some(()));
-    first.close_stdin();
-    first.wait_exit(Duration::from_secs(5));
-    let before = std::fs::metadata(wake_file(&home)).unwrap().modified().unwrap();
-    let _second = begin();
-    say(&gate, "main is red");
-    until("a touch of the wake file", || {
-        (std::fs::metadata(wake_file(&home)).ok()?.modified().ok()? != before).then_some(())
-    });
 }

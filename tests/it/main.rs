@@ -23,6 +23,7 @@ mod fuzz;
 mod guard;
 mod help;
 mod hooks;
+mod hooks_command;
 mod hooks_events;
 mod hooks_failures;
 mod hooks_posted;

@@ -70,7 +70,7 @@ kinds! {
     FolderNotAllowed 40308 "name a folder below one of `folders` in `[start]` of the configuration, or add one there"
     NoSuchRoute 40401 "the routes are listed in docs/reference/http.md"
     NoSuchSession 40402 "`portcullis status` lists the sessions; leave ?session= off to reach the only one"
-    NoSuchAsk 40403 "`GET /api/v1/asks` lists the prompts"
+    NoSuchAsk 40403 "`portcullis ask list`, or `GET /api/v1/asks`, lists the prompts"
     NoSuchEvent 40404 "`portcullis events list` lists the events"
     NoSuchPerson 40405 "`portcullis people list` lists the people; `portcullis token add` lets someone in"
     NoSuchToken 40406 "`portcullis token list` lists the tokens"

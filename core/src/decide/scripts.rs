@@ -8,7 +8,9 @@ use crate::*;
 
 mod asks;
 mod events;
+mod orders;
 mod people;
+mod rulings;
 mod sessions;
 
 /// Runs a script. Each line is `SECOND WORD…`; records are marked `+`, effects `>`.

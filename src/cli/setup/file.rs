@@ -76,6 +76,10 @@ impl UserFile {
             return Ok(Wrote::Overtaken);
         }
         fs::remove_file(&self.path).with_context(|| format!("removing {}", self.path.display()))?;
+        // A folder that Claude Code's settings alone were in was made for them. One that holds anything else stays.
+        if let Some(folder) = self.path.parent().filter(|folder| folder.ends_with(".claude")) {
+            drop(fs::remove_dir(folder));
+        }
         Ok(Wrote::Done)
     }
 
@@ -206,6 +210,22 @@ mod tests {
             assert_eq!(file.remove().unwrap(), Wrote::Overtaken);
             assert_eq!(fs::read_to_string(&path).unwrap(), meanwhile);
             assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+        }
+    }
+
+    #[test]
+    fn with_the_last_file_goes_the_folder_that_was_made_for_it() {
+        let home = tempfile::tempdir().unwrap();
+        let folder = home.path().join(".claude");
+        for others in [false, true] {
+            fs::create_dir_all(&folder).unwrap();
+            let path = folder.join("settings.json");
+            fs::write(&path, "{}").unwrap();
+            if others {
+                fs::write(folder.join("notes.md"), "mine").unwrap();
+            }
+            assert_eq!(UserFile::read(&path).unwrap().remove().unwrap(), Wrote::Done);
+            assert_eq!(folder.exists(), others);
         }
     }
 }

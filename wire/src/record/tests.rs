@@ -2,6 +2,7 @@
 
 use portcullis_core::{
     AskKind, Behavior, Danger, Details, Edited, Lapse, Offer, Order, ReplyId, Ruling, Span, Text, TokenId, ToolCall,
+    Verdict,
 };
 use proptest::prelude::*;
 

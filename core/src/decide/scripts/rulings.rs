@@ -1,0 +1,446 @@
+//! What a verdict may say besides yes and no, and what becomes of it, told as scripts.
+
+use expect_test::expect;
+
+use super::check;
+
+#[test]
+fn only_what_its_mouth_can_carry_is_taken() {
+    check(
+        "0 attach 1 api
+         1 ask 1 1 abcde
+         2 allow 1 ann span=always
+         3 allow 1 ann input=xy
+         4 deny 1 ann interrupt
+         5 ask 2 1 bcdef mouth=control offers=always editable=yes
+         6 allow 2 ann span=session
+         7 allow 2 ann span=always input=xy
+         8 ask 3 1 cdefg mouth=hook kind=question editable=yes
+         9 allow 3 ann
+         10 allow 3 ann input=xy",
+        &expect![[r#"
+            0 attach 1 api
+              + session 1 attached, wrote []
+              > done
+              > publish session 1
+              > wake session 1 for []
+            1 ask 1 1 abcde
+              + ask 1 as abcde
+              > asked as abcde
+              > publish ask 1
+            2 allow 1 ann span=always
+              > refused: CannotCarry { what: "a verdict beyond this once" }
+            3 allow 1 ann input=xy
+              > refused: CannotCarry { what: "another input" }
+            4 deny 1 ann interrupt
+              > refused: CannotCarry { what: "an interruption" }
+            5 ask 2 1 bcdef mouth=control offers=always editable=yes
+              + ask 2 as bcdef
+              > asked as bcdef
+              > publish ask 2
+            6 allow 2 ann span=session
+              > refused: CannotCarry { what: "a verdict beyond this once" }
+            7 allow 2 ann span=always input=xy
+              + ask 2 allowed for ever with another input by ann over http
+              > recorded allow bcdef
+              > carry allow bcdef to session 1
+              > publish ask 2
+            8 ask 3 1 cdefg mouth=hook kind=question editable=yes
+              + ask 3 as cdefg
+              > asked as cdefg
+              > publish ask 3
+            9 allow 3 ann
+              > refused: NeedsAnswers
+            10 allow 3 ann input=xy
+              + ask 3 allowed with another input by ann over http
+              > recorded allow cdefg
+              > carry allow cdefg to session 1
+              > publish ask 3
+        "#]],
+    );
+}
+
+#[test]
+fn several_must_agree_and_one_denial_is_enough() {
+    check(
+        "0 attach 1 api
+         1 ask 1 1 abcde quorum=2
+         2 allow 1 ann
+         3 allow 1 ann
+         4 allow 1 bob
+         5 ask 2 1 bcdef quorum=2
+         6 allow 2 ann
+         7 deny 2 bob",
+        &expect![[r#"
+            0 attach 1 api
+              + session 1 attached, wrote []
+              > done
+              > publish session 1
+              > wake session 1 for []
+            1 ask 1 1 abcde quorum=2
+              + ask 1 as abcde
+              > asked as abcde
+              > publish ask 1
+            2 allow 1 ann
+              + ask 1 allowed by ann over http, more must
+              > counted for abcde, 1 missing
+              > publish ask 1
+            3 allow 1 ann
+              > counted for abcde, 1 missing
+            4 allow 1 bob
+              + ask 1 allowed by bob over http
+              > recorded allow abcde
+              > carry allow abcde to session 1
+              > publish ask 1
+            5 ask 2 1 bcdef quorum=2
+              + ask 2 as bcdef
+              > asked as bcdef
+              > publish ask 2
+            6 allow 2 ann
+              + ask 2 allowed by ann over http, more must
+              > counted for bcdef, 1 missing
+              > publish ask 2
+            7 deny 2 bob
+              + ask 2 denied by bob over http
+              > recorded deny bcdef
+              > carry deny bcdef to session 1
+              > publish ask 2
+        "#]],
+    );
+}
+
+#[test]
+fn a_prompt_that_nobody_answers_ends_as_its_mouth_wants() {
+    check(
+        "0 attach 1 api
+         1 ask 1 1 abcde mouth=control within=60:deny
+         1 ask 2 1 bcdef mouth=hook within=60:none
+         60 tick
+         61 tick
+         62 allow 1 ann
+         63 allow 2 ann
+         64 ask 3 1 cdefg within=5:deny
+         65 start
+         70 tick
+         71 attach 1 api
+         95 tick",
+        &expect![[r#"
+            0 attach 1 api
+              + session 1 attached, wrote []
+              > done
+              > publish session 1
+              > wake session 1 for []
+            1 ask 1 1 abcde mouth=control within=60:deny
+              + ask 1 as abcde
+              > asked as abcde
+              > publish ask 1
+            1 ask 2 1 bcdef mouth=hook within=60:none
+              + ask 2 as bcdef
+              > asked as bcdef
+              > publish ask 2
+            60 tick
+            61 tick
+              + ask 1 denied by portcullis over gate
+              > carry deny abcde to session 1
+              > publish ask 1
+              + ask 2 lapsed
+              > close bcdef at session 1
+              > publish ask 2
+            62 allow 1 ann
+              > refused: denied by portcullis over gate
+            63 allow 2 ann
+              > refused: Settled { code: bcdef, life: Expired { at: Moment(61000) } }
+            64 ask 3 1 cdefg within=5:deny
+              + ask 3 as cdefg
+              > asked as cdefg
+              > publish ask 3
+            65 start
+              + gate opened
+              > done
+            70 tick
+            71 attach 1 api
+              + session 1 attached, wrote []
+              > done
+              > publish session 1
+              > carry deny abcde to session 1
+              > close bcdef at session 1
+              > wake session 1 for []
+            95 tick
+              + ask 3 denied by portcullis over gate
+              > carry deny cdefg to session 1
+              > publish ask 3
+        "#]],
+    );
+}
+
+#[test]
+fn what_the_channel_and_one_hook_say_of_a_call_is_one_prompt() {
+    check(
+        "0 attach 1 api
+         1 ask 1 1 abcde
+         1 ask 2 1 hook-1 mouth=hook
+         2 tick
+         3 say 1 ann : yes abcde
+         10 ask 3 1 bcdef
+         10 ask 4 1 hook-2 mouth=hook
+         10 ask 5 1 hook-3 mouth=hook
+         11 tick",
+        &expect![[r#"
+            0 attach 1 api
+              + session 1 attached, wrote []
+              > done
+              > publish session 1
+              > wake session 1 for []
+            1 ask 1 1 abcde
+              + ask 1 as abcde
+              > asked as abcde
+              > publish ask 1
+            1 ask 2 1 hook-1 mouth=hook
+              + ask 2 as baaaa
+              > asked as baaaa
+              > publish ask 2
+            2 tick
+              + ask 1 is ask 2
+              > publish ask 1
+            3 say 1 ann : yes abcde
+              + ask 2 allowed by ann over http
+              > recorded allow baaaa
+              > carry allow hook-1 to session 1
+              > publish ask 2
+            10 ask 3 1 bcdef
+              + ask 3 as bcdef
+              > asked as bcdef
+              > publish ask 3
+            10 ask 4 1 hook-2 mouth=hook
+              + ask 4 as caaaa
+              > asked as caaaa
+              > publish ask 4
+            10 ask 5 1 hook-3 mouth=hook
+              + ask 5 as daaaa
+              > asked as daaaa
+              > publish ask 5
+            11 tick
+        "#]],
+    );
+}
+
+#[test]
+fn a_tool_call_settles_its_prompt_and_shows_what_ran() {
+    check(
+        "0 attach 1 api
+         1 ask 1 1 abcde mouth=hook use=t1 digest=7
+         2 call 1 ran use=t1 digest=7
+         3 allow 1 ann
+         4 ask 2 1 bcdef mouth=hook use=t2 digest=7
+         5 allow 2 ann
+         6 call 1 ran use=t2 digest=8
+         7 ask 3 1 cdefg mouth=hook use=t3 digest=7 editable=yes
+         8 allow 3 ann input=xy
+         9 call 1 ran ask=3 digest=2
+         10 call 1 denied use=t9",
+        &expect![[r#"
+            0 attach 1 api
+              + session 1 attached, wrote []
+              > done
+              > publish session 1
+              > wake session 1 for []
+            1 ask 1 1 abcde mouth=hook use=t1 digest=7
+              + ask 1 as abcde
+              > asked as abcde
+              > publish ask 1
+            2 call 1 ran use=t1 digest=7
+              + session 1 ran Bash
+              > done
+              + ask 1 withdrawn: allowed at its terminal
+              > done
+              > publish ask 1
+            3 allow 1 ann
+              > refused: Settled { code: abcde, life: Withdrawn { at: Moment(2000), why: "allowed at its terminal" } }
+            4 ask 2 1 bcdef mouth=hook use=t2 digest=7
+              + ask 2 as bcdef
+              > asked as bcdef
+              > publish ask 2
+            5 allow 2 ann
+              + ask 2 allowed by ann over http
+              > recorded allow bcdef
+              > carry allow bcdef to session 1
+              > publish ask 2
+            6 call 1 ran use=t2 digest=8
+              + session 1 ran Bash
+              > done
+              + ask 2 ran differently
+              > publish ask 2
+            7 ask 3 1 cdefg mouth=hook use=t3 digest=7 editable=yes
+              + ask 3 as cdefg
+              > asked as cdefg
+              > publish ask 3
+            8 allow 3 ann input=xy
+              + ask 3 allowed with another input by ann over http
+              > recorded allow cdefg
+              > carry allow cdefg to session 1
+              > publish ask 3
+            9 call 1 ran ask=3 digest=2
+              + session 1 ran Bash
+              > done
+              + ask 3 ran
+              > publish ask 3
+            10 call 1 denied use=t9
+              + session 1 denied Bash
+              > done
+        "#]],
+    );
+}
+
+#[test]
+fn a_verdict_said_again_under_its_key_is_answered_as_the_first() {
+    check(
+        "0 attach 1 api
+         1 ask 1 1 abcde : git push
+         2 allow abcde ann key=k
+         3 allow 1 ann key=k
+         4 deny 1 ann key=k
+         5 allow 1 ann key=other
+         6 allow 1 ann
+         7 allow 1 bob key=k",
+        &expect![[r#"
+            0 attach 1 api
+              + session 1 attached, wrote []
+              > done
+              > publish session 1
+              > wake session 1 for []
+            1 ask 1 1 abcde : git push
+              + ask 1 as abcde
+              > asked as abcde
+              > publish ask 1
+            2 allow abcde ann key=k
+              + ask 1 allowed by ann over http
+              > recorded allow abcde
+              > carry allow abcde to session 1
+              > publish ask 1
+            3 allow 1 ann key=k
+              > recorded allow abcde
+            4 deny 1 ann key=k
+              > refused: VerdictKeyReused { code: abcde }
+            5 allow 1 ann key=other
+              > refused: allowed by ann over http
+            6 allow 1 ann
+              > refused: allowed by ann over http
+            7 allow 1 bob key=k
+              > refused: allowed by ann over http
+        "#]],
+    );
+}
+
+#[test]
+fn one_of_several_may_say_it_again_under_their_key() {
+    check(
+        "0 attach 1 api
+         1 ask 1 1 abcde quorum=2 mouth=control : git push
+         2 allow abcde ann key=k
+         3 allow abcde ann key=k
+         4 allow abcde bob key=k
+         5 allow abcde bob key=k",
+        &expect![[r#"
+            0 attach 1 api
+              + session 1 attached, wrote []
+              > done
+              > publish session 1
+              > wake session 1 for []
+            1 ask 1 1 abcde quorum=2 mouth=control : git push
+              + ask 1 as abcde
+              > asked as abcde
+              > publish ask 1
+            2 allow abcde ann key=k
+              + ask 1 allowed by ann over http, more must
+              > counted for abcde, 1 missing
+              > publish ask 1
+            3 allow abcde ann key=k
+              > counted for abcde, 1 missing
+            4 allow abcde bob key=k
+              + ask 1 allowed by bob over http
+              > recorded allow abcde
+              > carry allow abcde to session 1
+              > publish ask 1
+            5 allow abcde bob key=k
+              > recorded allow abcde
+        "#]],
+    );
+}
+
+#[test]
+fn where_several_must_agree_it_is_about_what_all_were_shown() {
+    check(
+        "0 attach 1 api
+         1 ask 1 1 abcde mouth=control quorum=2 editable=yes offers=always
+         2 allow 1 ann
+         3 allow 1 bob input=xy
+         4 allow 1 bob span=always
+         5 allow 1 bob",
+        &expect![[r#"
+            0 attach 1 api
+              + session 1 attached, wrote []
+              > done
+              > publish session 1
+              > wake session 1 for []
+            1 ask 1 1 abcde mouth=control quorum=2 editable=yes offers=always
+              + ask 1 as abcde
+              > asked as abcde
+              > publish ask 1
+            2 allow 1 ann
+              + ask 1 allowed by ann over http, more must
+              > counted for abcde, 1 missing
+              > publish ask 1
+            3 allow 1 bob input=xy
+              > refused: CannotCarry { what: "another input where several must agree" }
+            4 allow 1 bob span=always
+              > refused: CannotCarry { what: "a verdict beyond this once where several must agree" }
+            5 allow 1 bob
+              + ask 1 allowed by bob over http
+              > recorded allow abcde
+              > carry allow abcde to session 1
+              > publish ask 1
+        "#]],
+    );
+}
+
+#[test]
+fn a_process_speaks_of_the_prompts_of_its_own_session_alone() {
+    check(
+        "0 attach 1 api
+         1 attach 2 web
+         2 ask 1 1 abcde
+         3 withdraw 1 of=2 : gone
+         4 allow 1 ann
+         5 carried 1 of=2
+         6 carried 1 of=1",
+        &expect![[r#"
+            0 attach 1 api
+              + session 1 attached, wrote []
+              > done
+              > publish session 1
+              > wake session 1 for []
+            1 attach 2 web
+              + session 2 attached, wrote []
+              > done
+              > publish session 2
+              > wake session 2 for []
+            2 ask 1 1 abcde
+              + ask 1 as abcde
+              > asked as abcde
+              > publish ask 1
+            3 withdraw 1 of=2 : gone
+              > done
+            4 allow 1 ann
+              + ask 1 allowed by ann over http
+              > recorded allow abcde
+              > carry allow abcde to session 1
+              > publish ask 1
+            5 carried 1 of=2
+              > done
+            6 carried 1 of=1
+              + ask 1 carried
+              > done
+              > publish ask 1
+        "#]],
+    );
+}

@@ -1,0 +1,200 @@
+//! Prompts and verdicts, as the API tells and takes them.
+
+use portcullis_core::{Ask, AskLife, Text, Verdict};
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use crate::ask::{Danger, Details, Offer};
+
+#[derive(Debug, Serialize, Deserialize, PartialEq, Eq, ToSchema)]
+pub struct AskView {
+    pub id: String,
+    pub code: String,
+    /// open, answered, withdrawn or expired
+    pub state: String,
+    pub session: String,
+    pub mouth: String,
+    pub tool: String,
+    pub description: String,
+    pub preview: String,
+    pub at: u64,
+    /// The whole input of the call; none where only a preview is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Object>)]
+    pub input: Option<serde_json::Value>,
+    /// Only a preview is known: what runs may be more than what is shown.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub preview_only: bool,
+    /// tool, question or plan
+    #[serde(default)]
+    pub kind: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tool_use_id: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent_id: Option<String>,
+    /// What the verdict may reach beyond this once.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub offers: Vec<Offer>,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub editable: bool,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub interruptible: bool,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub default_to_no: bool,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub requires_user_interaction: bool,
+    /// Why it is asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub risk: Option<Danger>,
+    /// How many people must allow it, and who has.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub quorum: Option<u8>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub allowed_by: Vec<String>,
+    /// Until when it can be answered, and what it means when nobody has.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answer_by: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub otherwise: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub verdict: Option<VerdictView>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub withdrawn: Option<String>,
+}
+
+#[derive(Debug, Serialize, Deserialize, PartialEq, Eq, ToSchema)]
+pub struct VerdictView {
+    pub ask: String,
+    pub code: String,
+    pub behavior: String,
+    pub by: String,
+    pub via: String,
+    pub at: u64,
+    pub why: Option<String>,
+    /// once, session or always
+    #[serde(default)]
+    pub scope: String,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub interrupt: bool,
+    /// What is to run instead of what was asked about.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Object>)]
+    pub input: Option<serde_json::Value>,
+    /// When the session's process had handed it to the agent.
+    pub carried_at: Option<u64>,
+    /// What is known to have followed: ran, failed or denied.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub outcome: Option<String>,
+    /// It ran with something else than was shown.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub differs: bool,
+}
+
+/// Taken by `POST /api/v1/asks/{id or code}/verdict`.
+#[derive(Debug, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct NewVerdict {
+    /// allow or deny
+    pub behavior: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub why: Option<String>,
+    /// once, session or always, where the prompt offers it
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scope: Option<String>,
+    /// Run this instead: the whole input.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Object>)]
+    pub input: Option<serde_json::Map<String, serde_json::Value>>,
+    /// Answers to the agent's questions, by question.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answers: Option<std::collections::BTreeMap<String, String>>,
+    /// Deny, and end the turn.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub interrupt: bool,
+}
+
+#[derive(Debug, Serialize, Deserialize, PartialEq, Eq, ToSchema)]
+pub struct Recorded {
+    pub ask: String,
+    pub code: String,
+    pub behavior: String,
+    /// How many more people must allow it.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub missing: u8,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
+fn is_zero(number: &u8) -> bool {
+    *number == 0
+}
+
+/// JSON where it reads as such, else the text itself.
+fn json(text: &Text) -> serde_json::Value {
+    serde_json::from_str(text.as_str()).unwrap_or_else(|_| text.as_str().into())
+}
+
+impl AskView {
+    pub fn of(ask: &Ask, life: &AskLife) -> Self {
+        let details = &ask.details;
+        let wire = Details::from(&**details);
+        Self {
+            id: ask.id.to_string(),
+            code: ask.code.to_string(),
+            state: life.name().to_owned(),
+            session: ask.session.to_string(),
+            mouth: ask.mouth.name().to_owned(),
+            tool: ask.tool.clone(),
+            description: ask.description.as_str().to_owned(),
+            preview: ask.preview.as_str().to_owned(),
+            at: ask.at.0,
+            input: details.input.as_ref().filter(|input| **input != Text::Away).map(json),
+            preview_only: details.input.is_none(),
+            kind: wire.kind,
+            tool_use_id: wire.tool_use,
+            agent_id: wire.agent,
+            offers: wire.offers,
+            editable: wire.editable,
+            interruptible: wire.interruptible,
+            default_to_no: wire.default_no,
+            requires_user_interaction: wire.hands_on,
+            reason: wire.reason,
+            risk: wire.danger,
+            quorum: (details.quorum > 1).then_some(details.quorum),
+            allowed_by: match life {
+                AskLife::Open { votes } => votes.iter().map(|vote| vote.by.clone()).collect(),
+                _ => vec![],
+            },
+            answer_by: details.within.filter(|_| life.is_open()).map(|(within, _)| ask.at.plus(within).0),
+            otherwise: details.within.filter(|_| life.is_open()).map(|(_, lapse)| lapse.name().to_owned()),
+            verdict: VerdictView::of(ask, life),
+            withdrawn: match life {
+                AskLife::Withdrawn { why, .. } => Some(why.clone()),
+                _ => None,
+            },
+        }
+    }
+}
+
+impl VerdictView {
+    pub fn of(ask: &Ask, life: &AskLife) -> Option<Self> {
+        let AskLife::Answered { verdict, carried, effected } = life else { return None };
+        let Verdict { ruling, by, via, at, once: _ } = &**verdict;
+        Some(Self {
+            ask: ask.id.to_string(),
+            code: ask.code.to_string(),
+            behavior: ruling.behavior.name().to_owned(),
+            by: by.clone(),
+            via: via.name().to_owned(),
+            at: at.0,
+            why: ruling.why.clone(),
+            scope: ruling.span.name().to_owned(),
+            interrupt: ruling.interrupt,
+            input: ruling.input.as_ref().map(|edited| json(&edited.text)),
+            carried_at: carried.map(|at| at.0),
+            outcome: effected.map(|effected| effected.outcome.name().to_owned()),
+            differs: effected.is_some_and(|effected| effected.differs),
+        })
+    }
+}

@@ -54,7 +54,7 @@ fn a_gate_started_by_a_session_does_without_a_taken_port_and_says_so() {
 fn up_shows_how_to_use_the_gate_and_a_second_one_is_told_of_the_first() {
     let home = Home::new();
     let first = home.spawn(home.command(&["up", "--dev-sender", "dev"]), Stdin::Nothing);
-    first.line(PATIENCE, |line| line.ends_with("portcullis install"));
+    first.line(PATIENCE, |line| line.ends_with("portcullis install --hooks"));
     let printed = first.line(PATIENCE, |line| line.contains("-d \"hello\""));
     let sent = home.spawn(shell(&home, &printed), Stdin::Nothing);
     assert_eq!(Ran::of(&sent, PATIENCE).ok().stdout, "ok", "{printed}");

@@ -172,17 +172,13 @@ impl Gate {
 
 /// Sessions over the API are `portcullis run --held`, in processes of their own that outlive this gate.
 fn starter(paths: &Paths, config: &Config, started: Started) -> Starter {
-    let home = paths.user_home().map(Path::to_owned);
-    let at_home = |folder: &PathBuf| match (folder.strip_prefix("~"), &home) {
-        (Ok(rest), Some(home)) => home.join(rest),
-        _ => folder.clone(),
-    };
     let folders: Vec<PathBuf> = match config.start.folders.as_slice() {
-        named @ [_, ..] => named.iter().map(at_home).collect(),
+        named @ [_, ..] => named.iter().map(|folder| paths.at_home(folder)).collect(),
         // Who starts a gate in a project means that project. A home, or the root, is where services are started.
         [] => std::env::current_dir()
             .ok()
-            .filter(|folder| started == Started::ByPerson && folder.parent().is_some() && Some(folder) != home.as_ref())
+            .filter(|folder| started == Started::ByPerson && folder.parent().is_some())
+            .filter(|folder| Some(folder.as_path()) != paths.user_home())
             .into_iter()
             .collect(),
     };

@@ -17,7 +17,7 @@ use tokio::sync::mpsc;
 use super::report::{Denied, Hinted, Usage};
 use super::{VERSION, configuration, environment, log_at, paths, reach, starting};
 use crate::claude::{self, Beginning, Holder, Options, Outcome, Start};
-use crate::config::{Approvals, Config, MODES};
+use crate::config::{Approvals, Config, MODES, Paths};
 use crate::hub::{link, mint};
 use front::Front;
 use output::Output;
@@ -105,7 +105,7 @@ impl Run {
         let paths = paths()?;
         let config = configuration(&paths, None)?;
         let claude = self.program(&config)?;
-        let options = self.options(&config, paths.user_home())?;
+        let options = self.options(&config, &paths)?;
         let prompt = self.read_prompt()?;
         let session = match &self.session {
             Some(id) => id.parse().map_err(|_| Hinted::new(format!("{id:?} is no session"), "leave --session off"))?,
@@ -164,9 +164,9 @@ impl Run {
         found.ok_or_else(|| no_claude(name).into())
     }
 
-    fn options(&self, config: &Config, home: Option<&Path>) -> anyhow::Result<Options> {
+    fn options(&self, config: &Config, paths: &Paths) -> anyhow::Result<Options> {
         let folder = std::env::current_dir().context("finding the working folder")?;
-        let mode = self.permission_mode.clone().unwrap_or_else(|| config.mode_in(&folder, home).to_owned());
+        let mode = self.permission_mode.clone().unwrap_or_else(|| config.mode_in(&folder, paths).to_owned());
         if mode == BYPASS {
             may_bypass(config)?;
         }

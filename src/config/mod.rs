@@ -160,13 +160,10 @@ pub(crate) struct Limits {
 
 impl Config {
     /// The mode of a session that is started in a folder and names none: that of the nearest project.
-    pub(crate) fn mode_in(&self, folder: &Path, home: Option<&Path>) -> &str {
-        let at_home = |project: &Path| match (project.strip_prefix("~"), home) {
-            (Ok(rest), Some(home)) => home.join(rest),
-            _ => project.to_owned(),
-        };
-        let above = self.project_modes.iter().filter(|(project, _)| folder.starts_with(at_home(project)));
-        let nearest = above.max_by_key(|(project, _)| at_home(project).components().count());
+    pub(crate) fn mode_in(&self, folder: &Path, paths: &Paths) -> &str {
+        let projects = self.project_modes.iter().map(|(project, mode)| (paths.at_home(project), mode));
+        let above = projects.filter(|(project, _)| folder.starts_with(project));
+        let nearest = above.max_by_key(|(project, _)| project.components().count());
         nearest.map_or(&self.permission_mode, |(_, mode)| mode)
     }
 }

@@ -130,6 +130,14 @@ impl Paths {
         self.all().into_iter().find(|path| resolved(path).starts_with(&project))
     }
 
+    /// A path as people write it: `~` is the folder of the user.
+    pub(crate) fn at_home(&self, path: &Path) -> PathBuf {
+        match (path.strip_prefix("~"), &self.user_home) {
+            (Ok(rest), Some(home)) => home.join(rest),
+            _ => path.to_owned(),
+        }
+    }
+
     /// The folder of the user.
     pub(crate) fn user_home(&self) -> Option<&Path> {
         self.user_home.as_deref()

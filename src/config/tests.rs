@@ -303,7 +303,9 @@ fn the_nearest_project_says_the_mode() {
     let mut config = Config::default();
     let modes = "~/code=acceptEdits, ~/code/api=plan, /srv/app = dontAsk";
     config.take_flag("project_modes", modes).unwrap();
-    let mode_in = |folder: &str| config.mode_in(Path::new(folder), Some(Path::new("/home/ann"))).to_owned();
+    let home = |name: &str| (name == "HOME").then(|| OsString::from("/home/ann"));
+    let paths = Paths::from_env(&home).unwrap();
+    let mode_in = |folder: &str| config.mode_in(Path::new(folder), &paths).to_owned();
     for (folder, mode) in [
         ("/home/ann/code/api/src", "plan"),
         ("/home/ann/code/web", "acceptEdits"),

@@ -106,7 +106,7 @@ impl Calls {
         };
         Some(ToolCall {
             tool: call.tool,
-            tool_use: Some(id.to_owned()),
+            tool_use_id: Some(id.to_owned()),
             agent: call.agent,
             outcome,
             decided_by: meta.map_or_else(|| "unknown".to_owned(), decided_by),
@@ -252,7 +252,7 @@ mod tests {
             logbook.write(call(id));
         }
         assert_eq!(logbook.lost, 3);
-        let mut next = || waiting.try_recv().unwrap().tool_use.unwrap();
+        let mut next = || waiting.try_recv().unwrap().tool_use_id.unwrap();
         assert_eq!(next(), "0");
         logbook.write(call(5));
         assert_eq!(logbook.lost, 0, "said once");

@@ -27,7 +27,7 @@ pub(crate) use words::{Command, Outcome, Settled, Start, Told};
 
 use super::audit::{Calls, Logbook};
 use super::control::{Control, NoAnswer};
-use super::holder::{Held, Holder};
+use super::holder::{HeldProcess, Holder};
 use super::mcp;
 use super::options::SERVER;
 use super::prompt::Prompt;
@@ -89,13 +89,13 @@ struct Driver {
 
 /// Drives the session until it ends. Says goodbye to the gate before it returns.
 pub(crate) async fn drive(
-    held: Held,
+    held: HeldProcess,
     attachment: Attachment,
     start: Start,
     tell: mpsc::Sender<Told>,
     commands: mpsc::Receiver<Command>,
 ) -> Outcome {
-    let Held { holder, stdin, stdout } = held;
+    let HeldProcess { holder, stdin, stdout } = held;
     let gate = attachment.line.clone();
     let (words, spoken) = mpsc::channel(256);
     let (logbook, mut logging) = Logbook::open(gate.clone());

@@ -28,7 +28,7 @@ const LAST_WORDS: usize = 16 << 10;
 pub(crate) const MARK: &str = "PORTCULLIS_DRIVEN";
 
 /// A process that was started, and its two pipes.
-pub(crate) struct Held {
+pub(crate) struct HeldProcess {
     pub(crate) holder: Holder,
     pub(crate) stdin: ChildStdin,
     pub(crate) stdout: ChildStdout,
@@ -49,7 +49,7 @@ pub(crate) type LastWords = String;
 
 impl Holder {
     /// Starts a command under a guard, which is `portcullis __guard` of this same program. `mark` is fresh.
-    pub(crate) fn start(program: &Path, mut command: Command, mark: &str) -> anyhow::Result<Held> {
+    pub(crate) fn start(program: &Path, mut command: Command, mark: &str) -> anyhow::Result<HeldProcess> {
         // What the guard leaves behind when it is killed becomes ours. Linux alone knows this.
         #[cfg(target_os = "linux")]
         rustix::process::set_child_subreaper(Pid::from_raw(1)).ok();
@@ -66,7 +66,7 @@ impl Holder {
         let last_words = Arc::<Mutex<VecDeque<u8>>>::default();
         let listening = tokio::spawn(listen(ours, Arc::clone(&last_words)));
         let holder = Self { guard, pid, mark: format!("{MARK}={mark}"), last_words, listening };
-        Ok(Held { holder, stdin, stdout })
+        Ok(HeldProcess { holder, stdin, stdout })
     }
 
     /// The guard, from which everything the agent runs descends.

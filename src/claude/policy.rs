@@ -1,6 +1,6 @@
 //! What the owner's rules say of a call of the client, as far as the driver has to know.
 
-use portcullis_core::Danger;
+use portcullis_core::AskRisk;
 use serde_json::Value;
 
 /// What is to become of a call.
@@ -14,7 +14,7 @@ pub(crate) enum Judgement {
         quorum: u8,
         /// Whether a verdict may reach further than this once.
         may_remember: bool,
-        danger: Option<Danger>,
+        risk: Option<AskRisk>,
     },
     Deny {
         why: String,

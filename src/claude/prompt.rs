@@ -1,6 +1,6 @@
 //! One permission request of the client: as it is put to people, and their ruling as the client wants it.
 
-use portcullis_core::{AskId, AskKind, Behavior, Details, Mouth, NewAsk, Offer, Ruling, Span, Text, visible};
+use portcullis_core::{AskId, AskKind, Behavior, Details, Source, NewAsk, Offer, Ruling, Scope, Text, visible};
 use portcullis_wire::control::{CanUseTool, Classification, PermissionResult};
 use portcullis_wire::permission::{remembered, suggested};
 use portcullis_wire::preview::{description, preview};
@@ -32,20 +32,20 @@ impl Prompt {
     pub(crate) fn new(request: String, ask: AskId, call: CanUseTool) -> Self {
         let suggestions = if call.suppress_always_allow_rule { &[][..] } else { &call.permission_suggestions };
         let offers = suggested(suggestions).into_iter().map(|offer| Offer {
-            span: if offer.always { Span::Always } else { Span::Session },
+            scope: if offer.always { Scope::Always } else { Scope::Session },
             words: visible(&offer.words),
         });
         let details = Details {
             input: Some(Text::new(call.input.to_string())),
             digest: Some(digest(&call.input)),
-            tool_use: Some(call.tool_use_id.clone()).filter(|id| !id.is_empty()),
+            tool_use_id: Some(call.tool_use_id.clone()).filter(|id| !id.is_empty()),
             agent: call.agent_id.clone(),
             kind: AskKind::of_tool(&call.tool_name),
             offers: offers.collect(),
             editable: true,
             interruptible: true,
-            default_no: call.default_to_no,
-            hands_on: call.requires_user_interaction,
+            default_to_no: call.default_to_no,
+            requires_user_interaction: call.requires_user_interaction,
             reason: reason(&call),
             ..Details::default()
         };
@@ -57,7 +57,7 @@ impl Prompt {
         let shown = self.plan.clone().unwrap_or_else(|| preview(&self.call.tool_name, &self.call.input));
         NewAsk {
             id: self.ask,
-            mouth: Mouth::Control,
+            source: Source::Control,
             origin: self.request.clone(),
             tool: self.call.tool_name.clone(),
             description: Text::new(cut(self.description())),
@@ -72,7 +72,7 @@ impl Prompt {
         said.into_iter().find(|text| !text.is_empty()).unwrap_or_else(|| description(&call.tool_name, &call.input))
     }
 
-    /// The ruling as the client wants it. A span that was not offered reaches no further than this once.
+    /// The ruling as the client wants it. A scope that was not offered reaches no further than this once.
     pub(crate) fn answer(&self, ruling: &Ruling) -> PermissionResult {
         if ruling.behavior == Behavior::Deny {
             let said = ruling.why.as_deref().filter(|why| !why.trim().is_empty());
@@ -90,18 +90,18 @@ impl Prompt {
         let Ok(input @ Value::Object(_)) = input else {
             return self.deny("The input that a person put in its place could not be read.");
         };
-        let span = if self.offers(ruling.span) { ruling.span } else { Span::Once };
+        let scope = if self.offers(ruling.scope) { ruling.scope } else { Scope::Once };
         PermissionResult::Allow {
             updated_input: input,
-            updated_permissions: match span {
-                Span::Once => vec![],
-                Span::Session => remembered(&self.call.permission_suggestions, false),
-                Span::Always => remembered(&self.call.permission_suggestions, true),
+            updated_permissions: match scope {
+                Scope::Once => vec![],
+                Scope::Session => remembered(&self.call.permission_suggestions, false),
+                Scope::Always => remembered(&self.call.permission_suggestions, true),
             },
             tool_use_id: self.call.tool_use_id.clone(),
-            decision_classification: Some(match span {
-                Span::Always => Classification::UserPermanent,
-                Span::Once | Span::Session => Classification::UserTemporary,
+            decision_classification: Some(match scope {
+                Scope::Always => Classification::UserPermanent,
+                Scope::Once | Scope::Session => Classification::UserTemporary,
             }),
         }
     }
@@ -126,8 +126,8 @@ impl Prompt {
         }
     }
 
-    fn offers(&self, span: Span) -> bool {
-        self.details.offers.iter().any(|offer| offer.span == span)
+    fn offers(&self, scope: Scope) -> bool {
+        self.details.offers.iter().any(|offer| offer.scope == scope)
     }
 }
 

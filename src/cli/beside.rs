@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use futures_util::future::BoxFuture;
 use portcullis_core::policy::Mode;
-use portcullis_core::{ChatId, EventId, Scope, SessionAbout};
+use portcullis_core::{ChatId, EventId, TokenScope, SessionAbout};
 use portcullis_wire::error::Fault;
 use portcullis_wire::hooks::HookCall;
 use portcullis_wire::tools;
@@ -191,7 +191,7 @@ impl http::Hooks for Posted {
     fn call(
         &self,
         body: Value,
-        scope: Scope,
+        scope: TokenScope,
         taken_back: CancellationToken,
     ) -> BoxFuture<'static, Result<http::HookAnswer, Fault>> {
         let posted = Arc::clone(&self.0);

@@ -11,7 +11,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::Context as _;
-use portcullis_core::{Label, Lapse, SessionAbout, SessionId};
+use portcullis_core::{Label, OnTimeout, SessionAbout, SessionId};
 use tokio::sync::mpsc;
 
 use super::report::{Denied, Hinted, Usage};
@@ -121,7 +121,7 @@ impl Run {
             folder: options.folder.clone(),
             once: if self.held { self.once } else { prompt.is_some() },
             prompt,
-            within: self.ask_seconds.map(|seconds| (seconds.saturating_mul(1000), Lapse::Deny)),
+            within: self.ask_seconds.map(|seconds| (seconds.saturating_mul(1000), OnTimeout::Deny)),
             attended: at_terminal,
             answers_here: config.approvals == Approvals::Anywhere,
             allow_bypass: config.allow_bypass,

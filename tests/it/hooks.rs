@@ -102,7 +102,7 @@ fn a_prompt_shows_the_whole_call_and_its_verdict_goes_back_by_the_hook() {
         (&json!("Bash"), &json!("Do it"), &json!("git push"))
     );
     assert_eq!(ask["input"], json!({"command": "git push", "description": "Do it"}));
-    assert_eq!((&ask["tool_use_id"], &ask["mouth"]), (&json!("toolu_1"), &json!("hook")));
+    assert_eq!((&ask["tool_use_id"], &ask["source"]), (&json!("toolu_1"), &json!("hook")));
     let offered: Vec<&str> =
         ask["offers"].as_array().unwrap().iter().filter_map(|offer| offer["scope"].as_str()).collect();
     assert_eq!(offered, ["session", "always"], "{ask:#}");

@@ -53,7 +53,7 @@ fn a_posted_prompt_is_held_until_it_is_answered_and_events_ride_on_posted_hooks(
     let (target, request) = (gate.target(), Request::post("/claude/hooks").token(&token).json(&ask("git push")));
     let held = std::thread::spawn(move || request.send(&target).expect(200).json());
     let prompt = open_ask(&gate);
-    assert_eq!((&prompt["preview"], &prompt["mouth"]), (&json!("git push"), &json!("hook")));
+    assert_eq!((&prompt["preview"], &prompt["source"]), (&json!("git push"), &json!("hook")));
     answer(&home, &gate, &prompt, &json!({"behavior": "deny", "why": "not now"}));
     let decision = held.join().unwrap()["hookSpecificOutput"]["decision"].clone();
     assert_eq!(decision, json!({"behavior": "deny", "message": "not now"}));

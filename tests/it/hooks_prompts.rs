@@ -56,7 +56,7 @@ fn a_prompt_answered_over_the_api_closes_the_dialog_and_the_tool_runs() {
     claude.until(DIALOG);
     let ask = open_ask(&gate);
     assert_eq!(
-        (&ask["tool"], &ask["preview"], &ask["mouth"]),
+        (&ask["tool"], &ask["preview"], &ask["source"]),
         (&json!("Bash"), &json!("touch made.txt"), &json!("hook"))
     );
     verdict(&gate, &home, code(&ask), &json!({"behavior": "allow"}));
@@ -189,7 +189,7 @@ fn the_plugin_brings_the_hooks_along() {
     let claude = Interactive::start_as_it_is(&home, &model, &[]);
     claude.say("make it");
     let ask = open_ask(&gate);
-    assert_eq!(ask["mouth"], "hook");
+    assert_eq!(ask["source"], "hook");
     gate.say("/", "main is red").expect(200);
     verdict(&gate, &home, code(&ask), &json!({"behavior": "allow"}));
     model.wait_for_turn("main is red");

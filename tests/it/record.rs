@@ -110,7 +110,7 @@ fn whoever_changed_a_letter_of_the_journal_is_found_out() {
     let whole = fs::read(&file).unwrap();
     for (text, changed, what) in [
         ("operations", "operationz", "changed, or not where it was written"),
-        ("said once", "said Once", "its payload was changed"),
+        ("said once", "said IdempotencyKey", "its payload was changed"),
     ] {
         fs::write(&file, replaced(&whole, text, changed)).unwrap();
         let ran = home.run(&["log", "verify"]);

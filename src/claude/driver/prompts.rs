@@ -37,9 +37,9 @@ impl Driver {
                 return self.reply(&prompt, &prompt.let_through());
             }
             Judgement::Allow => {}
-            Judgement::Ask { why, quorum, may_remember, danger, .. } => {
+            Judgement::Ask { why, quorum, may_remember, risk, .. } => {
                 prompt.details.quorum = quorum.max(1);
-                prompt.details.danger = danger;
+                prompt.details.risk = risk;
                 prompt.details.reason = why.or(prompt.details.reason.take());
                 if !may_remember {
                     prompt.details.offers.clear();
@@ -282,7 +282,7 @@ mod tests {
 
     #[test]
     fn another_input_needs_no_more_people_than_have_allowed_it() {
-        let asks = |quorum| Judgement::Ask { always: true, why: None, quorum, may_remember: true, danger: None };
+        let asks = |quorum| Judgement::Ask { always: true, why: None, quorum, may_remember: true, risk: None };
         assert_eq!(objection(Judgement::Deny { why: "never".into() }, 2), Some("never".into()));
         assert_eq!(objection(asks(2), 1), Some("it wants 2 people".into()));
         assert_eq!(objection(asks(2), 0), Some("it wants 2 people".into()));

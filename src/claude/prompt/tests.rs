@@ -19,8 +19,8 @@ fn prompt(call: CanUseTool) -> Prompt {
     Prompt::new("r1".into(), AskId::new(portcullis_core::Moment(1), 1), call)
 }
 
-fn ruling(span: Span) -> Ruling {
-    Ruling { span, ..Ruling::plain(Behavior::Allow) }
+fn ruling(scope: Scope) -> Ruling {
+    Ruling { scope, ..Ruling::plain(Behavior::Allow) }
 }
 
 fn answered(prompt: &Prompt, ruling: &Ruling) -> Value {
@@ -33,10 +33,10 @@ fn a_prompt_says_what_it_is_about_and_why() {
     let ask = prompt.as_ask();
     assert_eq!((ask.description.as_str(), ask.preview.as_str()), ("Build", "npm run build"));
     assert_eq!(ask.details.reason.as_deref(), Some("Because"), "without colours");
-    let offers: Vec<(Span, &str)> = ask.details.offers.iter().map(|offer| (offer.span, &*offer.words)).collect();
+    let offers: Vec<(Scope, &str)> = ask.details.offers.iter().map(|offer| (offer.scope, &*offer.words)).collect();
     let want = [
-        (Span::Session, "Bash(npm run *), for this session"),
-        (Span::Always, "Bash(npm run *), in this project's local settings"),
+        (Scope::Session, "Bash(npm run *), for this session"),
+        (Scope::Always, "Bash(npm run *), in this project's local settings"),
     ];
     assert_eq!(offers, want);
 }
@@ -44,15 +44,15 @@ fn a_prompt_says_what_it_is_about_and_why() {
 #[test]
 fn a_span_is_taken_from_what_the_client_suggests() {
     let prompt = prompt(call());
-    let once = answered(&prompt, &ruling(Span::Once));
+    let once = answered(&prompt, &ruling(Scope::Once));
     assert_eq!(
         (&once["updatedPermissions"], &once["decisionClassification"]),
         (&Value::Null, &json!("user_temporary"))
     );
-    let always = answered(&prompt, &ruling(Span::Always));
+    let always = answered(&prompt, &ruling(Scope::Always));
     assert_eq!(always["updatedPermissions"], json!([prompt.call.permission_suggestions[0]]));
     assert_eq!(always["decisionClassification"], "user_permanent");
-    let session = answered(&prompt, &ruling(Span::Session));
+    let session = answered(&prompt, &ruling(Scope::Session));
     assert_eq!(session["updatedPermissions"][0]["destination"], "session");
 }
 
@@ -60,7 +60,7 @@ fn a_span_is_taken_from_what_the_client_suggests() {
 fn what_is_suppressed_is_neither_offered_nor_carried() {
     let prompt = prompt(CanUseTool { suppress_always_allow_rule: true, ..call() });
     assert!(prompt.details.offers.is_empty());
-    let answer = answered(&prompt, &ruling(Span::Always));
+    let answer = answered(&prompt, &ruling(Scope::Always));
     assert_eq!(
         (&answer["updatedPermissions"], &answer["decisionClassification"]),
         (&Value::Null, &json!("user_temporary"))
@@ -70,7 +70,7 @@ fn what_is_suppressed_is_neither_offered_nor_carried() {
 #[test]
 fn another_input_runs_in_place_of_the_first_and_nothing_runs_in_place_of_an_unreadable_one() {
     let edit =
-        |text: &str| Ruling { input: Some(Edited { text: Text::new(text), digest: [0; 32] }), ..ruling(Span::Once) };
+        |text: &str| Ruling { input: Some(Edited { text: Text::new(text), digest: [0; 32] }), ..ruling(Scope::Once) };
     let prompt = prompt(call());
     assert_eq!(answered(&prompt, &edit(r#"{"command":"ls"}"#))["updatedInput"], json!({"command": "ls"}));
     for unreadable in ["", "{", "[]", "7"] {

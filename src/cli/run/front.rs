@@ -115,7 +115,7 @@ impl Front {
                     });
                 let shown = json!({"type": "portcullis", "subtype": "asked", "id": ask.id.to_string(),
                     "code": code.map(|code| code.to_string()), "toolName": ask.tool, "input": input,
-                    "tool_use_id": ask.details.tool_use});
+                    "tool_use_id": ask.details.tool_use_id});
                 self.printer.ours(&shown).await;
                 if !self.at_terminal {
                     let code =

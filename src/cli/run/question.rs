@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use portcullis_core::{AskKind, Behavior, Code, Edited, NewAsk, Ruling, Span, Text, visible};
+use portcullis_core::{AskKind, Behavior, Code, Edited, NewAsk, Ruling, Scope, Text, visible};
 use serde_json::{Map, Value, json};
 
 use crate::claude::digest;
@@ -51,8 +51,8 @@ impl Question {
             text.push_str(&format!("\n  │ {line}"));
         }
         let details = &ask.details;
-        if let Some(danger) = &details.danger {
-            text.push_str(&format!("\n  risk: {} ({})", visible(&danger.level), visible(&danger.reasons.join(", "))));
+        if let Some(risk) = &details.risk {
+            text.push_str(&format!("\n  risk: {} ({})", visible(&risk.level), visible(&risk.reasons.join(", "))));
         }
         if let Some(reason) = &details.reason {
             text.push_str(&format!("\n  why it asks: {}", visible(reason)));
@@ -71,10 +71,10 @@ impl Question {
             }
             return format!("{text}  a number or your own words{several}; n to decline: ");
         }
-        let yes = if self.ask.details.hands_on { "yes" } else { "y" };
+        let yes = if self.ask.details.requires_user_interaction { "yes" } else { "y" };
         let mut choices = vec![format!("{yes} once")];
         for offer in &self.ask.details.offers {
-            let key = if offer.span == Span::Always { "a always" } else { "s session" };
+            let key = if offer.scope == Scope::Always { "a always" } else { "s session" };
             choices.push(format!("{key}: {}", visible(&offer.words)));
         }
         choices.push("n no".to_owned());
@@ -83,7 +83,7 @@ impl Question {
         if self.ask.details.editable && self.ask.details.kind == AskKind::Tool {
             choices.push("e INPUT run this instead".to_owned());
         }
-        let default = if self.ask.details.default_no { " (Enter is no)" } else { "" };
+        let default = if self.ask.details.default_to_no { " (Enter is no)" } else { "" };
         format!("  {}{default}\n  Allow? ", choices.join(" · "))
     }
 
@@ -99,12 +99,12 @@ impl Question {
             return self.answer(line);
         }
         match word.to_ascii_lowercase().as_str() {
-            "y" if self.ask.details.hands_on => Typed::Unclear("this one wants the whole word: yes".to_owned()),
-            "y" | "yes" if rest.is_empty() => allow(Span::Once, None),
-            "s" | "session" if rest.is_empty() => self.remembered(Span::Session),
-            "a" | "always" if rest.is_empty() => self.remembered(Span::Always),
+            "y" if self.ask.details.requires_user_interaction => Typed::Unclear("this one wants the whole word: yes".to_owned()),
+            "y" | "yes" if rest.is_empty() => allow(Scope::Once, None),
+            "s" | "session" if rest.is_empty() => self.remembered(Scope::Session),
+            "a" | "always" if rest.is_empty() => self.remembered(Scope::Always),
             "n" | "no" => deny(Some(rest.to_owned()).filter(|why| !why.is_empty()), false),
-            "" if self.ask.details.default_no => deny(None, false),
+            "" if self.ask.details.default_to_no => deny(None, false),
             "d" | "deny" if !rest.is_empty() => deny(Some(rest.to_owned()), false),
             "i" => deny(Some(rest.to_owned()).filter(|why| !why.is_empty()), true),
             "e" | "edit" if !rest.is_empty() => self.edited(rest),
@@ -112,10 +112,10 @@ impl Question {
         }
     }
 
-    fn remembered(&self, span: Span) -> Typed {
-        match self.ask.details.offers.iter().any(|offer| offer.span == span) {
-            true => allow(span, None),
-            false => Typed::Unclear(format!("this prompt cannot be allowed for {}", span.name())),
+    fn remembered(&self, scope: Scope) -> Typed {
+        match self.ask.details.offers.iter().any(|offer| offer.scope == scope) {
+            true => allow(scope, None),
+            false => Typed::Unclear(format!("this prompt cannot be allowed for {}", scope.name())),
         }
     }
 
@@ -131,7 +131,7 @@ impl Question {
             }
             _ => return Typed::Unclear("the input is an object of JSON, all of it on one line".to_owned()),
         };
-        allow(Span::Once, Some(edited))
+        allow(Scope::Once, Some(edited))
     }
 
     fn input(&self) -> Value {
@@ -159,14 +159,14 @@ impl Question {
         }
         let mut input = self.input();
         input["answers"] = Value::Object(std::mem::take(&mut self.answers));
-        allow(Span::Once, Some(input))
+        allow(Scope::Once, Some(input))
     }
 }
 
-fn allow(span: Span, input: Option<Value>) -> Typed {
+fn allow(scope: Scope, input: Option<Value>) -> Typed {
     let input =
         input.map(|input| Edited { digest: digest(&input), text: Text::new(Arc::<str>::from(input.to_string())) });
-    Typed::Ruling(Box::new(Ruling { span, input, ..Ruling::plain(Behavior::Allow) }))
+    Typed::Ruling(Box::new(Ruling { scope, input, ..Ruling::plain(Behavior::Allow) }))
 }
 
 fn questions(ask: &NewAsk) -> Vec<Asked> {

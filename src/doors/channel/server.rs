@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-use portcullis_core::{AskId, Details, Mouth, NewAsk, Text};
+use portcullis_core::{AskId, Details, Source, NewAsk, Text};
 use portcullis_wire::channel::{self, PermissionRequest};
 use portcullis_wire::error::{Fault, Kind};
 use rmcp::model::{
@@ -102,7 +102,7 @@ impl Server {
         }
         let ask = NewAsk {
             id: mint(AskId::new),
-            mouth: Mouth::Channel,
+            source: Source::Channel,
             origin: request_id,
             tool: tool_name,
             description: Text::new(shortened(description)),

@@ -195,7 +195,7 @@ pub(super) fn recorded(
     let shown = preview(&call.tool_name, &call.tool_input);
     ToolCall {
         tool: called.tool.clone(),
-        tool_use: called.tool_use.clone(),
+        tool_use_id: called.tool_use_id.clone(),
         agent: called.agent.clone(),
         outcome,
         decided_by,

@@ -17,7 +17,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-use portcullis_core::{ChatId, EventId, Mouth, Order, Ruling, SessionAbout, policy};
+use portcullis_core::{ChatId, EventId, Source, Order, Ruling, SessionAbout, policy};
 use portcullis_wire::hooks::HookCall;
 use serde_json::Value;
 use tokio::sync::Notify;
@@ -41,7 +41,7 @@ pub(crate) struct Settings {
 }
 
 /// What the owner's rules say of a call, as their files are now.
-pub(crate) type Judge = Box<dyn Fn(&HookCall) -> policy::Ruling + Send + Sync>;
+pub(crate) type Judge = Box<dyn Fn(&HookCall) -> policy::Judgement + Send + Sync>;
 
 /// What a hook is answered.
 #[derive(Debug, Default)]
@@ -137,11 +137,11 @@ impl Room {
                 self.state().desk.pushed(ids, &frame.chat);
                 Some(delivery)
             }
-            Delivery::Verdict { ask, mouth: Mouth::Hook, ruling, .. } => {
+            Delivery::Verdict { ask, source: Source::Hook, ruling, .. } => {
                 self.state().prompts.answered(ask, *ruling);
                 None
             }
-            Delivery::Closed { ask, mouth: Mouth::Hook, .. } => {
+            Delivery::Closed { ask, source: Source::Hook, .. } => {
                 self.state().prompts.closed(ask);
                 None
             }

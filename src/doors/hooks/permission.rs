@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use portcullis_core::policy::{self, Decision};
 use portcullis_core::{
-    AskId, AskKind, Behavior, CallOutcome, Danger, Details, Lapse, Mouth, NewAsk, Offer, Ruling, Span, Text, excerpt,
+    AskId, AskKind, Behavior, CallOutcome, AskRisk, Details, OnTimeout, Source, NewAsk, Offer, Ruling, Scope, Text, excerpt,
 };
 use portcullis_wire::hooks::{self, HookCall};
 use portcullis_wire::permission::{remembered, suggested};
@@ -61,7 +61,7 @@ impl Room {
             false => (UNATTENDED_PATIENCE, UNATTENDED_SECONDS),
         };
         let mut new = new_ask(ask, &call, &called, &ruling);
-        new.details.within = Some(((seconds - MARGIN_SECONDS) * 1000, Lapse::NoDecision));
+        new.details.within = Some(((seconds - MARGIN_SECONDS) * 1000, OnTimeout::NoDecision));
         let outcome = {
             let mut state = self.state();
             // A stop before this is seen here, and one after it ends the prompt.
@@ -132,10 +132,10 @@ impl Room {
                 return hooks::deny(Some(&format!("the edited input is denied: {}", judged.why)), false);
             }
         }
-        let permissions = match ruling.span {
-            Span::Once => vec![],
-            Span::Session => remembered(&call.permission_suggestions, false),
-            Span::Always => remembered(&call.permission_suggestions, true),
+        let permissions = match ruling.scope {
+            Scope::Once => vec![],
+            Scope::Session => remembered(&call.permission_suggestions, false),
+            Scope::Always => remembered(&call.permission_suggestions, true),
         };
         hooks::allow(ruling.input.is_some().then_some(call.tool_input), permissions)
     }
@@ -156,39 +156,39 @@ impl Room {
 
 /// Only a rule that somebody wrote lets a call through, and only where the client has no misgivings of its own: it
 /// suggests nothing to remember where it would never let a rule decide.
-fn may_pass(ruling: &policy::Ruling, call: &HookCall) -> bool {
+fn may_pass(ruling: &policy::Judgement, call: &HookCall) -> bool {
     let mode = call.permission_mode.as_deref();
     ruling.decision == Decision::Allow
-        && ruling.floors.is_empty()
+        && ruling.mandatory_asks.is_empty()
         && mode != Some("plan")
         && AskKind::of_tool(&call.tool_name) == AskKind::Tool
         && !call.permission_suggestions.is_empty()
 }
 
-fn new_ask(ask: AskId, call: &HookCall, called: &Called, ruling: &policy::Ruling) -> NewAsk {
+fn new_ask(ask: AskId, call: &HookCall, called: &Called, ruling: &policy::Judgement) -> NewAsk {
     let (tool, input) = (&call.tool_name, &call.tool_input);
     let offers = suggested(&call.permission_suggestions).into_iter().map(|suggested| Offer {
-        span: if suggested.always { Span::Always } else { Span::Session },
+        scope: if suggested.always { Scope::Always } else { Scope::Session },
         words: suggested.words,
     });
     let kind = AskKind::of_tool(tool);
     let details = Details {
         input: Some(Text::new(input.to_string())),
         digest: Some(called.digest),
-        tool_use: called.tool_use.clone(),
+        tool_use_id: called.tool_use_id.clone(),
         agent: called.agent.clone(),
         kind,
         offers: if ruling.suppress_always { vec![] } else { offers.collect() },
         reason: Some(ruling.why.clone()).filter(|why| !why.is_empty()),
-        danger: Some(danger(&ruling.risk)),
+        risk: Some(risk(&ruling.risk)),
         editable: true,
         interruptible: true,
-        hands_on: kind != AskKind::Tool,
+        requires_user_interaction: kind != AskKind::Tool,
         ..Details::default()
     };
     NewAsk {
         id: ask,
-        mouth: Mouth::Hook,
+        source: Source::Hook,
         origin: ask.to_string(),
         tool: tool.clone(),
         description: shortened(description(tool, input)),
@@ -204,7 +204,7 @@ fn shortened(text: String) -> Text {
     }
 }
 
-fn danger(risk: &policy::Risk) -> Danger {
+fn risk(risk: &policy::Risk) -> AskRisk {
     let reasons = risk.reasons.iter().map(|reason| reason.name().to_owned()).collect();
-    Danger { level: risk.level.name().to_owned(), reasons }
+    AskRisk { level: risk.level.name().to_owned(), reasons }
 }

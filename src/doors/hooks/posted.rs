@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use portcullis_core::{Goodbye, Label, Scope, SessionAbout, SessionId};
+use portcullis_core::{Goodbye, Label, TokenScope, SessionAbout, SessionId};
 use portcullis_wire::error::{Fault, Kind};
 use portcullis_wire::hooks::{HookCall, HookEvent};
 use serde_json::Value;
@@ -69,7 +69,7 @@ impl Posted {
     pub(crate) async fn call(
         self: Arc<Self>,
         body: &Value,
-        scope: &Scope,
+        scope: &TokenScope,
         taken_back: &CancellationToken,
     ) -> Result<PostedAnswer, Fault> {
         let bad = |message: String| Fault::new(Kind::BadRequest, message);
@@ -91,7 +91,7 @@ impl Posted {
         Ok(PostedAnswer { answer, session })
     }
 
-    async fn session(self: &Arc<Self>, name: &str, call: &HookCall, scope: &Scope) -> Result<Arc<Session>, Fault> {
+    async fn session(self: &Arc<Self>, name: &str, call: &HookCall, scope: &TokenScope) -> Result<Arc<Session>, Fault> {
         let known = self.sessions().get(name).cloned();
         let session = match known {
             Some(session) => session,
@@ -103,7 +103,7 @@ impl Posted {
         Ok(session)
     }
 
-    async fn attach(self: &Arc<Self>, name: &str, call: &HookCall, scope: &Scope) -> Result<Arc<Session>, Fault> {
+    async fn attach(self: &Arc<Self>, name: &str, call: &HookCall, scope: &TokenScope) -> Result<Arc<Session>, Fault> {
         if self.sessions().len() >= MOST_SESSIONS {
             return Err(Fault::new(Kind::Busy, format!("{MOST_SESSIONS} sessions post hooks already")));
         }

@@ -18,7 +18,7 @@ pub(super) struct Called {
     /// Of the whole input.
     pub(super) digest: [u8; 32],
     /// Not told with a permission request.
-    pub(super) tool_use: Option<String>,
+    pub(super) tool_use_id: Option<String>,
 }
 
 impl Called {
@@ -28,13 +28,13 @@ impl Called {
             tool: call.tool_name.clone(),
             agent: call.agent_id.clone(),
             digest: Sha256::digest(input).into(),
-            tool_use: call.tool_use_id.clone(),
+            tool_use_id: call.tool_use_id.clone(),
         }
     }
 
     /// Whether both are about the same call: by its id where both have one, else by what is called with what.
     fn is(&self, other: &Self) -> bool {
-        match (&self.tool_use, &other.tool_use) {
+        match (&self.tool_use_id, &other.tool_use_id) {
             (Some(one), Some(other)) => one == other,
             _ => (&self.tool, &self.agent, self.digest) == (&other.tool, &other.agent, other.digest),
         }
@@ -87,7 +87,7 @@ impl<V> Prompts<V> {
     pub(super) fn joined(&self, mut called: Called) -> Called {
         let is_it = |announced: &&Called| announced.is(&called) && !self.is_taken(announced);
         let newest = self.announced.iter().rev().find(is_it);
-        called.tool_use = called.tool_use.or_else(|| newest.and_then(|announced| announced.tool_use.clone()));
+        called.tool_use_id = called.tool_use_id.or_else(|| newest.and_then(|announced| announced.tool_use_id.clone()));
         called
     }
 
@@ -97,7 +97,7 @@ impl<V> Prompts<V> {
         let answered = self.answered.iter().map(|(_, called)| called);
         let allowed = self.by_rule.iter().map(|(_, called)| called);
         let mut taken = open.chain(answered).chain(allowed);
-        taken.any(|called| called.tool_use.is_some() && called.tool_use == announced.tool_use)
+        taken.any(|called| called.tool_use_id.is_some() && called.tool_use_id == announced.tool_use_id)
     }
 
     pub(super) fn open(&mut self, ask: AskId, called: Called) -> oneshot::Receiver<Outcome<V>> {
@@ -139,7 +139,7 @@ impl<V> Prompts<V> {
     /// The call was made or refused. Answers the prompt that was open for it, which is so no longer.
     pub(super) fn made(&mut self, called: &Called) -> Option<AskId> {
         // Nobody will be asked about it any more.
-        self.announced.retain(|announced| called.tool_use.is_none() || announced.tool_use != called.tool_use);
+        self.announced.retain(|announced| called.tool_use_id.is_none() || announced.tool_use_id != called.tool_use_id);
         let ask = self.open.iter().find(|open| open.called.is(called))?.ask;
         self.closed(ask);
         Some(ask)
@@ -189,12 +189,12 @@ mod tests {
         AskId::new(Moment(number), 0)
     }
 
-    fn called(command: u8, tool_use: Option<&str>, agent: Option<&str>) -> Called {
+    fn called(command: u8, tool_use_id: Option<&str>, agent: Option<&str>) -> Called {
         Called {
             tool: "Bash".to_owned(),
             agent: agent.map(str::to_owned),
             digest: [command; 32],
-            tool_use: tool_use.map(str::to_owned),
+            tool_use_id: tool_use_id.map(str::to_owned),
         }
     }
 
@@ -204,7 +204,7 @@ mod tests {
         for (command, id, agent) in [(1, "a", None), (1, "b", None), (2, "c", None), (1, "d", Some("sub"))] {
             prompts.announced(called(command, Some(id), agent));
         }
-        let joined = |command, agent| prompts.joined(called(command, None, agent)).tool_use;
+        let joined = |command, agent| prompts.joined(called(command, None, agent)).tool_use_id;
         assert_eq!(joined(1, None).as_deref(), Some("b"));
         assert_eq!(joined(1, Some("sub")).as_deref(), Some("d"));
         assert_eq!(joined(3, None), None);
@@ -218,19 +218,19 @@ mod tests {
         }
         for (number, id) in [(1, "c"), (2, "b")] {
             let joined = prompts.joined(called(1, None, None));
-            assert_eq!(joined.tool_use.as_deref(), Some(id));
+            assert_eq!(joined.tool_use_id.as_deref(), Some(id));
             drop(prompts.open(ask(number), joined));
         }
         prompts.answered(ask(1), "allow");
         let joined = prompts.joined(called(1, None, None));
-        assert_eq!(joined.tool_use.as_deref(), Some("a"), "also while the answered call runs");
+        assert_eq!(joined.tool_use_id.as_deref(), Some("a"), "also while the answered call runs");
         prompts.allow_by("Bash".to_owned(), joined);
-        assert_eq!(prompts.joined(called(1, None, None)).tool_use, None, "each has its own");
+        assert_eq!(prompts.joined(called(1, None, None)).tool_use_id, None, "each has its own");
         assert_eq!(prompts.made(&called(1, Some("c"), None)), None);
         assert_eq!(prompts.made(&called(1, Some("b"), None)), Some(ask(2)));
         assert!(!prompts.are_open(), "no prompt is left behind");
         prompts.answered_for(&called(1, Some("c"), None));
-        assert_eq!(prompts.joined(called(1, None, None)).tool_use, None, "what was made is not asked about");
+        assert_eq!(prompts.joined(called(1, None, None)).tool_use_id, None, "what was made is not asked about");
     }
 
     #[test]

@@ -8,7 +8,7 @@ use portcullis_core::{AskId, ToolCall};
 
 use super::Room;
 
-/// While the gate is away, what it is told waits in a queue. Once that is full, a hook waits only so long for a place.
+/// While the gate is away, what it is told waits in a queue. IdempotencyKey that is full, a hook waits only so long for a place.
 const PATIENCE: Duration = Duration::from_millis(100);
 
 /// How much the gate was not told, since this was last said.
@@ -28,7 +28,7 @@ impl Telling {
         is_told
     }
 
-    /// Once for all that were dropped in a row.
+    /// IdempotencyKey for all that were dropped in a row.
     fn admit(&self) {
         let untold = self.untold.swap(0, Ordering::Relaxed);
         if untold > 0 {

@@ -1,9 +1,9 @@
 //! Everything that can happen is an [`Input`]; everything wanted is an [`Effect`].
 
-use crate::ask::{Ask, AskLife, CallOutcome, Source, NewAsk, ToolCall};
-use crate::event::{Attribute, ChatId, EventLife, TrackedEvent, Label, IdempotencyKey, Reply, SentFile, Text};
+use crate::ask::{Ask, AskLife, CallOutcome, NewAsk, Source, ToolCall};
+use crate::event::{Attribute, ChatId, EventLife, IdempotencyKey, Label, Reply, SentFile, Text, TrackedEvent};
 use crate::ids::{AskId, Code, EventId, Moment, PairingCode, ReplyId, SessionId, TokenId};
-use crate::people::{Actor, Right, Role, TokenScope, Token};
+use crate::people::{Actor, Right, Role, Token, TokenScope};
 use crate::route::{Address, NoRoute};
 use crate::session::{Goodbye, Order, Session, SessionAbout};
 use crate::verdict::{Behavior, Ruling};

@@ -17,15 +17,17 @@ mod session;
 mod state;
 mod verdict;
 
-pub use ask::{Ask, AskKind, AskLife, CallOutcome, AskRisk, Details, Effected, OnTimeout, Source, NewAsk, Offer, ToolCall};
+pub use ask::{
+    Ask, AskKind, AskLife, AskRisk, CallOutcome, Details, Effected, NewAsk, Offer, OnTimeout, Source, ToolCall,
+};
 pub use decide::decide;
 pub use event::{
-    Attribute, ChatId, Event, EventLife, TrackedEvent, Label, IdempotencyKey, Reply, SentFile, Text, combined, excerpt, is_harmless,
-    neutralise, visible,
+    Attribute, ChatId, Event, EventLife, IdempotencyKey, Label, Reply, SentFile, Text, TrackedEvent, combined, excerpt,
+    is_harmless, neutralise, visible,
 };
 pub use ids::{AskId, Code, EventId, Letters, Moment, PairingCode, ReplyId, SessionId, TokenId};
 pub use input::{Answer, Effect, Input, Notice, Refusal, Target, Topic, WhyChat};
-pub use people::{Actor, OWNER, Pairing, Person, Right, Rights, Role, TokenScope, Token, Via, is_person_name};
+pub use people::{Actor, OWNER, Pairing, Person, Right, Rights, Role, Token, TokenScope, Via, is_person_name};
 pub use record::{Record, Subject};
 pub use route::{Address, NoRoute, route};
 pub use secrets::mask;

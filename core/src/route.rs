@@ -27,7 +27,12 @@ pub enum NoRoute {
 }
 
 /// The session, or none yet: then the event waits for one to come.
-pub fn route(state: &State, address: &Address, chat: &ChatId, scope: &TokenScope) -> Result<Option<SessionId>, NoRoute> {
+pub fn route(
+    state: &State,
+    address: &Address,
+    chat: &ChatId,
+    scope: &TokenScope,
+) -> Result<Option<SessionId>, NoRoute> {
     let in_scope = |session: &&Session| scope.covers(&session.about.label);
     match address {
         Address::Session(id) => match state.session(*id).filter(in_scope) {

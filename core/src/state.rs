@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use crate::ask::{Ask, AskLife, Source};
 use crate::decide::asks::{JOIN_WITHIN, may_be_one};
-use crate::event::{ChatId, EventLife, TrackedEvent, Label, Reply, Text};
+use crate::event::{ChatId, EventLife, Label, Reply, Text, TrackedEvent};
 use crate::ids::{AskId, Code, EventId, Moment, SessionId, TokenId};
 use crate::input::{Notice, Topic};
-use crate::people::{Pairing, Person, TokenScope, Token};
+use crate::people::{Pairing, Person, Token, TokenScope};
 use crate::record::Subject;
 use crate::session::{Presence, Session, SessionAbout};
 

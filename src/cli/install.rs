@@ -208,8 +208,12 @@ impl Install {
                 "Registered as {name:?} for this project. Start `claude` in this folder and approve the server when it \
                  asks.\n"
             ),
-            SettingsScope::Local => format!("Registered as {name:?} for you in this project, from the next session on.\n"),
-            SettingsScope::User => format!("Registered as {name:?} for you, in every folder, from the next session on.\n"),
+            SettingsScope::Local => {
+                format!("Registered as {name:?} for you in this project, from the next session on.\n")
+            }
+            SettingsScope::User => {
+                format!("Registered as {name:?} for you, in every folder, from the next session on.\n")
+            }
         };
         if self.hooks {
             text.push_str(

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Subcommand;
-use portcullis_core::policy::{Decision, Mode, Origin, Pattern, Rule, Judgement, RuleSource};
+use portcullis_core::policy::{Decision, Judgement, Mode, Origin, Pattern, Rule, RuleSource};
 use portcullis_core::visible;
 use portcullis_wire::tools;
 use serde_json::{Value, json};

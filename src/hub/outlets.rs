@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use portcullis_core::{AskId, EventId, TrackedEvent, Moment, Source, Order, Ruling, SessionId, State, Text, combined};
+use portcullis_core::{AskId, EventId, Moment, Order, Ruling, SessionId, Source, State, Text, TrackedEvent, combined};
 use tokio::sync::mpsc;
 
 use super::run::read_event;

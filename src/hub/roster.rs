@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use portcullis_core::{Moment, Role, TokenScope, State, TokenId};
+use portcullis_core::{Moment, Role, State, TokenId, TokenScope};
 
 /// Someone known by a token.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -4,8 +4,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use portcullis_core::{
-    Actor, Address, Answer, AskId, Behavior, ChatId, Details, Input, Label, Source, NewAsk, Notice, Refusal, Role,
-    Ruling, TokenScope, SessionAbout, SessionId, Target, Text, Via,
+    Actor, Address, Answer, AskId, Behavior, ChatId, Details, Input, Label, NewAsk, Notice, Refusal, Role, Ruling,
+    SessionAbout, SessionId, Source, Target, Text, TokenScope, Via,
 };
 use tokio_util::sync::CancellationToken;
 

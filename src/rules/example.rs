@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use portcullis_core::policy::{Call, Given, Rule, Context, applies};
+use portcullis_core::policy::{Call, Context, Given, Rule, applies};
 use toml::Spanned;
 use toml::de::DeValue;
 

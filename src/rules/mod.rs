@@ -17,7 +17,7 @@ mod trust;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use portcullis_core::policy::{Call, Decision, Mode, Origin, Rule, RuleSet, Judgement, RuleSource, Context, decide};
+use portcullis_core::policy::{Call, Context, Decision, Judgement, Mode, Origin, Rule, RuleSet, RuleSource, decide};
 
 pub(crate) use disk::project_root;
 pub(crate) use file::{RulesFile, Written, block};

@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
-use portcullis_core::policy::{Decision, Mode, Origin, Rule, RuleSet, RuleSource, Context, decide};
+use portcullis_core::policy::{Context, Decision, Mode, Origin, Rule, RuleSet, RuleSource, decide};
 use portcullis_wire::tools;
 use serde_json::{Value, json};
 

@@ -3,7 +3,7 @@
 use std::fs;
 use std::process::Command;
 
-use portcullis_core::policy::{Call, Decision, Given, Mode, Origin, Rule, RuleSet, RuleSource, Context, decide};
+use portcullis_core::policy::{Call, Context, Decision, Given, Mode, Origin, Rule, RuleSet, RuleSource, decide};
 use proptest::prelude::*;
 use proptest::sample::select;
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};

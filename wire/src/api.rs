@@ -3,7 +3,7 @@
 mod asks;
 
 use portcullis_core::{
-    Address, EventLife, TrackedEvent, Moment, Notice, Pairing, Person, Presence, Reply, TokenScope, Session, Token,
+    Address, EventLife, Moment, Notice, Pairing, Person, Presence, Reply, Session, Token, TokenScope, TrackedEvent,
 };
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;

@@ -154,9 +154,7 @@ impl TryFrom<Details> for portcullis_core::Details {
             default_to_no: details.default_to_no,
             requires_user_interaction: details.requires_user_interaction,
             reason: details.reason,
-            risk: details
-                .risk
-                .map(|risk| portcullis_core::AskRisk { level: risk.level, reasons: risk.reasons }),
+            risk: details.risk.map(|risk| portcullis_core::AskRisk { level: risk.level, reasons: risk.reasons }),
             quorum: details.quorum.max(1),
             within: details.within.map(within).transpose()?,
         })

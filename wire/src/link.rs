@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::ops::RangeInclusive;
 
-use portcullis_core::{EventId, TrackedEvent, Label, SentFile, SessionAbout, SessionId, excerpt};
+use portcullis_core::{EventId, Label, SentFile, SessionAbout, SessionId, TrackedEvent, excerpt};
 use serde::{Deserialize, Serialize};
 
 use crate::ask::{Details, Order, Ruling, ToolCall};

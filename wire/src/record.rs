@@ -6,9 +6,9 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use portcullis_core::{
-    Address, Ask, AskId, CallOutcome, ChatId, Code, Details as CoreDetails, Event, EventId, Goodbye, Label, Moment,
-    Source, IdempotencyKey, Order as CoreOrder, Pairing, PairingCode, Record, Reply, Role, TokenScope, SentFile, SessionAbout,
-    SessionId, Text, Token, ToolCall as CoreCall, Via,
+    Address, Ask, AskId, CallOutcome, ChatId, Code, Details as CoreDetails, Event, EventId, Goodbye, IdempotencyKey,
+    Label, Moment, Order as CoreOrder, Pairing, PairingCode, Record, Reply, Role, SentFile, SessionAbout, SessionId,
+    Source, Text, Token, TokenScope, ToolCall as CoreCall, Via,
 };
 use serde::{Deserialize, Serialize};
 

@@ -1,7 +1,7 @@
 //! Permission requests come in, verdicts go back, and the first verdict of someone with the right is the one.
 
 use super::{Decided, answer, refuse};
-use crate::ask::{Ask, AskKind, AskLife, CallOutcome, OnTimeout, Source, NewAsk, ToolCall};
+use crate::ask::{Ask, AskKind, AskLife, CallOutcome, NewAsk, OnTimeout, Source, ToolCall};
 use crate::event::IdempotencyKey;
 use crate::ids::{AskId, Code, Moment, SessionId};
 use crate::input::{Answer, Effect, Input, Refusal, Target, Topic};
@@ -29,7 +29,8 @@ pub(super) fn asked(state: &State, now: Moment, session: SessionId, new: NewAsk,
     }
     let code = free_code(state, &new.origin, entropy);
     let NewAsk { id, source, origin, tool, description, preview, details } = new;
-    let ask = Ask { id, code, session, source, origin, tool, description, preview, details: Box::new(details), at: now };
+    let ask =
+        Ask { id, code, session, source, origin, tool, description, preview, details: Box::new(details), at: now };
     (
         vec![Record::Asked { ask }],
         vec![Effect::Answer(Answer::Asked { ask: id, code }), Effect::Publish(Topic::Ask(id))],

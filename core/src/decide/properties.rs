@@ -40,7 +40,8 @@ fn any_outcome() -> impl Strategy<Value = CallOutcome> {
 }
 
 fn any_details() -> impl Strategy<Value = Details> {
-    let within = prop_oneof![Just(None), Just(Some((3000, OnTimeout::Deny))), Just(Some((3000, OnTimeout::NoDecision)))];
+    let within =
+        prop_oneof![Just(None), Just(Some((3000, OnTimeout::Deny))), Just(Some((3000, OnTimeout::NoDecision)))];
     (1..3_u8, within).prop_map(|(quorum, within)| Details { quorum, within, ..Details::default() })
 }
 

@@ -5,7 +5,7 @@ use super::command::{Stripped, name_of};
 use super::named::{files_at, files_of, named};
 use super::path::{absolute, has_dots, joined};
 use super::readonly;
-use super::shell::{Command, ParseIssue, Joint, Script, Way, Word};
+use super::shell::{Command, Joint, ParseIssue, Script, Way, Word};
 use super::suspects::Suspects;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

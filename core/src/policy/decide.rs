@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::access::{Access, Action, Plan, Step, FileAccess};
+use super::access::{Access, Action, FileAccess, Plan, Step};
 use super::call::{Call, Context};
 use super::command::{Stripped, raw, whole};
 use super::decision::{Decision, Mode};

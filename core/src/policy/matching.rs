@@ -1,6 +1,6 @@
 //! Whether a rule is about a call. Strict rules take every issue for a yes, allow rules take it for a no.
 
-use super::access::{Access, Action, Plan, Step, FileAccess};
+use super::access::{Access, Action, FileAccess, Plan, Step};
 use super::call::{Call, Context};
 use super::command::{Stripped, name_of, raw, texts, whole};
 use super::decision::Decision;
@@ -27,7 +27,9 @@ pub(crate) fn strictly(rule: &Rule, call: &Call, action: &Action, around: &Conte
     }
     match tool.as_str() {
         "Bash" => matches!(action, Action::Shell(plan) if runs(plan, call, specifier)),
-        "Read" | "Edit" | "Cd" => touched(rule, action).any(|touch| path_strictly(rule, specifier, touch, call, around)),
+        "Read" | "Edit" | "Cd" => {
+            touched(rule, action).any(|touch| path_strictly(rule, specifier, touch, call, around))
+        }
         "WebFetch" => about_tool && web::strictly(specifier, call.text("url")),
         _ => about_tool && named(tool, specifier, call),
     }
@@ -49,14 +51,7 @@ pub(crate) fn allows_tool(rule: &Rule, call: &Call, around: &Context) -> bool {
 
 /// Whether an allow rule lets a file be read or written: by its name and by where its links lead. `tool` is the one
 /// that was called, or `Edit` or `Read` where a shell does it. A rule without a path means its tool alone.
-pub(crate) fn allows_file(
-    rule: &Rule,
-    tool: &str,
-    call: &Call,
-    path: &str,
-    target: &str,
-    around: &Context,
-) -> bool {
+pub(crate) fn allows_file(rule: &Rule, tool: &str, call: &Call, path: &str, target: &str, around: &Context) -> bool {
     if !rule.may_allow(around) || !names(&rule.pattern.tool, tool, false) {
         return false;
     }

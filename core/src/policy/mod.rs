@@ -41,8 +41,8 @@ mod suspects;
 mod table;
 mod web;
 
-pub use call::{Call, Given, Context};
-pub use decide::{MandatoryAsk, Judgement, applies, decide};
+pub use call::{Call, Context, Given};
+pub use decide::{Judgement, MandatoryAsk, applies, decide};
 pub use decision::{Decision, Mode};
 pub use path::absolute;
 pub use risk::{Level, Reason, Risk, risk, writes};

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::{Chat, Queue, SaidOnce, State};
 use crate::ask::{AskLife, Effected};
-use crate::event::{ChatId, Event, EventLife, TrackedEvent, Reply, Text};
+use crate::event::{ChatId, Event, EventLife, Reply, Text, TrackedEvent};
 use crate::ids::{AskId, EventId, Moment, SessionId};
 use crate::record::Record;
 use crate::route::Address;

@@ -6,7 +6,7 @@ use portcullis_core::AskRisk;
 use portcullis_core::policy::{Decision, MandatoryAsk, Mode};
 use portcullis_wire::tools;
 
-use crate::claude::{Judge, Judgement};
+use crate::agents::claude::control::{Judge, Judgement};
 use crate::config::Paths;
 use crate::rules::Rules;
 

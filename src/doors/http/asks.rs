@@ -5,7 +5,8 @@ use std::sync::Arc;
 use axum::extract::{Path, Request, State};
 use axum::{Extension, Json};
 use portcullis_core::{
-    Answer, Ask, AskLife, Behavior, Code, Edited, Input, IdempotencyKey, Right, Ruling, TokenScope, Scope, State as Known, Target, Text,
+    Answer, Ask, AskLife, Behavior, Code, Edited, IdempotencyKey, Input, Right, Ruling, Scope, State as Known, Target,
+    Text, TokenScope,
 };
 use portcullis_wire::api::{AskView, NewVerdict, Recorded, VerdictView};
 use portcullis_wire::error::{Fault, Kind};

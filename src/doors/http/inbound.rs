@@ -10,7 +10,8 @@ use axum::response::{IntoResponse, Response};
 use hyper::HeaderMap;
 use hyper::header::HeaderValue;
 use portcullis_core::{
-    Actor, Address, Answer, ChatId, EventId, Input, Label, IdempotencyKey, Right, TokenScope, Text, WhyChat, parse_verdict,
+    Actor, Address, Answer, ChatId, EventId, IdempotencyKey, Input, Label, Right, Text, TokenScope, WhyChat,
+    parse_verdict,
 };
 use portcullis_wire::api::{Accepted, EventView, NewEvent, Recorded};
 use portcullis_wire::error::{Fault, Kind};

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use axum::extract::{Path, Request, State};
 use axum::{Extension, Json};
-use portcullis_core::{Answer, Input, Label, PairingCode, Right, Role, TokenScope, Token, TokenId};
+use portcullis_core::{Answer, Input, Label, PairingCode, Right, Role, Token, TokenId, TokenScope};
 use portcullis_wire::api::{Approval, MadeToken, NewRole, NewToken, PeopleView, PersonView, TokenView};
 use portcullis_wire::error::{Fault, Kind};
 use sha2::{Digest as _, Sha256};

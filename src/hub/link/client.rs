@@ -10,7 +10,7 @@ use std::time::Duration;
 use anyhow::Context as _;
 use bytes::{BufMut, BytesMut};
 use futures_util::future::BoxFuture;
-use portcullis_core::{AskId, EventId, Source, NewAsk, SessionAbout, SessionId};
+use portcullis_core::{AskId, EventId, NewAsk, SessionAbout, SessionId, Source};
 use portcullis_wire::error::Fault;
 use portcullis_wire::link::{Answered, File, FromGate, ToGate, VERSIONS, read_id, read_ids};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};

@@ -4,8 +4,8 @@ mod client;
 mod server;
 
 use portcullis_core::{
-    Actor, Answer, AskId, ChatId, Code, EventId, Goodbye, Input, Source, NewAsk, OWNER, Order, ReplyId, Role, Ruling,
-    TokenScope, SentFile, SessionAbout, SessionId, Target, Text, ToolCall, Via,
+    Actor, Answer, AskId, ChatId, Code, EventId, Goodbye, Input, NewAsk, OWNER, Order, ReplyId, Role, Ruling, SentFile,
+    SessionAbout, SessionId, Source, Target, Text, TokenScope, ToolCall, Via,
 };
 use portcullis_wire::error::{Fault, Kind};
 use portcullis_wire::link::{Answered, EventFrame, InboxItem};

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
-use portcullis_core::{AskId, ChatId, Goodbye, Input, Source, NewAsk, SentFile, SessionAbout, SessionId, Text};
+use portcullis_core::{AskId, ChatId, Goodbye, Input, NewAsk, SentFile, SessionAbout, SessionId, Source, Text};
 use portcullis_wire::error::{Fault, Kind};
 use portcullis_wire::link::{Answered, BadFrame, EventFrame, FromGate, ToGate, VERSIONS, agree, read_id, read_ids};
 use tokio::io::AsyncWriteExt as _;

@@ -1,8 +1,8 @@
 //! Every record is written and read back, and damaged ones never panic.
 
 use portcullis_core::{
-    AskKind, Behavior, AskRisk, Details, Edited, OnTimeout, Offer, Order, ReplyId, Ruling, Scope, Text, TokenId, ToolCall,
-    Verdict,
+    AskKind, AskRisk, Behavior, Details, Edited, Offer, OnTimeout, Order, ReplyId, Ruling, Scope, Text, TokenId,
+    ToolCall, Verdict,
 };
 use proptest::prelude::*;
 

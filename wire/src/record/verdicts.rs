@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use portcullis_core::{AskId, Edited, Moment, IdempotencyKey, Ruling as CoreRuling, Text, Verdict};
+use portcullis_core::{AskId, Edited, IdempotencyKey, Moment, Ruling as CoreRuling, Text, Verdict};
 use serde::{Deserialize, Serialize};
 
 use super::{Payload, Unreadable, ask_of, json, via_of};

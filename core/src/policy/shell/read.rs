@@ -3,7 +3,7 @@
 mod quotes;
 
 use super::word::is_plain;
-use super::{Command, ParseIssue, Joint, Redirect, Script, Way, Word};
+use super::{Command, Joint, ParseIssue, Redirect, Script, Way, Word};
 
 /// Substitutions inside substitutions. Deeper is not looked at, and said so.
 const DEEPEST: usize = 12;

@@ -4,6 +4,7 @@ mod batch;
 mod heads;
 pub(crate) mod link;
 mod mint;
+pub(crate) mod outbox;
 mod outlets;
 mod roster;
 mod run;
@@ -95,6 +96,8 @@ enum Command {
     Read(EventId, oneshot::Sender<Result<Option<Arc<Event>>, Trouble>>),
     /// The journal itself: records after a sequence, at most so many.
     Page(Seq, usize, oneshot::Sender<Result<Vec<Stored>, Trouble>>),
+    /// All records of one subject.
+    Story(Subject, oneshot::Sender<Result<Vec<Stored>, Trouble>>),
     /// Erases what people wrote about a subject.
     Erase(Subject, oneshot::Sender<Result<usize, Trouble>>),
 }
@@ -110,6 +113,8 @@ pub(crate) struct Hub {
     queued_bytes: Arc<AtomicUsize>,
     queue_bytes: usize,
     roster: watch::Receiver<Arc<Roster>>,
+    /// Rings for connectors when there may be something to go out. The loop rings only where somebody listens.
+    outgoing: Arc<watch::Sender<()>>,
 }
 
 impl Hub {
@@ -194,6 +199,13 @@ impl Hub {
         page.await.map_err(|_| Trouble::Stopping)?
     }
 
+    /// All records of a subject, oldest first.
+    async fn story(&self, subject: Subject) -> Result<Vec<Stored>, Trouble> {
+        let (send, story) = oneshot::channel();
+        self.send(Command::Story(subject, send)).await?;
+        story.await.map_err(|_| Trouble::Stopping)?
+    }
+
     /// Erases what people wrote about a subject; that it happened stays. Returns how many payloads there were.
     pub(crate) async fn erase(&self, subject: Subject) -> Result<usize, Trouble> {
         let (send, erased) = oneshot::channel();
@@ -206,7 +218,7 @@ impl Hub {
         self.roster.clone()
     }
 
-    /// Whether anyone would miss the gate: a session, a prompt, a waiting event, someone who watches.
+    /// Whether anyone would miss the gate: a session, a prompt, a waiting event, someone who watches, a connector.
     pub(crate) async fn in_use(&self) -> Result<bool, Trouble> {
         let (send, seen) = oneshot::channel();
         self.send(Command::InUse(send)).await?;

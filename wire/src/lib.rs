@@ -16,5 +16,6 @@ pub mod permission;
 pub mod preview;
 pub mod record;
 pub mod start;
+pub mod text;
 pub mod tools;
 pub mod words;

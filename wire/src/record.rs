@@ -1,19 +1,22 @@
 //! Records as the journal keeps them: a skeleton for ever, and a payload that can be erased.
 
+mod connectors;
 mod verdicts;
 
 use std::borrow::Cow;
 use std::sync::Arc;
 
 use portcullis_core::{
-    Address, Ask, AskId, CallOutcome, ChatId, Code, Details as CoreDetails, Event, EventId, Goodbye, IdempotencyKey,
-    Label, Moment, Order as CoreOrder, Pairing, PairingCode, Record, Reply, Role, SentFile, SessionAbout, SessionId,
-    Source, Text, Token, TokenScope, ToolCall as CoreCall, Via,
+    Address, Ask, AskId, CallOutcome, ChatId, Code, ConnectorName, Details as CoreDetails, Event, EventId, Goodbye,
+    IdempotencyKey, Identity, Label, Moment, Order as CoreOrder, Pairing, PairingCode, Record, Reply, Role, SentFile,
+    SessionAbout, SessionId, Source, Text, Token, TokenScope, ToolCall as CoreCall, Via,
 };
 use serde::{Deserialize, Serialize};
 
+use crate::as_text;
 use crate::ask::{Details, Order, ToolCall};
 use crate::link::{About, File};
+use connectors::Sent;
 use verdicts::{VerdictBody, verdict_body, verdict_of, verdict_payload};
 
 /// What the journal stores of a record.
@@ -192,8 +195,27 @@ enum Skeleton<'a> {
         role: Cow<'a, str>,
         by: Cow<'a, str>,
     },
+    IdentityLinked {
+        #[serde(with = "as_text")]
+        identity: Identity,
+        name: Cow<'a, str>,
+        by: Cow<'a, str>,
+    },
+    IdentityUnlinked {
+        #[serde(with = "as_text")]
+        identity: Identity,
+        name: Cow<'a, str>,
+        by: Cow<'a, str>,
+    },
     PairingMissed {
         by: Cow<'a, str>,
+    },
+    Taken {
+        #[serde(with = "as_text")]
+        connector: ConnectorName,
+        position: u64,
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        messages: Vec<Sent>,
     },
     Redacted {
         what: Cow<'a, str>,
@@ -346,13 +368,24 @@ fn skeleton(record: &Record) -> Skeleton<'_> {
         }
         Record::PairingAsked { pairing } => Skeleton::PairingAsked {
             code: pairing.code.to_string(),
-            platform: pairing.platform.as_str().into(),
-            user: pairing.user.as_str().into(),
+            platform: pairing.identity.platform().as_str().into(),
+            user: pairing.identity.user().into(),
             called: pairing.called.as_str().into(),
         },
         Record::Paired { code, name, role, by } => {
             Skeleton::Paired { code: code.to_string(), name: name.into(), role: role.name().into(), by: by.into() }
         }
+        Record::IdentityLinked { identity, name, by } => {
+            Skeleton::IdentityLinked { identity: identity.clone(), name: name.into(), by: by.into() }
+        }
+        Record::IdentityUnlinked { identity, name, by } => {
+            Skeleton::IdentityUnlinked { identity: identity.clone(), name: name.into(), by: by.into() }
+        }
+        Record::Taken { connector, position, messages } => Skeleton::Taken {
+            connector: connector.clone(),
+            position: *position,
+            messages: messages.iter().map(Sent::from).collect(),
+        },
         Record::PairingMissed { by } => Skeleton::PairingMissed { by: by.into() },
         Record::Redacted { what, by } => Skeleton::Redacted { what: what.into(), by: by.into() },
         Record::Barred { who, what } => Skeleton::Barred { who: who.into(), what: what.into() },
@@ -504,8 +537,7 @@ pub fn read(at: Moment, body: &[u8], payload: Payload<'_>) -> Result<Record, Unr
         Skeleton::PairingAsked { code, platform, user, called } => Record::PairingAsked {
             pairing: Pairing {
                 code: pairing_of(&code)?,
-                platform: platform.into_owned(),
-                user: user.into_owned(),
+                identity: id_of("identity", &format!("{platform}:{user}"))?,
                 called: called.into_owned(),
                 since: at,
             },
@@ -516,6 +548,16 @@ pub fn read(at: Moment, body: &[u8], payload: Payload<'_>) -> Result<Record, Unr
             role: role_of(&role)?,
             by: by.into_owned(),
         },
+        Skeleton::IdentityLinked { identity, name, by } => {
+            Record::IdentityLinked { identity, name: name.into_owned(), by: by.into_owned() }
+        }
+        Skeleton::IdentityUnlinked { identity, name, by } => {
+            Record::IdentityUnlinked { identity, name: name.into_owned(), by: by.into_owned() }
+        }
+        Skeleton::Taken { connector, position, messages } => {
+            let messages = messages.into_iter().map(TryInto::try_into).collect::<Result<_, _>>()?;
+            Record::Taken { connector, position, messages }
+        }
         Skeleton::PairingMissed { by } => Record::PairingMissed { by: by.into_owned() },
         Skeleton::Redacted { what, by } => Record::Redacted { what: what.into_owned(), by: by.into_owned() },
         Skeleton::Barred { who, what } => Record::Barred { who: who.into_owned(), what: what.into_owned() },
@@ -543,7 +585,7 @@ fn chat_of(text: &str) -> Result<ChatId, Unreadable> {
 }
 
 fn via_of(text: &str) -> Result<Via, Unreadable> {
-    Via::named(text).ok_or(Unreadable::Field("via"))
+    id_of("via", text)
 }
 
 fn role_of(text: &str) -> Result<Role, Unreadable> {

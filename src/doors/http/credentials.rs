@@ -87,11 +87,11 @@ impl Credentials {
         };
         let named_sender = headers.contains_key("x-sender");
         let nobody = Caller { actor: None, is_owner: false, known: None, named_sender, peer };
-        let owner = || Caller { actor: Some(self.owner(via)), is_owner: true, ..nobody.clone() };
+        let owner = || Caller { actor: Some(self.owner(via.clone())), is_owner: true, ..nobody.clone() };
         if let Some(presented) = bearer(headers) {
             return match presented {
                 Some(token) if (self.is_owner)(token) => owner(),
-                Some(token) => self.someone(token, via).map_or(nobody.clone(), |(actor, known)| Caller {
+                Some(token) => self.someone(token, via.clone()).map_or(nobody.clone(), |(actor, known)| Caller {
                     actor: Some(actor),
                     known: Some(known),
                     ..nobody

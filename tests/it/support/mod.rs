@@ -7,6 +7,7 @@ pub(crate) mod connection;
 pub(crate) mod driven;
 pub(crate) mod gate;
 pub(crate) mod home;
+pub(crate) mod hooks;
 pub(crate) mod http;
 pub(crate) mod link;
 pub(crate) mod running;

@@ -2,12 +2,12 @@
 
 use crate::fakes::model::Model;
 use crate::fakes::script::Rule;
-use crate::hooks::{answer, open_ask};
 use crate::support::PATIENCE;
 use crate::support::child::{Child, Stdin};
 use crate::support::claude::Claude;
 use crate::support::gate::Gate;
 use crate::support::home::{Home, Ran};
+use crate::support::hooks::{answer, open_ask};
 use crate::support::tmux::{Interactive, install};
 use serde_json::{Value, json};
 use std::fs;

@@ -1,75 +1,10 @@
-//! Claude Code's hooks, called as it calls them: the hidden tool, and `portcullis hook`.
+//! Prompts, stops and rules through the hidden tool that hooks call.
 
-use crate::support::gate::Gate;
 use crate::support::home::Home;
+use crate::support::hooks::{answer, ask_now, bash, hooked, open_ask, say, state_of, with};
 use crate::support::seen::until;
 use crate::support::standin::StandIn;
 use serde_json::{Value, json};
-
-pub(crate) fn bash(command: &str) -> Value {
-    json!({"tool_name": "Bash", "tool_input": {"command": command, "description": "Do it"}})
-}
-
-fn with(mut fields: Value, name: &str, value: impl Into<Value>) -> Value {
-    fields[name] = value.into();
-    fields
-}
-
-/// A gate and a session that has called a hook.
-pub(crate) fn hooked() -> (Home, Gate, StandIn) {
-    let home = Home::new();
-    let gate = home.serve();
-    let session = StandIn::start(&home, &["--label", "api"]);
-    assert_eq!(session.hook("Notification", &json!({})), json!({}));
-    home.attached(1);
-    (home, gate, session)
-}
-
-#[track_caller]
-pub(crate) fn open_ask(gate: &Gate) -> Value {
-    until("an open prompt", || {
-        let asks = gate.get("/api/v1/asks").expect(200).json();
-        asks.as_array().unwrap().iter().find(|ask| ask["state"] == "open").cloned()
-    })
-}
-
-#[track_caller]
-pub(crate) fn ask_now(gate: &Gate, ask: &Value, is_it: impl Fn(&Value) -> bool) -> Value {
-    let path = format!("/api/v1/asks/{}", ask["code"].as_str().unwrap());
-    until("the prompt as it should be", || Some(gate.get(&path).json()).filter(&is_it))
-}
-
-#[track_caller]
-pub(crate) fn answer(home: &Home, gate: &Gate, ask: &Value, verdict: &Value) {
-    let path = format!("/api/v1/asks/{}/verdict", ask["code"].as_str().unwrap());
-    gate.post_as(home.token(), &path, verdict).expect(200);
-}
-
-/// What an event that came by a hook says, and its attributes.
-pub(crate) fn context(output: &Value) -> &str {
-    output["hookSpecificOutput"]["additionalContext"].as_str().unwrap_or_default()
-}
-
-/// Waits until the session's own process has the event: it is on its way, and nobody has it yet.
-#[track_caller]
-pub(crate) fn say(gate: &Gate, text: &str) -> String {
-    gate.say("/", text).expect(200).header("x-event-id").unwrap().to_owned()
-}
-
-#[track_caller]
-pub(crate) fn state_of(gate: &Gate, event: &str, want: &str) {
-    let path = format!("/api/v1/events/{event}");
-    until(&format!("an event that is {want}"), || (gate.get(&path).json()["state"] == want).then_some(()));
-}
-
-/// The event as soon as one of the session's tool calls brings it.
-#[track_caller]
-pub(crate) fn by_tool_call(session: &StandIn) -> Value {
-    until("an event with a tool call", || {
-        let output = session.hook("PostToolUse", &bash("ls"));
-        (!context(&output).is_empty()).then_some(output)
-    })
-}
 
 #[test]
 fn the_model_is_not_told_of_the_tool_and_may_not_call_it() {
@@ -217,96 +152,6 @@ fn without_a_gate_a_hook_says_nothing_and_the_client_goes_on() {
 }
 
 #[test]
-fn events_take_the_channel_until_hooks_are_heard_of_and_again_once_it_is_proven() {
-    let home = Home::new();
-    let gate = home.serve();
-    let session = StandIn::start(&home, &["--label", "api"]);
-    say(&gate, "by the channel");
-    let pushed = session.event_containing("by the channel");
-    session.hook("UserPromptSubmit", &json!({"prompt": "hi"}));
-    let event = say(&gate, "by a hook");
-    let output = by_tool_call(&session);
-    assert!(context(&output).contains("by a hook") && context(&output).contains("not from the user"), "{output}");
-    state_of(&gate, &event, "delivered");
-    assert_eq!(session.hook("PostToolUse", &bash("ls")), json!({}), "once");
-
-    session.call("reply", &json!({"chat_id": pushed.meta("chat_id"), "text": "read it"}));
-    say(&gate, "by the channel, for sure");
-    session.event_containing("for sure");
-    assert_eq!(session.hook("PostToolUse", &bash("ls")), json!({}));
-    assert_eq!(session.event_count(), 2);
-}
-
-#[test]
-fn a_reply_where_a_hook_spoke_as_well_does_not_prove_the_channel() {
-    let home = Home::new();
-    let gate = home.serve();
-    let session = StandIn::start(&home, &["--label", "api"]);
-    gate.say("/?chat=ops", "by the channel").expect(200);
-    session.event_containing("by the channel");
-    session.hook("UserPromptSubmit", &json!({"prompt": "hi"}));
-    for text in ["by a hook", "by a hook again"] {
-        gate.say("/?chat=ops", text).expect(200);
-        let output = by_tool_call(&session);
-        assert!(context(&output).contains(text), "{output}");
-        session.call("reply", &json!({"chat_id": "ops", "text": "read it"}));
-    }
-    assert_eq!(session.event_count(), 1);
-}
-
-#[test]
-fn an_event_is_handed_to_prompts_and_stops_and_never_to_a_subagent() {
-    let (_home, gate, session) = hooked();
-    session.hook("UserPromptSubmit", &json!({"prompt": "work"}));
-    let first = say(&gate, "first");
-    for _ in 0..3 {
-        assert_eq!(session.hook("PostToolUse", &with(bash("ls"), "agent_id", "a-1")), json!({}));
-        assert_eq!(session.hook("Stop", &json!({"agent_id": "a-1"})), json!({}));
-        assert_eq!(session.hook("UserPromptSubmit", &json!({"prompt": "<task-notification>"})), json!({}));
-    }
-    let output = until("the event as it stops", || {
-        Some(session.hook("Stop", &json!({"stop_hook_active": "false"}))).filter(|output| !context(output).is_empty())
-    });
-    assert!(context(&output).contains("\nfirst\n"), "{output}");
-    state_of(&gate, &first, "delivered");
-    let second = say(&gate, "second");
-    let output = until("the event with the prompt", || {
-        let output = session.hook("UserPromptSubmit", &json!({"prompt": "more"}));
-        (!context(&output).is_empty()).then_some(output)
-    });
-    assert!(context(&output).contains("\nsecond\n") && !context(&output).contains("first"), "{output}");
-    state_of(&gate, &second, "delivered");
-}
-
-#[test]
-fn a_session_is_kept_from_stopping_less_often_than_the_client_takes() {
-    let (_home, gate, session) = hooked();
-    session.hook("UserPromptSubmit", &json!({"prompt": "work"}));
-    let mut kept = 0;
-    for number in 1..=8 {
-        let event = say(&gate, &format!("event {number}"));
-        let active = if kept == 0 { "false" } else { "true" };
-        let told = (0..50).any(|_| {
-            let output = session.hook("Stop", &json!({"stop_hook_active": active}));
-            let told = !context(&output).is_empty();
-            if !told {
-                std::thread::yield_now();
-            }
-            told
-        });
-        if !told {
-            state_of(&gate, &event, "waiting");
-            break;
-        }
-        kept += 1;
-    }
-    assert!((1..8).contains(&kept), "{kept}");
-    // It waits for the person, and comes with their next prompt.
-    let output = session.hook("UserPromptSubmit", &json!({"prompt": "go on"}));
-    assert!(context(&output).contains("event "), "{output}");
-}
-
-#[test]
 fn a_stopped_session_runs_no_tool_and_is_told_by_whom() {
     let (home, gate, session) = hooked();
     let id = home.attached(1)[0]["id"].as_str().unwrap().to_owned();
@@ -371,26 +216,6 @@ fn called(home: &Home, is_it: impl Fn(&[Value]) -> bool) -> Vec<Value> {
             calls.map(|call| if call["call"].is_null() { call } else { call["call"].clone() }).collect();
         is_it(&calls).then_some(calls)
     })
-}
-
-#[test]
-fn who_must_have_a_reply_is_remembered_once() {
-    let home = Home::new();
-    home.write_config("[hooks]\nmust_reply = \"owner\"\n");
-    let gate = home.serve();
-    let session = StandIn::start(&home, &["--label", "api"]);
-    session.hook("UserPromptSubmit", &json!({"prompt": "work"}));
-    for replies in [false, true] {
-        let event = say(&gate, "is it done?");
-        by_tool_call(&session);
-        state_of(&gate, &event, "delivered");
-        if replies {
-            session.call("reply", &json!({"chat_id": "1", "text": "it is"}));
-        }
-        let output = session.hook("Stop", &json!({}));
-        assert_eq!(context(&output).contains("chat_id \"1\""), !replies, "{output}");
-        assert_eq!(session.hook("Stop", &json!({"stop_hook_active": "true"})), json!({}), "once");
-    }
 }
 
 /// The user's rules, as `portcullis rules add` would write them.

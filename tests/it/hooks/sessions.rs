@@ -1,7 +1,6 @@
 //! One session through `/clear`, compaction and resumption, and a plan that is approved from afar.
 
-use crate::hooks::{answer, ask_now, bash, hooked, open_ask};
-use crate::hooks_command::command_hook;
+use crate::support::hooks::{answer, ask_now, bash, command_hook, hooked, open_ask};
 use crate::support::seen::until;
 use serde_json::{Value, json};
 

@@ -1,28 +1,14 @@
 //! `portcullis hook`, as Claude Code runs it: who is given a wake file, who is woken, and what is handed out.
 
-use crate::hooks::{by_tool_call, context, hooked, say, state_of};
-use crate::support::child::Stdin;
-use crate::support::home::{Home, Ran};
-use crate::support::seen::{PATIENCE, until};
+use crate::support::home::Home;
+use crate::support::hooks::{by_tool_call, command_hook, context, hooked, say, state_of};
+use crate::support::seen::until;
 use crate::support::standin::StandIn;
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::time::Duration;
-
-/// `portcullis hook` as Claude Code runs it for the agent whose channel this test plays.
-pub(crate) fn command_hook(home: &Home, input: &Value, attended: bool) -> Ran {
-    let mut command = home.command(&["hook"]);
-    command.env("CLAUDE_PID", std::process::id().to_string());
-    if attended {
-        command.env("CLAUDE_CODE_SESSION_ATTENDED", "1");
-    }
-    let child = home.spawn(command, Stdin::Open);
-    child.write(input.to_string());
-    child.close_stdin();
-    Ran::of(&child, PATIENCE)
-}
 
 fn wake_file(home: &Home) -> PathBuf {
     home.folder().join(format!("gate-{}.wake", std::process::id()))

@@ -1,8 +1,8 @@
 //! Hooks that are posted over HTTP: off unless the owner switches it on, and only by tokens that can do nothing else.
 
-use crate::hooks::{answer, ask_now, bash, context, open_ask, say, state_of};
 use crate::support::gate::Gate;
 use crate::support::home::Home;
+use crate::support::hooks::{answer, ask_now, bash, context, open_ask, say, state_of};
 use crate::support::http::Request;
 use crate::support::seen::until;
 use serde_json::{Value, json};

@@ -1,0 +1,117 @@
+//! Events through the hidden tool that hooks call: which way each takes, and when the session is told.
+
+use crate::support::home::Home;
+use crate::support::hooks::{bash, by_tool_call, context, hooked, say, state_of, with};
+use crate::support::seen::until;
+use crate::support::standin::StandIn;
+use serde_json::json;
+
+#[test]
+fn events_take_the_channel_until_hooks_are_heard_of_and_again_once_it_is_proven() {
+    let home = Home::new();
+    let gate = home.serve();
+    let session = StandIn::start(&home, &["--label", "api"]);
+    say(&gate, "by the channel");
+    let pushed = session.event_containing("by the channel");
+    session.hook("UserPromptSubmit", &json!({"prompt": "hi"}));
+    let event = say(&gate, "by a hook");
+    let output = by_tool_call(&session);
+    assert!(context(&output).contains("by a hook") && context(&output).contains("not from the user"), "{output}");
+    state_of(&gate, &event, "delivered");
+    assert_eq!(session.hook("PostToolUse", &bash("ls")), json!({}), "once");
+
+    session.call("reply", &json!({"chat_id": pushed.meta("chat_id"), "text": "read it"}));
+    say(&gate, "by the channel, for sure");
+    session.event_containing("for sure");
+    assert_eq!(session.hook("PostToolUse", &bash("ls")), json!({}));
+    assert_eq!(session.event_count(), 2);
+}
+
+#[test]
+fn a_reply_where_a_hook_spoke_as_well_does_not_prove_the_channel() {
+    let home = Home::new();
+    let gate = home.serve();
+    let session = StandIn::start(&home, &["--label", "api"]);
+    gate.say("/?chat=ops", "by the channel").expect(200);
+    session.event_containing("by the channel");
+    session.hook("UserPromptSubmit", &json!({"prompt": "hi"}));
+    for text in ["by a hook", "by a hook again"] {
+        gate.say("/?chat=ops", text).expect(200);
+        let output = by_tool_call(&session);
+        assert!(context(&output).contains(text), "{output}");
+        session.call("reply", &json!({"chat_id": "ops", "text": "read it"}));
+    }
+    assert_eq!(session.event_count(), 1);
+}
+
+#[test]
+fn an_event_is_handed_to_prompts_and_stops_and_never_to_a_subagent() {
+    let (_home, gate, session) = hooked();
+    session.hook("UserPromptSubmit", &json!({"prompt": "work"}));
+    let first = say(&gate, "first");
+    for _ in 0..3 {
+        assert_eq!(session.hook("PostToolUse", &with(bash("ls"), "agent_id", "a-1")), json!({}));
+        assert_eq!(session.hook("Stop", &json!({"agent_id": "a-1"})), json!({}));
+        assert_eq!(session.hook("UserPromptSubmit", &json!({"prompt": "<task-notification>"})), json!({}));
+    }
+    let output = until("the event as it stops", || {
+        Some(session.hook("Stop", &json!({"stop_hook_active": "false"}))).filter(|output| !context(output).is_empty())
+    });
+    assert!(context(&output).contains("\nfirst\n"), "{output}");
+    state_of(&gate, &first, "delivered");
+    let second = say(&gate, "second");
+    let output = until("the event with the prompt", || {
+        let output = session.hook("UserPromptSubmit", &json!({"prompt": "more"}));
+        (!context(&output).is_empty()).then_some(output)
+    });
+    assert!(context(&output).contains("\nsecond\n") && !context(&output).contains("first"), "{output}");
+    state_of(&gate, &second, "delivered");
+}
+
+#[test]
+fn a_session_is_kept_from_stopping_less_often_than_the_client_takes() {
+    let (_home, gate, session) = hooked();
+    session.hook("UserPromptSubmit", &json!({"prompt": "work"}));
+    let mut kept = 0;
+    for number in 1..=8 {
+        let event = say(&gate, &format!("event {number}"));
+        let active = if kept == 0 { "false" } else { "true" };
+        let told = (0..50).any(|_| {
+            let output = session.hook("Stop", &json!({"stop_hook_active": active}));
+            let told = !context(&output).is_empty();
+            if !told {
+                std::thread::yield_now();
+            }
+            told
+        });
+        if !told {
+            state_of(&gate, &event, "waiting");
+            break;
+        }
+        kept += 1;
+    }
+    assert!((1..8).contains(&kept), "{kept}");
+    // It waits for the person, and comes with their next prompt.
+    let output = session.hook("UserPromptSubmit", &json!({"prompt": "go on"}));
+    assert!(context(&output).contains("event "), "{output}");
+}
+
+#[test]
+fn who_must_have_a_reply_is_remembered_once() {
+    let home = Home::new();
+    home.write_config("[hooks]\nmust_reply = \"owner\"\n");
+    let gate = home.serve();
+    let session = StandIn::start(&home, &["--label", "api"]);
+    session.hook("UserPromptSubmit", &json!({"prompt": "work"}));
+    for replies in [false, true] {
+        let event = say(&gate, "is it done?");
+        by_tool_call(&session);
+        state_of(&gate, &event, "delivered");
+        if replies {
+            session.call("reply", &json!({"chat_id": "1", "text": "it is"}));
+        }
+        let output = session.hook("Stop", &json!({}));
+        assert_eq!(context(&output).contains("chat_id \"1\""), !replies, "{output}");
+        assert_eq!(session.hook("Stop", &json!({"stop_hook_active": "true"})), json!({}), "once");
+    }
+}

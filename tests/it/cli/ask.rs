@@ -38,9 +38,9 @@ fn a_prompt_is_listed_shown_and_answered_at_the_command_line() {
     assert_eq!(told, ["deny", "owner", "socket", "not on a Friday"]);
 
     let late = home.run(&["ask", "deny", "abcde"]);
-    refused(&late, 1, "settled already: allowed by owner over socket");
-    refused(&home.run(&["ask", "allow", "zzzzz"]), 1, "no such prompt");
-    refused(&home.run(&["ask", "show", "nonsense"]), 1, "neither an id nor a code");
+    late.refused(1, "settled already: allowed by owner over socket");
+    home.run(&["ask", "allow", "zzzzz"]).refused(1, "no such prompt");
+    home.run(&["ask", "show", "nonsense"]).refused(1, "neither an id nor a code");
     assert_eq!(home.run(&["ask", "list"]).ok().stdout, "No prompts are open.\n");
     assert_eq!(home.run(&["ask", "list", "--all", "--json"]).json().as_array().unwrap().len(), 2);
     assert_eq!(session.verdict_count(), 2);
@@ -52,8 +52,7 @@ fn what_was_said_is_told_apart_from_what_was_carried() {
     let gate = home.serve();
     let session = StandIn::start_under_an_agent(&home, &[]);
     home.attached(1);
-    session.ask("abcde", "Bash", "Push", "git push");
-    gate.events().containing("abcde");
+    gate.open_prompt(&session, "abcde");
     let channel =
         running::channels_of(&home.folder()).into_iter().find(|process| process.args[0].ends_with("portcullis"));
     let channel = channel.unwrap();
@@ -80,8 +79,7 @@ fn what_an_agent_runs_may_neither_answer_nor_administer_and_is_written_down() {
     let session = StandIn::start(&home, &["--label", "api"]);
     let sent = gate.say("/", "hello").expect(200);
     session.next_event();
-    session.ask("abcde", "Bash", "Push", "git push");
-    gate.events().containing("abcde");
+    gate.open_prompt(&session, "abcde");
     let event = sent.header("x-event-id").unwrap();
     let attempts = [
         &["ask", "allow", "abcde"][..],
@@ -96,18 +94,18 @@ fn what_an_agent_runs_may_neither_answer_nor_administer_and_is_written_down() {
     for with_claudecode in [false, true] {
         for (before, words) in attempts.iter().enumerate() {
             let before = before + if with_claudecode { attempts.len() } else { 0 };
-            assert_eq!(barred(&home).len(), before);
+            assert_eq!(home.records("barred").len(), before);
             let mut command = home.command(words);
             if with_claudecode {
                 command.env("CLAUDECODE", "1");
             }
             let ran = Ran::of(&home.spawn(command, Stdin::Nothing), PATIENCE);
-            refused(&ran, 4, "refused");
+            ran.refused(4, "refused");
             assert!(ran.stderr.contains("inside") && ran.stdout.is_empty(), "{words:?}: {ran:#?}");
-            assert_eq!(barred(&home).len(), before + 1, "{words:?}");
+            assert_eq!(home.records("barred").len(), before + 1, "{words:?}");
         }
     }
-    let first = &barred(&home)[0];
+    let first = &home.records("barred")[0];
     assert!(first["what"].as_str().unwrap().contains("answering a prompt") && first["who"] == "owner", "{first}");
     assert!(first["what"].as_str().unwrap().contains("inside session api"), "{first}");
     for (path, body) in [("/", "yes abcde"), ("/api/v1/asks/abcde/verdict", r#"{"behavior":"allow"}"#)] {
@@ -132,16 +130,14 @@ fn in_the_terminal_of_an_agent_a_person_must_confirm() {
     let home = Home::new();
     let gate = home.serve();
     let session = StandIn::start_under_an_agent(&home, &[]);
-    let listener = gate.events();
-    session.ask("abcde", "Bash", "Push", "git push");
-    session.ask("fghij", "Bash", "Push", "git push");
-    listener.containing("fghij");
+    gate.open_prompt(&session, "abcde");
+    gate.open_prompt(&session, "fghij");
     // No agent is above it, but its environment says so and nobody is there to confirm.
     let mut command = home.command(&["ask", "allow", "abcde"]);
     command.env("CLAUDECODE", "1");
-    refused(&Ran::of(&home.spawn(command, Stdin::Nothing), PATIENCE), 4, "Claude Code");
+    Ran::of(&home.spawn(command, Stdin::Nothing), PATIENCE).refused(4, "Claude Code");
     assert_eq!(show(&home, "abcde")["state"], "open");
-    assert_eq!(barred(&home).len(), 1);
+    assert_eq!(home.records("barred").len(), 1);
 
     for (code, typed, ending, state) in
         [("abcde", "y", "did not allow prompt abcde", "open"), ("fghij", "yes", "is on the record", "answered")]
@@ -162,17 +158,16 @@ fn who_guesses_codes_bars_themselves_alone() {
     let gate = home.serve();
     let session = StandIn::start_under_an_agent(&home, &[]);
     let [rae, sam] = [("rae", "reviewer"), ("sam", "reviewer")].map(|(name, role)| home.token_for(name, role));
-    session.ask("abcde", "Bash", "Push", "git push");
-    gate.events().containing("abcde");
+    gate.open_prompt(&session, "abcde");
     let allow = json!({"behavior": "allow"});
     for guess in ["zzzza", "zzzzb", "zzzzc"] {
         gate.say_as(&rae, "/", &format!("yes {guess}")).expect(200);
     }
     for guess in ["zzzzd", "zzzze"] {
-        gate.post_as(&rae, &format!("/api/v1/asks/{guess}/verdict"), &allow).expect(404);
+        gate.verdict_as(&rae, guess, &allow).expect(404);
     }
     gate.say_as(&rae, "/", "yes abcde").expect(429);
-    gate.post_as(&rae, "/api/v1/asks/abcde/verdict", &allow).expect(429);
+    gate.verdict_as(&rae, "abcde", &allow).expect(429);
     gate.say_as(&sam, "/", "no abcde").expect(200);
     assert_eq!(session.next_verdict().behavior, "deny");
 }
@@ -182,13 +177,12 @@ fn a_verdict_that_would_reach_nobody_is_no_verdict() {
     let home = Home::new();
     let gate = home.serve();
     let session = StandIn::start(&home, &[]);
-    session.ask("abcde", "Bash", "Push", "git push");
-    gate.events().containing("abcde");
+    gate.open_prompt(&session, "abcde");
     session.kill_9();
     home.attached(0);
     let answer = gate.say("/", "yes abcde").expect(409);
     assert!(answer.text().contains("would reach nobody") && answer.text().contains("at the terminal"), "{answer}");
-    let verdict = gate.post_as(home.token(), "/api/v1/asks/abcde/verdict", &json!({"behavior": "allow"})).expect(409);
+    let verdict = gate.verdict("abcde", &json!({"behavior": "allow"})).expect(409);
     assert_eq!(verdict.json()["error"], 40904);
     let ask = show(&home, "abcde");
     assert_eq!((&ask["state"], &ask["verdict"]), (&json!("open"), &Value::Null));
@@ -204,9 +198,9 @@ fn where_devices_answer_this_machine_does_not() {
     session.ask("abcde", "Bash", "Push", "git push");
     let listener = gate.listen_as(&token, "/events");
     listener.containing("abcde");
-    refused(&home.run(&["ask", "allow", "abcde"]), 4, "review");
+    home.run(&["ask", "allow", "abcde"]).refused(4, "review");
     gate.say("/", "yes abcde").expect(403);
-    gate.post_as(home.token(), "/api/v1/asks/abcde/verdict", &json!({"behavior": "allow"})).expect(403);
+    gate.verdict("abcde", &json!({"behavior": "allow"})).expect(403);
     gate.say("/", "but it may talk").expect(200);
     gate.say_as(&token, "/", "no abcde").expect(200);
     assert_eq!(session.next_verdict().behavior, "deny");
@@ -233,19 +227,6 @@ fn no_prompt_deceives_the_terminal_that_shows_it() {
 #[track_caller]
 fn show(home: &Home, ask: &str) -> Value {
     home.run(&["ask", "show", ask, "--json"]).ok().json()
-}
-
-/// What was refused because it came from inside an agent, as the log has it.
-#[track_caller]
-fn barred(home: &Home) -> Vec<Value> {
-    let log = home.run(&["log", "--json"]).ok().stdout;
-    let records = log.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()["record"]["barred"].clone());
-    records.filter(|record| !record.is_null()).collect()
-}
-
-#[track_caller]
-fn refused(ran: &Ran, code: i32, why: &str) {
-    assert!(ran.status.code() == Some(code) && ran.stderr.contains(why) && ran.stderr.contains("hint: "), "{ran:#?}");
 }
 
 /// A terminal of its own, in which a shell has run a command. `$P` stands for portcullis.

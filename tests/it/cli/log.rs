@@ -2,12 +2,11 @@
 
 use crate::support::child::Stdin;
 use crate::support::gate::Gate;
-use crate::support::home::{Home, Ran};
-use crate::support::http::Answer;
+use crate::support::home::Home;
 use crate::support::sse::Events;
 use crate::support::standin::StandIn;
 use crate::support::{PATIENCE, Signal, until};
-use serde_json::{Value, json};
+use serde_json::json;
 use std::fs;
 use std::os::unix::process::ExitStatusExt;
 use std::process::Stdio;
@@ -17,14 +16,14 @@ fn the_log_tells_everything_in_order_in_words_and_as_json() {
     let home = Home::new();
     let gate = home.serve();
     let sent = gate.say("/?chat=ops", "the build \u{1b}[31mfailed").expect(200);
-    let subject = format!("event/{}", id_of(&sent));
+    let subject = format!("event/{}", sent.event_id());
     let words = home.run(&["log"]).ok().stdout;
     let line = words.lines().find(|line| line.contains(&subject)).unwrap();
     assert!(line.contains("received") && line.contains(r"the build \u{1b}[31mfailed"), "{line}");
 
     // More than are asked for at once.
     (0..600).for_each(|_| drop(gate.say("/", "again").expect(200)));
-    let log = lines(&home.run(&["log", "--json"]).ok());
+    let log = home.run(&["log", "--json"]).ok().json_lines();
     let numbers: Vec<u64> = log.iter().map(|line| line["seq"].as_u64().unwrap()).collect();
     assert_eq!(numbers, (1..=602).collect::<Vec<u64>>());
     assert_eq!(log[0]["record"], json!({"opened": {"version": env!("CARGO_PKG_VERSION")}}));
@@ -32,8 +31,8 @@ fn the_log_tells_everything_in_order_in_words_and_as_json() {
     assert_eq!(log[1]["record"]["received"]["chat"], "ops");
     assert!(log[1]["at"].as_u64() >= log[0]["at"].as_u64());
 
-    assert_eq!(lines(&home.run(&["log", "export"]).ok()), log);
-    assert_eq!(lines(&home.run(&["log", "--json", "--since", "1h"]).ok()), log);
+    assert_eq!(home.run(&["log", "export"]).ok().json_lines(), log);
+    assert_eq!(home.run(&["log", "--json", "--since", "1h"]).ok().json_lines(), log);
     assert_eq!(home.run(&["log", "--since", "1ms"]).ok().stdout, "", "nothing happened so lately");
     assert_eq!(home.run(&["log", "--since", "yesterday"]).status.code(), Some(2));
     gate.stop();
@@ -129,7 +128,7 @@ fn what_is_redacted_is_nowhere_and_the_log_still_verifies() {
     let home = Home::new();
     let gate = home.serve();
     let sent = gate.say("/", SECRET).expect(200);
-    let id = id_of(&sent);
+    let id = sent.event_id();
     gate.say("/", "the rest").expect(200);
     let head = home.run(&["log", "head"]).ok().stdout;
     assert!(home.files().values().any(|bytes| holds(bytes, SECRET)), "it was there");
@@ -167,7 +166,7 @@ fn what_is_redacted_is_no_longer_shown_by_the_gate_that_has_it_in_memory() {
     session.ask("abcde", "Bash", "A secret to describe", "a secret to preview");
     gate.events().containing("abcde");
     let ask = home.run(&["ask", "show", "abcde", "--json"]).json()["id"].as_str().unwrap().to_owned();
-    home.run(&["log", "redact", &id_of(&waits)]).ok();
+    home.run(&["log", "redact", &waits.event_id()]).ok();
     home.run(&["log", "redact", &format!("ask/{ask}")]).ok();
     for words in [&["ask", "show", "abcde"][..], &["ask", "list", "--json"], &["log", "export"]] {
         assert!(!home.run(words).ok().stdout.contains("secret"), "{words:?}");
@@ -200,15 +199,7 @@ fn what_cannot_be_redacted_is_said_and_others_are_left_alone() {
         assert!(ran.status.code() == Some(1) && ran.stderr.contains(why), "{subject}: {ran:?}");
     }
     home.run(&["log", "redact", "01m7f9jc2g75gzpa3000000004"]).ok();
-    assert!(home.run(&["events", "show", &id_of(&sent)]).ok().stdout.contains("stays"));
-}
-
-fn id_of(answer: &Answer) -> String {
-    answer.header("x-event-id").unwrap().to_owned()
-}
-
-fn lines(ran: &Ran) -> Vec<Value> {
-    ran.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    assert!(home.run(&["events", "show", &sent.event_id()]).ok().stdout.contains("stays"));
 }
 
 fn holds(bytes: &[u8], text: &str) -> bool {

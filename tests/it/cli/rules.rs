@@ -44,11 +44,6 @@ fn decision(home: &Home, command: &str) -> String {
     checked(home, &[], "Bash", &bash(command))["decision"].as_str().unwrap().to_owned()
 }
 
-#[track_caller]
-fn refused(ran: &Ran, code: i32, why: &str) {
-    assert!(ran.status.code() == Some(code) && ran.stderr.contains(why) && ran.stderr.contains("hint: "), "{ran:#?}");
-}
-
 #[test]
 fn a_check_prints_one_object_and_succeeds_whatever_is_decided() {
     let home = Home::new();
@@ -96,14 +91,14 @@ fn refused_mode(home: &Home) {
 fn what_cannot_be_checked_is_refused_with_a_hint() {
     let home = Home::new();
     for input in ["{", "x", "[]", "\"ls\"", ""] {
-        refused(&home.run(&["rules", "check", "--json", "Bash", input]), 2, "the input is not");
+        home.run(&["rules", "check", "--json", "Bash", input]).refused(2, "the input is not");
     }
-    refused(&home.run(&["rules", "check", "--rules", "nowhere.toml", "Bash", "{}"]), 2, "there is no file");
-    refused(&home.run(&["rules", "check", "--cwd", "nowhere", "Bash", "{}"]), 2, "there is no folder");
-    refused(&home.run(&["rules", "check", "--allow", "Bash(", "Bash", "{}"]), 2, "this is no rule");
+    home.run(&["rules", "check", "--rules", "nowhere.toml", "Bash", "{}"]).refused(2, "there is no file");
+    home.run(&["rules", "check", "--cwd", "nowhere", "Bash", "{}"]).refused(2, "there is no folder");
+    home.run(&["rules", "check", "--allow", "Bash(", "Bash", "{}"]).refused(2, "this is no rule");
     let file = written(&home, "[[rule]]\nalow = \"Bash\"\n");
-    refused(&home.run(&["rules", "check", "--rules", &file, "Bash", "{}"]), 3, "line 2: unknown key \"alow\"");
-    refused(&home.run(&["rules", "test", "--rules", &file]), 3, "did you mean allow?");
+    home.run(&["rules", "check", "--rules", &file, "Bash", "{}"]).refused(3, "line 2: unknown key \"alow\"");
+    home.run(&["rules", "test", "--rules", &file]).refused(3, "did you mean allow?");
 }
 
 #[test]
@@ -113,7 +108,7 @@ fn examples_are_tested_and_a_wrong_one_is_named() {
     let tested = home.run(&["rules", "test", "--rules", &file, "--json"]).ok().json();
     assert_eq!((&tested[0]["rules"], &tested[0]["examples"]), (&json!(3), &json!(1)));
     let file = written(&home, &RULES.replace("&& rm -rf x", "x"));
-    refused(&home.run(&["rules", "test", "--rules", &file]), 3, "line 4: the allow rule Bash(npm test *) matches");
+    home.run(&["rules", "test", "--rules", &file]).refused(3, "line 4: the allow rule Bash(npm test *) matches");
 }
 
 #[test]
@@ -125,7 +120,7 @@ fn a_clone_that_allows_everything_changes_nothing_until_a_person_trusts_it() {
     let listed = home.run(&["rules", "list", "--json"]).ok().json();
     assert_eq!((&listed[0]["counts"], &listed[1]["counts"]), (&json!(false), &json!(true)));
 
-    refused(&home.run(&["rules", "trust"]), 1, "there is no terminal to ask at");
+    home.run(&["rules", "trust"]).refused(1, "there is no terminal to ask at");
     assert_eq!(decision(&home, "npm test"), "ask");
     let trusted = home.run(&["rules", "trust", "--yes"]).ok().stdout;
     assert!(trusted.contains("  allow Bash\n") && !trusted.contains("make"), "{trusted}");
@@ -164,12 +159,12 @@ fn an_added_rule_counts_and_what_was_written_stays() {
     assert_eq!((decision(&home, "npm test").as_str(), decision(&home, "npm ci").as_str()), ("allow", "allow"));
     let warned = home.run(&["rules", "add", "allow", "Write(src/**)"]).ok().stdout;
     assert!(warned.contains("warning: ") && warned.contains("Edit(src/**)"), "{warned}");
-    refused(&home.run(&["rules", "add", "allow", "Bash("]), 2, "this is no rule");
+    home.run(&["rules", "add", "allow", "Bash("]).refused(2, "this is no rule");
     let listed = home.run(&["rules", "list"]).ok().stdout;
     assert!(listed.contains("  allow Bash(make *)\n") && listed.contains("# not \"x\""), "{listed}");
 
     fs::write(&file, "broken = ").unwrap();
-    refused(&home.run(&["rules", "add", "allow", "Bash(x)"]), 3, "line 1: ");
+    home.run(&["rules", "add", "allow", "Bash(x)"]).refused(3, "line 1: ");
     assert_eq!(fs::read_to_string(&file).unwrap(), "broken = ", "what cannot be read is not written");
 }
 
@@ -182,13 +177,13 @@ fn rules_are_not_changed_from_inside_an_agent_and_the_attempt_is_written_down() 
     for words in attempts {
         let mut command = home.command(words);
         command.env("CLAUDECODE", "1");
-        refused(&Ran::of(&home.spawn(command, Stdin::Nothing), PATIENCE), 4, "inside Claude Code");
+        Ran::of(&home.spawn(command, Stdin::Nothing), PATIENCE).refused(4, "inside Claude Code");
     }
     // Its parent is this test, and so is that of every command below.
     let session = StandIn::start(&home, &["--label", "api"]);
     home.attached(1);
     for words in attempts {
-        refused(&home.run(words), 4, "inside an agent");
+        home.run(words).refused(4, "inside an agent");
     }
     drop(session);
     assert!(!home.folder().join("rules.toml").exists() && !home.folder().join("trusted-rules").exists());

@@ -1,7 +1,7 @@
 //! `portcullis hook`, as Claude Code runs it: who is given a wake file, who is woken, and what is handed out.
 
 use crate::support::home::Home;
-use crate::support::hooks::{by_tool_call, command_hook, context, hooked, say, state_of};
+use crate::support::hooks::{by_tool_call, command_hook, context, hooked};
 use crate::support::seen::until;
 use crate::support::standin::StandIn;
 use serde_json::{Value, json};
@@ -50,7 +50,7 @@ fn an_idle_session_is_woken_and_its_hook_brings_the_event_once() {
     home.attached(1);
     command_hook(&home, &start(), true).ok();
     let before = std::fs::metadata(wake_file(&home)).unwrap().modified().unwrap();
-    let event = say(&gate, "main is red");
+    let event = gate.send_event("main is red");
     until("a touch of the wake file", || {
         (std::fs::metadata(wake_file(&home)).ok()?.modified().ok()? != before).then_some(())
     });
@@ -58,11 +58,11 @@ fn an_idle_session_is_woken_and_its_hook_brings_the_event_once() {
     let woken = command_hook(&home, &changed, true);
     assert_eq!(woken.status.code(), Some(2));
     assert!(woken.stderr.contains("main is red") && woken.stderr.contains("not from the user"), "{woken:?}");
-    state_of(&gate, &event, "delivered");
+    gate.wait_for_event(&event, "delivered");
     let again = command_hook(&home, &changed, true).ok();
     assert_eq!(again.stderr, "");
     let other = json!({"hook_event_name": "FileChanged", "file_path": "/tmp/other", "event": "change"});
-    say(&gate, "main is green");
+    gate.send_event("main is green");
     assert_eq!(command_hook(&home, &other, true).ok().stderr, "", "that is somebody else's file");
     assert_eq!(session.event_count(), 0, "nothing went by the channel");
 }
@@ -70,7 +70,7 @@ fn an_idle_session_is_woken_and_its_hook_brings_the_event_once() {
 #[test]
 fn an_event_that_a_hook_took_and_did_not_show_comes_again_and_says_so() {
     let (home, gate, session) = hooked();
-    let event = say(&gate, "main is red");
+    let event = gate.send_event("main is red");
     let socket = home.folder().join(format!("gate-{}.sock", std::process::id()));
     until("a hook that took it and died", || {
         let mut stream = UnixStream::connect(&socket).ok()?;
@@ -79,10 +79,10 @@ fn an_event_that_a_hook_took_and_did_not_show_comes_again_and_says_so() {
         BufReader::new(&stream).read_line(&mut line).ok()?;
         line.contains("main is red").then_some(())
     });
-    state_of(&gate, &event, "waiting");
+    gate.wait_for_event(&event, "waiting");
     let output = by_tool_call(&session);
     assert!(context(&output).contains("redelivered=\"true\""), "{output}");
-    state_of(&gate, &event, "delivered");
+    gate.wait_for_event(&event, "delivered");
 }
 
 #[cfg(target_os = "linux")]
@@ -107,7 +107,7 @@ fn a_session_without_a_file_to_spare_lets_the_next_hook_in_when_it_has_one() {
 #[test]
 fn what_waited_for_a_hook_goes_to_the_next_session() {
     let (home, gate, session) = hooked();
-    let event = say(&gate, "main is red");
+    let event = gate.send_event("main is red");
     session.close_stdin();
     session.wait_exit(Duration::from_secs(5));
     let next = StandIn::start(&home, &["--label", "api"]);
@@ -120,15 +120,14 @@ fn what_waited_before_the_session_is_not_pushed_where_hooks_were_announced() {
     for attended in [true, false] {
         let home = Home::new();
         let gate = home.serve();
-        let event = say(&gate, "main is red");
-        let mut command = StandIn::command(&home, &["--label", "api"]);
-        command.env("CLAUDE_CODE_SESSION_ID", "s-2");
+        let event = gate.send_event("main is red");
+        let command = StandIn::command_of(&home, &["--label", "api"], "s-2");
         command_hook(&home, &start(), attended).ok();
         let session = StandIn::start_command(&home, command);
         assert_eq!(home.attached(1)[0]["connected_by"], "hooks");
         let output = by_tool_call(&session);
         assert!(context(&output).contains("main is red"), "{output}");
-        state_of(&gate, &event, "delivered");
+        gate.wait_for_event(&event, "delivered");
         assert_eq!(session.event_count(), 0);
     }
 }
@@ -137,11 +136,7 @@ fn what_waited_before_the_session_is_not_pushed_where_hooks_were_announced() {
 fn a_process_that_takes_the_place_of_another_still_wakes_the_session() {
     let home = Home::new();
     let gate = home.serve();
-    let begin = || {
-        let mut command = StandIn::command(&home, &["--label", "api"]);
-        command.env("CLAUDE_CODE_SESSION_ID", "s-2");
-        StandIn::start_command(&home, command)
-    };
+    let begin = || StandIn::start_command(&home, StandIn::command_of(&home, &["--label", "api"], "s-2"));
     let dead = home.folder().join("gate-4194303.wake");
     std::fs::write(&dead, "s-0\nwatched\n").unwrap();
     command_hook(&home, &start(), true).ok();
@@ -152,7 +147,7 @@ fn a_process_that_takes_the_place_of_another_still_wakes_the_session() {
     first.wait_exit(Duration::from_secs(5));
     let before = std::fs::metadata(wake_file(&home)).unwrap().modified().unwrap();
     let _second = begin();
-    say(&gate, "main is red");
+    gate.send_event("main is red");
     until("a touch of the wake file", || {
         (std::fs::metadata(wake_file(&home)).ok()?.modified().ok()? != before).then_some(())
     });

@@ -2,7 +2,6 @@
 
 use crate::fakes::model::{Model, Request};
 use crate::fakes::script::{Latch, Rule};
-use crate::support::gate::Gate;
 use crate::support::home::Home;
 use crate::support::seen::until;
 use crate::support::tmux::Interactive;
@@ -15,20 +14,6 @@ fn look(what: &str) -> Value {
 /// How often the model's newest request holds this, in the whole conversation.
 fn times(request: &Request, text: &str) -> usize {
     request.body["messages"].to_string().matches(text).count()
-}
-
-#[track_caller]
-fn event_is(gate: &Gate, id: &str, state: &str) {
-    let path = format!("/api/v1/events/{id}");
-    until(&format!("an event that is {state}"), || {
-        let event = gate.get(&path).json();
-        (event["state"] == state).then_some(())
-    });
-}
-
-#[track_caller]
-fn say(gate: &Gate, text: &str) -> String {
-    gate.say("/", text).expect(200).header("x-event-id").unwrap().to_owned()
 }
 
 /// One session, attached, with hooks that were heard of.
@@ -57,11 +42,11 @@ fn an_event_reaches_a_session_that_works_at_its_next_tool_call() {
     let claude = session(&home, &model);
     claude.say("go");
     model.wait_for_turn("go");
-    let id = say(&gate, "main is red");
+    let id = gate.send_event("main is red");
     latch.open();
     let turn = model.wait_for_turn("main is red");
     assert!(turn.turn.result().contains("one"), "it came with the result of the tool: {}", turn.turn.result());
-    say(&gate, "main is green");
+    gate.send_event("main is green");
     fails.open();
     let turn = model.wait_for_turn("main is green");
     assert!(turn.turn.results[0].is_error, "it came with a tool that failed: {:?}", turn.turn);
@@ -69,7 +54,7 @@ fn an_event_reaches_a_session_that_works_at_its_next_tool_call() {
     let last = model.turns().pop().unwrap();
     assert_eq!((times(&last, "main is red"), times(&last, "main is green")), (1, 1), "{:#}", last.body["messages"]);
     assert!(last.body["messages"].to_string().contains("not from the user"));
-    event_is(&gate, &id, "delivered");
+    gate.wait_for_event(&id, "delivered");
 }
 
 #[test]
@@ -87,7 +72,7 @@ fn an_event_reaches_a_session_that_is_about_to_stop_and_it_goes_on() {
     let events = gate.events();
     claude.say("go");
     model.wait_for_turn("go");
-    let id = say(&gate, "main is red");
+    let id = gate.send_event("main is red");
     latch.open();
     let turn = model.wait_for_turn("main is red");
     assert!(turn.shows("Stop hook additional context"), "{:?}", turn.turn);
@@ -95,7 +80,7 @@ fn an_event_reaches_a_session_that_is_about_to_stop_and_it_goes_on() {
     claude.until("all done");
     let last = model.turns().pop().unwrap();
     assert_eq!(times(&last, "main is red"), 1, "{:#}", last.body["messages"]);
-    event_is(&gate, &id, "seen");
+    gate.wait_for_event(&id, "seen");
 }
 
 #[test]
@@ -109,17 +94,17 @@ fn an_idle_session_is_woken_and_answers() {
     ]);
     let claude = session(&home, &model);
     let events = gate.events();
-    let id = say(&gate, "main is red");
+    let id = gate.send_event("main is red");
     let turn = model.wait_for_turn("main is red");
     assert!(turn.turn.reminders.contains("NOT USER INPUT"), "{:?}", turn.turn);
     assert_eq!(events.containing("Reply to").data, "Reply to 1: on it");
     claude.until("all done");
-    event_is(&gate, &id, "seen");
+    gate.wait_for_event(&id, "seen");
 
     // And again, after it has come to rest, with a draft that nobody sent.
     claude.type_text("half a thought");
     claude.until("half a thought");
-    say(&gate, "main is green");
+    gate.send_event("main is green");
     model.wait_for_turn("main is green");
     claude.until("half a thought");
     let last = model.turns().pop().unwrap();
@@ -144,10 +129,10 @@ fn tools_that_run_side_by_side_bring_each_event_once() {
     claude.say("go");
     model.wait_for_turn("go");
     let long = "x".repeat(9_000);
-    let ids: Vec<String> = (1..=5).map(|number| say(&gate, &format!("event-{number}. {long}"))).collect();
+    let ids: Vec<String> = (1..=5).map(|number| gate.send_event(&format!("event-{number}. {long}"))).collect();
     latch.open();
     for id in &ids {
-        event_is(&gate, id, "delivered");
+        gate.wait_for_event(id, "delivered");
     }
 
     let last = until("all five", || {
@@ -174,9 +159,9 @@ fn a_subagent_is_told_nothing() {
     let claude = session(&home, &model);
     claude.say("delegate");
     model.wait_for_turn("sub work");
-    let id = say(&gate, "main is red");
+    let id = gate.send_event("main is red");
     latch.open();
-    event_is(&gate, &id, "delivered");
+    gate.wait_for_event(&id, "delivered");
     let is_below = |request: &Request| request.body["messages"][0].to_string().contains("sub work");
     let told = until("the event", || model.turns().into_iter().find(|request| times(request, "main is red") > 0));
     assert!(!is_below(&told));
@@ -202,7 +187,7 @@ fn a_session_that_was_interrupted_is_woken_too() {
     claude.say("make it");
     claude.until("Do you want to proceed?");
     claude.press_until_gone("Escape", "Do you want to proceed?");
-    say(&gate, "main is red");
+    gate.send_event("main is red");
     model.wait_for_turn("main is red");
 }
 
@@ -222,8 +207,8 @@ fn a_cleared_conversation_is_the_same_session_and_is_still_woken() {
         (now["agent_session"] != before["agent_session"]).then_some(now)
     });
     assert_eq!(after["id"], before["id"]);
-    let id = say(&gate, "main is red");
+    let id = gate.send_event("main is red");
     let turn = model.wait_for_turn("main is red");
     assert_eq!(times(&turn, "hello"), 0, "{:#}", turn.body["messages"]);
-    event_is(&gate, &id, "delivered");
+    gate.wait_for_event(&id, "delivered");
 }

@@ -2,7 +2,7 @@
 
 use crate::support::gate::Gate;
 use crate::support::home::Home;
-use crate::support::hooks::{answer, ask_now, bash, context, open_ask, say, state_of};
+use crate::support::hooks::{bash, context};
 use crate::support::http::Request;
 use crate::support::seen::until;
 use serde_json::{Value, json};
@@ -52,20 +52,20 @@ fn a_posted_prompt_is_held_until_it_is_answered_and_events_ride_on_posted_hooks(
     let ask = |command: &str| posted(&home, "PermissionRequest", &bash(command));
     let (target, request) = (gate.target(), Request::post("/claude/hooks").token(&token).json(&ask("git push")));
     let held = std::thread::spawn(move || request.send(&target).expect(200).json());
-    let prompt = open_ask(&gate);
+    let prompt = gate.open_ask();
     assert_eq!((&prompt["preview"], &prompt["mouth"]), (&json!("git push"), &json!("hook")));
-    answer(&home, &gate, &prompt, &json!({"behavior": "deny", "why": "not now"}));
+    gate.answer(&prompt, &json!({"behavior": "deny", "why": "not now"}));
     let decision = held.join().unwrap()["hookSpecificOutput"]["decision"].clone();
     assert_eq!(decision, json!({"behavior": "deny", "message": "not now"}));
-    ask_now(&gate, &prompt, |ask| !ask["verdict"]["carried_at"].is_null());
+    gate.ask_when(&prompt, |ask| !ask["verdict"]["carried_at"].is_null());
 
-    let event = say(&gate, "main is red");
+    let event = gate.send_event("main is red");
     let output = until("the event", || {
         let output = gate.post_as(&token, "/claude/hooks", &posted(&home, "PostToolUse", &bash("ls"))).json();
         (!context(&output).is_empty()).then_some(output)
     });
     assert!(context(&output).contains("main is red"), "{output}");
-    state_of(&gate, &event, "delivered");
+    gate.wait_for_event(&event, "delivered");
     let sessions = home.attached(1);
     assert_eq!((&sessions[0]["connected_by"], &sessions[0]["agent_session"]), (&json!("hooks"), &json!("s-9")));
 
@@ -84,8 +84,8 @@ fn a_posted_prompt_whose_client_goes_is_withdrawn() {
         body.len()
     );
     stream.write_all(format!("{head}{body}").as_bytes()).unwrap();
-    let prompt = open_ask(&gate);
+    let prompt = gate.open_ask();
     drop(stream);
-    let prompt = ask_now(&gate, &prompt, |ask| ask["state"] == "withdrawn");
+    let prompt = gate.ask_when(&prompt, |ask| ask["state"] == "withdrawn");
     assert_eq!(prompt["withdrawn"], "denied, interrupted or timed out at the terminal");
 }

@@ -5,8 +5,8 @@ use crate::fakes::script::Rule;
 use crate::support::PATIENCE;
 use crate::support::child::Stdin;
 use crate::support::claude::Claude;
-use crate::support::gate::Gate;
 use crate::support::home::{Home, Ran};
+use crate::support::hooks::file_maker;
 use crate::support::seen::until;
 use crate::support::tmux::{Interactive, install};
 use serde_json::{Value, json};
@@ -17,53 +17,24 @@ fn touch(file: &str) -> Value {
     json!({"command": format!("touch {file}"), "description": "Make a file"})
 }
 
-/// The oldest prompt that is open at the API.
-#[track_caller]
-fn open_ask(gate: &Gate) -> Value {
-    until("an open prompt", || asks(gate).into_iter().find(|ask| ask["state"] == "open"))
-}
-
-#[track_caller]
-fn asks(gate: &Gate) -> Vec<Value> {
-    gate.get("/api/v1/asks").expect(200).json().as_array().unwrap().clone()
-}
-
-#[track_caller]
-fn ask_now(gate: &Gate, code: &str, is_it: impl Fn(&Value) -> bool) -> Value {
-    let path = format!("/api/v1/asks/{code}");
-    until("the prompt as it should be", || Some(gate.get(&path).json()).filter(&is_it))
-}
-
-#[track_caller]
-fn verdict(gate: &Gate, home: &Home, code: &str, verdict: &Value) {
-    gate.post_as(home.token(), &format!("/api/v1/asks/{code}/verdict"), verdict).expect(200);
-}
-
-fn code(ask: &Value) -> &str {
-    ask["code"].as_str().unwrap()
-}
-
 #[test]
 fn a_prompt_answered_over_the_api_closes_the_dialog_and_the_tool_runs() {
     let home = Home::new();
     let gate = home.serve();
-    let model = Model::start(vec![
-        Rule::on_text("make it").call("Bash", touch("made.txt")).once(),
-        Rule::on_any_result().say("all done"),
-    ]);
+    let model = file_maker();
     let claude = Interactive::start(&home, &model, &[]);
     claude.say("make it");
     claude.until(DIALOG);
-    let ask = open_ask(&gate);
+    let ask = gate.open_ask();
     assert_eq!(
         (&ask["tool"], &ask["preview"], &ask["mouth"]),
         (&json!("Bash"), &json!("touch made.txt"), &json!("hook"))
     );
-    verdict(&gate, &home, code(&ask), &json!({"behavior": "allow"}));
+    gate.answer(&ask, &json!({"behavior": "allow"}));
     claude.until("all done");
     claude.until_gone(DIALOG);
     assert!(home.project().join("made.txt").exists());
-    let ask = ask_now(&gate, code(&ask), |ask| !ask["verdict"]["outcome"].is_null());
+    let ask = gate.ask_when(&ask, |ask| !ask["verdict"]["outcome"].is_null());
     assert_eq!(ask["state"], "answered", "{ask:#}");
 }
 
@@ -78,30 +49,30 @@ fn a_prompt_answered_at_the_terminal_is_closed_at_the_api() {
         Rule::on_any_result().say("all done"),
     ]);
     let claude = Interactive::start(&home, &model, &[]);
-    let now = |code: &str| ask_now(&gate, code, |ask| ask["state"] == "withdrawn")["withdrawn"].clone();
+    let withdrawn = |ask: &Value| gate.ask_when(ask, |ask| ask["state"] == "withdrawn")["withdrawn"].clone();
 
     claude.say("first");
     claude.until(DIALOG);
-    let allowed = open_ask(&gate);
+    let allowed = gate.open_ask();
     claude.press_until_gone("1", DIALOG);
-    assert_eq!(now(code(&allowed)), "allowed at its terminal");
+    assert_eq!(withdrawn(&allowed), "allowed at its terminal");
     claude.until("all done");
     assert!(home.project().join("one.txt").exists());
 
     claude.say("second");
     claude.until(DIALOG);
-    let denied = open_ask(&gate);
+    let denied = gate.open_ask();
     claude.press_until_gone("Escape", DIALOG);
-    assert_eq!(now(code(&denied)), "denied, interrupted or timed out at the terminal");
+    assert_eq!(withdrawn(&denied), "denied, interrupted or timed out at the terminal");
     assert!(!home.project().join("two.txt").exists());
 
     claude.say("third");
     claude.until(DIALOG);
-    let denied = open_ask(&gate);
+    let denied = gate.open_ask();
     claude.press_until_gone("4", DIALOG);
-    assert_eq!(now(code(&denied)), "denied, interrupted or timed out at the terminal");
+    assert_eq!(withdrawn(&denied), "denied, interrupted or timed out at the terminal");
     assert!(!home.project().join("three.txt").exists());
-    assert!(asks(&gate).iter().all(|ask| ask["state"] != "open"), "no ghost prompts");
+    assert!(gate.asks().iter().all(|ask| ask["state"] != "open"), "no ghost prompts");
 }
 
 #[test]
@@ -120,26 +91,26 @@ fn a_denial_an_edited_command_and_a_question_are_answered_from_afar() {
     let claude = Interactive::start(&home, &model, &[]);
 
     claude.say("first");
-    let ask = open_ask(&gate);
-    verdict(&gate, &home, code(&ask), &json!({"behavior": "deny", "why": "not on a Sunday"}));
+    let ask = gate.open_ask();
+    gate.answer(&ask, &json!({"behavior": "deny", "why": "not on a Sunday"}));
     model.wait_for_turn("not on a Sunday");
     assert!(!home.project().join("one.txt").exists());
     claude.until_gone(DIALOG);
 
     claude.say("second");
-    let ask = open_ask(&gate);
+    let ask = gate.open_ask();
     let edited = json!({"behavior": "allow", "input": {"command": "touch other.txt", "description": "Make another"}});
-    verdict(&gate, &home, code(&ask), &edited);
-    let ask = ask_now(&gate, code(&ask), |ask| !ask["verdict"]["outcome"].is_null());
+    gate.answer(&ask, &edited);
+    let ask = gate.ask_when(&ask, |ask| !ask["verdict"]["outcome"].is_null());
     assert!(home.project().join("other.txt").exists() && !home.project().join("two.txt").exists(), "{ask:#}");
 
     claude.say("third");
-    let ask = open_ask(&gate);
+    let ask = gate.open_ask();
     assert_eq!(
         (&ask["kind"], &ask["preview"]),
         (&json!("question"), &json!("Which colour?\n- Red: warm\n- Blue: cold"))
     );
-    verdict(&gate, &home, code(&ask), &json!({"behavior": "allow", "answers": {"Which colour?": "Blue"}}));
+    gate.answer(&ask, &json!({"behavior": "allow", "answers": {"Which colour?": "Blue"}}));
     let told = model.wait_for(|request| request.turn.result().contains("Which colour?"));
     assert!(told.turn.result().contains("Blue"), "{}", told.turn.result());
 }
@@ -160,11 +131,11 @@ fn three_prompts_at_once_are_answered_each_by_its_own_verdict() {
     let claude = Interactive::start(&home, &model, &[]);
     claude.say("all of them");
     for _ in 0..3 {
-        let ask = open_ask(&gate);
+        let ask = gate.open_ask();
         let file = ask["description"].as_str().unwrap();
         let behavior = if file == "b.txt" { "deny" } else { "allow" };
-        verdict(&gate, &home, code(&ask), &json!({"behavior": behavior, "why": "not b"}));
-        ask_now(&gate, code(&ask), |ask| !ask["verdict"]["carried_at"].is_null());
+        gate.answer(&ask, &json!({"behavior": behavior, "why": "not b"}));
+        gate.ask_when(&ask, |ask| !ask["verdict"]["carried_at"].is_null());
     }
     claude.until("all done");
     let made = ["a.txt", "b.txt", "c.txt"].map(|file| home.project().join(file).exists());
@@ -177,10 +148,7 @@ fn the_plugin_brings_the_hooks_along() {
     let gate = home.serve();
     let folder = home.user().join("plugin").display().to_string();
     home.run(&["plugin", &folder]).ok();
-    let model = Model::start(vec![
-        Rule::on_text("make it").call("Bash", touch("made.txt")).once(),
-        Rule::on_any_result().say("all done"),
-    ]);
+    let model = file_maker();
     for words in [&["plugin", "marketplace", "add", &folder][..], &["plugin", "install", "portcullis@portcullis"]] {
         let mut command = Claude::command(&home, &model);
         command.args(words);
@@ -188,10 +156,10 @@ fn the_plugin_brings_the_hooks_along() {
     }
     let claude = Interactive::start_as_it_is(&home, &model, &[]);
     claude.say("make it");
-    let ask = open_ask(&gate);
+    let ask = gate.open_ask();
     assert_eq!(ask["mouth"], "hook");
     gate.say("/", "main is red").expect(200);
-    verdict(&gate, &home, code(&ask), &json!({"behavior": "allow"}));
+    gate.answer(&ask, &json!({"behavior": "allow"}));
     model.wait_for_turn("main is red");
     assert!(home.project().join("made.txt").exists());
     assert!(model.turns().iter().all(|turn| !turn.offers("mcp__plugin_portcullis_portcullis__hook")));
@@ -202,18 +170,15 @@ fn a_script_that_runs_claude_code_waits_for_an_answer_from_afar() {
     let home = Home::new();
     let gate = home.serve();
     install(&home, &[]);
-    let model = Model::start(vec![
-        Rule::on_text("make it").call("Bash", touch("made.txt")).once(),
-        Rule::on_any_result().say("all done"),
-    ]);
+    let model = file_maker();
     let mut command = Claude::command(&home, &model);
     command.args(["-p", "make it", "--permission-mode", "default", "--setting-sources", "user,project,local"]);
     command.args(["--mcp-config", home.project().join(".mcp.json").to_str().unwrap()]);
     let claude = home.spawn(command, Stdin::Nothing);
-    let ask = open_ask(&gate);
+    let ask = gate.open_ask();
     let left = ask["answer_by"].as_u64().unwrap() - ask["at"].as_u64().unwrap();
     assert!(left <= 600_000, "a script does not wait for a day: {left}");
-    verdict(&gate, &home, code(&ask), &json!({"behavior": "allow"}));
+    gate.answer(&ask, &json!({"behavior": "allow"}));
     assert_eq!(Ran::of(&claude, PATIENCE * 3).ok().stdout, "all done\n");
     assert!(home.project().join("made.txt").exists());
 }
@@ -230,14 +195,14 @@ fn always_is_written_down_by_the_client_and_the_next_call_is_silent() {
     ]);
     let claude = Interactive::start(&home, &model, &[]);
     claude.say("first");
-    let ask = open_ask(&gate);
-    verdict(&gate, &home, code(&ask), &json!({"behavior": "allow", "scope": "always"}));
+    let ask = gate.open_ask();
+    gate.answer(&ask, &json!({"behavior": "allow", "scope": "always"}));
     claude.until("done with it");
     let written = std::fs::read_to_string(home.project().join(".claude/settings.local.json")).unwrap();
     assert!(written.contains("Bash(curl"), "{written}");
     claude.say("second");
     until("the second result", || (model.turns().len() >= 4).then_some(()));
-    assert_eq!(asks(&gate).len(), 1, "nobody was asked again");
+    assert_eq!(gate.asks().len(), 1, "nobody was asked again");
 }
 
 #[test]
@@ -248,8 +213,8 @@ fn a_denial_that_interrupts_ends_the_turn_and_the_session_can_still_be_woken() {
     let claude = Interactive::start(&home, &model, &[]);
     claude.say("make it");
     claude.until(DIALOG);
-    let ask = open_ask(&gate);
-    verdict(&gate, &home, code(&ask), &json!({"behavior": "deny", "interrupt": true}));
+    let ask = gate.open_ask();
+    gate.answer(&ask, &json!({"behavior": "deny", "interrupt": true}));
     claude.until("Interrupted");
     assert_eq!((model.turns().len(), home.project().join("made.txt").exists()), (1, false));
     gate.say("/", "main is red").expect(200);

@@ -1,21 +1,15 @@
 //! The owner's rules and the real CLI's own, through hooks: the stricter of the two counts.
 
 use crate::fakes::model::Model;
-use crate::fakes::script::Rule;
 use crate::support::PATIENCE;
 use crate::support::child::{Child, Stdin};
 use crate::support::claude::Claude;
 use crate::support::gate::Gate;
 use crate::support::home::{Home, Ran};
-use crate::support::hooks::{answer, open_ask};
+use crate::support::hooks::file_maker;
 use crate::support::tmux::{Interactive, install};
 use serde_json::{Value, json};
 use std::fs;
-
-fn model() -> Model {
-    let touch = json!({"command": "touch made.txt", "description": "Make it"});
-    Model::start(vec![Rule::on_text("make it").call("Bash", touch).once(), Rule::on_any_result().say("all done")])
-}
 
 /// A project with hooks and this rule, and a gate.
 fn home_with(rule: &str) -> (Home, Gate) {
@@ -41,12 +35,12 @@ fn is_made(home: &Home) -> bool {
 fn a_rule_turns_a_call_that_the_mode_lets_through_into_a_prompt() {
     for mode in ["acceptEdits", "auto"] {
         let (home, gate) = home_with("ask = \"Bash(touch *)\"");
-        let model = model();
+        let model = file_maker();
         let claude = Interactive::start_as_it_is(&home, &model, &["--permission-mode", mode]);
         claude.say("make it");
-        let ask = open_ask(&gate);
+        let ask = gate.open_ask();
         assert!(ask["reason"].as_str().unwrap().contains("precious") && !is_made(&home), "{ask:#}");
-        answer(&home, &gate, &ask, &json!({"behavior": "allow"}));
+        gate.answer(&ask, &json!({"behavior": "allow"}));
         claude.until("all done");
         assert!(is_made(&home), "{mode}");
     }
@@ -55,7 +49,7 @@ fn a_rule_turns_a_call_that_the_mode_lets_through_into_a_prompt() {
 #[test]
 fn where_nobody_can_be_asked_in_auto_mode_it_is_denied() {
     let (home, _gate) = home_with("ask = \"Bash(touch *)\"");
-    let model = model();
+    let model = file_maker();
     assert_eq!(Ran::of(&script(&home, &model, "auto"), PATIENCE * 3).ok().stdout, "all done\n");
     assert!(!is_made(&home));
     model.wait_for_turn("files are precious");
@@ -64,10 +58,10 @@ fn where_nobody_can_be_asked_in_auto_mode_it_is_denied() {
 #[test]
 fn a_rule_answers_a_prompt_and_it_is_on_the_record() {
     let (home, gate) = home_with("allow = \"Bash(touch *)\"");
-    let model = model();
+    let model = file_maker();
     assert_eq!(Ran::of(&script(&home, &model, "default"), PATIENCE * 3).ok().stdout, "all done\n");
     assert!(is_made(&home));
-    assert_eq!(gate.get("/api/v1/asks").json(), json!([]), "nobody was asked");
+    assert!(gate.asks().is_empty(), "nobody was asked");
     let log = home.run(&["log", "--json"]).ok().stdout;
     assert!(log.contains("rule Bash(touch *)"), "{log}");
 }
@@ -79,11 +73,11 @@ fn a_rule_of_ours_does_not_answer_where_a_rule_of_the_clients_own_asks() {
     let mut settings: Value = serde_json::from_str(&fs::read_to_string(&file).unwrap()).unwrap();
     settings["permissions"]["ask"] = json!(["Bash(touch *)"]);
     fs::write(&file, settings.to_string()).unwrap();
-    let model = model();
+    let model = file_maker();
     let claude = script(&home, &model, "default");
-    let ask = open_ask(&gate);
+    let ask = gate.open_ask();
     assert!(!is_made(&home));
-    answer(&home, &gate, &ask, &json!({"behavior": "allow"}));
+    gate.answer(&ask, &json!({"behavior": "allow"}));
     assert_eq!(Ran::of(&claude, PATIENCE * 3).ok().stdout, "all done\n");
     assert!(is_made(&home));
 }

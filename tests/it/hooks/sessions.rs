@@ -1,6 +1,6 @@
 //! One session through `/clear`, compaction and resumption, and a plan that is approved from afar.
 
-use crate::support::hooks::{answer, ask_now, bash, command_hook, hooked, open_ask};
+use crate::support::hooks::{bash, command_hook, hooked};
 use crate::support::seen::until;
 use serde_json::{Value, json};
 
@@ -17,30 +17,30 @@ fn a_session_stays_the_same_through_clear_compact_and_resume() {
     };
     for (source, agent, closes) in [("compact", "s-1", false), ("resume", "s-1", true), ("clear", "s-2", true)] {
         session.hook_later("PermissionRequest", &bash("git push"));
-        let ask = open_ask(&gate);
+        let ask = gate.open_ask();
         let started = json!({"hook_event_name": "SessionStart", "session_id": agent, "source": source});
         command_hook(&home, &started, true).ok();
         assert_eq!(the_session(agent)["id"], before["id"], "{source}");
         if closes {
-            ask_now(&gate, &ask, |ask| ask["state"] == "withdrawn");
+            gate.ask_when(&ask, |ask| ask["state"] == "withdrawn");
         } else {
-            assert_eq!(ask_now(&gate, &ask, |_| true)["state"], "open", "{source} asks on");
-            answer(&home, &gate, &ask, &json!({"behavior": "deny"}));
+            assert_eq!(gate.ask_when(&ask, |_| true)["state"], "open", "{source} asks on");
+            gate.answer(&ask, &json!({"behavior": "deny"}));
         }
     }
 }
 
 #[test]
 fn a_plan_is_approved_and_sent_back_from_afar() {
-    let (home, gate, session) = hooked();
+    let (_home, gate, session) = hooked();
     let plan = json!({"tool_name": "ExitPlanMode", "tool_input": {"plan": "1. Read\n2. Write"}});
     for (verdict, behavior) in
         [(json!({"behavior": "deny", "why": "read more first"}), "deny"), (json!({"behavior": "allow"}), "allow")]
     {
         let id = session.hook_later("PermissionRequest", &plan);
-        let ask = open_ask(&gate);
+        let ask = gate.open_ask();
         assert_eq!((&ask["kind"], &ask["input"]["plan"]), (&json!("plan"), &json!("1. Read\n2. Write")), "{ask:#}");
-        answer(&home, &gate, &ask, &verdict);
+        gate.answer(&ask, &verdict);
         let decision = session.hook_answer(&id)["hookSpecificOutput"]["decision"].clone();
         assert_eq!(decision["behavior"], behavior, "{decision}");
         assert_eq!(decision["message"], verdict.get("why").cloned().unwrap_or(Value::Null), "{decision}");

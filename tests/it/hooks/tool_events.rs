@@ -1,7 +1,7 @@
 //! Events through the hidden tool that hooks call: which way each takes, and when the session is told.
 
 use crate::support::home::Home;
-use crate::support::hooks::{bash, by_tool_call, context, hooked, say, state_of, with};
+use crate::support::hooks::{bash, by_tool_call, context, hooked, with};
 use crate::support::seen::until;
 use crate::support::standin::StandIn;
 use serde_json::json;
@@ -11,17 +11,17 @@ fn events_take_the_channel_until_hooks_are_heard_of_and_again_once_it_is_proven(
     let home = Home::new();
     let gate = home.serve();
     let session = StandIn::start(&home, &["--label", "api"]);
-    say(&gate, "by the channel");
+    gate.send_event("by the channel");
     let pushed = session.event_containing("by the channel");
     session.hook("UserPromptSubmit", &json!({"prompt": "hi"}));
-    let event = say(&gate, "by a hook");
+    let event = gate.send_event("by a hook");
     let output = by_tool_call(&session);
     assert!(context(&output).contains("by a hook") && context(&output).contains("not from the user"), "{output}");
-    state_of(&gate, &event, "delivered");
+    gate.wait_for_event(&event, "delivered");
     assert_eq!(session.hook("PostToolUse", &bash("ls")), json!({}), "once");
 
     session.call("reply", &json!({"chat_id": pushed.meta("chat_id"), "text": "read it"}));
-    say(&gate, "by the channel, for sure");
+    gate.send_event("by the channel, for sure");
     session.event_containing("for sure");
     assert_eq!(session.hook("PostToolUse", &bash("ls")), json!({}));
     assert_eq!(session.event_count(), 2);
@@ -48,7 +48,7 @@ fn a_reply_where_a_hook_spoke_as_well_does_not_prove_the_channel() {
 fn an_event_is_handed_to_prompts_and_stops_and_never_to_a_subagent() {
     let (_home, gate, session) = hooked();
     session.hook("UserPromptSubmit", &json!({"prompt": "work"}));
-    let first = say(&gate, "first");
+    let first = gate.send_event("first");
     for _ in 0..3 {
         assert_eq!(session.hook("PostToolUse", &with(bash("ls"), "agent_id", "a-1")), json!({}));
         assert_eq!(session.hook("Stop", &json!({"agent_id": "a-1"})), json!({}));
@@ -58,14 +58,14 @@ fn an_event_is_handed_to_prompts_and_stops_and_never_to_a_subagent() {
         Some(session.hook("Stop", &json!({"stop_hook_active": "false"}))).filter(|output| !context(output).is_empty())
     });
     assert!(context(&output).contains("\nfirst\n"), "{output}");
-    state_of(&gate, &first, "delivered");
-    let second = say(&gate, "second");
+    gate.wait_for_event(&first, "delivered");
+    let second = gate.send_event("second");
     let output = until("the event with the prompt", || {
         let output = session.hook("UserPromptSubmit", &json!({"prompt": "more"}));
         (!context(&output).is_empty()).then_some(output)
     });
     assert!(context(&output).contains("\nsecond\n") && !context(&output).contains("first"), "{output}");
-    state_of(&gate, &second, "delivered");
+    gate.wait_for_event(&second, "delivered");
 }
 
 #[test]
@@ -74,7 +74,7 @@ fn a_session_is_kept_from_stopping_less_often_than_the_client_takes() {
     session.hook("UserPromptSubmit", &json!({"prompt": "work"}));
     let mut kept = 0;
     for number in 1..=8 {
-        let event = say(&gate, &format!("event {number}"));
+        let event = gate.send_event(&format!("event {number}"));
         let active = if kept == 0 { "false" } else { "true" };
         let told = (0..50).any(|_| {
             let output = session.hook("Stop", &json!({"stop_hook_active": active}));
@@ -85,7 +85,7 @@ fn a_session_is_kept_from_stopping_less_often_than_the_client_takes() {
             told
         });
         if !told {
-            state_of(&gate, &event, "waiting");
+            gate.wait_for_event(&event, "waiting");
             break;
         }
         kept += 1;
@@ -104,9 +104,9 @@ fn who_must_have_a_reply_is_remembered_once() {
     let session = StandIn::start(&home, &["--label", "api"]);
     session.hook("UserPromptSubmit", &json!({"prompt": "work"}));
     for replies in [false, true] {
-        let event = say(&gate, "is it done?");
+        let event = gate.send_event("is it done?");
         by_tool_call(&session);
-        state_of(&gate, &event, "delivered");
+        gate.wait_for_event(&event, "delivered");
         if replies {
             session.call("reply", &json!({"chat_id": "1", "text": "it is"}));
         }

@@ -1,7 +1,7 @@
 //! Prompts, stops and rules through the hidden tool that hooks call.
 
 use crate::support::home::Home;
-use crate::support::hooks::{answer, ask_now, bash, hooked, open_ask, say, state_of, with};
+use crate::support::hooks::{bash, hooked, with};
 use crate::support::seen::until;
 use crate::support::standin::StandIn;
 use serde_json::{Value, json};
@@ -11,7 +11,7 @@ fn the_model_is_not_told_of_the_tool_and_may_not_call_it() {
     let (home, gate, session) = hooked();
     assert_eq!(session.tool_names(), ["reply", "inbox"]);
     let arguments = json!({"hook_event_name": "PostToolUse", "tool_name": "Bash", "tool_input": "{}"});
-    let waiting = say(&gate, "for the model's eyes");
+    let waiting = gate.send_event("for the model's eyes");
     let refused = session.call("hook", &arguments);
     assert_eq!(refused["isError"], true, "{refused}");
     assert!(!refused.to_string().contains("for the model's eyes"), "{refused}");
@@ -20,18 +20,18 @@ fn the_model_is_not_told_of_the_tool_and_may_not_call_it() {
         log.lines().find(|line| line.contains("\"barred\"")).map(str::to_owned)
     });
     assert!(log.contains("call the tool of the hooks"), "{log}");
-    state_of(&gate, &waiting, "waiting");
+    gate.wait_for_event(&waiting, "waiting");
 }
 
 #[test]
 fn a_prompt_shows_the_whole_call_and_its_verdict_goes_back_by_the_hook() {
-    let (home, gate, session) = hooked();
+    let (_home, gate, session) = hooked();
     let rule = json!({"type": "addRules", "rules": [{"toolName": "Bash", "ruleContent": "git push *"}],
                       "behavior": "allow", "destination": "localSettings"});
     session.hook("PreToolUse", &with(bash("git push"), "tool_use_id", "toolu_1"));
     let request = with(bash("git push"), "permission_suggestions", json!([rule]));
     let id = session.hook_later("PermissionRequest", &request);
-    let ask = open_ask(&gate);
+    let ask = gate.open_ask();
     assert_eq!(
         (&ask["tool"], &ask["description"], &ask["preview"]),
         (&json!("Bash"), &json!("Do it"), &json!("git push"))
@@ -41,45 +41,45 @@ fn a_prompt_shows_the_whole_call_and_its_verdict_goes_back_by_the_hook() {
     let offered: Vec<&str> =
         ask["offers"].as_array().unwrap().iter().filter_map(|offer| offer["scope"].as_str()).collect();
     assert_eq!(offered, ["session", "always"], "{ask:#}");
-    answer(&home, &gate, &ask, &json!({"behavior": "allow", "scope": "always"}));
+    gate.answer(&ask, &json!({"behavior": "allow", "scope": "always"}));
     let decision = session.hook_answer(&id)["hookSpecificOutput"]["decision"].clone();
     assert_eq!(decision, json!({"behavior": "allow", "updatedPermissions": [rule]}));
-    ask_now(&gate, &ask, |ask| !ask["verdict"]["carried_at"].is_null());
+    gate.ask_when(&ask, |ask| !ask["verdict"]["carried_at"].is_null());
     session.hook("PostToolUse", &with(bash("git push"), "tool_use_id", "toolu_1"));
-    let ask = ask_now(&gate, &ask, |ask| ask["verdict"]["outcome"] == "ran");
+    let ask = gate.ask_when(&ask, |ask| ask["verdict"]["outcome"] == "ran");
     assert!(ask["verdict"]["differs"].is_null(), "{ask:#}");
 
     let id = session.hook_later("PermissionRequest", &bash("rm -r x"));
-    let ask = open_ask(&gate);
-    answer(&home, &gate, &ask, &json!({"behavior": "deny", "why": "keep it", "interrupt": true}));
+    let ask = gate.open_ask();
+    gate.answer(&ask, &json!({"behavior": "deny", "why": "keep it", "interrupt": true}));
     let decision = session.hook_answer(&id)["hookSpecificOutput"]["decision"].clone();
     assert_eq!(decision, json!({"behavior": "deny", "message": "keep it", "interrupt": true}));
 }
 
 #[test]
 fn a_call_that_runs_with_something_else_than_was_shown_is_noticed() {
-    let (home, gate, session) = hooked();
+    let (_home, gate, session) = hooked();
     session.hook("PreToolUse", &with(bash("ls"), "tool_use_id", "toolu_1"));
     let id = session.hook_later("PermissionRequest", &bash("ls"));
-    let ask = open_ask(&gate);
-    answer(&home, &gate, &ask, &json!({"behavior": "allow"}));
+    let ask = gate.open_ask();
+    gate.answer(&ask, &json!({"behavior": "allow"}));
     session.hook_answer(&id);
     session.hook("PostToolUse", &with(bash("rm -r /"), "tool_use_id", "toolu_1"));
-    ask_now(&gate, &ask, |ask| ask["verdict"]["differs"] == true);
+    gate.ask_when(&ask, |ask| ask["verdict"]["differs"] == true);
 }
 
 #[test]
 fn a_prompt_that_was_answered_at_the_terminal_is_closed_here() {
     let (_home, gate, session) = hooked();
-    let withdrawn = |ask: &Value| ask_now(&gate, ask, |ask| ask["state"] == "withdrawn")["withdrawn"].clone();
+    let withdrawn = |ask: &Value| gate.ask_when(ask, |ask| ask["state"] == "withdrawn")["withdrawn"].clone();
 
     let id = session.hook_later("PermissionRequest", &bash("one"));
-    let ask = open_ask(&gate);
+    let ask = gate.open_ask();
     session.notify("notifications/cancelled", Some(&json!({"requestId": id, "reason": "aborted"})));
     assert_eq!(withdrawn(&ask), "denied, interrupted or timed out at the terminal");
 
     let id = session.hook_later("PermissionRequest", &bash("two"));
-    let ask = open_ask(&gate);
+    let ask = gate.open_ask();
     session.hook("PostToolUse", &bash("two"));
     assert_eq!(session.hook_answer(&id), json!({}), "nobody waits any more");
     assert_eq!(withdrawn(&ask), "allowed at its terminal");
@@ -92,7 +92,7 @@ fn a_prompt_that_was_answered_at_the_terminal_is_closed_here() {
         let mut request = bash(closing);
         request.as_object_mut().unwrap().extend(other.as_object().unwrap().clone());
         let id = session.hook_later("PermissionRequest", &request);
-        let ask = open_ask(&gate);
+        let ask = gate.open_ask();
         session.hook(closing, &fields);
         assert_eq!(session.hook_answer(&id), json!({}));
         withdrawn(&ask);
@@ -101,14 +101,14 @@ fn a_prompt_that_was_answered_at_the_terminal_is_closed_here() {
 
 #[test]
 fn prompts_of_a_subagent_outlive_what_the_main_conversation_does() {
-    let (home, gate, session) = hooked();
+    let (_home, gate, session) = hooked();
     let id = session.hook_later("PermissionRequest", &with(bash("below"), "agent_id", "a-1"));
-    let ask = open_ask(&gate);
+    let ask = gate.open_ask();
     assert_eq!(ask["agent_id"], "a-1");
     session.hook("Stop", &json!({}));
     session.hook("UserPromptSubmit", &json!({"prompt": "more"}));
     session.hook("UserPromptSubmit", &json!({"prompt": "<task-notification>x</task-notification>"}));
-    answer(&home, &gate, &ask, &json!({"behavior": "allow"}));
+    gate.answer(&ask, &json!({"behavior": "allow"}));
     assert_eq!(session.hook_answer(&id)["hookSpecificOutput"]["decision"]["behavior"], "allow");
 }
 
@@ -116,13 +116,13 @@ fn prompts_of_a_subagent_outlive_what_the_main_conversation_does() {
 fn an_open_prompt_outlives_the_gate() {
     let (home, gate, session) = hooked();
     let id = session.hook_later("PermissionRequest", &bash("ls"));
-    let ask = open_ask(&gate);
+    let ask = gate.open_ask();
     gate.kill_9();
     let gate = home.serve();
     home.attached(1);
-    let again = open_ask(&gate);
+    let again = gate.open_ask();
     assert_eq!(again["id"], ask["id"]);
-    answer(&home, &gate, &again, &json!({"behavior": "allow"}));
+    gate.answer(&again, &json!({"behavior": "allow"}));
     assert_eq!(session.hook_answer(&id)["hookSpecificOutput"]["decision"]["behavior"], "allow");
 }
 
@@ -155,13 +155,13 @@ fn without_a_gate_a_hook_says_nothing_and_the_client_goes_on() {
 fn a_stopped_session_runs_no_tool_and_is_told_by_whom() {
     let (home, gate, session) = hooked();
     let id = home.attached(1)[0]["id"].as_str().unwrap().to_owned();
-    gate.post_as(home.token(), &format!("/api/v1/sessions/{id}/stop"), &json!({})).expect(200);
+    gate.post(&format!("/api/v1/sessions/{id}/stop"), &json!({})).expect(200);
     let output =
         until("a refusal", || Some(session.hook("PreToolUse", &bash("ls"))).filter(|output| *output != json!({})));
     assert_eq!(output["hookSpecificOutput"]["permissionDecision"], "deny");
     let reason = output["hookSpecificOutput"]["permissionDecisionReason"].as_str().unwrap();
     assert!(reason.starts_with("owner has stopped this session"), "{reason}");
-    gate.post_as(home.token(), &format!("/api/v1/sessions/{id}/resume"), &json!({})).expect(200);
+    gate.post(&format!("/api/v1/sessions/{id}/resume"), &json!({})).expect(200);
     until("no refusal", || (session.hook("PreToolUse", &bash("ls")) == json!({})).then_some(()));
 }
 
@@ -172,11 +172,8 @@ fn a_stop_denies_what_is_being_asked_about_and_whatever_is_asked_until_it_is_res
     let id = home.attached(1)[0]["id"].as_str().unwrap().to_owned();
     let asked = session.hook_later("PermissionRequest", &bash("one"));
     let below = session.hook_later("PermissionRequest", &with(bash("below"), "agent_id", "a-1"));
-    let asks = until("two open prompts", || {
-        let asks = gate.get("/api/v1/asks").expect(200).json().as_array().unwrap().clone();
-        (asks.len() == 2).then_some(asks)
-    });
-    gate.post_as(home.token(), &format!("/api/v1/sessions/{id}/stop"), &json!({})).expect(200);
+    let asks = gate.open_asks(2);
+    gate.post(&format!("/api/v1/sessions/{id}/stop"), &json!({})).expect(200);
     for asked in [asked, below] {
         let output = session.hook_answer(&asked);
         assert_eq!(behavior(&output), "deny");
@@ -184,13 +181,13 @@ fn a_stop_denies_what_is_being_asked_about_and_whatever_is_asked_until_it_is_res
         assert!(message.starts_with("owner has stopped this session"), "{message}");
     }
     for ask in asks {
-        assert_eq!(ask_now(&gate, &ask, |ask| ask["state"] == "withdrawn")["withdrawn"], "the session was stopped");
+        assert_eq!(gate.ask_when(&ask, |ask| ask["state"] == "withdrawn")["withdrawn"], "the session was stopped");
     }
     assert_eq!(behavior(&session.hook("PermissionRequest", &bash("two"))), "deny", "nobody is asked");
-    gate.post_as(home.token(), &format!("/api/v1/sessions/{id}/resume"), &json!({})).expect(200);
+    gate.post(&format!("/api/v1/sessions/{id}/resume"), &json!({})).expect(200);
     until("no refusal", || (session.hook("PreToolUse", &bash("ls")) == json!({})).then_some(()));
     let asked = session.hook_later("PermissionRequest", &bash("three"));
-    answer(&home, &gate, &open_ask(&gate), &json!({"behavior": "allow"}));
+    gate.answer(&gate.open_ask(), &json!({"behavior": "allow"}));
     assert_eq!(behavior(&session.hook_answer(&asked)), "allow");
 }
 
@@ -209,9 +206,7 @@ fn every_tool_call_is_on_the_record() {
 #[track_caller]
 fn called(home: &Home, is_it: impl Fn(&[Value]) -> bool) -> Vec<Value> {
     until("the calls on the record", || {
-        let log = home.run(&["log", "--json"]).ok().stdout;
-        let records = log.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
-        let calls = records.map(|line| line["record"]["called"].clone()).filter(|call| !call.is_null());
+        let calls = home.records("called").into_iter();
         let calls: Vec<Value> =
             calls.map(|call| if call["call"].is_null() { call } else { call["call"].clone() }).collect();
         is_it(&calls).then_some(calls)
@@ -250,16 +245,16 @@ fn rules_deny_and_ask_before_a_tool_runs_and_allow_only_where_someone_would_be_a
         with(request("npm test unit"), "permission_suggestions", json!([])),
     ] {
         let id = session.hook_later("PermissionRequest", &asked);
-        let ask = open_ask(&gate);
+        let ask = gate.open_ask();
         assert_eq!(ask["tool"], "Bash");
-        answer(&home, &gate, &ask, &json!({"behavior": "deny"}));
+        gate.answer(&ask, &json!({"behavior": "deny"}));
         assert_eq!(session.hook_answer(&id)["hookSpecificOutput"]["decision"]["behavior"], "deny", "{asked}");
     }
 
     let id = session.hook_later("PermissionRequest", &request("make install"));
-    let ask = open_ask(&gate);
+    let ask = gate.open_ask();
     let edited = json!({"behavior": "allow", "input": {"command": "git push origin"}});
-    answer(&home, &gate, &ask, &edited);
+    gate.answer(&ask, &edited);
     assert_eq!(session.hook_answer(&id)["hookSpecificOutput"]["decision"]["behavior"], "deny", "rules run again on it");
 
     let calls = called(&home, |calls| calls.iter().any(|call| call["decided_by"] == "rule Bash(npm test *)"));

@@ -3,7 +3,6 @@
 use crate::support::connection::Connection;
 use crate::support::gate::Gate;
 use crate::support::home::Home;
-use crate::support::http::{Answer, Request};
 use crate::support::sse::Events;
 use crate::support::standin::StandIn;
 use crate::support::{PATIENCE, until};
@@ -39,7 +38,7 @@ fn sessions_are_listed_while_they_last_and_remembered_after() {
 fn an_event_is_followed_from_waiting_to_seen() {
     let home = Home::new();
     let gate = home.serve();
-    let posted = post(&home, &gate, "events", &json!({"text": "build failed", "chat": "ci"})).expect(200).json();
+    let posted = gate.post("/api/v1/events", &json!({"text": "build failed", "chat": "ci"})).expect(200).json();
     assert_eq!((&posted["chat_id"], &posted["session"]), (&json!("ci"), &Value::Null));
     let path = format!("events/{}", posted["id"].as_str().unwrap());
     let event = get(&gate, &path);
@@ -47,7 +46,7 @@ fn an_event_is_followed_from_waiting_to_seen() {
     assert_eq!(event["why"], "no session is attached");
     assert_eq!(get(&gate, "events")[0]["text"], Value::Null, "lists are without texts");
 
-    let watch = watch(&home, &gate);
+    let watch = gate.watch();
     let session = StandIn::start(&home, &[]);
     session.next_event();
     change(&watch, "event", |event| event["state"] == "delivered");
@@ -57,7 +56,7 @@ fn an_event_is_followed_from_waiting_to_seen() {
     let reply = change(&watch, "reply", |_| true);
     assert_eq!((&reply["chat_id"], &reply["text"]), (&json!("ci"), &json!("on it")));
 
-    let second = post(&home, &gate, "events", &json!({"text": "again"})).expect(200).json();
+    let second = gate.post("/api/v1/events", &json!({"text": "again"})).expect(200).json();
     assert_eq!(get(&gate, "events")[0]["id"], second["id"], "newest first");
     assert_eq!(get(&gate, "events?state=seen").as_array().unwrap().len(), 1);
     assert_eq!(get(&gate, "events?limit=1").as_array().unwrap().len(), 1);
@@ -65,7 +64,7 @@ fn an_event_is_followed_from_waiting_to_seen() {
     assert_eq!(get(&gate, &of_session).as_array().unwrap().len(), 2);
     gate.get("/api/v1/events/nonsense").expect(404);
     for wrong in [json!({}), json!({"text": ""}), json!({"text": "x", "to": "me"}), json!({"text": 5}), json!([])] {
-        post(&home, &gate, "events", &wrong).expect(400);
+        gate.post("/api/v1/events", &wrong).expect(400);
     }
 }
 
@@ -74,7 +73,7 @@ fn a_prompt_is_answered_by_id_or_code_once_and_on_the_record() {
     let home = Home::new();
     let gate = home.serve();
     let session = StandIn::start(&home, &[]);
-    let watch = watch(&home, &gate);
+    let watch = gate.watch();
     session.ask("abcde", "Bash", "Push", "git push --force");
     let ask = change(&watch, "ask", |_| true);
     assert_eq!(get(&gate, "asks?state=open"), json!([ask]));
@@ -84,7 +83,7 @@ fn a_prompt_is_answered_by_id_or_code_once_and_on_the_record() {
     let told = ["state", "code", "mouth", "tool", "description", "preview"].map(|key| ask[key].as_str().unwrap());
     assert_eq!(told, ["open", "abcde", "channel", "Bash", "Push", "git push --force"]);
 
-    let verdict = |which: &str, body: Value| post(&home, &gate, &format!("asks/{which}/verdict"), &body);
+    let verdict = |which: &str, body: Value| gate.verdict(which, &body);
     for wrong in [
         json!({}),
         json!({"behavior": "maybe"}),
@@ -128,8 +127,7 @@ fn a_watch_tells_how_things_are_then_that_it_is_ready_then_what_changes() {
     let gate = home.serve();
     let session = StandIn::start(&home, &["--label", "one"]);
     home.attached(1);
-    session.ask("abcde", "Bash", "Push", "git push");
-    gate.events().containing("abcde");
+    gate.open_prompt(&session, "abcde");
     gate.say("/?label=two", "for later").expect(200);
 
     let watch = Events::open(&gate.socket(), "/api/v1/watch", &[]);
@@ -152,7 +150,7 @@ fn a_watcher_that_does_not_read_is_let_go_and_told_to_start_again() {
     home.attached(1);
     let mut stuck = Connection::open(&gate.socket());
     stuck.write(b"GET /api/v1/watch HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
-    let quick = watch(&home, &gate);
+    let quick = gate.watch();
     // Together far more than a socket holds.
     for number in 0..20 {
         session.ask(&format!("ask {number}"), "Write", "Change a file", &"x".repeat(100_000));
@@ -191,19 +189,6 @@ fn the_status_counts_what_the_gate_holds() {
 #[track_caller]
 fn get(gate: &Gate, what: &str) -> Value {
     gate.get(&format!("/api/v1/{what}")).expect(200).json()
-}
-
-#[track_caller]
-fn post(home: &Home, gate: &Gate, what: &str, body: &Value) -> Answer {
-    Request::post(&format!("/api/v1/{what}")).token(home.token()).json(body).send(&gate.target())
-}
-
-#[track_caller]
-fn watch(home: &Home, gate: &Gate) -> Events {
-    let token = format!("Bearer {}", home.token());
-    let watch = Events::open(&gate.target(), "/api/v1/watch", &[("Authorization", &token)]);
-    watch.containing("ready");
-    watch
 }
 
 /// The next change of this kind that fits.

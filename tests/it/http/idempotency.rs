@@ -3,7 +3,6 @@
 use crate::support::home::Home;
 use crate::support::http::{Answer, Request};
 use crate::support::standin::StandIn;
-use crate::support::until;
 use serde_json::json;
 
 #[test]
@@ -11,11 +10,8 @@ fn a_verdict_sent_again_under_its_key_is_answered_as_the_first() {
     let home = Home::new();
     let gate = home.serve();
     let session = StandIn::start_under_an_agent(&home, &[]);
-    let listener = gate.events();
-    session.ask("abcde", "Bash", "Push", "git push");
-    session.ask("fghij", "Bash", "Pull", "git pull");
-    listener.containing("abcde");
-    listener.containing("fghij");
+    gate.open_prompt(&session, "abcde");
+    gate.open_prompt(&session, "fghij");
     let send = |ask: &str, key: &str, behavior: &str| {
         let request = Request::post(&format!("/api/v1/asks/{ask}/verdict")).header("Idempotency-Key", key);
         request.json(&json!({"behavior": behavior, "why": "w"})).send(&home.socket())
@@ -35,9 +31,7 @@ fn a_verdict_sent_again_under_its_key_is_answered_as_the_first() {
     say("yes fghij").expect(422);
 
     gate.kill_9();
-    until("another gate", || {
-        Request::get("/healthz").try_send(&home.socket()).ok().filter(|answer| answer.status == 200)
-    });
+    home.wait_for_gate();
     assert_eq!(send("abcde", "click-1", "allow").expect(200).json(), first, "the journal remembers");
     verdict(say("no fghij"));
     let told = [session.next_verdict(), session.next_verdict()].map(|verdict| verdict.request_id);

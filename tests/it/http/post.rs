@@ -1,11 +1,11 @@
 //! `POST /`: an answer for every way to send, and an event only for the right ones.
 
+use crate::support::PATIENCE;
 use crate::support::connection::Connection;
 use crate::support::gate::Gate;
 use crate::support::home::Home;
 use crate::support::http::{Answer, Request};
 use crate::support::standin::StandIn;
-use crate::support::{PATIENCE, until};
 use serde_json::{Value, json};
 
 #[test]
@@ -78,7 +78,7 @@ fn the_same_key_says_the_same_once_for_each_sender() {
     };
     let bearer = format!("Bearer {}", home.token());
     let (owner, dev) = (("Authorization", &*bearer), ("X-Sender", "dev"));
-    let id = |answer: Answer| answer.expect(200).header("x-event-id").unwrap().to_owned();
+    let id = |answer: Answer| answer.expect(200).event_id();
     let first = id(send(owner, "failed"));
     assert_eq!(id(send(owner, "failed")), first);
     let other = send(owner, "passed").expect(422);
@@ -88,9 +88,7 @@ fn the_same_key_says_the_same_once_for_each_sender() {
     assert_eq!(said, ["failed", "passed"]);
 
     gate.kill_9();
-    until("another gate", || {
-        Request::get("/healthz").try_send(&home.socket()).ok().filter(|answer| answer.status == 200)
-    });
+    home.wait_for_gate();
     let again = Request::post("/").header("Idempotency-Key", "build-17").body("failed").send(&home.socket());
     assert_eq!(id(again), first, "a key is remembered by the journal");
 }
@@ -115,23 +113,19 @@ fn guessing_codes_is_stopped_but_not_for_who_knows_the_prompt() {
     let home = Home::new();
     let gate = home.serve();
     let session = StandIn::start(&home, &[]);
-    let listener = gate.events();
-    session.ask("abcde", "Bash", "Push", "git push");
-    listener.containing("abcde");
+    gate.open_prompt(&session, "abcde");
     for guess in ["zzzza", "zzzzb", "zzzzc", "zzzzd"] {
         let answer = gate.say("/", &format!("yes {guess}")).expect(200);
         assert!(answer.text().contains(&format!("no open prompt has the code {guess}")), "{answer}");
     }
-    let fifth = Request::post("/api/v1/asks/zzzze/verdict").token(home.token()).json(&json!({"behavior": "allow"}));
-    fifth.send(&gate.target()).expect(404);
+    gate.verdict("zzzze", &json!({"behavior": "allow"})).expect(404);
     for text in ["yes zzzzf", "yes abcde"] {
         let answer = gate.say("/", text).expect(429);
         assert!(answer.header("retry-after").unwrap().parse::<u64>().unwrap() <= 600, "{answer}");
     }
     assert_eq!(gate.say("/", "I give up").expect(200).text(), "ok", "chat goes on");
-    let ask = gate.get("/api/v1/asks/abcde").expect(200).json()["id"].as_str().unwrap().to_owned();
-    let verdict = Request::post(&format!("/api/v1/asks/{ask}/verdict")).token(home.token());
-    verdict.json(&json!({"behavior": "deny"})).send(&gate.target()).expect(200);
+    let ask = gate.ask("abcde")["id"].as_str().unwrap().to_owned();
+    gate.verdict(&ask, &json!({"behavior": "deny"})).expect(200);
     assert_eq!(session.next_verdict().behavior, "deny");
 }
 
@@ -200,8 +194,7 @@ fn programs_are_answered_in_json_and_errors_are_numbered() {
     assert_eq!((taken["id"].as_str(), taken["chat_id"].as_str()), (Some(event.meta("event_id")), Some("ops")));
     assert_eq!(taken["session"], attached[0]["id"]);
 
-    session.ask("abcde", "Bash", "Push", "git push");
-    gate.events().containing("abcde");
+    gate.open_prompt(&session, "abcde");
     assert!(post("/", "no worry").expect(200).json()["note"].as_str().unwrap().contains("not taken as a verdict"));
     let recorded = post("/", "yes abcde").expect(200).json();
     assert_eq!((&recorded["code"], &recorded["behavior"]), (&json!("abcde"), &json!("allow")));

@@ -26,7 +26,7 @@ fn a_secret_in_a_prompt_is_masked_where_people_read_along_and_whole_where_they_d
     }
 
     let shown = home.run(&["ask", "show", "abcde"]).ok().stdout;
-    let asked = gate.get("/api/v1/asks/abcde").expect(200).json();
+    let asked = gate.ask("abcde");
     assert_eq!(asked["preview"], preview);
     let export = home.run(&["log", "export"]).ok().stdout;
     for text in [&shown, &asked.to_string(), &export] {

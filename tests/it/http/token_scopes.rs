@@ -43,7 +43,7 @@ fn a_scoped_token_cannot_reach_see_or_answer_another_session() {
     for verb in ["drop", "retry"] {
         gate.post_as(&token, &format!("{others}/{verb}"), &Value::Null).expect(404);
     }
-    let ask = gate.get("/api/v1/asks/wwwww").json()["id"].as_str().unwrap().to_owned();
+    let ask = gate.ask("wwwww")["id"].as_str().unwrap().to_owned();
     for which in ["wwwww", &ask] {
         gate.get_as(&token, &format!("/api/v1/asks/{which}")).expect(404);
         let verdict = format!("/api/v1/asks/{which}/verdict");
@@ -88,8 +88,7 @@ fn what_a_scoped_sender_said_never_moves_out_of_its_scope() {
     let _web = StandIn::start(&home, &["--label", "web"]);
     home.attached(2);
     let new = json!({"person": "ann", "role": "sender", "labels": ["api"]});
-    let token =
-        gate.post_as(home.token(), "/api/v1/tokens", &new).expect(200).json()["token"].as_str().unwrap().to_owned();
+    let token = gate.post("/api/v1/tokens", &new).expect(200).json()["token"].as_str().unwrap().to_owned();
     let sent = gate.say_as(&token, "/", "for api alone").expect(200);
     let path = format!("/api/v1/events/{}", sent.header("x-event-id").unwrap());
     leaves.close_stdin();

@@ -21,10 +21,9 @@ fn a_token_is_printed_alone_and_may_what_its_role_says() {
     let [sender, reviewer, admin] =
         [token.to_owned(), home.token_for("rae", "reviewer"), home.token_for("ada", "admin")];
 
-    session.ask("abcde", "Bash", "Push", "git push");
-    gate.events().containing("abcde");
+    gate.open_prompt(&session, "abcde");
     let allow = json!({"behavior": "allow"});
-    let verdict = |token: &str| gate.post_as(token, "/api/v1/asks/abcde/verdict", &allow);
+    let verdict = |token: &str| gate.verdict_as(token, "abcde", &allow);
     assert_eq!(gate.say_as(&sender, "/", "hello").expect(200).text(), "ok");
     assert_eq!(session.next_event().meta("sender"), "sam");
     gate.say_as(&sender, "/", "yes abcde").expect(403);
@@ -117,8 +116,7 @@ fn a_body_that_comes_after_its_token_was_revoked_is_not_taken() {
     let home = Home::new();
     let gate = home.serve();
     let session = StandIn::start_under_an_agent(&home, &[]);
-    session.ask("abcde", "Bash", "Push", "git push");
-    gate.events().containing("abcde");
+    gate.open_prompt(&session, "abcde");
     let token = home.token_for("ann", "reviewer");
     let begin = |path: &str, length: usize| {
         let mut begun = Connection::open(&gate.target());
@@ -135,7 +133,7 @@ fn a_body_that_comes_after_its_token_was_revoked_is_not_taken() {
         connection.write(body.as_bytes());
         connection.answer().expect(403);
     }
-    assert_eq!(gate.get("/api/v1/asks/abcde").json()["state"], "open");
+    assert_eq!(gate.ask("abcde")["state"], "open");
 }
 
 #[test]
@@ -226,7 +224,7 @@ fn what_makes_no_token_is_said_with_what_to_do() {
         json!({"person": "eve", "role": "sender", "token": "of my own choice"}),
         json!({"person": "", "role": "sender"}),
     ] {
-        gate.post_as(home.token(), "/api/v1/tokens", &wrong).expect(400);
+        gate.post("/api/v1/tokens", &wrong).expect(400);
     }
     let list = home.run(&["people", "list", "--json"]).json();
     assert_eq!(list["people"].as_array().unwrap().len(), 1, "{list}");

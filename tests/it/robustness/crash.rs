@@ -79,14 +79,7 @@ impl Accepted {
         let mut connection = None;
         for number in 0..EVENTS / SENDERS {
             let request = Request::post("/").body(format!("{sender} {number}"));
-            let id = until("an event that is accepted", || {
-                let mut open = connection.take().or_else(|| Connection::try_open(socket).ok())?;
-                let answer = open.exchange(&request, false).ok().filter(|answer| answer.status == 200)?;
-                if answer.header("connection") != Some("close") {
-                    connection = Some(open);
-                }
-                Some(answer.header("x-event-id")?.to_owned())
-            });
+            let id = Connection::send_until_accepted(&mut connection, socket, &request);
             assert!(self.ids.lock().unwrap().insert(id));
             self.count.fetch_add(1, Ordering::Relaxed);
         }
@@ -145,8 +138,7 @@ fn a_verdict_that_its_session_could_not_take_is_there_when_it_can() {
     let home = Home::without_auto_start();
     let gate = home.serve();
     let session = StandIn::start(&home, &[]);
-    session.ask("abcde", "Bash", "Push", "git push");
-    gate.events().containing("abcde");
+    gate.open_prompt(&session, "abcde");
     session.signal(Signal::STOP);
     gate.say("/", "yes abcde").expect(200);
     gate.kill_9();

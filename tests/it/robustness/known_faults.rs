@@ -20,9 +20,10 @@ fn nothing_is_lost_and_nothing_counts_twice_when_gate_and_session_are_killed_und
     home.write_config("durability = \"process\"\n");
     let asker = StandIn::start(&home, &["--label", "asker"]);
     let start = || {
-        let mut command = StandIn::command(&home, &["--label", "load"]);
-        command.env("CLAUDE_CODE_SESSION_ID", "5f9d41a3-1c62-4f6e-9f0a-000000000003");
-        StandIn::start_command(&home, command)
+        StandIn::start_command(
+            &home,
+            StandIn::command_of(&home, &["--label", "load"], "5f9d41a3-1c62-4f6e-9f0a-000000000003"),
+        )
     };
     let mut sessions = vec![start()];
     home.attached(2);
@@ -90,14 +91,7 @@ impl Load {
         for number in 0..EVENTS / SENDERS {
             let text = format!("{sender}-{number}");
             let request = Request::post("/?label=load").header("Idempotency-Key", &text).body(text.as_str());
-            let id = until("an event that is accepted", || {
-                let mut open = connection.take().or_else(|| Connection::try_open(socket).ok())?;
-                let answer = open.exchange(&request, false).ok().filter(|answer| answer.status == 200)?;
-                if answer.header("connection") != Some("close") {
-                    connection = Some(open);
-                }
-                Some(answer.header("x-event-id")?.to_owned())
-            });
+            let id = Connection::send_until_accepted(&mut connection, socket, &request);
             assert!(self.accepted.lock().unwrap().insert(text, id).is_none());
             self.count.fetch_add(1, Ordering::Relaxed);
         }
@@ -136,11 +130,7 @@ fn answer_all(home: &Home, asker: &StandIn) -> BTreeMap<String, String> {
 fn what_a_stalled_session_dies_with_goes_to_its_next_process() {
     let home = Home::new();
     let gate = home.serve();
-    let command = || {
-        let mut command = StandIn::command(&home, &[]);
-        command.env("CLAUDE_CODE_SESSION_ID", "5f9d41a3-1c62-4f6e-9f0a-000000000004");
-        command
-    };
+    let command = || StandIn::command_of(&home, &[], "5f9d41a3-1c62-4f6e-9f0a-000000000004");
     let stalls = StandIn::start_command(&home, command());
     home.attached(1);
     stalls.signal(Signal::STOP);
@@ -149,7 +139,7 @@ fn what_a_stalled_session_dies_with_goes_to_its_next_process() {
     let sent: Vec<String> = (0..700)
         .map(|number| {
             let request = Request::post("/").token(home.token()).body(format!("{number} {}", "x".repeat(1000)));
-            sender.send(&request).expect(200).header("x-event-id").unwrap().to_owned()
+            sender.send(&request).expect(200).event_id()
         })
         .collect();
     stalls.kill_9();
@@ -172,8 +162,7 @@ fn who_gave_up_waiting_and_tries_again_has_said_it_once() {
     gave_up.write(&request.bytes(&gate.target(), true));
     drop(gave_up);
     gate.signal(Signal::CONT);
-    let ids: BTreeSet<String> =
-        (0..3).map(|_| request.send(&gate.target()).expect(200).header("x-event-id").unwrap().to_owned()).collect();
+    let ids: BTreeSet<String> = (0..3).map(|_| request.send(&gate.target()).expect(200).event_id()).collect();
     assert_eq!(ids.len(), 1);
     gate.say("/", "the next").expect(200);
     assert_eq!([session.next_event().content, session.next_event().content], ["failed", "the next"]);
@@ -215,10 +204,9 @@ fn a_verdict_on_a_prompt_that_never_was_is_chat_and_answers_nothing() {
         assert_eq!(gate.say("/", text).expect(200).text(), "ok");
         assert_eq!(session.next_event().content, text);
     }
-    gate.post_as(home.token(), "/api/v1/asks/abcde/verdict", &json!({"behavior": "allow"})).expect(404);
+    gate.verdict("abcde", &json!({"behavior": "allow"})).expect(404);
     // A prompt that comes later under the same letters is not answered by what was said before.
-    session.ask("abcde", "Bash", "Push", "git push");
-    gate.events().containing("abcde");
+    gate.open_prompt(&session, "abcde");
     gate.say("/", "anything else").expect(200);
     session.event_containing("anything else");
     assert_eq!(session.verdict_count(), 0);

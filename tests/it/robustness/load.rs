@@ -30,7 +30,7 @@ fn a_stalled_session_costs_little_and_gets_everything_in_order_when_it_reads_aga
         let text = format!("{:04} {}", accepted.len(), "x".repeat(64 << 10));
         let answer = sender.send(&Request::post("/?label=stalled").token(home.token()).body(text));
         match answer.status {
-            200 => accepted.push(answer.header("x-event-id").unwrap().to_owned()),
+            200 => accepted.push(answer.event_id()),
             _ => break answer.expect(503),
         }
         assert!(accepted.len() < 1000, "there is no end to it");

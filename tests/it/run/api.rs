@@ -2,7 +2,7 @@
 
 use crate::fakes::model::Model;
 use crate::fakes::script::{Latch, Rule};
-use crate::support::driven::{Driven, allow, open_asks, the_ask};
+use crate::support::driven::{Driven, shell};
 use crate::support::gate::Gate;
 use crate::support::home::Home;
 use crate::support::http::Request;
@@ -14,24 +14,12 @@ use std::io::Write as _;
 use std::net::TcpStream;
 use std::process::Command;
 
-fn shell(command: &str) -> Model {
-    Model::start(vec![
-        Rule::on_text("go").call("Bash", json!({"command": command, "description": "Do it"})).once(),
-        Rule::on_any_result().say("done: $RESULT"),
-    ])
-}
-
 /// A gate that may start sessions in the project.
 fn serve(home: &Home, model: &Model, more: &str) -> Gate {
     home.write_config(&format!("{more}\n[start]\nfolders = [{:?}]\nask_seconds = 2\n", home.project().display()));
     let mut command = home.command(&["serve"]);
     Driven::confine(&mut command, home, model);
     Gate::start_command(home, command)
-}
-
-#[track_caller]
-fn post(home: &Home, gate: &Gate, path: &str, body: &Value) -> crate::support::http::Answer {
-    gate.post_as(home.token(), path, body)
 }
 
 /// The sessions that the gate started, with all that is below them.
@@ -50,7 +38,7 @@ fn a_session_is_started_prompted_interrupted_and_ended_over_the_api() {
         Rule::on_text("first").say("one").once(),
     ]);
     let gate = serve(&home, &model, "");
-    let answer = post(&home, &gate, "/api/v1/sessions", &json!({"prompt": "first", "label": "held"})).expect(201);
+    let answer = gate.post("/api/v1/sessions", &json!({"prompt": "first", "label": "held"})).expect(201);
     let session = answer.json();
     assert_eq!(
         (&session["label"], &session["driven"], &session["mode"]),
@@ -58,7 +46,7 @@ fn a_session_is_started_prompted_interrupted_and_ended_over_the_api() {
         "{session}"
     );
     let order = |what: &str, body: &Value| {
-        post(&home, &gate, &format!("/api/v1/sessions/{}/{what}", session["id"].as_str().unwrap()), body).expect(200);
+        gate.post(&format!("/api/v1/sessions/{}/{what}", session["id"].as_str().unwrap()), body).expect(200);
     };
     model.wait_for_turn("first");
     order("prompt", &json!({"prompt": "and more"}));
@@ -78,7 +66,7 @@ fn a_session_is_started_prompted_interrupted_and_ended_over_the_api() {
 #[test]
 fn a_session_whose_starter_hangs_up_before_it_came_up_is_ended() {
     let home = Home::new();
-    let model = shell("ls");
+    let model = shell(&["ls"]);
     let gate = serve(&home, &model, "");
     // A configuration that nobody writes to the end: the session waits for it, and does not come up.
     let config = home.folder().join("config.toml");
@@ -95,20 +83,20 @@ fn a_session_whose_starter_hangs_up_before_it_came_up_is_ended() {
 #[test]
 fn sessions_are_started_in_configured_folders_alone_and_by_those_who_may() {
     let home = Home::new();
-    let model = shell("ls");
+    let model = shell(&["ls"]);
     let gate = serve(&home, &model, "");
     let reviewer = home.token_for("rae", "reviewer");
     gate.post_as(&reviewer, "/api/v1/sessions", &json!({"prompt": "go"})).expect(403);
     gate.post_as(&reviewer, "/api/chat", &json!({"prompt": "go"})).expect(403);
-    let refused = |body: &Value| post(&home, &gate, "/api/v1/sessions", body).expect(403).json()["error"].clone();
+    let refused = |body: &Value| gate.post("/api/v1/sessions", body).expect(403).json()["error"].clone();
     std::os::unix::fs::symlink("/", home.project().join("link")).unwrap();
     let link = home.project().join("link/etc");
     for folder in ["/", "/etc", "/nowhere", link.to_str().unwrap()] {
         assert_eq!(refused(&json!({"prompt": "go", "folder": folder})), 40308, "{folder}");
     }
     assert_eq!(refused(&json!({"prompt": "go", "mode": "bypassPermissions"})), 40307);
-    post(&home, &gate, "/api/v1/sessions", &json!({"prompt": "go", "no_such_field": 1})).expect(400);
-    let failed = post(&home, &gate, "/api/v1/sessions", &json!({"prompt": "go", "mode": "bogus"})).expect(502).json();
+    gate.post("/api/v1/sessions", &json!({"prompt": "go", "no_such_field": 1})).expect(400);
+    let failed = gate.post("/api/v1/sessions", &json!({"prompt": "go", "mode": "bogus"})).expect(502).json();
     assert!(failed["message"].as_str().unwrap().contains("bogus"), "{failed}");
     assert!(held(&home).is_empty() && model.requests().is_empty());
 }
@@ -116,20 +104,20 @@ fn sessions_are_started_in_configured_folders_alone_and_by_those_who_may() {
 #[test]
 fn a_session_of_the_api_outlives_the_gate_with_its_open_prompt() {
     let home = Home::new();
-    let model = shell("touch made.txt && echo made");
+    let model = shell(&["touch made.txt && echo made"]);
     let gate = serve(&home, &model, "");
-    let session = post(&home, &gate, "/api/v1/sessions", &json!({"prompt": "go"})).expect(201).json();
-    let before = the_ask(&gate);
+    let session = gate.post("/api/v1/sessions", &json!({"prompt": "go"})).expect(201).json();
+    let before = gate.only_ask();
     let below = held(&home);
     gate.kill_9();
     assert!(below.iter().all(|process| running::is_alive(process.pid)), "{below:?}");
     let gate = serve(&home, &model, "");
     home.attached(1);
-    let after = the_ask(&gate);
+    let after = gate.only_ask();
     assert_eq!((&after["id"], &after["session"]), (&before["id"], &session["id"]));
-    allow(&home, &gate, &after);
+    gate.allow(&after);
     assert!(model.wait_for_turn("made").turn.result().contains("made"));
-    post(&home, &gate, &format!("/api/v1/sessions/{}/end", session["id"].as_str().unwrap()), &json!({})).expect(200);
+    gate.post(&format!("/api/v1/sessions/{}/end", session["id"].as_str().unwrap()), &json!({})).expect(200);
     running::wait_gone(&below, PATIENCE * 2);
 }
 
@@ -152,7 +140,7 @@ fn chat(home: &Home, gate: &Gate, body: &Value, meanwhile: impl FnOnce()) -> Vec
 #[test]
 fn a_chat_streams_its_session_and_waits_for_a_confirmation() {
     let home = Home::new();
-    let model = shell("touch made.txt && echo made");
+    let model = shell(&["touch made.txt && echo made"]);
     let gate = serve(&home, &model, "");
     let messages = chat(&home, &gate, &json!({"prompt": "go"}), || {
         let pending = until("a pending prompt", || {
@@ -168,7 +156,7 @@ fn a_chat_streams_its_session_and_waits_for_a_confirmation() {
             "{pending}"
         );
         let confirm = |id: &Value, approved: bool| {
-            post(&home, &gate, "/api/confirm", &json!({"id": id, "approved": approved})).expect(200).json()
+            gate.post("/api/confirm", &json!({"id": id, "approved": approved})).expect(200).json()
         };
         assert_eq!(confirm(&json!("toolu_nobody"), true), json!({"success": false}));
         assert_eq!(confirm(&pending["toolUseId"], true), json!({"success": true}));
@@ -183,20 +171,20 @@ fn a_chat_streams_its_session_and_waits_for_a_confirmation() {
 #[test]
 fn a_prompt_of_a_chat_that_nobody_confirms_is_denied() {
     let home = Home::new();
-    let model = shell("touch never.txt");
+    let model = shell(&["touch never.txt"]);
     let gate = serve(&home, &model, "");
     let messages = chat(&home, &gate, &json!({"prompt": "go"}), || {});
     assert_eq!(messages.last().unwrap()["permission_denials"][0]["tool_name"], "Bash");
     assert!(!home.project().join("never.txt").exists());
-    assert_eq!(open_asks(&gate, 0).len(), 0);
+    assert_eq!(gate.open_asks(0).len(), 0);
 }
 
 #[test]
 fn nothing_is_approved_by_itself_without_the_owners_opt_in() {
     let home = Home::new();
-    let model = shell("touch made.txt");
+    let model = shell(&["touch made.txt"]);
     let gate = serve(&home, &model, "");
-    let refused = post(&home, &gate, "/api/chat", &json!({"prompt": "go", "autoApprove": true})).expect(403).json();
+    let refused = gate.post("/api/chat", &json!({"prompt": "go", "autoApprove": true})).expect(403).json();
     assert_eq!(refused["error"], 40307);
     assert!(refused["hint"].as_str().unwrap().contains("allow_bypass = true"), "{refused}");
     assert!(model.requests().is_empty() && held(&home).is_empty());
@@ -211,18 +199,18 @@ fn nothing_is_approved_by_itself_without_the_owners_opt_in() {
     let messages = chat(&home, &gate, &json!({"prompt": "go", "autoApprove": true}), || {});
     assert_eq!(messages.last().unwrap()["is_error"], false);
     assert!(home.project().join("made.txt").exists());
-    assert_eq!(gate.get("/api/v1/asks").json(), json!([]));
+    assert!(gate.asks().is_empty());
 }
 
 #[test]
 fn who_leaves_a_chat_does_not_end_it() {
     let home = Home::new();
-    let model = shell("touch made.txt && echo made");
+    let model = shell(&["touch made.txt && echo made"]);
     let gate = serve(&home, &model, "");
     let stream = Events::post(&gate.target(), "/api/chat", home.token(), &json!({"prompt": "go"}));
-    let ask = the_ask(&gate);
+    let ask = gate.only_ask();
     drop(stream);
-    post(&home, &gate, "/api/confirm", &json!({"id": ask["code"], "approved": true})).expect(200);
+    gate.post("/api/confirm", &json!({"id": ask["code"], "approved": true})).expect(200);
     assert!(model.wait_for_turn("made").turn.result().contains("made"));
     until("the end of the session", || held(&home).is_empty().then_some(()));
 }
@@ -230,7 +218,7 @@ fn who_leaves_a_chat_does_not_end_it() {
 #[test]
 fn the_small_api_is_for_those_who_may() {
     let home = Home::new();
-    let model = shell("ls");
+    let model = shell(&["ls"]);
     let gate = serve(&home, &model, "");
     for (method, path) in
         [("GET", "/api/pending"), ("POST", "/api/confirm"), ("POST", "/api/chat"), ("POST", "/api/v1/sessions")]

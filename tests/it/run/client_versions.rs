@@ -3,7 +3,7 @@
 use crate::fakes::model::Model;
 use crate::fakes::script::Rule;
 use crate::support::child::Stdin;
-use crate::support::driven::{Driven, allow, answer, the_ask};
+use crate::support::driven::{Driven, shell};
 use crate::support::home::Home;
 use serde_json::{Value, json};
 use std::path::PathBuf;
@@ -29,7 +29,7 @@ fn a_prompt_in_a_line_that_could_not_be_read_is_found_by_initializing_again() {
     let home = Home::new();
     let gate = home.serve();
     let (run, heard) = play(&home, "lost", "\"hook_on_failure_supported\":true,");
-    allow(&home, &gate, &the_ask(&gate));
+    gate.allow(&gate.only_ask());
     run.wait().ok();
     let answer = told(&heard, "lost");
     assert_eq!((&answer["subtype"], &answer["response"]["behavior"]), (&json!("success"), &json!("allow")), "{answer}");
@@ -70,15 +70,12 @@ fn a_client_that_ends_at_once_is_an_error_with_its_last_words() {
 fn a_driven_session_has_one_channel_also_where_another_is_configured() {
     let home = Home::new();
     let gate = home.serve();
-    let model = Model::start(vec![
-        Rule::on_text("go").call("Bash", json!({"command": "touch x", "description": "Do"})).once(),
-        Rule::on_any_result().say("done"),
-    ]);
+    let model = shell(&["touch x"]);
     let servers = home.mcp_config("portcullis", &[]).to_string();
     let run = Driven::start(&home, &model, &["go", "--mcp-config", &servers]);
-    let ask = the_ask(&gate);
+    let ask = gate.only_ask();
     assert_eq!(gate.get("/api/v1/sessions?all=true").json().as_array().unwrap().len(), 1);
-    answer(&home, &gate, &ask, &json!({"behavior": "deny"}));
+    gate.answer(&ask, &json!({"behavior": "deny"}));
     run.wait().ok();
     let first = &model.turns()[0];
     assert!(first.offers("mcp__gate__reply") && !first.offers("mcp__portcullis__reply"), "{:?}", first.tools());

@@ -2,7 +2,7 @@
 
 use crate::fakes::model::{Kind, Model};
 use crate::fakes::script::{Latch, Rule};
-use crate::support::driven::{Driven, the_ask};
+use crate::support::driven::{Driven, shell};
 use crate::support::home::Home;
 use crate::support::until;
 use serde_json::json;
@@ -50,8 +50,8 @@ fn a_session_that_waits_for_an_answer_keeps_its_input_open() {
     ]);
     let run = Driven::start(&home, &model, &["go"]);
     for _ in 0..2 {
-        crate::support::driven::allow(&home, &gate, &the_ask(&gate));
-        until("no prompt", || gate.get("/api/v1/asks?state=open").json().as_array()?.is_empty().then_some(()));
+        gate.allow(&gate.only_ask());
+        gate.open_asks(0);
         if home.project().join("b.txt").exists() {
             break;
         }
@@ -72,8 +72,7 @@ fn a_prompt_from_elsewhere_is_the_users_own_word() {
     let run = Driven::start(&home, &model, &["go"]);
     let session = home.attached(1).remove(0)["id"].as_str().unwrap().to_owned();
     model.wait_for_turn("go");
-    gate.post_as(home.token(), &format!("/api/v1/sessions/{session}/prompt"), &json!({"prompt": "and then"}))
-        .expect(200);
+    gate.post(&format!("/api/v1/sessions/{session}/prompt"), &json!({"prompt": "and then"})).expect(200);
     latch.open();
     let turn = model.wait_for_turn("and then");
     assert!(!turn.shows("NOT USER INPUT") && !turn.shows("not from the user"), "{:?}", turn.turn);
@@ -84,12 +83,9 @@ fn a_prompt_from_elsewhere_is_the_users_own_word() {
 fn the_environment_of_a_driven_model_holds_no_token_of_ours() {
     let home = Home::new();
     let gate = home.serve();
-    let model = Model::start(vec![
-        Rule::on_text("go").call("Bash", json!({"command": "env; touch x", "description": "Look"})).once(),
-        Rule::on_any_result().say("done"),
-    ]);
+    let model = shell(&["env; touch x"]);
     let run = Driven::start(&home, &model, &["go"]);
-    crate::support::driven::allow(&home, &gate, &the_ask(&gate));
+    gate.allow(&gate.only_ask());
     run.wait().ok();
     let seen = model.turns()[1].turn.result();
     assert!(seen.contains("PORTCULLIS_HOME=") && !seen.contains(home.token()), "{seen}");
@@ -101,12 +97,9 @@ fn what_a_driven_agent_runs_may_neither_answer_nor_administer() {
     let gate = home.serve();
     let portcullis = env!("CARGO_BIN_EXE_portcullis");
     let command = format!("env -u CLAUDECODE {portcullis} token add eve --role admin; {portcullis} ask list; touch x");
-    let model = Model::start(vec![
-        Rule::on_text("go").call("Bash", json!({"command": command, "description": "Try"})).once(),
-        Rule::on_any_result().say("done"),
-    ]);
+    let model = shell(&[&command]);
     let run = Driven::start(&home, &model, &["go"]);
-    crate::support::driven::allow(&home, &gate, &the_ask(&gate));
+    gate.allow(&gate.only_ask());
     run.wait().ok();
     let seen = model.turns()[1].turn.result();
     assert!(seen.contains("refused"), "{seen}");
@@ -152,13 +145,8 @@ fn what_is_given_on_the_command_line_reaches_the_client() {
     let turns = model.turns();
     assert_eq!((turns.len(), &turns[0].body["model"]), (2, &json!("claude-haiku-4-5")));
     assert!(turns[1].turn.result().contains("from elsewhere") && home.project().join("made.txt").exists());
-    let refused = Driven::start(&home, &shell_once("touch other.txt"), &["go", "--deny", "Bash(touch *)"]).wait().ok();
+    let refused = Driven::start(&home, &shell(&["touch other.txt"]), &["go", "--deny", "Bash(touch *)"]).wait().ok();
     assert!(!home.project().join("other.txt").exists(), "{refused:#?}");
-}
-
-fn shell_once(command: &str) -> Model {
-    let call = Rule::on_text("go").call("Bash", json!({"command": command, "description": "Do it"})).once();
-    Model::start(vec![call, Rule::on_any_result().say("done: $RESULT")])
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use crate::fakes::model::Model;
 use crate::fakes::script::{Latch, Rule};
-use crate::support::driven::{Driven, allow, answer, open_asks, the_ask};
+use crate::support::driven::Driven;
 use crate::support::home::Home;
 use crate::support::until;
 use serde_json::{Value, json};
@@ -40,7 +40,7 @@ fn asked_in(mode: &str, config: &str) -> (Vec<String>, bool, String) {
             break;
         }
         tools.push(ask["tool"].as_str().unwrap().to_owned());
-        allow(&home, &gate, &ask);
+        gate.allow(&ask);
     }
     let ran = run.wait().ok();
     (tools, home.project().join("written.txt").exists(), ran.stdout)
@@ -93,9 +93,9 @@ fn plan_asks_also_where_a_rule_allows_and_a_denial_keeps_the_file_away() {
     let gate = home.serve();
     let model = writer(&home);
     let run = Driven::start(&home, &model, &["go", "--permission-mode", "plan", "--allow", "Write"]);
-    let ask = the_ask(&gate);
+    let ask = gate.only_ask();
     assert_eq!(ask["tool"], "Write");
-    answer(&home, &gate, &ask, &json!({"behavior": "deny", "interrupt": true}));
+    gate.answer(&ask, &json!({"behavior": "deny", "interrupt": true}));
     assert_eq!(run.wait().status.code(), Some(4));
     assert!(!home.project().join("written.txt").exists());
 }
@@ -112,15 +112,14 @@ fn a_mode_is_switched_while_the_session_runs() {
     let run = Driven::start(&home, &model, &["go"]);
     let session = home.attached(1).remove(0)["id"].as_str().unwrap().to_owned();
     let show = || gate.get(&format!("/api/v1/sessions/{session}")).json();
-    let order =
-        |what: &str, body: &Value| gate.post_as(home.token(), &format!("/api/v1/sessions/{session}/{what}"), body);
+    let order = |what: &str, body: &Value| gate.post(&format!("/api/v1/sessions/{session}/{what}"), body);
     model.wait_for_turn("go");
     order("mode", &json!({"mode": "acceptEdits"})).expect(200);
     until("the mode", || (show()["mode"] == "acceptEdits").then_some(()));
     latch.open();
     assert_eq!(run.wait().ok().stdout, "done\n");
     assert!(path.exists());
-    assert_eq!(gate.get("/api/v1/asks").json(), json!([]));
+    assert!(gate.asks().is_empty());
 }
 
 #[test]
@@ -134,15 +133,14 @@ fn a_stopped_session_runs_nothing_until_it_is_resumed() {
     let run = Driven::start(&home, &model, &["go"]);
     let session = home.attached(1).remove(0)["id"].as_str().unwrap().to_owned();
     model.wait_for_turn("go");
-    gate.post_as(home.token(), &format!("/api/v1/sessions/{session}/stop"), &json!({})).expect(200);
+    gate.post(&format!("/api/v1/sessions/{session}/stop"), &json!({})).expect(200);
     // The order is with the session when a later word of it is: orders keep their order.
-    gate.post_as(home.token(), &format!("/api/v1/sessions/{session}/mode"), &json!({"mode": "acceptEdits"}))
-        .expect(200);
+    gate.post(&format!("/api/v1/sessions/{session}/mode"), &json!({"mode": "acceptEdits"})).expect(200);
     until("the mode", || {
         (gate.get(&format!("/api/v1/sessions/{session}")).json()["mode"] == "acceptEdits").then_some(())
     });
     latch.open();
     let said = run.wait().ok().stdout;
     assert!(said.contains("has stopped this session"), "{said}");
-    assert_eq!(open_asks(&gate, 0).len(), 0);
+    assert_eq!(gate.open_asks(0).len(), 0);
 }

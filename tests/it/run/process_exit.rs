@@ -2,7 +2,7 @@
 
 use crate::fakes::model::{Kind, Model};
 use crate::fakes::script::{Latch, Rule};
-use crate::support::driven::{Driven, allow, open_asks, the_ask};
+use crate::support::driven::{Driven, shell};
 use crate::support::home::Home;
 use crate::support::running::{self, Running};
 use crate::support::{PATIENCE, Signal, until};
@@ -21,12 +21,9 @@ impl Busy {
         let home = Home::new();
         let gate = home.serve();
         let command = "echo x > begun; setsid sleep 1000 & sleep 1001";
-        let model = Model::start(vec![
-            Rule::on_text("go").call("Bash", json!({"command": command, "description": "Sleep"})).once(),
-            Rule::on_any_result().say("done: $RESULT"),
-        ]);
+        let model = shell(&[command]);
         let run = Driven::start(&home, &model, &["go", "--permission-mode", "default"]);
-        allow(&home, &gate, &the_ask(&gate));
+        gate.allow(&gate.only_ask());
         let all = until("both sleepers", || {
             let below = run.below();
             let sleeps = |seconds: &str| {
@@ -91,20 +88,20 @@ fn a_prompt_survives_the_gate_and_is_answered_once() {
         Rule::on_any_result().say("done"),
     ]);
     let run = Driven::start(&home, &model, &["go"]);
-    let before = the_ask(&gate);
+    let before = gate.only_ask();
     gate.kill_9();
     let gate = home.serve();
     home.attached(1);
-    let after = the_ask(&gate);
+    let after = gate.only_ask();
     assert_eq!(
         (&before["id"], &before["code"]),
         (&after["id"], &after["code"]),
         "the same prompt, under the same code"
     );
-    allow(&home, &gate, &after);
+    gate.allow(&after);
     assert_eq!(run.wait().ok().stdout, "done\n");
     assert_eq!(std::fs::read_to_string(home.project().join("count.txt")).unwrap(), "x\n");
-    assert_eq!(gate.get("/api/v1/asks").json().as_array().unwrap().len(), 1, "it was asked once");
+    assert_eq!(gate.asks().len(), 1, "it was asked once");
 }
 
 #[test]
@@ -124,7 +121,7 @@ fn a_prompt_that_opens_while_the_gate_is_away_is_put_to_the_next() {
     gate.kill_9();
     latch.open();
     let gate = home.serve();
-    allow(&home, &gate, &open_asks(&gate, 1).remove(0));
+    gate.allow(&gate.only_ask());
     run.wait().ok();
     assert!(home.project().join("made.txt").exists());
 }

@@ -2,28 +2,10 @@
 
 use crate::fakes::model::Model;
 use crate::fakes::script::Rule;
-use crate::support::driven::{Driven, allow, answer, open_asks, the_ask};
-use crate::support::gate::Gate;
+use crate::support::driven::{Driven, shell};
 use crate::support::home::{Home, Ran};
 use crate::support::until;
 use serde_json::{Value, json};
-
-/// A model that runs these commands, one a turn, and then says what came of the last.
-fn shell(commands: &[&str]) -> Model {
-    let mut rules: Vec<Rule> = vec![];
-    for (turn, command) in commands.iter().enumerate() {
-        let rule = if turn == 0 { Rule::on_text("go") } else { Rule::on_any_result() };
-        rules.push(rule.call("Bash", json!({"command": command, "description": "Do it"})).once());
-    }
-    rules.push(Rule::on_any_result().say("done: $RESULT"));
-    Model::start(rules)
-}
-
-/// What became of a prompt, as the gate tells.
-#[track_caller]
-fn now(gate: &Gate, ask: &Value) -> Value {
-    gate.get(&format!("/api/v1/asks/{}", ask["id"].as_str().unwrap())).expect(200).json()
-}
 
 fn made(home: &Home, file: &str) -> bool {
     home.project().join(file).exists()
@@ -35,18 +17,18 @@ fn a_call_waits_for_someone_elsewhere_and_then_runs() {
     let gate = home.serve();
     let model = shell(&["touch made.txt && echo made"]);
     let run = Driven::start(&home, &model, &["go", "--label", "headless"]);
-    let ask = the_ask(&gate);
+    let ask = gate.only_ask();
     assert_eq!((&ask["tool"], &ask["preview"]), (&json!("Bash"), &json!("touch made.txt && echo made")), "{ask}");
     assert_eq!((&ask["description"], &ask["mouth"]), (&json!("Do it"), &json!("control")));
     let session = gate.get("/api/v1/sessions").json()[0].clone();
     assert_eq!((&session["label"], &session["connected_by"]), (&json!("headless"), &json!("run")));
     assert!(session["mode"] == "default" && session["driven"] == true, "{session}");
     assert!(!made(&home, "made.txt"));
-    allow(&home, &gate, &ask);
+    gate.allow(&ask);
     let ran = run.wait().ok();
     assert_eq!(ran.stdout, "done: made\n", "{ran:#?}");
     assert!(made(&home, "made.txt"));
-    until("an effect", || (now(&gate, &ask)["verdict"]["outcome"] == "ran").then_some(()));
+    gate.ask_when(&ask, |ask| ask["verdict"]["outcome"] == "ran");
 }
 
 #[test]
@@ -55,7 +37,7 @@ fn a_denial_reaches_the_model_in_the_words_of_who_said_it() {
     let gate = home.serve();
     let model = shell(&["touch never.txt"]);
     let run = Driven::start(&home, &model, &["go"]);
-    answer(&home, &gate, &the_ask(&gate), &json!({"behavior": "deny", "why": "not on a Friday"}));
+    gate.answer(&gate.only_ask(), &json!({"behavior": "deny", "why": "not on a Friday"}));
     assert_eq!(run.wait().ok().stdout, "done: not on a Friday\n", "the turn went on");
     assert!(!made(&home, "never.txt"));
     assert!(model.turns()[1].turn.results[0].is_error);
@@ -67,7 +49,7 @@ fn a_denial_may_end_the_turn() {
     let gate = home.serve();
     let model = shell(&["touch never.txt"]);
     let run = Driven::start(&home, &model, &["go", "--output", "json"]);
-    answer(&home, &gate, &the_ask(&gate), &json!({"behavior": "deny", "why": "stop", "interrupt": true}));
+    gate.answer(&gate.only_ask(), &json!({"behavior": "deny", "why": "stop", "interrupt": true}));
     let ran = run.wait();
     assert_eq!(ran.status.code(), Some(4), "{ran:#?}");
     assert_eq!(ran.json()["permission_denials"][0]["tool_name"], "Bash");
@@ -81,13 +63,12 @@ fn another_input_runs_in_place_of_the_one_that_was_asked_about() {
     let gate = home.serve();
     let model = shell(&["touch first.txt && echo first"]);
     let run = Driven::start(&home, &model, &["go"]);
-    let ask = the_ask(&gate);
+    let ask = gate.only_ask();
     let input = json!({"command": "touch second.txt && echo second", "description": "Do it"});
-    answer(&home, &gate, &ask, &json!({"behavior": "allow", "input": input}));
+    gate.answer(&ask, &json!({"behavior": "allow", "input": input}));
     assert_eq!(run.wait().ok().stdout, "done: second\n");
     assert!(made(&home, "second.txt") && !made(&home, "first.txt"));
-    let effect =
-        until("an effect", || Some(now(&gate, &ask)["verdict"].clone()).filter(|verdict| verdict["outcome"] == "ran"));
+    let effect = gate.ask_when(&ask, |ask| ask["verdict"]["outcome"] == "ran")["verdict"].clone();
     assert_ne!(effect["differs"], true, "what ran is what was allowed: {effect}");
 }
 
@@ -97,14 +78,14 @@ fn what_is_always_allowed_is_written_down_by_the_client_and_not_asked_again() {
     let gate = home.serve();
     let model = shell(&["npm run one --silent; true", "npm run one --silent; true"]);
     let run = Driven::start(&home, &model, &["go"]);
-    let ask = the_ask(&gate);
+    let ask = gate.only_ask();
     let offered = ask["offers"].as_array().unwrap().iter().find(|offer| offer["scope"] == "always").cloned();
     assert!(offered.is_some_and(|offer| offer["words"].as_str().unwrap().contains("local settings")), "{ask}");
-    answer(&home, &gate, &ask, &json!({"behavior": "allow", "scope": "always"}));
+    gate.answer(&ask, &json!({"behavior": "allow", "scope": "always"}));
     run.wait().ok();
     let settings = std::fs::read_to_string(home.project().join(".claude/settings.local.json")).unwrap();
     assert!(settings.contains("Bash(npm run"), "{settings}");
-    assert_eq!(gate.get("/api/v1/asks").json().as_array().unwrap().len(), 1, "the second call was not asked about");
+    assert_eq!(gate.asks().len(), 1, "the second call was not asked about");
     assert_eq!(model.turns().len(), 3);
 }
 
@@ -114,13 +95,13 @@ fn what_is_allowed_for_the_session_is_not_asked_again_in_it_and_written_down_now
     let gate = home.serve();
     let model = shell(&["mkdir one", "mkdir one; true"]);
     let run = Driven::start(&home, &model, &["go"]);
-    answer(&home, &gate, &the_ask(&gate), &json!({"behavior": "allow", "scope": "session"}));
+    gate.answer(&gate.only_ask(), &json!({"behavior": "allow", "scope": "session"}));
     let asks = until("the second call", || {
-        let asks = gate.get("/api/v1/asks").json().as_array()?.clone();
+        let asks = gate.asks();
         (asks.len() == 2 || run.child.has_exited()).then_some(asks)
     });
     for ask in asks.iter().filter(|ask| ask["state"] == "open") {
-        allow(&home, &gate, ask);
+        gate.allow(ask);
     }
     run.wait().ok();
     assert!(!home.project().join(".claude/settings.local.json").exists());
@@ -136,13 +117,11 @@ fn prompts_that_come_at_once_are_answered_one_by_one_in_any_order() {
     }
     let model = Model::start(vec![fetch.once(), Rule::on_any_result().say("done")]);
     let run = Driven::start(&home, &model, &["go"]);
-    let asks = open_asks(&gate, 3);
+    let asks = gate.open_asks(3);
     let codes: std::collections::HashSet<&str> = asks.iter().map(|ask| ask["code"].as_str().unwrap()).collect();
     assert_eq!(codes.len(), 3);
     for (ask, why) in asks.iter().rev().zip(["one", "two", "three"]) {
-        answer(
-            &home,
-            &gate,
+        gate.answer(
             ask,
             &json!({"behavior": "deny", "why": format!("{why} for {}", ask["preview"].as_str().unwrap())}),
         );
@@ -170,11 +149,11 @@ fn an_interruption_withdraws_the_prompt_that_is_open() {
     let gate = home.serve();
     let model = shell(&["touch never.txt"]);
     let run = Driven::start(&home, &model, &["go"]);
-    let ask = the_ask(&gate);
+    let ask = gate.only_ask();
     let session = ask["session"].as_str().unwrap();
-    gate.post_as(home.token(), &format!("/api/v1/sessions/{session}/interrupt"), &json!({})).expect(200);
+    gate.post(&format!("/api/v1/sessions/{session}/interrupt"), &json!({})).expect(200);
     assert_eq!(run.wait().status.code(), Some(130));
-    let ask = now(&gate, &ask);
+    let ask = gate.ask(ask["id"].as_str().unwrap());
     assert_eq!(ask["state"], "withdrawn", "{ask}");
     assert_eq!(model.turns().len(), 1);
 }
@@ -190,12 +169,12 @@ fn questions_are_answered_from_elsewhere() {
         Rule::on_any_result().say("done: $RESULT"),
     ]);
     let run = Driven::start(&home, &model, &["go"]);
-    let ask = the_ask(&gate);
+    let ask = gate.only_ask();
     assert_eq!(
         (&ask["kind"], &ask["preview"]),
         (&json!("question"), &json!("Which colour?\n- Red: warm\n- Blue: cold"))
     );
-    answer(&home, &gate, &ask, &json!({"behavior": "allow", "answers": {"Which colour?": "Blue"}}));
+    gate.answer(&ask, &json!({"behavior": "allow", "answers": {"Which colour?": "Blue"}}));
     let said = run.wait().ok().stdout;
     assert!(said.contains("\"Which colour?\"=\"Blue\""), "{said}");
 }
@@ -209,9 +188,9 @@ fn a_plan_is_shown_and_approved_from_elsewhere() {
         Rule::on_any_result().say("done: $RESULT"),
     ]);
     let run = Driven::start(&home, &model, &["go", "--permission-mode", "plan"]);
-    let ask = the_ask(&gate);
+    let ask = gate.only_ask();
     assert_eq!((&ask["kind"], &ask["tool"]), (&json!("plan"), &json!("ExitPlanMode")), "{ask}");
-    allow(&home, &gate, &ask);
+    gate.allow(&ask);
     assert!(run.wait().ok().stdout.contains("approved exiting plan mode"));
 }
 
@@ -221,13 +200,10 @@ fn every_call_is_in_the_log_also_those_nobody_was_asked_about() {
     let gate = home.serve();
     let model = shell(&["ls", "touch made.txt"]);
     let run = Driven::start(&home, &model, &["go"]);
-    allow(&home, &gate, &the_ask(&gate));
+    gate.allow(&gate.only_ask());
     run.wait().ok();
     let calls = until("both calls", || {
-        let log = home.run(&["log", "--json"]).ok().stdout;
-        let calls: Vec<Value> =
-            log.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()["record"]["called"].clone()).collect();
-        let calls: Vec<Value> = calls.into_iter().filter(|call| !call.is_null()).collect();
+        let calls = home.records("called");
         (calls.len() == 2).then_some(calls)
     });
     assert_eq!((&calls[0]["outcome"], &calls[0]["ask"]), (&json!("ran"), &Value::Null), "{calls:#?}");

@@ -2,14 +2,10 @@
 
 use crate::fakes::model::Model;
 use crate::fakes::script::Rule;
-use crate::support::driven::{Driven, allow, answer, the_ask};
+use crate::support::driven::{Driven, shell};
 use crate::support::gate::Gate;
 use crate::support::home::Home;
 use serde_json::{Value, json};
-
-fn shell(command: &str) -> Model {
-    calls("Bash", &json!({"command": command, "description": "Do it"}))
-}
 
 fn calls(tool: &str, input: &Value) -> Model {
     Model::start(vec![Rule::on_text("go").call(tool, input.clone()).once(), Rule::on_any_result().say("done: $RESULT")])
@@ -21,7 +17,7 @@ fn rules(home: &Home, text: &str) {
 
 #[track_caller]
 fn nobody_was_asked(gate: &Gate) {
-    assert_eq!(gate.get("/api/v1/asks").json(), json!([]));
+    assert!(gate.asks().is_empty());
 }
 
 #[test]
@@ -29,7 +25,7 @@ fn a_deny_rule_denies_what_the_client_would_let_through() {
     let home = Home::new();
     let gate = home.serve();
     rules(&home, "[[rule]]\ndeny = \"Bash(ls *)\"\nwhy = \"nobody looks here\"\n");
-    let model = shell("ls");
+    let model = shell(&["ls"]);
     let said = Driven::start(&home, &model, &["go", "--allow", "Bash"]).wait().ok().stdout;
     assert!(said.contains("nobody looks here"), "{said}");
     nobody_was_asked(&gate);
@@ -40,12 +36,12 @@ fn an_allow_rule_answers_for_the_owner_and_not_for_more_than_it_says() {
     let home = Home::new();
     let gate = home.serve();
     rules(&home, "[[rule]]\nallow = \"Bash(touch made.txt)\"\n");
-    Driven::start(&home, &shell("touch made.txt"), &["go"]).wait().ok();
+    Driven::start(&home, &shell(&["touch made.txt"]), &["go"]).wait().ok();
     assert!(home.project().join("made.txt").exists());
     nobody_was_asked(&gate);
-    let model = shell("touch made.txt && touch other.txt");
+    let model = shell(&["touch made.txt && touch other.txt"]);
     let run = Driven::start(&home, &model, &["go"]);
-    answer(&home, &gate, &the_ask(&gate), &json!({"behavior": "deny"}));
+    gate.answer(&gate.only_ask(), &json!({"behavior": "deny"}));
     run.wait().ok();
     assert!(!home.project().join("other.txt").exists());
 }
@@ -59,7 +55,7 @@ fn an_allow_rule_does_not_answer_in_plan_mode() {
     let write = || calls("Write", &json!({"file_path": file, "content": "x"}));
     let model = write();
     let run = Driven::start(&home, &model, &["go", "--permission-mode", "plan"]);
-    answer(&home, &gate, &the_ask(&gate), &json!({"behavior": "deny"}));
+    gate.answer(&gate.only_ask(), &json!({"behavior": "deny"}));
     run.wait().ok();
     assert!(!file.exists());
     Driven::start(&home, &write(), &["go"]).wait().ok();
@@ -72,17 +68,16 @@ fn an_ask_rule_asks_also_where_nothing_is_asked_and_may_want_two_people() {
     home.write_config("allow_bypass = true\n");
     let gate = home.serve();
     rules(&home, "[[rule]]\nask = \"Bash(touch *)\"\nquorum = 2\nwhy = \"two look at this\"\n");
-    let model = shell("touch made.txt");
+    let model = shell(&["touch made.txt"]);
     let mut command = Driven::command(&home, &model, &["go", "--permission-mode", "bypassPermissions"]);
     command.env("IS_SANDBOX", "1");
     let run = Driven { child: home.spawn(command, crate::support::child::Stdin::Nothing) };
-    let ask = the_ask(&gate);
+    let ask = gate.only_ask();
     assert_eq!((&ask["quorum"], &ask["reason"]), (&json!(2), &json!("two look at this")), "{ask}");
-    allow(&home, &gate, &ask);
+    gate.allow(&ask);
     assert!(!home.project().join("made.txt").exists(), "one is not enough");
     let rae = home.token_for("rae", "reviewer");
-    gate.post_as(&rae, &format!("/api/v1/asks/{}/verdict", ask["id"].as_str().unwrap()), &json!({"behavior": "allow"}))
-        .expect(200);
+    gate.verdict_as(&rae, ask["id"].as_str().unwrap(), &json!({"behavior": "allow"})).expect(200);
     run.wait().ok();
     assert!(home.project().join("made.txt").exists());
 }
@@ -96,10 +91,10 @@ fn what_someone_puts_in_place_of_the_input_is_judged_again() {
         ("ask = \"Bash(touch secret.txt)\"\nquorum = 2", "it wants 2 people"),
     ] {
         rules(&home, &format!("[[rule]]\n{rule}\n"));
-        let model = shell("touch made.txt");
+        let model = shell(&["touch made.txt"]);
         let run = Driven::start(&home, &model, &["go"]);
         let input = json!({"command": "touch secret.txt", "description": "Do it"});
-        answer(&home, &gate, &the_ask(&gate), &json!({"behavior": "allow", "input": input}));
+        gate.answer(&gate.only_ask(), &json!({"behavior": "allow", "input": input}));
         let said = run.wait().ok().stdout;
         assert!(said.contains(why) && !home.project().join("secret.txt").exists(), "{said}");
     }
@@ -118,10 +113,10 @@ fn the_rules_themselves_are_never_edited_unasked() {
             &model,
             &["go", "--permission-mode", "acceptEdits", "--add-dir", folder.to_str().unwrap()],
         );
-        let ask = the_ask(&gate);
+        let ask = gate.only_ask();
         assert_eq!((&ask["tool"], &ask["risk"]["level"]), (&json!("Write"), &json!("high")), "{ask}");
         assert!(ask["offers"].as_array().is_none_or(Vec::is_empty), "nothing of it is remembered: {ask}");
-        answer(&home, &gate, &ask, &json!({"behavior": "deny"}));
+        gate.answer(&ask, &json!({"behavior": "deny"}));
         run.wait().ok();
     }
     assert_eq!(std::fs::read_to_string(home.folder().join("rules.toml")).unwrap(), "");
@@ -139,13 +134,13 @@ fn a_model_that_wrote_rules_for_itself_is_asked_all_the_same() {
         Rule::on_any_result().say("done: $RESULT"),
     ]);
     let run = Driven::start(&home, &model, &["go", "--permission-mode", "acceptEdits"]);
-    let first = the_ask(&gate);
+    let first = gate.only_ask();
     assert_eq!(first["tool"], "Write", "{first}");
-    allow(&home, &gate, &first);
-    let second = the_ask(&gate);
+    gate.allow(&first);
+    let second = gate.only_ask();
     assert_eq!((&second["tool"], &second["input"]["command"]), (&json!("Bash"), &json!("make install")), "{second}");
     assert!(file.exists(), "the rules are there, and count for nothing until a person trusts them");
-    answer(&home, &gate, &second, &json!({"behavior": "deny"}));
+    gate.answer(&second, &json!({"behavior": "deny"}));
     run.wait().ok();
 }
 
@@ -155,9 +150,9 @@ fn a_clone_that_allows_everything_changes_nothing() {
     let gate = home.serve();
     std::fs::create_dir_all(home.project().join(".portcullis")).unwrap();
     std::fs::write(home.project().join(".portcullis/rules.toml"), "[[rule]]\nallow = \"Bash\"\n").unwrap();
-    let model = shell("touch made.txt");
+    let model = shell(&["touch made.txt"]);
     let run = Driven::start(&home, &model, &["go"]);
-    answer(&home, &gate, &the_ask(&gate), &json!({"behavior": "deny"}));
+    gate.answer(&gate.only_ask(), &json!({"behavior": "deny"}));
     run.wait().ok();
     assert!(!home.project().join("made.txt").exists());
 }

@@ -3,26 +3,19 @@
 use crate::fakes::model::Model;
 use crate::fakes::script::{Latch, Rule};
 use crate::support::Signal;
-use crate::support::driven::{Driven, answer, the_ask};
+use crate::support::driven::{Driven, shell};
 use crate::support::home::Home;
 use crate::support::terminal::Terminal;
 use serde_json::json;
-
-fn shell(command: &str) -> Model {
-    Model::start(vec![
-        Rule::on_text("go").call("Bash", json!({"command": command, "description": "Do it"})).once(),
-        Rule::on_any_result().say("done: $RESULT"),
-    ])
-}
 
 #[test]
 fn a_prompt_is_shown_whole_and_answered_at_the_terminal() {
     let home = Home::new();
     let gate = home.serve();
-    let model = shell("touch made.txt && echo made");
+    let model = shell(&["touch made.txt && echo made"]);
     let mut terminal = Terminal::start(Driven::command(&home, &model, &["go"]));
     let shown = terminal.until("Allow?");
-    let ask = the_ask(&gate);
+    let ask = gate.only_ask();
     for part in ["touch made.txt && echo made", "Do it", ask["code"].as_str().unwrap(), "y once", "a always"] {
         assert!(shown.contains(part), "{part}: {shown}");
     }
@@ -31,7 +24,7 @@ fn a_prompt_is_shown_whole_and_answered_at_the_terminal() {
     terminal.type_line("y");
     terminal.until("done: made");
     assert!(terminal.wait().success());
-    let ask = gate.get(&format!("/api/v1/asks/{}", ask["id"].as_str().unwrap())).json();
+    let ask = gate.ask(ask["id"].as_str().unwrap());
     assert_eq!((&ask["verdict"]["behavior"], &ask["verdict"]["via"]), (&json!("allow"), &json!("terminal")), "{ask}");
 }
 
@@ -40,12 +33,11 @@ fn who_answers_elsewhere_first_is_named_at_the_terminal() {
     let home = Home::new();
     let gate = home.serve();
     let token = home.token_for("rae", "reviewer");
-    let model = shell("touch never.txt");
+    let model = shell(&["touch never.txt"]);
     let terminal = Terminal::start(Driven::command(&home, &model, &["go"]));
     terminal.until("Allow?");
-    let ask = the_ask(&gate);
-    let path = format!("/api/v1/asks/{}/verdict", ask["id"].as_str().unwrap());
-    gate.post_as(&token, &path, &json!({"behavior": "deny", "why": "no"})).expect(200);
+    let ask = gate.only_ask();
+    gate.verdict_as(&token, ask["id"].as_str().unwrap(), &json!({"behavior": "deny", "why": "no"})).expect(200);
     terminal.until("denied by rae over http");
     terminal.until("done: no");
     assert!(terminal.wait().success());
@@ -98,7 +90,7 @@ fn the_terminal_answers_also_when_no_gate_can_be_had() {
     let home = Home::new();
     // A folder where the lock should be: no gate starts.
     std::fs::create_dir(home.folder().join("gate.lock")).unwrap();
-    let model = shell("touch made.txt && echo made");
+    let model = shell(&["touch made.txt && echo made"]);
     let mut terminal = Terminal::start(Driven::command(&home, &model, &["go"]));
     terminal.until("Allow?");
     terminal.type_line("y");
@@ -111,7 +103,7 @@ fn one_person_at_the_terminal_is_not_two_although_no_gate_can_be_had() {
     let home = Home::new();
     std::fs::create_dir(home.folder().join("gate.lock")).unwrap();
     std::fs::write(home.folder().join("rules.toml"), "[[rule]]\nask = \"Bash(touch *)\"\nquorum = 2\n").unwrap();
-    let model = shell("touch made.txt");
+    let model = shell(&["touch made.txt"]);
     let mut terminal = Terminal::start(Driven::command(&home, &model, &["go"]));
     terminal.until("Allow?");
     terminal.type_line("y");
@@ -126,10 +118,10 @@ fn one_person_at_the_terminal_is_not_two_although_no_gate_can_be_had() {
 fn a_yes_at_the_terminal_waits_for_a_slow_gate_that_has_the_prompt() {
     let home = Home::new();
     let gate = home.serve();
-    let model = shell("touch made.txt && echo made");
+    let model = shell(&["touch made.txt && echo made"]);
     let mut terminal = Terminal::start(Driven::command(&home, &model, &["go"]));
     terminal.until("Allow?");
-    the_ask(&gate);
+    gate.only_ask();
     gate.signal(Signal::STOP);
     terminal.type_line("y");
     terminal.until("not taken: the gate does not answer, and someone may have answered there");
@@ -196,7 +188,7 @@ fn no_prompt_deceives_the_terminal_it_is_shown_on() {
     let terminal = Terminal::start(Driven::command(&home, &model, &["go"]));
     let shown = terminal.until("Allow?");
     assert!(!shown.contains('\u{202e}') && !shown.contains("\u{1b}[2K"), "{shown:?}");
-    answer(&home, &gate, &the_ask(&gate), &json!({"behavior": "deny"}));
+    gate.answer(&gate.only_ask(), &json!({"behavior": "deny"}));
     terminal.until("done");
     terminal.wait();
 }

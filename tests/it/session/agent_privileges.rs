@@ -14,8 +14,7 @@ fn an_allowed_bash_call_can_neither_answer_nor_administer() {
     let home = Home::new();
     let gate = home.serve();
     let other = StandIn::start_under_an_agent(&home, &["--label", "other"]);
-    other.ask("abcde", "Bash", "Push", "git push");
-    gate.events().containing("abcde");
+    gate.open_prompt(&other, "abcde");
     home.token_for("ann", "sender");
     let attempts = [
         "$P ask allow abcde",
@@ -43,11 +42,11 @@ fn an_allowed_bash_call_can_neither_answer_nor_administer() {
     assert_eq!(codes, vec!["code 4"; attempts.len()], "{said}");
     assert!(said.contains("status 403"), "{said}");
 
-    let barred = barred(&home);
+    let barred: Vec<Value> = home.records("barred").iter().map(|record| record["what"].clone()).collect();
     assert_eq!(barred.len(), attempts.len() + 1, "{barred:#?}");
-    let by_ancestry = barred.iter().filter(|what| what.contains("inside session real")).count();
+    let by_ancestry = barred.iter().filter(|what| what.as_str().unwrap().contains("inside session real")).count();
     assert_eq!(by_ancestry, attempts.len() + 1 - 2, "the first two were kept by the command line itself: {barred:#?}");
-    assert_eq!((other.verdict_count(), gate.get("/api/v1/asks/abcde").json()["state"].clone()), (0, json!("open")));
+    assert_eq!((other.verdict_count(), gate.ask("abcde")["state"].clone()), (0, json!("open")));
     let people = home.run(&["people", "list", "--json"]).json()["people"].clone();
     assert_eq!((people.as_array().unwrap().len(), &people[0]["role"]), (1, &json!("sender")));
     assert!(!gate.has_exited());
@@ -91,11 +90,4 @@ fn run_inside(home: &Home, servers: &Value, sessions: usize, script: impl FnOnce
     latch.open();
     assert_eq!(claude.wait().ok().stdout, "done\n");
     model.turns().iter().map(|request| request.turn.result()).collect::<Vec<_>>().join("\n")
-}
-
-#[track_caller]
-fn barred(home: &Home) -> Vec<String> {
-    let log = home.run(&["log", "--json"]).ok().stdout;
-    let records = log.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
-    records.filter_map(|line| Some(line["record"]["barred"]["what"].as_str()?.to_owned())).collect()
 }

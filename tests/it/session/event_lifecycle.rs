@@ -1,10 +1,9 @@
 //! The life of an event: every state has a reason in words, and what was written and never answered comes again.
 
 use crate::support::gate::Gate;
-use crate::support::home::{Home, Ran};
-use crate::support::http::{Answer, Request};
+use crate::support::home::Home;
+use crate::support::http::Request;
 use crate::support::standin::StandIn;
-use crate::support::until;
 use serde_json::{Value, json};
 
 #[test]
@@ -13,7 +12,7 @@ fn every_event_says_where_it_is_and_why() {
     let gate = home.serve();
     assert_eq!(home.run(&["events", "list"]).ok().stdout, "No events.\n");
     assert_eq!(home.run(&["events", "list", "--json"]).json(), json!([]));
-    let id = id_of(&gate.say("/?label=api&chat=ops", "the build failed").expect(200));
+    let id = gate.say("/?label=api&chat=ops", "the build failed").expect(200).event_id();
     let shown = || home.run(&["events", "show", &id]).ok().stdout;
     for word in
         ["waiting: no session with label `api` is attached", "owner via http", "ops", "none yet", "build failed"]
@@ -25,22 +24,22 @@ fn every_event_says_where_it_is_and_why() {
 
     assert!(home.run(&["events", "drop", &id]).ok().stdout.contains("was dropped"));
     assert!(shown().contains("dropped: dropped by owner"), "{}", shown());
-    refused(&home.run(&["events", "drop", &id]), "the event is dropped: there is nothing to do");
+    home.run(&["events", "drop", &id]).refused(1, "the event is dropped: there is nothing to do");
     assert!(home.run(&["events", "retry", &id]).ok().stdout.contains("on its queue again"));
-    refused(&home.run(&["events", "retry", &id]), "the event is waiting");
+    home.run(&["events", "retry", &id]).refused(1, "the event is waiting");
 
     let session = StandIn::start(&home, &["--label", "api"]);
     assert_eq!(session.next_event().content, "the build failed");
-    state(&gate, &id, "delivered");
+    gate.wait_for_event(&id, "delivered");
     assert!(shown().contains("ago, not confirmed: likely causes are that channels are not switched on"), "{}", shown());
-    refused(&home.run(&["events", "drop", &id]), "the event is delivered");
+    home.run(&["events", "drop", &id]).refused(1, "the event is delivered");
     home.run(&["events", "retry", &id]).ok();
     assert_eq!(session.next_event().meta("redelivered"), "true");
-    state(&gate, &id, "delivered");
+    gate.wait_for_event(&id, "delivered");
 
     session.call("reply", &json!({"chat_id": "ops", "text": "on it"}));
     assert!(shown().contains("seen: the model opened it or answered its conversation"), "{}", shown());
-    refused(&home.run(&["events", "retry", &id]), "the event is seen");
+    home.run(&["events", "retry", &id]).refused(1, "the event is seen");
     let seen = home.run(&["events", "show", &id, "--json"]).json();
     assert_eq!((&seen["state"], &seen["text"]), (&json!("seen"), &json!("the build failed")));
 
@@ -55,11 +54,11 @@ fn every_event_says_where_it_is_and_why() {
 #[test]
 fn what_is_no_event_is_said_so() {
     let home = Home::new();
-    refused(&home.run(&["events", "list"]), "no gate is running");
+    home.run(&["events", "list"]).refused(1, "no gate is running");
     let _gate = home.serve();
     for verb in ["show", "retry", "drop"] {
         for id in ["nonsense", "01m7f9jc2g75gzpa3000000004", "../status", ""] {
-            refused(&home.run(&["events", verb, id]), "");
+            home.run(&["events", verb, id]).refused(1, "");
         }
     }
 }
@@ -70,7 +69,7 @@ fn a_sender_sees_and_drops_their_own_events_and_a_reviewer_all() {
     let gate = home.serve();
     let [ann, bob, rae] =
         [("ann", "sender"), ("bob", "sender"), ("rae", "reviewer")].map(|(n, r)| home.token_for(n, r));
-    let id = id_of(&gate.say_as(&ann, "/?label=x", "of ann").expect(200));
+    let id = gate.say_as(&ann, "/?label=x", "of ann").expect(200).event_id();
     let path = format!("/api/v1/events/{id}");
     let drop_it = |token: &str| gate.post_as(token, &format!("{path}/drop"), &Value::Null);
     gate.get_as(&bob, &path).expect(404);
@@ -89,20 +88,19 @@ fn what_was_never_answered_comes_again_twice_and_is_then_given_up() {
     let home = Home::new();
     let gate = home.serve();
     let start = || {
-        let mut command = StandIn::command(&home, &[]);
-        command.env("CLAUDE_CODE_SESSION_ID", "5f9d41a3-1c62-4f6e-9f0a-000000000001");
+        let command = StandIn::command_of(&home, &[], "5f9d41a3-1c62-4f6e-9f0a-000000000001");
         let session = StandIn::start_command(&home, command);
         home.attached(1);
         session
     };
     let first = start();
-    let answered = id_of(&gate.say("/?chat=answered", "answered").expect(200));
-    let unread = id_of(&gate.say("/?chat=unread", "never answered").expect(200));
+    let answered = gate.say("/?chat=answered", "answered").expect(200).event_id();
+    let unread = gate.say("/?chat=unread", "never answered").expect(200).event_id();
     assert_eq!([first.next_event().content, first.next_event().content], ["answered", "never answered"]);
     first.call("reply", &json!({"chat_id": "answered", "text": "yes"}));
     let mut session = first;
     for _ in 0..2 {
-        state(&gate, &unread, "delivered");
+        gate.wait_for_event(&unread, "delivered");
         session.kill_9();
         home.attached(0);
         session = start();
@@ -110,11 +108,11 @@ fn what_was_never_answered_comes_again_twice_and_is_then_given_up() {
         assert_eq!((&*event.content, event.meta("redelivered")), ("never answered", "true"));
         assert_eq!(event.meta("event_id"), unread);
     }
-    state(&gate, &unread, "delivered");
+    gate.wait_for_event(&unread, "delivered");
     session.kill_9();
     home.attached(0);
     let session = start();
-    state(&gate, &unread, "dead");
+    gate.wait_for_event(&unread, "dead");
     let shown = home.run(&["events", "show", &unread]).ok().stdout;
     assert!(
         shown.contains("given up: it was written to 3 processes, and each ended before the model read it"),
@@ -128,18 +126,14 @@ fn what_was_never_answered_comes_again_twice_and_is_then_given_up() {
     home.run(&["events", "retry", &unread]).ok();
     assert_eq!(session.next_event().content, "never answered");
     session.call("inbox", &json!({"event_id": unread}));
-    state(&gate, &unread, "seen");
+    gate.wait_for_event(&unread, "seen");
 }
 
 #[test]
 fn what_a_killed_process_had_in_its_hands_comes_marked_to_the_next_of_its_session() {
     let home = Home::new();
     let gate = home.serve();
-    let command = || {
-        let mut command = StandIn::command(&home, &[]);
-        command.env("CLAUDE_CODE_SESSION_ID", "5f9d41a3-1c62-4f6e-9f0a-000000000002");
-        command
-    };
+    let command = || StandIn::command_of(&home, &[], "5f9d41a3-1c62-4f6e-9f0a-000000000002");
     // It holds what it is given: whether it was written before the end, nobody could tell.
     let dies = StandIn::start_paused_command(&home, command());
     let before = home.attached(1).remove(0);
@@ -157,14 +151,14 @@ fn a_session_that_goes_on_in_another_process_is_one_session() {
     let home = Home::new();
     let gate = home.serve();
     let start = || {
-        let mut command = StandIn::command(&home, &["--label", "api"]);
-        command.env("CLAUDE_CODE_SESSION_ID", "5f9d41a3-1c62-4f6e-9f0a-000000000005");
-        StandIn::start_command(&home, command)
+        StandIn::start_command(
+            &home,
+            StandIn::command_of(&home, &["--label", "api"], "5f9d41a3-1c62-4f6e-9f0a-000000000005"),
+        )
     };
     let first = start();
     let before = home.attached(1).remove(0);
-    first.ask("abcde", "Bash", "Push", "git push");
-    gate.events().containing("abcde");
+    gate.open_prompt(&first, "abcde");
     // Both die, so that the next gate expects the session back for a while.
     gate.kill_9();
     first.kill_9();
@@ -173,7 +167,7 @@ fn a_session_that_goes_on_in_another_process_is_one_session() {
     home.attached(1);
     gate.say("/?label=api", "which of them?").expect(200);
     assert_eq!(next.next_event().content, "which of them?");
-    let withdrawn = gate.get("/api/v1/asks/abcde").json()["withdrawn"].clone();
+    let withdrawn = gate.ask("abcde")["withdrawn"].clone();
     assert_eq!(withdrawn, "its session ended", "its dialog is gone with its process");
     let ended = gate.get(&format!("/api/v1/sessions/{}", before["id"].as_str().unwrap())).json();
     assert_eq!(ended["state"], "ended");
@@ -187,15 +181,15 @@ fn a_repetition_counts_once_whatever_became_of_the_first() {
         let request = Request::post("/?label=api").token(home.token());
         request.header("Idempotency-Key", "deploy-1").body(text).send(&gate.target())
     };
-    let first = id_of(&say(&gate, "deployed").expect(200));
+    let first = say(&gate, "deployed").expect(200).event_id();
     home.run(&["events", "drop", &first]).ok();
-    assert_eq!(id_of(&say(&gate, "deployed").expect(200)), first, "dropped is not forgotten");
+    assert_eq!(say(&gate, "deployed").expect(200).event_id(), first, "dropped is not forgotten");
     home.run(&["log", "redact", &first]).ok();
-    assert_eq!(id_of(&say(&gate, "deployed").expect(200)), first, "nor is redacted");
+    assert_eq!(say(&gate, "deployed").expect(200).event_id(), first, "nor is redacted");
     for _ in 0..2 {
         gate.kill_9();
         let gate = home.serve();
-        assert_eq!(id_of(&say(&gate, "deployed").expect(200)), first);
+        assert_eq!(say(&gate, "deployed").expect(200).event_id(), first);
         say(&gate, "something else").expect(422);
         assert_eq!(gate.get("/api/v1/events").json().as_array().unwrap().len(), 1);
     }
@@ -208,13 +202,13 @@ fn the_counters_tell_what_became_of_events_and_prompts() {
     let session = StandIn::start(&home, &["--label", "api"]);
     home.attached(1);
     let [seen, delivered] =
-        ["a", "b"].map(|chat| id_of(&gate.say(&format!("/?label=api&chat={chat}"), "x").expect(200)));
+        ["a", "b"].map(|chat| gate.say(&format!("/?label=api&chat={chat}"), "x").expect(200).event_id());
     gate.say("/?label=nobody", "waits").expect(200);
     gate.say(&format!("/?session={delivered}"), "no such session").expect(404);
     (0..2).for_each(|_| drop(session.next_event()));
     session.call("reply", &json!({"chat_id": "a", "text": "yes"}));
-    state(&gate, &seen, "seen");
-    state(&gate, &delivered, "delivered");
+    gate.wait_for_event(&seen, "seen");
+    gate.wait_for_event(&delivered, "delivered");
     let listener = gate.events();
     session.ask("abcde", "Bash", "Push", "git push");
     session.ask("fghij", "Bash", "Push", "git push");
@@ -240,19 +234,4 @@ fn the_counters_tell_what_became_of_events_and_prompts() {
         let name = row.split(['{', ' ']).next().unwrap();
         assert!(page.contains(&format!("# TYPE {name} ")), "{row}");
     }
-}
-
-#[track_caller]
-fn state(gate: &Gate, event: &str, wanted: &str) {
-    let path = format!("/api/v1/events/{event}");
-    until(&format!("a {wanted} event"), || (gate.get(&path).json()["state"] == wanted).then_some(()));
-}
-
-#[track_caller]
-fn refused(ran: &Ran, why: &str) {
-    assert!(ran.status.code() == Some(1) && ran.stderr.contains(why) && ran.stderr.contains("hint: "), "{ran:#?}");
-}
-
-fn id_of(answer: &Answer) -> String {
-    answer.header("x-event-id").unwrap().to_owned()
 }

@@ -1,7 +1,6 @@
 //! The gate's end of a link, with a process played by hand: upgrades, refusals, and what is sent again.
 
 use crate::support::PATIENCE;
-use crate::support::gate::Gate;
 use crate::support::home::Home;
 use crate::support::link::{Link, OURS, new_id};
 use serde_json::{Value, json};
@@ -74,7 +73,7 @@ fn who_attaches_again_says_what_it_has_and_gets_only_the_rest() {
     let mut link = Link::welcomed(&home);
     link.attach(&id, &events[1..2], &events[2..3]);
     assert_eq!(link.hear()["event"]["text"], "event 3");
-    let states = || [0, 1, 2, 3].map(|place: usize| state_of(&gate, &events[place]));
+    let states = || [0, 1, 2, 3].map(|place: usize| gate.event_state(&events[place]));
     assert_eq!(states(), ["delivered", "delivered", "waiting", "waiting"]);
     link.say(&json!({"wrote": {"n": 2, "events": [events[2], events[3]]}}));
     link.answer(2);
@@ -99,7 +98,7 @@ fn a_verdict_is_sent_again_until_it_is_confirmed() {
         link.say(&asked);
         assert_eq!(link.answer(2), json!({"asked": {"ask": ask, "code": "abcde"}}));
     }
-    assert_eq!(gate.get("/api/v1/asks").json().as_array().unwrap().len(), 1);
+    assert_eq!(gate.asks().len(), 1);
     gate.say("/", "yes abcde").expect(200);
     assert_eq!(link.hear(), verdict);
     drop(link);
@@ -132,9 +131,4 @@ fn the_newest_process_of_a_session_is_the_one_that_counts() {
     assert_eq!(home.attached(1)[0]["id"], *id);
     new.say(&json!({"bye": {"why": "done"}}));
     home.attached(0);
-}
-
-/// Ids have a fixed length, and hexadecimal digits are among their letters.
-fn state_of(gate: &Gate, event: &str) -> String {
-    gate.get(&format!("/api/v1/events/{event}")).json()["state"].as_str().unwrap().to_owned()
 }

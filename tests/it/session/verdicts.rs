@@ -1,7 +1,6 @@
 //! What a verdict may say besides yes and no, what becomes of it, and orders to sessions: with a process of ours whose
 //! link is spoken by hand.
 
-use crate::support::gate::Gate;
 use crate::support::home::Home;
 use crate::support::http::Request;
 use crate::support::link::{Link, new_id};
@@ -34,10 +33,6 @@ fn ask(link: &mut Link, n: u64, code: &str, more: &Value) -> String {
     id
 }
 
-fn verdict(home: &Home, gate: &Gate, which: &str, body: &Value) -> crate::support::http::Answer {
-    gate.post_as(home.token(), &format!("/api/v1/asks/{which}/verdict"), body)
-}
-
 #[test]
 fn what_a_verdict_says_reaches_the_session_whole() {
     let home = Home::new();
@@ -64,7 +59,7 @@ fn what_a_verdict_says_reaches_the_session_whole() {
     ask(&mut link, 4, "cdefg", &json!({"kind": "question", "input": questions, "offers": []}));
     let refused = home.run(&["ask", "allow", "cdefg"]);
     assert!(refused.stderr.contains("--answer"), "{refused:#?}");
-    verdict(&home, &gate, "cdefg", &json!({"behavior": "allow", "scope": "always"})).expect(422);
+    gate.verdict("cdefg", &json!({"behavior": "allow", "scope": "always"})).expect(422);
     home.run(&["ask", "allow", "cdefg", "--answer", "Which?=blue"]).ok();
     let heard = link.hear();
     let input: Value = serde_json::from_str(heard["verdict"]["ruling"]["input"].as_str().unwrap()).unwrap();
@@ -79,15 +74,15 @@ fn two_people_must_agree_where_a_rule_says_so() {
     let ann = home.token_for("ann", "reviewer");
     let (mut link, _) = attached(&home, &driven());
     ask(&mut link, 2, "abcde", &json!({"quorum": 2}));
-    let once = verdict(&home, &gate, "abcde", &json!({"behavior": "allow"})).expect(200).json();
+    let once = gate.verdict("abcde", &json!({"behavior": "allow"})).expect(200).json();
     assert_eq!(once["missing"], 1);
-    let again = verdict(&home, &gate, "abcde", &json!({"behavior": "allow"})).expect(200).json();
+    let again = gate.verdict("abcde", &json!({"behavior": "allow"})).expect(200).json();
     assert_eq!(again["missing"], 1, "one person is one person");
-    let open = gate.get("/api/v1/asks/abcde").json();
+    let open = gate.ask("abcde");
     assert_eq!((&open["state"], &open["allowed_by"]), (&json!("open"), &json!(["owner"])));
     gate.say_as(&ann, "/", "yes abcde").expect(200);
     assert_eq!(link.hear()["verdict"]["ruling"]["behavior"], "allow");
-    assert_eq!(gate.get("/api/v1/asks/abcde").json()["verdict"]["by"], "ann");
+    assert_eq!(gate.ask("abcde")["verdict"]["by"], "ann");
 }
 
 #[test]
@@ -98,12 +93,12 @@ fn a_prompt_nobody_answers_is_denied_or_left_as_it_says() {
     ask(&mut link, 2, "abcde", &json!({"within": {"milliseconds": 50, "then": "deny"}}));
     let heard = link.hear();
     assert_eq!(heard["verdict"]["ruling"]["behavior"], "deny", "{heard}");
-    let settled = gate.get("/api/v1/asks/abcde").json();
+    let settled = gate.ask("abcde");
     assert_eq!((&settled["verdict"]["by"], &settled["verdict"]["via"]), (&json!("portcullis"), &json!("gate")));
     ask(&mut link, 3, "bcdef", &json!({"within": {"milliseconds": 50, "then": "no decision"}}));
     assert_eq!(link.hear()["closed"]["origin"], "bcdef");
-    assert_eq!(gate.get("/api/v1/asks/bcdef").json()["state"], "expired");
-    verdict(&home, &gate, "bcdef", &json!({"behavior": "allow"})).expect(409);
+    assert_eq!(gate.ask("bcdef")["state"], "expired");
+    gate.verdict("bcdef", &json!({"behavior": "allow"})).expect(409);
 }
 
 #[test]
@@ -122,7 +117,7 @@ fn every_tool_call_is_on_the_record_and_what_ran_is_compared_with_what_was_shown
         link.say(&called(n + 1, &format!("use-{code}"), ran));
         assert_eq!(link.answer(n + 1), "ok");
     }
-    let verdict_of = |code: &str| gate.get(&format!("/api/v1/asks/{code}")).json()["verdict"].clone();
+    let verdict_of = |code: &str| gate.ask(code)["verdict"].clone();
     assert_eq!((&verdict_of("abcde")["outcome"], &verdict_of("abcde")["differs"]), (&json!("ran"), &Value::Null));
     assert_eq!((&verdict_of("bcdef")["outcome"], &verdict_of("bcdef")["differs"]), (&json!("ran"), &json!(true)));
     assert!(home.run(&["ask", "show", "bcdef"]).ok().stdout.contains("WARNING"));
@@ -130,7 +125,7 @@ fn every_tool_call_is_on_the_record_and_what_ran_is_compared_with_what_was_shown
     ask(&mut link, 30, "cdefg", &json!({}));
     link.say(&called(31, "use-cdefg", 7));
     link.answer(31);
-    assert_eq!(gate.get("/api/v1/asks/cdefg").json()["withdrawn"], "allowed at its terminal");
+    assert_eq!(gate.ask("cdefg")["withdrawn"], "allowed at its terminal");
     // And one that nobody was asked about.
     link.say(&called(32, "use-silent", 1));
     link.answer(32);
@@ -173,7 +168,7 @@ fn orders_reach_driven_sessions_and_a_stop_is_kept() {
     order("interrupt", json!({})).expect(200);
     order("dance", json!({})).expect(404);
     let (_other, id) = attached(&home, &json!({"label": "web", "connected_by": "channel"}));
-    let refused = gate.post_as(home.token(), &format!("/api/v1/sessions/{id}/end"), &json!({})).expect(409).json();
+    let refused = gate.post(&format!("/api/v1/sessions/{id}/end"), &json!({})).expect(409).json();
     assert_eq!(refused["error"], 40907);
 }
 
@@ -187,11 +182,11 @@ fn a_terminal_answers_its_own_prompts_and_nobody_elses() {
     let answered = |n: u64| json!({"answered": {"n": n, "ask": mine, "ruling": {"behavior": "allow"}}});
     other.say(&answered(5));
     assert_eq!(other.answer(5)["refused"]["error"], 40306);
-    assert_eq!(gate.get("/api/v1/asks/abcde").json()["state"], "open");
+    assert_eq!(gate.ask("abcde")["state"], "open");
     link.say(&answered(3));
     assert_eq!(link.answer(3), "ok");
     assert_eq!(link.hear()["verdict"]["ruling"]["behavior"], "allow");
-    assert_eq!(gate.get("/api/v1/asks/abcde").json()["verdict"]["via"], "terminal");
+    assert_eq!(gate.ask("abcde")["verdict"]["via"], "terminal");
 
     // Whoever descends from an agent is no terminal: here the agent is what runs this test.
     let about = json!({"label": "inside", "connected_by": "run", "driven": true, "runs_commands": true,
@@ -203,7 +198,7 @@ fn a_terminal_answers_its_own_prompts_and_nobody_elses() {
     assert_eq!(child.answer(1), "ok");
     child.say(&json!({"answered": {"n": 3, "ask": its_own, "ruling": {"behavior": "allow"}}}));
     assert_eq!(child.answer(3)["refused"]["error"], 40306);
-    assert_eq!(gate.get("/api/v1/asks/bcdef").json()["state"], "open");
+    assert_eq!(gate.ask("bcdef")["state"], "open");
     assert!(home.run(&["log"]).ok().stdout.contains("answering a prompt"));
 }
 
@@ -220,5 +215,5 @@ fn what_an_agent_runs_finds_no_way_in_through_a_restart_of_the_gate() {
     // The session is expected back and not there yet: what its agent runs is inside all the same.
     let allow = Request::post("/api/v1/asks/abcde/verdict").json(&json!({"behavior": "allow"}));
     assert_eq!(allow.send(&home.socket()).expect(403).json()["error"], 40306);
-    assert_eq!(gate.get("/api/v1/asks/abcde").json()["state"], "open");
+    assert_eq!(gate.ask("abcde")["state"], "open");
 }

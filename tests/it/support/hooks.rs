@@ -5,6 +5,8 @@ use super::gate::Gate;
 use super::home::{Home, Ran};
 use super::seen::{PATIENCE, until};
 use super::standin::StandIn;
+use crate::fakes::model::Model;
+use crate::fakes::script::Rule;
 use serde_json::{Value, json};
 
 pub(crate) fn bash(command: &str) -> Value {
@@ -14,6 +16,12 @@ pub(crate) fn bash(command: &str) -> Value {
 pub(crate) fn with(mut fields: Value, name: &str, value: impl Into<Value>) -> Value {
     fields[name] = value.into();
     fields
+}
+
+/// A model that makes `made.txt` when it is told to `make it`, and then says `all done`.
+pub(crate) fn file_maker() -> Model {
+    let touch = json!({"command": "touch made.txt", "description": "Make a file"});
+    Model::start(vec![Rule::on_text("make it").call("Bash", touch).once(), Rule::on_any_result().say("all done")])
 }
 
 /// A gate and a session that has called a hook.
@@ -26,41 +34,9 @@ pub(crate) fn hooked() -> (Home, Gate, StandIn) {
     (home, gate, session)
 }
 
-#[track_caller]
-pub(crate) fn open_ask(gate: &Gate) -> Value {
-    until("an open prompt", || {
-        let asks = gate.get("/api/v1/asks").expect(200).json();
-        asks.as_array().unwrap().iter().find(|ask| ask["state"] == "open").cloned()
-    })
-}
-
-#[track_caller]
-pub(crate) fn ask_now(gate: &Gate, ask: &Value, is_it: impl Fn(&Value) -> bool) -> Value {
-    let path = format!("/api/v1/asks/{}", ask["code"].as_str().unwrap());
-    until("the prompt as it should be", || Some(gate.get(&path).json()).filter(&is_it))
-}
-
-#[track_caller]
-pub(crate) fn answer(home: &Home, gate: &Gate, ask: &Value, verdict: &Value) {
-    let path = format!("/api/v1/asks/{}/verdict", ask["code"].as_str().unwrap());
-    gate.post_as(home.token(), &path, verdict).expect(200);
-}
-
 /// What an event that came by a hook says, and its attributes.
 pub(crate) fn context(output: &Value) -> &str {
     output["hookSpecificOutput"]["additionalContext"].as_str().unwrap_or_default()
-}
-
-/// Waits until the session's own process has the event: it is on its way, and nobody has it yet.
-#[track_caller]
-pub(crate) fn say(gate: &Gate, text: &str) -> String {
-    gate.say("/", text).expect(200).header("x-event-id").unwrap().to_owned()
-}
-
-#[track_caller]
-pub(crate) fn state_of(gate: &Gate, event: &str, want: &str) {
-    let path = format!("/api/v1/events/{event}");
-    until(&format!("an event that is {want}"), || (gate.get(&path).json()["state"] == want).then_some(()));
 }
 
 /// The event as soon as one of the session's tool calls brings it.

@@ -10,6 +10,7 @@ pub(crate) mod home;
 pub(crate) mod hooks;
 pub(crate) mod http;
 pub(crate) mod link;
+pub(crate) mod prompts;
 pub(crate) mod running;
 pub(crate) mod seen;
 pub(crate) mod sse;

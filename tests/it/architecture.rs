@@ -70,7 +70,7 @@ fn code(folder: &str) -> Vec<(String, String)> {
 }
 
 #[test]
-fn rooms_use_only_the_rooms_they_may() {
+fn modules_use_only_the_modules_they_may() {
     let mut broken = vec![];
     for (file, line) in code("src") {
         let room = DOORS.iter().find(|(room, _)| file.starts_with(room));
@@ -90,7 +90,7 @@ fn rooms_use_only_the_rooms_they_may() {
 }
 
 #[test]
-fn a_crate_that_changes_often_lives_in_one_room() {
+fn an_external_crate_is_used_only_where_the_list_allows_it() {
     let mut broken = vec![];
     for folder in ["src", "core/src", "wire/src"] {
         for (file, line) in code(folder) {
@@ -107,7 +107,7 @@ fn a_crate_that_changes_often_lives_in_one_room() {
 }
 
 #[test]
-fn the_law_has_no_hands() {
+fn core_and_wire_do_no_io() {
     let manifest = fs::read_to_string(root().join("core/Cargo.toml")).unwrap();
     assert!(!manifest.contains("\n[dependencies]"), "core depends on nothing");
     let hands = ["std::fs", "std::net", "std::io", "std::time", "std::thread", "std::process", "std::env", "async fn"];

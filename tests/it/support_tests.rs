@@ -101,7 +101,7 @@ fn the_model_follows_its_rules_and_remembers_what_it_was_shown() {
 }
 
 #[test]
-fn the_stand_in_speaks_the_whole_contract() {
+fn the_stand_in_speaks_the_whole_channel_protocol() {
     let home = Home::new();
     let mut command = home.program("sh");
     command.arg(small_server());
@@ -128,7 +128,7 @@ fn the_stand_in_speaks_the_whole_contract() {
 }
 
 #[test]
-fn descendants_are_found_and_seen_to_go() {
+fn descendants_are_found_and_their_end_is_noticed() {
     let mut command = Command::new("sh");
     command.args(["-c", "exec 3<&0; sh -c 'echo up; read never <&3' & wait"]);
     let child = Child::spawn(command, Stdin::Open);

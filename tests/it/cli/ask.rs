@@ -47,7 +47,7 @@ fn a_prompt_is_listed_shown_and_answered_at_the_command_line() {
 }
 
 #[test]
-fn what_was_said_is_told_apart_from_what_was_carried() {
+fn a_recorded_verdict_is_shown_apart_from_a_delivered_one() {
     let home = Home::new();
     let gate = home.serve();
     let session = StandIn::start_under_an_agent(&home, &[]);
@@ -72,7 +72,7 @@ fn what_was_said_is_told_apart_from_what_was_carried() {
 }
 
 #[test]
-fn what_an_agent_runs_may_neither_answer_nor_administer_and_is_written_down() {
+fn commands_run_by_an_agent_cannot_answer_or_administer_and_are_logged() {
     let home = Home::new();
     let gate = home.serve();
     // Its parent is this test, and so is that of every command below.
@@ -126,7 +126,7 @@ fn what_an_agent_runs_may_neither_answer_nor_administer_and_is_written_down() {
 }
 
 #[test]
-fn in_the_terminal_of_an_agent_a_person_must_confirm() {
+fn inside_claude_code_a_person_must_confirm_at_the_terminal() {
     let home = Home::new();
     let gate = home.serve();
     let session = StandIn::start_under_an_agent(&home, &[]);
@@ -153,7 +153,7 @@ fn in_the_terminal_of_an_agent_a_person_must_confirm() {
 }
 
 #[test]
-fn who_guesses_codes_bars_themselves_alone() {
+fn guessing_codes_locks_out_only_the_guesser() {
     let home = Home::new();
     let gate = home.serve();
     let session = StandIn::start_under_an_agent(&home, &[]);
@@ -173,7 +173,7 @@ fn who_guesses_codes_bars_themselves_alone() {
 }
 
 #[test]
-fn a_verdict_that_would_reach_nobody_is_no_verdict() {
+fn a_verdict_for_a_lost_session_is_refused() {
     let home = Home::new();
     let gate = home.serve();
     let session = StandIn::start(&home, &[]);
@@ -189,7 +189,7 @@ fn a_verdict_that_would_reach_nobody_is_no_verdict() {
 }
 
 #[test]
-fn where_devices_answer_this_machine_does_not() {
+fn with_device_approvals_the_owner_cannot_answer() {
     let home = Home::new();
     home.write_config("approvals = \"device\"\n");
     let gate = home.serve();
@@ -208,7 +208,7 @@ fn where_devices_answer_this_machine_does_not() {
 }
 
 #[test]
-fn no_prompt_deceives_the_terminal_that_shows_it() {
+fn control_characters_in_a_prompt_are_escaped_on_the_terminal() {
     let home = Home::new();
     let gate = home.serve();
     let session = StandIn::start_under_an_agent(&home, &[]);

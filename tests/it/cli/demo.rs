@@ -28,7 +28,7 @@ fn printed(demo: &Child, name: &str) -> String {
 }
 
 #[test]
-fn a_newcomer_sends_a_message_allows_the_prompt_and_gets_the_reply() {
+fn the_printed_commands_send_a_message_allow_the_prompt_and_show_the_reply() {
     for listen in ["127.0.0.1:0", "off"] {
         let home = Home::new();
         fs::write(home.project().join("hello.txt"), "").unwrap();
@@ -48,7 +48,7 @@ fn a_newcomer_sends_a_message_allows_the_prompt_and_gets_the_reply() {
 }
 
 #[test]
-fn a_no_is_heeded_and_the_next_message_is_taken() {
+fn after_a_denial_the_demo_takes_the_next_message() {
     let home = Home::new();
     fs::write(home.project().join("secret.txt"), "").unwrap();
     let demo = demo(&home, "127.0.0.1:0", &["--say", "\u{1b}[2Jhello"]);
@@ -67,7 +67,7 @@ fn a_no_is_heeded_and_the_next_message_is_taken() {
 }
 
 #[test]
-fn with_a_timeout_it_does_not_wait_for_ever() {
+fn with_a_timeout_the_demo_ends_by_itself() {
     let home = Home::new();
     let ran = Ran::of(&demo(&home, "127.0.0.1:0", &["--say", "hello", "--timeout", "1"]), PATIENCE);
     assert_eq!(ran.status.code(), Some(1));
@@ -76,7 +76,7 @@ fn with_a_timeout_it_does_not_wait_for_ever() {
 }
 
 #[test]
-fn two_demos_are_told_apart() {
+fn a_second_demo_prints_commands_that_name_its_own_session() {
     let home = Home::new();
     let first = demo(&home, "127.0.0.1:0", &[]);
     assert!(printed(&first, "curl -d").contains("?label=demo"));

@@ -47,7 +47,7 @@ fn everything_in(folder: &Path) -> Vec<String> {
 }
 
 #[test]
-fn a_fresh_home_is_sound_and_stays_untouched() {
+fn a_fresh_home_has_no_faults_and_is_not_changed() {
     let home = Home::new();
     let ran = doctor(&home, "127.0.0.1:0", &["--json"]).ok();
     let report = ran.json();
@@ -70,7 +70,7 @@ fn a_fresh_home_is_sound_and_stays_untouched() {
 }
 
 #[test]
-fn the_gates_of_the_channel_are_told_in_the_order_the_client_applies_them() {
+fn channel_requirements_are_listed_in_the_order_the_client_checks_them() {
     let report = doctor(&Home::new(), "off", &["--json"]).ok().json();
     let checks: Vec<&str> =
         report["findings"].as_array().unwrap().iter().filter_map(|finding| finding["check"].as_str()).collect();
@@ -84,7 +84,7 @@ fn the_gates_of_the_channel_are_told_in_the_order_the_client_applies_them() {
 }
 
 #[test]
-fn what_is_broken_is_found_with_its_remedy() {
+fn each_fault_is_found_and_shown_with_its_remedy() {
     let home = Home::new();
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let listen = taken.local_addr().unwrap().to_string();
@@ -116,7 +116,7 @@ fn what_is_broken_is_found_with_its_remedy() {
 }
 
 #[test]
-fn a_journal_of_a_later_time_is_known_without_opening_it() {
+fn a_newer_journal_is_recognised_without_opening_it() {
     let home = Home::new();
     let mut header = [0; 100];
     header[..16].copy_from_slice(b"SQLite format 3\0");
@@ -150,7 +150,7 @@ fn a_gate_that_runs_is_described_and_one_that_hangs_is_found() {
 }
 
 #[test]
-fn a_session_that_was_not_told_to_listen_is_found() {
+fn a_session_started_without_channels_is_found() {
     for (flags, level) in [
         ("", "warn"),
         ("--channels server:other", "warn"),
@@ -206,7 +206,7 @@ fn both_install_and_plugin_is_a_finding_and_the_real_cli_is_recognised() {
 }
 
 #[test]
-fn hooks_are_looked_at_wherever_they_may_be_installed() {
+fn hooks_are_checked_in_every_settings_file() {
     let home = Home::new();
     let report = |home: &Home| doctor(home, "off", &["--json"]).json();
     has(&report(&home), "hooks", "note not installed", "");

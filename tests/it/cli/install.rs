@@ -47,7 +47,7 @@ fn without_a_terminal_the_change_is_shown_and_not_made() {
 }
 
 #[test]
-fn at_a_terminal_it_asks_and_a_no_is_a_no() {
+fn at_a_terminal_install_asks_first_and_no_changes_nothing() {
     for (answer, code, made) in [("n", 1, false), ("", 1, false), ("y", 0, true)] {
         let home = Home::new();
         let mut terminal = Terminal::start(home.command(&["install"]));
@@ -60,7 +60,7 @@ fn at_a_terminal_it_asks_and_a_no_is_a_no() {
 }
 
 #[test]
-fn install_registers_a_path_that_stays_and_a_second_time_changes_nothing() {
+fn install_registers_a_stable_path_and_a_second_install_changes_nothing() {
     let home = Home::new();
     let ran = home.run(&["install", "--yes", "--label", "api"]).ok();
     assert!(ran.stdout.contains("lies in a build folder, so it is copied to"), "{}", ran.stdout);
@@ -82,7 +82,7 @@ fn install_registers_a_path_that_stays_and_a_second_time_changes_nothing() {
 }
 
 #[test]
-fn uninstall_leaves_what_the_user_wrote_to_the_byte() {
+fn uninstall_keeps_what_the_user_wrote_byte_for_byte() {
     let files = [
         "",
         "{}",
@@ -110,7 +110,7 @@ fn uninstall_leaves_what_the_user_wrote_to_the_byte() {
 }
 
 #[test]
-fn what_others_wrote_meanwhile_stays() {
+fn uninstall_keeps_what_others_wrote_since_the_install() {
     let home = Home::new();
     home.run(&["install", "--yes"]).ok();
     let text = fs::read_to_string(project_file(&home)).unwrap();
@@ -120,7 +120,7 @@ fn what_others_wrote_meanwhile_stays() {
 }
 
 #[test]
-fn an_entry_of_somebody_else_is_not_overwritten_unless_forced() {
+fn a_foreign_entry_is_overwritten_only_when_forced() {
     let home = Home::new();
     let theirs = "{\"mcpServers\": {\"portcullis\": {\"command\": \"node\", \"args\": [\"server.js\"]}}}\n";
     fs::write(project_file(&home), theirs).unwrap();
@@ -137,7 +137,7 @@ fn an_entry_of_somebody_else_is_not_overwritten_unless_forced() {
 }
 
 #[test]
-fn a_file_that_is_no_json_is_refused_with_the_line() {
+fn invalid_json_is_refused_with_its_line() {
     let home = Home::new();
     let broken = "{\n  \"mcpServers\": {\n    oops\n  }\n}\n";
     fs::write(project_file(&home), broken).unwrap();
@@ -150,7 +150,7 @@ fn a_file_that_is_no_json_is_refused_with_the_line() {
 }
 
 #[test]
-fn a_link_stays_a_link() {
+fn a_symlinked_file_stays_a_symlink() {
     let home = Home::new();
     let real = home.user().join("dotfiles.json");
     fs::write(&real, "{}\n").unwrap();
@@ -203,7 +203,7 @@ fn the_real_cli_finds_what_was_installed_for_the_project_and_in_another_configur
 }
 
 #[test]
-fn hooks_are_installed_in_every_scope_and_taken_back_to_the_byte() {
+fn hooks_are_installed_in_every_scope_and_removed_byte_for_byte() {
     let own = "{\n  \"permissions\": {\n    \"deny\": [\"Read(.env)\"]\n  },\n  \"env\": {\"TOKEN\": \"secret-value\"},\n  \"hooks\": {\n    \"Stop\": [\n      {\"hooks\": [{\"type\": \"command\", \"command\": \"say done\"}]}\n    ]\n  }\n}\n";
     for (scope, settings, servers) in [
         ("project", "project/.claude/settings.json", "project/.mcp.json"),
@@ -236,7 +236,7 @@ fn hooks_are_installed_in_every_scope_and_taken_back_to_the_byte() {
 }
 
 #[test]
-fn hooks_are_taken_back_also_when_the_settings_were_written_anew() {
+fn hooks_are_removed_also_from_rewritten_settings() {
     let home = Home::new();
     let settings = home.project().join(".claude/settings.json");
     home.run(&["install", "--hooks", "--yes"]).ok();

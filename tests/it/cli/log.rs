@@ -12,7 +12,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::process::Stdio;
 
 #[test]
-fn the_log_tells_everything_in_order_in_words_and_as_json() {
+fn the_log_shows_every_record_in_order_as_text_and_as_json() {
     let home = Home::new();
     let gate = home.serve();
     let sent = gate.say("/?chat=ops", "the build \u{1b}[31mfailed").expect(200);
@@ -41,7 +41,7 @@ fn the_log_tells_everything_in_order_in_words_and_as_json() {
 }
 
 #[test]
-fn a_log_that_is_followed_goes_on_until_it_is_interrupted() {
+fn log_follow_runs_until_it_is_interrupted_or_the_gate_stops() {
     let home = Home::new();
     let gate = home.serve();
     let follows = |signal: Signal| {
@@ -61,7 +61,7 @@ fn a_log_that_is_followed_goes_on_until_it_is_interrupted() {
 }
 
 #[test]
-fn a_log_that_nobody_reads_any_more_ends() {
+fn log_follow_ends_when_its_output_is_closed() {
     let home = Home::new();
     let gate = home.serve();
     let mut command = home.command(&["log", "--follow"]);
@@ -73,7 +73,7 @@ fn a_log_that_nobody_reads_any_more_ends() {
 }
 
 #[test]
-fn an_unbroken_log_verifies_also_against_a_head_that_was_noted() {
+fn an_unchanged_log_verifies_also_against_a_noted_head() {
     let home = Home::new();
     let none = home.run(&["log", "verify"]);
     assert!(none.status.code() == Some(1) && none.stderr.contains("there is no journal yet"), "{none:?}");
@@ -99,7 +99,7 @@ fn an_unbroken_log_verifies_also_against_a_head_that_was_noted() {
 }
 
 #[test]
-fn whoever_changed_a_letter_of_the_journal_is_found_out() {
+fn a_changed_byte_of_the_journal_is_found() {
     let home = Home::new();
     let gate = home.serve();
     gate.say("/?chat=operations", "said once").expect(200);
@@ -123,7 +123,7 @@ fn whoever_changed_a_letter_of_the_journal_is_found_out() {
 }
 
 #[test]
-fn what_is_redacted_is_nowhere_and_the_log_still_verifies() {
+fn redacted_text_is_in_no_file_and_the_log_still_verifies() {
     const SECRET: &str = "the-password-is-hunter2";
     let home = Home::new();
     let gate = home.serve();
@@ -157,7 +157,7 @@ fn what_is_redacted_is_nowhere_and_the_log_still_verifies() {
 }
 
 #[test]
-fn what_is_redacted_is_no_longer_shown_by_the_gate_that_has_it_in_memory() {
+fn redacted_text_is_no_longer_shown_by_the_running_gate() {
     let home = Home::new();
     let gate = home.serve();
     let session = StandIn::start_under_an_agent(&home, &["--label", "here"]);
@@ -190,7 +190,7 @@ fn what_is_redacted_is_no_longer_shown_by_the_gate_that_has_it_in_memory() {
 }
 
 #[test]
-fn what_cannot_be_redacted_is_said_and_others_are_left_alone() {
+fn redacting_an_invalid_subject_is_refused_and_erases_nothing() {
     let home = Home::new();
     let gate = home.serve();
     let sent = gate.say("/", "stays").expect(200);

@@ -50,7 +50,7 @@ fn the_real_cli_validates_adds_installs_and_connects_the_plugin() {
 }
 
 #[test]
-fn a_folder_of_ours_is_brought_up_to_date_and_any_other_is_left_alone() {
+fn a_plugin_folder_is_updated_and_any_other_folder_is_left_alone() {
     let home = Home::new();
     let folder = folder(&home);
     fs::create_dir(&folder).unwrap();

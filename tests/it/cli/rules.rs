@@ -88,7 +88,7 @@ fn refused_mode(home: &Home) {
 }
 
 #[test]
-fn what_cannot_be_checked_is_refused_with_a_hint() {
+fn invalid_input_to_a_check_is_refused_with_a_hint() {
     let home = Home::new();
     for input in ["{", "x", "[]", "\"ls\"", ""] {
         home.run(&["rules", "check", "--json", "Bash", input]).refused(2, "the input is not");
@@ -112,7 +112,7 @@ fn examples_are_tested_and_a_wrong_one_is_named() {
 }
 
 #[test]
-fn a_clone_that_allows_everything_changes_nothing_until_a_person_trusts_it() {
+fn project_rules_allow_nothing_until_a_person_trusts_them() {
     let home = Home::new();
     let rules = "[[rule]]\nallow = \"Bash\"\n\n[[rule]]\ndeny = \"Bash(make *)\"\n";
     project_file(&home, rules);
@@ -143,7 +143,7 @@ fn a_clone_that_allows_everything_changes_nothing_until_a_person_trusts_it() {
 }
 
 #[test]
-fn an_added_rule_counts_and_what_was_written_stays() {
+fn an_added_rule_takes_effect_and_the_rest_of_the_file_is_kept() {
     let home = Home::new();
     let file = home.folder().join("rules.toml");
     let before = "# my rules\n[[rule]]   # the first\nallow   =   'Bash(make *)'";
@@ -169,7 +169,7 @@ fn an_added_rule_counts_and_what_was_written_stays() {
 }
 
 #[test]
-fn rules_are_not_changed_from_inside_an_agent_and_the_attempt_is_written_down() {
+fn rules_cannot_be_changed_from_inside_an_agent_and_the_attempt_is_logged() {
     let home = Home::new();
     let _gate = home.serve();
     project_file(&home, "[[rule]]\nallow = \"Bash\"\n");

@@ -43,7 +43,7 @@ fn run(home: &Home, answers: bool, words: &[&str]) -> Ran {
 
 #[test]
 #[cfg(target_os = "linux")]
-fn a_service_is_shown_written_started_and_taken_back() {
+fn a_service_is_shown_installed_started_and_removed() {
     let home = Home::new();
     let ran = run(&home, true, &["service", "install"]).ok();
     let text = fs::read_to_string(unit(&home)).unwrap();
@@ -68,7 +68,7 @@ fn a_service_is_shown_written_started_and_taken_back() {
 
 #[test]
 #[cfg(target_os = "linux")]
-fn where_no_manager_answers_the_commands_are_shown() {
+fn without_a_service_manager_the_commands_are_printed() {
     let home = Home::new();
     let ran = run(&home, false, &["service", "install"]).ok();
     assert!(ran.stdout.contains("  systemctl --user enable --now portcullis.service\n"), "{}", ran.stdout);
@@ -82,7 +82,7 @@ fn where_no_manager_answers_the_commands_are_shown() {
 
 #[test]
 #[cfg(target_os = "linux")]
-fn a_unit_of_somebody_else_is_left_alone() {
+fn a_foreign_unit_file_is_not_changed() {
     let home = Home::new();
     fs::create_dir_all(unit(&home).parent().unwrap()).unwrap();
     fs::write(unit(&home), "[Service]\nExecStart=/bin/true\n").unwrap();
@@ -95,7 +95,7 @@ fn a_unit_of_somebody_else_is_left_alone() {
 }
 
 #[test]
-fn every_shell_is_given_its_completions() {
+fn completions_are_printed_for_every_shell() {
     let home = Home::new();
     for (shell, sign) in [
         ("bash", "complete -F _portcullis"),

@@ -33,7 +33,7 @@ fn a_taken_port_is_an_error_that_names_its_holder() {
 }
 
 #[test]
-fn a_gate_started_by_a_session_does_without_a_taken_port_and_says_so() {
+fn a_gate_started_by_a_session_runs_without_a_taken_port_and_reports_it() {
     let home = Home::new();
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = taken.local_addr().unwrap().to_string();
@@ -51,7 +51,7 @@ fn a_gate_started_by_a_session_does_without_a_taken_port_and_says_so() {
 }
 
 #[test]
-fn up_shows_how_to_use_the_gate_and_a_second_one_is_told_of_the_first() {
+fn up_prints_how_to_use_the_gate_and_a_second_up_reports_the_first() {
     let home = Home::new();
     let first = home.spawn(home.command(&["up", "--dev-sender", "dev"]), Stdin::Nothing);
     first.line(PATIENCE, |line| line.ends_with("portcullis install --hooks"));
@@ -77,7 +77,7 @@ fn up_shows_how_to_use_the_gate_and_a_second_one_is_told_of_the_first() {
 }
 
 #[test]
-fn stop_ends_the_gate_and_is_content_when_there_is_none() {
+fn stop_ends_the_gate_and_succeeds_when_there_is_none() {
     let home = Home::new();
     assert_eq!(home.run(&["stop"]).ok().stdout, "No gate is running.\n");
     let gate = home.serve();
@@ -91,7 +91,7 @@ fn stop_ends_the_gate_and_is_content_when_there_is_none() {
 }
 
 #[test]
-fn a_gate_that_stops_lets_those_who_listen_go() {
+fn a_stopping_gate_closes_its_streams() {
     let home = Home::new();
     let gate = home.serve();
     let streams = [gate.events(), Events::open(&gate.socket(), "/api/v1/watch", &[])];
@@ -104,7 +104,7 @@ fn a_gate_that_stops_lets_those_who_listen_go() {
 }
 
 #[test]
-fn a_session_has_its_next_gate_soon_also_when_the_last_one_is_slow_to_go() {
+fn a_session_gets_a_new_gate_soon_although_the_last_one_stops_slowly() {
     let home = Home::new();
     let gate = home.serve();
     let _session = StandIn::start(&home, &[]);
@@ -119,7 +119,7 @@ fn a_session_has_its_next_gate_soon_also_when_the_last_one_is_slow_to_go() {
 }
 
 #[test]
-fn a_gate_may_serve_its_socket_alone() {
+fn a_gate_can_serve_only_its_socket() {
     let home = Home::new();
     home.write_config("listen = \"off\"\n");
     let mut command = home.command(&["serve"]);
@@ -132,7 +132,7 @@ fn a_gate_may_serve_its_socket_alone() {
 }
 
 #[test]
-fn what_a_dead_gate_left_behind_is_in_nobodys_way() {
+fn files_left_by_a_killed_gate_do_not_block_the_next() {
     let home = Home::new();
     let gate = home.serve();
     gate.kill_9();
@@ -167,7 +167,7 @@ fn a_gate_that_does_not_answer_is_named() {
 }
 
 #[test]
-fn a_wrong_configuration_names_the_nearest_right_one() {
+fn a_wrong_setting_is_reported_with_the_nearest_right_one() {
     let home = Home::new();
     for (text, variable, words) in [
         ("listne = \"off\"\n", None, ["line 1", "\"listne\"", "hint: did you mean listen?"]),
@@ -189,7 +189,7 @@ fn a_wrong_configuration_names_the_nearest_right_one() {
 }
 
 #[test]
-fn the_owners_token_is_made_once_and_nothing_is_for_others_to_read() {
+fn the_owners_token_is_made_once_and_no_file_is_readable_by_others() {
     let home = Home::new();
     let start = || {
         let mut command = home.command(&["serve"]);
@@ -214,7 +214,7 @@ fn the_owners_token_is_made_once_and_nothing_is_for_others_to_read() {
 }
 
 #[test]
-fn an_idle_gate_leaves_and_a_gate_in_use_does_not() {
+fn an_idle_gate_exits_and_a_gate_in_use_does_not() {
     let homes: Vec<Home> = (0..4).map(|_| Home::new()).collect();
     let gates: Vec<Gate> = homes.iter().map(|home| home.serve_with(&["--leave-when-idle", "1"])).collect();
     let session = StandIn::start(&homes[1], &[]);
@@ -258,7 +258,7 @@ fn shell(home: &Home, line: &str) -> std::process::Command {
 }
 
 #[test]
-fn a_gate_that_a_session_started_makes_room_for_one_that_a_person_starts() {
+fn a_gate_started_by_a_session_exits_for_one_started_by_a_person() {
     for detached in [false, true] {
         let home = Home::new();
         let session = StandIn::start(&home, &[]);
@@ -284,7 +284,7 @@ fn a_gate_that_a_session_started_makes_room_for_one_that_a_person_starts() {
 }
 
 #[test]
-fn a_session_says_once_what_is_wrong_with_the_configuration_and_goes_on_when_it_is_right() {
+fn a_session_reports_a_configuration_error_once_and_continues_when_it_is_fixed() {
     let home = Home::new();
     home.write_config("lisen = \"off\"\n");
     let session = StandIn::start(&home, &[]);

@@ -19,7 +19,7 @@ fn start() -> Value {
 }
 
 #[test]
-fn a_session_that_starts_is_given_its_wake_file_where_somebody_attends_to_it() {
+fn a_starting_session_gets_a_wake_file_only_when_it_is_attended() {
     let home = Home::new();
     let alone = command_hook(&home, &start(), false).ok();
     assert_eq!((alone.stdout.as_str(), alone.stderr.as_str()), ("", ""));
@@ -32,7 +32,7 @@ fn a_session_that_starts_is_given_its_wake_file_where_somebody_attends_to_it() {
 }
 
 #[test]
-fn whatever_a_hook_is_given_it_does_no_harm() {
+fn invalid_hook_input_is_ignored_without_output() {
     let home = Home::new();
     for input in [json!(null), json!([]), json!({"hook_event_name": "PreToolUse"}), json!({"hook_event_name": 7})] {
         let ran = command_hook(&home, &input, true).ok();
@@ -43,7 +43,7 @@ fn whatever_a_hook_is_given_it_does_no_harm() {
 }
 
 #[test]
-fn an_idle_session_is_woken_and_its_hook_brings_the_event_once() {
+fn an_idle_session_is_woken_and_its_hook_delivers_the_event_once() {
     let home = Home::new();
     let gate = home.serve();
     let session = StandIn::start(&home, &["--label", "api"]);
@@ -68,7 +68,7 @@ fn an_idle_session_is_woken_and_its_hook_brings_the_event_once() {
 }
 
 #[test]
-fn an_event_that_a_hook_took_and_did_not_show_comes_again_and_says_so() {
+fn an_event_a_hook_took_and_did_not_confirm_is_redelivered() {
     let (home, gate, session) = hooked();
     let event = gate.send_event("main is red");
     let socket = home.folder().join(format!("gate-{}.sock", std::process::id()));
@@ -87,7 +87,7 @@ fn an_event_that_a_hook_took_and_did_not_show_comes_again_and_says_so() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn a_session_without_a_file_to_spare_lets_the_next_hook_in_when_it_has_one() {
+fn a_session_out_of_file_descriptors_accepts_hooks_again_later() {
     use rustix::process::{Pid, Resource, Rlimit, prlimit};
     let (home, _gate, session) = hooked();
     let socket = home.folder().join(format!("gate-{}.sock", std::process::id()));
@@ -105,7 +105,7 @@ fn a_session_without_a_file_to_spare_lets_the_next_hook_in_when_it_has_one() {
 }
 
 #[test]
-fn what_waited_for_a_hook_goes_to_the_next_session() {
+fn an_event_waiting_for_a_hook_goes_to_the_next_session() {
     let (home, gate, session) = hooked();
     let event = gate.send_event("main is red");
     session.close_stdin();
@@ -116,7 +116,7 @@ fn what_waited_for_a_hook_goes_to_the_next_session() {
 }
 
 #[test]
-fn what_waited_before_the_session_is_not_pushed_where_hooks_were_announced() {
+fn events_from_before_the_session_wait_for_hooks_that_were_announced() {
     for attended in [true, false] {
         let home = Home::new();
         let gate = home.serve();
@@ -133,7 +133,7 @@ fn what_waited_before_the_session_is_not_pushed_where_hooks_were_announced() {
 }
 
 #[test]
-fn a_process_that_takes_the_place_of_another_still_wakes_the_session() {
+fn a_process_that_replaces_another_still_wakes_the_session() {
     let home = Home::new();
     let gate = home.serve();
     let begin = || StandIn::start_command(&home, StandIn::command_of(&home, &["--label", "api"], "s-2"));

@@ -27,7 +27,7 @@ fn session(home: &Home, model: &Model) -> Interactive {
 }
 
 #[test]
-fn an_event_reaches_a_session_that_works_at_its_next_tool_call() {
+fn an_event_reaches_a_busy_session_at_its_next_tool_call() {
     let home = Home::new();
     let gate = home.serve();
     let (latch, fails) = (Latch::new(), Latch::new());
@@ -58,7 +58,7 @@ fn an_event_reaches_a_session_that_works_at_its_next_tool_call() {
 }
 
 #[test]
-fn an_event_reaches_a_session_that_is_about_to_stop_and_it_goes_on() {
+fn an_event_reaches_a_session_that_is_about_to_stop_and_keeps_it_going() {
     let home = Home::new();
     let gate = home.serve();
     let latch = Latch::new();
@@ -112,7 +112,7 @@ fn an_idle_session_is_woken_and_answers() {
 }
 
 #[test]
-fn tools_that_run_side_by_side_bring_each_event_once() {
+fn parallel_tool_calls_deliver_each_event_once() {
     let home = Home::new();
     let gate = home.serve();
     let latch = Latch::new();
@@ -146,7 +146,7 @@ fn tools_that_run_side_by_side_bring_each_event_once() {
 }
 
 #[test]
-fn a_subagent_is_told_nothing() {
+fn events_are_not_shown_to_subagents() {
     let home = Home::new();
     let gate = home.serve();
     let latch = Latch::new();
@@ -177,7 +177,7 @@ fn a_subagent_is_told_nothing() {
 }
 
 #[test]
-fn a_session_that_was_interrupted_is_woken_too() {
+fn an_interrupted_session_is_woken() {
     let home = Home::new();
     let gate = home.serve();
     let model = Model::start(vec![

@@ -56,7 +56,7 @@ fn script() -> Vec<Rule> {
 }
 
 #[test]
-fn a_session_whose_gate_and_program_go_works_on_with_its_own_prompts() {
+fn a_session_continues_with_its_own_prompts_when_gate_and_program_disappear() {
     let home = Home::new();
     with_a_denied_command(&home);
     let _gate = home.serve();
@@ -69,7 +69,7 @@ fn a_session_whose_gate_and_program_go_works_on_with_its_own_prompts() {
 }
 
 #[test]
-fn a_session_that_starts_after_the_program_was_removed_works_with_its_own_prompts() {
+fn a_session_started_without_the_program_uses_its_own_prompts() {
     let home = Home::new();
     with_a_denied_command(&home);
     take_everything_away(&home);
@@ -93,7 +93,7 @@ fn while_the_gate_is_stopped_the_terminal_answers_and_rules_still_deny() {
 }
 
 #[test]
-fn the_model_finds_no_token_and_no_way_to_call_a_hook() {
+fn the_model_cannot_read_a_token_or_call_a_hook() {
     let home = Home::new();
     let mut command = home.command(&["serve"]);
     command.env_remove("PORTCULLIS_TOKEN");

@@ -24,7 +24,7 @@ fn posted(home: &Home, event: &str, fields: &Value) -> Value {
 }
 
 #[test]
-fn hooks_are_posted_only_where_that_is_switched_on_and_only_by_an_agent() {
+fn http_hooks_are_accepted_only_when_enabled_and_only_with_an_agent_token() {
     let (home, gate, token) = posting();
     let stop = posted(&home, "Stop", &json!({}));
     assert_eq!(gate.post_as(&token, "/claude/hooks", &stop).expect(200).json(), json!({}));
@@ -47,7 +47,7 @@ fn hooks_are_posted_only_where_that_is_switched_on_and_only_by_an_agent() {
 }
 
 #[test]
-fn a_posted_prompt_is_held_until_it_is_answered_and_events_ride_on_posted_hooks() {
+fn an_http_prompt_waits_for_its_answer_and_http_hooks_deliver_events() {
     let (home, gate, token) = posting();
     let ask = |command: &str| posted(&home, "PermissionRequest", &bash(command));
     let (target, request) = (gate.target(), Request::post("/claude/hooks").token(&token).json(&ask("git push")));
@@ -74,7 +74,7 @@ fn a_posted_prompt_is_held_until_it_is_answered_and_events_ride_on_posted_hooks(
 }
 
 #[test]
-fn a_posted_prompt_whose_client_goes_is_withdrawn() {
+fn an_http_prompt_is_withdrawn_when_its_client_disconnects() {
     let (home, gate, token) = posting();
     let mut stream = std::net::TcpStream::connect(gate.address()).unwrap();
     let body = posted(&home, "PermissionRequest", &bash("git push")).to_string();

@@ -76,7 +76,7 @@ fn a_prompt_answered_at_the_terminal_is_closed_at_the_api() {
 }
 
 #[test]
-fn a_denial_an_edited_command_and_a_question_are_answered_from_afar() {
+fn denials_edited_commands_and_questions_are_answered_over_the_api() {
     let home = Home::new();
     let gate = home.serve();
     let question = json!({"questions": [{"question": "Which colour?", "header": "Colour", "multiSelect": false, "options": [
@@ -143,7 +143,7 @@ fn three_prompts_at_once_are_answered_each_by_its_own_verdict() {
 }
 
 #[test]
-fn the_plugin_brings_the_hooks_along() {
+fn the_plugin_installs_the_hooks() {
     let home = Home::new();
     let gate = home.serve();
     let folder = home.user().join("plugin").display().to_string();
@@ -166,7 +166,7 @@ fn the_plugin_brings_the_hooks_along() {
 }
 
 #[test]
-fn a_script_that_runs_claude_code_waits_for_an_answer_from_afar() {
+fn claude_in_a_script_waits_for_an_answer_over_the_api() {
     let home = Home::new();
     let gate = home.serve();
     install(&home, &[]);
@@ -184,7 +184,7 @@ fn a_script_that_runs_claude_code_waits_for_an_answer_from_afar() {
 }
 
 #[test]
-fn always_is_written_down_by_the_client_and_the_next_call_is_silent() {
+fn always_allow_is_saved_by_the_client_and_the_next_call_is_not_asked() {
     let home = Home::new();
     let gate = home.serve();
     let fetch = json!({"command": "curl -s http://127.0.0.1:1/", "description": "Fetch"});

@@ -32,7 +32,7 @@ fn is_made(home: &Home) -> bool {
 }
 
 #[test]
-fn a_rule_turns_a_call_that_the_mode_lets_through_into_a_prompt() {
+fn an_ask_rule_makes_a_prompt_of_a_call_that_the_mode_allows() {
     for mode in ["acceptEdits", "auto"] {
         let (home, gate) = home_with("ask = \"Bash(touch *)\"");
         let model = file_maker();
@@ -47,7 +47,7 @@ fn a_rule_turns_a_call_that_the_mode_lets_through_into_a_prompt() {
 }
 
 #[test]
-fn where_nobody_can_be_asked_in_auto_mode_it_is_denied() {
+fn an_ask_rule_denies_in_auto_mode_when_nobody_can_be_asked() {
     let (home, _gate) = home_with("ask = \"Bash(touch *)\"");
     let model = file_maker();
     assert_eq!(Ran::of(&script(&home, &model, "auto"), PATIENCE * 3).ok().stdout, "all done\n");
@@ -56,7 +56,7 @@ fn where_nobody_can_be_asked_in_auto_mode_it_is_denied() {
 }
 
 #[test]
-fn a_rule_answers_a_prompt_and_it_is_on_the_record() {
+fn an_allow_rule_answers_a_prompt_and_is_recorded() {
     let (home, gate) = home_with("allow = \"Bash(touch *)\"");
     let model = file_maker();
     assert_eq!(Ran::of(&script(&home, &model, "default"), PATIENCE * 3).ok().stdout, "all done\n");
@@ -67,7 +67,7 @@ fn a_rule_answers_a_prompt_and_it_is_on_the_record() {
 }
 
 #[test]
-fn a_rule_of_ours_does_not_answer_where_a_rule_of_the_clients_own_asks() {
+fn an_allow_rule_does_not_answer_where_the_clients_own_rule_asks() {
     let (home, gate) = home_with("allow = \"Bash(touch *)\"");
     let file = home.project().join(".claude/settings.json");
     let mut settings: Value = serde_json::from_str(&fs::read_to_string(&file).unwrap()).unwrap();

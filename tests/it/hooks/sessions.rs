@@ -31,7 +31,7 @@ fn a_session_stays_the_same_through_clear_compact_and_resume() {
 }
 
 #[test]
-fn a_plan_is_approved_and_sent_back_from_afar() {
+fn a_plan_is_approved_or_sent_back_over_the_api() {
     let (_home, gate, session) = hooked();
     let plan = json!({"tool_name": "ExitPlanMode", "tool_input": {"plan": "1. Read\n2. Write"}});
     for (verdict, behavior) in

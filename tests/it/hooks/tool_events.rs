@@ -7,7 +7,7 @@ use crate::support::standin::StandIn;
 use serde_json::json;
 
 #[test]
-fn events_take_the_channel_until_hooks_are_heard_of_and_again_once_it_is_proven() {
+fn events_use_the_channel_until_a_hook_is_called_and_again_once_a_reply_proves_it() {
     let home = Home::new();
     let gate = home.serve();
     let session = StandIn::start(&home, &["--label", "api"]);
@@ -28,7 +28,7 @@ fn events_take_the_channel_until_hooks_are_heard_of_and_again_once_it_is_proven(
 }
 
 #[test]
-fn a_reply_where_a_hook_spoke_as_well_does_not_prove_the_channel() {
+fn a_reply_in_a_conversation_shown_by_a_hook_does_not_prove_the_channel() {
     let home = Home::new();
     let gate = home.serve();
     let session = StandIn::start(&home, &["--label", "api"]);
@@ -45,7 +45,7 @@ fn a_reply_where_a_hook_spoke_as_well_does_not_prove_the_channel() {
 }
 
 #[test]
-fn an_event_is_handed_to_prompts_and_stops_and_never_to_a_subagent() {
+fn an_event_is_delivered_at_a_prompt_or_a_stop_but_never_to_a_subagent() {
     let (_home, gate, session) = hooked();
     session.hook("UserPromptSubmit", &json!({"prompt": "work"}));
     let first = gate.send_event("first");
@@ -69,7 +69,7 @@ fn an_event_is_handed_to_prompts_and_stops_and_never_to_a_subagent() {
 }
 
 #[test]
-fn a_session_is_kept_from_stopping_less_often_than_the_client_takes() {
+fn a_session_is_kept_from_stopping_fewer_times_than_the_client_allows() {
     let (_home, gate, session) = hooked();
     session.hook("UserPromptSubmit", &json!({"prompt": "work"}));
     let mut kept = 0;
@@ -97,7 +97,7 @@ fn a_session_is_kept_from_stopping_less_often_than_the_client_takes() {
 }
 
 #[test]
-fn who_must_have_a_reply_is_remembered_once() {
+fn a_session_is_reminded_once_of_a_sender_who_must_get_a_reply() {
     let home = Home::new();
     home.write_config("[hooks]\nmust_reply = \"owner\"\n");
     let gate = home.serve();

@@ -7,7 +7,7 @@ use crate::support::standin::StandIn;
 use serde_json::{Value, json};
 
 #[test]
-fn the_model_is_not_told_of_the_tool_and_may_not_call_it() {
+fn the_hook_tool_is_hidden_from_the_model_and_refused_to_it() {
     let (home, gate, session) = hooked();
     assert_eq!(session.tool_names(), ["reply", "inbox"]);
     let arguments = json!({"hook_event_name": "PostToolUse", "tool_name": "Bash", "tool_input": "{}"});
@@ -24,7 +24,7 @@ fn the_model_is_not_told_of_the_tool_and_may_not_call_it() {
 }
 
 #[test]
-fn a_prompt_shows_the_whole_call_and_its_verdict_goes_back_by_the_hook() {
+fn a_prompt_shows_the_whole_input_and_the_hook_returns_its_verdict() {
     let (_home, gate, session) = hooked();
     let rule = json!({"type": "addRules", "rules": [{"toolName": "Bash", "ruleContent": "git push *"}],
                       "behavior": "allow", "destination": "localSettings"});
@@ -57,7 +57,7 @@ fn a_prompt_shows_the_whole_call_and_its_verdict_goes_back_by_the_hook() {
 }
 
 #[test]
-fn a_call_that_runs_with_something_else_than_was_shown_is_noticed() {
+fn a_call_that_runs_with_another_input_than_was_shown_is_reported() {
     let (_home, gate, session) = hooked();
     session.hook("PreToolUse", &with(bash("ls"), "tool_use_id", "toolu_1"));
     let id = session.hook_later("PermissionRequest", &bash("ls"));
@@ -69,7 +69,7 @@ fn a_call_that_runs_with_something_else_than_was_shown_is_noticed() {
 }
 
 #[test]
-fn a_prompt_that_was_answered_at_the_terminal_is_closed_here() {
+fn a_prompt_answered_at_the_terminal_is_withdrawn_at_the_gate() {
     let (_home, gate, session) = hooked();
     let withdrawn = |ask: &Value| gate.ask_when(ask, |ask| ask["state"] == "withdrawn")["withdrawn"].clone();
 
@@ -100,7 +100,7 @@ fn a_prompt_that_was_answered_at_the_terminal_is_closed_here() {
 }
 
 #[test]
-fn prompts_of_a_subagent_outlive_what_the_main_conversation_does() {
+fn a_subagents_prompt_stays_open_when_the_main_conversation_goes_on() {
     let (_home, gate, session) = hooked();
     let id = session.hook_later("PermissionRequest", &with(bash("below"), "agent_id", "a-1"));
     let ask = gate.open_ask();
@@ -113,7 +113,7 @@ fn prompts_of_a_subagent_outlive_what_the_main_conversation_does() {
 }
 
 #[test]
-fn an_open_prompt_outlives_the_gate() {
+fn an_open_prompt_survives_a_restart_of_the_gate() {
     let (home, gate, session) = hooked();
     let id = session.hook_later("PermissionRequest", &bash("ls"));
     let ask = gate.open_ask();
@@ -127,7 +127,7 @@ fn an_open_prompt_outlives_the_gate() {
 }
 
 #[test]
-fn without_a_gate_a_hook_says_nothing_and_the_client_goes_on() {
+fn without_a_gate_every_hook_returns_an_empty_answer() {
     let home = Home::without_auto_start();
     let session = StandIn::start(&home, &[]);
     for (event, fields) in [
@@ -152,7 +152,7 @@ fn without_a_gate_a_hook_says_nothing_and_the_client_goes_on() {
 }
 
 #[test]
-fn a_stopped_session_runs_no_tool_and_is_told_by_whom() {
+fn a_stopped_session_runs_no_tool_and_is_told_who_stopped_it() {
     let (home, gate, session) = hooked();
     let id = home.attached(1)[0]["id"].as_str().unwrap().to_owned();
     gate.post(&format!("/api/v1/sessions/{id}/stop"), &json!({})).expect(200);
@@ -166,7 +166,7 @@ fn a_stopped_session_runs_no_tool_and_is_told_by_whom() {
 }
 
 #[test]
-fn a_stop_denies_what_is_being_asked_about_and_whatever_is_asked_until_it_is_resumed() {
+fn a_stop_denies_open_and_new_prompts_until_the_session_is_resumed() {
     let (home, gate, session) = hooked();
     let behavior = |output: &Value| output["hookSpecificOutput"]["decision"]["behavior"].clone();
     let id = home.attached(1)[0]["id"].as_str().unwrap().to_owned();
@@ -192,7 +192,7 @@ fn a_stop_denies_what_is_being_asked_about_and_whatever_is_asked_until_it_is_res
 }
 
 #[test]
-fn every_tool_call_is_on_the_record() {
+fn every_tool_call_is_recorded() {
     let (home, _gate, session) = hooked();
     session.hook("PostToolUse", &with(bash("ls -l"), "tool_use_id", "toolu_1"));
     session.hook("PostToolUseFailure", &with(bash("false"), "tool_use_id", "toolu_2"));
@@ -220,7 +220,7 @@ fn write_rules(home: &Home, rules: &[(&str, &str)]) {
 }
 
 #[test]
-fn rules_deny_and_ask_before_a_tool_runs_and_allow_only_where_someone_would_be_asked() {
+fn rules_deny_or_ask_before_a_tool_runs_and_allow_only_at_a_prompt() {
     let (home, gate, session) = hooked();
     write_rules(&home, &[("deny", "Bash(git push *)"), ("ask", "Bash(make *)"), ("allow", "Bash(npm test *)")]);
     let before =
@@ -262,7 +262,7 @@ fn rules_deny_and_ask_before_a_tool_runs_and_allow_only_where_someone_would_be_a
 }
 
 #[test]
-fn without_a_gate_rules_deny_and_nothing_is_allowed_by_them() {
+fn without_a_gate_rules_deny_but_never_allow() {
     let home = Home::without_auto_start();
     write_rules(&home, &[("deny", "Bash(git push *)"), ("allow", "Bash(npm test *)")]);
     let session = StandIn::start(&home, &[]);

@@ -9,7 +9,7 @@ use crate::support::{PATIENCE, until};
 use serde_json::{Value, json};
 
 #[test]
-fn sessions_are_listed_while_they_last_and_remembered_after() {
+fn sessions_are_listed_while_attached_and_kept_after_they_end() {
     let home = Home::new();
     let gate = home.serve();
     assert_eq!(get(&gate, "sessions"), json!([]));
@@ -69,7 +69,7 @@ fn an_event_is_followed_from_waiting_to_seen() {
 }
 
 #[test]
-fn a_prompt_is_answered_by_id_or_code_once_and_on_the_record() {
+fn a_prompt_is_answered_once_by_id_or_code_and_recorded() {
     let home = Home::new();
     let gate = home.serve();
     let session = StandIn::start(&home, &[]);
@@ -122,7 +122,7 @@ fn a_prompt_is_answered_by_id_or_code_once_and_on_the_record() {
 }
 
 #[test]
-fn a_watch_tells_how_things_are_then_that_it_is_ready_then_what_changes() {
+fn a_watch_sends_the_state_then_ready_then_changes() {
     let home = Home::new();
     let gate = home.serve();
     let session = StandIn::start(&home, &["--label", "one"]);
@@ -142,7 +142,7 @@ fn a_watch_tells_how_things_are_then_that_it_is_ready_then_what_changes() {
 }
 
 #[test]
-fn a_watcher_that_does_not_read_is_let_go_and_told_to_start_again() {
+fn a_watcher_that_does_not_read_is_disconnected_and_told_to_resync() {
     let home = Home::new();
     home.write_config("[limits]\nwatcher = 4\n");
     let gate = home.serve();
@@ -164,7 +164,7 @@ fn a_watcher_that_does_not_read_is_let_go_and_told_to_start_again() {
 }
 
 #[test]
-fn the_status_counts_what_the_gate_holds() {
+fn the_status_counts_sessions_prompts_and_events() {
     let home = Home::new();
     let gate = home.serve();
     let session = StandIn::start(&home, &[]);

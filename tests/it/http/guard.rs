@@ -26,7 +26,7 @@ const ROUTES: [(&str, &str); 12] = [
 ];
 
 #[test]
-fn nothing_is_granted_for_coming_from_loopback() {
+fn loopback_requests_need_credentials() {
     let home = Home::new();
     let gate = home.serve_with(&["--dev-sender", "dev"]);
     let in_query = format!("?token={0}&access_token={0}&authorization=Bearer%20{0}", home.token());
@@ -55,7 +55,7 @@ fn nothing_is_granted_for_coming_from_loopback() {
 }
 
 #[test]
-fn a_name_that_was_made_to_point_here_gets_no_answer() {
+fn a_foreign_host_header_is_refused() {
     let home = Home::new();
     let gate = home.serve();
     let (port, other) = (gate.port(), gate.port() ^ 1);
@@ -143,7 +143,7 @@ fn a_request_has_one_host_and_one_length() {
 }
 
 #[test]
-fn the_socket_belongs_to_the_owner_and_the_link_to_the_socket() {
+fn the_socket_is_the_owners_and_the_link_is_served_only_there() {
     let home = Home::new();
     let gate = home.serve();
     let socket = home.socket();
@@ -161,7 +161,7 @@ fn the_socket_belongs_to_the_owner_and_the_link_to_the_socket() {
 }
 
 #[test]
-fn a_reviewer_answers_and_does_not_administer() {
+fn a_reviewer_can_answer_but_not_administer() {
     let home = Home::new();
     let gate = home.serve_with(&["--dev-sender", "dev"]);
     let dev = |method: &str, path: &str| Request::new(method, path).header("X-Sender", "dev").send(&gate.target());
@@ -176,7 +176,7 @@ fn a_reviewer_answers_and_does_not_administer() {
 }
 
 #[test]
-fn a_crowd_at_the_port_keeps_nobody_from_the_socket() {
+fn a_full_port_does_not_block_the_socket() {
     let home = Home::new();
     home.write_config("[limits]\nconnections = 16\n");
     let gate = home.serve();
@@ -198,7 +198,7 @@ fn a_crowd_at_the_port_keeps_nobody_from_the_socket() {
 }
 
 #[test]
-fn a_stream_too_many_is_told_to_come_back_later() {
+fn a_stream_over_the_limit_is_told_to_retry_later() {
     let home = Home::new();
     home.write_config("[limits]\nsse_listeners = 1\n");
     let gate = home.serve();
@@ -210,7 +210,7 @@ fn a_stream_too_many_is_told_to_come_back_later() {
 }
 
 #[test]
-fn a_stream_outlives_every_time_limit_and_is_never_silent_for_long() {
+fn a_stream_is_not_cut_by_time_limits_and_sends_heartbeats() {
     let home = Home::new();
     home.write_config("[limits]\nheader_seconds = 1\nidle_seconds = 1\n");
     let gate = home.serve();
@@ -222,7 +222,7 @@ fn a_stream_outlives_every_time_limit_and_is_never_silent_for_long() {
 }
 
 #[test]
-fn anyone_may_see_that_it_is_well_and_nothing_more() {
+fn public_pages_show_that_a_gate_runs_and_nothing_else() {
     let home = Home::new();
     let gate = home.serve();
     for target in [gate.target(), gate.socket()] {

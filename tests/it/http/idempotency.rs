@@ -6,7 +6,7 @@ use crate::support::standin::StandIn;
 use serde_json::json;
 
 #[test]
-fn a_verdict_sent_again_under_its_key_is_answered_as_the_first() {
+fn a_repeated_verdict_with_the_same_key_gets_the_first_answer() {
     let home = Home::new();
     let gate = home.serve();
     let session = StandIn::start_under_an_agent(&home, &[]);

@@ -41,7 +41,7 @@ fn people_are_listed_with_their_role_and_their_tokens() {
 }
 
 #[test]
-fn what_nobody_is_called_and_no_role_is_refused_with_what_to_do() {
+fn an_unknown_person_or_role_is_refused_with_a_reason() {
     let home = Home::new();
     let _gate = home.serve();
     home.token_for("ann", "sender");
@@ -62,7 +62,7 @@ fn what_nobody_is_called_and_no_role_is_refused_with_what_to_do() {
 }
 
 #[test]
-fn guessing_a_strangers_code_is_stopped_also_over_a_restart() {
+fn guessing_pairing_codes_is_stopped_also_after_a_restart() {
     let home = Home::new();
     let gate = home.serve();
     let pair = |code: &str| home.run(&["people", "pair", code, "--name", "eve"]);

@@ -9,7 +9,7 @@ use crate::support::standin::StandIn;
 use serde_json::{Value, json};
 
 #[test]
-fn what_cannot_be_taken_is_refused_with_its_reason_and_leaves_nothing_behind() {
+fn an_invalid_request_is_refused_with_its_reason_and_records_no_event() {
     let home = Home::new();
     let gate = home.serve();
     let post = |path: &str| Request::post(path).token(home.token());
@@ -45,7 +45,7 @@ fn what_cannot_be_taken_is_refused_with_its_reason_and_leaves_nothing_behind() {
 }
 
 #[test]
-fn only_a_post_to_a_path_of_nobody_makes_an_event() {
+fn only_a_post_to_a_free_path_makes_an_event() {
     let home = Home::new();
     let gate = home.serve();
     for method in ["PUT", "DELETE", "PATCH", "OPTIONS", "TRACE", "BREW"] {
@@ -69,7 +69,7 @@ fn only_a_post_to_a_path_of_nobody_makes_an_event() {
 }
 
 #[test]
-fn the_same_key_says_the_same_once_for_each_sender() {
+fn an_idempotency_key_counts_once_for_each_sender() {
     let home = Home::new();
     let gate = home.serve_with(&["--dev-sender", "dev"]);
     let session = StandIn::start(&home, &[]);
@@ -94,7 +94,7 @@ fn the_same_key_says_the_same_once_for_each_sender() {
 }
 
 #[test]
-fn with_several_sessions_the_sender_says_which() {
+fn with_several_sessions_the_sender_must_name_one() {
     let home = Home::new();
     let gate = home.serve();
     let _sessions = ["api", "web", "web"].map(|label| StandIn::start(&home, &["--label", label]));
@@ -109,7 +109,7 @@ fn with_several_sessions_the_sender_says_which() {
 }
 
 #[test]
-fn guessing_codes_is_stopped_but_not_for_who_knows_the_prompt() {
+fn guessing_codes_is_stopped_but_the_id_of_the_prompt_still_works() {
     let home = Home::new();
     let gate = home.serve();
     let session = StandIn::start(&home, &[]);
@@ -130,7 +130,7 @@ fn guessing_codes_is_stopped_but_not_for_who_knows_the_prompt() {
 }
 
 #[test]
-fn a_sender_has_a_rate_and_the_owner_has_none() {
+fn a_sender_has_a_rate_limit_and_the_owner_has_none() {
     let home = Home::new();
     home.write_config("[limits]\nrate = 1\nburst = 3\n");
     let gate = home.serve_with(&["--dev-sender", "dev"]);
@@ -144,7 +144,7 @@ fn a_sender_has_a_rate_and_the_owner_has_none() {
 }
 
 #[test]
-fn a_full_session_is_said_to_be_full_and_keeps_what_it_has() {
+fn a_full_queue_answers_503_and_keeps_its_events() {
     let home = Home::new();
     home.write_config("[limits]\nsession_events = 2\n");
     let gate = home.serve();
@@ -157,7 +157,7 @@ fn a_full_session_is_said_to_be_full_and_keeps_what_it_has() {
 }
 
 #[test]
-fn nobody_waits_for_a_slow_client_and_nobody_reads_a_stranger() {
+fn slow_requests_are_cut_off_and_a_strangers_body_is_not_read() {
     let home = Home::new();
     home.write_config("[limits]\nheader_seconds = 1\nidle_seconds = 1\n");
     let gate = home.serve();

@@ -7,7 +7,7 @@ use crate::support::standin::StandIn;
 use serde_json::{Value, json};
 
 #[test]
-fn replies_are_listed_newest_last_since_a_moment_or_a_reply_and_for_whom_they_concern() {
+fn replies_are_listed_oldest_first_and_only_to_those_they_concern() {
     let home = Home::new();
     let gate = home.serve();
     let tom = home.token_for("tom", "sender");
@@ -43,7 +43,7 @@ fn replies_are_listed_newest_last_since_a_moment_or_a_reply_and_for_whom_they_co
 }
 
 #[test]
-fn the_document_of_the_api_is_for_everyone_here_and_says_nothing_of_this_gate() {
+fn the_openapi_document_is_public_and_contains_nothing_of_this_gate() {
     let home = Home::new();
     home.write_config("[hooks]\nhttp = \"on\"\n");
     let gate = home.serve();

@@ -7,7 +7,7 @@ use serde_json::json;
 const SECRET: &str = "ghp_0123456789abcdefghijKLMNOPQRST";
 
 #[test]
-fn a_secret_in_a_prompt_is_masked_where_people_read_along_and_whole_where_they_decide() {
+fn secrets_in_a_prompt_are_masked_in_lists_and_logs_and_shown_where_it_is_answered() {
     let home = Home::new();
     let gate = home.serve();
     let session = StandIn::start(&home, &[]);

@@ -65,7 +65,7 @@ fn a_scoped_token_cannot_reach_see_or_answer_another_session() {
 }
 
 #[test]
-fn five_letters_of_a_prompt_out_of_sight_are_five_letters() {
+fn codes_outside_the_tokens_scope_are_treated_as_chat() {
     let home = Home::new();
     let gate = home.serve();
     let [api, web] = ["api", "web"].map(|label| StandIn::start_under_an_agent(&home, &["--label", label]));
@@ -80,7 +80,7 @@ fn five_letters_of_a_prompt_out_of_sight_are_five_letters() {
 }
 
 #[test]
-fn what_a_scoped_sender_said_never_moves_out_of_its_scope() {
+fn events_of_a_scoped_sender_never_go_outside_the_scope() {
     let home = Home::new();
     let gate = home.serve();
     // It never says that it is initialized, so its channel holds what it is given.
@@ -105,7 +105,7 @@ fn what_a_scoped_sender_said_never_moves_out_of_its_scope() {
 }
 
 #[test]
-fn who_has_to_do_with_some_sessions_does_not_administer_the_gate() {
+fn a_token_with_labels_cannot_administer_the_gate() {
     let home = Home::new();
     let gate = home.serve();
     let refused = home.run(&["token", "add", "ada", "--role", "admin", "--label", "api"]);

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use std::time::{Duration, Instant};
 
 #[test]
-fn a_token_is_printed_alone_and_may_what_its_role_says() {
+fn a_new_token_is_the_only_output_and_has_the_rights_of_its_role() {
     let home = Home::new();
     let gate = home.serve();
     let session = StandIn::start_under_an_agent(&home, &[]);
@@ -48,7 +48,7 @@ fn a_token_is_printed_alone_and_may_what_its_role_says() {
 }
 
 #[test]
-fn a_token_counts_until_its_time_is_over() {
+fn a_token_is_valid_until_it_expires() {
     let home = Home::new();
     let gate = home.serve();
     let token = home.token_with(&["ann", "--role", "sender", "--expires", "2s"]);
@@ -82,7 +82,7 @@ fn the_list_of_tokens_holds_no_secret_and_no_hash() {
 }
 
 #[test]
-fn who_is_shown_out_hears_nothing_more_within_a_second() {
+fn streams_of_a_revoked_demoted_or_removed_person_end_within_a_second() {
     let home = Home::new();
     let gate = home.serve();
     let revoke = |name: &str| {
@@ -112,7 +112,7 @@ fn who_is_shown_out_hears_nothing_more_within_a_second() {
 }
 
 #[test]
-fn a_body_that_comes_after_its_token_was_revoked_is_not_taken() {
+fn a_body_that_arrives_after_its_token_was_revoked_is_refused() {
     let home = Home::new();
     let gate = home.serve();
     let session = StandIn::start_under_an_agent(&home, &[]);
@@ -137,7 +137,7 @@ fn a_body_that_comes_after_its_token_was_revoked_is_not_taken() {
 }
 
 #[test]
-fn a_token_is_written_down_nowhere() {
+fn a_token_is_in_no_file_and_no_log() {
     let home = Home::new();
     let mut command = StandIn::command(&home, &[]);
     command.env("PORTCULLIS_LOG", "trace");
@@ -165,7 +165,7 @@ fn a_token_is_written_down_nowhere() {
 }
 
 #[test]
-fn tokens_and_what_became_of_them_survive_the_gate() {
+fn tokens_and_revocations_survive_a_restart_of_the_gate() {
     let home = Home::new();
     let gate = home.serve();
     let [kept, revoked] = ["ann", "bob"].map(|name| home.token_for(name, "sender"));
@@ -197,7 +197,7 @@ fn a_person_has_one_rate_for_all_their_tokens_and_the_owner_has_none() {
 }
 
 #[test]
-fn what_makes_no_token_is_said_with_what_to_do() {
+fn invalid_token_commands_are_refused_with_a_reason() {
     let home = Home::new();
     let none = home.run(&["token", "list"]);
     assert!(none.status.code() == Some(1) && none.stderr.contains("portcullis up"), "{none:?}");

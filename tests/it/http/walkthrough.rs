@@ -42,7 +42,7 @@ fn the_walk_through_works_as_it_is_printed() {
 }
 
 #[test]
-fn a_sender_nobody_knows_is_forbidden_and_heard_by_nobody() {
+fn an_unknown_sender_is_refused_and_reaches_no_session() {
     let home = Home::new();
     let gate = home.serve_with(&["--dev-sender", "dev"]);
     let session = StandIn::start(&home, &[]);
@@ -59,7 +59,7 @@ fn a_sender_nobody_knows_is_forbidden_and_heard_by_nobody() {
 }
 
 #[test]
-fn an_event_says_who_sent_it_where_to_and_how() {
+fn an_event_carries_its_sender_conversation_path_and_method() {
     let walk = Walk::new();
     let answer = walk.gate.say("/ci/github?build=17", "build failed: \"ünïcode\"\nline 2").expect(200);
     assert_eq!(answer.text(), "ok");
@@ -87,7 +87,7 @@ fn every_post_opens_a_conversation_unless_it_names_one() {
 }
 
 #[test]
-fn a_reply_is_heard_by_those_who_listen_and_nothing_in_it_becomes_a_field() {
+fn a_reply_reaches_listeners_and_cannot_forge_a_field_of_the_stream() {
     let walk = Walk::new();
     walk.gate.say("/", "hello").expect(200);
     walk.session.next_event();
@@ -104,7 +104,7 @@ fn a_reply_is_heard_by_those_who_listen_and_nothing_in_it_becomes_a_field() {
 }
 
 #[test]
-fn a_prompt_is_settled_by_its_first_answer_and_the_second_is_told_by_whom() {
+fn the_first_answer_settles_a_prompt_and_the_second_is_told_whose_it_was() {
     let walk = Walk::new();
     walk.session.ask("abcde", "Bash", "Push", "git push");
     let shown = walk.events.next(PATIENCE).data;
@@ -150,7 +150,7 @@ fn chat_that_only_looks_like_a_verdict_stays_chat() {
 }
 
 #[test]
-fn who_comes_late_is_shown_what_is_still_open_and_what_was_missed() {
+fn a_late_listener_is_shown_open_prompts_and_missed_replies() {
     let walk = Walk::new();
     walk.gate.say("/", "hello").expect(200);
     walk.session.next_event();
@@ -187,7 +187,7 @@ fn who_comes_late_is_shown_what_is_still_open_and_what_was_missed() {
 }
 
 #[test]
-fn the_stream_is_for_those_who_may_and_never_for_a_web_page() {
+fn the_stream_needs_credentials_and_is_refused_to_web_pages() {
     let home = Home::new();
     let gate = home.serve_with(&["--dev-sender", "dev"]);
     let get = || Request::get("/events");

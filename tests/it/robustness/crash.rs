@@ -87,7 +87,7 @@ impl Accepted {
 }
 
 #[test]
-fn open_prompts_survive_the_gate_and_are_answered_once() {
+fn open_prompts_survive_a_killed_gate_and_are_answered_once() {
     let home = Home::new();
     let sessions = ["one", "two"].map(|label| StandIn::start(&home, &["--label", label]));
     let before = home.attached(2);
@@ -116,7 +116,7 @@ fn open_prompts_survive_the_gate_and_are_answered_once() {
 }
 
 #[test]
-fn a_verdict_arrives_once_however_often_the_gate_dies_with_it() {
+fn a_verdict_arrives_once_although_the_gate_is_killed_right_after_it() {
     let home = Home::new();
     let session = StandIn::start(&home, &[]);
     let codes = ["aaaaa", "bbbbb", "ccccc", "ddddd", "eeeee"];
@@ -134,7 +134,7 @@ fn a_verdict_arrives_once_however_often_the_gate_dies_with_it() {
 }
 
 #[test]
-fn a_verdict_that_its_session_could_not_take_is_there_when_it_can() {
+fn a_verdict_for_a_stalled_session_survives_a_killed_gate() {
     let home = Home::without_auto_start();
     let gate = home.serve();
     let session = StandIn::start(&home, &[]);
@@ -151,7 +151,7 @@ fn a_verdict_that_its_session_could_not_take_is_there_when_it_can() {
 }
 
 #[test]
-fn what_a_session_says_while_the_gate_is_dead_is_heard_when_it_is_back() {
+fn prompts_and_replies_sent_without_a_gate_arrive_when_it_is_back() {
     let home = Home::without_auto_start();
     let gate = home.serve();
     let session = StandIn::start(&home, &[]);
@@ -179,7 +179,7 @@ fn what_a_session_says_while_the_gate_is_dead_is_heard_when_it_is_back() {
 }
 
 #[test]
-fn what_a_killed_session_held_goes_to_the_next_and_its_prompts_are_withdrawn() {
+fn events_of_a_killed_session_go_to_the_next_and_its_prompts_are_withdrawn() {
     let home = Home::new();
     let gate = home.serve();
     let events = gate.events();

@@ -14,7 +14,7 @@ use serde_json::json;
 use std::time::Duration;
 
 #[test]
-fn any_bytes_at_the_port_and_the_socket_leave_the_gate_well() {
+fn any_bytes_at_the_port_and_the_socket_leave_the_gate_working() {
     let home = Home::new();
     let gate = home.serve();
     let (token, host) = (home.token(), gate.target().host());
@@ -49,7 +49,7 @@ fn any_bytes_at_the_port_and_the_socket_leave_the_gate_well() {
 }
 
 #[test]
-fn any_lines_on_stdin_leave_the_channel_well() {
+fn any_lines_on_stdin_leave_the_channel_working() {
     let home = Home::new();
     let gate = home.serve();
     let session = StandIn::start(&home, &[]);
@@ -77,7 +77,7 @@ fn any_lines_on_stdin_leave_the_channel_well() {
 }
 
 #[test]
-fn any_frames_on_a_link_leave_the_gate_well() {
+fn any_frames_on_a_link_leave_the_gate_working() {
     let home = Home::new();
     let gate = home.serve();
     let frames: Vec<Vec<u8>> = [

@@ -46,14 +46,14 @@ fn a_database_of_another_program_is_not_touched() {
 }
 
 #[test]
-fn a_journal_that_cannot_be_opened_is_said_to_belong_to_someone_else() {
+fn a_journal_that_cannot_be_opened_is_refused_with_a_hint_about_its_owner() {
     let home = Home::new();
     fs::create_dir(home.folder().join("journal.db")).unwrap();
     refused(&home, "cannot be opened for reading and writing", "must belong to the user");
 }
 
 #[test]
-fn a_session_says_why_there_is_no_gate() {
+fn a_session_reports_why_no_gate_can_start() {
     let home = with_a_journal();
     patch(&home.folder().join("journal.db"), USER_VERSION, 99);
     let session = StandIn::start(&home, &[]);

@@ -15,7 +15,7 @@ const SENDERS: usize = 8;
 const ASKS: usize = 40;
 
 #[test]
-fn nothing_is_lost_and_nothing_counts_twice_when_gate_and_session_are_killed_under_load() {
+fn no_event_is_lost_or_counted_twice_when_gate_and_session_are_killed_under_load() {
     let home = Home::new();
     home.write_config("durability = \"process\"\n");
     let asker = StandIn::start(&home, &["--label", "asker"]);
@@ -127,7 +127,7 @@ fn answer_all(home: &Home, asker: &StandIn) -> BTreeMap<String, String> {
 }
 
 #[test]
-fn what_a_stalled_session_dies_with_goes_to_its_next_process() {
+fn events_of_a_killed_stalled_session_go_to_its_next_process_in_order() {
     let home = Home::new();
     let gate = home.serve();
     let command = || StandIn::command_of(&home, &[], "5f9d41a3-1c62-4f6e-9f0a-000000000004");
@@ -150,7 +150,7 @@ fn what_a_stalled_session_dies_with_goes_to_its_next_process() {
 }
 
 #[test]
-fn who_gave_up_waiting_and_tries_again_has_said_it_once() {
+fn a_retry_after_the_sender_disconnected_counts_once() {
     let home = Home::new();
     let gate = home.serve();
     let session = StandIn::start(&home, &[]);
@@ -169,7 +169,7 @@ fn who_gave_up_waiting_and_tries_again_has_said_it_once() {
 }
 
 #[test]
-fn a_sender_who_hangs_up_is_heard_whole_or_not_at_all() {
+fn a_request_cut_off_by_its_sender_is_accepted_whole_or_not_at_all() {
     let home = Home::new();
     let gate = home.serve();
     let session = StandIn::start(&home, &[]);
@@ -195,7 +195,7 @@ fn a_sender_who_hangs_up_is_heard_whole_or_not_at_all() {
 }
 
 #[test]
-fn a_verdict_on_a_prompt_that_never_was_is_chat_and_answers_nothing() {
+fn a_verdict_with_an_unknown_code_is_chat_and_answers_no_later_prompt() {
     let home = Home::new();
     let gate = home.serve();
     let session = StandIn::start(&home, &[]);
@@ -213,7 +213,7 @@ fn a_verdict_on_a_prompt_that_never_was_is_chat_and_answers_nothing() {
 }
 
 #[test]
-fn each_sender_hears_and_continues_their_own_conversations_alone() {
+fn each_sender_hears_and_continues_only_their_own_conversations() {
     let home = Home::new();
     let gate = home.serve();
     let [mia, bob, rae] =
@@ -248,7 +248,7 @@ fn each_sender_hears_and_continues_their_own_conversations_alone() {
 }
 
 #[test]
-fn a_client_that_closed_its_end_loses_nothing() {
+fn an_event_for_a_client_that_closed_its_output_is_not_lost() {
     let home = Home::new();
     let gate = home.serve();
     let mut command = StandIn::command(&home, &[]);

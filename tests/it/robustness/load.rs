@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 const MEGABYTE: u64 = 1 << 20;
 
 #[test]
-fn a_stalled_session_costs_little_and_gets_everything_in_order_when_it_reads_again() {
+fn a_stalled_session_uses_little_memory_and_gets_every_event_in_order_later() {
     let home = Home::new();
     home.write_config("durability = \"process\"\n[limits]\nsession_bytes = 16777216\n");
     let gate = home.serve();
@@ -50,7 +50,7 @@ fn a_stalled_session_costs_little_and_gets_everything_in_order_when_it_reads_aga
 }
 
 #[test]
-fn a_listener_that_never_reads_costs_little_and_loses_its_seat() {
+fn a_listener_that_never_reads_uses_little_memory_and_is_disconnected() {
     let home = Home::new();
     home.write_config("durability = \"process\"\n[limits]\nidle_seconds = 1\n");
     let gate = home.serve();
@@ -109,7 +109,7 @@ fn thousands_of_idle_connections_are_held_and_everyone_is_served() {
 }
 
 #[test]
-fn a_session_and_an_idle_connection_outlive_the_time_for_a_head() {
+fn sessions_and_idle_connections_are_not_cut_by_the_header_timeout() {
     let home = Home::new();
     home.write_config("[limits]\nheader_seconds = 1\n");
     let gate = home.serve();
@@ -126,7 +126,7 @@ fn a_session_and_an_idle_connection_outlive_the_time_for_a_head() {
 }
 
 #[test]
-fn who_drips_a_head_is_cut_off_and_a_body_may_drip_until_it_falls_silent() {
+fn a_slow_head_is_cut_off_and_a_slow_body_only_when_it_falls_silent() {
     let home = Home::new();
     home.write_config("[limits]\nheader_seconds = 1\nidle_seconds = 2\n");
     let gate = home.serve();
@@ -190,7 +190,7 @@ fn a_body_of_a_hundred_megabytes_is_refused_before_it_is_read() {
 }
 
 #[test]
-fn a_line_of_twelve_megabytes_is_answered_and_its_prompt_is_cut_for_people() {
+fn a_prompt_of_twelve_megabytes_is_accepted_and_its_preview_is_cut() {
     let home = Home::new();
     let gate = home.serve();
     let session = StandIn::start(&home, &[]);
@@ -206,7 +206,7 @@ fn a_line_of_twelve_megabytes_is_answered_and_its_prompt_is_cut_for_people() {
 }
 
 #[test]
-fn a_gate_that_has_too_much_to_do_says_so_and_keeps_what_it_took() {
+fn an_overloaded_gate_answers_503_and_keeps_what_it_accepted() {
     let home = Home::new();
     home.write_config("[limits]\nqueue = 16\n");
     let gate = home.serve();

@@ -223,12 +223,12 @@ fn prepare(home: &Home) {
 }
 
 #[test]
-fn what_we_allow_the_real_cli_runs_without_asking() {
+fn calls_we_allow_are_run_by_the_real_cli_without_asking() {
     sample(Rules::AllowOnly);
 }
 
 #[test]
-fn what_we_allow_beside_rules_that_deny_and_ask_the_real_cli_runs_without_asking() {
+fn calls_we_allow_beside_deny_and_ask_rules_are_run_by_the_real_cli_without_asking() {
     sample(Rules::All);
 }
 

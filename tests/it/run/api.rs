@@ -64,7 +64,7 @@ fn a_session_is_started_prompted_interrupted_and_ended_over_the_api() {
 }
 
 #[test]
-fn a_session_whose_starter_hangs_up_before_it_came_up_is_ended() {
+fn a_session_is_ended_when_its_starter_disconnects_before_it_is_ready() {
     let home = Home::new();
     let model = shell(&["ls"]);
     let gate = serve(&home, &model, "");
@@ -81,7 +81,7 @@ fn a_session_whose_starter_hangs_up_before_it_came_up_is_ended() {
 }
 
 #[test]
-fn sessions_are_started_in_configured_folders_alone_and_by_those_who_may() {
+fn sessions_start_only_in_configured_folders_and_not_for_a_reviewer() {
     let home = Home::new();
     let model = shell(&["ls"]);
     let gate = serve(&home, &model, "");
@@ -102,7 +102,7 @@ fn sessions_are_started_in_configured_folders_alone_and_by_those_who_may() {
 }
 
 #[test]
-fn a_session_of_the_api_outlives_the_gate_with_its_open_prompt() {
+fn a_session_started_over_the_api_survives_the_gate_with_its_open_prompt() {
     let home = Home::new();
     let model = shell(&["touch made.txt && echo made"]);
     let gate = serve(&home, &model, "");
@@ -169,7 +169,7 @@ fn a_chat_streams_its_session_and_waits_for_a_confirmation() {
 }
 
 #[test]
-fn a_prompt_of_a_chat_that_nobody_confirms_is_denied() {
+fn a_chat_prompt_that_nobody_confirms_is_denied() {
     let home = Home::new();
     let model = shell(&["touch never.txt"]);
     let gate = serve(&home, &model, "");
@@ -180,7 +180,7 @@ fn a_prompt_of_a_chat_that_nobody_confirms_is_denied() {
 }
 
 #[test]
-fn nothing_is_approved_by_itself_without_the_owners_opt_in() {
+fn auto_approve_needs_the_owners_opt_in() {
     let home = Home::new();
     let model = shell(&["touch made.txt"]);
     let gate = serve(&home, &model, "");
@@ -203,7 +203,7 @@ fn nothing_is_approved_by_itself_without_the_owners_opt_in() {
 }
 
 #[test]
-fn who_leaves_a_chat_does_not_end_it() {
+fn disconnecting_from_a_chat_does_not_end_it() {
     let home = Home::new();
     let model = shell(&["touch made.txt && echo made"]);
     let gate = serve(&home, &model, "");
@@ -216,7 +216,7 @@ fn who_leaves_a_chat_does_not_end_it() {
 }
 
 #[test]
-fn the_small_api_is_for_those_who_may() {
+fn the_chat_api_refuses_strangers_and_senders() {
     let home = Home::new();
     let model = shell(&["ls"]);
     let gate = serve(&home, &model, "");

@@ -25,7 +25,7 @@ fn told(heard: &PathBuf, id: &str) -> Value {
 }
 
 #[test]
-fn a_prompt_in_a_line_that_could_not_be_read_is_found_by_initializing_again() {
+fn a_prompt_in_an_unreadable_line_is_recovered_by_initializing_again() {
     let home = Home::new();
     let gate = home.serve();
     let (run, heard) = play(&home, "lost", "\"hook_on_failure_supported\":true,");
@@ -36,7 +36,7 @@ fn a_prompt_in_a_line_that_could_not_be_read_is_found_by_initializing_again() {
 }
 
 #[test]
-fn what_is_unknown_is_answered_with_an_error_or_passed_on() {
+fn unknown_requests_get_an_error_and_unknown_messages_are_passed_on() {
     let home = Home::new();
     home.serve();
     let (run, heard) = play(&home, "odd", "");
@@ -56,7 +56,7 @@ fn what_is_unknown_is_answered_with_an_error_or_passed_on() {
 }
 
 #[test]
-fn a_client_that_ends_at_once_is_an_error_with_its_last_words() {
+fn a_client_that_exits_at_once_is_an_error_that_shows_its_stderr() {
     let home = Home::new();
     home.serve();
     let program = home.user().join("broken");
@@ -67,7 +67,7 @@ fn a_client_that_ends_at_once_is_an_error_with_its_last_words() {
 }
 
 #[test]
-fn a_driven_session_has_one_channel_also_where_another_is_configured() {
+fn a_driven_session_has_one_channel_although_another_is_configured() {
     let home = Home::new();
     let gate = home.serve();
     let model = shell(&["touch x"]);
@@ -82,7 +82,7 @@ fn a_driven_session_has_one_channel_also_where_another_is_configured() {
 }
 
 #[test]
-fn a_server_that_does_not_come_up_is_named() {
+fn an_mcp_server_that_fails_to_start_is_named() {
     let home = Home::new();
     home.serve();
     let model = Model::start(vec![Rule::on_text("go").say("said")]);

@@ -10,7 +10,7 @@ use serde_json::json;
 const REPLY: &str = "mcp__gate__reply";
 
 #[test]
-fn an_event_reaches_the_model_marked_and_the_reply_reaches_its_sender() {
+fn an_event_is_marked_as_not_from_the_user_and_the_reply_reaches_its_sender() {
     let (home, latch) = (Home::new(), Latch::new());
     let gate = home.serve();
     let events = gate.events();
@@ -40,7 +40,7 @@ fn an_event_reaches_the_model_marked_and_the_reply_reaches_its_sender() {
 }
 
 #[test]
-fn a_session_that_waits_for_an_answer_keeps_its_input_open() {
+fn stdin_stays_open_while_a_prompt_waits() {
     let home = Home::new();
     let gate = home.serve();
     let model = Model::start(vec![
@@ -62,7 +62,7 @@ fn a_session_that_waits_for_an_answer_keeps_its_input_open() {
 }
 
 #[test]
-fn a_prompt_from_elsewhere_is_the_users_own_word() {
+fn a_prompt_sent_over_the_api_counts_as_user_input() {
     let (home, latch) = (Home::new(), Latch::new());
     let gate = home.serve();
     let model = Model::start(vec![
@@ -80,7 +80,7 @@ fn a_prompt_from_elsewhere_is_the_users_own_word() {
 }
 
 #[test]
-fn the_environment_of_a_driven_model_holds_no_token_of_ours() {
+fn a_driven_models_environment_contains_no_token() {
     let home = Home::new();
     let gate = home.serve();
     let model = shell(&["env; touch x"]);
@@ -92,7 +92,7 @@ fn the_environment_of_a_driven_model_holds_no_token_of_ours() {
 }
 
 #[test]
-fn what_a_driven_agent_runs_may_neither_answer_nor_administer() {
+fn commands_run_by_a_driven_agent_cannot_answer_or_administer() {
     let home = Home::new();
     let gate = home.serve();
     let portcullis = env!("CARGO_BIN_EXE_portcullis");
@@ -107,7 +107,7 @@ fn what_a_driven_agent_runs_may_neither_answer_nor_administer() {
 }
 
 #[test]
-fn a_conversation_is_gone_on_with_by_its_id_or_as_the_latest() {
+fn a_conversation_is_resumed_by_id_or_as_the_latest() {
     let home = Home::new();
     let gate = home.serve();
     let model = Model::start(vec![]);
@@ -126,7 +126,7 @@ fn a_conversation_is_gone_on_with_by_its_id_or_as_the_latest() {
 }
 
 #[test]
-fn what_is_given_on_the_command_line_reaches_the_client() {
+fn command_line_options_reach_the_client() {
     let home = Home::new();
     home.serve();
     let elsewhere = home.user().join("elsewhere");
@@ -163,7 +163,7 @@ fn a_prompt_is_read_from_standard_input() {
 }
 
 #[test]
-fn text_is_shown_as_it_is_said() {
+fn text_is_printed_as_it_arrives() {
     let (home, latch) = (Home::new(), Latch::new());
     home.serve();
     let model = Model::start(vec![Rule::on_text("go").say_in_two("first line\n", "second line", &latch)]);
@@ -175,7 +175,7 @@ fn text_is_shown_as_it_is_said() {
 }
 
 #[test]
-fn an_error_of_the_model_is_an_error_of_the_run() {
+fn a_model_error_makes_the_run_fail() {
     let home = Home::new();
     home.serve();
     let model = Model::start(vec![Rule::on_text("go").refused(400)]);

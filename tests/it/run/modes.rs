@@ -53,7 +53,7 @@ fn default_asks_for_edits_and_commands() {
 }
 
 #[test]
-fn accept_edits_asks_for_commands_alone() {
+fn accept_edits_asks_only_for_commands() {
     let (tools, written, _) = asked_in("acceptEdits", "");
     assert_eq!((tools, written), (vec!["Bash".to_owned()], true));
 }
@@ -71,13 +71,13 @@ fn bypass_asks_nothing_where_the_owner_opted_in() {
 }
 
 #[test]
-fn the_configured_mode_is_the_one_that_is_not_named() {
+fn the_configured_mode_is_the_default() {
     let (tools, written, _) = asked_in("", "permission_mode = \"acceptEdits\"\n");
     assert_eq!((tools, written), (vec!["Bash".to_owned()], true));
 }
 
 #[test]
-fn auto_is_the_clients_own_business() {
+fn auto_mode_is_passed_to_the_client() {
     let home = Home::new();
     let gate = home.serve();
     let model = Model::start(vec![Rule::on_text("go").say("said")]);
@@ -88,7 +88,7 @@ fn auto_is_the_clients_own_business() {
 }
 
 #[test]
-fn plan_asks_also_where_a_rule_allows_and_a_denial_keeps_the_file_away() {
+fn plan_mode_asks_although_an_option_allows_and_a_denial_prevents_the_write() {
     let home = Home::new();
     let gate = home.serve();
     let model = writer(&home);

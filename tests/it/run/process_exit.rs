@@ -45,14 +45,14 @@ impl Busy {
 }
 
 #[test]
-fn nothing_is_left_of_a_session_when_run_is_killed() {
+fn no_process_is_left_when_run_is_killed() {
     let busy = Busy::start();
     busy.run.child.kill_9();
     busy.nothing_is_left();
 }
 
 #[test]
-fn nothing_is_left_of_a_session_when_its_guard_is_killed() {
+fn no_process_is_left_when_the_guard_is_killed() {
     let busy = Busy::start();
     let (guard, _) = busy.run.guard_and_claude();
     running::signal(&guard, Signal::KILL);
@@ -62,7 +62,7 @@ fn nothing_is_left_of_a_session_when_its_guard_is_killed() {
 }
 
 #[test]
-fn nothing_is_left_of_a_session_when_claude_code_is_killed() {
+fn no_process_is_left_when_claude_code_is_killed() {
     let busy = Busy::start();
     let (_, claude) = busy.run.guard_and_claude();
     running::signal(&claude, Signal::KILL);
@@ -72,7 +72,7 @@ fn nothing_is_left_of_a_session_when_claude_code_is_killed() {
 }
 
 #[test]
-fn nothing_is_left_of_a_session_when_run_is_asked_to_go() {
+fn no_process_is_left_when_run_is_terminated() {
     let busy = Busy::start();
     busy.run.child.signal(Signal::TERM);
     assert_eq!(busy.run.wait().status.code(), Some(130));
@@ -80,7 +80,7 @@ fn nothing_is_left_of_a_session_when_run_is_asked_to_go() {
 }
 
 #[test]
-fn a_prompt_survives_the_gate_and_is_answered_once() {
+fn a_prompt_survives_a_killed_gate_and_is_answered_once() {
     let home = Home::new();
     let gate = home.serve();
     let model = Model::start(vec![
@@ -105,7 +105,7 @@ fn a_prompt_survives_the_gate_and_is_answered_once() {
 }
 
 #[test]
-fn a_prompt_that_opens_while_the_gate_is_away_is_put_to_the_next() {
+fn a_prompt_opened_without_a_gate_is_shown_by_the_next_gate() {
     let (home, latch) = (Home::new(), Latch::new());
     let gate = home.serve();
     let model = Model::start(vec![
@@ -127,7 +127,7 @@ fn a_prompt_that_opens_while_the_gate_is_away_is_put_to_the_next() {
 }
 
 #[test]
-fn the_session_ends_at_the_gate_when_it_is_over() {
+fn the_gate_marks_the_session_as_ended_when_run_exits() {
     let home = Home::new();
     let gate = home.serve();
     let model = Model::start(vec![Rule::on_text("go").say("said")]);
@@ -153,7 +153,7 @@ fn guarded(home: &Home, script: &str) -> (std::process::Child, std::os::unix::ne
 }
 
 #[test]
-fn a_guard_leaves_its_child_in_peace_while_someone_wants_it_and_no_longer() {
+fn the_guard_kills_its_child_only_when_its_parent_is_gone() {
     let home = Home::new();
     let (guard, ours) = guarded(&home, "sleep 0.3; echo alive; exit 7");
     let output = guard.wait_with_output().unwrap();

@@ -12,7 +12,7 @@ fn made(home: &Home, file: &str) -> bool {
 }
 
 #[test]
-fn a_call_waits_for_someone_elsewhere_and_then_runs() {
+fn a_call_waits_for_an_answer_over_the_api_and_then_runs() {
     let home = Home::new();
     let gate = home.serve();
     let model = shell(&["touch made.txt && echo made"]);
@@ -32,7 +32,7 @@ fn a_call_waits_for_someone_elsewhere_and_then_runs() {
 }
 
 #[test]
-fn a_denial_reaches_the_model_in_the_words_of_who_said_it() {
+fn a_denial_reaches_the_model_with_the_reviewers_reason() {
     let home = Home::new();
     let gate = home.serve();
     let model = shell(&["touch never.txt"]);
@@ -58,7 +58,7 @@ fn a_denial_may_end_the_turn() {
 }
 
 #[test]
-fn another_input_runs_in_place_of_the_one_that_was_asked_about() {
+fn an_edited_input_runs_instead_of_the_one_asked_about() {
     let home = Home::new();
     let gate = home.serve();
     let model = shell(&["touch first.txt && echo first"]);
@@ -73,7 +73,7 @@ fn another_input_runs_in_place_of_the_one_that_was_asked_about() {
 }
 
 #[test]
-fn what_is_always_allowed_is_written_down_by_the_client_and_not_asked_again() {
+fn always_allow_is_saved_by_the_client_and_not_asked_again() {
     let home = Home::new();
     let gate = home.serve();
     let model = shell(&["npm run one --silent; true", "npm run one --silent; true"]);
@@ -90,7 +90,7 @@ fn what_is_always_allowed_is_written_down_by_the_client_and_not_asked_again() {
 }
 
 #[test]
-fn what_is_allowed_for_the_session_is_not_asked_again_in_it_and_written_down_nowhere() {
+fn allow_for_the_session_is_not_written_to_the_settings() {
     let home = Home::new();
     let gate = home.serve();
     let model = shell(&["mkdir one", "mkdir one; true"]);
@@ -108,7 +108,7 @@ fn what_is_allowed_for_the_session_is_not_asked_again_in_it_and_written_down_now
 }
 
 #[test]
-fn prompts_that_come_at_once_are_answered_one_by_one_in_any_order() {
+fn prompts_open_at_the_same_time_are_answered_in_any_order() {
     let home = Home::new();
     let gate = home.serve();
     let mut fetch = Rule::on_text("go");
@@ -144,7 +144,7 @@ fn prompts_that_come_at_once_are_answered_one_by_one_in_any_order() {
 }
 
 #[test]
-fn an_interruption_withdraws_the_prompt_that_is_open() {
+fn an_interrupt_withdraws_the_open_prompt() {
     let home = Home::new();
     let gate = home.serve();
     let model = shell(&["touch never.txt"]);
@@ -159,7 +159,7 @@ fn an_interruption_withdraws_the_prompt_that_is_open() {
 }
 
 #[test]
-fn questions_are_answered_from_elsewhere() {
+fn questions_are_answered_over_the_api() {
     let home = Home::new();
     let gate = home.serve();
     let question = json!({"questions": [{"question": "Which colour?", "header": "Colour", "multiSelect": false,
@@ -180,7 +180,7 @@ fn questions_are_answered_from_elsewhere() {
 }
 
 #[test]
-fn a_plan_is_shown_and_approved_from_elsewhere() {
+fn a_plan_is_shown_and_approved_over_the_api() {
     let home = Home::new();
     let gate = home.serve();
     let model = Model::start(vec![
@@ -195,7 +195,7 @@ fn a_plan_is_shown_and_approved_from_elsewhere() {
 }
 
 #[test]
-fn every_call_is_in_the_log_also_those_nobody_was_asked_about() {
+fn every_tool_call_is_logged_also_without_a_prompt() {
     let home = Home::new();
     let gate = home.serve();
     let model = shell(&["ls", "touch made.txt"]);
@@ -216,7 +216,7 @@ fn every_call_is_in_the_log_also_those_nobody_was_asked_about() {
 }
 
 #[test]
-fn the_result_is_one_object_and_the_stream_is_every_message() {
+fn output_json_is_one_object_and_stream_json_is_every_message() {
     let home = Home::new();
     home.serve();
     let model = Model::start(vec![Rule::on_text("go").say("said")]);
@@ -231,7 +231,7 @@ fn the_result_is_one_object_and_the_stream_is_every_message() {
 }
 
 #[test]
-fn each_exit_says_how_it_went() {
+fn exit_codes_tell_success_error_usage_configuration_and_denial() {
     let home = Home::new();
     home.serve();
     let model = Model::start(vec![Rule::on_text("go").say("said")]);

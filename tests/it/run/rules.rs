@@ -21,7 +21,7 @@ fn nobody_was_asked(gate: &Gate) {
 }
 
 #[test]
-fn a_deny_rule_denies_what_the_client_would_let_through() {
+fn a_deny_rule_denies_what_claude_code_would_allow() {
     let home = Home::new();
     let gate = home.serve();
     rules(&home, "[[rule]]\ndeny = \"Bash(ls *)\"\nwhy = \"nobody looks here\"\n");
@@ -32,7 +32,7 @@ fn a_deny_rule_denies_what_the_client_would_let_through() {
 }
 
 #[test]
-fn an_allow_rule_answers_for_the_owner_and_not_for_more_than_it_says() {
+fn an_allow_rule_answers_only_what_it_matches() {
     let home = Home::new();
     let gate = home.serve();
     rules(&home, "[[rule]]\nallow = \"Bash(touch made.txt)\"\n");
@@ -63,7 +63,7 @@ fn an_allow_rule_does_not_answer_in_plan_mode() {
 }
 
 #[test]
-fn an_ask_rule_asks_also_where_nothing_is_asked_and_may_want_two_people() {
+fn an_ask_rule_asks_in_bypass_mode_and_can_require_two_people() {
     let home = Home::new();
     home.write_config("allow_bypass = true\n");
     let gate = home.serve();
@@ -83,7 +83,7 @@ fn an_ask_rule_asks_also_where_nothing_is_asked_and_may_want_two_people() {
 }
 
 #[test]
-fn what_someone_puts_in_place_of_the_input_is_judged_again() {
+fn an_edited_input_is_checked_against_the_rules_again() {
     let home = Home::new();
     let gate = home.serve();
     for (rule, why) in [
@@ -101,7 +101,7 @@ fn what_someone_puts_in_place_of_the_input_is_judged_again() {
 }
 
 #[test]
-fn the_rules_themselves_are_never_edited_unasked() {
+fn rules_files_are_never_edited_without_a_prompt() {
     let home = Home::new();
     let gate = home.serve();
     rules(&home, "");
@@ -123,7 +123,7 @@ fn the_rules_themselves_are_never_edited_unasked() {
 }
 
 #[test]
-fn a_model_that_wrote_rules_for_itself_is_asked_all_the_same() {
+fn rules_written_by_the_model_allow_nothing() {
     let home = Home::new();
     let gate = home.serve();
     let file = home.project().join(".portcullis/rules.toml");
@@ -145,7 +145,7 @@ fn a_model_that_wrote_rules_for_itself_is_asked_all_the_same() {
 }
 
 #[test]
-fn a_clone_that_allows_everything_changes_nothing() {
+fn rules_of_an_untrusted_project_allow_nothing() {
     let home = Home::new();
     let gate = home.serve();
     std::fs::create_dir_all(home.project().join(".portcullis")).unwrap();

@@ -29,7 +29,7 @@ fn a_prompt_is_shown_whole_and_answered_at_the_terminal() {
 }
 
 #[test]
-fn who_answers_elsewhere_first_is_named_at_the_terminal() {
+fn an_answer_from_elsewhere_is_shown_at_the_terminal_with_its_author() {
     let home = Home::new();
     let gate = home.serve();
     let token = home.token_for("rae", "reviewer");
@@ -44,7 +44,7 @@ fn who_answers_elsewhere_first_is_named_at_the_terminal() {
 }
 
 #[test]
-fn a_denial_at_the_terminal_carries_its_words_and_another_input_runs() {
+fn the_terminal_can_deny_with_a_reason_and_edit_the_input() {
     let home = Home::new();
     home.serve();
     let model = Model::start(vec![
@@ -86,7 +86,7 @@ fn questions_are_answered_at_the_terminal() {
 }
 
 #[test]
-fn the_terminal_answers_also_when_no_gate_can_be_had() {
+fn the_terminal_can_answer_without_a_gate() {
     let home = Home::new();
     // A folder where the lock should be: no gate starts.
     std::fs::create_dir(home.folder().join("gate.lock")).unwrap();
@@ -99,7 +99,7 @@ fn the_terminal_answers_also_when_no_gate_can_be_had() {
 }
 
 #[test]
-fn one_person_at_the_terminal_is_not_two_although_no_gate_can_be_had() {
+fn without_a_gate_one_person_cannot_allow_what_needs_two() {
     let home = Home::new();
     std::fs::create_dir(home.folder().join("gate.lock")).unwrap();
     std::fs::write(home.folder().join("rules.toml"), "[[rule]]\nask = \"Bash(touch *)\"\nquorum = 2\n").unwrap();
@@ -115,7 +115,7 @@ fn one_person_at_the_terminal_is_not_two_although_no_gate_can_be_had() {
 }
 
 #[test]
-fn a_yes_at_the_terminal_waits_for_a_slow_gate_that_has_the_prompt() {
+fn an_allow_at_the_terminal_waits_for_a_gate_that_has_the_prompt() {
     let home = Home::new();
     let gate = home.serve();
     let model = shell(&["touch made.txt && echo made"]);
@@ -132,7 +132,7 @@ fn a_yes_at_the_terminal_waits_for_a_slow_gate_that_has_the_prompt() {
 }
 
 #[test]
-fn a_conversation_goes_on_line_by_line() {
+fn each_line_typed_at_the_terminal_is_a_turn_of_the_conversation() {
     let home = Home::new();
     home.serve();
     let model = Model::start(vec![
@@ -180,7 +180,7 @@ fn ctrl_c_ends_a_single_prompt_with_130() {
 }
 
 #[test]
-fn no_prompt_deceives_the_terminal_it_is_shown_on() {
+fn control_characters_in_a_prompt_do_not_reach_the_terminal() {
     let home = Home::new();
     let gate = home.serve();
     let input = json!({"file_path": home.project().join("x"), "content": "a\u{1b}[2K\rls\u{202e}"});

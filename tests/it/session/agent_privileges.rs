@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use std::fs;
 
 #[test]
-fn an_allowed_bash_call_can_neither_answer_nor_administer() {
+fn an_allowed_bash_call_cannot_answer_or_administer() {
     let home = Home::new();
     let gate = home.serve();
     let other = StandIn::start_under_an_agent(&home, &["--label", "other"]);
@@ -57,7 +57,7 @@ fn an_allowed_bash_call_can_neither_answer_nor_administer() {
 }
 
 #[test]
-fn the_environment_of_the_model_holds_no_token_of_ours() {
+fn the_models_environment_contains_no_token() {
     let home = Home::new();
     let mut command = home.command(&["serve"]);
     command.env_remove("PORTCULLIS_TOKEN");

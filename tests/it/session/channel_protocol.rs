@@ -13,7 +13,7 @@ use std::time::Duration;
 const PROMPTLY: Duration = Duration::from_secs(3);
 
 #[test]
-fn the_revision_without_notifications_is_refused_at_once() {
+fn a_protocol_revision_without_notifications_is_refused_at_once() {
     let home = Home::new();
     let mut session = StandIn::spawn(&home, StandIn::command(&home, &[]));
     session.probe();
@@ -29,7 +29,7 @@ fn the_revision_without_notifications_is_refused_at_once() {
 }
 
 #[test]
-fn it_declares_a_two_way_channel_with_permission_relay_and_teaches_its_use() {
+fn initialize_declares_a_two_way_channel_with_permission_relay_and_instructions() {
     let home = Home::new();
     let session = StandIn::start(&home, &[]);
     assert!(session.declares("claude/channel") && session.declares("claude/channel/permission"));
@@ -43,7 +43,7 @@ fn it_declares_a_two_way_channel_with_permission_relay_and_teaches_its_use() {
 }
 
 #[test]
-fn a_session_greets_although_no_gate_can_start_and_finds_one_when_it_can() {
+fn a_session_initializes_without_a_gate_and_attaches_when_one_can_start() {
     let home = Home::new();
     home.write_config("listne = \"off\"");
     let session = StandIn::start(&home, &[]);
@@ -56,7 +56,7 @@ fn a_session_greets_although_no_gate_can_start_and_finds_one_when_it_can() {
 }
 
 #[test]
-fn what_is_no_message_is_refused_and_the_next_is_answered() {
+fn an_invalid_message_is_refused_and_the_next_one_is_answered() {
     let home = Home::new();
     home.serve();
     let session = StandIn::start(&home, &[]);
@@ -93,7 +93,7 @@ fn what_is_no_message_is_refused_and_the_next_is_answered() {
 }
 
 #[test]
-fn a_line_too_long_is_refused_and_makes_nobody_deaf() {
+fn an_oversized_line_is_refused_and_the_next_one_is_answered() {
     let home = Home::new();
     let mut session = StandIn::start_paused(&home, &[]);
     let too_long = vec![b'x'; 17 << 20];
@@ -110,7 +110,7 @@ fn a_line_too_long_is_refused_and_makes_nobody_deaf() {
 }
 
 #[test]
-fn events_wait_until_the_client_is_ready_for_them() {
+fn events_wait_until_the_client_is_initialized() {
     let home = Home::new();
     let gate = home.serve();
     let mut session = StandIn::start_paused(&home, &[]);
@@ -125,7 +125,7 @@ fn events_wait_until_the_client_is_ready_for_them() {
 }
 
 #[test]
-fn nothing_but_the_greeting_is_served_before_the_greeting() {
+fn no_request_is_served_before_initialize() {
     let home = Home::new();
     let mut session = StandIn::spawn(&home, StandIn::command(&home, &[]));
     let early = session.call_raw(&json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list"}));
@@ -137,7 +137,7 @@ fn nothing_but_the_greeting_is_served_before_the_greeting() {
 }
 
 #[test]
-fn it_ends_promptly_when_the_client_does() {
+fn the_channel_exits_promptly_when_the_client_does() {
     let home = Home::new();
     let gate = home.serve();
     let eof = |session: &StandIn| session.close_stdin();
@@ -157,7 +157,7 @@ fn it_ends_promptly_when_the_client_does() {
 }
 
 #[test]
-fn it_ends_promptly_also_when_there_is_no_gate() {
+fn the_channel_exits_promptly_also_without_a_gate() {
     let home = Home::new();
     home.write_config("listne = \"off\"");
     for signal in [None, Some(Signal::TERM)] {
@@ -172,7 +172,7 @@ fn it_ends_promptly_also_when_there_is_no_gate() {
 }
 
 #[test]
-fn a_client_that_stops_reading_holds_up_nobody() {
+fn a_client_that_stops_reading_does_not_block_others() {
     let home = Home::new();
     let gate = home.serve();
     let mut command = StandIn::command(&home, &["--label", "stuck"]);
@@ -199,7 +199,7 @@ fn a_client_that_stops_reading_holds_up_nobody() {
 }
 
 #[test]
-fn the_secrets_in_its_environment_go_nowhere() {
+fn secrets_in_the_channels_environment_are_not_leaked() {
     let home = Home::new();
     let mut command = StandIn::command(&home, &[]);
     command.env("PORTCULLIS_LOG", "trace");

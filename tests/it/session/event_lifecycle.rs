@@ -7,7 +7,7 @@ use crate::support::standin::StandIn;
 use serde_json::{Value, json};
 
 #[test]
-fn every_event_says_where_it_is_and_why() {
+fn every_event_shows_its_state_and_the_reason() {
     let home = Home::new();
     let gate = home.serve();
     assert_eq!(home.run(&["events", "list"]).ok().stdout, "No events.\n");
@@ -52,7 +52,7 @@ fn every_event_says_where_it_is_and_why() {
 }
 
 #[test]
-fn what_is_no_event_is_said_so() {
+fn an_unknown_event_id_is_an_error_with_a_hint() {
     let home = Home::new();
     home.run(&["events", "list"]).refused(1, "no gate is running");
     let _gate = home.serve();
@@ -64,7 +64,7 @@ fn what_is_no_event_is_said_so() {
 }
 
 #[test]
-fn a_sender_sees_and_drops_their_own_events_and_a_reviewer_all() {
+fn a_sender_sees_and_drops_only_their_own_events_and_a_reviewer_all() {
     let home = Home::new();
     let gate = home.serve();
     let [ann, bob, rae] =
@@ -84,7 +84,7 @@ fn a_sender_sees_and_drops_their_own_events_and_a_reviewer_all() {
 }
 
 #[test]
-fn what_was_never_answered_comes_again_twice_and_is_then_given_up() {
+fn an_unanswered_event_is_redelivered_twice_and_then_dead() {
     let home = Home::new();
     let gate = home.serve();
     let start = || {
@@ -130,7 +130,7 @@ fn what_was_never_answered_comes_again_twice_and_is_then_given_up() {
 }
 
 #[test]
-fn what_a_killed_process_had_in_its_hands_comes_marked_to_the_next_of_its_session() {
+fn events_held_by_a_killed_process_are_redelivered_to_the_next_process_of_its_session() {
     let home = Home::new();
     let gate = home.serve();
     let command = || StandIn::command_of(&home, &[], "5f9d41a3-1c62-4f6e-9f0a-000000000002");
@@ -147,7 +147,7 @@ fn what_a_killed_process_had_in_its_hands_comes_marked_to_the_next_of_its_sessio
 }
 
 #[test]
-fn a_session_that_goes_on_in_another_process_is_one_session() {
+fn a_session_continued_by_another_process_ends_the_first() {
     let home = Home::new();
     let gate = home.serve();
     let start = || {
@@ -174,7 +174,7 @@ fn a_session_that_goes_on_in_another_process_is_one_session() {
 }
 
 #[test]
-fn a_repetition_counts_once_whatever_became_of_the_first() {
+fn an_idempotency_key_counts_once_also_after_a_drop_a_redaction_or_a_restart() {
     let home = Home::new();
     let gate = home.serve();
     let say = |gate: &Gate, text: &str| {
@@ -196,7 +196,7 @@ fn a_repetition_counts_once_whatever_became_of_the_first() {
 }
 
 #[test]
-fn the_counters_tell_what_became_of_events_and_prompts() {
+fn the_metrics_count_events_and_prompts_by_state() {
     let home = Home::new();
     let gate = home.serve();
     let session = StandIn::start(&home, &["--label", "api"]);

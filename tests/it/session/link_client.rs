@@ -7,7 +7,7 @@ use crate::support::standin::StandIn;
 use serde_json::{Value, json};
 
 #[test]
-fn what_was_written_is_told_until_the_gate_has_it_and_what_is_held_is_not_asked_for() {
+fn unconfirmed_deliveries_are_reported_again_and_held_events_are_named() {
     let home = Home::without_auto_start();
     let gate = FakeGate::of(&home);
     let mut session = StandIn::start_paused(&home, &[]);
@@ -47,7 +47,7 @@ fn what_was_written_is_told_until_the_gate_has_it_and_what_is_held_is_not_asked_
 }
 
 #[test]
-fn a_verdict_that_is_sent_again_is_carried_once_and_confirmed_again() {
+fn a_repeated_verdict_is_delivered_once_and_confirmed_again() {
     let home = Home::without_auto_start();
     let gate = FakeGate::of(&home);
     let session = StandIn::start(&home, &[]);
@@ -67,7 +67,7 @@ fn a_verdict_that_is_sent_again_is_carried_once_and_confirmed_again() {
 }
 
 #[test]
-fn a_reply_is_the_same_reply_when_it_is_sent_again() {
+fn a_reply_keeps_its_id_when_it_is_sent_again() {
     let home = Home::without_auto_start();
     let gate = FakeGate::of(&home);
     let session = StandIn::start(&home, &[]);
@@ -87,7 +87,7 @@ fn a_reply_is_the_same_reply_when_it_is_sent_again() {
 }
 
 #[test]
-fn a_session_that_is_refused_says_why_and_what_to_do() {
+fn a_refused_session_reports_the_reason_and_a_hint() {
     let home = Home::without_auto_start();
     let gate = FakeGate::of(&home);
     let session = StandIn::start(&home, &[]);

@@ -6,7 +6,7 @@ use crate::support::link::{Link, OURS, new_id};
 use serde_json::{Value, json};
 
 #[test]
-fn an_idle_gate_makes_room_for_a_newer_portcullis() {
+fn an_idle_gate_hands_over_to_a_newer_portcullis() {
     let home = Home::new();
     let gate = home.serve();
     gate.say("/", "waits for the next gate").expect(200);
@@ -18,7 +18,7 @@ fn an_idle_gate_makes_room_for_a_newer_portcullis() {
 }
 
 #[test]
-fn a_gate_in_use_stays_and_welcomes_the_newer_one() {
+fn a_gate_in_use_stays_and_accepts_a_newer_portcullis() {
     let home = Home::new();
     let gate = home.serve();
     let welcome = json!({"welcome": {"version": 1, "program": OURS}});
@@ -31,7 +31,7 @@ fn a_gate_in_use_stays_and_welcomes_the_newer_one() {
 }
 
 #[test]
-fn versions_that_do_not_meet_are_told_what_to_do() {
+fn incompatible_link_versions_are_refused_with_a_hint() {
     let home = Home::new();
     let gate = home.serve();
     let mut session = Link::open(&home);
@@ -53,7 +53,7 @@ fn versions_that_do_not_meet_are_told_what_to_do() {
 }
 
 #[test]
-fn who_attaches_again_says_what_it_has_and_gets_only_the_rest() {
+fn a_process_that_attaches_again_gets_only_the_events_it_does_not_have() {
     let home = Home::new();
     let gate = home.serve();
     let id = new_id();
@@ -117,7 +117,7 @@ fn a_verdict_is_sent_again_until_it_is_confirmed() {
 }
 
 #[test]
-fn the_newest_process_of_a_session_is_the_one_that_counts() {
+fn a_newer_process_of_a_session_replaces_the_older() {
     let home = Home::new();
     let gate = home.serve();
     let id = new_id();

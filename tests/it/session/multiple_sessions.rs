@@ -38,7 +38,7 @@ fn two_sessions_each_get_their_own_events() {
 }
 
 #[test]
-fn the_same_five_letters_in_two_sessions_never_answer_each_other() {
+fn the_same_code_in_two_sessions_never_answers_the_other_session() {
     let home = Home::new();
     let gate = home.serve();
     let (one, two) = (StandIn::start(&home, &["--label", "one"]), StandIn::start(&home, &["--label", "two"]));
@@ -67,7 +67,7 @@ fn the_same_five_letters_in_two_sessions_never_answer_each_other() {
 }
 
 #[test]
-fn killing_one_session_disturbs_nobody_else() {
+fn killing_one_session_does_not_affect_the_others() {
     let home = Home::new();
     let gate = home.serve();
     let (dies, lives) = (StandIn::start(&home, &["--label", "dies"]), StandIn::start(&home, &["--label", "lives"]));
@@ -88,7 +88,7 @@ fn killing_one_session_disturbs_nobody_else() {
 }
 
 #[test]
-fn an_event_waits_for_its_session_and_keeps_its_place() {
+fn events_wait_for_their_session_and_arrive_in_order() {
     let home = Home::new();
     let gate = home.serve();
     let numbers = |text: &str| (0..50).map(|number| format!("{text} {number}")).collect::<Vec<_>>();
@@ -110,7 +110,7 @@ fn an_event_waits_for_its_session_and_keeps_its_place() {
 }
 
 #[test]
-fn what_is_sent_at_once_by_many_arrives_once_and_in_each_ones_order() {
+fn events_of_concurrent_senders_arrive_once_and_in_each_senders_order() {
     let home = Home::new();
     let gate = home.serve();
     let session = StandIn::start(&home, &[]);
@@ -134,7 +134,7 @@ fn what_is_sent_at_once_by_many_arrives_once_and_in_each_ones_order() {
 }
 
 #[test]
-fn an_event_that_was_on_its_way_to_a_session_that_left_goes_to_the_next_one() {
+fn an_event_not_yet_written_when_its_session_ends_goes_to_the_next_session() {
     let home = Home::new();
     let gate = home.serve();
     // It never says that it is initialized, so its channel holds what it is given.
@@ -149,7 +149,7 @@ fn an_event_that_was_on_its_way_to_a_session_that_left_goes_to_the_next_one() {
 }
 
 #[test]
-fn ten_sessions_started_at_once_make_one_gate() {
+fn ten_sessions_started_at_once_start_one_gate() {
     let home = Home::new();
     let sessions: Vec<StandIn> = std::thread::scope(|scope| {
         let starting: Vec<_> = (0..10)
@@ -177,7 +177,7 @@ fn ten_sessions_started_at_once_make_one_gate() {
 }
 
 #[test]
-fn looking_for_a_gate_keeps_none_from_starting() {
+fn probing_the_lock_never_prevents_a_gate_from_starting() {
     let home = Home::new();
     let lock = std::fs::File::create(home.folder().join("gate.lock")).unwrap();
     let done = AtomicBool::new(false);

@@ -64,7 +64,7 @@ fn a_killed_cli_leaves_no_channel_behind() {
 }
 
 #[test]
-fn the_model_is_told_why_a_reply_went_nowhere() {
+fn the_model_is_told_why_a_reply_was_refused() {
     let home = Home::new();
     home.serve();
     let model = Model::start(vec![

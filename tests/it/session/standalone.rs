@@ -33,7 +33,7 @@ fn a_standalone_session_is_a_gate_of_its_own() {
 }
 
 #[test]
-fn there_is_one_gate_also_when_one_of_them_is_a_session() {
+fn a_standalone_session_and_a_gate_exclude_each_other() {
     let home = Home::new();
     let first = StandIn::start(&home, &["--standalone"]);
     assert_eq!(home.run(&["serve"]).ok().stdout, "");
@@ -46,7 +46,7 @@ fn there_is_one_gate_also_when_one_of_them_is_a_session() {
 }
 
 #[test]
-fn other_sessions_use_a_standalone_one_and_outlive_it() {
+fn other_sessions_attach_to_a_standalone_session_and_outlive_it() {
     for ending in [Signal::TERM, Signal::KILL] {
         let home = Home::new();
         let alone = StandIn::start(&home, &["--standalone", "--label", "alone"]);

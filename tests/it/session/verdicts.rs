@@ -34,7 +34,7 @@ fn ask(link: &mut Link, n: u64, code: &str, more: &Value) -> String {
 }
 
 #[test]
-fn what_a_verdict_says_reaches_the_session_whole() {
+fn every_part_of_a_verdict_reaches_the_session() {
     let home = Home::new();
     let gate = home.serve();
     let (mut link, _) = attached(&home, &driven());
@@ -68,7 +68,7 @@ fn what_a_verdict_says_reaches_the_session_whole() {
 }
 
 #[test]
-fn two_people_must_agree_where_a_rule_says_so() {
+fn a_quorum_of_two_needs_two_different_people() {
     let home = Home::new();
     let gate = home.serve();
     let ann = home.token_for("ann", "reviewer");
@@ -86,7 +86,7 @@ fn two_people_must_agree_where_a_rule_says_so() {
 }
 
 #[test]
-fn a_prompt_nobody_answers_is_denied_or_left_as_it_says() {
+fn an_expired_prompt_is_denied_or_left_undecided_as_it_says() {
     let home = Home::new();
     let gate = home.serve();
     let (mut link, _) = attached(&home, &driven());
@@ -102,7 +102,7 @@ fn a_prompt_nobody_answers_is_denied_or_left_as_it_says() {
 }
 
 #[test]
-fn every_tool_call_is_on_the_record_and_what_ran_is_compared_with_what_was_shown() {
+fn every_tool_call_is_recorded_and_compared_with_what_was_shown() {
     let home = Home::new();
     let gate = home.serve();
     let (mut link, _) = attached(&home, &driven());
@@ -173,7 +173,7 @@ fn orders_reach_driven_sessions_and_a_stop_is_kept() {
 }
 
 #[test]
-fn a_terminal_answers_its_own_prompts_and_nobody_elses() {
+fn a_terminal_can_answer_only_prompts_of_its_own_session() {
     let home = Home::new();
     let gate = home.serve();
     let (mut link, _) = attached(&home, &driven());
@@ -203,7 +203,7 @@ fn a_terminal_answers_its_own_prompts_and_nobody_elses() {
 }
 
 #[test]
-fn what_an_agent_runs_finds_no_way_in_through_a_restart_of_the_gate() {
+fn commands_run_by_an_agent_cannot_answer_during_a_restart_of_the_gate() {
     let home = Home::new();
     let gate = home.serve();
     let about = json!({"label": "inside", "connected_by": "run", "driven": true, "runs_commands": true,

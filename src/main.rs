@@ -1,19 +1,23 @@
 //! Parse, run, report.
 
-mod claude;
+mod agents;
 mod cli;
 mod config;
 mod doors;
+mod fronts;
+mod gate;
 mod hub;
 mod lines;
 mod processes;
+mod report;
 mod rules;
+mod session;
+mod setup;
 mod store;
 mod stream;
-mod tools;
 
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    cli::run(std::env::args_os()).unwrap_or_else(|error| cli::report(&error))
+    cli::run(std::env::args_os()).unwrap_or_else(|error| report::report(&error))
 }

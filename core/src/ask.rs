@@ -2,11 +2,11 @@
 
 use crate::event::Text;
 use crate::ids::{AskId, Code, Moment, SessionId};
-use crate::verdict::{Span, Verdict};
+use crate::verdict::{Scope, Verdict};
 
 /// The kind of connection through which an ask came, and through which its verdict goes back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Mouth {
+pub enum Source {
     /// The client's channel notification. It carries a rendering of the call, and takes allow or deny.
     Channel,
     /// A hook of an interactive session.
@@ -15,7 +15,7 @@ pub enum Mouth {
     Control,
 }
 
-impl Mouth {
+impl Source {
     const ALL: [Self; 3] = [Self::Channel, Self::Hook, Self::Control];
 
     pub fn name(self) -> &'static str {
@@ -27,7 +27,7 @@ impl Mouth {
     }
 
     pub fn named(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|mouth| mouth.name() == name)
+        Self::ALL.into_iter().find(|source| source.name() == name)
     }
 }
 
@@ -70,13 +70,13 @@ impl AskKind {
 
 /// What it means when nobody has answered in time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Lapse {
+pub enum OnTimeout {
     /// The agent's own prompt stays, where there is one.
     NoDecision,
     Deny,
 }
 
-impl Lapse {
+impl OnTimeout {
     pub fn name(self) -> &'static str {
         match self {
             Self::NoDecision => "no decision",
@@ -89,16 +89,16 @@ impl Lapse {
     }
 }
 
-/// A span beyond this once that the ask's mouth can carry, and what choosing it would do.
+/// A scope beyond this once that the ask's source can carry, and what choosing it would do.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Offer {
-    pub span: Span,
+    pub scope: Scope,
     pub words: String,
 }
 
 /// How dangerous a call looks, and why. For people: it decides nothing.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Danger {
+pub struct AskRisk {
     pub level: String,
     pub reasons: Vec<String>,
 }
@@ -111,7 +111,7 @@ pub struct Details {
     /// Of the input, to be compared with what ran.
     pub digest: Option<[u8; 32]>,
     /// The client's own id of the call.
-    pub tool_use: Option<String>,
+    pub tool_use_id: Option<String>,
     /// The subagent that asks.
     pub agent: Option<String>,
     pub kind: AskKind,
@@ -121,16 +121,16 @@ pub struct Details {
     /// A denial may end the turn as well.
     pub interruptible: bool,
     /// The client wants No to be the answer that is at hand.
-    pub default_no: bool,
+    pub default_to_no: bool,
     /// The client wants a person to have looked: no approving with one tap.
-    pub hands_on: bool,
+    pub requires_user_interaction: bool,
     /// Why it is asked at all.
     pub reason: Option<String>,
-    pub danger: Option<Danger>,
+    pub risk: Option<AskRisk>,
     /// How many people must allow it.
     pub quorum: u8,
     /// How many milliseconds it can be answered, and what it means when nobody has.
-    pub within: Option<(u64, Lapse)>,
+    pub within: Option<(u64, OnTimeout)>,
 }
 
 impl Default for Details {
@@ -138,27 +138,27 @@ impl Default for Details {
         Self {
             input: None,
             digest: None,
-            tool_use: None,
+            tool_use_id: None,
             agent: None,
             kind: AskKind::Tool,
             offers: vec![],
             editable: false,
             interruptible: false,
-            default_no: false,
-            hands_on: false,
+            default_to_no: false,
+            requires_user_interaction: false,
             reason: None,
-            danger: None,
+            risk: None,
             quorum: 1,
             within: None,
         }
     }
 }
 
-/// A permission request as its mouth tells it.
+/// A permission request as its source tells it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NewAsk {
     pub id: AskId,
-    pub mouth: Mouth,
+    pub source: Source,
     /// The client's own name for the request; two sessions may use the same one.
     pub origin: String,
     pub tool: String,
@@ -173,7 +173,7 @@ pub struct Ask {
     /// What people type. Unique among all open and recently settled asks of the gate.
     pub code: Code,
     pub session: SessionId,
-    pub mouth: Mouth,
+    pub source: Source,
     /// The client's own name for the request; two sessions may use the same one.
     pub origin: String,
     pub tool: String,
@@ -184,9 +184,9 @@ pub struct Ask {
 }
 
 impl Ask {
-    /// Whether a verdict of this span can be carried.
-    pub fn offers(&self, span: Span) -> bool {
-        span == Span::Once || self.details.offers.iter().any(|offer| offer.span == span)
+    /// Whether a verdict of this scope can be carried.
+    pub fn offers(&self, scope: Scope) -> bool {
+        scope == Scope::Once || self.details.offers.iter().any(|offer| offer.scope == scope)
     }
 
     /// How much text it holds.
@@ -232,14 +232,14 @@ impl CallOutcome {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ToolCall {
     pub tool: String,
-    pub tool_use: Option<String>,
+    pub tool_use_id: Option<String>,
     pub agent: Option<String>,
     pub outcome: CallOutcome,
     /// What let it through or held it up: `config/rule`, `user_temporary`, `hook`, `terminal`.
     pub decided_by: String,
     /// Of the input it ran with.
     pub digest: Option<[u8; 32]>,
-    /// The ask it was for, where the mouth knows.
+    /// The ask it was for, where the source knows.
     pub ask: Option<AskId>,
     pub preview: Text,
 }

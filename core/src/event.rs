@@ -125,7 +125,7 @@ pub type Attribute = (String, String);
 
 /// The sender's own name for what it says, so that saying it twice counts once.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Once {
+pub struct IdempotencyKey {
     pub key: String,
     /// Of everything that was said: the same key for something else is a mistake.
     pub digest: [u8; 32],
@@ -137,10 +137,10 @@ pub struct Event {
     pub via: Via,
     pub sender: String,
     pub chat: ChatId,
-    /// What the sender asked for; where it went is in [`Held`].
+    /// What the sender asked for; where it went is in [`TrackedEvent`].
     pub address: Address,
     pub attributes: Vec<Attribute>,
-    pub once: Option<Once>,
+    pub once: Option<IdempotencyKey>,
     pub text: Text,
     pub at: Moment,
 }
@@ -186,7 +186,7 @@ impl EventLife {
 
 /// An event as the gate holds it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Held {
+pub struct TrackedEvent {
     /// Shared with its record and with whoever carries it.
     pub event: Arc<Event>,
     pub life: EventLife,
@@ -222,7 +222,7 @@ pub struct Reply {
 }
 
 /// Several events of one noisy sender as one text, in their order.
-pub fn combined(events: &[&Held]) -> Text {
+pub fn combined(events: &[&TrackedEvent]) -> Text {
     let sender = events.first().map_or("", |held| held.event.sender.as_str());
     let mut text = format!("{} events from {sender}, delivered together:", events.len());
     for held in events {

@@ -1,9 +1,9 @@
 //! Everything that can happen is an [`Input`]; everything wanted is an [`Effect`].
 
-use crate::ask::{Ask, AskLife, CallOutcome, Mouth, NewAsk, ToolCall};
-use crate::event::{Attribute, ChatId, EventLife, Held, Label, Once, Reply, SentFile, Text};
+use crate::ask::{Ask, AskLife, CallOutcome, NewAsk, Source, ToolCall};
+use crate::event::{Attribute, ChatId, EventLife, IdempotencyKey, Label, Reply, SentFile, Text, TrackedEvent};
 use crate::ids::{AskId, Code, EventId, Moment, PairingCode, ReplyId, SessionId, TokenId};
-use crate::people::{Actor, Right, Role, Scope, Token};
+use crate::people::{Actor, Right, Role, Token, TokenScope};
 use crate::route::{Address, NoRoute};
 use crate::session::{Goodbye, Order, Session, SessionAbout};
 use crate::verdict::{Behavior, Ruling};
@@ -22,14 +22,14 @@ pub enum Input {
         address: Address,
         chat: Option<ChatId>,
         attributes: Vec<Attribute>,
-        once: Option<Once>,
+        once: Option<IdempotencyKey>,
     },
     /// Someone answered a prompt in so many words.
     Answered {
         by: Actor,
         target: Target,
         ruling: Ruling,
-        once: Option<Once>,
+        once: Option<IdempotencyKey>,
     },
     /// A process attached for a session. `holding` are events it has received and not yet written.
     Attached {
@@ -198,9 +198,9 @@ pub enum Effect {
     /// The session may have events to send.
     Wake(SessionId),
     /// Hand the verdict to the session's process.
-    Carry { session: SessionId, ask: AskId, origin: String, mouth: Mouth, ruling: Ruling },
+    Carry { session: SessionId, ask: AskId, origin: String, source: Source, ruling: Ruling },
     /// Tell the session's process that no verdict is coming.
-    Close { session: SessionId, ask: AskId, origin: String, mouth: Mouth },
+    Close { session: SessionId, ask: AskId, origin: String, source: Source },
     /// Have the session's process do this.
     Order { session: SessionId, order: Order },
     /// Tell everyone who watches and may see it how this is now.
@@ -284,7 +284,7 @@ pub enum Refusal {
     Undeliverable {
         code: Code,
     },
-    /// The ask's mouth has no way to say this.
+    /// The ask's source has no way to say this.
     CannotCarry {
         what: &'static str,
     },
@@ -333,7 +333,7 @@ pub enum Notice {
     },
     /// The event without its text, and the label of the session it is for.
     Event {
-        held: Held,
+        held: TrackedEvent,
         label: Option<Label>,
     },
     Ask {
@@ -363,9 +363,9 @@ impl Notice {
     /// own events.
     pub fn is_for(&self, actor: &Actor) -> bool {
         let covered = |label: &Option<Label>| match (label, &actor.scope) {
-            (_, Scope::Everything) => true,
+            (_, TokenScope::Everything) => true,
             (Some(label), scope) => scope.covers(label),
-            (None, Scope::Labels(_)) => false,
+            (None, TokenScope::Labels(_)) => false,
         };
         let reviews = actor.may(Right::Review);
         match self {

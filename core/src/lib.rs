@@ -17,18 +17,20 @@ mod session;
 mod state;
 mod verdict;
 
-pub use ask::{Ask, AskKind, AskLife, CallOutcome, Danger, Details, Effected, Lapse, Mouth, NewAsk, Offer, ToolCall};
+pub use ask::{
+    Ask, AskKind, AskLife, AskRisk, CallOutcome, Details, Effected, NewAsk, Offer, OnTimeout, Source, ToolCall,
+};
 pub use decide::decide;
 pub use event::{
-    Attribute, ChatId, Event, EventLife, Held, Label, Once, Reply, SentFile, Text, combined, excerpt, is_harmless,
-    neutralise, visible,
+    Attribute, ChatId, Event, EventLife, IdempotencyKey, Label, Reply, SentFile, Text, TrackedEvent, combined, excerpt,
+    is_harmless, neutralise, visible,
 };
 pub use ids::{AskId, Code, EventId, Letters, Moment, PairingCode, ReplyId, SessionId, TokenId};
 pub use input::{Answer, Effect, Input, Notice, Refusal, Target, Topic, WhyChat};
-pub use people::{Actor, OWNER, Pairing, Person, Right, Rights, Role, Scope, Token, Via, is_person_name};
+pub use people::{Actor, OWNER, Pairing, Person, Right, Rights, Role, Token, TokenScope, Via, is_person_name};
 pub use record::{Record, Subject};
 pub use route::{Address, NoRoute, route};
 pub use secrets::mask;
 pub use session::{Goodbye, Order, Presence, Session, SessionAbout};
 pub use state::{Chat, Limits, State};
-pub use verdict::{Behavior, Edited, Ruling, Span, Verdict, opens_like_a_verdict, parse_verdict};
+pub use verdict::{Behavior, Edited, Ruling, Scope, Verdict, opens_like_a_verdict, parse_verdict};

@@ -122,14 +122,14 @@ impl Via {
 
 /// Which sessions someone has to do with.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum Scope {
+pub enum TokenScope {
     #[default]
     Everything,
     /// Only sessions with one of these labels.
     Labels(Vec<Label>),
 }
 
-impl Scope {
+impl TokenScope {
     pub fn covers(&self, label: &Label) -> bool {
         match self {
             Self::Everything => true,
@@ -144,7 +144,7 @@ pub struct Actor {
     pub name: String,
     pub rights: Rights,
     pub via: Via,
-    pub scope: Scope,
+    pub scope: TokenScope,
 }
 
 /// The person whose gate it is. Known without a record, and never removed.
@@ -165,7 +165,7 @@ pub struct Token {
     pub id: TokenId,
     pub person: String,
     pub hash: [u8; 32],
-    pub scope: Scope,
+    pub scope: TokenScope,
     pub expires: Option<Moment>,
     pub since: Moment,
 }
@@ -197,7 +197,7 @@ pub fn is_person_name(name: &str) -> bool {
 impl Actor {
     /// Who has to do with some sessions only does not administer the gate: they could make themselves a way to the rest.
     pub fn may(&self, right: Right) -> bool {
-        self.rights.has(right) && (right != Right::Admin || self.scope == Scope::Everything)
+        self.rights.has(right) && (right != Right::Admin || self.scope == TokenScope::Everything)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::event::{ChatId, Label};
 use crate::ids::SessionId;
-use crate::people::Scope;
+use crate::people::TokenScope;
 use crate::session::Session;
 use crate::state::State;
 
@@ -27,7 +27,12 @@ pub enum NoRoute {
 }
 
 /// The session, or none yet: then the event waits for one to come.
-pub fn route(state: &State, address: &Address, chat: &ChatId, scope: &Scope) -> Result<Option<SessionId>, NoRoute> {
+pub fn route(
+    state: &State,
+    address: &Address,
+    chat: &ChatId,
+    scope: &TokenScope,
+) -> Result<Option<SessionId>, NoRoute> {
     let in_scope = |session: &&Session| scope.covers(&session.about.label);
     match address {
         Address::Session(id) => match state.session(*id).filter(in_scope) {
@@ -47,17 +52,17 @@ pub fn route(state: &State, address: &Address, chat: &ChatId, scope: &Scope) -> 
             }
             match one_of(state.sessions().filter(in_scope))? {
                 // Whoever came first would get it, and that might be anyone.
-                None if *scope != Scope::Everything => Err(out_of(scope)),
+                None if *scope != TokenScope::Everything => Err(out_of(scope)),
                 found => Ok(found),
             }
         }
     }
 }
 
-fn out_of(scope: &Scope) -> NoRoute {
+fn out_of(scope: &TokenScope) -> NoRoute {
     match scope {
-        Scope::Everything => NoRoute::OutOfScope(vec![]),
-        Scope::Labels(labels) => NoRoute::OutOfScope(labels.clone()),
+        TokenScope::Everything => NoRoute::OutOfScope(vec![]),
+        TokenScope::Labels(labels) => NoRoute::OutOfScope(labels.clone()),
     }
 }
 

@@ -3,12 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
 
-use crate::ask::{Ask, AskLife, Mouth};
+use crate::ask::{Ask, AskLife, Source};
 use crate::decide::asks::{JOIN_WITHIN, may_be_one};
-use crate::event::{ChatId, EventLife, Held, Label, Reply, Text};
+use crate::event::{ChatId, EventLife, Label, Reply, Text, TrackedEvent};
 use crate::ids::{AskId, Code, EventId, Moment, SessionId, TokenId};
 use crate::input::{Notice, Topic};
-use crate::people::{Pairing, Person, Scope, Token};
+use crate::people::{Pairing, Person, Token, TokenScope};
 use crate::record::Subject;
 use crate::session::{Presence, Session, SessionAbout};
 
@@ -125,7 +125,7 @@ pub struct State {
     sessions: BTreeMap<SessionId, Session>,
     /// Ended sessions still remembered, oldest first.
     ended: VecDeque<SessionId>,
-    events: BTreeMap<EventId, Held>,
+    events: BTreeMap<EventId, TrackedEvent>,
     /// What waits for each session; under none, what waits for a session to come.
     queues: BTreeMap<Option<SessionId>, Queue>,
     arrivals: u64,
@@ -196,12 +196,12 @@ impl State {
         self.sessions().find(|session| session.about.continues == Some(id)).map(|session| session.id)
     }
 
-    pub fn event(&self, id: EventId) -> Option<&Held> {
+    pub fn event(&self, id: EventId) -> Option<&TrackedEvent> {
         self.events.get(&id)
     }
 
     /// Every event the gate remembers, newest last.
-    pub fn events(&self) -> impl DoubleEndedIterator<Item = &Held> {
+    pub fn events(&self) -> impl DoubleEndedIterator<Item = &TrackedEvent> {
         self.events.values()
     }
 
@@ -210,7 +210,7 @@ impl State {
     }
 
     /// What waits for a session (or for one to come) from an arrival on, in order.
-    pub fn waiting(&self, session: Option<SessionId>, from: u64) -> impl Iterator<Item = &Held> {
+    pub fn waiting(&self, session: Option<SessionId>, from: u64) -> impl Iterator<Item = &TrackedEvent> {
         let queue = self.queues.get(&session);
         queue.into_iter().flat_map(move |queue| queue.events.range(from..)).filter_map(|(_, id)| self.events.get(id))
     }
@@ -273,8 +273,8 @@ impl State {
 
     /// Whether someone with this scope has to do with a session. With one that is forgotten, or still to come, only those
     /// do who have to do with all.
-    pub fn is_in_scope(&self, session: Option<SessionId>, scope: &Scope) -> bool {
-        self.label_of(session).map_or(*scope == Scope::Everything, |label| scope.covers(&label))
+    pub fn is_in_scope(&self, session: Option<SessionId>, scope: &TokenScope) -> bool {
+        self.label_of(session).map_or(*scope == TokenScope::Everything, |label| scope.covers(&label))
     }
 
     /// When the person may try a code again, if they have missed too often.
@@ -324,7 +324,7 @@ impl State {
     }
 
     /// Events that were written to a session lately and that nothing shows to have been read.
-    pub(crate) fn unread(&self, session: SessionId, now: Moment) -> impl Iterator<Item = &Held> {
+    pub(crate) fn unread(&self, session: SessionId, now: Moment) -> impl Iterator<Item = &TrackedEvent> {
         let within = self.limits.redelivery_within;
         self.settled_events.iter().filter_map(|id| self.events.get(id)).filter(move |held| match held.life {
             EventLife::Delivered { at } => held.to == Some(session) && now.since(at) < within,
@@ -357,7 +357,7 @@ impl State {
     /// which on no other can come.
     pub(crate) fn pairs(&self) -> impl Iterator<Item = (AskId, AskId, Moment)> {
         let unpaired = || self.open_asks().filter(|ask| !self.joined.contains_key(&ask.id));
-        let previews = unpaired().filter(|ask| ask.mouth == Mouth::Channel);
+        let previews = unpaired().filter(|ask| ask.source == Source::Channel);
         previews.filter_map(move |preview| {
             let whole = only(unpaired().filter(|whole| may_be_one(preview, whole)))?;
             only(unpaired().filter(|other| may_be_one(other, whole)))?;

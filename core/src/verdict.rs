@@ -1,6 +1,6 @@
 //! Verdicts, and the small grammar in which people write them: `yes abcde`, `n abcde`.
 
-use crate::event::{Once, Text};
+use crate::event::{IdempotencyKey, Text};
 use crate::ids::{Code, Moment};
 use crate::people::Via;
 
@@ -25,14 +25,14 @@ impl Behavior {
 
 /// How far a verdict reaches.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Span {
+pub enum Scope {
     #[default]
     Once,
     Session,
     Always,
 }
 
-impl Span {
+impl Scope {
     pub const ALL: [Self; 3] = [Self::Once, Self::Session, Self::Always];
 
     pub fn name(self) -> &'static str {
@@ -44,7 +44,7 @@ impl Span {
     }
 
     pub fn named(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|span| span.name() == name)
+        Self::ALL.into_iter().find(|scope| scope.name() == name)
     }
 }
 
@@ -59,7 +59,7 @@ pub struct Edited {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ruling {
     pub behavior: Behavior,
-    pub span: Span,
+    pub scope: Scope,
     /// In the person's own words, where they gave any. The agent is told with a denial.
     pub why: Option<String>,
     pub input: Option<Edited>,
@@ -70,7 +70,7 @@ pub struct Ruling {
 impl Ruling {
     /// Yes or no, and nothing besides.
     pub fn plain(behavior: Behavior) -> Self {
-        Self { behavior, span: Span::Once, why: None, input: None, interrupt: false }
+        Self { behavior, scope: Scope::Once, why: None, input: None, interrupt: false }
     }
 }
 
@@ -82,7 +82,7 @@ pub struct Verdict {
     pub via: Via,
     pub at: Moment,
     /// What it was said under, so that the same person may say it again.
-    pub once: Option<Once>,
+    pub once: Option<IdempotencyKey>,
 }
 
 impl Verdict {
@@ -92,10 +92,10 @@ impl Verdict {
             Behavior::Allow => "allowed",
             Behavior::Deny => "denied",
         };
-        let reach = match self.ruling.span {
-            Span::Once => "",
-            Span::Session => " for the session",
-            Span::Always => " for ever",
+        let reach = match self.ruling.scope {
+            Scope::Once => "",
+            Scope::Session => " for the session",
+            Scope::Always => " for ever",
         };
         let input = if self.ruling.input.is_some() { " with another input" } else { "" };
         format!("{said}{reach}{input} by {} over {}", self.by, self.via.name())

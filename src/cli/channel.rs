@@ -11,8 +11,8 @@ use tokio_util::sync::CancellationToken;
 use super::gate::{self, Options, Started};
 use super::report::Hinted;
 use super::{VERSION, beside, configuration, environment, lock, log_at, paths, reach, starting};
+use crate::agents::claude::channel;
 use crate::config::Paths;
-use crate::doors::channel;
 use crate::hub::{link, mint};
 use crate::processes;
 

@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use crate::claude::guard;
+use crate::agents::claude::process::guard;
 
 /// Runs a command, and kills all of it when whoever started this is gone
 #[derive(clap::Args)]

@@ -8,8 +8,8 @@ use portcullis_wire::hooks::{HookCall, HookEvent, watch};
 use serde_json::Value;
 
 use super::{environment, log_at, paths, say};
+use crate::agents::claude::hooks::{self, Announced};
 use crate::config::Paths;
-use crate::doors::hooks::{self, Announced};
 use crate::processes;
 
 /// What Claude Code's hooks call when a session starts, ends or is woken

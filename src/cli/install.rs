@@ -51,15 +51,15 @@ pub(super) struct Install {
 pub(super) struct At {
     /// For whom: all who work in the project of this folder (.mcp.json and .claude/settings.json), you in this project
     /// alone, or you in every folder (~/.claude.json and ~/.claude/settings.json)
-    #[arg(long, value_name = "SCOPE", value_enum, default_value_t = Scope::Project)]
-    scope: Scope,
+    #[arg(long, value_name = "SCOPE", value_enum, default_value_t = SettingsScope::Project)]
+    scope: SettingsScope,
     /// The name of the server in Claude Code
     #[arg(long, value_name = "NAME", default_value = "portcullis")]
     pub(super) name: String,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-enum Scope {
+enum SettingsScope {
     Project,
     Local,
     User,
@@ -140,8 +140,8 @@ impl Install {
     fn denied_by_us(&self) -> anyhow::Result<Vec<String>> {
         let paths = paths()?;
         let rules = match self.at.scope {
-            Scope::User => Rules::named(&paths, &paths.rules_file),
-            Scope::Project | Scope::Local => Rules::open(&paths, &working_folder()?),
+            SettingsScope::User => Rules::named(&paths, &paths.rules_file),
+            SettingsScope::Project | SettingsScope::Local => Rules::open(&paths, &working_folder()?),
         };
         let rules = rules.load().map_err(|problem| anyhow::anyhow!(problem))?;
         Ok(rules.snapshot().denied_by_the_client())
@@ -204,12 +204,16 @@ impl Install {
     fn farewell(&self, place: &Place, is_plain: bool) -> String {
         let name = &self.at.name;
         let mut text = match self.at.scope {
-            Scope::Project => format!(
+            SettingsScope::Project => format!(
                 "Registered as {name:?} for this project. Start `claude` in this folder and approve the server when it \
                  asks.\n"
             ),
-            Scope::Local => format!("Registered as {name:?} for you in this project, from the next session on.\n"),
-            Scope::User => format!("Registered as {name:?} for you, in every folder, from the next session on.\n"),
+            SettingsScope::Local => {
+                format!("Registered as {name:?} for you in this project, from the next session on.\n")
+            }
+            SettingsScope::User => {
+                format!("Registered as {name:?} for you, in every folder, from the next session on.\n")
+            }
         };
         if self.hooks {
             text.push_str(
@@ -262,32 +266,32 @@ impl At {
     /// Where the server is registered.
     pub(super) fn file(&self) -> anyhow::Result<PathBuf> {
         match self.scope {
-            Scope::Project => Ok(project_file(&working_folder()?)),
-            Scope::Local | Scope::User => Ok(ClaudeFiles::find(&environment)?.user),
+            SettingsScope::Project => Ok(project_file(&working_folder()?)),
+            SettingsScope::Local | SettingsScope::User => Ok(ClaudeFiles::find(&environment)?.user),
         }
     }
 
     /// The objects around `mcpServers` in that file.
     pub(super) fn under(&self) -> anyhow::Result<Vec<String>> {
         match self.scope {
-            Scope::Project | Scope::User => Ok(vec![]),
-            Scope::Local => Ok(vec!["projects".to_owned(), working_folder()?.display().to_string()]),
+            SettingsScope::Project | SettingsScope::User => Ok(vec![]),
+            SettingsScope::Local => Ok(vec!["projects".to_owned(), working_folder()?.display().to_string()]),
         }
     }
 
     /// Where the hooks go.
     pub(super) fn settings(&self) -> anyhow::Result<PathBuf> {
         match self.scope {
-            Scope::Project => Ok(working_folder()?.join(".claude/settings.json")),
-            Scope::Local => Ok(working_folder()?.join(".claude/settings.local.json")),
-            Scope::User => Ok(ClaudeFiles::find(&environment)?.folder.join("settings.json")),
+            SettingsScope::Project => Ok(working_folder()?.join(".claude/settings.json")),
+            SettingsScope::Local => Ok(working_folder()?.join(".claude/settings.local.json")),
+            SettingsScope::User => Ok(ClaudeFiles::find(&environment)?.folder.join("settings.json")),
         }
     }
 
     pub(super) fn audience(&self) -> Audience {
         match self.scope {
-            Scope::Project => Audience::Everyone,
-            Scope::Local | Scope::User => Audience::OwnerAlone,
+            SettingsScope::Project => Audience::Everyone,
+            SettingsScope::Local | SettingsScope::User => Audience::OwnerAlone,
         }
     }
 }

@@ -1,33 +1,25 @@
 //! The command line: one file a subcommand. The only place that wires the rooms together.
 
 mod ask;
-mod beside;
 mod channel;
-mod client;
 mod completions;
 mod curl;
 mod demo;
 mod doctor;
 mod events;
-mod gate;
 mod guard;
 mod hook;
 mod install;
-mod lock;
 mod log;
 mod people;
 mod plugin;
-mod reach;
-mod report;
 mod rules;
 mod run;
 mod say;
 mod serve;
 mod service;
 mod session;
-mod setup;
 mod shell;
-mod starting;
 mod status;
 mod stop;
 mod token;
@@ -40,9 +32,12 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-pub(crate) use report::report;
-
-use crate::config::{Config, Paths};
+use crate::config::{configuration, environment, paths};
+use crate::gate;
+use crate::gate::{VERSION, beside, client, lock, reach, starting};
+use crate::report;
+use crate::report::{say, try_say};
+use crate::setup;
 
 /// The gate between a coding agent and the world.
 ///
@@ -128,23 +123,6 @@ pub(crate) fn run(arguments: impl IntoIterator<Item = OsString>) -> anyhow::Resu
     code
 }
 
-fn environment(name: &str) -> Option<OsString> {
-    std::env::var_os(name)
-}
-
-fn paths() -> anyhow::Result<Paths> {
-    Ok(Paths::from_env(&environment)?)
-}
-
-/// What the file and the environment say, and a flag above both.
-fn configuration(paths: &Paths, listen: Option<&str>) -> anyhow::Result<Config> {
-    let mut config = Config::load(paths, &environment)?;
-    if let Some(listen) = listen {
-        config.take_flag("listen", listen)?;
-    }
-    Ok(config)
-}
-
 /// Log lines go to standard error; standard output belongs to the protocol, or to the answer.
 fn log_at(level: &str) {
     use std::io::IsTerminal as _;
@@ -159,18 +137,6 @@ fn log_at(level: &str) {
         .with_target(false);
     // A second call would be a mistake of ours, and harmless.
     drop(logging.try_init());
-}
-
-/// Prints to standard output. The reader may have gone away; that is no error of ours.
-fn say(text: &str) {
-    drop(try_say(text));
-}
-
-/// The same, for those who go on only while someone reads.
-fn try_say(text: &str) -> std::io::Result<()> {
-    use std::io::Write as _;
-    let mut stdout = std::io::stdout().lock();
-    stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush())
 }
 
 /// Asks once more where it looks as if an agent ran this. That it really did is found out by the gate; this is for a
@@ -216,5 +182,3 @@ async fn confirm_outside(what: &str) -> anyhow::Result<()> {
     let what = format!("refused to {what}: this runs inside an agent");
     Err(report::Denied::new(what, "run it in a terminal of your own").into())
 }
-
-const VERSION: &str = env!("CARGO_PKG_VERSION");

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Subcommand;
-use portcullis_core::policy::{Decision, Mode, Origin, Pattern, Rule, Ruling, Source};
+use portcullis_core::policy::{Decision, Judgement, Mode, Origin, Pattern, Rule, RuleSource};
 use portcullis_core::visible;
 use portcullis_wire::tools;
 use serde_json::{Value, json};
@@ -166,7 +166,7 @@ impl Check {
         for (decision, written) in
             more.into_iter().flat_map(|(decision, list)| list.iter().map(move |rule| (decision, rule)))
         {
-            let source = Source { origin: Origin::CommandLine, place: None, base: String::new() };
+            let source = RuleSource { origin: Origin::CommandLine, place: None, base: String::new() };
             rules.add(Rule::new(decision, written, source).map_err(|why| no_rule(&why))?);
         }
         let cwd = self.place.folder()?;
@@ -183,15 +183,15 @@ fn no_rule(why: &str) -> Usage {
     Usage::new(format!("this is no rule: {why}"), "a rule is Tool or Tool(specifier), such as 'Bash(npm test *)'")
 }
 
-fn in_json(ruling: &Ruling) -> Value {
-    let Ruling { decision, rule, why, floors, suppress_always, quorum, risk } = ruling;
+fn in_json(ruling: &Judgement) -> Value {
+    let Judgement { decision, rule, why, mandatory_asks, suppress_always, quorum, risk } = ruling;
     let place = rule.as_ref().and_then(|rule| rule.source.place.as_ref());
     json!({
         "decision": decision.name(),
         "rule": rule.as_ref().map(|rule| rule.pattern.to_string()),
         "why": why,
         "place": place.map(|(file, line)| format!("{file}:{line}")),
-        "floors": floors.iter().map(ToString::to_string).collect::<Vec<_>>(),
+        "mandatory_asks": mandatory_asks.iter().map(ToString::to_string).collect::<Vec<_>>(),
         "suppress_always": suppress_always,
         "quorum": quorum,
         "risk": {
@@ -201,7 +201,7 @@ fn in_json(ruling: &Ruling) -> Value {
     })
 }
 
-fn in_words(ruling: &Ruling) -> String {
+fn in_words(ruling: &Judgement) -> String {
     let mut text = format!("{}: {}\n", ruling.decision.name(), ruling.why);
     if let Some(rule) = &ruling.rule {
         let place = rule.source.place.as_ref().map(|(file, line)| format!(", {file} line {line}")).unwrap_or_default();

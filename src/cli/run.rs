@@ -1,26 +1,22 @@
 //! `portcullis run`: Claude Code without a terminal of its own, and its prompts answered wherever someone is.
 
-mod front;
 mod judge;
-mod output;
-mod question;
 
 use std::io::{IsTerminal as _, Read as _};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::time::Duration;
 
 use anyhow::Context as _;
-use portcullis_core::{Label, Lapse, SessionAbout, SessionId};
+use portcullis_core::{Label, OnTimeout, SessionAbout, SessionId};
 use tokio::sync::mpsc;
 
 use super::report::{Denied, Hinted, Usage};
 use super::{VERSION, configuration, environment, log_at, paths, reach, starting};
-use crate::claude::{self, Beginning, Holder, Options, Outcome, Start};
+use crate::agents::claude::control::{self as claude, Outcome, Start};
+use crate::agents::claude::process::{Beginning, Holder, Options, find};
 use crate::config::{Approvals, Config, MODES, Paths};
+use crate::fronts::terminal::{Front, Output, print_line};
 use crate::hub::{link, mint};
-use front::Front;
-use output::Output;
 
 /// Claude Code without a terminal of its own: prompts are answered here, or from anywhere
 ///
@@ -121,7 +117,7 @@ impl Run {
             folder: options.folder.clone(),
             once: if self.held { self.once } else { prompt.is_some() },
             prompt,
-            within: self.ask_seconds.map(|seconds| (seconds.saturating_mul(1000), Lapse::Deny)),
+            within: self.ask_seconds.map(|seconds| (seconds.saturating_mul(1000), OnTimeout::Deny)),
             attended: at_terminal,
             answers_here: config.approvals == Approvals::Anywhere,
             allow_bypass: config.allow_bypass,
@@ -138,7 +134,7 @@ impl Run {
 
     async fn finish(&self, outcome: Outcome, ended_by_person: bool) -> anyhow::Result<ExitCode> {
         if let (Output::Json, Some((line, _))) = (self.output, &outcome.result) {
-            output::print_line(line).await;
+            print_line(line).await;
         }
         if ended_by_person || outcome.interrupted {
             return Ok(ExitCode::from(INTERRUPTED));
@@ -147,20 +143,20 @@ impl Run {
             return Ok(ExitCode::from(DENIED));
         }
         if let Some(problem) = outcome.problem {
-            return Err(failed(&problem, &outcome.last_words).into());
+            return Err(failed(&problem, &outcome.stderr_tail).into());
         }
         match outcome.result {
             Some((_, result)) if !result.is_error => Ok(ExitCode::SUCCESS),
             Some(_) => Ok(ExitCode::FAILURE),
             None if self.prompt.is_none() => Ok(ExitCode::SUCCESS),
-            None => Err(failed("Claude Code ended without a result", &outcome.last_words).into()),
+            None => Err(failed("Claude Code ended without a result", &outcome.stderr_tail).into()),
         }
     }
 
     /// Where Claude Code is.
     fn program(&self, config: &Config) -> anyhow::Result<PathBuf> {
         let name = self.claude.as_deref().unwrap_or(&config.claude);
-        let found = claude::find(name, environment("PATH"));
+        let found = find(name, environment("PATH"));
         found.ok_or_else(|| no_claude(name).into())
     }
 
@@ -264,11 +260,8 @@ pub(super) fn label(given: Option<&str>, folder: &Path) -> anyhow::Result<Label>
     })
 }
 
-fn failed(problem: &str, last_words: &str) -> Hinted {
-    let last_words = portcullis_core::visible(last_words);
-    let what = if last_words.is_empty() { problem.to_owned() } else { format!("{problem}; it said:\n{last_words}") };
+fn failed(problem: &str, stderr_tail: &str) -> Hinted {
+    let stderr_tail = portcullis_core::visible(stderr_tail);
+    let what = if stderr_tail.is_empty() { problem.to_owned() } else { format!("{problem}; it said:\n{stderr_tail}") };
     Hinted::new(what, "`claude --version` shows whether it runs at all; `portcullis doctor` looks at the rest")
 }
-
-/// How long someone may take to press Ctrl-C a second time.
-const AGAIN: Duration = Duration::from_secs(2);

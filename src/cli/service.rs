@@ -19,11 +19,11 @@ use manager::{Manager, Outcome, State};
 #[derive(clap::Args)]
 pub(super) struct Service {
     #[command(subcommand)]
-    action: Action,
+    action: ServiceAction,
 }
 
 #[derive(clap::Subcommand)]
-enum Action {
+enum ServiceAction {
     /// Write the service's file and start it
     ///
     /// Shows the file. Where the service manager does not answer, the commands to start it are printed instead.
@@ -52,9 +52,9 @@ impl Service {
         log_at("warn");
         let manager = Manager::of_this_system(&environment)?;
         match self.action {
-            Action::Install { force } => install(&manager, force).await,
-            Action::Uninstall { force } => uninstall(&manager, force).await,
-            Action::Status { json } => show(&manager, json).await,
+            ServiceAction::Install { force } => install(&manager, force).await,
+            ServiceAction::Uninstall { force } => uninstall(&manager, force).await,
+            ServiceAction::Status { json } => show(&manager, json).await,
         }
     }
 }

@@ -314,3 +314,19 @@ impl fmt::Display for Durability {
         })
     }
 }
+pub(crate) fn environment(name: &str) -> Option<OsString> {
+    std::env::var_os(name)
+}
+
+pub(crate) fn paths() -> anyhow::Result<Paths> {
+    Ok(Paths::from_env(&environment)?)
+}
+
+/// What the file and the environment say, and a flag above both.
+pub(crate) fn configuration(paths: &Paths, listen: Option<&str>) -> anyhow::Result<Config> {
+    let mut config = Config::load(paths, &environment)?;
+    if let Some(listen) = listen {
+        config.take_flag("listen", listen)?;
+    }
+    Ok(config)
+}

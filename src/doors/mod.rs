@@ -1,5 +1,3 @@
-//! Doors speak one protocol each and turn it into what the hub understands. They never use each other.
+//! Doors are where people and programs come to the gate. Each speaks one protocol; they never use each other.
 
-pub(crate) mod channel;
-pub(crate) mod hooks;
 pub(crate) mod http;

@@ -113,7 +113,7 @@ pub(crate) struct Hub {
 }
 
 impl Hub {
-    /// Hands over an input. Once this has been polled the input is in, even if the caller goes away.
+    /// Hands over an input. IdempotencyKey this has been polled the input is in, even if the caller goes away.
     pub(crate) async fn submit(&self, input: Input) -> Result<Answer, Trouble> {
         let (reply, answer) = oneshot::channel();
         if is_chat(&input) {

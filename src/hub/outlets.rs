@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use portcullis_core::{AskId, EventId, Held, Moment, Mouth, Order, Ruling, SessionId, State, Text, combined};
+use portcullis_core::{AskId, EventId, Moment, Order, Ruling, SessionId, Source, State, Text, TrackedEvent, combined};
 use tokio::sync::mpsc;
 
 use super::run::read_event;
@@ -20,18 +20,18 @@ const CAPACITY: usize = WINDOW + 512;
 #[derive(Debug)]
 pub(crate) enum Parcel {
     /// An event, and others that were put into its text. Boxed: an event is far larger than a verdict.
-    Event(Box<Held>, Vec<EventId>),
+    Event(Box<TrackedEvent>, Vec<EventId>),
     Verdict {
         ask: AskId,
         origin: String,
-        mouth: Mouth,
+        source: Source,
         ruling: Box<Ruling>,
     },
     /// No verdict is coming.
     Closed {
         ask: AskId,
         origin: String,
-        mouth: Mouth,
+        source: Source,
     },
     Order(Order),
 }
@@ -83,7 +83,7 @@ impl Outlet {
         Ok(held_back.map(|(_, until)| until))
     }
 
-    fn send(&mut self, held: Held, also: Vec<(EventId, usize)>) -> Result<(), Gone> {
+    fn send(&mut self, held: TrackedEvent, also: Vec<(EventId, usize)>) -> Result<(), Gone> {
         let ids = also.iter().map(|(id, _)| *id).collect();
         for (id, size) in also.into_iter().chain([(held.event.id, held.size)]) {
             self.sent.insert(id, size);
@@ -94,11 +94,11 @@ impl Outlet {
     }
 
     /// One noisy sender's events in one, as many as have come.
-    fn send_together(&mut self, pumping: &Pumping<'_>, session: SessionId, first: &Held) -> Result<(), Gone> {
+    fn send_together(&mut self, pumping: &Pumping<'_>, session: SessionId, first: &TrackedEvent) -> Result<(), Gone> {
         let waiting = pumping.state.waiting(Some(session), first.arrival);
         let same =
             waiting.filter(|held| held.event.sender == first.event.sender && !self.sent.contains_key(&held.event.id));
-        let group: Vec<Held> = same.take(TOGETHER).map(|held| whole(held, pumping.store)).collect();
+        let group: Vec<TrackedEvent> = same.take(TOGETHER).map(|held| whole(held, pumping.store)).collect();
         let [only] = group.as_slice() else {
             let mut together = group[0].clone();
             Arc::make_mut(&mut together.event).text = combined(&group.iter().collect::<Vec<_>>());
@@ -121,7 +121,7 @@ pub(super) struct Pumping<'a> {
 }
 
 /// An event that was written before is only in the journal by now.
-fn whole(held: &Held, store: &Store) -> Held {
+fn whole(held: &TrackedEvent, store: &Store) -> TrackedEvent {
     let mut held = held.clone();
     if held.event.text == Text::Away {
         Arc::make_mut(&mut held.event).text = match read_event(store, held.event.id) {

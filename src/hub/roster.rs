@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use portcullis_core::{Moment, Role, Scope, State, TokenId};
+use portcullis_core::{Moment, Role, State, TokenId, TokenScope};
 
 /// Someone known by a token.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -10,7 +10,7 @@ pub(crate) struct Known {
     pub(crate) token: TokenId,
     pub(crate) name: String,
     pub(crate) role: Role,
-    pub(crate) scope: Scope,
+    pub(crate) scope: TokenScope,
     pub(crate) expires: Option<Moment>,
 }
 

@@ -344,11 +344,11 @@ impl Desk {
             match effect {
                 Effect::Answer(decided) => answer = decided,
                 Effect::Wake(session) => self.outlets.wake(session),
-                Effect::Carry { session, ask, origin, mouth, ruling } => {
-                    self.outlets.carry(session, Parcel::Verdict { ask, origin, mouth, ruling: Box::new(ruling) });
+                Effect::Carry { session, ask, origin, source, ruling } => {
+                    self.outlets.carry(session, Parcel::Verdict { ask, origin, source, ruling: Box::new(ruling) });
                 }
-                Effect::Close { session, ask, origin, mouth } => {
-                    self.outlets.carry(session, Parcel::Closed { ask, origin, mouth });
+                Effect::Close { session, ask, origin, source } => {
+                    self.outlets.carry(session, Parcel::Closed { ask, origin, source });
                 }
                 Effect::Order { session, order } => self.outlets.carry(session, Parcel::Order(order)),
                 Effect::Publish(Topic::People) => {

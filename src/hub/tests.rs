@@ -4,8 +4,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use portcullis_core::{
-    Actor, Address, Answer, AskId, Behavior, ChatId, Details, Input, Label, Mouth, NewAsk, Notice, Refusal, Role,
-    Ruling, Scope, SessionAbout, SessionId, Target, Text, Via,
+    Actor, Address, Answer, AskId, Behavior, ChatId, Details, Input, Label, NewAsk, Notice, Refusal, Role, Ruling,
+    SessionAbout, SessionId, Source, Target, Text, TokenScope, Via,
 };
 use tokio_util::sync::CancellationToken;
 
@@ -33,7 +33,7 @@ fn disk(path: &Path) -> Store {
 }
 
 fn ann() -> Actor {
-    Actor { name: "ann".into(), rights: Role::Reviewer.rights(), via: Via::Http, scope: Scope::Everything }
+    Actor { name: "ann".into(), rights: Role::Reviewer.rights(), via: Via::Http, scope: TokenScope::Everything }
 }
 
 fn said(text: &str) -> Input {
@@ -66,8 +66,8 @@ fn asked(session: SessionId) -> (AskId, Input) {
     let id = mint(AskId::new);
     let (origin, tool, entropy) = ("abcde".to_owned(), "Bash".to_owned(), 1);
     let (description, preview) = (Text::new("d"), Text::new("p"));
-    let (mouth, details) = (Mouth::Channel, Details::default());
-    let ask = Box::new(NewAsk { id, mouth, origin, tool, description, preview, details });
+    let (source, details) = (Source::Channel, Details::default());
+    let ask = Box::new(NewAsk { id, source, origin, tool, description, preview, details });
     (id, Input::Asked { session, ask, entropy })
 }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use portcullis_core::policy::{Call, Given, Rule, Surroundings, applies};
+use portcullis_core::policy::{Call, Context, Given, Rule, applies};
 use toml::Spanned;
 use toml::de::DeValue;
 
@@ -82,7 +82,7 @@ pub(super) fn check(
     base: &str,
     home: Option<&Path>,
 ) -> Result<(), Problem> {
-    let around = Surroundings::of(base, home.and_then(Path::to_str));
+    let around = Context::of(base, home.and_then(Path::to_str));
     let call = example.call.clone().followed(&around, |path| Some(path.to_owned()));
     if applies(rule, &around, &call) == fits {
         return Ok(());

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use portcullis_core::policy::{Decision, Origin, Rule, Source};
+use portcullis_core::policy::{Decision, Origin, Rule, RuleSource};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
@@ -123,7 +123,7 @@ impl Reader<'_> {
         let line = line_at(pattern.span().start);
         let written = text(decision.name(), pattern).map_err(|problem| problem.on_line(line))?;
         let place = Some((self.path.display().to_string(), line));
-        let source = Source { origin: self.origin, place, base: self.base.to_owned() };
+        let source = RuleSource { origin: self.origin, place, base: self.base.to_owned() };
         let mut rule = Rule::new(decision, written, source).map_err(|why| no_rule(written, &why).on_line(line))?;
         let mut examples = vec![];
         for (key, value) in table {

@@ -17,7 +17,7 @@ mod trust;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use portcullis_core::policy::{Call, Decision, Mode, Origin, Rule, RuleSet, Ruling, Source, Surroundings, decide};
+use portcullis_core::policy::{Call, Context, Decision, Judgement, Mode, Origin, Rule, RuleSet, RuleSource, decide};
 
 pub(crate) use disk::project_root;
 pub(crate) use file::{RulesFile, Written, block};
@@ -175,10 +175,10 @@ impl Rules {
     }
 
     /// The place calls are made in: a session's folder and those added to it, with their links followed.
-    pub(crate) fn around(&self, cwd: &Path, added: &[PathBuf], label: Option<&str>) -> Surroundings {
+    pub(crate) fn around(&self, cwd: &Path, added: &[PathBuf], label: Option<&str>) -> Context {
         let text = |path: &Path| path.display().to_string();
         let home = self.home.as_deref().map(text);
-        let mut around = Surroundings::of(&text(cwd), home.as_deref());
+        let mut around = Context::of(&text(cwd), home.as_deref());
         around.folders.extend(added.iter().map(|folder| text(folder)));
         let real: Vec<String> = around.folders.iter().map(|folder| text(&resolved(Path::new(folder)))).collect();
         around.folders.extend(real);
@@ -195,7 +195,7 @@ impl Rules {
     }
 
     /// Follows the links of a call and decides it by the rules as of now.
-    pub(crate) fn decide(&self, mode: Mode, around: &Surroundings, call: Call) -> Ruling {
+    pub(crate) fn decide(&self, mode: Mode, around: &Context, call: Call) -> Judgement {
         let call = call.followed(around, disk::follow);
         decide(&self.snapshot(), mode, around, &call)
     }
@@ -203,7 +203,7 @@ impl Rules {
 
 /// Where the rules cannot be known, nothing is allowed by them and nothing passes.
 fn ask_for_everything(problem: Option<&ConfigError>) -> Option<Rule> {
-    let source = Source { origin: Origin::User, place: None, base: "/".to_owned() };
+    let source = RuleSource { origin: Origin::User, place: None, base: "/".to_owned() };
     let mut rule = Rule::new(Decision::Ask, "*", source).ok()?;
     let why = problem.map_or_else(String::new, in_words);
     rule.why = Some(format!("the rules cannot be read, so everything is asked for: {why}"));

@@ -5,38 +5,83 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Each room, and the rooms it may use. What is not listed is refused.
-const DOORS: [(&str, &[&str]); 14] = [
-    ("src/claude", &["claude", "hub", "lines", "processes", "tools"]),
-    ("src/cli", &["claude", "cli", "config", "doors", "hub", "lines", "processes", "rules", "store"]),
+const DOORS: [(&str, &[&str]); 16] = [
+    ("src/agents", &["agents", "hub", "lines", "processes", "session", "stream"]),
+    (
+        "src/cli",
+        &[
+            "agents",
+            "cli",
+            "config",
+            "doors",
+            "fronts",
+            "gate",
+            "hub",
+            "lines",
+            "processes",
+            "report",
+            "rules",
+            "session",
+            "setup",
+            "store",
+        ],
+    ),
     ("src/config", &["config"]),
     ("src/doors/http", &["doors::http", "hub", "lines", "processes"]),
-    ("src/doors/channel", &["doors::channel", "hub", "lines", "stream", "tools"]),
-    ("src/doors/hooks", &["doors::hooks", "hub", "lines"]),
+    ("src/fronts", &["agents", "fronts", "gate"]),
+    ("src/gate", &["agents", "config", "doors", "gate", "hub", "processes", "report", "rules", "store"]),
     ("src/hub", &["hub", "store", "lines", "stream"]),
     ("src/lines.rs", &["lines"]),
     ("src/processes.rs", &["processes"]),
+    ("src/report.rs", &["config", "gate", "report", "store"]),
     ("src/rules", &["rules", "config"]),
+    ("src/session", &["hub", "session"]),
+    ("src/setup", &["config", "processes", "report", "rules", "setup"]),
     ("src/store", &["store"]),
     ("src/stream.rs", &["stream"]),
-    ("src/tools", &["hub", "tools"]),
-    ("src/main.rs", &["cli"]),
+    ("src/main.rs", &["cli", "report"]),
 ];
 
 /// Crates that change often or bring I/O, each with the only places that may know them.
 const HOMES: [(&str, &[&str]); 10] = [
-    ("rmcp", &["src/doors/channel"]),
+    ("rmcp", &["src/agents/claude/channel"]),
     ("axum", &["src/doors/http"]),
-    ("hyper", &["src/doors/http", "src/cli/client.rs"]),
+    ("hyper", &["src/doors/http", "src/gate/client.rs"]),
     ("rusqlite", &["src/store/sqlite"]),
-    ("clap", &["src/cli"]),
-    ("jsonc_parser", &["src/cli/setup"]),
+    ("clap", &["src/cli", "src/fronts/terminal/output.rs"]),
+    ("jsonc_parser", &["src/setup"]),
     ("toml", &["src/config", "src/rules"]),
     ("utoipa", &["wire/src"]),
     (
         "tokio",
-        &["src/claude", "src/cli", "src/doors", "src/hub", "src/lines.rs", "src/store", "src/stream.rs", "src/tools"],
+        &[
+            "src/agents",
+            "src/cli",
+            "src/doors",
+            "src/fronts",
+            "src/gate",
+            "src/hub",
+            "src/lines.rs",
+            "src/session",
+            "src/store",
+            "src/stream.rs",
+        ],
     ),
-    ("serde_json", &["src/claude", "src/cli", "src/doors", "src/hub", "src/rules", "src/tools", "wire/src"]),
+    (
+        "serde_json",
+        &[
+            "src/agents",
+            "src/cli",
+            "src/doors",
+            "src/fronts",
+            "src/gate",
+            "src/hub",
+            "src/rules",
+            "src/session",
+            "src/setup",
+            "wire/src",
+        ],
+    ),
 ];
 
 fn root() -> PathBuf {

@@ -3,7 +3,7 @@
 mod asks;
 
 use portcullis_core::{
-    Address, EventLife, Held, Moment, Notice, Pairing, Person, Presence, Reply, Scope, Session, Token,
+    Address, EventLife, Moment, Notice, Pairing, Person, Presence, Reply, Session, Token, TokenScope, TrackedEvent,
 };
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -148,8 +148,8 @@ impl TokenView {
             id: token.id.to_string(),
             person: token.person.clone(),
             labels: match &token.scope {
-                Scope::Everything => None,
-                Scope::Labels(labels) => Some(labels.iter().map(ToString::to_string).collect()),
+                TokenScope::Everything => None,
+                TokenScope::Labels(labels) => Some(labels.iter().map(ToString::to_string).collect()),
             },
             since: token.since.0,
             expires: token.expires.map(|expires| expires.0),
@@ -327,7 +327,7 @@ impl SessionView {
 
 impl EventView {
     /// The event as it is at `now`, without its text.
-    pub fn of(held: &Held, now: Moment) -> Self {
+    pub fn of(held: &TrackedEvent, now: Moment) -> Self {
         let event = &held.event;
         Self {
             id: event.id.to_string(),
@@ -346,7 +346,7 @@ impl EventView {
 }
 
 /// Why an event is where it is, in words that a person can act on.
-fn why(held: &Held, now: Moment) -> String {
+fn why(held: &TrackedEvent, now: Moment) -> String {
     match (&held.life, held.to, &held.event.address) {
         (EventLife::Waiting, None, Address::Label(label)) => format!("no session with label `{label}` is attached"),
         (EventLife::Waiting, None, _) => "no session is attached".to_owned(),

@@ -1,7 +1,7 @@
 //! Asks, rulings, orders and tool calls as they go over the link and into the journal.
 
 use portcullis_core::{
-    AskId, AskKind, Behavior, CallOutcome, Edited, Lapse, Order as CoreOrder, Ruling as CoreRuling, Span, Text,
+    AskId, AskKind, Behavior, CallOutcome, Edited, OnTimeout, Order as CoreOrder, Ruling as CoreRuling, Scope, Text,
 };
 use serde::{Deserialize, Serialize};
 use std::ops::Not;
@@ -15,8 +15,8 @@ pub struct Details {
     pub input: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub digest: Option<[u8; 32]>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub tool_use: Option<String>,
+    #[serde(default, alias = "tool_use", skip_serializing_if = "Option::is_none")]
+    pub tool_use_id: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
     #[serde(default = "tool", skip_serializing_if = "is_tool")]
@@ -27,14 +27,14 @@ pub struct Details {
     pub editable: bool,
     #[serde(default, skip_serializing_if = "Not::not")]
     pub interruptible: bool,
-    #[serde(default, skip_serializing_if = "Not::not")]
-    pub default_no: bool,
-    #[serde(default, skip_serializing_if = "Not::not")]
-    pub hands_on: bool,
+    #[serde(default, alias = "default_no", skip_serializing_if = "Not::not")]
+    pub default_to_no: bool,
+    #[serde(default, alias = "hands_on", skip_serializing_if = "Not::not")]
+    pub requires_user_interaction: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub danger: Option<Danger>,
+    #[serde(default, alias = "danger", skip_serializing_if = "Option::is_none")]
+    pub risk: Option<AskRisk>,
     #[serde(default = "one", skip_serializing_if = "is_one")]
     pub quorum: u8,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -47,7 +47,7 @@ impl Default for Details {
     }
 }
 
-/// A span beyond this once, and what choosing it would do.
+/// A scope beyond this once, and what choosing it would do.
 #[derive(Debug, Clone, Serialize, Deserialize, PartialEq, Eq, utoipa::ToSchema)]
 pub struct Offer {
     /// session or always
@@ -57,7 +57,7 @@ pub struct Offer {
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize, PartialEq, Eq, utoipa::ToSchema)]
-pub struct Danger {
+pub struct AskRisk {
     pub level: String,
     #[serde(default)]
     pub reasons: Vec<String>,
@@ -97,7 +97,7 @@ impl Details {
         Self {
             input: self.input.as_ref().map(|_| String::new()),
             reason: None,
-            danger: None,
+            risk: None,
             offers: self.offers.iter().map(|offer| Offer { words: String::new(), ..offer.clone() }).collect(),
             ..self.clone()
         }
@@ -107,23 +107,23 @@ impl Details {
 impl From<&portcullis_core::Details> for Details {
     fn from(details: &portcullis_core::Details) -> Self {
         let offer =
-            |offer: &portcullis_core::Offer| Offer { scope: offer.span.name().to_owned(), words: offer.words.clone() };
+            |offer: &portcullis_core::Offer| Offer { scope: offer.scope.name().to_owned(), words: offer.words.clone() };
         Self {
             input: details.input.as_ref().map(|input| input.as_str().to_owned()),
             digest: details.digest,
-            tool_use: details.tool_use.clone(),
+            tool_use_id: details.tool_use_id.clone(),
             agent: details.agent.clone(),
             kind: details.kind.name().to_owned(),
             offers: details.offers.iter().map(offer).collect(),
             editable: details.editable,
             interruptible: details.interruptible,
-            default_no: details.default_no,
-            hands_on: details.hands_on,
+            default_to_no: details.default_to_no,
+            requires_user_interaction: details.requires_user_interaction,
             reason: details.reason.clone(),
-            danger: details
-                .danger
+            risk: details
+                .risk
                 .as_ref()
-                .map(|danger| Danger { level: danger.level.clone(), reasons: danger.reasons.clone() }),
+                .map(|risk| AskRisk { level: risk.level.clone(), reasons: risk.reasons.clone() }),
             quorum: details.quorum,
             within: details.within.map(|(milliseconds, lapse)| Within { milliseconds, then: lapse.name().to_owned() }),
         }
@@ -135,28 +135,26 @@ impl TryFrom<Details> for portcullis_core::Details {
 
     fn try_from(details: Details) -> Result<Self, BadFrame> {
         let offer = |offer: Offer| {
-            let span = Span::named(&offer.scope).ok_or_else(|| BadFrame::new("scope", &offer.scope))?;
-            Ok(portcullis_core::Offer { span, words: offer.words })
+            let scope = Scope::named(&offer.scope).ok_or_else(|| BadFrame::new("scope", &offer.scope))?;
+            Ok(portcullis_core::Offer { scope, words: offer.words })
         };
         let within = |within: Within| {
-            let lapse = Lapse::named(&within.then).ok_or_else(|| BadFrame::new("then", &within.then))?;
+            let lapse = OnTimeout::named(&within.then).ok_or_else(|| BadFrame::new("then", &within.then))?;
             Ok((within.milliseconds, lapse))
         };
         Ok(Self {
             input: details.input.map(Text::new),
             digest: details.digest,
-            tool_use: details.tool_use,
+            tool_use_id: details.tool_use_id,
             agent: details.agent,
             kind: AskKind::named(&details.kind).ok_or_else(|| BadFrame::new("kind", &details.kind))?,
             offers: details.offers.into_iter().map(offer).collect::<Result<_, _>>()?,
             editable: details.editable,
             interruptible: details.interruptible,
-            default_no: details.default_no,
-            hands_on: details.hands_on,
+            default_to_no: details.default_to_no,
+            requires_user_interaction: details.requires_user_interaction,
             reason: details.reason,
-            danger: details
-                .danger
-                .map(|danger| portcullis_core::Danger { level: danger.level, reasons: danger.reasons }),
+            risk: details.risk.map(|risk| portcullis_core::AskRisk { level: risk.level, reasons: risk.reasons }),
             quorum: details.quorum.max(1),
             within: details.within.map(within).transpose()?,
         })
@@ -180,18 +178,18 @@ pub struct Ruling {
 }
 
 fn once() -> String {
-    Span::Once.name().to_owned()
+    Scope::Once.name().to_owned()
 }
 
 fn is_once(scope: &str) -> bool {
-    scope == Span::Once.name()
+    scope == Scope::Once.name()
 }
 
 impl From<&CoreRuling> for Ruling {
     fn from(ruling: &CoreRuling) -> Self {
         Self {
             behavior: ruling.behavior.name().to_owned(),
-            scope: ruling.span.name().to_owned(),
+            scope: ruling.scope.name().to_owned(),
             why: ruling.why.clone(),
             input: ruling.input.as_ref().map(|edited| edited.text.as_str().to_owned()),
             digest: ruling.input.as_ref().map(|edited| edited.digest),
@@ -206,7 +204,7 @@ impl TryFrom<Ruling> for CoreRuling {
     fn try_from(ruling: Ruling) -> Result<Self, BadFrame> {
         Ok(Self {
             behavior: Behavior::named(&ruling.behavior).ok_or_else(|| BadFrame::new("behavior", &ruling.behavior))?,
-            span: Span::named(&ruling.scope).ok_or_else(|| BadFrame::new("scope", &ruling.scope))?,
+            scope: Scope::named(&ruling.scope).ok_or_else(|| BadFrame::new("scope", &ruling.scope))?,
             why: ruling.why,
             input: ruling.input.zip(ruling.digest).map(|(text, digest)| Edited { text: Text::new(text), digest }),
             interrupt: ruling.interrupt,
@@ -259,8 +257,8 @@ impl From<Order> for CoreOrder {
 #[derive(Debug, Clone, Serialize, Deserialize, PartialEq, Eq)]
 pub struct ToolCall {
     pub tool: String,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub tool_use: Option<String>,
+    #[serde(default, alias = "tool_use", skip_serializing_if = "Option::is_none")]
+    pub tool_use_id: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
     /// ran, failed or denied
@@ -278,7 +276,7 @@ impl From<&portcullis_core::ToolCall> for ToolCall {
     fn from(call: &portcullis_core::ToolCall) -> Self {
         Self {
             tool: call.tool.clone(),
-            tool_use: call.tool_use.clone(),
+            tool_use_id: call.tool_use_id.clone(),
             agent: call.agent.clone(),
             outcome: call.outcome.name().to_owned(),
             decided_by: call.decided_by.clone(),
@@ -297,7 +295,7 @@ impl TryFrom<ToolCall> for portcullis_core::ToolCall {
             outcome: CallOutcome::named(&call.outcome).ok_or_else(|| BadFrame::new("outcome", &call.outcome))?,
             ask: call.ask.as_deref().map(|ask| read_id::<AskId>("ask", ask)).transpose()?,
             tool: call.tool,
-            tool_use: call.tool_use,
+            tool_use_id: call.tool_use_id,
             agent: call.agent,
             decided_by: call.decided_by,
             digest: call.digest,

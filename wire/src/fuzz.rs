@@ -17,12 +17,12 @@ const AT: Moment = Moment(1_700_000_000_000);
 fn every_frame() -> Vec<Value> {
     let about = json!({"label": "api", "connected_by": "channel", "pid": 4, "folder": "/tmp", "agent_session": null, "continues": null});
     let details = json!({"input": "{}", "digest": vec![7; 32], "offers": [{"scope": "session", "words": "w"}],
-        "danger": {"level": "high", "reasons": ["r"]}, "quorum": 2, "within": {"milliseconds": 5, "then": "deny"}});
+        "risk": {"level": "high", "reasons": ["r"]}, "quorum": 2, "within": {"milliseconds": 5, "then": "deny"}});
     vec![
         json!({"hello": {"min": 1, "max": 1, "program": "0.1.0"}}),
         json!({"attach": {"n": 1, "session": "s", "about": about, "wrote": ["e"], "holding": ["e"]}}),
         json!({"wrote": {"n": 2, "events": ["e"]}}),
-        json!({"asked": {"n": 3, "id": "a", "mouth": "channel", "origin": "abcde", "tool": "Bash", "description": "d",
+        json!({"asked": {"n": 3, "id": "a", "source": "channel", "origin": "abcde", "tool": "Bash", "description": "d",
             "preview": "p", "details": details}}),
         json!({"carried": {"n": 4, "ask": "a"}}),
         json!({"replied": {"n": 5, "id": "r", "chat": "1", "text": "t", "files": [{"path": "f", "size": 1}]}}),
@@ -32,7 +32,7 @@ fn every_frame() -> Vec<Value> {
         json!({"refused": {"error": 50501, "message": "m", "hint": "h", "retry_after": 1}}),
         json!({"event": {"id": "e", "via": "http", "sender": "dev", "chat": "1", "attributes": [["a", "b"]],
             "text": "t\u{0}\"ä", "rest": 1, "redelivered": true, "also": ["e"]}}),
-        json!({"closed": {"ask": "a", "origin": "abcde", "mouth": "hook"}}),
+        json!({"closed": {"ask": "a", "origin": "abcde", "source": "hook"}}),
         json!({"done": {"n": 1, "answer": {"asked": {"ask": "a", "code": "abcde"}}}}),
         json!({"done": {"n": 1, "answer": {"inbox": {"events": []}}}}),
     ]

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::ops::RangeInclusive;
 
-use portcullis_core::{EventId, Held, Label, SentFile, SessionAbout, SessionId, excerpt};
+use portcullis_core::{EventId, Label, SentFile, SessionAbout, SessionId, TrackedEvent, excerpt};
 use serde::{Deserialize, Serialize};
 
 use crate::ask::{Details, Order, Ruling, ToolCall};
@@ -45,7 +45,7 @@ pub enum ToGate<'a> {
     Asked {
         n: u64,
         id: String,
-        mouth: String,
+        source: String,
         origin: String,
         tool: String,
         description: String,
@@ -125,14 +125,14 @@ pub enum FromGate<'a> {
     Verdict {
         ask: String,
         origin: String,
-        mouth: String,
+        source: String,
         ruling: Ruling,
     },
     /// No verdict is coming.
     Closed {
         ask: String,
         origin: String,
-        mouth: String,
+        source: String,
     },
     Order(Order),
     Done {
@@ -217,7 +217,7 @@ pub struct About {
 
 impl<'a> EventFrame<'a> {
     /// The event with as much of its text as goes before the model.
-    pub fn of(held: &'a Held, longest: Option<usize>) -> Self {
+    pub fn of(held: &'a TrackedEvent, longest: Option<usize>) -> Self {
         let event = &held.event;
         let (text, rest) = excerpt(event.text.as_str(), longest);
         Self {
@@ -234,8 +234,8 @@ impl<'a> EventFrame<'a> {
     }
 }
 
-impl From<&Held> for InboxItem {
-    fn from(held: &Held) -> Self {
+impl From<&TrackedEvent> for InboxItem {
+    fn from(held: &TrackedEvent) -> Self {
         Self {
             event_id: held.event.id.to_string(),
             chat_id: held.event.chat.to_string(),

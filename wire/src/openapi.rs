@@ -9,7 +9,7 @@ use crate::api::{
     NewRedaction, NewRole, NewToken, NewVerdict, PairingView, PeopleView, PersonView, Recorded, Redacted, ReplyView,
     SessionView, Status, TokenView, Tried, VerdictView,
 };
-use crate::ask::{Danger, Offer};
+use crate::ask::{AskRisk, Offer};
 use crate::error::{Fault, Kind};
 use crate::link::File;
 use crate::start::{Chat, Confirm, Confirmed, NewSession, Pending, PendingAsk};
@@ -27,7 +27,7 @@ use routes::{Answer, Body, Param, ROUTES, Route};
     Chat,
     Confirm,
     Confirmed,
-    Danger,
+    AskRisk,
     EventView,
     Fault,
     File,

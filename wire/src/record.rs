@@ -6,9 +6,9 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use portcullis_core::{
-    Address, Ask, AskId, CallOutcome, ChatId, Code, Details as CoreDetails, Event, EventId, Goodbye, Label, Moment,
-    Mouth, Once, Order as CoreOrder, Pairing, PairingCode, Record, Reply, Role, Scope, SentFile, SessionAbout,
-    SessionId, Text, Token, ToolCall as CoreCall, Via,
+    Address, Ask, AskId, CallOutcome, ChatId, Code, Details as CoreDetails, Event, EventId, Goodbye, IdempotencyKey,
+    Label, Moment, Order as CoreOrder, Pairing, PairingCode, Record, Reply, Role, SentFile, SessionAbout, SessionId,
+    Source, Text, Token, TokenScope, ToolCall as CoreCall, Via,
 };
 use serde::{Deserialize, Serialize};
 
@@ -99,7 +99,8 @@ enum Skeleton<'a> {
         id: String,
         code: String,
         session: String,
-        mouth: Cow<'a, str>,
+        #[serde(alias = "mouth")]
+        source: Cow<'a, str>,
         origin: Cow<'a, str>,
         tool: Cow<'a, str>,
         #[serde(default, skip_serializing_if = "Details::is_plain")]
@@ -294,7 +295,7 @@ fn skeleton(record: &Record) -> Skeleton<'_> {
             id: ask.id.to_string(),
             code: ask.code.to_string(),
             session: ask.session.to_string(),
-            mouth: ask.mouth.name().into(),
+            source: ask.source.name().into(),
             origin: ask.origin.as_str().into(),
             tool: ask.tool.as_str().into(),
             details: Box::new(Details::from(&*ask.details).bare()),
@@ -334,8 +335,8 @@ fn skeleton(record: &Record) -> Skeleton<'_> {
             person: token.person.as_str().into(),
             hash: token.hash,
             labels: match &token.scope {
-                Scope::Everything => None,
-                Scope::Labels(labels) => Some(labels.iter().map(ToString::to_string).collect()),
+                TokenScope::Everything => None,
+                TokenScope::Labels(labels) => Some(labels.iter().map(ToString::to_string).collect()),
             },
             expires: token.expires.map(|expires| expires.0),
             by: by.into(),
@@ -375,7 +376,7 @@ pub fn read(at: Moment, body: &[u8], payload: Payload<'_>) -> Result<Record, Unr
                 chat: chat_of(&chat)?,
                 address,
                 attributes: attributes.into_owned(),
-                once: key.zip(digest).map(|(key, digest)| Once { key: key.into_owned(), digest }),
+                once: key.zip(digest).map(|(key, digest)| IdempotencyKey { key: key.into_owned(), digest }),
                 text: match payload {
                     Payload::Kept(bytes) => Text::new(utf8(bytes)?),
                     Payload::None | Payload::Erased => Text::Erased,
@@ -412,7 +413,7 @@ pub fn read(at: Moment, body: &[u8], payload: Payload<'_>) -> Result<Record, Unr
                 reply: Reply { id: id_of("reply", &id)?, session, chat: chat_of(&chat)?, text, files, at },
             }
         }
-        Skeleton::Asked { id, code, session, mouth, origin, tool, details } => {
+        Skeleton::Asked { id, code, session, source, origin, tool, details } => {
             let (description, preview, details) = match payload {
                 Payload::Kept(bytes) => {
                     let payload: AskPayload<'_> = serde_json::from_slice(bytes)?;
@@ -429,7 +430,7 @@ pub fn read(at: Moment, body: &[u8], payload: Payload<'_>) -> Result<Record, Unr
                 id: ask_of(&id)?,
                 code: Code::parse(&code).ok_or(Unreadable::Field("code"))?,
                 session: id_of("session", &session)?,
-                mouth: Mouth::named(&mouth).ok_or(Unreadable::Field("mouth"))?,
+                source: Source::named(&source).ok_or(Unreadable::Field("source"))?,
                 origin: origin.into_owned(),
                 tool: tool.into_owned(),
                 description,
@@ -488,10 +489,10 @@ pub fn read(at: Moment, body: &[u8], payload: Payload<'_>) -> Result<Record, Unr
         Skeleton::PersonRemoved { name, by } => Record::PersonRemoved { name: name.into_owned(), by: by.into_owned() },
         Skeleton::TokenAdded { id, person, hash, labels, expires, by } => {
             let scope = match labels {
-                None => Scope::Everything,
+                None => TokenScope::Everything,
                 Some(labels) => {
                     let labels = labels.iter().map(|label| Label::new(label).ok_or(Unreadable::Field("label")));
-                    Scope::Labels(labels.collect::<Result<_, _>>()?)
+                    TokenScope::Labels(labels.collect::<Result<_, _>>()?)
                 }
             };
             let (id, person, expires) = (id_of("token", &id)?, person.into_owned(), expires.map(Moment));

@@ -67,7 +67,7 @@ impl From<&Ask> for PendingAsk {
             timestamp: ask.at.0,
             code: ask.code.to_string(),
             session: ask.session.to_string(),
-            tool_use_id: ask.details.tool_use.clone(),
+            tool_use_id: ask.details.tool_use_id.clone(),
             description: ask.description.as_str().to_owned(),
             preview: ask.preview.as_str().to_owned(),
         }

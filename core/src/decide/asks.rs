@@ -1,15 +1,15 @@
 //! Permission requests come in, verdicts go back, and the first verdict of someone with the right is the one.
 
 use super::{Decided, answer, refuse};
-use crate::ask::{Ask, AskKind, AskLife, CallOutcome, Lapse, Mouth, NewAsk, ToolCall};
-use crate::event::Once;
+use crate::ask::{Ask, AskKind, AskLife, CallOutcome, NewAsk, OnTimeout, Source, ToolCall};
+use crate::event::IdempotencyKey;
 use crate::ids::{AskId, Code, Moment, SessionId};
 use crate::input::{Answer, Effect, Input, Refusal, Target, Topic};
 use crate::people::{Actor, Right, Via};
 use crate::record::Record;
 use crate::session::Session;
 use crate::state::State;
-use crate::verdict::{Behavior, Ruling, Span, Verdict};
+use crate::verdict::{Behavior, Ruling, Scope, Verdict};
 
 /// Who decides when nobody else did.
 const GATE: &str = "portcullis";
@@ -28,8 +28,9 @@ pub(super) fn asked(state: &State, now: Moment, session: SessionId, new: NewAsk,
         return refuse(Refusal::TooManyAsks);
     }
     let code = free_code(state, &new.origin, entropy);
-    let NewAsk { id, mouth, origin, tool, description, preview, details } = new;
-    let ask = Ask { id, code, session, mouth, origin, tool, description, preview, details: Box::new(details), at: now };
+    let NewAsk { id, source, origin, tool, description, preview, details } = new;
+    let ask =
+        Ask { id, code, session, source, origin, tool, description, preview, details: Box::new(details), at: now };
     (
         vec![Record::Asked { ask }],
         vec![Effect::Answer(Answer::Asked { ask: id, code }), Effect::Publish(Topic::Ask(id))],
@@ -45,7 +46,7 @@ fn free_code(state: &State, origin: &str, entropy: u64) -> Code {
 }
 
 /// What someone says, and under which key, if any.
-type Saying = (Ruling, Option<Once>);
+type Saying = (Ruling, Option<IdempotencyKey>);
 
 pub(super) fn answered(state: &State, now: Moment, by: Actor, target: &Target, saying: Saying) -> Decided {
     if !by.may(Right::Review) {
@@ -107,7 +108,7 @@ pub(super) fn answer_to(state: &State, now: Moment, ask: &Ask, life: &AskLife, b
 }
 
 /// What the same person said before under the same key is answered as it was then.
-fn repeated(ask: &Ask, life: &AskLife, by: &Actor, once: &Once) -> Option<Decided> {
+fn repeated(ask: &Ask, life: &AskLife, by: &Actor, once: &IdempotencyKey) -> Option<Decided> {
     let (said, missing) = match life {
         AskLife::Open { votes } => (votes.as_slice(), still_missing(ask, votes, &by.name, Behavior::Allow)),
         AskLife::Answered { verdict, .. } => (std::slice::from_ref(&**verdict), 0),
@@ -134,17 +135,17 @@ fn still_missing(ask: &Ask, votes: &[Verdict], by: &str, behavior: Behavior) -> 
     ask.details.quorum.saturating_sub(1).saturating_sub(others)
 }
 
-/// Whether the ask's mouth has a way to say this.
+/// Whether the ask's source has a way to say this.
 fn can_carry(ask: &Ask, ruling: &Ruling) -> Result<(), Refusal> {
     let cannot = |what| Err(Refusal::CannotCarry { what });
     match ruling.behavior {
-        Behavior::Allow if !ask.offers(ruling.span) => cannot("a verdict beyond this once"),
+        Behavior::Allow if !ask.offers(ruling.scope) => cannot("a verdict beyond this once"),
         Behavior::Allow if ruling.input.is_some() && !ask.details.editable => cannot("another input"),
         // Those who allowed before have seen this input and meant this once.
         Behavior::Allow if ask.details.quorum > 1 && ruling.input.is_some() => {
             cannot("another input where several must agree")
         }
-        Behavior::Allow if ask.details.quorum > 1 && ruling.span != Span::Once => {
+        Behavior::Allow if ask.details.quorum > 1 && ruling.scope != Scope::Once => {
             cannot("a verdict beyond this once where several must agree")
         }
         Behavior::Allow if ruling.interrupt => cannot("an interruption with an allow"),
@@ -165,13 +166,13 @@ fn settled(ask: &Ask, verdict: Verdict, answer: Option<Effect>) -> Decided {
 }
 
 fn carry(ask: &Ask, ruling: Ruling) -> Effect {
-    let Ask { id, session, mouth, origin, .. } = ask;
-    Effect::Carry { session: *session, ask: *id, origin: origin.clone(), mouth: *mouth, ruling }
+    let Ask { id, session, source, origin, .. } = ask;
+    Effect::Carry { session: *session, ask: *id, origin: origin.clone(), source: *source, ruling }
 }
 
 fn close(ask: &Ask) -> Effect {
-    let Ask { id, session, mouth, origin, .. } = ask;
-    Effect::Close { session: *session, ask: *id, origin: origin.clone(), mouth: *mouth }
+    let Ask { id, session, source, origin, .. } = ask;
+    Effect::Close { session: *session, ask: *id, origin: origin.clone(), source: *source }
 }
 
 /// What the session's process has not yet confirmed to have heard.
@@ -211,12 +212,12 @@ pub(super) fn withdrawn(state: &State, id: AskId, by: Option<SessionId>, why: St
 pub(super) fn lapsed(state: &State, now: Moment, id: AskId) -> Decided {
     let Some((ask, AskLife::Open { .. })) = state.ask(id) else { return (vec![], vec![]) };
     match ask.details.within {
-        Some((within, Lapse::Deny)) => {
+        Some((within, OnTimeout::Deny)) => {
             let why = format!("nobody answered within {} s", within.div_ceil(1000));
             let ruling = Ruling { why: Some(why), ..Ruling::plain(Behavior::Deny) };
             settled(ask, Verdict { ruling, by: GATE.to_owned(), via: Via::Gate, at: now, once: None }, None)
         }
-        Some((_, Lapse::NoDecision)) => {
+        Some((_, OnTimeout::NoDecision)) => {
             (vec![Record::Lapsed { ask: id }], vec![close(ask), Effect::Publish(Topic::Ask(id))])
         }
         None => (vec![], vec![]),
@@ -254,8 +255,8 @@ fn ask_of<'a>(state: &'a State, session: SessionId, call: &ToolCall) -> Option<&
     if let Some(id) = call.ask {
         return state.ask(id).filter(|(ask, _)| ask.session == session);
     }
-    let tool_use = call.tool_use.as_ref()?;
-    state.asks().find(|(ask, _)| ask.session == session && ask.details.tool_use.as_ref() == Some(tool_use))
+    let tool_use_id = call.tool_use_id.as_ref()?;
+    state.asks().find(|(ask, _)| ask.session == session && ask.details.tool_use_id.as_ref() == Some(tool_use_id))
 }
 
 pub(super) fn effected(state: &State, id: AskId, outcome: CallOutcome, digest: Option<[u8; 32]>) -> Decided {
@@ -279,7 +280,7 @@ pub(super) fn due(state: &State, now: Moment) -> impl Iterator<Item = Effect> {
 /// Whether two asks may be what the channel and a hook each say of one call.
 pub(crate) fn may_be_one(preview: &Ask, whole: &Ask) -> bool {
     let apart = preview.at.since(whole.at).max(whole.at.since(preview.at));
-    (preview.mouth, whole.mouth) == (Mouth::Channel, Mouth::Hook)
+    (preview.source, whole.source) == (Source::Channel, Source::Hook)
         && preview.session == whole.session
         && preview.tool == whole.tool
         && apart <= JOIN_WITHIN

@@ -15,7 +15,7 @@ fn any_session() -> impl Strategy<Value = SessionId> {
 fn any_person() -> impl Strategy<Value = Actor> {
     (0..PEOPLE.len()).prop_map(|index| {
         let (name, role) = PEOPLE[index];
-        Actor { name: name.into(), rights: role.rights(), via: Via::Http, scope: Scope::Everything }
+        Actor { name: name.into(), rights: role.rights(), via: Via::Http, scope: TokenScope::Everything }
     })
 }
 
@@ -31,8 +31,8 @@ fn any_behavior() -> impl Strategy<Value = Behavior> {
     prop_oneof![Just(Behavior::Allow), Just(Behavior::Deny)]
 }
 
-fn any_mouth() -> impl Strategy<Value = Mouth> {
-    prop_oneof![Just(Mouth::Channel), Just(Mouth::Hook), Just(Mouth::Control)]
+fn any_source() -> impl Strategy<Value = Source> {
+    prop_oneof![Just(Source::Channel), Just(Source::Hook), Just(Source::Control)]
 }
 
 fn any_outcome() -> impl Strategy<Value = CallOutcome> {
@@ -40,7 +40,8 @@ fn any_outcome() -> impl Strategy<Value = CallOutcome> {
 }
 
 fn any_details() -> impl Strategy<Value = Details> {
-    let within = prop_oneof![Just(None), Just(Some((3000, Lapse::Deny))), Just(Some((3000, Lapse::NoDecision)))];
+    let within =
+        prop_oneof![Just(None), Just(Some((3000, OnTimeout::Deny))), Just(Some((3000, OnTimeout::NoDecision)))];
     (1..3_u8, within).prop_map(|(quorum, within)| Details { quorum, within, ..Details::default() })
 }
 
@@ -78,11 +79,11 @@ fn any_input() -> impl Strategy<Value = Input> {
         3 => (any_person(), any_ask(), any_behavior()).prop_map(|(by, ask, behavior)| Input::Answered {
             by, target: Target::Id(ask), ruling: Ruling::plain(behavior), once: None
         }),
-        3 => (any_ask(), any_session(), 0..ORIGINS.len(), 0..3_u64, any_mouth(), any_details()).prop_map(
-            |(id, session, origin, entropy, mouth, details)| Input::Asked {
+        3 => (any_ask(), any_session(), 0..ORIGINS.len(), 0..3_u64, any_source(), any_details()).prop_map(
+            |(id, session, origin, entropy, source, details)| Input::Asked {
                 session,
                 ask: Box::new(NewAsk {
-                    id, mouth, origin: ORIGINS[origin].into(), tool: "Bash".into(),
+                    id, source, origin: ORIGINS[origin].into(), tool: "Bash".into(),
                     description: Text::new("d"), preview: Text::new("p"), details
                 }),
                 entropy
@@ -91,7 +92,7 @@ fn any_input() -> impl Strategy<Value = Input> {
         1 => (any_session(), any_ask(), any_outcome()).prop_map(|(session, ask, outcome)| Input::Called {
             session,
             call: ToolCall {
-                tool: "Bash".into(), tool_use: None, agent: None, outcome, decided_by: "x".into(), digest: None,
+                tool: "Bash".into(), tool_use_id: None, agent: None, outcome, decided_by: "x".into(), digest: None,
                 ask: Some(ask), preview: Text::new("")
             }
         }),
@@ -291,7 +292,7 @@ proptest! {
     fn the_queues_weigh_what_they_hold(story in any_story()) {
         let (state, _) = play(&story, |_, _, _, _| {});
         for queue in state.all_sessions().map(|session| Some(session.id)).chain([None]) {
-            let held: Vec<&Held> = state.waiting(queue, 0).collect();
+            let held: Vec<&TrackedEvent> = state.waiting(queue, 0).collect();
             prop_assert_eq!(state.waiting_size(queue), (held.len(), held.iter().map(|held| held.size).sum()));
             prop_assert!(held.iter().all(|held| held.to == queue && held.life == EventLife::Waiting));
         }

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use super::{Decided, answer, asks, refuse};
-use crate::event::{Attribute, ChatId, Event, Once, Text};
+use crate::event::{Attribute, ChatId, Event, IdempotencyKey, Text};
 use crate::ids::{EventId, Moment};
 use crate::input::{Answer, Effect, Input, Refusal, Topic, WhyChat};
-use crate::people::{Actor, Right, Scope};
+use crate::people::{Actor, Right, TokenScope};
 use crate::record::Record;
 use crate::route::{Address, route};
 use crate::state::State;
@@ -19,7 +19,7 @@ pub(super) struct Said {
     pub(super) address: Address,
     pub(super) chat: Option<ChatId>,
     pub(super) attributes: Vec<Attribute>,
-    pub(super) once: Option<Once>,
+    pub(super) once: Option<IdempotencyKey>,
 }
 
 pub(super) fn said(state: &State, now: Moment, said: Said) -> Decided {
@@ -54,7 +54,7 @@ pub(super) fn said(state: &State, now: Moment, said: Said) -> Decided {
 }
 
 /// What was said before under the same key is answered as it was then.
-fn repeated(state: &State, now: Moment, by: &Actor, once: &Once) -> Option<Decided> {
+fn repeated(state: &State, now: Moment, by: &Actor, once: &IdempotencyKey) -> Option<Decided> {
     let before = state.said_once(&by.name, &once.key, now)?;
     if before.digest != once.digest {
         return Some(refuse(Refusal::KeyReused { event: before.event }));
@@ -78,7 +78,7 @@ fn event(state: &State, now: Moment, said: Said, chat_because: Option<WhyChat>) 
     };
     // Who has to do with some sessions only means these, also when the event has to look for another one.
     let address = match (address, &by.scope, state.label_of(to)) {
-        (Address::Open, Scope::Labels(_), Some(label)) => Address::Label(label),
+        (Address::Open, TokenScope::Labels(_), Some(label)) => Address::Label(label),
         (address, ..) => address,
     };
     let (waiting, bytes) = state.waiting_size(to);

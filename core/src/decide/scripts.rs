@@ -62,7 +62,7 @@ fn person(name: &str) -> Actor {
         "root" => Role::Admin,
         _ => Role::Sender,
     };
-    Actor { name: name.into(), rights: role.rights(), via: Via::Http, scope: Scope::Everything }
+    Actor { name: name.into(), rights: role.rights(), via: Via::Http, scope: TokenScope::Everything }
 }
 
 /// `say ID PERSON [to=session:N|label:L] [chat=C] : TEXT`, `attach N LABEL [wrote=…] [continues=N]`, …
@@ -84,7 +84,7 @@ fn read(command: &str) -> Input {
             },
             chat: option("chat").map(|chat| ChatId::new(chat).unwrap()),
             attributes: vec![],
-            once: option("key").map(|key| Once { key: key.into(), digest: [text.len() as u8; 32] }),
+            once: option("key").map(|key| IdempotencyKey { key: key.into(), digest: [text.len() as u8; 32] }),
         },
         "attach" => Input::Attached {
             session: session(words[1]),
@@ -112,7 +112,7 @@ fn read(command: &str) -> Input {
             session: session(words[2]),
             ask: Box::new(NewAsk {
                 id: ask(words[1]),
-                mouth: option("mouth").map_or(Mouth::Channel, |mouth| Mouth::named(mouth).unwrap()),
+                source: option("source").map_or(Source::Channel, |source| Source::named(source).unwrap()),
                 origin: words[3].into(),
                 tool: "Bash".into(),
                 description: Text::new(text),
@@ -125,19 +125,19 @@ fn read(command: &str) -> Input {
             by: person(words[2]),
             target: Code::parse(words[1]).map_or_else(|| Target::Id(ask(words[1])), Target::Code),
             ruling: Ruling {
-                span: option("span").map_or(Span::Once, |span| Span::named(span).unwrap()),
+                scope: option("scope").map_or(Scope::Once, |scope| Scope::named(scope).unwrap()),
                 input: option("input").map(|text| Edited { text: Text::new(text), digest: [text.len() as u8; 32] }),
                 interrupt: words.contains(&"interrupt"),
                 ..Ruling::plain(Behavior::named(words[0]).unwrap())
             },
-            once: option("key").map(|key| Once { key: key.into(), digest: [words[0].len() as u8; 32] }),
+            once: option("key").map(|key| IdempotencyKey { key: key.into(), digest: [words[0].len() as u8; 32] }),
         },
         "withdraw" => Input::Withdrawn { ask: ask(words[1]), by: option("of").map(session), why: text.into() },
         "call" => Input::Called {
             session: session(words[1]),
             call: ToolCall {
                 tool: "Bash".into(),
-                tool_use: option("use").map(str::to_owned),
+                tool_use_id: option("use").map(str::to_owned),
                 agent: None,
                 outcome: CallOutcome::named(words[2]).unwrap(),
                 decided_by: "user".into(),
@@ -172,7 +172,7 @@ fn read(command: &str) -> Input {
                 id: TokenId::new(Moment(0), words[1].parse().unwrap()),
                 person: words[2].into(),
                 hash: [0; 32],
-                scope: Scope::Everything,
+                scope: TokenScope::Everything,
                 expires: None,
                 since: Moment(0),
             },
@@ -206,16 +206,16 @@ fn read(command: &str) -> Input {
 /// `use=ID`, `digest=BYTE`, `offers=always`, `quorum=2`, `within=60:deny`, `editable=yes`, `kind=question`.
 fn details<'a>(option: &impl Fn(&str) -> Option<&'a str>) -> Details {
     Details {
-        tool_use: option("use").map(str::to_owned),
+        tool_use_id: option("use").map(str::to_owned),
         digest: option("digest").map(|byte| [byte.parse().unwrap(); 32]),
         offers: option("offers")
-            .and_then(Span::named)
-            .map(|span| Offer { span, words: "rule".into() })
+            .and_then(Scope::named)
+            .map(|scope| Offer { scope, words: "rule".into() })
             .into_iter()
             .collect(),
         quorum: option("quorum").map_or(1, |quorum| quorum.parse().unwrap()),
         within: option("within").and_then(|within| within.split_once(':')).map(|(seconds, lapse)| {
-            let lapse = if lapse == "deny" { Lapse::Deny } else { Lapse::NoDecision };
+            let lapse = if lapse == "deny" { OnTimeout::Deny } else { OnTimeout::NoDecision };
             (seconds.parse::<u64>().unwrap() * 1000, lapse)
         }),
         editable: option("editable").is_some(),

@@ -1,11 +1,11 @@
 //! Which files a call reads and writes, as far as it says so itself.
 
-use super::call::{Call, Surroundings};
+use super::call::{Call, Context};
 use super::command::{Stripped, name_of};
 use super::named::{files_at, files_of, named};
 use super::path::{absolute, has_dots, joined};
 use super::readonly;
-use super::shell::{Command, Doubt, Joint, Script, Way, Word};
+use super::shell::{Command, Joint, ParseIssue, Script, Way, Word};
 use super::suspects::Suspects;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,16 +16,16 @@ pub(crate) enum Access {
     Enter,
 }
 
-/// One file that a call touches.
+/// One file that a call accesses.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Touch {
+pub(crate) struct FileAccess {
     pub(crate) access: Access,
     /// Absolute; none when it cannot be told from here. Without dots, or else it says nothing by itself and only where
     /// it leads counts.
     pub(crate) path: Option<String>,
 }
 
-impl Touch {
+impl FileAccess {
     /// The names of the file that mean something: its own, and the one its links lead to.
     pub(crate) fn names<'touch>(&'touch self, call: &'touch Call) -> impl Iterator<Item = &'touch str> {
         let path = self.path.as_deref();
@@ -36,9 +36,9 @@ impl Touch {
 
 /// What a call does, taken apart once.
 #[derive(Debug)]
-pub(crate) enum Deed {
+pub(crate) enum Action {
     /// A tool that reads or writes one file, or looks through a folder.
-    File(Vec<Touch>),
+    File(Vec<FileAccess>),
     Shell(Plan),
     /// The rest: what matters is in its name and its fields.
     Other,
@@ -46,10 +46,10 @@ pub(crate) enum Deed {
     Malformed,
 }
 
-impl Deed {
-    pub(crate) fn of(call: &Call, around: &Surroundings) -> Self {
+impl Action {
+    pub(crate) fn of(call: &Call, around: &Context) -> Self {
         let file = |access, field| match call.text(field) {
-            Some(path) => Self::File(vec![Touch { access, path: around.absolute(path) }]),
+            Some(path) => Self::File(vec![FileAccess { access, path: around.absolute(path) }]),
             None => Self::Malformed,
         };
         match call.tool.as_str() {
@@ -63,12 +63,12 @@ impl Deed {
         }
     }
 
-    /// Every file it surely or possibly touches.
-    pub(crate) fn touches(&self) -> Vec<&Touch> {
+    /// Every file it surely or possibly accesses.
+    pub(crate) fn accesses(&self) -> Vec<&FileAccess> {
         match self {
-            Self::File(touches) => touches.iter().collect(),
+            Self::File(accesses) => accesses.iter().collect(),
             Self::Shell(plan) => {
-                plan.steps.iter().flat_map(Step::touches).chain(&plan.suspected).chain(&plan.redirected).collect()
+                plan.steps.iter().flat_map(Step::accesses).chain(&plan.suspected).chain(&plan.redirected).collect()
             }
             Self::Other | Self::Malformed => vec![],
         }
@@ -76,7 +76,7 @@ impl Deed {
 }
 
 /// The folder that is searched, and where a pattern leads that begins elsewhere.
-fn searched(call: &Call, around: &Surroundings) -> Vec<Touch> {
+fn searched(call: &Call, around: &Context) -> Vec<FileAccess> {
     let folder = match call.input.get("path") {
         None => Some(around.cwd.clone()),
         Some(path) => path.scalar().and_then(|path| around.absolute(path)),
@@ -90,13 +90,13 @@ fn searched(call: &Call, around: &Surroundings) -> Vec<Touch> {
         let from = folder.as_deref().unwrap_or("/");
         paths.push(absolute(&start, from, around.home.as_deref()).filter(|_| !rest_climbs));
     }
-    paths.into_iter().map(|path| Touch { access: Access::Read, path }).collect()
+    paths.into_iter().map(|path| FileAccess { access: Access::Read, path }).collect()
 }
 
 /// The absolute paths of a call whose links have to be followed before it is decided.
-pub(crate) fn paths(call: &Call, around: &Surroundings) -> Vec<String> {
-    let deed = Deed::of(call, around);
-    let mut paths: Vec<String> = deed.touches().into_iter().filter_map(|touch| touch.path.clone()).collect();
+pub(crate) fn paths(call: &Call, around: &Context) -> Vec<String> {
+    let action = Action::of(call, around);
+    let mut paths: Vec<String> = action.accesses().into_iter().filter_map(|touch| touch.path.clone()).collect();
     paths.sort();
     paths.dedup();
     paths
@@ -109,9 +109,9 @@ pub(crate) struct Plan {
     /// One for each command. Only of a plain script are they surely all there is.
     pub(crate) steps: Vec<Step>,
     /// What commands in the line may touch, wherever they stand: for finding what is to be denied.
-    pub(crate) suspected: Vec<Touch>,
+    pub(crate) suspected: Vec<FileAccess>,
     /// Where any of them may be led to write, and from where to read.
-    pub(crate) redirected: Vec<Touch>,
+    pub(crate) redirected: Vec<FileAccess>,
     /// Each command that may be run, wherever it stands.
     pub(crate) suspects: Vec<Vec<Word>>,
 }
@@ -120,15 +120,15 @@ pub(crate) struct Plan {
 pub(crate) struct Step {
     pub(crate) command: Command,
     /// It surely only reads, and this is what.
-    pub(crate) reads: Option<Vec<Touch>>,
+    pub(crate) reads: Option<Vec<FileAccess>>,
     /// It is a well-known way to read or change files, and these are they.
-    pub(crate) files: Vec<Touch>,
+    pub(crate) files: Vec<FileAccess>,
     /// Where it is led to write and from where to read.
-    pub(crate) redirects: Vec<Touch>,
+    pub(crate) redirects: Vec<FileAccess>,
 }
 
 impl Step {
-    fn touches(&self) -> impl Iterator<Item = &Touch> {
+    fn accesses(&self) -> impl Iterator<Item = &FileAccess> {
         self.reads.iter().flatten().chain(&self.files).chain(&self.redirects)
     }
 }
@@ -137,11 +137,11 @@ impl Step {
 const MOST_FOLDERS: usize = 8;
 
 impl Plan {
-    fn of(line: &str, around: &Surroundings) -> Self {
+    fn of(line: &str, around: &Context) -> Self {
         let mut script = Script::read(line);
         let suspects = Suspects::of(&script);
         if let Some(why) = suspects.unfinished {
-            script.doubt = script.doubt.max(Some(Doubt::Unreadable(why)));
+            script.issue = script.issue.max(Some(ParseIssue::Unreadable(why)));
         }
         let here = std::slice::from_ref(&around.cwd);
         let suspected = suspects.commands.iter().flat_map(|words| files_of(words, here, around)).collect();
@@ -155,7 +155,7 @@ impl Plan {
         for (at, command) in commands.iter().enumerate() {
             let step = Step::of(command, &folders, around);
             if Stripped::of(command).is_some_and(|stripped| stripped.changes_the_shell()) {
-                script.doubt = script.doubt.max(Some(Doubt::NotPlain("it changes the shell itself")));
+                script.issue = script.issue.max(Some(ParseIssue::NotPlain("it changes the shell itself")));
             }
             let moves = Stripped::of(command).is_none_or(|stripped| changes_folder(stripped.name()));
             if moves && at + 1 < commands.len() {
@@ -168,8 +168,8 @@ impl Plan {
                         folders.extend(moved);
                     }
                     _ => {
-                        let doubt = Doubt::NotPlain("it is not certain which folder its commands run in");
-                        script.doubt = script.doubt.max(Some(doubt));
+                        let issue = ParseIssue::NotPlain("it is not certain which folder its commands run in");
+                        script.issue = script.issue.max(Some(issue));
                     }
                 }
             }
@@ -197,7 +197,7 @@ fn moved(folder: &str, target: &str) -> String {
 }
 
 impl Step {
-    fn of(command: &Command, folders: &[String], around: &Surroundings) -> Self {
+    fn of(command: &Command, folders: &[String], around: &Context) -> Self {
         let stripped = Stripped::of(command);
         let access = |stripped: &Stripped<'_>| if stripped.name() == "cd" { Access::Enter } else { Access::Read };
         let reads = stripped.as_ref().and_then(|stripped| {
@@ -211,7 +211,7 @@ impl Step {
     }
 }
 
-fn redirected(way: Way, target: &Word, folders: &[String], around: &Surroundings) -> Vec<Touch> {
+fn redirected(way: Way, target: &Word, folders: &[String], around: &Context) -> Vec<FileAccess> {
     let access = match way {
         Way::Copy => return vec![],
         Way::In => Access::Read,

@@ -44,7 +44,7 @@ impl Call {
     /// where links before it lead, and returns the one without dots that it leads to, which is itself for what does
     /// not exist; none when that cannot be found out.
     #[must_use]
-    pub fn followed(mut self, around: &Surroundings, mut follow: impl FnMut(&str) -> Option<String>) -> Self {
+    pub fn followed(mut self, around: &Context, mut follow: impl FnMut(&str) -> Option<String>) -> Self {
         for path in super::access::paths(&self, around) {
             if let Some(target) = follow(&path) {
                 self.targets.insert(path, target);
@@ -67,7 +67,7 @@ impl Call {
 
 /// Where a call is made. Paths are absolute; whoever makes this also adds the folders with their links followed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Surroundings {
+pub struct Context {
     /// What relative paths of the call are relative to.
     pub cwd: String,
     /// Where the session was started, which rules of the command line are relative to; usually `cwd`.
@@ -83,7 +83,7 @@ pub struct Surroundings {
     pub label: Option<String>,
 }
 
-impl Surroundings {
+impl Context {
     /// A session that was started in a folder, works there, and whose user's home is known.
     pub fn of(cwd: &str, home: Option<&str>) -> Self {
         let cwd = absolute(cwd, "/", None).unwrap_or_else(|| "/".to_owned());

@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-use super::access::{Access, Deed, Plan, Step, Touch};
-use super::call::{Call, Surroundings};
+use super::access::{Access, Action, FileAccess, Plan, Step};
+use super::call::{Call, Context};
 use super::command::{Stripped, raw, whole};
 use super::decision::{Decision, Mode};
 use super::matching;
@@ -11,18 +11,18 @@ use super::path::has_dots;
 use super::risk::{self, Risk};
 use super::rule::{Rule, RuleSet};
 use super::safety;
-use super::shell::Doubt;
+use super::shell::ParseIssue;
 
 /// What was decided, by what, and why.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Ruling {
+pub struct Judgement {
     pub decision: Decision,
     /// The rule that decided; none when the mode or safety did.
     pub rule: Option<Rule>,
     /// One sentence for people.
     pub why: String,
     /// What kept the decision from being more permissive, whatever the rules say.
-    pub floors: Vec<Floor>,
+    pub mandatory_asks: Vec<MandatoryAsk>,
     /// No rule could make this pass unasked, so "always" is not offered.
     pub suppress_always: bool,
     /// How many people must allow it, where an ask rule says so.
@@ -30,7 +30,7 @@ pub struct Ruling {
     pub risk: Risk,
 }
 
-impl Ruling {
+impl Judgement {
     /// Somebody wrote that this is asked for. In auto mode only such calls are turned into prompts.
     pub fn is_asked_by_rule(&self) -> bool {
         self.rule.as_ref().is_some_and(|rule| rule.decision == Decision::Ask)
@@ -39,7 +39,7 @@ impl Ruling {
 
 /// Why a call does not pass unasked, whatever the rules say.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Floor {
+pub enum MandatoryAsk {
     CriticalRemoval(String),
     ProtectedPath(String),
     /// Nobody knows what a shell makes of it.
@@ -57,7 +57,7 @@ pub enum Floor {
     Malformed,
 }
 
-impl Floor {
+impl MandatoryAsk {
     /// Whether it holds where everything else passes.
     fn holds_in_bypass(&self) -> bool {
         match self {
@@ -71,7 +71,7 @@ impl Floor {
     }
 }
 
-impl fmt::Display for Floor {
+impl fmt::Display for MandatoryAsk {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::CriticalRemoval(what) => write!(f, "removing {what} is never approved unasked"),
@@ -87,143 +87,143 @@ impl fmt::Display for Floor {
 }
 
 /// Decides one call. `call` must have its links followed; see [`Call::followed`].
-pub fn decide(rules: &RuleSet, mode: Mode, around: &Surroundings, call: &Call) -> Ruling {
-    let deed = Deed::of(call, around);
+pub fn decide(rules: &RuleSet, mode: Mode, around: &Context, call: &Call) -> Judgement {
+    let action = Action::of(call, around);
     let view = View { rules, mode, around, call };
-    let mut floors = view.floors(&deed);
+    let mut mandatory_asks = view.mandatory_asks(&action);
     if mode == Mode::BypassPermissions {
-        floors.retain(Floor::holds_in_bypass);
+        mandatory_asks.retain(MandatoryAsk::holds_in_bypass);
     }
-    let (said, rule, why) = view.said(&deed);
-    let floor = if floors.is_empty() { Decision::Allow } else { Decision::Ask };
-    let why = match floors.first() {
-        Some(first) if said < floor || rule.is_none() && said == floor => first.to_string(),
+    let (said, rule, why) = view.said(&action);
+    let mandatory_ask = if mandatory_asks.is_empty() { Decision::Allow } else { Decision::Ask };
+    let why = match mandatory_asks.first() {
+        Some(first) if said < mandatory_ask || rule.is_none() && said == mandatory_ask => first.to_string(),
         _ => why,
     };
-    let rule = if said < floor { None } else { rule };
-    let asked = said.max(floor);
+    let rule = if said < mandatory_ask { None } else { rule };
+    let asked = said.max(mandatory_ask);
     let decision = if mode == Mode::DontAsk && asked == Decision::Ask { Decision::Deny } else { asked };
     let why = if decision == asked { why } else { format!("{why}; in dontAsk mode what would be asked is denied") };
-    Ruling {
+    Judgement {
         decision,
         why,
-        suppress_always: floors.iter().any(|floor| !floor.is_about_the_mode()),
-        quorum: view.quorum(&deed),
-        risk: risk::of(call, &deed, around),
+        suppress_always: mandatory_asks.iter().any(|mandatory_ask| !mandatory_ask.is_about_the_mode()),
+        quorum: view.quorum(&action),
+        risk: risk::of(call, &action, around),
         rule: rule.cloned(),
-        floors,
+        mandatory_asks,
     }
 }
 
 /// Whether a rule by itself speaks about a call: what its examples in a file are held against. That a project's rule
 /// is not trusted yet, or meant for some sessions only, does not count here.
-pub fn applies(rule: &Rule, around: &Surroundings, call: &Call) -> bool {
+pub fn applies(rule: &Rule, around: &Context, call: &Call) -> bool {
     let mut rule = Rule { session: None, ..rule.clone() };
     if !rule.source.origin.is_trusted() {
         rule.source.origin = super::rule::Origin::Project { trusted: true };
     }
-    let deed = Deed::of(call, around);
+    let action = Action::of(call, around);
     if rule.decision != Decision::Allow {
-        return matching::strictly(&rule, call, &deed, around);
+        return matching::strictly(&rule, call, &action, around);
     }
     let rules = RuleSet { rules: vec![rule] };
     let view = View { rules: &rules, mode: Mode::Default, around, call };
-    let plain = !matches!(&deed, Deed::Shell(plan) if plan.script.doubt.is_some());
-    plain && matches!(view.consent(&deed), Ok(Some(_)))
+    let plain = !matches!(&action, Action::Shell(plan) if plan.script.issue.is_some());
+    plain && matches!(view.consent(&action), Ok(Some(_)))
 }
 
 struct View<'a> {
     rules: &'a RuleSet,
     mode: Mode,
-    around: &'a Surroundings,
+    around: &'a Context,
     call: &'a Call,
 }
 
 impl<'a> View<'a> {
-    fn matching(&self, decision: Decision, deed: &Deed) -> impl Iterator<Item = &'a Rule> {
+    fn matching(&self, decision: Decision, action: &Action) -> impl Iterator<Item = &'a Rule> {
         let of_this_kind = self.rules.rules.iter().filter(move |rule| rule.decision == decision);
-        of_this_kind.filter(move |rule| matching::strictly(rule, self.call, deed, self.around))
+        of_this_kind.filter(move |rule| matching::strictly(rule, self.call, action, self.around))
     }
 
-    fn quorum(&self, deed: &Deed) -> Option<u32> {
-        self.matching(Decision::Ask, deed).filter_map(|rule| rule.quorum).max()
+    fn quorum(&self, action: &Action) -> Option<u32> {
+        self.matching(Decision::Ask, action).filter_map(|rule| rule.quorum).max()
     }
 
     /// What the rules say, or else the mode.
-    fn said(&self, deed: &Deed) -> (Decision, Option<&'a Rule>, String) {
+    fn said(&self, action: &Action) -> (Decision, Option<&'a Rule>, String) {
         for decision in [Decision::Deny, Decision::Ask] {
-            if let Some(rule) = self.matching(decision, deed).next() {
+            if let Some(rule) = self.matching(decision, action).next() {
                 return (decision, Some(rule), because(rule));
             }
         }
-        match self.consent(deed) {
+        match self.consent(action) {
             Ok(Some(rule)) => (Decision::Allow, Some(rule), because(rule)),
             Ok(None) => (Decision::Allow, None, format!("{} mode lets it pass", self.mode.name())),
             Err(lack) => (Decision::Ask, None, lack),
         }
     }
 
-    fn floors(&self, deed: &Deed) -> Vec<Floor> {
-        let mut floors = vec![];
-        floors.extend(safety::critical_removal(deed, self.around).map(Floor::CriticalRemoval));
-        floors.extend(safety::protected(self.call, deed, self.around).map(Floor::ProtectedPath));
+    fn mandatory_asks(&self, action: &Action) -> Vec<MandatoryAsk> {
+        let mut mandatory_asks = vec![];
+        mandatory_asks.extend(safety::critical_removal(action, self.around).map(MandatoryAsk::CriticalRemoval));
+        mandatory_asks.extend(safety::protected(self.call, action, self.around).map(MandatoryAsk::ProtectedPath));
         if matches!(self.call.tool.as_str(), "AskUserQuestion" | "ExitPlanMode") {
-            floors.push(Floor::NeedsPerson);
+            mandatory_asks.push(MandatoryAsk::NeedsPerson);
         }
-        match deed {
-            Deed::Malformed => floors.push(Floor::Malformed),
-            Deed::Shell(plan) => {
-                match plan.script.doubt {
-                    Some(Doubt::Unreadable(why)) => floors.push(Floor::Unreadable(why)),
-                    Some(Doubt::NotPlain(why)) => floors.push(Floor::NotPlain(why)),
+        match action {
+            Action::Malformed => mandatory_asks.push(MandatoryAsk::Malformed),
+            Action::Shell(plan) => {
+                match plan.script.issue {
+                    Some(ParseIssue::Unreadable(why)) => mandatory_asks.push(MandatoryAsk::Unreadable(why)),
+                    Some(ParseIssue::NotPlain(why)) => mandatory_asks.push(MandatoryAsk::NotPlain(why)),
                     None => {}
                 }
                 if plan.has_cd() && plan.has_git() {
-                    floors.push(Floor::FolderAndGit);
+                    mandatory_asks.push(MandatoryAsk::FolderAndGit);
                 }
                 let redirected = plan.steps.iter().any(|step| !step.redirects.is_empty());
-                let writes = || deed.touches().into_iter().any(|touch| touch.access == Access::Write);
+                let writes = || action.accesses().into_iter().any(|touch| touch.access == Access::Write);
                 let denies_reading = |rule: &Rule| {
                     rule.decision == Decision::Deny && rule.pattern.tool == "Read" && rule.pattern.specifier.is_some()
                 };
-                let reads = || deed.touches().into_iter().any(|touch| touch.access == Access::Read);
+                let reads = || action.accesses().into_iter().any(|touch| touch.access == Access::Read);
                 let might_be_denied = || reads() && self.rules.rules.iter().any(denies_reading);
                 if plan.has_cd() && (redirected || writes() || might_be_denied()) {
-                    floors.push(Floor::FolderAndFiles);
+                    mandatory_asks.push(MandatoryAsk::FolderAndFiles);
                 }
             }
-            Deed::File(_) | Deed::Other => {}
+            Action::File(_) | Action::Other => {}
         }
-        if self.mode == Mode::Plan && !self.only_reads(deed) {
-            floors.push(Floor::PlanMode);
+        if self.mode == Mode::Plan && !self.only_reads(action) {
+            mandatory_asks.push(MandatoryAsk::PlanMode);
         }
-        floors
+        mandatory_asks
     }
 
     /// Surely nothing but reading; where it reads is for the rules and the mode to say.
-    fn only_reads(&self, deed: &Deed) -> bool {
-        match deed {
-            Deed::File(touches) => touches.iter().all(|touch| touch.access == Access::Read),
-            Deed::Shell(plan) => {
+    fn only_reads(&self, action: &Action) -> bool {
+        match action {
+            Action::File(accesses) => accesses.iter().all(|touch| touch.access == Access::Read),
+            Action::Shell(plan) => {
                 let reads = |step: &Step| {
                     step.reads.is_some() && step.redirects.iter().all(|touch| touch.access == Access::Read)
                 };
-                plan.script.doubt.is_none() && plan.steps.iter().all(reads)
+                plan.script.issue.is_none() && plan.steps.iter().all(reads)
             }
-            Deed::Other | Deed::Malformed => false,
+            Action::Other | Action::Malformed => false,
         }
     }
 
     /// Whether everything about the call is allowed, and by which rule if not by the mode alone; else what is not.
-    fn consent(&self, deed: &Deed) -> Result<Option<&'a Rule>, String> {
+    fn consent(&self, action: &Action) -> Result<Option<&'a Rule>, String> {
         if self.mode == Mode::BypassPermissions {
             return Ok(None);
         }
-        match deed {
-            Deed::Shell(plan) => self.shell(plan),
-            Deed::File(touches) => self.files(touches),
-            Deed::Other => self.tool().map(Some),
-            Deed::Malformed => Err(Floor::Malformed.to_string()),
+        match action {
+            Action::Shell(plan) => self.shell(plan),
+            Action::File(accesses) => self.files(accesses),
+            Action::Other => self.tool().map(Some),
+            Action::Malformed => Err(MandatoryAsk::Malformed.to_string()),
         }
     }
 
@@ -233,16 +233,16 @@ impl<'a> View<'a> {
     }
 
     /// A file tool. By the mode alone pass Read, Glob and Grep, and edits where they are accepted.
-    fn files(&self, touches: &[Touch]) -> Result<Option<&'a Rule>, String> {
+    fn files(&self, accesses: &[FileAccess]) -> Result<Option<&'a Rule>, String> {
         let by_mode = matches!(self.call.tool.as_str(), "Read" | "Glob" | "Grep") || self.mode == Mode::AcceptEdits;
         let mut by = None;
-        for touch in touches {
+        for touch in accesses {
             by = by.or(self.file(&self.call.tool, touch, by_mode)?);
         }
         Ok(by)
     }
 
-    fn file(&self, tool: &str, touch: &Touch, by_mode: bool) -> Result<Option<&'a Rule>, String> {
+    fn file(&self, tool: &str, touch: &FileAccess, by_mode: bool) -> Result<Option<&'a Rule>, String> {
         let Some(path) = touch.path.as_deref() else { return Err("it cannot be told which file is meant".to_owned()) };
         let Some(target) = self.call.target(path) else { return Err(format!("nobody followed the links of {path}")) };
         let path = if has_dots(path) { target } else { path };

@@ -1,7 +1,7 @@
-//! Whether a rule is about a call. Strict rules take every doubt for a yes, allow rules take it for a no.
+//! Whether a rule is about a call. Strict rules take every issue for a yes, allow rules take it for a no.
 
-use super::access::{Access, Deed, Plan, Step, Touch};
-use super::call::{Call, Surroundings};
+use super::access::{Access, Action, FileAccess, Plan, Step};
+use super::call::{Call, Context};
 use super::command::{Stripped, name_of, raw, texts, whole};
 use super::decision::Decision;
 use super::glob::{PathPattern, text_matches};
@@ -11,7 +11,7 @@ use super::rule::{Origin, PRIMARY, Pattern, Rule, has_literal_server};
 use super::web;
 
 /// Whether a deny or ask rule is about the call, or about any part of it.
-pub(crate) fn strictly(rule: &Rule, call: &Call, deed: &Deed, around: &Surroundings) -> bool {
+pub(crate) fn strictly(rule: &Rule, call: &Call, action: &Action, around: &Context) -> bool {
     if !rule.is_for(around, true) || rule.is_never_consulted().is_some() {
         return false;
     }
@@ -20,21 +20,23 @@ pub(crate) fn strictly(rule: &Rule, call: &Call, deed: &Deed, around: &Surroundi
         names(tool, &call.tool, true) || (rule.decision == Decision::Deny && reads_what_is_written(tool, call));
     let Some(specifier) = specifier else {
         let redirected = |plan: &Plan| plan.redirected.iter().any(|touch| touch.access == Access::Write);
-        return about_tool || tool == "Edit" && matches!(deed, Deed::Shell(plan) if redirected(plan));
+        return about_tool || tool == "Edit" && matches!(action, Action::Shell(plan) if redirected(plan));
     };
     if about_tool && has_parameter(call, specifier) {
         return true;
     }
     match tool.as_str() {
-        "Bash" => matches!(deed, Deed::Shell(plan) if runs(plan, call, specifier)),
-        "Read" | "Edit" | "Cd" => touched(rule, deed).any(|touch| path_strictly(rule, specifier, touch, call, around)),
+        "Bash" => matches!(action, Action::Shell(plan) if runs(plan, call, specifier)),
+        "Read" | "Edit" | "Cd" => {
+            touched(rule, action).any(|touch| path_strictly(rule, specifier, touch, call, around))
+        }
         "WebFetch" => about_tool && web::strictly(specifier, call.text("url")),
         _ => about_tool && named(tool, specifier, call),
     }
 }
 
 /// Whether an allow rule lets the tool through, apart from files and shell lines.
-pub(crate) fn allows_tool(rule: &Rule, call: &Call, around: &Surroundings) -> bool {
+pub(crate) fn allows_tool(rule: &Rule, call: &Call, around: &Context) -> bool {
     let Pattern { tool, specifier } = &rule.pattern;
     if !rule.may_allow(around) || !names(tool, &call.tool, false) {
         return false;
@@ -49,14 +51,7 @@ pub(crate) fn allows_tool(rule: &Rule, call: &Call, around: &Surroundings) -> bo
 
 /// Whether an allow rule lets a file be read or written: by its name and by where its links lead. `tool` is the one
 /// that was called, or `Edit` or `Read` where a shell does it. A rule without a path means its tool alone.
-pub(crate) fn allows_file(
-    rule: &Rule,
-    tool: &str,
-    call: &Call,
-    path: &str,
-    target: &str,
-    around: &Surroundings,
-) -> bool {
+pub(crate) fn allows_file(rule: &Rule, tool: &str, call: &Call, path: &str, target: &str, around: &Context) -> bool {
     if !rule.may_allow(around) || !names(&rule.pattern.tool, tool, false) {
         return false;
     }
@@ -68,7 +63,7 @@ pub(crate) fn allows_file(
 }
 
 /// Whether an allow rule approves one command of a plain script.
-pub(crate) fn allows_command(rule: &Rule, step: &Step, around: &Surroundings) -> bool {
+pub(crate) fn allows_command(rule: &Rule, step: &Step, around: &Context) -> bool {
     if !rule.may_allow(around) || rule.pattern.tool != "Bash" {
         return false;
     }
@@ -94,7 +89,7 @@ pub(crate) fn allows_command(rule: &Rule, step: &Step, around: &Surroundings) ->
 
 impl Rule {
     /// Whether the rule is meant for this session. Who has no name is meant by what is strict.
-    fn is_for(&self, around: &Surroundings, unnamed: bool) -> bool {
+    fn is_for(&self, around: &Context, unnamed: bool) -> bool {
         match (&self.session, &around.label) {
             (None, _) => true,
             (Some(_), None) => unnamed,
@@ -102,7 +97,7 @@ impl Rule {
         }
     }
 
-    fn may_allow(&self, around: &Surroundings) -> bool {
+    fn may_allow(&self, around: &Context) -> bool {
         self.decision == Decision::Allow
             && self.source.origin.is_trusted()
             && self.is_for(around, false)
@@ -185,23 +180,23 @@ fn runs(plan: &Plan, call: &Call, specifier: &str) -> bool {
     line.matches(whole) || plan.suspects.iter().flat_map(|words| texts(words)).any(|text| line.matches(&text))
 }
 
-fn touched<'deed>(rule: &Rule, deed: &'deed Deed) -> impl Iterator<Item = &'deed Touch> {
+fn touched<'action>(rule: &Rule, action: &'action Action) -> impl Iterator<Item = &'action FileAccess> {
     let tool = rule.pattern.tool.clone();
     let denies = rule.decision == Decision::Deny;
-    deed.touches().into_iter().filter(move |touch| match (tool.as_str(), touch.access) {
+    action.accesses().into_iter().filter(move |touch| match (tool.as_str(), touch.access) {
         ("Read", Access::Read) | ("Edit", Access::Write) | ("Cd", Access::Enter) => true,
         ("Read", Access::Write) => denies,
         _ => false,
     })
 }
 
-fn path_strictly(rule: &Rule, specifier: &str, touch: &Touch, call: &Call, around: &Surroundings) -> bool {
+fn path_strictly(rule: &Rule, specifier: &str, touch: &FileAccess, call: &Call, around: &Context) -> bool {
     let patterns = path_patterns(rule, specifier, around, true);
     patterns.iter().any(|pattern| touch.names(call).any(|path| pattern.matches(path, true)))
 }
 
 /// Where a path of a rule begins, by each name of that folder, and what it says from there.
-fn path_patterns(rule: &Rule, specifier: &str, around: &Surroundings, strict: bool) -> Vec<PathPattern> {
+fn path_patterns(rule: &Rule, specifier: &str, around: &Context, strict: bool) -> Vec<PathPattern> {
     let (path, anchored, folders): (&str, bool, Vec<&str>) = if let Some(path) = specifier.strip_prefix("//") {
         (path, true, vec!["/"])
     } else if let Some(path) = specifier.strip_prefix("~/") {

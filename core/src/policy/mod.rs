@@ -1,11 +1,11 @@
 //! Rules: may this call be made, must someone be asked, or is it denied?
 //!
 //! ```
-//! use portcullis_core::policy::{Call, Decision, Given, Mode, Origin, Rule, RuleSet, Source, Surroundings, decide};
+//! use portcullis_core::policy::{Call, Decision, Given, Mode, Origin, Rule, RuleSet, RuleSource, Context, decide};
 //!
-//! let source = Source { origin: Origin::User, place: None, base: "/home/ann/.config/portcullis".into() };
+//! let source = RuleSource { origin: Origin::User, place: None, base: "/home/ann/.config/portcullis".into() };
 //! let rules = RuleSet { rules: vec![Rule::new(Decision::Allow, "Bash(npm test *)", source).unwrap()] };
-//! let around = Surroundings::of("/home/ann/project", Some("/home/ann"));
+//! let around = Context::of("/home/ann/project", Some("/home/ann"));
 //!
 //! // From JSON a call is made by `portcullis_wire::tools::call`. Whoever can look at a disk follows its links.
 //! let input = [("command".to_owned(), Given::Text("npm test && rm -rf build".into()))].into();
@@ -16,8 +16,8 @@
 //! assert_eq!(ruling.why, "no rule allows `rm -rf build`");
 //! ```
 //!
-//! The decision is the strictest of the floors (safety, and plan mode) and of what the rules say; where no rule speaks,
-//! the mode does. `Ruling::is_asked_by_rule` is for auto mode, `suppress_always` and `quorum` for whoever asks, `risk`
+//! The decision is the strictest of the mandatory_asks (safety, and plan mode) and of what the rules say; where no rule speaks,
+//! the mode does. `Judgement::is_asked_by_rule` is for auto mode, `suppress_always` and `quorum` for whoever asks, `risk`
 //! for whoever is asked.
 
 mod access;
@@ -41,9 +41,9 @@ mod suspects;
 mod table;
 mod web;
 
-pub use call::{Call, Given, Surroundings};
-pub use decide::{Floor, Ruling, applies, decide};
+pub use call::{Call, Context, Given};
+pub use decide::{Judgement, MandatoryAsk, applies, decide};
 pub use decision::{Decision, Mode};
 pub use path::absolute;
 pub use risk::{Level, Reason, Risk, risk, writes};
-pub use rule::{Origin, Pattern, Rule, RuleSet, Source};
+pub use rule::{Origin, Pattern, Rule, RuleSet, RuleSource};

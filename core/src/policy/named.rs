@@ -1,7 +1,7 @@
 //! The files that the words of a command name, for the commands that are known.
 
-use super::access::{Access, Touch};
-use super::call::Surroundings;
+use super::access::{Access, FileAccess};
+use super::call::Context;
 use super::command::name_of;
 use super::path::absolute;
 use super::shell::Word;
@@ -11,20 +11,20 @@ pub(crate) fn named<'word>(
     words: impl IntoIterator<Item = &'word Word>,
     access: Access,
     folders: &[String],
-    around: &Surroundings,
-) -> Vec<Touch> {
+    around: &Context,
+) -> Vec<FileAccess> {
     let mut flags_ended = access == Access::Enter;
-    let mut touches = vec![];
+    let mut accesses = vec![];
     for word in words {
         if word.text == "--" && !flags_ended {
             flags_ended = true;
         } else if flags_ended || !word.is_flag() {
-            touches.extend(files_at(&word.text, access, folders, around));
+            accesses.extend(files_at(&word.text, access, folders, around));
         } else if let Some(glued) = glued(&word.text) {
-            touches.extend(files_at(glued, access, folders, around));
+            accesses.extend(files_at(glued, access, folders, around));
         }
     }
-    touches
+    accesses
 }
 
 /// What is glued to a flag and may be a file.
@@ -39,12 +39,12 @@ fn glued(flag: &str) -> Option<&str> {
 }
 
 /// The files of a name, seen from each folder.
-pub(crate) fn files_at(name: &str, access: Access, folders: &[String], around: &Surroundings) -> Vec<Touch> {
+pub(crate) fn files_at(name: &str, access: Access, folders: &[String], around: &Context) -> Vec<FileAccess> {
     let name = name.replace("${HOME}", "~").replace("$HOME", "~");
     // `cd` itself takes dots away as text, while for everyone else `link/..` is above where the link leads.
     let climbs = access != Access::Enter && name.split('/').any(|part| part == "..");
-    let touch = |path| Touch { access, path };
-    let mut touches = vec![];
+    let touch = |path| FileAccess { access, path };
+    let mut accesses = vec![];
     for folder in folders {
         let path = absolute(&name, folder, around.home.as_deref());
         if climbs && path.is_some() {
@@ -54,12 +54,12 @@ pub(crate) fn files_at(name: &str, access: Access, folders: &[String], around: &
                 None => format!("{folder}/{name}"),
             };
             let parts: Vec<&str> = from.split('/').filter(|part| !part.is_empty() && *part != ".").collect();
-            touches.extend([touch(path), touch(Some(format!("/{}", parts.join("/"))))]);
+            accesses.extend([touch(path), touch(Some(format!("/{}", parts.join("/"))))]);
         } else {
-            touches.push(touch(path));
+            accesses.push(touch(path));
         }
     }
-    touches
+    accesses
 }
 
 const READERS: [&str; 38] = [
@@ -113,11 +113,11 @@ pub(crate) fn is_about_files(name: &str) -> bool {
 }
 
 /// The files that well-known commands name. What the rest does with its words nobody knows.
-pub(crate) fn files_of(words: &[Word], folders: &[String], around: &Surroundings) -> Vec<Touch> {
+pub(crate) fn files_of(words: &[Word], folders: &[String], around: &Context) -> Vec<FileAccess> {
     let Some((first, rest)) = words.split_first() else { return vec![] };
     let name = name_of(&first.text);
-    let mut touches = vec![];
-    let mut all = |access| touches.extend(named(rest, access, folders, around));
+    let mut accesses = vec![];
+    let mut all = |access| accesses.extend(named(rest, access, folders, around));
     if name == "cd" {
         all(Access::Enter);
     }
@@ -127,7 +127,7 @@ pub(crate) fn files_of(words: &[Word], folders: &[String], around: &Surroundings
     if WRITERS.contains(&name) && (name != "sed" || rest.iter().any(is_in_place)) {
         all(Access::Write);
     }
-    let mut one = |name: &str, access| touches.extend(files_at(name, access, folders, around));
+    let mut one = |name: &str, access| accesses.extend(files_at(name, access, folders, around));
     for name in led_to(name, rest) {
         one(name, Access::Write);
     }
@@ -140,7 +140,7 @@ pub(crate) fn files_of(words: &[Word], folders: &[String], around: &Surroundings
             one(&name, Access::Write);
         }
     }
-    touches
+    accesses
 }
 
 /// sed's `-i`, also in `-Ei` and shortened. What follows e and f is theirs.

@@ -180,7 +180,7 @@ proptest! {
         if without.rule.is_some_and(|rule| rule.decision != Decision::Allow) {
             prop_assert_eq!(with.decision, without.decision);
         }
-        prop_assert!(with.floors == without.floors);
+        prop_assert!(with.mandatory_asks == without.mandatory_asks);
     }
 
     #[test]
@@ -198,7 +198,7 @@ proptest! {
         call in any_call(), mode in any_mode(),
     ) {
         let untrusted = |rule: Rule| {
-            let source = Source { origin: Origin::Project { trusted: false }, ..rule.source };
+            let source = RuleSource { origin: Origin::Project { trusted: false }, ..rule.source };
             Rule { source, ..rule }
         };
         let without = ruling(mode, &RuleSet { rules: before.clone() }, call.clone()).decision;
@@ -224,7 +224,7 @@ proptest! {
 
     #[test]
     fn any_text_as_a_rule_or_a_path_never_panics(rule in "\\PC*", path in "\\PC*", command in any_command()) {
-        let source = Source { origin: Origin::User, place: None, base: "/base".into() };
+        let source = RuleSource { origin: Origin::User, place: None, base: "/base".into() };
         for decision in Decision::ALL {
             for written in [rule.clone(), format!("Read({rule})"), format!("Edit({rule})"), format!("Bash({rule})")] {
                 let Ok(rule) = Rule::new(decision, &written, source.clone()) else { continue };

@@ -1,7 +1,7 @@
 //! How much could go wrong: a label with its reasons, for whoever is asked.
 
-use super::access::{Access, Deed};
-use super::call::{Call, Surroundings};
+use super::access::{Access, Action};
+use super::call::{Call, Context};
 use super::command::name_of;
 use super::safety;
 use super::shell::Word;
@@ -29,7 +29,7 @@ pub enum Reason {
     Destructive,
     /// It talks to other machines.
     Network,
-    /// It touches files outside the working folders.
+    /// It accesses files outside the working folders.
     Outside,
     /// It changes files that decide what is run or permitted later.
     ProtectedPath,
@@ -57,34 +57,34 @@ pub struct Risk {
 }
 
 /// The risk of a call. It decides nothing.
-pub fn risk(call: &Call, around: &Surroundings) -> Risk {
-    of(call, &Deed::of(call, around), around)
+pub fn risk(call: &Call, around: &Context) -> Risk {
+    of(call, &Action::of(call, around), around)
 }
 
-pub(crate) fn of(call: &Call, deed: &Deed, around: &Surroundings) -> Risk {
+pub(crate) fn of(call: &Call, action: &Action, around: &Context) -> Risk {
     let mut reasons = vec![];
-    if safety::protected(call, deed, around).is_some() {
+    if safety::protected(call, action, around).is_some() {
         reasons.push(Reason::ProtectedPath);
     }
     let outside =
         |path: &str| !around.works_in(path) || call.target(path).is_some_and(|target| !around.works_in(target));
-    if deed.touches().into_iter().any(|touch| touch.path.as_deref().is_none_or(outside)) {
+    if action.accesses().into_iter().any(|touch| touch.path.as_deref().is_none_or(outside)) {
         reasons.push(Reason::Outside);
     }
     if matches!(call.tool.as_str(), "WebFetch" | "WebSearch") {
         reasons.push(Reason::Network);
     }
-    match deed {
-        Deed::Malformed => reasons.push(Reason::Unclear),
-        Deed::Shell(plan) => {
-            if plan.script.doubt.is_some() {
+    match action {
+        Action::Malformed => reasons.push(Reason::Unclear),
+        Action::Shell(plan) => {
+            if plan.script.issue.is_some() {
                 reasons.push(Reason::Unclear);
             }
             for words in &plan.suspects {
                 reasons.extend(dangers(words));
             }
         }
-        Deed::File(_) | Deed::Other => {}
+        Action::File(_) | Action::Other => {}
     }
     // To overwrite a file whole is less than to remove it, and more than to edit it; an edit of any is what was asked.
     if call.tool.starts_with("mcp__") && call.tool.rsplit("__").next().is_some_and(sounds_destructive) {
@@ -164,6 +164,6 @@ fn dangers(words: &[Word]) -> Vec<Reason> {
 }
 
 /// Whether the call changes files, for whoever shows it.
-pub fn writes(call: &Call, around: &Surroundings) -> bool {
-    Deed::of(call, around).touches().into_iter().any(|touch| touch.access == Access::Write)
+pub fn writes(call: &Call, around: &Context) -> bool {
+    Action::of(call, around).accesses().into_iter().any(|touch| touch.access == Access::Write)
 }

@@ -18,12 +18,12 @@ pub struct Rule {
     pub session: Option<String>,
     /// How many people must allow before it counts. One deny is enough.
     pub quorum: Option<u32>,
-    pub source: Source,
+    pub source: RuleSource,
 }
 
 /// Where a rule was written.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Source {
+pub struct RuleSource {
     pub origin: Origin,
     /// The file and the line, for people.
     pub place: Option<(String, usize)>,
@@ -107,7 +107,7 @@ impl fmt::Display for Pattern {
 }
 
 impl Rule {
-    pub fn new(decision: Decision, written: &str, source: Source) -> Result<Self, String> {
+    pub fn new(decision: Decision, written: &str, source: RuleSource) -> Result<Self, String> {
         Ok(Self { decision, pattern: Pattern::read(written)?, why: None, session: None, quorum: None, source })
     }
 

@@ -1,7 +1,7 @@
 //! What no rule and no mode approves: changes of protected files, and removals that cannot be made good.
 
-use super::access::{Access, Deed, Plan, changes_folder};
-use super::call::{Call, Surroundings};
+use super::access::{Access, Action, Plan, changes_folder};
+use super::call::{Call, Context};
 use super::command::name_of;
 use super::path::{absolute, lies_in};
 use super::shell::Word;
@@ -58,7 +58,7 @@ const PROTECTED_FILES: [&str; 31] = [
 ];
 
 /// Whether a change of this file is always asked for. Letter case counts for nothing: on many disks it does not.
-pub(crate) fn is_protected(path: &str, around: &Surroundings) -> bool {
+pub(crate) fn is_protected(path: &str, around: &Context) -> bool {
     let path = path.to_lowercase();
     let mut parts = path.split('/').peekable();
     let mut named = false;
@@ -70,15 +70,15 @@ pub(crate) fn is_protected(path: &str, around: &Surroundings) -> bool {
 }
 
 /// The protected file that the call would change, by its name or by where its links lead.
-pub(crate) fn protected(call: &Call, deed: &Deed, around: &Surroundings) -> Option<String> {
-    let writes = deed.touches().into_iter().filter(|touch| touch.access == Access::Write);
+pub(crate) fn protected(call: &Call, action: &Action, around: &Context) -> Option<String> {
+    let writes = action.accesses().into_iter().filter(|touch| touch.access == Access::Write);
     writes.filter(|touch| touch.names(call).any(|path| is_protected(path, around))).find_map(|touch| touch.path.clone())
 }
 
 /// What a command would remove that is never removed unasked: the root and what is right below it, the home, the
 /// working folder and those above it, and what only a variable or another command names.
-pub(crate) fn critical_removal(deed: &Deed, around: &Surroundings) -> Option<String> {
-    let Deed::Shell(plan) = deed else { return None };
+pub(crate) fn critical_removal(action: &Action, around: &Context) -> Option<String> {
+    let Action::Shell(plan) = action else { return None };
     let removes = |word: &Word| matches!(name_of(&word.text), "rm" | "rmdir");
     let is_removal = |words: &&Vec<Word>| words.iter().any(removes);
     if !plan.suspects.iter().any(|words| is_removal(&words)) {
@@ -101,7 +101,7 @@ pub(crate) fn critical_removal(deed: &Deed, around: &Surroundings) -> Option<Str
 }
 
 /// Where the commands of a line may run, as far as it says so; none if that would be too many.
-fn folders(plan: &Plan, around: &Surroundings) -> Option<Vec<String>> {
+fn folders(plan: &Plan, around: &Context) -> Option<Vec<String>> {
     const MOST: usize = 64;
     let mut folders: Vec<String> = around.both(&around.cwd).map(str::to_owned).collect();
     for words in plan.suspects.iter().filter(|words| changes_folder(&words[0].text)) {
@@ -122,7 +122,7 @@ fn with_home(text: &str) -> String {
     text.replace("${HOME}", "~").replace("$HOME", "~")
 }
 
-fn is_critical(word: &Word, from: &str, around: &Surroundings) -> bool {
+fn is_critical(word: &Word, from: &str, around: &Context) -> bool {
     let text = with_home(&word.text);
     // `x/*` takes all that is in x, which is as bad as x; so do `x/**` and `x/*/`, or nearly.
     let mut folder = text.as_str();

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::{Chat, Queue, SaidOnce, State};
 use crate::ask::{AskLife, Effected};
-use crate::event::{ChatId, Event, EventLife, Held, Reply, Text};
+use crate::event::{ChatId, Event, EventLife, Reply, Text, TrackedEvent};
 use crate::ids::{AskId, EventId, Moment, SessionId};
 use crate::record::Record;
 use crate::route::Address;
@@ -93,7 +93,7 @@ impl State {
 
     fn received(&mut self, event: &Arc<Event>, to: Option<SessionId>) {
         self.arrivals += 1;
-        let held = Held {
+        let held = TrackedEvent {
             life: EventLife::Waiting,
             to,
             redelivered: false,
@@ -197,7 +197,7 @@ impl State {
             self.settled_events.retain(|settled| *settled != id);
             (held.life, held.redelivered, held.attempts, held.queued) = (EventLife::Waiting, true, attempts, at);
             let stays = held.to.filter(|to| self.session(*to).is_some_and(Session::is_present));
-            held.to = stays.or_else(|| self.heir(&held));
+            held.to = stays.or_else(|| self.fallback_session(&held));
             self.queues.entry(held.to).or_default().add(&held);
         }
         self.events.insert(id, held);
@@ -220,10 +220,10 @@ impl State {
                 self.requeue(event, at, attempts + 1);
             }
             self.mark_waiting(before);
-            self.rehome(Some(before), |_| Some(id));
+            self.reassign(Some(before), |_| Some(id));
         }
         let label = about.label.clone();
-        self.rehome(None, |held| match &held.event.address {
+        self.reassign(None, |held| match &held.event.address {
             Address::Open => Some(id),
             Address::Label(wanted) => (*wanted == label).then_some(id),
             Address::Session(_) => None,
@@ -231,7 +231,7 @@ impl State {
     }
 
     /// Moves what waits in one queue to the sessions that `choose` names, keeping the order of arrival.
-    fn rehome(&mut self, from: Option<SessionId>, choose: impl Fn(&Held) -> Option<SessionId>) {
+    fn reassign(&mut self, from: Option<SessionId>, choose: impl Fn(&TrackedEvent) -> Option<SessionId>) {
         let waiting: Vec<EventId> = self.waiting(from, 0).map(|held| held.event.id).collect();
         for id in waiting {
             let Some(to) = self.events.get(&id).and_then(&choose) else { continue };
@@ -283,9 +283,9 @@ impl State {
             }
         }
         for event in self.mark_waiting(id) {
-            let heir = self.events.get(&event).and_then(|held| self.heir(held));
-            if heir != Some(id) {
-                self.move_event(event, heir);
+            let fallback_session = self.events.get(&event).and_then(|held| self.fallback_session(held));
+            if fallback_session != Some(id) {
+                self.move_event(event, fallback_session);
             }
         }
         while self.ended.len() > self.limits.ended_sessions {
@@ -307,7 +307,7 @@ impl State {
     }
 
     /// Where an event goes when its session has ended: to one that fits as well, if there is just one.
-    fn heir(&self, held: &Held) -> Option<SessionId> {
+    fn fallback_session(&self, held: &TrackedEvent) -> Option<SessionId> {
         let fits = |session: &&Session| match &held.event.address {
             Address::Session(_) => false,
             Address::Label(label) => session.about.label == *label,
@@ -410,13 +410,13 @@ pub(super) fn note_miss(misses: &mut BTreeMap<String, VecDeque<Moment>>, by: &st
 }
 
 impl Queue {
-    fn add(&mut self, held: &Held) {
+    fn add(&mut self, held: &TrackedEvent) {
         self.events.insert(held.arrival, held.event.id);
         self.bytes += held.size;
     }
 }
 
-fn dequeue(queues: &mut BTreeMap<Option<SessionId>, Queue>, held: &Held) {
+fn dequeue(queues: &mut BTreeMap<Option<SessionId>, Queue>, held: &TrackedEvent) {
     let Some(queue) = queues.get_mut(&held.to) else { return };
     if queue.events.remove(&held.arrival).is_some() {
         queue.bytes -= held.size;
@@ -439,7 +439,7 @@ fn remember<T: PartialEq>(list: &mut Vec<T>, item: T) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ask::{Ask, Details, Mouth};
+    use crate::ask::{Ask, Details, Source};
     use crate::ids::Code;
     use crate::state::Limits;
 
@@ -452,7 +452,7 @@ mod tests {
                 id: AskId::new(Moment(0), n.into()),
                 code: Code::from_entropy(n.into()),
                 session: SessionId::new(Moment(0), 1),
-                mouth: Mouth::Hook,
+                source: Source::Hook,
                 origin: String::new(),
                 tool: "Bash".into(),
                 description: Text::new("0123456789"),

@@ -45,7 +45,7 @@ impl Finding {
 
     /// An error on the way is a finding too.
     pub(super) fn error(check: &'static str, error: &anyhow::Error) -> Self {
-        let words = crate::cli::report::in_words(error);
+        let words = crate::report::in_words(error);
         let (what, hint) = words.split_once("\n  hint: ").unwrap_or((&words, ""));
         let what = what.trim_start_matches("error: ").trim_end().replace("\n  caused by: ", ": ");
         let remedy = (!hint.is_empty()).then(|| hint.trim_end().to_owned());

@@ -2,11 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
-use portcullis_core::Danger;
-use portcullis_core::policy::{Decision, Floor, Mode, Ruling};
+use portcullis_core::AskRisk;
+use portcullis_core::policy::{Decision, MandatoryAsk, Mode};
 use portcullis_wire::tools;
 
-use crate::claude::{Judge, Judgement};
+use crate::agents::claude::control::{Judge, Judgement};
 use crate::config::Paths;
 use crate::rules::Rules;
 
@@ -21,9 +21,9 @@ pub(super) fn judge(paths: &Paths, folder: &Path, added: &[PathBuf], label: &str
 }
 
 /// Only what somebody wrote allows or denies here: where no rule speaks, the client's own mode and settings do.
-fn judgement(ruling: Ruling) -> Judgement {
+fn judgement(ruling: portcullis_core::policy::Judgement) -> Judgement {
     let is_ruled = ruling.rule.is_some();
-    let is_asked = ruling.is_asked_by_rule() || ruling.floors.iter().any(never_unasked);
+    let is_asked = ruling.is_asked_by_rule() || ruling.mandatory_asks.iter().any(never_unasked);
     match ruling.decision {
         Decision::Deny if is_ruled => Judgement::Deny { why: ruling.why },
         Decision::Allow if is_ruled => Judgement::Allow,
@@ -32,7 +32,7 @@ fn judgement(ruling: Ruling) -> Judgement {
             why: is_asked.then_some(ruling.why),
             quorum: ruling.quorum.and_then(|quorum| u8::try_from(quorum).ok()).unwrap_or(1).max(1),
             may_remember: !ruling.suppress_always,
-            danger: Some(Danger {
+            risk: Some(AskRisk {
                 level: ruling.risk.level.name().to_owned(),
                 reasons: ruling.risk.reasons.iter().map(|reason| reason.name().to_owned()).collect(),
             }),
@@ -41,6 +41,6 @@ fn judgement(ruling: Ruling) -> Judgement {
 }
 
 /// What the client may let through by itself, and we do not.
-fn never_unasked(floor: &Floor) -> bool {
-    matches!(floor, Floor::CriticalRemoval(_) | Floor::ProtectedPath(_))
+fn never_unasked(mandatory_ask: &MandatoryAsk) -> bool {
+    matches!(mandatory_ask, MandatoryAsk::CriticalRemoval(_) | MandatoryAsk::ProtectedPath(_))
 }

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 
-use crate::cli::report::Hinted;
 use crate::config::Environment;
+use crate::report::Hinted;
 
 /// By this line we know a file to be ours.
 pub(super) const MARK: &str = "Written by `portcullis service install`";

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use axum::extract::{Path, Request, State};
 use axum::{Extension, Json};
 use portcullis_core::{
-    Answer, Ask, AskLife, Behavior, Code, Edited, Input, Once, Right, Ruling, Scope, Span, State as Known, Target, Text,
+    Answer, Ask, AskLife, Behavior, Code, Edited, IdempotencyKey, Input, Right, Ruling, Scope, State as Known, Target,
+    Text, TokenScope,
 };
 use portcullis_wire::api::{AskView, NewVerdict, Recorded, VerdictView};
 use portcullis_wire::error::{Fault, Kind};
@@ -56,7 +57,7 @@ pub(super) async fn verdicts(
 }
 
 /// Whether someone has to do with the session that asks.
-fn covers(state: &Known, scope: &Scope, ask: &Ask) -> bool {
+fn covers(state: &Known, scope: &TokenScope, ask: &Ask) -> bool {
     state.is_in_scope(Some(ask.session), scope)
 }
 
@@ -92,7 +93,7 @@ pub(super) async fn answer(
     let target = read_target(&text)?;
     let key = idempotency_key(request.headers())?;
     let new: NewVerdict = read_json(request, &door).await?;
-    let once = key.map(|key| Once { key, digest: digest(&new) });
+    let once = key.map(|key| IdempotencyKey { key, digest: digest(&new) });
     let ruling = read_ruling(new, &door, &target).await?;
     match door.hub.submit(Input::Answered { by, target, ruling, once }).await? {
         Answer::Recorded { ask, code, behavior, missing } => {
@@ -116,8 +117,8 @@ async fn read_ruling(new: NewVerdict, door: &Door, target: &Target) -> Result<Ru
     let Some(behavior) = Behavior::named(&behavior) else {
         return Err(bad(format!("behavior is \"allow\" or \"deny\", not {behavior:?}")));
     };
-    let scope = scope.unwrap_or_else(|| Span::Once.name().to_owned());
-    let Some(span) = Span::named(&scope) else {
+    let scope = scope.unwrap_or_else(|| Scope::Once.name().to_owned());
+    let Some(scope) = Scope::named(&scope) else {
         return Err(bad(format!("scope is \"once\", \"session\" or \"always\", not {scope:?}")));
     };
     if why.as_ref().is_some_and(|why| why.len() > 4096) {
@@ -142,7 +143,7 @@ async fn read_ruling(new: NewVerdict, door: &Door, target: &Target) -> Result<Ru
         let text = input.to_string();
         Edited { digest: Sha256::digest(&text).into(), text: Text::new(text) }
     });
-    Ok(Ruling { behavior, span, why, input, interrupt })
+    Ok(Ruling { behavior, scope, why, input, interrupt })
 }
 
 fn find<'a>(state: &'a Known, target: &Target) -> Option<&'a (Ask, AskLife)> {

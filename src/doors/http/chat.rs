@@ -119,6 +119,6 @@ pub(super) async fn confirm(
 /// By the prompt's id, the client's id of the call, or the code.
 fn target(state: &Known, id: &str) -> Option<Target> {
     let by_call =
-        || state.open_asks().find(|ask| ask.details.tool_use.as_deref() == Some(id)).map(|ask| Target::Id(ask.id));
+        || state.open_asks().find(|ask| ask.details.tool_use_id.as_deref() == Some(id)).map(|ask| Target::Id(ask.id));
     id.parse().ok().map(Target::Id).or_else(by_call).or_else(|| Code::parse(id).map(Target::Code))
 }

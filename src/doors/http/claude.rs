@@ -9,7 +9,7 @@ use axum::response::{IntoResponse as _, Response};
 use futures_util::future::BoxFuture;
 use futures_util::stream;
 use hyper::header::CONTENT_TYPE;
-use portcullis_core::{Right, Scope};
+use portcullis_core::{Right, TokenScope};
 use portcullis_wire::error::{Fault, Kind};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
@@ -25,7 +25,7 @@ pub(crate) trait Hooks: Send + Sync {
     fn call(
         &self,
         body: Value,
-        scope: Scope,
+        scope: TokenScope,
         taken_back: CancellationToken,
     ) -> BoxFuture<'static, Result<Answer, Fault>>;
 }

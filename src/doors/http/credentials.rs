@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use hyper::header::{AUTHORIZATION, HeaderMap, ORIGIN};
-use portcullis_core::{Actor, Input, Label, OWNER, Right, Rights, Role, Scope, Via};
+use portcullis_core::{Actor, Input, Label, OWNER, Right, Rights, Role, TokenScope, Via};
 use portcullis_wire::error::{Fault, Kind};
 use sha2::{Digest as _, Sha256};
 use tokio::sync::watch;
@@ -113,7 +113,7 @@ impl Credentials {
         } else {
             Rights::of(&[Right::Talk, Right::Start, Right::Admin])
         };
-        Actor { name: OWNER.to_owned(), rights, via, scope: Scope::Everything }
+        Actor { name: OWNER.to_owned(), rights, via, scope: TokenScope::Everything }
     }
 
     fn someone(&self, token: &str, via: Via) -> Option<(Actor, Known)> {
@@ -140,7 +140,7 @@ impl Credentials {
 }
 
 fn dev_actor(name: &str) -> Actor {
-    Actor { name: name.to_owned(), rights: Role::Reviewer.rights(), via: Via::Http, scope: Scope::Everything }
+    Actor { name: name.to_owned(), rights: Role::Reviewer.rights(), via: Via::Http, scope: TokenScope::Everything }
 }
 
 fn speaks_as(headers: &HeaderMap, dev: &str) -> bool {

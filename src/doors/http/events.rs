@@ -112,8 +112,8 @@ fn ask_in_words(ask: &Ask, label: &Label) -> String {
         0 => String::new(),
         count => format!("[{count} masked; `portcullis ask show {code}` shows all of it]\n"),
     };
-    let danger = ask.details.danger.as_ref().map_or(String::new(), |danger| {
-        format!("Risk {}: {}\n", visible(&danger.level), visible(&danger.reasons.join(", ")))
+    let risk = ask.details.risk.as_ref().map_or(String::new(), |risk| {
+        format!("Risk {}: {}\n", visible(&risk.level), visible(&risk.reasons.join(", ")))
     });
     let verdict = match ask.details.kind {
         AskKind::Question => {
@@ -121,5 +121,5 @@ fn ask_in_words(ask: &Ask, label: &Label) -> String {
         }
         AskKind::Tool | AskKind::Plan => format!("Reply \"yes {code}\" or \"no {code}\""),
     };
-    format!("Claude wants to run {tool}: {description}\n\n{preview}\n\n{masked}{danger}Session {label}. {verdict}")
+    format!("Claude wants to run {tool}: {description}\n\n{preview}\n\n{masked}{risk}Session {label}. {verdict}")
 }

@@ -10,7 +10,8 @@ use axum::response::{IntoResponse, Response};
 use hyper::HeaderMap;
 use hyper::header::HeaderValue;
 use portcullis_core::{
-    Actor, Address, Answer, ChatId, EventId, Input, Label, Once, Right, Scope, Text, WhyChat, parse_verdict,
+    Actor, Address, Answer, ChatId, EventId, IdempotencyKey, Input, Label, Right, Text, TokenScope, WhyChat,
+    parse_verdict,
 };
 use portcullis_wire::api::{Accepted, EventView, NewEvent, Recorded};
 use portcullis_wire::error::{Fault, Kind};
@@ -124,7 +125,7 @@ async fn submit(
         (None, None) => Address::Open,
     };
     let chat = to.chat.as_deref().map(|chat| ChatId::new(chat).ok_or_else(|| bad("the chat"))).transpose()?;
-    let once = key.map(|key| Once { key, digest: digest(to, &text) });
+    let once = key.map(|key| IdempotencyKey { key, digest: digest(to, &text) });
     let input = Input::Said { id: mint(EventId::new), by, text: Text::new(text), address, chat, attributes, once };
     let (counter, answered) = match door.hub.submit(input).await? {
         Answer::Refused(refusal) => (&door.counters.refused, Err(fault_of(&refusal))),
@@ -219,7 +220,7 @@ pub(super) async fn list(
 /// One's own, and for reviewers those of the sessions they have to do with.
 fn may_see(actor: &Actor, sender: &str, label: Option<&Label>) -> bool {
     let covered = match (&actor.scope, label) {
-        (Scope::Everything, _) => true,
+        (TokenScope::Everything, _) => true,
         (scope, Some(label)) => scope.covers(label),
         (_, None) => false,
     };

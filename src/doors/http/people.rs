@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use axum::extract::{Path, Request, State};
 use axum::{Extension, Json};
-use portcullis_core::{Answer, Input, Label, PairingCode, Right, Role, Scope, Token, TokenId};
+use portcullis_core::{Answer, Input, Label, PairingCode, Right, Role, Token, TokenId, TokenScope};
 use portcullis_wire::api::{Approval, MadeToken, NewRole, NewToken, PeopleView, PersonView, TokenView};
 use portcullis_wire::error::{Fault, Kind};
 use sha2::{Digest as _, Sha256};
@@ -51,14 +51,14 @@ pub(super) async fn add_token(
     let NewToken { person, role, labels, expires_in } = read_json(request, &door).await?;
     let role = read_role(&role)?;
     let scope = match labels {
-        None => Scope::Everything,
+        None => TokenScope::Everything,
         Some(labels) if labels.is_empty() => return Err(bad("name at least one label, or leave labels off").into()),
         Some(labels) => {
             let read = |label: &String| Label::new(label).ok_or_else(|| bad(format!("{label:?} is no label")));
-            Scope::Labels(labels.iter().map(read).collect::<Result<_, Fault>>()?)
+            TokenScope::Labels(labels.iter().map(read).collect::<Result<_, Fault>>()?)
         }
     };
-    if role == Role::Admin && scope != Scope::Everything {
+    if role == Role::Admin && scope != TokenScope::Everything {
         return Err(bad("a token for some sessions cannot be an admin's, who does everything").into());
     }
     let secret = (door.make_token)().ok_or_else(|| Fault::new(Kind::Internal, "no random numbers are to be had"))?;

@@ -10,7 +10,7 @@ use std::time::Duration;
 use anyhow::Context as _;
 use bytes::{BufMut, BytesMut};
 use futures_util::future::BoxFuture;
-use portcullis_core::{AskId, EventId, Mouth, NewAsk, SessionAbout, SessionId};
+use portcullis_core::{AskId, EventId, NewAsk, SessionAbout, SessionId, Source};
 use portcullis_wire::error::Fault;
 use portcullis_wire::link::{Answered, File, FromGate, ToGate, VERSIONS, read_id, read_ids};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -234,14 +234,14 @@ impl Client {
                 self.holding.extend(&ids);
                 self.deliver.try_send(Delivery::Event { ids, frame: owned(frame) }).context("handing on an event")?;
             }
-            FromGate::Verdict { ask, origin, mouth, ruling } => {
-                let (ask, mouth) = (read_id("ask", &ask)?, read_mouth(&mouth)?);
+            FromGate::Verdict { ask, origin, source, ruling } => {
+                let (ask, source) = (read_id("ask", &ask)?, read_source(&source)?);
                 let ruling = Box::new(ruling.try_into()?);
-                self.settled(ask, Delivery::Verdict { ask, origin, mouth, ruling })?;
+                self.settled(ask, Delivery::Verdict { ask, origin, source, ruling })?;
             }
-            FromGate::Closed { ask, mouth, .. } => {
-                let (ask, mouth) = (read_id("ask", &ask)?, read_mouth(&mouth)?);
-                self.settled(ask, Delivery::Closed { ask, mouth })?;
+            FromGate::Closed { ask, source, .. } => {
+                let (ask, source) = (read_id("ask", &ask)?, read_source(&source)?);
+                self.settled(ask, Delivery::Closed { ask, source })?;
             }
             FromGate::Order(order) => {
                 self.deliver.try_send(Delivery::Order(order.into())).context("handing on an order")?;
@@ -286,11 +286,11 @@ fn frame(n: u64, saying: &Saying) -> ToGate<'static> {
         Saying::Wrote(events) => ToGate::Wrote { n, events: events.iter().map(ToString::to_string).collect() },
         Saying::Carried(ask) => ToGate::Carried { n, ask: ask.to_string() },
         Saying::Asked(ask) => {
-            let NewAsk { id, mouth, origin, tool, description, preview, details } = *ask;
+            let NewAsk { id, source, origin, tool, description, preview, details } = *ask;
             ToGate::Asked {
                 n,
                 id: id.to_string(),
-                mouth: mouth.name().to_owned(),
+                source: source.name().to_owned(),
                 origin,
                 tool,
                 description: description.as_str().to_owned(),
@@ -312,8 +312,8 @@ fn frame(n: u64, saying: &Saying) -> ToGate<'static> {
     }
 }
 
-fn read_mouth(name: &str) -> anyhow::Result<Mouth> {
-    Mouth::named(name).with_context(|| format!("no such mouth: {name:?}"))
+fn read_source(name: &str) -> anyhow::Result<Source> {
+    Source::named(name).with_context(|| format!("no such source: {name:?}"))
 }
 
 fn put(bytes: &mut BytesMut, frame: &ToGate<'_>) -> serde_json::Result<()> {

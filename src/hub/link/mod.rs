@@ -4,8 +4,8 @@ mod client;
 mod server;
 
 use portcullis_core::{
-    Actor, Answer, AskId, ChatId, Code, EventId, Goodbye, Input, Mouth, NewAsk, OWNER, Order, ReplyId, Role, Ruling,
-    Scope, SentFile, SessionAbout, SessionId, Target, Text, ToolCall, Via,
+    Actor, Answer, AskId, ChatId, Code, EventId, Goodbye, Input, NewAsk, OWNER, Order, ReplyId, Role, Ruling, SentFile,
+    SessionAbout, SessionId, Source, Target, Text, TokenScope, ToolCall, Via,
 };
 use portcullis_wire::error::{Fault, Kind};
 use portcullis_wire::link::{Answered, EventFrame, InboxItem};
@@ -35,13 +35,13 @@ pub(crate) enum Delivery {
         ask: AskId,
         /// As the asking process named it.
         origin: String,
-        mouth: Mouth,
+        source: Source,
         ruling: Box<Ruling>,
     },
     /// No verdict is coming: nobody answered in time, or it was settled elsewhere.
     Closed {
         ask: AskId,
-        mouth: Mouth,
+        source: Source,
     },
     Order(Order),
 }
@@ -87,8 +87,8 @@ fn unpack(parcel: Parcel, max_context: Option<usize>) -> Delivery {
             let also = also.iter().map(ToString::to_string).collect();
             Delivery::Event { ids, frame: owned(EventFrame { also, ..EventFrame::of(&held, max_context) }) }
         }
-        Parcel::Verdict { ask, origin, mouth, ruling } => Delivery::Verdict { ask, origin, mouth, ruling },
-        Parcel::Closed { ask, mouth, .. } => Delivery::Closed { ask, mouth },
+        Parcel::Verdict { ask, origin, source, ruling } => Delivery::Verdict { ask, origin, source, ruling },
+        Parcel::Closed { ask, source, .. } => Delivery::Closed { ask, source },
         Parcel::Order(order) => Delivery::Order(order),
     }
 }
@@ -323,7 +323,7 @@ fn input_of(what: Saying, session: SessionId) -> Option<Input> {
 /// Whoever sits where the session was started: its owner.
 fn at_the_terminal() -> Actor {
     let rights = Role::Admin.rights();
-    Actor { name: OWNER.to_owned(), rights, via: Via::Terminal, scope: Scope::Everything }
+    Actor { name: OWNER.to_owned(), rights, via: Via::Terminal, scope: TokenScope::Everything }
 }
 
 /// Does what was said in the hub, and puts the outcome as the link tells it.

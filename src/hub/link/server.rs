@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
-use portcullis_core::{AskId, ChatId, Goodbye, Input, Mouth, NewAsk, SentFile, SessionAbout, SessionId, Text};
+use portcullis_core::{AskId, ChatId, Goodbye, Input, NewAsk, SentFile, SessionAbout, SessionId, Source, Text};
 use portcullis_wire::error::{Fault, Kind};
 use portcullis_wire::link::{Answered, BadFrame, EventFrame, FromGate, ToGate, VERSIONS, agree, read_id, read_ids};
 use tokio::io::AsyncWriteExt as _;
@@ -195,11 +195,11 @@ fn read_saying(line: &[u8]) -> anyhow::Result<(u64, Saying)> {
     Ok(match serde_json::from_slice(line)? {
         ToGate::Wrote { n, events } => (n, Saying::Wrote(read_ids(&events)?)),
         ToGate::Carried { n, ask } => (n, Saying::Carried(read_id("ask", &ask)?)),
-        ToGate::Asked { n, id, mouth, origin, tool, description, preview, details } => {
-            let mouth = Mouth::named(&mouth).ok_or_else(|| BadFrame::new("mouth", &mouth))?;
+        ToGate::Asked { n, id, source, origin, tool, description, preview, details } => {
+            let source = Source::named(&source).ok_or_else(|| BadFrame::new("source", &source))?;
             let (id, details) = (read_id("ask", &id)?, (*details).try_into()?);
             let (description, preview) = (Text::new(description), Text::new(preview));
-            let ask = NewAsk { id, mouth, origin, tool, description, preview, details };
+            let ask = NewAsk { id, source, origin, tool, description, preview, details };
             (n, Saying::Asked(Box::new(ask)))
         }
         ToGate::Withdrawn { n, ask, why } => (n, Saying::Withdrawn { ask: read_id("ask", &ask)?, why }),
@@ -266,18 +266,18 @@ fn put_parcel(bytes: &mut Vec<u8>, parcel: &Parcel, max_context: Option<usize>) 
             bytes.reserve(size + size / 8 + 512);
             put(bytes, &FromGate::Event(EventFrame { also, ..EventFrame::of(held, max_context) }))
         }
-        Parcel::Verdict { ask, origin, mouth, ruling } => put(
+        Parcel::Verdict { ask, origin, source, ruling } => put(
             bytes,
             &FromGate::Verdict {
                 ask: ask.to_string(),
                 origin: origin.clone(),
-                mouth: mouth.name().to_owned(),
+                source: source.name().to_owned(),
                 ruling: (&**ruling).into(),
             },
         ),
-        Parcel::Closed { ask, origin, mouth } => put(
+        Parcel::Closed { ask, origin, source } => put(
             bytes,
-            &FromGate::Closed { ask: ask.to_string(), origin: origin.clone(), mouth: mouth.name().to_owned() },
+            &FromGate::Closed { ask: ask.to_string(), origin: origin.clone(), source: source.name().to_owned() },
         ),
         Parcel::Order(order) => put(bytes, &FromGate::Order(order.into())),
     }

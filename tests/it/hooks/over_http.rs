@@ -53,7 +53,7 @@ fn an_http_prompt_waits_for_its_answer_and_http_hooks_deliver_events() {
     let (target, request) = (gate.target(), Request::post("/claude/hooks").token(&token).json(&ask("git push")));
     let held = std::thread::spawn(move || request.send(&target).expect(200).json());
     let prompt = gate.open_ask();
-    assert_eq!((&prompt["preview"], &prompt["mouth"]), (&json!("git push"), &json!("hook")));
+    assert_eq!((&prompt["preview"], &prompt["source"]), (&json!("git push"), &json!("hook")));
     gate.answer(&prompt, &json!({"behavior": "deny", "why": "not now"}));
     let decision = held.join().unwrap()["hookSpecificOutput"]["decision"].clone();
     assert_eq!(decision, json!({"behavior": "deny", "message": "not now"}));

@@ -27,7 +27,7 @@ fn a_prompt_answered_over_the_api_closes_the_dialog_and_the_tool_runs() {
     claude.until(DIALOG);
     let ask = gate.open_ask();
     assert_eq!(
-        (&ask["tool"], &ask["preview"], &ask["mouth"]),
+        (&ask["tool"], &ask["preview"], &ask["source"]),
         (&json!("Bash"), &json!("touch made.txt"), &json!("hook"))
     );
     gate.answer(&ask, &json!({"behavior": "allow"}));
@@ -157,7 +157,7 @@ fn the_plugin_installs_the_hooks() {
     let claude = Interactive::start_as_it_is(&home, &model, &[]);
     claude.say("make it");
     let ask = gate.open_ask();
-    assert_eq!(ask["mouth"], "hook");
+    assert_eq!(ask["source"], "hook");
     gate.say("/", "main is red").expect(200);
     gate.answer(&ask, &json!({"behavior": "allow"}));
     model.wait_for_turn("main is red");

@@ -37,7 +37,7 @@ fn a_prompt_shows_the_whole_input_and_the_hook_returns_its_verdict() {
         (&json!("Bash"), &json!("Do it"), &json!("git push"))
     );
     assert_eq!(ask["input"], json!({"command": "git push", "description": "Do it"}));
-    assert_eq!((&ask["tool_use_id"], &ask["mouth"]), (&json!("toolu_1"), &json!("hook")));
+    assert_eq!((&ask["tool_use_id"], &ask["source"]), (&json!("toolu_1"), &json!("hook")));
     let offered: Vec<&str> =
         ask["offers"].as_array().unwrap().iter().filter_map(|offer| offer["scope"].as_str()).collect();
     assert_eq!(offered, ["session", "always"], "{ask:#}");

@@ -80,7 +80,7 @@ fn a_prompt_is_answered_once_by_id_or_code_and_recorded() {
     assert_eq!(get(&gate, "asks/abcde"), ask);
     let id = ask["id"].as_str().unwrap();
     assert_eq!(get(&gate, &format!("asks/{id}")), ask);
-    let told = ["state", "code", "mouth", "tool", "description", "preview"].map(|key| ask[key].as_str().unwrap());
+    let told = ["state", "code", "source", "tool", "description", "preview"].map(|key| ask[key].as_str().unwrap());
     assert_eq!(told, ["open", "abcde", "channel", "Bash", "Push", "git push --force"]);
 
     let verdict = |which: &str, body: Value| gate.verdict(which, &body);

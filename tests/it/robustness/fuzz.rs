@@ -83,7 +83,7 @@ fn any_frames_on_a_link_leave_the_gate_working() {
     let frames: Vec<Vec<u8>> = [
         json!({"attach": {"n": 1, "session": "01m7f9jc2g75gzpa3000000004", "about": {"label": "x", "connected_by": "test"}, "wrote": [], "holding": []}}),
         json!({"wrote": {"n": 2, "events": ["01m7f9jc2g75gzpa3000000004"]}}),
-        json!({"asked": {"n": 3, "id": "01m7f9jc2g75gzpa3000000004", "mouth": "channel", "origin": "abcde", "tool": "Bash", "description": "x", "preview": "y"}}),
+        json!({"asked": {"n": 3, "id": "01m7f9jc2g75gzpa3000000004", "source": "channel", "origin": "abcde", "tool": "Bash", "description": "x", "preview": "y"}}),
         json!({"replied": {"n": 4, "id": "01m7f9jc2g75gzpa3000000004", "chat": "1", "text": "x", "files": []}}),
         json!({"carried": {"n": 5, "ask": "01m7f9jc2g75gzpa3000000004"}}),
         json!({"inbox": {"n": 6, "event": null}}),

@@ -3,15 +3,15 @@
 use std::fs;
 use std::process::Command;
 
-use portcullis_core::policy::{Call, Decision, Given, Mode, Origin, Rule, RuleSet, Source, Surroundings, decide};
+use portcullis_core::policy::{Call, Context, Decision, Given, Mode, Origin, Rule, RuleSet, RuleSource, decide};
 use proptest::prelude::*;
 use proptest::sample::select;
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 
 fn is_approved(command: &str) -> bool {
-    let source = Source { origin: Origin::User, place: None, base: "/".to_owned() };
+    let source = RuleSource { origin: Origin::User, place: None, base: "/".to_owned() };
     let rules = RuleSet { rules: vec![Rule::new(Decision::Allow, "Bash(good *)", source).unwrap()] };
-    let around = Surroundings::of("/home/ann/project", Some("/home/ann"));
+    let around = Context::of("/home/ann/project", Some("/home/ann"));
     let input = [("command".to_owned(), Given::Text(command.to_owned()))].into();
     let call = Call::new("Bash", input).followed(&around, |path| Some(path.to_owned()));
     decide(&rules, Mode::Default, &around, &call).decision == Decision::Allow

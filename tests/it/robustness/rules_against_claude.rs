@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
-use portcullis_core::policy::{Decision, Mode, Origin, Rule, RuleSet, Source, Surroundings, decide};
+use portcullis_core::policy::{Context, Decision, Mode, Origin, Rule, RuleSet, RuleSource, decide};
 use portcullis_wire::tools;
 use serde_json::{Value, json};
 
@@ -193,13 +193,13 @@ impl Rules {
     }
 }
 
-fn ours(rules: Rules, project: &Path, user: &Path) -> (RuleSet, Surroundings) {
-    let source = Source { origin: Origin::User, place: None, base: user.display().to_string() };
+fn ours(rules: Rules, project: &Path, user: &Path) -> (RuleSet, Context) {
+    let source = RuleSource { origin: Origin::User, place: None, base: user.display().to_string() };
     let rule = |decision, written: &&str| Rule::new(decision, written, source.clone()).unwrap();
     let rules =
         rules.lists().into_iter().flat_map(|(decision, list)| list.iter().map(move |written| rule(decision, written)));
     let rules = RuleSet { rules: rules.collect() };
-    (rules, Surroundings::of(project.to_str().unwrap(), user.to_str()))
+    (rules, Context::of(project.to_str().unwrap(), user.to_str()))
 }
 
 fn prepare(home: &Home) {

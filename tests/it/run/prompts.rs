@@ -19,7 +19,7 @@ fn a_call_waits_for_an_answer_over_the_api_and_then_runs() {
     let run = Driven::start(&home, &model, &["go", "--label", "headless"]);
     let ask = gate.only_ask();
     assert_eq!((&ask["tool"], &ask["preview"]), (&json!("Bash"), &json!("touch made.txt && echo made")), "{ask}");
-    assert_eq!((&ask["description"], &ask["mouth"]), (&json!("Do it"), &json!("control")));
+    assert_eq!((&ask["description"], &ask["source"]), (&json!("Do it"), &json!("control")));
     let session = gate.get("/api/v1/sessions").json()[0].clone();
     assert_eq!((&session["label"], &session["connected_by"]), (&json!("headless"), &json!("run")));
     assert!(session["mode"] == "default" && session["driven"] == true, "{session}");

@@ -51,7 +51,7 @@ fn a_repeated_verdict_is_delivered_once_and_confirmed_again() {
     let home = Home::without_auto_start();
     let gate = FakeGate::of(&home);
     let session = StandIn::start(&home, &[]);
-    let verdict = json!({"verdict": {"ask": "01m7f9jc2g75gzpa3000000009", "origin": "abcde", "mouth": "channel", "ruling": {"behavior": "allow"}}});
+    let verdict = json!({"verdict": {"ask": "01m7f9jc2g75gzpa3000000009", "origin": "abcde", "source": "channel", "ruling": {"behavior": "allow"}}});
     for _ in 0..3 {
         let (mut link, attach) = gate.attached();
         confirm(&mut link, &attach);

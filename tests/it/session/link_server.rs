@@ -87,10 +87,10 @@ fn a_verdict_is_sent_again_until_it_is_confirmed() {
     let home = Home::new();
     let gate = home.serve();
     let (id, ask) = (new_id(), new_id());
-    let asked = json!({"asked": {"n": 2, "id": ask, "mouth": "channel", "origin": "abcde", "tool": "Bash",
+    let asked = json!({"asked": {"n": 2, "id": ask, "source": "channel", "origin": "abcde", "tool": "Bash",
                                  "description": "Push", "preview": "git push"}});
     let verdict =
-        json!({"verdict": {"ask": ask, "origin": "abcde", "mouth": "channel", "ruling": {"behavior": "allow"}}});
+        json!({"verdict": {"ask": ask, "origin": "abcde", "source": "channel", "ruling": {"behavior": "allow"}}});
     let mut link = Link::welcomed(&home);
     link.attach(&id, &[], &[]);
     // Whoever is not sure that it was heard asks again; it is one prompt all the same.

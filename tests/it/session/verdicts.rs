@@ -21,13 +21,13 @@ fn driven() -> Value {
 /// Asks with a whole input and everything that may be offered.
 fn ask(link: &mut Link, n: u64, code: &str, more: &Value) -> String {
     let id = new_id();
-    let mut details = json!({"input": "{\"command\":\"git push\"}", "digest": vec![7; 32], "tool_use": format!("use-{code}"),
+    let mut details = json!({"input": "{\"command\":\"git push\"}", "digest": vec![7; 32], "tool_use_id": format!("use-{code}"),
                              "editable": true, "interruptible": true,
                              "offers": [{"scope": "always", "words": "Bash(git push), in local settings"}]});
     for (key, value) in more.as_object().unwrap() {
         details[key] = value.clone();
     }
-    link.say(&json!({"asked": {"n": n, "id": id, "mouth": "control", "origin": code, "tool": "Bash",
+    link.say(&json!({"asked": {"n": n, "id": id, "source": "control", "origin": code, "tool": "Bash",
                                "description": "Push", "preview": "git push", "details": details}}));
     assert_eq!(link.answer(n)["asked"]["code"], code);
     id
@@ -38,7 +38,7 @@ fn every_part_of_a_verdict_reaches_the_session() {
     let home = Home::new();
     let gate = home.serve();
     let (mut link, _) = attached(&home, &driven());
-    ask(&mut link, 2, "abcde", &json!({"danger": {"level": "high", "reasons": ["network"]}, "reason": "a rule asks"}));
+    ask(&mut link, 2, "abcde", &json!({"risk": {"level": "high", "reasons": ["network"]}, "reason": "a rule asks"}));
     let shown = home.run(&["ask", "show", "abcde"]).ok().stdout;
     for words in ["git push", "risk: high (network)", "a rule asks", "--scope always: Bash(git push)"] {
         assert!(shown.contains(words), "{words}: {shown}");
@@ -106,8 +106,8 @@ fn every_tool_call_is_recorded_and_compared_with_what_was_shown() {
     let home = Home::new();
     let gate = home.serve();
     let (mut link, _) = attached(&home, &driven());
-    let called = |n: u64, tool_use: &str, digest: u8| {
-        json!({"called": {"n": n, "call": {"tool": "Bash", "tool_use": tool_use, "outcome": "ran",
+    let called = |n: u64, tool_use_id: &str, digest: u8| {
+        json!({"called": {"n": n, "call": {"tool": "Bash", "tool_use_id": tool_use_id, "outcome": "ran",
                           "decided_by": "user_temporary", "digest": vec![digest; 32], "preview": "git push"}}})
     };
     for (n, code, ran) in [(10, "abcde", 7), (20, "bcdef", 8)] {

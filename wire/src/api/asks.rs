@@ -4,7 +4,7 @@ use portcullis_core::{Ask, AskLife, Text, Verdict};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::ask::{Danger, Details, Offer};
+use crate::ask::{AskRisk, Details, Offer};
 
 #[derive(Debug, Serialize, Deserialize, PartialEq, Eq, ToSchema)]
 pub struct AskView {
@@ -13,7 +13,7 @@ pub struct AskView {
     /// open, answered, withdrawn or expired
     pub state: String,
     pub session: String,
-    pub mouth: String,
+    pub source: String,
     pub tool: String,
     pub description: String,
     pub preview: String,
@@ -47,7 +47,7 @@ pub struct AskView {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub risk: Option<Danger>,
+    pub risk: Option<AskRisk>,
     /// How many people must allow it, and who has.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub quorum: Option<u8>,
@@ -144,7 +144,7 @@ impl AskView {
             code: ask.code.to_string(),
             state: life.name().to_owned(),
             session: ask.session.to_string(),
-            mouth: ask.mouth.name().to_owned(),
+            source: ask.source.name().to_owned(),
             tool: ask.tool.clone(),
             description: ask.description.as_str().to_owned(),
             preview: ask.preview.as_str().to_owned(),
@@ -152,15 +152,15 @@ impl AskView {
             input: details.input.as_ref().filter(|input| **input != Text::Away).map(json),
             preview_only: details.input.is_none(),
             kind: wire.kind,
-            tool_use_id: wire.tool_use,
+            tool_use_id: wire.tool_use_id,
             agent_id: wire.agent,
             offers: wire.offers,
             editable: wire.editable,
             interruptible: wire.interruptible,
-            default_to_no: wire.default_no,
-            requires_user_interaction: wire.hands_on,
+            default_to_no: wire.default_to_no,
+            requires_user_interaction: wire.requires_user_interaction,
             reason: wire.reason,
-            risk: wire.danger,
+            risk: wire.risk,
             quorum: (details.quorum > 1).then_some(details.quorum),
             allowed_by: match life {
                 AskLife::Open { votes } => votes.iter().map(|vote| vote.by.clone()).collect(),
@@ -189,7 +189,7 @@ impl VerdictView {
             via: via.name().to_owned(),
             at: at.0,
             why: ruling.why.clone(),
-            scope: ruling.span.name().to_owned(),
+            scope: ruling.scope.name().to_owned(),
             interrupt: ruling.interrupt,
             input: ruling.input.as_ref().map(|edited| json(&edited.text)),
             carried_at: carried.map(|at| at.0),

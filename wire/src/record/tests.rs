@@ -1,8 +1,8 @@
 //! Every record is written and read back, and damaged ones never panic.
 
 use portcullis_core::{
-    AskKind, Behavior, Danger, Details, Edited, Lapse, Offer, Order, ReplyId, Ruling, Span, Text, TokenId, ToolCall,
-    Verdict,
+    AskKind, AskRisk, Behavior, Details, Edited, Offer, OnTimeout, Order, ReplyId, Ruling, Scope, Text, TokenId,
+    ToolCall, Verdict,
 };
 use proptest::prelude::*;
 
@@ -18,7 +18,7 @@ fn event() -> Event {
         chat: ChatId::new("7").unwrap(),
         address: Address::Label(Label::new("api").unwrap()),
         attributes: vec![("path".into(), "/".into())],
-        once: Some(Once { key: "k".into(), digest: [7; 32] }),
+        once: Some(IdempotencyKey { key: "k".into(), digest: [7; 32] }),
         text: Text::new("hällo\n"),
         at: AT,
     }
@@ -29,7 +29,7 @@ fn an_ask(id: AskId, session: SessionId) -> Ask {
         id,
         code: Code::parse("abcde").unwrap(),
         session,
-        mouth: Mouth::Channel,
+        source: Source::Channel,
         origin: "abcde".into(),
         tool: "Bash".into(),
         description: Text::new("list"),
@@ -56,33 +56,33 @@ pub(crate) fn every_record() -> Vec<Record> {
     let verdict = Verdict { ruling, by: "ann".into(), via: Via::Socket, at: AT, once: None };
     let edited = Verdict {
         ruling: Ruling {
-            span: Span::Always,
+            scope: Scope::Always,
             input: Some(Edited { text: Text::new("{\"command\":\"ls\"}"), digest: [3; 32] }),
             ..Ruling::plain(Behavior::Allow)
         },
-        once: Some(Once { key: "k".into(), digest: [4; 32] }),
+        once: Some(IdempotencyKey { key: "k".into(), digest: [4; 32] }),
         ..verdict.clone()
     };
     let plain = Verdict { ruling: Ruling { interrupt: true, ..Ruling::plain(Behavior::Deny) }, ..verdict.clone() };
     let details = Details {
         input: Some(Text::new("{\"command\":\"ls\"}")),
         digest: Some([1; 32]),
-        tool_use: Some("toolu_1".into()),
+        tool_use_id: Some("toolu_1".into()),
         agent: Some("a1".into()),
         kind: AskKind::Plan,
-        offers: vec![Offer { span: Span::Session, words: "until it ends".into() }],
+        offers: vec![Offer { scope: Scope::Session, words: "until it ends".into() }],
         editable: true,
         interruptible: true,
-        default_no: true,
-        hands_on: true,
+        default_to_no: true,
+        requires_user_interaction: true,
         reason: Some("a rule".into()),
-        danger: Some(Danger { level: "high".into(), reasons: vec!["network".into()] }),
+        risk: Some(AskRisk { level: "high".into(), reasons: vec!["network".into()] }),
         quorum: 2,
-        within: Some((60_000, Lapse::Deny)),
+        within: Some((60_000, OnTimeout::Deny)),
     };
     let call = ToolCall {
         tool: "Bash".into(),
-        tool_use: Some("toolu_1".into()),
+        tool_use_id: Some("toolu_1".into()),
         agent: None,
         outcome: CallOutcome::Ran,
         decided_by: "user_temporary".into(),
@@ -141,7 +141,7 @@ pub(crate) fn every_record() -> Vec<Record> {
                 id: TokenId::new(AT, 5),
                 person: "tom".into(),
                 hash: [9; 32],
-                scope: Scope::Labels(vec![Label::new("api").unwrap()]),
+                scope: TokenScope::Labels(vec![Label::new("api").unwrap()]),
                 expires: Some(Moment(7)),
                 since: AT,
             },

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use portcullis_core::{AskId, Edited, Moment, Once, Ruling as CoreRuling, Text, Verdict};
+use portcullis_core::{AskId, Edited, IdempotencyKey, Moment, Ruling as CoreRuling, Text, Verdict};
 use serde::{Deserialize, Serialize};
 
 use super::{Payload, Unreadable, ask_of, json, via_of};
@@ -65,6 +65,6 @@ pub(super) fn verdict_of(
     let input = ruling.digest.zip(input).map(|(digest, text)| Edited { text, digest });
     let ruling: CoreRuling = ruling.try_into().map_err(|_| Unreadable::Field("ruling"))?;
     let ruling = CoreRuling { why, input, ..ruling };
-    let once = key.zip(key_digest).map(|(key, digest)| Once { key: key.into_owned(), digest });
+    let once = key.zip(key_digest).map(|(key, digest)| IdempotencyKey { key: key.into_owned(), digest });
     Ok((ask_of(&ask)?, Verdict { ruling, by: by.into_owned(), via: via_of(&via)?, at, once }))
 }

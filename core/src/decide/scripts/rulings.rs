@@ -5,17 +5,17 @@ use expect_test::expect;
 use super::check;
 
 #[test]
-fn only_what_its_mouth_can_carry_is_taken() {
+fn only_what_its_source_can_carry_is_taken() {
     check(
         "0 attach 1 api
          1 ask 1 1 abcde
-         2 allow 1 ann span=always
+         2 allow 1 ann scope=always
          3 allow 1 ann input=xy
          4 deny 1 ann interrupt
-         5 ask 2 1 bcdef mouth=control offers=always editable=yes
-         6 allow 2 ann span=session
-         7 allow 2 ann span=always input=xy
-         8 ask 3 1 cdefg mouth=hook kind=question editable=yes
+         5 ask 2 1 bcdef source=control offers=always editable=yes
+         6 allow 2 ann scope=session
+         7 allow 2 ann scope=always input=xy
+         8 ask 3 1 cdefg source=hook kind=question editable=yes
          9 allow 3 ann
          10 allow 3 ann input=xy",
         &expect![[r#"
@@ -28,24 +28,24 @@ fn only_what_its_mouth_can_carry_is_taken() {
               + ask 1 as abcde
               > asked as abcde
               > publish ask 1
-            2 allow 1 ann span=always
+            2 allow 1 ann scope=always
               > refused: CannotCarry { what: "a verdict beyond this once" }
             3 allow 1 ann input=xy
               > refused: CannotCarry { what: "another input" }
             4 deny 1 ann interrupt
               > refused: CannotCarry { what: "an interruption" }
-            5 ask 2 1 bcdef mouth=control offers=always editable=yes
+            5 ask 2 1 bcdef source=control offers=always editable=yes
               + ask 2 as bcdef
               > asked as bcdef
               > publish ask 2
-            6 allow 2 ann span=session
+            6 allow 2 ann scope=session
               > refused: CannotCarry { what: "a verdict beyond this once" }
-            7 allow 2 ann span=always input=xy
+            7 allow 2 ann scope=always input=xy
               + ask 2 allowed for ever with another input by ann over http
               > recorded allow bcdef
               > carry allow bcdef to session 1
               > publish ask 2
-            8 ask 3 1 cdefg mouth=hook kind=question editable=yes
+            8 ask 3 1 cdefg source=hook kind=question editable=yes
               + ask 3 as cdefg
               > asked as cdefg
               > publish ask 3
@@ -110,11 +110,11 @@ fn several_must_agree_and_one_denial_is_enough() {
 }
 
 #[test]
-fn a_prompt_that_nobody_answers_ends_as_its_mouth_wants() {
+fn a_prompt_that_nobody_answers_ends_as_its_source_wants() {
     check(
         "0 attach 1 api
-         1 ask 1 1 abcde mouth=control within=60:deny
-         1 ask 2 1 bcdef mouth=hook within=60:none
+         1 ask 1 1 abcde source=control within=60:deny
+         1 ask 2 1 bcdef source=hook within=60:none
          60 tick
          61 tick
          62 allow 1 ann
@@ -130,11 +130,11 @@ fn a_prompt_that_nobody_answers_ends_as_its_mouth_wants() {
               > done
               > publish session 1
               > wake session 1 for []
-            1 ask 1 1 abcde mouth=control within=60:deny
+            1 ask 1 1 abcde source=control within=60:deny
               + ask 1 as abcde
               > asked as abcde
               > publish ask 1
-            1 ask 2 1 bcdef mouth=hook within=60:none
+            1 ask 2 1 bcdef source=hook within=60:none
               + ask 2 as bcdef
               > asked as bcdef
               > publish ask 2
@@ -178,12 +178,12 @@ fn what_the_channel_and_one_hook_say_of_a_call_is_one_prompt() {
     check(
         "0 attach 1 api
          1 ask 1 1 abcde
-         1 ask 2 1 hook-1 mouth=hook
+         1 ask 2 1 hook-1 source=hook
          2 tick
          3 say 1 ann : yes abcde
          10 ask 3 1 bcdef
-         10 ask 4 1 hook-2 mouth=hook
-         10 ask 5 1 hook-3 mouth=hook
+         10 ask 4 1 hook-2 source=hook
+         10 ask 5 1 hook-3 source=hook
          11 tick",
         &expect![[r#"
             0 attach 1 api
@@ -195,7 +195,7 @@ fn what_the_channel_and_one_hook_say_of_a_call_is_one_prompt() {
               + ask 1 as abcde
               > asked as abcde
               > publish ask 1
-            1 ask 2 1 hook-1 mouth=hook
+            1 ask 2 1 hook-1 source=hook
               + ask 2 as baaaa
               > asked as baaaa
               > publish ask 2
@@ -211,11 +211,11 @@ fn what_the_channel_and_one_hook_say_of_a_call_is_one_prompt() {
               + ask 3 as bcdef
               > asked as bcdef
               > publish ask 3
-            10 ask 4 1 hook-2 mouth=hook
+            10 ask 4 1 hook-2 source=hook
               + ask 4 as caaaa
               > asked as caaaa
               > publish ask 4
-            10 ask 5 1 hook-3 mouth=hook
+            10 ask 5 1 hook-3 source=hook
               + ask 5 as daaaa
               > asked as daaaa
               > publish ask 5
@@ -228,13 +228,13 @@ fn what_the_channel_and_one_hook_say_of_a_call_is_one_prompt() {
 fn a_tool_call_settles_its_prompt_and_shows_what_ran() {
     check(
         "0 attach 1 api
-         1 ask 1 1 abcde mouth=hook use=t1 digest=7
+         1 ask 1 1 abcde source=hook use=t1 digest=7
          2 call 1 ran use=t1 digest=7
          3 allow 1 ann
-         4 ask 2 1 bcdef mouth=hook use=t2 digest=7
+         4 ask 2 1 bcdef source=hook use=t2 digest=7
          5 allow 2 ann
          6 call 1 ran use=t2 digest=8
-         7 ask 3 1 cdefg mouth=hook use=t3 digest=7 editable=yes
+         7 ask 3 1 cdefg source=hook use=t3 digest=7 editable=yes
          8 allow 3 ann input=xy
          9 call 1 ran ask=3 digest=2
          10 call 1 denied use=t9",
@@ -244,7 +244,7 @@ fn a_tool_call_settles_its_prompt_and_shows_what_ran() {
               > done
               > publish session 1
               > wake session 1 for []
-            1 ask 1 1 abcde mouth=hook use=t1 digest=7
+            1 ask 1 1 abcde source=hook use=t1 digest=7
               + ask 1 as abcde
               > asked as abcde
               > publish ask 1
@@ -256,7 +256,7 @@ fn a_tool_call_settles_its_prompt_and_shows_what_ran() {
               > publish ask 1
             3 allow 1 ann
               > refused: Settled { code: abcde, life: Withdrawn { at: Moment(2000), why: "allowed at its terminal" } }
-            4 ask 2 1 bcdef mouth=hook use=t2 digest=7
+            4 ask 2 1 bcdef source=hook use=t2 digest=7
               + ask 2 as bcdef
               > asked as bcdef
               > publish ask 2
@@ -270,7 +270,7 @@ fn a_tool_call_settles_its_prompt_and_shows_what_ran() {
               > done
               + ask 2 ran differently
               > publish ask 2
-            7 ask 3 1 cdefg mouth=hook use=t3 digest=7 editable=yes
+            7 ask 3 1 cdefg source=hook use=t3 digest=7 editable=yes
               + ask 3 as cdefg
               > asked as cdefg
               > publish ask 3
@@ -335,7 +335,7 @@ fn a_verdict_said_again_under_its_key_is_answered_as_the_first() {
 fn one_of_several_may_say_it_again_under_their_key() {
     check(
         "0 attach 1 api
-         1 ask 1 1 abcde quorum=2 mouth=control : git push
+         1 ask 1 1 abcde quorum=2 source=control : git push
          2 allow abcde ann key=k
          3 allow abcde ann key=k
          4 allow abcde bob key=k
@@ -346,7 +346,7 @@ fn one_of_several_may_say_it_again_under_their_key() {
               > done
               > publish session 1
               > wake session 1 for []
-            1 ask 1 1 abcde quorum=2 mouth=control : git push
+            1 ask 1 1 abcde quorum=2 source=control : git push
               + ask 1 as abcde
               > asked as abcde
               > publish ask 1
@@ -371,10 +371,10 @@ fn one_of_several_may_say_it_again_under_their_key() {
 fn where_several_must_agree_it_is_about_what_all_were_shown() {
     check(
         "0 attach 1 api
-         1 ask 1 1 abcde mouth=control quorum=2 editable=yes offers=always
+         1 ask 1 1 abcde source=control quorum=2 editable=yes offers=always
          2 allow 1 ann
          3 allow 1 bob input=xy
-         4 allow 1 bob span=always
+         4 allow 1 bob scope=always
          5 allow 1 bob",
         &expect![[r#"
             0 attach 1 api
@@ -382,7 +382,7 @@ fn where_several_must_agree_it_is_about_what_all_were_shown() {
               > done
               > publish session 1
               > wake session 1 for []
-            1 ask 1 1 abcde mouth=control quorum=2 editable=yes offers=always
+            1 ask 1 1 abcde source=control quorum=2 editable=yes offers=always
               + ask 1 as abcde
               > asked as abcde
               > publish ask 1
@@ -392,7 +392,7 @@ fn where_several_must_agree_it_is_about_what_all_were_shown() {
               > publish ask 1
             3 allow 1 bob input=xy
               > refused: CannotCarry { what: "another input where several must agree" }
-            4 allow 1 bob span=always
+            4 allow 1 bob scope=always
               > refused: CannotCarry { what: "a verdict beyond this once where several must agree" }
             5 allow 1 bob
               + ask 1 allowed by bob over http

@@ -1,7 +1,7 @@
 //! What a shell would run: the commands of a line, wherever in it they stand.
 //!
 //! Two readers need different things. Who wants to *allow* must be sure of every word: anything but plain commands of
-//! literal words makes the script [`Script::doubt`]ful. Who wants to *deny* must miss nothing: commands inside
+//! literal words makes the script [`Script::issue`]ful. Who wants to *deny* must miss nothing: commands inside
 //! subshells, loops, substitutions and quoted scripts are all in [`Script::commands`], and one too many does no harm.
 
 mod read;
@@ -70,7 +70,7 @@ pub(crate) enum Way {
 
 /// Why a line is not surely what it seems.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Doubt {
+pub(crate) enum ParseIssue {
     /// It holds more than simple commands of literal words. Its commands were still found.
     NotPlain(&'static str),
     /// Nobody knows what a shell makes of it.
@@ -81,19 +81,19 @@ pub(crate) enum Doubt {
 pub(crate) struct Script {
     pub(crate) commands: Vec<Command>,
     /// The worst of all doubts.
-    pub(crate) doubt: Option<Doubt>,
+    pub(crate) issue: Option<ParseIssue>,
 }
 
 impl Script {
     pub(crate) fn read(line: &str) -> Self {
         if line.chars().count() > LONGEST {
-            let doubt = Some(Doubt::Unreadable("it is longer than 10,000 characters"));
-            return Self { commands: vec![], doubt };
+            let issue = Some(ParseIssue::Unreadable("it is longer than 10,000 characters"));
+            return Self { commands: vec![], issue };
         }
         read::script(line)
     }
 
     pub(crate) fn is_readable(&self) -> bool {
-        !matches!(self.doubt, Some(Doubt::Unreadable(_)))
+        !matches!(self.issue, Some(ParseIssue::Unreadable(_)))
     }
 }

@@ -1,9 +1,9 @@
-//! Reads a line as a shell would, noting every doubt and passing over none of its commands.
+//! Reads a line as a shell would, noting every issue and passing over none of its commands.
 
 mod quotes;
 
 use super::word::is_plain;
-use super::{Command, Doubt, Joint, Redirect, Script, Way, Word};
+use super::{Command, Joint, ParseIssue, Redirect, Script, Way, Word};
 
 /// Substitutions inside substitutions. Deeper is not looked at, and said so.
 const DEEPEST: usize = 12;
@@ -17,7 +17,7 @@ pub(super) fn script(line: &str) -> Script {
 /// Reads one text; a text within another, such as what stands in backticks, is read as one of its own.
 fn read(text: &str, depth: usize, script: &mut Script) {
     if depth > DEEPEST {
-        return doubt(script, Doubt::Unreadable("it is nested too deep"));
+        return issue(script, ParseIssue::Unreadable("it is nested too deep"));
     }
     let chars = text.chars().collect();
     let mut reader = Reader {
@@ -34,8 +34,8 @@ fn read(text: &str, depth: usize, script: &mut Script) {
     reader.run();
 }
 
-fn doubt(script: &mut Script, doubt: Doubt) {
-    script.doubt = script.doubt.max(Some(doubt));
+fn issue(script: &mut Script, issue: ParseIssue) {
+    script.issue = script.issue.max(Some(issue));
 }
 
 struct Reader<'script> {
@@ -80,14 +80,14 @@ impl Reader<'_> {
     }
 
     fn not_plain(&mut self, why: &'static str) {
-        doubt(self.script, Doubt::NotPlain(why));
+        issue(self.script, ParseIssue::NotPlain(why));
         if let Some((_, word)) = &mut self.word {
             word.is_literal = false;
         }
     }
 
     fn unreadable(&mut self, why: &'static str) {
-        doubt(self.script, Doubt::Unreadable(why));
+        issue(self.script, ParseIssue::Unreadable(why));
     }
 
     fn word(&mut self) -> &mut Word {

@@ -58,7 +58,7 @@ pub(super) fn is_plain(c: char) -> bool {
     c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | '/' | ':' | ',' | '+' | '@' | '%' | '=' | '^')
 }
 
-/// Whether a character may stand in quotes without a doubt: nothing that a terminal or a shell might swallow.
+/// Whether a character may stand in quotes without a issue: nothing that a terminal or a shell might swallow.
 pub(super) fn is_printable(c: char) -> bool {
     const DECEIVING: [std::ops::RangeInclusive<char>; 5] = [
         '\u{ad}'..='\u{ad}',

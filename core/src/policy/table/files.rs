@@ -186,7 +186,7 @@ fn a_link_is_allowed_by_both_ends_and_denied_by_either() {
 #[test]
 fn paths_of_a_project_file_begin_at_its_project_and_those_of_the_command_line_where_it_was_started() {
     let decided = |origin, base: &str, text: &str| {
-        let source = Source { origin, place: None, base: base.to_owned() };
+        let source = RuleSource { origin, place: None, base: base.to_owned() };
         let rules = RuleSet { rules: vec![Rule::new(Allow, "Edit(/src/**)", source).unwrap()] };
         let mut around = around();
         around.cwd = "/home/ann/p/src".to_owned();
@@ -218,7 +218,7 @@ fn added_folders_are_worked_in_like_the_first() {
 
 #[test]
 fn a_working_folder_behind_a_link_is_the_same_folder() {
-    let mut around = Surroundings::of("/srv/link", Some("/home/ann"));
+    let mut around = Context::of("/srv/link", Some("/home/ann"));
     around.leads = [("/srv/link".to_owned(), "/home/bob/p".to_owned())].into();
     around.folders.push("/home/bob/p".to_owned());
     let cases: &[(Mode, &[&str], &str, Decision)] = &[

@@ -27,13 +27,13 @@ pub(super) fn call(written: &str) -> Call {
     Call::new(tool, input)
 }
 
-pub(super) fn around() -> Surroundings {
-    Surroundings::of("/home/ann/p", Some("/home/ann"))
+pub(super) fn around() -> Context {
+    Context::of("/home/ann/p", Some("/home/ann"))
 }
 
 pub(super) fn rule(text: &str) -> Rule {
     let (decision, pattern) = text.split_once(' ').unwrap();
-    let source = Source { origin: Origin::User, place: None, base: "/home/ann/.config/portcullis".into() };
+    let source = RuleSource { origin: Origin::User, place: None, base: "/home/ann/.config/portcullis".into() };
     Rule::new(Decision::named(decision).unwrap(), pattern, source).unwrap()
 }
 
@@ -41,7 +41,7 @@ pub(super) fn rules(written: &[&str]) -> RuleSet {
     RuleSet { rules: written.iter().map(|text| rule(text)).collect() }
 }
 
-pub(super) fn ruling(mode: Mode, rules: &RuleSet, call: Call) -> Ruling {
+pub(super) fn ruling(mode: Mode, rules: &RuleSet, call: Call) -> Judgement {
     let around = around();
     let call = call.followed(&around, |path| Some(path.to_owned()));
     decide(rules, mode, &around, &call)

@@ -157,7 +157,7 @@ fn what_is_malformed_is_asked_for_and_can_still_be_denied() {
 #[test]
 fn a_rule_that_is_not_trusted_or_meant_for_others_allows_nothing_and_denies_all_the_same() {
     let decided = |decision, trusted, session: Option<&str>, label: Option<&str>| {
-        let source = Source { origin: Origin::Project { trusted }, place: None, base: "/home/ann/p".into() };
+        let source = RuleSource { origin: Origin::Project { trusted }, place: None, base: "/home/ann/p".into() };
         let mut rule = Rule::new(decision, "Bash(npm *)", source).unwrap();
         rule.session = session.map(str::to_owned);
         let mut around = around();

@@ -1,0 +1,209 @@
+//! What the client meets: who we are, what the model is told, and the tools it may call.
+
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
+
+use portcullis_core::{AskId, Details, NewAsk, Source, Text};
+use portcullis_wire::channel::{self, PermissionRequest};
+use portcullis_wire::error::{Fault, Kind};
+use rmcp::model::{
+    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, CustomNotification, CustomRequest,
+    CustomResult, ErrorCode, ErrorData, Implementation, JsonObject, ListToolsResult, PaginatedRequestParams,
+    ServerCapabilities, ServerConfig, Tool,
+};
+use rmcp::service::{NotificationContext, RequestContext};
+use rmcp::{RoleServer, ServerHandler};
+use serde_json::Value;
+use tokio::sync::watch;
+
+use super::beside::{Beside, HookAnswer, Receipts};
+use crate::hub::{Line, mint};
+use crate::session::tools::{self, Called, Done, Tools};
+
+/// The tool that Claude Code's hooks call. The model is not told of it.
+const HOOK: &str = "hook";
+
+/// A prompt's texts are for people to read; more than this nobody reads.
+const LONGEST_PREVIEW: usize = 256 << 10;
+
+/// Signs that there is a model behind the client.
+#[derive(Default)]
+pub(super) struct Signs {
+    /// When the client said that it is initialized.
+    ready_at: OnceLock<Instant>,
+    tool_called: AtomicBool,
+}
+
+/// A client that only looks whether we answer (`claude mcp list`) is gone sooner than this.
+const A_LOOK: Duration = Duration::from_secs(3);
+
+impl Signs {
+    pub(super) fn only_looked(&self) -> bool {
+        let was_short = self.ready_at.get().is_none_or(|ready| ready.elapsed() < A_LOOK);
+        was_short && !self.tool_called.load(Ordering::Relaxed)
+    }
+}
+
+pub(super) struct Server {
+    line: Line,
+    signs: Arc<Signs>,
+    tools: Tools,
+    /// Set when the client has said that it is initialized.
+    ready: watch::Sender<bool>,
+    hooks: Arc<dyn Beside>,
+    receipts: Arc<Receipts>,
+}
+
+impl Server {
+    pub(super) fn new(
+        line: Line,
+        folder: PathBuf,
+        ready: watch::Sender<bool>,
+        signs: Arc<Signs>,
+        hooks: Arc<dyn Beside>,
+        receipts: Arc<Receipts>,
+    ) -> Self {
+        Self { tools: Tools::new(line.clone(), folder), line, signs, ready, hooks, receipts }
+    }
+
+    async fn tool(&self, name: &str, arguments: Value) -> Option<Result<String, String>> {
+        let Called { said, done } = self.tools.call(name, arguments).await?;
+        match done {
+            Some(Done::Replied(chat)) => self.hooks.replied(&chat),
+            Some(Done::Opened(event)) => self.hooks.opened(event),
+            None => {}
+        }
+        Some(said)
+    }
+
+    /// Returns nothing to the model, which may not call this.
+    async fn hook(&self, arguments: Value, context: &RequestContext<RoleServer>) -> Result<String, String> {
+        if context.meta.get(channel::TOOL_USE_ID).is_some() {
+            self.hooks.forged().await;
+            return Err("this tool is for Claude Code's own hooks and is refused to the model".to_owned());
+        }
+        let HookAnswer { output, receipt } = self.hooks.hook(arguments, context.ct.clone()).await;
+        match receipt {
+            // Nobody writes the answer to a request that was taken back.
+            Some(receipt) if context.ct.is_cancelled() => self.hooks.settle(receipt, false).await,
+            Some(receipt) => self.receipts.expect(context.id.clone(), receipt),
+            None => {}
+        }
+        Ok(if output.is_null() { "{}".to_owned() } else { output.to_string() })
+    }
+
+    /// A dialog has opened at the terminal: put the same question to the reviewers.
+    async fn relay(&self, request: PermissionRequest) -> Result<(), Fault> {
+        let PermissionRequest { request_id, tool_name, description, input_preview } = request;
+        if request_id.is_empty() || request_id.len() > 64 || tool_name.is_empty() || tool_name.len() > 256 {
+            return Err(Fault::new(Kind::BadRequest, "request_id or tool_name is empty or too long"));
+        }
+        let ask = NewAsk {
+            id: mint(AskId::new),
+            source: Source::Channel,
+            origin: request_id,
+            tool: tool_name,
+            description: Text::new(shortened(description)),
+            preview: Text::new(shortened(input_preview)),
+            details: Details::default(),
+        };
+        let code = self.line.ask_for(ask).await?;
+        tracing::debug!(%code, "a prompt was relayed");
+        Ok(())
+    }
+}
+
+fn shortened(text: String) -> String {
+    match portcullis_core::excerpt(&text, Some(LONGEST_PREVIEW)) {
+        (_, 0) => text,
+        (start, rest) => format!("{start}\n[{rest} more bytes are shown at the terminal only]"),
+    }
+}
+
+fn tools() -> Vec<Tool> {
+    let tools = tools::DEFINITIONS.iter();
+    tools.map(|tool| Tool::new(tool.name, tool.description, Arc::new(tool.schema()))).collect()
+}
+
+impl ServerHandler for Server {
+    fn get_info(&self) -> ServerConfig {
+        let experimental = [channel::CHANNEL, channel::PERMISSION].map(|name| (name.to_owned(), JsonObject::new()));
+        let capabilities = ServerCapabilities::builder()
+            .enable_experimental_with(experimental.into_iter().collect())
+            .enable_tools()
+            .build();
+        ServerConfig::new(capabilities)
+            .with_server_info(Implementation::new("portcullis", env!("CARGO_PKG_VERSION")))
+            .with_instructions(tools::INSTRUCTIONS)
+    }
+
+    async fn list_tools(
+        &self,
+        _request: Option<PaginatedRequestParams>,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<ListToolsResult, ErrorData> {
+        Ok(ListToolsResult::with_all_items(tools()))
+    }
+
+    async fn call_tool(
+        &self,
+        request: CallToolRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        self.signs.tool_called.store(true, Ordering::Relaxed);
+        let arguments = Value::Object(request.arguments.unwrap_or_default());
+        let said = match request.name.as_ref() {
+            HOOK => Some(self.hook(arguments, &context).await),
+            name => self.tool(name, arguments).await,
+        };
+        let Some(said) = said else {
+            return Err(ErrorData::invalid_params(format!("unknown tool: {}", request.name), None));
+        };
+        let result = match said {
+            Ok(text) => CallToolResult::success(vec![ContentBlock::text(text)]),
+            Err(text) => CallToolResult::error(vec![ContentBlock::text(text)]),
+        };
+        Ok(result.into())
+    }
+
+    /// rmcp takes a request whose parameters do not fit for one that it does not know.
+    async fn on_custom_request(
+        &self,
+        request: CustomRequest,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<CustomResult, ErrorData> {
+        let method = request.method;
+        Err(match method.as_str() {
+            "tools/call" | "tools/list" => {
+                ErrorData::invalid_params(format!("the parameters of {method} do not fit"), None)
+            }
+            _ => ErrorData::new(ErrorCode::METHOD_NOT_FOUND, method, None),
+        })
+    }
+
+    async fn on_initialized(&self, _context: NotificationContext<RoleServer>) {
+        self.signs.ready_at.get_or_init(Instant::now);
+        self.ready.send_replace(true);
+    }
+
+    async fn on_custom_notification(
+        &self,
+        notification: CustomNotification,
+        _context: NotificationContext<RoleServer>,
+    ) {
+        if notification.method != channel::REQUEST_METHOD {
+            return;
+        }
+        match notification.params_as::<PermissionRequest>() {
+            Ok(Some(request)) => {
+                if let Err(fault) = self.relay(request).await {
+                    tracing::warn!("a prompt was not relayed, answer it at the terminal: {}", fault.message);
+                }
+            }
+            Ok(None) => tracing::warn!("a permission request without its fields was ignored"),
+            Err(error) => tracing::warn!(%error, "a permission request could not be read"),
+        }
+    }
+}

@@ -1,0 +1,368 @@
+//! Drives one session: reads all that the client says, and is never held up by one request of it.
+//!
+//! One task owns the session. Whatever takes time (the gate's answer to an ask, a tool of ours, a request to the
+//! client) runs beside it and comes back as a [`Word`].
+
+mod hooks;
+mod messages;
+mod orders;
+mod prompts;
+mod words;
+
+use std::collections::{HashMap, VecDeque};
+use std::time::Duration;
+
+use bytes::Bytes;
+use portcullis_core::Goodbye;
+use portcullis_wire::control::{
+    FromClient, Message, Request, Speaker, error_line, pending_permissions, read, success_line, user_line,
+};
+use serde_json::{Map, Value, json};
+use tokio::process::ChildStdout;
+use tokio::sync::mpsc;
+use tokio::time::Instant;
+
+use words::Word;
+pub(crate) use words::{Command, Outcome, Settled, Start, Told};
+
+use super::audit::{Calls, Logbook};
+use super::mcp;
+use super::prompt::Prompt;
+use super::requests::{Control, NoAnswer};
+use crate::agents::claude::process::SERVER;
+use crate::agents::claude::process::{HeldProcess, Holder};
+use crate::hub::{Attachment, Delivery, Line as Gate};
+use crate::lines::{Line, Lines};
+use crate::session::tools::Tools;
+
+/// A line of the client is at most this long.
+const LONGEST_LINE: usize = 64 << 20;
+/// How long the client may take to answer the first request: it loads a great deal.
+const INITIALIZE: Duration = Duration::from_secs(60);
+/// A line of input that was written so shortly before the client said it is idle may not have been read.
+const UNREAD: Duration = Duration::from_millis(500);
+/// How long the client may go on talking after its input was closed.
+const EXIT_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// What the client said last is read within this after it has ended.
+const STDERR_TAIL: Duration = Duration::from_millis(500);
+
+struct Driver {
+    control: Control,
+    gate: Gate,
+    tools: Tools,
+    start: Start,
+    tell: mpsc::Sender<Told>,
+    /// What there was no room for. While there is any, the client is not read: it waits for who listens to us.
+    untold: VecDeque<Told>,
+    words: mpsc::Sender<Word>,
+    /// Prompts without an answer, by the client's id of the request.
+    prompts: HashMap<String, Prompt>,
+    calls: Calls,
+    logbook: Logbook,
+    /// Said before the client was ready.
+    waiting: Vec<Vec<u8>>,
+    is_ready: bool,
+    /// The link to the gate is gone for good.
+    is_alone: bool,
+    /// Its MCP servers were looked at.
+    knows_servers: bool,
+    /// Input was written, and the client has not said since that it is idle.
+    is_busy: bool,
+    /// The client says by itself when it is idle.
+    tells_state: bool,
+    wrote_at: Option<Instant>,
+    /// Who stopped the session: no tool runs until it is resumed.
+    stopped: Option<String>,
+    /// When its input was closed.
+    closing: Option<Instant>,
+    /// When someone wanted it to end.
+    ending: Option<Instant>,
+    /// When its guard ended.
+    gone: Option<Instant>,
+    ends_now: bool,
+    interrupted: bool,
+    denied: bool,
+    result: Option<(Bytes, Message)>,
+    problem: Option<String>,
+}
+
+/// Drives the session until it ends. Says goodbye to the gate before it returns.
+pub(crate) async fn drive(
+    held: HeldProcess,
+    attachment: Attachment,
+    start: Start,
+    tell: mpsc::Sender<Told>,
+    commands: mpsc::Receiver<Command>,
+) -> Outcome {
+    let HeldProcess { holder, stdin, stdout } = held;
+    let gate = attachment.line.clone();
+    let (words, spoken) = mpsc::channel(256);
+    let (logbook, mut logging) = Logbook::open(gate.clone());
+    let driver = Driver {
+        control: Control::new(stdin, gate.clone()),
+        tools: Tools::new(gate.clone(), start.folder.clone()),
+        gate: gate.clone(),
+        start,
+        tell,
+        untold: VecDeque::new(),
+        words,
+        prompts: HashMap::new(),
+        calls: Calls::default(),
+        logbook,
+        waiting: vec![],
+        is_ready: false,
+        is_alone: false,
+        knows_servers: false,
+        is_busy: false,
+        tells_state: false,
+        wrote_at: None,
+        stopped: None,
+        closing: None,
+        ending: None,
+        gone: None,
+        ends_now: false,
+        interrupted: false,
+        denied: false,
+        result: None,
+        problem: None,
+    };
+    let outcome = driver.run(holder, stdout, attachment, spoken, commands).await;
+    // The last calls come before the goodbye, unless the gate is away.
+    if tokio::time::timeout(STDERR_TAIL, &mut logging).await.is_err() {
+        logging.abort();
+    }
+    gate.bye(Goodbye::because(outcome.problem.clone().unwrap_or_else(|| "the session is over".to_owned()))).await;
+    outcome
+}
+
+impl Driver {
+    async fn run(
+        mut self,
+        mut holder: Holder,
+        stdout: ChildStdout,
+        mut attachment: Attachment,
+        mut spoken: mpsc::Receiver<Word>,
+        mut commands: mpsc::Receiver<Command>,
+    ) -> Outcome {
+        let mut lines = Lines::new(stdout, LONGEST_LINE);
+        let (control, tell) = (self.control.clone(), self.tell.clone());
+        self.initialize();
+        if let Some(prompt) = self.start.prompt.take() {
+            self.user(&prompt);
+        }
+        while !self.ends_now {
+            self.close_when_done();
+            let wake = self.wake();
+            tokio::select! {
+                line = lines.next(), if self.untold.is_empty() => match line {
+                    Ok(Line::Whole(line)) => self.hear(line),
+                    // What was lost may have been a prompt: then it is still open there.
+                    Ok(Line::TooLong) => self.initialize(),
+                    Ok(Line::End) | Err(_) => break,
+                },
+                permit = tell.reserve(), if !self.untold.is_empty() => match (permit, self.untold.pop_front()) {
+                    (Ok(permit), Some(told)) => permit.send(told),
+                    // Nobody listens any more: the session goes on without.
+                    _ => self.untold.clear(),
+                },
+                Some(word) = spoken.recv() => self.heard(word),
+                delivery = attachment.next(), if self.is_ready && self.closing.is_none() && !self.is_alone => match delivery {
+                    Some(delivery) => self.delivered(delivery),
+                    // Only when its own task has fallen over. Nobody can answer any more.
+                    None => {
+                        self.is_alone = true;
+                        self.deny_all("nobody can be asked any more");
+                    }
+                },
+                Some(command) = commands.recv() => self.commanded(command),
+                // What it said last may still be in the pipe; a client that outlived its guard goes on for ever.
+                () = holder.gone(), if self.gone.is_none() => self.gone = Some(Instant::now()),
+                () = control.stuck() => {
+                    self.problem = Some("Claude Code no longer reads what it is sent".to_owned());
+                    break;
+                }
+                () = tokio::time::sleep_until(wake.unwrap_or_else(Instant::now)), if wake.is_some() => {
+                    if self.deadline().is_some_and(|deadline| Instant::now() >= deadline) {
+                        break;
+                    }
+                }
+            }
+        }
+        self.control.close();
+        let stderr_tail = if self.ends_now { holder.end().await } else { holder.close().await };
+        if !self.is_ready && self.problem.is_none() {
+            self.problem = Some("Claude Code ended before it was ready".to_owned());
+        }
+        let Self { result, interrupted, denied, problem, .. } = self;
+        Outcome { result, interrupted, denied, stderr_tail, problem }
+    }
+
+    /// Says who we are and what we want to hear of. Said again, it finds the prompts that are open.
+    fn initialize(&self) {
+        let mut fields = Map::new();
+        fields.insert("hooks".into(), hooks::wanted());
+        fields.insert("sdkMcpServers".into(), json!([SERVER]));
+        let asking = self.control.request("initialize", fields, INITIALIZE);
+        let words = self.words.clone();
+        tokio::spawn(async move { words.send(Word::Initialized(asking.await)).await });
+    }
+
+    fn initialized(&mut self, answer: Result<Value, NoAnswer>) {
+        let answer = match answer {
+            Ok(answer) => answer,
+            Err(error) if self.is_ready => return tracing::warn!(%error, "asking Claude Code for its open prompts"),
+            Err(error) => {
+                self.problem = Some(format!("Claude Code could not be initialized: {error}"));
+                self.ends_now = true;
+                return;
+            }
+        };
+        if answer.get("hook_on_failure_supported") != Some(&Value::Bool(true)) {
+            let version = answer.get("claude_code_version").and_then(Value::as_str).unwrap_or("this version");
+            self.notice(format!("Claude Code {version} lets a call through when a hook fails; a newer one does not"));
+        }
+        for (request, call) in pending_permissions(&answer) {
+            if !self.prompts.contains_key(&request) {
+                self.asked(request, call);
+            }
+        }
+        self.is_ready = true;
+        for line in std::mem::take(&mut self.waiting) {
+            self.control.say(line);
+        }
+    }
+
+    /// Reads one line. Nothing in it makes us wait.
+    fn hear(&mut self, line: Bytes) {
+        match read(&line) {
+            Ok(FromClient::Message(message)) => self.message(line, message),
+            Ok(FromClient::Request { id, request }) => self.requested(id, request),
+            Ok(FromClient::Response { id, answer }) => self.control.answered(&id, answer),
+            Ok(FromClient::Cancel { id }) => self.cancelled(&id),
+            Ok(FromClient::Noise) => {}
+            Err(error) => {
+                tracing::warn!(%error, "a line of Claude Code could not be read");
+                self.initialize();
+            }
+        }
+    }
+
+    fn requested(&mut self, id: String, request: Request) {
+        match request {
+            Request::CanUseTool(call) => self.asked(id, *call),
+            Request::Hook(hook) => self.hook(&id, &hook),
+            Request::Mcp(mcp) => {
+                let (control, tools) = (self.control.clone(), self.tools.clone());
+                tokio::spawn(async move {
+                    match mcp::answer(&tools, &mcp.server_name, &mcp.message).await {
+                        Ok(answer) => control.say(success_line(&id, &json!({"mcp_response": answer}))),
+                        Err(error) => control.say(error_line(&id, &error)),
+                    }
+                });
+            }
+            // The client waits for someone who can show it, and goes on without.
+            Request::Dialog => {}
+            Request::Unknown(subtype) => {
+                self.control.say(error_line(&id, &format!("Unsupported control request subtype: {subtype}")));
+            }
+            Request::Unreadable(error) => {
+                self.control.say(error_line(&id, &format!("the request does not fit: {error}")));
+            }
+        }
+    }
+
+    fn heard(&mut self, word: Word) {
+        match word {
+            Word::Initialized(answer) => self.initialized(answer),
+            Word::Registered { request, code } => self.registered(&request, code),
+            Word::ModeIs(mode) => self.mode_is(Some(mode)),
+            Word::Notice(text) => self.notice(text),
+            Word::Plan { request, plan } => self.planned(&request, plan),
+            Word::NotTaken { ask, fault } => self.tell(Told::NotTaken { ask, fault }),
+            Word::Unheard { ask, ruling } => self.unheard(ask, &ruling),
+        }
+    }
+
+    fn delivered(&mut self, delivery: Delivery) {
+        match delivery {
+            Delivery::Event { ids, frame } => {
+                let fence = format!("{:016x}", getrandom::u64().unwrap_or_default());
+                let text = portcullis_wire::envelope::envelope(&frame, &fence, None);
+                self.wrote();
+                self.control.say_of(user_line(&uuid(), &text, Speaker::Outside), ids, vec![]);
+            }
+            Delivery::Verdict { ask, ruling, .. } => self.ruled(ask, &ruling),
+            Delivery::Closed { ask, .. } => self.closed(ask),
+            Delivery::Order(order) => self.ordered(order),
+        }
+    }
+
+    /// The user's own words.
+    fn user(&mut self, text: &str) {
+        self.wrote();
+        let line = user_line(&uuid(), text, Speaker::User);
+        if self.is_ready { self.control.say(line) } else { self.waiting.push(line) }
+    }
+
+    fn wrote(&mut self) {
+        self.is_busy = true;
+        self.interrupted = false;
+        self.denied = false;
+        self.wrote_at = Some(Instant::now());
+    }
+
+    fn notice(&mut self, text: String) {
+        tracing::debug!("{text}");
+        self.tell(Told::Notice(text));
+    }
+
+    /// Whoever listens may be slow; nothing here waits for it, and everything keeps its order.
+    fn tell(&mut self, told: Told) {
+        self.untold.push_back(told);
+        while let Ok(permit) = self.tell.try_reserve()
+            && let Some(told) = self.untold.pop_front()
+        {
+            permit.send(told);
+        }
+        if self.tell.is_closed() {
+            self.untold.clear();
+        }
+    }
+
+    /// When to look again, where that is not said by anybody.
+    fn wake(&self) -> Option<Instant> {
+        let look = self.wrote_at.filter(|_| self.closing.is_none() && self.is_done()).map(|wrote| wrote + UNREAD);
+        [self.deadline(), look].into_iter().flatten().min()
+    }
+
+    /// When the client must have said its last word.
+    fn deadline(&self) -> Option<Instant> {
+        let closed = self.closing.or(self.ending).map(|closing| closing + EXIT_TIMEOUT);
+        let gone = self.gone.map(|gone| gone + STDERR_TAIL);
+        [closed, gone].into_iter().flatten().min()
+    }
+
+    fn is_done(&self) -> bool {
+        self.start.once && self.is_ready && !self.is_busy && self.prompts.is_empty()
+    }
+
+    /// The client's input is closed only when it has nothing to do: a prompt that opens later could not be answered.
+    fn close_when_done(&mut self) {
+        let is_read = self.wrote_at.is_none_or(|wrote| wrote.elapsed() >= UNREAD);
+        if self.is_done() && is_read && self.closing.is_none() {
+            self.closing = Some(Instant::now());
+            self.control.close();
+        }
+    }
+}
+
+/// A name for a line of input, as the client wants them.
+pub(crate) fn uuid() -> String {
+    let mut bytes = [0; 16];
+    getrandom::fill(&mut bytes).ok();
+    bytes[6] = bytes[6] & 0x0f | 0x40;
+    bytes[8] = bytes[8] & 0x3f | 0x80;
+    let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+    format!("{}-{}-{}-{}-{}", &hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..])
+}

@@ -1,0 +1,93 @@
+//! Messages of the client: told on, and read for what they say about the session itself.
+
+use bytes::Bytes;
+use portcullis_core::SessionAbout;
+use portcullis_wire::control::Message;
+use serde_json::{Map, Value};
+
+use super::{Driver, Told, Word};
+use crate::agents::claude::control::requests::PROMPTLY;
+
+impl Driver {
+    pub(super) fn message(&mut self, line: Bytes, message: Box<Message>) {
+        match (message.kind.as_str(), message.subtype.as_deref()) {
+            ("assistant", _) => self.calls.wanted(&message),
+            ("user", _) => self.audit(&message),
+            ("system", Some("init")) => {
+                self.described(&message);
+                if !std::mem::replace(&mut self.knows_servers, true) {
+                    self.look_at_servers();
+                }
+            }
+            ("system", Some("status")) => self.mode_is(message.permission_mode.clone()),
+            ("system", Some("session_state_changed")) => {
+                self.tells_state = true;
+                self.is_busy = message.state.as_deref() != Some("idle");
+                if !self.is_busy {
+                    self.tell(Told::Idle);
+                }
+            }
+            ("result", _) => {
+                self.result = Some((line.clone(), Message::clone(&message)));
+                if !self.tells_state {
+                    self.is_busy = false;
+                    self.tell(Told::Idle);
+                }
+            }
+            _ => {}
+        }
+        self.tell(Told::Message { line, message });
+    }
+
+    fn audit(&mut self, message: &Message) {
+        for call in self.calls.ended(message) {
+            self.logbook.write(call);
+        }
+    }
+
+    /// The client says who it is, at the start and after `/clear`.
+    fn described(&mut self, message: &Message) {
+        let mut about = self.start.about.clone();
+        if message.session_id.is_some() {
+            about.agent_session.clone_from(&message.session_id);
+        }
+        if message.permission_mode.is_some() {
+            about.mode.clone_from(&message.permission_mode);
+        }
+        self.describe(about);
+    }
+
+    pub(super) fn mode_is(&mut self, mode: Option<String>) {
+        if mode.is_some() {
+            let about = SessionAbout { mode, ..self.start.about.clone() };
+            self.describe(about);
+        }
+    }
+
+    fn describe(&mut self, about: SessionAbout) {
+        if about != self.start.about {
+            self.start.about = about.clone();
+            let gate = self.gate.clone();
+            tokio::spawn(async move { gate.describe(about).await });
+        }
+    }
+
+    /// Says once which MCP servers did not come up: without a terminal nobody would see it.
+    fn look_at_servers(&self) {
+        let asking = self.control.request("mcp_status", Map::new(), PROMPTLY);
+        let words = self.words.clone();
+        tokio::spawn(async move {
+            let status = asking.await.unwrap_or_default();
+            let servers = status.get("mcpServers").and_then(Value::as_array).cloned().unwrap_or_default();
+            for server in servers {
+                let text = |field: &str| server.get(field).and_then(Value::as_str).unwrap_or_default().to_owned();
+                // A channel that is configured as well leaves by itself: this session has ours.
+                let is_ours = text("name").ends_with("portcullis");
+                if matches!(text("status").as_str(), "failed" | "needs-auth") && !is_ours {
+                    let what = format!("the MCP server {} is not there: {}", text("name"), text("status"));
+                    drop(words.send(Word::Notice(what)).await);
+                }
+            }
+        });
+    }
+}

@@ -1,0 +1,121 @@
+//! What goes in and out of a driven session, and what comes back to it from work beside it.
+
+use std::path::PathBuf;
+
+use bytes::Bytes;
+use portcullis_core::{AskId, Code, NewAsk, OnTimeout, Ruling, SessionAbout};
+use portcullis_wire::control::Message;
+use portcullis_wire::error::Fault;
+use serde_json::Value;
+
+use crate::agents::claude::control::policy::Judge;
+use crate::agents::claude::control::requests::NoAnswer;
+use crate::agents::claude::process::StderrTail;
+
+/// What a session starts with, besides the client.
+pub(crate) struct Start {
+    pub(crate) about: SessionAbout,
+    pub(crate) folder: PathBuf,
+    /// What to say first.
+    pub(crate) prompt: Option<String>,
+    /// The session ends when there is nothing more to do.
+    pub(crate) once: bool,
+    /// For each ask: how long it can be answered, and then what.
+    pub(crate) within: Option<(u64, OnTimeout)>,
+    /// Someone is at a terminal, who can answer although the gate cannot be reached.
+    pub(crate) attended: bool,
+    /// Someone at that terminal may answer. Otherwise only people at the gate do.
+    pub(crate) answers_here: bool,
+    /// The owner has opted in to a mode in which nothing is asked.
+    pub(crate) allow_bypass: bool,
+    pub(crate) judge: Judge,
+}
+
+/// What whoever started the session wants of it.
+#[derive(Debug)]
+pub(crate) enum Command {
+    Prompt(String),
+    /// Someone here answers a prompt.
+    Answer {
+        ask: AskId,
+        ruling: Ruling,
+    },
+    Interrupt,
+    /// When there is nothing more to do.
+    Finish,
+    End,
+}
+
+/// What whoever started the session is told.
+#[derive(Debug)]
+pub(crate) enum Told {
+    Message {
+        line: Bytes,
+        message: Box<Message>,
+    },
+    Asked {
+        ask: Box<NewAsk>,
+        code: Option<Code>,
+    },
+    Settled {
+        ask: AskId,
+        how: Settled,
+    },
+    /// An answer that was given here does not count, or not yet; says why.
+    NotTaken {
+        ask: AskId,
+        fault: Fault,
+    },
+    /// The client has nothing to do.
+    Idle,
+    Notice(String),
+}
+
+#[derive(Debug)]
+pub(crate) enum Settled {
+    /// Someone said so: at the gate, or here.
+    Ruled(Ruling),
+    /// Nobody can answer it any more; says why.
+    Withdrawn(String),
+}
+
+/// How a session ended.
+#[derive(Debug)]
+pub(crate) struct Outcome {
+    /// The client's last `result`.
+    pub(crate) result: Option<(Bytes, Message)>,
+    /// Someone interrupted the last turn.
+    pub(crate) interrupted: bool,
+    /// Someone denied a call and ended the last turn with it.
+    pub(crate) denied: bool,
+    pub(crate) stderr_tail: StderrTail,
+    /// Why it had to end, where something went wrong.
+    pub(crate) problem: Option<String>,
+}
+
+/// What comes back to the session from work beside it.
+pub(super) enum Word {
+    Initialized(Result<Value, NoAnswer>),
+    /// None: the gate is away for the moment.
+    Registered {
+        request: String,
+        code: Option<Result<Code, Fault>>,
+    },
+    /// The gate did not take the answer of someone here.
+    NotTaken {
+        ask: AskId,
+        fault: Fault,
+    },
+    /// The gate has not yet said whether it takes the answer of someone here.
+    Unheard {
+        ask: AskId,
+        ruling: Box<Ruling>,
+    },
+    ModeIs(String),
+    Notice(String),
+    /// The plan that is asked about, in its own words.
+    Plan {
+        request: String,
+        plan: Option<String>,
+    },
+}

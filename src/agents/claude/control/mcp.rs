@@ -1,0 +1,55 @@
+//! An MCP server inside our own process: the client sends it messages over the control protocol.
+
+use serde_json::{Value, json};
+
+use crate::agents::claude::process::SERVER;
+use crate::session::tools::{Called, DEFINITIONS, INSTRUCTIONS, Tools};
+
+const NO_SUCH_METHOD: i32 = -32601;
+const BAD_PARAMETERS: i32 = -32602;
+
+/// The answer to one message for a server of this name.
+pub(super) async fn answer(tools: &Tools, server: &str, message: &Value) -> Result<Value, String> {
+    if server != SERVER {
+        return Err(format!("no MCP server {server:?} is registered here"));
+    }
+    let Some(id) = message.get("id").filter(|id| !id.is_null()) else {
+        // A notification has no answer; the control request that brought it has one all the same.
+        return Ok(json!({"jsonrpc": "2.0", "id": 0, "result": {}}));
+    };
+    let parameters = message.get("params").cloned().unwrap_or_default();
+    let answer = match message.get("method").and_then(Value::as_str).unwrap_or_default() {
+        "initialize" => Ok(json!({
+            "protocolVersion": parameters.get("protocolVersion").cloned().unwrap_or_else(|| "2025-06-18".into()),
+            "capabilities": {"tools": {}},
+            "serverInfo": {"name": "portcullis", "version": env!("CARGO_PKG_VERSION")},
+            "instructions": INSTRUCTIONS,
+        })),
+        "ping" => Ok(json!({})),
+        "tools/list" => Ok(json!({"tools": list()})),
+        "tools/call" => call(tools, &parameters).await,
+        other => Err((NO_SUCH_METHOD, format!("no method {other}"))),
+    };
+    Ok(match answer {
+        Ok(result) => json!({"jsonrpc": "2.0", "id": id, "result": result}),
+        Err((code, message)) => json!({"jsonrpc": "2.0", "id": id, "error": {"code": code, "message": message}}),
+    })
+}
+
+fn list() -> Vec<Value> {
+    let tools = DEFINITIONS.iter();
+    tools
+        .map(|tool| json!({"name": tool.name, "description": tool.description, "inputSchema": tool.schema()}))
+        .collect()
+}
+
+async fn call(tools: &Tools, parameters: &Value) -> Result<Value, (i32, String)> {
+    let name = parameters.get("name").and_then(Value::as_str).unwrap_or_default();
+    let arguments = parameters.get("arguments").cloned().unwrap_or_else(|| json!({}));
+    let Some(Called { said, .. }) = tools.call(name, arguments).await else {
+        return Err((BAD_PARAMETERS, format!("unknown tool: {name}")));
+    };
+    let is_error = said.is_err();
+    let text = said.unwrap_or_else(|error| error);
+    Ok(json!({"content": [{"type": "text", "text": text}], "isError": is_error}))
+}

@@ -1,0 +1,169 @@
+//! Hooks that are posted to the gate instead of called: one session of the gate's own for each of the agent's.
+
+use std::collections::HashMap;
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use portcullis_core::{Goodbye, Label, SessionAbout, SessionId, TokenScope};
+use portcullis_wire::error::{Fault, Kind};
+use portcullis_wire::hooks::{HookCall, HookEvent};
+use serde_json::Value;
+use tokio::sync::Notify;
+use tokio_util::sync::CancellationToken;
+
+use super::{HookAnswer, Judge, Room, Settings};
+use crate::hub::{Attachment, Hub, link, mint};
+
+/// A session that posts nothing for so long, and has nothing open, is taken for ended: nobody tells us otherwise.
+const UNHEARD: Duration = Duration::from_secs(3600);
+const MOST_SESSIONS: usize = 256;
+
+/// What the gate needs for them.
+pub(crate) struct Posted {
+    hub: Hub,
+    max_context: Option<usize>,
+    settings: Settings,
+    judge: fn(&SessionAbout) -> Option<Judge>,
+    /// By the agent's own name for its session.
+    sessions: Mutex<HashMap<String, Arc<Session>>>,
+}
+
+struct Session {
+    room: Arc<Room>,
+    label: Label,
+    heard: Notify,
+    /// It has said that it ends.
+    ended: CancellationToken,
+}
+
+/// An answer, and whom to tell when it is with the client.
+pub(crate) struct PostedAnswer {
+    pub(crate) answer: HookAnswer,
+    session: Arc<Session>,
+}
+
+impl PostedAnswer {
+    pub(crate) async fn settle(self, written: bool) {
+        if let Some(receipt) = self.answer.receipt {
+            self.session.room.settle(receipt, written).await;
+        }
+    }
+}
+
+impl Posted {
+    pub(crate) fn new(
+        hub: Hub,
+        max_context: Option<usize>,
+        settings: Settings,
+        judge: fn(&SessionAbout) -> Option<Judge>,
+    ) -> Arc<Self> {
+        Arc::new(Self { hub, max_context, settings, judge, sessions: Mutex::default() })
+    }
+
+    fn sessions(&self) -> MutexGuard<'_, HashMap<String, Arc<Session>>> {
+        self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Answers one hook for a session within the scope.
+    pub(crate) async fn call(
+        self: Arc<Self>,
+        body: &Value,
+        scope: &TokenScope,
+        taken_back: &CancellationToken,
+    ) -> Result<PostedAnswer, Fault> {
+        let bad = |message: String| Fault::new(Kind::BadRequest, message);
+        let call = HookCall::read(body).map_err(|error| bad(error.to_string()))?;
+        let Some(name) = call.session_id.clone().filter(|name| name.len() <= 128) else {
+            return Err(bad("session_id is missing".to_owned()));
+        };
+        let session = self.session(&name, &call, scope).await?;
+        session.heard.notify_one();
+        let ends = call.event == HookEvent::SessionEnd;
+        // Only a command can wake a session.
+        let answer = match call.event {
+            HookEvent::FileChanged => HookAnswer::default(),
+            _ => session.room.call(call, taken_back).await,
+        };
+        if ends {
+            session.ended.cancel();
+        }
+        Ok(PostedAnswer { answer, session })
+    }
+
+    async fn session(self: &Arc<Self>, name: &str, call: &HookCall, scope: &TokenScope) -> Result<Arc<Session>, Fault> {
+        let known = self.sessions().get(name).cloned();
+        let session = match known {
+            Some(session) => session,
+            None => self.attach(name, call, scope).await?,
+        };
+        if !scope.covers(&session.label) {
+            return Err(Fault::new(Kind::Forbidden, "this token is not for sessions of this label"));
+        }
+        Ok(session)
+    }
+
+    async fn attach(self: &Arc<Self>, name: &str, call: &HookCall, scope: &TokenScope) -> Result<Arc<Session>, Fault> {
+        if self.sessions().len() >= MOST_SESSIONS {
+            return Err(Fault::new(Kind::Busy, format!("{MOST_SESSIONS} sessions post hooks already")));
+        }
+        let about = about(name, call)?;
+        if !scope.covers(&about.label) {
+            return Err(Fault::new(Kind::Forbidden, "this token is not for sessions of this label"));
+        }
+        let judge = (self.judge)(&about).ok_or_else(|| Fault::new(Kind::Internal, "the rules cannot be found"))?;
+        let id = mint(SessionId::new);
+        let attachment = link::attach_here(&self.hub, id, about.clone(), self.max_context).await?;
+        let label = about.label.clone();
+        let room = Room::new(attachment.line.clone(), about, self.settings.clone(), judge);
+        room.is_installed(false).await;
+        room.is_attended();
+        let session = Arc::new(Session { room, label, heard: Notify::new(), ended: CancellationToken::new() });
+        // Two hooks of one session may come at once, and both find it missing.
+        let first = Arc::clone(self.sessions().entry(name.to_owned()).or_insert_with(|| Arc::clone(&session)));
+        if !Arc::ptr_eq(&first, &session) {
+            attachment.line.bye(Goodbye { why: "another request was first".to_owned(), untouched: true }).await;
+            return Ok(first);
+        }
+        tokio::spawn(Arc::clone(self).hold(name.to_owned(), Arc::clone(&session), attachment));
+        Ok(session)
+    }
+
+    /// Takes what comes for the session until it ends, or is not heard of any more.
+    async fn hold(self: Arc<Self>, name: String, session: Arc<Session>, mut attachment: Attachment) {
+        let why = loop {
+            tokio::select! {
+                delivery = attachment.next() => match delivery {
+                    Some(delivery) => drop(session.room.take(delivery)),
+                    None => break "the gate let go of it",
+                },
+                () = session.heard.notified() => {}
+                () = session.ended.cancelled() => break "it said so",
+                () = tokio::time::sleep(UNHEARD) => {
+                    if !session.room.has_prompts() {
+                        break "nothing was heard of it for an hour";
+                    }
+                }
+            }
+        };
+        self.sessions().remove(&name);
+        attachment.line.bye(Goodbye::because(why)).await;
+    }
+}
+
+fn about(name: &str, call: &HookCall) -> Result<SessionAbout, Fault> {
+    let folder = call.cwd.clone();
+    let last = folder.as_deref().and_then(|folder| Path::new(folder).file_name());
+    let label = last.and_then(|last| Label::new(&last.to_string_lossy())).or_else(|| Label::new("session"));
+    Ok(SessionAbout {
+        label: label.ok_or_else(|| Fault::new(Kind::Internal, "the session has no name"))?,
+        connected_by: "hooks".to_owned(),
+        pid: None,
+        runs_commands: true,
+        folder,
+        agent_session: Some(name.to_owned()),
+        continues: None,
+        mode: call.permission_mode.clone(),
+        driven: false,
+    })
+}

@@ -1,0 +1,124 @@
+//! The guard: leads the process group of one child, and takes all of it along when whoever wanted it is gone.
+//!
+//! Its standard error is a socket to that process. The child writes its own errors there; the guard reads from it, and
+//! the end of it means that the other side is gone, however it went. Nothing here is unsafe, and nothing polls.
+
+use std::process::Command;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::Context as _;
+use rustix::event::{PollFd, PollFlags};
+use rustix::io::Errno;
+use rustix::process::{Pid, Signal, WaitOptions, WaitStatus};
+
+use crate::processes;
+
+/// How long the child may take to write what it has to, once nobody wants it any more.
+const GRACE: Duration = Duration::from_secs(2);
+/// What was killed is gone within this, unless the system keeps it.
+const KILL_TIMEOUT: Duration = Duration::from_secs(5);
+
+enum Change {
+    /// The child has ended.
+    Ended(Option<WaitStatus>),
+    /// Whoever wanted the child is gone.
+    Abandoned,
+}
+
+/// Runs the command to its end, or to ours. Returns what to exit with.
+pub(crate) fn run(program: &str, arguments: &[String]) -> anyhow::Result<u8> {
+    // What the child leaves behind becomes ours, so that it can be found. Linux alone knows this.
+    #[cfg(target_os = "linux")]
+    rustix::process::set_child_subreaper(Pid::from_raw(1)).ok();
+    let child = Command::new(program).args(arguments).spawn().with_context(|| format!("starting {program}"))?;
+    let changes = watch(child.id());
+    let status = match changes.recv() {
+        Ok(Change::Ended(status)) => status,
+        Ok(Change::Abandoned) | Err(_) => end(child.id(), &changes),
+    };
+    clear();
+    Ok(exit_code(status))
+}
+
+fn watch(child: u32) -> Receiver<Change> {
+    let (tell, changes) = channel();
+    let ended = tell.clone();
+    // All that end are buried here: the child, and what it left behind.
+    thread::spawn(move || {
+        loop {
+            match rustix::process::wait(WaitOptions::empty()) {
+                Ok(Some((pid, status))) if pid.as_raw_nonzero().get().cast_unsigned() == child => {
+                    drop(ended.send(Change::Ended(Some(status))));
+                }
+                Ok(_) | Err(Errno::INTR) => {}
+                Err(_) => return ended.send(Change::Ended(None)),
+            }
+        }
+    });
+    thread::spawn(move || {
+        while is_wanted() {}
+        tell.send(Change::Abandoned)
+    });
+    changes
+}
+
+/// Waits for a word of whoever wanted the child; false when there will be none. The child shares the socket with us, and
+/// may have it not wait for reads: so that is done by asking, and not by reading.
+fn is_wanted() -> bool {
+    let socket = std::io::stderr();
+    let mut waiting = [PollFd::new(&socket, PollFlags::IN)];
+    let mut nothing = [0; 64];
+    match rustix::event::poll(&mut waiting, None) {
+        Ok(_) => matches!(rustix::io::read(&socket, &mut nothing), Ok(1..) | Err(Errno::INTR | Errno::AGAIN)),
+        Err(error) => error == Errno::INTR,
+    }
+}
+
+/// Asks the child to go, and gives it a moment.
+fn end(child: u32, changes: &Receiver<Change>) -> Option<WaitStatus> {
+    signal(child, Signal::TERM);
+    let until = Instant::now() + GRACE;
+    loop {
+        match changes.recv_timeout(until.saturating_duration_since(Instant::now())) {
+            Ok(Change::Ended(status)) => return status,
+            Ok(Change::Abandoned) => {}
+            Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => return None,
+        }
+    }
+}
+
+/// Kills everything that descends from us, and then the group, where something may hide that we cannot see.
+fn clear() {
+    let until = Instant::now() + KILL_TIMEOUT;
+    while Instant::now() < until {
+        let left = processes::descendants(std::process::id());
+        let left: Vec<u32> = left.into_iter().filter(|pid| !processes::is_gate(*pid)).collect();
+        if left.is_empty() {
+            break;
+        }
+        for pid in left {
+            signal(pid, Signal::KILL);
+        }
+        thread::sleep(Duration::from_millis(2));
+    }
+    // Elsewhere than on Linux this is all there is. We are in the group ourselves, so it comes last.
+    if !cfg!(target_os = "linux") {
+        rustix::process::kill_current_process_group(Signal::KILL).ok();
+    }
+}
+
+fn signal(pid: u32, signal: Signal) {
+    if let Some(pid) = Pid::from_raw(pid.cast_signed()) {
+        // It may have ended by itself this very moment.
+        rustix::process::kill_process(pid, signal).ok();
+    }
+}
+
+/// As a shell would say it.
+fn exit_code(status: Option<WaitStatus>) -> u8 {
+    let code = status
+        .and_then(|status| status.exit_status().or_else(|| status.terminating_signal().map(|signal| 128 + signal)));
+    code.and_then(|code| u8::try_from(code).ok()).unwrap_or(1)
+}

@@ -1,0 +1,3 @@
+//! Adapters to agents: each translates one agent's protocols, and knows no rules, asks or links.
+
+pub(crate) mod claude;

@@ -1,0 +1,3 @@
+//! The person beside a session that we drive.
+
+pub(crate) mod terminal;

@@ -1,0 +1,186 @@
+//! A prompt at the terminal: shown whole, and what someone types understood as a ruling.
+
+use std::sync::Arc;
+
+use portcullis_core::{AskKind, Behavior, Code, Edited, NewAsk, Ruling, Scope, Text, visible};
+use serde_json::{Map, Value, json};
+
+use crate::agents::claude::control::digest;
+
+/// A prompt that waits for someone at this terminal.
+pub(super) struct Question {
+    pub(super) ask: NewAsk,
+    pub(super) code: Option<Code>,
+    /// Of a prompt with questions: those not yet answered, and the answers so far.
+    left: Vec<Asked>,
+    answers: Map<String, Value>,
+}
+
+/// One question of the agent.
+struct Asked {
+    question: String,
+    labels: Vec<String>,
+    several: bool,
+}
+
+/// What was typed.
+pub(super) enum Typed {
+    Ruling(Box<Ruling>),
+    /// The next question is to be answered.
+    More,
+    /// It was not understood; says what can be typed.
+    Unclear(String),
+}
+
+impl Question {
+    pub(super) fn new(ask: NewAsk, code: Option<Code>) -> Self {
+        let mut left = if ask.details.kind == AskKind::Question { questions(&ask) } else { vec![] };
+        left.reverse();
+        Self { ask, code, left, answers: Map::new() }
+    }
+
+    /// Everything there is to decide on.
+    pub(super) fn in_words(&self) -> String {
+        let ask = &self.ask;
+        let code = self.code.map(|code| format!("  [{code}]")).unwrap_or_default();
+        let mut text = format!("\n{}{code}", visible(&ask.tool));
+        if !ask.description.is_empty() {
+            text.push_str(&format!("  {}", visible(ask.description.as_str())));
+        }
+        for line in visible(ask.preview.as_str()).lines() {
+            text.push_str(&format!("\n  │ {line}"));
+        }
+        let details = &ask.details;
+        if let Some(risk) = &details.risk {
+            text.push_str(&format!("\n  risk: {} ({})", visible(&risk.level), visible(&risk.reasons.join(", "))));
+        }
+        if let Some(reason) = &details.reason {
+            text.push_str(&format!("\n  why it asks: {}", visible(reason)));
+        }
+        text.push_str(&format!("\n{}", self.asks_for()));
+        text
+    }
+
+    /// What can be typed now.
+    pub(super) fn asks_for(&self) -> String {
+        if let Some(asked) = self.left.last() {
+            let several = if asked.several { ", several with commas between" } else { "" };
+            let mut text = format!("  {}\n", visible(&asked.question));
+            for (index, label) in asked.labels.iter().enumerate() {
+                text.push_str(&format!("    {}  {}\n", index + 1, visible(label)));
+            }
+            return format!("{text}  a number or your own words{several}; n to decline: ");
+        }
+        let yes = if self.ask.details.requires_user_interaction { "yes" } else { "y" };
+        let mut choices = vec![format!("{yes} once")];
+        for offer in &self.ask.details.offers {
+            let key = if offer.scope == Scope::Always { "a always" } else { "s session" };
+            choices.push(format!("{key}: {}", visible(&offer.words)));
+        }
+        choices.push("n no".to_owned());
+        choices.push("d WORDS no, and why".to_owned());
+        choices.push("i no, and end the turn".to_owned());
+        if self.ask.details.editable && self.ask.details.kind == AskKind::Tool {
+            choices.push("e INPUT run this instead".to_owned());
+        }
+        let default = if self.ask.details.default_to_no { " (Enter is no)" } else { "" };
+        format!("  {}{default}\n  Allow? ", choices.join(" · "))
+    }
+
+    /// Understands a line.
+    pub(super) fn read(&mut self, line: &str) -> Typed {
+        let line = line.trim();
+        let (word, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
+        let rest = rest.trim();
+        let deny = |why: Option<String>, interrupt| {
+            Typed::Ruling(Box::new(Ruling { why, interrupt, ..Ruling::plain(Behavior::Deny) }))
+        };
+        if !self.left.is_empty() && !matches!(word, "n" | "no") {
+            return self.answer(line);
+        }
+        match word.to_ascii_lowercase().as_str() {
+            "y" if self.ask.details.requires_user_interaction => {
+                Typed::Unclear("this one wants the whole word: yes".to_owned())
+            }
+            "y" | "yes" if rest.is_empty() => allow(Scope::Once, None),
+            "s" | "session" if rest.is_empty() => self.remembered(Scope::Session),
+            "a" | "always" if rest.is_empty() => self.remembered(Scope::Always),
+            "n" | "no" => deny(Some(rest.to_owned()).filter(|why| !why.is_empty()), false),
+            "" if self.ask.details.default_to_no => deny(None, false),
+            "d" | "deny" if !rest.is_empty() => deny(Some(rest.to_owned()), false),
+            "i" => deny(Some(rest.to_owned()).filter(|why| !why.is_empty()), true),
+            "e" | "edit" if !rest.is_empty() => self.edited(rest),
+            _ => Typed::Unclear("that was not understood".to_owned()),
+        }
+    }
+
+    fn remembered(&self, scope: Scope) -> Typed {
+        match self.ask.details.offers.iter().any(|offer| offer.scope == scope) {
+            true => allow(scope, None),
+            false => Typed::Unclear(format!("this prompt cannot be allowed for {}", scope.name())),
+        }
+    }
+
+    /// Another input: the whole of it as JSON, or for a shell the command alone.
+    fn edited(&self, text: &str) -> Typed {
+        let input = self.input();
+        let edited = match serde_json::from_str::<Value>(text) {
+            Ok(edited @ Value::Object(_)) => edited,
+            _ if self.ask.tool == "Bash" => {
+                let mut input = input;
+                input["command"] = text.into();
+                input
+            }
+            _ => return Typed::Unclear("the input is an object of JSON, all of it on one line".to_owned()),
+        };
+        allow(Scope::Once, Some(edited))
+    }
+
+    fn input(&self) -> Value {
+        let text = self.ask.details.input.as_ref().map(Text::as_str).unwrap_or_default();
+        serde_json::from_str(text).ok().filter(Value::is_object).unwrap_or_else(|| json!({}))
+    }
+
+    fn answer(&mut self, line: &str) -> Typed {
+        let Some(asked) = self.left.last() else { return Typed::Unclear(String::new()) };
+        let label = |word: &str| {
+            let number = word.parse::<usize>().ok().and_then(|number| number.checked_sub(1));
+            number.and_then(|index| asked.labels.get(index).cloned()).unwrap_or_else(|| word.to_owned())
+        };
+        let answer = match asked.several {
+            true => line.split(',').map(|word| label(word.trim())).collect::<Vec<_>>().join(", "),
+            false => label(line),
+        };
+        if answer.trim().is_empty() {
+            return Typed::Unclear("choose one".to_owned());
+        }
+        self.answers.insert(asked.question.clone(), answer.into());
+        self.left.pop();
+        if !self.left.is_empty() {
+            return Typed::More;
+        }
+        let mut input = self.input();
+        input["answers"] = Value::Object(std::mem::take(&mut self.answers));
+        allow(Scope::Once, Some(input))
+    }
+}
+
+fn allow(scope: Scope, input: Option<Value>) -> Typed {
+    let input =
+        input.map(|input| Edited { digest: digest(&input), text: Text::new(Arc::<str>::from(input.to_string())) });
+    Typed::Ruling(Box::new(Ruling { scope, input, ..Ruling::plain(Behavior::Allow) }))
+}
+
+fn questions(ask: &NewAsk) -> Vec<Asked> {
+    let text = ask.details.input.as_ref().map(Text::as_str).unwrap_or_default();
+    let input: Value = serde_json::from_str(text).unwrap_or_default();
+    let read = |question: &Value| {
+        let labels = question["options"].as_array().into_iter().flatten();
+        Some(Asked {
+            question: question["question"].as_str()?.to_owned(),
+            labels: labels.filter_map(|option| Some(option["label"].as_str()?.to_owned())).collect(),
+            several: question["multiSelect"] == true,
+        })
+    };
+    input["questions"].as_array().into_iter().flatten().filter_map(read).collect()
+}

@@ -1,0 +1,116 @@
+//! The command line's side of the API: HTTP over the gate's own socket.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::Context as _;
+use bytes::Bytes;
+use http_body_util::{BodyExt as _, Full};
+use hyper::Request;
+use hyper_util::rt::TokioIo;
+use portcullis_wire::error::Fault;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use tokio::net::UnixStream;
+
+use super::lock;
+use crate::config::Paths;
+use crate::config::paths;
+use crate::report::Hinted;
+
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Where the gate listens: as it says itself, else where it would.
+pub(crate) fn socket_of(paths: &Paths) -> PathBuf {
+    lock::holder(&paths.lock_file).map_or_else(|| paths.socket.clone(), |holder| holder.socket)
+}
+
+/// What the gate said no to.
+#[derive(Debug)]
+pub(crate) struct Refused(pub(crate) Fault);
+
+impl fmt::Display for Refused {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0.message)
+    }
+}
+
+impl std::error::Error for Refused {}
+
+/// Part of a path, with everything spelled out that would end it.
+pub(crate) fn segment(text: &str) -> String {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.' | b'@');
+    text.bytes().map(|byte| if plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") }).collect()
+}
+
+pub(crate) struct Client {
+    socket: PathBuf,
+}
+
+impl Client {
+    pub(crate) fn new(paths: &Paths) -> Self {
+        Self { socket: socket_of(paths) }
+    }
+
+    /// The gate that runs, or an error that says how to start one.
+    pub(crate) fn of_the_gate() -> anyhow::Result<Self> {
+        let paths = paths()?;
+        if lock::holder(&paths.lock_file).is_none() {
+            return Err(Hinted::new("no gate is running", "start one with `portcullis up`").into());
+        }
+        Ok(Self::new(&paths))
+    }
+
+    pub(crate) async fn get<T: DeserializeOwned>(&self, path: &str) -> anyhow::Result<T> {
+        Ok(serde_json::from_slice(&self.call("GET", path, Bytes::new()).await?)?)
+    }
+
+    pub(crate) async fn post<T: DeserializeOwned>(&self, path: &str, body: &impl Serialize) -> anyhow::Result<T> {
+        let answer = self.call("POST", path, serde_json::to_vec(body)?.into()).await?;
+        Ok(serde_json::from_slice(&answer)?)
+    }
+
+    /// Sends something whose answer is only whether it was done.
+    pub(crate) async fn send(&self, method: &str, path: &str, body: &impl Serialize) -> anyhow::Result<()> {
+        self.call(method, path, serde_json::to_vec(body)?.into()).await.map(drop)
+    }
+
+    pub(crate) async fn command(&self, method: &str, path: &str) -> anyhow::Result<()> {
+        self.call(method, path, Bytes::new()).await.map(drop)
+    }
+
+    async fn call(&self, method: &str, path: &str, body: Bytes) -> anyhow::Result<Bytes> {
+        let exchange = self.exchange(method, path, body);
+        tokio::time::timeout(PATIENCE, exchange).await.context("the gate did not answer in time")?
+    }
+
+    async fn exchange(&self, method: &str, path: &str, body: Bytes) -> anyhow::Result<Bytes> {
+        let connecting = || format!("connecting to {}", self.socket.display());
+        let stream = UnixStream::connect(&self.socket).await.with_context(connecting)?;
+        let (mut sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(stream)).await?;
+        let serving = tokio::spawn(connection);
+        let request = Request::builder().method(method).uri(path).header("Host", "localhost");
+        let request = request.header("Content-Type", "application/json").body(Full::new(body))?;
+        let response = sender.send_request(request).await?;
+        let status = response.status();
+        let body = response.into_body().collect().await?.to_bytes();
+        serving.abort();
+        if status.is_success() {
+            return Ok(body);
+        }
+        match serde_json::from_slice::<Fault>(&body) {
+            Ok(fault) => Err(Refused(fault).into()),
+            Err(_) => anyhow::bail!("the gate answered {status}"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn a_segment_never_leaves_its_place() {
+        assert_eq!(super::segment("a/b?c#d e%"), "a%2Fb%3Fc%23d%20e%25");
+        assert_eq!(super::segment("01abc-_.@"), "01abc-_.@");
+    }
+}

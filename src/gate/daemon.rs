@@ -1,0 +1,321 @@
+//! The gate put together: lock, journal, hub and doors, in the order that makes a second one impossible.
+
+use std::net::SocketAddr;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Context as _;
+use portcullis_core::Limits;
+use portcullis_wire::api::Status;
+use tokio::net::{TcpListener, TcpSocket, UnixListener};
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+
+use super::VERSION;
+use super::beside;
+use super::client::Client;
+use super::lock::{self, About, Lock};
+use super::reach;
+use crate::config::{Approvals, Config, Durability, Listen, Paths, TokenHash, generate_token, owner_token};
+use crate::doors::http::{self, Credentials, Door, Parts, Starter, Wanted};
+use crate::hub::{self, Hub, HubLimits, link};
+use crate::processes;
+use crate::report::Hinted;
+use crate::store::{self, Retention, Store};
+
+/// How a gate is started.
+#[derive(Clone)]
+pub(crate) struct Options {
+    pub(crate) dev_sender: Option<String>,
+    pub(crate) started: Started,
+}
+
+/// Who wanted the gate.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Started {
+    ByPerson,
+    /// A session that found none. It makes room for a person's.
+    ForSession,
+    /// A session that is its own gate.
+    AsSession,
+}
+
+/// A gate that runs. Dropping it does not stop it; [`Gate::wait`] does.
+pub(crate) struct Gate {
+    pub(crate) hub: Hub,
+    pub(crate) status: Status,
+    pub(crate) stop: CancellationToken,
+    door: Arc<Door>,
+    hub_task: JoinHandle<()>,
+    doors: Vec<JoinHandle<()>>,
+    paths: Paths,
+    /// Held until everything else is gone.
+    lock: Lock,
+}
+
+/// Opens the gate that a person asks for. One that a session started makes room; none when another person's is there.
+pub(crate) async fn open_in_place(paths: &Paths, config: &Config, options: &Options) -> anyhow::Result<Option<Gate>> {
+    const PATIENCE: Duration = Duration::from_secs(15);
+    let give_up = tokio::time::Instant::now() + PATIENCE;
+    loop {
+        if let Some(gate) = open(paths.clone(), config, options.clone()).await? {
+            return Ok(Some(gate));
+        }
+        let makes_room = lock::holder(&paths.lock_file).is_none_or(|holder| holder.auto_started);
+        if !makes_room || tokio::time::Instant::now() > give_up {
+            return Ok(None);
+        }
+        // It may be gone already, or not be there yet: then there is nobody to ask, and the lock will tell.
+        if let Err(error) = Client::new(paths).command("POST", "/api/v1/stop").await {
+            tracing::debug!("asking the gate of a session to make room: {error:#}");
+        }
+        tokio::time::sleep(Duration::from_millis(2)).await;
+    }
+}
+
+/// Opens the gate; none when another holds the lock.
+pub(crate) async fn open(paths: Paths, config: &Config, options: Options) -> anyhow::Result<Option<Gate>> {
+    paths.prepare()?;
+    let Some(mut lock) = Lock::take(&paths.lock_file)? else { return Ok(None) };
+    // Before anything that takes its time: whoever asks meanwhile is told of us, not of the one before.
+    lock.write(&About {
+        pid: std::process::id(),
+        version: VERSION.to_owned(),
+        socket: paths.socket.clone(),
+        auto_started: options.started == Started::ForSession,
+    })?;
+    let token = owner_token(&paths, config.token.clone())?;
+    raise_file_limit();
+    let (tcp, listen_problem) = bind(config.listen, options.started)?;
+    let durability = match config.durability {
+        Durability::Process => store::Durability::Process,
+        Durability::Power => store::Durability::Power,
+    };
+    let store = Store::sqlite(&paths.journal, durability)
+        .with_context(|| format!("opening the journal {}", paths.journal.display()))?;
+    let stop = CancellationToken::new();
+    let (hub, hub_task) = hub::start(store, hub_limits(config), VERSION, stop.clone()).await?;
+    let socket = bind_socket(&paths.socket)?;
+    let status = Status {
+        running: true,
+        version: VERSION.to_owned(),
+        pid: std::process::id(),
+        started_at: hub::now().0,
+        listen: tcp.as_ref().and_then(|listener| listener.local_addr().ok()).map(|address| address.to_string()),
+        listen_problem,
+        socket: paths.socket.display().to_string(),
+        journal: paths.journal.display().to_string(),
+        durability: config.durability.to_string(),
+        log: paths.log_file.display().to_string(),
+        token_file: config.token.is_none().then(|| paths.token_file.display().to_string()),
+        auto_started: options.started == Started::ForSession,
+        dev_sender: options.dev_sender.clone(),
+        sessions: 0,
+        waiting_events: 0,
+        open_asks: 0,
+        watchers: 0,
+    };
+    let link = link::Gate {
+        hub: hub.clone(),
+        program: VERSION,
+        max_context: config.max_context,
+        stop: stop.clone(),
+        answers: false,
+    };
+    let owner = TokenHash::of(token.expose());
+    let is_owner = Box::new(move |presented: &str| owner.matches(presented));
+    let credentials = Credentials {
+        is_owner,
+        roster: hub.roster(),
+        dev_sender: options.dev_sender,
+        owner_answers: config.approvals == Approvals::Anywhere,
+    };
+    let make_token = || Some(generate_token().ok()?.expose().to_owned());
+    let parts = Parts {
+        hub: hub.clone(),
+        link,
+        credentials,
+        limits: door_limits(config),
+        status: status.clone(),
+        stop: stop.clone(),
+        make_token,
+        starter: starter(&paths, config, options.started),
+        hooks: config.hooks.over_http.then(|| beside::posted(hub.clone(), config)),
+    };
+    let door = Door::new(parts);
+    let mut doors = vec![tokio::spawn(http::serve_unix(socket, Arc::clone(&door), stop.clone()))];
+    if let Some(tcp) = tcp {
+        doors.push(tokio::spawn(http::serve_tcp(tcp, Arc::clone(&door), stop.clone())));
+    }
+    doors.push(tokio::spawn(forget_old_payloads(paths.journal.clone(), config.clone(), stop.clone())));
+    Ok(Some(Gate { hub, status, stop, door, hub_task, doors, paths, lock }))
+}
+
+impl Gate {
+    /// Runs until someone stops it, then lets what is under way finish.
+    pub(crate) async fn wait(self) {
+        let Self { stop, door, hub_task, doors, paths, lock, .. } = self;
+        stop.cancelled().await;
+        for door in doors {
+            drop(door.await);
+        }
+        // From here on clients find no socket and start a gate of their own, again and again until it gets the lock.
+        drop(std::fs::remove_file(&paths.socket));
+        drop(hub_task.await);
+        door.finish(Duration::from_secs(1)).await;
+        drop(lock);
+    }
+}
+
+/// Sessions over the API are `portcullis run --held`, in processes of their own that outlive this gate.
+fn starter(paths: &Paths, config: &Config, started: Started) -> Starter {
+    let folders: Vec<PathBuf> = match config.start.folders.as_slice() {
+        named @ [_, ..] => named.iter().map(|folder| paths.at_home(folder)).collect(),
+        // Who starts a gate in a project means that project. A home, or the root, is where services are started.
+        [] => std::env::current_dir()
+            .ok()
+            .filter(|folder| started == Started::ByPerson && folder.parent().is_some())
+            .filter(|folder| Some(folder.as_path()) != paths.user_home())
+            .into_iter()
+            .collect(),
+    };
+    let spawn = |wanted: &Wanted| {
+        let program = reach::this_program().map_err(std::io::Error::other)?;
+        let mut command = tokio::process::Command::new(program);
+        command.args(["run", "--held", "--output=stream-json"]).arg(format!("--session={}", wanted.session));
+        let given = [
+            ("label", &wanted.label),
+            ("permission-mode", &wanted.mode),
+            ("model", &wanted.model),
+            ("resume", &wanted.resume),
+        ];
+        for (name, value) in given {
+            command.args(value.as_ref().map(|value| format!("--{name}={value}")));
+        }
+        command.args(wanted.once.then_some("--once"));
+        command.args(wanted.ask_time.map(|time| format!("--ask-seconds={}", time.as_secs())));
+        // The prompt comes on standard input, where no list of processes shows it.
+        command.args(wanted.prompt.as_ref().map(|_| "-"));
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command.current_dir(&wanted.folder).spawn()
+    };
+    Starter::new(&folders, config.allow_bypass, config.start.ask_time, Box::new(spawn))
+}
+
+fn door_limits(config: &Config) -> http::Limits {
+    let limits = &config.limits;
+    http::Limits {
+        body: limits.body,
+        header_time: limits.header_time,
+        idle_time: limits.idle_time,
+        connections: limits.connections,
+        listeners: limits.sse_listeners,
+        rate: limits.rate,
+        burst: limits.burst,
+    }
+}
+
+fn hub_limits(config: &Config) -> HubLimits {
+    let limits = &config.limits;
+    HubLimits {
+        queue: limits.queue,
+        queue_bytes: limits.queue_bytes,
+        watcher: limits.watcher,
+        coalesce: config.coalesce.clone(),
+        state: Limits {
+            waiting_events: limits.session_events,
+            waiting_bytes: limits.session_bytes,
+            ..Limits::default()
+        },
+    }
+}
+
+/// Erases now and then what the journal no longer has to keep.
+async fn forget_old_payloads(journal: PathBuf, config: Config, stop: CancellationToken) {
+    const HOUR: u64 = 3_600_000;
+    // Not at once: a gate that is just starting has people waiting for it.
+    let mut pause = Duration::from_secs(60);
+    loop {
+        tokio::select! {
+            () = tokio::time::sleep(pause) => {}
+            () = stop.cancelled() => return,
+        }
+        pause = Duration::from_millis(HOUR);
+        let now = hub::now().0;
+        let retention = Retention {
+            not_before: now.saturating_sub(config.retention_days as u64 * 24 * HOUR),
+            most_bytes: config.retention_bytes as u64,
+            // An event waits for a day at most; until then its text may be needed.
+            keep_after: now.saturating_sub(25 * HOUR),
+        };
+        let journal = journal.clone();
+        match tokio::task::spawn_blocking(move || store::retire(&journal, retention)).await {
+            Ok(Ok(0)) | Err(_) => {}
+            Ok(Ok(erased)) => tracing::info!(erased, "old payloads were erased from the journal"),
+            Ok(Err(error)) => tracing::warn!("old payloads could not be erased: {error}"),
+        }
+    }
+}
+
+/// The listener, or why there is none.
+fn bind(listen: Listen, started: Started) -> anyhow::Result<(Option<TcpListener>, Option<String>)> {
+    let Listen::Addr(address) = listen else { return Ok((None, None)) };
+    match listen_on(address) {
+        Ok(listener) => Ok((Some(listener), None)),
+        Err(error) => {
+            let problem = port_problem(address, &error);
+            // A person is told at once; a session can do without the port, and `status` tells.
+            if started != Started::ByPerson {
+                return Ok((None, Some(problem)));
+            }
+            let hint = "stop what holds the port, or choose another with PORTCULLIS_LISTEN=127.0.0.1:PORT; \
+                        PORTCULLIS_LISTEN=off serves the Unix socket alone";
+            Err(Hinted::new(problem, hint).into())
+        }
+    }
+}
+
+/// A crowd that comes all at once waits at the port: whom the system turned away would try again only after a second.
+fn listen_on(address: SocketAddr) -> std::io::Result<TcpListener> {
+    const CROWD: u32 = 4096;
+    let socket = if address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
+    socket.set_reuseaddr(true)?;
+    socket.bind(address)?;
+    socket.listen(CROWD)
+}
+
+fn port_problem(address: SocketAddr, error: &std::io::Error) -> String {
+    match error.kind() {
+        std::io::ErrorKind::AddrInUse => match processes::holder_of_port(address) {
+            Some(holder) => format!("{address} is taken by {holder}"),
+            None => format!("{address} is taken by another program"),
+        },
+        _ => format!("{address} cannot be listened on: {error}"),
+    }
+}
+
+/// We hold the lock, so a socket that lies here belongs to a gate that is dead.
+fn bind_socket(path: &Path) -> anyhow::Result<UnixListener> {
+    match std::fs::remove_file(path) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+            return Err(error).with_context(|| format!("removing the old socket {}", path.display()));
+        }
+        _ => {}
+    }
+    let listener = UnixListener::bind(path).with_context(|| format!("listening on {}", path.display()))?;
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600))?;
+    Ok(listener)
+}
+
+/// Thousands of listeners need as many open files; the usual limit is 1024.
+fn raise_file_limit() {
+    use rustix::process::{Resource, getrlimit, setrlimit};
+    let mut limit = getrlimit(Resource::Nofile);
+    limit.current = limit.maximum;
+    if let Err(error) = setrlimit(Resource::Nofile, limit) {
+        tracing::debug!(%error, "the limit of open files stays as it is");
+    }
+}

@@ -1,0 +1,12 @@
+//! The gate put together, and how a client finds or starts it.
+
+pub(crate) mod beside;
+pub(crate) mod client;
+mod daemon;
+pub(crate) mod lock;
+pub(crate) mod reach;
+pub(crate) mod starting;
+
+pub(crate) use daemon::{Gate, Options, Started, open, open_in_place};
+
+pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");

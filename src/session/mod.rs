@@ -1,0 +1,3 @@
+//! What runs in a session's own process, whatever the agent.
+
+pub(crate) mod tools;

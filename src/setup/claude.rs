@@ -1,0 +1,76 @@
+//! Where Claude Code keeps what we read or change. All of it seen with 2.1.325.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Context as _;
+
+use crate::config::Environment;
+use crate::report::Hinted;
+
+/// Its files, as this environment has them.
+pub(crate) struct ClaudeFiles {
+    /// Servers and state of the user, and of each project for this user alone.
+    pub(crate) user: PathBuf,
+    /// The folder of its settings and plugins.
+    pub(crate) folder: PathBuf,
+}
+
+impl ClaudeFiles {
+    pub(crate) fn find(environment: Environment<'_>) -> anyhow::Result<Self> {
+        let chosen = environment("CLAUDE_CONFIG_DIR").filter(|folder| !folder.is_empty()).map(PathBuf::from);
+        let home = || {
+            environment("HOME").map(PathBuf::from).filter(|home| home.is_absolute()).ok_or_else(|| {
+                Hinted::new("HOME is missing or not an absolute path", "set HOME, or use --scope project")
+            })
+        };
+        let (folder, usual) = match chosen {
+            Some(folder) => {
+                let folder = std::path::absolute(folder).context("reading CLAUDE_CONFIG_DIR")?;
+                let usual = folder.join(".claude.json");
+                (folder, usual)
+            }
+            None => (home()?.join(".claude"), home()?.join(".claude.json")),
+        };
+        // A file from its early days, which it prefers as long as it is there.
+        let early = folder.join(".config.json");
+        let user = if early.exists() { early } else { usual };
+        Ok(Self { user, folder })
+    }
+}
+
+/// Servers that all who work in the project share.
+pub(crate) fn project_file(project: &Path) -> PathBuf {
+    project.join(".mcp.json")
+}
+
+/// Where an organisation puts rules that its people cannot change.
+pub(crate) fn managed_settings() -> &'static Path {
+    Path::new(if cfg!(target_os = "macos") {
+        "/Library/Application Support/ClaudeCode/managed-settings.json"
+    } else {
+        "/etc/claude-code/managed-settings.json"
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn user_file(variables: &[(&str, &Path)]) -> PathBuf {
+        let find = |name: &str| variables.iter().find(|(key, _)| *key == name).map(|(_, value)| value.into());
+        ClaudeFiles::find(&find).unwrap().user
+    }
+
+    #[test]
+    fn the_users_file_is_where_claude_code_looks_for_it() {
+        let home = tempfile::tempdir().unwrap();
+        let home = home.path();
+        let chosen = home.join("chosen");
+        assert_eq!(user_file(&[("HOME", home)]), home.join(".claude.json"));
+        assert_eq!(user_file(&[("HOME", home), ("CLAUDE_CONFIG_DIR", Path::new(""))]), home.join(".claude.json"));
+        assert_eq!(user_file(&[("HOME", home), ("CLAUDE_CONFIG_DIR", &chosen)]), chosen.join(".claude.json"));
+        std::fs::create_dir_all(home.join(".claude")).unwrap();
+        std::fs::write(home.join(".claude/.config.json"), "{}").unwrap();
+        assert_eq!(user_file(&[("HOME", home)]), home.join(".claude/.config.json"));
+    }
+}

@@ -188,7 +188,7 @@ fn the_real_cli_finds_what_was_installed_for_the_project_and_in_another_configur
     let home = Home::new();
     home.run(&["install", "--yes", "--name", "gate"]).ok();
     let shown = claude(&home, &["mcp", "get", "gate"]).stdout;
-    assert!(shown.contains("TokenScope: Project config") && shown.contains("Pending approval"), "{shown}");
+    assert!(shown.contains("Scope: Project config") && shown.contains("Pending approval"), "{shown}");
 
     let chosen = home.user().join("chosen");
     let within = |mut command: std::process::Command, words: &[&str]| {
@@ -199,7 +199,7 @@ fn the_real_cli_finds_what_was_installed_for_the_project_and_in_another_configur
     assert_eq!(read(&chosen.join(".claude.json"))["mcpServers"]["portcullis"], entry(&home, &["channel"]));
     let model = Model::start(Vec::new());
     let shown = within(Claude::command(&home, &model), &["mcp", "get", "portcullis"]);
-    assert!(shown.contains("TokenScope: User config") && shown.contains("Connected"), "{shown}");
+    assert!(shown.contains("Scope: User config") && shown.contains("Connected"), "{shown}");
 }
 
 #[test]

@@ -19,7 +19,7 @@ use super::beside;
 use super::client::Client;
 use super::lock::{self, About, Lock};
 use super::reach;
-use crate::config::{Approvals, Config, Durability, Listen, Paths, TokenHash, generate_token, owner_token};
+use crate::config::{self, Approvals, Config, Durability, Listen, Paths, TokenHash, generate_token, owner_token};
 use crate::doors::http::{self, Credentials, Door, Parts, Starter, Wanted};
 use crate::hub::{self, Hub, HubLimits, link};
 use crate::processes;
@@ -173,7 +173,7 @@ impl Gate {
 /// Sessions over the API are `portcullis run --held`, in processes of their own that outlive this gate.
 fn starter(paths: &Paths, config: &Config, started: Started) -> Starter {
     let folders: Vec<PathBuf> = match config.start.folders.as_slice() {
-        named @ [_, ..] => named.iter().map(|folder| paths.at_home(folder)).collect(),
+        named @ [_, ..] => named.iter().map(|folder| folder.at_home(paths)).collect(),
         // Who starts a gate in a project means that project. A home, or the root, is where services are started.
         [] => std::env::current_dir()
             .ok()
@@ -209,7 +209,7 @@ fn door_limits(config: &Config) -> http::Limits {
     let limits = &config.limits;
     http::Limits {
         body: limits.body,
-        header_time: limits.header_time,
+        header_time: config::HEADER_TIME,
         idle_time: limits.idle_time,
         connections: limits.connections,
         listeners: limits.sse_listeners,
@@ -219,15 +219,14 @@ fn door_limits(config: &Config) -> http::Limits {
 }
 
 fn hub_limits(config: &Config) -> HubLimits {
-    let limits = &config.limits;
     HubLimits {
-        queue: limits.queue,
-        queue_bytes: limits.queue_bytes,
-        watcher: limits.watcher,
-        coalesce: config.coalesce.clone(),
+        queue: config::QUEUE,
+        queue_bytes: config::QUEUE_BYTES,
+        watcher: config::WATCHER,
+        coalesce: config.coalesce.iter().map(|(sender, seconds)| (sender.clone(), seconds * 1000)).collect(),
         state: Limits {
-            waiting_events: limits.session_events,
-            waiting_bytes: limits.session_bytes,
+            waiting_events: config.limits.session_events,
+            waiting_bytes: config::SESSION_BYTES,
             ..Limits::default()
         },
     }

@@ -11,7 +11,7 @@ use crate::config::{ConfigError, Problem, nearest, quoted};
 
 const KEYS: [&str; 8] = ["allow", "ask", "deny", "why", "match", "no_match", "session", "quorum"];
 /// More would make every decision slow.
-const MOST_RULES: usize = 2_000;
+pub(super) const MOST_RULES: usize = 2_000;
 const MOST_EXAMPLES: usize = 100;
 
 /// A file as it was taken, or that there is none.
@@ -152,7 +152,7 @@ impl Reader<'_> {
     }
 }
 
-fn no_rule(written: &str, why: &str) -> Problem {
+pub(super) fn no_rule(written: &str, why: &str) -> Problem {
     Problem::new(
         format!("{} is no rule: {why}", quoted(written)),
         "a rule is Tool or Tool(specifier), such as Bash(npm test *)",

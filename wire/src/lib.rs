@@ -14,6 +14,7 @@ pub mod openapi;
 pub mod permission;
 pub mod preview;
 pub mod record;
+pub mod routes;
 pub mod start;
 pub mod tools;
 pub mod words;

@@ -19,6 +19,7 @@ use tokio_util::sync::CancellationToken;
 use super::batch::{Batch, Pending};
 use super::heads::Heads;
 use super::outlets::{Outlets, Parcel, Pumping};
+use super::rate::Rates;
 use super::roster::Roster;
 use super::watchers::{Published, Watchers};
 use super::{Command, Hub, HubLimits, Reply, Trouble, now};
@@ -48,6 +49,7 @@ pub(crate) async fn start(
         queue_bytes: limits.queue_bytes,
         roster,
         outgoing: Arc::clone(&outgoing),
+        rates: Arc::new(Rates::new(limits.rate, limits.burst)),
     };
     let mut desk = Desk {
         state: State::new(limits.state.clone()),

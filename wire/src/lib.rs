@@ -15,6 +15,7 @@ pub mod openapi;
 pub mod permission;
 pub mod preview;
 pub mod record;
+pub mod routes;
 pub mod start;
 pub mod text;
 pub mod tools;

@@ -155,8 +155,7 @@ async fn read(
         let (n, saying) = match read_saying(&line)? {
             (_, Saying::Bye(goodbye)) => return Ok(Some(goodbye)),
             (n, Saying::Answered { ask, .. }) if !may_answer(gate, session, ask).await => {
-                hub.submit(Input::Barred { who: format!("session {session}"), what: "answering a prompt".into() })
-                    .await?;
+                hub.record_barred(format!("session {session}"), "answering a prompt".into()).await?;
                 let fault = Fault::new(Kind::FromInside, "this prompt is not answered from there");
                 frames.send(done(n, Err(fault))).await?;
                 continue;

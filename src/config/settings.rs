@@ -206,6 +206,18 @@ pub(super) static SETTINGS: &[Setting] = &[
         meaning: "the same: what is denied",
         accepts: RULES,
     },
+    Setting {
+        key: "connectors.socket.<name>.address",
+        written: WrittenIn::File,
+        meaning: "the Unix socket on which a program of yours listens that carries prompts and replies to where people are, under this name",
+        accepts: Accepts::Words(r#"an absolute path, such as "~/bridge.sock""#),
+    },
+    Setting {
+        key: "connectors.socket.<name>.max_text",
+        written: WrittenIn::File,
+        meaning: "maximum bytes of a text that this program is given: 500 or more, or 0 for no limit",
+        accepts: Accepts::Whole { unit: "bytes", range: 0..=LARGEST_BODY },
+    },
 ];
 
 impl Setting {

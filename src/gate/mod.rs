@@ -2,6 +2,7 @@
 
 pub(crate) mod beside;
 pub(crate) mod client;
+mod connectors;
 mod daemon;
 pub(crate) mod lock;
 pub(crate) mod reach;

@@ -1,6 +1,7 @@
 //! The hub: one loop that decides, writes down, and only then acts. Everything else talks to it through [`Hub`].
 
 mod admission;
+mod answers;
 mod batch;
 mod heads;
 pub(crate) mod link;
@@ -22,6 +23,7 @@ use portcullis_core::{Answer, Event, EventId, Goodbye, Input, Limits, Moment, No
 use portcullis_wire::error::{Fault, Kind};
 use tokio::sync::{mpsc, oneshot, watch};
 
+pub(crate) use answers::{find_ask, read_target};
 pub(crate) use link::{Attachment, Delivery, Line};
 pub(crate) use mint::{mint, now};
 pub(crate) use roster::{Known, Roster};

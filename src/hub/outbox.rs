@@ -89,28 +89,33 @@ impl Outbox {
     /// waiting without losing anything.
     pub(crate) async fn next(&mut self) -> Result<Item, Trouble> {
         loop {
+            self.more.mark_unchanged();
+            if let Some(item) = self.try_next().await? {
+                return Ok(item);
+            }
+            self.more.changed().await.map_err(|_| Trouble::Stopping)?;
+        }
+    }
+
+    /// The next item, if there is one by now. If there is none, all that was taken is on the record.
+    pub(crate) async fn try_next(&mut self) -> Result<Option<Item>, Trouble> {
+        loop {
             if self.unwritten >= BEHIND {
                 self.write_cursor().await?;
             }
             if let Some(item) = self.ready.pop_front() {
-                return Ok(item);
-            }
-            if self.handed_out() >= WINDOW {
-                self.write_cursor().await?;
-                std::future::pending::<()>().await;
+                return Ok(Some(item));
             }
             let unmade = self.open.iter().find(|(_, open)| open.waiting.is_none()).map(|(seq, _)| *seq);
-            if let Some(seq) = unmade {
-                self.make_items(seq).await?;
-                continue;
+            match unmade {
+                _ if self.handed_out() >= WINDOW => break,
+                Some(seq) => self.make_items(seq).await?,
+                None if self.read_on().await? => {}
+                None => break,
             }
-            self.more.mark_unchanged();
-            if self.read_on().await? {
-                continue;
-            }
-            self.write_cursor().await?;
-            self.more.changed().await.map_err(|_| Trouble::Stopping)?;
         }
+        self.write_cursor().await?;
+        Ok(None)
     }
 
     /// The platform has the item, under this name of its own if it gives one. False when nobody waits for it: it was

@@ -1,6 +1,8 @@
 //! Prompts, what became of them, and replies, as the text that every door shows to people.
 
-use portcullis_core::{Ask, AskKind, AskLife, Notice, Offer, PairingCode, Reply, Role, excerpt, mask, visible};
+use portcullis_core::{
+    Ask, AskKind, AskLife, Notice, Offer, PairingCode, Reply, Role, WhyChat, excerpt, mask, visible,
+};
 
 /// The shortest limit that a prompt can be fitted into with everything that it takes to answer it.
 pub const SHORTEST: usize = 500;
@@ -109,6 +111,14 @@ fn how_to_answer(ask: &Ask) -> String {
             format!("Answer with `portcullis ask allow {code} --answer 'QUESTION=LABEL'`, or reply \"no {code}\"")
         }
         AskKind::Tool | AskKind::Plan => format!("Reply \"yes {code}\" or \"no {code}\""),
+    }
+}
+
+/// Why what looks like a verdict was taken as chat.
+pub fn taken_as_chat(why: WhyChat) -> String {
+    match why {
+        WhyChat::NoSuchCode(code) => format!("not taken as a verdict: no open prompt has the code {code}"),
+        WhyChat::NotTheGrammar => "not taken as a verdict: write yes or no and the prompt's five letters".to_owned(),
     }
 }
 

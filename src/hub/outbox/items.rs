@@ -40,12 +40,12 @@ pub(crate) enum To {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum What {
     Reply(Reply),
-    /// `is_open` when it can still be answered.
     Prompt {
         ask: Box<Ask>,
         /// Of its session.
         label: String,
-        is_open: bool,
+        /// How it is by now: only an open one can still be answered.
+        state: &'static str,
     },
     /// What became of a prompt.
     Progress {
@@ -150,8 +150,8 @@ fn of_pairing(state: &State, seq: Seq, identity: &Identity, name: String) -> Vec
 fn of_ask(state: &State, connector: &ConnectorName, seq: Seq, ask: &Ask, life: &AskLife) -> Vec<Item> {
     let what = match life {
         AskLife::Open { votes } if votes.is_empty() => {
-            let is_open = state.ask(ask.id).is_some_and(|(_, life)| life.is_open());
-            What::Prompt { ask: Box::new(ask.clone()), label: label_of(state, ask.session), is_open }
+            let now = state.ask(ask.id).map_or("settled", |(_, life)| life.name());
+            What::Prompt { ask: Box::new(ask.clone()), label: label_of(state, ask.session), state: now }
         }
         life if portcullis_wire::text::progress(ask, life).is_none() => return vec![],
         life => What::Progress { ask: Box::new(ask.clone()), life: life.clone() },

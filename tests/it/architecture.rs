@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Each room, and the rooms it may use. What is not listed is refused.
-const DOORS: [(&str, &[&str]); 16] = [
+const DOORS: [(&str, &[&str]); 17] = [
     ("src/agents", &["agents", "hub", "lines", "processes", "session", "stream"]),
     (
         "src/cli",
@@ -27,6 +27,7 @@ const DOORS: [(&str, &[&str]); 16] = [
         ],
     ),
     ("src/config", &["config"]),
+    ("src/doors/chat", &["doors::chat", "hub", "lines", "stream"]),
     ("src/doors/http", &["doors::http", "hub", "lines"]),
     ("src/fronts", &["agents", "fronts", "gate"]),
     ("src/gate", &["agents", "config", "doors", "gate", "hub", "processes", "report", "rules", "store"]),

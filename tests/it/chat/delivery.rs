@@ -62,7 +62,9 @@ fn a_thousand_items_in_flight_survive_crashes_on_both_sides_and_doubles_have_one
         }
     }
     let mut want: BTreeSet<String> = (0..REPLIES).map(|number| format!("reply {number}.")).collect();
-    want.extend((0..PROMPTS).flat_map(|number| [format!("prompt {}", code(number)), format!("progress {}", code(number))]));
+    want.extend(
+        (0..PROMPTS).flat_map(|number| [format!("prompt {}", code(number)), format!("progress {}", code(number))]),
+    );
     until("all of it", || want.is_subset(&kinds(&bridge).into_keys().collect()).then_some(()));
 
     let mut ids: BTreeMap<String, String> = BTreeMap::new();
@@ -99,7 +101,8 @@ fn a_thousand_items_in_flight_survive_crashes_on_both_sides_and_doubles_have_one
 fn answer_all(bridge: &Bridge) {
     for number in 0..PROMPTS {
         let code = code(number);
-        let verdict = json!({"user": "1", "ask": code, "verdict": {"behavior": "allow"}, "message": format!("allow {code}")});
+        let verdict =
+            json!({"user": "1", "ask": code, "verdict": {"behavior": "allow"}, "message": format!("allow {code}")});
         let answer = bridge.asked("answer", verdict);
         assert_eq!(answer["verdict"]["behavior"], "allow", "{answer}");
     }

@@ -150,7 +150,10 @@ impl Bridge {
     /// What a user wrote alone to the bot, and what the gate answered.
     #[track_caller]
     pub(crate) fn said(&self, user: &str, text: &str) -> Value {
-        self.asked("said", json!({"user": user, "called": format!("User {user}"), "chat": user, "direct": true, "text": text}))
+        self.asked(
+            "said",
+            json!({"user": user, "called": format!("User {user}"), "chat": user, "direct": true, "text": text}),
+        )
     }
 
     /// Says something under a number, and returns the gate's answer to it.

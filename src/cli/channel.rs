@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use anyhow::Context as _;
 use portcullis_core::{Label, SessionAbout, SessionId};
@@ -10,11 +11,13 @@ use tokio_util::sync::CancellationToken;
 
 use super::gate::{self, Options, Started};
 use super::report::Hinted;
-use super::{VERSION, beside, configuration, environment, lock, log_at, paths, reach, starting};
+use super::{VERSION, configuration, environment, lock, log_at, paths, reach, starting};
 use crate::agents::claude::channel;
+use crate::agents::claude::hooks::{self, HookFiles, Listening};
 use crate::config::Paths;
-use crate::hub::{link, mint};
+use crate::hub::{Line as SessionHandle, link, mint};
 use crate::processes;
+use crate::session::gatekeeper::Judge;
 
 /// The MCP server that Claude Code starts for a session: events in, replies and permission prompts out
 ///
@@ -46,14 +49,14 @@ impl Channel {
         let session = mint(SessionId::new);
         let paths = paths()?;
         if self.standalone {
-            self.standalone(paths, session, about, folder, stop).await?;
+            Box::pin(self.standalone(paths, session, about, folder, stop)).await?;
             return Ok(ExitCode::SUCCESS);
         }
-        let hooks = beside::Wiring::new(&paths, &mut about);
+        let wiring = HookWiring::new(&paths, &mut about);
         let attachment = link::connect(session, about, VERSION, starting::connect(paths));
-        let hooks = hooks.open(&attachment);
-        channel::run(attachment, folder, hooks.clone(), stop).await?;
-        hooks.close();
+        let listening = wiring.start(attachment.line.clone());
+        channel::run(attachment, folder, Arc::clone(&listening.hooks), stop).await?;
+        listening.close();
         Ok(ExitCode::SUCCESS)
     }
 
@@ -103,19 +106,63 @@ impl Channel {
         if let Some(problem) = &gate.status.listen_problem {
             tracing::warn!("{problem}; serving the Unix socket alone");
         }
-        let wiring = beside::Wiring::new(&wired, &mut about);
+        let wiring = HookWiring::new(&wired, &mut about);
         let attachment = link::attach_here(&gate.hub, session, about, config.max_context).await;
         let attachment = attachment.map_err(|fault| Hinted::new(fault.message, fault.hint))?;
-        let hooks = wiring.open(&attachment);
+        let listening = wiring.start(attachment.line.clone());
         let stopping = gate.stop.clone();
         let served = tokio::select! {
-            served = channel::run(attachment, folder, hooks.clone(), stop) => served,
+            served = channel::run(attachment, folder, Arc::clone(&listening.hooks), stop) => served,
             () = stopping.cancelled() => Ok(()),
         };
-        hooks.close();
+        listening.close();
         gate.stop.cancel();
         gate.wait().await;
         served
+    }
+}
+
+/// What the hooks of the session need, before it is attached.
+struct HookWiring {
+    files: HookFiles,
+    settings: hooks::HookSettings,
+    judge: Judge,
+    about: SessionAbout,
+}
+
+impl HookWiring {
+    /// Says in `about` by what the session is connected.
+    fn new(paths: &Paths, about: &mut SessionAbout) -> Self {
+        // A configuration that does not load is the gate's to complain about.
+        let config = configuration(paths, None).unwrap_or_default();
+        let agent = about.pid.unwrap_or_default();
+        let files = HookFiles { socket: paths.session_socket(agent), wake: paths.wake_file(agent) };
+        if let Err(error) = paths.prepare() {
+            tracing::debug!("no hooks by the socket: {error:#}");
+        }
+        forget_ended_sessions(paths);
+        if files.announced(about).is_some() {
+            about.connected_by = "hooks".to_owned();
+        }
+        Self {
+            files,
+            settings: crate::gate::hooks::settings(&config),
+            judge: crate::gate::hooks::judge(paths, about),
+            about: about.clone(),
+        }
+    }
+
+    fn start(self, session: SessionHandle) -> Listening {
+        Listening::start(self.files, session, self.about, self.settings, self.judge)
+    }
+}
+
+/// Removes the files of sessions whose agents were killed.
+fn forget_ended_sessions(paths: &Paths) {
+    for (file, agent) in paths.of_sessions() {
+        if !processes::is_alive(agent) {
+            hooks::forget(&file);
+        }
     }
 }
 

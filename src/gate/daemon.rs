@@ -15,8 +15,8 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use super::VERSION;
-use super::beside;
 use super::client::Client;
+use super::hooks;
 use super::lock::{self, About, Lock};
 use super::reach;
 use crate::config::{Approvals, Config, Durability, Listen, Paths, TokenHash, generate_token, owner_token};
@@ -143,7 +143,7 @@ pub(crate) async fn open(paths: Paths, config: &Config, options: Options) -> any
         stop: stop.clone(),
         make_token,
         starter: starter(&paths, config, options.started),
-        hooks: config.hooks.over_http.then(|| beside::posted(hub.clone(), config)),
+        hooks: config.hooks.over_http.then(|| hooks::posted(hub.clone(), config)),
     };
     let door = Door::new(parts);
     let mut doors = vec![tokio::spawn(http::serve_unix(socket, Arc::clone(&door), stop.clone()))];

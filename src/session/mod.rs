@@ -1,3 +1,5 @@
 //! What runs in a session's own process, whatever the agent.
 
+pub(crate) mod gatekeeper;
+pub(crate) mod inbox;
 pub(crate) mod tools;

@@ -141,6 +141,7 @@ mod tests {
             id: "e1".into(),
             via: "http".into(),
             sender: "dev".into(),
+            directs: false,
             chat: "1".into(),
             attributes: vec![("path".into(), "/".into()), ("bad-key".into(), "x".into())].into(),
             text: text.into(),

@@ -103,6 +103,7 @@ mod tests {
             id: "e1".into(),
             via: "http".into(),
             sender: "ci \"<x>\"\n".into(),
+            directs: false,
             chat: "1".into(),
             attributes: vec![
                 ("path".into(), "/a&b".into()),

@@ -149,6 +149,9 @@ pub struct EventFrame<'a> {
     pub via: Cow<'a, str>,
     #[serde(borrow)]
     pub sender: Cow<'a, str>,
+    /// Its sender may direct the session; others only inform it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub directs: bool,
     #[serde(borrow)]
     pub chat: Cow<'a, str>,
     #[serde(default, skip_serializing_if = "<[_]>::is_empty")]
@@ -188,6 +191,8 @@ pub struct InboxItem {
     pub event_id: String,
     pub chat_id: String,
     pub sender: String,
+    #[serde(default)]
+    pub directs: bool,
     pub via: String,
     pub state: String,
     pub bytes: usize,
@@ -224,6 +229,7 @@ impl<'a> EventFrame<'a> {
             id: event.id.to_string().into(),
             via: event.via.name().into(),
             sender: event.sender.as_str().into(),
+            directs: event.directs,
             chat: event.chat.as_str().into(),
             attributes: event.attributes.as_slice().into(),
             text: text.into(),
@@ -240,6 +246,7 @@ impl From<&TrackedEvent> for InboxItem {
             event_id: held.event.id.to_string(),
             chat_id: held.event.chat.to_string(),
             sender: held.event.sender.clone(),
+            directs: held.event.directs,
             via: held.event.via.name().to_owned(),
             state: held.life.name().to_owned(),
             bytes: held.size,

@@ -3,6 +3,7 @@
 mod verdicts;
 
 use std::borrow::Cow;
+use std::ops::Not;
 use std::sync::Arc;
 
 use portcullis_core::{
@@ -51,6 +52,8 @@ enum Skeleton<'a> {
         id: String,
         via: Cow<'a, str>,
         sender: Cow<'a, str>,
+        #[serde(default, skip_serializing_if = "Not::not")]
+        directs: bool,
         chat: Cow<'a, str>,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         session: Option<String>,
@@ -260,6 +263,7 @@ fn skeleton(record: &Record) -> Skeleton<'_> {
             id: event.id.to_string(),
             via: event.via.name().into(),
             sender: event.sender.as_str().into(),
+            directs: event.directs,
             chat: event.chat.as_str().into(),
             session: match event.address {
                 Address::Session(id) => Some(id.to_string()),
@@ -363,7 +367,7 @@ fn skeleton(record: &Record) -> Skeleton<'_> {
 pub fn read(at: Moment, body: &[u8], payload: Payload<'_>) -> Result<Record, Unreadable> {
     Ok(match serde_json::from_slice(body)? {
         Skeleton::Opened { version } => Record::Opened { version: version.into_owned() },
-        Skeleton::Received { id, via, sender, chat, session, label, to, attributes, key, digest } => {
+        Skeleton::Received { id, via, sender, directs, chat, session, label, to, attributes, key, digest } => {
             let address = match (session, label) {
                 (Some(session), _) => Address::Session(id_of("session", &session)?),
                 (None, Some(label)) => Address::Label(Label::new(&label).ok_or(Unreadable::Field("label"))?),
@@ -373,6 +377,7 @@ pub fn read(at: Moment, body: &[u8], payload: Payload<'_>) -> Result<Record, Unr
                 id: id_of("event", &id)?,
                 via: via_of(&via)?,
                 sender: sender.into_owned(),
+                directs,
                 chat: chat_of(&chat)?,
                 address,
                 attributes: attributes.into_owned(),

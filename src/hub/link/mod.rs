@@ -98,6 +98,7 @@ fn owned(frame: EventFrame<'_>) -> EventFrame<'static> {
         id: frame.id.into_owned().into(),
         via: frame.via.into_owned().into(),
         sender: frame.sender.into_owned().into(),
+        directs: frame.directs,
         chat: frame.chat.into_owned().into(),
         attributes: frame.attributes.into_owned().into(),
         text: frame.text.into_owned(),

@@ -12,25 +12,26 @@ use serde_json::Value;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
-use super::{HookAnswer, Judge, Room, Settings};
+use super::{HookAnswer, HookSession, HookSettings};
 use crate::hub::{Attachment, Hub, link, mint};
+use crate::session::gatekeeper::Judge;
 
 /// A session that posts nothing for so long, and has nothing open, is taken for ended: nobody tells us otherwise.
-const UNHEARD: Duration = Duration::from_secs(3600);
-const MOST_SESSIONS: usize = 256;
+const SILENCE: Duration = Duration::from_secs(3600);
+const MAX_SESSIONS: usize = 256;
 
 /// What the gate needs for them.
-pub(crate) struct Posted {
+pub(crate) struct PostedHooks {
     hub: Hub,
     max_context: Option<usize>,
-    settings: Settings,
+    settings: HookSettings,
     judge: fn(&SessionAbout) -> Option<Judge>,
     /// By the agent's own name for its session.
-    sessions: Mutex<HashMap<String, Arc<Session>>>,
+    sessions: Mutex<HashMap<String, Arc<PostedSession>>>,
 }
 
-struct Session {
-    room: Arc<Room>,
+struct PostedSession {
+    hooks: Arc<HookSession>,
     label: Label,
     heard: Notify,
     /// It has said that it ends.
@@ -40,28 +41,28 @@ struct Session {
 /// An answer, and whom to tell when it is with the client.
 pub(crate) struct PostedAnswer {
     pub(crate) answer: HookAnswer,
-    session: Arc<Session>,
+    session: Arc<PostedSession>,
 }
 
 impl PostedAnswer {
     pub(crate) async fn settle(self, written: bool) {
         if let Some(receipt) = self.answer.receipt {
-            self.session.room.settle(receipt, written).await;
+            self.session.hooks.settle(receipt, written).await;
         }
     }
 }
 
-impl Posted {
+impl PostedHooks {
     pub(crate) fn new(
         hub: Hub,
         max_context: Option<usize>,
-        settings: Settings,
+        settings: HookSettings,
         judge: fn(&SessionAbout) -> Option<Judge>,
     ) -> Arc<Self> {
         Arc::new(Self { hub, max_context, settings, judge, sessions: Mutex::default() })
     }
 
-    fn sessions(&self) -> MutexGuard<'_, HashMap<String, Arc<Session>>> {
+    fn sessions(&self) -> MutexGuard<'_, HashMap<String, Arc<PostedSession>>> {
         self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -70,7 +71,7 @@ impl Posted {
         self: Arc<Self>,
         body: &Value,
         scope: &TokenScope,
-        taken_back: &CancellationToken,
+        cancelled: &CancellationToken,
     ) -> Result<PostedAnswer, Fault> {
         let bad = |message: String| Fault::new(Kind::BadRequest, message);
         let call = HookCall::read(body).map_err(|error| bad(error.to_string()))?;
@@ -83,7 +84,7 @@ impl Posted {
         // Only a command can wake a session.
         let answer = match call.event {
             HookEvent::FileChanged => HookAnswer::default(),
-            _ => session.room.call(call, taken_back).await,
+            _ => session.hooks.call(call, cancelled).await,
         };
         if ends {
             session.ended.cancel();
@@ -91,7 +92,12 @@ impl Posted {
         Ok(PostedAnswer { answer, session })
     }
 
-    async fn session(self: &Arc<Self>, name: &str, call: &HookCall, scope: &TokenScope) -> Result<Arc<Session>, Fault> {
+    async fn session(
+        self: &Arc<Self>,
+        name: &str,
+        call: &HookCall,
+        scope: &TokenScope,
+    ) -> Result<Arc<PostedSession>, Fault> {
         let known = self.sessions().get(name).cloned();
         let session = match known {
             Some(session) => session,
@@ -103,9 +109,14 @@ impl Posted {
         Ok(session)
     }
 
-    async fn attach(self: &Arc<Self>, name: &str, call: &HookCall, scope: &TokenScope) -> Result<Arc<Session>, Fault> {
-        if self.sessions().len() >= MOST_SESSIONS {
-            return Err(Fault::new(Kind::Busy, format!("{MOST_SESSIONS} sessions post hooks already")));
+    async fn attach(
+        self: &Arc<Self>,
+        name: &str,
+        call: &HookCall,
+        scope: &TokenScope,
+    ) -> Result<Arc<PostedSession>, Fault> {
+        if self.sessions().len() >= MAX_SESSIONS {
+            return Err(Fault::new(Kind::Busy, format!("{MAX_SESSIONS} sessions post hooks already")));
         }
         let about = about(name, call)?;
         if !scope.covers(&about.label) {
@@ -115,10 +126,10 @@ impl Posted {
         let id = mint(SessionId::new);
         let attachment = link::attach_here(&self.hub, id, about.clone(), self.max_context).await?;
         let label = about.label.clone();
-        let room = Room::new(attachment.line.clone(), about, self.settings.clone(), judge);
-        room.is_installed(false).await;
-        room.is_attended();
-        let session = Arc::new(Session { room, label, heard: Notify::new(), ended: CancellationToken::new() });
+        let hooks = HookSession::new(attachment.line.clone(), about, self.settings.clone(), judge);
+        hooks.is_installed(false).await;
+        hooks.mark_attended();
+        let session = Arc::new(PostedSession { hooks, label, heard: Notify::new(), ended: CancellationToken::new() });
         // Two hooks of one session may come at once, and both find it missing.
         let first = Arc::clone(self.sessions().entry(name.to_owned()).or_insert_with(|| Arc::clone(&session)));
         if !Arc::ptr_eq(&first, &session) {
@@ -130,17 +141,17 @@ impl Posted {
     }
 
     /// Takes what comes for the session until it ends, or is not heard of any more.
-    async fn hold(self: Arc<Self>, name: String, session: Arc<Session>, mut attachment: Attachment) {
+    async fn hold(self: Arc<Self>, name: String, session: Arc<PostedSession>, mut attachment: Attachment) {
         let why = loop {
             tokio::select! {
                 delivery = attachment.next() => match delivery {
-                    Some(delivery) => drop(session.room.take(delivery)),
+                    Some(delivery) => drop(session.hooks.take(delivery)),
                     None => break "the gate let go of it",
                 },
                 () = session.heard.notified() => {}
                 () = session.ended.cancelled() => break "it said so",
-                () = tokio::time::sleep(UNHEARD) => {
-                    if !session.room.has_prompts() {
+                () = tokio::time::sleep(SILENCE) => {
+                    if !session.hooks.has_open_asks() {
                         break "nothing was heard of it for an hour";
                     }
                 }

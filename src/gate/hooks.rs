@@ -21,6 +21,7 @@ pub(crate) fn settings(config: &Config) -> HookSettings {
     HookSettings {
         wakes_per_hour: config.hooks.wakes,
         must_reply: config.hooks.must_reply.clone(),
+        is_posted: false,
         gatekeeper: GatekeeperSettings::default(),
     }
 }
@@ -36,7 +37,7 @@ struct Posted(Arc<PostedHooks>);
 
 pub(super) fn posted(hub: Hub, config: &Config) -> Arc<dyn http::Hooks> {
     let judge_of = |about: &SessionAbout| Some(judge(&paths().ok()?, about));
-    Arc::new(Posted(PostedHooks::new(hub, config.max_context, settings(config), judge_of)))
+    Arc::new(Posted(PostedHooks::new(hub, config.max_context, HookSettings { is_posted: true, ..settings(config) }, judge_of)))
 }
 
 impl http::Hooks for Posted {

@@ -13,6 +13,7 @@ mod request;
 mod wait;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use portcullis_core::policy::{Decision as RuleDecision, Judgement, Mode};
 use portcullis_core::{AskId, AskKind, Behavior, CallOutcome, Code, NewAsk, Ruling, Scope, Text, ToolCall, excerpt};
@@ -35,6 +36,9 @@ pub(crate) use request::{
 
 /// As much of a call goes on the record; what was asked about is whole in its ask.
 const LONGEST_RECORD: usize = 4 << 10;
+
+/// A client that waits no longer than this cannot have people asked before a call.
+const SHORTEST_HOLD: Duration = Duration::from_secs(30);
 
 /// What the owner may set.
 #[derive(Clone, Debug, Default)]
@@ -151,6 +155,15 @@ impl Gatekeeper {
         let several = quorum(&judgement) > 1 && request.capabilities.terminal;
         if request.capabilities.heeds_ask && !several {
             return Decision::Ask { reason: outside.unwrap_or(judgement.why) }.into();
+        }
+        if request.capabilities.waits.is_some_and(|waits| waits < SHORTEST_HOLD) {
+            self.record_refused(&request, &call, "old hooks", None);
+            return Decision::deny(format!(
+                "A person must decide this ({}), and the installed hooks are too old to wait for one: run `portcullis \
+                 install --hooks` again.",
+                outside.unwrap_or(judgement.why)
+            ))
+            .into();
         }
         request.capabilities = request.capabilities.before();
         let (answer, _) = self.ask_people(&request, call.clone(), &judgement, outside, cancelled).await;

@@ -58,9 +58,13 @@ impl Gatekeeper {
         let outcome = tokio::select! {
             outcome = waiting => outcome,
             () = cancelled.cancelled() => {
+                let why = match request.capabilities.without_decision {
+                    WithoutDecision::Waits => "the agent no longer asks",
+                    _ => "denied, interrupted or timed out at the terminal",
+                };
                 if self.state().calls.settle(id, Outcome::SettledThere).is_some() {
-                    self.withdraw(id, "the agent no longer asks");
-                    self.settled(id, Settled::Withdrawn("the agent no longer asks".to_owned()));
+                    self.withdraw(id, why);
+                    self.settled(id, Settled::Withdrawn(why.to_owned()));
                 }
                 return (Decision::NoDecision.into(), true);
             }

@@ -36,6 +36,8 @@ pub(crate) struct HookSettings {
     pub(crate) wakes_per_hour: usize,
     /// Senders who are to be answered before the session stops.
     pub(crate) must_reply: Vec<String>,
+    /// The hooks are posted over HTTP, as the user wrote them down, and not by `install`.
+    pub(crate) is_posted: bool,
     pub(crate) gatekeeper: GatekeeperSettings,
 }
 
@@ -58,6 +60,8 @@ impl HookAnswer {
 pub(crate) struct HookSession {
     session: SessionHandle,
     gatekeeper: Gatekeeper,
+    /// The hooks are posted over HTTP, as the user wrote them down.
+    is_posted: bool,
     /// Held for short looks and changes, never while something is awaited.
     state: Mutex<State>,
     /// Events go through hooks. A copy of what the inbox says, for those who look with every event.
@@ -85,6 +89,7 @@ struct State {
 
 impl HookSession {
     pub(crate) fn new(session: SessionHandle, about: SessionAbout, settings: HookSettings, judge: Judge) -> Arc<Self> {
+        let is_posted = settings.is_posted;
         let state = State {
             inbox: Inbox::new(settings.wakes_per_hour),
             is_watched: false,
@@ -97,7 +102,7 @@ impl HookSession {
         };
         let gatekeeper = Gatekeeper::new(session.clone(), Arc::new(judge), settings.gatekeeper, None);
         let (takes_events, changed) = (AtomicBool::new(false), Notify::new());
-        Arc::new(Self { session, gatekeeper, state: Mutex::new(state), takes_events, changed })
+        Arc::new(Self { session, gatekeeper, is_posted, state: Mutex::new(state), takes_events, changed })
     }
 
     fn state(&self) -> MutexGuard<'_, State> {

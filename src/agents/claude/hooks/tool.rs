@@ -15,6 +15,10 @@ use crate::session::gatekeeper::{
 
 /// `install` lets the client wait so long for a hook that decides.
 const HOOK_TIMEOUT: Duration = Duration::from_secs(24 * 3600);
+/// Hooks before version 2 were given so long before a tool.
+const OLD_HOOK_TIMEOUT: Duration = Duration::from_secs(10);
+/// What the client gives a hook whose timeout nobody wrote down.
+const DEFAULT_HOOK_TIMEOUT: Duration = Duration::from_secs(600);
 /// Where nobody sits at the terminal nothing else ends the wait.
 const UNATTENDED_TIMEOUT: Duration = Duration::from_secs(10 * 60);
 
@@ -78,6 +82,16 @@ impl HookSession {
         });
     }
 
+    /// How long the client waits for this hook.
+    fn hook_timeout(&self, call: &HookCall, is_attended: bool) -> Duration {
+        let installed = match (call.hooks_version, call.event) {
+            _ if self.is_posted => DEFAULT_HOOK_TIMEOUT,
+            (None, HookEvent::PreToolUse) => OLD_HOOK_TIMEOUT,
+            _ => HOOK_TIMEOUT,
+        };
+        if is_attended { installed } else { installed.min(UNATTENDED_TIMEOUT) }
+    }
+
     fn request(&self, call: HookCall) -> ToolRequest {
         let is_attended = self.state().is_attended;
         let flags = ClientFlags {
@@ -92,7 +106,7 @@ impl HookSession {
             remember: true,
             heeds_ask: is_attended && Capabilities::mode_asks(call.permission_mode.as_deref()),
             terminal: is_attended,
-            waits: Some(if is_attended { HOOK_TIMEOUT } else { UNATTENDED_TIMEOUT }),
+            waits: Some(self.hook_timeout(&call, is_attended)),
             without_decision: if is_attended { WithoutDecision::Prompts } else { WithoutDecision::Denies },
         };
         ToolRequest {

@@ -39,8 +39,6 @@ pub(crate) enum Started {
     ByPerson,
     /// A session that found none. It makes room for a person's.
     ForSession,
-    /// A session that is its own gate.
-    AsSession,
 }
 
 /// A gate that runs. Dropping it does not stop it; [`Gate::wait`] does.

@@ -61,7 +61,6 @@ mod scopes;
 mod secrets;
 mod service;
 mod several;
-mod standalone;
 mod startup;
 mod tokens;
 mod toolbox;

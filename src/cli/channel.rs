@@ -11,8 +11,9 @@ use tokio_util::sync::CancellationToken;
 use super::report::Hinted;
 use super::{VERSION, beside, environment, log_at, paths, starting};
 use crate::agents::claude::channel;
-use crate::hub::{link, mint};
+use crate::mint::mint;
 use crate::processes;
+use crate::session::link;
 
 /// The MCP server that Claude Code starts for a session: events in, replies and permission prompts out
 ///
@@ -38,9 +39,9 @@ impl Channel {
         let session = mint(SessionId::new);
         let paths = paths()?;
         let hooks = beside::Wiring::new(&paths, &mut about);
-        let attachment = link::connect(session, about, VERSION, starting::connect(paths));
-        let hooks = hooks.open(&attachment);
-        channel::run(attachment, folder, hooks.clone(), stop).await?;
+        let (handle, deliveries) = link::connect(session, about, VERSION, starting::connect(paths));
+        let hooks = hooks.open(handle.clone());
+        channel::run(handle, deliveries, folder, hooks.clone(), stop).await?;
         hooks.close();
         Ok(ExitCode::SUCCESS)
     }

@@ -16,7 +16,8 @@ use crate::agents::claude::control::{self as claude, Outcome, Start};
 use crate::agents::claude::process::{Beginning, Holder, Options, find};
 use crate::config::{Approvals, Config, MODES, Paths};
 use crate::fronts::terminal::{Front, Output, print_line};
-use crate::hub::{link, mint};
+use crate::mint::mint;
+use crate::session::link;
 
 /// Claude Code without a terminal of its own: prompts are answered here, or from anywhere
 ///
@@ -111,7 +112,7 @@ impl Run {
         let held = Holder::start(&claude, options.command(&program, &claude), &session.to_string())?;
         let about = self.about(&options, held.holder.pid())?;
         let judge = judge::judge(&paths, &options.folder, &options.add_dir, about.label.as_str());
-        let attachment = link::connect(session, about.clone(), VERSION, starting::connect(paths));
+        let gate = link::connect(session, about.clone(), VERSION, starting::connect(paths));
         let start = Start {
             about,
             folder: options.folder.clone(),
@@ -126,7 +127,7 @@ impl Run {
         let talks = start.prompt.is_none() && at_terminal;
         let (tell, told) = mpsc::channel(256);
         let (command, commands) = mpsc::channel(16);
-        let driving = tokio::spawn(claude::drive(held, attachment, start, tell, commands));
+        let driving = tokio::spawn(claude::drive(held, gate, start, tell, commands));
         let interrupted = Front::new(self.output, at_terminal, talks, self.held, command).run(told).await?;
         let outcome = driving.await.context("driving Claude Code")?;
         self.finish(outcome, interrupted).await

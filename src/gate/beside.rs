@@ -16,9 +16,10 @@ use tokio_util::sync::CancellationToken;
 use crate::agents::claude::{channel, hooks};
 use crate::config::{Config, Paths, configuration, paths};
 use crate::doors::http;
-use crate::hub::{Attachment, Delivery, Hub};
+use crate::hub::link as gate_link;
 use crate::processes;
 use crate::rules::Rules;
+use crate::session::link::{Connect, Delivery, SessionHandle};
 
 /// What is known before the session is attached.
 pub(crate) struct Wiring {
@@ -49,9 +50,9 @@ impl Wiring {
     }
 
     /// Listens for the session's hooks from now on.
-    pub(crate) fn open(self, attachment: &Attachment) -> Arc<Hooks> {
+    pub(crate) fn open(self, handle: SessionHandle) -> Arc<Hooks> {
         let (agent, about) = (self.about.pid.unwrap_or_default(), self.about.clone());
-        let room = hooks::Room::new(attachment.line.clone(), self.about, self.settings, self.judge);
+        let room = hooks::Room::new(handle, self.about, self.settings, self.judge);
         if let Some(announced) = self.announced {
             room.note_installed(announced == hooks::Announced::Watched);
         }
@@ -182,9 +183,23 @@ impl channel::Beside for Hooks {
 /// Hooks that are posted to the gate, for its HTTP door.
 struct Posted(Arc<hooks::Posted>);
 
-pub(crate) fn posted(hub: Hub, config: &Config) -> Arc<dyn http::Hooks> {
+pub(crate) fn posted(gate: gate_link::Gate, config: &Config) -> Arc<dyn http::Hooks> {
     let judge_of = |about: &SessionAbout| Some(judge(&paths().ok()?, about));
-    Arc::new(Posted(hooks::Posted::new(hub, config.max_context, settings(config), judge_of)))
+    Arc::new(Posted(hooks::Posted::new(connect_here(gate), settings(config), judge_of)))
+}
+
+/// How a session of the gate's own process comes to its link.
+fn connect_here(gate: gate_link::Gate) -> Connect {
+    Arc::new(move || {
+        let gate = gate.clone();
+        Box::pin(async move {
+            if gate.stop.is_cancelled() {
+                // There will be no other gate in this process.
+                std::future::pending::<()>().await;
+            }
+            Ok(gate_link::serve_here(gate)?)
+        })
+    })
 }
 
 impl http::Hooks for Posted {

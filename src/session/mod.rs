@@ -1,3 +1,4 @@
 //! What runs in a session's own process, whatever the agent.
 
+pub(crate) mod link;
 pub(crate) mod tools;

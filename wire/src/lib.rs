@@ -2,6 +2,7 @@
 
 pub mod api;
 pub mod as_text;
+pub mod as_wire;
 pub mod ask;
 pub mod channel;
 pub mod control;

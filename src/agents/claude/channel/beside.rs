@@ -9,7 +9,7 @@ use rmcp::model::RequestId;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
-use crate::hub::Delivery;
+use crate::session::link::Delivery;
 
 /// The other road into the same session. `cli` says who it is.
 pub(crate) trait Beside: Send + Sync {

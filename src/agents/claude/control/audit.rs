@@ -10,7 +10,7 @@ use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
 use super::prompt::digest;
-use crate::hub::Line as Gate;
+use crate::session::link::SessionHandle as Gate;
 
 /// Calls under way that are remembered; a client has a dozen at most.
 const MOST: usize = 1024;

@@ -31,8 +31,8 @@ use super::prompt::Prompt;
 use super::requests::{Control, NoAnswer};
 use crate::agents::claude::process::SERVER;
 use crate::agents::claude::process::{HeldProcess, Holder};
-use crate::hub::{Attachment, Delivery, Line as Gate};
 use crate::lines::{Line, Lines};
+use crate::session::link::{Deliveries, Delivery, SessionHandle as Gate};
 use crate::session::tools::Tools;
 
 /// A line of the client is at most this long.
@@ -90,13 +90,12 @@ struct Driver {
 /// Drives the session until it ends. Says goodbye to the gate before it returns.
 pub(crate) async fn drive(
     held: HeldProcess,
-    attachment: Attachment,
+    (gate, deliveries): (Gate, Deliveries),
     start: Start,
     tell: mpsc::Sender<Told>,
     commands: mpsc::Receiver<Command>,
 ) -> Outcome {
     let HeldProcess { holder, stdin, stdout } = held;
-    let gate = attachment.line.clone();
     let (words, spoken) = mpsc::channel(256);
     let (logbook, mut logging) = Logbook::open(gate.clone());
     let driver = Driver {
@@ -127,7 +126,7 @@ pub(crate) async fn drive(
         result: None,
         problem: None,
     };
-    let outcome = driver.run(holder, stdout, attachment, spoken, commands).await;
+    let outcome = driver.run(holder, stdout, deliveries, spoken, commands).await;
     // The last calls come before the goodbye, unless the gate is away.
     if tokio::time::timeout(STDERR_TAIL, &mut logging).await.is_err() {
         logging.abort();
@@ -141,7 +140,7 @@ impl Driver {
         mut self,
         mut holder: Holder,
         stdout: ChildStdout,
-        mut attachment: Attachment,
+        mut deliveries: Deliveries,
         mut spoken: mpsc::Receiver<Word>,
         mut commands: mpsc::Receiver<Command>,
     ) -> Outcome {
@@ -167,7 +166,7 @@ impl Driver {
                     _ => self.untold.clear(),
                 },
                 Some(word) = spoken.recv() => self.heard(word),
-                delivery = attachment.next(), if self.is_ready && self.closing.is_none() && !self.is_alone => match delivery {
+                delivery = deliveries.next(), if self.is_ready && self.closing.is_none() && !self.is_alone => match delivery {
                     Some(delivery) => self.delivered(delivery),
                     // Only when its own task has fallen over. Nobody can answer any more.
                     None => {

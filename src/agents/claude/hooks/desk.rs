@@ -207,7 +207,7 @@ mod tests {
     fn letter(number: u8, text: &str) -> Letter {
         let id = EventId::new(Moment(u64::from(number)), u128::from(number));
         let frame = EventFrame {
-            id: id.to_string().into(),
+            id,
             via: "http".into(),
             sender: format!("sender{}", number % 2).into(),
             chat: "1".into(),

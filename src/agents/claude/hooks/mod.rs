@@ -22,7 +22,7 @@ use portcullis_wire::hooks::HookCall;
 use serde_json::Value;
 use tokio::sync::Notify;
 
-use crate::hub::{Delivery, Line};
+use crate::session::link::{Delivery, SessionHandle};
 use budget::Budget;
 use desk::{Desk, Letter};
 pub(crate) use posted::Posted;
@@ -60,7 +60,7 @@ impl HookAnswer {
 
 /// The hooks of one session.
 pub(crate) struct Room {
-    line: Line,
+    line: SessionHandle,
     telling: Arc<Telling>,
     judge: Judge,
     state: Mutex<State>,
@@ -103,7 +103,7 @@ impl State {
 }
 
 impl Room {
-    pub(crate) fn new(line: Line, about: SessionAbout, settings: Settings, judge: Judge) -> Arc<Self> {
+    pub(crate) fn new(line: SessionHandle, about: SessionAbout, settings: Settings, judge: Judge) -> Arc<Self> {
         let state = State {
             desk: Desk::new(),
             prompts: Prompts::new(),

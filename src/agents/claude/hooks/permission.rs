@@ -15,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 use super::calls::recorded;
 use super::prompts::{Called, Outcome};
 use super::{HookAnswer, Room};
-use crate::hub::mint;
+use crate::mint::mint;
 
 /// So long a gate that is away may take to hear of a prompt. After that it is the terminal's alone; where nobody sits at
 /// one, as with `claude -p`, somebody may be waiting for its end.

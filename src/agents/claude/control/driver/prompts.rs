@@ -12,7 +12,7 @@ use super::{Driver, Settled, Told, Word};
 use crate::agents::claude::control::policy::{Judgement, Wanted};
 use crate::agents::claude::control::prompt::Prompt;
 use crate::agents::claude::control::requests::PROMPTLY;
-use crate::hub::mint;
+use crate::mint::mint;
 
 /// Someone at the terminal waits no longer than this for a gate that is away or slow.
 const AWAY: Duration = Duration::from_secs(1);

@@ -7,6 +7,7 @@ pub mod channel;
 pub mod control;
 pub mod envelope;
 pub mod error;
+pub mod form;
 #[cfg(test)]
 mod fuzz;
 pub mod hooks;
@@ -15,6 +16,7 @@ pub mod openapi;
 pub mod permission;
 pub mod preview;
 pub mod record;
+pub mod session;
 pub mod start;
 pub mod tools;
 pub mod words;

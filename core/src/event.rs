@@ -1,6 +1,7 @@
 //! Events are what arrives, replies are what the agent says back; both belong to a conversation.
 
 use std::borrow::Cow;
+use std::convert::Infallible;
 use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
@@ -53,7 +54,6 @@ impl Text {
     }
 }
 
-/// What there is to show of it.
 impl fmt::Display for Text {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.as_str())
@@ -61,8 +61,8 @@ impl fmt::Display for Text {
 }
 
 impl FromStr for Text {
-    type Err = std::convert::Infallible;
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
+    type Err = Infallible;
+    fn from_str(text: &str) -> Result<Self, Infallible> {
         Ok(Self::new(text))
     }
 }

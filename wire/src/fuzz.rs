@@ -21,7 +21,7 @@ const AT: Moment = Moment(1_700_000_000_000);
 fn every_frame() -> Vec<Value> {
     let about = json!({"label": "api", "connected_by": "channel", "pid": 4, "folder": "/tmp", "agent_session": null, "continues": null});
     let details = json!({"input": "{}", "digest": vec![7; 32], "offers": [{"scope": "session", "words": "w"}],
-        "risk": {"level": "high", "reasons": ["r"]}, "quorum": 2, "within": {"milliseconds": 5, "then": "deny"}});
+        "risk": {"level": "high", "reasons": ["network"]}, "quorum": 2, "timeout": {"milliseconds": 5, "then": "deny"}});
     let id = "01m7f9jc2g75gzpa3000000001";
     let said = [
         json!({"attach": {"session": id, "about": about, "wrote": [id], "holding": [id]}}),

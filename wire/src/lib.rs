@@ -2,12 +2,12 @@
 
 pub mod api;
 pub mod as_text;
-pub mod as_wire;
 pub mod ask;
 pub mod channel;
 pub mod control;
 pub mod envelope;
 pub mod error;
+pub mod form;
 #[cfg(test)]
 mod fuzz;
 pub mod hooks;
@@ -16,6 +16,7 @@ pub mod openapi;
 pub mod permission;
 pub mod preview;
 pub mod record;
+pub mod session;
 pub mod start;
 pub mod tools;
 pub mod words;

@@ -4,15 +4,16 @@ use std::borrow::Cow;
 use std::ops::RangeInclusive;
 
 use portcullis_core::{
-    AskId, ChatId, Code, EventId, Label, NewAsk, ReplyId, SentFile, SessionAbout, SessionId, Source, Text,
-    TrackedEvent, Via, excerpt,
+    AskId, ChatId, Code, Details, EventId, Goodbye, NewAsk, Order, ReplyId, Ruling, SentFile, SessionAbout, SessionId,
+    Source, Text, ToolCall, TrackedEvent, Via, excerpt,
 };
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Deserialize, Serialize};
 
 use crate::as_text;
-use crate::as_wire::AsWire;
-use crate::ask::{Details, Order, Ruling, ToolCall};
+use crate::ask::{DetailsForm, RulingForm, ToolCallForm, is_plain};
 use crate::error::Fault;
+use crate::form::{Boxed, List, forms};
+use crate::session::{AboutForm, FileForm, GoodbyeForm, OrderForm};
 use crate::words::Words;
 
 /// The versions this program speaks. Version 1 had frames of other names and was never released.
@@ -57,11 +58,6 @@ pub struct Numbered<M> {
     pub message: M,
 }
 
-type AsAbout = AsWire<SessionAbout, About>;
-type AsRuling = AsWire<portcullis_core::Ruling, Ruling>;
-type AsCall = AsWire<portcullis_core::ToolCall, ToolCall>;
-type AsOrder = AsWire<portcullis_core::Order, Order>;
-
 /// What a session's process says to its gate.
 #[derive(Debug, Clone, Serialize, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "snake_case")]
@@ -74,7 +70,7 @@ pub enum SessionMessage {
         events: Vec<EventId>,
     },
     /// The agent asks for permission.
-    Asked(#[serde(with = "new_ask")] Box<NewAsk>),
+    Asked(#[serde(with = "Boxed::<NewAskForm>")] Box<NewAsk>),
     /// The verdict is with the agent.
     Carried {
         #[serde(with = "as_text")]
@@ -90,13 +86,13 @@ pub enum SessionMessage {
     Answered {
         #[serde(with = "as_text")]
         ask: AskId,
-        #[serde(with = "AsRuling")]
-        ruling: Box<portcullis_core::Ruling>,
+        #[serde(with = "Boxed::<RulingForm>")]
+        ruling: Box<Ruling>,
     },
     /// A tool of the agent ran, or was kept from it.
-    Called(#[serde(with = "AsCall")] Box<portcullis_core::ToolCall>),
+    Called(#[serde(with = "Boxed::<ToolCallForm>")] Box<ToolCall>),
     /// What is known of the session has changed.
-    Described(#[serde(with = "AsAbout")] Box<SessionAbout>),
+    Described(#[serde(with = "Boxed::<AboutForm>")] Box<SessionAbout>),
     /// Something was refused here that only an attacker or a confused agent would try.
     Barred { what: String },
     Replied {
@@ -105,8 +101,8 @@ pub enum SessionMessage {
         #[serde(with = "as_text")]
         chat: ChatId,
         text: String,
-        #[serde(default)]
-        files: Vec<File>,
+        #[serde(default, with = "List::<FileForm>")]
+        files: Vec<SentFile>,
     },
     /// The agent wants the list of its events, or one of them whole.
     Inbox {
@@ -114,12 +110,7 @@ pub enum SessionMessage {
         event: Option<EventId>,
     },
     /// The session ends on purpose.
-    Bye {
-        why: String,
-        /// No model was there.
-        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-        untouched: bool,
-    },
+    Bye(#[serde(with = "GoodbyeForm")] Goodbye),
 }
 
 /// A process speaks for a session: for the first time, or again.
@@ -127,7 +118,7 @@ pub enum SessionMessage {
 pub struct Attach {
     #[serde(with = "as_text")]
     pub session: SessionId,
-    #[serde(with = "AsAbout")]
+    #[serde(with = "AboutForm")]
     pub about: SessionAbout,
     /// Events that are with the agent, as far as the gate may not know it.
     #[serde(default, with = "as_text::list")]
@@ -150,8 +141,8 @@ pub enum GateMessage<'a> {
         origin: String,
         #[serde(with = "as_text")]
         source: Source,
-        #[serde(with = "AsRuling")]
-        ruling: Box<portcullis_core::Ruling>,
+        #[serde(with = "Boxed::<RulingForm>")]
+        ruling: Box<Ruling>,
     },
     /// No verdict is coming: nobody answered in time, or it was settled elsewhere.
     Closed {
@@ -161,7 +152,7 @@ pub enum GateMessage<'a> {
         #[serde(with = "as_text")]
         source: Source,
     },
-    Order(#[serde(with = "AsOrder")] portcullis_core::Order),
+    Order(#[serde(with = "OrderForm")] Order),
     /// What became of the line with this number.
     Done {
         n: u64,
@@ -233,28 +224,6 @@ pub struct InboxItem {
     pub bytes: usize,
 }
 
-#[derive(Debug, Clone, Serialize, Deserialize, PartialEq, Eq, utoipa::ToSchema)]
-pub struct File {
-    pub path: String,
-    pub size: u64,
-}
-
-#[derive(Debug, Clone, Serialize, Deserialize, PartialEq, Eq)]
-pub struct About {
-    pub label: String,
-    pub connected_by: String,
-    pub pid: Option<u32>,
-    #[serde(default)]
-    pub runs_commands: bool,
-    pub folder: Option<String>,
-    pub agent_session: Option<String>,
-    pub continues: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub mode: Option<String>,
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub driven: bool,
-}
-
 impl<'a> EventFrame<'a> {
     /// The event with as much of its text as goes before the model.
     pub fn of(held: &'a TrackedEvent, longest: Option<usize>) -> Self {
@@ -294,10 +263,12 @@ impl<'a> EventFrame<'a> {
     }
 }
 
+forms!(NewAskForm of NewAsk);
+
 /// A permission request as its source tells it.
 #[derive(Serialize, Deserialize)]
 #[serde(remote = "NewAsk")]
-struct AskFrame {
+pub struct NewAskForm {
     #[serde(with = "as_text")]
     id: AskId,
     #[serde(with = "as_text")]
@@ -308,24 +279,8 @@ struct AskFrame {
     description: Text,
     #[serde(with = "as_text")]
     preview: Text,
-    #[serde(default, with = "AsWire::<portcullis_core::Details, Details>", skip_serializing_if = "is_plain")]
-    details: portcullis_core::Details,
-}
-
-fn is_plain(details: &portcullis_core::Details) -> bool {
-    *details == portcullis_core::Details::default()
-}
-
-mod new_ask {
-    use super::*;
-
-    pub(super) fn serialize<S: Serializer>(ask: &NewAsk, serializer: S) -> Result<S::Ok, S::Error> {
-        AskFrame::serialize(ask, serializer)
-    }
-
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Box<NewAsk>, D::Error> {
-        AskFrame::deserialize(deserializer).map(Box::new)
-    }
+    #[serde(default, with = "DetailsForm", skip_serializing_if = "is_plain")]
+    details: Details,
 }
 
 impl From<&TrackedEvent> for InboxItem {
@@ -338,72 +293,6 @@ impl From<&TrackedEvent> for InboxItem {
             state: held.life.name().to_owned(),
             bytes: held.size,
         }
-    }
-}
-
-impl From<File> for SentFile {
-    fn from(file: File) -> Self {
-        Self { path: file.path, size: file.size }
-    }
-}
-
-impl From<&SentFile> for File {
-    fn from(file: &SentFile) -> Self {
-        Self { path: file.path.clone(), size: file.size }
-    }
-}
-
-impl From<&SessionAbout> for About {
-    fn from(about: &SessionAbout) -> Self {
-        Self {
-            label: about.label.to_string(),
-            connected_by: about.connected_by.clone(),
-            pid: about.pid,
-            runs_commands: about.runs_commands,
-            folder: about.folder.clone(),
-            agent_session: about.agent_session.clone(),
-            continues: about.continues.map(|id| id.to_string()),
-            mode: about.mode.clone(),
-            driven: about.driven,
-        }
-    }
-}
-
-/// A frame holds something that is not what it claims to be.
-#[derive(Debug, thiserror::Error, PartialEq, Eq)]
-#[error("{what} is not valid: {text:?}")]
-pub struct BadFrame {
-    pub what: &'static str,
-    pub text: String,
-}
-
-impl BadFrame {
-    pub fn new(what: &'static str, text: &str) -> Self {
-        Self { what, text: excerpt(text, Some(80)).0.to_owned() }
-    }
-}
-
-/// Reads an id, or says which field was wrong.
-pub fn read_id<T: std::str::FromStr>(what: &'static str, text: &str) -> Result<T, BadFrame> {
-    text.parse().map_err(|_| BadFrame::new(what, text))
-}
-
-impl TryFrom<About> for SessionAbout {
-    type Error = BadFrame;
-
-    fn try_from(about: About) -> Result<Self, BadFrame> {
-        let continues = about.continues.as_deref().map(|id| read_id::<SessionId>("continues", id)).transpose()?;
-        Ok(Self {
-            label: Label::new(&about.label).ok_or_else(|| BadFrame::new("label", &about.label))?,
-            connected_by: about.connected_by,
-            pid: about.pid,
-            runs_commands: about.runs_commands,
-            folder: about.folder,
-            agent_session: about.agent_session,
-            continues,
-            mode: about.mode,
-            driven: about.driven,
-        })
     }
 }
 
@@ -446,7 +335,7 @@ mod tests {
     #[test]
     fn a_newer_peer_may_say_more_than_we_know() {
         let message: SessionMessage = serde_json::from_str(r#"{"bye":{"why":"w","mood":"fine"}}"#).unwrap();
-        assert_eq!(message, SessionMessage::Bye { why: "w".into(), untouched: false });
+        assert_eq!(message, SessionMessage::Bye(Goodbye::because("w")));
     }
 
     #[test]

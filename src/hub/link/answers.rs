@@ -1,8 +1,6 @@
 //! What a message of an attached process means to the hub, and how the hub's answer is told on the link.
 
-use portcullis_core::{
-    Actor, Answer, EventId, Input, OWNER, Role, SentFile, SessionId, State, Target, Text, TokenScope, Via,
-};
+use portcullis_core::{Actor, Answer, EventId, Input, OWNER, Role, SessionId, State, Target, Text, TokenScope, Via};
 use portcullis_wire::error::Fault;
 use portcullis_wire::link::{Answered, InboxItem, SessionMessage};
 
@@ -25,10 +23,9 @@ pub(super) fn input_of(message: SessionMessage, session: SessionId) -> Option<In
         SessionMessage::Described(about) => Input::Described { session, about: *about },
         SessionMessage::Barred { what } => Input::Barred { who: format!("session {session}"), what },
         SessionMessage::Replied { id, chat, text, files } => {
-            let files = files.into_iter().map(SentFile::from).collect();
             Input::Replied { id, session, chat, text: Text::new(text), files }
         }
-        SessionMessage::Attach(_) | SessionMessage::Inbox { .. } | SessionMessage::Bye { .. } => return None,
+        SessionMessage::Attach(_) | SessionMessage::Inbox { .. } | SessionMessage::Bye(_) => return None,
     })
 }
 

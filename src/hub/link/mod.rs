@@ -170,7 +170,7 @@ async fn read(
         };
         let Numbered { n, message } = serde_json::from_slice(&line)?;
         let input = match message {
-            SessionMessage::Bye { why, untouched } => return Ok(Some(Goodbye { why, untouched })),
+            SessionMessage::Bye(goodbye) => return Ok(Some(goodbye)),
             SessionMessage::Inbox { event } => {
                 pending
                     .push(Box::pin(async move { (n, answers::inbox(hub, session, event).await) }) as BoxFuture<'_, _>);

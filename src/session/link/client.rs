@@ -136,7 +136,7 @@ impl Client {
             }
             // A new attach tells how the session is now.
             SessionMessage::Described(about) => self.about = (**about).clone(),
-            SessionMessage::Bye { .. } => self.ended = true,
+            SessionMessage::Bye(_) => self.ended = true,
             _ => {}
         }
         self.said += 1;

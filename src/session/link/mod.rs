@@ -9,7 +9,7 @@ use portcullis_core::{
     AskId, ChatId, Code, EventId, Goodbye, NewAsk, Order, ReplyId, Ruling, SentFile, SessionAbout, Source, ToolCall,
 };
 use portcullis_wire::error::{Fault, Kind};
-use portcullis_wire::link::{Answered, EventFrame, File, InboxItem, SessionMessage};
+use portcullis_wire::link::{Answered, EventFrame, InboxItem, SessionMessage};
 use tokio::sync::{mpsc, oneshot};
 
 pub(crate) use client::{Connect, connect, upgrade};
@@ -109,8 +109,7 @@ impl SessionHandle {
     /// The session ends on purpose. Returns when the gate was told, or is not to be reached.
     pub(crate) async fn bye(self, goodbye: Goodbye) {
         self.confirm().await;
-        let Goodbye { why, untouched } = goodbye;
-        self.put(SessionMessage::Bye { why, untouched }).await;
+        self.put(SessionMessage::Bye(goodbye)).await;
         drop(tokio::time::timeout(BYE_TIMEOUT, self.outgoing.closed()).await);
     }
 
@@ -149,7 +148,6 @@ impl SessionHandle {
     }
 
     pub(crate) async fn reply(&self, chat: ChatId, text: String, files: Vec<SentFile>) -> Result<(), Fault> {
-        let files = files.iter().map(File::from).collect();
         self.ask_plainly(SessionMessage::Replied { id: mint(ReplyId::new), chat, text, files }).await
     }
 

@@ -12,9 +12,10 @@ use tokio_util::sync::CancellationToken;
 use crate::agents::claude::hooks::{HookSettings, PostedHooks};
 use crate::config::{Config, Paths, paths};
 use crate::doors::http;
-use crate::hub::Hub;
+use crate::hub::link as gate_link;
 use crate::rules::Rules;
 use crate::session::gatekeeper::{GatekeeperSettings, Judge};
+use crate::session::link::Connect;
 
 /// What the owner's configuration says of hooks.
 pub(crate) fn settings(config: &Config) -> HookSettings {
@@ -35,9 +36,24 @@ pub(crate) fn judge(paths: &Paths, about: &SessionAbout) -> Judge {
 /// Hooks that are posted to the gate, for its HTTP door.
 struct Posted(Arc<PostedHooks>);
 
-pub(super) fn posted(hub: Hub, config: &Config) -> Arc<dyn http::Hooks> {
+pub(super) fn posted(gate: gate_link::Gate, config: &Config) -> Arc<dyn http::Hooks> {
     let judge_of = |about: &SessionAbout| Some(judge(&paths().ok()?, about));
-    Arc::new(Posted(PostedHooks::new(hub, config.max_context, HookSettings { is_posted: true, ..settings(config) }, judge_of)))
+    let settings = HookSettings { is_posted: true, ..settings(config) };
+    Arc::new(Posted(PostedHooks::new(connect_here(gate), settings, judge_of)))
+}
+
+/// How a session of the gate's own process comes to its link.
+fn connect_here(gate: gate_link::Gate) -> Connect {
+    Arc::new(move || {
+        let gate = gate.clone();
+        Box::pin(async move {
+            if gate.stop.is_cancelled() {
+                // There will be no other gate in this process.
+                std::future::pending::<()>().await;
+            }
+            Ok(gate_link::serve_here(gate)?)
+        })
+    })
 }
 
 impl http::Hooks for Posted {

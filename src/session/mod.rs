@@ -2,4 +2,5 @@
 
 pub(crate) mod gatekeeper;
 pub(crate) mod inbox;
+pub(crate) mod link;
 pub(crate) mod tools;

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use portcullis_core::policy::{Judgement, Risk};
-use portcullis_core::{AskId, AskKind, AskRisk, Details, NewAsk, Offer, OnTimeout, Scope, Text, excerpt, visible};
+use portcullis_core::policy::Judgement;
+use portcullis_core::{AskId, AskKind, AskTimeout, Details, NewAsk, Offer, OnTimeout, Scope, Text, excerpt, visible};
 use portcullis_wire::permission::suggested;
 use portcullis_wire::preview::{description, preview};
 
@@ -16,7 +16,7 @@ const LONGEST_TEXT: usize = 256 << 10;
 pub(super) const MARGIN: Duration = Duration::from_secs(5);
 
 /// When an ask ends by itself, and what that means.
-pub(super) type Limit = Option<(u64, OnTimeout)>;
+pub(super) type Limit = Option<AskTimeout>;
 
 /// The ask for one request. `outside` says why the outside guard wants it, where it does.
 pub(super) fn new_ask(
@@ -47,9 +47,9 @@ pub(super) fn new_ask(
         default_to_no: flags.default_to_no,
         requires_user_interaction: flags.requires_user_interaction || kind != AskKind::Tool,
         reason: Some(shortened(reason)).filter(|reason| !reason.is_empty()),
-        risk: Some(risk(&judgement.risk)),
+        risk: Some(judgement.risk.clone()),
         quorum,
-        within: limit,
+        timeout: limit,
     };
     let described = flags.description.clone().unwrap_or_else(|| description(&request.tool, &request.input));
     let shown = flags.plan.clone().unwrap_or_else(|| preview(&request.tool, &request.input));
@@ -72,9 +72,9 @@ pub(super) fn limit(request: &ToolRequest, owners: Limit) -> Limit {
     };
     let clients = request.capabilities.waits.map(|waits| {
         let milliseconds = waits.saturating_sub(MARGIN).as_millis();
-        (u64::try_from(milliseconds).unwrap_or(u64::MAX), on_timeout)
+        AskTimeout { milliseconds: u64::try_from(milliseconds).unwrap_or(u64::MAX), then: on_timeout }
     });
-    [clients, owners].into_iter().flatten().min_by_key(|(milliseconds, _)| *milliseconds)
+    [clients, owners].into_iter().flatten().min_by_key(|timeout| timeout.milliseconds)
 }
 
 fn offers(request: &ToolRequest) -> Vec<Offer> {
@@ -83,11 +83,6 @@ fn offers(request: &ToolRequest) -> Vec<Offer> {
         words: visible(&suggested.words),
     };
     suggested(&request.suggestions).into_iter().map(offer).collect()
-}
-
-fn risk(risk: &Risk) -> AskRisk {
-    let reasons = risk.reasons.iter().map(|reason| reason.name().to_owned()).collect();
-    AskRisk { level: risk.level.name().to_owned(), reasons }
 }
 
 /// The beginning of a text that is longer than anybody reads.

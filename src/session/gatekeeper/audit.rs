@@ -3,7 +3,7 @@
 use portcullis_core::ToolCall;
 use tokio::sync::{mpsc, watch};
 
-use crate::hub::Line as SessionHandle;
+use crate::session::link::SessionHandle;
 
 /// Calls that wait for their way to the gate; as many again wait in the link.
 const QUEUE: usize = 1024;

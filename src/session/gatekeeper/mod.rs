@@ -22,7 +22,7 @@ use portcullis_wire::preview::preview;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use crate::hub::Line as SessionHandle;
+use crate::session::link::SessionHandle;
 pub(crate) use ask::shortened;
 use audit::AuditQueue;
 use calls::{AllowedBy, Calls, Outcome};

@@ -14,7 +14,7 @@ use super::calls::{AllowedBy, Outcome};
 use super::judge::{denied_by, quorum};
 use super::request::{Answer, CallKey, DecidedBy, Decision, ToolRequest, WithoutDecision, digest};
 use super::{Front, Gatekeeper, PromptNews, Settled, why_not_alone};
-use crate::hub::mint;
+use crate::mint::mint;
 
 /// A gate that is away may take so long to hear of an ask where a terminal has it meanwhile.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(60);

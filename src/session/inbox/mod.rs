@@ -236,7 +236,7 @@ mod tests {
     fn event(number: u8, text: &str) -> QueuedEvent {
         let id = EventId::new(Moment(u64::from(number)), u128::from(number));
         let frame = EventFrame {
-            id: id.to_string().into(),
+            id,
             via: "http".into(),
             sender: format!("sender{}", number % 2).into(),
             directs: false,

@@ -21,8 +21,9 @@ use tokio::sync::watch;
 
 use super::receipts::Receipts;
 use crate::agents::claude::hooks::{HookAnswer, HookSession};
-use crate::hub::{Line, mint};
+use crate::mint::mint;
 use crate::session::gatekeeper::shortened;
+use crate::session::link::SessionHandle;
 use crate::session::tools::{self, Called, Done, Tools};
 
 /// The tool that Claude Code's hooks call. The model is not told of it.
@@ -47,7 +48,7 @@ impl Signs {
 }
 
 pub(super) struct Server {
-    line: Line,
+    handle: SessionHandle,
     signs: Arc<Signs>,
     tools: Tools,
     /// Set when the client has said that it is initialized.
@@ -58,14 +59,14 @@ pub(super) struct Server {
 
 impl Server {
     pub(super) fn new(
-        line: Line,
+        handle: SessionHandle,
         folder: PathBuf,
         ready: watch::Sender<bool>,
         signs: Arc<Signs>,
         hooks: Arc<HookSession>,
         receipts: Arc<Receipts>,
     ) -> Self {
-        Self { tools: Tools::new(line.clone(), folder), line, signs, ready, hooks, receipts }
+        Self { tools: Tools::new(handle.clone(), folder), handle, signs, ready, hooks, receipts }
     }
 
     async fn tool(&self, name: &str, arguments: Value) -> Option<Result<String, String>> {
@@ -115,7 +116,7 @@ impl Server {
             preview: Text::new(shortened(input_preview)),
             details: Details::default(),
         };
-        let code = self.line.ask_for(ask).await?;
+        let code = self.handle.ask_for(ask).await?;
         tracing::debug!(%code, "a prompt was relayed");
         Ok(())
     }

@@ -32,10 +32,10 @@ use super::mcp;
 use super::requests::{Control, NoAnswer};
 use crate::agents::claude::process::SERVER;
 use crate::agents::claude::process::{HeldProcess, Holder};
-use crate::hub::{Attachment, Delivery, Line as Gate};
 use crate::lines::{Line, Lines};
 use crate::session::gatekeeper::{Front, Gatekeeper, GatekeeperSettings, PromptNews};
 use crate::session::inbox::{Inbox, QueuedEvent};
+use crate::session::link::{Deliveries, Delivery, SessionHandle as Gate};
 use crate::session::tools::Tools;
 
 /// A line of the client is at most this long.
@@ -92,20 +92,19 @@ struct Driver {
 /// Drives the session until it ends. Says goodbye to the gate before it returns.
 pub(crate) async fn drive(
     held: HeldProcess,
-    attachment: Attachment,
+    (gate, deliveries): (Gate, Deliveries),
     start: Start,
     tell: mpsc::Sender<Told>,
     commands: mpsc::Receiver<Command>,
 ) -> Outcome {
     let HeldProcess { holder, stdin, stdout } = held;
-    let gate = attachment.line.clone();
     let (words, spoken) = mpsc::channel(256);
     let front = match (start.attended, start.answers_here) {
         (false, _) => Front::None,
         (true, false) => Front::Watches,
         (true, true) => Front::Answers,
     };
-    let settings = GatekeeperSettings { ask_limit: start.within, front, ..GatekeeperSettings::default() };
+    let settings = GatekeeperSettings { ask_limit: start.timeout, front, ..GatekeeperSettings::default() };
     let wakes_per_hour = start.wakes_per_hour;
     let (news, prompt_news) = mpsc::unbounded_channel();
     let gatekeeper = Arc::new(Gatekeeper::new(gate.clone(), Arc::clone(&start.judge), settings, Some(news)));
@@ -137,7 +136,7 @@ pub(crate) async fn drive(
         result: None,
         problem: None,
     };
-    let outcome = driver.run(holder, stdout, attachment, spoken, prompt_news, commands).await;
+    let outcome = driver.run(holder, stdout, deliveries, spoken, prompt_news, commands).await;
     // The last calls come before the goodbye, unless the gate is away.
     drop(tokio::time::timeout(LAST_LINES, gatekeeper.close_audit()).await);
     gate.bye(Goodbye::because(outcome.problem.clone().unwrap_or_else(|| "the session is over".to_owned()))).await;
@@ -149,7 +148,7 @@ impl Driver {
         mut self,
         mut holder: Holder,
         stdout: ChildStdout,
-        mut attachment: Attachment,
+        mut deliveries: Deliveries,
         mut spoken: mpsc::Receiver<Word>,
         mut prompt_news: mpsc::UnboundedReceiver<PromptNews>,
         mut commands: mpsc::Receiver<Command>,
@@ -177,7 +176,7 @@ impl Driver {
                 },
                 Some(word) = spoken.recv() => self.heard(word),
                 Some(news) = prompt_news.recv() => self.tell_of_prompt(news),
-                delivery = attachment.next(), if self.is_ready && self.closing.is_none() && !self.is_alone => match delivery {
+                delivery = deliveries.next(), if self.is_ready && self.closing.is_none() && !self.is_alone => match delivery {
                     Some(delivery) => self.delivered(delivery),
                     // Only when its own task has fallen over. Nobody can answer any more.
                     None => {

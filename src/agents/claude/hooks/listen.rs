@@ -8,8 +8,8 @@ use portcullis_core::SessionAbout;
 use tokio_util::sync::CancellationToken;
 
 use super::{Announced, HookSession, HookSettings, announcement_of, forget, socket, wake};
-use crate::hub::Line as SessionHandle;
 use crate::session::gatekeeper::Judge;
+use crate::session::link::SessionHandle;
 
 /// Where the hooks of a session find its process, and what the client watches. Their folder is there.
 #[derive(Clone, Debug)]

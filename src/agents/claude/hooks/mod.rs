@@ -18,9 +18,9 @@ use portcullis_core::{ChatId, EventId, Order, SessionAbout, Source};
 use serde_json::Value;
 use tokio::sync::Notify;
 
-use crate::hub::{Delivery, Line as SessionHandle};
 use crate::session::gatekeeper::{Gatekeeper, GatekeeperSettings, Judge};
 use crate::session::inbox::{Inbox, QueuedEvent};
+use crate::session::link::{Delivery, SessionHandle};
 pub(crate) use listen::{HookFiles, Listening};
 pub(crate) use posted::PostedHooks;
 pub(crate) use socket::{HookOutput, call_session};

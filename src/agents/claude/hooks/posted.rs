@@ -13,8 +13,9 @@ use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
 use super::{HookAnswer, HookSession, HookSettings};
-use crate::hub::{Attachment, Hub, link, mint};
+use crate::mint::mint;
 use crate::session::gatekeeper::Judge;
+use crate::session::link::{self, Connect, Deliveries, SessionHandle};
 
 /// A session that posts nothing for so long, and has nothing open, is taken for ended: nobody tells us otherwise.
 const SILENCE: Duration = Duration::from_secs(3600);
@@ -22,8 +23,7 @@ const MAX_SESSIONS: usize = 256;
 
 /// What the gate needs for them.
 pub(crate) struct PostedHooks {
-    hub: Hub,
-    max_context: Option<usize>,
+    connect: Connect,
     settings: HookSettings,
     judge: fn(&SessionAbout) -> Option<Judge>,
     /// By the agent's own name for its session.
@@ -53,13 +53,13 @@ impl PostedAnswer {
 }
 
 impl PostedHooks {
+    /// `connect` leads to the gate of this very process.
     pub(crate) fn new(
-        hub: Hub,
-        max_context: Option<usize>,
+        connect: Connect,
         settings: HookSettings,
         judge: fn(&SessionAbout) -> Option<Judge>,
     ) -> Arc<Self> {
-        Arc::new(Self { hub, max_context, settings, judge, sessions: Mutex::default() })
+        Arc::new(Self { connect, settings, judge, sessions: Mutex::default() })
     }
 
     fn sessions(&self) -> MutexGuard<'_, HashMap<String, Arc<PostedSession>>> {
@@ -78,7 +78,7 @@ impl PostedHooks {
         let Some(name) = call.session_id.clone().filter(|name| name.len() <= 128) else {
             return Err(bad("session_id is missing".to_owned()));
         };
-        let session = self.session(&name, &call, scope).await?;
+        let session = self.session(&name, &call, scope)?;
         session.heard.notify_one();
         let ends = call.event == HookEvent::SessionEnd;
         // Only a command can wake a session.
@@ -92,16 +92,11 @@ impl PostedHooks {
         Ok(PostedAnswer { answer, session })
     }
 
-    async fn session(
-        self: &Arc<Self>,
-        name: &str,
-        call: &HookCall,
-        scope: &TokenScope,
-    ) -> Result<Arc<PostedSession>, Fault> {
+    fn session(self: &Arc<Self>, name: &str, call: &HookCall, scope: &TokenScope) -> Result<Arc<PostedSession>, Fault> {
         let known = self.sessions().get(name).cloned();
         let session = match known {
             Some(session) => session,
-            None => self.attach(name, call, scope).await?,
+            None => self.attach(name, call, scope)?,
         };
         if !scope.covers(&session.label) {
             return Err(Fault::new(Kind::Forbidden, "this token is not for sessions of this label"));
@@ -109,42 +104,43 @@ impl PostedHooks {
         Ok(session)
     }
 
-    async fn attach(
-        self: &Arc<Self>,
-        name: &str,
-        call: &HookCall,
-        scope: &TokenScope,
-    ) -> Result<Arc<PostedSession>, Fault> {
-        if self.sessions().len() >= MAX_SESSIONS {
-            return Err(Fault::new(Kind::Busy, format!("{MAX_SESSIONS} sessions post hooks already")));
-        }
+    fn attach(self: &Arc<Self>, name: &str, call: &HookCall, scope: &TokenScope) -> Result<Arc<PostedSession>, Fault> {
         let about = about(name, call)?;
         if !scope.covers(&about.label) {
             return Err(Fault::new(Kind::Forbidden, "this token is not for sessions of this label"));
         }
         let judge = (self.judge)(&about).ok_or_else(|| Fault::new(Kind::Internal, "the rules cannot be found"))?;
-        let id = mint(SessionId::new);
-        let attachment = link::attach_here(&self.hub, id, about.clone(), self.max_context).await?;
+        let mut sessions = self.sessions();
+        // Two hooks of one session may come at once, and both find it missing.
+        if let Some(first) = sessions.get(name) {
+            return Ok(Arc::clone(first));
+        }
+        if sessions.len() >= MAX_SESSIONS {
+            return Err(Fault::new(Kind::Busy, format!("{MAX_SESSIONS} sessions post hooks already")));
+        }
         let label = about.label.clone();
-        let hooks = HookSession::new(attachment.line.clone(), about, self.settings.clone(), judge);
-        hooks.is_installed(false).await;
+        let (handle, deliveries) =
+            link::connect(mint(SessionId::new), about.clone(), env!("CARGO_PKG_VERSION"), Arc::clone(&self.connect));
+        let hooks = HookSession::new(handle.clone(), about, self.settings.clone(), judge);
+        hooks.note_installed(false);
         hooks.mark_attended();
         let session = Arc::new(PostedSession { hooks, label, heard: Notify::new(), ended: CancellationToken::new() });
-        // Two hooks of one session may come at once, and both find it missing.
-        let first = Arc::clone(self.sessions().entry(name.to_owned()).or_insert_with(|| Arc::clone(&session)));
-        if !Arc::ptr_eq(&first, &session) {
-            attachment.line.bye(Goodbye { why: "another request was first".to_owned(), untouched: true }).await;
-            return Ok(first);
-        }
-        tokio::spawn(Arc::clone(self).hold(name.to_owned(), Arc::clone(&session), attachment));
+        sessions.insert(name.to_owned(), Arc::clone(&session));
+        tokio::spawn(Arc::clone(self).hold(name.to_owned(), Arc::clone(&session), handle, deliveries));
         Ok(session)
     }
 
     /// Takes what comes for the session until it ends, or is not heard of any more.
-    async fn hold(self: Arc<Self>, name: String, session: Arc<PostedSession>, mut attachment: Attachment) {
+    async fn hold(
+        self: Arc<Self>,
+        name: String,
+        session: Arc<PostedSession>,
+        handle: SessionHandle,
+        mut deliveries: Deliveries,
+    ) {
         let why = loop {
             tokio::select! {
-                delivery = attachment.next() => match delivery {
+                delivery = deliveries.next() => match delivery {
                     Some(delivery) => drop(session.hooks.take(delivery)),
                     None => break "the gate let go of it",
                 },
@@ -158,7 +154,7 @@ impl PostedHooks {
             }
         };
         self.sessions().remove(&name);
-        attachment.line.bye(Goodbye::because(why)).await;
+        handle.bye(Goodbye::because(why)).await;
     }
 }
 

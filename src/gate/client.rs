@@ -17,6 +17,7 @@ use tokio::net::UnixStream;
 use super::lock;
 use crate::config::Paths;
 use crate::config::paths;
+use crate::fixed;
 use crate::report::Hinted;
 
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -82,7 +83,9 @@ impl Client {
 
     async fn call(&self, method: &str, path: &str, body: Bytes) -> anyhow::Result<Bytes> {
         let exchange = self.exchange(method, path, body);
-        tokio::time::timeout(PATIENCE, exchange).await.context("the gate did not answer in time")?
+        tokio::time::timeout(fixed::wait("CLIENT", PATIENCE), exchange)
+            .await
+            .context("the gate did not answer in time")?
     }
 
     async fn exchange(&self, method: &str, path: &str, body: Bytes) -> anyhow::Result<Bytes> {

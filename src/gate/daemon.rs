@@ -21,6 +21,7 @@ use super::lock::{self, About, Lock};
 use super::reach;
 use crate::config::{self, Approvals, Config, Durability, Listen, Paths, TokenHash, generate_token, owner_token};
 use crate::doors::http::{self, Credentials, Door, Parts, Starter, Wanted};
+use crate::fixed;
 use crate::hub::{self, Hub, HubLimits, link};
 use crate::processes;
 use crate::report::Hinted;
@@ -209,8 +210,8 @@ fn door_limits(config: &Config) -> http::Limits {
     let limits = &config.limits;
     http::Limits {
         body: limits.body,
-        header_time: config::HEADER_TIME,
-        idle_time: limits.idle_time,
+        header_time: fixed::wait("HEADER", config::HEADER_TIME),
+        idle_time: fixed::wait("IDLE", limits.idle_time),
         connections: limits.connections,
         listeners: limits.sse_listeners,
         rate: limits.rate,
@@ -219,15 +220,17 @@ fn door_limits(config: &Config) -> http::Limits {
 }
 
 fn hub_limits(config: &Config) -> HubLimits {
+    let usual = Limits::default();
     HubLimits {
-        queue: config::QUEUE,
+        queue: fixed::limit("QUEUE", config::QUEUE),
         queue_bytes: config::QUEUE_BYTES,
-        watcher: config::WATCHER,
+        watcher: fixed::limit("WATCHER", config::WATCHER),
         coalesce: config.coalesce.iter().map(|(sender, seconds)| (sender.clone(), seconds * 1000)).collect(),
         state: Limits {
             waiting_events: config.limits.session_events,
-            waiting_bytes: config::SESSION_BYTES,
-            ..Limits::default()
+            waiting_bytes: fixed::limit("SESSION_BYTES", config::SESSION_BYTES),
+            lost_grace: fixed::number("LOST_GRACE", usual.lost_grace),
+            ..usual
         },
     }
 }

@@ -9,10 +9,10 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
 use super::gate::{self, Options, Started};
-use super::report::Hinted;
 use super::{VERSION, beside, configuration, environment, lock, log_at, paths, reach, starting};
 use crate::agents::claude::channel;
 use crate::config::Paths;
+use crate::failure::Failure;
 use crate::hub::{link, mint};
 use crate::processes;
 
@@ -41,7 +41,7 @@ impl Channel {
         let mut about = self.about(&folder)?;
         if about.pid.is_some_and(processes::is_driven) {
             let hint = "nothing has to be done; leave the server out of this session's configuration if it disturbs";
-            return Err(Hinted::new("this session is driven by `portcullis run`, which is its channel", hint).into());
+            return Err(Failure::new("this session is driven by `portcullis run`, which is its channel", hint).into());
         }
         let session = mint(SessionId::new);
         let paths = paths()?;
@@ -60,7 +60,7 @@ impl Channel {
     fn about(&self, folder: &std::path::Path) -> anyhow::Result<SessionAbout> {
         let label = match &self.label {
             Some(label) => Label::new(label).ok_or_else(|| {
-                Hinted::new(format!("{label:?} is no label"), "a label has 1 to 64 bytes, all of them visible letters")
+                Failure::new(format!("{label:?} is no label"), "a label has 1 to 64 bytes, all of them visible letters")
             })?,
             None => folder
                 .file_name()
@@ -98,14 +98,14 @@ impl Channel {
         let Some(gate) = gate::open(paths, &config, options).await? else {
             let pid = lock::holder(&lock_file).map_or(0, |holder| holder.pid);
             let what = format!("a gate is already running (pid {pid}), and there is one for each home");
-            return Err(Hinted::new(what, "leave --standalone off to use it, or end it with `portcullis stop`").into());
+            return Err(Failure::new(what, "leave --standalone off to use it, or end it with `portcullis stop`").into());
         };
         if let Some(problem) = &gate.status.listen_problem {
             tracing::warn!("{problem}; serving the Unix socket alone");
         }
         let wiring = beside::Wiring::new(&wired, &mut about);
         let attachment = link::attach_here(&gate.hub, session, about, config.max_context).await;
-        let attachment = attachment.map_err(|fault| Hinted::new(fault.message, fault.hint))?;
+        let attachment = attachment.map_err(|fault| Failure::new(fault.message, fault.hint))?;
         let hooks = wiring.open(&attachment);
         let stopping = gate.stop.clone();
         let served = tokio::select! {

@@ -1,6 +1,5 @@
 //! The command line's side of the API: HTTP over the gate's own socket.
 
-use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -17,8 +16,8 @@ use tokio::net::UnixStream;
 use super::lock;
 use crate::config::Paths;
 use crate::config::paths;
+use crate::failure::Failure;
 use crate::fixed;
-use crate::report::Hinted;
 
 const PATIENCE: Duration = Duration::from_secs(10);
 
@@ -26,18 +25,6 @@ const PATIENCE: Duration = Duration::from_secs(10);
 pub(crate) fn socket_of(paths: &Paths) -> PathBuf {
     lock::holder(&paths.lock_file).map_or_else(|| paths.socket.clone(), |holder| holder.socket)
 }
-
-/// What the gate said no to.
-#[derive(Debug)]
-pub(crate) struct Refused(pub(crate) Fault);
-
-impl fmt::Display for Refused {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0.message)
-    }
-}
-
-impl std::error::Error for Refused {}
 
 /// Part of a path, with everything spelled out that would end it.
 pub(crate) fn segment(text: &str) -> String {
@@ -58,7 +45,7 @@ impl Client {
     pub(crate) fn of_the_gate() -> anyhow::Result<Self> {
         let paths = paths()?;
         if lock::holder(&paths.lock_file).is_none() {
-            return Err(Hinted::new("no gate is running", "start one with `portcullis up`").into());
+            return Err(Failure::new("no gate is running", "start one with `portcullis up`").into());
         }
         Ok(Self::new(&paths))
     }
@@ -103,7 +90,7 @@ impl Client {
             return Ok(body);
         }
         match serde_json::from_slice::<Fault>(&body) {
-            Ok(fault) => Err(Refused(fault).into()),
+            Ok(fault) => Err(Failure::from(fault).into()),
             Err(_) => anyhow::bail!("the gate answered {status}"),
         }
     }

@@ -21,10 +21,10 @@ use super::lock::{self, About, Lock};
 use super::reach;
 use crate::config::{self, Approvals, Config, Durability, Listen, Paths, TokenHash, generate_token, owner_token};
 use crate::doors::http::{self, Credentials, Door, Parts, Starter, Wanted};
+use crate::failure::Failure;
 use crate::fixed;
 use crate::hub::{self, Hub, HubLimits, link};
 use crate::processes;
-use crate::report::Hinted;
 use crate::store::{self, Retention, Store};
 
 /// How a gate is started.
@@ -96,6 +96,7 @@ pub(crate) async fn open(paths: Paths, config: &Config, options: Options) -> any
         Durability::Power => store::Durability::Power,
     };
     let store = Store::sqlite(&paths.journal, durability)
+        .map_err(Failure::from)
         .with_context(|| format!("opening the journal {}", paths.journal.display()))?;
     let stop = CancellationToken::new();
     let (hub, hub_task) = hub::start(store, hub_limits(config), VERSION, stop.clone()).await?;
@@ -275,7 +276,7 @@ fn bind(listen: Listen, started: Started) -> anyhow::Result<(Option<TcpListener>
             }
             let hint = "stop what holds the port, or choose another with PORTCULLIS_LISTEN=127.0.0.1:PORT; \
                         PORTCULLIS_LISTEN=off serves the Unix socket alone";
-            Err(Hinted::new(problem, hint).into())
+            Err(Failure::new(problem, hint).into())
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Journeys through the real binary, a file each, over real sockets and processes.
+//! Journeys through the real binary over real sockets and processes, in a folder for each subject.
 
 #![allow(
     clippy::unwrap_used,
@@ -11,59 +11,14 @@
 mod fakes;
 mod support;
 
-mod again;
-mod api;
-mod architecture;
-mod contract;
-mod crash;
-mod demo;
-mod doctor;
-mod faults;
-mod fuzz;
-mod guard;
-mod help;
+mod cli;
 mod hooks;
-mod hooks_command;
-mod hooks_events;
-mod hooks_failures;
-mod hooks_posted;
-mod hooks_prompts;
-mod hooks_rules;
-mod hooks_sessions;
 mod http;
-mod inside;
-mod install;
-mod journal;
-mod life;
-mod link;
+mod robustness;
+mod run;
+mod session;
+
+mod architecture;
+mod help;
 mod peers;
-mod people;
-mod plugin;
-mod pressure;
-mod prompts;
-mod real_cli;
-mod record;
-mod relink;
-mod replies;
-mod rules;
-mod rules_cli;
-mod rules_shell;
-mod rulings;
-mod run_api;
-mod run_death;
-mod run_modes;
-mod run_odd;
-mod run_prompts;
-mod run_rules;
-mod run_talk;
-mod run_terminal;
-mod scopes;
-mod secrets;
-mod service;
-mod several;
-mod standalone;
-mod startup;
-mod tokens;
-mod toolbox;
-mod tools;
-mod walkthrough;
+mod support_tests;

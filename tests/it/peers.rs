@@ -31,7 +31,7 @@ fn the_real_cli_calls_the_tools_the_model_asks_for() {
 }
 
 #[test]
-fn what_the_real_cli_started_goes_when_it_is_killed() {
+fn processes_of_the_real_cli_end_when_it_is_killed() {
     let (home, latch) = (Home::new(), Latch::new());
     let model = Model::start(vec![Rule::on_text("think").say("never").held_by(&latch)]);
     let claude = Claude::headless(&home, &model, "think", &small(), &[]);

@@ -2,7 +2,7 @@
 
 use super::body::{Body, broken, read_line};
 use super::http::{Answer, Request};
-use super::seen::{OrFail, PATIENCE};
+use super::seen::{OrFail, PATIENCE, until};
 use std::io::{self, BufReader, ErrorKind, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::os::unix::net::UnixStream;
@@ -49,6 +49,20 @@ impl Target {
 }
 
 impl Connection {
+    /// Sends an event again and again until it is accepted, on one connection for as long as that lasts.
+    /// Returns the id of the event.
+    #[track_caller]
+    pub(crate) fn send_until_accepted(kept: &mut Option<Self>, target: &Target, request: &Request) -> String {
+        until("an event that is accepted", || {
+            let mut open = kept.take().or_else(|| Self::try_open(target).ok())?;
+            let answer = open.exchange(request, false).ok().filter(|answer| answer.status == 200)?;
+            if answer.header("connection") != Some("close") {
+                *kept = Some(open);
+            }
+            Some(answer.header("x-event-id")?.to_owned())
+        })
+    }
+
     #[track_caller]
     pub(crate) fn open(target: &Target) -> Self {
         Self::try_open(target).or_fail(|error| format!("connecting to {target:?}: {error}"))

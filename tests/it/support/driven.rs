@@ -3,12 +3,12 @@
 use super::PATIENCE;
 use super::child::{Child, Stdin};
 use super::claude::{Claude, program};
-use super::gate::Gate;
 use super::home::{Home, Ran};
 use super::running::{self, Running};
 use super::seen::until;
 use crate::fakes::model::Model;
-use serde_json::{Value, json};
+use crate::fakes::script::Rule;
+use serde_json::json;
 use std::process::Command;
 
 pub(crate) struct Driven {
@@ -59,29 +59,13 @@ impl Driven {
     }
 }
 
-/// The prompts that are open, once there are this many.
-#[track_caller]
-pub(crate) fn open_asks(gate: &Gate, count: usize) -> Vec<Value> {
-    until("open prompts", || {
-        let asks = gate.get("/api/v1/asks?state=open").expect(200).json();
-        let asks = asks.as_array()?.clone();
-        (asks.len() == count).then_some(asks)
-    })
-}
-
-#[track_caller]
-pub(crate) fn the_ask(gate: &Gate) -> Value {
-    open_asks(gate, 1).remove(0)
-}
-
-/// Answers a prompt as the owner, from elsewhere.
-#[track_caller]
-pub(crate) fn answer(home: &Home, gate: &Gate, ask: &Value, verdict: &Value) {
-    let path = format!("/api/v1/asks/{}/verdict", ask["id"].as_str().unwrap());
-    gate.post_as(home.token(), &path, verdict).expect(200);
-}
-
-#[track_caller]
-pub(crate) fn allow(home: &Home, gate: &Gate, ask: &Value) {
-    answer(home, gate, ask, &json!({"behavior": "allow"}));
+/// A model that runs these commands, one a turn, and then says what came of the last.
+pub(crate) fn shell(commands: &[&str]) -> Model {
+    let mut rules: Vec<Rule> = vec![];
+    for (turn, command) in commands.iter().enumerate() {
+        let rule = if turn == 0 { Rule::on_text("go") } else { Rule::on_any_result() };
+        rules.push(rule.call("Bash", json!({"command": command, "description": "Do it"})).once());
+    }
+    rules.push(Rule::on_any_result().say("done: $RESULT"));
+    Model::start(rules)
 }

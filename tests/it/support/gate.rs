@@ -4,7 +4,7 @@ use super::child::{Child, Stdin};
 use super::connection::Target;
 use super::home::Home;
 use super::http::{Answer, Request};
-use super::seen::{OrFail, PATIENCE};
+use super::seen::{OrFail, PATIENCE, until};
 use super::sse::Events;
 use rustix::process::Signal;
 use serde_json::Value;
@@ -70,6 +70,29 @@ impl Gate {
         Request::post(path).token(&self.token).body(text).send(&self.target())
     }
 
+    /// Posts JSON as the owner.
+    #[track_caller]
+    pub(crate) fn post(&self, path: &str, body: &Value) -> Answer {
+        self.post_as(&self.token, path, body)
+    }
+
+    /// Sends an event as the owner, to no session in particular, and returns its id.
+    #[track_caller]
+    pub(crate) fn send_event(&self, text: &str) -> String {
+        self.say("/", text).expect(200).event_id()
+    }
+
+    #[track_caller]
+    pub(crate) fn event_state(&self, event: &str) -> Value {
+        self.get(&format!("/api/v1/events/{event}")).json()["state"].clone()
+    }
+
+    /// Waits until this event is waiting, delivered, seen or whatever else it should become.
+    #[track_caller]
+    pub(crate) fn wait_for_event(&self, event: &str, state: &str) {
+        until(&format!("an event that is {state}"), || (self.event_state(event) == state).then_some(()));
+    }
+
     /// Looks something up as the owner.
     #[track_caller]
     pub(crate) fn get(&self, path: &str) -> Answer {
@@ -107,6 +130,12 @@ impl Gate {
             _ => drop(stream.containing("ready")),
         }
         stream
+    }
+
+    /// Watches as the owner; the state has been told when this returns.
+    #[track_caller]
+    pub(crate) fn watch(&self) -> Events {
+        self.listen_as(&self.token, "/api/v1/watch")
     }
 
     pub(crate) fn pid(&self) -> u32 {

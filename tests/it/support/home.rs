@@ -160,6 +160,20 @@ impl Home {
         self.run(&["status", "--json"]).json()
     }
 
+    /// The records of this kind in the log, oldest first.
+    #[track_caller]
+    pub(crate) fn records(&self, kind: &str) -> Vec<Value> {
+        let lines = self.run(&["log", "--json"]).ok().json_lines();
+        lines.iter().map(|line| line["record"][kind].clone()).filter(|record| !record.is_null()).collect()
+    }
+
+    /// Waits until a gate answers on the socket, whoever started it.
+    #[track_caller]
+    pub(crate) fn wait_for_gate(&self) {
+        let answers = || Request::get("/healthz").try_send(&self.socket()).ok().filter(|answer| answer.status == 200);
+        until("a gate that answers", answers);
+    }
+
     /// Where the gate that runs now, whoever started it, listens.
     #[track_caller]
     pub(crate) fn listening(&self) -> Target {
@@ -264,6 +278,20 @@ impl Ran {
     pub(crate) fn ok(self) -> Self {
         assert!(self.status.success(), "{self:#?}");
         self
+    }
+
+    /// Fails unless it ended with this code, and said on stderr why and what to do.
+    #[track_caller]
+    pub(crate) fn refused(&self, code: i32, why: &str) {
+        let is_refused = self.status.code() == Some(code);
+        assert!(is_refused && self.stderr.contains(why) && self.stderr.contains("hint: "), "{self:#?}");
+    }
+
+    /// Its output, a JSON value in each line.
+    #[track_caller]
+    pub(crate) fn json_lines(&self) -> Vec<Value> {
+        let read = |line: &str| serde_json::from_str(line).or_fail(|error| format!("no JSON ({error}): {line}"));
+        self.stdout.lines().map(read).collect()
     }
 
     #[track_caller]

@@ -113,6 +113,12 @@ impl Answer {
         serde_json::from_slice(&self.body).or_fail(|error| format!("no JSON ({error}): {self}"))
     }
 
+    /// The id of the event that was accepted.
+    #[track_caller]
+    pub(crate) fn event_id(&self) -> String {
+        self.header("x-event-id").ok_or(()).or_fail(|()| format!("no event was accepted: {self}")).to_owned()
+    }
+
     /// Fails with the whole answer when the status is another.
     #[track_caller]
     pub(crate) fn expect(self, status: u16) -> Self {

@@ -66,6 +66,13 @@ impl StandIn {
         command
     }
 
+    /// The same for an agent whose session has this id: with an id that was there before, one that goes on.
+    pub(crate) fn command_of(home: &Home, args: &[&str], agent_session: &str) -> Command {
+        let mut command = Self::command(home, args);
+        command.env("CLAUDE_CODE_SESSION_ID", agent_session);
+        command
+    }
+
     /// The same, started by a process that is not this one. The gate takes it for the agent, and this test for an
     /// outsider, as a person at another terminal is. A signal reaches that process, not the channel.
     #[track_caller]

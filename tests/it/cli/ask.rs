@@ -1,0 +1,268 @@
+//! The life of a prompt at the command line: who may answer it, what was said, and whether it arrived.
+
+use crate::support::child::Stdin;
+use crate::support::home::{Home, Ran, random_hex};
+use crate::support::standin::StandIn;
+use crate::support::{PATIENCE, Signal, running, until};
+use serde_json::{Value, json};
+use std::path::PathBuf;
+
+#[test]
+fn a_prompt_is_listed_shown_and_answered_at_the_command_line() {
+    let home = Home::new();
+    let gate = home.serve();
+    let session = StandIn::start_under_an_agent(&home, &[]);
+    assert_eq!(home.run(&["ask", "list"]).ok().stdout, "No prompts are open.\n");
+    assert_eq!(home.run(&["ask", "list", "--all"]).ok().stdout, "No prompts in the last 24 hours.\n");
+    assert_eq!(home.run(&["ask", "list", "--json"]).json(), json!([]));
+    let listener = gate.events();
+    session.ask("abcde", "Bash", "Push to main", "git push --force");
+    session.ask("fghij", "Write", "Write a file", "hello.txt");
+    listener.containing("fghij");
+    let list = home.run(&["ask", "list"]).ok().stdout;
+    assert!(list.contains("abcde  open") && list.contains("Bash: Push to main"), "{list}");
+    let shown = home.run(&["ask", "show", "ABCDE"]).ok().stdout;
+    for word in ["Push to main", "git push --force", "open; answer with `portcullis ask allow abcde`"] {
+        assert!(shown.contains(word), "{shown}");
+    }
+    let ask = show(&home, "abcde");
+    assert_eq!((&ask["state"], &ask["verdict"]), (&json!("open"), &Value::Null));
+
+    assert_eq!(home.run(&["ask", "allow", "abcde"]).ok().stdout, "abcde: allow is on the record.\n");
+    let verdict = session.next_verdict();
+    assert_eq!((&*verdict.request_id, &*verdict.behavior), ("abcde", "allow"));
+    home.run(&["ask", "deny", show(&home, "fghij")["id"].as_str().unwrap(), "--why", "not on a Friday"]).ok();
+    assert_eq!(session.next_verdict().behavior, "deny");
+    let denied = show(&home, "fghij")["verdict"].clone();
+    let told = ["behavior", "by", "via", "why"].map(|key| denied[key].as_str().unwrap());
+    assert_eq!(told, ["deny", "owner", "socket", "not on a Friday"]);
+
+    let late = home.run(&["ask", "deny", "abcde"]);
+    late.refused(1, "settled already: allowed by owner over socket");
+    home.run(&["ask", "allow", "zzzzz"]).refused(1, "no such prompt");
+    home.run(&["ask", "show", "nonsense"]).refused(1, "neither an id nor a code");
+    assert_eq!(home.run(&["ask", "list"]).ok().stdout, "No prompts are open.\n");
+    assert_eq!(home.run(&["ask", "list", "--all", "--json"]).json().as_array().unwrap().len(), 2);
+    assert_eq!(session.verdict_count(), 2);
+}
+
+#[test]
+fn a_recorded_verdict_is_shown_apart_from_a_delivered_one() {
+    let home = Home::new();
+    let gate = home.serve();
+    let session = StandIn::start_under_an_agent(&home, &[]);
+    home.attached(1);
+    gate.open_prompt(&session, "abcde");
+    let channel =
+        running::channels_of(&home.folder()).into_iter().find(|process| process.args[0].ends_with("portcullis"));
+    let channel = channel.unwrap();
+    running::signal(&channel, Signal::STOP);
+    home.run(&["ask", "allow", "abcde"]).ok();
+    let said = show(&home, "abcde")["verdict"].clone();
+    assert!(said["at"].is_u64() && said["carried_at"].is_null(), "{said}");
+    let words = || home.run(&["ask", "show", "abcde"]).ok().stdout;
+    assert!(words().contains("allow by owner over socket, not yet handed to the session"), "{}", words());
+    running::signal(&channel, Signal::CONT);
+    assert_eq!(session.next_verdict().behavior, "allow");
+    let carried = until("a carried verdict", || {
+        Some(show(&home, "abcde")["verdict"]["carried_at"].clone()).filter(Value::is_u64)
+    });
+    assert!(carried.as_u64() >= said["at"].as_u64());
+    assert!(words().contains("handed to the session") && !words().contains("not yet"), "{}", words());
+}
+
+#[test]
+fn commands_run_by_an_agent_cannot_answer_or_administer_and_are_logged() {
+    let home = Home::new();
+    let gate = home.serve();
+    // Its parent is this test, and so is that of every command below.
+    let session = StandIn::start(&home, &["--label", "api"]);
+    let sent = gate.say("/", "hello").expect(200);
+    session.next_event();
+    gate.open_prompt(&session, "abcde");
+    let event = sent.header("x-event-id").unwrap();
+    let attempts = [
+        &["ask", "allow", "abcde"][..],
+        &["ask", "deny", "abcde"],
+        &["say", "yes abcde"],
+        &["token", "add", "eve", "--role", "admin"],
+        &["people", "role", "ann", "admin"],
+        &["people", "remove", "ann"],
+        &["people", "pair", "abcdefgh", "--name", "eve"],
+        &["log", "redact", event],
+    ];
+    for with_claudecode in [false, true] {
+        for (before, words) in attempts.iter().enumerate() {
+            let before = before + if with_claudecode { attempts.len() } else { 0 };
+            assert_eq!(home.records("barred").len(), before);
+            let mut command = home.command(words);
+            if with_claudecode {
+                command.env("CLAUDECODE", "1");
+            }
+            let ran = Ran::of(&home.spawn(command, Stdin::Nothing), PATIENCE);
+            ran.refused(4, "refused");
+            assert!(ran.stderr.contains("inside") && ran.stdout.is_empty(), "{words:?}: {ran:#?}");
+            assert_eq!(home.records("barred").len(), before + 1, "{words:?}");
+        }
+    }
+    let first = &home.records("barred")[0];
+    assert!(first["what"].as_str().unwrap().contains("answering a prompt") && first["who"] == "owner", "{first}");
+    assert!(first["what"].as_str().unwrap().contains("inside session api"), "{first}");
+    for (path, body) in [("/", "yes abcde"), ("/api/v1/asks/abcde/verdict", r#"{"behavior":"allow"}"#)] {
+        let mut curl = home.program("curl");
+        curl.args(["-s", "--unix-socket"]).arg(home.folder().join("gate.sock"));
+        curl.args(["-d", body, &format!("http://localhost{path}")]);
+        let ran = Ran::of(&home.spawn(curl, Stdin::Nothing), PATIENCE).ok();
+        assert!(ran.stdout.contains("inside session api"), "{path}: {ran:?}");
+    }
+
+    for harmless in [&["ask", "list"][..], &["events", "list"], &["log"], &["status"], &["say", "no verdict"]] {
+        home.run(harmless).ok();
+    }
+    assert_eq!((session.verdict_count(), show(&home, "abcde")["state"].clone()), (0, json!("open")));
+    assert_eq!(home.run(&["token", "list", "--json"]).json(), json!([]));
+    assert!(!gate.has_exited());
+    assert!(home.run(&["events", "show", event]).ok().stdout.contains("hello"));
+}
+
+#[test]
+fn inside_claude_code_a_person_must_confirm_at_the_terminal() {
+    let home = Home::new();
+    let gate = home.serve();
+    let session = StandIn::start_under_an_agent(&home, &[]);
+    gate.open_prompt(&session, "abcde");
+    gate.open_prompt(&session, "fghij");
+    // No agent is above it, but its environment says so and nobody is there to confirm.
+    let mut command = home.command(&["ask", "allow", "abcde"]);
+    command.env("CLAUDECODE", "1");
+    Ran::of(&home.spawn(command, Stdin::Nothing), PATIENCE).refused(4, "Claude Code");
+    assert_eq!(show(&home, "abcde")["state"], "open");
+    assert_eq!(home.records("barred").len(), 1);
+
+    for (code, typed, ending, state) in
+        [("abcde", "y", "did not allow prompt abcde", "open"), ("fghij", "yes", "is on the record", "answered")]
+    {
+        let terminal = Terminal::running(&home, &format!("CLAUDECODE=1 $P ask allow {code}"));
+        terminal.shows("This runs inside Claude Code. Type yes");
+        terminal.types(typed);
+        terminal.shows(ending);
+        assert_eq!(show(&home, code)["state"], state);
+    }
+    assert_eq!(session.next_verdict().request_id, "fghij");
+    assert_eq!(session.verdict_count(), 1);
+}
+
+#[test]
+fn guessing_codes_locks_out_only_the_guesser() {
+    let home = Home::new();
+    let gate = home.serve();
+    let session = StandIn::start_under_an_agent(&home, &[]);
+    let [rae, sam] = [("rae", "reviewer"), ("sam", "reviewer")].map(|(name, role)| home.token_for(name, role));
+    gate.open_prompt(&session, "abcde");
+    let allow = json!({"behavior": "allow"});
+    for guess in ["zzzza", "zzzzb", "zzzzc"] {
+        gate.say_as(&rae, "/", &format!("yes {guess}")).expect(200);
+    }
+    for guess in ["zzzzd", "zzzze"] {
+        gate.verdict_as(&rae, guess, &allow).expect(404);
+    }
+    gate.say_as(&rae, "/", "yes abcde").expect(429);
+    gate.verdict_as(&rae, "abcde", &allow).expect(429);
+    gate.say_as(&sam, "/", "no abcde").expect(200);
+    assert_eq!(session.next_verdict().behavior, "deny");
+}
+
+#[test]
+fn a_verdict_for_a_lost_session_is_refused() {
+    let home = Home::new();
+    let gate = home.serve();
+    let session = StandIn::start(&home, &[]);
+    gate.open_prompt(&session, "abcde");
+    session.kill_9();
+    home.attached(0);
+    let answer = gate.say("/", "yes abcde").expect(409);
+    assert!(answer.text().contains("would reach nobody") && answer.text().contains("at the terminal"), "{answer}");
+    let verdict = gate.verdict("abcde", &json!({"behavior": "allow"})).expect(409);
+    assert_eq!(verdict.json()["error"], 40904);
+    let ask = show(&home, "abcde");
+    assert_eq!((&ask["state"], &ask["verdict"]), (&json!("open"), &Value::Null));
+}
+
+#[test]
+fn with_device_approvals_the_owner_cannot_answer() {
+    let home = Home::new();
+    home.write_config("approvals = \"device\"\n");
+    let gate = home.serve();
+    let session = StandIn::start_under_an_agent(&home, &[]);
+    let token = home.token_for("rae", "reviewer");
+    session.ask("abcde", "Bash", "Push", "git push");
+    let listener = gate.listen_as(&token, "/events");
+    listener.containing("abcde");
+    home.run(&["ask", "allow", "abcde"]).refused(4, "review");
+    gate.say("/", "yes abcde").expect(403);
+    gate.verdict("abcde", &json!({"behavior": "allow"})).expect(403);
+    gate.say("/", "but it may talk").expect(200);
+    gate.say_as(&token, "/", "no abcde").expect(200);
+    assert_eq!(session.next_verdict().behavior, "deny");
+    assert_eq!(session.verdict_count(), 1);
+}
+
+#[test]
+fn control_characters_in_a_prompt_are_escaped_on_the_terminal() {
+    let home = Home::new();
+    let gate = home.serve();
+    let session = StandIn::start_under_an_agent(&home, &[]);
+    session.ask("abcde", "Bash\u{9b}2J", "List\u{1b}[8m", "rm -rf ~\rls\u{1b}[2K\u{202e}");
+    gate.events().containing("abcde");
+    for words in [&["ask", "show", "abcde"][..], &["ask", "list"], &["log"]] {
+        let shown = home.run(words).ok().stdout;
+        let deceives = |letter: char| letter != '\n' && (letter.is_control() || letter == '\u{202e}');
+        assert!(!shown.contains(deceives), "{words:?}: {shown:?}");
+    }
+    let shown = home.run(&["ask", "show", "abcde"]).ok().stdout;
+    assert!(shown.contains("rm -rf ~\nls\\u{1b}[2K\\u{202e}"), "{shown}");
+    assert_eq!(show(&home, "abcde")["preview"], "rm -rf ~\rls\u{1b}[2K\u{202e}", "programs get it as it was");
+}
+
+#[track_caller]
+fn show(home: &Home, ask: &str) -> Value {
+    home.run(&["ask", "show", ask, "--json"]).ok().json()
+}
+
+/// A terminal of its own, in which a shell has run a command. `$P` stands for portcullis.
+struct Terminal<'a> {
+    home: &'a Home,
+    socket: PathBuf,
+}
+
+impl<'a> Terminal<'a> {
+    fn running(home: &'a Home, command: &str) -> Self {
+        let terminal = Self { home, socket: home.user().join(random_hex(4)) };
+        let command = format!("{}; sleep 60", command.replace("$P", env!("CARGO_BIN_EXE_portcullis")));
+        terminal.tmux(&["-f", "/dev/null", "new-session", "-d", "-x", "200", "-y", "50", "sh", "-c", &command]);
+        terminal
+    }
+
+    #[track_caller]
+    fn shows(&self, text: &str) {
+        until(text, || self.tmux(&["capture-pane", "-p"]).contains(text).then_some(()));
+    }
+
+    fn types(&self, text: &str) {
+        self.tmux(&["send-keys", text, "Enter"]);
+    }
+
+    #[track_caller]
+    fn tmux(&self, words: &[&str]) -> String {
+        let mut tmux = self.home.program("tmux");
+        tmux.arg("-S").arg(&self.socket).args(words);
+        Ran::of(&self.home.spawn(tmux, Stdin::Nothing), PATIENCE).ok().stdout
+    }
+}
+
+impl Drop for Terminal<'_> {
+    fn drop(&mut self) {
+        let mut tmux = self.home.program("tmux");
+        tmux.arg("-S").arg(&self.socket).arg("kill-server").status().ok();
+    }
+}

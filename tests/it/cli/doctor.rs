@@ -1,0 +1,237 @@
+//! The doctor: it finds what is wrong, says what to do, and changes nothing.
+
+use crate::fakes::model::Model;
+use crate::support::PATIENCE;
+use crate::support::child::Stdin;
+use crate::support::claude::Claude;
+use crate::support::home::{Home, Ran};
+use crate::support::standin::StandIn;
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::{Value, json};
+use std::fs;
+use std::net::TcpListener;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::Path;
+
+/// As someone whose PATH holds what a bare system has, and the programs of their own.
+fn doctor(home: &Home, listen: &str, words: &[&str]) -> Ran {
+    let mut command = home.command(&["doctor"]);
+    command.args(words).env_remove("PORTCULLIS_TOKEN").env("PORTCULLIS_LISTEN", listen);
+    command.env("PATH", format!("{}:/usr/bin:/bin", home.user().join("bin").display()));
+    Ran::of(&home.spawn(command, Stdin::Nothing), PATIENCE * 2)
+}
+
+/// A program of that name on the user's PATH.
+fn script(home: &Home, name: &str, text: &str) {
+    let path = home.user().join("bin").join(name);
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    fs::write(&path, text).unwrap();
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+}
+
+/// All findings of one check, `level what`.
+fn findings(report: &Value, check: &str) -> Vec<String> {
+    let all = report["findings"].as_array().unwrap().iter().filter(|finding| finding["check"] == check);
+    all.map(|finding| format!("{} {}", finding["level"].as_str().unwrap(), finding["what"].as_str().unwrap())).collect()
+}
+
+#[track_caller]
+fn has(report: &Value, check: &str, start: &str, part: &str) {
+    let found = findings(report, check);
+    assert!(found.iter().any(|finding| finding.starts_with(start) && finding.contains(part)), "{check}: {found:?}");
+}
+
+fn everything_in(folder: &Path) -> Vec<String> {
+    let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    entries.map(|path| path.display().to_string()).collect()
+}
+
+#[test]
+fn a_fresh_home_has_no_faults_and_is_not_changed() {
+    let home = Home::new();
+    let ran = doctor(&home, "127.0.0.1:0", &["--json"]).ok();
+    let report = ran.json();
+    assert_eq!(report["failed"], false);
+    has(&report, "gate", "ok none runs", "");
+    has(&report, "journal", "note", "is not there yet");
+    has(&report, "Claude Code", "warn there is no `claude`", "");
+    has(&report, "registered", "warn nowhere", "");
+    for finding in report["findings"].as_array().unwrap() {
+        let needs_remedy = finding["level"] == "warn" || finding["level"] == "fail";
+        assert!(!needs_remedy || finding["remedy"].is_string(), "{finding}");
+    }
+    assert_eq!(everything_in(&home.folder()), [""; 0]);
+    assert_eq!(everything_in(&home.project()), [""; 0]);
+    assert_eq!(everything_in(&home.user()), [""; 0]);
+
+    let shown = doctor(&home, "127.0.0.1:0", &[]).ok().stdout;
+    assert!(shown.contains("\n  events while idle  yes       yes        yes        not yet\n"), "{shown}");
+    assert!(shown.ends_with(" to look at.\n"), "{shown}");
+}
+
+#[test]
+fn channel_requirements_are_listed_in_the_order_the_client_checks_them() {
+    let report = doctor(&Home::new(), "off", &["--json"]).ok().json();
+    let checks: Vec<&str> =
+        report["findings"].as_array().unwrap().iter().filter_map(|finding| finding["check"].as_str()).collect();
+    let gates: Vec<&str> = checks.iter().filter_map(|check| check.strip_prefix("channel: ")).collect();
+    assert_eq!(gates, ["declared", "protocol", "provider", "rollout", "policy", "named", "list"]);
+    assert_eq!(
+        report["works"]["prompts"],
+        json!({"hooks": "yes", "channel": "yes", "headless": "yes", "editor": "not yet"})
+    );
+    assert_eq!(report["works"]["stop"]["channel"], "no");
+}
+
+#[test]
+fn each_fault_is_found_and_shown_with_its_remedy() {
+    let home = Home::new();
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let listen = taken.local_addr().unwrap().to_string();
+    home.write_config("durability = \"maybe\"\n");
+    fs::write(home.folder().join("owner.token"), "a-token-of-twenty-characters\n").unwrap();
+    fs::set_permissions(home.folder().join("owner.token"), fs::Permissions::from_mode(0o644)).unwrap();
+    fs::write(home.folder().join("journal.db"), "not a journal at all").unwrap();
+    fs::write(home.project().join(".mcp.json"), "{\"mcpServers\": {}, // mine\n}").unwrap();
+    script(&home, "claude", "#!/bin/sh\necho '2.0.77 (Claude Code)'\n");
+
+    let ran = doctor(&home, &listen, &["--json"]);
+    assert_eq!(ran.status.code(), Some(1), "{ran:?}");
+    let report = ran.json();
+    assert_eq!(report["failed"], true);
+    has(&report, "configuration", "fail", "durability");
+    has(&report, "token", "fail", "others may use the file (mode 644)");
+    has(&report, "journal", "fail", "is no journal");
+    has(&report, "registered", "warn", "no plain JSON");
+    has(&report, "Claude Code", "warn 2.0.77", "channels came with 2.1.80");
+
+    home.write_config("");
+    let report = doctor(&home, &listen, &["--json"]).json();
+    has(&report, "port", "warn", &format!("{listen} is taken by"));
+    if cfg!(target_os = "linux") {
+        has(&report, "port", "warn", &format!("(pid {})", std::process::id()));
+    }
+    fs::set_permissions(home.folder(), fs::Permissions::from_mode(0o777)).unwrap();
+    has(&doctor(&home, "off", &["--json"]).json(), "folders", "fail", "others may write in it");
+}
+
+#[test]
+fn a_newer_journal_is_recognised_without_opening_it() {
+    let home = Home::new();
+    let mut header = [0; 100];
+    header[..16].copy_from_slice(b"SQLite format 3\0");
+    header[63] = 99;
+    header[68..72].copy_from_slice(b"Port");
+    fs::write(home.folder().join("journal.db"), header).unwrap();
+    let report = doctor(&home, "off", &["--json"]).json();
+    has(&report, "journal", "fail", "has version 99; this portcullis knows versions up to");
+    assert_eq!(everything_in(&home.folder()).len(), 1);
+}
+
+#[test]
+fn a_gate_that_runs_is_described_and_one_that_hangs_is_found() {
+    let home = Home::new();
+    let gate = home.serve();
+    let session = StandIn::start(&home, &["--label", "api"]);
+    home.attached(1);
+    let report = doctor(&home, "127.0.0.1:0", &["--json"]).ok().json();
+    has(&report, "gate", "ok", &format!("(pid {})", gate.pid()));
+    has(&report, "port", "ok", &format!("http://{}", gate.address()));
+    has(&report, "journal", "ok", "open in the gate");
+    has(&report, "sessions", "ok 1 attached: api by channel", "");
+    drop(session);
+
+    let pid = Pid::from_raw(gate.pid().cast_signed()).unwrap();
+    kill_process(pid, Signal::STOP).unwrap();
+    let ran = doctor(&home, "127.0.0.1:0", &["--json"]);
+    assert_eq!(ran.status.code(), Some(1));
+    has(&ran.json(), "gate", "fail", "holds the lock and does not answer");
+    kill_process(pid, Signal::CONT).unwrap();
+}
+
+#[test]
+fn a_session_started_without_channels_is_found() {
+    for (flags, level) in [
+        ("", "warn"),
+        ("--channels server:other", "warn"),
+        ("--dangerously-load-development-channels server:portcullis", "ok"),
+    ] {
+        let home = Home::new();
+        home.run(&["install", "--yes"]).ok();
+        // What the real one looks like from outside: a process of its name whose child is the channel.
+        let channel = format!("#!/bin/sh\n{} channel\n:\n", env!("CARGO_BIN_EXE_portcullis"));
+        script(&home, "claude", &channel);
+        let mut command = home.program(home.user().join("bin/claude"));
+        command.args(flags.split_whitespace());
+        let session = StandIn::start_command(&home, command);
+        home.attached(1);
+        let mut command = home.command(&["doctor", "--json"]);
+        command.env("PATH", "/usr/bin:/bin");
+        let report = Ran::of(&home.spawn(command, Stdin::Nothing), PATIENCE).ok().json();
+        has(&report, "channel: named", level, "session project was started with");
+        drop(session);
+    }
+}
+
+#[test]
+fn both_install_and_plugin_is_a_finding_and_the_real_cli_is_recognised() {
+    let home = Home::new();
+    let model = Model::start(Vec::new());
+    let claude = |words: &[&str]| {
+        let mut command = Claude::command(&home, &model);
+        command.args(words);
+        Ran::of(&home.spawn(command, Stdin::Nothing), PATIENCE * 3).ok()
+    };
+    fs::create_dir_all(home.user().join("bin")).unwrap();
+    symlink(Claude::command(&home, &model).get_program(), home.user().join("bin/claude")).unwrap();
+    home.run(&["install", "--yes"]).ok();
+    let plugin = home.user().join("plugin");
+    home.run(&["plugin", plugin.to_str().unwrap()]).ok();
+    claude(&["plugin", "marketplace", "add", plugin.to_str().unwrap()]);
+    claude(&["plugin", "install", "portcullis@portcullis"]);
+    claude(&["mcp", "add", "mine", "--", home.user().join(".local/bin/portcullis").to_str().unwrap(), "channel"]);
+
+    let report = doctor(&home, "off", &["--json"]).ok().json();
+    has(&report, "Claude Code", "ok", "(Claude Code)");
+    has(&report, "registered", "ok in .mcp.json of this project as server:portcullis", "");
+    has(&report, "registered", "ok for you in this project as server:mine", "");
+    has(&report, "registered", "ok by the plugin as plugin:portcullis@portcullis", "");
+    has(&report, "registered", "warn 3 times", "a session may be attached twice");
+    assert_eq!(report["own"], "hooks");
+
+    fs::remove_file(home.user().join(".local/bin/portcullis")).unwrap();
+    let ran = doctor(&home, "off", &["--json"]);
+    assert_eq!(ran.status.code(), Some(1));
+    has(&ran.json(), "registered", "fail", "is not there");
+}
+
+#[test]
+fn hooks_are_checked_in_every_settings_file() {
+    let home = Home::new();
+    let report = |home: &Home| doctor(home, "off", &["--json"]).json();
+    has(&report(&home), "hooks", "note not installed", "");
+
+    home.run(&["install", "--hooks", "--yes"]).ok();
+    let sound = report(&home);
+    has(&sound, "hooks", "ok all 12", ".claude/settings.json");
+    assert_eq!((findings(&sound, "hooks").len(), &sound["own"]), (1, &json!("hooks")));
+
+    home.run(&["install", "--hooks", "--yes", "--scope", "user"]).ok();
+    has(&report(&home), "hooks", "warn installed 2 times", "");
+    home.run(&["uninstall", "--yes", "--scope", "user"]).ok();
+
+    let file = home.project().join(".claude/settings.json");
+    let mut settings: Value = serde_json::from_str(&fs::read_to_string(&file).unwrap()).unwrap();
+    settings["hooks"].as_object_mut().unwrap().remove("Stop");
+    settings["permissions"]["deny"] = json!([]);
+    settings["disableAllHooks"] = json!(true);
+    fs::write(&file, settings.to_string()).unwrap();
+    fs::remove_file(home.user().join(".local/bin/portcullis")).unwrap();
+    fs::remove_file(home.project().join(".mcp.json")).unwrap();
+    let broken = report(&home);
+    has(&broken, "hooks", "warn", "lacks Stop");
+    has(&broken, "hooks", "warn", "no deny rule mcp__portcullis__hook");
+    has(&broken, "hooks", "warn disableAllHooks", "");
+    has(&broken, "hooks", "fail", ".local/bin/portcullis, which is not there");
+    has(&broken, "hooks", "fail", "\"portcullis\", which is not registered here");
+}

@@ -1,0 +1,11 @@
+//! The subcommands at the command line: what they print, change and refuse.
+
+mod ask;
+mod demo;
+mod doctor;
+mod install;
+mod log;
+mod plugin;
+mod rules;
+mod service;
+mod startup;

@@ -1,0 +1,192 @@
+//! `portcullis rules`: what people see, try, add and trust.
+
+use std::fs;
+use std::path::PathBuf;
+
+use serde_json::{Value, json};
+
+use crate::support::PATIENCE;
+use crate::support::child::Stdin;
+use crate::support::home::{Home, Ran};
+use crate::support::standin::StandIn;
+use crate::support::terminal::Terminal;
+
+const RULES: &str = "[[rule]]\nallow = \"Bash(npm test *)\"\nwhy = \"tests are harmless\"\nno_match = [\"npm test && rm -rf x\"]\n\n\
+                     [[rule]]\nask = \"Bash(npm publish *)\"\nquorum = 2\n\n[[rule]]\ndeny = \"Read(.env)\"\n";
+
+fn written(home: &Home, text: &str) -> String {
+    let path = home.user().join("some.toml");
+    fs::write(&path, text).unwrap();
+    path.to_str().unwrap().to_owned()
+}
+
+fn project_file(home: &Home, text: &str) -> PathBuf {
+    let folder = home.project().join(".portcullis");
+    fs::create_dir_all(&folder).unwrap();
+    fs::write(folder.join("rules.toml"), text).unwrap();
+    folder.join("rules.toml")
+}
+
+#[track_caller]
+fn checked(home: &Home, options: &[&str], tool: &str, input: &Value) -> Value {
+    let input = input.to_string();
+    let words = [&["rules", "check"], options, &["--json", tool, &input]].concat();
+    let ran = home.run(&words).ok();
+    assert_eq!(ran.stdout.lines().count(), 1, "one object: {ran:#?}");
+    ran.json()
+}
+
+fn bash(command: &str) -> Value {
+    json!({"command": command})
+}
+
+fn decision(home: &Home, command: &str) -> String {
+    checked(home, &[], "Bash", &bash(command))["decision"].as_str().unwrap().to_owned()
+}
+
+#[test]
+fn a_check_prints_one_object_and_succeeds_whatever_is_decided() {
+    let home = Home::new();
+    let file = written(&home, RULES);
+    let options = ["--rules", file.as_str()];
+    let allowed = checked(&home, &options, "Bash", &bash("npm test -- x"));
+    assert_eq!(
+        (&allowed["decision"], &allowed["rule"], &allowed["why"]),
+        (&json!("allow"), &json!("Bash(npm test *)"), &json!("tests are harmless"))
+    );
+    let asked = checked(&home, &options, "Bash", &bash("npm test && rm -rf x"));
+    assert_eq!((&asked["decision"], &asked["rule"]), (&json!("ask"), &Value::Null));
+    assert_eq!(asked["risk"], json!({"level": "high", "reasons": ["destructive"]}));
+    let asked = checked(&home, &options, "Bash", &bash("npm publish"));
+    assert_eq!((&asked["decision"], &asked["quorum"]), (&json!("ask"), &json!(2)));
+    let denied = checked(&home, &options, "Read", &json!({"file_path": "a/.env"}));
+    assert_eq!((&denied["decision"], &denied["rule"]), (&json!("deny"), &json!("Read(.env)")));
+    let words = home.run(&["rules", "check", "--rules", &file, "Bash", r#"{"command":"cat .env"}"#]).ok().stdout;
+    assert!(words.starts_with("deny: ") && words.contains("rule: deny Read(.env)"), "{words}");
+}
+
+#[test]
+fn a_check_takes_the_mode_and_the_folder() {
+    let home = Home::new();
+    let elsewhere = home.user().join("other");
+    fs::create_dir(&elsewhere).unwrap();
+    let write = json!({"file_path": elsewhere.join("a").to_str().unwrap(), "content": "x"});
+    let folder = ["--cwd", elsewhere.to_str().unwrap()];
+    let decided = |options: &[&str]| checked(&home, options, "Write", &write)["decision"].clone();
+    assert_eq!(decided(&folder), "ask");
+    assert_eq!(decided(&[&folder[..], &["--mode", "acceptEdits"]].concat()), "allow");
+    assert_eq!(decided(&["--mode", "acceptEdits"]), "ask", "outside of this folder");
+    assert_eq!(decided(&["--mode", "acceptEdits", "--add-dir", elsewhere.to_str().unwrap()]), "allow");
+    assert_eq!(decided(&[&folder[..], &["--mode", "dontAsk"]].concat()), "deny");
+    assert_eq!(decided(&[&folder[..], &["--mode", "manual"]].concat()), "ask");
+    refused_mode(&home);
+}
+
+fn refused_mode(home: &Home) {
+    let ran = home.run(&["rules", "check", "--mode", "yolo", "--json", "Bash", "{}"]);
+    assert!(ran.status.code() == Some(2) && ran.stderr.contains("the modes are default, acceptEdits"), "{ran:#?}");
+}
+
+#[test]
+fn invalid_input_to_a_check_is_refused_with_a_hint() {
+    let home = Home::new();
+    for input in ["{", "x", "[]", "\"ls\"", ""] {
+        home.run(&["rules", "check", "--json", "Bash", input]).refused(2, "the input is not");
+    }
+    home.run(&["rules", "check", "--rules", "nowhere.toml", "Bash", "{}"]).refused(2, "there is no file");
+    home.run(&["rules", "check", "--cwd", "nowhere", "Bash", "{}"]).refused(2, "there is no folder");
+    home.run(&["rules", "check", "--allow", "Bash(", "Bash", "{}"]).refused(2, "this is no rule");
+    let file = written(&home, "[[rule]]\nalow = \"Bash\"\n");
+    home.run(&["rules", "check", "--rules", &file, "Bash", "{}"]).refused(3, "line 2: unknown key \"alow\"");
+    home.run(&["rules", "test", "--rules", &file]).refused(3, "did you mean allow?");
+}
+
+#[test]
+fn examples_are_tested_and_a_wrong_one_is_named() {
+    let home = Home::new();
+    let file = written(&home, RULES);
+    let tested = home.run(&["rules", "test", "--rules", &file, "--json"]).ok().json();
+    assert_eq!((&tested[0]["rules"], &tested[0]["examples"]), (&json!(3), &json!(1)));
+    let file = written(&home, &RULES.replace("&& rm -rf x", "x"));
+    home.run(&["rules", "test", "--rules", &file]).refused(3, "line 4: the allow rule Bash(npm test *) matches");
+}
+
+#[test]
+fn project_rules_allow_nothing_until_a_person_trusts_them() {
+    let home = Home::new();
+    let rules = "[[rule]]\nallow = \"Bash\"\n\n[[rule]]\ndeny = \"Bash(make *)\"\n";
+    project_file(&home, rules);
+    assert_eq!((decision(&home, "npm test").as_str(), decision(&home, "make").as_str()), ("ask", "deny"));
+    let listed = home.run(&["rules", "list", "--json"]).ok().json();
+    assert_eq!((&listed[0]["counts"], &listed[1]["counts"]), (&json!(false), &json!(true)));
+
+    home.run(&["rules", "trust"]).refused(1, "there is no terminal to ask at");
+    assert_eq!(decision(&home, "npm test"), "ask");
+    let trusted = home.run(&["rules", "trust", "--yes"]).ok().stdout;
+    assert!(trusted.contains("  allow Bash\n") && !trusted.contains("make"), "{trusted}");
+    assert_eq!((decision(&home, "npm test").as_str(), decision(&home, "make").as_str()), ("allow", "deny"));
+
+    project_file(&home, &format!("{rules}\n"));
+    assert_eq!(decision(&home, "npm test"), "ask", "it changed");
+    let mut terminal = Terminal::start(home.command(&["rules", "trust"]));
+    terminal.until("[y/N]");
+    terminal.type_line("n");
+    terminal.until("Nothing was changed");
+    assert!(terminal.wait().success());
+    assert_eq!(decision(&home, "npm test"), "ask");
+    let mut terminal = Terminal::start(home.command(&["rules", "trust"]));
+    terminal.until("[y/N]");
+    terminal.type_line("y");
+    terminal.until("Trusted.");
+    assert!(terminal.wait().success());
+    assert_eq!(decision(&home, "npm test"), "allow");
+}
+
+#[test]
+fn an_added_rule_takes_effect_and_the_rest_of_the_file_is_kept() {
+    let home = Home::new();
+    let file = home.folder().join("rules.toml");
+    let before = "# my rules\n[[rule]]   # the first\nallow   =   'Bash(make *)'";
+    fs::write(&file, before).unwrap();
+    home.run(&["rules", "add", "deny", "Bash(make \"x\" *)", "--why", "not \"x\""]).ok();
+    let text = fs::read_to_string(&file).unwrap();
+    assert!(text.starts_with(before), "{text}");
+    assert_eq!((decision(&home, "make").as_str(), decision(&home, "make \"x\"").as_str()), ("allow", "deny"));
+
+    home.run(&["rules", "add", "allow", "Bash(npm test *)", "--project"]).ok();
+    assert_eq!(decision(&home, "npm test"), "allow", "who writes the file trusts it");
+    home.run(&["rules", "add", "allow", "Bash(npm ci)", "--project"]).ok();
+    assert_eq!((decision(&home, "npm test").as_str(), decision(&home, "npm ci").as_str()), ("allow", "allow"));
+    let warned = home.run(&["rules", "add", "allow", "Write(src/**)"]).ok().stdout;
+    assert!(warned.contains("warning: ") && warned.contains("Edit(src/**)"), "{warned}");
+    home.run(&["rules", "add", "allow", "Bash("]).refused(2, "this is no rule");
+    let listed = home.run(&["rules", "list"]).ok().stdout;
+    assert!(listed.contains("  allow Bash(make *)\n") && listed.contains("# not \"x\""), "{listed}");
+
+    fs::write(&file, "broken = ").unwrap();
+    home.run(&["rules", "add", "allow", "Bash(x)"]).refused(3, "line 1: ");
+    assert_eq!(fs::read_to_string(&file).unwrap(), "broken = ", "what cannot be read is not written");
+}
+
+#[test]
+fn rules_cannot_be_changed_from_inside_an_agent_and_the_attempt_is_logged() {
+    let home = Home::new();
+    let _gate = home.serve();
+    project_file(&home, "[[rule]]\nallow = \"Bash\"\n");
+    let attempts = [&["rules", "add", "allow", "Bash"][..], &["rules", "trust", "--yes"]];
+    for words in attempts {
+        let mut command = home.command(words);
+        command.env("CLAUDECODE", "1");
+        Ran::of(&home.spawn(command, Stdin::Nothing), PATIENCE).refused(4, "inside Claude Code");
+    }
+    // Its parent is this test, and so is that of every command below.
+    let session = StandIn::start(&home, &["--label", "api"]);
+    home.attached(1);
+    for words in attempts {
+        home.run(words).refused(4, "inside an agent");
+    }
+    drop(session);
+    assert!(!home.folder().join("rules.toml").exists() && !home.folder().join("trusted-rules").exists());
+    let log = home.run(&["log", "--json"]).ok().stdout;
+    assert_eq!(log.matches("add the rule allow Bash").count(), 2, "{log}");
+}

@@ -1,0 +1,154 @@
+//! `portcullis hook`, as Claude Code runs it: who is given a wake file, who is woken, and what is handed out.
+
+use crate::support::home::Home;
+use crate::support::hooks::{by_tool_call, command_hook, context, hooked};
+use crate::support::seen::until;
+use crate::support::standin::StandIn;
+use serde_json::{Value, json};
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
+use std::time::Duration;
+
+fn wake_file(home: &Home) -> PathBuf {
+    home.folder().join(format!("gate-{}.wake", std::process::id()))
+}
+
+fn start() -> Value {
+    json!({"hook_event_name": "SessionStart", "session_id": "s-2", "source": "startup"})
+}
+
+#[test]
+fn a_starting_session_gets_a_wake_file_only_when_it_is_attended() {
+    let home = Home::new();
+    let alone = command_hook(&home, &start(), false).ok();
+    assert_eq!((alone.stdout.as_str(), alone.stderr.as_str()), ("", ""));
+    let attended = command_hook(&home, &start(), true).ok();
+    let watched = attended.json()["hookSpecificOutput"]["watchPaths"][0].clone();
+    assert_eq!(watched, wake_file(&home).to_str().unwrap());
+    assert!(wake_file(&home).exists(), "without a channel, and without a gate");
+    command_hook(&home, &json!({"hook_event_name": "SessionEnd", "reason": "other"}), true).ok();
+    assert!(!wake_file(&home).exists());
+}
+
+#[test]
+fn invalid_hook_input_is_ignored_without_output() {
+    let home = Home::new();
+    for input in [json!(null), json!([]), json!({"hook_event_name": "PreToolUse"}), json!({"hook_event_name": 7})] {
+        let ran = command_hook(&home, &input, true).ok();
+        assert_eq!((ran.stdout.as_str(), ran.stderr.as_str()), ("", ""), "{input}");
+    }
+    let changed = json!({"hook_event_name": "FileChanged", "file_path": wake_file(&home), "event": "change"});
+    assert_eq!(command_hook(&home, &changed, true).ok().stderr, "", "there is no session");
+}
+
+#[test]
+fn an_idle_session_is_woken_and_its_hook_delivers_the_event_once() {
+    let home = Home::new();
+    let gate = home.serve();
+    let session = StandIn::start(&home, &["--label", "api"]);
+    home.attached(1);
+    command_hook(&home, &start(), true).ok();
+    let before = std::fs::metadata(wake_file(&home)).unwrap().modified().unwrap();
+    let event = gate.send_event("main is red");
+    until("a touch of the wake file", || {
+        (std::fs::metadata(wake_file(&home)).ok()?.modified().ok()? != before).then_some(())
+    });
+    let changed = json!({"hook_event_name": "FileChanged", "file_path": wake_file(&home), "event": "change"});
+    let woken = command_hook(&home, &changed, true);
+    assert_eq!(woken.status.code(), Some(2));
+    assert!(woken.stderr.contains("main is red") && woken.stderr.contains("not from the user"), "{woken:?}");
+    gate.wait_for_event(&event, "delivered");
+    let again = command_hook(&home, &changed, true).ok();
+    assert_eq!(again.stderr, "");
+    let other = json!({"hook_event_name": "FileChanged", "file_path": "/tmp/other", "event": "change"});
+    gate.send_event("main is green");
+    assert_eq!(command_hook(&home, &other, true).ok().stderr, "", "that is somebody else's file");
+    assert_eq!(session.event_count(), 0, "nothing went by the channel");
+}
+
+#[test]
+fn an_event_a_hook_took_and_did_not_confirm_is_redelivered() {
+    let (home, gate, session) = hooked();
+    let event = gate.send_event("main is red");
+    let socket = home.folder().join(format!("gate-{}.sock", std::process::id()));
+    until("a hook that took it and died", || {
+        let mut stream = UnixStream::connect(&socket).ok()?;
+        writeln!(stream, "{}", json!({"hook_event_name": "FileChanged"})).ok()?;
+        let mut line = String::new();
+        BufReader::new(&stream).read_line(&mut line).ok()?;
+        line.contains("main is red").then_some(())
+    });
+    gate.wait_for_event(&event, "waiting");
+    let output = by_tool_call(&session);
+    assert!(context(&output).contains("redelivered=\"true\""), "{output}");
+    gate.wait_for_event(&event, "delivered");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_session_out_of_file_descriptors_accepts_hooks_again_later() {
+    use rustix::process::{Pid, Resource, Rlimit, prlimit};
+    let (home, _gate, session) = hooked();
+    let socket = home.folder().join(format!("gate-{}.sock", std::process::id()));
+    until("the socket of the session", || UnixStream::connect(&socket).ok());
+    let pid = Pid::from_raw(i32::try_from(session.pid()).unwrap());
+    let none = Rlimit { current: Some(0), ..rustix::process::getrlimit(Resource::Nofile) };
+    let before = prlimit(pid, Resource::Nofile, none).unwrap();
+    let mut stream = UnixStream::connect(&socket).unwrap();
+    session.complaint("a hook could not be let in");
+    prlimit(pid, Resource::Nofile, before).unwrap();
+    writeln!(stream, "{}", json!({"hook_event_name": "FileChanged"})).unwrap();
+    let mut line = String::new();
+    BufReader::new(&stream).read_line(&mut line).unwrap();
+    assert_eq!(line, "{\"output\":null}\n");
+}
+
+#[test]
+fn an_event_waiting_for_a_hook_goes_to_the_next_session() {
+    let (home, gate, session) = hooked();
+    let event = gate.send_event("main is red");
+    session.close_stdin();
+    session.wait_exit(Duration::from_secs(5));
+    let next = StandIn::start(&home, &["--label", "api"]);
+    assert!(next.event_containing("main is red").meta("event_id") == event);
+    assert!(!wake_file(&home).exists());
+}
+
+#[test]
+fn events_from_before_the_session_wait_for_hooks_that_were_announced() {
+    for attended in [true, false] {
+        let home = Home::new();
+        let gate = home.serve();
+        let event = gate.send_event("main is red");
+        let command = StandIn::command_of(&home, &["--label", "api"], "s-2");
+        command_hook(&home, &start(), attended).ok();
+        let session = StandIn::start_command(&home, command);
+        assert_eq!(home.attached(1)[0]["connected_by"], "hooks");
+        let output = by_tool_call(&session);
+        assert!(context(&output).contains("main is red"), "{output}");
+        gate.wait_for_event(&event, "delivered");
+        assert_eq!(session.event_count(), 0);
+    }
+}
+
+#[test]
+fn a_process_that_replaces_another_still_wakes_the_session() {
+    let home = Home::new();
+    let gate = home.serve();
+    let begin = || StandIn::start_command(&home, StandIn::command_of(&home, &["--label", "api"], "s-2"));
+    let dead = home.folder().join("gate-4194303.wake");
+    std::fs::write(&dead, "s-0\nwatched\n").unwrap();
+    command_hook(&home, &start(), true).ok();
+    let first = begin();
+    home.attached(1);
+    until("the end of what a dead session left", || (!dead.exists()).then_some(()));
+    first.close_stdin();
+    first.wait_exit(Duration::from_secs(5));
+    let before = std::fs::metadata(wake_file(&home)).unwrap().modified().unwrap();
+    let _second = begin();
+    gate.send_event("main is red");
+    until("a touch of the wake file", || {
+        (std::fs::metadata(wake_file(&home)).ok()?.modified().ok()? != before).then_some(())
+    });
+}

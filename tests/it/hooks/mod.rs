@@ -1,0 +1,11 @@
+//! Claude Code's hooks: called by the tests as Claude Code calls them, and by the real interactive CLI.
+
+mod command;
+mod events;
+mod failures;
+mod over_http;
+mod prompts;
+mod rules;
+mod sessions;
+mod tool_events;
+mod tool_prompts;

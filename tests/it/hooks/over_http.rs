@@ -1,0 +1,91 @@
+//! Hooks that are posted over HTTP: off unless the owner switches it on, and only by tokens that can do nothing else.
+
+use crate::support::gate::Gate;
+use crate::support::home::Home;
+use crate::support::hooks::{bash, context};
+use crate::support::http::Request;
+use crate::support::seen::until;
+use serde_json::{Value, json};
+use std::io::Write;
+
+/// A gate that takes posted hooks, and a token for an agent.
+fn posting() -> (Home, Gate, String) {
+    let home = Home::new();
+    home.write_config("[hooks]\nhttp = \"on\"\n");
+    let gate = home.serve();
+    let token = home.token_for("claude", "agent");
+    (home, gate, token)
+}
+
+fn posted(home: &Home, event: &str, fields: &Value) -> Value {
+    let mut body = json!({"hook_event_name": event, "session_id": "s-9", "cwd": home.project()});
+    body.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
+    body
+}
+
+#[test]
+fn http_hooks_are_accepted_only_when_enabled_and_only_with_an_agent_token() {
+    let (home, gate, token) = posting();
+    let stop = posted(&home, "Stop", &json!({}));
+    assert_eq!(gate.post_as(&token, "/claude/hooks", &stop).expect(200).json(), json!({}));
+    for other in [home.token().to_owned(), home.token_for("ann", "admin"), home.token_for("tom", "reviewer")] {
+        gate.post_as(&other, "/claude/hooks", &stop).expect(403);
+    }
+    for (path, body) in [("/", json!("yes")), ("/api/v1/tokens", json!({"person": "eve", "role": "admin"}))] {
+        gate.post_as(&token, path, &body).expect(403);
+    }
+    for path in ["/api/v1/asks", "/api/v1/sessions", "/api/v1/events", "/api/v1/log", "/events"] {
+        gate.get_as(&token, path).expect(403);
+    }
+    gate.post_as(&token, "/claude/hooks", &json!({"hook_event_name": "Stop"})).expect(400);
+    gate.post_as(&token, "/claude/hooks", &json!({"hook_event_name": "Nonsense", "session_id": "s"})).expect(400);
+
+    let other = Home::new();
+    let off = other.serve();
+    let token = other.token_for("claude", "agent");
+    off.post_as(&token, "/claude/hooks", &stop).expect(404);
+}
+
+#[test]
+fn an_http_prompt_waits_for_its_answer_and_http_hooks_deliver_events() {
+    let (home, gate, token) = posting();
+    let ask = |command: &str| posted(&home, "PermissionRequest", &bash(command));
+    let (target, request) = (gate.target(), Request::post("/claude/hooks").token(&token).json(&ask("git push")));
+    let held = std::thread::spawn(move || request.send(&target).expect(200).json());
+    let prompt = gate.open_ask();
+    assert_eq!((&prompt["preview"], &prompt["source"]), (&json!("git push"), &json!("hook")));
+    gate.answer(&prompt, &json!({"behavior": "deny", "why": "not now"}));
+    let decision = held.join().unwrap()["hookSpecificOutput"]["decision"].clone();
+    assert_eq!(decision, json!({"behavior": "deny", "message": "not now"}));
+    gate.ask_when(&prompt, |ask| !ask["verdict"]["carried_at"].is_null());
+
+    let event = gate.send_event("main is red");
+    let output = until("the event", || {
+        let output = gate.post_as(&token, "/claude/hooks", &posted(&home, "PostToolUse", &bash("ls"))).json();
+        (!context(&output).is_empty()).then_some(output)
+    });
+    assert!(context(&output).contains("main is red"), "{output}");
+    gate.wait_for_event(&event, "delivered");
+    let sessions = home.attached(1);
+    assert_eq!((&sessions[0]["connected_by"], &sessions[0]["agent_session"]), (&json!("hooks"), &json!("s-9")));
+
+    gate.post_as(&token, "/claude/hooks", &posted(&home, "SessionEnd", &json!({"reason": "other"}))).expect(200);
+    home.attached(0);
+}
+
+#[test]
+fn an_http_prompt_is_withdrawn_when_its_client_disconnects() {
+    let (home, gate, token) = posting();
+    let mut stream = std::net::TcpStream::connect(gate.address()).unwrap();
+    let body = posted(&home, "PermissionRequest", &bash("git push")).to_string();
+    let head = format!(
+        "POST /claude/hooks HTTP/1.1\r\nHost: {}\r\nAuthorization: Bearer {token}\r\nContent-Length: {}\r\n\r\n",
+        gate.address(),
+        body.len()
+    );
+    stream.write_all(format!("{head}{body}").as_bytes()).unwrap();
+    let prompt = gate.open_ask();
+    drop(stream);
+    let prompt = gate.ask_when(&prompt, |ask| ask["state"] == "withdrawn");
+    assert_eq!(prompt["withdrawn"], "denied, interrupted or timed out at the terminal");
+}

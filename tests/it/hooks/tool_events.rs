@@ -1,0 +1,117 @@
+//! Events through the hidden tool that hooks call: which way each takes, and when the session is told.
+
+use crate::support::home::Home;
+use crate::support::hooks::{bash, by_tool_call, context, hooked, with};
+use crate::support::seen::until;
+use crate::support::standin::StandIn;
+use serde_json::json;
+
+#[test]
+fn events_use_the_channel_until_a_hook_is_called_and_again_once_a_reply_proves_it() {
+    let home = Home::new();
+    let gate = home.serve();
+    let session = StandIn::start(&home, &["--label", "api"]);
+    gate.send_event("by the channel");
+    let pushed = session.event_containing("by the channel");
+    session.hook("UserPromptSubmit", &json!({"prompt": "hi"}));
+    let event = gate.send_event("by a hook");
+    let output = by_tool_call(&session);
+    assert!(context(&output).contains("by a hook") && context(&output).contains("not from the user"), "{output}");
+    gate.wait_for_event(&event, "delivered");
+    assert_eq!(session.hook("PostToolUse", &bash("ls")), json!({}), "once");
+
+    session.call("reply", &json!({"chat_id": pushed.meta("chat_id"), "text": "read it"}));
+    gate.send_event("by the channel, for sure");
+    session.event_containing("for sure");
+    assert_eq!(session.hook("PostToolUse", &bash("ls")), json!({}));
+    assert_eq!(session.event_count(), 2);
+}
+
+#[test]
+fn a_reply_in_a_conversation_shown_by_a_hook_does_not_prove_the_channel() {
+    let home = Home::new();
+    let gate = home.serve();
+    let session = StandIn::start(&home, &["--label", "api"]);
+    gate.say("/?chat=ops", "by the channel").expect(200);
+    session.event_containing("by the channel");
+    session.hook("UserPromptSubmit", &json!({"prompt": "hi"}));
+    for text in ["by a hook", "by a hook again"] {
+        gate.say("/?chat=ops", text).expect(200);
+        let output = by_tool_call(&session);
+        assert!(context(&output).contains(text), "{output}");
+        session.call("reply", &json!({"chat_id": "ops", "text": "read it"}));
+    }
+    assert_eq!(session.event_count(), 1);
+}
+
+#[test]
+fn an_event_is_delivered_at_a_prompt_or_a_stop_but_never_to_a_subagent() {
+    let (_home, gate, session) = hooked();
+    session.hook("UserPromptSubmit", &json!({"prompt": "work"}));
+    let first = gate.send_event("first");
+    for _ in 0..3 {
+        assert_eq!(session.hook("PostToolUse", &with(bash("ls"), "agent_id", "a-1")), json!({}));
+        assert_eq!(session.hook("Stop", &json!({"agent_id": "a-1"})), json!({}));
+        assert_eq!(session.hook("UserPromptSubmit", &json!({"prompt": "<task-notification>"})), json!({}));
+    }
+    let output = until("the event as it stops", || {
+        Some(session.hook("Stop", &json!({"stop_hook_active": "false"}))).filter(|output| !context(output).is_empty())
+    });
+    assert!(context(&output).contains("\nfirst\n"), "{output}");
+    gate.wait_for_event(&first, "delivered");
+    let second = gate.send_event("second");
+    let output = until("the event with the prompt", || {
+        let output = session.hook("UserPromptSubmit", &json!({"prompt": "more"}));
+        (!context(&output).is_empty()).then_some(output)
+    });
+    assert!(context(&output).contains("\nsecond\n") && !context(&output).contains("first"), "{output}");
+    gate.wait_for_event(&second, "delivered");
+}
+
+#[test]
+fn a_session_is_kept_from_stopping_fewer_times_than_the_client_allows() {
+    let (_home, gate, session) = hooked();
+    session.hook("UserPromptSubmit", &json!({"prompt": "work"}));
+    let mut kept = 0;
+    for number in 1..=8 {
+        let event = gate.send_event(&format!("event {number}"));
+        let active = if kept == 0 { "false" } else { "true" };
+        let told = (0..50).any(|_| {
+            let output = session.hook("Stop", &json!({"stop_hook_active": active}));
+            let told = !context(&output).is_empty();
+            if !told {
+                std::thread::yield_now();
+            }
+            told
+        });
+        if !told {
+            gate.wait_for_event(&event, "waiting");
+            break;
+        }
+        kept += 1;
+    }
+    assert!((1..8).contains(&kept), "{kept}");
+    // It waits for the person, and comes with their next prompt.
+    let output = session.hook("UserPromptSubmit", &json!({"prompt": "go on"}));
+    assert!(context(&output).contains("event "), "{output}");
+}
+
+#[test]
+fn a_session_is_reminded_once_of_a_sender_who_must_get_a_reply() {
+    let home = Home::new();
+    home.write_config("[hooks]\nmust_reply = \"owner\"\n");
+    let gate = home.serve();
+    let session = StandIn::start(&home, &["--label", "api"]);
+    session.hook("UserPromptSubmit", &json!({"prompt": "work"}));
+    for replies in [false, true] {
+        let event = gate.send_event("is it done?");
+        by_tool_call(&session);
+        gate.wait_for_event(&event, "delivered");
+        if replies {
+            session.call("reply", &json!({"chat_id": "1", "text": "it is"}));
+        }
+        let output = session.hook("Stop", &json!({}));
+        assert_eq!(context(&output).contains("chat_id \"1\""), !replies, "{output}");
+        assert_eq!(session.hook("Stop", &json!({"stop_hook_active": "true"})), json!({}), "once");
+    }
+}

@@ -1,0 +1,12 @@
+//! The HTTP API: who may call it, what each request answers, and the streams.
+
+mod api;
+mod guard;
+mod idempotency;
+mod people;
+mod post;
+mod replies;
+mod secret_masking;
+mod token_scopes;
+mod tokens;
+mod walkthrough;

@@ -1,0 +1,9 @@
+//! Crashes, load, damaged files and hostile input: nothing accepted is lost, and nothing unapproved runs.
+
+mod crash;
+mod fuzz;
+mod journal_files;
+mod known_faults;
+mod load;
+mod rules_against_bash;
+mod rules_against_claude;

@@ -1,0 +1,10 @@
+//! `portcullis run`: a Claude Code that Portcullis starts and drives itself.
+
+mod api;
+mod client_versions;
+mod conversation;
+mod modes;
+mod process_exit;
+mod prompts;
+mod rules;
+mod terminal;

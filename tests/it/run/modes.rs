@@ -1,0 +1,146 @@
+//! The permission modes of a driven session: what each asks, and that they are switched while it runs.
+
+use crate::fakes::model::Model;
+use crate::fakes::script::{Latch, Rule};
+use crate::support::driven::Driven;
+use crate::support::home::Home;
+use crate::support::until;
+use serde_json::{Value, json};
+
+/// A model that writes a file, then runs a command that is no edit, then tells.
+fn writer(home: &Home) -> Model {
+    let path = home.project().join("written.txt");
+    Model::start(vec![
+        Rule::on_text("go").call("Write", json!({"file_path": path, "content": "x"})).once(),
+        Rule::on_any_result()
+            .call("Bash", json!({"command": "npm --silent run nothing; true", "description": "Run"}))
+            .once(),
+        Rule::on_any_result().say("done: $RESULT"),
+    ])
+}
+
+/// Lets everything through that is asked, and says for which tools that was.
+fn asked_in(mode: &str, config: &str) -> (Vec<String>, bool, String) {
+    let home = Home::new();
+    home.write_config(config);
+    let gate = home.serve();
+    let model = writer(&home);
+    let args = if mode.is_empty() { vec!["go"] } else { vec!["go", "--permission-mode", mode] };
+    let mut command = Driven::command(&home, &model, &args);
+    command.env("IS_SANDBOX", "1");
+    let run = Driven { child: home.spawn(command, crate::support::child::Stdin::Nothing) };
+    let mut tools = vec![];
+    loop {
+        let ask = until("a prompt or the end", || {
+            let open = gate.get("/api/v1/asks?state=open").json();
+            let first = open.as_array()?.first().cloned();
+            if first.is_none() && run.child.has_exited() { Some(Value::Null) } else { first }
+        });
+        if ask.is_null() {
+            break;
+        }
+        tools.push(ask["tool"].as_str().unwrap().to_owned());
+        gate.allow(&ask);
+    }
+    let ran = run.wait().ok();
+    (tools, home.project().join("written.txt").exists(), ran.stdout)
+}
+
+#[test]
+fn default_asks_for_edits_and_commands() {
+    let (tools, written, _) = asked_in("default", "");
+    assert_eq!((tools, written), (vec!["Write".to_owned(), "Bash".to_owned()], true));
+}
+
+#[test]
+fn accept_edits_asks_only_for_commands() {
+    let (tools, written, _) = asked_in("acceptEdits", "");
+    assert_eq!((tools, written), (vec!["Bash".to_owned()], true));
+}
+
+#[test]
+fn dont_ask_denies_what_would_be_asked() {
+    let (tools, written, said) = asked_in("dontAsk", "");
+    assert_eq!((tools, written), (vec![], false), "{said}");
+}
+
+#[test]
+fn bypass_asks_nothing_where_the_owner_opted_in() {
+    let (tools, written, _) = asked_in("bypassPermissions", "allow_bypass = true\n");
+    assert_eq!((tools, written), (vec![], true));
+}
+
+#[test]
+fn the_configured_mode_is_the_default() {
+    let (tools, written, _) = asked_in("", "permission_mode = \"acceptEdits\"\n");
+    assert_eq!((tools, written), (vec!["Bash".to_owned()], true));
+}
+
+#[test]
+fn auto_mode_is_passed_to_the_client() {
+    let home = Home::new();
+    let gate = home.serve();
+    let model = Model::start(vec![Rule::on_text("go").say("said")]);
+    let args = ["go", "--permission-mode", "auto", "--output", "stream-json"];
+    let stream = Driven::start(&home, &model, &args).wait().ok().stdout;
+    assert!(stream.contains("\"permissionMode\":\"auto\""), "{stream}");
+    assert_eq!(gate.get("/api/v1/sessions?all=true").json()[0]["mode"], "auto");
+}
+
+#[test]
+fn plan_mode_asks_although_an_option_allows_and_a_denial_prevents_the_write() {
+    let home = Home::new();
+    let gate = home.serve();
+    let model = writer(&home);
+    let run = Driven::start(&home, &model, &["go", "--permission-mode", "plan", "--allow", "Write"]);
+    let ask = gate.only_ask();
+    assert_eq!(ask["tool"], "Write");
+    gate.answer(&ask, &json!({"behavior": "deny", "interrupt": true}));
+    assert_eq!(run.wait().status.code(), Some(4));
+    assert!(!home.project().join("written.txt").exists());
+}
+
+#[test]
+fn a_mode_is_switched_while_the_session_runs() {
+    let (home, latch) = (Home::new(), Latch::new());
+    let gate = home.serve();
+    let path = home.project().join("written.txt");
+    let model = Model::start(vec![
+        Rule::on_text("go").call("Write", json!({"file_path": path, "content": "x"})).held_by(&latch).once(),
+        Rule::on_any_result().say("done"),
+    ]);
+    let run = Driven::start(&home, &model, &["go"]);
+    let session = home.attached(1).remove(0)["id"].as_str().unwrap().to_owned();
+    let show = || gate.get(&format!("/api/v1/sessions/{session}")).json();
+    let order = |what: &str, body: &Value| gate.post(&format!("/api/v1/sessions/{session}/{what}"), body);
+    model.wait_for_turn("go");
+    order("mode", &json!({"mode": "acceptEdits"})).expect(200);
+    until("the mode", || (show()["mode"] == "acceptEdits").then_some(()));
+    latch.open();
+    assert_eq!(run.wait().ok().stdout, "done\n");
+    assert!(path.exists());
+    assert!(gate.asks().is_empty());
+}
+
+#[test]
+fn a_stopped_session_runs_nothing_until_it_is_resumed() {
+    let (home, latch) = (Home::new(), Latch::new());
+    let gate = home.serve();
+    let model = Model::start(vec![
+        Rule::on_text("go").call("Bash", json!({"command": "ls", "description": "Look"})).held_by(&latch).once(),
+        Rule::on_any_result().say("done: $RESULT"),
+    ]);
+    let run = Driven::start(&home, &model, &["go"]);
+    let session = home.attached(1).remove(0)["id"].as_str().unwrap().to_owned();
+    model.wait_for_turn("go");
+    gate.post(&format!("/api/v1/sessions/{session}/stop"), &json!({})).expect(200);
+    // The order is with the session when a later word of it is: orders keep their order.
+    gate.post(&format!("/api/v1/sessions/{session}/mode"), &json!({"mode": "acceptEdits"})).expect(200);
+    until("the mode", || {
+        (gate.get(&format!("/api/v1/sessions/{session}")).json()["mode"] == "acceptEdits").then_some(())
+    });
+    latch.open();
+    let said = run.wait().ok().stdout;
+    assert!(said.contains("has stopped this session"), "{said}");
+    assert_eq!(gate.open_asks(0).len(), 0);
+}

@@ -1,0 +1,12 @@
+//! A session at the gate: the channel protocol, the link between channel and gate, events, verdicts and the model's tools.
+
+mod agent_privileges;
+mod channel_protocol;
+mod event_lifecycle;
+mod link_client;
+mod link_server;
+mod multiple_sessions;
+mod real_cli;
+mod standalone;
+mod tools;
+mod verdicts;

@@ -1,0 +1,62 @@
+//! Hooks as Claude Code calls them: through the hidden tool of a session's channel, and by `portcullis hook`.
+
+use super::child::Stdin;
+use super::gate::Gate;
+use super::home::{Home, Ran};
+use super::seen::{PATIENCE, until};
+use super::standin::StandIn;
+use crate::fakes::model::Model;
+use crate::fakes::script::Rule;
+use serde_json::{Value, json};
+
+pub(crate) fn bash(command: &str) -> Value {
+    json!({"tool_name": "Bash", "tool_input": {"command": command, "description": "Do it"}})
+}
+
+pub(crate) fn with(mut fields: Value, name: &str, value: impl Into<Value>) -> Value {
+    fields[name] = value.into();
+    fields
+}
+
+/// A model that makes `made.txt` when it is told to `make it`, and then says `all done`.
+pub(crate) fn file_maker() -> Model {
+    let touch = json!({"command": "touch made.txt", "description": "Make a file"});
+    Model::start(vec![Rule::on_text("make it").call("Bash", touch).once(), Rule::on_any_result().say("all done")])
+}
+
+/// A gate and a session that has called a hook.
+pub(crate) fn hooked() -> (Home, Gate, StandIn) {
+    let home = Home::new();
+    let gate = home.serve();
+    let session = StandIn::start(&home, &["--label", "api"]);
+    assert_eq!(session.hook("Notification", &json!({})), json!({}));
+    home.attached(1);
+    (home, gate, session)
+}
+
+/// What an event that came by a hook says, and its attributes.
+pub(crate) fn context(output: &Value) -> &str {
+    output["hookSpecificOutput"]["additionalContext"].as_str().unwrap_or_default()
+}
+
+/// The event as soon as one of the session's tool calls brings it.
+#[track_caller]
+pub(crate) fn by_tool_call(session: &StandIn) -> Value {
+    until("an event with a tool call", || {
+        let output = session.hook("PostToolUse", &bash("ls"));
+        (!context(&output).is_empty()).then_some(output)
+    })
+}
+
+/// `portcullis hook` as Claude Code runs it for the agent whose channel this test plays.
+pub(crate) fn command_hook(home: &Home, input: &Value, attended: bool) -> Ran {
+    let mut command = home.command(&["hook"]);
+    command.env("CLAUDE_PID", std::process::id().to_string());
+    if attended {
+        command.env("CLAUDE_CODE_SESSION_ATTENDED", "1");
+    }
+    let child = home.spawn(command, Stdin::Open);
+    child.write(input.to_string());
+    child.close_stdin();
+    Ran::of(&child, PATIENCE)
+}

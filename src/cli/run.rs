@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::Context as _;
-use portcullis_core::{Label, OnTimeout, SessionAbout, SessionId};
+use portcullis_core::{AskTimeout, Label, OnTimeout, SessionAbout, SessionId};
 use tokio::sync::mpsc;
 
 use super::report::{Denied, Hinted, Usage};
@@ -117,7 +117,9 @@ impl Run {
             folder: options.folder.clone(),
             once: if self.held { self.once } else { prompt.is_some() },
             prompt,
-            within: self.ask_seconds.map(|seconds| (seconds.saturating_mul(1000), OnTimeout::Deny)),
+            timeout: self
+                .ask_seconds
+                .map(|seconds| AskTimeout { milliseconds: seconds.saturating_mul(1000), then: OnTimeout::Deny }),
             attended: at_terminal,
             answers_here: config.approvals == Approvals::Anywhere,
             allow_bypass: config.allow_bypass,

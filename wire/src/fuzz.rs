@@ -17,7 +17,7 @@ const AT: Moment = Moment(1_700_000_000_000);
 fn every_frame() -> Vec<Value> {
     let about = json!({"label": "api", "connected_by": "channel", "pid": 4, "folder": "/tmp", "agent_session": null, "continues": null});
     let details = json!({"input": "{}", "digest": vec![7; 32], "offers": [{"scope": "session", "words": "w"}],
-        "risk": {"level": "high", "reasons": ["r"]}, "quorum": 2, "within": {"milliseconds": 5, "then": "deny"}});
+        "risk": {"level": "high", "reasons": ["network"]}, "quorum": 2, "within": {"milliseconds": 5, "then": "deny"}});
     vec![
         json!({"hello": {"min": 1, "max": 1, "program": "0.1.0"}}),
         json!({"attach": {"n": 1, "session": "s", "about": about, "wrote": ["e"], "holding": ["e"]}}),

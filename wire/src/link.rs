@@ -3,11 +3,13 @@
 use std::borrow::Cow;
 use std::ops::RangeInclusive;
 
-use portcullis_core::{EventId, Label, SentFile, SessionAbout, SessionId, TrackedEvent, excerpt};
+use portcullis_core::{Details, EventId, Order, Ruling, SentFile, SessionAbout, ToolCall, TrackedEvent, excerpt};
 use serde::{Deserialize, Serialize};
 
-use crate::ask::{Details, Order, Ruling, ToolCall};
+use crate::ask::{DetailsForm, RulingForm, ToolCallForm, is_plain};
 use crate::error::Fault;
+use crate::form::{Boxed, List};
+use crate::session::{AboutForm, FileForm, OrderForm};
 use crate::words::Words;
 
 /// The versions this program speaks: the newest, and the one before once there is one.
@@ -32,7 +34,8 @@ pub enum ToGate<'a> {
     Attach {
         n: u64,
         session: String,
-        about: About,
+        #[serde(with = "AboutForm")]
+        about: SessionAbout,
         #[serde(default)]
         wrote: Vec<String>,
         #[serde(default)]
@@ -50,7 +53,7 @@ pub enum ToGate<'a> {
         tool: String,
         description: String,
         preview: String,
-        #[serde(default, skip_serializing_if = "Details::is_plain")]
+        #[serde(default, with = "Boxed::<DetailsForm>", skip_serializing_if = "is_plain")]
         details: Box<Details>,
     },
     Carried {
@@ -67,17 +70,20 @@ pub enum ToGate<'a> {
     Answered {
         n: u64,
         ask: String,
+        #[serde(with = "RulingForm")]
         ruling: Ruling,
     },
     /// A tool of the agent ran, or was kept from it.
     Called {
         n: u64,
+        #[serde(with = "ToolCallForm")]
         call: ToolCall,
     },
     /// What is known of the session has changed.
     Described {
         n: u64,
-        about: About,
+        #[serde(with = "AboutForm")]
+        about: SessionAbout,
     },
     /// Something was refused here that only an attacker or a confused agent would try.
     Barred {
@@ -89,8 +95,8 @@ pub enum ToGate<'a> {
         id: String,
         chat: String,
         text: String,
-        #[serde(default)]
-        files: Vec<File>,
+        #[serde(default, with = "List::<FileForm>")]
+        files: Vec<SentFile>,
     },
     /// The agent's list of events, or one of them whole.
     Inbox {
@@ -126,6 +132,7 @@ pub enum FromGate<'a> {
         ask: String,
         origin: String,
         source: String,
+        #[serde(with = "RulingForm")]
         ruling: Ruling,
     },
     /// No verdict is coming.
@@ -134,6 +141,7 @@ pub enum FromGate<'a> {
         origin: String,
         source: String,
     },
+    #[serde(with = "OrderForm")]
     Order(Order),
     Done {
         n: u64,
@@ -193,28 +201,6 @@ pub struct InboxItem {
     pub bytes: usize,
 }
 
-#[derive(Debug, Clone, Serialize, Deserialize, PartialEq, Eq, utoipa::ToSchema)]
-pub struct File {
-    pub path: String,
-    pub size: u64,
-}
-
-#[derive(Debug, Clone, Serialize, Deserialize, PartialEq, Eq)]
-pub struct About {
-    pub label: String,
-    pub connected_by: String,
-    pub pid: Option<u32>,
-    #[serde(default)]
-    pub runs_commands: bool,
-    pub folder: Option<String>,
-    pub agent_session: Option<String>,
-    pub continues: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub mode: Option<String>,
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub driven: bool,
-}
-
 impl<'a> EventFrame<'a> {
     /// The event with as much of its text as goes before the model.
     pub fn of(held: &'a TrackedEvent, longest: Option<usize>) -> Self {
@@ -247,34 +233,6 @@ impl From<&TrackedEvent> for InboxItem {
     }
 }
 
-impl From<File> for SentFile {
-    fn from(file: File) -> Self {
-        Self { path: file.path, size: file.size }
-    }
-}
-
-impl From<&SentFile> for File {
-    fn from(file: &SentFile) -> Self {
-        Self { path: file.path.clone(), size: file.size }
-    }
-}
-
-impl From<&SessionAbout> for About {
-    fn from(about: &SessionAbout) -> Self {
-        Self {
-            label: about.label.to_string(),
-            connected_by: about.connected_by.clone(),
-            pid: about.pid,
-            runs_commands: about.runs_commands,
-            folder: about.folder.clone(),
-            agent_session: about.agent_session.clone(),
-            continues: about.continues.map(|id| id.to_string()),
-            mode: about.mode.clone(),
-            driven: about.driven,
-        }
-    }
-}
-
 /// A frame holds something that is not what it claims to be.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 #[error("{what} is not valid: {text:?}")]
@@ -296,25 +254,6 @@ pub fn read_id<T: std::str::FromStr>(what: &'static str, text: &str) -> Result<T
 
 pub fn read_ids(texts: &[String]) -> Result<Vec<EventId>, BadFrame> {
     texts.iter().map(|text| read_id("event", text)).collect()
-}
-
-impl TryFrom<About> for SessionAbout {
-    type Error = BadFrame;
-
-    fn try_from(about: About) -> Result<Self, BadFrame> {
-        let continues = about.continues.as_deref().map(|id| read_id::<SessionId>("continues", id)).transpose()?;
-        Ok(Self {
-            label: Label::new(&about.label).ok_or_else(|| BadFrame::new("label", &about.label))?,
-            connected_by: about.connected_by,
-            pid: about.pid,
-            runs_commands: about.runs_commands,
-            folder: about.folder,
-            agent_session: about.agent_session,
-            continues,
-            mode: about.mode,
-            driven: about.driven,
-        })
-    }
 }
 
 #[cfg(test)]

@@ -2,7 +2,6 @@
 
 use std::path::{Path, PathBuf};
 
-use portcullis_core::AskRisk;
 use portcullis_core::policy::{Decision, MandatoryAsk, Mode};
 use portcullis_wire::tools;
 
@@ -32,10 +31,7 @@ fn judgement(ruling: portcullis_core::policy::Judgement) -> Judgement {
             why: is_asked.then_some(ruling.why),
             quorum: ruling.quorum.and_then(|quorum| u8::try_from(quorum).ok()).unwrap_or(1).max(1),
             may_remember: !ruling.suppress_always,
-            risk: Some(AskRisk {
-                level: ruling.risk.level.name().to_owned(),
-                reasons: ruling.risk.reasons.iter().map(|reason| reason.name().to_owned()).collect(),
-            }),
+            risk: Some(ruling.risk),
         },
     }
 }

@@ -52,7 +52,7 @@ impl Question {
         }
         let details = &ask.details;
         if let Some(risk) = &details.risk {
-            text.push_str(&format!("\n  risk: {} ({})", visible(&risk.level), visible(&risk.reasons.join(", "))));
+            text.push_str(&format!("\n  risk: {} ({})", risk.level, risk.reasons_in_words()));
         }
         if let Some(reason) = &details.reason {
             text.push_str(&format!("\n  why it asks: {}", visible(reason)));

@@ -12,7 +12,7 @@ use bytes::{BufMut, BytesMut};
 use futures_util::future::BoxFuture;
 use portcullis_core::{AskId, EventId, NewAsk, SessionAbout, SessionId, Source};
 use portcullis_wire::error::Fault;
-use portcullis_wire::link::{Answered, File, FromGate, ToGate, VERSIONS, read_id, read_ids};
+use portcullis_wire::link::{Answered, FromGate, ToGate, VERSIONS, read_id, read_ids};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::UnixStream;
 use tokio::sync::{mpsc, oneshot};
@@ -186,7 +186,7 @@ impl Client {
         let attach = ToGate::Attach {
             n: self.said,
             session: self.session.to_string(),
-            about: (&self.about).into(),
+            about: self.about.clone(),
             wrote,
             holding: self.holding.iter().map(ToString::to_string).collect(),
         };
@@ -236,7 +236,7 @@ impl Client {
             }
             FromGate::Verdict { ask, origin, source, ruling } => {
                 let (ask, source) = (read_id("ask", &ask)?, read_source(&source)?);
-                let ruling = Box::new(ruling.try_into()?);
+                let ruling = Box::new(ruling);
                 self.settled(ask, Delivery::Verdict { ask, origin, source, ruling })?;
             }
             FromGate::Closed { ask, source, .. } => {
@@ -244,7 +244,7 @@ impl Client {
                 self.settled(ask, Delivery::Closed { ask, source })?;
             }
             FromGate::Order(order) => {
-                self.deliver.try_send(Delivery::Order(order.into())).context("handing on an order")?;
+                self.deliver.try_send(Delivery::Order(order)).context("handing on an order")?;
             }
             FromGate::Done { n, answer } => self.confirmed(n, answer)?,
             FromGate::Refused(fault) => anyhow::bail!("{}", fault.in_words()),
@@ -295,16 +295,15 @@ fn frame(n: u64, saying: &Saying) -> ToGate<'static> {
                 tool,
                 description: description.as_str().to_owned(),
                 preview: preview.as_str().to_owned(),
-                details: Box::new((&details).into()),
+                details: Box::new(details),
             }
         }
         Saying::Withdrawn { ask, why } => ToGate::Withdrawn { n, ask: ask.to_string(), why },
-        Saying::Answered { ask, ruling } => ToGate::Answered { n, ask: ask.to_string(), ruling: (&*ruling).into() },
-        Saying::Called(call) => ToGate::Called { n, call: (&*call).into() },
-        Saying::Described(about) => ToGate::Described { n, about: (&*about).into() },
+        Saying::Answered { ask, ruling } => ToGate::Answered { n, ask: ask.to_string(), ruling: *ruling },
+        Saying::Called(call) => ToGate::Called { n, call: *call },
+        Saying::Described(about) => ToGate::Described { n, about: *about },
         Saying::Barred { what } => ToGate::Barred { n, what },
         Saying::Replied { id, chat, text, files } => {
-            let files = files.iter().map(File::from).collect();
             ToGate::Replied { n, id: id.to_string(), chat: chat.to_string(), text, files }
         }
         Saying::Inbox(event) => ToGate::Inbox { n, event: event.map(|event| event.to_string()) },

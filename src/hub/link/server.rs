@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
-use portcullis_core::{AskId, ChatId, Goodbye, Input, NewAsk, SentFile, SessionAbout, SessionId, Source, Text};
+use portcullis_core::{AskId, ChatId, Goodbye, Input, NewAsk, SessionAbout, SessionId, Source, Text};
 use portcullis_wire::error::{Fault, Kind};
 use portcullis_wire::link::{Answered, BadFrame, EventFrame, FromGate, ToGate, VERSIONS, agree, read_id, read_ids};
 use tokio::io::AsyncWriteExt as _;
@@ -127,7 +127,7 @@ fn read_attach(line: &Line) -> anyhow::Result<Option<Attach>> {
         anyhow::bail!("the second line must be attach");
     };
     let session = read_id("session", &session)?;
-    Ok(Some((n, session, about.try_into()?, read_ids(&wrote)?, read_ids(&holding)?)))
+    Ok(Some((n, session, about, read_ids(&wrote)?, read_ids(&holding)?)))
 }
 
 /// Reads until the process says goodbye (its reason) or goes without (none).
@@ -196,22 +196,20 @@ fn read_saying(line: &[u8]) -> anyhow::Result<(u64, Saying)> {
         ToGate::Carried { n, ask } => (n, Saying::Carried(read_id("ask", &ask)?)),
         ToGate::Asked { n, id, source, origin, tool, description, preview, details } => {
             let source = Source::named(&source).ok_or_else(|| BadFrame::new("source", &source))?;
-            let (id, details) = (read_id("ask", &id)?, (*details).try_into()?);
+            let (id, details) = (read_id("ask", &id)?, *details);
             let (description, preview) = (Text::new(description), Text::new(preview));
             let ask = NewAsk { id, source, origin, tool, description, preview, details };
             (n, Saying::Asked(Box::new(ask)))
         }
         ToGate::Withdrawn { n, ask, why } => (n, Saying::Withdrawn { ask: read_id("ask", &ask)?, why }),
         ToGate::Answered { n, ask, ruling } => {
-            let ruling = Box::new(ruling.try_into()?);
-            (n, Saying::Answered { ask: read_id("ask", &ask)?, ruling })
+            (n, Saying::Answered { ask: read_id("ask", &ask)?, ruling: Box::new(ruling) })
         }
-        ToGate::Called { n, call } => (n, Saying::Called(Box::new(call.try_into()?))),
-        ToGate::Described { n, about } => (n, Saying::Described(Box::new(about.try_into()?))),
+        ToGate::Called { n, call } => (n, Saying::Called(Box::new(call))),
+        ToGate::Described { n, about } => (n, Saying::Described(Box::new(about))),
         ToGate::Barred { n, what } => (n, Saying::Barred { what }),
         ToGate::Replied { n, id, chat, text, files } => {
             let chat = ChatId::new(&chat).ok_or_else(|| BadFrame::new("chat", &chat))?;
-            let files = files.into_iter().map(SentFile::from).collect();
             (n, Saying::Replied { id: read_id("reply", &id)?, chat, text, files })
         }
         ToGate::Inbox { n, event } => {
@@ -271,14 +269,14 @@ fn put_parcel(bytes: &mut Vec<u8>, parcel: &Parcel, max_context: Option<usize>) 
                 ask: ask.to_string(),
                 origin: origin.clone(),
                 source: source.name().to_owned(),
-                ruling: (&**ruling).into(),
+                ruling: (**ruling).clone(),
             },
         ),
         Parcel::Closed { ask, origin, source } => put(
             bytes,
             &FromGate::Closed { ask: ask.to_string(), origin: origin.clone(), source: source.name().to_owned() },
         ),
-        Parcel::Order(order) => put(bytes, &FromGate::Order(order.into())),
+        Parcel::Order(order) => put(bytes, &FromGate::Order(order.clone())),
     }
 }
 

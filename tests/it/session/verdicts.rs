@@ -47,7 +47,7 @@ fn every_part_of_a_verdict_reaches_the_session() {
     let heard = link.hear();
     let ruling = &heard["verdict"]["ruling"];
     assert_eq!((&ruling["behavior"], &ruling["scope"]), (&json!("allow"), &json!("always")));
-    assert_eq!(ruling["input"], r#"{"command":"git push --dry-run"}"#);
+    assert_eq!(ruling["input"]["text"], r#"{"command":"git push --dry-run"}"#);
 
     ask(&mut link, 3, "bcdef", &json!({}));
     home.run(&["ask", "deny", "bcdef", "--why", "not on a Friday", "--interrupt"]).ok();
@@ -62,7 +62,7 @@ fn every_part_of_a_verdict_reaches_the_session() {
     gate.verdict("cdefg", &json!({"behavior": "allow", "scope": "always"})).expect(422);
     home.run(&["ask", "allow", "cdefg", "--answer", "Which?=blue"]).ok();
     let heard = link.hear();
-    let input: Value = serde_json::from_str(heard["verdict"]["ruling"]["input"].as_str().unwrap()).unwrap();
+    let input: Value = serde_json::from_str(heard["verdict"]["ruling"]["input"]["text"].as_str().unwrap()).unwrap();
     assert_eq!(input["answers"], json!({"Which?": "blue"}));
     assert_eq!(input["questions"][0]["question"], "Which?");
 }
@@ -90,12 +90,12 @@ fn an_expired_prompt_is_denied_or_left_undecided_as_it_says() {
     let home = Home::new();
     let gate = home.serve();
     let (mut link, _) = attached(&home, &driven());
-    ask(&mut link, 2, "abcde", &json!({"within": {"milliseconds": 50, "then": "deny"}}));
+    ask(&mut link, 2, "abcde", &json!({"timeout": {"milliseconds": 50, "then": "deny"}}));
     let heard = link.hear();
     assert_eq!(heard["verdict"]["ruling"]["behavior"], "deny", "{heard}");
     let settled = gate.ask("abcde");
     assert_eq!((&settled["verdict"]["by"], &settled["verdict"]["via"]), (&json!("portcullis"), &json!("gate")));
-    ask(&mut link, 3, "bcdef", &json!({"within": {"milliseconds": 50, "then": "no decision"}}));
+    ask(&mut link, 3, "bcdef", &json!({"timeout": {"milliseconds": 50, "then": "no decision"}}));
     assert_eq!(link.hear()["closed"]["origin"], "bcdef");
     assert_eq!(gate.ask("bcdef")["state"], "expired");
     gate.verdict("bcdef", &json!({"behavior": "allow"})).expect(409);

@@ -1,6 +1,6 @@
 //! What the owner's rules say of a call of the client, as far as the driver has to know.
 
-use portcullis_core::AskRisk;
+use portcullis_core::policy::Risk;
 use serde_json::Value;
 
 /// What is to become of a call.
@@ -14,7 +14,7 @@ pub(crate) enum Judgement {
         quorum: u8,
         /// Whether a verdict may reach further than this once.
         may_remember: bool,
-        risk: Option<AskRisk>,
+        risk: Option<Risk>,
     },
     Deny {
         why: String,

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use portcullis_core::policy::{self, Decision};
 use portcullis_core::{
-    AskId, AskKind, AskRisk, Behavior, CallOutcome, Details, NewAsk, Offer, OnTimeout, Ruling, Scope, Source, Text,
+    AskId, AskKind, AskTimeout, Behavior, CallOutcome, Details, NewAsk, Offer, OnTimeout, Ruling, Scope, Source, Text,
     excerpt,
 };
 use portcullis_wire::hooks::{self, HookCall};
@@ -62,7 +62,8 @@ impl Room {
             false => (UNATTENDED_PATIENCE, UNATTENDED_SECONDS),
         };
         let mut new = new_ask(ask, &call, &called, &ruling);
-        new.details.within = Some(((seconds - MARGIN_SECONDS) * 1000, OnTimeout::NoDecision));
+        let milliseconds = (seconds - MARGIN_SECONDS) * 1000;
+        new.details.timeout = Some(AskTimeout { milliseconds, then: OnTimeout::NoDecision });
         let outcome = {
             let mut state = self.state();
             // A stop before this is seen here, and one after it ends the prompt.
@@ -181,7 +182,7 @@ fn new_ask(ask: AskId, call: &HookCall, called: &Called, ruling: &policy::Judgem
         kind,
         offers: if ruling.suppress_always { vec![] } else { offers.collect() },
         reason: Some(ruling.why.clone()).filter(|why| !why.is_empty()),
-        risk: Some(risk(&ruling.risk)),
+        risk: Some(ruling.risk.clone()),
         editable: true,
         interruptible: true,
         requires_user_interaction: kind != AskKind::Tool,
@@ -203,9 +204,4 @@ fn shortened(text: String) -> Text {
         (_, 0) => Text::new(text),
         (start, rest) => Text::new(format!("{start}\n[{rest} more bytes are shown at the terminal only]")),
     }
-}
-
-fn risk(risk: &policy::Risk) -> AskRisk {
-    let reasons = risk.reasons.iter().map(|reason| reason.name().to_owned()).collect();
-    AskRisk { level: risk.level.name().to_owned(), reasons }
 }

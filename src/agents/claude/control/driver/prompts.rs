@@ -25,7 +25,7 @@ impl Driver {
     /// The client asks whether a tool may be used.
     pub(super) fn asked(&mut self, request: String, call: CanUseTool) {
         let mut prompt = Prompt::new(request, mint(AskId::new), call);
-        prompt.details.within = self.start.within;
+        prompt.details.timeout = self.start.timeout;
         if let Some(by) = &self.stopped {
             let message = format!("{by} has stopped this session: no tool runs until it is resumed.");
             return self.reply(&prompt, &prompt.deny(&message));

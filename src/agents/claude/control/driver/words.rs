@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use bytes::Bytes;
-use portcullis_core::{AskId, Code, NewAsk, OnTimeout, Ruling, SessionAbout};
+use portcullis_core::{AskId, AskTimeout, Code, NewAsk, Ruling, SessionAbout};
 use portcullis_wire::control::Message;
 use portcullis_wire::error::Fault;
 use serde_json::Value;
@@ -21,7 +21,7 @@ pub(crate) struct Start {
     /// The session ends when there is nothing more to do.
     pub(crate) once: bool,
     /// For each ask: how long it can be answered, and then what.
-    pub(crate) within: Option<(u64, OnTimeout)>,
+    pub(crate) timeout: Option<AskTimeout>,
     /// Someone is at a terminal, who can answer although the gate cannot be reached.
     pub(crate) attended: bool,
     /// Someone at that terminal may answer. Otherwise only people at the gate do.

@@ -16,7 +16,8 @@ mod values;
 
 use std::ffi::OsString;
 
-pub(crate) use error::{ConfigError, Problem, quoted};
+use crate::failure::Failure;
+pub(crate) use error::{Problem, quoted};
 pub(crate) use owner::{look_at_token, owner_token};
 pub(crate) use paths::Paths;
 pub(crate) use read::{Environment, nearest};
@@ -27,11 +28,7 @@ pub(crate) use values::{Approvals, Durability, Folder, Listen, MODES};
 
 impl Config {
     /// The configuration of one home. A flag is named by the key of its setting.
-    pub(crate) fn load(
-        paths: &Paths,
-        environment: Environment<'_>,
-        flags: &[read::Flag<'_>],
-    ) -> Result<Self, ConfigError> {
+    pub(crate) fn load(paths: &Paths, environment: Environment<'_>, flags: &[read::Flag<'_>]) -> Result<Self, Failure> {
         read::read(&paths.config_file, environment, flags)
     }
 }

@@ -9,11 +9,12 @@ use serde::Deserialize as _;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::error::{ConfigError, Problem, quoted};
+use super::error::{Problem, quoted};
 use super::old;
 use super::secret::Secret;
 use super::settings::{SETTINGS, Setting, WrittenIn};
 use super::table::Config;
+use crate::failure::Failure;
 
 /// Looks a variable up. Passed in, so that nothing here depends on the process it runs in.
 pub(crate) type Environment<'a> = &'a dyn Fn(&str) -> Option<OsString>;
@@ -22,12 +23,12 @@ pub(crate) type Environment<'a> = &'a dyn Fn(&str) -> Option<OsString>;
 pub(crate) type Flag<'a> = (&'static str, &'a str);
 
 /// A flag beats the environment, the environment beats the file, the file beats the default. A missing file is empty.
-pub(super) fn read(file: &Path, environment: Environment<'_>, flags: &[Flag<'_>]) -> Result<Config, ConfigError> {
+pub(super) fn read(file: &Path, environment: Environment<'_>, flags: &[Flag<'_>]) -> Result<Config, Failure> {
     let reading = || format!("reading configuration from {}", file.display());
     let bytes = match fs::read(file) {
         Ok(bytes) => bytes,
         Err(error) if error.kind() == io::ErrorKind::NotFound => vec![],
-        Err(error) => return Err(ConfigError::new(reading()).because(error)),
+        Err(error) => return Err(Failure::configuration(reading()).because(error)),
     };
     let mut layers = Layers::of_file(&bytes).map_err(|problem| problem.while_doing(reading()))?;
     for setting in SETTINGS {

@@ -402,7 +402,8 @@ A socket whose path would be too long for the system is in `/tmp/portcullis-UID/
         let config: Config = toml::from_str(text).unwrap();
         let mut found = vec![];
         keys(&toml::Value::try_from(config).unwrap(), "", &mut found);
-        let mut found: Vec<String> = found.iter().map(|key| key.replace("/a", "<folder>").replace("xx", "<name>")).collect();
+        let mut found: Vec<String> =
+            found.iter().map(|key| key.replace("/a", "<folder>").replace("xx", "<name>")).collect();
         let mut listed: Vec<&str> = SETTINGS.iter().filter(|setting| setting.in_file()).map(|it| it.key).collect();
         found.sort_unstable();
         listed.sort_unstable();

@@ -13,13 +13,14 @@ use super::read::{Flag, Layers};
 use super::settings::{SETTINGS, Setting};
 use super::table::LimitsTable;
 use super::*;
+use crate::failure::Failure;
 
 /// Loads from this file and these variables, in a folder of its own.
-fn load(file: impl AsRef<[u8]>, variables: &[(&str, &str)]) -> Result<Config, ConfigError> {
+fn load(file: impl AsRef<[u8]>, variables: &[(&str, &str)]) -> Result<Config, Failure> {
     load_with(file, variables, &[])
 }
 
-fn load_with(file: impl AsRef<[u8]>, variables: &[(&str, &str)], flags: &[Flag<'_>]) -> Result<Config, ConfigError> {
+fn load_with(file: impl AsRef<[u8]>, variables: &[(&str, &str)], flags: &[Flag<'_>]) -> Result<Config, Failure> {
     let home = tempfile::tempdir().unwrap();
     let paths = paths_under(home.path());
     fs::write(&paths.config_file, file).unwrap();

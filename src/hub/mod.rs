@@ -5,7 +5,6 @@ mod answers;
 mod batch;
 mod heads;
 pub(crate) mod link;
-mod mint;
 pub(crate) mod outbox;
 mod outlets;
 mod rate;
@@ -24,12 +23,11 @@ use portcullis_wire::error::{Fault, Kind};
 use tokio::sync::{mpsc, oneshot, watch};
 
 pub(crate) use answers::{find_ask, read_target};
-pub(crate) use link::{Attachment, Delivery, Line};
-pub(crate) use mint::{mint, now};
 pub(crate) use roster::{Known, Roster};
 pub(crate) use run::start;
 pub(crate) use watchers::{Changes, Published, Watcher};
 
+pub(crate) use crate::mint::{mint, now};
 pub(crate) use crate::store::{Payload, Seq, Stored};
 use outlets::Outlet;
 

@@ -7,7 +7,8 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use super::example::{self, Example};
-use crate::config::{ConfigError, Problem, nearest, quoted};
+use crate::config::{Problem, nearest, quoted};
+use crate::failure::Failure;
 
 const KEYS: [&str; 8] = ["allow", "ask", "deny", "why", "match", "no_match", "session", "quorum"];
 /// More would make every decision slow.
@@ -38,7 +39,7 @@ impl RulesFile {
         origin: Origin,
         base: &str,
         home: Option<&Path>,
-    ) -> Result<Self, ConfigError> {
+    ) -> Result<Self, Failure> {
         let doing = || format!("reading rules from {}", path.display());
         let mut reader = Reader { path, origin, base, home, wrong: vec![] };
         let read = reader.rules(text.unwrap_or_default());

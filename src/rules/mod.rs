@@ -18,13 +18,16 @@ mod trust;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use portcullis_core::policy::{Call, Context, Decision, Judgement, Mode, Origin, Rule, RuleSet, RuleSource, decide};
+use portcullis_core::policy::{
+    Call, Context, Decision, Judgement, Mode, Origin, Rule, RuleSet, RuleSource, decide, passes_outside_guard,
+};
 
 pub(crate) use disk::project_root;
 pub(crate) use file::{RulesFile, Written, block};
 pub(crate) use trust::Trusted;
 
-use crate::config::{ConfigError, Paths};
+use crate::config::Paths;
+use crate::failure::Failure;
 use disk::{Stamp, resolved, text_of};
 use projects::ProjectRules;
 
@@ -66,7 +69,7 @@ struct Loaded {
     taken: Vec<Option<RulesFile>>,
     /// From elsewhere than files: said in the session, or on the command line.
     more: Vec<Rule>,
-    problem: Option<Arc<ConfigError>>,
+    problem: Option<Failure>,
     set: Arc<RuleSet>,
 }
 
@@ -91,7 +94,7 @@ impl Rules {
     }
 
     /// The same, or an error if a file cannot be taken.
-    pub(crate) fn load(self) -> Result<Self, Arc<ConfigError>> {
+    pub(crate) fn load(self) -> Result<Self, Failure> {
         self.snapshot();
         match self.problem() {
             Some(problem) => Err(problem),
@@ -126,7 +129,7 @@ impl Rules {
     }
 
     /// Why the newest version of a file was not taken.
-    pub(crate) fn problem(&self) -> Option<Arc<ConfigError>> {
+    pub(crate) fn problem(&self) -> Option<Failure> {
         self.loaded.lock().unwrap_or_else(PoisonError::into_inner).problem.clone()
     }
 
@@ -145,7 +148,7 @@ impl Rules {
                 Ok(file) => *taken = Some(file),
                 Err(error) => {
                     tracing::warn!(file = %place.path.display(), "rules not taken: {}", in_words(&error));
-                    loaded.problem = Some(Arc::new(error));
+                    loaded.problem = Some(error);
                 }
             }
         }
@@ -156,13 +159,13 @@ impl Rules {
             .flat_map(|file| file.rules.iter().map(|written| written.rule.clone()))
             .collect();
         if loaded.taken.iter().any(Option::is_none) {
-            rules.extend(ask_for_everything(loaded.problem.as_deref()));
+            rules.extend(ask_for_everything(loaded.problem.as_ref()));
         }
         rules.extend(loaded.more.iter().cloned());
         loaded.set = Arc::new(RuleSet { rules });
     }
 
-    fn read_place(&self, place: &Place) -> Result<RulesFile, ConfigError> {
+    fn read_place(&self, place: &Place) -> Result<RulesFile, Failure> {
         let text = text_of(&place.path)?;
         if let (Kind::Config, Some(in_config)) = (place.kind, &self.in_config) {
             return in_config.read(&place.path, text.as_deref());
@@ -210,10 +213,16 @@ impl Rules {
         let call = call.followed(around, disk::follow);
         decide(&self.snapshot(), mode, around, &call)
     }
+
+    /// Whether a call may pass unasked while text from outside is before the model.
+    pub(crate) fn passes_outside_guard(&self, context: &Context, call: Call, only_reads: bool) -> bool {
+        let call = call.followed(context, disk::follow);
+        passes_outside_guard(&self.snapshot(), context, &call, only_reads)
+    }
 }
 
 /// Where the rules cannot be known, nothing is allowed by them and nothing passes.
-fn ask_for_everything(problem: Option<&ConfigError>) -> Option<Rule> {
+fn ask_for_everything(problem: Option<&Failure>) -> Option<Rule> {
     let source = RuleSource { origin: Origin::User, place: None, base: "/".to_owned() };
     let mut rule = Rule::new(Decision::Ask, "*", source).ok()?;
     let why = problem.map_or_else(String::new, in_words);
@@ -221,7 +230,7 @@ fn ask_for_everything(problem: Option<&ConfigError>) -> Option<Rule> {
     Some(rule)
 }
 
-fn in_words(error: &ConfigError) -> String {
+fn in_words(error: &Failure) -> String {
     let cause = std::error::Error::source(error).map(|cause| format!(": {cause}")).unwrap_or_default();
     format!("{error}{cause}")
 }

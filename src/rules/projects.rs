@@ -9,7 +9,8 @@ use toml::Spanned;
 
 use super::disk::resolved;
 use super::file::{MOST_RULES, RulesFile, Written, no_rule};
-use crate::config::{ConfigError, Folder, Paths, Problem};
+use crate::config::{Folder, Paths, Problem};
+use crate::failure::Failure;
 
 /// Which configuration, and the folder of the session that its rules are wanted for.
 pub(super) struct ProjectRules {
@@ -34,7 +35,7 @@ struct Lists {
 
 impl ProjectRules {
     /// The rules of every project that the folder lies in. They count like those of the user's own rules file.
-    pub(super) fn read(&self, path: &Path, text: Option<&str>) -> Result<RulesFile, ConfigError> {
+    pub(super) fn read(&self, path: &Path, text: Option<&str>) -> Result<RulesFile, Failure> {
         let rules = self.rules(path, text.unwrap_or_default());
         let rules = rules.map_err(|problem| problem.while_doing(format!("reading rules from {}", path.display())))?;
         Ok(RulesFile { path: path.to_owned(), exists: !rules.is_empty(), origin: Origin::User, rules })

@@ -8,6 +8,7 @@ pub mod channel;
 pub mod control;
 pub mod envelope;
 pub mod error;
+pub mod form;
 #[cfg(test)]
 mod fuzz;
 pub mod hooks;
@@ -17,6 +18,7 @@ pub mod permission;
 pub mod preview;
 pub mod record;
 pub mod routes;
+pub mod session;
 pub mod start;
 pub mod text;
 pub mod tools;

@@ -71,8 +71,8 @@ fn operation(route: &Route) -> Value {
     });
     let parameters: Vec<Value> = in_path.chain(others).collect();
     let security = match route.access {
-        Access::AnyOf(_) => json!([{"token": []}, {"dev": []}]),
-        Access::Anyone | Access::Socket => json!([]),
+        Access::AnyOf(_) | Access::Socket => json!([{"token": []}, {"dev": []}]),
+        Access::Anyone => json!([]),
     };
     let mut operation = json!({
         "operationId": route.operation.id(),

@@ -86,7 +86,7 @@ pub fn prompt(ask: &Ask, label: &str, longest: Option<usize>) -> String {
 fn notes(ask: &Ask, masked: usize, longest: Option<usize>) -> String {
     let (code, details) = (ask.code, &ask.details);
     let masked = (masked > 0).then(|| format!("[{masked} masked; `portcullis ask show {code}` shows all of it]"));
-    let risk = details.risk.as_ref().map(|risk| format!("Risk {}: {}", risk.level, risk.reasons.join(", ")));
+    let risk = details.risk.as_ref().map(|risk| format!("Risk {}: {}", risk.level, risk.reasons_in_words()));
     let reason = details.reason.as_ref().map(|reason| format!("Asked because: {}", mask(reason).0));
     let quorum = (details.quorum > 1).then(|| format!("{} people must allow it", details.quorum));
     let offers = (!details.offers.is_empty()).then(|| offers(ask));
@@ -143,9 +143,8 @@ pub fn paired(name: &str, role: Role) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use portcullis_core::{
-        AskId, AskRisk, ChatId, Code, Details, Moment, ReplyId, Scope, SentFile, SessionId, Source, Text,
-    };
+    use portcullis_core::policy::{Level, Reason, Risk};
+    use portcullis_core::{AskId, ChatId, Code, Details, Moment, ReplyId, Scope, SentFile, SessionId, Source, Text};
     use proptest::prelude::*;
 
     fn ask(description: &str, preview: &str, details: Details) -> Ask {
@@ -167,7 +166,7 @@ mod tests {
         Details {
             offers: vec![Offer { scope: Scope::Session, words: "git push, until it ends".into() }],
             reason: Some(reason.into()),
-            risk: Some(AskRisk { level: "high".into(), reasons: vec!["network".into(), "pushes".into()] }),
+            risk: Some(Risk { level: Level::High, reasons: vec![Reason::Network, Reason::Unclear] }),
             quorum: 2,
             ..Details::default()
         }
@@ -189,7 +188,7 @@ mod tests {
         let token = format!("ghp_{}", "a".repeat(36));
         let shown = prompt(&ask("Push", &format!("push {token}"), full(&format!("rule\nof {token}"))), "api", None);
         let (_, notes) = shown.split_once("\n\n[1 masked; `portcullis ask show abcde` shows all of it]\n").unwrap();
-        let (because, rest) = notes.strip_prefix("Risk high: network, pushes\n").unwrap().split_once('\n').unwrap();
+        let (because, rest) = notes.strip_prefix("Risk high: network, unclear\n").unwrap().split_once('\n').unwrap();
         assert!(because.starts_with("Asked because: rule of ") && !shown.contains(&token), "{shown}");
         assert_eq!(
             rest,

@@ -48,6 +48,15 @@ pub(crate) fn by_tool_call(session: &StandIn) -> Value {
     })
 }
 
+/// The event with this text, as soon as one of the session's tool calls brings it.
+#[track_caller]
+pub(crate) fn by_tool_call_containing(session: &StandIn, text: &str) -> Value {
+    until("an event with a tool call", || {
+        let output = session.hook("PostToolUse", &bash("ls"));
+        context(&output).contains(text).then_some(output)
+    })
+}
+
 /// `portcullis hook` as Claude Code runs it for the agent whose channel this test plays.
 pub(crate) fn command_hook(home: &Home, input: &Value, attended: bool) -> Ran {
     let mut command = home.command(&["hook"]);

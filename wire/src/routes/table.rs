@@ -73,9 +73,15 @@ const fn header(name: &'static str, kind: &'static str, words: &'static str) -> 
 
 const KEY: Param =
     header("Idempotency-Key", "string", "1 to 255 visible letters; the same said again under it counts once");
+const JSON: Param = header("Accept", "string", "`application/json` brings answers and errors in JSON");
 const SESSION: Param = query("session", "string", "the session with this id");
-const LABEL: Param = query("label", "string", "the session with this label");
-const CHAT: Param = query("chat", "string", "the conversation");
+const LABEL: Param = query("label", "string", "the session with this label; 1 to 64 bytes of visible UTF-8");
+const CHAT: Param = query("chat", "string", "the conversation; 1 to 128 bytes of visible UTF-8");
+const NEW_CHAT: Param = query(
+    "chat",
+    "string",
+    "the conversation; 1 to 128 bytes of visible UTF-8. Without it the event opens a new one, named by a number",
+);
 
 /// How something said to a session may fail.
 const SAID: &[Kind] = &[
@@ -113,7 +119,7 @@ const VERDICT: &[Kind] = &[
 routes! {
     Say Post "/" TALK "Say something to a session: an event, or a verdict in words. Any free path does the same" {
         from_inside: VerdictsRefused, rate_limited: true, errors_in_words: true,
-        params: &[SESSION, LABEL, CHAT, KEY], body: TextBody,
+        params: &[SESSION, LABEL, NEW_CHAT, KEY, JSON], body: TextBody,
         response: Text("`ok`, or `verdict recorded`; in JSON, Accepted or Recorded, where `Accept` asks for it"),
         errors: SAID,
     }
@@ -207,7 +213,7 @@ routes! {
         params: &[query("since", "string", "a moment, or the id of the reply after which to begin"), CHAT],
         response: lists::<ReplyView>(), errors: &[Kind::BadRequest],
     }
-    Watch Get "/api/v1/watch" TALK "The state, then every change, for programs: each message holds a Change" {
+    Watch Get "/api/v1/watch" TALK "The state, then every change, for programs" {
         outside: true, response: Stream("one Change as JSON a message", Some(TypeSchema::of::<Change>())),
         errors: &[Kind::TooManyListeners],
     }
@@ -274,8 +280,8 @@ routes! {
         errors: &[Kind::NoSuchRoute],
     }
     Metrics Get "/metrics" ADMIN "Counts, in the text format of Prometheus" { response: Text("counts") }
-    Describe Get "/api/openapi.json" ANYONE "This document" {}
-    Link Get "/link" SOCKET "For processes of ours, over the Unix socket alone" {
+    Describe Get "/api/openapi.json" ANYONE "The API for programs, as an OpenAPI document" {}
+    Link Get "/link" SOCKET "Attach the process of a session" {
         response: Upgrade, errors: &[Kind::BadRequest],
     }
 }

@@ -148,7 +148,7 @@ fn shown_ask(ask: &Ask, state: &'static str) -> BridgeAsk {
         state,
         kind: details.kind.name(),
         tool: ask.tool.clone(),
-        risk: details.risk.as_ref().map(|risk| risk.level.clone()),
+        risk: details.risk.as_ref().map(|risk| risk.level.to_string()),
         scopes: scopes.collect(),
         default_to_no: details.default_to_no,
         requires_user_interaction: details.requires_user_interaction,

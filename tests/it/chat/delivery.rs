@@ -7,8 +7,8 @@ use crate::support::{Signal, until};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 
-const REPLIES: usize = 500;
-const PROMPTS: usize = 250;
+const REPLIES: usize = 800;
+const PROMPTS: usize = 100;
 
 /// Five letters for every number.
 fn code(number: usize) -> String {
@@ -66,7 +66,7 @@ fn a_thousand_items_in_flight_survive_crashes_on_both_sides_and_doubles_have_one
     want.extend(
         (0..PROMPTS).flat_map(|number| [format!("prompt {}", code(number)), format!("progress {}", code(number))]),
     );
-    bridge.item("reply", "reply 499.");
+    bridge.item("reply", &format!("reply {}.", REPLIES - 1));
     bridge.item("progress", &format!("Prompt {}: allowed", code(PROMPTS - 1)));
     until("all of it", || want.is_subset(&kinds(&bridge).into_keys().collect()).then_some(()));
 

@@ -9,7 +9,6 @@ use portcullis_core::{Label, SessionAbout, SessionId};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
-
 use super::{VERSION, configuration, environment, log_at, paths, starting};
 use crate::agents::claude::channel;
 use crate::agents::claude::hooks::{self, HookFiles, Listening};

@@ -2,8 +2,8 @@
 
 pub(crate) mod client;
 mod daemon;
-pub(crate) mod hooks;
 mod failures;
+pub(crate) mod hooks;
 pub(crate) mod lock;
 pub(crate) mod reach;
 pub(crate) mod starting;

@@ -8,8 +8,8 @@ use std::time::{Duration, Instant, SystemTime};
 
 use super::{client, reach};
 use crate::config::Paths;
-use crate::session::link;
 use crate::failure::Failure;
+use crate::session::link;
 
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);

@@ -15,8 +15,8 @@ use tokio::sync::{OwnedSemaphorePermit, watch};
 use tokio::time::{Instant, MissedTickBehavior};
 
 use super::Door;
-use crate::fixed;
 use super::access::Permitted;
+use crate::fixed;
 use crate::hub::{Changes, Known, Published, Roster, Watcher, now};
 
 const HEARTBEAT: Duration = Duration::from_secs(15);

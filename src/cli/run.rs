@@ -126,6 +126,7 @@ impl Run {
             attended: at_terminal,
             answers_here: config.approvals == Approvals::Anywhere,
             allow_bypass: config.allow_bypass,
+            outside: crate::gate::hooks::outside(&config),
             wakes_per_hour: config.hooks.wakes,
             judge: Arc::new(judge),
         };

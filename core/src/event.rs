@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::fmt;
+use std::str::FromStr;
 use std::sync::Arc;
 
 use crate::ids::{EventId, Moment, ReplyId, SessionId};
@@ -78,6 +79,20 @@ fn is_invisible(letter: char) -> bool {
     matches!(letter, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
 }
 
+/// The text cannot be the name of a conversation or a session.
+#[derive(Debug, PartialEq, Eq)]
+pub struct BadName {
+    longest: usize,
+}
+
+impl fmt::Display for BadName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "expected 1 to {} bytes of visible letters", self.longest)
+    }
+}
+
+impl std::error::Error for BadName {}
+
 macro_rules! plain_name {
     ($(#[$doc:meta])* $name:ident, $longest:literal) => {
         $(#[$doc])*
@@ -92,6 +107,13 @@ macro_rules! plain_name {
 
             pub fn as_str(&self) -> &str {
                 &self.0
+            }
+        }
+
+        impl FromStr for $name {
+            type Err = BadName;
+            fn from_str(text: &str) -> Result<Self, BadName> {
+                Self::new(text).ok_or(BadName { longest: $longest })
             }
         }
 

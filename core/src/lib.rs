@@ -8,6 +8,7 @@ mod decide;
 mod event;
 mod ids;
 mod input;
+mod names;
 mod people;
 pub mod policy;
 mod record;
@@ -27,6 +28,7 @@ pub use event::{
 };
 pub use ids::{AskId, Code, EventId, Letters, Moment, PairingCode, ReplyId, SessionId, TokenId};
 pub use input::{Answer, Effect, Input, Notice, Refusal, Target, Topic, WhyChat};
+pub use names::UnknownName;
 pub use people::{Actor, OWNER, Pairing, Person, Right, Rights, Role, Token, TokenScope, Via, is_person_name};
 pub use record::{Record, Subject};
 pub use route::{Address, NoRoute, route};

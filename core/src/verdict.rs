@@ -2,6 +2,7 @@
 
 use crate::event::{IdempotencyKey, Text};
 use crate::ids::{Code, Moment};
+use crate::names::names;
 use crate::people::Via;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -10,18 +11,7 @@ pub enum Behavior {
     Deny,
 }
 
-impl Behavior {
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Allow => "allow",
-            Self::Deny => "deny",
-        }
-    }
-
-    pub fn named(name: &str) -> Option<Self> {
-        [Self::Allow, Self::Deny].into_iter().find(|behavior| behavior.name() == name)
-    }
-}
+names!(Behavior { Allow = "allow", Deny = "deny" });
 
 /// How far a verdict reaches.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -32,21 +22,7 @@ pub enum Scope {
     Always,
 }
 
-impl Scope {
-    pub const ALL: [Self; 3] = [Self::Once, Self::Session, Self::Always];
-
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Once => "once",
-            Self::Session => "session",
-            Self::Always => "always",
-        }
-    }
-
-    pub fn named(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|scope| scope.name() == name)
-    }
-}
+names!(Scope { Once = "once", Session = "session", Always = "always" });
 
 /// The input that is to run instead of the one that was asked about: whole, as JSON.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,6 +1,7 @@
 //! What other programs, and our later selves, see: serde types for each protocol, and their way to and from core.
 
 pub mod api;
+pub mod as_text;
 pub mod ask;
 pub mod channel;
 pub mod control;

@@ -3,6 +3,7 @@
 pub(crate) mod beside;
 pub(crate) mod client;
 mod daemon;
+pub(crate) mod inside;
 pub(crate) mod lock;
 pub(crate) mod reach;
 pub(crate) mod starting;

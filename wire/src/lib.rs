@@ -7,6 +7,7 @@ pub mod channel;
 pub mod control;
 pub mod envelope;
 pub mod error;
+pub mod front;
 #[cfg(test)]
 mod fuzz;
 pub mod hooks;

@@ -4,8 +4,8 @@ mod client;
 mod server;
 
 use portcullis_core::{
-    Actor, Answer, AskId, ChatId, Code, EventId, Goodbye, Input, NewAsk, OWNER, Order, ReplyId, Role, Ruling, SentFile,
-    SessionAbout, SessionId, Source, Target, Text, TokenScope, ToolCall, Via,
+    Actor, Answer, AskId, ChatId, Code, EventId, Goodbye, Input, NewAsk, OWNER, Order, ReplyId, Right, Rights, Ruling,
+    SentFile, SessionAbout, SessionId, Source, Target, Text, TokenScope, ToolCall, Via,
 };
 use portcullis_wire::error::{Fault, Kind};
 use portcullis_wire::link::{Answered, EventFrame, InboxItem};
@@ -320,9 +320,9 @@ fn input_of(what: Saying, session: SessionId) -> Option<Input> {
     })
 }
 
-/// Whoever sits where the session was started: its owner.
+/// Whoever sits at a front of the session: the local owner, who talks and reviews there and no more.
 fn at_the_terminal() -> Actor {
-    let rights = Role::Admin.rights();
+    let rights = Rights::of(&[Right::Talk, Right::Review]);
     Actor { name: OWNER.to_owned(), rights, via: Via::Terminal, scope: TokenScope::Everything }
 }
 

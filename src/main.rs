@@ -8,6 +8,7 @@ mod fronts;
 mod gate;
 mod hub;
 mod lines;
+mod mint;
 mod processes;
 mod report;
 mod rules;

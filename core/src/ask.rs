@@ -3,6 +3,7 @@
 use crate::event::Text;
 use crate::ids::{AskId, Code, Moment, SessionId};
 use crate::names::names;
+use crate::policy::Risk;
 use crate::verdict::{Scope, Verdict};
 
 /// The kind of connection through which an ask came, and through which its verdict goes back.
@@ -60,11 +61,11 @@ pub struct Offer {
     pub words: String,
 }
 
-/// How dangerous a call looks, and why. For people: it decides nothing.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct AskRisk {
-    pub level: String,
-    pub reasons: Vec<String>,
+/// How long an ask can be answered, and what it means when nobody has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AskTimeout {
+    pub milliseconds: u64,
+    pub then: OnTimeout,
 }
 
 /// What is known of a call beyond its preview.
@@ -90,11 +91,11 @@ pub struct Details {
     pub requires_user_interaction: bool,
     /// Why it is asked at all.
     pub reason: Option<String>,
-    pub risk: Option<AskRisk>,
+    pub risk: Option<Risk>,
     /// How many people must allow it.
     pub quorum: u8,
-    /// How many milliseconds it can be answered, and what it means when nobody has.
-    pub within: Option<(u64, OnTimeout)>,
+    /// None: it can be answered for as long as it is asked.
+    pub timeout: Option<AskTimeout>,
 }
 
 impl Default for Details {
@@ -113,7 +114,7 @@ impl Default for Details {
             reason: None,
             risk: None,
             quorum: 1,
-            within: None,
+            timeout: None,
         }
     }
 }

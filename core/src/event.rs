@@ -1,6 +1,7 @@
 //! Events are what arrives, replies are what the agent says back; both belong to a conversation.
 
 use std::borrow::Cow;
+use std::convert::Infallible;
 use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
@@ -50,6 +51,19 @@ impl Text {
 
     pub fn is_empty(&self) -> bool {
         self.len() == 0
+    }
+}
+
+impl fmt::Display for Text {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl FromStr for Text {
+    type Err = Infallible;
+    fn from_str(text: &str) -> Result<Self, Infallible> {
+        Ok(Self::new(text))
     }
 }
 
@@ -158,6 +172,8 @@ pub struct Event {
     pub id: EventId,
     pub via: Via,
     pub sender: String,
+    /// Its sender may direct sessions: the owner, an admin or a reviewer, by their own credential. Others only inform.
+    pub directs: bool,
     pub chat: ChatId,
     /// What the sender asked for; where it went is in [`TrackedEvent`].
     pub address: Address,

@@ -19,7 +19,7 @@ mod state;
 mod verdict;
 
 pub use ask::{
-    Ask, AskKind, AskLife, AskRisk, CallOutcome, Details, Effected, NewAsk, Offer, OnTimeout, Source, ToolCall,
+    Ask, AskKind, AskLife, AskTimeout, CallOutcome, Details, Effected, NewAsk, Offer, OnTimeout, Source, ToolCall,
 };
 pub use decide::decide;
 pub use event::{

@@ -35,7 +35,7 @@ use clap::{Parser, Subcommand};
 
 use crate::config::{configuration, environment, paths};
 use crate::gate;
-use crate::gate::{VERSION, beside, client, lock, reach, starting};
+use crate::gate::{VERSION, client, lock, reach, starting};
 use crate::report;
 use crate::report::{say, try_say};
 use crate::setup;
@@ -100,7 +100,7 @@ pub(crate) fn run(arguments: impl IntoIterator<Item = OsString>) -> anyhow::Resu
             Command::Stop(stop) => stop.run().await,
             Command::Status(status) => status.run().await,
             Command::Service(service) => service.run().await,
-            Command::Channel(channel) => channel.run().await,
+            Command::Channel(channel) => Box::pin(channel.run()).await,
             Command::Run(run) => run.run().await,
             Command::Attach(attach) => attach.run().await,
             Command::Hook(hook) => Ok(hook.run().await),

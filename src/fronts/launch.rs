@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context as _;
-use portcullis_core::{Label, OnTimeout, SessionAbout, SessionId};
+use portcullis_core::{AskTimeout, Label, OnTimeout, SessionAbout, SessionId};
 use portcullis_wire::front::Welcome;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
@@ -17,10 +17,13 @@ use super::standing::Standings;
 use super::{Command, Told};
 use crate::agents::claude::control::{Outcome, Start, drive, uuid};
 use crate::agents::claude::process::{Beginning, Holder, Options, find};
-use crate::config::{Approvals, Config, Paths, environment};
+use crate::config::{Config, Paths, environment};
 use crate::gate::{VERSION, reach, starting};
-use crate::hub::{link, mint};
+use crate::mint::mint;
 use crate::report::{Denied, Hinted};
+use crate::rules::Rules;
+use crate::session::gatekeeper::Judge;
+use crate::session::link;
 
 /// How long fronts may take to read that the session has ended.
 const LAST_LINES_TIMEOUT: Duration = Duration::from_secs(1);
@@ -101,24 +104,26 @@ pub(crate) async fn launch(paths: &Paths, config: &Config, wanted: LaunchOptions
     let options = options(paths, config, &wanted)?;
     let held = Holder::start(&claude, options.command(&reach::this_program()?, &claude), &session.to_string())?;
     let about = about(&wanted, &options, label.clone(), held.holder.pid());
-    let judge = super::judge::judge(paths, &options.folder, &options.add_dir, about.label.as_str());
-    let attachment = link::connect(session, about.clone(), VERSION, starting::connect(paths.clone()));
-    let standings = Standings::new(paths.clone(), config, attachment.line.clone());
+    let rules = Rules::open(paths, &options.folder);
+    let judge = Judge::new(rules, options.folder.clone(), options.add_dir.clone(), label.to_string());
+    let (gate, deliveries) = link::connect(session, about.clone(), VERSION, starting::connect(paths.clone()));
+    let standings = Standings::new(paths.clone(), config, gate.clone());
     let no_answers = standings.of(Some(std::process::id())).await.no_answers.map(|fault| fault.message);
     let start = Start {
         about,
         folder: options.folder.clone(),
         once: wanted.once,
         prompt: wanted.prompt.clone(),
-        within: wanted.ask_limit.map(|limit| (u64::try_from(limit.as_millis()).unwrap_or(u64::MAX), OnTimeout::Deny)),
-        attended: wanted.attended && no_answers.is_none(),
-        answers_here: config.approvals == Approvals::Anywhere,
+        timeout: wanted.ask_limit.map(deny_after),
+        attended: wanted.attended,
+        answers_here: no_answers.is_none(),
         allow_bypass: config.allow_bypass,
-        judge,
+        wakes_per_hour: config.hooks.wakes,
+        judge: Arc::new(judge),
     };
     let (tell, driver_told) = mpsc::channel(256);
     let (driver_command, commands) = mpsc::channel(16);
-    let driving = tokio::spawn(drive(held, attachment, start, tell, commands));
+    let driving = tokio::spawn(drive(held, (gate, deliveries), start, tell, commands));
 
     let (own, told) = mpsc::channel(256);
     let (command, own_commands) = mpsc::channel(16);
@@ -156,6 +161,10 @@ async fn pass_on(mut commands: mpsc::Receiver<Command>, changes: mpsc::Sender<Ch
             return;
         }
     }
+}
+
+fn deny_after(limit: Duration) -> AskTimeout {
+    AskTimeout { milliseconds: u64::try_from(limit.as_millis()).unwrap_or(u64::MAX), then: OnTimeout::Deny }
 }
 
 fn options(paths: &Paths, config: &Config, wanted: &LaunchOptions) -> anyhow::Result<Options> {

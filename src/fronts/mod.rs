@@ -6,13 +6,13 @@
 mod attach;
 mod fanout;
 mod frames;
-mod judge;
 mod launch;
 mod listen;
 mod recent;
 mod standing;
 pub(crate) mod terminal;
 
-pub(crate) use crate::agents::claude::control::{Command, Settled, Told};
+pub(crate) use crate::agents::claude::control::{Command, Told};
+pub(crate) use crate::session::gatekeeper::Settled;
 pub(crate) use attach::{Attached, Ending, find};
 pub(crate) use launch::{LaunchOptions, Launched, launch};

@@ -6,8 +6,8 @@ use portcullis_wire::error::{Fault, Kind};
 use super::Command;
 use crate::config::{Approvals, Config, Paths};
 use crate::gate::inside::agent_of;
-use crate::hub::Line as SessionHandle;
 use crate::processes;
+use crate::session::link::SessionHandle;
 
 /// Decides what each front of a session may do, each time anew: agents come and go.
 #[derive(Clone)]

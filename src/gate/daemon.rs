@@ -15,8 +15,8 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use super::VERSION;
-use super::beside;
 use super::client::Client;
+use super::hooks;
 use super::lock::{self, About, Lock};
 use super::reach;
 use crate::config::{Approvals, Config, Durability, Listen, Paths, TokenHash, generate_token, owner_token};
@@ -39,8 +39,6 @@ pub(crate) enum Started {
     ByPerson,
     /// A session that found none. It makes room for a person's.
     ForSession,
-    /// A session that is its own gate.
-    AsSession,
 }
 
 /// A gate that runs. Dropping it does not stop it; [`Gate::wait`] does.
@@ -136,14 +134,14 @@ pub(crate) async fn open(paths: Paths, config: &Config, options: Options) -> any
     let make_token = || Some(generate_token().ok()?.expose().to_owned());
     let parts = Parts {
         hub: hub.clone(),
-        link,
         credentials,
         limits: door_limits(config),
         status: status.clone(),
         stop: stop.clone(),
         make_token,
         starter: starter(&paths, config, options.started),
-        hooks: config.hooks.over_http.then(|| beside::posted(hub.clone(), config)),
+        hooks: config.hooks.over_http.then(|| hooks::posted(link.clone(), config)),
+        link,
     };
     let door = Door::new(parts);
     let mut doors = vec![tokio::spawn(http::serve_unix(socket, Arc::clone(&door), stop.clone()))];

@@ -1,8 +1,8 @@
 //! The gate put together, and how a client finds or starts it.
 
-pub(crate) mod beside;
 pub(crate) mod client;
 mod daemon;
+pub(crate) mod hooks;
 pub(crate) mod inside;
 pub(crate) mod lock;
 pub(crate) mod reach;

@@ -3,7 +3,6 @@
 mod batch;
 mod heads;
 pub(crate) mod link;
-mod mint;
 mod outlets;
 mod roster;
 mod run;
@@ -21,12 +20,11 @@ use portcullis_core::{
 use portcullis_wire::error::{Fault, Kind};
 use tokio::sync::{mpsc, oneshot, watch};
 
-pub(crate) use link::{Attachment, Delivery, Line};
-pub(crate) use mint::{mint, now};
 pub(crate) use roster::{Known, Roster};
 pub(crate) use run::start;
 pub(crate) use watchers::{Changes, Published, Watcher};
 
+pub(crate) use crate::mint::{mint, now};
 pub(crate) use crate::store::{Payload, Seq, Stored};
 use outlets::Outlet;
 

@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use portcullis_core::{Answer, Effect, Event, EventId, Input, Moment, Record, State, Subject, Topic, decide};
+use portcullis_wire::link::GateMessage;
 use portcullis_wire::record::{self, Payload};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::Instant;
@@ -18,7 +19,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::batch::{Batch, Pending};
 use super::heads::Heads;
-use super::outlets::{Outlets, Parcel, Pumping};
+use super::outlets::{Outlets, Pumping};
 use super::roster::Roster;
 use super::watchers::{Published, Watchers};
 use super::{Command, Hub, HubLimits, Reply, Trouble, now};
@@ -345,12 +346,13 @@ impl Desk {
                 Effect::Answer(decided) => answer = decided,
                 Effect::Wake(session) => self.outlets.wake(session),
                 Effect::Carry { session, ask, origin, source, ruling } => {
-                    self.outlets.carry(session, Parcel::Verdict { ask, origin, source, ruling: Box::new(ruling) });
+                    let ruling = Box::new(ruling);
+                    self.outlets.carry(session, GateMessage::Verdict { ask, origin, source, ruling });
                 }
                 Effect::Close { session, ask, origin, source } => {
-                    self.outlets.carry(session, Parcel::Closed { ask, origin, source });
+                    self.outlets.carry(session, GateMessage::Closed { ask, origin, source });
                 }
-                Effect::Order { session, order } => self.outlets.carry(session, Parcel::Order(order)),
+                Effect::Order { session, order } => self.outlets.carry(session, GateMessage::Order(order)),
                 Effect::Publish(Topic::People) => {
                     self.tell_roster.send_replace(Arc::new(Roster::of(&self.state)));
                 }

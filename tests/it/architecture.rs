@@ -5,8 +5,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Each room, and the rooms it may use. What is not listed is refused.
-const DOORS: [(&str, &[&str]); 16] = [
-    ("src/agents", &["agents", "hub", "lines", "processes", "session", "stream"]),
+const DOORS: [(&str, &[&str]); 17] = [
+    ("src/agents", &["agents", "lines", "mint", "processes", "session", "stream"]),
     (
         "src/cli",
         &[
@@ -18,6 +18,7 @@ const DOORS: [(&str, &[&str]); 16] = [
             "gate",
             "hub",
             "lines",
+            "mint",
             "processes",
             "report",
             "rules",
@@ -28,14 +29,18 @@ const DOORS: [(&str, &[&str]); 16] = [
     ),
     ("src/config", &["config"]),
     ("src/doors/http", &["doors::http", "hub", "lines", "processes"]),
-    ("src/fronts", &["agents", "config", "fronts", "gate", "hub", "lines", "processes", "report", "rules", "stream"]),
-    ("src/gate", &["agents", "config", "doors", "gate", "hub", "processes", "report", "rules", "store"]),
-    ("src/hub", &["hub", "store", "lines", "stream"]),
+    (
+        "src/fronts",
+        &["agents", "config", "fronts", "gate", "lines", "mint", "processes", "report", "rules", "session", "stream"],
+    ),
+    ("src/gate", &["agents", "config", "doors", "gate", "hub", "processes", "report", "rules", "session", "store"]),
+    ("src/hub", &["hub", "lines", "mint", "store", "stream"]),
     ("src/lines.rs", &["lines"]),
+    ("src/mint.rs", &["mint"]),
     ("src/processes.rs", &["processes"]),
     ("src/report.rs", &["config", "gate", "report", "store"]),
     ("src/rules", &["rules", "config"]),
-    ("src/session", &["hub", "session"]),
+    ("src/session", &["lines", "mint", "rules", "session", "stream"]),
     ("src/setup", &["config", "processes", "report", "rules", "setup"]),
     ("src/store", &["store"]),
     ("src/stream.rs", &["stream"]),

@@ -3,14 +3,13 @@
 mod asks;
 
 use portcullis_core::{
-    Address, EventLife, Moment, Notice, Pairing, Person, Presence, Reply, Session, Token, TokenScope, TrackedEvent,
+    Address, EventLife, Moment, Notice, Pairing, Person, Presence, Reply, SentFile, Session, Token, TokenScope,
+    TrackedEvent,
 };
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-pub use asks::{AskView, NewVerdict, Recorded, VerdictView};
-
-use crate::link::File;
+pub use asks::{AskView, NewVerdict, OfferView, Recorded, RiskView, VerdictView};
 
 #[derive(Debug, Serialize, Deserialize, PartialEq, Eq, ToSchema)]
 pub struct SessionView {
@@ -64,8 +63,21 @@ pub struct ReplyView {
     pub chat_id: String,
     pub text: String,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub files: Vec<File>,
+    pub files: Vec<FileView>,
     pub at: u64,
+}
+
+/// A file that goes with a reply.
+#[derive(Debug, Serialize, Deserialize, PartialEq, Eq, ToSchema)]
+pub struct FileView {
+    pub path: String,
+    pub size: u64,
+}
+
+impl From<&SentFile> for FileView {
+    fn from(file: &SentFile) -> Self {
+        Self { path: file.path.clone(), size: file.size }
+    }
 }
 
 /// One message of `watch`. The first ones tell the state, then comes `ready`, then every change.
@@ -387,7 +399,7 @@ impl From<&Reply> for ReplyView {
             session: reply.session.to_string(),
             chat_id: reply.chat.to_string(),
             text: reply.text.as_str().to_owned(),
-            files: reply.files.iter().map(File::from).collect(),
+            files: reply.files.iter().map(FileView::from).collect(),
             at: reply.at.0,
         }
     }

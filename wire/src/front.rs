@@ -7,7 +7,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use crate::as_text;
+use crate::ask::RulingForm;
 use crate::error::Fault;
+use crate::form::Boxed;
+use crate::link::NewAskForm;
 
 /// The versions this program speaks: the newest, and the one before once there is one.
 pub const VERSIONS: RangeInclusive<u16> = 1..=1;
@@ -33,7 +36,7 @@ pub enum FromFront {
     Answer {
         #[serde(with = "as_text")]
         ask: AskId,
-        #[serde(with = "ruling")]
+        #[serde(with = "Boxed::<RulingForm>")]
         ruling: Box<Ruling>,
     },
     Interrupt,
@@ -59,7 +62,7 @@ pub enum ToFront<'a> {
     #[serde(borrow)]
     Message(&'a RawValue),
     Asked {
-        #[serde(with = "new_ask")]
+        #[serde(with = "Boxed::<NewAskForm>")]
         ask: Box<NewAsk>,
         #[serde(default, with = "as_text::option", skip_serializing_if = "Option::is_none")]
         code: Option<Code>,
@@ -68,7 +71,7 @@ pub enum ToFront<'a> {
     Ruled {
         #[serde(with = "as_text")]
         ask: AskId,
-        #[serde(with = "ruling")]
+        #[serde(with = "Boxed::<RulingForm>")]
         ruling: Box<Ruling>,
     },
     /// Nobody can answer a prompt any more.
@@ -112,65 +115,6 @@ pub struct Joined {
     /// Why it cannot talk to the session, interrupt or end it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub no_orders: Option<String>,
-}
-
-mod ruling {
-    use portcullis_core::Ruling as Core;
-    use serde::de::Error as _;
-    use serde::{Deserialize, Deserializer, Serialize, Serializer};
-
-    use crate::ask::Ruling;
-
-    pub(super) fn serialize<S: Serializer>(ruling: &Core, serializer: S) -> Result<S::Ok, S::Error> {
-        Ruling::from(ruling).serialize(serializer)
-    }
-
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Box<Core>, D::Error> {
-        Ruling::deserialize(deserializer)?.try_into().map(Box::new).map_err(D::Error::custom)
-    }
-}
-
-mod new_ask {
-    use portcullis_core::{AskId, NewAsk, Source, Text};
-    use serde::de::Error as _;
-    use serde::{Deserialize, Deserializer, Serialize, Serializer};
-
-    use crate::as_text;
-    use crate::ask::Details;
-
-    #[derive(Serialize, Deserialize)]
-    struct Frame {
-        #[serde(with = "as_text")]
-        id: AskId,
-        #[serde(with = "as_text")]
-        source: Source,
-        origin: String,
-        tool: String,
-        description: String,
-        preview: String,
-        #[serde(default, skip_serializing_if = "Details::is_plain")]
-        details: Details,
-    }
-
-    pub(super) fn serialize<S: Serializer>(ask: &NewAsk, serializer: S) -> Result<S::Ok, S::Error> {
-        let frame = Frame {
-            id: ask.id,
-            source: ask.source,
-            origin: ask.origin.clone(),
-            tool: ask.tool.clone(),
-            description: ask.description.as_str().to_owned(),
-            preview: ask.preview.as_str().to_owned(),
-            details: (&ask.details).into(),
-        };
-        frame.serialize(serializer)
-    }
-
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Box<NewAsk>, D::Error> {
-        let Frame { id, source, origin, tool, description, preview, details } = Frame::deserialize(deserializer)?;
-        let (description, preview) = (Text::new(description), Text::new(preview));
-        let details = details.try_into().map_err(D::Error::custom)?;
-        Ok(Box::new(NewAsk { id, source, origin, tool, description, preview, details }))
-    }
 }
 
 #[cfg(test)]

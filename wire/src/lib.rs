@@ -7,6 +7,7 @@ pub mod channel;
 pub mod control;
 pub mod envelope;
 pub mod error;
+pub mod form;
 pub mod front;
 #[cfg(test)]
 mod fuzz;
@@ -16,6 +17,7 @@ pub mod openapi;
 pub mod permission;
 pub mod preview;
 pub mod record;
+pub mod session;
 pub mod start;
 pub mod tools;
 pub mod words;

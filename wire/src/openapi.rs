@@ -5,13 +5,11 @@ use serde_json::{Map, Value, json};
 use utoipa::OpenApi as _;
 
 use crate::api::{
-    Accepted, Approval, AskView, Change, EventView, LogLine, MadeToken, NewEvent, NewMode, NewModel, NewPrompt,
-    NewRedaction, NewRole, NewToken, NewVerdict, PairingView, PeopleView, PersonView, Recorded, Redacted, ReplyView,
-    SessionView, Status, TokenView, Tried, VerdictView,
+    Accepted, Approval, AskView, Change, EventView, FileView, LogLine, MadeToken, NewEvent, NewMode, NewModel,
+    NewPrompt, NewRedaction, NewRole, NewToken, NewVerdict, OfferView, PairingView, PeopleView, PersonView, Recorded,
+    Redacted, ReplyView, RiskView, SessionView, Status, TokenView, Tried, VerdictView,
 };
-use crate::ask::{AskRisk, Offer};
 use crate::error::{Fault, Kind};
-use crate::link::File;
 use crate::start::{Chat, Confirm, Confirmed, NewSession, Pending, PendingAsk};
 
 mod routes;
@@ -27,10 +25,9 @@ use routes::{Answer, Body, Param, ROUTES, Route};
     Chat,
     Confirm,
     Confirmed,
-    AskRisk,
     EventView,
     Fault,
-    File,
+    FileView,
     LogLine,
     MadeToken,
     NewEvent,
@@ -42,7 +39,7 @@ use routes::{Answer, Body, Param, ROUTES, Route};
     NewSession,
     NewToken,
     NewVerdict,
-    Offer,
+    OfferView,
     PairingView,
     Pending,
     PendingAsk,
@@ -51,6 +48,7 @@ use routes::{Answer, Body, Param, ROUTES, Route};
     Recorded,
     Redacted,
     ReplyView,
+    RiskView,
     SessionView,
     Status,
     TokenView,

@@ -40,9 +40,11 @@ fn any_outcome() -> impl Strategy<Value = CallOutcome> {
 }
 
 fn any_details() -> impl Strategy<Value = Details> {
-    let within =
-        prop_oneof![Just(None), Just(Some((3000, OnTimeout::Deny))), Just(Some((3000, OnTimeout::NoDecision)))];
-    (1..3_u8, within).prop_map(|(quorum, within)| Details { quorum, within, ..Details::default() })
+    let then = prop_oneof![Just(None), Just(Some(OnTimeout::Deny)), Just(Some(OnTimeout::NoDecision))];
+    (1..3_u8, then).prop_map(|(quorum, then)| {
+        let timeout = then.map(|then| AskTimeout { milliseconds: 3000, then });
+        Details { quorum, timeout, ..Details::default() }
+    })
 }
 
 fn about(label: &str, continues: Option<SessionId>) -> SessionAbout {

@@ -45,6 +45,13 @@ pub struct Risk {
     pub reasons: Vec<Reason>,
 }
 
+impl Risk {
+    /// `network, unclear`, for people.
+    pub fn reasons_in_words(&self) -> String {
+        self.reasons.iter().map(|reason| reason.name()).collect::<Vec<_>>().join(", ")
+    }
+}
+
 /// The risk of a call. It decides nothing.
 pub fn risk(call: &Call, around: &Context) -> Risk {
     of(call, &Action::of(call, around), around)

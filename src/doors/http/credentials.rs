@@ -63,8 +63,10 @@ impl Caller {
     /// The calling process and the session inside of which it runs, if it does.
     pub(super) async fn inside(&self, door: &Door) -> Result<Option<(u32, Label)>, Fault> {
         let Some(peer) = self.peer else { return Ok(None) };
-        // The agent itself is nobody's child here: only what it runs is turned away.
-        let line = processes::lineage(peer).split_off(1);
+        // The agent itself is nobody's child here: only what it runs is turned away. What this gate started, it started
+        // for a person; above the gate is only whoever happened to need it first.
+        let us = std::process::id();
+        let line: Vec<u32> = processes::lineage(peer).into_iter().skip(1).take_while(|pid| *pid != us).collect();
         let agents = move |state: &portcullis_core::State| {
             let above = state.all_sessions().filter(|session| session.about.runs_commands);
             let above = above.filter_map(|session| Some((session.about.pid?, session)));

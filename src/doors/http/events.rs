@@ -112,9 +112,11 @@ fn ask_in_words(ask: &Ask, label: &Label) -> String {
         0 => String::new(),
         count => format!("[{count} masked; `portcullis ask show {code}` shows all of it]\n"),
     };
-    let risk = ask.details.risk.as_ref().map_or(String::new(), |risk| {
-        format!("Risk {}: {}\n", visible(&risk.level), visible(&risk.reasons.join(", ")))
-    });
+    let risk = ask
+        .details
+        .risk
+        .as_ref()
+        .map_or(String::new(), |risk| format!("Risk {}: {}\n", risk.level, risk.reasons_in_words()));
     let verdict = match ask.details.kind {
         AskKind::Question => {
             format!("Answer with `portcullis ask allow {code} --answer 'QUESTION=LABEL'`, or reply \"no {code}\"")

@@ -7,6 +7,7 @@ use crate::support::child::Stdin;
 use crate::support::driven::{Driven, shell};
 use crate::support::gate::Gate;
 use crate::support::home::{Home, Ran};
+use crate::support::http::Request;
 use crate::support::standin::StandIn;
 use crate::support::terminal::Terminal;
 use crate::support::{PATIENCE, until};
@@ -187,6 +188,31 @@ fn a_run_inside_an_agent_asks_people_and_not_its_starter() {
     assert_eq!(home.records("barred").len(), 1);
     gate.allow(&gate.only_ask());
     terminal.until("done: made");
+    assert!(terminal.wait().success());
+}
+
+#[test]
+fn a_terminal_answers_a_session_of_a_gate_that_an_agent_happened_to_start() {
+    let home = Home::new();
+    let model = shell(&["touch made.txt && echo made"]);
+    // The gate gets nothing of the agent's environment, and so neither does what it starts.
+    let (claude, mut command) = (home.user().join("to-the-model"), home.program("true"));
+    Driven::confine(&mut command, &home, &model);
+    let variables = command.get_envs().filter_map(|(name, value)| Some((name.to_str()?, value?.to_str()?)));
+    let exports: String = variables.map(|(name, value)| format!("export {name}='{value}'\n")).collect();
+    let program = crate::support::claude::program();
+    std::fs::write(&claude, format!("#!/bin/sh\n{exports}exec '{}' \"$@\"\n", program.display())).unwrap();
+    std::fs::set_permissions(&claude, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    home.write_config(&format!("claude = {claude:?}\n[start]\nfolders = [{:?}]\n", home.project()));
+    let _agent = StandIn::start_under_an_agent(&home, &["--label", "other"]);
+    home.attached(1);
+    let start = Request::post("/api/v1/sessions").token(home.token()).json(&json!({"prompt": "go", "label": "held"}));
+    start.send(&home.listening()).expect(201);
+    let mut terminal = attach(&home, "held");
+    terminal.until("Allow?");
+    terminal.type_line("y");
+    terminal.until("done: made");
+    terminal.type_line("/end");
     assert!(terminal.wait().success());
 }
 

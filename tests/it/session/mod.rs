@@ -7,6 +7,5 @@ mod link_client;
 mod link_server;
 mod multiple_sessions;
 mod real_cli;
-mod standalone;
 mod tools;
 mod verdicts;

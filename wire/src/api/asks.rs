@@ -1,10 +1,9 @@
 //! Prompts and verdicts, as the API tells and takes them.
 
-use portcullis_core::{Ask, AskLife, Text, Verdict};
+use portcullis_core::policy::Risk;
+use portcullis_core::{Ask, AskLife, Offer, Text, Verdict};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
-
-use crate::ask::{AskRisk, Details, Offer};
 
 #[derive(Debug, Serialize, Deserialize, PartialEq, Eq, ToSchema)]
 pub struct AskView {
@@ -34,7 +33,7 @@ pub struct AskView {
     pub agent_id: Option<String>,
     /// What the verdict may reach beyond this once.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub offers: Vec<Offer>,
+    pub offers: Vec<OfferView>,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub editable: bool,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -47,7 +46,7 @@ pub struct AskView {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub risk: Option<AskRisk>,
+    pub risk: Option<RiskView>,
     /// How many people must allow it, and who has.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub quorum: Option<u8>,
@@ -62,6 +61,36 @@ pub struct AskView {
     pub verdict: Option<VerdictView>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub withdrawn: Option<String>,
+}
+
+/// A scope beyond this once, and what choosing it would do.
+#[derive(Debug, Serialize, Deserialize, PartialEq, Eq, ToSchema)]
+pub struct OfferView {
+    /// session or always
+    pub scope: String,
+    #[serde(default)]
+    pub words: String,
+}
+
+impl From<&Offer> for OfferView {
+    fn from(offer: &Offer) -> Self {
+        Self { scope: offer.scope.to_string(), words: offer.words.clone() }
+    }
+}
+
+/// How dangerous the call looks, and why. It decides nothing.
+#[derive(Debug, Serialize, Deserialize, PartialEq, Eq, ToSchema)]
+pub struct RiskView {
+    /// low, medium or high
+    pub level: String,
+    #[serde(default)]
+    pub reasons: Vec<String>,
+}
+
+impl From<&Risk> for RiskView {
+    fn from(risk: &Risk) -> Self {
+        Self { level: risk.level.to_string(), reasons: risk.reasons.iter().map(ToString::to_string).collect() }
+    }
 }
 
 #[derive(Debug, Serialize, Deserialize, PartialEq, Eq, ToSchema)]
@@ -138,7 +167,7 @@ fn json(text: &Text) -> serde_json::Value {
 impl AskView {
     pub fn of(ask: &Ask, life: &AskLife) -> Self {
         let details = &ask.details;
-        let wire = Details::from(&**details);
+        let timeout = details.timeout.filter(|_| life.is_open());
         Self {
             id: ask.id.to_string(),
             code: ask.code.to_string(),
@@ -151,23 +180,23 @@ impl AskView {
             at: ask.at.0,
             input: details.input.as_ref().filter(|input| **input != Text::Away).map(json),
             preview_only: details.input.is_none(),
-            kind: wire.kind,
-            tool_use_id: wire.tool_use_id,
-            agent_id: wire.agent,
-            offers: wire.offers,
-            editable: wire.editable,
-            interruptible: wire.interruptible,
-            default_to_no: wire.default_to_no,
-            requires_user_interaction: wire.requires_user_interaction,
-            reason: wire.reason,
-            risk: wire.risk,
+            kind: details.kind.to_string(),
+            tool_use_id: details.tool_use_id.clone(),
+            agent_id: details.agent.clone(),
+            offers: details.offers.iter().map(OfferView::from).collect(),
+            editable: details.editable,
+            interruptible: details.interruptible,
+            default_to_no: details.default_to_no,
+            requires_user_interaction: details.requires_user_interaction,
+            reason: details.reason.clone(),
+            risk: details.risk.as_ref().map(RiskView::from),
             quorum: (details.quorum > 1).then_some(details.quorum),
             allowed_by: match life {
                 AskLife::Open { votes } => votes.iter().map(|vote| vote.by.clone()).collect(),
                 _ => vec![],
             },
-            answer_by: details.within.filter(|_| life.is_open()).map(|(within, _)| ask.at.plus(within).0),
-            otherwise: details.within.filter(|_| life.is_open()).map(|(_, lapse)| lapse.name().to_owned()),
+            answer_by: timeout.map(|timeout| ask.at.plus(timeout.milliseconds).0),
+            otherwise: timeout.map(|timeout| timeout.then.to_string()),
             verdict: VerdictView::of(ask, life),
             withdrawn: match life {
                 AskLife::Withdrawn { why, .. } => Some(why.clone()),

@@ -1,4 +1,4 @@
-//! An attached process's end of a link: finds the gate, attaches, and does so again whenever the gate goes away.
+//! The client finds the gate, attaches, and does so again whenever the gate goes away.
 //!
 //! The process never notices: what it says is kept until the gate has confirmed it, and after a new attach the gate is
 //! told what was written and what is still in hand, so that it sends only the rest.
@@ -10,39 +10,46 @@ use std::time::Duration;
 use anyhow::Context as _;
 use bytes::{BufMut, BytesMut};
 use futures_util::future::BoxFuture;
-use portcullis_core::{AskId, EventId, NewAsk, SessionAbout, SessionId, Source};
-use portcullis_wire::error::Fault;
-use portcullis_wire::link::{Answered, File, FromGate, ToGate, VERSIONS, read_id, read_ids};
+use portcullis_core::{AskId, EventId, SessionAbout, SessionId};
+use portcullis_wire::link::{
+    Answered, Attach, GateMessage, Greeting, LONGEST_LINE, Numbered, Opening, SessionMessage, VERSIONS,
+};
+use serde::Serialize;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::UnixStream;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::mpsc;
 
-use super::{Attachment, Delivery, Incoming, LONGEST_LINE, Line as Handle, Road, Said, Saying, owned};
+use super::{Deliveries, Delivery, Reply, SessionHandle};
 use crate::lines::{Line, Lines};
 use crate::stream::{Reader, Writer, split};
 
-/// Finds the gate's socket, starting a gate where none runs.
+/// Finds the gate, starting one where none runs. On the stream it returns the gate speaks the link.
 pub(crate) type Connect = Arc<dyn Fn() -> BoxFuture<'static, anyhow::Result<UnixStream>> + Send + Sync>;
 
 /// More than the gate ever has on its way to one process.
 const DELIVERIES: usize = 2048;
 /// What the process may say while the gate is away.
-const SAYINGS: usize = 1024;
+const MESSAGES: usize = 1024;
 /// Verdicts remembered, so that one that is sent again is not handed on again.
 const VERDICTS: usize = 1024;
 const SHORTEST_PAUSE: Duration = Duration::from_millis(20);
 const LONGEST_PAUSE: Duration = Duration::from_secs(2);
 
-/// Attaches in the background, for as long as the returned handles live.
-pub(crate) fn connect(session: SessionId, about: SessionAbout, program: &'static str, connect: Connect) -> Attachment {
+/// Attaches in the background, for as long as what it returns lives.
+pub(crate) fn connect(
+    session: SessionId,
+    about: SessionAbout,
+    program: &'static str,
+    connect: Connect,
+) -> (SessionHandle, Deliveries) {
     let (deliver, deliveries) = mpsc::channel(DELIVERIES);
-    let (say, sayings) = mpsc::channel(SAYINGS);
+    let (outgoing, messages) = mpsc::channel(MESSAGES);
     let client = Client {
         session,
         about,
         program,
         deliver,
-        sayings,
+        messages,
         said: 0,
         unconfirmed: BTreeMap::new(),
         holding: HashSet::new(),
@@ -52,21 +59,22 @@ pub(crate) fn connect(session: SessionId, about: SessionAbout, program: &'static
         ended: false,
     };
     tokio::spawn(client.run(connect));
-    Attachment { incoming: Incoming::Remote(deliveries), line: Handle::new(Road::Remote(say)) }
+    (SessionHandle::new(outgoing), Deliveries(deliveries))
 }
 
-type Reply = oneshot::Sender<Result<Answered, Fault>>;
+/// A message of the process, and where its answer goes.
+type Said = (SessionMessage, Option<Reply>);
 
 struct Client {
     session: SessionId,
     about: SessionAbout,
     program: &'static str,
     deliver: mpsc::Sender<Delivery>,
-    sayings: mpsc::Receiver<Said>,
-    /// How many things were said so far; numbers the frames.
+    messages: mpsc::Receiver<Said>,
+    /// How many messages there were so far: the number of the last.
     said: u64,
     /// Said, and not yet confirmed by the gate. Said again after a new attach.
-    unconfirmed: BTreeMap<u64, (Saying, Option<Reply>)>,
+    unconfirmed: BTreeMap<u64, Said>,
     /// Events handed to the process that it has not yet written.
     holding: HashSet<EventId>,
     /// Verdicts already handed to the process, oldest first.
@@ -105,8 +113,8 @@ impl Client {
     /// Waits before the next attempt, and notices meanwhile that the process is done.
     async fn listen_for(&mut self, pause: Duration) {
         let until = tokio::time::Instant::now() + pause;
-        while !self.ended && self.unconfirmed.len() < SAYINGS {
-            match tokio::time::timeout_at(until, self.sayings.recv()).await {
+        while !self.ended && self.unconfirmed.len() < MESSAGES {
+            match tokio::time::timeout_at(until, self.messages.recv()).await {
                 Err(_) => return,
                 Ok(said) => drop(self.note(said)),
             }
@@ -116,19 +124,23 @@ impl Client {
 
     /// Takes down what the process said. Returns its number.
     fn note(&mut self, said: Option<Said>) -> Option<u64> {
-        let Some(Said { what, reply }) = said else {
+        let Some((message, reply)) = said else {
             self.ended = true;
             return None;
         };
-        match &what {
-            Saying::Wrote(events) => self.holding.retain(|event| !events.contains(event)),
+        match &message {
+            SessionMessage::Wrote { events } => {
+                for event in events {
+                    self.holding.remove(event);
+                }
+            }
             // A new attach tells how the session is now.
-            Saying::Described(about) => self.about = (**about).clone(),
-            Saying::Bye(_) => self.ended = true,
+            SessionMessage::Described(about) => self.about = (**about).clone(),
+            SessionMessage::Bye(_) => self.ended = true,
             _ => {}
         }
         self.said += 1;
-        self.unconfirmed.insert(self.said, (what, reply));
+        self.unconfirmed.insert(self.said, (message, reply));
         Some(self.said)
     }
 
@@ -141,22 +153,22 @@ impl Client {
                 return Ok(());
             }
         };
-        let (reader, mut writer) = upgrade(stream).await?;
+        let (reader, mut writer) = split(stream)?;
         let mut lines = Lines::new(reader, LONGEST_LINE);
-        let hello = ToGate::Hello { min: *VERSIONS.start(), max: *VERSIONS.end(), program: self.program.into() };
+        let hello = Opening::Hello { min: *VERSIONS.start(), max: *VERSIONS.end(), program: self.program.into() };
         let mut bytes = BytesMut::new();
         put(&mut bytes, &hello)?;
         writer.write_all_buf(&mut bytes).await?;
-        match serde_json::from_slice(&next(&mut lines).await?)? {
-            FromGate::Welcome { .. } => {
+        let greeting = next(&mut lines).await?.context("the gate closed the link before it greeted")?;
+        match serde_json::from_slice(&greeting)? {
+            Greeting::Welcome { .. } => {
                 self.pause = SHORTEST_PAUSE;
                 self.complaint.clear();
             }
-            FromGate::HandOver { program } => {
+            Greeting::HandOver { program } => {
                 anyhow::bail!("the gate, portcullis {program}, makes room for a newer one")
             }
-            FromGate::Refused(fault) => anyhow::bail!("{}", fault.in_words()),
-            other => anyhow::bail!("the gate greeted with {other:?}"),
+            Greeting::Refused(fault) => anyhow::bail!("{}", fault.in_words()),
         }
         self.attach(&mut bytes)?;
         let (outgoing, frames) = mpsc::channel::<BytesMut>(64);
@@ -170,29 +182,25 @@ impl Client {
     }
 
     /// Says where we stand, and again whatever was not confirmed.
-    fn attach(&mut self, bytes: &mut BytesMut) -> anyhow::Result<()> {
+    fn attach(&mut self, bytes: &mut BytesMut) -> serde_json::Result<()> {
         let mut wrote = vec![];
-        self.unconfirmed.retain(|_, (saying, _)| match saying {
-            Saying::Wrote(events) => {
-                wrote.extend(events.iter().map(ToString::to_string));
+        self.unconfirmed.retain(|_, (message, _)| match message {
+            SessionMessage::Wrote { events } => {
+                wrote.append(events);
                 false
             }
             _ => true,
         });
+        let (session, about) = (self.session, self.about.clone());
+        let holding = self.holding.iter().copied().collect();
+        let attach = SessionMessage::Attach(Box::new(Attach { session, about, wrote: wrote.clone(), holding }));
         self.said += 1;
+        put(bytes, &Numbered { n: self.said, message: &attach })?;
+        for (n, (message, _)) in &self.unconfirmed {
+            put(bytes, &Numbered { n: *n, message })?;
+        }
         // Until the gate has this attach in its journal, what we wrote is still to be told.
-        let told = wrote.iter().filter_map(|event| event.parse().ok()).collect();
-        self.unconfirmed.insert(self.said, (Saying::Wrote(told), None));
-        let attach = ToGate::Attach {
-            n: self.said,
-            session: self.session.to_string(),
-            about: (&self.about).into(),
-            wrote,
-            holding: self.holding.iter().map(ToString::to_string).collect(),
-        };
-        put(bytes, &attach)?;
-        let mut again = self.unconfirmed.iter().filter(|(n, _)| **n != self.said);
-        again.try_for_each(|(n, (saying, _))| put(bytes, &frame(*n, saying)))?;
+        self.unconfirmed.insert(self.said, (SessionMessage::Wrote { events: wrote }, None));
         Ok(())
     }
 
@@ -200,15 +208,17 @@ impl Client {
         while !self.ended {
             tokio::select! {
                 line = next(lines) => {
-                    self.hear(&line?)?;
+                    // It stopped, or was killed: the next attempt finds another, or says why not.
+                    let Some(line) = line? else { return Ok(()) };
+                    self.hear(&line)?;
                     while let Some(Line::Whole(line)) = lines.buffered() {
                         self.hear(&line)?;
                     }
                 }
-                said = self.sayings.recv(), if self.unconfirmed.len() < SAYINGS => {
+                said = self.messages.recv(), if self.unconfirmed.len() < MESSAGES => {
                     let mut bytes = BytesMut::new();
                     self.say(&mut bytes, said)?;
-                    while let Ok(said) = self.sayings.try_recv() {
+                    while let Ok(said) = self.messages.try_recv() {
                         self.say(&mut bytes, Some(said))?;
                     }
                     outgoing.send(bytes).await.context("the gate went away")?;
@@ -221,34 +231,27 @@ impl Client {
     fn say(&mut self, bytes: &mut BytesMut, said: Option<Said>) -> serde_json::Result<()> {
         let Some(n) = self.note(said) else { return Ok(()) };
         match self.unconfirmed.get(&n) {
-            Some((saying, _)) => put(bytes, &frame(n, saying)),
+            Some((message, _)) => put(bytes, &Numbered { n, message }),
             None => Ok(()),
         }
     }
 
     fn hear(&mut self, line: &[u8]) -> anyhow::Result<()> {
         match serde_json::from_slice(line)? {
-            FromGate::Event(frame) => {
-                let mut ids: Vec<EventId> = vec![read_id("event", &frame.id)?];
-                ids.extend(read_ids(&frame.also)?);
+            GateMessage::Event(frame) => {
+                let ids: Vec<EventId> = frame.ids().collect();
                 self.holding.extend(&ids);
-                self.deliver.try_send(Delivery::Event { ids, frame: owned(frame) }).context("handing on an event")?;
+                let frame = frame.into_owned();
+                self.deliver.try_send(Delivery::Event { ids, frame }).context("handing on an event")?;
             }
-            FromGate::Verdict { ask, origin, source, ruling } => {
-                let (ask, source) = (read_id("ask", &ask)?, read_source(&source)?);
-                let ruling = Box::new(ruling.try_into()?);
+            GateMessage::Verdict { ask, origin, source, ruling } => {
                 self.settled(ask, Delivery::Verdict { ask, origin, source, ruling })?;
             }
-            FromGate::Closed { ask, source, .. } => {
-                let (ask, source) = (read_id("ask", &ask)?, read_source(&source)?);
-                self.settled(ask, Delivery::Closed { ask, source })?;
+            GateMessage::Closed { ask, source, .. } => self.settled(ask, Delivery::Closed { ask, source })?,
+            GateMessage::Order(order) => {
+                self.deliver.try_send(Delivery::Order(order)).context("handing on an order")?;
             }
-            FromGate::Order(order) => {
-                self.deliver.try_send(Delivery::Order(order.into())).context("handing on an order")?;
-            }
-            FromGate::Done { n, answer } => self.confirmed(n, answer)?,
-            FromGate::Refused(fault) => anyhow::bail!("{}", fault.in_words()),
-            FromGate::Welcome { .. } | FromGate::HandOver { .. } => anyhow::bail!("the gate greeted twice"),
+            GateMessage::Done { n, answer } => self.confirmed(n, answer)?,
         }
         Ok(())
     }
@@ -270,54 +273,19 @@ impl Client {
     fn confirmed(&mut self, n: u64, answer: Answered) -> anyhow::Result<()> {
         match (self.unconfirmed.remove(&n), answer) {
             // Nobody waits for it, so nobody would say it again: keep it, and attach anew.
-            (Some((saying, None)), Answered::Refused(fault)) => {
-                self.unconfirmed.insert(n, (saying, None));
+            (Some((message, None)), Answered::Refused(fault)) => {
+                self.unconfirmed.insert(n, (message, None));
                 anyhow::bail!("{}", fault.in_words());
             }
-            (Some((_, Some(reply))), answer) => drop(reply.send(Ok(answer))),
+            (Some((_, Some(reply))), answer) => drop(reply.send(answer)),
             _ => {}
         }
         Ok(())
     }
 }
 
-fn frame(n: u64, saying: &Saying) -> ToGate<'static> {
-    match saying.clone() {
-        Saying::Wrote(events) => ToGate::Wrote { n, events: events.iter().map(ToString::to_string).collect() },
-        Saying::Carried(ask) => ToGate::Carried { n, ask: ask.to_string() },
-        Saying::Asked(ask) => {
-            let NewAsk { id, source, origin, tool, description, preview, details } = *ask;
-            ToGate::Asked {
-                n,
-                id: id.to_string(),
-                source: source.name().to_owned(),
-                origin,
-                tool,
-                description: description.as_str().to_owned(),
-                preview: preview.as_str().to_owned(),
-                details: Box::new((&details).into()),
-            }
-        }
-        Saying::Withdrawn { ask, why } => ToGate::Withdrawn { n, ask: ask.to_string(), why },
-        Saying::Answered { ask, ruling } => ToGate::Answered { n, ask: ask.to_string(), ruling: (&*ruling).into() },
-        Saying::Called(call) => ToGate::Called { n, call: (&*call).into() },
-        Saying::Described(about) => ToGate::Described { n, about: (&*about).into() },
-        Saying::Barred { what } => ToGate::Barred { n, what },
-        Saying::Replied { id, chat, text, files } => {
-            let files = files.iter().map(File::from).collect();
-            ToGate::Replied { n, id: id.to_string(), chat: chat.to_string(), text, files }
-        }
-        Saying::Inbox(event) => ToGate::Inbox { n, event: event.map(|event| event.to_string()) },
-        Saying::Bye(goodbye) => ToGate::Bye { why: goodbye.why, untouched: goodbye.untouched },
-    }
-}
-
-fn read_source(name: &str) -> anyhow::Result<Source> {
-    Source::named(name).with_context(|| format!("no such source: {name:?}"))
-}
-
-fn put(bytes: &mut BytesMut, frame: &ToGate<'_>) -> serde_json::Result<()> {
-    serde_json::to_writer(bytes.writer(), frame)?;
+fn put(bytes: &mut BytesMut, line: &impl Serialize) -> serde_json::Result<()> {
+    serde_json::to_writer(bytes.writer(), line)?;
     bytes.put_u8(b'\n');
     Ok(())
 }
@@ -332,16 +300,17 @@ async fn write(mut writer: Writer, mut frames: mpsc::Receiver<BytesMut>) -> std:
     writer.shutdown().await
 }
 
-async fn next(lines: &mut Lines<Reader>) -> anyhow::Result<bytes::Bytes> {
+/// The next line; none when the gate has closed the link.
+async fn next(lines: &mut Lines<Reader>) -> anyhow::Result<Option<bytes::Bytes>> {
     match lines.next().await? {
-        Line::Whole(line) => Ok(line),
+        Line::Whole(line) => Ok(Some(line)),
         Line::TooLong => anyhow::bail!("a line of the link is too long"),
-        Line::End => anyhow::bail!("the gate closed the link"),
+        Line::End => Ok(None),
     }
 }
 
-/// Asks the gate's HTTP server for the link.
-async fn upgrade(mut stream: UnixStream) -> anyhow::Result<(Reader, Writer)> {
+/// Asks the HTTP server of a gate for the link.
+pub(crate) async fn upgrade(mut stream: UnixStream) -> anyhow::Result<UnixStream> {
     const REQUEST: &[u8] =
         b"GET /link HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: portcullis-link\r\n\r\n";
     stream.write_all(REQUEST).await?;
@@ -352,5 +321,5 @@ async fn upgrade(mut stream: UnixStream) -> anyhow::Result<(Reader, Writer)> {
         head.push(stream.read_u8().await.context("the gate closed the connection")?);
     }
     anyhow::ensure!(head.starts_with(b"HTTP/1.1 101"), "the gate gave no link: {}", String::from_utf8_lossy(&head));
-    Ok(split(stream)?)
+    Ok(stream)
 }

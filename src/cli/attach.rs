@@ -25,7 +25,8 @@ use crate::fronts::{Attached, Ending, find};
 
 Exit codes:
   0  the session has ended, or you have left it
-  1  an error, also when the connection to the session broke")]
+  1  an error, also when the connection to the session broke
+  4  refused: this runs inside Claude Code")]
 pub(super) struct Attach {
     /// The session's label, its id, or the beginning of its id
     session: String,

@@ -41,8 +41,13 @@ impl Ends {
     }
 }
 
+/// What is there soon, or not at all.
+async fn soon<T>(waiting: impl Future<Output = Option<T>>) -> T {
+    tokio::time::timeout(std::time::Duration::from_secs(10), waiting).await.unwrap().unwrap()
+}
+
 async fn line(inlet: &mut Inlet) -> String {
-    String::from_utf8(inlet.next().await.unwrap().to_vec()).unwrap().trim_end().to_owned()
+    String::from_utf8(soon(inlet.next()).await.to_vec()).unwrap().trim_end().to_owned()
 }
 
 async fn told(inlet: &mut Inlet) -> Told {
@@ -73,7 +78,7 @@ async fn a_front_that_joins_sees_the_last_words_the_open_prompts_and_then_what_h
     ends.tell(Told::Asked { ask: ask(2), code: None }).await;
     ends.tell(Told::Settled { ask: ask(1).id, how: Settled::Withdrawn("gone".into()) }).await;
     for _ in 0..4 {
-        ends.own.recv().await.unwrap();
+        soon(ends.own.recv()).await;
     }
     let mut front = ends.join(1).await;
     assert_eq!(line(&mut front).await, r#"{"notice":"it was started with: fix it"}"#);
@@ -95,23 +100,23 @@ async fn what_one_front_says_the_others_see_and_who_answered_alone_is_told_that_
         assert_eq!(line(front).await, r#"{"caught_up":{"idle":true}}"#);
     }
     ends.wants(1, Command::Prompt("go".into())).await;
-    assert!(matches!(ends.wanted.recv().await.unwrap(), Command::Prompt(text) if text == "go"));
+    assert!(matches!(soon(ends.wanted.recv()).await, Command::Prompt(text) if text == "go"));
     assert!(matches!(told(&mut two).await, Told::Notice(text) if text == "another terminal says: go"));
-    assert!(matches!(ends.own.recv().await.unwrap(), Told::Notice(text) if text == "another terminal says: go"));
+    assert!(matches!(soon(ends.own.recv()).await, Told::Notice(text) if text == "another terminal says: go"));
     ends.tell(Told::Asked { ask: ask(1), code: None }).await;
     for front in [&mut one, &mut two] {
         assert!(matches!(told(front).await, Told::Asked { .. }));
     }
-    assert!(matches!(ends.own.recv().await.unwrap(), Told::Asked { .. }));
+    assert!(matches!(soon(ends.own.recv()).await, Told::Asked { .. }));
     ends.wants(2, Command::Answer { ask: ask(1).id, ruling: Ruling::plain(Behavior::Allow) }).await;
-    assert!(matches!(ends.wanted.recv().await.unwrap(), Command::Answer { .. }));
+    assert!(matches!(soon(ends.wanted.recv()).await, Command::Answer { .. }));
     ends.tell(Told::NotTaken { ask: ask(1).id, fault: Fault::new(Kind::Settled, "late") }).await;
     ends.tell(notice("next")).await;
     assert!(matches!(told(&mut two).await, Told::NotTaken { fault, .. } if fault.message == "late"));
     assert!(matches!(told(&mut one).await, Told::Notice(text) if text == "next"));
-    assert!(matches!(ends.own.recv().await.unwrap(), Told::Notice(text) if text == "next"));
+    assert!(matches!(soon(ends.own.recv()).await, Told::Notice(text) if text == "next"));
     ends.wants(1, Command::End).await;
-    assert!(matches!(ends.wanted.recv().await.unwrap(), Command::End));
+    assert!(matches!(soon(ends.wanted.recv()).await, Command::End));
     drop(ends.tell);
     assert!(ends.running.await.unwrap(), "a front ended it");
 }
@@ -124,7 +129,7 @@ async fn a_front_that_does_not_read_is_cut_off_and_the_others_go_on() {
     let text = "x".repeat(1 << 20);
     for _ in 0..=MOST_BYTES >> 20 {
         ends.tell(notice(&text)).await;
-        ends.own.recv().await.unwrap();
+        soon(ends.own.recv()).await;
         line(&mut reads).await;
     }
     assert!(stuck.cut_off.is_cancelled() && !reads.cut_off.is_cancelled());
@@ -140,7 +145,7 @@ async fn the_own_front_is_waited_for_and_others_may_join_meanwhile() {
     assert!(ends.tell.try_send(notice("no room")).is_err());
     let mut front = ends.join(1).await;
     for number in 0..9 {
-        assert!(matches!(ends.own.recv().await.unwrap(), Told::Notice(text) if text == number.to_string()));
+        assert!(matches!(soon(ends.own.recv()).await, Told::Notice(text) if text == number.to_string()));
     }
     drop(ends.tell);
     let mut shown = vec![];

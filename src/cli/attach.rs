@@ -5,8 +5,8 @@ use std::process::ExitCode;
 
 use portcullis_core::visible;
 
-use super::report::Hinted;
 use super::{confirm, log_at, paths};
+use crate::failure::Failure;
 use crate::fronts::terminal::{Done, Front, Output, Place, Setup};
 use crate::fronts::{Attached, Ending, find};
 
@@ -92,7 +92,7 @@ impl Attach {
                 ("the connection to the session broke", hint)
             }
         };
-        Err(Hinted::new(what, hint).into())
+        Err(Failure::new(what, hint).into())
     }
 }
 

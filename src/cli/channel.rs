@@ -9,11 +9,11 @@ use portcullis_core::{Label, SessionAbout, SessionId};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
-use super::report::Hinted;
 use super::{VERSION, configuration, environment, log_at, paths, starting};
 use crate::agents::claude::channel;
 use crate::agents::claude::hooks::{self, HookFiles, Listening};
 use crate::config::Paths;
+use crate::failure::Failure;
 use crate::mint::mint;
 use crate::processes;
 use crate::session::gatekeeper::Judge;
@@ -38,7 +38,7 @@ impl Channel {
         let mut about = self.about(&folder)?;
         if about.pid.is_some_and(processes::is_driven) {
             let hint = "nothing has to be done; leave the server out of this session's configuration if it disturbs";
-            return Err(Hinted::new("this session is driven by `portcullis run`, which is its channel", hint).into());
+            return Err(Failure::new("this session is driven by `portcullis run`, which is its channel", hint).into());
         }
         let session = mint(SessionId::new);
         let paths = paths()?;
@@ -53,7 +53,7 @@ impl Channel {
     fn about(&self, folder: &std::path::Path) -> anyhow::Result<SessionAbout> {
         let label = match &self.label {
             Some(label) => Label::new(label).ok_or_else(|| {
-                Hinted::new(format!("{label:?} is no label"), "a label has 1 to 64 bytes, all of them visible letters")
+                Failure::new(format!("{label:?} is no label"), "a label has 1 to 64 bytes, all of them visible letters")
             })?,
             None => folder
                 .file_name()

@@ -7,11 +7,11 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 
-use super::report::{Hinted, Usage};
 use super::{configuration, log_at, paths};
 use crate::agents::claude::control::Outcome;
 use crate::agents::claude::process::Beginning;
 use crate::config::MODES;
+use crate::failure::Failure;
 use crate::fronts::terminal::{Front, Output, Place, Setup, print_line};
 use crate::fronts::{LaunchOptions, Launched, launch};
 
@@ -114,7 +114,7 @@ impl Run {
         let at_terminal = !self.held && std::io::stdin().is_terminal();
         if self.prompt.is_none() && !at_terminal && !self.held {
             let hint = "give it as an argument, or `-` to read it from standard input";
-            return Err(Usage::new("there is no prompt", hint).into());
+            return Err(Failure::usage("there is no prompt", hint).into());
         }
         let paths = paths()?;
         let config = configuration(&paths, None)?;
@@ -132,7 +132,7 @@ impl Run {
         let prompt = self.read_prompt()?;
         let session = self.session.as_deref().map(str::parse).transpose().map_err(|_| {
             let id = self.session.as_deref().unwrap_or_default();
-            Hinted::new(format!("{id:?} is no session"), "leave --session off")
+            Failure::new(format!("{id:?} is no session"), "leave --session off")
         })?;
         Ok(LaunchOptions {
             folder: std::env::current_dir().context("finding the working folder")?,
@@ -197,8 +197,8 @@ const INTERRUPTED: u8 = 130;
 const DENIED: u8 = 4;
 const LONGEST_PROMPT: u64 = 8 << 20;
 
-fn failed(problem: &str, stderr_tail: &str) -> Hinted {
+fn failed(problem: &str, stderr_tail: &str) -> Failure {
     let stderr_tail = portcullis_core::visible(stderr_tail);
     let what = if stderr_tail.is_empty() { problem.to_owned() } else { format!("{problem}; it said:\n{stderr_tail}") };
-    Hinted::new(what, "`claude --version` shows whether it runs at all; `portcullis doctor` looks at the rest")
+    Failure::new(what, "`claude --version` shows whether it runs at all; `portcullis doctor` looks at the rest")
 }

@@ -18,10 +18,10 @@ use super::frames::{command_line, line_of, told_by};
 use super::listen::remove_if_dead;
 use super::{Command, Told};
 use crate::config::Paths;
+use crate::failure::Failure;
 use crate::gate::VERSION;
-use crate::gate::client::{Client, Refused};
+use crate::gate::client::Client;
 use crate::lines::{Line, Lines};
-use crate::report::Hinted;
 use crate::stream::{Reader, Writer, split};
 
 /// The process of a session answers at once, unless it hangs.
@@ -79,7 +79,7 @@ pub(crate) async fn find(paths: &Paths, wanted: &str) -> anyhow::Result<Found> {
                 these.push(last);
                 let ids: Vec<String> = these.iter().map(|index| found[*index].welcome.session.to_string()).collect();
                 let what = format!("several sessions are called {wanted}: {}", ids.join(", "));
-                return Err(Hinted::new(what, "name one by its id").into());
+                return Err(Failure::new(what, "name one by its id").into());
             }
             (None, _) => {}
         }
@@ -93,7 +93,7 @@ fn is_id(session: &str, wanted: &str) -> bool {
 
 /// Why there is no such session, as the gate knows it.
 async fn why_not(paths: &Paths, wanted: &str) -> anyhow::Error {
-    let hinted = |what: String, hint: String| Hinted::new(visible(&what), hint).into();
+    let hinted = |what: String, hint: String| Failure::new(visible(&what), hint).into();
     let gate = match Client::of_the_gate() {
         Ok(_) => Client::new(paths),
         Err(_) => {
@@ -144,7 +144,7 @@ async fn greet(path: &Path) -> anyhow::Result<Found> {
         let line = next(&mut lines).await?;
         match serde_json::from_slice(&line)? {
             ToFront::Welcome(welcome) => Ok(Found { welcome: *welcome, lines, writer }),
-            ToFront::Refused(fault) => Err(Refused(fault).into()),
+            ToFront::Refused(fault) => Err(Failure::from(fault).into()),
             other => anyhow::bail!("the session greeted with {other:?}"),
         }
     };
@@ -159,7 +159,7 @@ impl Found {
         let line = line.context("the session's process does not answer")??;
         let standing = match serde_json::from_slice(&line)? {
             ToFront::Joined(standing) => standing,
-            ToFront::Refused(fault) => return Err(Refused(fault).into()),
+            ToFront::Refused(fault) => return Err(Failure::from(fault).into()),
             other => anyhow::bail!("the session let this terminal in with {other:?}"),
         };
         let (tell, told) = mpsc::channel(256);

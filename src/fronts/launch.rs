@@ -18,9 +18,9 @@ use super::{Command, Told};
 use crate::agents::claude::control::{Outcome, Start, drive, uuid};
 use crate::agents::claude::process::{Beginning, Holder, Options, find};
 use crate::config::{Config, Paths, environment};
-use crate::gate::{VERSION, reach, starting};
+use crate::failure::Failure;
+use crate::gate::{VERSION, hooks, reach, starting};
 use crate::mint::mint;
-use crate::report::{Denied, Hinted};
 use crate::rules::Rules;
 use crate::session::gatekeeper::Judge;
 use crate::session::link;
@@ -118,6 +118,7 @@ pub(crate) async fn launch(paths: &Paths, config: &Config, wanted: LaunchOptions
         attended: wanted.attended,
         answers_here: no_answers.is_none(),
         allow_bypass: config.allow_bypass,
+        outside: hooks::outside(config),
         wakes_per_hour: config.hooks.wakes,
         judge: Arc::new(judge),
     };
@@ -210,12 +211,12 @@ fn about(wanted: &LaunchOptions, options: &Options, label: Label, pid: u32) -> S
     }
 }
 
-fn no_claude(name: &Path) -> Hinted {
+fn no_claude(name: &Path) -> Failure {
     let what = match name.components().count() {
         1 => format!("Claude Code was not found: there is no program `{}` on the PATH", name.display()),
         _ => format!("Claude Code was not found: {} is no program", name.display()),
     };
-    Hinted::new(
+    Failure::new(
         what,
         "install it with `npm install -g @anthropic-ai/claude-code`, or say where it is: --claude PATH, \
          PORTCULLIS_CLAUDE, or `claude = \"PATH\"` in the configuration",
@@ -227,12 +228,12 @@ fn may_bypass(config: &Config) -> anyhow::Result<()> {
     if !config.allow_bypass {
         let hint = "add `allow_bypass = true` to your own configuration if you mean it; `portcullis serve --help` says \
                     where that is";
-        return Err(Denied::new("mode bypassPermissions is not allowed here: nothing would be asked", hint).into());
+        return Err(Failure::denied("mode bypassPermissions is not allowed here: nothing would be asked", hint).into());
     }
     let in_sandbox = environment("IS_SANDBOX").is_some_and(|value| value == "1");
     if rustix::process::geteuid().is_root() && !in_sandbox {
         let hint = "run it as another user; in a sandbox that holds nothing of worth, set IS_SANDBOX=1 yourself";
-        return Err(Denied::new("Claude Code does not run in mode bypassPermissions as root", hint).into());
+        return Err(Failure::denied("Claude Code does not run in mode bypassPermissions as root", hint).into());
     }
     Ok(())
 }
@@ -244,6 +245,6 @@ fn label(given: Option<&str>, folder: &Path) -> anyhow::Result<Label> {
         return name.or_else(|| Label::new("session")).context("naming the session");
     };
     Label::new(given).ok_or_else(|| {
-        Hinted::new(format!("{given:?} is no label"), "a label has 1 to 64 bytes, all of them visible letters").into()
+        Failure::new(format!("{given:?} is no label"), "a label has 1 to 64 bytes, all of them visible letters").into()
     })
 }

@@ -3,18 +3,17 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use futures_util::future::BoxFuture;
 use portcullis_core::{SessionAbout, TokenScope};
-use portcullis_wire::error::Fault;
 use serde_json::Value;
+use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
 use crate::agents::claude::hooks::{HookSettings, PostedHooks};
-use crate::config::{Config, Paths, paths};
+use crate::config::{Config, Outside, Paths, paths};
 use crate::doors::http;
 use crate::hub::link as gate_link;
 use crate::rules::Rules;
-use crate::session::gatekeeper::{GatekeeperSettings, Judge};
+use crate::session::gatekeeper::{GatekeeperSettings, Judge, OutsidePolicy};
 use crate::session::link::Connect;
 
 /// What the owner's configuration says of hooks.
@@ -23,7 +22,16 @@ pub(crate) fn settings(config: &Config) -> HookSettings {
         wakes_per_hour: config.hooks.wakes,
         must_reply: config.hooks.must_reply.clone(),
         is_posted: false,
-        gatekeeper: GatekeeperSettings::default(),
+        gatekeeper: GatekeeperSettings { outside: outside(config), ..GatekeeperSettings::default() },
+    }
+}
+
+/// What the owner's configuration says of text from outside.
+pub(crate) fn outside(config: &Config) -> OutsidePolicy {
+    match config.outside {
+        Outside::Guard => OutsidePolicy::Guard,
+        Outside::All => OutsidePolicy::All,
+        Outside::Off => OutsidePolicy::Off,
     }
 }
 
@@ -33,13 +41,21 @@ pub(crate) fn judge(paths: &Paths, about: &SessionAbout) -> Judge {
     Judge::new(Rules::open(paths, &folder), folder, vec![], about.label.to_string())
 }
 
-/// Hooks that are posted to the gate, for its HTTP door.
-struct Posted(Arc<PostedHooks>);
-
-pub(super) fn posted(gate: gate_link::Gate, config: &Config) -> Arc<dyn http::Hooks> {
+/// Answers hooks that are posted to the gate, for its HTTP door.
+pub(super) fn posted(gate: gate_link::Gate, config: &Config) -> http::HookHandler {
     let judge_of = |about: &SessionAbout| Some(judge(&paths().ok()?, about));
     let settings = HookSettings { is_posted: true, ..settings(config) };
-    Arc::new(Posted(PostedHooks::new(connect_here(gate), settings, judge_of)))
+    let posted = PostedHooks::new(connect_here(gate), settings, judge_of);
+    Box::new(move |body: Value, scope: TokenScope, cancelled: CancellationToken| {
+        let posted = Arc::clone(&posted);
+        Box::pin(async move {
+            let answered = posted.call(&body, &scope, &cancelled).await?;
+            let output = answered.answer.output.clone();
+            let (written, is_written) = oneshot::channel();
+            tokio::spawn(async move { answered.settle(is_written.await.is_ok()).await });
+            Ok(http::HookResponse { output, written })
+        })
+    })
 }
 
 /// How a session of the gate's own process comes to its link.
@@ -54,21 +70,4 @@ fn connect_here(gate: gate_link::Gate) -> Connect {
             Ok(gate_link::serve_here(gate)?)
         })
     })
-}
-
-impl http::Hooks for Posted {
-    fn call(
-        &self,
-        body: Value,
-        scope: TokenScope,
-        cancelled: CancellationToken,
-    ) -> BoxFuture<'static, Result<http::HookAnswer, Fault>> {
-        let posted = Arc::clone(&self.0);
-        Box::pin(async move {
-            let answered = posted.call(&body, &scope, &cancelled).await?;
-            let output = answered.answer.output.clone();
-            let settle = http::Settle::new(move |written| drop(tokio::spawn(answered.settle(written))));
-            Ok(http::HookAnswer { output, settle })
-        })
-    }
 }

@@ -2,6 +2,7 @@
 
 pub(crate) mod client;
 mod daemon;
+mod failures;
 pub(crate) mod hooks;
 pub(crate) mod inside;
 pub(crate) mod lock;

@@ -5,8 +5,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Each room, and the rooms it may use. What is not listed is refused.
-const DOORS: [(&str, &[&str]); 17] = [
-    ("src/agents", &["agents", "lines", "mint", "processes", "session", "stream"]),
+const DOORS: [(&str, &[&str]); 19] = [
+    ("src/agents", &["agents", "fixed", "lines", "mint", "processes", "session", "stream"]),
     (
         "src/cli",
         &[
@@ -14,6 +14,8 @@ const DOORS: [(&str, &[&str]); 17] = [
             "cli",
             "config",
             "doors",
+            "failure",
+            "fixed",
             "fronts",
             "gate",
             "hub",
@@ -27,21 +29,39 @@ const DOORS: [(&str, &[&str]); 17] = [
             "store",
         ],
     ),
-    ("src/config", &["config"]),
-    ("src/doors/http", &["doors::http", "hub", "lines", "processes"]),
+    ("src/config", &["config", "failure"]),
+    ("src/doors/http", &["doors::http", "fixed", "hub", "lines"]),
+    ("src/failure.rs", &["failure"]),
+    ("src/fixed.rs", &["fixed"]),
     (
         "src/fronts",
-        &["agents", "config", "fronts", "gate", "lines", "mint", "processes", "report", "rules", "session", "stream"],
+        &["agents", "config", "failure", "fronts", "gate", "lines", "mint", "processes", "rules", "session", "stream"],
     ),
-    ("src/gate", &["agents", "config", "doors", "gate", "hub", "processes", "report", "rules", "session", "store"]),
-    ("src/hub", &["hub", "lines", "mint", "store", "stream"]),
+    (
+        "src/gate",
+        &[
+            "agents",
+            "config",
+            "doors",
+            "failure",
+            "fixed",
+            "gate",
+            "hub",
+            "processes",
+            "report",
+            "rules",
+            "session",
+            "store",
+        ],
+    ),
+    ("src/hub", &["hub", "lines", "mint", "processes", "store", "stream"]),
     ("src/lines.rs", &["lines"]),
     ("src/mint.rs", &["mint"]),
     ("src/processes.rs", &["processes"]),
-    ("src/report.rs", &["config", "gate", "report", "store"]),
-    ("src/rules", &["rules", "config"]),
-    ("src/session", &["lines", "mint", "rules", "session", "stream"]),
-    ("src/setup", &["config", "processes", "report", "rules", "setup"]),
+    ("src/report.rs", &["failure", "report"]),
+    ("src/rules", &["config", "failure", "rules"]),
+    ("src/session", &["fixed", "lines", "mint", "rules", "session", "stream"]),
+    ("src/setup", &["config", "failure", "processes", "report", "rules", "setup"]),
     ("src/store", &["store"]),
     ("src/stream.rs", &["stream"]),
     ("src/main.rs", &["cli", "report"]),

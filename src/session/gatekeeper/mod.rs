@@ -10,6 +10,8 @@ mod calls;
 mod judge;
 mod outside;
 mod request;
+#[cfg(test)]
+mod tests;
 mod wait;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -9,6 +9,7 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use super::{HookAnswer, HookSession};
+use crate::fixed;
 use crate::session::gatekeeper::{
     Answer, CallKey, Capabilities, ClientFlags, Decision, FinishedCall, ToolRequest, WithoutDecision, digest,
 };
@@ -87,7 +88,7 @@ impl HookSession {
         let installed = match (call.hooks_version, call.event) {
             _ if self.is_posted => DEFAULT_HOOK_TIMEOUT,
             (None, HookEvent::PreToolUse) => OLD_HOOK_TIMEOUT,
-            _ => HOOK_TIMEOUT,
+            _ => fixed::wait("HOOK_TIMEOUT", HOOK_TIMEOUT),
         };
         if is_attended { installed } else { installed.min(UNATTENDED_TIMEOUT) }
     }

@@ -4,6 +4,7 @@ pub(crate) mod client;
 mod daemon;
 mod failures;
 pub(crate) mod hooks;
+pub(crate) mod inside;
 pub(crate) mod lock;
 pub(crate) mod reach;
 pub(crate) mod starting;

@@ -1,6 +1,7 @@
 //! The gate put together, and how a client finds or starts it.
 
 pub(crate) mod client;
+mod connectors;
 mod daemon;
 mod failures;
 pub(crate) mod hooks;

@@ -63,6 +63,12 @@ pub(super) static SETTINGS: &[Setting] = &[
         accepts: Accepts::Words(r#""anywhere" or "device""#),
     },
     Setting {
+        key: "outside",
+        written: WrittenIn::File,
+        meaning: "which tool calls are asked for once text from someone who may not direct the session went before the model, until a person who may has spoken: those that run or send something (guard), all but reads inside the working folders (all), or none for that reason (off)",
+        accepts: Accepts::Words(r#""guard", "all" or "off""#),
+    },
+    Setting {
         key: "retention_days",
         written: WrittenIn::File,
         meaning: "how many days the journal keeps the text that people wrote; the records themselves are kept for ever",

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use super::connectors::ConnectorsTable;
 use super::paths::Paths;
 use super::secret::Secret;
-use super::values::{self, Approvals, Durability, Folder, Listen, PermissionMode};
+use super::values::{self, Approvals, Durability, Folder, Listen, Outside, PermissionMode};
 
 /// The configuration. A connector's table is one more field here, and its settings one more block in `settings.rs`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -20,6 +20,7 @@ pub(crate) struct Config {
     pub(crate) listen: Listen,
     pub(crate) durability: Durability,
     pub(crate) approvals: Approvals,
+    pub(crate) outside: Outside,
     pub(crate) retention_days: usize,
     pub(crate) retention_bytes: usize,
     /// `None` shows the whole event to the model.
@@ -117,6 +118,7 @@ impl Default for Config {
             listen: Listen::Addr(SocketAddr::from((Ipv4Addr::LOCALHOST, 8788))),
             durability: Durability::Power,
             approvals: Approvals::Anywhere,
+            outside: Outside::Guard,
             retention_days: 30,
             retention_bytes: 1 << 30,
             max_context: Some(20_000),

@@ -5,6 +5,7 @@ mod connectors;
 mod daemon;
 mod failures;
 pub(crate) mod hooks;
+pub(crate) mod inside;
 pub(crate) mod lock;
 pub(crate) mod reach;
 pub(crate) mod starting;

@@ -102,6 +102,16 @@ impl Rules {
         }
     }
 
+    /// The rules of a user whose home is this folder.
+    #[cfg(test)]
+    pub(crate) fn of_home(home: &Path) -> Self {
+        let variable = |name: &str| (name == "HOME").then(|| home.as_os_str().to_owned());
+        match Paths::from_env(&variable) {
+            Ok(paths) => Self::open(&paths, home),
+            Err(error) => panic!("{error}"),
+        }
+    }
+
     fn of(places: Vec<Place>, paths: &Paths) -> Self {
         let ours = [Some(paths.state_dir.as_path()), paths.config_file.parent(), Some(&paths.rules_file)];
         let ours = ours.into_iter().flatten().map(Path::to_owned).collect();

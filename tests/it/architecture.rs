@@ -34,7 +34,10 @@ const DOORS: [(&str, &[&str]); 20] = [
     ("src/doors/http", &["doors::http", "fixed", "hub", "lines"]),
     ("src/failure.rs", &["failure"]),
     ("src/fixed.rs", &["fixed"]),
-    ("src/fronts", &["agents", "fronts", "gate", "session"]),
+    (
+        "src/fronts",
+        &["agents", "config", "failure", "fronts", "gate", "lines", "mint", "processes", "rules", "session", "stream"],
+    ),
     (
         "src/gate",
         &[
@@ -71,7 +74,7 @@ const HOMES: [(&str, &[&str]); 10] = [
     ("axum", &["src/doors/http"]),
     ("hyper", &["src/doors/http", "src/gate/client.rs"]),
     ("rusqlite", &["src/store/sqlite"]),
-    ("clap", &["src/cli", "src/fronts/terminal/output.rs"]),
+    ("clap", &["src/cli"]),
     ("jsonc_parser", &["src/setup"]),
     ("toml", &["src/config", "src/rules"]),
     ("utoipa", &["wire/src"]),

@@ -9,6 +9,7 @@ pub mod control;
 pub mod envelope;
 pub mod error;
 pub mod form;
+pub mod front;
 #[cfg(test)]
 mod fuzz;
 pub mod hooks;

@@ -48,7 +48,7 @@ pub(super) async fn verdicts(
     Ok(Json(verdicts.await?))
 }
 
-/// Whether someone has to do with the session that asks.
+/// Whether the session that asks is in the scope.
 fn covers(state: &Known, scope: &TokenScope, ask: &Ask) -> bool {
     state.is_in_scope(Some(ask.session), scope)
 }

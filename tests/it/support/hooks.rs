@@ -34,6 +34,13 @@ pub(crate) fn hooked() -> (Home, Gate, StandIn) {
     (home, gate, session)
 }
 
+/// Somebody sits at the terminal of the session whose channel this test plays.
+#[track_caller]
+pub(crate) fn attend(home: &Home) {
+    let start = json!({"hook_event_name": "SessionStart", "session_id": "s-1", "source": "startup"});
+    command_hook(home, &start, true).ok();
+}
+
 /// What an event that came by a hook says, and its attributes.
 pub(crate) fn context(output: &Value) -> &str {
     output["hookSpecificOutput"]["additionalContext"].as_str().unwrap_or_default()

@@ -4,7 +4,7 @@
 use super::table::{Connection, Scenario};
 use crate::support::control::ControlClient;
 use crate::support::home::Home;
-use crate::support::hooks::{by_tool_call_containing, command_hook};
+use crate::support::hooks::{attend, by_tool_call_containing};
 use crate::support::seen::until;
 use crate::support::standin::StandIn;
 use serde_json::{Value, json};
@@ -39,8 +39,7 @@ impl Client {
                 let session = StandIn::start(home, &["--label", "api"]);
                 assert_eq!(session.hook("Notification", &json!({})), json!({}));
                 if connection == Connection::HooksAtTerminal {
-                    let start = json!({"hook_event_name": "SessionStart", "session_id": "s-1", "source": "startup"});
-                    command_hook(home, &start, true).ok();
+                    attend(home);
                 }
                 Kind::Hooks(session)
             }

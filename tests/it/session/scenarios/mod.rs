@@ -2,6 +2,7 @@
 //! the same decision. The table is also the documentation.
 
 mod client;
+mod real_cli;
 mod table;
 
 use crate::support::gate::Gate;
@@ -59,13 +60,18 @@ fn run(scenario: &Scenario, connection: Connection) {
     let home = Home::new();
     home.write_config("allow_bypass = true\n");
     std::fs::write(home.folder().join("rules.toml"), scenario.rules).unwrap();
+    if scenario.people == People::Silent {
+        home.fix("PORTCULLIS_TEST_HOOK_TIMEOUT", 6000);
+    }
     let mut gate = home.serve();
+    // Before there is an agent: this test is the agent of its stand-in, and agents make no tokens.
+    let tokens = Tokens { ann: home.token_for("ann", "reviewer"), ci: home.token_for("ci", "sender") };
     let client = Client::start(&home, connection, scenario);
     home.attached(1);
-    prepare(scenario, &home, &gate, &client);
+    prepare(scenario, &home, &gate, &client, &tokens);
     let outcome = thread::scope(|scope| {
         let calling = scope.spawn(|| client.call(&home, scenario));
-        act(scenario, &home, &mut gate);
+        act(scenario, &home, &mut gate, &tokens);
         calling.join().unwrap_or_else(|_| panic!("{name}: the client has no answer"))
     });
     assert_eq!(outcome, scenario.wanted(connection), "{name}");
@@ -73,36 +79,45 @@ fn run(scenario: &Scenario, connection: Connection) {
     assert_eq!(was_asked, scenario.people != People::NotAsked, "{name}: whether people were asked");
 }
 
+struct Tokens {
+    ann: String,
+    ci: String,
+}
+
+fn stop(home: &Home, gate: &Gate) {
+    let session = home.attached(1)[0]["id"].as_str().unwrap().to_owned();
+    gate.post(&format!("/api/v1/sessions/{session}/stop"), &json!({})).expect(200);
+}
+
 /// What has happened before the call.
-fn prepare(scenario: &Scenario, home: &Home, gate: &Gate, client: &Client) {
+fn prepare(scenario: &Scenario, home: &Home, gate: &Gate, client: &Client, tokens: &Tokens) {
     match scenario.given {
         Given::Nothing => {}
         Given::Stopped => {
-            home.run(&["session", "stop", "api"]).ok();
+            stop(home, gate);
             client.is_stopped();
         }
-        Given::OutsideText => outside_text(home, gate, client),
+        Given::OutsideText => outside_text(gate, client, tokens),
         Given::OutsideTextAndThenTheOwner => {
-            outside_text(home, gate, client);
+            outside_text(gate, client, tokens);
             gate.say("/", "the owner speaks").expect(200);
             client.receives("the owner speaks");
         }
     }
 }
 
-fn outside_text(home: &Home, gate: &Gate, client: &Client) {
-    let token = home.token_for("ci", "sender");
-    gate.say_as(&token, "/", "the build is red").expect(200);
+fn outside_text(gate: &Gate, client: &Client, tokens: &Tokens) {
+    gate.say_as(&tokens.ci, "/", "the build is red").expect(200);
     client.receives("the build is red");
 }
 
 /// What people do while the client waits.
-fn act(scenario: &Scenario, home: &Home, gate: &mut Gate) {
+fn act(scenario: &Scenario, home: &Home, gate: &mut Gate, tokens: &Tokens) {
     match &scenario.people {
         People::NotAsked => {}
         People::Silent => drop(gate.only_ask()),
         People::Allow => gate.answer(&gate.only_ask(), &json!({"behavior": "allow"})),
-        People::Deny => gate.answer(&gate.only_ask(), &json!({"behavior": "deny", "message": "not today"})),
+        People::Deny => gate.answer(&gate.only_ask(), &json!({"behavior": "deny", "why": "not today"})),
         People::AllowWith(input) => {
             let verdict = json!({"behavior": "allow", "input": input()});
             gate.answer(&gate.only_ask(), &verdict);
@@ -111,12 +126,11 @@ fn act(scenario: &Scenario, home: &Home, gate: &mut Gate) {
             let ask = gate.only_ask();
             gate.answer(&ask, &json!({"behavior": "allow"}));
             assert_eq!(gate.ask(id(&ask))["state"], "open", "one is not two");
-            let ann = home.token_for("ann", "reviewer");
-            gate.verdict_as(&ann, id(&ask), &json!({"behavior": "allow"})).expect(200);
+            gate.verdict_as(&tokens.ann, id(&ask), &json!({"behavior": "allow"})).expect(200);
         }
         People::Stop => {
             gate.only_ask();
-            home.run(&["session", "stop", "api"]).ok();
+            stop(home, gate);
         }
         People::KillTheGateAndAllow => {
             gate.only_ask();

@@ -25,7 +25,7 @@ pub(crate) fn find_ask<'a>(state: &'a State, target: &Target) -> Option<&'a (Ask
 }
 
 impl Hub {
-    /// Has a verdict counted. `key` makes saying it twice count once.
+    /// Has a verdict counted. A verdict that is given twice under one `key` counts once.
     pub(crate) async fn answer(
         &self,
         by: Actor,

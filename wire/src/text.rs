@@ -43,10 +43,10 @@ pub fn reply(reply: &Reply, longest: Option<usize>) -> String {
     for file in &reply.files {
         text.push_str(&format!("\n[file {} ({} bytes)]", visible(&file.path), file.size));
     }
-    let room = longest.map(|longest| longest.saturating_sub(left_off(usize::MAX, "").len()));
+    let space = longest.map(|longest| longest.saturating_sub(left_off(usize::MAX, "").len()));
     match longest {
         Some(longest) if text.len() > longest => {
-            let (shown, left) = excerpt(&text, room);
+            let (shown, left) = excerpt(&text, space);
             format!("{shown}{}", left_off(left, ""))
         }
         _ => text,
@@ -72,13 +72,13 @@ pub fn prompt(ask: &Ask, label: &str, longest: Option<usize>) -> String {
         return format!("{head}\n\n{preview}\n\n{notes}{ending}");
     };
     let shows_all = format!("; `portcullis ask show {}` shows all of it", ask.code);
-    let room = longest.saturating_sub(ending.len() + left_off(usize::MAX, &shows_all).len() + 4);
-    if notes.len() > room / 2 {
-        notes = self::notes(ask, hidden + more, Some(room / 8));
+    let space = longest.saturating_sub(ending.len() + left_off(usize::MAX, &shows_all).len() + 4);
+    if notes.len() > space / 2 {
+        notes = self::notes(ask, hidden + more, Some(space / 8));
     }
-    let room = room.saturating_sub(notes.len());
-    let (head, cut) = excerpt(&head, Some(room / 2));
-    let (preview, left) = excerpt(&preview, Some(room - head.len()));
+    let space = space.saturating_sub(notes.len());
+    let (head, cut) = excerpt(&head, Some(space / 2));
+    let (preview, left) = excerpt(&preview, Some(space - head.len()));
     format!("{head}\n\n{preview}{}\n\n{notes}{ending}", left_off(cut + left, &shows_all))
 }
 

@@ -17,8 +17,9 @@ const MESSAGES: usize = 4_000;
 /// What is known of one connector.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Connected {
-    /// Its platform has taken everything that was for it up to this position of the journal.
-    pub position: u64,
+    /// Its platform has taken everything that was for it up to this position of the journal. None before the first record
+    /// of that.
+    pub position: Option<u64>,
     chats: BTreeMap<ChatId, Writers>,
     /// The conversations by their last use, so that the oldest can be forgotten.
     chat_order: BTreeMap<u64, ChatId>,
@@ -104,7 +105,7 @@ impl State {
 
     pub(super) fn taken(&mut self, connector: &ConnectorName, position: u64, messages: &[SentMessage]) {
         let connected = self.connectors.entry(connector.clone()).or_default();
-        connected.position = connected.position.max(position);
+        connected.position = connected.position.max(Some(position));
         for sent in messages {
             connected.sent(sent);
         }

@@ -25,7 +25,6 @@ mod stop;
 mod token;
 mod uninstall;
 mod up;
-mod works;
 
 use std::ffi::OsString;
 use std::process::ExitCode;

@@ -4,6 +4,7 @@ pub(crate) mod beside;
 pub(crate) mod client;
 mod daemon;
 mod failures;
+pub(crate) mod lifetime;
 pub(crate) mod lock;
 pub(crate) mod reach;
 pub(crate) mod starting;

@@ -1,4 +1,4 @@
-//! The hooks road: where hooks are installed, whether all of them are, and whether they can reach us.
+//! The hooks: where they are installed, whether all of them are, and whether what they call is there.
 
 use std::path::{Path, PathBuf};
 
@@ -13,7 +13,7 @@ use crate::cli::setup::hooks::is_ours;
 const CHECK: &str = "hooks";
 const AGAIN: &str = "run `portcullis install --hooks` again, with the same --scope";
 
-pub(super) struct Found {
+pub(super) struct HooksFindings {
     pub(super) findings: Vec<Finding>,
     pub(super) are_installed: bool,
 }
@@ -26,7 +26,7 @@ struct Settings {
 }
 
 /// `names` are the servers that Claude Code starts for us: `server:NAME`, `plugin:NAME@MARKET`.
-pub(super) fn look(project: &Path, names: &[String]) -> Found {
+pub(super) fn look(project: &Path, names: &[String]) -> HooksFindings {
     let settings = all_settings(project);
     let mut findings = vec![];
     let installed: Vec<&Settings> = settings.iter().filter(|settings| !ours(&settings.said).is_empty()).collect();
@@ -35,21 +35,20 @@ pub(super) fn look(project: &Path, names: &[String]) -> Found {
     }
     let by_plugin = names.iter().any(|name| name.starts_with("plugin:portcullis@"));
     if by_plugin {
-        let rules = "it carries no rules: allow `reply` and `inbox` when Claude Code asks";
+        let rules = "it brings no rules: allow `reply` and `inbox` when Claude Code asks";
         findings.push(Finding::ok(CHECK, format!("by the plugin; {rules}")));
     }
     let places = installed.len() + usize::from(by_plugin);
     if places > 1 {
-        let what =
-            format!("installed {places} times: each prompt comes twice, and what a hook brings may come by either");
+        let what = format!("installed {places} times: each prompt comes twice");
         findings.push(Finding::warn(CHECK, what, "keep one: `portcullis uninstall --scope …`, or remove the plugin"));
     }
     if places == 0 {
-        let what = "not installed: prompts and events go through the channel alone, where the account has it";
+        let what = "not installed: prompts and events only go through the channel, where the account has it";
         findings.push(Finding::note(CHECK, what).with("`portcullis install --hooks`"));
     }
     findings.extend(switched_off(&settings).filter(|_| places > 0));
-    Found { findings, are_installed: places > 0 }
+    HooksFindings { findings, are_installed: places > 0 }
 }
 
 fn all_settings(project: &Path) -> Vec<Settings> {
@@ -83,7 +82,7 @@ fn installation(settings: &Settings, names: &[String]) -> Vec<Finding> {
     let mut programs: Vec<&str> = hooks.iter().filter_map(|(_, hook)| hook["command"].as_str()).collect();
     programs.dedup();
     for program in programs.into_iter().filter(|program| !Path::new(program).is_file()) {
-        let what = format!("{file} calls {program}, which is not there");
+        let what = format!("{file} calls {program}, which does not exist");
         findings.push(Finding::fail(CHECK, what, AGAIN));
     }
     let mut servers: Vec<&str> = hooks.iter().filter_map(|(_, hook)| hook["server"].as_str()).collect();
@@ -97,17 +96,17 @@ fn installation(settings: &Settings, names: &[String]) -> Vec<Finding> {
         let denied = settings.said["permissions"]["deny"].as_array().into_iter().flatten();
         let rule = format!("mcp__{server}__hook");
         if !denied.into_iter().any(|denied| *denied == rule) {
-            let what = format!("{file} has no deny rule {rule}; the model is refused in any case");
+            let what = format!("{file} has no deny rule {rule}; the gate refuses the model in any case");
             findings.push(Finding::warn(CHECK, what, format!("{AGAIN} {}", settings.scope)));
         }
     }
     findings
 }
 
-/// What keeps all hooks from being called.
+/// A setting that keeps all hooks from being called.
 fn switched_off(settings: &[Settings]) -> Option<Finding> {
     if let Some(settings) = settings.iter().find(|settings| settings.said["disableAllHooks"] == true) {
-        let what = format!("disableAllHooks is true in {}: none is called", settings.file.display());
+        let what = format!("disableAllHooks is true in {}: no hook is called", settings.file.display());
         return Some(Finding::warn(CHECK, what, "remove that line"));
     }
     let managed = std::fs::read_to_string(managed_settings()).unwrap_or_default();
@@ -115,7 +114,7 @@ fn switched_off(settings: &[Settings]) -> Option<Finding> {
     let only = managed["allowManagedHooksOnly"] == true;
     only.then(|| {
         let what =
-            format!("allowManagedHooksOnly is true in {}: none of yours is called", managed_settings().display());
+            format!("allowManagedHooksOnly is true in {}: none of your hooks is called", managed_settings().display());
         Finding::warn(CHECK, what, "ask who administers Claude Code in your organisation")
     })
 }

@@ -52,10 +52,10 @@ fn a_fresh_home_has_no_faults_and_is_not_changed() {
     let ran = doctor(&home, "127.0.0.1:0", &["--json"]).ok();
     let report = ran.json();
     assert_eq!(report["failed"], false);
-    has(&report, "gate", "ok none runs", "");
-    has(&report, "journal", "note", "is not there yet");
+    has(&report, "gate", "ok not running", "");
+    has(&report, "journal", "note", "does not exist yet");
     has(&report, "Claude Code", "warn there is no `claude`", "");
-    has(&report, "registered", "warn nowhere", "");
+    has(&report, "registered", "warn not for", "");
     for finding in report["findings"].as_array().unwrap() {
         let needs_remedy = finding["level"] == "warn" || finding["level"] == "fail";
         assert!(!needs_remedy || finding["remedy"].is_string(), "{finding}");
@@ -66,7 +66,7 @@ fn a_fresh_home_has_no_faults_and_is_not_changed() {
 
     let shown = doctor(&home, "127.0.0.1:0", &[]).ok().stdout;
     assert!(shown.contains("\n  events while idle  yes       yes        yes        not yet\n"), "{shown}");
-    assert!(shown.ends_with(" to look at.\n"), "{shown}");
+    assert!(shown.ends_with(" warnings.\n"), "{shown}");
 }
 
 #[test]
@@ -101,9 +101,9 @@ fn each_fault_is_found_and_shown_with_its_remedy() {
     assert_eq!(report["failed"], true);
     has(&report, "configuration", "fail", "durability");
     has(&report, "token", "fail", "others may use the file (mode 644)");
-    has(&report, "journal", "fail", "is no journal");
-    has(&report, "registered", "warn", "no plain JSON");
-    has(&report, "Claude Code", "warn 2.0.77", "channels came with 2.1.80");
+    has(&report, "journal", "fail", "not a journal");
+    has(&report, "registered", "warn", "not plain JSON");
+    has(&report, "Claude Code", "warn 2.0.77", "channels need 2.1.80");
 
     home.write_config("");
     let report = doctor(&home, &listen, &["--json"]).json();
@@ -197,13 +197,13 @@ fn both_install_and_plugin_is_a_finding_and_the_real_cli_is_recognised() {
     has(&report, "registered", "ok in .mcp.json of this project as server:portcullis", "");
     has(&report, "registered", "ok for you in this project as server:mine", "");
     has(&report, "registered", "ok by the plugin as plugin:portcullis@portcullis", "");
-    has(&report, "registered", "warn 3 times", "a session may be attached twice");
+    has(&report, "registered", "warn 3 times", "a session may attach twice");
     assert_eq!(report["own"], "hooks");
 
     fs::remove_file(home.user().join(".local/bin/portcullis")).unwrap();
     let ran = doctor(&home, "off", &["--json"]);
     assert_eq!(ran.status.code(), Some(1));
-    has(&ran.json(), "registered", "fail", "is not there");
+    has(&ran.json(), "registered", "fail", "does not exist");
 }
 
 #[test]
@@ -233,6 +233,6 @@ fn hooks_are_checked_in_every_settings_file() {
     has(&broken, "hooks", "warn", "lacks Stop");
     has(&broken, "hooks", "warn", "no deny rule mcp__portcullis__hook");
     has(&broken, "hooks", "warn disableAllHooks", "");
-    has(&broken, "hooks", "fail", ".local/bin/portcullis, which is not there");
+    has(&broken, "hooks", "fail", ".local/bin/portcullis, which does not exist");
     has(&broken, "hooks", "fail", "\"portcullis\", which is not registered here");
 }

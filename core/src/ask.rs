@@ -2,6 +2,8 @@
 
 use crate::event::Text;
 use crate::ids::{AskId, Code, Moment, SessionId};
+use crate::names::names;
+use crate::policy::Risk;
 use crate::verdict::{Scope, Verdict};
 
 /// The kind of connection through which an ask came, and through which its verdict goes back.
@@ -15,21 +17,7 @@ pub enum Source {
     Control,
 }
 
-impl Source {
-    const ALL: [Self; 3] = [Self::Channel, Self::Hook, Self::Control];
-
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Channel => "channel",
-            Self::Hook => "hook",
-            Self::Control => "control",
-        }
-    }
-
-    pub fn named(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|source| source.name() == name)
-    }
-}
+names!(Source { Channel = "channel", Hook = "hook", Control = "control" });
 
 /// What is asked for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -43,21 +31,9 @@ pub enum AskKind {
     Plan,
 }
 
+names!(AskKind { Tool = "tool", Question = "question", Plan = "plan" });
+
 impl AskKind {
-    const ALL: [Self; 3] = [Self::Tool, Self::Question, Self::Plan];
-
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Tool => "tool",
-            Self::Question => "question",
-            Self::Plan => "plan",
-        }
-    }
-
-    pub fn named(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|kind| kind.name() == name)
-    }
-
     /// What a tool of the client asks for.
     pub fn of_tool(tool: &str) -> Self {
         match tool {
@@ -76,18 +52,7 @@ pub enum OnTimeout {
     Deny,
 }
 
-impl OnTimeout {
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::NoDecision => "no decision",
-            Self::Deny => "deny",
-        }
-    }
-
-    pub fn named(name: &str) -> Option<Self> {
-        [Self::NoDecision, Self::Deny].into_iter().find(|lapse| lapse.name() == name)
-    }
-}
+names!(OnTimeout { NoDecision = "no decision", Deny = "deny" });
 
 /// A scope beyond this once that the ask's source can carry, and what choosing it would do.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -96,11 +61,11 @@ pub struct Offer {
     pub words: String,
 }
 
-/// How dangerous a call looks, and why. For people: it decides nothing.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct AskRisk {
-    pub level: String,
-    pub reasons: Vec<String>,
+/// How long an ask can be answered, and what it means when nobody has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AskTimeout {
+    pub milliseconds: u64,
+    pub then: OnTimeout,
 }
 
 /// What is known of a call beyond its preview.
@@ -126,11 +91,11 @@ pub struct Details {
     pub requires_user_interaction: bool,
     /// Why it is asked at all.
     pub reason: Option<String>,
-    pub risk: Option<AskRisk>,
+    pub risk: Option<Risk>,
     /// How many people must allow it.
     pub quorum: u8,
-    /// How many milliseconds it can be answered, and what it means when nobody has.
-    pub within: Option<(u64, OnTimeout)>,
+    /// None: it can be answered for as long as it is asked.
+    pub timeout: Option<AskTimeout>,
 }
 
 impl Default for Details {
@@ -149,7 +114,7 @@ impl Default for Details {
             reason: None,
             risk: None,
             quorum: 1,
-            within: None,
+            timeout: None,
         }
     }
 }
@@ -212,21 +177,7 @@ pub enum CallOutcome {
     Denied,
 }
 
-impl CallOutcome {
-    const ALL: [Self; 3] = [Self::Ran, Self::Failed, Self::Denied];
-
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Ran => "ran",
-            Self::Failed => "failed",
-            Self::Denied => "denied",
-        }
-    }
-
-    pub fn named(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|outcome| outcome.name() == name)
-    }
-}
+names!(CallOutcome { Ran = "ran", Failed = "failed", Denied = "denied" });
 
 /// One tool call of an agent, asked for or not: the audit.
 #[derive(Clone, Debug, PartialEq, Eq)]

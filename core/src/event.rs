@@ -1,7 +1,9 @@
 //! Events are what arrives, replies are what the agent says back; both belong to a conversation.
 
 use std::borrow::Cow;
+use std::convert::Infallible;
 use std::fmt;
+use std::str::FromStr;
 use std::sync::Arc;
 
 use crate::ids::{EventId, Moment, ReplyId, SessionId};
@@ -52,6 +54,19 @@ impl Text {
     }
 }
 
+impl fmt::Display for Text {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl FromStr for Text {
+    type Err = Infallible;
+    fn from_str(text: &str) -> Result<Self, Infallible> {
+        Ok(Self::new(text))
+    }
+}
+
 impl fmt::Debug for Text {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -78,6 +93,20 @@ fn is_invisible(letter: char) -> bool {
     matches!(letter, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
 }
 
+/// The text cannot be the name of a conversation or a session.
+#[derive(Debug, PartialEq, Eq)]
+pub struct BadName {
+    longest: usize,
+}
+
+impl fmt::Display for BadName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "expected 1 to {} bytes of visible letters", self.longest)
+    }
+}
+
+impl std::error::Error for BadName {}
+
 macro_rules! plain_name {
     ($(#[$doc:meta])* $name:ident, $longest:literal) => {
         $(#[$doc])*
@@ -92,6 +121,13 @@ macro_rules! plain_name {
 
             pub fn as_str(&self) -> &str {
                 &self.0
+            }
+        }
+
+        impl FromStr for $name {
+            type Err = BadName;
+            fn from_str(text: &str) -> Result<Self, BadName> {
+                Self::new(text).ok_or(BadName { longest: $longest })
             }
         }
 
@@ -136,6 +172,8 @@ pub struct Event {
     pub id: EventId,
     pub via: Via,
     pub sender: String,
+    /// Its sender may direct sessions: the owner, an admin or a reviewer, by their own credential. Others only inform.
+    pub directs: bool,
     pub chat: ChatId,
     /// What the sender asked for; where it went is in [`TrackedEvent`].
     pub address: Address,

@@ -84,6 +84,18 @@ impl fmt::Display for NotAnId {
 
 impl std::error::Error for NotAnId {}
 
+/// The text is no code of a prompt or a pairing.
+#[derive(Debug, PartialEq, Eq)]
+pub struct NotACode;
+
+impl fmt::Display for NotACode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("not a code")
+    }
+}
+
+impl std::error::Error for NotACode {}
+
 macro_rules! id {
     ($(#[$doc:meta])* $name:ident) => {
         $(#[$doc])*
@@ -163,6 +175,13 @@ impl PairingCode {
     }
 }
 
+impl FromStr for PairingCode {
+    type Err = NotACode;
+    fn from_str(text: &str) -> Result<Self, NotACode> {
+        Self::parse(text).ok_or(NotACode)
+    }
+}
+
 impl fmt::Display for PairingCode {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}-{}", &self.0[..4], &self.0[4..])
@@ -197,6 +216,13 @@ impl Code {
             rest /= 25;
             letter
         }))
+    }
+}
+
+impl FromStr for Code {
+    type Err = NotACode;
+    fn from_str(text: &str) -> Result<Self, NotACode> {
+        Self::parse(text).ok_or(NotACode)
     }
 }
 

@@ -2,6 +2,7 @@
 
 use crate::event::Label;
 use crate::ids::{Moment, PairingCode, TokenId};
+use crate::names::names;
 
 /// One thing a person may be allowed to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -18,19 +19,9 @@ pub enum Right {
     Agent,
 }
 
+names!(Right { Talk = "talk", Review = "review", Start = "start", Admin = "admin", Agent = "agent" });
+
 impl Right {
-    pub const ALL: [Self; 5] = [Self::Talk, Self::Review, Self::Start, Self::Admin, Self::Agent];
-
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Talk => "talk",
-            Self::Review => "review",
-            Self::Start => "start",
-            Self::Admin => "admin",
-            Self::Agent => "agent",
-        }
-    }
-
     fn bit(self) -> u8 {
         1 << self as u8
     }
@@ -66,22 +57,9 @@ pub enum Role {
     Agent,
 }
 
+names!(Role { Sender = "sender", Reviewer = "reviewer", Admin = "admin", Agent = "agent" });
+
 impl Role {
-    pub const ALL: [Self; 4] = [Self::Sender, Self::Reviewer, Self::Admin, Self::Agent];
-
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Sender => "sender",
-            Self::Reviewer => "reviewer",
-            Self::Admin => "admin",
-            Self::Agent => "agent",
-        }
-    }
-
-    pub fn named(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|role| role.name() == name)
-    }
-
     pub fn rights(self) -> Rights {
         match self {
             Self::Sender => Rights::of(&[Right::Talk]),
@@ -105,20 +83,7 @@ pub enum Via {
     Gate,
 }
 
-impl Via {
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Http => "http",
-            Self::Socket => "socket",
-            Self::Terminal => "terminal",
-            Self::Gate => "gate",
-        }
-    }
-
-    pub fn named(name: &str) -> Option<Self> {
-        [Self::Http, Self::Socket, Self::Terminal, Self::Gate].into_iter().find(|via| via.name() == name)
-    }
-}
+names!(Via { Http = "http", Socket = "socket", Terminal = "terminal", Gate = "gate" });
 
 /// Which sessions someone has to do with.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -145,6 +110,21 @@ pub struct Actor {
     pub rights: Rights,
     pub via: Via,
     pub scope: TokenScope,
+}
+
+/// A process that runs inside a session: the session's agent started it, or something that the agent started did.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Inside {
+    pub process: u32,
+    /// Of the session.
+    pub label: Label,
+}
+
+impl Inside {
+    /// What the journal says of something that was refused to such a process.
+    pub fn note(&self, tried: &str) -> String {
+        format!("{tried}, by process {} inside session {}", self.process, self.label)
+    }
 }
 
 /// The person whose gate it is. Known without a record, and never removed.

@@ -348,8 +348,7 @@ impl State {
 
     /// Until when an ask can be answered.
     pub fn ask_deadline(&self, ask: &Ask) -> Option<Moment> {
-        let (within, _) = ask.details.within?;
-        let due = ask.at.plus(within);
+        let due = ask.at.plus(ask.details.timeout?.milliseconds);
         Some(if ask.at < self.opened { due.max(self.opened.plus(self.limits.restart_grace)) } else { due })
     }
 

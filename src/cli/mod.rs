@@ -34,7 +34,7 @@ use clap::{Parser, Subcommand};
 use crate::config::{configuration, environment, paths};
 use crate::failure::Failure;
 use crate::gate;
-use crate::gate::{VERSION, beside, client, lock, reach, starting};
+use crate::gate::{VERSION, client, lock, reach, starting};
 use crate::report::{say, try_say};
 use crate::setup;
 
@@ -97,7 +97,7 @@ pub(crate) fn run(arguments: impl IntoIterator<Item = OsString>) -> anyhow::Resu
             Command::Stop(stop) => stop.run().await,
             Command::Status(status) => status.run().await,
             Command::Service(service) => service.run().await,
-            Command::Channel(channel) => channel.run().await,
+            Command::Channel(channel) => Box::pin(channel.run()).await,
             Command::Run(run) => run.run().await,
             Command::Hook(hook) => Ok(hook.run().await),
             Command::Install(install) => install.run(),

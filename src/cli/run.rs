@@ -1,13 +1,12 @@
 //! `portcullis run`: Claude Code without a terminal of its own, and its prompts answered wherever someone is.
 
-mod judge;
-
 use std::io::{IsTerminal as _, Read as _};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use anyhow::Context as _;
-use portcullis_core::{Label, OnTimeout, SessionAbout, SessionId};
+use portcullis_core::{AskTimeout, Label, OnTimeout, SessionAbout, SessionId};
 use tokio::sync::mpsc;
 
 use super::{VERSION, configuration, environment, log_at, paths, reach, starting};
@@ -16,7 +15,10 @@ use crate::agents::claude::process::{Beginning, Holder, Options, find};
 use crate::config::{Approvals, Config, MODES, Paths};
 use crate::failure::Failure;
 use crate::fronts::terminal::{Front, Output, print_line};
-use crate::hub::{link, mint};
+use crate::mint::mint;
+use crate::rules::Rules;
+use crate::session::gatekeeper::Judge;
+use crate::session::link;
 
 /// Claude Code without a terminal of its own: prompts are answered here, or from anywhere
 ///
@@ -110,23 +112,27 @@ impl Run {
         let program = reach::this_program()?;
         let held = Holder::start(&claude, options.command(&program, &claude), &session.to_string())?;
         let about = self.about(&options, held.holder.pid())?;
-        let judge = judge::judge(&paths, &options.folder, &options.add_dir, about.label.as_str());
-        let attachment = link::connect(session, about.clone(), VERSION, starting::connect(paths));
+        let rules = Rules::open(&paths, &options.folder);
+        let judge = Judge::new(rules, options.folder.clone(), options.add_dir.clone(), about.label.to_string());
+        let gate = link::connect(session, about.clone(), VERSION, starting::connect(paths));
         let start = Start {
             about,
             folder: options.folder.clone(),
             once: if self.held { self.once } else { prompt.is_some() },
             prompt,
-            within: self.ask_seconds.map(|seconds| (seconds.saturating_mul(1000), OnTimeout::Deny)),
+            timeout: self
+                .ask_seconds
+                .map(|seconds| AskTimeout { milliseconds: seconds.saturating_mul(1000), then: OnTimeout::Deny }),
             attended: at_terminal,
             answers_here: config.approvals == Approvals::Anywhere,
             allow_bypass: config.allow_bypass,
-            judge,
+            wakes_per_hour: config.hooks.wakes,
+            judge: Arc::new(judge),
         };
         let talks = start.prompt.is_none() && at_terminal;
         let (tell, told) = mpsc::channel(256);
         let (command, commands) = mpsc::channel(16);
-        let driving = tokio::spawn(claude::drive(held, attachment, start, tell, commands));
+        let driving = tokio::spawn(claude::drive(held, gate, start, tell, commands));
         let interrupted = Front::new(self.output, at_terminal, talks, self.held, command).run(told).await?;
         let outcome = driving.await.context("driving Claude Code")?;
         self.finish(outcome, interrupted).await

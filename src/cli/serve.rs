@@ -52,7 +52,7 @@ impl Serve {
         };
         let opened = match options.started {
             Started::ByPerson => gate::open_in_place(&paths, &config, &options).await?,
-            _ => gate::open(paths, &config, options).await?,
+            Started::ForSession => gate::open(paths, &config, options).await?,
         };
         let Some(gate) = opened else {
             tracing::info!(lock = %lock_file.display(), "another gate holds the lock; this one exits");

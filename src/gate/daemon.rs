@@ -15,12 +15,12 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use super::VERSION;
-use super::beside;
 use super::client::Client;
+use super::hooks;
 use super::lock::{self, About, Lock};
 use super::reach;
 use crate::config::{self, Approvals, Config, Durability, Listen, Paths, TokenHash, generate_token, owner_token};
-use crate::doors::http::{self, Credentials, Door, Parts, Starter, Wanted};
+use crate::doors::http::{self, Credentials, Door, NewProcess, Parts, Starter};
 use crate::failure::Failure;
 use crate::fixed;
 use crate::hub::{self, Hub, HubLimits, link};
@@ -40,8 +40,6 @@ pub(crate) enum Started {
     ByPerson,
     /// A session that found none. It makes room for a person's.
     ForSession,
-    /// A session that is its own gate.
-    AsSession,
 }
 
 /// A gate that runs. Dropping it does not stop it; [`Gate::wait`] does.
@@ -138,14 +136,14 @@ pub(crate) async fn open(paths: Paths, config: &Config, options: Options) -> any
     let make_token = || Some(generate_token().ok()?.expose().to_owned());
     let parts = Parts {
         hub: hub.clone(),
-        link,
         credentials,
         limits: door_limits(config),
         status: status.clone(),
         stop: stop.clone(),
         make_token,
         starter: starter(&paths, config, options.started),
-        hooks: config.hooks.over_http.then(|| beside::posted(hub.clone(), config)),
+        hooks: config.hooks.over_http.then(|| hooks::posted(link.clone(), config)),
+        link,
     };
     let door = Door::new(parts);
     let mut doors = vec![tokio::spawn(http::serve_unix(socket, Arc::clone(&door), stop.clone()))];
@@ -184,39 +182,33 @@ fn starter(paths: &Paths, config: &Config, started: Started) -> Starter {
             .into_iter()
             .collect(),
     };
-    let spawn = |wanted: &Wanted| {
+    let spawn = |new: &NewProcess| {
         let program = reach::this_program().map_err(std::io::Error::other)?;
         let mut command = tokio::process::Command::new(program);
-        command.args(["run", "--held", "--output=stream-json"]).arg(format!("--session={}", wanted.session));
-        let given = [
-            ("label", &wanted.label),
-            ("permission-mode", &wanted.mode),
-            ("model", &wanted.model),
-            ("resume", &wanted.resume),
-        ];
+        command.args(["run", "--held", "--output=stream-json"]).arg(format!("--session={}", new.session));
+        let given =
+            [("label", &new.label), ("permission-mode", &new.mode), ("model", &new.model), ("resume", &new.resume)];
         for (name, value) in given {
             command.args(value.as_ref().map(|value| format!("--{name}={value}")));
         }
-        command.args(wanted.once.then_some("--once"));
-        command.args(wanted.ask_time.map(|time| format!("--ask-seconds={}", time.as_secs())));
+        command.args(new.once.then_some("--once"));
+        command.args(new.ask_time.map(|time| format!("--ask-seconds={}", time.as_secs())));
         // The prompt comes on standard input, where no list of processes shows it.
-        command.args(wanted.prompt.as_ref().map(|_| "-"));
+        command.args(new.prompt.as_ref().map(|_| "-"));
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        command.current_dir(&wanted.folder).spawn()
+        command.current_dir(&new.folder).spawn()
     };
     Starter::new(&folders, config.allow_bypass, config.start.ask_time, Box::new(spawn))
 }
 
-fn door_limits(config: &Config) -> http::Limits {
+fn door_limits(config: &Config) -> http::HttpLimits {
     let limits = &config.limits;
-    http::Limits {
+    http::HttpLimits {
         body: limits.body,
         header_time: fixed::wait("HEADER", config::HEADER_TIME),
         idle_time: fixed::wait("IDLE", limits.idle_time),
         connections: limits.connections,
         listeners: limits.sse_listeners,
-        rate: limits.rate,
-        burst: limits.burst,
     }
 }
 
@@ -226,6 +218,8 @@ fn hub_limits(config: &Config) -> HubLimits {
         queue: fixed::limit("QUEUE", config::QUEUE),
         queue_bytes: config::QUEUE_BYTES,
         watcher: fixed::limit("WATCHER", config::WATCHER),
+        rate: config.limits.rate,
+        burst: config.limits.burst,
         coalesce: config.coalesce.iter().map(|(sender, seconds)| (sender.clone(), seconds * 1000)).collect(),
         state: Limits {
             waiting_events: config.limits.session_events,

@@ -1,9 +1,9 @@
 //! The gate put together, and how a client finds or starts it.
 
-pub(crate) mod beside;
 pub(crate) mod client;
 mod daemon;
 mod failures;
+pub(crate) mod hooks;
 pub(crate) mod lifetime;
 pub(crate) mod lock;
 pub(crate) mod reach;

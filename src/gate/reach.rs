@@ -104,7 +104,7 @@ fn does_not_answer(paths: &Paths) -> Failure {
 }
 
 /// A project could otherwise bring its own gate, with its own idea of who may answer.
-pub(crate) fn refuse_home_in_project(paths: &Paths) -> anyhow::Result<()> {
+fn refuse_home_in_project(paths: &Paths) -> anyhow::Result<()> {
     let Some(project) = environment("CLAUDE_PROJECT_DIR") else { return Ok(()) };
     match paths.inside(Path::new(&project)) {
         None => Ok(()),

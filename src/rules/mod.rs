@@ -18,7 +18,9 @@ mod trust;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use portcullis_core::policy::{Call, Context, Decision, Judgement, Mode, Origin, Rule, RuleSet, RuleSource, decide};
+use portcullis_core::policy::{
+    Call, Context, Decision, Judgement, Mode, Origin, Rule, RuleSet, RuleSource, decide, passes_outside_guard,
+};
 
 pub(crate) use disk::project_root;
 pub(crate) use file::{RulesFile, Written, block};
@@ -97,6 +99,16 @@ impl Rules {
         match self.problem() {
             Some(problem) => Err(problem),
             None => Ok(self),
+        }
+    }
+
+    /// The rules of a user whose home is this folder.
+    #[cfg(test)]
+    pub(crate) fn of_home(home: &Path) -> Self {
+        let variable = |name: &str| (name == "HOME").then(|| home.as_os_str().to_owned());
+        match Paths::from_env(&variable) {
+            Ok(paths) => Self::open(&paths, home),
+            Err(error) => panic!("{error}"),
         }
     }
 
@@ -210,6 +222,12 @@ impl Rules {
     pub(crate) fn decide(&self, mode: Mode, around: &Context, call: Call) -> Judgement {
         let call = call.followed(around, disk::follow);
         decide(&self.snapshot(), mode, around, &call)
+    }
+
+    /// Whether a call may pass unasked while text from outside is before the model.
+    pub(crate) fn passes_outside_guard(&self, context: &Context, call: Call, only_reads: bool) -> bool {
+        let call = call.followed(context, disk::follow);
+        passes_outside_guard(&self.snapshot(), context, &call, only_reads)
     }
 }
 

@@ -5,8 +5,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Each room, and the rooms it may use. What is not listed is refused.
-const DOORS: [(&str, &[&str]); 18] = [
-    ("src/agents", &["agents", "fixed", "hub", "lines", "processes", "session", "stream"]),
+const DOORS: [(&str, &[&str]); 19] = [
+    ("src/agents", &["agents", "fixed", "lines", "mint", "processes", "session", "stream"]),
     (
         "src/cli",
         &[
@@ -20,6 +20,7 @@ const DOORS: [(&str, &[&str]); 18] = [
             "gate",
             "hub",
             "lines",
+            "mint",
             "processes",
             "report",
             "rules",
@@ -29,20 +30,34 @@ const DOORS: [(&str, &[&str]); 18] = [
         ],
     ),
     ("src/config", &["config", "failure"]),
-    ("src/doors/http", &["doors::http", "fixed", "hub", "lines", "processes"]),
+    ("src/doors/http", &["doors::http", "fixed", "hub", "lines"]),
     ("src/failure.rs", &["failure"]),
     ("src/fixed.rs", &["fixed"]),
-    ("src/fronts", &["agents", "fronts", "gate"]),
+    ("src/fronts", &["agents", "fronts", "gate", "session"]),
     (
         "src/gate",
-        &["agents", "config", "doors", "failure", "fixed", "gate", "hub", "processes", "report", "rules", "store"],
+        &[
+            "agents",
+            "config",
+            "doors",
+            "failure",
+            "fixed",
+            "gate",
+            "hub",
+            "processes",
+            "report",
+            "rules",
+            "session",
+            "store",
+        ],
     ),
-    ("src/hub", &["hub", "store", "lines", "stream"]),
+    ("src/hub", &["hub", "lines", "mint", "processes", "store", "stream"]),
     ("src/lines.rs", &["lines"]),
+    ("src/mint.rs", &["mint"]),
     ("src/processes.rs", &["processes"]),
     ("src/report.rs", &["failure", "report"]),
     ("src/rules", &["config", "failure", "rules"]),
-    ("src/session", &["hub", "session"]),
+    ("src/session", &["fixed", "lines", "mint", "rules", "session", "stream"]),
     ("src/setup", &["config", "failure", "processes", "report", "rules", "setup"]),
     ("src/store", &["store"]),
     ("src/stream.rs", &["stream"]),

@@ -1,11 +1,13 @@
 //! What other programs, and our later selves, see: serde types for each protocol, and their way to and from core.
 
 pub mod api;
+pub mod as_text;
 pub mod ask;
 pub mod channel;
 pub mod control;
 pub mod envelope;
 pub mod error;
+pub mod form;
 #[cfg(test)]
 mod fuzz;
 pub mod hooks;
@@ -14,6 +16,8 @@ pub mod openapi;
 pub mod permission;
 pub mod preview;
 pub mod record;
+pub mod routes;
+pub mod session;
 pub mod start;
 pub mod tools;
 pub mod words;

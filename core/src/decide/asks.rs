@@ -1,7 +1,7 @@
 //! Permission requests come in, verdicts go back, and the first verdict of someone with the right is the one.
 
 use super::{Decided, answer, refuse};
-use crate::ask::{Ask, AskKind, AskLife, CallOutcome, NewAsk, OnTimeout, Source, ToolCall};
+use crate::ask::{Ask, AskKind, AskLife, AskTimeout, CallOutcome, NewAsk, OnTimeout, Source, ToolCall};
 use crate::event::IdempotencyKey;
 use crate::ids::{AskId, Code, Moment, SessionId};
 use crate::input::{Answer, Effect, Input, Refusal, Target, Topic};
@@ -211,13 +211,13 @@ pub(super) fn withdrawn(state: &State, id: AskId, by: Option<SessionId>, why: St
 /// Nobody answered in time.
 pub(super) fn lapsed(state: &State, now: Moment, id: AskId) -> Decided {
     let Some((ask, AskLife::Open { .. })) = state.ask(id) else { return (vec![], vec![]) };
-    match ask.details.within {
-        Some((within, OnTimeout::Deny)) => {
-            let why = format!("nobody answered within {} s", within.div_ceil(1000));
+    match ask.details.timeout {
+        Some(AskTimeout { milliseconds, then: OnTimeout::Deny }) => {
+            let why = format!("nobody answered within {} s", milliseconds.div_ceil(1000));
             let ruling = Ruling { why: Some(why), ..Ruling::plain(Behavior::Deny) };
             settled(ask, Verdict { ruling, by: GATE.to_owned(), via: Via::Gate, at: now, once: None }, None)
         }
-        Some((_, OnTimeout::NoDecision)) => {
+        Some(AskTimeout { then: OnTimeout::NoDecision, .. }) => {
             (vec![Record::Lapsed { ask: id }], vec![close(ask), Effect::Publish(Topic::Ask(id))])
         }
         None => (vec![], vec![]),

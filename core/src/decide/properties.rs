@@ -40,9 +40,11 @@ fn any_outcome() -> impl Strategy<Value = CallOutcome> {
 }
 
 fn any_details() -> impl Strategy<Value = Details> {
-    let within =
-        prop_oneof![Just(None), Just(Some((3000, OnTimeout::Deny))), Just(Some((3000, OnTimeout::NoDecision)))];
-    (1..3_u8, within).prop_map(|(quorum, within)| Details { quorum, within, ..Details::default() })
+    let then = prop_oneof![Just(None), Just(Some(OnTimeout::Deny)), Just(Some(OnTimeout::NoDecision))];
+    (1..3_u8, then).prop_map(|(quorum, then)| {
+        let timeout = then.map(|then| AskTimeout { milliseconds: 3000, then });
+        Details { quorum, timeout, ..Details::default() }
+    })
 }
 
 fn about(label: &str, continues: Option<SessionId>) -> SessionAbout {
@@ -59,6 +61,10 @@ fn about(label: &str, continues: Option<SessionId>) -> SessionAbout {
     }
 }
 
+fn any_inside() -> impl Strategy<Value = Option<Inside>> {
+    prop_oneof![3 => Just(None), 1 => Just(Some(Inside { process: 7, label: Label::new("api").unwrap() }))]
+}
+
 fn any_text() -> impl Strategy<Value = String> {
     let codes = prop_oneof![Just("abcde"), Just("bcdef"), Just("baaaa"), Just("zzzzz")];
     let words = prop_oneof![Just("yes"), Just("no"), Just("maybe")];
@@ -73,8 +79,8 @@ fn any_input() -> impl Strategy<Value = Input> {
     ];
     let chat = prop_oneof![Just(None), Just(ChatId::new("room")), Just(ChatId::new("2"))];
     prop_oneof![
-        4 => (any_event(), any_person(), any_text(), address, chat).prop_map(|(id, by, text, address, chat)| Input::Said {
-            id, by, text: Text::new(text), address, chat, attributes: vec![], once: None
+        4 => (any_event(), any_person(), any_inside(), any_text(), address, chat).prop_map(|(id, by, inside, text, address, chat)| Input::Said {
+            id, by, inside, text: SaidText::new(text), address, chat, attributes: vec![], once: None
         }),
         3 => (any_person(), any_ask(), any_behavior()).prop_map(|(by, ask, behavior)| Input::Answered {
             by, target: Target::Id(ask), ruling: Ruling::plain(behavior), once: None
@@ -198,7 +204,7 @@ proptest! {
         let mut broken = None;
         play(&story, |state, input, _, effects| {
             let by = match input {
-                Input::Answered { by, .. } | Input::Said { by, .. } => Some(by),
+                Input::Answered { by, .. } | Input::Said { by, inside: None, .. } => Some(by),
                 _ => None,
             };
             for effect in effects {

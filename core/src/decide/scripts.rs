@@ -76,7 +76,8 @@ fn read(command: &str) -> Input {
         "say" => Input::Said {
             id: event(words[1]),
             by: person(words[2]),
-            text: Text::new(text),
+            inside: option("inside").map(|label| Inside { process: 7, label: Label::new(label).unwrap() }),
+            text: SaidText::new(text),
             address: match option("to").and_then(|to| to.split_once(':')) {
                 Some(("session", number)) => Address::Session(session(number)),
                 Some((_, label)) => Address::Label(Label::new(label).unwrap()),
@@ -203,7 +204,7 @@ fn read(command: &str) -> Input {
     }
 }
 
-/// `use=ID`, `digest=BYTE`, `offers=always`, `quorum=2`, `within=60:deny`, `editable=yes`, `kind=question`.
+/// `use=ID`, `digest=BYTE`, `offers=always`, `quorum=2`, `timeout=60:deny`, `editable=yes`, `kind=question`.
 fn details<'a>(option: &impl Fn(&str) -> Option<&'a str>) -> Details {
     Details {
         tool_use_id: option("use").map(str::to_owned),
@@ -214,9 +215,9 @@ fn details<'a>(option: &impl Fn(&str) -> Option<&'a str>) -> Details {
             .into_iter()
             .collect(),
         quorum: option("quorum").map_or(1, |quorum| quorum.parse().unwrap()),
-        within: option("within").and_then(|within| within.split_once(':')).map(|(seconds, lapse)| {
-            let lapse = if lapse == "deny" { OnTimeout::Deny } else { OnTimeout::NoDecision };
-            (seconds.parse::<u64>().unwrap() * 1000, lapse)
+        timeout: option("timeout").and_then(|timeout| timeout.split_once(':')).map(|(seconds, then)| AskTimeout {
+            milliseconds: seconds.parse::<u64>().unwrap() * 1000,
+            then: if then == "deny" { OnTimeout::Deny } else { OnTimeout::NoDecision },
         }),
         editable: option("editable").is_some(),
         kind: option("kind").map_or(AskKind::Tool, |kind| AskKind::named(kind).unwrap()),

@@ -1,5 +1,7 @@
 //! What may come out of a ruling, and the modes a session can be in.
 
+use crate::names::names;
+
 /// Ordered by strictness, so that `max` of all matches is the answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Decision {
@@ -8,21 +10,7 @@ pub enum Decision {
     Deny,
 }
 
-impl Decision {
-    pub const ALL: [Self; 3] = [Self::Allow, Self::Ask, Self::Deny];
-
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Allow => "allow",
-            Self::Ask => "ask",
-            Self::Deny => "deny",
-        }
-    }
-
-    pub fn named(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|decision| decision.name() == name)
-    }
-}
+names!(Decision { Allow = "allow", Ask = "ask", Deny = "deny" });
 
 /// How much a session may do without being asked, in Claude Code's words.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -41,26 +29,12 @@ pub enum Mode {
     BypassPermissions,
 }
 
-impl Mode {
-    pub const ALL: [Self; 6] =
-        [Self::Default, Self::AcceptEdits, Self::Plan, Self::DontAsk, Self::Auto, Self::BypassPermissions];
-
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Default => "default",
-            Self::AcceptEdits => "acceptEdits",
-            Self::Plan => "plan",
-            Self::DontAsk => "dontAsk",
-            Self::Auto => "auto",
-            Self::BypassPermissions => "bypassPermissions",
-        }
-    }
-
-    /// The mode of that name; `manual` is what newer clients call the default.
-    pub fn named(name: &str) -> Option<Self> {
-        if name == "manual" {
-            return Some(Self::Default);
-        }
-        Self::ALL.into_iter().find(|mode| mode.name() == name)
-    }
-}
+// `manual` is what newer clients call the default.
+names!(Mode {
+    Default = "default" | "manual",
+    AcceptEdits = "acceptEdits",
+    Plan = "plan",
+    DontAsk = "dontAsk",
+    Auto = "auto",
+    BypassPermissions = "bypassPermissions",
+});

@@ -5,6 +5,7 @@ use super::call::{Call, Context};
 use super::command::name_of;
 use super::safety;
 use super::shell::Word;
+use crate::names::names;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Level {
@@ -13,15 +14,7 @@ pub enum Level {
     High,
 }
 
-impl Level {
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Low => "low",
-            Self::Medium => "medium",
-            Self::High => "high",
-        }
-    }
-}
+names!(Level { Low = "low", Medium = "medium", High = "high" });
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Reason {
@@ -37,23 +30,26 @@ pub enum Reason {
     Unclear,
 }
 
-impl Reason {
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Destructive => "destructive",
-            Self::Network => "network",
-            Self::Outside => "outside the working folder",
-            Self::ProtectedPath => "protected path",
-            Self::Unclear => "unclear",
-        }
-    }
-}
+names!(Reason {
+    Destructive = "destructive",
+    Network = "network",
+    Outside = "outside the working folder",
+    ProtectedPath = "protected path",
+    Unclear = "unclear",
+});
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Risk {
     pub level: Level,
     /// Sorted, each once.
     pub reasons: Vec<Reason>,
+}
+
+impl Risk {
+    /// `network, unclear`, for people.
+    pub fn reasons_in_words(&self) -> String {
+        self.reasons.iter().map(|reason| reason.name()).collect::<Vec<_>>().join(", ")
+    }
 }
 
 /// The risk of a call. It decides nothing.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use portcullis_core::{AskKind, Behavior, Code, Edited, NewAsk, Ruling, Scope, Text, visible};
 use serde_json::{Map, Value, json};
 
-use crate::agents::claude::control::digest;
+use crate::session::gatekeeper::digest;
 
 /// A prompt that waits for someone at this terminal.
 pub(super) struct Question {
@@ -52,7 +52,7 @@ impl Question {
         }
         let details = &ask.details;
         if let Some(risk) = &details.risk {
-            text.push_str(&format!("\n  risk: {} ({})", visible(&risk.level), visible(&risk.reasons.join(", "))));
+            text.push_str(&format!("\n  risk: {} ({})", risk.level, risk.reasons_in_words()));
         }
         if let Some(reason) = &details.reason {
             text.push_str(&format!("\n  why it asks: {}", visible(reason)));

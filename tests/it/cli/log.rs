@@ -109,7 +109,7 @@ fn a_changed_byte_of_the_journal_is_found() {
     let whole = fs::read(&file).unwrap();
     for (text, changed, what) in [
         ("operations", "operationz", "changed, or not where it was written"),
-        ("said once", "said 0nce", "its payload was changed"),
+        ("said once", "said Once", "its payload was changed"),
     ] {
         fs::write(&file, replaced(&whole, text, changed)).unwrap();
         let ran = home.run(&["log", "verify"]);

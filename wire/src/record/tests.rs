@@ -1,8 +1,9 @@
 //! Every record is written and read back, and damaged ones never panic.
 
+use portcullis_core::policy::{Level, Reason, Risk};
 use portcullis_core::{
-    AskKind, AskRisk, Behavior, Details, Edited, Offer, OnTimeout, Order, ReplyId, Ruling, Scope, Text, TokenId,
-    ToolCall, Verdict,
+    Address, AskKind, AskTimeout, Behavior, ChatId, Code, Details, Edited, IdempotencyKey, Label, Offer, OnTimeout,
+    Order, ReplyId, Ruling, Scope, SentFile, Source, Text, TokenScope, Via,
 };
 use proptest::prelude::*;
 
@@ -15,6 +16,7 @@ fn event() -> Event {
         id: EventId::new(AT, 1),
         via: Via::Http,
         sender: "ann".into(),
+        directs: true,
         chat: ChatId::new("7").unwrap(),
         address: Address::Label(Label::new("api").unwrap()),
         attributes: vec![("path".into(), "/".into())],
@@ -76,9 +78,9 @@ pub(crate) fn every_record() -> Vec<Record> {
         default_to_no: true,
         requires_user_interaction: true,
         reason: Some("a rule".into()),
-        risk: Some(AskRisk { level: "high".into(), reasons: vec!["network".into()] }),
+        risk: Some(Risk { level: Level::High, reasons: vec![Reason::Network] }),
         quorum: 2,
-        within: Some((60_000, OnTimeout::Deny)),
+        timeout: Some(AskTimeout { milliseconds: 60_000, then: OnTimeout::Deny }),
     };
     let call = ToolCall {
         tool: "Bash".into(),

@@ -113,13 +113,13 @@ fn several_must_agree_and_one_denial_is_enough() {
 fn a_prompt_that_nobody_answers_ends_as_its_source_wants() {
     check(
         "0 attach 1 api
-         1 ask 1 1 abcde source=control within=60:deny
-         1 ask 2 1 bcdef source=hook within=60:none
+         1 ask 1 1 abcde source=control timeout=60:deny
+         1 ask 2 1 bcdef source=hook timeout=60:none
          60 tick
          61 tick
          62 allow 1 ann
          63 allow 2 ann
-         64 ask 3 1 cdefg within=5:deny
+         64 ask 3 1 cdefg timeout=5:deny
          65 start
          70 tick
          71 attach 1 api
@@ -130,11 +130,11 @@ fn a_prompt_that_nobody_answers_ends_as_its_source_wants() {
               > done
               > publish session 1
               > wake session 1 for []
-            1 ask 1 1 abcde source=control within=60:deny
+            1 ask 1 1 abcde source=control timeout=60:deny
               + ask 1 as abcde
               > asked as abcde
               > publish ask 1
-            1 ask 2 1 bcdef source=hook within=60:none
+            1 ask 2 1 bcdef source=hook timeout=60:none
               + ask 2 as bcdef
               > asked as bcdef
               > publish ask 2
@@ -150,7 +150,7 @@ fn a_prompt_that_nobody_answers_ends_as_its_source_wants() {
               > refused: denied by portcullis over gate
             63 allow 2 ann
               > refused: Settled { code: bcdef, life: Expired { at: Moment(61000) } }
-            64 ask 3 1 cdefg within=5:deny
+            64 ask 3 1 cdefg timeout=5:deny
               + ask 3 as cdefg
               > asked as cdefg
               > publish ask 3

@@ -1,0 +1,87 @@
+//! An event that was received, flat and without its text.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use portcullis_core::{
+    Address, Attribute, ChatId, Event, EventId, IdempotencyKey, Label, Moment, SessionId, Text, Via,
+};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use crate::as_text;
+
+#[derive(Serialize, Deserialize)]
+struct Received<'a> {
+    #[serde(with = "as_text")]
+    id: EventId,
+    #[serde(with = "as_text")]
+    via: Via,
+    sender: Cow<'a, str>,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    directs: bool,
+    #[serde(with = "as_text")]
+    chat: ChatId,
+    #[serde(default, with = "as_text::option", skip_serializing_if = "Option::is_none")]
+    session: Option<SessionId>,
+    #[serde(default, with = "as_text::option", skip_serializing_if = "Option::is_none")]
+    label: Option<Label>,
+    #[serde(default, with = "as_text::option", skip_serializing_if = "Option::is_none")]
+    to: Option<SessionId>,
+    #[serde(default, skip_serializing_if = "<[_]>::is_empty")]
+    attributes: Cow<'a, [Attribute]>,
+    #[serde(default, alias = "key", skip_serializing_if = "Option::is_none")]
+    idempotency_key: Option<Cow<'a, str>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    digest: Option<[u8; 32]>,
+}
+
+pub(crate) fn serialize<S: Serializer>(
+    event: &Arc<Event>,
+    to: &Option<SessionId>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    let (session, label) = match &event.address {
+        Address::Open => (None, None),
+        Address::Session(session) => (Some(*session), None),
+        Address::Label(label) => (None, Some(label.clone())),
+    };
+    let (key, digest) = event.once.as_ref().map(|key| (key.key.as_str().into(), key.digest)).unzip();
+    let received = Received {
+        id: event.id,
+        via: event.via,
+        sender: event.sender.as_str().into(),
+        directs: event.directs,
+        chat: event.chat.clone(),
+        session,
+        label,
+        to: *to,
+        attributes: event.attributes.as_slice().into(),
+        idempotency_key: key,
+        digest,
+    };
+    received.serialize(serializer)
+}
+
+pub(crate) fn deserialize<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<(Arc<Event>, Option<SessionId>), D::Error> {
+    let Received { id, via, sender, directs, chat, session, label, to, attributes, idempotency_key, digest } =
+        Received::deserialize(deserializer)?;
+    let event = Event {
+        id,
+        via,
+        sender: sender.into_owned(),
+        directs,
+        chat,
+        address: match (session, label) {
+            (Some(session), _) => Address::Session(session),
+            (None, Some(label)) => Address::Label(label),
+            (None, None) => Address::Open,
+        },
+        attributes: attributes.into_owned(),
+        once: idempotency_key.zip(digest).map(|(key, digest)| IdempotencyKey { key: key.into_owned(), digest }),
+        text: Text::Erased,
+        at: Moment::default(),
+    };
+    Ok((Arc::new(event), to))
+}

@@ -1,0 +1,58 @@
+//! A verdict on an ask, flat and without what the person wrote.
+
+use std::borrow::Cow;
+use std::ops::Not;
+
+use portcullis_core::{AskId, Behavior, Edited, IdempotencyKey, Moment, Ruling, Scope, Text, Verdict, Via};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use crate::as_text;
+use crate::ask::is_once;
+
+#[derive(Serialize, Deserialize)]
+struct Answered<'a> {
+    #[serde(with = "as_text")]
+    ask: AskId,
+    by: Cow<'a, str>,
+    #[serde(with = "as_text")]
+    via: Via,
+    #[serde(with = "as_text")]
+    behavior: Behavior,
+    #[serde(default, with = "as_text", skip_serializing_if = "is_once")]
+    scope: Scope,
+    /// Of the input that is to run instead of the one that was asked about.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    digest: Option<[u8; 32]>,
+    #[serde(default, skip_serializing_if = "Not::not")]
+    interrupt: bool,
+    #[serde(default, alias = "key", skip_serializing_if = "Option::is_none")]
+    idempotency_key: Option<Cow<'a, str>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    key_digest: Option<[u8; 32]>,
+}
+
+pub(crate) fn serialize<S: Serializer>(ask: &AskId, verdict: &Verdict, serializer: S) -> Result<S::Ok, S::Error> {
+    let Verdict { ruling, by, via, at: _, once } = verdict;
+    let (idempotency_key, key_digest) = once.as_ref().map(|key| (key.key.as_str().into(), key.digest)).unzip();
+    let answered = Answered {
+        ask: *ask,
+        by: by.into(),
+        via: *via,
+        behavior: ruling.behavior,
+        scope: ruling.scope,
+        digest: ruling.input.as_ref().map(|edited| edited.digest),
+        interrupt: ruling.interrupt,
+        idempotency_key,
+        key_digest,
+    };
+    answered.serialize(serializer)
+}
+
+pub(crate) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<(AskId, Verdict), D::Error> {
+    let Answered { ask, by, via, behavior, scope, digest, interrupt, idempotency_key, key_digest } =
+        Answered::deserialize(deserializer)?;
+    let input = digest.map(|digest| Edited { text: Text::Erased, digest });
+    let once = idempotency_key.zip(key_digest).map(|(key, digest)| IdempotencyKey { key: key.into_owned(), digest });
+    let ruling = Ruling { behavior, scope, why: None, input, interrupt };
+    Ok((ask, Verdict { ruling, by: by.into_owned(), via, at: Moment::default(), once }))
+}

@@ -36,6 +36,7 @@ impl Doctor {
         findings.extend(claude.findings);
         let hooks = hooks::look(&project, &claude.names);
         findings.extend(hooks.findings);
+        findings.extend(hooks::old_in_sessions(&gate.sessions));
         findings.extend(channel::look(&claude.names, &gate.sessions));
         findings.push(channel::sessions(&gate.sessions, gate.is_running));
         let own = match (claude.is_registered, hooks.are_installed) {

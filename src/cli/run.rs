@@ -208,6 +208,7 @@ impl Run {
             continues: None,
             mode: Some(options.mode.clone()),
             driven: true,
+            hooks_version: None,
         })
     }
 

@@ -88,6 +88,14 @@ fn in_words(status: &GateStatus, sessions: &[SessionView]) -> String {
         let folder = session.folder.as_deref().unwrap_or("-");
         text.push_str(&format!("session    {} {} ({}) {folder}\n", session.id, session.label, session.state));
     }
+    let old: Vec<&str> =
+        sessions.iter().filter(|session| session.has_old_hooks()).map(|session| session.label.as_str()).collect();
+    if !old.is_empty() {
+        let labels = old.join(", ");
+        text.push_str(&format!(
+            "hooks      of an older release in {labels}: run `portcullis install --hooks` there, then start it again\n"
+        ));
+    }
     portcullis_core::visible(&text)
 }
 

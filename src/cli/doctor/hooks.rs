@@ -2,13 +2,14 @@
 
 use std::path::{Path, PathBuf};
 
-use portcullis_wire::hooks::HookEvent;
+use portcullis_wire::api::SessionView;
+use portcullis_wire::hooks::{HOOKS_VERSION, HookEvent};
 use serde_json::Value;
 
 use super::finding::Finding;
 use crate::cli::environment;
 use crate::cli::setup::claude::{ClaudeFiles, managed_settings};
-use crate::cli::setup::hooks::is_ours;
+use crate::cli::setup::hooks::{is_ours, version_of};
 
 const CHECK: &str = "hooks";
 const AGAIN: &str = "run `portcullis install --hooks` again, with the same --scope";
@@ -63,22 +64,37 @@ fn all_settings(project: &Path) -> Vec<Settings> {
     user.into_iter().chain(here).map(read).collect()
 }
 
-/// Each of our hooks, with the event it is for.
+/// Each group of our hooks, with the event it is for.
 fn ours(settings: &Value) -> Vec<(&str, &Value)> {
     let groups = settings["hooks"].as_object().into_iter().flatten();
     let groups = groups
         .flat_map(|(event, groups)| groups.as_array().into_iter().flatten().map(move |group| (event.as_str(), group)));
-    groups.filter(|(_, group)| is_ours(group)).map(|(event, group)| (event, &group["hooks"][0])).collect()
+    groups.filter(|(_, group)| is_ours(group)).collect()
+}
+
+/// Sessions whose hooks an older release wrote.
+pub(super) fn old_in_sessions(sessions: &[SessionView]) -> Option<Finding> {
+    let old = sessions.iter().filter(|session| session.state == "attached" && session.has_old_hooks());
+    let old: Vec<&str> = old.map(|session| session.label.as_str()).collect();
+    let what = format!("sessions with hooks of an older release: {}", old.join(", "));
+    let remedy = "run `portcullis install --hooks` in their folder with the same --scope, then start them again";
+    (!old.is_empty()).then(|| Finding::warn(CHECK, what, remedy))
 }
 
 fn installation(settings: &Settings, names: &[String]) -> Vec<Finding> {
-    let (hooks, file) = (ours(&settings.said), settings.file.display());
+    let (groups, file) = (ours(&settings.said), settings.file.display());
+    let oldest = groups.iter().filter_map(|(_, group)| version_of(group)).min();
+    let hooks: Vec<(&str, &Value)> = groups.iter().map(|(event, group)| (*event, &group["hooks"][0])).collect();
     let is_there = |event: &HookEvent| hooks.iter().any(|(name, _)| *name == event.name());
     let missing: Vec<&str> = HookEvent::ALL.iter().filter(|event| !is_there(event)).map(|event| event.name()).collect();
     let mut findings = vec![match missing.as_slice() {
         [] => Finding::ok(CHECK, format!("all {} in {file}", HookEvent::ALL.len())),
         missing => Finding::warn(CHECK, format!("{file} lacks {}", missing.join(", ")), AGAIN),
     }];
+    if let Some(version) = oldest.filter(|version| *version < HOOKS_VERSION) {
+        let what = format!("{file} has hooks of an older release (version {version} of {HOOKS_VERSION})");
+        findings.push(Finding::warn(CHECK, what, format!("{AGAIN} {}", settings.scope)));
+    }
     let mut programs: Vec<&str> = hooks.iter().filter_map(|(_, hook)| hook["command"].as_str()).collect();
     programs.dedup();
     for program in programs.into_iter().filter(|program| !Path::new(program).is_file()) {

@@ -53,12 +53,12 @@ pub(super) async fn verdicts(
     Ok(Json(verdicts.await?))
 }
 
-/// Whether someone has to do with the session that asks.
+/// Whether the session that asks is in the scope.
 fn covers(state: &Known, scope: &TokenScope, ask: &Ask) -> bool {
     state.is_in_scope(Some(ask.session), scope)
 }
 
-/// By id, or by the code that people type.
+/// Reads the name of a prompt: its id, or the code that people type.
 pub(super) fn read_target(text: &str) -> Result<Target, ErrorResponse> {
     let by_code = || Code::parse(text).map(Target::Code);
     let target = text.parse().ok().map(Target::Id).or_else(by_code);
@@ -102,12 +102,12 @@ pub(super) async fn answer(
     }
 }
 
-/// Of what was sent: its fields come in the same order however they were written.
+/// The digest of a verdict. Its fields come in one order, however they were written.
 fn digest(new: &NewVerdict) -> [u8; 32] {
     Sha256::digest(serde_json::to_vec(new).unwrap_or_default()).into()
 }
 
-/// What the caller says, with the answers to questions put into the input they belong to.
+/// Reads a verdict. Answers to questions are put into the input that they belong to.
 async fn read_ruling(new: NewVerdict, door: &Door, target: &Target) -> Result<Ruling, ErrorResponse> {
     let bad = |message: String| ErrorResponse::from(Fault::new(Kind::BadRequest, message));
     let NewVerdict { behavior, why, scope, input, answers, interrupt } = new;

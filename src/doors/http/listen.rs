@@ -18,7 +18,7 @@ pub(super) async fn listen(
     permitted: Permitted,
     headers: HeaderMap,
 ) -> Result<Response, ErrorResponse> {
-    let seat = sse::seat(&door)?;
+    let place = sse::take_place(&door)?;
     let pass = sse::Pass::of(&door, &permitted);
     let actor = permitted.actor;
     let missed_since = headers.get("last-event-id").and_then(|id| id.to_str().ok()?.parse::<u64>().ok());
@@ -30,7 +30,7 @@ pub(super) async fn listen(
         let door = Arc::clone(&door);
         move || format!(": {}\n\n", sse::ending(&door)).into()
     };
-    Ok(event_stream(sse::stream_of(first, watcher, seat, pass, move |published| render(published, &actor), last)))
+    Ok(event_stream(sse::stream_of(first, watcher, place, pass, move |published| render(published, &actor), last)))
 }
 
 /// What someone who comes late has to know: replies since they left, and every prompt that is still open.

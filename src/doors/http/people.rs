@@ -23,7 +23,7 @@ fn read_role(text: &str) -> Result<Role, Fault> {
     Role::named(text).ok_or_else(|| bad(format!("a role is sender, reviewer, admin or agent, not {text:?}")))
 }
 
-/// Does it, or says why not.
+/// Submits an input, and turns a refusal into an error.
 async fn submit(door: &Door, input: Input) -> Result<(), ErrorResponse> {
     match door.hub.submit(input).await? {
         Answer::Refused(refusal) => Err(fault_of(&refusal).into()),

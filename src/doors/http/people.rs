@@ -122,3 +122,15 @@ pub(super) async fn approve(
     submit(&door, Input::Pair { by, code, name, role: read_role(&role)? }).await?;
     Ok("paired\n")
 }
+
+/// `DELETE /api/v1/identities/{identity}`: whoever has it is nobody from now on.
+pub(super) async fn unlink(
+    State(door): State<Arc<Door>>,
+    Permitted { actor: by, .. }: Permitted,
+    Path(identity): Path<String>,
+) -> Result<&'static str, ErrorResponse> {
+    let unknown = |_| fault_of(&portcullis_core::Refusal::NoSuchIdentity);
+    let identity = identity.parse().map_err(unknown)?;
+    submit(&door, Input::Unlink { by, identity }).await?;
+    Ok("unlinked\n")
+}

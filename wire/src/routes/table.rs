@@ -247,7 +247,7 @@ routes! {
         from_inside: Refused("changing a role"), outside: true, body: takes::<NewRole>(), response: Text("`done`"),
         errors: &[Kind::BadName, Kind::NoSuchPerson],
     }
-    RemovePerson Delete "/api/v1/people/{name}" ADMIN "Show a person out, with all their tokens" {
+    RemovePerson Delete "/api/v1/people/{name}" ADMIN "Show a person out, with all their tokens and identities" {
         from_inside: Refused("removing a person"), outside: true, response: Text("`removed`"),
         errors: &[Kind::NoSuchPerson],
     }
@@ -255,6 +255,11 @@ routes! {
         from_inside: Refused("letting a stranger in"), outside: true, body: takes::<Approval>(),
         response: Text("`paired`"),
         errors: &[Kind::BadName, Kind::NoSuchPairing, Kind::TooManyMisses, Kind::OtherRole],
+    }
+    UnlinkIdentity Delete "/api/v1/identities/{identity}" ADMIN
+        "Take an identity such as telegram:42 from the person who has it" {
+        from_inside: Refused("taking an identity from a person"), outside: true, response: Text("`unlinked`"),
+        errors: &[Kind::NoSuchIdentity],
     }
     ReadLog Get "/api/v1/log" ADMIN "The journal, oldest first" {
         outside: true,

@@ -89,6 +89,7 @@ const HOMES: [(&str, &[&str]); 10] = [
             "src/hub",
             "src/lines.rs",
             "src/session",
+            "src/setup/service.rs",
             "src/store",
             "src/stream.rs",
         ],

@@ -99,6 +99,7 @@ fn read(command: &str) -> Input {
                 continues: option("continues").map(session),
                 mode: None,
                 driven: words.contains(&"driven"),
+                hooks_version: None,
             },
             wrote: events("wrote"),
             holding: vec![],

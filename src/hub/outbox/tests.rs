@@ -63,6 +63,7 @@ impl World {
             continues: None,
             mode: None,
             driven: false,
+            hooks_version: None,
         };
         self.submit(Input::Attached { session: self.session, about, wrote: vec![], holding: vec![] }).await;
         self.write_in("7", "ann", Role::Reviewer).await;

@@ -53,6 +53,7 @@ pub(crate) fn every_record() -> Vec<Record> {
         continues: Some(session),
         mode: Some("plan".into()),
         driven: true,
+        hooks_version: Some(2),
     };
     let ruling = Ruling { why: Some("fine".into()), ..Ruling::plain(Behavior::Allow) };
     let verdict = Verdict { ruling, by: "ann".into(), via: Via::Socket, at: AT, once: None };

@@ -70,12 +70,12 @@ impl Paths {
 
     /// Where the hooks of the agent with this process find the process of its session.
     pub(crate) fn session_socket(&self, agent: u32) -> PathBuf {
-        self.beside_socket(&format!("-{agent}.sock"))
+        self.next_to_socket(&format!("-{agent}.sock"))
     }
 
     /// What the agent with this process watches while it is idle.
     pub(crate) fn wake_file(&self, agent: u32) -> PathBuf {
-        self.beside_socket(&format!("-{agent}.wake"))
+        self.next_to_socket(&format!("-{agent}.wake"))
     }
 
     /// All such files that are there, and the process of the agent each is for.
@@ -90,8 +90,8 @@ impl Paths {
         files.filter_map(|file| agent(&file).map(|agent| (file, agent))).collect()
     }
 
-    /// Beside the gate's own, under its name: homes with long paths share a folder.
-    fn beside_socket(&self, ending: &str) -> PathBuf {
+    /// In the folder of the gate's own socket, under its name: homes with long paths share a folder.
+    fn next_to_socket(&self, ending: &str) -> PathBuf {
         let name = self.socket.file_stem().unwrap_or_default().to_string_lossy();
         self.socket.with_file_name(format!("{name}{ending}"))
     }

@@ -6,6 +6,7 @@ mod failures;
 pub(crate) mod hooks;
 pub(crate) mod lifetime;
 pub(crate) mod lock;
+mod ports;
 pub(crate) mod reach;
 pub(crate) mod starting;
 

@@ -41,8 +41,13 @@ enum What {
         #[arg(value_parser = ["sender", "reviewer", "admin"])]
         role: String,
     },
-    /// Remove a person and revoke all their tokens
+    /// Remove a person, with all their tokens and identities
     Remove { name: String },
+    /// Remove an identity on a chat platform from the person who has it
+    Unlink {
+        /// As `people list` shows it, such as telegram:42
+        identity: String,
+    },
 }
 
 impl People {
@@ -69,7 +74,12 @@ impl People {
             What::Remove { name } => {
                 confirm(&format!("remove {name}")).await?;
                 gate.command("DELETE", &format!("/api/v1/people/{}", segment(&name))).await?;
-                say(&format!("Removed {name}. All their tokens are revoked.\n"));
+                say(&format!("Removed {name}, with all their tokens and identities.\n"));
+            }
+            What::Unlink { identity } => {
+                confirm(&format!("remove the identity {identity}")).await?;
+                gate.command("DELETE", &format!("/api/v1/identities/{}", segment(&identity))).await?;
+                say(&format!("Removed the identity {identity}.\n"));
             }
         }
         Ok(ExitCode::SUCCESS)

@@ -210,11 +210,13 @@ A socket whose path would be too long for the system is in `/tmp/portcullis-UID/
 
     #[test]
     fn the_settings_are_the_fields_that_serde_reads() {
-        let text = "[coalesce]\n\"<sender>\" = 5\n[projects.\"/a\"]\nmode = \"plan\"";
+        let text = "[coalesce]\n\"<sender>\" = 5\n[projects.\"/a\"]\nmode = \"plan\"\n\
+                    [connectors.socket.xx]\naddress = \"/x\"";
         let config: Config = toml::from_str(text).unwrap();
         let mut found = vec![];
         keys(&toml::Value::try_from(config).unwrap(), "", &mut found);
-        let mut found: Vec<String> = found.iter().map(|key| key.replace("/a", "<folder>")).collect();
+        let mut found: Vec<String> =
+            found.iter().map(|key| key.replace("/a", "<folder>").replace("xx", "<name>")).collect();
         let mut listed: Vec<&str> = SETTINGS.iter().filter(|setting| setting.in_file()).map(|it| it.key).collect();
         found.sort_unstable();
         listed.sort_unstable();

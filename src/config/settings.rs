@@ -33,6 +33,12 @@ pub(super) static SETTINGS: &[Setting] = &[
         accepts: Accepts::Words(r#""anywhere" or "device""#),
     },
     Setting {
+        key: "outside",
+        written: WrittenIn::File,
+        meaning: "which tool calls are asked for once text from someone who may not direct the session went before the model, until a person who may has spoken: those that run or send something (guard), all but reads inside the working folders (all), or none for that reason (off)",
+        accepts: Accepts::Words(r#""guard", "all" or "off""#),
+    },
+    Setting {
         key: "retention_days",
         written: WrittenIn::File,
         meaning: "how many days the journal keeps the text that people wrote; the records themselves are kept for ever",
@@ -175,5 +181,17 @@ pub(super) static SETTINGS: &[Setting] = &[
         written: WrittenIn::File,
         meaning: "the same: what is denied",
         accepts: RULES,
+    },
+    Setting {
+        key: "connectors.socket.<name>.address",
+        written: WrittenIn::File,
+        meaning: "the Unix socket on which a program of yours listens that carries prompts and replies to where people are, under this name",
+        accepts: Accepts::Words(r#"an absolute path, such as "~/bridge.sock""#),
+    },
+    Setting {
+        key: "connectors.socket.<name>.max_text",
+        written: WrittenIn::File,
+        meaning: "maximum bytes of a text that this program is given: 500 or more, or 0 for no limit",
+        accepts: Accepts::Whole { unit: "bytes", range: 0..=LARGEST_BODY },
     },
 ];

@@ -2,7 +2,6 @@
 
 /// How much text from outside holds up.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[expect(dead_code, reason = "the setting comes with the configuration")]
 pub(crate) enum OutsidePolicy {
     /// Reads inside the working folders, edits of unprotected files there, and what the user's own rules allow pass.
     #[default]

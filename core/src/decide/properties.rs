@@ -58,6 +58,7 @@ fn about(label: &str, continues: Option<SessionId>) -> SessionAbout {
         continues,
         mode: None,
         driven: true,
+        hooks_version: None,
     }
 }
 

@@ -43,7 +43,7 @@ enum What {
     },
     /// Remove a person with all their tokens and identities
     Remove { name: String },
-    /// Remove an identity on a chat platform from the person who has it
+    /// Unlink an identity on a chat platform from the person who has it
     Unlink {
         /// As `people list` shows it, such as telegram:42
         identity: String,
@@ -74,10 +74,10 @@ impl People {
             What::Remove { name } => {
                 confirm(&format!("remove {name}")).await?;
                 gate.command("DELETE", &format!("/api/v1/people/{}", segment(&name))).await?;
-                say(&format!("Removed {name}, with all their tokens and identities.\n"));
+                say(&format!("Removed {name} with all their tokens and identities.\n"));
             }
             What::Unlink { identity } => {
-                confirm(&format!("remove the identity {identity}")).await?;
+                confirm(&format!("unlink {identity}")).await?;
                 gate.command("DELETE", &format!("/api/v1/identities/{}", segment(&identity))).await?;
                 say(&format!("Unlinked {identity}.\n"));
             }

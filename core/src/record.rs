@@ -24,7 +24,7 @@ pub enum Record {
     Seen {
         event: EventId,
     },
-    Expired {
+    EventExpired {
         event: EventId,
     },
     /// A process attached for the session, and had by then written these events to the agent.
@@ -69,7 +69,7 @@ pub enum Record {
         why: String,
     },
     /// Nobody answered in time, and that decided nothing.
-    Lapsed {
+    AskExpired {
         ask: AskId,
     },
     /// The ask is the other one, which has the call whole.
@@ -78,7 +78,7 @@ pub enum Record {
         into: AskId,
     },
     /// What the ask was about ran, or was kept from it.
-    Effected {
+    OutcomeReported {
         ask: AskId,
         outcome: CallOutcome,
         differs: bool,
@@ -154,7 +154,7 @@ pub enum Record {
         by: String,
     },
     /// Something was refused that only an attacker or a confused agent would try.
-    Barred {
+    AccessDenied {
         who: String,
         what: String,
     },
@@ -178,7 +178,7 @@ impl Record {
             Self::Opened { .. } => Subject::Gate,
             Self::Received { event, .. } => Subject::Event(event.id),
             Self::Seen { event }
-            | Self::Expired { event }
+            | Self::EventExpired { event }
             | Self::Dropped { event, .. }
             | Self::Died { event }
             | Self::Retried { event, .. } => Subject::Event(*event),
@@ -194,9 +194,9 @@ impl Record {
             Self::Answered { ask, .. }
             | Self::Voted { ask, .. }
             | Self::Carried { ask }
-            | Self::Lapsed { ask }
+            | Self::AskExpired { ask }
             | Self::Joined { ask, .. }
-            | Self::Effected { ask, .. }
+            | Self::OutcomeReported { ask, .. }
             | Self::Withdrawn { ask, .. } => Subject::Ask(*ask),
             Self::Missed { by: name }
             | Self::PersonSet { name, .. }
@@ -205,7 +205,7 @@ impl Record {
             | Self::Paired { name, .. }
             | Self::PairingMissed { by: name }
             | Self::Redacted { by: name, .. }
-            | Self::Barred { who: name, .. } => Subject::Person(name.clone()),
+            | Self::AccessDenied { who: name, .. } => Subject::Person(name.clone()),
             Self::TokenAdded { token, .. } => Subject::Person(token.person.clone()),
             Self::PairingAsked { pairing } => Subject::Pairing(pairing.platform.clone()),
         }

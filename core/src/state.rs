@@ -38,20 +38,20 @@ pub struct Limits {
     pub replies: usize,
     pub event_expiry: u64,
     /// How long, and how many, keys of senders are remembered.
-    pub keys_within: u64,
+    pub key_lifetime: u64,
     pub keys: usize,
     /// A code stays taken, and a late verdict is told who was first, this long after an ask was settled.
     pub settled_asks: u64,
     /// How much text of settled asks is held in memory; the journal has all of it.
     pub settled_ask_bytes: usize,
     pub misses: usize,
-    pub misses_within: u64,
+    pub miss_window: u64,
     /// An event that was written and never read is given to later processes of its session: so often, and no longer.
     pub redeliveries: u8,
-    pub redelivery_within: u64,
+    pub redelivery_window: u64,
     /// Strangers of one platform who may wait at once, and how long their codes last.
     pub pairings: usize,
-    pub pairing_within: u64,
+    pub pairing_lifetime: u64,
     /// How long a session may be gone before it has ended.
     pub lost_grace: u64,
     pub restart_grace: u64,
@@ -68,16 +68,16 @@ impl Default for Limits {
             open_asks: 256,
             replies: 256,
             event_expiry: 24 * HOUR,
-            keys_within: 7 * 24 * HOUR,
+            key_lifetime: 7 * 24 * HOUR,
             keys: 100_000,
             settled_asks: 24 * HOUR,
             settled_ask_bytes: 32 << 20,
             misses: 5,
-            misses_within: 10 * MINUTE,
+            miss_window: 10 * MINUTE,
             redeliveries: 2,
-            redelivery_within: HOUR,
+            redelivery_window: HOUR,
             pairings: 3,
-            pairing_within: 10 * MINUTE,
+            pairing_lifetime: 10 * MINUTE,
             lost_grace: 10_000,
             restart_grace: 30_000,
         }
@@ -100,7 +100,7 @@ pub struct Chat {
 
 /// What a sender said under a key.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct SaidOnce {
+pub(crate) struct UsedKey {
     pub(crate) event: EventId,
     pub(crate) chat: ChatId,
     pub(crate) digest: [u8; 32],
@@ -149,7 +149,7 @@ pub struct State {
     /// The number of the last conversation that nobody named.
     numbered_chats: u64,
     /// By sender and key, so that one sender's keys never meet another's.
-    keys: BTreeMap<(String, String), SaidOnce>,
+    keys: BTreeMap<(String, String), UsedKey>,
     key_order: VecDeque<(String, String)>,
     misses: BTreeMap<String, VecDeque<Moment>>,
     people: BTreeMap<String, Person>,
@@ -278,16 +278,16 @@ impl State {
     }
 
     /// When the person may try a code again, if they have missed too often.
-    pub(crate) fn barred_until(&self, person: &str, now: Moment) -> Option<Moment> {
+    pub(crate) fn blocked_until(&self, person: &str, now: Moment) -> Option<Moment> {
         self.too_many(self.misses.get(person)?, now)
     }
 
-    pub(crate) fn pairing_barred_until(&self, person: &str, now: Moment) -> Option<Moment> {
+    pub(crate) fn pairing_blocked_until(&self, person: &str, now: Moment) -> Option<Moment> {
         self.too_many(self.pairing_misses.get(person)?, now)
     }
 
     fn too_many(&self, misses: &VecDeque<Moment>, now: Moment) -> Option<Moment> {
-        let within = self.limits.misses_within;
+        let within = self.limits.miss_window;
         let recent: Vec<Moment> = misses.iter().copied().filter(|miss| now.since(*miss) < within).collect();
         let first_that_counts = recent.len().checked_sub(self.limits.misses)?;
         recent.get(first_that_counts).map(|miss| miss.plus(within))
@@ -312,7 +312,7 @@ impl State {
 
     /// Strangers whose codes still count.
     pub fn open_pairings(&self, now: Moment) -> impl Iterator<Item = &Pairing> {
-        self.pairings.iter().filter(move |pairing| now.since(pairing.since) < self.limits.pairing_within)
+        self.pairings.iter().filter(move |pairing| now.since(pairing.since) < self.limits.pairing_lifetime)
     }
 
     /// The session of the same agent that this one goes on from: its process is gone, and the agent's own id is the same.
@@ -325,16 +325,16 @@ impl State {
 
     /// Events that were written to a session lately and that nothing shows to have been read.
     pub(crate) fn unread(&self, session: SessionId, now: Moment) -> impl Iterator<Item = &TrackedEvent> {
-        let within = self.limits.redelivery_within;
-        self.settled_events.iter().filter_map(|id| self.events.get(id)).filter(move |held| match held.life {
-            EventLife::Delivered { at } => held.to == Some(session) && now.since(at) < within,
+        let within = self.limits.redelivery_window;
+        self.settled_events.iter().filter_map(|id| self.events.get(id)).filter(move |tracked| match tracked.life {
+            EventLife::Delivered { at } => tracked.to == Some(session) && now.since(at) < within,
             _ => false,
         })
     }
 
-    pub(crate) fn said_once(&self, sender: &str, key: &str, now: Moment) -> Option<&SaidOnce> {
+    pub(crate) fn used_key(&self, sender: &str, key: &str, now: Moment) -> Option<&UsedKey> {
         let said = self.keys.get(&(sender.to_owned(), key.to_owned()))?;
-        (now.since(said.at) < self.limits.keys_within).then_some(said)
+        (now.since(said.at) < self.limits.key_lifetime).then_some(said)
     }
 
     /// The next moment at which something is due without anyone doing anything.
@@ -380,8 +380,9 @@ impl State {
     /// Waiting events whose time is over, a bounded number at a time.
     pub(crate) fn overdue_events(&self, now: Moment) -> Vec<EventId> {
         let waiting = self.queues.values().flat_map(|queue| queue.events.values());
-        let overdue =
-            |id: &&EventId| self.events.get(id).is_some_and(|held| now.since(held.queued) >= self.limits.event_expiry);
+        let overdue = |id: &&EventId| {
+            self.events.get(id).is_some_and(|tracked| now.since(tracked.queued) >= self.limits.event_expiry)
+        };
         waiting.filter(overdue).take(256).copied().collect()
     }
 
@@ -397,9 +398,9 @@ impl State {
                 })
             }
             Topic::Event(id) => {
-                let mut held = self.event(id)?.clone();
-                Arc::make_mut(&mut held.event).text = Text::Away;
-                Some(Notice::Event { label: self.label_of(held.to), held })
+                let mut tracked = self.event(id)?.clone();
+                Arc::make_mut(&mut tracked.event).text = Text::Away;
+                Some(Notice::Event { label: self.label_of(tracked.to), event: tracked })
             }
             Topic::Ask(id) => {
                 let (ask, life) = self.ask(id)?.clone();
@@ -426,6 +427,6 @@ impl State {
 
     /// Whether an event is still to be written to its session.
     pub(crate) fn is_waiting(&self, id: EventId) -> bool {
-        self.event(id).is_some_and(|held| held.life == EventLife::Waiting)
+        self.event(id).is_some_and(|tracked| tracked.life == EventLife::Waiting)
     }
 }

@@ -203,8 +203,8 @@ pub struct InboxItem {
 
 impl<'a> EventFrame<'a> {
     /// The event with as much of its text as goes before the model.
-    pub fn of(held: &'a TrackedEvent, longest: Option<usize>) -> Self {
-        let event = &held.event;
+    pub fn of(tracked: &'a TrackedEvent, longest: Option<usize>) -> Self {
+        let event = &tracked.event;
         let (text, rest) = excerpt(event.text.as_str(), longest);
         Self {
             id: event.id.to_string().into(),
@@ -214,21 +214,21 @@ impl<'a> EventFrame<'a> {
             attributes: event.attributes.as_slice().into(),
             text: text.into(),
             rest,
-            redelivered: held.redelivered,
+            redelivered: tracked.redelivered,
             also: vec![],
         }
     }
 }
 
 impl From<&TrackedEvent> for InboxItem {
-    fn from(held: &TrackedEvent) -> Self {
+    fn from(tracked: &TrackedEvent) -> Self {
         Self {
-            event_id: held.event.id.to_string(),
-            chat_id: held.event.chat.to_string(),
-            sender: held.event.sender.clone(),
-            via: held.event.via.name().to_owned(),
-            state: held.life.name().to_owned(),
-            bytes: held.size,
+            event_id: tracked.event.id.to_string(),
+            chat_id: tracked.event.chat.to_string(),
+            sender: tracked.event.sender.clone(),
+            via: tracked.event.via.name().to_owned(),
+            state: tracked.life.name().to_owned(),
+            bytes: tracked.size,
         }
     }
 }

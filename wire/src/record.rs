@@ -76,7 +76,8 @@ enum RecordForm {
         #[serde(with = "as_text")]
         event: EventId,
     },
-    Expired {
+    #[serde(alias = "expired")]
+    EventExpired {
         #[serde(with = "as_text")]
         event: EventId,
     },
@@ -131,7 +132,8 @@ enum RecordForm {
         ask: AskId,
         why: String,
     },
-    Lapsed {
+    #[serde(alias = "lapsed")]
+    AskExpired {
         #[serde(with = "as_text")]
         ask: AskId,
     },
@@ -141,7 +143,8 @@ enum RecordForm {
         #[serde(with = "as_text")]
         into: AskId,
     },
-    Effected {
+    #[serde(alias = "effected")]
+    OutcomeReported {
         #[serde(with = "as_text")]
         ask: AskId,
         #[serde(with = "as_text")]
@@ -225,7 +228,8 @@ enum RecordForm {
         what: String,
         by: String,
     },
-    Barred {
+    #[serde(alias = "barred")]
+    AccessDenied {
         who: String,
         what: String,
     },

@@ -10,7 +10,7 @@ use crate::state::State;
 
 pub(super) fn opened(state: &State, session: SessionId, event: EventId) -> Decided {
     match state.event(event) {
-        Some(held) if held.to == Some(session) => {
+        Some(tracked) if tracked.to == Some(session) => {
             (vec![], vec![Effect::Answer(Answer::Done), Effect::Then(Input::Seen { event })])
         }
         _ => refuse(Refusal::NoSuchEvent),
@@ -18,7 +18,7 @@ pub(super) fn opened(state: &State, session: SessionId, event: EventId) -> Decid
 }
 
 pub(super) fn seen(state: &State, event: EventId) -> Decided {
-    match state.event(event).map(|held| &held.life) {
+    match state.event(event).map(|tracked| &tracked.life) {
         Some(EventLife::Waiting | EventLife::Delivered { .. }) => {
             (vec![Record::Seen { event }], vec![Effect::Publish(Topic::Event(event))])
         }
@@ -30,11 +30,11 @@ pub(super) fn expired(state: &State, event: EventId) -> Decided {
     if !state.is_waiting(event) {
         return (vec![], vec![]);
     }
-    (vec![Record::Expired { event }], vec![Effect::Publish(Topic::Event(event))])
+    (vec![Record::EventExpired { event }], vec![Effect::Publish(Topic::Event(event))])
 }
 
 pub(super) fn died(state: &State, event: EventId) -> Decided {
-    match state.event(event).map(|held| &held.life) {
+    match state.event(event).map(|tracked| &tracked.life) {
         Some(EventLife::Waiting | EventLife::Delivered { .. }) => {
             (vec![Record::Died { event }], vec![Effect::Publish(Topic::Event(event))])
         }
@@ -44,10 +44,10 @@ pub(super) fn died(state: &State, event: EventId) -> Decided {
 
 /// Reviewers may drop any event of the sessions they have to do with, and a sender their own.
 fn may_touch(state: &State, by: &Actor, event: EventId) -> Result<EventLife, Refusal> {
-    let held = state.event(event).ok_or(Refusal::NoSuchEvent)?;
-    let reviews = by.may(Right::Review) && state.is_in_scope(held.to, &by.scope);
-    if reviews || by.may(Right::Talk) && held.event.sender == by.name {
-        return Ok(held.life.clone());
+    let tracked = state.event(event).ok_or(Refusal::NoSuchEvent)?;
+    let reviews = by.may(Right::Review) && state.is_in_scope(tracked.to, &by.scope);
+    if reviews || by.may(Right::Talk) && tracked.event.sender == by.name {
+        return Ok(tracked.life.clone());
     }
     Err(Refusal::NoSuchEvent)
 }

@@ -73,13 +73,13 @@ fn any_input() -> impl Strategy<Value = Input> {
         any_session().prop_map(Address::Session),
         Just(Address::Label(Label::new("api").unwrap())),
     ];
-    let chat = prop_oneof![Just(None), Just(ChatId::new("room")), Just(ChatId::new("2"))];
+    let chat = prop_oneof![Just(None), Just(ChatId::new("ops")), Just(ChatId::new("2"))];
     prop_oneof![
         4 => (any_event(), any_person(), any_text(), address, chat).prop_map(|(id, by, text, address, chat)| Input::Said {
-            id, by, text: Text::new(text), address, chat, attributes: vec![], once: None
+            id, by, text: Text::new(text), address, chat, attributes: vec![], idempotency_key: None
         }),
         3 => (any_person(), any_ask(), any_behavior()).prop_map(|(by, ask, behavior)| Input::Answered {
-            by, target: Target::Id(ask), ruling: Ruling::plain(behavior), once: None
+            by, target: Target::Id(ask), ruling: Ruling::plain(behavior), idempotency_key: None
         }),
         3 => (any_ask(), any_session(), 0..ORIGINS.len(), 0..3_u64, any_source(), any_details()).prop_map(
             |(id, session, origin, entropy, source, details)| Input::Asked {
@@ -110,7 +110,7 @@ fn any_input() -> impl Strategy<Value = Input> {
         1 => (any_ask(), any_session()).prop_map(|(ask, session)| Input::Withdrawn { ask, by: Some(session), why: "gone".into() }),
         1 => (any_session(), any_event()).prop_map(|(session, event)| Input::Opened { session, event }),
         1 => any_session().prop_map(|session| Input::Replied {
-            id: ReplyId::new(Moment(0), 1), session, chat: ChatId::new("room").unwrap(), text: Text::new("hi"), files: vec![]
+            id: ReplyId::new(Moment(0), 1), session, chat: ChatId::new("ops").unwrap(), text: Text::new("hi"), files: vec![]
         }),
         1 => Just(Input::Started { version: "1".into() }),
         1 => Just(Input::Ticked),
@@ -186,7 +186,7 @@ proptest! {
         for (_, record) in &journal {
             match record {
                 Record::Answered { ask, .. } => prop_assert!(answered.insert(*ask), "answered twice"),
-                Record::Withdrawn { ask, .. } | Record::Lapsed { ask } | Record::Joined { ask, .. } => {
+                Record::Withdrawn { ask, .. } | Record::AskExpired { ask } | Record::Joined { ask, .. } => {
                     prop_assert!(!answered.contains(ask), "settled after its answer");
                 }
                 _ => {}
@@ -271,12 +271,12 @@ proptest! {
             let Record::Received { event, .. } = record else { continue };
             let wrote = journal.iter().any(|(_, record)| match record {
                 Record::Wrote { events, .. } | Record::Attached { wrote: events, .. } => events.contains(&event.id),
-                Record::Seen { event: id } | Record::Expired { event: id } => *id == event.id,
+                Record::Seen { event: id } | Record::EventExpired { event: id } => *id == event.id,
                 _ => false,
             });
             let waits = state.sessions().map(|session| Some(session.id)).chain([None])
                 .chain(state.all_sessions().map(|session| Some(session.id)))
-                .any(|queue| state.waiting(queue, 0).any(|held| held.event.id == event.id));
+                .any(|queue| state.waiting(queue, 0).any(|tracked| tracked.event.id == event.id));
             let named_a_session_that_ended = matches!(event.address, Address::Session(_));
             prop_assert!(wrote || waits || named_a_session_that_ended, "{} vanished", event.id);
         }
@@ -294,9 +294,9 @@ proptest! {
     fn the_queues_weigh_what_they_hold(story in any_story()) {
         let (state, _) = play(&story, |_, _, _, _| {});
         for queue in state.all_sessions().map(|session| Some(session.id)).chain([None]) {
-            let held: Vec<&TrackedEvent> = state.waiting(queue, 0).collect();
-            prop_assert_eq!(state.waiting_size(queue), (held.len(), held.iter().map(|held| held.size).sum()));
-            prop_assert!(held.iter().all(|held| held.to == queue && held.life == EventLife::Waiting));
+            let tracked: Vec<&TrackedEvent> = state.waiting(queue, 0).collect();
+            prop_assert_eq!(state.waiting_size(queue), (tracked.len(), tracked.iter().map(|tracked| tracked.size).sum()));
+            prop_assert!(tracked.iter().all(|tracked| tracked.to == queue && tracked.life == EventLife::Waiting));
         }
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::{Decided, answer, asks, refuse};
 use crate::event::{Attribute, ChatId, Event, IdempotencyKey, Text};
 use crate::ids::{EventId, Moment};
-use crate::input::{Answer, Effect, Input, Refusal, Topic, WhyChat};
+use crate::input::{Answer, Effect, Input, NotAVerdict, Refusal, Topic};
 use crate::people::{Actor, Right, TokenScope};
 use crate::record::Record;
 use crate::route::{Address, route};
@@ -19,53 +19,53 @@ pub(super) struct Said {
     pub(super) address: Address,
     pub(super) chat: Option<ChatId>,
     pub(super) attributes: Vec<Attribute>,
-    pub(super) once: Option<IdempotencyKey>,
+    pub(super) idempotency_key: Option<IdempotencyKey>,
 }
 
 pub(super) fn said(state: &State, now: Moment, said: Said) -> Decided {
     if !said.by.may(Right::Talk) {
         return refuse(Refusal::NeedsRight(Right::Talk));
     }
-    if let Some(once) = &said.once
-        && let Some(decided) = repeated(state, now, &said.by, once)
+    if let Some(key) = &said.idempotency_key
+        && let Some(decided) = repeated(state, now, &said.by, key)
     {
         return decided;
     }
     let prompts_are_open = state.prompts_are_open();
     let Some((behavior, code)) = parse_verdict(said.text.as_str()) else {
         let unclear = prompts_are_open && opens_like_a_verdict(said.text.as_str());
-        return event(state, now, said, unclear.then_some(WhyChat::NotTheGrammar));
+        return event(state, now, said, unclear.then_some(NotAVerdict::BadGrammar));
     };
-    if prompts_are_open && let Some(retry_at) = state.barred_until(&said.by.name, now) {
+    if prompts_are_open && let Some(retry_at) = state.blocked_until(&said.by.name, now) {
         return refuse(Refusal::TooManyMisses { retry_at });
     }
     // The code of a prompt that the sender has nothing to do with is no code to them.
     let in_sight = state.ask_by_code(code).filter(|(ask, _)| state.is_in_scope(Some(ask.session), &said.by.scope));
     if let Some((ask, life)) = in_sight {
-        return asks::answer_to(state, now, ask, life, said.by, (Ruling::plain(behavior), said.once));
+        return asks::answer_to(state, now, (ask, life), said.by, Ruling::plain(behavior), said.idempotency_key);
     }
     if !prompts_are_open {
         return event(state, now, said, None);
     }
     let by = said.by.name.clone();
-    let (records, mut effects) = event(state, now, said, Some(WhyChat::NoSuchCode(code)));
+    let (records, mut effects) = event(state, now, said, Some(NotAVerdict::NoSuchCode(code)));
     effects.push(Effect::Then(Input::Missed { by }));
     (records, effects)
 }
 
 /// What was said before under the same key is answered as it was then.
-fn repeated(state: &State, now: Moment, by: &Actor, once: &IdempotencyKey) -> Option<Decided> {
-    let before = state.said_once(&by.name, &once.key, now)?;
-    if before.digest != once.digest {
+fn repeated(state: &State, now: Moment, by: &Actor, key: &IdempotencyKey) -> Option<Decided> {
+    let before = state.used_key(&by.name, &key.key, now)?;
+    if before.digest != key.digest {
         return Some(refuse(Refusal::KeyReused { event: before.event }));
     }
-    let to = state.event(before.event).and_then(|held| held.to);
+    let to = state.event(before.event).and_then(|tracked| tracked.to);
     let chat = before.chat.clone();
-    Some(answer(Answer::Accepted { event: before.event, chat, to, chat_because: None, repeated: true }))
+    Some(answer(Answer::Accepted { event: before.event, chat, to, not_a_verdict: None, repeated: true }))
 }
 
-fn event(state: &State, now: Moment, said: Said, chat_because: Option<WhyChat>) -> Decided {
-    let Said { id, by, text, address, chat, attributes, once } = said;
+fn event(state: &State, now: Moment, said: Said, not_a_verdict: Option<NotAVerdict>) -> Decided {
+    let Said { id, by, text, address, chat, attributes, idempotency_key } = said;
     let Some(chat) = chat.or_else(|| state.next_chat()) else {
         return refuse(Refusal::SessionFull { waiting: 0 });
     };
@@ -85,9 +85,9 @@ fn event(state: &State, now: Moment, said: Said, chat_because: Option<WhyChat>) 
     if waiting >= state.limits().waiting_events || waiting > 0 && bytes + text.len() > state.limits().waiting_bytes {
         return refuse(Refusal::SessionFull { waiting });
     }
-    let event =
-        Event { id, via: by.via, sender: by.name, chat: chat.clone(), address, attributes, once, text, at: now };
-    let mut effects = vec![Effect::Answer(Answer::Accepted { event: id, chat, to, chat_because, repeated: false })];
+    let (via, sender) = (by.via, by.name);
+    let event = Event { id, via, sender, chat: chat.clone(), address, attributes, idempotency_key, text, at: now };
+    let mut effects = vec![Effect::Answer(Answer::Accepted { event: id, chat, to, not_a_verdict, repeated: false })];
     effects.extend(to.map(Effect::Wake));
     effects.push(Effect::Publish(Topic::Event(id)));
     (vec![Record::Received { event: Arc::new(event), to }], effects)

@@ -84,7 +84,8 @@ fn read(command: &str) -> Input {
             },
             chat: option("chat").map(|chat| ChatId::new(chat).unwrap()),
             attributes: vec![],
-            once: option("key").map(|key| IdempotencyKey { key: key.into(), digest: [text.len() as u8; 32] }),
+            idempotency_key: option("key")
+                .map(|key| IdempotencyKey { key: key.into(), digest: [text.len() as u8; 32] }),
         },
         "attach" => Input::Attached {
             session: session(words[1]),
@@ -130,7 +131,8 @@ fn read(command: &str) -> Input {
                 interrupt: words.contains(&"interrupt"),
                 ..Ruling::plain(Behavior::named(words[0]).unwrap())
             },
-            once: option("key").map(|key| IdempotencyKey { key: key.into(), digest: [words[0].len() as u8; 32] }),
+            idempotency_key: option("key")
+                .map(|key| IdempotencyKey { key: key.into(), digest: [words[0].len() as u8; 32] }),
         },
         "withdraw" => Input::Withdrawn { ask: ask(words[1]), by: option("of").map(session), why: text.into() },
         "call" => Input::Called {
@@ -232,7 +234,7 @@ fn record_in_words(record: &Record) -> String {
             format!("event {} of {} in chat {} for {to}", short(event.id), event.sender, event.chat)
         }
         Record::Seen { event } => format!("event {} seen", short(event)),
-        Record::Expired { event } => format!("event {} expired", short(event)),
+        Record::EventExpired { event } => format!("event {} expired", short(event)),
         Record::Attached { session, wrote, .. } => format!("session {} attached, wrote {wrote:?}", short(session)),
         Record::Wrote { session, events } => {
             let events: Vec<String> = events.iter().map(short).collect();
@@ -244,9 +246,9 @@ fn record_in_words(record: &Record) -> String {
         Record::Asked { ask } => format!("ask {} as {}", short(ask.id), ask.code),
         Record::Answered { ask, verdict } => format!("ask {} {}", short(ask), verdict.in_words()),
         Record::Voted { ask, verdict } => format!("ask {} {}, more must", short(ask), verdict.in_words()),
-        Record::Lapsed { ask } => format!("ask {} lapsed", short(ask)),
+        Record::AskExpired { ask } => format!("ask {} lapsed", short(ask)),
         Record::Joined { ask, into } => format!("ask {} is ask {}", short(ask), short(into)),
-        Record::Effected { ask, outcome, differs } => {
+        Record::OutcomeReported { ask, outcome, differs } => {
             format!("ask {} {}{}", short(ask), outcome.name(), if *differs { " differently" } else { "" })
         }
         Record::Called { session, call } => format!("session {} {} {}", short(session), call.outcome.name(), call.tool),
@@ -268,15 +270,15 @@ fn record_in_words(record: &Record) -> String {
         Record::Paired { code, name, role, by } => format!("{code} is {name}, a {}, by {by}", role.name()),
         Record::PairingMissed { by } => format!("{by} missed a pairing"),
         Record::Redacted { what, by } => format!("{what} erased by {by}"),
-        Record::Barred { who, what } => format!("{who} barred: {what}"),
+        Record::AccessDenied { who, what } => format!("{who} barred: {what}"),
     }
 }
 
 fn effect_in_words(effect: &Effect, state: &State) -> String {
     match effect {
         Effect::Answer(Answer::Accepted { event, repeated: true, .. }) => format!("ok, as event {}", short(event)),
-        Effect::Answer(Answer::Accepted { chat_because: None, .. }) => "ok".into(),
-        Effect::Answer(Answer::Accepted { chat_because: Some(why), .. }) => format!("ok, as chat: {why:?}"),
+        Effect::Answer(Answer::Accepted { not_a_verdict: None, .. }) => "ok".into(),
+        Effect::Answer(Answer::Accepted { not_a_verdict: Some(why), .. }) => format!("ok, as chat: {why:?}"),
         Effect::Answer(Answer::Recorded { code, behavior, missing: 0, .. }) => {
             format!("recorded {} {code}", behavior.name())
         }
@@ -292,7 +294,8 @@ fn effect_in_words(effect: &Effect, state: &State) -> String {
         Effect::Answer(Answer::Refused(refusal)) => format!("refused: {refusal:?}"),
         Effect::Answer(Answer::Done) => "done".into(),
         Effect::Wake(session) => {
-            let waiting: Vec<String> = state.waiting(Some(*session), 0).map(|held| short(held.event.id)).collect();
+            let waiting: Vec<String> =
+                state.waiting(Some(*session), 0).map(|tracked| short(tracked.event.id)).collect();
             format!("wake session {} for [{}]", short(session), waiting.join(" "))
         }
         Effect::Carry { session, origin, ruling, .. } => {

@@ -32,8 +32,8 @@ pub(super) fn attached(
     let again = about.continues.into_iter().flat_map(|before| state.unread(before, now));
     effects.extend(
         again
-            .filter(|held| held.attempts >= state.limits().redeliveries)
-            .map(|held| Effect::Then(Input::Died { event: held.event.id })),
+            .filter(|tracked| tracked.attempts >= state.limits().redeliveries)
+            .map(|tracked| Effect::Then(Input::Died { event: tracked.event.id })),
     );
     // Nobody waits for the process before any more: its session is this one.
     let before = about.continues.and_then(|before| state.session(before));
@@ -148,6 +148,6 @@ pub(super) fn ticked(state: &State, now: Moment) -> Decided {
         };
         Effect::Then(Input::Ended { session: session.id, goodbye: Goodbye::because(why) })
     });
-    let overdue = state.overdue_events(now).into_iter().map(|event| Effect::Then(Input::Expired { event }));
+    let overdue = state.overdue_events(now).into_iter().map(|event| Effect::Then(Input::EventExpired { event }));
     (vec![], ended.chain(overdue).chain(asks::due(state, now)).collect())
 }

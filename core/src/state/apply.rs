@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
-use super::{Chat, Queue, SaidOnce, State};
-use crate::ask::{AskLife, Effected};
+use super::{Chat, Queue, State, UsedKey};
+use crate::ask::{AskLife, ReportedOutcome};
 use crate::event::{ChatId, Event, EventLife, Reply, Text, TrackedEvent};
 use crate::ids::{AskId, EventId, Moment, SessionId};
 use crate::record::Record;
@@ -28,7 +28,7 @@ impl State {
             Record::Opened { .. } => self.opened(at),
             Record::Received { event, to } => self.received(event, *to),
             Record::Seen { event } => self.seen(*event, at),
-            Record::Expired { event } => self.settle_event(*event, EventLife::Expired { at }),
+            Record::EventExpired { event } => self.settle_event(*event, EventLife::Expired { at }),
             Record::Dropped { event, by } => self.settle_event(*event, EventLife::Dropped { at, by: by.clone() }),
             Record::Died { event } => self.died(*event, at),
             Record::Retried { event, .. } => self.requeue(*event, at, 0),
@@ -44,18 +44,18 @@ impl State {
             }
             Record::Answered { ask, verdict } => {
                 let verdict = Box::new(verdict.clone());
-                self.settle_ask(*ask, AskLife::Answered { verdict, carried: None, effected: None });
+                self.settle_ask(*ask, AskLife::Answered { verdict, carried: None, outcome: None });
             }
             Record::Voted { ask, verdict } => {
                 if let Some((_, AskLife::Open { votes })) = self.asks.get_mut(ask) {
                     votes.push(verdict.clone());
                 }
             }
-            Record::Lapsed { ask } => self.settle_ask(*ask, AskLife::Expired { at }),
+            Record::AskExpired { ask } => self.settle_ask(*ask, AskLife::Expired { at }),
             Record::Joined { ask, into } => self.join(*ask, *into, at),
-            Record::Effected { ask, outcome, differs } => {
-                if let Some((_, AskLife::Answered { effected, .. })) = self.asks.get_mut(ask) {
-                    effected.get_or_insert(Effected { at, outcome: *outcome, differs: *differs });
+            Record::OutcomeReported { ask, outcome, differs } => {
+                if let Some((_, AskLife::Answered { outcome: known, .. })) = self.asks.get_mut(ask) {
+                    known.get_or_insert(ReportedOutcome { at, outcome: *outcome, differs: *differs });
                 }
             }
             Record::Carried { ask } => {
@@ -64,7 +64,7 @@ impl State {
                 }
             }
             Record::Withdrawn { ask, why } => self.settle_ask(*ask, AskLife::Withdrawn { at, why: why.clone() }),
-            Record::Missed { by } => note_miss(&mut self.misses, by, at, self.limits.misses_within),
+            Record::Missed { by } => note_miss(&mut self.misses, by, at, self.limits.miss_window),
             Record::PersonSet { .. }
             | Record::PersonRemoved { .. }
             | Record::TokenAdded { .. }
@@ -78,7 +78,7 @@ impl State {
                 }
             }
             Record::Ordered { session, order, .. } => self.ordered(*session, order),
-            Record::Redacted { .. } | Record::Barred { .. } | Record::Called { .. } => {}
+            Record::Redacted { .. } | Record::AccessDenied { .. } | Record::Called { .. } => {}
         }
     }
 
@@ -93,7 +93,7 @@ impl State {
 
     fn received(&mut self, event: &Arc<Event>, to: Option<SessionId>) {
         self.arrivals += 1;
-        let held = TrackedEvent {
+        let tracked = TrackedEvent {
             life: EventLife::Waiting,
             to,
             redelivered: false,
@@ -103,10 +103,10 @@ impl State {
             size: event.text.len(),
             event: Arc::clone(event),
         };
-        self.queues.entry(to).or_default().add(&held);
+        self.queues.entry(to).or_default().add(&tracked);
         self.use_chat(event, to);
         self.remember_key(event);
-        self.events.insert(event.id, held);
+        self.events.insert(event.id, tracked);
     }
 
     fn use_chat(&mut self, event: &Event, to: Option<SessionId>) {
@@ -142,14 +142,14 @@ impl State {
     }
 
     fn remember_key(&mut self, event: &Event) {
-        let Some(once) = &event.once else { return };
-        let name = (event.sender.clone(), once.key.clone());
-        let said = SaidOnce { event: event.id, chat: event.chat.clone(), digest: once.digest, at: event.at };
+        let Some(key) = &event.idempotency_key else { return };
+        let name = (event.sender.clone(), key.key.clone());
+        let said = UsedKey { event: event.id, chat: event.chat.clone(), digest: key.digest, at: event.at };
         if self.keys.insert(name.clone(), said).is_none() {
             self.key_order.push_back(name);
         }
         while let Some(oldest) = self.key_order.front() {
-            let is_old = self.keys.get(oldest).is_none_or(|said| self.last.since(said.at) >= self.limits.keys_within);
+            let is_old = self.keys.get(oldest).is_none_or(|said| self.last.since(said.at) >= self.limits.key_lifetime);
             if !is_old && self.keys.len() <= self.limits.keys {
                 return;
             }
@@ -162,19 +162,21 @@ impl State {
         if self.is_waiting(id) {
             self.settle_event(id, EventLife::Delivered { at });
         }
-        let Some(held) = self.events.get_mut(&id) else { return };
-        held.life = EventLife::Seen { at };
-        if let Some(chat) = self.chats.get_mut(&held.event.chat) {
+        let Some(tracked) = self.events.get_mut(&id) else { return };
+        tracked.life = EventLife::Seen { at };
+        if let Some(chat) = self.chats.get_mut(&tracked.event.chat) {
             chat.unanswered.retain(|event| *event != id);
         }
     }
 
     /// Takes an event off its queue. Its text stays in the journal alone.
     fn settle_event(&mut self, id: EventId, life: EventLife) {
-        let Some(held) = self.events.get_mut(&id).filter(|held| held.life == EventLife::Waiting) else { return };
-        dequeue(&mut self.queues, held);
-        held.life = life;
-        Arc::make_mut(&mut held.event).text = Text::Away;
+        let Some(tracked) = self.events.get_mut(&id).filter(|tracked| tracked.life == EventLife::Waiting) else {
+            return;
+        };
+        dequeue(&mut self.queues, tracked);
+        tracked.life = life;
+        Arc::make_mut(&mut tracked.event).text = Text::Away;
         self.settled_events.push_back(id);
         while self.settled_events.len() > self.limits.settled_events {
             if let Some(oldest) = self.settled_events.pop_front() {
@@ -185,22 +187,23 @@ impl State {
 
     fn died(&mut self, id: EventId, at: Moment) {
         self.settle_event(id, EventLife::Dead { at });
-        if let Some(held) = self.events.get_mut(&id) {
-            held.life = EventLife::Dead { at };
+        if let Some(tracked) = self.events.get_mut(&id) {
+            tracked.life = EventLife::Dead { at };
         }
     }
 
     /// Puts a settled event back on the queue where it belongs now. Its text is still in the journal.
     fn requeue(&mut self, id: EventId, at: Moment, attempts: u8) {
-        let Some(mut held) = self.events.remove(&id) else { return };
-        if held.life != EventLife::Waiting {
+        let Some(mut tracked) = self.events.remove(&id) else { return };
+        if tracked.life != EventLife::Waiting {
             self.settled_events.retain(|settled| *settled != id);
-            (held.life, held.redelivered, held.attempts, held.queued) = (EventLife::Waiting, true, attempts, at);
-            let stays = held.to.filter(|to| self.session(*to).is_some_and(Session::is_present));
-            held.to = stays.or_else(|| self.fallback_session(&held));
-            self.queues.entry(held.to).or_default().add(&held);
+            (tracked.life, tracked.redelivered, tracked.attempts, tracked.queued) =
+                (EventLife::Waiting, true, attempts, at);
+            let stays = tracked.to.filter(|to| self.session(*to).is_some_and(Session::is_present));
+            tracked.to = stays.or_else(|| self.fallback_session(&tracked));
+            self.queues.entry(tracked.to).or_default().add(&tracked);
         }
-        self.events.insert(id, held);
+        self.events.insert(id, tracked);
     }
 
     fn attached(&mut self, id: SessionId, about: &SessionAbout, wrote: &[EventId], at: Moment) {
@@ -214,7 +217,7 @@ impl State {
         self.wrote(id, wrote, at);
         if let Some(before) = about.continues {
             let unread: Vec<(EventId, u8)> =
-                self.unread(before, at).map(|held| (held.event.id, held.attempts)).collect();
+                self.unread(before, at).map(|tracked| (tracked.event.id, tracked.attempts)).collect();
             let most = self.limits.redeliveries;
             for (event, attempts) in unread.into_iter().filter(|(_, attempts)| *attempts < most) {
                 self.requeue(event, at, attempts + 1);
@@ -223,7 +226,7 @@ impl State {
             self.reassign(Some(before), |_| Some(id));
         }
         let label = about.label.clone();
-        self.reassign(None, |held| match &held.event.address {
+        self.reassign(None, |tracked| match &tracked.event.address {
             Address::Open => Some(id),
             Address::Label(wanted) => (*wanted == label).then_some(id),
             Address::Session(_) => None,
@@ -232,7 +235,7 @@ impl State {
 
     /// Moves what waits in one queue to the sessions that `choose` names, keeping the order of arrival.
     fn reassign(&mut self, from: Option<SessionId>, choose: impl Fn(&TrackedEvent) -> Option<SessionId>) {
-        let waiting: Vec<EventId> = self.waiting(from, 0).map(|held| held.event.id).collect();
+        let waiting: Vec<EventId> = self.waiting(from, 0).map(|tracked| tracked.event.id).collect();
         for id in waiting {
             let Some(to) = self.events.get(&id).and_then(&choose) else { continue };
             self.move_event(id, Some(to));
@@ -240,20 +243,20 @@ impl State {
     }
 
     fn move_event(&mut self, id: EventId, to: Option<SessionId>) {
-        let Some(held) = self.events.get_mut(&id) else { return };
-        dequeue(&mut self.queues, held);
-        held.to = to;
-        self.queues.entry(to).or_default().add(held);
-        if let Some(chat) = self.chats.get_mut(&held.event.chat) {
+        let Some(tracked) = self.events.get_mut(&id) else { return };
+        dequeue(&mut self.queues, tracked);
+        tracked.to = to;
+        self.queues.entry(to).or_default().add(tracked);
+        if let Some(chat) = self.chats.get_mut(&tracked.event.chat) {
             chat.session = to;
         }
     }
 
     fn wrote(&mut self, session: SessionId, events: &[EventId], at: Moment) {
         for id in events {
-            let Some(held) = self.events.get(id) else { continue };
-            let chat = held.event.chat.clone();
-            if held.life == EventLife::Waiting && held.to != Some(session) {
+            let Some(tracked) = self.events.get(id) else { continue };
+            let chat = tracked.event.chat.clone();
+            if tracked.life == EventLife::Waiting && tracked.to != Some(session) {
                 self.move_event(*id, Some(session));
             }
             self.settle_event(*id, EventLife::Delivered { at });
@@ -277,13 +280,14 @@ impl State {
         self.set_presence(id, Presence::Ended { at });
         self.ended.push_back(id);
         if goodbye.untouched {
-            let unread: Vec<(EventId, u8)> = self.unread(id, at).map(|held| (held.event.id, held.attempts)).collect();
+            let unread: Vec<(EventId, u8)> =
+                self.unread(id, at).map(|tracked| (tracked.event.id, tracked.attempts)).collect();
             for (event, attempts) in unread {
                 self.requeue(event, at, attempts);
             }
         }
         for event in self.mark_waiting(id) {
-            let fallback_session = self.events.get(&event).and_then(|held| self.fallback_session(held));
+            let fallback_session = self.events.get(&event).and_then(|tracked| self.fallback_session(tracked));
             if fallback_session != Some(id) {
                 self.move_event(event, fallback_session);
             }
@@ -297,24 +301,24 @@ impl State {
 
     /// The process that had these in its hands is gone: whether it wrote them before, nobody can tell.
     fn mark_waiting(&mut self, session: SessionId) -> Vec<EventId> {
-        let waiting: Vec<EventId> = self.waiting(Some(session), 0).map(|held| held.event.id).collect();
+        let waiting: Vec<EventId> = self.waiting(Some(session), 0).map(|tracked| tracked.event.id).collect();
         for event in &waiting {
-            if let Some(held) = self.events.get_mut(event) {
-                held.redelivered = true;
+            if let Some(tracked) = self.events.get_mut(event) {
+                tracked.redelivered = true;
             }
         }
         waiting
     }
 
     /// Where an event goes when its session has ended: to one that fits as well, if there is just one.
-    fn fallback_session(&self, held: &TrackedEvent) -> Option<SessionId> {
-        let fits = |session: &&Session| match &held.event.address {
+    fn fallback_session(&self, tracked: &TrackedEvent) -> Option<SessionId> {
+        let fits = |session: &&Session| match &tracked.event.address {
             Address::Session(_) => false,
             Address::Label(label) => session.about.label == *label,
             Address::Open => true,
         };
-        if let Address::Session(id) = held.event.address {
-            return self.successor(id).or(held.to);
+        if let Address::Session(id) = tracked.event.address {
+            return self.successor(id).or(tracked.to);
         }
         let mut heirs = self.sessions().filter(|session| session.is_present()).filter(fits);
         match (heirs.next(), heirs.next()) {
@@ -410,19 +414,19 @@ pub(super) fn note_miss(misses: &mut BTreeMap<String, VecDeque<Moment>>, by: &st
 }
 
 impl Queue {
-    fn add(&mut self, held: &TrackedEvent) {
-        self.events.insert(held.arrival, held.event.id);
-        self.bytes += held.size;
+    fn add(&mut self, tracked: &TrackedEvent) {
+        self.events.insert(tracked.arrival, tracked.event.id);
+        self.bytes += tracked.size;
     }
 }
 
-fn dequeue(queues: &mut BTreeMap<Option<SessionId>, Queue>, held: &TrackedEvent) {
-    let Some(queue) = queues.get_mut(&held.to) else { return };
-    if queue.events.remove(&held.arrival).is_some() {
-        queue.bytes -= held.size;
+fn dequeue(queues: &mut BTreeMap<Option<SessionId>, Queue>, tracked: &TrackedEvent) {
+    let Some(queue) = queues.get_mut(&tracked.to) else { return };
+    if queue.events.remove(&tracked.arrival).is_some() {
+        queue.bytes -= tracked.size;
     }
     if queue.events.is_empty() {
-        queues.remove(&held.to);
+        queues.remove(&tracked.to);
     }
 }
 

@@ -17,7 +17,7 @@ impl State {
             Record::TokenAdded { token, .. } => drop(self.tokens.insert(token.id, token.clone())),
             Record::TokenRevoked { token, .. } => drop(self.tokens.remove(token)),
             Record::PairingAsked { pairing } => {
-                let within = self.limits.pairing_within;
+                let within = self.limits.pairing_lifetime;
                 self.pairings.retain(|known| at.since(known.since) < within && known.code != pairing.code);
                 self.pairings.push(pairing.clone());
             }
@@ -29,7 +29,7 @@ impl State {
                     person.identities.push((pairing.platform, pairing.user));
                 }
             }
-            Record::PairingMissed { by } => note_miss(&mut self.pairing_misses, by, at, self.limits.misses_within),
+            Record::PairingMissed { by } => note_miss(&mut self.pairing_misses, by, at, self.limits.miss_window),
             _ => {}
         }
     }

@@ -93,9 +93,9 @@ pub(super) async fn answer(
     let target = read_target(&text)?;
     let key = idempotency_key(request.headers())?;
     let new: NewVerdict = read_json(request, &door).await?;
-    let once = key.map(|key| IdempotencyKey { key, digest: digest(&new) });
+    let idempotency_key = key.map(|key| IdempotencyKey { key, digest: digest(&new) });
     let ruling = read_ruling(new, &door, &target).await?;
-    match door.hub.submit(Input::Answered { by, target, ruling, once }).await? {
+    match door.hub.submit(Input::Answered { by, target, ruling, idempotency_key }).await? {
         Answer::Recorded { ask, code, behavior, missing } => {
             let (ask, code) = (ask.to_string(), code.to_string());
             Ok(Json(Recorded { ask, code, behavior: behavior.name().to_owned(), missing }))

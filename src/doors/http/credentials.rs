@@ -56,7 +56,7 @@ impl Caller {
         let Some((peer, label)) = self.inside(door).await? else { return Ok(actor) };
         tracing::warn!(peer, %label, what, "refused: it comes from inside a session");
         let note = format!("{what}, by process {peer} inside session {label}");
-        door.hub.submit(Input::Barred { who: actor.name.clone(), what: note }).await?;
+        door.hub.submit(Input::AccessDenied { who: actor.name.clone(), what: note }).await?;
         Err(Fault::new(Kind::FromInside, format!("refused: this comes from inside session {label}")))
     }
 

@@ -80,10 +80,10 @@ fn in_words(notice: &Notice) -> Option<String> {
         Notice::Ask { ask, life: AskLife::Expired { .. }, .. } => {
             Some(format!("Prompt {}: nobody answered in time; it stays at its terminal", ask.code))
         }
-        Notice::Ask { ask, life: AskLife::Answered { effected: Some(effected), .. }, .. } if effected.differs => {
+        Notice::Ask { ask, life: AskLife::Answered { outcome: Some(outcome), .. }, .. } if outcome.differs => {
             Some(format!("Prompt {}: WARNING: what ran is not what was shown", ask.code))
         }
-        Notice::Ask { ask, life: AskLife::Answered { verdict, carried: None, effected: None }, .. } => {
+        Notice::Ask { ask, life: AskLife::Answered { verdict, carried: None, outcome: None }, .. } => {
             Some(format!("Prompt {}: {}", ask.code, verdict.in_words()))
         }
         Notice::Ask { ask, life: AskLife::Withdrawn { why, .. }, .. } => {

@@ -10,7 +10,7 @@ use axum::response::{IntoResponse, Response};
 use hyper::HeaderMap;
 use hyper::header::HeaderValue;
 use portcullis_core::{
-    Actor, Address, Answer, ChatId, EventId, IdempotencyKey, Input, Label, Right, Text, TokenScope, WhyChat,
+    Actor, Address, Answer, ChatId, EventId, IdempotencyKey, Input, Label, NotAVerdict, Right, Text, TokenScope,
     parse_verdict,
 };
 use portcullis_wire::api::{Accepted, EventView, NewEvent, Recorded};
@@ -125,8 +125,9 @@ async fn submit(
         (None, None) => Address::Open,
     };
     let chat = to.chat.as_deref().map(|chat| ChatId::new(chat).ok_or_else(|| bad("the chat"))).transpose()?;
-    let once = key.map(|key| IdempotencyKey { key, digest: digest(to, &text) });
-    let input = Input::Said { id: mint(EventId::new), by, text: Text::new(text), address, chat, attributes, once };
+    let idempotency_key = key.map(|key| IdempotencyKey { key, digest: digest(to, &text) });
+    let (id, text) = (mint(EventId::new), Text::new(text));
+    let input = Input::Said { id, by, text, address, chat, attributes, idempotency_key };
     let (counter, answered) = match door.hub.submit(input).await? {
         Answer::Refused(refusal) => (&door.counters.refused, Err(fault_of(&refusal))),
         answer @ Answer::Recorded { .. } => (&door.counters.verdicts, Ok(answer)),
@@ -149,7 +150,7 @@ fn digest(to: &To, text: &str) -> [u8; 32] {
 
 fn answered(answer: &Answer, in_json: bool) -> Response {
     let (event, chat, to, note) = match answer {
-        Answer::Accepted { event, chat, to, chat_because, .. } => (event, chat, to, chat_because.map(in_words)),
+        Answer::Accepted { event, chat, to, not_a_verdict, .. } => (event, chat, to, not_a_verdict.map(in_words)),
         Answer::Recorded { ask, code, behavior, missing } if in_json => {
             let (ask, code, behavior) = (ask.to_string(), code.to_string(), behavior.name().to_owned());
             return Json(Recorded { ask, code, behavior, missing: *missing }).into_response();
@@ -172,10 +173,10 @@ fn answered(answer: &Answer, in_json: bool) -> Response {
     response
 }
 
-fn in_words(why: WhyChat) -> String {
+fn in_words(why: NotAVerdict) -> String {
     match why {
-        WhyChat::NoSuchCode(code) => format!("not taken as a verdict: no open prompt has the code {code}"),
-        WhyChat::NotTheGrammar => "not taken as a verdict: write yes or no and the prompt's five letters".to_owned(),
+        NotAVerdict::NoSuchCode(code) => format!("not taken as a verdict: no open prompt has the code {code}"),
+        NotAVerdict::BadGrammar => "not taken as a verdict: write yes or no and the prompt's five letters".to_owned(),
     }
 }
 

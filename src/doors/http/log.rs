@@ -64,7 +64,7 @@ pub(super) async fn barred(
     let Tried { what } = read_json(request, &door).await?;
     let (what, _) = excerpt(&what, Some(LONGEST_TRY));
     let what = format!("{what}, by a process that says it runs inside Claude Code");
-    door.hub.submit(Input::Barred { who, what }).await?;
+    door.hub.submit(Input::AccessDenied { who, what }).await?;
     Ok("noted\n")
 }
 

@@ -310,11 +310,11 @@ fn input_of(what: Saying, session: SessionId) -> Option<Input> {
         Saying::Asked(ask) => Input::Asked { session, ask, entropy: getrandom::u64().unwrap_or_default() },
         Saying::Withdrawn { ask, why } => Input::Withdrawn { ask, by: Some(session), why },
         Saying::Answered { ask, ruling } => {
-            Input::Answered { by: at_the_terminal(), target: Target::Id(ask), ruling: *ruling, once: None }
+            Input::Answered { by: at_the_terminal(), target: Target::Id(ask), ruling: *ruling, idempotency_key: None }
         }
         Saying::Called(call) => Input::Called { session, call: *call },
         Saying::Described(about) => Input::Described { session, about: *about },
-        Saying::Barred { what } => Input::Barred { who: format!("session {session}"), what },
+        Saying::Barred { what } => Input::AccessDenied { who: format!("session {session}"), what },
         Saying::Replied { id, chat, text, files } => Input::Replied { id, session, chat, text: Text::new(text), files },
         Saying::Inbox(_) | Saying::Bye(_) => return None,
     })

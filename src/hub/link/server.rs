@@ -155,8 +155,11 @@ async fn read(
         let (n, saying) = match read_saying(&line)? {
             (_, Saying::Bye(goodbye)) => return Ok(Some(goodbye)),
             (n, Saying::Answered { ask, .. }) if !may_answer(gate, session, ask).await => {
-                hub.submit(Input::Barred { who: format!("session {session}"), what: "answering a prompt".into() })
-                    .await?;
+                hub.submit(Input::AccessDenied {
+                    who: format!("session {session}"),
+                    what: "answering a prompt".into(),
+                })
+                .await?;
                 let fault = Fault::new(Kind::FromInside, "this prompt is not answered from there");
                 frames.send(done(n, Err(fault))).await?;
                 continue;

@@ -19,7 +19,7 @@ fn event() -> Event {
         chat: ChatId::new("7").unwrap(),
         address: Address::Label(Label::new("api").unwrap()),
         attributes: vec![("path".into(), "/".into())],
-        once: Some(IdempotencyKey { key: "k".into(), digest: [7; 32] }),
+        idempotency_key: Some(IdempotencyKey { key: "k".into(), digest: [7; 32] }),
         text: Text::new("hällo\n"),
         at: AT,
     }
@@ -54,14 +54,14 @@ pub(crate) fn every_record() -> Vec<Record> {
         driven: true,
     };
     let ruling = Ruling { why: Some("fine".into()), ..Ruling::plain(Behavior::Allow) };
-    let verdict = Verdict { ruling, by: "ann".into(), via: Via::Socket, at: AT, once: None };
+    let verdict = Verdict { ruling, by: "ann".into(), via: Via::Socket, at: AT, idempotency_key: None };
     let edited = Verdict {
         ruling: Ruling {
             scope: Scope::Always,
             input: Some(Edited { text: Text::new("{\"command\":\"ls\"}"), digest: [3; 32] }),
             ..Ruling::plain(Behavior::Allow)
         },
-        once: Some(IdempotencyKey { key: "k".into(), digest: [4; 32] }),
+        idempotency_key: Some(IdempotencyKey { key: "k".into(), digest: [4; 32] }),
         ..verdict.clone()
     };
     let plain = Verdict { ruling: Ruling { interrupt: true, ..Ruling::plain(Behavior::Deny) }, ..verdict.clone() };
@@ -97,7 +97,7 @@ pub(crate) fn every_record() -> Vec<Record> {
         Record::Received { event: Event { address: Address::Session(session), ..event() }.into(), to: Some(session) },
         Record::Received { event: Event { address: Address::Open, ..event() }.into(), to: None },
         Record::Seen { event: event().id },
-        Record::Expired { event: event().id },
+        Record::EventExpired { event: event().id },
         Record::Attached { session, about: about.clone(), wrote: vec![event().id] },
         Record::Wrote { session, events: vec![event().id] },
         Record::Lost { session },
@@ -117,9 +117,9 @@ pub(crate) fn every_record() -> Vec<Record> {
         Record::Answered { ask, verdict: verdict.clone() },
         Record::Answered { ask, verdict: edited },
         Record::Voted { ask, verdict: plain },
-        Record::Lapsed { ask },
+        Record::AskExpired { ask },
         Record::Joined { ask, into: AskId::new(AT, 4) },
-        Record::Effected { ask, outcome: CallOutcome::Failed, differs: true },
+        Record::OutcomeReported { ask, outcome: CallOutcome::Failed, differs: true },
         Record::Called { session, call },
         Record::Described { session, about: about.clone() },
         Record::Ordered {
@@ -161,7 +161,7 @@ pub(crate) fn every_record() -> Vec<Record> {
         Record::Paired { code: PairingCode::from_entropy(5), name: "tom".into(), role: Role::Sender, by: "ann".into() },
         Record::PairingMissed { by: "ann".into() },
         Record::Redacted { what: "event/1".into(), by: "ann".into() },
-        Record::Barred { who: "owner".into(), what: "allow from inside a session".into() },
+        Record::AccessDenied { who: "owner".into(), what: "allow from inside a session".into() },
     ]
 }
 

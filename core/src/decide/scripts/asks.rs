@@ -97,7 +97,7 @@ fn what_is_no_verdict_stays_chat() {
               + ann missed
             4 say 3 ann : yes please
               + event 3 of ann in chat 3 for session 1
-              > ok, as chat: NotTheGrammar
+              > ok, as chat: BadGrammar
               > wake session 1 for [1 2 3]
               > publish event 3
         "#]],

@@ -2,6 +2,7 @@
 
 pub(crate) mod asks;
 mod events;
+mod moves;
 mod people;
 mod said;
 mod sessions;
@@ -51,7 +52,7 @@ pub fn decide(state: &State, clock: Moment, input: Input) -> (Vec<Record>, Vec<E
         Input::Attached { session, about, wrote, holding: _ } => sessions::attached(state, now, session, about, wrote),
         Input::Wrote { session, events } => sessions::wrote(state, session, events),
         Input::Lost { session } => sessions::lost(state, session),
-        Input::Ended { session, goodbye } => sessions::ended(state, session, goodbye),
+        Input::Ended { session, goodbye } => sessions::ended(state, now, session, goodbye),
         Input::Replied { id, session, chat, text, files } => {
             sessions::replied(state, crate::event::Reply { id, session, chat, text, files, at: now })
         }

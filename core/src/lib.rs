@@ -31,7 +31,7 @@ pub use ids::{AskId, Code, EventId, IdText, Moment, PairingCode, ReplyId, Sessio
 pub use input::{Answer, Effect, Input, NotAVerdict, Notice, Refusal, Target, Topic};
 pub use names::UnknownName;
 pub use people::{Actor, OWNER, Pairing, Person, Right, Rights, Role, Token, TokenScope, Via, is_person_name};
-pub use record::{Record, Subject};
+pub use record::{Moves, Record, Subject};
 pub use route::{Address, NoRoute, route};
 pub use secrets::mask;
 pub use session::{Goodbye, Order, Presence, Session, SessionAbout};

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use crate::ask::{Ask, CallOutcome, ToolCall};
 use crate::event::{Event, Reply};
 use crate::ids::{AskId, EventId, PairingCode, SessionId, TokenId};
+use crate::names::names;
 use crate::people::{Pairing, Role, Token};
 use crate::session::{Goodbye, Order, SessionAbout};
 use crate::verdict::Verdict;
@@ -32,6 +33,7 @@ pub enum Record {
         session: SessionId,
         about: SessionAbout,
         wrote: Vec<EventId>,
+        moves: Moves,
     },
     /// The session's process wrote these events whole to the agent.
     Wrote {
@@ -44,6 +46,24 @@ pub enum Record {
     Ended {
         session: SessionId,
         goodbye: Goodbye,
+        moves: Moves,
+    },
+    /// Waiting events were put on the queue of another session, or of none, when `session` attached or ended.
+    Moved {
+        session: SessionId,
+        events: Vec<EventId>,
+        to: Option<SessionId>,
+        /// The process that had them is gone, and may have written them.
+        redelivered: bool,
+    },
+    /// Events that were written wait again, because nothing shows that the model read them when `session` attached or
+    /// ended.
+    Requeued {
+        session: SessionId,
+        events: Vec<EventId>,
+        to: Option<SessionId>,
+        /// How many processes were given them and ended.
+        attempts: u8,
     },
     Replied {
         reply: Reply,
@@ -110,6 +130,8 @@ pub enum Record {
     Retried {
         event: EventId,
         by: String,
+        to: Option<SessionId>,
+        moves: Moves,
     },
     /// Someone typed a code that no ask has, while prompts were open.
     Missed {
@@ -160,6 +182,18 @@ pub enum Record {
     },
 }
 
+/// Whether the journal says where events went.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Moves {
+    /// It does: `Moved` and `Requeued` follow, and `to` is set.
+    Recorded,
+    /// Release 0.1.0 wrote the record, and did not say it.
+    #[default]
+    Implied,
+}
+
+names!(Moves { Recorded = "recorded", Implied = "implied" });
+
 /// What a record is about. Records of one subject have one order, and two writers cannot both be next.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Subject {
@@ -188,6 +222,8 @@ impl Record {
             | Self::Called { session, .. }
             | Self::Described { session, .. }
             | Self::Ordered { session, .. }
+            | Self::Moved { session, .. }
+            | Self::Requeued { session, .. }
             | Self::Ended { session, .. } => Subject::Session(*session),
             Self::Replied { reply } => Subject::Session(reply.session),
             Self::Asked { ask } => Subject::Ask(ask.id),

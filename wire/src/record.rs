@@ -9,7 +9,7 @@ use std::ops::Not;
 use std::sync::Arc;
 
 use portcullis_core::{
-    Ask, AskId, CallOutcome, Event, EventId, Goodbye, Moment, Order, Pairing, PairingCode, Record, Reply, Role,
+    Ask, AskId, CallOutcome, Event, EventId, Goodbye, Moment, Moves, Order, Pairing, PairingCode, Record, Reply, Role,
     SessionAbout, SessionId, Token, TokenId, ToolCall, Verdict,
 };
 use serde::{Deserialize, Serialize};
@@ -88,6 +88,8 @@ enum RecordForm {
         about: SessionAbout,
         #[serde(default, with = "as_text::list", skip_serializing_if = "Vec::is_empty")]
         wrote: Vec<EventId>,
+        #[serde(default, with = "as_text", skip_serializing_if = "are_implied")]
+        moves: Moves,
     },
     Wrote {
         #[serde(with = "as_text")]
@@ -104,6 +106,27 @@ enum RecordForm {
         session: SessionId,
         #[serde(flatten, with = "GoodbyeForm")]
         goodbye: Goodbye,
+        #[serde(default, with = "as_text", skip_serializing_if = "are_implied")]
+        moves: Moves,
+    },
+    Moved {
+        #[serde(with = "as_text")]
+        session: SessionId,
+        #[serde(with = "as_text::list")]
+        events: Vec<EventId>,
+        #[serde(default, with = "as_text::option")]
+        to: Option<SessionId>,
+        #[serde(default, skip_serializing_if = "Not::not")]
+        redelivered: bool,
+    },
+    Requeued {
+        #[serde(with = "as_text")]
+        session: SessionId,
+        #[serde(with = "as_text::list")]
+        events: Vec<EventId>,
+        #[serde(default, with = "as_text::option")]
+        to: Option<SessionId>,
+        attempts: u8,
     },
     #[serde(with = "ReplyForm")]
     Replied {
@@ -184,6 +207,10 @@ enum RecordForm {
         #[serde(with = "as_text")]
         event: EventId,
         by: String,
+        #[serde(default, with = "as_text::option", skip_serializing_if = "Option::is_none")]
+        to: Option<SessionId>,
+        #[serde(default, with = "as_text", skip_serializing_if = "are_implied")]
+        moves: Moves,
     },
     Missed {
         by: String,
@@ -233,6 +260,11 @@ enum RecordForm {
         who: String,
         what: String,
     },
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
+fn are_implied(moves: &Moves) -> bool {
+    *moves == Moves::Implied
 }
 
 #[cfg(test)]

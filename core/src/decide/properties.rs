@@ -2,6 +2,7 @@
 
 use proptest::prelude::*;
 
+use crate::state::Memory;
 use crate::*;
 
 const SESSIONS: u128 = 3;
@@ -136,13 +137,18 @@ fn is_old(input: &Input, journal: &[(Moment, Record)]) -> bool {
     journal.iter().any(|(_, record)| record.subject() == subject)
 }
 
+/// Forgets soon, so that short stories see it.
+fn forgetful() -> Memory {
+    Memory { settled_events: 8, chats: 4, ended_sessions: 1, ..Memory::default() }
+}
+
 /// Plays a story; `each` sees every input with what it wrote and did, and the state before it.
 fn play(
     story: &[(u64, Input)],
     mut each: impl FnMut(&State, &Input, &[Record], &[Effect]),
 ) -> (State, Vec<(Moment, Record)>) {
-    let mut state =
-        State::new(Limits { waiting_events: 5, settled_events: 8, chats: 4, ended_sessions: 1, ..Limits::default() });
+    let limits = Limits { waiting_events: 5, ..Limits::default() };
+    let mut state = State::with_memory(limits, forgetful());
     let mut journal = vec![];
     let mut now = Moment(0);
     for (seconds, input) in story {
@@ -168,15 +174,46 @@ fn play(
     (state, journal)
 }
 
+fn replayed(journal: &[(Moment, Record)], limits: Limits) -> State {
+    let mut state = State::with_memory(limits, forgetful());
+    journal.iter().for_each(|(at, record)| state.apply(*at, record));
+    state
+}
+
+prop_compose! {
+    fn any_limits()(
+        counts in proptest::collection::vec(0..4_usize, 4),
+        times in proptest::collection::vec(0..100_000_u64, 4),
+        redeliveries: u8,
+    ) -> Limits {
+        Limits {
+            waiting_events: counts[0],
+            waiting_bytes: counts[1],
+            open_asks: counts[2],
+            pairings: counts[3],
+            misses: counts[0],
+            event_expiry: times[0],
+            redeliveries,
+            redelivery_window: times[1],
+            lost_grace: times[2],
+            restart_grace: times[3],
+        }
+    }
+}
+
 proptest! {
     #[test]
     fn replaying_the_records_gives_the_same_state(story in any_story()) {
         let (state, journal) = play(&story, |_, _, _, _| {});
-        let mut again = State::new(state.limits().clone());
-        for (at, record) in &journal {
-            again.apply(*at, record);
-        }
-        prop_assert_eq!(again, state);
+        prop_assert_eq!(replayed(&journal, state.limits().clone()), state);
+    }
+
+    #[test]
+    fn the_same_records_give_the_same_state_under_any_limits(story in any_story(), limits in any_limits()) {
+        let (state, journal) = play(&story, |_, _, _, _| {});
+        let mut under_others = replayed(&journal, limits);
+        under_others.set_limits(state.limits().clone());
+        prop_assert_eq!(under_others, state);
     }
 
     #[test]

@@ -226,12 +226,15 @@ fn details<'a>(option: &impl Fn(&str) -> Option<&'a str>) -> Details {
     }
 }
 
+fn place(session: Option<SessionId>) -> String {
+    session.map_or("nobody yet".into(), |session| format!("session {}", short(session)))
+}
+
 fn record_in_words(record: &Record) -> String {
     match record {
         Record::Opened { .. } => "gate opened".into(),
         Record::Received { event, to } => {
-            let to = to.map_or("nobody yet".into(), |to| format!("session {}", short(to)));
-            format!("event {} of {} in chat {} for {to}", short(event.id), event.sender, event.chat)
+            format!("event {} of {} in chat {} for {}", short(event.id), event.sender, event.chat, place(*to))
         }
         Record::Seen { event } => format!("event {} seen", short(event)),
         Record::EventExpired { event } => format!("event {} expired", short(event)),
@@ -241,12 +244,21 @@ fn record_in_words(record: &Record) -> String {
             format!("session {} wrote {}", short(session), events.join(" "))
         }
         Record::Lost { session } => format!("session {} lost", short(session)),
-        Record::Ended { session, goodbye } => format!("session {} ended: {}", short(session), goodbye.why),
+        Record::Moved { events, to, redelivered, .. } => {
+            let events: Vec<String> = events.iter().map(short).collect();
+            let again = if *redelivered { ", perhaps again" } else { "" };
+            format!("events {} moved to {}{again}", events.join(" "), place(*to))
+        }
+        Record::Requeued { events, to, attempts, .. } => {
+            let events: Vec<String> = events.iter().map(short).collect();
+            format!("events {} wait again for {}, attempts {attempts}", events.join(" "), place(*to))
+        }
+        Record::Ended { session, goodbye, .. } => format!("session {} ended: {}", short(session), goodbye.why),
         Record::Replied { reply } => format!("reply to {}: {}", reply.chat, reply.text.as_str()),
         Record::Asked { ask } => format!("ask {} as {}", short(ask.id), ask.code),
         Record::Answered { ask, verdict } => format!("ask {} {}", short(ask), verdict.in_words()),
         Record::Voted { ask, verdict } => format!("ask {} {}, more must", short(ask), verdict.in_words()),
-        Record::AskExpired { ask } => format!("ask {} lapsed", short(ask)),
+        Record::AskExpired { ask } => format!("ask {} expired", short(ask)),
         Record::Joined { ask, into } => format!("ask {} is ask {}", short(ask), short(into)),
         Record::OutcomeReported { ask, outcome, differs } => {
             format!("ask {} {}{}", short(ask), outcome.name(), if *differs { " differently" } else { "" })
@@ -261,7 +273,7 @@ fn record_in_words(record: &Record) -> String {
         Record::Missed { by } => format!("{by} missed"),
         Record::Dropped { event, by } => format!("event {} dropped by {by}", short(event)),
         Record::Died { event } => format!("event {} died", short(event)),
-        Record::Retried { event, by } => format!("event {} retried by {by}", short(event)),
+        Record::Retried { event, by, to, .. } => format!("event {} retried by {by} for {}", short(event), place(*to)),
         Record::PersonSet { name, role, by } => format!("{name} is a {} by {by}", role.name()),
         Record::PersonRemoved { name, by } => format!("{name} removed by {by}"),
         Record::TokenAdded { token, by } => format!("token {} for {} by {by}", short(token.id), token.person),
@@ -270,7 +282,7 @@ fn record_in_words(record: &Record) -> String {
         Record::Paired { code, name, role, by } => format!("{code} is {name}, a {}, by {by}", role.name()),
         Record::PairingMissed { by } => format!("{by} missed a pairing"),
         Record::Redacted { what, by } => format!("{what} erased by {by}"),
-        Record::AccessDenied { who, what } => format!("{who} barred: {what}"),
+        Record::AccessDenied { who, what } => format!("{who} denied: {what}"),
     }
 }
 

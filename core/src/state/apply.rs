@@ -6,18 +6,9 @@ use std::sync::Arc;
 use super::{Chat, Queue, State, UsedKey};
 use crate::ask::{AskLife, ReportedOutcome};
 use crate::event::{ChatId, Event, EventLife, Reply, Text, TrackedEvent};
-use crate::ids::{AskId, EventId, Moment, SessionId};
-use crate::record::Record;
-use crate::route::Address;
-use crate::session::{Goodbye, Order, Presence, Session, SessionAbout};
-
-/// A chat remembers this many of its latest sessions and unanswered events.
-const CHAT_MEMORY: usize = 16;
-/// Replies kept for those who reconnect, in bytes.
-const REPLY_BYTES: usize = 4 << 20;
-
-/// However young, no more settled asks than this are kept.
-const SETTLED_ASKS: usize = 10_000;
+use crate::ids::{EventId, Moment, SessionId};
+use crate::record::{Moves, Record};
+use crate::session::{Order, Presence, Session, SessionAbout};
 
 impl State {
     /// Takes a record in. Never fails: a record that does not fit what is known changes nothing.
@@ -31,11 +22,26 @@ impl State {
             Record::EventExpired { event } => self.settle_event(*event, EventLife::Expired { at }),
             Record::Dropped { event, by } => self.settle_event(*event, EventLife::Dropped { at, by: by.clone() }),
             Record::Died { event } => self.died(*event, at),
-            Record::Retried { event, .. } => self.requeue(*event, at, 0),
-            Record::Attached { session, about, wrote } => self.attached(*session, about, wrote, at),
+            Record::Retried { event, to, moves: Moves::Recorded, .. } => self.put_back(*event, *to, at, 0),
+            Record::Retried { event, moves: Moves::Implied, .. } => self.imply_requeue(*event, at, 0),
+            Record::Moved { events, to, redelivered, .. } => self.moved(events, *to, *redelivered),
+            Record::Requeued { events, to, attempts, .. } => self.requeued(events, *to, at, *attempts),
+            Record::Attached { session, about, wrote, moves } => {
+                self.attached(*session, about, wrote, at);
+                if *moves == Moves::Implied {
+                    self.imply_moves_of_attached(*session, about, at);
+                }
+            }
             Record::Wrote { session, events } => self.wrote(*session, events, at),
             Record::Lost { session } => self.set_presence(*session, Presence::Lost { since: at }),
-            Record::Ended { session, goodbye } => self.ended(*session, goodbye, at),
+            Record::Ended { session, goodbye, moves } => {
+                self.set_presence(*session, Presence::Ended { at });
+                self.ended.push_back(*session);
+                if *moves == Moves::Implied {
+                    self.imply_moves_of_ended(*session, goodbye, at);
+                }
+                self.forget_sessions();
+            }
             Record::Replied { reply } => self.replied(reply),
             Record::Asked { ask } => {
                 self.codes.insert(ask.code, ask.id);
@@ -64,7 +70,7 @@ impl State {
                 }
             }
             Record::Withdrawn { ask, why } => self.settle_ask(*ask, AskLife::Withdrawn { at, why: why.clone() }),
-            Record::Missed { by } => note_miss(&mut self.misses, by, at, self.limits.miss_window),
+            Record::Missed { by } => note_miss(&mut self.misses, by, at, self.memory.miss_window),
             Record::PersonSet { .. }
             | Record::PersonRemoved { .. }
             | Record::TokenAdded { .. }
@@ -131,7 +137,7 @@ impl State {
     /// Forgets the oldest conversations; one that was used since it was queued gets another turn.
     fn forget_chats(&mut self) {
         let mut turns = self.chat_order.len();
-        while self.chats.len() > self.limits.chats && turns > 0 {
+        while self.chats.len() > self.memory.chats && turns > 0 {
             turns -= 1;
             let Some((id, queued)) = self.chat_order.pop_front() else { return };
             match self.chats.get(&id) {
@@ -149,8 +155,8 @@ impl State {
             self.key_order.push_back(name);
         }
         while let Some(oldest) = self.key_order.front() {
-            let is_old = self.keys.get(oldest).is_none_or(|said| self.last.since(said.at) >= self.limits.key_lifetime);
-            if !is_old && self.keys.len() <= self.limits.keys {
+            let is_old = self.keys.get(oldest).is_none_or(|said| self.last.since(said.at) >= self.memory.key_lifetime);
+            if !is_old && self.keys.len() <= self.memory.keys {
                 return;
             }
             self.keys.remove(oldest);
@@ -178,7 +184,7 @@ impl State {
         tracked.life = life;
         Arc::make_mut(&mut tracked.event).text = Text::Away;
         self.settled_events.push_back(id);
-        while self.settled_events.len() > self.limits.settled_events {
+        while self.settled_events.len() > self.memory.settled_events {
             if let Some(oldest) = self.settled_events.pop_front() {
                 self.events.remove(&oldest);
             }
@@ -192,18 +198,36 @@ impl State {
         }
     }
 
-    /// Puts a settled event back on the queue where it belongs now. Its text is still in the journal.
-    fn requeue(&mut self, id: EventId, at: Moment, attempts: u8) {
-        let Some(mut tracked) = self.events.remove(&id) else { return };
-        if tracked.life != EventLife::Waiting {
-            self.settled_events.retain(|settled| *settled != id);
-            (tracked.life, tracked.redelivered, tracked.attempts, tracked.queued) =
-                (EventLife::Waiting, true, attempts, at);
-            let stays = tracked.to.filter(|to| self.session(*to).is_some_and(Session::is_present));
-            tracked.to = stays.or_else(|| self.fallback_session(&tracked));
-            self.queues.entry(tracked.to).or_default().add(&tracked);
+    fn moved(&mut self, events: &[EventId], to: Option<SessionId>, redelivered: bool) {
+        for id in events {
+            let Some(tracked) = self.events.get_mut(id).filter(|tracked| tracked.life == EventLife::Waiting) else {
+                continue;
+            };
+            tracked.redelivered |= redelivered;
+            self.move_event(*id, to);
         }
-        self.events.insert(id, tracked);
+    }
+
+    fn requeued(&mut self, events: &[EventId], to: Option<SessionId>, at: Moment, attempts: u8) {
+        for id in events {
+            let Some(tracked) = self.events.get(id) else { continue };
+            // Its conversation goes with it, unless that has gone elsewhere since.
+            if let Some(chat) = self.chats.get_mut(&tracked.event.chat).filter(|chat| chat.session == tracked.to) {
+                chat.session = to;
+            }
+            self.put_back(*id, to, at, attempts);
+        }
+    }
+
+    /// Puts a settled event on a queue again. Its text is still in the journal.
+    pub(super) fn put_back(&mut self, id: EventId, to: Option<SessionId>, at: Moment, attempts: u8) {
+        let Some(tracked) = self.events.get_mut(&id).filter(|tracked| tracked.life != EventLife::Waiting) else {
+            return;
+        };
+        self.settled_events.retain(|settled| *settled != id);
+        (tracked.life, tracked.redelivered) = (EventLife::Waiting, true);
+        (tracked.to, tracked.attempts, tracked.queued) = (to, attempts, at);
+        self.queues.entry(to).or_default().add(tracked);
     }
 
     fn attached(&mut self, id: SessionId, about: &SessionAbout, wrote: &[EventId], at: Moment) {
@@ -215,34 +239,9 @@ impl State {
         known.presence = Presence::Attached;
         self.ended.retain(|ended| *ended != id);
         self.wrote(id, wrote, at);
-        if let Some(before) = about.continues {
-            let unread: Vec<(EventId, u8)> =
-                self.unread(before, at).map(|tracked| (tracked.event.id, tracked.attempts)).collect();
-            let most = self.limits.redeliveries;
-            for (event, attempts) in unread.into_iter().filter(|(_, attempts)| *attempts < most) {
-                self.requeue(event, at, attempts + 1);
-            }
-            self.mark_waiting(before);
-            self.reassign(Some(before), |_| Some(id));
-        }
-        let label = about.label.clone();
-        self.reassign(None, |tracked| match &tracked.event.address {
-            Address::Open => Some(id),
-            Address::Label(wanted) => (*wanted == label).then_some(id),
-            Address::Session(_) => None,
-        });
     }
 
-    /// Moves what waits in one queue to the sessions that `choose` names, keeping the order of arrival.
-    fn reassign(&mut self, from: Option<SessionId>, choose: impl Fn(&TrackedEvent) -> Option<SessionId>) {
-        let waiting: Vec<EventId> = self.waiting(from, 0).map(|tracked| tracked.event.id).collect();
-        for id in waiting {
-            let Some(to) = self.events.get(&id).and_then(&choose) else { continue };
-            self.move_event(id, Some(to));
-        }
-    }
-
-    fn move_event(&mut self, id: EventId, to: Option<SessionId>) {
+    pub(super) fn move_event(&mut self, id: EventId, to: Option<SessionId>) {
         let Some(tracked) = self.events.get_mut(&id) else { return };
         dequeue(&mut self.queues, tracked);
         tracked.to = to;
@@ -266,8 +265,8 @@ impl State {
 
     fn show_chat(&mut self, chat: &ChatId, session: SessionId, event: EventId) {
         let Some(chat) = self.chats.get_mut(chat) else { return };
-        remember(&mut chat.shown_to, session);
-        remember(&mut chat.unanswered, event);
+        remember(&mut chat.shown_to, session, self.memory.of_one_chat);
+        remember(&mut chat.unanswered, event, self.memory.of_one_chat);
     }
 
     fn set_presence(&mut self, id: SessionId, presence: Presence) {
@@ -276,61 +275,18 @@ impl State {
         }
     }
 
-    fn ended(&mut self, id: SessionId, goodbye: &Goodbye, at: Moment) {
-        self.set_presence(id, Presence::Ended { at });
-        self.ended.push_back(id);
-        if goodbye.untouched {
-            let unread: Vec<(EventId, u8)> =
-                self.unread(id, at).map(|tracked| (tracked.event.id, tracked.attempts)).collect();
-            for (event, attempts) in unread {
-                self.requeue(event, at, attempts);
-            }
-        }
-        for event in self.mark_waiting(id) {
-            let fallback_session = self.events.get(&event).and_then(|tracked| self.fallback_session(tracked));
-            if fallback_session != Some(id) {
-                self.move_event(event, fallback_session);
-            }
-        }
-        while self.ended.len() > self.limits.ended_sessions {
+    fn forget_sessions(&mut self) {
+        while self.ended.len() > self.memory.ended_sessions {
             if let Some(oldest) = self.ended.pop_front() {
                 self.sessions.remove(&oldest);
             }
         }
     }
 
-    /// The process that had these in its hands is gone: whether it wrote them before, nobody can tell.
-    fn mark_waiting(&mut self, session: SessionId) -> Vec<EventId> {
-        let waiting: Vec<EventId> = self.waiting(Some(session), 0).map(|tracked| tracked.event.id).collect();
-        for event in &waiting {
-            if let Some(tracked) = self.events.get_mut(event) {
-                tracked.redelivered = true;
-            }
-        }
-        waiting
-    }
-
-    /// Where an event goes when its session has ended: to one that fits as well, if there is just one.
-    fn fallback_session(&self, tracked: &TrackedEvent) -> Option<SessionId> {
-        let fits = |session: &&Session| match &tracked.event.address {
-            Address::Session(_) => false,
-            Address::Label(label) => session.about.label == *label,
-            Address::Open => true,
-        };
-        if let Address::Session(id) = tracked.event.address {
-            return self.successor(id).or(tracked.to);
-        }
-        let mut heirs = self.sessions().filter(|session| session.is_present()).filter(fits);
-        match (heirs.next(), heirs.next()) {
-            (Some(only), None) => Some(only.id),
-            _ => None,
-        }
-    }
-
     fn replied(&mut self, reply: &Reply) {
         self.replies.push_back((self.revision, reply.clone()));
         let mut bytes: usize = self.replies.iter().map(|(_, reply)| reply.text.len()).sum();
-        while self.replies.len() > self.limits.replies || bytes > REPLY_BYTES && self.replies.len() > 1 {
+        while self.replies.len() > self.memory.replies || bytes > self.memory.reply_bytes && self.replies.len() > 1 {
             bytes -= self.replies.pop_front().map_or(0, |(_, reply)| reply.text.len());
         }
     }
@@ -343,74 +299,13 @@ impl State {
             Order::Prompt { .. } | Order::Interrupt | Order::Mode(_) | Order::Model(_) | Order::End => {}
         }
     }
-
-    /// The channel's ask is the hook's from now on, and so is its code.
-    fn join(&mut self, preview: AskId, whole: AskId, at: Moment) {
-        let Some((ask, _)) = self.asks.get(&preview) else { return };
-        let code = ask.code;
-        let Some((into, _)) = self.asks.get(&whole) else { return };
-        let why = format!("shown whole as prompt {}", into.code);
-        self.codes.insert(code, whole);
-        self.joined.insert(whole, code);
-        self.settle_ask(preview, AskLife::Withdrawn { at, why });
-    }
-
-    fn settle_ask(&mut self, id: AskId, life: AskLife) {
-        let Some((ask, current)) = self.asks.get_mut(&id) else { return };
-        if !current.is_open() {
-            return;
-        }
-        *current = life;
-        let bytes = ask.bytes();
-        self.open_asks.remove(&id);
-        self.settled_asks.push_back(id);
-        self.settled_texts.push_back((id, bytes));
-        self.settled_bytes += bytes;
-        self.forget_asks();
-        self.leave_texts_to_the_journal();
-    }
-
-    /// Of what was settled first. Who answered, and how, stays.
-    fn leave_texts_to_the_journal(&mut self) {
-        while self.settled_bytes > self.limits.settled_ask_bytes {
-            let Some((oldest, bytes)) = self.settled_texts.pop_front() else { return };
-            self.settled_bytes -= bytes;
-            if let Some((ask, _)) = self.asks.get_mut(&oldest) {
-                ask.leave_texts_to_the_journal();
-            }
-        }
-    }
-
-    /// Frees the codes of asks settled long ago.
-    fn forget_asks(&mut self) {
-        while let Some(oldest) = self.settled_asks.front().copied() {
-            let settled = self.asks.get(&oldest).and_then(|(_, life)| life.settled_at()).unwrap_or_default();
-            let young = self.last.since(settled) < self.limits.settled_asks;
-            if young && self.settled_asks.len() <= SETTLED_ASKS {
-                return;
-            }
-            self.settled_asks.pop_front();
-            if let Some((_, bytes)) = self.settled_texts.pop_front_if(|(id, _)| *id == oldest) {
-                self.settled_bytes -= bytes;
-            }
-            if let Some((ask, _)) = self.asks.remove(&oldest) {
-                let also = self.joined.remove(&ask.id);
-                for code in also.into_iter().chain([ask.code]) {
-                    // A code that was handed on is forgotten with the ask that has it now.
-                    if self.codes.get(&code) == Some(&ask.id) {
-                        self.codes.remove(&code);
-                    }
-                }
-            }
-        }
-    }
 }
 
 /// Misses of one person, as far back as they count.
-pub(super) fn note_miss(misses: &mut BTreeMap<String, VecDeque<Moment>>, by: &str, at: Moment, within: u64) {
+pub(super) fn note_miss(misses: &mut BTreeMap<String, VecDeque<Moment>>, by: &str, at: Moment, window: u64) {
     let misses = misses.entry(by.to_owned()).or_default();
     misses.push_back(at);
-    misses.retain(|miss| at.since(*miss) < within);
+    misses.retain(|miss| at.since(*miss) < window);
 }
 
 impl Queue {
@@ -430,59 +325,12 @@ fn dequeue(queues: &mut BTreeMap<Option<SessionId>, Queue>, tracked: &TrackedEve
     }
 }
 
-fn remember<T: PartialEq>(list: &mut Vec<T>, item: T) {
+fn remember<T: PartialEq>(list: &mut Vec<T>, item: T, most: usize) {
     if list.contains(&item) {
         return;
     }
-    if list.len() == CHAT_MEMORY {
+    if list.len() == most {
         list.remove(0);
     }
     list.push(item);
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::ask::{Ask, Details, Source};
-    use crate::ids::Code;
-    use crate::state::Limits;
-
-    #[test]
-    fn settled_prompts_hold_so_much_text_and_no_more_and_stay_known() {
-        let limits = Limits { settled_ask_bytes: 100, ..Limits::default() };
-        let mut state = State::new(limits);
-        let asks: Vec<Ask> = (0..20_u8)
-            .map(|n| Ask {
-                id: AskId::new(Moment(0), n.into()),
-                code: Code::from_entropy(n.into()),
-                session: SessionId::new(Moment(0), 1),
-                source: Source::Hook,
-                origin: String::new(),
-                tool: "Bash".into(),
-                description: Text::new("0123456789"),
-                preview: if n == 0 { Text::Erased } else { Text::new("0123456789") },
-                details: Box::new(Details { input: Some(Text::new("0123456789")), ..Details::default() }),
-                at: Moment(0),
-            })
-            .collect();
-        for ask in &asks {
-            state.apply(Moment(1), &Record::Asked { ask: ask.clone() });
-        }
-        let held = |state: &State| -> usize { asks.iter().map(|ask| state.ask(ask.id).unwrap().0.bytes()).sum() };
-        assert_eq!(held(&state), 20 * 30 - 10, "open ones are held whole");
-        for ask in &asks {
-            state.apply(Moment(2), &Record::Withdrawn { ask: ask.id, why: "w".into() });
-        }
-        assert_eq!(held(&state), 90, "the last three");
-        for ask in &asks {
-            assert_eq!(state.ask_by_code(ask.code).unwrap().1.name(), "withdrawn");
-        }
-        let (oldest, _) = state.ask(asks[0].id).unwrap();
-        assert_eq!((&oldest.description, &oldest.preview), (&Text::Away, &Text::Erased));
-
-        let next_day = Moment(2 + state.limits.settled_asks);
-        state.apply(next_day, &Record::Asked { ask: Ask { id: AskId::new(Moment(0), 99), ..asks[0].clone() } });
-        state.apply(next_day, &Record::Withdrawn { ask: AskId::new(Moment(0), 99), why: "w".into() });
-        assert_eq!((state.asks().count(), state.settled_bytes, state.settled_texts.len()), (1, 20, 1));
-    }
 }

@@ -17,8 +17,8 @@ impl State {
             Record::TokenAdded { token, .. } => drop(self.tokens.insert(token.id, token.clone())),
             Record::TokenRevoked { token, .. } => drop(self.tokens.remove(token)),
             Record::PairingAsked { pairing } => {
-                let within = self.limits.pairing_lifetime;
-                self.pairings.retain(|known| at.since(known.since) < within && known.code != pairing.code);
+                let lifetime = self.memory.pairing_lifetime;
+                self.pairings.retain(|known| at.since(known.since) < lifetime && known.code != pairing.code);
                 self.pairings.push(pairing.clone());
             }
             Record::Paired { code, name, role, .. } => {
@@ -29,7 +29,7 @@ impl State {
                     person.identities.push((pairing.platform, pairing.user));
                 }
             }
-            Record::PairingMissed { by } => note_miss(&mut self.pairing_misses, by, at, self.limits.miss_window),
+            Record::PairingMissed { by } => note_miss(&mut self.pairing_misses, by, at, self.memory.miss_window),
             _ => {}
         }
     }

@@ -98,10 +98,14 @@ pub(crate) fn every_record() -> Vec<Record> {
         Record::Received { event: Event { address: Address::Open, ..event() }.into(), to: None },
         Record::Seen { event: event().id },
         Record::EventExpired { event: event().id },
-        Record::Attached { session, about: about.clone(), wrote: vec![event().id] },
+        Record::Attached { session, about: about.clone(), wrote: vec![event().id], moves: Moves::Recorded },
+        Record::Attached { session, about: about.clone(), wrote: vec![], moves: Moves::Implied },
         Record::Wrote { session, events: vec![event().id] },
         Record::Lost { session },
-        Record::Ended { session, goodbye: Goodbye { why: "bye".into(), untouched: true } },
+        Record::Ended { session, goodbye: Goodbye { why: "bye".into(), untouched: true }, moves: Moves::Recorded },
+        Record::Moved { session, events: vec![event().id], to: Some(session), redelivered: true },
+        Record::Moved { session, events: vec![event().id], to: None, redelivered: false },
+        Record::Requeued { session, events: vec![event().id], to: None, attempts: 2 },
         Record::Replied {
             reply: Reply {
                 id: ReplyId::new(AT, 1),
@@ -134,7 +138,7 @@ pub(crate) fn every_record() -> Vec<Record> {
         Record::Missed { by: "ann".into() },
         Record::Dropped { event: event().id, by: "ann".into() },
         Record::Died { event: event().id },
-        Record::Retried { event: event().id, by: "ann".into() },
+        Record::Retried { event: event().id, by: "ann".into(), to: Some(session), moves: Moves::Recorded },
         Record::PersonSet { name: "tom".into(), role: Role::Reviewer, by: "ann".into() },
         Record::PersonRemoved { name: "tom".into(), by: "ann".into() },
         Record::TokenAdded {

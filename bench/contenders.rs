@@ -4,14 +4,12 @@ use std::io::{BufRead as _, BufReader};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::time::Instant;
 
 use anyhow::{Context as _, bail, ensure};
-use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::baseline::Baseline;
-use crate::session::{PATIENCE, Session};
+use crate::session::Session;
 
 /// The owner's token of every gate measured. The baseline believes the other header, and all get both.
 pub(crate) const TOKEN: &str = "benchmark-owner-token";
@@ -27,11 +25,6 @@ pub(crate) struct Contender {
 pub(crate) enum Kind {
     /// `portcullis channel` with its gate in another process.
     Gate {
-        binary: PathBuf,
-        durability: &'static str,
-    },
-    /// `portcullis channel --standalone`.
-    Alone {
         binary: PathBuf,
         durability: &'static str,
     },
@@ -116,12 +109,9 @@ impl Stage {
     /// Starts a session's process, without a word said to it.
     pub(crate) fn spawn(&mut self, label: &str) -> anyhow::Result<Session> {
         let mut command = match &self.kind {
-            Kind::Gate { binary, durability } | Kind::Alone { binary, durability } => {
+            Kind::Gate { binary, durability } => {
                 let mut command = portcullis(binary, self.home.path(), durability);
                 command.args(["channel", "--label", label]);
-                if matches!(self.kind, Kind::Alone { .. }) {
-                    command.arg("--standalone");
-                }
                 command
             }
             Kind::Bun(baseline) => {
@@ -143,10 +133,7 @@ impl Stage {
         if let Some(address) = self.address {
             return Ok(address);
         }
-        let address = match &self.kind {
-            Kind::Gate { binary, .. } | Kind::Alone { binary, .. } => status(binary, self.home.path())?,
-            Kind::Bun(_) | Kind::Bare => ready(session.take_stderr()?)?,
-        };
+        let address = ready(session.take_stderr()?)?;
         self.address = Some(address);
         Ok(address)
     }
@@ -176,17 +163,4 @@ fn ready(output: impl std::io::Read) -> anyhow::Result<SocketAddr> {
     BufReader::new(output).read_line(&mut line)?;
     let address = line.trim().strip_prefix("ready http://").with_context(|| format!("it said {line:?}, not ready"))?;
     Ok(address.parse()?)
-}
-
-/// The address of a gate inside its session's process, which says nothing of it on its own output.
-fn status(binary: &Path, home: &Path) -> anyhow::Result<SocketAddr> {
-    let start = Instant::now();
-    while start.elapsed() < PATIENCE {
-        let output = portcullis(binary, home, "process").args(["status", "--json"]).output()?;
-        let status: Value = serde_json::from_slice(&output.stdout)?;
-        if let Some(listen) = status["listen"].as_str() {
-            return Ok(listen.parse()?);
-        }
-    }
-    bail!("the gate does not say where it listens")
 }

@@ -121,9 +121,5 @@ fn builds(prefix: &str, binary: &Path) -> Vec<Contender> {
         name: format!("{prefix}gate, {durability}"),
         kind: Kind::Gate { binary: binary.to_owned(), durability },
     });
-    let alone = durabilities.map(|durability| Contender {
-        name: format!("{prefix}alone, {durability}"),
-        kind: Kind::Alone { binary: binary.to_owned(), durability },
-    });
-    gates.into_iter().chain(alone).collect()
+    gates.into()
 }

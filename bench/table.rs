@@ -96,7 +96,6 @@ const BUDGET: &[(&str, &str, Goal)] = &[
     ("memory, session", "gate, process", Goal::AtMost(0.15)),
     ("memory, gate", "gate, process", Goal::AtMost(0.5)),
     ("latency p50", "gate, process", Goal::AtMost(2.0)),
-    ("latency p50", "alone, process", Goal::AtMost(1.2)),
     ("events/s, 64 connections", "gate, process", Goal::AtLeast(1.5)),
     ("events/s, 64 connections", "gate, power", Goal::AtLeast(1.2)),
     ("permission p50", "gate, process", Goal::AtMost(0.7)),

@@ -2,19 +2,22 @@
 
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use anyhow::Context as _;
 use portcullis_core::{Label, SessionAbout, SessionId};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
-use super::gate::{self, Options, Started};
-use super::report::Hinted;
-use super::{VERSION, beside, configuration, environment, lock, log_at, paths, reach, starting};
+use super::{VERSION, configuration, environment, log_at, paths, starting};
 use crate::agents::claude::channel;
+use crate::agents::claude::hooks::{self, HookFiles, Listening};
 use crate::config::Paths;
-use crate::hub::{link, mint};
+use crate::failure::Failure;
+use crate::mint::mint;
 use crate::processes;
+use crate::session::gatekeeper::Judge;
+use crate::session::link::{self, SessionHandle};
 
 /// The MCP server that Claude Code starts for a session: events in, replies and permission prompts out
 ///
@@ -25,12 +28,6 @@ pub(super) struct Channel {
     /// What people call this session [default: the name of its folder]
     #[arg(long, value_name = "NAME")]
     label: Option<String>,
-    /// Be gate and channel in one process, for as long as the session lives
-    #[arg(long)]
-    standalone: bool,
-    /// With --standalone: let `X-Sender: NAME` in as a reviewer, to walk through the channel documents
-    #[arg(long, value_name = "NAME", requires = "standalone")]
-    dev_sender: Option<String>,
 }
 
 impl Channel {
@@ -41,26 +38,22 @@ impl Channel {
         let mut about = self.about(&folder)?;
         if about.pid.is_some_and(processes::is_driven) {
             let hint = "nothing has to be done; leave the server out of this session's configuration if it disturbs";
-            return Err(Hinted::new("this session is driven by `portcullis run`, which is its channel", hint).into());
+            return Err(Failure::new("this session is driven by `portcullis run`, which is its channel", hint).into());
         }
         let session = mint(SessionId::new);
         let paths = paths()?;
-        if self.standalone {
-            self.standalone(paths, session, about, folder, stop).await?;
-            return Ok(ExitCode::SUCCESS);
-        }
-        let hooks = beside::Wiring::new(&paths, &mut about);
-        let attachment = link::connect(session, about, VERSION, starting::connect(paths));
-        let hooks = hooks.open(&attachment);
-        channel::run(attachment, folder, hooks.clone(), stop).await?;
-        hooks.close();
+        let wiring = HookWiring::new(&paths, &mut about);
+        let (handle, deliveries) = link::connect(session, about, VERSION, starting::connect(paths));
+        let listening = wiring.start(handle.clone());
+        channel::run(handle, deliveries, folder, Arc::clone(&listening.hooks), stop).await?;
+        listening.close();
         Ok(ExitCode::SUCCESS)
     }
 
     fn about(&self, folder: &std::path::Path) -> anyhow::Result<SessionAbout> {
         let label = match &self.label {
             Some(label) => Label::new(label).ok_or_else(|| {
-                Hinted::new(format!("{label:?} is no label"), "a label has 1 to 64 bytes, all of them visible letters")
+                Failure::new(format!("{label:?} is no label"), "a label has 1 to 64 bytes, all of them visible letters")
             })?,
             None => folder
                 .file_name()
@@ -82,40 +75,49 @@ impl Channel {
             driven: false,
         })
     }
+}
 
-    async fn standalone(
-        self,
-        paths: Paths,
-        session: SessionId,
-        mut about: SessionAbout,
-        folder: PathBuf,
-        stop: CancellationToken,
-    ) -> anyhow::Result<()> {
-        reach::refuse_home_in_project(&paths)?;
-        let config = configuration(&paths, None)?;
-        let (lock_file, wired) = (paths.lock_file.clone(), paths.clone());
-        let options = Options { dev_sender: self.dev_sender, started: Started::AsSession };
-        let Some(gate) = gate::open(paths, &config, options).await? else {
-            let pid = lock::holder(&lock_file).map_or(0, |holder| holder.pid);
-            let what = format!("a gate is already running (pid {pid}), and there is one for each home");
-            return Err(Hinted::new(what, "leave --standalone off to use it, or end it with `portcullis stop`").into());
-        };
-        if let Some(problem) = &gate.status.listen_problem {
-            tracing::warn!("{problem}; serving the Unix socket alone");
+/// What the hooks of the session need, before it is attached.
+struct HookWiring {
+    files: HookFiles,
+    settings: hooks::HookSettings,
+    judge: Judge,
+    about: SessionAbout,
+}
+
+impl HookWiring {
+    /// Says in `about` by what the session is connected.
+    fn new(paths: &Paths, about: &mut SessionAbout) -> Self {
+        // A configuration that does not load is the gate's to complain about.
+        let config = configuration(paths, None).unwrap_or_default();
+        let agent = about.pid.unwrap_or_default();
+        let files = HookFiles { socket: paths.session_socket(agent), wake: paths.wake_file(agent) };
+        if let Err(error) = paths.prepare() {
+            tracing::debug!("no hooks by the socket: {error:#}");
         }
-        let wiring = beside::Wiring::new(&wired, &mut about);
-        let attachment = link::attach_here(&gate.hub, session, about, config.max_context).await;
-        let attachment = attachment.map_err(|fault| Hinted::new(fault.message, fault.hint))?;
-        let hooks = wiring.open(&attachment);
-        let stopping = gate.stop.clone();
-        let served = tokio::select! {
-            served = channel::run(attachment, folder, hooks.clone(), stop) => served,
-            () = stopping.cancelled() => Ok(()),
-        };
-        hooks.close();
-        gate.stop.cancel();
-        gate.wait().await;
-        served
+        forget_ended_sessions(paths);
+        if files.announced(about).is_some() {
+            about.connected_by = "hooks".to_owned();
+        }
+        Self {
+            files,
+            settings: crate::gate::hooks::settings(&config),
+            judge: crate::gate::hooks::judge(paths, about),
+            about: about.clone(),
+        }
+    }
+
+    fn start(self, session: SessionHandle) -> Listening {
+        Listening::start(self.files, session, self.about, self.settings, self.judge)
+    }
+}
+
+/// Removes the files of sessions whose agents were killed.
+fn forget_ended_sessions(paths: &Paths) {
+    for (file, agent) in paths.of_sessions() {
+        if !processes::is_alive(agent) {
+            hooks::forget(&file);
+        }
     }
 }
 

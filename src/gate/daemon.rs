@@ -15,15 +15,16 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use super::VERSION;
-use super::beside;
 use super::client::Client;
+use super::hooks;
 use super::lock::{self, About, Lock};
 use super::reach;
-use crate::config::{Approvals, Config, Durability, Listen, Paths, TokenHash, generate_token, owner_token};
-use crate::doors::http::{self, Credentials, Door, Parts, Starter, Wanted};
+use crate::config::{self, Approvals, Config, Durability, Listen, Paths, TokenHash, generate_token, owner_token};
+use crate::doors::http::{self, Credentials, Door, NewProcess, Parts, Starter};
+use crate::failure::Failure;
+use crate::fixed;
 use crate::hub::{self, Hub, HubLimits, link};
 use crate::processes;
-use crate::report::Hinted;
 use crate::store::{self, Retention, Store};
 
 /// How a gate is started.
@@ -39,8 +40,6 @@ pub(crate) enum Started {
     ByPerson,
     /// A session that found none. It makes room for a person's.
     ForSession,
-    /// A session that is its own gate.
-    AsSession,
 }
 
 /// A gate that runs. Dropping it does not stop it; [`Gate::wait`] does.
@@ -95,6 +94,7 @@ pub(crate) async fn open(paths: Paths, config: &Config, options: Options) -> any
         Durability::Power => store::Durability::Power,
     };
     let store = Store::sqlite(&paths.journal, durability)
+        .map_err(Failure::from)
         .with_context(|| format!("opening the journal {}", paths.journal.display()))?;
     let stop = CancellationToken::new();
     let (hub, hub_task) = hub::start(store, hub_limits(config), VERSION, stop.clone()).await?;
@@ -136,14 +136,14 @@ pub(crate) async fn open(paths: Paths, config: &Config, options: Options) -> any
     let make_token = || Some(generate_token().ok()?.expose().to_owned());
     let parts = Parts {
         hub: hub.clone(),
-        link,
         credentials,
         limits: door_limits(config),
         status: status.clone(),
         stop: stop.clone(),
         make_token,
         starter: starter(&paths, config, options.started),
-        hooks: config.hooks.over_http.then(|| beside::posted(hub.clone(), config)),
+        hooks: config.hooks.over_http.then(|| hooks::posted(link.clone(), config)),
+        link,
     };
     let door = Door::new(parts);
     let mut doors = vec![tokio::spawn(http::serve_unix(socket, Arc::clone(&door), stop.clone()))];
@@ -173,7 +173,7 @@ impl Gate {
 /// Sessions over the API are `portcullis run --held`, in processes of their own that outlive this gate.
 fn starter(paths: &Paths, config: &Config, started: Started) -> Starter {
     let folders: Vec<PathBuf> = match config.start.folders.as_slice() {
-        named @ [_, ..] => named.iter().map(|folder| paths.at_home(folder)).collect(),
+        named @ [_, ..] => named.iter().map(|folder| folder.at_home(paths)).collect(),
         // Who starts a gate in a project means that project. A home, or the root, is where services are started.
         [] => std::env::current_dir()
             .ok()
@@ -182,53 +182,50 @@ fn starter(paths: &Paths, config: &Config, started: Started) -> Starter {
             .into_iter()
             .collect(),
     };
-    let spawn = |wanted: &Wanted| {
+    let spawn = |new: &NewProcess| {
         let program = reach::this_program().map_err(std::io::Error::other)?;
         let mut command = tokio::process::Command::new(program);
-        command.args(["run", "--held", "--output=stream-json"]).arg(format!("--session={}", wanted.session));
-        let given = [
-            ("label", &wanted.label),
-            ("permission-mode", &wanted.mode),
-            ("model", &wanted.model),
-            ("resume", &wanted.resume),
-        ];
+        command.args(["run", "--held", "--output=stream-json"]).arg(format!("--session={}", new.session));
+        let given =
+            [("label", &new.label), ("permission-mode", &new.mode), ("model", &new.model), ("resume", &new.resume)];
         for (name, value) in given {
             command.args(value.as_ref().map(|value| format!("--{name}={value}")));
         }
-        command.args(wanted.once.then_some("--once"));
-        command.args(wanted.ask_time.map(|time| format!("--ask-seconds={}", time.as_secs())));
+        command.args(new.once.then_some("--once"));
+        command.args(new.ask_time.map(|time| format!("--ask-seconds={}", time.as_secs())));
         // The prompt comes on standard input, where no list of processes shows it.
-        command.args(wanted.prompt.as_ref().map(|_| "-"));
+        command.args(new.prompt.as_ref().map(|_| "-"));
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        command.current_dir(&wanted.folder).spawn()
+        command.current_dir(&new.folder).spawn()
     };
     Starter::new(&folders, config.allow_bypass, config.start.ask_time, Box::new(spawn))
 }
 
-fn door_limits(config: &Config) -> http::Limits {
+fn door_limits(config: &Config) -> http::HttpLimits {
     let limits = &config.limits;
-    http::Limits {
+    http::HttpLimits {
         body: limits.body,
-        header_time: limits.header_time,
-        idle_time: limits.idle_time,
+        header_time: fixed::wait("HEADER", config::HEADER_TIME),
+        idle_time: fixed::wait("IDLE", limits.idle_time),
         connections: limits.connections,
         listeners: limits.sse_listeners,
-        rate: limits.rate,
-        burst: limits.burst,
     }
 }
 
 fn hub_limits(config: &Config) -> HubLimits {
-    let limits = &config.limits;
+    let usual = Limits::default();
     HubLimits {
-        queue: limits.queue,
-        queue_bytes: limits.queue_bytes,
-        watcher: limits.watcher,
-        coalesce: config.coalesce.clone(),
+        queue: fixed::limit("QUEUE", config::QUEUE),
+        queue_bytes: config::QUEUE_BYTES,
+        watcher: fixed::limit("WATCHER", config::WATCHER),
+        rate: config.limits.rate,
+        burst: config.limits.burst,
+        coalesce: config.coalesce.iter().map(|(sender, seconds)| (sender.clone(), seconds * 1000)).collect(),
         state: Limits {
-            waiting_events: limits.session_events,
-            waiting_bytes: limits.session_bytes,
-            ..Limits::default()
+            waiting_events: config.limits.session_events,
+            waiting_bytes: fixed::limit("SESSION_BYTES", config::SESSION_BYTES),
+            lost_grace: fixed::number("LOST_GRACE", usual.lost_grace),
+            ..usual
         },
     }
 }
@@ -273,7 +270,7 @@ fn bind(listen: Listen, started: Started) -> anyhow::Result<(Option<TcpListener>
             }
             let hint = "stop what holds the port, or choose another with PORTCULLIS_LISTEN=127.0.0.1:PORT; \
                         PORTCULLIS_LISTEN=off serves the Unix socket alone";
-            Err(Hinted::new(problem, hint).into())
+            Err(Failure::new(problem, hint).into())
         }
     }
 }

@@ -8,8 +8,8 @@ use std::time::{Duration, Instant, SystemTime};
 
 use super::{client, reach};
 use crate::config::Paths;
-use crate::hub::link;
-use crate::report::Hinted;
+use crate::failure::Failure;
+use crate::session::link;
 
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
@@ -21,7 +21,7 @@ pub(crate) fn connect(paths: Paths) -> link::Connect {
         let (paths, failed) = (paths.clone(), Arc::clone(&failed));
         Box::pin(async move {
             if let Ok(stream) = tokio::net::UnixStream::connect(client::socket_of(&paths)).await {
-                return Ok(stream);
+                return link::upgrade(stream).await;
             }
             let before = failed.lock().unwrap_or_else(PoisonError::into_inner).clone();
             let file = written(&paths);
@@ -35,7 +35,7 @@ pub(crate) fn connect(paths: Paths) -> link::Connect {
             };
             let told = now.as_ref().map(Failed::again);
             *failed.lock().unwrap_or_else(PoisonError::into_inner) = now;
-            reached.map_err(|error| told.unwrap_or(error))
+            link::upgrade(reached.map_err(|error| told.unwrap_or(error))?).await
         })
     })
 }
@@ -73,7 +73,7 @@ impl Failed {
     }
 
     fn again(&self) -> anyhow::Error {
-        Hinted::new(self.why.clone(), "`portcullis doctor` says what to do").into()
+        Failure::new(self.why.clone(), "`portcullis doctor` says what to do").into()
     }
 }
 

@@ -4,7 +4,8 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use portcullis_core::{AskId, EventId, Moment, Order, Ruling, SessionId, Source, State, Text, TrackedEvent, combined};
+use portcullis_core::{EventId, Moment, SessionId, State, Text, TrackedEvent, combined};
+use portcullis_wire::link::GateMessage;
 use tokio::sync::mpsc;
 
 use super::run::read_event;
@@ -18,29 +19,17 @@ const CAPACITY: usize = WINDOW + 512;
 
 /// What is sent to an attached process.
 #[derive(Debug)]
-pub(crate) enum Parcel {
-    /// An event, and others that were put into its text. Boxed: an event is far larger than a verdict.
+pub(super) enum Outgoing {
+    /// An event, and others that were put into its text. It becomes a message only when it is written.
     Event(Box<TrackedEvent>, Vec<EventId>),
-    Verdict {
-        ask: AskId,
-        origin: String,
-        source: Source,
-        ruling: Box<Ruling>,
-    },
-    /// No verdict is coming.
-    Closed {
-        ask: AskId,
-        origin: String,
-        source: Source,
-    },
-    Order(Order),
+    Message(Box<GateMessage<'static>>),
 }
 
 /// The hub's end of one attached process.
 pub(super) struct Outlet {
     pub(super) number: u64,
     /// None once the process fell behind or went: its link ends, and detaches this outlet by its number.
-    sender: Option<mpsc::Sender<Parcel>>,
+    sender: Option<mpsc::Sender<Outgoing>>,
     /// Sent and not yet confirmed, with their sizes.
     sent: HashMap<EventId, usize>,
     sent_bytes: usize,
@@ -50,7 +39,7 @@ pub(super) struct Outlet {
 
 impl Outlet {
     /// `holding` are events the process already has: they are on their way, and not sent again.
-    pub(super) fn new(holding: &[EventId]) -> (Self, mpsc::Receiver<Parcel>) {
+    pub(super) fn new(holding: &[EventId]) -> (Self, mpsc::Receiver<Outgoing>) {
         static NUMBERS: AtomicU64 = AtomicU64::new(1);
         let (sender, receiver) = mpsc::channel(CAPACITY);
         let sent = holding.iter().map(|event| (*event, 0)).collect();
@@ -90,7 +79,7 @@ impl Outlet {
             self.sent_bytes += size;
         }
         let sender = self.sender.as_ref().ok_or(Gone)?;
-        sender.try_send(Parcel::Event(Box::new(held), ids)).map_err(|_| Gone)
+        sender.try_send(Outgoing::Event(Box::new(held), ids)).map_err(|_| Gone)
     }
 
     /// One noisy sender's events in one, as many as have come.
@@ -192,9 +181,10 @@ impl Outlets {
     }
 
     /// What finds no process stays in the journal, and is sent when one attaches.
-    pub(super) fn carry(&mut self, session: SessionId, parcel: Parcel) {
+    pub(super) fn carry(&mut self, session: SessionId, message: GateMessage<'static>) {
         let Some(outlet) = self.by_session.get_mut(&session) else { return };
-        let sent = outlet.sender.as_ref().is_some_and(|sender| sender.try_send(parcel).is_ok());
+        let message = Outgoing::Message(Box::new(message));
+        let sent = outlet.sender.as_ref().is_some_and(|sender| sender.try_send(message).is_ok());
         if !sent {
             outlet.sender = None;
         }

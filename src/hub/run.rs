@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use portcullis_core::{Answer, Effect, Event, EventId, Input, Moment, Record, State, Subject, Topic, decide};
+use portcullis_wire::link::GateMessage;
 use portcullis_wire::record::{self, Payload};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::Instant;
@@ -18,7 +19,8 @@ use tokio_util::sync::CancellationToken;
 
 use super::batch::{Batch, Pending};
 use super::heads::Heads;
-use super::outlets::{Outlets, Parcel, Pumping};
+use super::outlets::{Outlets, Pumping};
+use super::rate::Rates;
 use super::roster::Roster;
 use super::watchers::{Published, Watchers};
 use super::{Command, Hub, HubLimits, Reply, Trouble, now};
@@ -40,8 +42,14 @@ pub(crate) async fn start(
     let (reserved, reserved_queue) = mpsc::channel(RESERVED);
     let queued_bytes = Arc::new(AtomicUsize::new(0));
     let (tell_roster, roster) = watch::channel(Arc::default());
-    let hub =
-        Hub { events, reserved, queued_bytes: Arc::clone(&queued_bytes), queue_bytes: limits.queue_bytes, roster };
+    let hub = Hub {
+        events,
+        reserved,
+        queued_bytes: Arc::clone(&queued_bytes),
+        queue_bytes: limits.queue_bytes,
+        roster,
+        rates: Arc::new(Rates::new(limits.rate, limits.burst)),
+    };
     let mut desk = Desk {
         state: State::new(limits.state.clone()),
         store,
@@ -345,12 +353,13 @@ impl Desk {
                 Effect::Answer(decided) => answer = decided,
                 Effect::Wake(session) => self.outlets.wake(session),
                 Effect::Carry { session, ask, origin, source, ruling } => {
-                    self.outlets.carry(session, Parcel::Verdict { ask, origin, source, ruling: Box::new(ruling) });
+                    let ruling = Box::new(ruling);
+                    self.outlets.carry(session, GateMessage::Verdict { ask, origin, source, ruling });
                 }
                 Effect::Close { session, ask, origin, source } => {
-                    self.outlets.carry(session, Parcel::Closed { ask, origin, source });
+                    self.outlets.carry(session, GateMessage::Closed { ask, origin, source });
                 }
-                Effect::Order { session, order } => self.outlets.carry(session, Parcel::Order(order)),
+                Effect::Order { session, order } => self.outlets.carry(session, GateMessage::Order(order)),
                 Effect::Publish(Topic::People) => {
                     self.tell_roster.send_replace(Arc::new(Roster::of(&self.state)));
                 }

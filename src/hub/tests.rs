@@ -5,10 +5,11 @@ use std::time::Duration;
 
 use portcullis_core::{
     Actor, Address, Answer, AskId, Behavior, ChatId, Details, Input, Label, NewAsk, Notice, Refusal, Role, Ruling,
-    SessionAbout, SessionId, Source, Target, Text, TokenScope, Via,
+    SaidText, SessionAbout, SessionId, Source, Target, Text, TokenScope, Via,
 };
 use tokio_util::sync::CancellationToken;
 
+use super::outlets::Outgoing;
 use super::*;
 use crate::store::{Durability, Store};
 
@@ -17,6 +18,8 @@ fn limits() -> HubLimits {
         queue: 8,
         queue_bytes: 1 << 20,
         watcher: 4,
+        rate: 50,
+        burst: 200,
         coalesce: HashMap::from([("noisy".to_owned(), 50)]),
         state: Limits::default(),
     }
@@ -40,7 +43,8 @@ fn said(text: &str) -> Input {
     Input::Said {
         id: mint(EventId::new),
         by: ann(),
-        text: Text::new(text),
+        inside: None,
+        text: SaidText::new(text),
         address: Address::Open,
         chat: ChatId::new("room"),
         attributes: vec![],
@@ -62,6 +66,34 @@ fn about() -> SessionAbout {
     }
 }
 
+/// The hub's idea of an attached process.
+struct Process {
+    session: SessionId,
+    number: u64,
+    outgoing: mpsc::Receiver<Outgoing>,
+}
+
+impl Process {
+    async fn attach(hub: &Hub, session: SessionId) -> Self {
+        let (outlet, outgoing) = Outlet::new(&[]);
+        let number = outlet.number;
+        let input = Input::Attached { session, about: about(), wrote: vec![], holding: vec![] };
+        hub.attach(session, input, outlet).await.unwrap();
+        Self { session, number, outgoing }
+    }
+
+    /// The ids that came as one, and their text.
+    async fn next_event(&mut self) -> (Vec<EventId>, String) {
+        let Some(Outgoing::Event(held, also)) = self.outgoing.recv().await else { panic!("no event") };
+        let ids = [held.event.id].into_iter().chain(also).collect();
+        (ids, held.event.text.to_string())
+    }
+
+    async fn wrote(&self, hub: &Hub, events: Vec<EventId>) {
+        hub.submit(Input::Wrote { session: self.session, events }).await.unwrap();
+    }
+}
+
 fn asked(session: SessionId) -> (AskId, Input) {
     let id = mint(AskId::new);
     let (origin, tool, entropy) = ("abcde".to_owned(), "Bash".to_owned(), 1);
@@ -75,17 +107,16 @@ fn asked(session: SessionId) -> (AskId, Input) {
 async fn an_event_reaches_the_session_and_is_delivered_only_when_written() {
     let (hub, ..) = hub_on(Store::memory()).await;
     let session = mint(SessionId::new);
-    let mut attachment = link::attach_here(&hub, session, about(), None).await.unwrap();
+    let mut process = Process::attach(&hub, session).await;
     let Ok(Answer::Accepted { event, to, .. }) = hub.submit(said("hello")).await else { panic!() };
     assert_eq!(to, Some(session));
-    let Some(Delivery::Event { ids, frame }) = attachment.next().await else { panic!() };
-    assert_eq!((ids, frame.text), (vec![event], "hello".into()));
+    assert_eq!(process.next_event().await, (vec![event], "hello".to_owned()));
     let life = |hub: Hub| async move { hub.look(move |state| state.event(event).unwrap().life.name()).await.unwrap() };
     assert_eq!(life(hub.clone()).await, "waiting");
-    attachment.line.wrote(&[event], &[]);
-    attachment.line.confirm().await;
+    process.wrote(&hub, vec![event]).await;
     assert_eq!(life(hub.clone()).await, "delivered");
-    assert_eq!(attachment.line.open(event).await.unwrap().1, "hello");
+    assert_eq!(hub.submit(Input::Opened { session, event }).await, Ok(Answer::Done));
+    assert_eq!(hub.read(event).await.unwrap().unwrap().text.as_str(), "hello");
     assert_eq!(life(hub).await, "seen");
 }
 
@@ -108,7 +139,7 @@ async fn what_a_stopped_hub_took_in_is_there_after_the_restart() {
 async fn a_full_queue_says_busy_and_verdicts_still_get_through() {
     let (hub, ..) = hub_on(Store::memory()).await;
     let session = mint(SessionId::new);
-    let _attachment = link::attach_here(&hub, session, about(), None).await.unwrap();
+    let _process = Process::attach(&hub, session).await;
     let (ask, input) = asked(session);
     hub.submit(input).await.unwrap();
     // Nothing of this is handled before the first await below gives the loop its turn.
@@ -132,7 +163,7 @@ async fn of_two_gates_on_one_journal_the_loser_is_told_who_was_first() {
     let path = folder.path().join("journal.db");
     let (one, ..) = hub_on(disk(&path)).await;
     let session = mint(SessionId::new);
-    let _attachment = link::attach_here(&one, session, about(), None).await.unwrap();
+    let _process = Process::attach(&one, session).await;
     let (ask, input) = asked(session);
     one.submit(input).await.unwrap();
     // The second reads the journal now, and then does not hear of what the first writes.
@@ -180,27 +211,26 @@ async fn a_watcher_that_cannot_keep_up_is_cut_off_and_others_are_not() {
 async fn a_process_that_takes_the_place_of_another_gets_what_was_not_written() {
     let (hub, ..) = hub_on(Store::memory()).await;
     let session = mint(SessionId::new);
-    let mut first = link::attach_here(&hub, session, about(), None).await.unwrap();
+    let mut first = Process::attach(&hub, session).await;
     let Ok(Answer::Accepted { event: one, .. }) = hub.submit(said("one")).await else { panic!() };
     let Ok(Answer::Accepted { event: two, .. }) = hub.submit(said("two")).await else { panic!() };
-    assert!(matches!(first.next().await, Some(Delivery::Event { ids, .. }) if ids == [one]));
-    first.line.wrote(&[one], &[]);
-    first.line.confirm().await;
-    let mut second = link::attach_here(&hub, session, about(), None).await.unwrap();
-    assert!(matches!(second.next().await, Some(Delivery::Event { ids, .. }) if ids == [two]));
+    assert_eq!(first.next_event().await.0, [one]);
+    first.wrote(&hub, vec![one]).await;
+    let mut second = Process::attach(&hub, session).await;
+    assert_eq!(second.next_event().await.0, [two]);
     // The goodbye of the first no longer counts: it does not carry for the session any more.
-    first.line.clone().bye(Goodbye::because("late")).await;
+    hub.detach(session, first.number, Some(Goodbye::because("late"))).await;
     assert_eq!(hub.look(move |state| state.session(session).unwrap().is_attached()).await, Ok(true));
 }
 
 #[tokio::test]
 async fn a_noisy_sender_is_heard_once_and_others_are_not_kept_waiting() {
     let (hub, ..) = hub_on(Store::memory()).await;
-    let mut attachment = link::attach_here(&hub, mint(SessionId::new), about(), None).await.unwrap();
+    let mut process = Process::attach(&hub, mint(SessionId::new)).await;
     let from = |name: &str, text: &str| {
         let Input::Said { id, text, address, attributes, .. } = said(text) else { panic!() };
         let by = Actor { name: name.into(), ..ann() };
-        Input::Said { id, by, text, address, chat: None, attributes, idempotency_key: None }
+        Input::Said { id, by, inside: None, text, address, chat: None, attributes, idempotency_key: None }
     };
     let mut noisy = vec![];
     for text in ["one", "two", "three"] {
@@ -208,14 +238,12 @@ async fn a_noisy_sender_is_heard_once_and_others_are_not_kept_waiting() {
         noisy.push(event);
     }
     let Ok(Answer::Accepted { event: calm, .. }) = hub.submit(from("calm", "hello")).await else { panic!() };
-    let Some(Delivery::Event { ids, .. }) = attachment.next().await else { panic!() };
-    assert_eq!(ids, [calm]);
-    let Some(Delivery::Event { ids, frame }) = attachment.next().await else { panic!() };
+    assert_eq!(process.next_event().await.0, [calm]);
+    let (ids, text) = process.next_event().await;
     assert_eq!(ids, noisy);
-    let places: Vec<_> = ["one", "two", "three"].iter().map(|text| frame.text.unquoted().find(text)).collect();
-    assert!(places.is_sorted() && places[0].is_some(), "{:?}", frame.text);
-    attachment.line.wrote(&ids, &[]);
-    attachment.line.confirm().await;
+    let places: Vec<_> = ["one", "two", "three"].iter().map(|part| text.find(part)).collect();
+    assert!(places.is_sorted() && places[0].is_some(), "{text:?}");
+    process.wrote(&hub, ids).await;
     assert_eq!(hub.look(portcullis_core::State::waiting_total).await, Ok(1));
 }
 
@@ -223,11 +251,10 @@ async fn a_noisy_sender_is_heard_once_and_others_are_not_kept_waiting() {
 async fn a_process_that_went_while_an_event_was_sent_to_it_does_not_stay_attached() {
     let (hub, ..) = hub_on(Store::memory()).await;
     let session = mint(SessionId::new);
-    let attachment = link::attach_here(&hub, session, about(), None).await.unwrap();
-    let line = attachment.line.clone();
-    drop(attachment);
+    let Process { number, outgoing, .. } = Process::attach(&hub, session).await;
+    drop(outgoing);
     hub.submit(said("nobody takes this")).await.unwrap();
-    line.bye(Goodbye::because("gone")).await;
+    hub.detach(session, number, Some(Goodbye::because("gone"))).await;
     assert_eq!(hub.look(move |state| state.session(session).unwrap().is_attached()).await, Ok(false));
     assert_eq!(hub.look(|state| state.waiting_size(None).0).await, Ok(1), "it waits for the next");
 }

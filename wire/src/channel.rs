@@ -51,10 +51,11 @@ struct Meta<'a>(&'a EventFrame<'a>);
 impl Serialize for Meta<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let frame = self.0;
+        let id = frame.id.text();
         let together = if frame.also.is_empty() { String::new() } else { (frame.also.len() + 1).to_string() };
         // Empty where there is nothing to say.
         let ours: [(&str, &str); 6] = [
-            ("event_id", &frame.id),
+            ("event_id", id.as_str()),
             ("chat_id", &frame.chat),
             ("via", &frame.via),
             ("sender", &frame.sender),
@@ -135,12 +136,14 @@ pub fn first_line(text: &str) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use portcullis_core::{EventId, Moment};
 
     fn frame(text: &str) -> EventFrame<'_> {
         EventFrame {
-            id: "e1".into(),
+            id: EventId::new(Moment(1), 1),
             via: "http".into(),
             sender: "dev".into(),
+            directs: false,
             chat: "1".into(),
             attributes: vec![("path".into(), "/".into()), ("bad-key".into(), "x".into())].into(),
             text: text.into(),
@@ -157,7 +160,7 @@ mod tests {
             line,
             concat!(
                 r#"{"jsonrpc":"2.0","method":"notifications/claude/channel","params":{"content":"a\n\"b\"","meta":{"#,
-                r#""event_id":"e1","chat_id":"1","via":"http","sender":"dev","path":"/"}}}"#,
+                r#""event_id":"00000000010000000000000001","chat_id":"1","via":"http","sender":"dev","path":"/"}}}"#,
                 "\n"
             )
         );

@@ -1,19 +1,26 @@
-//! The link between an attached process and its gate: one JSON object a line, both ways.
+//! The link between a session's process and its gate: one JSON object a line, both ways.
 
 use std::borrow::Cow;
 use std::ops::RangeInclusive;
 
-use portcullis_core::{Details, EventId, Order, Ruling, SentFile, SessionAbout, ToolCall, TrackedEvent, excerpt};
+use portcullis_core::{
+    AskId, ChatId, Code, Details, EventId, Goodbye, NewAsk, Order, ReplyId, Ruling, SentFile, SessionAbout, SessionId,
+    Source, Text, ToolCall, TrackedEvent, Via, excerpt,
+};
 use serde::{Deserialize, Serialize};
 
+use crate::as_text;
 use crate::ask::{DetailsForm, RulingForm, ToolCallForm, is_plain};
 use crate::error::Fault;
-use crate::form::{Boxed, List};
-use crate::session::{AboutForm, FileForm, OrderForm};
+use crate::form::{Boxed, List, forms};
+use crate::session::{AboutForm, FileForm, GoodbyeForm, OrderForm};
 use crate::words::Words;
 
-/// The versions this program speaks: the newest, and the one before once there is one.
-pub const VERSIONS: RangeInclusive<u16> = 1..=1;
+/// The versions this program speaks. Version 1 had frames of other names and was never released.
+pub const VERSIONS: RangeInclusive<u16> = 2..=2;
+
+/// A line of the link is at most this long: an event of 16 MiB with every byte escaped still fits.
+pub const LONGEST_LINE: usize = 128 << 20;
 
 /// The newest version that both sides speak.
 pub fn agree(ours: &RangeInclusive<u16>, min: u16, max: u16) -> Option<u16> {
@@ -21,101 +28,17 @@ pub fn agree(ours: &RangeInclusive<u16>, min: u16, max: u16) -> Option<u16> {
     (newest >= min && newest >= *ours.start()).then_some(newest)
 }
 
-/// From an attached process. `n` numbers what wants an answer.
-#[derive(Debug, Serialize, Deserialize, PartialEq)]
+/// The first line of a session's process. It is the same in every version.
+#[derive(Debug, Serialize, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "snake_case")]
-pub enum ToGate<'a> {
-    /// Always first.
-    Hello {
-        min: u16,
-        max: u16,
-        program: Cow<'a, str>,
-    },
-    Attach {
-        n: u64,
-        session: String,
-        #[serde(with = "AboutForm")]
-        about: SessionAbout,
-        #[serde(default)]
-        wrote: Vec<String>,
-        #[serde(default)]
-        holding: Vec<String>,
-    },
-    Wrote {
-        n: u64,
-        events: Vec<String>,
-    },
-    Asked {
-        n: u64,
-        id: String,
-        source: String,
-        origin: String,
-        tool: String,
-        description: String,
-        preview: String,
-        #[serde(default, with = "Boxed::<DetailsForm>", skip_serializing_if = "is_plain")]
-        details: Box<Details>,
-    },
-    Carried {
-        n: u64,
-        ask: String,
-    },
-    /// The ask was settled where the gate cannot see it, or is no longer asked.
-    Withdrawn {
-        n: u64,
-        ask: String,
-        why: String,
-    },
-    /// Someone at the session's own terminal answered.
-    Answered {
-        n: u64,
-        ask: String,
-        #[serde(with = "RulingForm")]
-        ruling: Ruling,
-    },
-    /// A tool of the agent ran, or was kept from it.
-    Called {
-        n: u64,
-        #[serde(with = "ToolCallForm")]
-        call: ToolCall,
-    },
-    /// What is known of the session has changed.
-    Described {
-        n: u64,
-        #[serde(with = "AboutForm")]
-        about: SessionAbout,
-    },
-    /// Something was refused here that only an attacker or a confused agent would try.
-    Barred {
-        n: u64,
-        what: String,
-    },
-    Replied {
-        n: u64,
-        id: String,
-        chat: String,
-        text: String,
-        #[serde(default, with = "List::<FileForm>")]
-        files: Vec<SentFile>,
-    },
-    /// The agent's list of events, or one of them whole.
-    Inbox {
-        n: u64,
-        event: Option<String>,
-    },
-    /// The session ends on purpose.
-    Bye {
-        why: String,
-        /// No model was there.
-        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-        untouched: bool,
-    },
+pub enum Opening {
+    Hello { min: u16, max: u16, program: String },
 }
 
-/// From the gate.
-#[derive(Debug, Serialize, Deserialize, PartialEq)]
+/// The gate's answer to it, the same in every version.
+#[derive(Debug, Serialize, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "snake_case")]
-pub enum FromGate<'a> {
+pub enum Greeting {
     Welcome {
         version: u16,
         program: String,
@@ -126,23 +49,111 @@ pub enum FromGate<'a> {
     HandOver {
         program: String,
     },
+}
+
+/// Every later line of the process. The gate repeats `n` in its answer.
+#[derive(Debug, Serialize, Deserialize, PartialEq, Eq)]
+pub struct Numbered<M> {
+    pub n: u64,
+    pub message: M,
+}
+
+/// What a session's process says to its gate.
+#[derive(Debug, Clone, Serialize, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "snake_case")]
+pub enum SessionMessage {
+    /// Always the first.
+    Attach(Box<Attach>),
+    /// These events are with the agent.
+    Wrote {
+        #[serde(with = "as_text::list")]
+        events: Vec<EventId>,
+    },
+    /// The agent asks for permission.
+    Asked(#[serde(with = "Boxed::<NewAskForm>")] Box<NewAsk>),
+    /// The verdict is with the agent.
+    Carried {
+        #[serde(with = "as_text")]
+        ask: AskId,
+    },
+    /// The ask was settled where the gate cannot see it, or is no longer asked.
+    Withdrawn {
+        #[serde(with = "as_text")]
+        ask: AskId,
+        why: String,
+    },
+    /// Someone at the session's own terminal answered.
+    Answered {
+        #[serde(with = "as_text")]
+        ask: AskId,
+        #[serde(with = "Boxed::<RulingForm>")]
+        ruling: Box<Ruling>,
+    },
+    /// A tool of the agent ran, or was kept from it.
+    Called(#[serde(with = "Boxed::<ToolCallForm>")] Box<ToolCall>),
+    /// What is known of the session has changed.
+    Described(#[serde(with = "Boxed::<AboutForm>")] Box<SessionAbout>),
+    /// Something was refused here that only an attacker or a confused agent would try.
+    AccessDenied { what: String },
+    Replied {
+        #[serde(with = "as_text")]
+        id: ReplyId,
+        #[serde(with = "as_text")]
+        chat: ChatId,
+        text: String,
+        #[serde(default, with = "List::<FileForm>")]
+        files: Vec<SentFile>,
+    },
+    /// The agent wants the list of its events, or one of them whole.
+    Inbox {
+        #[serde(default, with = "as_text::option")]
+        event: Option<EventId>,
+    },
+    /// The session ends on purpose.
+    Bye(#[serde(with = "GoodbyeForm")] Goodbye),
+}
+
+/// A process speaks for a session: for the first time, or again.
+#[derive(Debug, Clone, Serialize, Deserialize, PartialEq, Eq)]
+pub struct Attach {
+    #[serde(with = "as_text")]
+    pub session: SessionId,
+    #[serde(with = "AboutForm")]
+    pub about: SessionAbout,
+    /// Events that are with the agent, as far as the gate may not know it.
+    #[serde(default, with = "as_text::list")]
+    pub wrote: Vec<EventId>,
+    /// Events that the process has received and not yet written.
+    #[serde(default, with = "as_text::list")]
+    pub holding: Vec<EventId>,
+}
+
+/// What the gate says to a session's process.
+#[derive(Debug, Serialize, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "snake_case")]
+pub enum GateMessage<'a> {
     #[serde(borrow)]
     Event(EventFrame<'a>),
     Verdict {
-        ask: String,
+        #[serde(with = "as_text")]
+        ask: AskId,
+        /// As the asking process named it.
         origin: String,
-        source: String,
-        #[serde(with = "RulingForm")]
-        ruling: Ruling,
+        #[serde(with = "as_text")]
+        source: Source,
+        #[serde(with = "Boxed::<RulingForm>")]
+        ruling: Box<Ruling>,
     },
-    /// No verdict is coming.
+    /// No verdict is coming: nobody answered in time, or it was settled elsewhere.
     Closed {
-        ask: String,
+        #[serde(with = "as_text")]
+        ask: AskId,
         origin: String,
-        source: String,
+        #[serde(with = "as_text")]
+        source: Source,
     },
-    #[serde(with = "OrderForm")]
-    Order(Order),
+    Order(#[serde(with = "OrderForm")] Order),
+    /// What became of the line with this number.
     Done {
         n: u64,
         answer: Answered,
@@ -151,12 +162,15 @@ pub enum FromGate<'a> {
 
 #[derive(Debug, Clone, Serialize, Deserialize, PartialEq, Eq)]
 pub struct EventFrame<'a> {
-    #[serde(borrow)]
-    pub id: Cow<'a, str>,
+    #[serde(with = "as_text")]
+    pub id: EventId,
     #[serde(borrow)]
     pub via: Cow<'a, str>,
     #[serde(borrow)]
     pub sender: Cow<'a, str>,
+    /// Its sender may direct the session; others only inform it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub directs: bool,
     #[serde(borrow)]
     pub chat: Cow<'a, str>,
     #[serde(default, skip_serializing_if = "<[_]>::is_empty")]
@@ -170,8 +184,8 @@ pub struct EventFrame<'a> {
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub redelivered: bool,
     /// Other events whose text is in this one's.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub also: Vec<String>,
+    #[serde(default, with = "as_text::list", skip_serializing_if = "Vec::is_empty")]
+    pub also: Vec<EventId>,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
@@ -179,24 +193,38 @@ fn is_zero(number: &usize) -> bool {
     *number == 0
 }
 
-/// What became of a numbered frame.
+/// What became of a numbered line.
 #[derive(Debug, Clone, Serialize, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "snake_case")]
 pub enum Answered {
     Ok,
-    Asked { ask: String, code: String },
-    Inbox { events: Vec<InboxItem> },
-    Event { event: InboxItem, text: String },
+    /// People answer the ask with this code.
+    Asked {
+        #[serde(with = "as_text")]
+        code: Code,
+    },
+    Inbox {
+        events: Vec<InboxItem>,
+    },
+    Event {
+        event: InboxItem,
+        text: String,
+    },
     Refused(Fault),
 }
 
 /// An event as its own session sees it.
 #[derive(Debug, Clone, Serialize, Deserialize, PartialEq, Eq)]
 pub struct InboxItem {
-    pub event_id: String,
-    pub chat_id: String,
+    #[serde(with = "as_text")]
+    pub event_id: EventId,
+    #[serde(with = "as_text")]
+    pub chat_id: ChatId,
     pub sender: String,
-    pub via: String,
+    #[serde(default)]
+    pub directs: bool,
+    #[serde(with = "as_text")]
+    pub via: Via,
     pub state: String,
     pub bytes: usize,
 }
@@ -207,9 +235,10 @@ impl<'a> EventFrame<'a> {
         let event = &tracked.event;
         let (text, rest) = excerpt(event.text.as_str(), longest);
         Self {
-            id: event.id.to_string().into(),
+            id: event.id,
             via: event.via.name().into(),
             sender: event.sender.as_str().into(),
+            directs: event.directs,
             chat: event.chat.as_str().into(),
             attributes: event.attributes.as_slice().into(),
             text: text.into(),
@@ -218,42 +247,61 @@ impl<'a> EventFrame<'a> {
             also: vec![],
         }
     }
+
+    /// Every event whose text is in the frame.
+    pub fn ids(&self) -> impl Iterator<Item = EventId> {
+        std::iter::once(self.id).chain(self.also.iter().copied())
+    }
+
+    /// The same, borrowing nothing.
+    pub fn into_owned(self) -> EventFrame<'static> {
+        EventFrame {
+            id: self.id,
+            via: self.via.into_owned().into(),
+            sender: self.sender.into_owned().into(),
+            directs: self.directs,
+            chat: self.chat.into_owned().into(),
+            attributes: self.attributes.into_owned().into(),
+            text: self.text.into_owned(),
+            rest: self.rest,
+            redelivered: self.redelivered,
+            also: self.also,
+        }
+    }
+}
+
+forms!(NewAskForm of NewAsk);
+
+/// A permission request as its source tells it.
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "NewAsk")]
+pub struct NewAskForm {
+    #[serde(with = "as_text")]
+    id: AskId,
+    #[serde(with = "as_text")]
+    source: Source,
+    origin: String,
+    tool: String,
+    #[serde(with = "as_text")]
+    description: Text,
+    #[serde(with = "as_text")]
+    preview: Text,
+    #[serde(default, with = "DetailsForm", skip_serializing_if = "is_plain")]
+    details: Details,
 }
 
 impl From<&TrackedEvent> for InboxItem {
     fn from(tracked: &TrackedEvent) -> Self {
         Self {
-            event_id: tracked.event.id.to_string(),
-            chat_id: tracked.event.chat.to_string(),
+            event_id: tracked.event.id,
+            chat_id: tracked.event.chat.clone(),
             sender: tracked.event.sender.clone(),
-            via: tracked.event.via.name().to_owned(),
+            directs: tracked.event.directs,
+            via: tracked.event.via,
             state: tracked.life.name().to_owned(),
             bytes: tracked.size,
         }
     }
-}
-
-/// A frame holds something that is not what it claims to be.
-#[derive(Debug, thiserror::Error, PartialEq, Eq)]
-#[error("{what} is not valid: {text:?}")]
-pub struct BadFrame {
-    pub what: &'static str,
-    pub text: String,
-}
-
-impl BadFrame {
-    pub fn new(what: &'static str, text: &str) -> Self {
-        Self { what, text: excerpt(text, Some(80)).0.to_owned() }
-    }
-}
-
-/// Reads an id, or says which field was wrong.
-pub fn read_id<T: std::str::FromStr>(what: &'static str, text: &str) -> Result<T, BadFrame> {
-    text.parse().map_err(|_| BadFrame::new(what, text))
-}
-
-pub fn read_ids(texts: &[String]) -> Result<Vec<EventId>, BadFrame> {
-    texts.iter().map(|text| read_id("event", text)).collect()
 }
 
 #[cfg(test)]
@@ -271,31 +319,45 @@ mod tests {
         assert_eq!(agree(&ours, 9, 1), None, "nonsense");
     }
 
+    const ID: &str = "01m7f9jc2g75gzpa3000000001";
+
     #[test]
-    fn frames_survive_the_wire() {
-        let frames = [
-            r#"{"hello":{"min":1,"max":1,"program":"0.1.0"}}"#,
-            r#"{"wrote":{"n":2,"events":["x"]}}"#,
-            r#"{"inbox":{"n":3,"event":null}}"#,
-            r#"{"bye":{"why":"end of input"}}"#,
+    fn lines_are_written_as_they_were_read() {
+        let opening = r#"{"hello":{"min":1,"max":2,"program":"0.1.0"}}"#;
+        assert_eq!(serde_json::to_string(&serde_json::from_str::<Opening>(opening).unwrap()).unwrap(), opening);
+        let messages = [
+            format!(r#"{{"wrote":{{"events":["{ID}"]}}}}"#),
+            format!(
+                r#"{{"asked":{{"id":"{ID}","source":"hook","origin":"o","tool":"Bash","description":"d","preview":"p"}}}}"#
+            ),
+            r#"{"inbox":{"event":null}}"#.to_owned(),
+            r#"{"bye":{"why":"end of input"}}"#.to_owned(),
         ];
-        for text in frames {
-            let frame: ToGate<'_> = serde_json::from_str(text).unwrap();
-            assert_eq!(serde_json::to_string(&frame).unwrap(), text);
+        for message in messages {
+            let line = format!(r#"{{"n":3,"message":{message}}}"#);
+            let read: Numbered<SessionMessage> = serde_json::from_str(&line).unwrap();
+            assert_eq!(serde_json::to_string(&Numbered { n: read.n, message: &read.message }).unwrap(), line);
         }
     }
 
     #[test]
     fn a_newer_peer_may_say_more_than_we_know() {
-        let frame: ToGate<'_> = serde_json::from_str(r#"{"bye":{"why":"w","mood":"fine"}}"#).unwrap();
-        assert_eq!(frame, ToGate::Bye { why: "w".into(), untouched: false });
+        let message: SessionMessage = serde_json::from_str(r#"{"bye":{"why":"w","mood":"fine"}}"#).unwrap();
+        assert_eq!(message, SessionMessage::Bye(Goodbye::because("w")));
+    }
+
+    #[test]
+    fn an_id_that_is_none_is_refused_with_what_was_expected() {
+        let error = serde_json::from_str::<SessionMessage>(r#"{"carried":{"ask":"x"}}"#).unwrap_err().to_string();
+        assert!(error.starts_with(r#""x": not an id"#), "{error}");
     }
 
     proptest::proptest! {
         #[test]
         fn any_bytes_are_a_frame_or_an_error_but_never_a_panic(bytes: Vec<u8>) {
-            drop(serde_json::from_slice::<ToGate<'_>>(&bytes));
-            drop(serde_json::from_slice::<FromGate<'_>>(&bytes));
+            drop(serde_json::from_slice::<Opening>(&bytes));
+            drop(serde_json::from_slice::<Numbered<SessionMessage>>(&bytes));
+            drop(serde_json::from_slice::<GateMessage<'_>>(&bytes));
         }
     }
 }

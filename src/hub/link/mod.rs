@@ -1,377 +1,273 @@
-//! The link of an attached process with the hub: the same handle in-process and over the socket.
+//! The gate's half of the link: messages of an attached process in, inputs to the hub, and what is for the session out.
 
-mod client;
-mod server;
+mod answers;
 
-use portcullis_core::{
-    Actor, Answer, AskId, ChatId, Code, EventId, Goodbye, Input, NewAsk, OWNER, Order, ReplyId, Role, Ruling, SentFile,
-    SessionAbout, SessionId, Source, Target, Text, TokenScope, ToolCall, Via,
-};
-use portcullis_wire::error::{Fault, Kind};
-use portcullis_wire::link::{Answered, EventFrame, InboxItem};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use tokio::sync::{mpsc, oneshot};
+use anyhow::Context as _;
+use futures_util::StreamExt as _;
+use futures_util::future::BoxFuture;
+use futures_util::stream::FuturesUnordered;
+use portcullis_core::{AskId, Goodbye, Input, SessionId};
+use portcullis_wire::error::{Fault, Kind};
+use portcullis_wire::link::{
+    Answered, Attach, EventFrame, GateMessage, Greeting, LONGEST_LINE, Numbered, Opening, SessionMessage, VERSIONS,
+    agree,
+};
+use serde::Serialize;
+use tokio::io::AsyncWriteExt as _;
+use tokio::net::UnixStream;
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
 
-pub(crate) use client::{Connect, connect};
-pub(crate) use server::{Gate, serve};
+use super::outlets::{Outgoing, Outlet};
+use super::{Hub, Trouble};
+use crate::lines::{Line, Lines};
+use crate::stream::{Reader, Writer, split};
+use answers::{input_of, told};
 
-use super::outlets::{Outlet, Parcel};
-use super::{Hub, fault_of, mint};
+/// A process that says nothing after it connected is not one of ours.
+const HELLO_WITHIN: Duration = Duration::from_secs(10);
 
-/// A line of the link is at most this long: an event of 16 MiB with every byte escaped still fits.
-const LONGEST_LINE: usize = 128 << 20;
+/// Room that is kept for what is written together.
+const ROOM: usize = 64 << 10;
 
-/// What comes to an attached process.
-#[derive(Debug)]
-pub(crate) enum Delivery {
-    /// One event, or several of one sender in one.
-    Event {
-        ids: Vec<EventId>,
-        frame: EventFrame<'static>,
-    },
-    Verdict {
-        ask: AskId,
-        /// As the asking process named it.
-        origin: String,
-        source: Source,
-        ruling: Box<Ruling>,
-    },
-    /// No verdict is coming: nobody answered in time, or it was settled elsewhere.
-    Closed {
-        ask: AskId,
-        source: Source,
-    },
-    Order(Order),
-}
-
-/// An attached session, seen from its own process.
-pub(crate) struct Attachment {
-    incoming: Incoming,
-    pub(crate) line: Line,
-}
-
-/// How long a process that ends waits for the gate to hear of it.
-const GOODBYE: Duration = Duration::from_millis(300);
-
-enum Incoming {
-    Local { parcels: mpsc::Receiver<Parcel>, max_context: Option<usize> },
-    Remote(mpsc::Receiver<Delivery>),
-}
-
-impl Attachment {
-    /// The next event or verdict; none when there will be no more.
-    pub(crate) async fn next(&mut self) -> Option<Delivery> {
-        match &mut self.incoming {
-            Incoming::Remote(deliveries) => deliveries.recv().await,
-            Incoming::Local { parcels, max_context } => parcels.recv().await.map(|parcel| unpack(parcel, *max_context)),
-        }
-    }
-
-    /// One that needs no waiting for, if there is one.
-    pub(crate) fn ready(&mut self) -> Option<Delivery> {
-        match &mut self.incoming {
-            Incoming::Remote(deliveries) => deliveries.try_recv().ok(),
-            Incoming::Local { parcels, max_context } => {
-                parcels.try_recv().ok().map(|parcel| unpack(parcel, *max_context))
-            }
-        }
-    }
-}
-
-fn unpack(parcel: Parcel, max_context: Option<usize>) -> Delivery {
-    match parcel {
-        Parcel::Event(held, also) => {
-            let ids = [held.event.id].into_iter().chain(also.iter().copied()).collect();
-            let also = also.iter().map(ToString::to_string).collect();
-            Delivery::Event { ids, frame: owned(EventFrame { also, ..EventFrame::of(&held, max_context) }) }
-        }
-        Parcel::Verdict { ask, origin, source, ruling } => Delivery::Verdict { ask, origin, source, ruling },
-        Parcel::Closed { ask, source, .. } => Delivery::Closed { ask, source },
-        Parcel::Order(order) => Delivery::Order(order),
-    }
-}
-
-fn owned(frame: EventFrame<'_>) -> EventFrame<'static> {
-    EventFrame {
-        id: frame.id.into_owned().into(),
-        via: frame.via.into_owned().into(),
-        sender: frame.sender.into_owned().into(),
-        chat: frame.chat.into_owned().into(),
-        attributes: frame.attributes.into_owned().into(),
-        text: frame.text.into_owned(),
-        rest: frame.rest,
-        redelivered: frame.redelivered,
-        also: frame.also,
-    }
-}
-
-/// What an attached process says. Cheap to clone.
+/// What a link needs to know of its gate.
 #[derive(Clone)]
-pub(crate) struct Line {
-    road: Road,
-    /// With the agent, while the gate is not yet told. Shared by all clones: whatever one of them says goes after it.
-    written: Arc<Mutex<Written>>,
+pub(crate) struct Gate {
+    pub(crate) hub: Hub,
+    pub(crate) program: &'static str,
+    pub(crate) max_context: Option<usize>,
+    /// Cancelled when the gate stops, and by a newer process that finds it idle.
+    pub(crate) stop: CancellationToken,
+    /// The process may answer as the terminal of its session.
+    pub(crate) answers: bool,
 }
 
-#[derive(Clone)]
-enum Road {
-    Local { hub: Hub, session: SessionId, outlet: u64 },
-    Remote(mpsc::Sender<Said>),
+/// A link for a session that lives in the gate's own process. Returns the session's end of it.
+pub(crate) fn serve_here(gate: Gate) -> std::io::Result<UnixStream> {
+    let (ours, theirs) = UnixStream::pair()?;
+    tokio::spawn(async move {
+        if let Err(error) = serve(ours, &[], gate).await {
+            tracing::debug!("link of a session in this process: {error:#}");
+        }
+    });
+    Ok(theirs)
 }
 
-/// What was written to the agent.
-#[derive(Default)]
-struct Written {
-    events: Vec<EventId>,
-    verdicts: Vec<AskId>,
-}
-
-/// Something said over the link, and where its answer goes.
-pub(crate) struct Said {
-    what: Saying,
-    reply: Option<oneshot::Sender<Result<Answered, Fault>>>,
-}
-
-/// Everything an attached process can say.
-#[derive(Clone, Debug)]
-enum Saying {
-    Wrote(Vec<EventId>),
-    Carried(AskId),
-    Asked(Box<NewAsk>),
-    Withdrawn {
-        ask: AskId,
-        why: String,
-    },
-    /// At the session's own terminal.
-    Answered {
-        ask: AskId,
-        ruling: Box<Ruling>,
-    },
-    Called(Box<ToolCall>),
-    Described(Box<SessionAbout>),
-    Barred {
-        what: String,
-    },
-    Replied {
-        id: ReplyId,
-        chat: ChatId,
-        text: String,
-        files: Vec<SentFile>,
-    },
-    Inbox(Option<EventId>),
-    Bye(Goodbye),
-}
-
-impl Line {
-    fn new(road: Road) -> Self {
-        Self { road, written: Arc::default() }
-    }
-
-    /// These are with the agent. The gate hears of it by [`Line::confirm`], or before anything else that is said.
-    /// Returns how many it has not heard of.
-    pub(crate) fn wrote(&self, events: &[EventId], verdicts: &[AskId]) -> usize {
-        let mut written = self.written();
-        written.events.extend_from_slice(events);
-        written.verdicts.extend_from_slice(verdicts);
-        written.events.len() + written.verdicts.len()
-    }
-
-    fn written(&self) -> MutexGuard<'_, Written> {
-        self.written.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Tells the gate what is with the agent.
-    pub(crate) async fn confirm(&self) {
-        let written = std::mem::take(&mut *self.written());
-        if !written.events.is_empty() {
-            self.put(Saying::Wrote(written.events)).await;
-        }
-        for ask in written.verdicts {
-            self.put(Saying::Carried(ask)).await;
+/// Serves one attached process until it goes or the gate stops. `already_read` came with the upgrade.
+pub(crate) async fn serve(stream: UnixStream, already_read: &[u8], gate: Gate) -> anyhow::Result<()> {
+    let (reader, mut writer) = split(stream)?;
+    let mut lines = Lines::new(reader, LONGEST_LINE).starting_with(already_read);
+    let hello = tokio::time::timeout(HELLO_WITHIN, lines.next()).await??;
+    let greeting = greet(&gate, &hello).await;
+    let mut bytes = Vec::new();
+    put(&mut bytes, &greeting)?;
+    writer.write_all(&bytes).await?;
+    match greeting {
+        Greeting::Welcome { .. } => {}
+        Greeting::Refused(_) => return Ok(()),
+        Greeting::HandOver { .. } => {
+            gate.stop.cancel();
+            return Ok(());
         }
     }
-
-    /// The session ends on purpose. Returns when the gate was told, or is not to be reached.
-    pub(crate) async fn bye(self, goodbye: Goodbye) {
-        self.confirm().await;
-        self.put(Saying::Bye(goodbye)).await;
-        if let Road::Remote(outgoing) = self.road {
-            drop(tokio::time::timeout(GOODBYE, outgoing.closed()).await);
-        }
-    }
-
-    /// The agent asks for permission. Returns the code that people answer with. While the gate is away this waits, and
-    /// the ask is put to the next one under the same id.
-    pub(crate) async fn ask_for(&self, ask: NewAsk) -> Result<Code, Fault> {
-        match self.ask(Saying::Asked(Box::new(ask))).await? {
-            Answered::Asked { code, .. } => Code::parse(&code).ok_or_else(unexpected),
-            other => Err(fault_in(other)),
-        }
-    }
-
-    /// Someone at the session's own terminal answered. The verdict comes back as any other does, if it was the first.
-    pub(crate) async fn answer(&self, ask: AskId, ruling: Ruling) -> Result<(), Fault> {
-        match self.ask(Saying::Answered { ask, ruling: Box::new(ruling) }).await? {
-            Answered::Ok => Ok(()),
-            other => Err(fault_in(other)),
-        }
-    }
-
-    /// The ask was settled where the gate cannot see it, or is no longer asked.
-    pub(crate) async fn withdraw(&self, ask: AskId, why: impl Into<String>) {
-        self.put(Saying::Withdrawn { ask, why: why.into() }).await;
-    }
-
-    /// A tool of the agent ran, or was kept from it. Confirms the verdict on its ask, where there was one.
-    pub(crate) async fn called(&self, call: ToolCall) {
-        self.put(Saying::Called(Box::new(call))).await;
-    }
-
-    /// What is known of the session has changed.
-    pub(crate) async fn describe(&self, about: SessionAbout) {
-        self.put(Saying::Described(Box::new(about))).await;
-    }
-
-    /// Something was refused here that only an attacker or a confused agent would try.
-    pub(crate) async fn barred(&self, what: impl Into<String>) {
-        self.put(Saying::Barred { what: what.into() }).await;
-    }
-
-    pub(crate) async fn reply(&self, chat: ChatId, text: String, files: Vec<SentFile>) -> Result<(), Fault> {
-        match self.ask(Saying::Replied { id: mint(ReplyId::new), chat, text, files }).await? {
-            Answered::Ok => Ok(()),
-            other => Err(fault_in(other)),
-        }
-    }
-
-    /// The events of this session, newest last.
-    pub(crate) async fn inbox(&self) -> Result<Vec<InboxItem>, Fault> {
-        match self.ask(Saying::Inbox(None)).await? {
-            Answered::Inbox { events } => Ok(events),
-            other => Err(fault_in(other)),
-        }
-    }
-
-    /// One event of this session, whole.
-    pub(crate) async fn open(&self, event: EventId) -> Result<(InboxItem, String), Fault> {
-        match self.ask(Saying::Inbox(Some(event))).await? {
-            Answered::Event { event, text } => Ok((event, text)),
-            other => Err(fault_in(other)),
-        }
-    }
-
-    /// Returns when the word is on its way, in the order it was said.
-    async fn put(&self, what: Saying) {
-        match &self.road {
-            Road::Remote(outgoing) => drop(outgoing.send(Said { what, reply: None }).await),
-            Road::Local { hub, session, outlet } => match what {
-                Saying::Bye(goodbye) => hub.detach(*session, *outlet, Some(goodbye)).await,
-                told => {
-                    if let Some(input) = input_of(told, *session) {
-                        drop(hub.enqueue(input).await);
-                    }
-                }
-            },
-        }
-    }
-
-    async fn ask(&self, what: Saying) -> Result<Answered, Fault> {
-        self.confirm().await;
-        match &self.road {
-            Road::Remote(outgoing) => {
-                let (reply, answer) = oneshot::channel();
-                let gone = || Fault::new(Kind::Stopping, "the link to the gate has ended");
-                outgoing.send(Said { what, reply: Some(reply) }).await.map_err(|_| gone())?;
-                answer.await.map_err(|_| gone())?
-            }
-            Road::Local { hub, session, .. } => answer(hub, *session, what).await,
-        }
-    }
-}
-
-fn unexpected() -> Fault {
-    Fault::new(Kind::Internal, "the gate gave an answer that does not fit the question")
-}
-
-fn fault_in(answered: Answered) -> Fault {
-    match answered {
-        Answered::Refused(fault) => fault,
-        _ => unexpected(),
-    }
-}
-
-/// The input that a saying stands for; `Inbox` and `Bye` are not inputs of their own.
-fn input_of(what: Saying, session: SessionId) -> Option<Input> {
-    Some(match what {
-        Saying::Wrote(events) => Input::Wrote { session, events },
-        Saying::Carried(ask) => Input::Carried { ask, session },
-        Saying::Asked(ask) => Input::Asked { session, ask, entropy: getrandom::u64().unwrap_or_default() },
-        Saying::Withdrawn { ask, why } => Input::Withdrawn { ask, by: Some(session), why },
-        Saying::Answered { ask, ruling } => {
-            Input::Answered { by: at_the_terminal(), target: Target::Id(ask), ruling: *ruling, idempotency_key: None }
-        }
-        Saying::Called(call) => Input::Called { session, call: *call },
-        Saying::Described(about) => Input::Described { session, about: *about },
-        Saying::Barred { what } => Input::AccessDenied { who: format!("session {session}"), what },
-        Saying::Replied { id, chat, text, files } => Input::Replied { id, session, chat, text: Text::new(text), files },
-        Saying::Inbox(_) | Saying::Bye(_) => return None,
-    })
-}
-
-/// Whoever sits where the session was started: its owner.
-fn at_the_terminal() -> Actor {
-    let rights = Role::Admin.rights();
-    Actor { name: OWNER.to_owned(), rights, via: Via::Terminal, scope: TokenScope::Everything }
-}
-
-/// Does what was said in the hub, and puts the outcome as the link tells it.
-async fn answer(hub: &Hub, session: SessionId, what: Saying) -> Result<Answered, Fault> {
-    let event = match what {
-        Saying::Inbox(None) => {
-            let mine = move |state: &portcullis_core::State| {
-                let events = state.events().rev().filter(|held| held.to == Some(session)).take(100);
-                events.map(InboxItem::from).collect::<Vec<_>>()
-            };
-            let mut events = hub.look(mine).await?;
-            events.reverse();
-            return Ok(Answered::Inbox { events });
-        }
-        Saying::Inbox(Some(event)) => event,
-        said => {
-            let Some(input) = input_of(said, session) else { return Ok(Answered::Ok) };
-            return Ok(tell(&hub.submit(input).await?));
-        }
+    let first = tokio::time::timeout(HELLO_WITHIN, lines.next()).await??;
+    let Some((n, attach)) = read_attach(&first)? else { return Ok(()) };
+    let Attach { session, about, wrote, holding } = attach;
+    let (outlet, outgoing) = Outlet::new(&holding);
+    let number = outlet.number;
+    let attached = gate.hub.attach(session, Input::Attached { session, about, wrote, holding }, outlet).await;
+    let (answers, answered) = mpsc::channel(64);
+    answers.send(done(n, attached.map(|answer| told(&answer)).map_err(Fault::from))).await?;
+    let stop = gate.stop.clone();
+    let writing = tokio::spawn(write(writer, outgoing, answered, gate.max_context));
+    let reading = read(lines, &gate, session, answers);
+    let why = tokio::select! {
+        why = reading => why,
+        () = stop.cancelled() => return Ok(()),
     };
-    if let Answer::Refused(refusal) = hub.submit(Input::Opened { session, event }).await? {
-        return Ok(Answered::Refused(fault_of(&refusal)));
+    writing.abort();
+    let (why, result) = match why {
+        Ok(why) => (why, Ok(())),
+        Err(error) => (None, Err(error)),
+    };
+    gate.hub.detach(session, number, why).await;
+    result
+}
+
+async fn greet(gate: &Gate, hello: &Line) -> Greeting {
+    let refuse = |kind, message: String| Greeting::Refused(Fault::new(kind, message));
+    let Line::Whole(line) = hello else {
+        return refuse(Kind::BadRequest, "the first line must be hello".into());
+    };
+    let Ok(Opening::Hello { min, max, program }) = serde_json::from_slice(line) else {
+        return refuse(Kind::BadRequest, "the first line must be hello".into());
+    };
+    let is_newer = release(&program) > release(gate.program);
+    if is_newer && is_idle(&gate.hub).await {
+        tracing::warn!("portcullis {program} is newer than this gate and nobody uses it: making room");
+        return Greeting::HandOver { program: gate.program.to_owned() };
     }
-    let item = hub.look(move |state| state.event(event).map(InboxItem::from)).await?;
-    match (item, hub.read(event).await?) {
-        (Some(item), Some(event)) => Ok(Answered::Event { event: item, text: event.text.as_str().to_owned() }),
-        _ => Ok(Answered::Refused(fault_of(&portcullis_core::Refusal::NoSuchEvent))),
+    match agree(&VERSIONS, min, max) {
+        Some(version) => Greeting::Welcome { version, program: gate.program.to_owned() },
+        None => refuse(
+            Kind::VersionsDoNotMeet,
+            format!(
+                "the gate is portcullis {}, this process is portcullis {program}: they have no link version in common",
+                gate.program
+            ),
+        ),
     }
 }
 
-fn tell(answer: &Answer) -> Answered {
-    match answer {
-        Answer::Asked { ask, code } => Answered::Asked { ask: ask.to_string(), code: code.to_string() },
-        Answer::Refused(refusal) => Answered::Refused(fault_of(refusal)),
-        Answer::Done | Answer::Accepted { .. } | Answer::Recorded { .. } | Answer::Pairing { .. } => Answered::Ok,
+/// `1.2.3` as numbers; what does not read as one counts as old.
+fn release(program: &str) -> [u64; 3] {
+    let mut parts = program.split(['.', '-', '+']).map(|part| part.parse().unwrap_or(0));
+    std::array::from_fn(|_| parts.next().unwrap_or(0))
+}
+
+async fn is_idle(hub: &Hub) -> bool {
+    let busy = |state: &portcullis_core::State| {
+        state.sessions().any(portcullis_core::Session::is_attached) || state.prompts_are_open()
+    };
+    !hub.look(busy).await.unwrap_or(true)
+}
+
+fn read_attach(line: &Line) -> anyhow::Result<Option<(u64, Attach)>> {
+    let line = match line {
+        Line::Whole(line) => line,
+        Line::TooLong => anyhow::bail!("a line of the link is too long"),
+        Line::End => return Ok(None),
+    };
+    match serde_json::from_slice(line)? {
+        Numbered { n, message: SessionMessage::Attach(attach) } => Ok(Some((n, *attach))),
+        Numbered { .. } => anyhow::bail!("the second line must be attach"),
     }
 }
 
-/// Attaches in the hub's own process.
-pub(crate) async fn attach_here(
-    hub: &Hub,
+/// Reads until the process says goodbye (its reason) or goes without (none).
+async fn read(
+    mut lines: Lines<Reader>,
+    gate: &Gate,
     session: SessionId,
-    about: SessionAbout,
+    answers: mpsc::Sender<GateMessage<'static>>,
+) -> anyhow::Result<Option<Goodbye>> {
+    let hub = &gate.hub;
+    let mut pending = FuturesUnordered::new();
+    loop {
+        let line = tokio::select! {
+            line = lines.next() => line?,
+            Some((n, answered)) = pending.next() => {
+                answers.send(done(n, answered)).await?;
+                continue;
+            }
+        };
+        let line = match line {
+            Line::Whole(line) => line,
+            Line::TooLong => anyhow::bail!("a line of the link is too long"),
+            Line::End => return Ok(None),
+        };
+        let Numbered { n, message } = serde_json::from_slice(&line)?;
+        let input = match message {
+            SessionMessage::Bye(goodbye) => return Ok(Some(goodbye)),
+            SessionMessage::Inbox { event } => {
+                pending
+                    .push(Box::pin(async move { (n, answers::inbox(hub, session, event).await) }) as BoxFuture<'_, _>);
+                continue;
+            }
+            SessionMessage::Answered { ask, .. } if !may_answer(gate, session, ask).await => {
+                hub.record_denied(format!("session {session}"), "answering a prompt".into()).await?;
+                let fault = Fault::new(Kind::FromInside, "this prompt is not answered from there");
+                answers.send(done(n, Err(fault))).await?;
+                continue;
+            }
+            other => input_of(other, session).context("attach comes first and once")?,
+        };
+        // Into the hub now, so that the order of the link is the order of the hub; the answer may come later.
+        let queued = hub.enqueue(input).await;
+        pending.push(Box::pin(async move {
+            let answer = match queued {
+                Ok(answer) => answer.await.unwrap_or(Err(Trouble::Stopping)),
+                Err(trouble) => Err(trouble),
+            };
+            (n, answer.map(|answer| told(&answer)).map_err(Fault::from))
+        }));
+    }
+}
+
+/// A terminal answers the prompts of its own session, and only from outside of any agent.
+async fn may_answer(gate: &Gate, session: SessionId, ask: AskId) -> bool {
+    let is_its_own =
+        move |state: &portcullis_core::State| state.ask(ask).is_some_and(|(ask, _)| ask.session == session);
+    gate.answers && gate.hub.look(is_its_own).await.unwrap_or(false)
+}
+
+fn done(n: u64, answered: Result<Answered, Fault>) -> GateMessage<'static> {
+    GateMessage::Done { n, answer: answered.unwrap_or_else(Answered::Refused) }
+}
+
+/// Writes what is for the session, as much in one write as has come together.
+async fn write(
+    mut writer: Writer,
+    mut outgoing: mpsc::Receiver<Outgoing>,
+    mut answers: mpsc::Receiver<GateMessage<'static>>,
     max_context: Option<usize>,
-) -> Result<Attachment, Fault> {
-    let (outlet, parcels) = Outlet::new(&[]);
-    let line = Line::new(Road::Local { hub: hub.clone(), session, outlet: outlet.number });
-    let input = Input::Attached { session, about, wrote: vec![], holding: vec![] };
-    hub.attach(session, input, outlet).await?;
-    Ok(Attachment { incoming: Incoming::Local { parcels, max_context }, line })
+) -> anyhow::Result<()> {
+    let mut bytes = Vec::new();
+    loop {
+        tokio::select! {
+            next = outgoing.recv() => match next {
+                Some(next) => put_outgoing(&mut bytes, &next, max_context)?,
+                // The hub let go of this process: it fell behind, or another took its place.
+                None => break,
+            },
+            Some(answer) = answers.recv() => put(&mut bytes, &answer)?,
+        }
+        while bytes.len() < 1 << 20
+            && let Ok(next) = outgoing.try_recv()
+        {
+            put_outgoing(&mut bytes, &next, max_context)?;
+        }
+        while let Ok(answer) = answers.try_recv() {
+            put(&mut bytes, &answer)?;
+        }
+        writer.write_all(&bytes).await?;
+        bytes.clear();
+        // What one large event needed is not kept for the small ones.
+        bytes.shrink_to(ROOM);
+    }
+    writer.shutdown().await?;
+    Ok(())
+}
+
+fn put_outgoing(bytes: &mut Vec<u8>, outgoing: &Outgoing, max_context: Option<usize>) -> serde_json::Result<()> {
+    match outgoing {
+        Outgoing::Event(held, also) => {
+            // About what it takes in quotes, so that what is large need not move while it is written.
+            let size = held.event.text.len().min(max_context.unwrap_or(usize::MAX));
+            bytes.reserve(size + size / 8 + 512);
+            put(bytes, &GateMessage::Event(EventFrame { also: also.clone(), ..EventFrame::of(held, max_context) }))
+        }
+        Outgoing::Message(message) => put(bytes, message),
+    }
+}
+
+fn put(bytes: &mut Vec<u8>, line: &impl Serialize) -> serde_json::Result<()> {
+    serde_json::to_writer(&mut *bytes, line)?;
+    bytes.push(b'\n');
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::release;
+
+    #[test]
+    fn releases_compare_as_numbers() {
+        assert!(release("0.10.0") > release("0.9.9"));
+        assert!(release("1.0.0") > release("0.99.0-rc1"));
+        assert_eq!(release("0.1.0"), release("0.1"));
+        assert_eq!(release("nonsense"), [0, 0, 0]);
+    }
 }

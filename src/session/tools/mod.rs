@@ -10,7 +10,7 @@ use portcullis_wire::link::InboxItem;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use crate::hub::Line;
+use super::link::SessionHandle;
 
 /// Goes into the model's system prompt.
 pub(crate) const INSTRUCTIONS: &str = "\
@@ -90,13 +90,18 @@ impl Called {
 /// What a call did: it shows that the model has read something.
 pub(crate) enum Done {
     Replied(ChatId),
-    Opened(EventId),
+    /// The event is before the model, whose sender may direct the session or only informs it.
+    Opened {
+        event: EventId,
+        sender: String,
+        directs: bool,
+    },
 }
 
 /// The tools of one session. Cheap to clone.
 #[derive(Clone)]
 pub(crate) struct Tools {
-    line: Line,
+    handle: SessionHandle,
     folder: PathBuf,
 }
 
@@ -118,8 +123,8 @@ struct InboxArguments {
 
 impl Tools {
     /// `folder` is where files that go with a reply may lie.
-    pub(crate) fn new(line: Line, folder: PathBuf) -> Self {
-        Self { line, folder }
+    pub(crate) fn new(handle: SessionHandle, folder: PathBuf) -> Self {
+        Self { handle, folder }
     }
 
     /// What the tool says; none when there is no such tool.
@@ -139,7 +144,7 @@ impl Tools {
             return Err("text is empty: there is nothing to send".to_owned());
         }
         let files = files::check(&self.folder, &files)?;
-        match tokio::time::timeout(PATIENCE, self.line.reply(chat.clone(), text, files)).await {
+        match tokio::time::timeout(PATIENCE, self.handle.reply(chat.clone(), text, files)).await {
             Ok(Ok(())) => Ok(Called { said: Ok("sent".to_owned()), done: Some(Done::Replied(chat)) }),
             Ok(Err(fault)) => Err(fault.in_words()),
             Err(_) => {
@@ -152,12 +157,12 @@ impl Tools {
         let InboxArguments { event_id } = read(arguments)?;
         let away = |_| "the gate is away for the moment; try again later".to_owned();
         let Some(event_id) = event_id else {
-            let events = tokio::time::timeout(PATIENCE, self.line.inbox()).await.map_err(away)?;
+            let events = tokio::time::timeout(PATIENCE, self.handle.inbox()).await.map_err(away)?;
             return Ok(Called::saying(list(&events.map_err(|fault| fault.in_words())?)));
         };
         let event: EventId =
             event_id.parse().map_err(|_| format!("no event {event_id:?}: pass the event_id of a <channel> tag"))?;
-        let opened = tokio::time::timeout(PATIENCE, self.line.open(event)).await.map_err(away)?;
+        let opened = tokio::time::timeout(PATIENCE, self.handle.open(event)).await.map_err(away)?;
         let (item, text) = opened.map_err(|fault| fault.in_words())?;
         // The same text from the same outside: it must not look like anything else here either.
         let text = portcullis_core::neutralise(&text);
@@ -165,7 +170,7 @@ impl Tools {
             "event_id={} chat_id={} sender={} via={}\n\n{text}",
             item.event_id, item.chat_id, item.sender, item.via
         );
-        Ok(Called { said: Ok(said), done: Some(Done::Opened(event)) })
+        Ok(Called { said: Ok(said), done: Some(Done::Opened { event, sender: item.sender, directs: item.directs }) })
     }
 }
 

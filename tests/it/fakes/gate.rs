@@ -2,7 +2,7 @@
 
 use crate::support::connection::Target;
 use crate::support::home::Home;
-use crate::support::link::{Link, OURS};
+use crate::support::link::{Link, OURS, VERSION};
 use crate::support::until;
 use serde_json::{Value, json};
 use std::os::unix::net::UnixListener;
@@ -30,14 +30,16 @@ impl FakeGate {
         (link, hello)
     }
 
-    /// The same, and lets it attach: returns what it said of itself.
+    /// The same, and lets it attach: returns what it said of itself, and the number of that line as `n`.
     #[track_caller]
     pub(crate) fn attached(&self) -> (Link, Value) {
         let (mut link, hello) = self.greeted();
-        assert_eq!(hello, json!({"min": 1, "max": 1, "program": OURS}));
-        link.say(&json!({"welcome": {"version": 1, "program": OURS}}));
-        let attach = link.hear()["attach"].clone();
-        assert!(attach.is_object(), "the second word is attach");
+        assert_eq!(hello, json!({"min": VERSION, "max": VERSION, "program": OURS}));
+        link.say(&json!({"welcome": {"version": VERSION, "program": OURS}}));
+        let second = link.hear();
+        let mut attach = second["message"]["attach"].clone();
+        assert!(attach.is_object(), "the second line is attach");
+        attach["n"] = second["n"].clone();
         (link, attach)
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::support::PATIENCE;
 use crate::support::home::Home;
-use crate::support::link::{Link, OURS, new_id};
+use crate::support::link::{Link, OURS, VERSION, new_id};
 use serde_json::{Value, json};
 
 #[test]
@@ -11,7 +11,7 @@ fn an_idle_gate_hands_over_to_a_newer_portcullis() {
     let gate = home.serve();
     gate.say("/", "waits for the next gate").expect(200);
     let mut newer = Link::open(&home);
-    assert_eq!(newer.greet("99.0.0", 1, 1), json!({"hand_over": {"program": OURS}}));
+    assert_eq!(newer.greet("99.0.0", VERSION, VERSION), json!({"hand_over": {"program": OURS}}));
     assert!(gate.wait_exit(PATIENCE).success());
     let gate = home.serve();
     assert_eq!(gate.get("/api/v1/status").json()["waiting_events"], 1);
@@ -21,11 +21,11 @@ fn an_idle_gate_hands_over_to_a_newer_portcullis() {
 fn a_gate_in_use_stays_and_accepts_a_newer_portcullis() {
     let home = Home::new();
     let gate = home.serve();
-    let welcome = json!({"welcome": {"version": 1, "program": OURS}});
+    let welcome = json!({"welcome": {"version": VERSION, "program": OURS}});
     let mut session = Link::open(&home);
-    assert_eq!(session.greet(OURS, 1, 1), welcome, "the same portcullis is not newer");
+    assert_eq!(session.greet(OURS, VERSION, VERSION), welcome, "the same portcullis is not newer");
     session.attach(&new_id(), &[], &[]);
-    assert_eq!(Link::open(&home).greet("99.0.0", 1, 1), welcome);
+    assert_eq!(Link::open(&home).greet("99.0.0", VERSION, VERSION), welcome);
     assert_eq!(Link::open(&home).greet("0.0.1", 1, 7), welcome, "an older one that knows our version");
     assert!(!gate.has_exited());
 }
@@ -35,9 +35,9 @@ fn incompatible_link_versions_are_refused_with_a_hint() {
     let home = Home::new();
     let gate = home.serve();
     let mut session = Link::open(&home);
-    session.greet(OURS, 1, 1);
+    session.greet(OURS, VERSION, VERSION);
     session.attach(&new_id(), &[], &[]);
-    for (min, max) in [(2, 9), (0, 0), (9, 2)] {
+    for (min, max) in [(1, 1), (3, 9), (0, 0), (9, 2)] {
         let answer = Link::open(&home).greet("99.0.0", min, max);
         let refused = &answer["refused"];
         assert!(refused["message"].as_str().unwrap().contains("no link version in common"), "{answer}");
@@ -65,7 +65,7 @@ fn a_process_that_attaches_again_gets_only_the_events_it_does_not_have() {
             link.hear()["event"]["id"].as_str().unwrap().to_owned()
         })
         .collect();
-    link.say(&json!({"wrote": {"n": 2, "events": [events[0]]}}));
+    link.tell(2, &json!({"wrote": {"events": [events[0]]}}));
     assert_eq!(link.answer(2), "ok");
     drop(link);
     home.attached(0);
@@ -75,7 +75,7 @@ fn a_process_that_attaches_again_gets_only_the_events_it_does_not_have() {
     assert_eq!(link.hear()["event"]["text"], "event 3");
     let states = || [0, 1, 2, 3].map(|place: usize| gate.event_state(&events[place]));
     assert_eq!(states(), ["delivered", "delivered", "waiting", "waiting"]);
-    link.say(&json!({"wrote": {"n": 2, "events": [events[2], events[3]]}}));
+    link.tell(2, &json!({"wrote": {"events": [events[2], events[3]]}}));
     link.answer(2);
     assert_eq!(states(), ["delivered"; 4]);
     gate.say("/", "event 4").expect(200);
@@ -87,7 +87,7 @@ fn a_verdict_is_sent_again_until_it_is_confirmed() {
     let home = Home::new();
     let gate = home.serve();
     let (id, ask) = (new_id(), new_id());
-    let asked = json!({"asked": {"n": 2, "id": ask, "source": "channel", "origin": "abcde", "tool": "Bash",
+    let asked = json!({"asked": {"id": ask, "source": "channel", "origin": "abcde", "tool": "Bash",
                                  "description": "Push", "preview": "git push"}});
     let verdict =
         json!({"verdict": {"ask": ask, "origin": "abcde", "source": "channel", "ruling": {"behavior": "allow"}}});
@@ -95,8 +95,8 @@ fn a_verdict_is_sent_again_until_it_is_confirmed() {
     link.attach(&id, &[], &[]);
     // Whoever is not sure that it was heard asks again; it is one prompt all the same.
     for _ in 0..2 {
-        link.say(&asked);
-        assert_eq!(link.answer(2), json!({"asked": {"ask": ask, "code": "abcde"}}));
+        link.tell(2, &asked);
+        assert_eq!(link.answer(2), json!({"asked": {"code": "abcde"}}));
     }
     assert_eq!(gate.asks().len(), 1);
     gate.say("/", "yes abcde").expect(200);
@@ -106,7 +106,7 @@ fn a_verdict_is_sent_again_until_it_is_confirmed() {
     let mut link = Link::welcomed(&home);
     link.attach(&id, &[], &[]);
     assert_eq!(link.hear(), verdict);
-    link.say(&json!({"carried": {"n": 3, "ask": ask}}));
+    link.tell(3, &json!({"carried": {"ask": ask}}));
     link.answer(3);
     drop(link);
 
@@ -129,6 +129,6 @@ fn a_newer_process_of_a_session_replaces_the_older() {
     gate.say("/", "hello").expect(200);
     assert_eq!(new.hear()["event"]["text"], "hello");
     assert_eq!(home.attached(1)[0]["id"], *id);
-    new.say(&json!({"bye": {"why": "done"}}));
+    new.tell(2, &json!({"bye": {"why": "done"}}));
     home.attached(0);
 }

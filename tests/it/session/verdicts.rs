@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 fn attached(home: &Home, about: &Value) -> (Link, String) {
     let session = new_id();
     let mut link = Link::welcomed(home);
-    link.say(&json!({"attach": {"n": 1, "session": session, "about": about}}));
+    link.tell(1, &json!({"attach": {"session": session, "about": about}}));
     assert_eq!(link.answer(1), "ok");
     (link, session)
 }
@@ -27,8 +27,11 @@ fn ask(link: &mut Link, n: u64, code: &str, more: &Value) -> String {
     for (key, value) in more.as_object().unwrap() {
         details[key] = value.clone();
     }
-    link.say(&json!({"asked": {"n": n, "id": id, "source": "control", "origin": code, "tool": "Bash",
-                               "description": "Push", "preview": "git push", "details": details}}));
+    link.tell(
+        n,
+        &json!({"asked": {"id": id, "source": "control", "origin": code, "tool": "Bash",
+                               "description": "Push", "preview": "git push", "details": details}}),
+    );
     assert_eq!(link.answer(n)["asked"]["code"], code);
     id
 }
@@ -106,15 +109,15 @@ fn every_tool_call_is_recorded_and_compared_with_what_was_shown() {
     let home = Home::new();
     let gate = home.serve();
     let (mut link, _) = attached(&home, &driven());
-    let called = |n: u64, tool_use_id: &str, digest: u8| {
-        json!({"called": {"n": n, "call": {"tool": "Bash", "tool_use_id": tool_use_id, "outcome": "ran",
-                          "decided_by": "user_temporary", "digest": vec![digest; 32], "preview": "git push"}}})
+    let called = |tool_use_id: &str, digest: u8| {
+        json!({"called": {"tool": "Bash", "tool_use_id": tool_use_id, "outcome": "ran",
+                          "decided_by": "user_temporary", "digest": vec![digest; 32], "preview": "git push"}})
     };
     for (n, code, ran) in [(10, "abcde", 7), (20, "bcdef", 8)] {
         ask(&mut link, n, code, &json!({}));
         gate.say("/", &format!("yes {code}")).expect(200);
         link.hear();
-        link.say(&called(n + 1, &format!("use-{code}"), ran));
+        link.tell(n + 1, &called(&format!("use-{code}"), ran));
         assert_eq!(link.answer(n + 1), "ok");
     }
     let verdict_of = |code: &str| gate.ask(code)["verdict"].clone();
@@ -123,11 +126,11 @@ fn every_tool_call_is_recorded_and_compared_with_what_was_shown() {
     assert!(home.run(&["ask", "show", "bcdef"]).ok().stdout.contains("WARNING"));
     // Answered at the terminal: the tool ran, so the prompt is nobody's any more.
     ask(&mut link, 30, "cdefg", &json!({}));
-    link.say(&called(31, "use-cdefg", 7));
+    link.tell(31, &called("use-cdefg", 7));
     link.answer(31);
     assert_eq!(gate.ask("cdefg")["withdrawn"], "allowed at its terminal");
     // And one that nobody was asked about.
-    link.say(&called(32, "use-silent", 1));
+    link.tell(32, &called("use-silent", 1));
     link.answer(32);
     let log = home.run(&["log"]).ok().stdout;
     assert_eq!(log.lines().filter(|line| line.contains("  called {")).count(), 4, "{log}");
@@ -151,11 +154,11 @@ fn orders_reach_driven_sessions_and_a_stop_is_kept() {
     home.attached(0);
 
     let mut link = Link::welcomed(&home);
-    link.say(&json!({"attach": {"n": 1, "session": session, "about": driven()}}));
+    link.tell(1, &json!({"attach": {"session": session, "about": driven()}}));
     assert_eq!(link.hear(), json!({"order": {"stop": {"by": "owner"}}}), "told again when it is back");
     let mut about = driven();
     about["mode"] = json!("acceptEdits");
-    link.say(&json!({"described": {"n": 2, "about": about}}));
+    link.tell(2, &json!({"described": about}));
     link.answer(2);
     home.run(&["session", "resume", "api"]).ok();
     assert_eq!(link.hear(), json!({"order": "resume"}));
@@ -179,11 +182,11 @@ fn a_terminal_can_answer_only_prompts_of_its_own_session() {
     let (mut link, _) = attached(&home, &driven());
     let (mut other, _) = attached(&home, &json!({"label": "web", "connected_by": "run", "driven": true}));
     let mine = ask(&mut link, 2, "abcde", &json!({}));
-    let answered = |n: u64| json!({"answered": {"n": n, "ask": mine, "ruling": {"behavior": "allow"}}});
-    other.say(&answered(5));
+    let answered = json!({"answered": {"ask": mine, "ruling": {"behavior": "allow"}}});
+    other.tell(5, &answered);
     assert_eq!(other.answer(5)["refused"]["error"], 40306);
     assert_eq!(gate.ask("abcde")["state"], "open");
-    link.say(&answered(3));
+    link.tell(3, &answered);
     assert_eq!(link.answer(3), "ok");
     assert_eq!(link.hear()["verdict"]["ruling"]["behavior"], "allow");
     assert_eq!(gate.ask("abcde")["verdict"]["via"], "terminal");
@@ -194,9 +197,9 @@ fn a_terminal_can_answer_only_prompts_of_its_own_session() {
     let (mut agent, session) = attached(&home, &about);
     let its_own = ask(&mut agent, 2, "bcdef", &json!({}));
     let mut child = Link::welcomed(&home);
-    child.say(&json!({"attach": {"n": 1, "session": session, "about": about}}));
+    child.tell(1, &json!({"attach": {"session": session, "about": about}}));
     assert_eq!(child.answer(1), "ok");
-    child.say(&json!({"answered": {"n": 3, "ask": its_own, "ruling": {"behavior": "allow"}}}));
+    child.tell(3, &json!({"answered": {"ask": its_own, "ruling": {"behavior": "allow"}}}));
     assert_eq!(child.answer(3)["refused"]["error"], 40306);
     assert_eq!(gate.ask("bcdef")["state"], "open");
     assert!(home.run(&["log"]).ok().stdout.contains("answering a prompt"));

@@ -11,6 +11,8 @@ use std::os::unix::net::UnixStream;
 
 /// The version of the program under test.
 pub(crate) const OURS: &str = env!("CARGO_PKG_VERSION");
+/// The version of the link that it speaks.
+pub(crate) const VERSION: u16 = 2;
 
 /// An id as the gate writes them, each time a new one.
 pub(crate) fn new_id() -> String {
@@ -52,7 +54,7 @@ impl Link {
     #[track_caller]
     pub(crate) fn welcomed(home: &Home) -> Self {
         let mut link = Self::open(home);
-        assert!(link.greet(OURS, 1, 1)["welcome"].is_object());
+        assert!(link.greet(OURS, VERSION, VERSION)["welcome"].is_object());
         link
     }
 
@@ -64,9 +66,13 @@ impl Link {
     #[track_caller]
     pub(crate) fn attach(&mut self, session: &str, wrote: &[String], holding: &[String]) {
         let about = json!({"label": "by hand", "connected_by": "test"});
-        let attach = json!({"n": 1, "session": session, "about": about, "wrote": wrote, "holding": holding});
-        self.say(&json!({ "attach": attach }));
+        self.tell(1, &json!({"attach": {"session": session, "about": about, "wrote": wrote, "holding": holding}}));
         assert_eq!(self.answer(1), "ok");
+    }
+
+    /// A message of a session's process, with its number.
+    pub(crate) fn tell(&mut self, n: u64, message: &Value) {
+        self.say(&json!({"n": n, "message": message}));
     }
 
     pub(crate) fn say(&mut self, frame: &Value) {

@@ -3,8 +3,8 @@
 //! Requests are rmcp's business. Events and verdicts are notifications outside of MCP proper and go to stdout directly,
 //! many in one write, because that is the path that must be fast.
 
-mod beside;
 mod push;
+mod receipts;
 mod server;
 mod stdio;
 mod transport;
@@ -18,10 +18,10 @@ use tokio_util::sync::CancellationToken;
 
 use portcullis_core::Goodbye;
 
-use crate::hub::Attachment;
+use crate::agents::claude::hooks::HookSession;
 use crate::lines::Lines;
-use beside::Receipts;
-pub(crate) use beside::{Beside, HookAnswer};
+use crate::session::link::{Deliveries, SessionHandle};
+use receipts::Receipts;
 use server::{Server, Signs};
 use transport::{Output, Stdio};
 
@@ -30,20 +30,20 @@ const LONGEST_LINE: usize = 16 << 20;
 
 /// Serves one session until the client closes its end or `stop`. Says goodbye to the gate before it returns.
 pub(crate) async fn run(
-    attachment: Attachment,
+    handle: SessionHandle,
+    deliveries: Deliveries,
     folder: PathBuf,
-    hooks: Arc<dyn Beside>,
+    hooks: Arc<HookSession>,
     stop: CancellationToken,
 ) -> anyhow::Result<()> {
     let (stdin, stdout) = stdio::open()?;
     let output = Arc::new(Output::new(stdout));
     let (ready, is_ready) = watch::channel(false);
     let signs = Arc::new(Signs::default());
-    let line = attachment.line.clone();
     let receipts = Arc::new(Receipts::new(Arc::clone(&hooks)));
     let transport = Stdio::new(Lines::new(stdin, LONGEST_LINE), Arc::clone(&output), Some(Arc::clone(&receipts)));
-    let pushing = push::run(attachment, Arc::clone(&output), Arc::clone(&hooks), is_ready);
-    let server = Server::new(line.clone(), folder, ready, Arc::clone(&signs), hooks, receipts);
+    let pushing = push::run(handle.clone(), deliveries, Arc::clone(&output), Arc::clone(&hooks), is_ready);
+    let server = Server::new(handle.clone(), folder, ready, Arc::clone(&signs), hooks, receipts);
     let serving = async {
         match server.serve(transport).await {
             Ok(running) => drop(running.waiting().await),
@@ -60,6 +60,6 @@ pub(crate) async fn run(
         }
     };
     pushing.abort();
-    line.bye(goodbye).await;
+    handle.bye(goodbye).await;
     Ok(())
 }

@@ -8,9 +8,9 @@ use portcullis_wire::channel::{event_line, verdict_line};
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep};
 
-use super::Beside;
 use super::transport::Output;
-use crate::hub::{Attachment, Delivery};
+use crate::agents::claude::hooks::HookSession;
+use crate::session::link::{Deliveries, Delivery, SessionHandle};
 
 /// As much as is put into one write.
 const ONE_WRITE: usize = 256 << 10;
@@ -22,9 +22,10 @@ const CONFIRM_AT: usize = 128;
 
 /// Writes what comes for the session, once the client is ready for it. Ends when the client no longer reads.
 pub(super) async fn run(
-    mut attachment: Attachment,
+    handle: SessionHandle,
+    mut deliveries: Deliveries,
     output: Arc<Output>,
-    hooks: Arc<dyn Beside>,
+    hooks: Arc<HookSession>,
     mut is_ready: watch::Receiver<bool>,
 ) {
     // The client drops what comes before it has said that it is initialized.
@@ -36,15 +37,15 @@ pub(super) async fn run(
     loop {
         let next = tokio::select! {
             biased;
-            next = attachment.next() => next,
+            next = deliveries.next() => next,
             () = &mut confirm, if unconfirmed > 0 => {
-                attachment.line.confirm().await;
+                handle.confirm().await;
                 unconfirmed = 0;
                 continue;
             }
         };
         let Some(first) = next else { return };
-        let written = gather(first, &mut attachment, hooks.as_ref());
+        let written = gather(first, &mut deliveries, &hooks);
         if written.bytes.is_empty() {
             continue;
         }
@@ -55,9 +56,9 @@ pub(super) async fn run(
         if unconfirmed == 0 {
             confirm.as_mut().reset(Instant::now() + CONFIRM_WITHIN);
         }
-        unconfirmed = attachment.line.wrote(&written.events, &written.verdicts);
+        unconfirmed = handle.wrote(&written.events, &written.verdicts);
         if unconfirmed >= CONFIRM_AT {
-            attachment.line.confirm().await;
+            handle.confirm().await;
             unconfirmed = 0;
         }
     }
@@ -72,14 +73,14 @@ struct Written {
 }
 
 /// Everything that needs no waiting for, up to what goes into one write.
-fn gather(first: Delivery, attachment: &mut Attachment, hooks: &dyn Beside) -> Written {
+fn gather(first: Delivery, deliveries: &mut Deliveries, hooks: &HookSession) -> Written {
     let mut written = Written::default();
     let mut next = Some(first);
     while let Some(delivery) = next {
         if let Some(delivery) = hooks.take(delivery) {
             written.add(&delivery);
         }
-        next = if written.bytes.len() < ONE_WRITE { attachment.ready() } else { None };
+        next = if written.bytes.len() < ONE_WRITE { deliveries.ready() } else { None };
     }
     written
 }

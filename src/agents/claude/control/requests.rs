@@ -13,13 +13,13 @@ use tokio::process::ChildStdin;
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
-use crate::hub::Line;
+use crate::session::link::SessionHandle;
 
 /// Lines that wait for a client that does not read. With more it is taken for stuck.
 const LINES: usize = 1024;
 
 /// How long the client may take for what it does at once.
-pub(super) const PROMPTLY: Duration = Duration::from_secs(30);
+pub(super) const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// A line, and what the gate is told once it is written.
 struct Outgoing {
@@ -55,7 +55,7 @@ pub(crate) enum NoAnswer {
 }
 
 impl Control {
-    pub(super) fn new(stdin: ChildStdin, line: Line) -> Self {
+    pub(super) fn new(stdin: ChildStdin, line: SessionHandle) -> Self {
         let (outgoing, lines) = mpsc::channel(LINES);
         tokio::spawn(write(stdin, lines, line));
         let shared = Shared {
@@ -132,7 +132,7 @@ impl Control {
 }
 
 /// Writes until there is nothing more to say, then closes the pipe by dropping it.
-async fn write(mut stdin: ChildStdin, mut lines: mpsc::Receiver<Outgoing>, gate: Line) {
+async fn write(mut stdin: ChildStdin, mut lines: mpsc::Receiver<Outgoing>, gate: SessionHandle) {
     while let Some(Outgoing { bytes, events, verdicts }) = lines.recv().await {
         if let Err(error) = stdin.write_all(&bytes).await {
             tracing::debug!(%error, "Claude Code does not read");

@@ -12,25 +12,26 @@ use serde_json::Value;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
-use super::{HookAnswer, Judge, Room, Settings};
-use crate::hub::{Attachment, Hub, link, mint};
+use super::{HookAnswer, HookSession, HookSettings};
+use crate::mint::mint;
+use crate::session::gatekeeper::Judge;
+use crate::session::link::{self, Connect, Deliveries, SessionHandle};
 
 /// A session that posts nothing for so long, and has nothing open, is taken for ended: nobody tells us otherwise.
-const UNHEARD: Duration = Duration::from_secs(3600);
-const MOST_SESSIONS: usize = 256;
+const SILENCE: Duration = Duration::from_secs(3600);
+const MAX_SESSIONS: usize = 256;
 
 /// What the gate needs for them.
-pub(crate) struct Posted {
-    hub: Hub,
-    max_context: Option<usize>,
-    settings: Settings,
+pub(crate) struct PostedHooks {
+    connect: Connect,
+    settings: HookSettings,
     judge: fn(&SessionAbout) -> Option<Judge>,
     /// By the agent's own name for its session.
-    sessions: Mutex<HashMap<String, Arc<Session>>>,
+    sessions: Mutex<HashMap<String, Arc<PostedSession>>>,
 }
 
-struct Session {
-    room: Arc<Room>,
+struct PostedSession {
+    hooks: Arc<HookSession>,
     label: Label,
     heard: Notify,
     /// It has said that it ends.
@@ -40,28 +41,28 @@ struct Session {
 /// An answer, and whom to tell when it is with the client.
 pub(crate) struct PostedAnswer {
     pub(crate) answer: HookAnswer,
-    session: Arc<Session>,
+    session: Arc<PostedSession>,
 }
 
 impl PostedAnswer {
     pub(crate) async fn settle(self, written: bool) {
         if let Some(receipt) = self.answer.receipt {
-            self.session.room.settle(receipt, written).await;
+            self.session.hooks.settle(receipt, written).await;
         }
     }
 }
 
-impl Posted {
+impl PostedHooks {
+    /// `connect` leads to the gate of this very process.
     pub(crate) fn new(
-        hub: Hub,
-        max_context: Option<usize>,
-        settings: Settings,
+        connect: Connect,
+        settings: HookSettings,
         judge: fn(&SessionAbout) -> Option<Judge>,
     ) -> Arc<Self> {
-        Arc::new(Self { hub, max_context, settings, judge, sessions: Mutex::default() })
+        Arc::new(Self { connect, settings, judge, sessions: Mutex::default() })
     }
 
-    fn sessions(&self) -> MutexGuard<'_, HashMap<String, Arc<Session>>> {
+    fn sessions(&self) -> MutexGuard<'_, HashMap<String, Arc<PostedSession>>> {
         self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -70,20 +71,20 @@ impl Posted {
         self: Arc<Self>,
         body: &Value,
         scope: &TokenScope,
-        taken_back: &CancellationToken,
+        cancelled: &CancellationToken,
     ) -> Result<PostedAnswer, Fault> {
         let bad = |message: String| Fault::new(Kind::BadRequest, message);
         let call = HookCall::read(body).map_err(|error| bad(error.to_string()))?;
         let Some(name) = call.session_id.clone().filter(|name| name.len() <= 128) else {
             return Err(bad("session_id is missing".to_owned()));
         };
-        let session = self.session(&name, &call, scope).await?;
+        let session = self.session(&name, &call, scope)?;
         session.heard.notify_one();
         let ends = call.event == HookEvent::SessionEnd;
         // Only a command can wake a session.
         let answer = match call.event {
             HookEvent::FileChanged => HookAnswer::default(),
-            _ => session.room.call(call, taken_back).await,
+            _ => session.hooks.call(call, cancelled).await,
         };
         if ends {
             session.ended.cancel();
@@ -91,11 +92,11 @@ impl Posted {
         Ok(PostedAnswer { answer, session })
     }
 
-    async fn session(self: &Arc<Self>, name: &str, call: &HookCall, scope: &TokenScope) -> Result<Arc<Session>, Fault> {
+    fn session(self: &Arc<Self>, name: &str, call: &HookCall, scope: &TokenScope) -> Result<Arc<PostedSession>, Fault> {
         let known = self.sessions().get(name).cloned();
         let session = match known {
             Some(session) => session,
-            None => self.attach(name, call, scope).await?,
+            None => self.attach(name, call, scope)?,
         };
         if !scope.covers(&session.label) {
             return Err(Fault::new(Kind::Forbidden, "this token is not for sessions of this label"));
@@ -103,51 +104,57 @@ impl Posted {
         Ok(session)
     }
 
-    async fn attach(self: &Arc<Self>, name: &str, call: &HookCall, scope: &TokenScope) -> Result<Arc<Session>, Fault> {
-        if self.sessions().len() >= MOST_SESSIONS {
-            return Err(Fault::new(Kind::Busy, format!("{MOST_SESSIONS} sessions post hooks already")));
-        }
+    fn attach(self: &Arc<Self>, name: &str, call: &HookCall, scope: &TokenScope) -> Result<Arc<PostedSession>, Fault> {
         let about = about(name, call)?;
         if !scope.covers(&about.label) {
             return Err(Fault::new(Kind::Forbidden, "this token is not for sessions of this label"));
         }
         let judge = (self.judge)(&about).ok_or_else(|| Fault::new(Kind::Internal, "the rules cannot be found"))?;
-        let id = mint(SessionId::new);
-        let attachment = link::attach_here(&self.hub, id, about.clone(), self.max_context).await?;
-        let label = about.label.clone();
-        let room = Room::new(attachment.line.clone(), about, self.settings.clone(), judge);
-        room.is_installed(false).await;
-        room.is_attended();
-        let session = Arc::new(Session { room, label, heard: Notify::new(), ended: CancellationToken::new() });
+        let mut sessions = self.sessions();
         // Two hooks of one session may come at once, and both find it missing.
-        let first = Arc::clone(self.sessions().entry(name.to_owned()).or_insert_with(|| Arc::clone(&session)));
-        if !Arc::ptr_eq(&first, &session) {
-            attachment.line.bye(Goodbye { why: "another request was first".to_owned(), untouched: true }).await;
-            return Ok(first);
+        if let Some(first) = sessions.get(name) {
+            return Ok(Arc::clone(first));
         }
-        tokio::spawn(Arc::clone(self).hold(name.to_owned(), Arc::clone(&session), attachment));
+        if sessions.len() >= MAX_SESSIONS {
+            return Err(Fault::new(Kind::Busy, format!("{MAX_SESSIONS} sessions post hooks already")));
+        }
+        let label = about.label.clone();
+        let (handle, deliveries) =
+            link::connect(mint(SessionId::new), about.clone(), env!("CARGO_PKG_VERSION"), Arc::clone(&self.connect));
+        let hooks = HookSession::new(handle.clone(), about, self.settings.clone(), judge);
+        hooks.note_installed(false);
+        hooks.mark_attended();
+        let session = Arc::new(PostedSession { hooks, label, heard: Notify::new(), ended: CancellationToken::new() });
+        sessions.insert(name.to_owned(), Arc::clone(&session));
+        tokio::spawn(Arc::clone(self).hold(name.to_owned(), Arc::clone(&session), handle, deliveries));
         Ok(session)
     }
 
     /// Takes what comes for the session until it ends, or is not heard of any more.
-    async fn hold(self: Arc<Self>, name: String, session: Arc<Session>, mut attachment: Attachment) {
+    async fn hold(
+        self: Arc<Self>,
+        name: String,
+        session: Arc<PostedSession>,
+        handle: SessionHandle,
+        mut deliveries: Deliveries,
+    ) {
         let why = loop {
             tokio::select! {
-                delivery = attachment.next() => match delivery {
-                    Some(delivery) => drop(session.room.take(delivery)),
+                delivery = deliveries.next() => match delivery {
+                    Some(delivery) => drop(session.hooks.take(delivery)),
                     None => break "the gate let go of it",
                 },
                 () = session.heard.notified() => {}
                 () = session.ended.cancelled() => break "it said so",
-                () = tokio::time::sleep(UNHEARD) => {
-                    if !session.room.has_prompts() {
+                () = tokio::time::sleep(SILENCE) => {
+                    if !session.hooks.has_open_asks() {
                         break "nothing was heard of it for an hour";
                     }
                 }
             }
         };
         self.sessions().remove(&name);
-        attachment.line.bye(Goodbye::because(why)).await;
+        handle.bye(Goodbye::because(why)).await;
     }
 }
 

@@ -1,17 +1,22 @@
 //! What is wanted of a running session: by whoever started it, and by people at the gate.
 
+use std::sync::Arc;
+
 use portcullis_core::Order;
 use serde_json::{Map, Value, json};
 use tokio::time::Instant;
 
 use super::{Command, Driver, Word};
-use crate::agents::claude::control::requests::PROMPTLY;
+use crate::agents::claude::control::requests::REQUEST_TIMEOUT;
 
 impl Driver {
     pub(super) fn commanded(&mut self, command: Command) {
         match command {
             Command::Prompt(text) => self.user(&text),
-            Command::Answer { ask, ruling } => self.answer_here(ask, ruling),
+            Command::Answer { ask, ruling } => {
+                let gatekeeper = Arc::clone(&self.gatekeeper);
+                tokio::spawn(async move { gatekeeper.answer_here(ask, ruling).await });
+            }
             Command::Interrupt => self.interrupt(),
             Command::Finish => self.start.once = true,
             Command::End => self.ends_now = true,
@@ -27,11 +32,8 @@ impl Driver {
             Order::Interrupt => self.interrupt(),
             Order::Mode(mode) => self.set_mode(mode),
             Order::Model(model) => self.ask_client("set_model", "model", json!(model)),
-            Order::Stop { by } => {
-                self.deny_all(&format!("{by} has stopped this session."));
-                self.stopped = Some(by);
-            }
-            Order::Resume => self.stopped = None,
+            Order::Stop { by } => self.gatekeeper.stop(by),
+            Order::Resume => self.gatekeeper.resume(),
             Order::End => {
                 self.interrupt_if_busy();
                 self.start.once = true;
@@ -42,7 +44,7 @@ impl Driver {
 
     fn interrupt(&mut self) {
         self.interrupted = self.is_busy;
-        let asking = self.control.request("interrupt", Map::new(), PROMPTLY);
+        let asking = self.control.request("interrupt", Map::new(), REQUEST_TIMEOUT);
         tokio::spawn(async move {
             if let Err(error) = asking.await {
                 tracing::warn!(%error, "interrupting the turn");
@@ -61,7 +63,7 @@ impl Driver {
         if mode == "bypassPermissions" && !self.start.allow_bypass {
             return self.notice("mode bypassPermissions needs `allow_bypass = true` in your configuration".to_owned());
         }
-        let asking = self.control.request("set_permission_mode", one("mode", json!(mode)), PROMPTLY);
+        let asking = self.control.request("set_permission_mode", one("mode", json!(mode)), REQUEST_TIMEOUT);
         let words = self.words.clone();
         tokio::spawn(async move {
             let word = match asking.await {
@@ -73,7 +75,7 @@ impl Driver {
     }
 
     fn ask_client(&self, subtype: &'static str, field: &str, value: Value) {
-        let asking = self.control.request(subtype, one(field, value), PROMPTLY);
+        let asking = self.control.request(subtype, one(field, value), REQUEST_TIMEOUT);
         let words = self.words.clone();
         tokio::spawn(async move {
             if let Err(error) = asking.await {

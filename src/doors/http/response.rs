@@ -1,0 +1,90 @@
+//! Responses: JSON for programs, a line or two for people with curl, and one way to say no.
+
+use axum::Json;
+use axum::response::{IntoResponse, Response};
+use hyper::header::{CONTENT_TYPE, HeaderValue, RETRY_AFTER};
+use hyper::{HeaderMap, StatusCode};
+use portcullis_wire::error::{Fault, Kind};
+use portcullis_wire::routes::Route;
+
+/// A fault as JSON: number, message, hint.
+pub(super) fn refuse(fault: &Fault) -> Response {
+    with_retry(fault, (status(fault), Json(fault)).into_response())
+}
+
+/// How a route tells its errors.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ErrorStyle {
+    Json,
+    /// A sentence and a hint, for people.
+    Words,
+    /// The same, but that the channel documents print one word for a sender they do not know.
+    ChannelWords,
+}
+
+impl ErrorStyle {
+    pub(super) fn of(route: &Route, headers: &HeaderMap) -> Self {
+        if !route.errors_in_words || wants_json(headers) {
+            Self::Json
+        } else if headers.contains_key("x-sender") {
+            Self::ChannelWords
+        } else {
+            Self::Words
+        }
+    }
+
+    pub(super) fn refuse(self, fault: &Fault) -> Response {
+        let is_forbidden = fault.error == Kind::Forbidden.entry().0;
+        match self {
+            Self::Json => refuse(fault),
+            Self::ChannelWords if is_forbidden => (StatusCode::FORBIDDEN, "forbidden").into_response(),
+            Self::Words | Self::ChannelWords => with_retry(fault, (status(fault), fault.in_words()).into_response()),
+        }
+    }
+}
+
+fn status(fault: &Fault) -> StatusCode {
+    StatusCode::from_u16(fault.status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR)
+}
+
+fn with_retry(fault: &Fault, mut response: Response) -> Response {
+    if let Some(seconds) = fault.retry_after {
+        response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(seconds));
+    }
+    // What was not read of a refused request would be taken for the next one.
+    if matches!(fault.status(), 408 | 413) {
+        response.headers_mut().insert(hyper::header::CONNECTION, HeaderValue::from_static("close"));
+    }
+    response
+}
+
+pub(super) fn wants_json(headers: &HeaderMap) -> bool {
+    let accept = headers.get(hyper::header::ACCEPT).and_then(|value| value.to_str().ok());
+    accept.is_some_and(|accept| accept.contains("application/json"))
+}
+
+/// The error of a handler, as JSON.
+#[derive(Debug)]
+pub(super) struct ErrorResponse(pub(super) Fault);
+
+impl<T: Into<Fault>> From<T> for ErrorResponse {
+    fn from(fault: T) -> Self {
+        Self(fault.into())
+    }
+}
+
+impl IntoResponse for ErrorResponse {
+    fn into_response(self) -> Response {
+        refuse(&self.0)
+    }
+}
+
+pub(super) fn not_found(kind: Kind, message: impl Into<String>) -> ErrorResponse {
+    ErrorResponse(Fault::new(kind, message))
+}
+
+/// A body of server-sent events.
+pub(super) fn event_stream(body: axum::body::Body) -> Response {
+    let headers = [(CONTENT_TYPE, "text/event-stream"), (hyper::header::CACHE_CONTROL, "no-cache")];
+    (headers, body).into_response()
+}

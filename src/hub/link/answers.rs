@@ -1,0 +1,65 @@
+//! What a message of an attached process means to the hub, and how the hub's answer is told on the link.
+
+use portcullis_core::{Actor, Answer, EventId, Input, OWNER, Role, SessionId, State, Target, Text, TokenScope, Via};
+use portcullis_wire::error::Fault;
+use portcullis_wire::link::{Answered, InboxItem, SessionMessage};
+
+use crate::hub::{Hub, fault_of};
+
+/// Events that the agent's own list shows, at most.
+const LISTED: usize = 100;
+
+/// The input that a message stands for; none for one that has its own place in the link.
+pub(super) fn input_of(message: SessionMessage, session: SessionId) -> Option<Input> {
+    Some(match message {
+        SessionMessage::Wrote { events } => Input::Wrote { session, events },
+        SessionMessage::Carried { ask } => Input::Carried { ask, session },
+        SessionMessage::Asked(ask) => Input::Asked { session, ask, entropy: getrandom::u64().unwrap_or_default() },
+        SessionMessage::Withdrawn { ask, why } => Input::Withdrawn { ask, by: Some(session), why },
+        SessionMessage::Answered { ask, ruling } => {
+            Input::Answered { by: at_the_terminal(), target: Target::Id(ask), ruling: *ruling, idempotency_key: None }
+        }
+        SessionMessage::Called(call) => Input::Called { session, call: *call },
+        SessionMessage::Described(about) => Input::Described { session, about: *about },
+        SessionMessage::AccessDenied { what } => Input::AccessDenied { who: format!("session {session}"), what },
+        SessionMessage::Replied { id, chat, text, files } => {
+            Input::Replied { id, session, chat, text: Text::new(text), files }
+        }
+        SessionMessage::Attach(_) | SessionMessage::Inbox { .. } | SessionMessage::Bye(_) => return None,
+    })
+}
+
+/// Whoever sits where the session was started: its owner.
+fn at_the_terminal() -> Actor {
+    let rights = Role::Admin.rights();
+    Actor { name: OWNER.to_owned(), rights, via: Via::Terminal, scope: TokenScope::Everything }
+}
+
+/// The session's own list of events, or one of them whole.
+pub(super) async fn inbox(hub: &Hub, session: SessionId, event: Option<EventId>) -> Result<Answered, Fault> {
+    let Some(event) = event else {
+        let mine = move |state: &State| {
+            let events = state.events().rev().filter(|held| held.to == Some(session)).take(LISTED);
+            events.map(InboxItem::from).collect::<Vec<_>>()
+        };
+        let mut events = hub.look(mine).await?;
+        events.reverse();
+        return Ok(Answered::Inbox { events });
+    };
+    if let Answer::Refused(refusal) = hub.submit(Input::Opened { session, event }).await? {
+        return Ok(Answered::Refused(fault_of(&refusal)));
+    }
+    let item = hub.look(move |state| state.event(event).map(InboxItem::from)).await?;
+    match (item, hub.read(event).await?) {
+        (Some(item), Some(event)) => Ok(Answered::Event { event: item, text: event.text.as_str().to_owned() }),
+        _ => Ok(Answered::Refused(fault_of(&portcullis_core::Refusal::NoSuchEvent))),
+    }
+}
+
+pub(super) fn told(answer: &Answer) -> Answered {
+    match answer {
+        Answer::Asked { code, .. } => Answered::Asked { code: *code },
+        Answer::Refused(refusal) => Answered::Refused(fault_of(refusal)),
+        Answer::Done | Answer::Accepted { .. } | Answer::Recorded { .. } | Answer::Pairing { .. } => Answered::Ok,
+    }
+}

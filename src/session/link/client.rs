@@ -1,0 +1,325 @@
+//! The client finds the gate, attaches, and does so again whenever the gate goes away.
+//!
+//! The process never notices: what it says is kept until the gate has confirmed it, and after a new attach the gate is
+//! told what was written and what is still in hand, so that it sends only the rest.
+
+use std::collections::{BTreeMap, HashSet, VecDeque};
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Context as _;
+use bytes::{BufMut, BytesMut};
+use futures_util::future::BoxFuture;
+use portcullis_core::{AskId, EventId, SessionAbout, SessionId};
+use portcullis_wire::link::{
+    Answered, Attach, GateMessage, Greeting, LONGEST_LINE, Numbered, Opening, SessionMessage, VERSIONS,
+};
+use serde::Serialize;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::UnixStream;
+use tokio::sync::mpsc;
+
+use super::{Deliveries, Delivery, Reply, SessionHandle};
+use crate::lines::{Line, Lines};
+use crate::stream::{Reader, Writer, split};
+
+/// Finds the gate, starting one where none runs. On the stream it returns the gate speaks the link.
+pub(crate) type Connect = Arc<dyn Fn() -> BoxFuture<'static, anyhow::Result<UnixStream>> + Send + Sync>;
+
+/// More than the gate ever has on its way to one process.
+const DELIVERIES: usize = 2048;
+/// What the process may say while the gate is away.
+const MESSAGES: usize = 1024;
+/// Verdicts remembered, so that one that is sent again is not handed on again.
+const VERDICTS: usize = 1024;
+const SHORTEST_PAUSE: Duration = Duration::from_millis(20);
+const LONGEST_PAUSE: Duration = Duration::from_secs(2);
+
+/// Attaches in the background, for as long as what it returns lives.
+pub(crate) fn connect(
+    session: SessionId,
+    about: SessionAbout,
+    program: &'static str,
+    connect: Connect,
+) -> (SessionHandle, Deliveries) {
+    let (deliver, deliveries) = mpsc::channel(DELIVERIES);
+    let (outgoing, messages) = mpsc::channel(MESSAGES);
+    let client = Client {
+        session,
+        about,
+        program,
+        deliver,
+        messages,
+        said: 0,
+        unconfirmed: BTreeMap::new(),
+        holding: HashSet::new(),
+        verdicts: VecDeque::new(),
+        pause: SHORTEST_PAUSE,
+        complaint: String::new(),
+        ended: false,
+    };
+    tokio::spawn(client.run(connect));
+    (SessionHandle::new(outgoing), Deliveries(deliveries))
+}
+
+/// A message of the process, and where its answer goes.
+type Said = (SessionMessage, Option<Reply>);
+
+struct Client {
+    session: SessionId,
+    about: SessionAbout,
+    program: &'static str,
+    deliver: mpsc::Sender<Delivery>,
+    messages: mpsc::Receiver<Said>,
+    /// How many messages there were so far: the number of the last.
+    said: u64,
+    /// Said, and not yet confirmed by the gate. Said again after a new attach.
+    unconfirmed: BTreeMap<u64, Said>,
+    /// Events handed to the process that it has not yet written.
+    holding: HashSet<EventId>,
+    /// Verdicts already handed to the process, oldest first.
+    verdicts: VecDeque<AskId>,
+    /// How long to wait before the next attempt. Grows with every failure, and is short again after a welcome.
+    pause: Duration,
+    /// What was last said of a gate that could not be reached; empty again after a welcome.
+    complaint: String,
+    /// The process said goodbye, or dropped its handles.
+    ended: bool,
+}
+
+impl Client {
+    async fn run(mut self, connect: Connect) {
+        while !self.ended {
+            if let Err(error) = self.session(&connect).await {
+                self.complain(&error);
+            }
+            if self.ended {
+                return;
+            }
+            self.listen_for(self.pause).await;
+            self.pause = (self.pause * 2).min(LONGEST_PAUSE);
+        }
+    }
+
+    /// What keeps the process from its gate, for whoever reads its log: once, not at every attempt.
+    fn complain(&mut self, error: &anyhow::Error) {
+        let complaint = format!("{error:#}");
+        if self.complaint != complaint {
+            tracing::warn!("no gate: {complaint}");
+            self.complaint = complaint;
+        }
+    }
+
+    /// Waits before the next attempt, and notices meanwhile that the process is done.
+    async fn listen_for(&mut self, pause: Duration) {
+        let until = tokio::time::Instant::now() + pause;
+        while !self.ended && self.unconfirmed.len() < MESSAGES {
+            match tokio::time::timeout_at(until, self.messages.recv()).await {
+                Err(_) => return,
+                Ok(said) => drop(self.note(said)),
+            }
+        }
+        tokio::time::sleep_until(until).await;
+    }
+
+    /// Takes down what the process said. Returns its number.
+    fn note(&mut self, said: Option<Said>) -> Option<u64> {
+        let Some((message, reply)) = said else {
+            self.ended = true;
+            return None;
+        };
+        match &message {
+            SessionMessage::Wrote { events } => {
+                for event in events {
+                    self.holding.remove(event);
+                }
+            }
+            // A new attach tells how the session is now.
+            SessionMessage::Described(about) => self.about = (**about).clone(),
+            SessionMessage::Bye(_) => self.ended = true,
+            _ => {}
+        }
+        self.said += 1;
+        self.unconfirmed.insert(self.said, (message, reply));
+        Some(self.said)
+    }
+
+    /// One connection, from attach to its end.
+    async fn session(&mut self, connect: &Connect) -> anyhow::Result<()> {
+        let stream = tokio::select! {
+            stream = connect() => stream?,
+            () = self.deliver.closed() => {
+                self.ended = true;
+                return Ok(());
+            }
+        };
+        let (reader, mut writer) = split(stream)?;
+        let mut lines = Lines::new(reader, LONGEST_LINE);
+        let hello = Opening::Hello { min: *VERSIONS.start(), max: *VERSIONS.end(), program: self.program.into() };
+        let mut bytes = BytesMut::new();
+        put(&mut bytes, &hello)?;
+        writer.write_all_buf(&mut bytes).await?;
+        let greeting = next(&mut lines).await?.context("the gate closed the link before it greeted")?;
+        match serde_json::from_slice(&greeting)? {
+            Greeting::Welcome { .. } => {
+                self.pause = SHORTEST_PAUSE;
+                self.complaint.clear();
+            }
+            Greeting::HandOver { program } => {
+                anyhow::bail!("the gate, portcullis {program}, makes room for a newer one")
+            }
+            Greeting::Refused(fault) => anyhow::bail!("{}", fault.in_words()),
+        }
+        self.attach(&mut bytes)?;
+        let (outgoing, frames) = mpsc::channel::<BytesMut>(64);
+        let writing = tokio::spawn(write(writer, frames));
+        outgoing.send(bytes).await?;
+        let result = self.talk(&mut lines, &outgoing).await;
+        drop(outgoing);
+        // The writer ends when it has written what was said last, or when the gate is gone.
+        drop(tokio::time::timeout(Duration::from_secs(1), writing).await);
+        result
+    }
+
+    /// Says where we stand, and again whatever was not confirmed.
+    fn attach(&mut self, bytes: &mut BytesMut) -> serde_json::Result<()> {
+        let mut wrote = vec![];
+        self.unconfirmed.retain(|_, (message, _)| match message {
+            SessionMessage::Wrote { events } => {
+                wrote.append(events);
+                false
+            }
+            _ => true,
+        });
+        let (session, about) = (self.session, self.about.clone());
+        let holding = self.holding.iter().copied().collect();
+        let attach = SessionMessage::Attach(Box::new(Attach { session, about, wrote: wrote.clone(), holding }));
+        self.said += 1;
+        put(bytes, &Numbered { n: self.said, message: &attach })?;
+        for (n, (message, _)) in &self.unconfirmed {
+            put(bytes, &Numbered { n: *n, message })?;
+        }
+        // Until the gate has this attach in its journal, what we wrote is still to be told.
+        self.unconfirmed.insert(self.said, (SessionMessage::Wrote { events: wrote }, None));
+        Ok(())
+    }
+
+    async fn talk(&mut self, lines: &mut Lines<Reader>, outgoing: &mpsc::Sender<BytesMut>) -> anyhow::Result<()> {
+        while !self.ended {
+            tokio::select! {
+                line = next(lines) => {
+                    // It stopped, or was killed: the next attempt finds another, or says why not.
+                    let Some(line) = line? else { return Ok(()) };
+                    self.hear(&line)?;
+                    while let Some(Line::Whole(line)) = lines.buffered() {
+                        self.hear(&line)?;
+                    }
+                }
+                said = self.messages.recv(), if self.unconfirmed.len() < MESSAGES => {
+                    let mut bytes = BytesMut::new();
+                    self.say(&mut bytes, said)?;
+                    while let Ok(said) = self.messages.try_recv() {
+                        self.say(&mut bytes, Some(said))?;
+                    }
+                    outgoing.send(bytes).await.context("the gate went away")?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn say(&mut self, bytes: &mut BytesMut, said: Option<Said>) -> serde_json::Result<()> {
+        let Some(n) = self.note(said) else { return Ok(()) };
+        match self.unconfirmed.get(&n) {
+            Some((message, _)) => put(bytes, &Numbered { n, message }),
+            None => Ok(()),
+        }
+    }
+
+    fn hear(&mut self, line: &[u8]) -> anyhow::Result<()> {
+        match serde_json::from_slice(line)? {
+            GateMessage::Event(frame) => {
+                let ids: Vec<EventId> = frame.ids().collect();
+                self.holding.extend(&ids);
+                let frame = frame.into_owned();
+                self.deliver.try_send(Delivery::Event { ids, frame }).context("handing on an event")?;
+            }
+            GateMessage::Verdict { ask, origin, source, ruling } => {
+                self.settled(ask, Delivery::Verdict { ask, origin, source, ruling })?;
+            }
+            GateMessage::Closed { ask, source, .. } => self.settled(ask, Delivery::Closed { ask, source })?,
+            GateMessage::Order(order) => {
+                self.deliver.try_send(Delivery::Order(order)).context("handing on an order")?;
+            }
+            GateMessage::Done { n, answer } => self.confirmed(n, answer)?,
+        }
+        Ok(())
+    }
+}
+
+impl Client {
+    /// What settles an ask is handed on once, however often it is sent.
+    fn settled(&mut self, ask: AskId, delivery: Delivery) -> anyhow::Result<()> {
+        if self.verdicts.contains(&ask) {
+            return Ok(());
+        }
+        self.verdicts.push_back(ask);
+        if self.verdicts.len() > VERDICTS {
+            self.verdicts.pop_front();
+        }
+        self.deliver.try_send(delivery).context("handing on a verdict")
+    }
+
+    fn confirmed(&mut self, n: u64, answer: Answered) -> anyhow::Result<()> {
+        match (self.unconfirmed.remove(&n), answer) {
+            // Nobody waits for it, so nobody would say it again: keep it, and attach anew.
+            (Some((message, None)), Answered::Refused(fault)) => {
+                self.unconfirmed.insert(n, (message, None));
+                anyhow::bail!("{}", fault.in_words());
+            }
+            (Some((_, Some(reply))), answer) => drop(reply.send(answer)),
+            _ => {}
+        }
+        Ok(())
+    }
+}
+
+fn put(bytes: &mut BytesMut, line: &impl Serialize) -> serde_json::Result<()> {
+    serde_json::to_writer(bytes.writer(), line)?;
+    bytes.put_u8(b'\n');
+    Ok(())
+}
+
+async fn write(mut writer: Writer, mut frames: mpsc::Receiver<BytesMut>) -> std::io::Result<()> {
+    while let Some(mut bytes) = frames.recv().await {
+        while let Ok(more) = frames.try_recv() {
+            bytes.unsplit(more);
+        }
+        writer.write_all_buf(&mut bytes).await?;
+    }
+    writer.shutdown().await
+}
+
+/// The next line; none when the gate has closed the link.
+async fn next(lines: &mut Lines<Reader>) -> anyhow::Result<Option<bytes::Bytes>> {
+    match lines.next().await? {
+        Line::Whole(line) => Ok(Some(line)),
+        Line::TooLong => anyhow::bail!("a line of the link is too long"),
+        Line::End => Ok(None),
+    }
+}
+
+/// Asks the HTTP server of a gate for the link.
+pub(crate) async fn upgrade(mut stream: UnixStream) -> anyhow::Result<UnixStream> {
+    const REQUEST: &[u8] =
+        b"GET /link HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: portcullis-link\r\n\r\n";
+    stream.write_all(REQUEST).await?;
+    // The gate says nothing after its head until we have said hello, so nothing is read too far.
+    let mut head = Vec::new();
+    while !head.ends_with(b"\r\n\r\n") {
+        anyhow::ensure!(head.len() < 8192, "the gate's answer has no end");
+        head.push(stream.read_u8().await.context("the gate closed the connection")?);
+    }
+    anyhow::ensure!(head.starts_with(b"HTTP/1.1 101"), "the gate gave no link: {}", String::from_utf8_lossy(&head));
+    Ok(stream)
+}

@@ -1,0 +1,197 @@
+//! The session's half of the link: what a session's process says to its gate, and what is delivered to it.
+
+mod client;
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use portcullis_core::{
+    AskId, ChatId, Code, EventId, Goodbye, NewAsk, Order, ReplyId, Ruling, SentFile, SessionAbout, Source, ToolCall,
+};
+use portcullis_wire::error::{Fault, Kind};
+use portcullis_wire::link::{Answered, EventFrame, InboxItem, SessionMessage};
+use tokio::sync::{mpsc, oneshot};
+
+pub(crate) use client::{Connect, connect, upgrade};
+
+use crate::mint::mint;
+
+/// What comes to an attached process.
+#[derive(Debug)]
+pub(crate) enum Delivery {
+    /// One event, or several of one sender in one.
+    Event {
+        ids: Vec<EventId>,
+        frame: EventFrame<'static>,
+    },
+    Verdict {
+        ask: AskId,
+        /// As the asking process named it.
+        origin: String,
+        source: Source,
+        ruling: Box<Ruling>,
+    },
+    /// No verdict is coming: nobody answered in time, or it was settled elsewhere.
+    Closed {
+        ask: AskId,
+        source: Source,
+    },
+    Order(Order),
+}
+
+/// What is for the session, in its order. One task of the process takes it.
+pub(crate) struct Deliveries(mpsc::Receiver<Delivery>);
+
+impl Deliveries {
+    /// The next one; none when there will be no more.
+    pub(crate) async fn next(&mut self) -> Option<Delivery> {
+        self.0.recv().await
+    }
+
+    /// One that needs no waiting for, if there is one.
+    pub(crate) fn ready(&mut self) -> Option<Delivery> {
+        self.0.try_recv().ok()
+    }
+}
+
+/// How long a process that ends waits for the gate to hear of it.
+const BYE_TIMEOUT: Duration = Duration::from_millis(300);
+
+/// Where the answer to a message goes.
+type Reply = oneshot::Sender<Answered>;
+
+/// What an attached process says to its gate. Cheap to clone.
+///
+/// While the gate is away a message waits, and goes to the next gate.
+#[derive(Clone)]
+pub(crate) struct SessionHandle {
+    outgoing: mpsc::Sender<(SessionMessage, Option<Reply>)>,
+    /// With the agent, while the gate is not yet told. Shared by all clones: whatever one of them says goes after it.
+    written: Arc<Mutex<Written>>,
+}
+
+/// What was written to the agent.
+#[derive(Default)]
+struct Written {
+    events: Vec<EventId>,
+    verdicts: Vec<AskId>,
+}
+
+impl SessionHandle {
+    fn new(outgoing: mpsc::Sender<(SessionMessage, Option<Reply>)>) -> Self {
+        Self { outgoing, written: Arc::default() }
+    }
+
+    /// These are with the agent. The gate hears of it by [`SessionHandle::confirm`], or before anything else that is
+    /// said. Returns how many it has not heard of.
+    pub(crate) fn wrote(&self, events: &[EventId], verdicts: &[AskId]) -> usize {
+        let mut written = self.written();
+        written.events.extend_from_slice(events);
+        written.verdicts.extend_from_slice(verdicts);
+        written.events.len() + written.verdicts.len()
+    }
+
+    fn written(&self) -> MutexGuard<'_, Written> {
+        self.written.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Tells the gate what is with the agent.
+    pub(crate) async fn confirm(&self) {
+        let Written { events, verdicts } = std::mem::take(&mut *self.written());
+        if !events.is_empty() {
+            self.put(SessionMessage::Wrote { events }).await;
+        }
+        for ask in verdicts {
+            self.put(SessionMessage::Carried { ask }).await;
+        }
+    }
+
+    /// The session ends on purpose. Returns when the gate was told, or is not to be reached.
+    pub(crate) async fn bye(self, goodbye: Goodbye) {
+        self.confirm().await;
+        self.put(SessionMessage::Bye(goodbye)).await;
+        drop(tokio::time::timeout(BYE_TIMEOUT, self.outgoing.closed()).await);
+    }
+
+    /// The agent asks for permission. Returns the code that people answer with. While the gate is away this waits, and
+    /// the ask is put to the next one under the same id.
+    pub(crate) async fn ask_for(&self, ask: NewAsk) -> Result<Code, Fault> {
+        match self.ask(SessionMessage::Asked(Box::new(ask))).await? {
+            Answered::Asked { code } => Ok(code),
+            other => Err(fault_in(other)),
+        }
+    }
+
+    /// Someone at the session's own terminal answered. The verdict comes back as any other does, if it was the first.
+    pub(crate) async fn answer(&self, ask: AskId, ruling: Ruling) -> Result<(), Fault> {
+        self.ask_plainly(SessionMessage::Answered { ask, ruling: Box::new(ruling) }).await
+    }
+
+    /// The ask was settled where the gate cannot see it, or is no longer asked.
+    pub(crate) async fn withdraw(&self, ask: AskId, why: impl Into<String>) {
+        self.put(SessionMessage::Withdrawn { ask, why: why.into() }).await;
+    }
+
+    /// A tool of the agent ran, or was kept from it. Confirms the verdict on its ask, where there was one.
+    pub(crate) async fn called(&self, call: ToolCall) {
+        self.put(SessionMessage::Called(Box::new(call))).await;
+    }
+
+    /// What is known of the session has changed.
+    pub(crate) async fn describe(&self, about: SessionAbout) {
+        self.put(SessionMessage::Described(Box::new(about))).await;
+    }
+
+    /// Something was refused here that only an attacker or a confused agent would try.
+    pub(crate) async fn report_denied(&self, what: impl Into<String>) {
+        self.put(SessionMessage::AccessDenied { what: what.into() }).await;
+    }
+
+    pub(crate) async fn reply(&self, chat: ChatId, text: String, files: Vec<SentFile>) -> Result<(), Fault> {
+        self.ask_plainly(SessionMessage::Replied { id: mint(ReplyId::new), chat, text, files }).await
+    }
+
+    /// The events of this session, newest last.
+    pub(crate) async fn inbox(&self) -> Result<Vec<InboxItem>, Fault> {
+        match self.ask(SessionMessage::Inbox { event: None }).await? {
+            Answered::Inbox { events } => Ok(events),
+            other => Err(fault_in(other)),
+        }
+    }
+
+    /// One event of this session, whole.
+    pub(crate) async fn open(&self, event: EventId) -> Result<(InboxItem, String), Fault> {
+        match self.ask(SessionMessage::Inbox { event: Some(event) }).await? {
+            Answered::Event { event, text } => Ok((event, text)),
+            other => Err(fault_in(other)),
+        }
+    }
+
+    /// Returns when the message is on its way, in the order it was said.
+    async fn put(&self, message: SessionMessage) {
+        // The client ends only together with the session: then nobody is left to tell.
+        drop(self.outgoing.send((message, None)).await);
+    }
+
+    async fn ask(&self, message: SessionMessage) -> Result<Answered, Fault> {
+        self.confirm().await;
+        let (reply, answer) = oneshot::channel();
+        let ended = || Fault::new(Kind::Stopping, "the link to the gate has ended");
+        self.outgoing.send((message, Some(reply))).await.map_err(|_| ended())?;
+        answer.await.map_err(|_| ended())
+    }
+
+    async fn ask_plainly(&self, message: SessionMessage) -> Result<(), Fault> {
+        match self.ask(message).await? {
+            Answered::Ok => Ok(()),
+            other => Err(fault_in(other)),
+        }
+    }
+}
+
+fn fault_in(answered: Answered) -> Fault {
+    match answered {
+        Answered::Refused(fault) => fault,
+        _ => Fault::new(Kind::Internal, "the gate gave an answer that does not fit the question"),
+    }
+}

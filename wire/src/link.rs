@@ -94,7 +94,7 @@ pub enum SessionMessage {
     /// What is known of the session has changed.
     Described(#[serde(with = "Boxed::<AboutForm>")] Box<SessionAbout>),
     /// Something was refused here that only an attacker or a confused agent would try.
-    Barred { what: String },
+    AccessDenied { what: String },
     Replied {
         #[serde(with = "as_text")]
         id: ReplyId,
@@ -231,8 +231,8 @@ pub struct InboxItem {
 
 impl<'a> EventFrame<'a> {
     /// The event with as much of its text as goes before the model.
-    pub fn of(held: &'a TrackedEvent, longest: Option<usize>) -> Self {
-        let event = &held.event;
+    pub fn of(tracked: &'a TrackedEvent, longest: Option<usize>) -> Self {
+        let event = &tracked.event;
         let (text, rest) = excerpt(event.text.as_str(), longest);
         Self {
             id: event.id,
@@ -243,7 +243,7 @@ impl<'a> EventFrame<'a> {
             attributes: event.attributes.as_slice().into(),
             text: text.into(),
             rest,
-            redelivered: held.redelivered,
+            redelivered: tracked.redelivered,
             also: vec![],
         }
     }
@@ -291,15 +291,15 @@ pub struct NewAskForm {
 }
 
 impl From<&TrackedEvent> for InboxItem {
-    fn from(held: &TrackedEvent) -> Self {
+    fn from(tracked: &TrackedEvent) -> Self {
         Self {
-            event_id: held.event.id,
-            chat_id: held.event.chat.clone(),
-            sender: held.event.sender.clone(),
-            directs: held.event.directs,
-            via: held.event.via.clone(),
-            state: held.life.name().to_owned(),
-            bytes: held.size,
+            event_id: tracked.event.id,
+            chat_id: tracked.event.chat.clone(),
+            sender: tracked.event.sender.clone(),
+            directs: tracked.event.directs,
+            via: tracked.event.via.clone(),
+            state: tracked.life.name().to_owned(),
+            bytes: tracked.size,
         }
     }
 }

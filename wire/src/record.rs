@@ -10,8 +10,8 @@ use std::ops::Not;
 use std::sync::Arc;
 
 use portcullis_core::{
-    Ask, AskId, CallOutcome, ConnectorName, Event, EventId, Goodbye, Identity, Moment, Order, Pairing, PairingCode,
-    Record, Reply, Role, SentMessage, SessionAbout, SessionId, Token, TokenId, ToolCall, Verdict,
+    Ask, AskId, CallOutcome, ConnectorName, Event, EventId, Goodbye, Identity, Moment, Moves, Order, Pairing,
+    PairingCode, Record, Reply, Role, SentMessage, SessionAbout, SessionId, Token, TokenId, ToolCall, Verdict,
 };
 use serde::{Deserialize, Serialize};
 
@@ -77,7 +77,8 @@ enum RecordForm {
         #[serde(with = "as_text")]
         event: EventId,
     },
-    Expired {
+    #[serde(alias = "expired")]
+    EventExpired {
         #[serde(with = "as_text")]
         event: EventId,
     },
@@ -88,6 +89,8 @@ enum RecordForm {
         about: SessionAbout,
         #[serde(default, with = "as_text::list", skip_serializing_if = "Vec::is_empty")]
         wrote: Vec<EventId>,
+        #[serde(default, with = "as_text", skip_serializing_if = "are_implied")]
+        moves: Moves,
     },
     Wrote {
         #[serde(with = "as_text")]
@@ -104,6 +107,27 @@ enum RecordForm {
         session: SessionId,
         #[serde(flatten, with = "GoodbyeForm")]
         goodbye: Goodbye,
+        #[serde(default, with = "as_text", skip_serializing_if = "are_implied")]
+        moves: Moves,
+    },
+    Moved {
+        #[serde(with = "as_text")]
+        session: SessionId,
+        #[serde(with = "as_text::list")]
+        events: Vec<EventId>,
+        #[serde(default, with = "as_text::option")]
+        to: Option<SessionId>,
+        #[serde(default, skip_serializing_if = "Not::not")]
+        redelivered: bool,
+    },
+    Requeued {
+        #[serde(with = "as_text")]
+        session: SessionId,
+        #[serde(with = "as_text::list")]
+        events: Vec<EventId>,
+        #[serde(default, with = "as_text::option")]
+        to: Option<SessionId>,
+        attempts: u8,
     },
     #[serde(with = "ReplyForm")]
     Replied {
@@ -132,7 +156,8 @@ enum RecordForm {
         ask: AskId,
         why: String,
     },
-    Lapsed {
+    #[serde(alias = "lapsed")]
+    AskExpired {
         #[serde(with = "as_text")]
         ask: AskId,
     },
@@ -142,7 +167,8 @@ enum RecordForm {
         #[serde(with = "as_text")]
         into: AskId,
     },
-    Effected {
+    #[serde(alias = "effected")]
+    OutcomeReported {
         #[serde(with = "as_text")]
         ask: AskId,
         #[serde(with = "as_text")]
@@ -182,6 +208,10 @@ enum RecordForm {
         #[serde(with = "as_text")]
         event: EventId,
         by: String,
+        #[serde(default, with = "as_text::option", skip_serializing_if = "Option::is_none")]
+        to: Option<SessionId>,
+        #[serde(default, with = "as_text", skip_serializing_if = "are_implied")]
+        moves: Moves,
     },
     Missed {
         by: String,
@@ -245,10 +275,16 @@ enum RecordForm {
         what: String,
         by: String,
     },
-    Barred {
+    #[serde(alias = "barred")]
+    AccessDenied {
         who: String,
         what: String,
     },
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
+fn are_implied(moves: &Moves) -> bool {
+    *moves == Moves::Implied
 }
 
 #[cfg(test)]

@@ -18,8 +18,8 @@ pub fn decide(state: &State, clock: Moment, input: Input) -> (Vec<Record>, Vec<E
     let now = state.no_earlier(clock);
     match input {
         Input::Started { version } => (vec![Record::Opened { version }], vec![Effect::Answer(Answer::Done)]),
-        Input::Said { id, by, text, address, chat, attributes, once } => {
-            said::said(state, now, said::Said { id, by, text, address, chat, attributes, once })
+        Input::Said { id, by, inside, text, address, chat, attributes, once } => {
+            said::said(state, now, said::Said { id, by, inside, text, address, chat, attributes, once })
         }
         Input::Answered { by, target, ruling, once } => asks::answered(state, now, by, &target, (ruling, once)),
         Input::Missed { by } => (vec![Record::Missed { by }], vec![]),

@@ -3,10 +3,10 @@
 use crate::ask::{Ask, AskLife, CallOutcome, NewAsk, Source, ToolCall};
 use crate::event::{Attribute, ChatId, EventLife, IdempotencyKey, Label, Reply, SentFile, Text, TrackedEvent};
 use crate::ids::{AskId, Code, EventId, Moment, PairingCode, ReplyId, SessionId, TokenId};
-use crate::people::{Actor, Right, Role, Token, TokenScope};
+use crate::people::{Actor, Inside, Right, Role, Token, TokenScope};
 use crate::route::{Address, NoRoute};
 use crate::session::{Goodbye, Order, Session, SessionAbout};
-use crate::verdict::{Behavior, Ruling};
+use crate::verdict::{Behavior, Ruling, SaidText};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Input {
@@ -18,7 +18,10 @@ pub enum Input {
     Said {
         id: EventId,
         by: Actor,
-        text: Text,
+        /// The session in which the sender's process runs: it answers no prompt. Looked up where the text reads as a
+        /// verdict; elsewhere nothing depends on it.
+        inside: Option<Inside>,
+        text: SaidText,
         address: Address,
         chat: Option<ChatId>,
         attributes: Vec<Attribute>,
@@ -263,6 +266,8 @@ pub enum Refusal {
     VerdictKeyReused {
         code: Code,
     },
+    /// A verdict by a process that an agent runs.
+    FromInside(Inside),
     NoSuchAsk,
     /// Somebody was first, or the prompt is gone.
     Settled {

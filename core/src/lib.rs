@@ -29,10 +29,10 @@ pub use event::{
 pub use ids::{AskId, Code, EventId, Letters, Moment, PairingCode, ReplyId, SessionId, TokenId};
 pub use input::{Answer, Effect, Input, Notice, Refusal, Target, Topic, WhyChat};
 pub use names::UnknownName;
-pub use people::{Actor, OWNER, Pairing, Person, Right, Rights, Role, Token, TokenScope, Via, is_person_name};
+pub use people::{Actor, Inside, OWNER, Pairing, Person, Right, Rights, Role, Token, TokenScope, Via, is_person_name};
 pub use record::{Record, Subject};
 pub use route::{Address, NoRoute, route};
 pub use secrets::mask;
 pub use session::{Goodbye, Order, Presence, Session, SessionAbout};
 pub use state::{Chat, Limits, State};
-pub use verdict::{Behavior, Edited, Ruling, Scope, Verdict, opens_like_a_verdict, parse_verdict};
+pub use verdict::{Behavior, Edited, Ruling, SaidText, Scope, Verdict};

@@ -112,6 +112,21 @@ pub struct Actor {
     pub scope: TokenScope,
 }
 
+/// A process that runs inside a session: the session's agent started it, or something that the agent started did.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Inside {
+    pub process: u32,
+    /// Of the session.
+    pub label: Label,
+}
+
+impl Inside {
+    /// What the journal says of something that was refused to such a process.
+    pub fn note(&self, tried: &str) -> String {
+        format!("{tried}, by process {} inside session {}", self.process, self.label)
+    }
+}
+
 /// The person whose gate it is. Known without a record, and never removed.
 pub const OWNER: &str = "owner";
 

@@ -1,5 +1,7 @@
 //! Verdicts, and the small grammar in which people write them: `yes abcde`, `n abcde`.
 
+use std::sync::Arc;
+
 use crate::event::{IdempotencyKey, Text};
 use crate::ids::{Code, Moment};
 use crate::names::names;
@@ -89,8 +91,43 @@ fn verdict_word(word: &str) -> Option<Behavior> {
     }
 }
 
+/// Text that someone sent, read once for a verdict: nobody else parses it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SaidText {
+    text: Text,
+    verdict: Option<(Behavior, Code)>,
+}
+
+impl SaidText {
+    pub fn new(text: impl Into<Arc<str>>) -> Self {
+        let text = Text::new(text);
+        Self { verdict: parse_verdict(text.as_str()), text }
+    }
+
+    /// The verdict that it reads as. Whether a prompt has that code is for the state to say; without one it is chat.
+    pub fn verdict(&self) -> Option<(Behavior, Code)> {
+        self.verdict
+    }
+
+    pub fn as_str(&self) -> &str {
+        self.text.as_str()
+    }
+
+    pub fn len(&self) -> usize {
+        self.text.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.text.is_empty()
+    }
+
+    pub fn into_text(self) -> Text {
+        self.text
+    }
+}
+
 /// Reads `yes CODE` or `no CODE` (or `y`, `n`), in any case, with white space around. Anything else is chat.
-pub fn parse_verdict(text: &str) -> Option<(Behavior, Code)> {
+fn parse_verdict(text: &str) -> Option<(Behavior, Code)> {
     // Nearly all chat is told by its first letter, and need not be searched for words.
     let text = text.trim_start();
     if !text.starts_with(['y', 'Y', 'n', 'N']) {
@@ -103,7 +140,7 @@ pub fn parse_verdict(text: &str) -> Option<(Behavior, Code)> {
 }
 
 /// Whether chat starts as a verdict would, so that its sender should be told that it was not taken as one.
-pub fn opens_like_a_verdict(text: &str) -> bool {
+pub(crate) fn opens_like_a_verdict(text: &str) -> bool {
     let first = text
         .split(|letter: char| letter.is_whitespace() || letter.is_ascii_punctuation())
         .find(|word| !word.is_empty());

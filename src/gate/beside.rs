@@ -7,10 +7,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use futures_util::future::BoxFuture;
 use portcullis_core::policy::Mode;
 use portcullis_core::{ChatId, EventId, SessionAbout, TokenScope};
-use portcullis_wire::error::Fault;
 use portcullis_wire::hooks::HookCall;
 use portcullis_wire::tools;
 use serde_json::Value;
+use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
 use crate::agents::claude::{channel, hooks};
@@ -180,14 +180,6 @@ impl channel::Beside for Hooks {
     }
 }
 
-/// Hooks that are posted to the gate, for its HTTP door.
-struct Posted(Arc<hooks::Posted>);
-
-pub(crate) fn posted(gate: gate_link::Gate, config: &Config) -> Arc<dyn http::Hooks> {
-    let judge_of = |about: &SessionAbout| Some(judge(&paths().ok()?, about));
-    Arc::new(Posted(hooks::Posted::new(connect_here(gate), settings(config), judge_of)))
-}
-
 /// How a session of the gate's own process comes to its link.
 fn connect_here(gate: gate_link::Gate) -> Connect {
     Arc::new(move || {
@@ -202,19 +194,18 @@ fn connect_here(gate: gate_link::Gate) -> Connect {
     })
 }
 
-impl http::Hooks for Posted {
-    fn call(
-        &self,
-        body: Value,
-        scope: TokenScope,
-        taken_back: CancellationToken,
-    ) -> BoxFuture<'static, Result<http::HookAnswer, Fault>> {
-        let posted = Arc::clone(&self.0);
+/// Answers hooks that are posted to the gate, for its HTTP door.
+pub(crate) fn posted(gate: gate_link::Gate, config: &Config) -> http::HookHandler {
+    let judge_of = |about: &SessionAbout| Some(judge(&paths().ok()?, about));
+    let posted = hooks::Posted::new(connect_here(gate), settings(config), judge_of);
+    Box::new(move |body: Value, scope: TokenScope, cancel: CancellationToken| {
+        let posted = Arc::clone(&posted);
         Box::pin(async move {
-            let answered = posted.call(&body, &scope, &taken_back).await?;
+            let answered = posted.call(&body, &scope, &cancel).await?;
             let output = answered.answer.output.clone();
-            let settle = http::Settle::new(move |written| drop(tokio::spawn(answered.settle(written))));
-            Ok(http::HookAnswer { output, settle })
+            let (written, is_written) = oneshot::channel();
+            tokio::spawn(async move { answered.settle(is_written.await.is_ok()).await });
+            Ok(http::HookResponse { output, written })
         })
-    }
+    })
 }

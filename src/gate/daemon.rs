@@ -20,7 +20,7 @@ use super::client::Client;
 use super::lock::{self, About, Lock};
 use super::reach;
 use crate::config::{Approvals, Config, Durability, Listen, Paths, TokenHash, generate_token, owner_token};
-use crate::doors::http::{self, Credentials, Door, Parts, Starter, Wanted};
+use crate::doors::http::{self, Credentials, Door, NewProcess, Parts, Starter};
 use crate::hub::{self, Hub, HubLimits, link};
 use crate::processes;
 use crate::report::Hinted;
@@ -180,39 +180,33 @@ fn starter(paths: &Paths, config: &Config, started: Started) -> Starter {
             .into_iter()
             .collect(),
     };
-    let spawn = |wanted: &Wanted| {
+    let spawn = |new: &NewProcess| {
         let program = reach::this_program().map_err(std::io::Error::other)?;
         let mut command = tokio::process::Command::new(program);
-        command.args(["run", "--held", "--output=stream-json"]).arg(format!("--session={}", wanted.session));
-        let given = [
-            ("label", &wanted.label),
-            ("permission-mode", &wanted.mode),
-            ("model", &wanted.model),
-            ("resume", &wanted.resume),
-        ];
+        command.args(["run", "--held", "--output=stream-json"]).arg(format!("--session={}", new.session));
+        let given =
+            [("label", &new.label), ("permission-mode", &new.mode), ("model", &new.model), ("resume", &new.resume)];
         for (name, value) in given {
             command.args(value.as_ref().map(|value| format!("--{name}={value}")));
         }
-        command.args(wanted.once.then_some("--once"));
-        command.args(wanted.ask_time.map(|time| format!("--ask-seconds={}", time.as_secs())));
+        command.args(new.once.then_some("--once"));
+        command.args(new.ask_time.map(|time| format!("--ask-seconds={}", time.as_secs())));
         // The prompt comes on standard input, where no list of processes shows it.
-        command.args(wanted.prompt.as_ref().map(|_| "-"));
+        command.args(new.prompt.as_ref().map(|_| "-"));
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        command.current_dir(&wanted.folder).spawn()
+        command.current_dir(&new.folder).spawn()
     };
     Starter::new(&folders, config.allow_bypass, config.start.ask_time, Box::new(spawn))
 }
 
-fn door_limits(config: &Config) -> http::Limits {
+fn door_limits(config: &Config) -> http::HttpLimits {
     let limits = &config.limits;
-    http::Limits {
+    http::HttpLimits {
         body: limits.body,
         header_time: limits.header_time,
         idle_time: limits.idle_time,
         connections: limits.connections,
         listeners: limits.sse_listeners,
-        rate: limits.rate,
-        burst: limits.burst,
     }
 }
 
@@ -222,6 +216,8 @@ fn hub_limits(config: &Config) -> HubLimits {
         queue: limits.queue,
         queue_bytes: limits.queue_bytes,
         watcher: limits.watcher,
+        rate: limits.rate,
+        burst: limits.burst,
         coalesce: config.coalesce.clone(),
         state: Limits {
             waiting_events: limits.session_events,

@@ -1,9 +1,11 @@
 //! The hub: one loop that decides, writes down, and only then acts. Everything else talks to it through [`Hub`].
 
+mod admission;
 mod batch;
 mod heads;
 pub(crate) mod link;
 mod outlets;
+mod rate;
 mod roster;
 mod run;
 #[cfg(test)]
@@ -14,9 +16,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use portcullis_core::{
-    Answer, Event, EventId, Goodbye, Input, Limits, Moment, Notice, SessionId, State, Subject, parse_verdict,
-};
+use portcullis_core::{Answer, Event, EventId, Goodbye, Input, Limits, Moment, Notice, SessionId, State, Subject};
 use portcullis_wire::error::{Fault, Kind};
 use tokio::sync::{mpsc, oneshot, watch};
 
@@ -34,6 +34,9 @@ pub(crate) struct HubLimits {
     pub(crate) queue: usize,
     pub(crate) queue_bytes: usize,
     pub(crate) watcher: usize,
+    /// Events a second for each person but the owner, and how many at once.
+    pub(crate) rate: usize,
+    pub(crate) burst: usize,
     /// Senders whose events are held for so many milliseconds and then delivered together.
     pub(crate) coalesce: HashMap<String, u64>,
     pub(crate) state: Limits,
@@ -108,10 +111,12 @@ pub(crate) struct Hub {
     queued_bytes: Arc<AtomicUsize>,
     queue_bytes: usize,
     roster: watch::Receiver<Arc<Roster>>,
+    /// How fast each person sends, whichever door they come to.
+    rates: Arc<rate::Rates>,
 }
 
 impl Hub {
-    /// Hands over an input. IdempotencyKey this has been polled the input is in, even if the caller goes away.
+    /// Hands over an input. Once this has been polled the input is in, even if the caller goes away.
     pub(crate) async fn submit(&self, input: Input) -> Result<Answer, Trouble> {
         let (reply, answer) = oneshot::channel();
         if is_chat(&input) {
@@ -227,7 +232,7 @@ impl Hub {
 
 /// Text for a session, and no verdict.
 fn is_chat(input: &Input) -> bool {
-    matches!(input, Input::Said { text, .. } if parse_verdict(text.as_str()).is_none())
+    matches!(input, Input::Said { text, .. } if text.verdict().is_none())
 }
 
 /// The same, and not a repetition of anything.

@@ -20,6 +20,7 @@ use tokio_util::sync::CancellationToken;
 use super::batch::{Batch, Pending};
 use super::heads::Heads;
 use super::outlets::{Outlets, Pumping};
+use super::rate::Rates;
 use super::roster::Roster;
 use super::watchers::{Published, Watchers};
 use super::{Command, Hub, HubLimits, Reply, Trouble, now};
@@ -41,8 +42,14 @@ pub(crate) async fn start(
     let (reserved, reserved_queue) = mpsc::channel(RESERVED);
     let queued_bytes = Arc::new(AtomicUsize::new(0));
     let (tell_roster, roster) = watch::channel(Arc::default());
-    let hub =
-        Hub { events, reserved, queued_bytes: Arc::clone(&queued_bytes), queue_bytes: limits.queue_bytes, roster };
+    let hub = Hub {
+        events,
+        reserved,
+        queued_bytes: Arc::clone(&queued_bytes),
+        queue_bytes: limits.queue_bytes,
+        roster,
+        rates: Arc::new(Rates::new(limits.rate, limits.burst)),
+    };
     let mut desk = Desk {
         state: State::new(limits.state.clone()),
         store,

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use portcullis_core::{
     Actor, Address, Answer, AskId, Behavior, ChatId, Details, Input, Label, NewAsk, Notice, Refusal, Role, Ruling,
-    SessionAbout, SessionId, Source, Target, Text, TokenScope, Via,
+    SaidText, SessionAbout, SessionId, Source, Target, Text, TokenScope, Via,
 };
 use tokio_util::sync::CancellationToken;
 
@@ -18,6 +18,8 @@ fn limits() -> HubLimits {
         queue: 8,
         queue_bytes: 1 << 20,
         watcher: 4,
+        rate: 50,
+        burst: 200,
         coalesce: HashMap::from([("noisy".to_owned(), 50)]),
         state: Limits::default(),
     }
@@ -41,7 +43,8 @@ fn said(text: &str) -> Input {
     Input::Said {
         id: mint(EventId::new),
         by: ann(),
-        text: Text::new(text),
+        inside: None,
+        text: SaidText::new(text),
         address: Address::Open,
         chat: ChatId::new("room"),
         attributes: vec![],
@@ -223,7 +226,7 @@ async fn a_noisy_sender_is_heard_once_and_others_are_not_kept_waiting() {
     let from = |name: &str, text: &str| {
         let Input::Said { id, text, address, attributes, .. } = said(text) else { panic!() };
         let by = Actor { name: name.into(), ..ann() };
-        Input::Said { id, by, text, address, chat: None, attributes, once: None }
+        Input::Said { id, by, inside: None, text, address, chat: None, attributes, once: None }
     };
     let mut noisy = vec![];
     for text in ["one", "two", "three"] {

@@ -1,10 +1,8 @@
 //! Every `--help` is the reference, and the reference is every `--help`. `UPDATE_EXPECT=1` writes it anew.
 
-use std::fs;
 use std::process::Command;
 
 use expect_test::expect_file;
-use portcullis_wire::error::Kind;
 
 fn help(words: &[&str]) -> String {
     let output = Command::new(env!("CARGO_BIN_EXE_portcullis")).args(words).arg("--help").output().unwrap();
@@ -35,23 +33,4 @@ fn every_help_is_in_the_reference() {
     chapter(&[], &mut page);
     assert!(page.matches("\n## ").count() > 4, "{page}");
     expect_file!["../../docs/reference/cli.md"].assert_eq(&format!("{}\n", page.trim_end()));
-}
-
-#[test]
-fn every_error_is_in_the_reference() {
-    const OPEN: &str = "<!-- errors -->\n";
-    const CLOSE: &str = "<!-- /errors -->";
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/reference/http.md");
-    let page = fs::read_to_string(path).unwrap();
-    let (before, rest) = page.split_once(OPEN).expect("the page has a place for the errors");
-    let (_, after) = rest.split_once(CLOSE).expect("the page has a place for the errors");
-    let rows: String = Kind::ALL
-        .iter()
-        .map(|kind| {
-            let (number, hint) = kind.entry();
-            format!("| {number} | {} | {hint} |\n", kind.name())
-        })
-        .collect();
-    let want = format!("{before}{OPEN}| number | name | what to do |\n|---|---|---|\n{rows}{CLOSE}{after}");
-    expect_file!["../../docs/reference/http.md"].assert_eq(&want);
 }

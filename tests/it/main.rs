@@ -21,4 +21,5 @@ mod session;
 mod architecture;
 mod help;
 mod peers;
+mod reference;
 mod support_tests;

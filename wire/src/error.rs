@@ -123,6 +123,9 @@ impl Fault {
                 Kind::KeyReused,
                 format!("this Idempotency-Key was used for another verdict on prompt {code}"),
             ),
+            Refusal::FromInside(inside) => {
+                Self::new(Kind::FromInside, format!("refused: this comes from inside session {}", inside.label))
+            }
             Refusal::NoSuchAsk => {
                 Self::new(Kind::NoSuchAsk, "no such prompt is open or was settled in the last 24 hours")
             }

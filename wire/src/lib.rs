@@ -16,6 +16,7 @@ pub mod openapi;
 pub mod permission;
 pub mod preview;
 pub mod record;
+pub mod routes;
 pub mod session;
 pub mod start;
 pub mod tools;

@@ -1,70 +1,18 @@
-//! The API as one document for programs: `GET /api/openapi.json`. The routes are a table, the schemas come from the types
-//! themselves.
+//! The API as one document for programs: `GET /api/openapi.json`, from the table of routes and the types they take and
+//! answer.
 
 use serde_json::{Map, Value, json};
-use utoipa::OpenApi as _;
 
-use crate::api::{
-    Accepted, Approval, AskView, Change, EventView, FileView, LogLine, MadeToken, NewEvent, NewMode, NewModel,
-    NewPrompt, NewRedaction, NewRole, NewToken, NewVerdict, OfferView, PairingView, PeopleView, PersonView, Recorded,
-    Redacted, ReplyView, RiskView, SessionView, Status, TokenView, Tried, VerdictView,
-};
-use crate::error::{Fault, Kind};
-use crate::start::{Chat, Confirm, Confirmed, NewSession, Pending, PendingAsk};
-
-mod routes;
-
-use routes::{Answer, Body, Param, ROUTES, Route};
-
-#[derive(utoipa::OpenApi)]
-#[openapi(components(schemas(
-    Accepted,
-    Approval,
-    AskView,
-    Change,
-    Chat,
-    Confirm,
-    Confirmed,
-    EventView,
-    Fault,
-    FileView,
-    LogLine,
-    MadeToken,
-    NewEvent,
-    NewMode,
-    NewModel,
-    NewPrompt,
-    NewRedaction,
-    NewRole,
-    NewSession,
-    NewToken,
-    NewVerdict,
-    OfferView,
-    PairingView,
-    Pending,
-    PendingAsk,
-    PeopleView,
-    PersonView,
-    Recorded,
-    Redacted,
-    ReplyView,
-    RiskView,
-    SessionView,
-    Status,
-    TokenView,
-    Tried,
-    VerdictView,
-)))]
-struct Schemas;
+use crate::error::Fault;
+use crate::routes::{Access, FromInside, Param, ROUTES, RequestBody, ResponseBody, Route, TypeSchema};
 
 /// The whole document. It is the same for every gate of this version, and says nothing about the one that is asked.
 pub fn document() -> Value {
     let mut paths = Map::new();
     for route in ROUTES {
         let path = paths.entry(route.path).or_insert_with(|| json!({}));
-        path[route.method] = operation(route);
+        path[route.method.name().to_ascii_lowercase()] = operation(route);
     }
-    let schemas = serde_json::to_value(Schemas::openapi()).unwrap_or_default()["components"]["schemas"].take();
     json!({
         "openapi": "3.1.0",
         "info": {
@@ -78,7 +26,7 @@ pub fn document() -> Value {
         "security": [{"token": []}],
         "paths": paths,
         "components": {
-            "schemas": schemas,
+            "schemas": schemas(),
             "securitySchemes": {
                 "token": {
                     "type": "http", "scheme": "bearer",
@@ -94,69 +42,102 @@ pub fn document() -> Value {
     })
 }
 
+/// Every type that a route takes or answers, and what these are made of.
+fn schemas() -> Map<String, Value> {
+    let mut found = vec![];
+    TypeSchema::of::<Fault>().collect(&mut found);
+    for route in ROUTES {
+        let taken = match &route.body {
+            RequestBody::Json(schema) => Some(schema),
+            RequestBody::None | RequestBody::Text => None,
+        };
+        let answered = match &route.response {
+            ResponseBody::Json(one) | ResponseBody::Created(one) | ResponseBody::List(one) => vec![one],
+            ResponseBody::Stream(_, of) => of.iter().collect(),
+            ResponseBody::Either(one, other) => vec![one, other],
+            ResponseBody::Text(_) | ResponseBody::Document | ResponseBody::Upgrade => vec![],
+        };
+        taken.into_iter().chain(answered).for_each(|schema| schema.collect(&mut found));
+    }
+    found.into_iter().map(|(name, schema)| (name, serde_json::to_value(schema).unwrap_or_default())).collect()
+}
+
 fn operation(route: &Route) -> Value {
-    let names = route.path.split('/').filter_map(|part| part.strip_prefix('{')?.strip_suffix('}'));
-    let in_path = names.map(|name| json!({"name": name, "in": "path", "required": true, "schema": {"type": "string"}}));
+    let in_path = route
+        .path_params()
+        .map(|name| json!({"name": name, "in": "path", "required": true, "schema": {"type": "string"}}));
     let others = route.params.iter().map(|Param { name, place, kind, words }| {
         json!({"name": name, "in": place, "required": false, "description": words, "schema": {"type": kind}})
     });
     let parameters: Vec<Value> = in_path.chain(others).collect();
-    let security = match route.right {
-        Some(_) => json!([{"token": []}, {"dev": []}]),
-        None => json!([]),
+    let security = match route.access {
+        Access::AnyOf(_) | Access::Socket => json!([{"token": []}, {"dev": []}]),
+        Access::Anyone => json!([]),
     };
-    let right = route.right.map_or("Needs no credentials.".to_owned(), |right| format!("Needs the right {right}."));
-    let outside = if route.outside { " Refused to what an agent runs, when it comes over the socket." } else { "" };
     let mut operation = json!({
-        "operationId": route.id,
+        "operationId": route.operation.id(),
         "summary": route.summary,
-        "description": format!("{right}{outside}"),
+        "description": format!("{}{}", access(route.access), from_inside(route.from_inside)),
         "security": security,
         "parameters": parameters,
         "responses": responses(route),
     });
-    if let Some(body) = body(route.body) {
+    if let Some(body) = body(&route.body) {
         operation["requestBody"] = body;
     }
     operation
 }
 
-fn body(body: Body) -> Option<Value> {
-    let content = match body {
-        Body::None => return None,
-        Body::Text => json!({"text/plain": {"schema": {"type": "string"}}}),
-        Body::Json(name) => json!({"application/json": {"schema": schema(name)}}),
-        Body::OneOf(names) => {
-            let schemas: Vec<Value> = names.iter().map(|name| schema(name)).collect();
-            json!({"application/json": {"schema": {"anyOf": schemas}}})
+fn access(access: Access) -> String {
+    match access {
+        Access::Anyone => "Needs no credentials.".to_owned(),
+        Access::Socket => "Is served on the Unix socket only.".to_owned(),
+        Access::AnyOf(rights) => {
+            let rights: Vec<&str> = rights.iter().map(|right| right.name()).collect();
+            format!("Needs the right {}.", rights.join(" or "))
         }
-    };
-    Some(json!({"required": !matches!(body, Body::OneOf(_)), "content": content}))
+    }
 }
 
-fn schema(name: &str) -> Value {
-    json!({"$ref": format!("#/components/schemas/{name}")})
+fn from_inside(from_inside: FromInside) -> &'static str {
+    match from_inside {
+        FromInside::Served => "",
+        FromInside::VerdictsRefused => " A verdict is refused to what an agent runs, when it comes over the socket.",
+        FromInside::Refused(_) => " Refused to what an agent runs, when it comes over the socket.",
+    }
+}
+
+fn body(body: &RequestBody) -> Option<Value> {
+    let content = match body {
+        RequestBody::None => return None,
+        RequestBody::Text => json!({"text/plain": {"schema": {"type": "string"}}}),
+        RequestBody::Json(schema) => json!({"application/json": {"schema": reference(schema)}}),
+    };
+    Some(json!({"required": true, "content": content}))
+}
+
+fn reference(schema: &TypeSchema) -> Value {
+    json!({"$ref": format!("#/components/schemas/{}", schema.name())})
 }
 
 fn responses(route: &Route) -> Value {
     let plain = |words: &str| json!({"description": words, "content": {"text/plain": {"schema": {"type": "string"}}}});
     let data = |schema: Value| json!({"description": "as asked", "content": {"application/json": {"schema": schema}}});
-    let mut responses = Map::new();
-    let (status, answer) = match route.answer {
-        Answer::Text(words) => ("200", plain(words)),
-        Answer::Json(name) => ("200", data(schema(name))),
-        Answer::Made(name) => ("201", data(schema(name))),
-        Answer::Either(one, other) => ("200", data(json!({"anyOf": [schema(one), schema(other)]}))),
-        Answer::List(name) => ("200", data(json!({"type": "array", "items": schema(name)}))),
-        Answer::Document => ("200", data(json!({"type": "object"}))),
-        Answer::Stream(words) => {
-            ("200", json!({"description": words, "content": {"text/event-stream": {"schema": {"type": "string"}}}}))
+    let answer = match &route.response {
+        ResponseBody::Text(words) => plain(words),
+        ResponseBody::Json(schema) | ResponseBody::Created(schema) => data(reference(schema)),
+        ResponseBody::Either(one, other) => data(json!({"anyOf": [reference(one), reference(other)]})),
+        ResponseBody::List(schema) => data(json!({"type": "array", "items": reference(schema)})),
+        ResponseBody::Document => data(json!({"type": "object"})),
+        ResponseBody::Stream(words, _) => {
+            json!({"description": words, "content": {"text/event-stream": {"schema": {"type": "string"}}}})
         }
-        Answer::Link => ("101", json!({"description": "the connection is a link now"})),
+        ResponseBody::Upgrade => json!({"description": "the connection is a link now"}),
     };
-    responses.insert(status.to_owned(), answer);
-    // Under each status, which numbers of the table mean it here.
-    for kind in always(route).iter().chain(route.errors) {
+    let mut responses = Map::new();
+    responses.insert(route.response.status().to_string(), answer);
+    // Under each status, which numbers of the table of errors mean it here.
+    for kind in route.kinds() {
         let (number, hint) = kind.entry();
         let words = format!("{number} {kind:?}: {hint}");
         let status = (number / 100).to_string();
@@ -169,22 +150,7 @@ fn responses(route: &Route) -> Value {
 }
 
 fn fault(words: &str) -> Value {
-    json!({"description": words, "content": {"application/json": {"schema": schema("Fault")}}})
-}
-
-/// What every route may answer, by what it takes and needs.
-fn always(route: &Route) -> Vec<Kind> {
-    let mut kinds = vec![Kind::ForeignHost, Kind::ForeignOrigin];
-    if route.right.is_some() {
-        kinds.extend([Kind::Forbidden, Kind::NeedsRight, Kind::Busy, Kind::Stopping]);
-    }
-    if route.outside {
-        kinds.push(Kind::FromInside);
-    }
-    if !matches!(route.body, Body::None) {
-        kinds.extend([Kind::BadRequest, Kind::NotUtf8, Kind::Slow, Kind::TooLarge]);
-    }
-    kinds
+    json!({"description": words, "content": {"application/json": {"schema": reference(&TypeSchema::of::<Fault>())}}})
 }
 
 #[cfg(test)]
@@ -218,15 +184,6 @@ mod tests {
         for name in document["components"]["schemas"].as_object().unwrap().keys() {
             let used = found.contains(&format!("#/components/schemas/{name}"));
             assert!(used || name == "Change", "{name} is used nowhere");
-        }
-    }
-
-    #[test]
-    fn no_two_operations_share_a_name_and_each_says_what_it_does() {
-        let mut names = BTreeSet::new();
-        for route in ROUTES {
-            assert!(names.insert(route.id), "{}", route.id);
-            assert!(!route.summary.is_empty() && route.path.starts_with('/'), "{}", route.id);
         }
     }
 }

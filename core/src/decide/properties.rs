@@ -61,6 +61,10 @@ fn about(label: &str, continues: Option<SessionId>) -> SessionAbout {
     }
 }
 
+fn any_inside() -> impl Strategy<Value = Option<Inside>> {
+    prop_oneof![3 => Just(None), 1 => Just(Some(Inside { process: 7, label: Label::new("api").unwrap() }))]
+}
+
 fn any_text() -> impl Strategy<Value = String> {
     let codes = prop_oneof![Just("abcde"), Just("bcdef"), Just("baaaa"), Just("zzzzz")];
     let words = prop_oneof![Just("yes"), Just("no"), Just("maybe")];
@@ -75,8 +79,8 @@ fn any_input() -> impl Strategy<Value = Input> {
     ];
     let chat = prop_oneof![Just(None), Just(ChatId::new("room")), Just(ChatId::new("2"))];
     prop_oneof![
-        4 => (any_event(), any_person(), any_text(), address, chat).prop_map(|(id, by, text, address, chat)| Input::Said {
-            id, by, text: Text::new(text), address, chat, attributes: vec![], once: None
+        4 => (any_event(), any_person(), any_inside(), any_text(), address, chat).prop_map(|(id, by, inside, text, address, chat)| Input::Said {
+            id, by, inside, text: SaidText::new(text), address, chat, attributes: vec![], once: None
         }),
         3 => (any_person(), any_ask(), any_behavior()).prop_map(|(by, ask, behavior)| Input::Answered {
             by, target: Target::Id(ask), ruling: Ruling::plain(behavior), once: None
@@ -200,7 +204,7 @@ proptest! {
         let mut broken = None;
         play(&story, |state, input, _, effects| {
             let by = match input {
-                Input::Answered { by, .. } | Input::Said { by, .. } => Some(by),
+                Input::Answered { by, .. } | Input::Said { by, inside: None, .. } => Some(by),
                 _ => None,
             };
             for effect in effects {

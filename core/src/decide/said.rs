@@ -3,19 +3,20 @@
 use std::sync::Arc;
 
 use super::{Decided, answer, asks, refuse};
-use crate::event::{Attribute, ChatId, Event, IdempotencyKey, Text};
+use crate::event::{Attribute, ChatId, Event, IdempotencyKey};
 use crate::ids::{EventId, Moment};
 use crate::input::{Answer, Effect, Input, Refusal, Topic, WhyChat};
-use crate::people::{Actor, Right, TokenScope};
+use crate::people::{Actor, Inside, Right, TokenScope};
 use crate::record::Record;
 use crate::route::{Address, route};
 use crate::state::State;
-use crate::verdict::{Ruling, opens_like_a_verdict, parse_verdict};
+use crate::verdict::{Ruling, SaidText, opens_like_a_verdict};
 
 pub(super) struct Said {
     pub(super) id: EventId,
     pub(super) by: Actor,
-    pub(super) text: Text,
+    pub(super) inside: Option<Inside>,
+    pub(super) text: SaidText,
     pub(super) address: Address,
     pub(super) chat: Option<ChatId>,
     pub(super) attributes: Vec<Attribute>,
@@ -32,15 +33,22 @@ pub(super) fn said(state: &State, now: Moment, said: Said) -> Decided {
         return decided;
     }
     let prompts_are_open = state.prompts_are_open();
-    let Some((behavior, code)) = parse_verdict(said.text.as_str()) else {
+    let Some((behavior, code)) = said.text.verdict() else {
         let unclear = prompts_are_open && opens_like_a_verdict(said.text.as_str());
         return event(state, now, said, unclear.then_some(WhyChat::NotTheGrammar));
     };
+    // The code of a prompt that the sender has nothing to do with is no code to them.
+    let in_sight = state.ask_by_code(code).filter(|(ask, _)| state.is_in_scope(Some(ask.session), &said.by.scope));
+    if let Some(inside) = said.inside.clone() {
+        return match in_sight {
+            Some(_) => from_inside(said.by, inside),
+            // Not a miss: what an agent runs speaks as the owner, and must not use up the owner's attempts.
+            None => event(state, now, said, prompts_are_open.then_some(WhyChat::NoSuchCode(code))),
+        };
+    }
     if prompts_are_open && let Some(retry_at) = state.barred_until(&said.by.name, now) {
         return refuse(Refusal::TooManyMisses { retry_at });
     }
-    // The code of a prompt that the sender has nothing to do with is no code to them.
-    let in_sight = state.ask_by_code(code).filter(|(ask, _)| state.is_in_scope(Some(ask.session), &said.by.scope));
     if let Some((ask, life)) = in_sight {
         return asks::answer_to(state, now, ask, life, said.by, (Ruling::plain(behavior), said.once));
     }
@@ -50,6 +58,14 @@ pub(super) fn said(state: &State, now: Moment, said: Said) -> Decided {
     let by = said.by.name.clone();
     let (records, mut effects) = event(state, now, said, Some(WhyChat::NoSuchCode(code)));
     effects.push(Effect::Then(Input::Missed { by }));
+    (records, effects)
+}
+
+/// A verdict by a process that an agent runs is refused, and the attempt is written down.
+fn from_inside(by: Actor, inside: Inside) -> Decided {
+    let what = inside.note("answering a prompt");
+    let (records, mut effects) = refuse(Refusal::FromInside(inside));
+    effects.push(Effect::Then(Input::Barred { who: by.name, what }));
     (records, effects)
 }
 
@@ -65,7 +81,8 @@ fn repeated(state: &State, now: Moment, by: &Actor, once: &IdempotencyKey) -> Op
 }
 
 fn event(state: &State, now: Moment, said: Said, chat_because: Option<WhyChat>) -> Decided {
-    let Said { id, by, text, address, chat, attributes, once } = said;
+    let Said { id, by, inside: _, text, address, chat, attributes, once } = said;
+    let text = text.into_text();
     let Some(chat) = chat.or_else(|| state.next_chat()) else {
         return refuse(Refusal::SessionFull { waiting: 0 });
     };

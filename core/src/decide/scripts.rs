@@ -76,7 +76,8 @@ fn read(command: &str) -> Input {
         "say" => Input::Said {
             id: event(words[1]),
             by: person(words[2]),
-            text: Text::new(text),
+            inside: option("inside").map(|label| Inside { process: 7, label: Label::new(label).unwrap() }),
+            text: SaidText::new(text),
             address: match option("to").and_then(|to| to.split_once(':')) {
                 Some(("session", number)) => Address::Session(session(number)),
                 Some((_, label)) => Address::Label(Label::new(label).unwrap()),

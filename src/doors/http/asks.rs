@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
+use axum::Json;
 use axum::extract::{Path, Request, State};
-use axum::{Extension, Json};
 use portcullis_core::{
-    Answer, Ask, AskLife, Behavior, Code, Edited, IdempotencyKey, Input, Right, Ruling, Scope, State as Known, Target,
-    Text, TokenScope,
+    Answer, Ask, AskLife, Behavior, Code, Edited, IdempotencyKey, Input, Ruling, Scope, State as Known, Target, Text,
+    TokenScope,
 };
 use portcullis_wire::api::{AskView, NewVerdict, Recorded, VerdictView};
 use portcullis_wire::error::{Fault, Kind};
@@ -15,29 +15,27 @@ use serde_json::{Map, Value};
 use sha2::{Digest as _, Sha256};
 
 use super::Door;
-use super::answer::{Refused, not_found};
-use super::body::{Params, read_json};
-use super::credentials::Caller;
-use super::inbound::idempotency_key;
+use super::access::Permitted;
+use super::body::{Params, idempotency_key, read_json};
+use super::response::{ErrorResponse, not_found};
 use crate::hub::fault_of;
 
 #[derive(Deserialize)]
-pub(super) struct Which {
+pub(super) struct AskFilter {
     state: Option<String>,
 }
 
 /// `GET /api/v1/asks[?state=open]`: open and recently settled prompts, newest last.
 pub(super) async fn list(
     State(door): State<Arc<Door>>,
-    Extension(caller): Extension<Caller>,
-    Params(which): Params<Which>,
-) -> Result<Json<Vec<AskView>>, Refused> {
-    let scope = caller.with(Right::Review)?.scope.clone();
+    Permitted { actor, .. }: Permitted,
+    Params(filter): Params<AskFilter>,
+) -> Result<Json<Vec<AskView>>, ErrorResponse> {
     let asks = door.hub.look(move |state| {
         let wanted = state
             .asks()
-            .filter(|(ask, _)| covers(state, &scope, ask))
-            .filter(|(_, life)| which.state.as_deref().is_none_or(|state| state == life.name()));
+            .filter(|(ask, _)| covers(state, &actor.scope, ask))
+            .filter(|(_, life)| filter.state.as_deref().is_none_or(|state| state == life.name()));
         wanted.map(|(ask, life)| AskView::of(ask, life)).collect()
     });
     Ok(Json(asks.await?))
@@ -46,11 +44,10 @@ pub(super) async fn list(
 /// `GET /api/v1/verdicts`: who said what, newest last.
 pub(super) async fn verdicts(
     State(door): State<Arc<Door>>,
-    Extension(caller): Extension<Caller>,
-) -> Result<Json<Vec<VerdictView>>, Refused> {
-    let scope = caller.with(Right::Review)?.scope.clone();
+    Permitted { actor, .. }: Permitted,
+) -> Result<Json<Vec<VerdictView>>, ErrorResponse> {
     let verdicts = door.hub.look(move |state| {
-        let wanted = state.asks().filter(|(ask, _)| covers(state, &scope, ask));
+        let wanted = state.asks().filter(|(ask, _)| covers(state, &actor.scope, ask));
         wanted.filter_map(|(ask, life)| VerdictView::of(ask, life)).collect()
     });
     Ok(Json(verdicts.await?))
@@ -62,7 +59,7 @@ fn covers(state: &Known, scope: &TokenScope, ask: &Ask) -> bool {
 }
 
 /// By id, or by the code that people type.
-pub(super) fn read_target(text: &str) -> Result<Target, Refused> {
+pub(super) fn read_target(text: &str) -> Result<Target, ErrorResponse> {
     let by_code = || Code::parse(text).map(Target::Code);
     let target = text.parse().ok().map(Target::Id).or_else(by_code);
     target.ok_or_else(|| not_found(Kind::NoSuchAsk, format!("{text:?} is neither an id nor a code")))
@@ -71,13 +68,14 @@ pub(super) fn read_target(text: &str) -> Result<Target, Refused> {
 /// `GET /api/v1/asks/{id or code}`.
 pub(super) async fn show(
     State(door): State<Arc<Door>>,
-    Extension(caller): Extension<Caller>,
+    Permitted { actor, .. }: Permitted,
     Path(text): Path<String>,
-) -> Result<Json<AskView>, Refused> {
-    let scope = caller.with(Right::Review)?.scope.clone();
+) -> Result<Json<AskView>, ErrorResponse> {
     let target = read_target(&text)?;
     let found = door.hub.look(move |state| {
-        find(state, &target).filter(|(ask, _)| covers(state, &scope, ask)).map(|(ask, life)| AskView::of(ask, life))
+        find(state, &target)
+            .filter(|(ask, _)| covers(state, &actor.scope, ask))
+            .map(|(ask, life)| AskView::of(ask, life))
     });
     found.await?.map(Json).ok_or_else(|| not_found(Kind::NoSuchAsk, format!("no prompt {text}")))
 }
@@ -85,17 +83,16 @@ pub(super) async fn show(
 /// `POST /api/v1/asks/{id or code}/verdict`.
 pub(super) async fn answer(
     State(door): State<Arc<Door>>,
-    Extension(caller): Extension<Caller>,
+    Permitted { actor, .. }: Permitted,
     Path(text): Path<String>,
     request: Request,
-) -> Result<Json<Recorded>, Refused> {
-    let by = caller.outside_with(Right::Review, &door, "answering a prompt").await?.clone();
+) -> Result<Json<Recorded>, ErrorResponse> {
     let target = read_target(&text)?;
     let key = idempotency_key(request.headers())?;
     let new: NewVerdict = read_json(request, &door).await?;
     let once = key.map(|key| IdempotencyKey { key, digest: digest(&new) });
     let ruling = read_ruling(new, &door, &target).await?;
-    match door.hub.submit(Input::Answered { by, target, ruling, once }).await? {
+    match door.hub.submit(Input::Answered { by: actor, target, ruling, once }).await? {
         Answer::Recorded { ask, code, behavior, missing } => {
             let (ask, code) = (ask.to_string(), code.to_string());
             Ok(Json(Recorded { ask, code, behavior: behavior.name().to_owned(), missing }))
@@ -111,8 +108,8 @@ fn digest(new: &NewVerdict) -> [u8; 32] {
 }
 
 /// What the caller says, with the answers to questions put into the input they belong to.
-async fn read_ruling(new: NewVerdict, door: &Door, target: &Target) -> Result<Ruling, Refused> {
-    let bad = |message: String| Refused::from(Fault::new(Kind::BadRequest, message));
+async fn read_ruling(new: NewVerdict, door: &Door, target: &Target) -> Result<Ruling, ErrorResponse> {
+    let bad = |message: String| ErrorResponse::from(Fault::new(Kind::BadRequest, message));
     let NewVerdict { behavior, why, scope, input, answers, interrupt } = new;
     let Some(behavior) = Behavior::named(&behavior) else {
         return Err(bad(format!("behavior is \"allow\" or \"deny\", not {behavior:?}")));

@@ -16,17 +16,17 @@ use serde::de::DeserializeOwned;
 use tokio::time::{Instant, timeout_at};
 
 use super::Door;
-use super::answer::Refused;
-use super::credentials::Caller;
+use super::access::Permitted;
+use super::response::ErrorResponse;
 
 /// What stands behind the question mark. A fault in it is answered like any other.
 pub(super) struct Params<T>(pub(super) T);
 
 impl<T: DeserializeOwned, S: Sync> FromRequestParts<S> for Params<T> {
-    type Rejection = Refused;
+    type Rejection = ErrorResponse;
 
-    async fn from_request_parts(parts: &mut Parts, _state: &S) -> Result<Self, Refused> {
-        read_params(&parts.uri).map(Self).map_err(Refused)
+    async fn from_request_parts(parts: &mut Parts, _state: &S) -> Result<Self, ErrorResponse> {
+        read_params(&parts.uri).map(Self).map_err(ErrorResponse)
     }
 }
 
@@ -58,6 +58,15 @@ pub(super) fn check_type(headers: &HeaderMap) -> Result<(), Fault> {
     if is_text { Ok(()) } else { unsupported(&kind) }
 }
 
+/// The `Idempotency-Key` of a request, if it has one.
+pub(super) fn idempotency_key(headers: &HeaderMap) -> Result<Option<String>, Fault> {
+    let Some(key) = headers.get("idempotency-key") else { return Ok(None) };
+    match key.to_str() {
+        Ok(key) if !key.is_empty() && key.len() <= 255 => Ok(Some(key.to_owned())),
+        _ => Err(Fault::new(Kind::BadRequest, "an Idempotency-Key has 1 to 255 visible letters")),
+    }
+}
+
 /// The body as JSON, whatever type it was declared to be: `curl -d` declares a form.
 pub(super) async fn read_json<T: DeserializeOwned>(request: Request, door: &Door) -> Result<T, Fault> {
     let text = read_text(request, door).await?;
@@ -67,7 +76,7 @@ pub(super) async fn read_json<T: DeserializeOwned>(request: Request, door: &Door
 /// The whole body as text, within the limits of size and time.
 pub(super) async fn read_text(request: Request, door: &Door) -> Result<String, Fault> {
     let limit = door.limits.body;
-    let caller = request.extensions().get::<Caller>().cloned();
+    let token = request.extensions().get::<Permitted>().and_then(|permitted| permitted.token.clone());
     let too_large = || Fault::new(Kind::TooLarge, format!("the body is larger than {limit} bytes"));
     let length = request.headers().get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse::<usize>().ok());
     if length.is_some_and(|length| length > limit) {
@@ -79,8 +88,8 @@ pub(super) async fn read_text(request: Request, door: &Door) -> Result<String, F
         Broken::TooLarge => too_large(),
         Broken::Unreadable(why) => Fault::new(Kind::BadRequest, format!("the body could not be read: {why}")),
     })?;
-    // Who was shown out while the body came is nobody any more.
-    if caller.is_some_and(|caller| !door.credentials.still_count(&caller)) {
+    // A token that was revoked while the body came lets nobody in any more.
+    if token.is_some_and(|token| !door.credentials.still_counts(&token)) {
         return Err(Fault::new(Kind::Forbidden, "forbidden"));
     }
     String::from_utf8(bytes.into()).map_err(|error| {

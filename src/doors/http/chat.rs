@@ -4,35 +4,30 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use axum::Json;
 use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::response::Response;
-use axum::{Extension, Json};
 use bytes::Bytes;
 use futures_util::stream;
-use portcullis_core::{Answer, Behavior, Code, Input, Right, Ruling, SessionId, State as Known, Target};
+use portcullis_core::{Answer, Behavior, Code, Input, Ruling, SessionId, State as Known, Target};
 use portcullis_wire::error::{Fault, Kind};
 use portcullis_wire::start::{Chat, Confirm, Confirmed, Pending, PendingAsk};
 use tokio::sync::{OwnedSemaphorePermit, mpsc};
 
 use super::Door;
-use super::answer::{Refused, event_stream};
+use super::access::Permitted;
 use super::body::read_json;
-use super::credentials::Caller;
+use super::response::{ErrorResponse, event_stream};
 use super::sse::seat;
-use super::start::{Started, Wanted, begin, folder};
+use super::start::{NewProcess, RunningProcess, begin, folder};
 use crate::hub::mint;
 
 const HEARTBEAT: Duration = Duration::from_secs(15);
 
 /// `POST /api/chat`: starts a session for one prompt and answers with its messages, one event each, until it is over.
 /// Who goes away does not end it.
-pub(super) async fn chat(
-    State(door): State<Arc<Door>>,
-    Extension(caller): Extension<Caller>,
-    request: Request,
-) -> Result<Response, Refused> {
-    caller.outside_with(Right::Start, &door, "starting a session").await?;
+pub(super) async fn chat(State(door): State<Arc<Door>>, request: Request) -> Result<Response, ErrorResponse> {
     let Chat { prompt, auto_approve, folder: wanted, label, model, resume } = read_json(request, &door).await?;
     if prompt.trim().is_empty() {
         return Err(Fault::new(Kind::BadRequest, "prompt is empty").into());
@@ -42,7 +37,7 @@ pub(super) async fn chat(
         return Err(Fault::new(Kind::BypassNotAllowed, what).into());
     }
     let seat = seat(&door)?;
-    let wanted = Wanted {
+    let new = NewProcess {
         session: mint(SessionId::new),
         folder: folder(&door, wanted.as_deref())?,
         prompt: Some(prompt),
@@ -53,7 +48,7 @@ pub(super) async fn chat(
         once: true,
         ask_time: Some(door.starter.ask_time),
     };
-    let Started { view, lines } = begin(&door, wanted).await?;
+    let RunningProcess { view, lines } = begin(&door, new).await?;
     let first = serde_json::json!({"type": "portcullis", "subtype": "started", "session": view});
     let streaming = Streaming { first: Some(event(first.to_string().as_bytes())), lines, _seat: seat };
     Ok(event_stream(Body::from_stream(stream::unfold(streaming, Streaming::next))))
@@ -87,11 +82,10 @@ fn event(line: &[u8]) -> Bytes {
 /// `GET /api/pending`: the prompts that are open.
 pub(super) async fn pending(
     State(door): State<Arc<Door>>,
-    Extension(caller): Extension<Caller>,
-) -> Result<Json<Pending>, Refused> {
-    let scope = caller.with(Right::Review)?.scope.clone();
+    Permitted { actor, .. }: Permitted,
+) -> Result<Json<Pending>, ErrorResponse> {
     let open = door.hub.look(move |state| {
-        let open = state.open_asks().filter(|ask| state.is_in_scope(Some(ask.session), &scope));
+        let open = state.open_asks().filter(|ask| state.is_in_scope(Some(ask.session), &actor.scope));
         open.map(PendingAsk::from).collect()
     });
     Ok(Json(Pending { pending: open.await? }))
@@ -100,16 +94,15 @@ pub(super) async fn pending(
 /// `POST /api/confirm`: yes or no.
 pub(super) async fn confirm(
     State(door): State<Arc<Door>>,
-    Extension(caller): Extension<Caller>,
+    Permitted { actor, .. }: Permitted,
     request: Request,
-) -> Result<Json<Confirmed>, Refused> {
-    let by = caller.outside_with(Right::Review, &door, "answering a prompt").await?.clone();
+) -> Result<Json<Confirmed>, ErrorResponse> {
     let Confirm { id, approved } = read_json(request, &door).await?;
     let Some(target) = door.hub.look(move |state| target(state, &id)).await? else {
         return Ok(Json(Confirmed { success: false }));
     };
     let ruling = Ruling::plain(if approved { Behavior::Allow } else { Behavior::Deny });
-    match door.hub.submit(Input::Answered { by, target, ruling, once: None }).await? {
+    match door.hub.submit(Input::Answered { by: actor, target, ruling, once: None }).await? {
         Answer::Recorded { .. } => Ok(Json(Confirmed { success: true })),
         Answer::Refused(_) => Ok(Json(Confirmed { success: false })),
         other => Err(Fault::new(Kind::Internal, format!("the hub answered {other:?}")).into()),

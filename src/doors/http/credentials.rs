@@ -1,19 +1,16 @@
-//! Who is asking: the owner, someone with a token, the dev sender, or nobody we know.
+//! Credentials: they say who sent a request: the owner, someone with a token, the dev sender, or nobody we know.
 
 use std::sync::Arc;
 
 use hyper::header::{AUTHORIZATION, HeaderMap, ORIGIN};
-use portcullis_core::{Actor, Input, Label, OWNER, Right, Rights, Role, TokenScope, Via};
-use portcullis_wire::error::{Fault, Kind};
+use portcullis_core::{Actor, OWNER, Right, Rights, Role, TokenScope, Via};
 use sha2::{Digest as _, Sha256};
 use tokio::sync::watch;
 
-use super::Door;
 use super::guard::Origin;
 use crate::hub::{Known, Roster, now};
-use crate::processes;
 
-/// Those the gate knows.
+/// What the gate knows people by.
 pub(crate) struct Credentials {
     /// Whether a token is the owner's. Takes as long for a wrong one as for the right one.
     pub(crate) is_owner: Box<dyn Fn(&str) -> bool + Send + Sync>,
@@ -25,86 +22,32 @@ pub(crate) struct Credentials {
     pub(crate) owner_answers: bool,
 }
 
-/// Who is asking. Put into every request the guard lets through.
-#[derive(Clone, Debug)]
+/// Who sent a request, as the guard found out. Nobody, unless something says otherwise.
+#[derive(Clone, Debug, Default)]
 pub(super) struct Caller {
     /// None: nobody we know.
     pub(super) actor: Option<Actor>,
-    pub(super) is_owner: bool,
     /// Let in by a token that may be revoked.
-    pub(super) known: Option<Known>,
-    /// The caller said who it is in the manner of the channel documents.
-    pub(super) named_sender: bool,
+    pub(super) token: Option<Known>,
     /// The process at the other end of the socket, where the system tells.
-    peer: Option<u32>,
-}
-
-impl Caller {
-    /// The caller, if it has the right.
-    pub(super) fn with(&self, right: Right) -> Result<&Actor, Fault> {
-        match &self.actor {
-            Some(actor) if actor.may(right) => Ok(actor),
-            Some(_) => Err(Fault::of(&portcullis_core::Refusal::NeedsRight(right), now())),
-            None => Err(Fault::new(Kind::Forbidden, "forbidden")),
-        }
-    }
-
-    /// The caller, if it has the right and does not speak from inside an agent: what an agent runs may not answer its
-    /// prompts, let people in, or change the record. Such an attempt is written down.
-    pub(super) async fn outside_with(&self, right: Right, door: &Door, what: &str) -> Result<&Actor, Fault> {
-        let actor = self.with(right)?;
-        let Some((peer, label)) = self.inside(door).await? else { return Ok(actor) };
-        tracing::warn!(peer, %label, what, "refused: it comes from inside a session");
-        let note = format!("{what}, by process {peer} inside session {label}");
-        door.hub.submit(Input::Barred { who: actor.name.clone(), what: note }).await?;
-        Err(Fault::new(Kind::FromInside, format!("refused: this comes from inside session {label}")))
-    }
-
-    /// The calling process and the session inside of which it runs, if it does.
-    pub(super) async fn inside(&self, door: &Door) -> Result<Option<(u32, Label)>, Fault> {
-        let Some(peer) = self.peer else { return Ok(None) };
-        // The agent itself is nobody's child here: only what it runs is turned away.
-        let line = processes::lineage(peer).split_off(1);
-        let agents = move |state: &portcullis_core::State| {
-            let above = state.all_sessions().filter(|session| session.about.runs_commands);
-            let above = above.filter_map(|session| Some((session.about.pid?, session)));
-            let above = above.filter(|(pid, _)| line.contains(pid));
-            above.map(|(pid, session)| (pid, session.has_ended(), session.about.label.clone())).collect::<Vec<_>>()
-        };
-        let agents = door.hub.look(agents).await?;
-        // A session that is away, and one that ended while its agent goes on, are no way out. A number that another
-        // process has by now is.
-        let still_there = |(pid, has_ended, _): &(u32, bool, Label)| !has_ended || processes::is_claude_code(*pid);
-        Ok(agents.into_iter().find(still_there).map(|(_, _, label)| (peer, label)))
-    }
+    pub(super) process: Option<u32>,
 }
 
 impl Credentials {
     pub(super) fn caller(&self, headers: &HeaderMap, origin: Origin) -> Caller {
-        let (via, peer) = match origin {
+        let (via, process) = match origin {
             Origin::Tcp(_) => (Via::Http, None),
             Origin::Socket { peer } => (Via::Socket, peer),
         };
-        let named_sender = headers.contains_key("x-sender");
-        let nobody = Caller { actor: None, is_owner: false, known: None, named_sender, peer };
-        let owner = || Caller { actor: Some(self.owner(via)), is_owner: true, ..nobody.clone() };
-        if let Some(presented) = bearer(headers) {
-            return match presented {
-                Some(token) if (self.is_owner)(token) => owner(),
-                Some(token) => self.someone(token, via).map_or(nobody.clone(), |(actor, known)| Caller {
-                    actor: Some(actor),
-                    known: Some(known),
-                    ..nobody
-                }),
-                None => nobody,
-            };
-        }
-        // The socket lies in a folder that only this user can enter, and the other end is this user.
-        if via == Via::Socket {
-            return owner();
-        }
-        let dev = self.dev_sender.as_deref().filter(|dev| speaks_as(headers, dev));
-        Caller { actor: dev.map(dev_actor), ..nobody }
+        let (actor, token) = match bearer(headers) {
+            Some(Some(token)) if (self.is_owner)(token) => (Some(self.owner(via)), None),
+            Some(Some(token)) => self.someone(token, via).unzip(),
+            Some(None) => (None, None),
+            // The socket lies in a folder that only this user can enter, and the other end is this user.
+            None if via == Via::Socket => (Some(self.owner(via)), None),
+            None => (self.dev_sender.as_deref().filter(|dev| speaks_as(headers, dev)).map(dev_actor), None),
+        };
+        Caller { actor, token, process }
     }
 
     fn owner(&self, via: Via) -> Actor {
@@ -123,19 +66,20 @@ impl Credentials {
         Some((Actor { name, rights, via, scope }, known))
     }
 
-    /// Whether what the caller was let in by still counts: it may have been taken back since.
-    pub(super) fn still_count(&self, caller: &Caller) -> bool {
-        caller.known.as_ref().is_none_or(|known| self.roster.borrow().still_knows(known, now()))
+    /// Whether a token that let someone in still does: it may have been revoked since.
+    pub(super) fn still_counts(&self, token: &Known) -> bool {
+        self.roster.borrow().still_knows(token, now())
     }
 
-    /// With a dev sender the stream is open to whoever is no browser: `curl -N localhost:8788/events` as printed.
-    pub(super) fn listener(&self, caller: &Caller, headers: &HeaderMap) -> Option<Actor> {
-        if caller.actor.is_some() || headers.contains_key(AUTHORIZATION) {
-            return caller.actor.clone();
-        }
+    /// On a gate with a dev sender, whoever is no browser and says nothing of who they are counts as the dev sender:
+    /// `curl -N localhost:8788/events` as the channel documents print it.
+    pub(super) fn with_dev_sender(&self, caller: Caller, headers: &HeaderMap) -> Caller {
         let is_browser = headers.keys().any(|name| name == ORIGIN || name.as_str().starts_with("sec-fetch-"));
-        let dev = self.dev_sender.as_deref().filter(|_| !is_browser && !caller.named_sender)?;
-        Some(dev_actor(dev))
+        let says_who = headers.contains_key(AUTHORIZATION) || headers.contains_key("x-sender");
+        if caller.actor.is_some() || is_browser || says_who {
+            return caller;
+        }
+        Caller { actor: self.dev_sender.as_deref().map(dev_actor), ..caller }
     }
 }
 

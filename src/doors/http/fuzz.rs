@@ -9,7 +9,7 @@ use portcullis_wire::error::Fault;
 use proptest::prelude::*;
 use serde::de::DeserializeOwned;
 
-use super::{asks, body, credentials, guard, inbound, sse};
+use super::{asks, body, credentials, guard, queue, say, sse};
 
 /// Any value that a header can hold.
 fn any_value() -> impl Strategy<Value = HeaderValue> {
@@ -50,7 +50,7 @@ proptest! {
     fn any_headers_are_read_or_refused(headers in any_headers()) {
         let address = "127.0.0.1:8788".parse().unwrap();
         drop(body::check_type(&headers));
-        drop(inbound::idempotency_key(&headers));
+        drop(body::idempotency_key(&headers));
         if let Some(Some(token)) = credentials::bearer(&headers) {
             prop_assert_eq!(headers.get_all(AUTHORIZATION).iter().count(), 1);
             prop_assert!(headers[AUTHORIZATION].to_str().unwrap().trim_end().ends_with(token));
@@ -73,8 +73,8 @@ proptest! {
     #[test]
     fn any_query_is_read_or_refused(query in r"(session|label|chat|state|limit|after|all|=|&|%|%00|%ff|%C3%A4|\+|true|-1|99999999999999999999|ä){0,16}") {
         if let Ok(uri) = format!("/?{query}").parse() {
-            drop(body::read_params::<inbound::To>(&uri));
-            drop(body::read_params::<inbound::Page>(&uri));
+            drop(body::read_params::<say::To>(&uri));
+            drop(body::read_params::<queue::EventFilter>(&uri));
         }
     }
 

@@ -2,24 +2,24 @@
 
 use std::sync::Arc;
 
+use axum::Json;
 use axum::extract::{Request, State};
-use axum::{Extension, Json};
-use portcullis_core::{Input, Right, Subject, excerpt};
+use portcullis_core::{Input, Subject, excerpt};
 use portcullis_wire::api::{LogLine, NewRedaction, Redacted, Tried};
 use portcullis_wire::error::{Fault, Kind};
 use serde::Deserialize;
 
 use super::Door;
-use super::answer::Refused;
+use super::access::Permitted;
 use super::body::{Params, read_json};
-use super::credentials::Caller;
+use super::response::ErrorResponse;
 use crate::hub::{Payload, Seq, Stored};
 
 /// More than this of what was tried is not kept.
 const LONGEST_TRY: usize = 1000;
 
 #[derive(Deserialize)]
-pub(super) struct Page {
+pub(super) struct LogPage {
     #[serde(default)]
     after: u64,
     limit: Option<usize>,
@@ -28,10 +28,8 @@ pub(super) struct Page {
 /// `GET /api/v1/log[?after=SEQ&limit=N]`: oldest first.
 pub(super) async fn page(
     State(door): State<Arc<Door>>,
-    Extension(caller): Extension<Caller>,
-    Params(page): Params<Page>,
-) -> Result<Json<Vec<LogLine>>, Refused> {
-    caller.with(Right::Admin)?;
+    Params(page): Params<LogPage>,
+) -> Result<Json<Vec<LogLine>>, ErrorResponse> {
     let records = door.hub.page(Seq(page.after), page.limit.unwrap_or(500).clamp(1, 1000)).await?;
     Ok(Json(records.into_iter().map(line).collect()))
 }
@@ -57,24 +55,22 @@ fn hide_hashes(record: &mut serde_json::Value) {
 /// `POST /api/v1/log/barred`: the command line kept an agent from something by itself, and puts it on the record.
 pub(super) async fn barred(
     State(door): State<Arc<Door>>,
-    Extension(caller): Extension<Caller>,
+    Permitted { actor, .. }: Permitted,
     request: Request,
-) -> Result<&'static str, Refused> {
-    let who = caller.with(Right::Admin)?.name.clone();
+) -> Result<&'static str, ErrorResponse> {
     let Tried { what } = read_json(request, &door).await?;
     let (what, _) = excerpt(&what, Some(LONGEST_TRY));
     let what = format!("{what}, by a process that says it runs inside Claude Code");
-    door.hub.submit(Input::Barred { who, what }).await?;
+    door.hub.record_barred(actor.name, what).await?;
     Ok("noted\n")
 }
 
 /// `POST /api/v1/log/redact`: erases what people wrote about a subject. That it happened stays.
 pub(super) async fn redact(
     State(door): State<Arc<Door>>,
-    Extension(caller): Extension<Caller>,
+    Permitted { actor, .. }: Permitted,
     request: Request,
-) -> Result<Json<Redacted>, Refused> {
-    let by = caller.outside_with(Right::Admin, &door, "erasing from the log").await?.clone();
+) -> Result<Json<Redacted>, ErrorResponse> {
     let NewRedaction { subject } = read_json(request, &door).await?;
     let unknown = || Fault::new(Kind::BadRequest, format!("{subject:?} is none of event/ID, ask/ID and session/ID"));
     let (kind, id) = subject.split_once('/').unwrap_or(("", &subject));
@@ -92,7 +88,7 @@ pub(super) async fn redact(
         let erased = door.hub.erase(subject.clone()).await?;
         if erased > 0 {
             // Erasing leaves no trace in what was erased, so it leaves one here.
-            door.hub.submit(Input::Redacted { what: subject.to_string(), by }).await?;
+            door.hub.submit(Input::Redacted { what: subject.to_string(), by: actor }).await?;
             return Ok(Json(Redacted { subject: subject.to_string(), erased }));
         }
     }

@@ -2,17 +2,17 @@
 
 use std::sync::Arc;
 
+use axum::Json;
 use axum::extract::{Path, Request, State};
-use axum::{Extension, Json};
-use portcullis_core::{Answer, Input, Label, PairingCode, Right, Role, Token, TokenId, TokenScope};
+use portcullis_core::{Answer, Input, Label, PairingCode, Role, Token, TokenId, TokenScope};
 use portcullis_wire::api::{Approval, MadeToken, NewRole, NewToken, PeopleView, PersonView, TokenView};
 use portcullis_wire::error::{Fault, Kind};
 use sha2::{Digest as _, Sha256};
 
 use super::Door;
-use super::answer::Refused;
+use super::access::Permitted;
 use super::body::read_json;
-use super::credentials::Caller;
+use super::response::ErrorResponse;
 use crate::hub::{fault_of, mint, now};
 
 fn bad(message: impl Into<String>) -> Fault {
@@ -24,7 +24,7 @@ fn read_role(text: &str) -> Result<Role, Fault> {
 }
 
 /// Does it, or says why not.
-async fn submit(door: &Door, input: Input) -> Result<(), Refused> {
+async fn submit(door: &Door, input: Input) -> Result<(), ErrorResponse> {
     match door.hub.submit(input).await? {
         Answer::Refused(refusal) => Err(fault_of(&refusal).into()),
         _ => Ok(()),
@@ -32,11 +32,7 @@ async fn submit(door: &Door, input: Input) -> Result<(), Refused> {
 }
 
 /// `GET /api/v1/tokens`.
-pub(super) async fn tokens(
-    State(door): State<Arc<Door>>,
-    Extension(caller): Extension<Caller>,
-) -> Result<Json<Vec<TokenView>>, Refused> {
-    caller.with(Right::Admin)?;
+pub(super) async fn tokens(State(door): State<Arc<Door>>) -> Result<Json<Vec<TokenView>>, ErrorResponse> {
     let tokens = door.hub.look(|state| state.tokens().map(|token| TokenView::of(token, now())).collect());
     Ok(Json(tokens.await?))
 }
@@ -44,10 +40,9 @@ pub(super) async fn tokens(
 /// `POST /api/v1/tokens`: the only answer that ever holds the token.
 pub(super) async fn add_token(
     State(door): State<Arc<Door>>,
-    Extension(caller): Extension<Caller>,
+    Permitted { actor: by, .. }: Permitted,
     request: Request,
-) -> Result<Json<MadeToken>, Refused> {
-    let by = caller.outside_with(Right::Admin, &door, "adding a token").await?.clone();
+) -> Result<Json<MadeToken>, ErrorResponse> {
     let NewToken { person, role, labels, expires_in } = read_json(request, &door).await?;
     let role = read_role(&role)?;
     let scope = match labels {
@@ -73,10 +68,9 @@ pub(super) async fn add_token(
 /// `DELETE /api/v1/tokens/{id}`: what was let in by it is shown out.
 pub(super) async fn revoke_token(
     State(door): State<Arc<Door>>,
-    Extension(caller): Extension<Caller>,
+    Permitted { actor: by, .. }: Permitted,
     Path(id): Path<String>,
-) -> Result<&'static str, Refused> {
-    let by = caller.outside_with(Right::Admin, &door, "revoking a token").await?.clone();
+) -> Result<&'static str, ErrorResponse> {
     let unknown = |_| fault_of(&portcullis_core::Refusal::NoSuchToken);
     let token = id.parse().map_err(unknown)?;
     submit(&door, Input::RevokeToken { by, token }).await?;
@@ -84,11 +78,7 @@ pub(super) async fn revoke_token(
 }
 
 /// `GET /api/v1/people`: those who are in, and those who wait.
-pub(super) async fn people(
-    State(door): State<Arc<Door>>,
-    Extension(caller): Extension<Caller>,
-) -> Result<Json<PeopleView>, Refused> {
-    caller.with(Right::Admin)?;
+pub(super) async fn people(State(door): State<Arc<Door>>) -> Result<Json<PeopleView>, ErrorResponse> {
     let people = door.hub.look(|state| {
         let of = |name: &String| state.tokens().filter(|token| token.person == *name).count();
         let people = state.people().map(|(name, person)| PersonView::of(name, person, of(name))).collect();
@@ -100,11 +90,10 @@ pub(super) async fn people(
 /// `PUT /api/v1/people/{name}`: another role.
 pub(super) async fn set_role(
     State(door): State<Arc<Door>>,
-    Extension(caller): Extension<Caller>,
+    Permitted { actor: by, .. }: Permitted,
     Path(name): Path<String>,
     request: Request,
-) -> Result<&'static str, Refused> {
-    let by = caller.outside_with(Right::Admin, &door, "changing a role").await?.clone();
+) -> Result<&'static str, ErrorResponse> {
     let NewRole { role } = read_json(request, &door).await?;
     submit(&door, Input::SetPerson { by, name, role: read_role(&role)? }).await?;
     Ok("done\n")
@@ -113,10 +102,9 @@ pub(super) async fn set_role(
 /// `DELETE /api/v1/people/{name}`: with all their tokens.
 pub(super) async fn remove(
     State(door): State<Arc<Door>>,
-    Extension(caller): Extension<Caller>,
+    Permitted { actor: by, .. }: Permitted,
     Path(name): Path<String>,
-) -> Result<&'static str, Refused> {
-    let by = caller.outside_with(Right::Admin, &door, "removing a person").await?.clone();
+) -> Result<&'static str, ErrorResponse> {
     submit(&door, Input::RemovePerson { by, name }).await?;
     Ok("removed\n")
 }
@@ -124,10 +112,9 @@ pub(super) async fn remove(
 /// `POST /api/v1/pairings`: lets the stranger with this code in.
 pub(super) async fn approve(
     State(door): State<Arc<Door>>,
-    Extension(caller): Extension<Caller>,
+    Permitted { actor: by, .. }: Permitted,
     request: Request,
-) -> Result<&'static str, Refused> {
-    let by = caller.outside_with(Right::Admin, &door, "letting a stranger in").await?.clone();
+) -> Result<&'static str, ErrorResponse> {
     let Approval { code, name, role } = read_json(request, &door).await?;
     let Some(code) = PairingCode::parse(&code) else {
         return Err(bad("a pairing code has eight letters and digits").into());

@@ -2,20 +2,20 @@
 
 use std::sync::Arc;
 
+use axum::Json;
 use axum::extract::State;
-use axum::{Extension, Json};
-use portcullis_core::{ReplyId, Right, State as Known};
+use portcullis_core::{ReplyId, State as Known};
 use portcullis_wire::api::ReplyView;
 use portcullis_wire::error::{Fault, Kind};
 use serde::Deserialize;
 
 use super::Door;
-use super::answer::Refused;
+use super::access::Permitted;
 use super::body::Params;
-use super::credentials::Caller;
+use super::response::ErrorResponse;
 
 #[derive(Deserialize)]
-pub(super) struct Which {
+pub(super) struct ReplyFilter {
     since: Option<String>,
     chat: Option<String>,
 }
@@ -38,14 +38,13 @@ fn read_since(text: &str) -> Result<Since, Fault> {
 /// review see the replies to their own conversations.
 pub(super) async fn list(
     State(door): State<Arc<Door>>,
-    Extension(caller): Extension<Caller>,
-    Params(which): Params<Which>,
-) -> Result<Json<Vec<ReplyView>>, Refused> {
-    let actor = caller.with(Right::Talk)?.clone();
-    let since = which.since.as_deref().map(read_since).transpose()?;
+    Permitted { actor, .. }: Permitted,
+    Params(filter): Params<ReplyFilter>,
+) -> Result<Json<Vec<ReplyView>>, ErrorResponse> {
+    let since = filter.since.as_deref().map(read_since).transpose()?;
     let replies = door.hub.look(move |state| {
         let wanted = known_since(state, since).filter(|reply| {
-            which.chat.as_ref().is_none_or(|chat| reply.chat.as_str() == chat)
+            filter.chat.as_ref().is_none_or(|chat| reply.chat.as_str() == chat)
                 && state.reply_notice(reply).is_for(&actor)
         });
         wanted.map(ReplyView::from).collect()

@@ -15,7 +15,7 @@ use tokio::sync::{OwnedSemaphorePermit, watch};
 use tokio::time::{Instant, MissedTickBehavior};
 
 use super::Door;
-use super::credentials::Caller;
+use super::access::Permitted;
 use crate::hub::{Changes, Known, Published, Roster, Watcher, now};
 
 const HEARTBEAT: Duration = Duration::from_secs(15);
@@ -51,23 +51,23 @@ where
     })
 }
 
-/// What a listener was let in by. When it no longer counts, the stream ends.
+/// The token that a listener was let in by. When it no longer counts, the stream ends.
 pub(super) struct Pass {
-    known: Option<Known>,
+    token: Option<Known>,
     roster: watch::Receiver<Arc<Roster>>,
 }
 
 impl Pass {
-    pub(super) fn of(door: &Door, caller: &Caller) -> Self {
-        Self { known: caller.known.clone(), roster: door.hub.roster() }
+    pub(super) fn of(door: &Door, permitted: &Permitted) -> Self {
+        Self { token: permitted.token.clone(), roster: door.hub.roster() }
     }
 
-    /// Is ready when the pass no longer counts; none for the owner, whose pass always does.
+    /// Is ready when the token no longer counts; none for the owner, who needs none.
     fn ending(mut self) -> Option<BoxFuture<'static, ()>> {
-        let known = self.known?;
+        let token = self.token?;
         Some(Box::pin(async move {
-            while self.roster.borrow_and_update().still_knows(&known, now()) {
-                let expiry = known.expires.map_or(A_DAY, |expires| Duration::from_millis(expires.since(now())));
+            while self.roster.borrow_and_update().still_knows(&token, now()) {
+                let expiry = token.expires.map_or(A_DAY, |expires| Duration::from_millis(expires.since(now())));
                 tokio::select! {
                     changed = self.roster.changed() => if changed.is_err() { return },
                     () = tokio::time::sleep(expiry) => {}

@@ -5,12 +5,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use axum::Json;
 use axum::extract::{Request, State};
 use axum::response::{IntoResponse, Response};
-use axum::{Extension, Json};
 use bytes::Bytes;
 use hyper::StatusCode;
-use portcullis_core::{Notice, Right, SessionId, visible};
+use portcullis_core::{Notice, SessionId, visible};
 use portcullis_wire::api::SessionView;
 use portcullis_wire::error::{Fault, Kind};
 use portcullis_wire::start::NewSession;
@@ -20,18 +20,17 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 use tokio_util::sync::CancellationToken;
 
 use super::Door;
-use super::answer::Refused;
 use super::body::read_json;
-use super::credentials::Caller;
+use super::response::ErrorResponse;
 use crate::hub::{Watcher, mint};
 use crate::lines::{Line, Lines};
 
 /// How many sessions that were started here may run at once.
 const MOST: usize = 32;
 /// How long a session may take until it is attached: Claude Code loads a great deal.
-const PATIENCE: Duration = Duration::from_secs(60);
+const ATTACH_TIMEOUT: Duration = Duration::from_secs(60);
 /// As much of what a session says on standard error is kept.
-const LAST_WORDS: usize = 4096;
+const STDERR_TAIL: usize = 4096;
 /// A message of Claude Code is at most this long.
 const LONGEST_LINE: usize = 64 << 20;
 
@@ -47,10 +46,10 @@ pub(crate) struct Starter {
     places: Arc<Semaphore>,
 }
 
-pub(crate) type Spawn = Box<dyn Fn(&Wanted) -> std::io::Result<Child> + Send + Sync>;
+pub(crate) type Spawn = Box<dyn Fn(&NewProcess) -> std::io::Result<Child> + Send + Sync>;
 
-/// A session that someone wants.
-pub(crate) struct Wanted {
+/// The process of a session that is to be started.
+pub(crate) struct NewProcess {
     pub(crate) session: SessionId,
     pub(crate) folder: PathBuf,
     /// Comes on standard input.
@@ -64,8 +63,8 @@ pub(crate) struct Wanted {
     pub(crate) ask_time: Option<Duration>,
 }
 
-/// A session that runs, and what it prints.
-pub(super) struct Started {
+/// The process of a session that has attached, and what it prints.
+pub(super) struct RunningProcess {
     pub(super) view: SessionView,
     pub(super) lines: mpsc::Receiver<Bytes>,
 }
@@ -92,14 +91,9 @@ impl Starter {
 const BYPASS: &str = "bypassPermissions";
 
 /// `POST /api/v1/sessions`: starts a session, which stays until it is ended.
-pub(super) async fn start(
-    State(door): State<Arc<Door>>,
-    Extension(caller): Extension<Caller>,
-    request: Request,
-) -> Result<Response, Refused> {
-    caller.outside_with(Right::Start, &door, "starting a session").await?;
+pub(super) async fn start(State(door): State<Arc<Door>>, request: Request) -> Result<Response, ErrorResponse> {
     let new: NewSession = read_json(request, &door).await?;
-    let wanted = Wanted {
+    let process = NewProcess {
         session: mint(SessionId::new),
         folder: door.starter.folder(new.folder.as_deref())?,
         prompt: new.prompt,
@@ -110,7 +104,7 @@ pub(super) async fn start(
         once: false,
         ask_time: None,
     };
-    let Started { view, mut lines } = begin(&door, wanted).await?;
+    let RunningProcess { view, mut lines } = begin(&door, process).await?;
     // Nobody listens; what it does is told by the gate.
     tokio::spawn(async move { while lines.recv().await.is_some() {} });
     Ok((StatusCode::CREATED, Json(view)).into_response())
@@ -122,40 +116,40 @@ pub(super) fn folder(door: &Door, wanted: Option<&str>) -> Result<PathBuf, Fault
 }
 
 /// Starts the process and waits until its session is attached, or until it has failed.
-pub(super) async fn begin(door: &Arc<Door>, wanted: Wanted) -> Result<Started, Fault> {
-    if wanted.mode.as_deref() == Some(BYPASS) && !door.starter.allow_bypass {
+pub(super) async fn begin(door: &Arc<Door>, new: NewProcess) -> Result<RunningProcess, Fault> {
+    if new.mode.as_deref() == Some(BYPASS) && !door.starter.allow_bypass {
         return Err(Fault::new(Kind::BypassNotAllowed, "mode bypassPermissions is not allowed here"));
     }
     let full = |_| Fault::new(Kind::TooManySessions, format!("{MOST} sessions run that were started here"));
     let place = Arc::clone(&door.starter.places).try_acquire_owned().map_err(full)?;
     let mut watcher = door.hub.watch(|_| vec![]).await?;
     let failed = |what: String| Fault::new(Kind::StartFailed, format!("the session could not be started: {what}"));
-    let mut child = (door.starter.spawn)(&wanted).map_err(|error| failed(error.to_string()))?;
+    let mut child = (door.starter.spawn)(&new).map_err(|error| failed(error.to_string()))?;
     let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
     let (Some(mut stdin), Some(stdout), Some(stderr)) = (stdin, stdout, stderr) else {
         return Err(failed("it has no pipes".to_owned()));
     };
-    let prompt = wanted.prompt.unwrap_or_default();
+    let prompt = new.prompt.unwrap_or_default();
     tokio::spawn(async move { stdin.write_all(prompt.as_bytes()).await });
     let (send, lines) = mpsc::channel(64);
     tokio::spawn(read(stdout, send));
     let (ended, words) = tokio::sync::oneshot::channel();
     let unwanted = CancellationToken::new();
-    tokio::spawn(bury(child, stderr, place, unwanted.clone(), ended));
+    tokio::spawn(reap(child, stderr, place, unwanted.clone(), ended));
     // Whoever is told that it failed, or hangs up, may try again: what was started must not come up after all.
     let unless_attached = unwanted.drop_guard();
-    let attached = attached(&mut watcher, wanted.session);
+    let attached = attached(&mut watcher, new.session);
     tokio::select! {
         view = attached => match view {
             Some(view) => {
                 unless_attached.disarm();
-                Ok(Started { view, lines })
+                Ok(RunningProcess { view, lines })
             }
             // It stops, or has cut us off because we did not keep up.
             None => Err(Fault::new(Kind::Stopping, "the gate could not tell whether the session came up, and has ended it")),
         },
         words = words => Err(failed(words.unwrap_or_default())),
-        () = tokio::time::sleep(PATIENCE) => Err(failed(format!("it did not attach within {} s, and was ended", PATIENCE.as_secs()))),
+        () = tokio::time::sleep(ATTACH_TIMEOUT) => Err(failed(format!("it did not attach within {} s, and was ended", ATTACH_TIMEOUT.as_secs()))),
     }
 }
 
@@ -185,7 +179,7 @@ async fn read(stdout: ChildStdout, send: mpsc::Sender<Bytes>) {
 
 /// Keeps what it says on standard error until it has ended, by itself or because nobody wants it any more. Its guard
 /// takes along what it has started.
-async fn bury(
+async fn reap(
     mut child: Child,
     stderr: ChildStderr,
     place: OwnedSemaphorePermit,
@@ -214,7 +208,7 @@ async fn listen(mut stderr: ChildStderr, words: &mut Vec<u8>) {
     let mut piece = [0; 1024];
     while let Ok(read @ 1..) = stderr.read(&mut piece).await {
         words.extend_from_slice(&piece[..read]);
-        let surplus = words.len().saturating_sub(LAST_WORDS);
+        let surplus = words.len().saturating_sub(STDERR_TAIL);
         words.drain(..surplus);
     }
 }
@@ -235,7 +229,7 @@ mod tests {
             let places = Arc::new(Semaphore::new(1));
             let place = Arc::clone(&places).try_acquire_owned().unwrap();
             let (unwanted, (ended, words)) = (CancellationToken::new(), tokio::sync::oneshot::channel());
-            tokio::spawn(bury(child, stderr, place, unwanted.clone(), ended));
+            tokio::spawn(reap(child, stderr, place, unwanted.clone(), ended));
             assert!(
                 matches!(Lines::new(stdout, LONGEST_LINE).next().await.unwrap(), Line::Whole(line) if line == "up")
             );

@@ -2,28 +2,24 @@
 
 use std::sync::Arc;
 
-use axum::Extension;
 use axum::extract::State;
 use axum::response::Response;
 use bytes::Bytes;
-use portcullis_core::{Actor, Notice, Right, State as Known, Topic};
+use portcullis_core::{Actor, Notice, State as Known, Topic};
 use portcullis_wire::api::Change;
 
-use super::answer::{Refused, event_stream};
-use super::credentials::Caller;
+use super::access::Permitted;
+use super::response::{ErrorResponse, event_stream};
 use super::{Door, sse};
 use crate::hub::{Published, now};
 
 /// Events told at the start: the waiting ones, newest last, at most this many.
 const FIRST_EVENTS: usize = 1000;
 
-pub(super) async fn watch(
-    State(door): State<Arc<Door>>,
-    Extension(caller): Extension<Caller>,
-) -> Result<Response, Refused> {
-    let actor = caller.with(Right::Talk)?.clone();
+pub(super) async fn watch(State(door): State<Arc<Door>>, permitted: Permitted) -> Result<Response, ErrorResponse> {
     let seat = sse::seat(&door)?;
-    let pass = sse::Pass::of(&door, &caller);
+    let pass = sse::Pass::of(&door, &permitted);
+    let actor = permitted.actor;
     let watcher = door.hub.watch(everything).await?;
     let revision = watcher.revision;
     let told =

@@ -9,51 +9,6 @@ use crate::support::standin::StandIn;
 use crate::support::{PATIENCE, until};
 use serde_json::json;
 
-/// Every route with data behind it.
-const ROUTES: [(&str, &str); 12] = [
-    ("POST", "/"),
-    ("GET", "/events"),
-    ("GET", "/api/v1/status"),
-    ("POST", "/api/v1/stop"),
-    ("GET", "/api/v1/sessions"),
-    ("GET", "/api/v1/sessions/x"),
-    ("GET", "/api/v1/events"),
-    ("POST", "/api/v1/events"),
-    ("GET", "/api/v1/events/x"),
-    ("GET", "/api/v1/asks"),
-    ("POST", "/api/v1/asks/abcde/verdict"),
-    ("GET", "/api/v1/watch"),
-];
-
-#[test]
-fn loopback_requests_need_credentials() {
-    let home = Home::new();
-    let gate = home.serve_with(&["--dev-sender", "dev"]);
-    let in_query = format!("?token={0}&access_token={0}&authorization=Bearer%20{0}", home.token());
-    for (method, path) in ROUTES {
-        let request = |path: &str| Request::new(method, path).body("x");
-        let with = |name: &str, value: &str| request(path).header(name, value);
-        for (what, request) in [
-            ("a token in the query", request(&format!("{path}{in_query}")).header("Origin", "null")),
-            ("a wrong token", with("Authorization", "Bearer wrong")),
-            ("another scheme", with("Authorization", &format!("Basic {}", home.token()))),
-            ("two tokens", request(path).token(home.token()).token(home.token())),
-            ("a wrong token beside a dev sender", with("Authorization", "Bearer x").header("X-Sender", "dev")),
-            ("a stranger", with("X-Sender", "eve")),
-            ("two senders", with("X-Sender", "dev").header("X-Sender", "eve")),
-        ] {
-            let answer = request.send(&gate.target());
-            assert_eq!(answer.status, 403, "{method} {path} with {what}: {answer}");
-        }
-        if path != "/events" {
-            let answer = request(&format!("{path}{in_query}")).send(&gate.target());
-            assert_eq!(answer.status, 403, "{method} {path} with a token in the query alone: {answer}");
-        }
-    }
-    assert!(!gate.has_exited());
-    assert_eq!(gate.get("/api/v1/events").json(), json!([]));
-}
-
 #[test]
 fn a_foreign_host_header_is_refused() {
     let home = Home::new();

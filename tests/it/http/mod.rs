@@ -6,6 +6,7 @@ mod idempotency;
 mod people;
 mod post;
 mod replies;
+mod routes;
 mod secret_masking;
 mod token_scopes;
 mod tokens;

@@ -5,5 +5,6 @@ mod fuzz;
 mod journal_files;
 mod known_faults;
 mod load;
+mod old_journal;
 mod rules_against_bash;
 mod rules_against_claude;

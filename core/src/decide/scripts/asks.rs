@@ -105,6 +105,85 @@ fn what_is_no_verdict_stays_chat() {
 }
 
 #[test]
+fn from_inside_an_agent_a_verdict_is_refused_and_recorded_and_anything_else_is_chat() {
+    check(
+        "0 attach 1 api
+         1 say 1 ann inside=api : no worry
+         2 ask 1 1 abcde : ls
+         3 say 2 ann inside=api : no worry
+         3 say 3 ann inside=api : no worry
+         4 wrote 1 1,2,3
+         5 say 4 ann inside=api : no worry
+         5 say 5 ann inside=api : no worry
+         5 say 6 ann inside=api : no worry
+         8 say 7 ann inside=api : yes abcde
+         9 say 8 ann : yes abcde
+         10 say 9 ann inside=api : no abcde",
+        &expect![[r#"
+            0 attach 1 api
+              + session 1 attached, wrote []
+              > done
+              > publish session 1
+              > wake session 1 for []
+            1 say 1 ann inside=api : no worry
+              + event 1 of ann in chat 1 for session 1
+              > ok
+              > wake session 1 for [1]
+              > publish event 1
+            2 ask 1 1 abcde : ls
+              + ask 1 as abcde
+              > asked as abcde
+              > publish ask 1
+            3 say 2 ann inside=api : no worry
+              + event 2 of ann in chat 2 for session 1
+              > ok, as chat: NoSuchCode(worry)
+              > wake session 1 for [1 2]
+              > publish event 2
+            3 say 3 ann inside=api : no worry
+              + event 3 of ann in chat 3 for session 1
+              > ok, as chat: NoSuchCode(worry)
+              > wake session 1 for [1 2 3]
+              > publish event 3
+            4 wrote 1 1,2,3
+              + session 1 wrote 1 2 3
+              > done
+              > wake session 1 for []
+              > publish event 1
+              > publish event 2
+              > publish event 3
+            5 say 4 ann inside=api : no worry
+              + event 4 of ann in chat 4 for session 1
+              > ok, as chat: NoSuchCode(worry)
+              > wake session 1 for [4]
+              > publish event 4
+            5 say 5 ann inside=api : no worry
+              + event 5 of ann in chat 5 for session 1
+              > ok, as chat: NoSuchCode(worry)
+              > wake session 1 for [4 5]
+              > publish event 5
+            5 say 6 ann inside=api : no worry
+              + event 6 of ann in chat 6 for session 1
+              > ok, as chat: NoSuchCode(worry)
+              > wake session 1 for [4 5 6]
+              > publish event 6
+            8 say 7 ann inside=api : yes abcde
+              > refused: FromInside(Inside { process: 7, label: api })
+              + ann barred: answering a prompt, by process 7 inside session api
+              > done
+            9 say 8 ann : yes abcde
+              + ask 1 allowed by ann over http
+              > recorded allow abcde
+              > carry allow abcde to session 1
+              > publish ask 1
+            10 say 9 ann inside=api : no abcde
+              > refused: FromInside(Inside { process: 7, label: api })
+              + ann barred: answering a prompt, by process 7 inside session api
+              > done
+        "#]],
+    );
+}
+
+#[test]
 fn five_wrong_codes_and_the_rest_is_not_heard() {
     check(
         "0 attach 1 api

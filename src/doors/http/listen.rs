@@ -2,29 +2,25 @@
 
 use std::sync::Arc;
 
-use axum::Extension;
 use axum::extract::State;
 use axum::response::Response;
 use bytes::Bytes;
 use hyper::HeaderMap;
-use portcullis_core::{Actor, Ask, AskKind, AskLife, Label, Notice, Reply, Right, State as Known, mask, visible};
-use portcullis_wire::error::{Fault, Kind};
+use portcullis_core::{Actor, Ask, AskKind, AskLife, Label, Notice, Reply, State as Known, mask, visible};
 
-use super::answer::{Refused, event_stream};
-use super::credentials::Caller;
+use super::access::Permitted;
+use super::response::{ErrorResponse, event_stream};
 use super::{Door, sse};
 use crate::hub::Published;
 
 pub(super) async fn listen(
     State(door): State<Arc<Door>>,
-    Extension(caller): Extension<Caller>,
+    permitted: Permitted,
     headers: HeaderMap,
-) -> Result<Response, Refused> {
-    let forbidden = || Fault::new(Kind::Forbidden, "forbidden");
-    let actor =
-        door.credentials.listener(&caller, &headers).filter(|actor| actor.may(Right::Talk)).ok_or_else(forbidden)?;
+) -> Result<Response, ErrorResponse> {
     let seat = sse::seat(&door)?;
-    let pass = sse::Pass::of(&door, &caller);
+    let pass = sse::Pass::of(&door, &permitted);
+    let actor = permitted.actor;
     let missed_since = headers.get("last-event-id").and_then(|id| id.to_str().ok()?.parse::<u64>().ok());
     let watcher = door.hub.watch(move |state| catch_up(state, missed_since)).await?;
     let mut first = vec![Bytes::from_static(b": connected\n\n")];
@@ -32,15 +28,7 @@ pub(super) async fn listen(
     first.extend(told.filter_map(|(revision, notice)| Some(sse::message(*revision, &in_words(notice)?))));
     let last = {
         let door = Arc::clone(&door);
-        move || {
-            format!(
-                ": {}
-
-",
-                sse::ending(&door)
-            )
-            .into()
-        }
+        move || format!(": {}\n\n", sse::ending(&door)).into()
     };
     Ok(event_stream(sse::stream_of(first, watcher, seat, pass, move |published| render(published, &actor), last)))
 }

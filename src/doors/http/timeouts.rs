@@ -1,8 +1,8 @@
-//! A connection that may be idle for a while, but neither take its time with the head of a request nor leave unread what
-//! it asked for.
+//! A stream with timeouts: the connection may be idle for a while, but the head of a request must arrive in time, and the
+//! client must read the response.
 //!
-//! hyper has one clock for both. Its clock is set to the idle time, and this one watches the head: it starts with the
-//! first byte and stops when a request is there to be answered. A connection that has become a link is watched no more.
+//! hyper has one timer for an idle connection and a slow head. It is set to the idle time, and [`TimedStream`] times the
+//! head: from its first byte until the request is complete. A connection that has become a link has no timeouts.
 
 use std::io;
 use std::pin::Pin;
@@ -14,16 +14,16 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Instant, Sleep};
 
-/// How often a request began or ceased to be answered: odd while one is, and what is read then is its body.
+/// Counts the beginnings and ends of requests: odd while one is being answered, and what is read then is its body.
 #[derive(Clone, Default)]
-pub(super) struct Answering(Arc<AtomicU64>);
+pub(super) struct RequestCount(Arc<AtomicU64>);
 
-impl Answering {
-    pub(super) fn begins(&self) {
+impl RequestCount {
+    pub(super) fn begin(&self) {
         self.0.fetch_add(1, Ordering::Relaxed);
     }
 
-    pub(super) fn ends(&self) {
+    pub(super) fn end(&self) {
         self.0.fetch_add(1, Ordering::Relaxed);
     }
 
@@ -33,9 +33,10 @@ impl Answering {
     }
 }
 
-pub(super) struct Patience<S> {
+pub(super) struct TimedStream<S> {
     stream: S,
-    answering: Answering,
+    requests: RequestCount,
+    /// How long a head may take from its first byte.
     head_time: Duration,
     /// The turn of the head being read, and when it has to be there.
     head: Option<(u64, Instant)>,
@@ -47,9 +48,9 @@ pub(super) struct Patience<S> {
     stalled: Option<Pin<Box<Sleep>>>,
 }
 
-impl<S> Patience<S> {
-    pub(super) fn new(stream: S, answering: Answering, head_time: Duration, stall_time: Duration) -> Self {
-        Self { stream, answering, head_time, head: None, alarm: None, stall_time, stalled: None }
+impl<S> TimedStream<S> {
+    pub(super) fn new(stream: S, requests: RequestCount, head_time: Duration, stall_time: Duration) -> Self {
+        Self { stream, requests, head_time, head: None, alarm: None, stall_time, stalled: None }
     }
 
     /// The stream itself, once it is a link.
@@ -59,7 +60,7 @@ impl<S> Patience<S> {
 
     /// Passes on what became of a write, and gives up one that has waited too long. A link waits as long as it must.
     fn in_time<T>(&mut self, context: &mut Context<'_>, written: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
-        if written.is_ready() || self.answering.head_turn().is_none() {
+        if written.is_ready() || self.requests.head_turn().is_none() {
             self.stalled = None;
             return written;
         }
@@ -73,7 +74,7 @@ impl<S> Patience<S> {
 
     /// Whether the head has taken too long. Otherwise we are woken when it has.
     fn is_out_of_time(&mut self, context: &mut Context<'_>) -> bool {
-        let turn = self.answering.head_turn();
+        let turn = self.requests.head_turn();
         let Some((_, until)) = self.head.filter(|(begun_in, _)| Some(*begun_in) == turn) else {
             // No head has begun, or the one that had is there by now.
             (self.head, self.alarm) = (None, None);
@@ -84,7 +85,7 @@ impl<S> Patience<S> {
     }
 }
 
-impl<S: AsyncRead + Unpin> AsyncRead for Patience<S> {
+impl<S: AsyncRead + Unpin> AsyncRead for TimedStream<S> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -95,7 +96,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for Patience<S> {
             Poll::Pending if self.is_out_of_time(context) => Poll::Ready(Err(io::ErrorKind::TimedOut.into())),
             Poll::Pending => Poll::Pending,
             Poll::Ready(result) => {
-                let turn = self.answering.head_turn().filter(|_| buffer.filled().len() > before);
+                let turn = self.requests.head_turn().filter(|_| buffer.filled().len() > before);
                 if let Some(turn) = turn.filter(|turn| self.head.is_none_or(|(begun_in, _)| begun_in != *turn)) {
                     (self.head, self.alarm) = (Some((turn, Instant::now() + self.head_time)), None);
                 }
@@ -105,7 +106,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for Patience<S> {
     }
 }
 
-impl<S: AsyncWrite + Unpin> AsyncWrite for Patience<S> {
+impl<S: AsyncWrite + Unpin> AsyncWrite for TimedStream<S> {
     fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         let written = Pin::new(&mut self.stream).poll_write(context, bytes);
         self.in_time(context, written)
@@ -142,51 +143,51 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_head_must_come_in_time_and_an_idle_connection_need_not() {
         let (mut client, server) = tokio::io::duplex(64);
-        let answering = Answering::default();
+        let requests = RequestCount::default();
         let (ten, never) = (Duration::from_secs(10), Duration::MAX);
-        let mut patience = Patience::new(server, answering.clone(), ten, never);
+        let mut stream = TimedStream::new(server, requests.clone(), ten, never);
         let mut buffer = [0; 8];
 
-        let idle = tokio::time::timeout(Duration::from_secs(60), patience.read(&mut buffer)).await;
+        let idle = tokio::time::timeout(Duration::from_secs(60), stream.read(&mut buffer)).await;
         assert!(idle.is_err(), "an idle connection is let be");
 
         client.write_all(b"POST").await.unwrap();
-        assert_eq!(patience.read(&mut buffer).await.unwrap(), 4);
-        answering.begins();
-        let slow_body = tokio::time::timeout(Duration::from_secs(60), patience.read(&mut buffer)).await;
+        assert_eq!(stream.read(&mut buffer).await.unwrap(), 4);
+        requests.begin();
+        let slow_body = tokio::time::timeout(Duration::from_secs(60), stream.read(&mut buffer)).await;
         assert!(slow_body.is_err(), "a body has a time of its own");
-        answering.ends();
+        requests.end();
 
         client.write_all(b"GET").await.unwrap();
-        assert_eq!(patience.read(&mut buffer).await.unwrap(), 3);
+        assert_eq!(stream.read(&mut buffer).await.unwrap(), 3);
         // Answered at once, before anything more is read: its clock stops all the same.
-        answering.begins();
-        answering.ends();
-        let idle = tokio::time::timeout(Duration::from_secs(60), patience.read(&mut buffer)).await;
+        requests.begin();
+        requests.end();
+        let idle = tokio::time::timeout(Duration::from_secs(60), stream.read(&mut buffer)).await;
         assert!(idle.is_err(), "a connection that has been used may be idle, too");
 
         client.write_all(b"GET").await.unwrap();
-        assert_eq!(patience.read(&mut buffer).await.unwrap(), 3);
-        let slow_head = tokio::time::timeout(Duration::from_secs(11), patience.read(&mut buffer)).await;
+        assert_eq!(stream.read(&mut buffer).await.unwrap(), 3);
+        let slow_head = tokio::time::timeout(Duration::from_secs(11), stream.read(&mut buffer)).await;
         assert_eq!(slow_head.expect("in time").unwrap_err().kind(), io::ErrorKind::TimedOut);
     }
 
     #[tokio::test(start_paused = true)]
     async fn what_is_left_unread_is_given_up_but_not_on_a_link() {
         let (mut client, server) = tokio::io::duplex(4);
-        let answering = Answering::default();
+        let requests = RequestCount::default();
         let (never, ten) = (Duration::MAX, Duration::from_secs(10));
-        let mut patience = Patience::new(server, answering.clone(), never, ten);
+        let mut stream = TimedStream::new(server, requests.clone(), never, ten);
         let mut buffer = [0; 4];
-        patience.write_all(b"full").await.unwrap();
+        stream.write_all(b"full").await.unwrap();
         client.read_exact(&mut buffer).await.unwrap();
-        patience.write_all(b"full").await.unwrap();
+        stream.write_all(b"full").await.unwrap();
 
-        answering.begins();
-        let link = tokio::time::timeout(Duration::from_secs(60), patience.write(b"x")).await;
+        requests.begin();
+        let link = tokio::time::timeout(Duration::from_secs(60), stream.write(b"x")).await;
         assert!(link.is_err(), "a link waits");
-        answering.ends();
-        let unread = tokio::time::timeout(Duration::from_secs(11), patience.write(b"x")).await;
+        requests.end();
+        let unread = tokio::time::timeout(Duration::from_secs(11), stream.write(b"x")).await;
         assert_eq!(unread.expect("in time").unwrap_err().kind(), io::ErrorKind::TimedOut);
     }
 }

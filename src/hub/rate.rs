@@ -1,4 +1,4 @@
-//! How fast one credential may send: a bucket each, filled at a steady rate.
+//! How fast one person may send: a bucket each, filled at a steady rate.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};

@@ -1,19 +1,46 @@
-//! Answers: JSON for programs, a line or two for people with curl, and one way to say no.
+//! Responses: JSON for programs, a line or two for people with curl, and one way to say no.
 
 use axum::Json;
 use axum::response::{IntoResponse, Response};
 use hyper::header::{CONTENT_TYPE, HeaderValue, RETRY_AFTER};
 use hyper::{HeaderMap, StatusCode};
 use portcullis_wire::error::{Fault, Kind};
+use portcullis_wire::routes::Route;
 
 /// A fault as JSON: number, message, hint.
 pub(super) fn refuse(fault: &Fault) -> Response {
     with_retry(fault, (status(fault), Json(fault)).into_response())
 }
 
-/// A fault as text for people.
-pub(super) fn refuse_in_words(fault: &Fault) -> Response {
-    with_retry(fault, (status(fault), fault.in_words()).into_response())
+/// How a route tells its errors.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ErrorStyle {
+    Json,
+    /// A sentence and a hint, for people.
+    Words,
+    /// The same, but that the channel documents print one word for a sender they do not know.
+    ChannelWords,
+}
+
+impl ErrorStyle {
+    pub(super) fn of(route: &Route, headers: &HeaderMap) -> Self {
+        if !route.errors_in_words || wants_json(headers) {
+            Self::Json
+        } else if headers.contains_key("x-sender") {
+            Self::ChannelWords
+        } else {
+            Self::Words
+        }
+    }
+
+    pub(super) fn refuse(self, fault: &Fault) -> Response {
+        let is_forbidden = fault.error == Kind::Forbidden.entry().0;
+        match self {
+            Self::Json => refuse(fault),
+            Self::ChannelWords if is_forbidden => (StatusCode::FORBIDDEN, "forbidden").into_response(),
+            Self::Words | Self::ChannelWords => with_retry(fault, (status(fault), fault.in_words()).into_response()),
+        }
+    }
 }
 
 fn status(fault: &Fault) -> StatusCode {
@@ -36,26 +63,27 @@ pub(super) fn wants_json(headers: &HeaderMap) -> bool {
     accept.is_some_and(|accept| accept.contains("application/json"))
 }
 
-/// `Err(fault)` of a handler, answered as JSON.
-pub(super) struct Refused(pub(super) Fault);
+/// The error of a handler, as JSON.
+#[derive(Debug)]
+pub(super) struct ErrorResponse(pub(super) Fault);
 
-impl<T: Into<Fault>> From<T> for Refused {
+impl<T: Into<Fault>> From<T> for ErrorResponse {
     fn from(fault: T) -> Self {
         Self(fault.into())
     }
 }
 
-impl IntoResponse for Refused {
+impl IntoResponse for ErrorResponse {
     fn into_response(self) -> Response {
         refuse(&self.0)
     }
 }
 
-pub(super) fn not_found(kind: Kind, message: impl Into<String>) -> Refused {
-    Refused(Fault::new(kind, message))
+pub(super) fn not_found(kind: Kind, message: impl Into<String>) -> ErrorResponse {
+    ErrorResponse(Fault::new(kind, message))
 }
 
-/// Sends bytes as an event stream.
+/// A body of server-sent events.
 pub(super) fn event_stream(body: axum::body::Body) -> Response {
     let headers = [(CONTENT_TYPE, "text/event-stream"), (hyper::header::CACHE_CONTROL, "no-cache")];
     (headers, body).into_response()

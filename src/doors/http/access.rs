@@ -1,0 +1,162 @@
+//! The entrance to every route: what the table says of a route is kept here, before its handler runs.
+
+use axum::extract::{FromRequestParts, Request};
+use axum::http::Extensions;
+use axum::http::request::Parts;
+use axum::response::Response;
+use portcullis_core::{Actor, Refusal, Via};
+use portcullis_wire::error::{Fault, Kind};
+use portcullis_wire::routes::{Access, FromInside, Route};
+
+use super::Door;
+use super::credentials::Caller;
+use super::response::{ErrorResponse, ErrorStyle};
+use crate::hub::{Known, fault_of};
+
+/// Someone who may use the route. Only [`enter`] makes one, so a handler that takes it need not ask for rights.
+#[derive(Clone, Debug)]
+pub(super) struct Permitted {
+    pub(super) actor: Actor,
+    /// Let in by a token that may be revoked.
+    pub(super) token: Option<Known>,
+    /// The process at the other end of the socket, where the system tells.
+    pub(super) process: Option<u32>,
+}
+
+impl Permitted {
+    pub(super) fn of(extensions: &Extensions) -> Result<Self, Fault> {
+        let missing = || Fault::new(Kind::Internal, "the route asks for no credentials, and its handler does");
+        extensions.get::<Self>().cloned().ok_or_else(missing)
+    }
+}
+
+impl<S: Sync> FromRequestParts<S> for Permitted {
+    type Rejection = ErrorResponse;
+
+    async fn from_request_parts(parts: &mut Parts, _state: &S) -> Result<Self, ErrorResponse> {
+        Ok(Self::of(&parts.extensions)?)
+    }
+}
+
+/// Hands a request to the handler of its route, if the sender may use that route.
+pub(super) async fn guarded<F>(
+    route: &Route,
+    door: &Door,
+    mut request: Request,
+    handle: impl FnOnce(Request) -> F,
+) -> Response
+where
+    F: Future<Output = Response>,
+{
+    let style = ErrorStyle::of(route, request.headers());
+    match enter(route, door, &mut request).await {
+        Ok(()) => handle(request).await,
+        Err(fault) => style.refuse(&fault),
+    }
+}
+
+/// Checks what the table says of the route, and leaves with the request who sent it.
+async fn enter(route: &Route, door: &Door, request: &mut Request) -> Result<(), Fault> {
+    let mut caller = request.extensions_mut().remove::<Caller>().unwrap_or_default();
+    if route.open_to_dev_sender {
+        caller = door.credentials.with_dev_sender(caller, request.headers());
+    }
+    let Some(permitted) = permit(route, caller)? else { return Ok(()) };
+    let name = &permitted.actor.name;
+    if let FromInside::Refused(tried) = route.from_inside {
+        door.hub.refuse_inside(permitted.process, name, tried).await?;
+    }
+    if route.rate_limited {
+        door.hub.limit_rate(name)?;
+    }
+    request.extensions_mut().insert(permitted);
+    Ok(())
+}
+
+/// The caller, if the route is for them; none where it is for anyone.
+fn permit(route: &Route, caller: Caller) -> Result<Option<Permitted>, Fault> {
+    let Caller { actor, token, process } = caller;
+    let forbidden = |message: &str| Fault::new(Kind::Forbidden, message);
+    let actor = match (route.access, actor) {
+        (Access::Anyone, _) => return Ok(None),
+        (Access::Socket, Some(actor)) if actor.via == Via::Socket => actor,
+        (Access::Socket, _) => return Err(forbidden(&format!("{} is served on the Unix socket only", route.path))),
+        (Access::AnyOf(_), None) => return Err(forbidden("forbidden")),
+        (Access::AnyOf(rights), Some(actor)) => match rights {
+            _ if rights.iter().any(|right| actor.may(*right)) => actor,
+            [first, ..] => return Err(fault_of(&Refusal::NeedsRight(*first))),
+            [] => return Err(forbidden("forbidden")),
+        },
+    };
+    Ok(Some(Permitted { actor, token, process }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use expect_test::expect;
+    use portcullis_core::{Label, Rights, Role, TokenScope};
+    use portcullis_wire::routes::ROUTES;
+
+    fn caller(rights: Rights, via: Via, scope: TokenScope) -> Caller {
+        Caller { actor: Some(Actor { name: "ann".to_owned(), rights, via, scope }), ..Caller::default() }
+    }
+
+    /// The names of the routes that let this caller in.
+    fn open_to(caller: &Caller) -> Vec<String> {
+        let open = ROUTES.iter().filter(|route| permit(route, caller.clone()).is_ok());
+        open.map(|route| route.operation.id()).collect()
+    }
+
+    /// Told role by role, apart from the table: a row that loses its right, or gets a weaker one, turns this red.
+    #[test]
+    fn each_route_is_open_to_those_with_its_right_and_to_nobody_else() {
+        let everything = || TokenScope::Everything;
+        let nobody = open_to(&Caller::default());
+        let sender = open_to(&caller(Role::Sender.rights(), Via::Http, everything()));
+        let reviewer = open_to(&caller(Role::Reviewer.rights(), Via::Http, everything()));
+        let admin = open_to(&caller(Role::Admin.rights(), Via::Http, everything()));
+        let agent = open_to(&caller(Role::Agent.rights(), Via::Http, everything()));
+        let beyond = |more: &[String], less: &[String]| {
+            assert!(less.iter().all(|name| more.contains(name)), "{less:?} are all among {more:?}");
+            more.iter().filter(|name| !less.contains(name)).cloned().collect::<Vec<_>>().join(" ")
+        };
+        let told = format!(
+            "nobody: {}\nsender: {}\nreviewer: {}\nadmin: {}\nagent: {}\n",
+            nobody.join(" "),
+            beyond(&sender, &nobody),
+            beyond(&reviewer, &sender),
+            beyond(&admin, &reviewer),
+            beyond(&agent, &nobody),
+        );
+        expect![[r#"
+            nobody: welcome health describe
+            sender: say listen post_event list_events show_event retry_event drop_event list_sessions show_session list_replies watch
+            reviewer: stop_session resume_session interrupt_session list_asks show_ask answer_ask list_verdicts pending confirm
+            admin: start_session prompt_session set_session_mode set_session_model end_session chat status stop list_tokens add_token revoke_token list_people set_role remove_person approve_pairing read_log redact bar metrics
+            agent: hook
+        "#]].assert_eq(&told);
+        let here = open_to(&caller(Role::Admin.rights(), Via::Socket, everything()));
+        assert_eq!(beyond(&here, &admin), "link");
+    }
+
+    #[test]
+    fn who_has_to_do_with_some_sessions_administers_nothing() {
+        let some = || TokenScope::Labels(vec![Label::new("api").unwrap()]);
+        let scoped = open_to(&caller(Role::Admin.rights(), Via::Http, some()));
+        let open = |name: &str| scoped.iter().any(|open| open == name);
+        assert!(open("answer_ask") && open("start_session") && open("stop_session"));
+        assert!(!open("add_token") && !open("read_log") && !open("stop") && !open("status"));
+    }
+
+    #[test]
+    fn a_refusal_names_the_right_that_is_missing() {
+        let refused = |operation: portcullis_wire::routes::Operation| {
+            permit(operation.route(), caller(Role::Agent.rights(), Via::Http, TokenScope::Everything)).unwrap_err()
+        };
+        use portcullis_wire::routes::Operation;
+        assert_eq!(refused(Operation::ListSessions).message, "forbidden");
+        assert_eq!(refused(Operation::StopSession).message, "forbidden: this needs the right to review");
+        assert_eq!(refused(Operation::Link).message, "/link is served on the Unix socket only");
+    }
+}

@@ -1,0 +1,117 @@
+//! Events that were sent: the latest, one with its text, and those that someone wants back on their queue or off it.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::{Path, State};
+use portcullis_core::{Actor, Answer, EventId, Input, Label, Right, TokenScope};
+use portcullis_wire::api::EventView;
+use portcullis_wire::error::Kind;
+use serde::Deserialize;
+
+use super::Door;
+use super::access::Permitted;
+use super::body::Params;
+use super::response::{ErrorResponse, not_found};
+use crate::hub::{fault_of, now};
+
+#[derive(Deserialize)]
+pub(super) struct EventFilter {
+    limit: Option<usize>,
+    state: Option<String>,
+    session: Option<String>,
+}
+
+/// `GET /api/v1/events`: newest first. Those who may not review see their own.
+pub(super) async fn list(
+    State(door): State<Arc<Door>>,
+    Permitted { actor, .. }: Permitted,
+    Params(filter): Params<EventFilter>,
+) -> Result<Json<Vec<EventView>>, ErrorResponse> {
+    let limit = filter.limit.unwrap_or(100).min(1000);
+    let events = door.hub.look(move |state| {
+        let mine = state
+            .events()
+            .rev()
+            .filter(|held| may_see(&actor, &held.event.sender, state.label_of(held.to).as_ref()))
+            .map(|held| EventView::of(held, now()));
+        let wanted = mine.filter(|view| {
+            filter.state.as_ref().is_none_or(|state| *state == view.state)
+                && filter.session.as_ref().is_none_or(|session| view.session.as_ref() == Some(session))
+        });
+        wanted.take(limit).collect()
+    });
+    Ok(Json(events.await?))
+}
+
+/// One's own, and for reviewers those of the sessions they have to do with.
+fn may_see(actor: &Actor, sender: &str, label: Option<&Label>) -> bool {
+    let covered = match (&actor.scope, label) {
+        (TokenScope::Everything, _) => true,
+        (scope, Some(label)) => scope.covers(label),
+        (_, None) => false,
+    };
+    actor.name == sender || actor.may(Right::Review) && covered
+}
+
+/// `GET /api/v1/events/{id}`: one event with its text.
+pub(super) async fn show(
+    State(door): State<Arc<Door>>,
+    Permitted { actor, .. }: Permitted,
+    Path(id): Path<String>,
+) -> Result<Json<EventView>, ErrorResponse> {
+    let unknown = || not_found(Kind::NoSuchEvent, format!("no event {id}"));
+    let event: EventId = id.parse().map_err(|_| unknown())?;
+    let remembered = door.hub.look(move |state| {
+        let held = state.event(event)?;
+        Some((EventView::of(held, now()), state.label_of(held.to)))
+    });
+    let (view, label) = remembered.await?.unzip();
+    let Some(whole) = door.hub.read(event).await? else { return Err(unknown()) };
+    if !may_see(&actor, &whole.sender, label.flatten().as_ref()) {
+        return Err(unknown());
+    }
+    // The gate remembers the latest; the journal has them all, but not what became of them in one place.
+    let mut view = view.unwrap_or_else(|| EventView {
+        id: whole.id.to_string(),
+        state: "settled".to_owned(),
+        why: "settled long ago".to_owned(),
+        via: whole.via.name().to_owned(),
+        sender: whole.sender.clone(),
+        chat_id: whole.chat.to_string(),
+        session: None,
+        bytes: whole.text.len(),
+        at: whole.at.0,
+        redelivered: false,
+        text: None,
+    });
+    view.text = Some(whole.text.as_str().to_owned());
+    Ok(Json(view))
+}
+
+/// `POST /api/v1/events/{id}/retry`: back on its queue.
+pub(super) async fn retry(
+    State(door): State<Arc<Door>>,
+    Permitted { actor, .. }: Permitted,
+    Path(id): Path<String>,
+) -> Result<&'static str, ErrorResponse> {
+    let event = id.parse().map_err(|_| not_found(Kind::NoSuchEvent, format!("no event {id}")))?;
+    change(&door, Input::Retry { by: actor, event }).await
+}
+
+/// `POST /api/v1/events/{id}/drop`: off its queue.
+pub(super) async fn drop_event(
+    State(door): State<Arc<Door>>,
+    Permitted { actor, .. }: Permitted,
+    Path(id): Path<String>,
+) -> Result<&'static str, ErrorResponse> {
+    let event = id.parse().map_err(|_| not_found(Kind::NoSuchEvent, format!("no event {id}")))?;
+    change(&door, Input::Drop { by: actor, event }).await
+}
+
+async fn change(door: &Door, input: Input) -> Result<&'static str, ErrorResponse> {
+    match door.hub.submit(input).await? {
+        Answer::Refused(refusal) => Err(fault_of(&refusal).into()),
+        _ => Ok("done\n"),
+    }
+}

@@ -1,0 +1,138 @@
+//! The router, made from the table of routes: each row gets its handler, behind the entrance that checks the row.
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::extract::{Request, State};
+use axum::middleware::{self, Next};
+use axum::response::{IntoResponse as _, Response};
+use axum::routing::{MethodFilter, MethodRouter, on};
+use portcullis_wire::error::{Fault, Kind};
+use portcullis_wire::routes::{Method, Operation, ROUTES, Route};
+
+use super::access::{Permitted, guarded};
+use super::response::refuse;
+use super::{
+    Door, asks, chat, hooks, link, listen, log, metrics, openapi, people, queue, replies, say, sessions, start, status,
+    watch,
+};
+
+pub(super) fn router(door: &Arc<Door>) -> Router {
+    let mut router = Router::new();
+    for route in ROUTES {
+        let entrance = Arc::clone(door);
+        let entrance = middleware::from_fn(move |request: Request, next: Next| {
+            let door = Arc::clone(&entrance);
+            async move { guarded(route, &door, request, |request| next.run(request)).await }
+        });
+        router = router.route(route.path, handler(route).route_layer(entrance));
+    }
+    router
+        .fallback(elsewhere)
+        .method_not_allowed_fallback(|| async { refuse(&Fault::new(Kind::BadMethod, "no such method here")) })
+        .with_state(Arc::clone(door))
+}
+
+/// A row without a handler does not compile, and a handler without a row is never used, which the compiler tells.
+fn handler(route: &Route) -> MethodRouter<Arc<Door>> {
+    let method = match route.method {
+        Method::Get => MethodFilter::GET,
+        Method::Post => MethodFilter::POST,
+        Method::Put => MethodFilter::PUT,
+        Method::Delete => MethodFilter::DELETE,
+    };
+    match route.operation {
+        Operation::Say => on(method, say::say),
+        Operation::Welcome => on(method, welcome),
+        Operation::Health => on(method, || async { "ok\n" }),
+        Operation::Listen => on(method, listen::listen),
+        Operation::PostEvent => on(method, say::post_event),
+        Operation::ListEvents => on(method, queue::list),
+        Operation::ShowEvent => on(method, queue::show),
+        Operation::RetryEvent => on(method, queue::retry),
+        Operation::DropEvent => on(method, queue::drop_event),
+        Operation::ListSessions => on(method, sessions::list),
+        Operation::ShowSession => on(method, sessions::show),
+        Operation::StartSession => on(method, start::start),
+        Operation::StopSession => on(method, sessions::stop),
+        Operation::ResumeSession => on(method, sessions::resume),
+        Operation::InterruptSession => on(method, sessions::interrupt),
+        Operation::PromptSession => on(method, sessions::prompt),
+        Operation::SetSessionMode => on(method, sessions::set_mode),
+        Operation::SetSessionModel => on(method, sessions::set_model),
+        Operation::EndSession => on(method, sessions::end),
+        Operation::ListAsks => on(method, asks::list),
+        Operation::ShowAsk => on(method, asks::show),
+        Operation::AnswerAsk => on(method, asks::answer),
+        Operation::ListVerdicts => on(method, asks::verdicts),
+        Operation::ListReplies => on(method, replies::list),
+        Operation::Watch => on(method, watch::watch),
+        Operation::Chat => on(method, chat::chat),
+        Operation::Pending => on(method, chat::pending),
+        Operation::Confirm => on(method, chat::confirm),
+        Operation::Status => on(method, status::status),
+        Operation::Stop => on(method, status::stop),
+        Operation::ListTokens => on(method, people::tokens),
+        Operation::AddToken => on(method, people::add_token),
+        Operation::RevokeToken => on(method, people::revoke_token),
+        Operation::ListPeople => on(method, people::people),
+        Operation::SetRole => on(method, people::set_role),
+        Operation::RemovePerson => on(method, people::remove),
+        Operation::ApprovePairing => on(method, people::approve),
+        Operation::ReadLog => on(method, log::page),
+        Operation::Redact => on(method, log::redact),
+        Operation::Bar => on(method, log::barred),
+        Operation::Hook => on(method, hooks::post),
+        Operation::Metrics => on(method, metrics::metrics),
+        Operation::Describe => on(method, openapi::document),
+        Operation::Link => on(method, link::upgrade),
+    }
+}
+
+/// What comes most often does not wait for the router.
+pub(super) fn is_say(request: &Request) -> bool {
+    request.method() == hyper::Method::POST && request.uri().path() == "/"
+}
+
+/// `POST /`, and a `POST` to any free path.
+pub(super) async fn say_anywhere(door: Arc<Door>, request: Request) -> Response {
+    let route = Operation::Say.route();
+    guarded(route, &Arc::clone(&door), request, |request| async {
+        match Permitted::of(request.extensions()) {
+            Ok(permitted) => say::say(State(door), permitted, request).await,
+            Err(fault) => refuse(&fault),
+        }
+    })
+    .await
+}
+
+/// Parts of the path that are ours now or later: what is posted there by mistake is not an event.
+const RESERVED: [&str; 7] = ["/api", "/in", "/mcp", "/assets", "/claude", "/metrics", "/link"];
+
+/// Any other path takes events as `/` does, and the agent is told the path.
+async fn elsewhere(State(door): State<Arc<Door>>, request: Request) -> Response {
+    let path = request.uri().path();
+    let is_reserved = RESERVED
+        .iter()
+        .any(|start| path.strip_prefix(start).is_some_and(|rest| rest.is_empty() || rest.starts_with('/')));
+    if is_reserved {
+        return refuse(&Fault::new(Kind::NoSuchRoute, format!("no such route: {path}")));
+    }
+    match *request.method() {
+        hyper::Method::POST => say_anywhere(door, request).await,
+        hyper::Method::GET | hyper::Method::HEAD => {
+            refuse(&Fault::new(Kind::NoSuchRoute, format!("no such route: {path}")))
+        }
+        _ => refuse(&Fault::new(Kind::BadMethod, "no such method here")),
+    }
+}
+
+async fn welcome() -> Response {
+    let text = "This is a Portcullis gate.\n\
+        \n\
+        Send an event:   curl -H \"Authorization: Bearer TOKEN\" -d \"text\" THIS-ADDRESS\n\
+        Follow replies:  curl -N -H \"Authorization: Bearer TOKEN\" THIS-ADDRESS/events\n\
+        \n\
+        `portcullis status` says where the token is kept.\n";
+    text.into_response()
+}

@@ -1,0 +1,149 @@
+//! What people and programs say to a session: an event, or a verdict in words.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::{Request, State};
+use axum::response::{IntoResponse, Response};
+use hyper::header::HeaderValue;
+use portcullis_core::{Address, Answer, ChatId, EventId, IdempotencyKey, Input, Label, SaidText, WhyChat};
+use portcullis_wire::api::{Accepted, NewEvent, Recorded};
+use portcullis_wire::error::{Fault, Kind};
+use portcullis_wire::routes::Operation;
+use serde::Deserialize;
+use sha2::{Digest as _, Sha256};
+
+use super::Door;
+use super::access::Permitted;
+use super::body::{check_type, idempotency_key, read_json, read_params, read_text};
+use super::metrics::Counters;
+use super::response::{ErrorResponse, ErrorStyle, wants_json};
+use crate::hub::{fault_of, mint};
+
+/// Whom the text is for. Other keys of the query are the sender's own business.
+#[derive(Default, Deserialize)]
+pub(super) struct To {
+    session: Option<String>,
+    label: Option<String>,
+    chat: Option<String>,
+}
+
+/// `POST /`: the body is the text.
+pub(super) async fn say(State(door): State<Arc<Door>>, permitted: Permitted, request: Request) -> Response {
+    let in_json = wants_json(request.headers());
+    let style = ErrorStyle::of(Operation::Say.route(), request.headers());
+    match take(&door, permitted, request).await {
+        Ok(answer) => answered(&answer, in_json),
+        Err(fault) => style.refuse(&fault),
+    }
+}
+
+async fn take(door: &Door, permitted: Permitted, request: Request) -> Result<Answer, Fault> {
+    check_type(request.headers())?;
+    let key = idempotency_key(request.headers())?;
+    let to: To = read_params(request.uri())?;
+    let attributes = vec![
+        ("path".to_owned(), request.uri().path().to_owned()),
+        ("method".to_owned(), request.method().as_str().to_owned()),
+    ];
+    let text = read_text(request, door).await?;
+    submit(door, permitted, &to, text, attributes, key).await
+}
+
+/// `POST /api/v1/events`: the same as JSON.
+pub(super) async fn post_event(
+    State(door): State<Arc<Door>>,
+    permitted: Permitted,
+    request: Request,
+) -> Result<Response, ErrorResponse> {
+    let key = idempotency_key(request.headers())?;
+    let NewEvent { text, session, label, chat } = read_json(request, &door).await?;
+    let to = To { session, label, chat };
+    let answer = submit(&door, permitted, &to, text, vec![], key).await?;
+    Ok(answered(&answer, true))
+}
+
+async fn submit(
+    door: &Door,
+    permitted: Permitted,
+    to: &To,
+    text: String,
+    attributes: Vec<(String, String)>,
+    key: Option<String>,
+) -> Result<Answer, Fault> {
+    if text.is_empty() {
+        return Err(Fault::new(Kind::BadRequest, "the event has no text"));
+    }
+    let bad = |what: &str| {
+        Fault::new(
+            Kind::BadRequest,
+            format!("{what} is not valid: it is empty, too long, not UTF-8, or has invisible letters"),
+        )
+    };
+    let address = match (&to.session, &to.label) {
+        (Some(_), Some(_)) => return Err(Fault::new(Kind::BadRequest, "name a session or a label, not both")),
+        (Some(session), None) => {
+            let unknown = |_| Fault::new(Kind::NoSuchSession, format!("no session {session:?}"));
+            Address::Session(session.parse().map_err(unknown)?)
+        }
+        (None, Some(label)) => Address::Label(Label::new(label).ok_or_else(|| bad("the label"))?),
+        (None, None) => Address::Open,
+    };
+    let chat = to.chat.as_deref().map(|chat| ChatId::new(chat).ok_or_else(|| bad("the chat"))).transpose()?;
+    let once = key.map(|key| IdempotencyKey { key, digest: digest(to, &text) });
+    let text = SaidText::new(text);
+    // Whether a prompt has the code is decided by the hub; who may not answer it is found out before.
+    let inside = if text.verdict().is_some() { door.hub.inside(permitted.process).await? } else { None };
+    let (id, by) = (mint(EventId::new), permitted.actor);
+    let input = Input::Said { id, by, inside, text, address, chat, attributes, once };
+    let (counter, answered) = match door.hub.submit(input).await? {
+        Answer::Refused(refusal) => (&door.counters.refused, Err(fault_of(&refusal))),
+        answer @ Answer::Recorded { .. } => (&door.counters.verdicts, Ok(answer)),
+        answer => (&door.counters.accepted, Ok(answer)),
+    };
+    Counters::count(counter);
+    answered
+}
+
+fn digest(to: &To, text: &str) -> [u8; 32] {
+    let mut hash = Sha256::new();
+    for part in [&to.session, &to.label, &to.chat] {
+        let part = part.as_deref().unwrap_or_default();
+        hash.update((part.len() as u64).to_le_bytes());
+        hash.update(part);
+    }
+    hash.update(text);
+    hash.finalize().into()
+}
+
+fn answered(answer: &Answer, in_json: bool) -> Response {
+    let (event, chat, to, note) = match answer {
+        Answer::Accepted { event, chat, to, chat_because, .. } => (event, chat, to, chat_because.map(in_words)),
+        Answer::Recorded { ask, code, behavior, missing } if in_json => {
+            let (ask, code, behavior) = (ask.to_string(), code.to_string(), behavior.name().to_owned());
+            return Json(Recorded { ask, code, behavior, missing: *missing }).into_response();
+        }
+        _ => return "verdict recorded".into_response(),
+    };
+    let mut response = if in_json {
+        let (id, chat_id, session) = (event.to_string(), chat.to_string(), to.map(|to| to.to_string()));
+        Json(Accepted { id, chat_id, session, note }).into_response()
+    } else {
+        note.map_or_else(|| "ok".to_owned(), |note| format!("ok\n{note}\n")).into_response()
+    };
+    let headers = response.headers_mut();
+    for (name, value) in [("x-event-id", event.to_string()), ("x-chat-id", chat.to_string())] {
+        // A chat may be named in letters that a header cannot hold; then there is no header.
+        if let Ok(value) = HeaderValue::from_str(&value) {
+            headers.insert(name, value);
+        }
+    }
+    response
+}
+
+fn in_words(why: WhyChat) -> String {
+    match why {
+        WhyChat::NoSuchCode(code) => format!("not taken as a verdict: no open prompt has the code {code}"),
+        WhyChat::NotTheGrammar => "not taken as a verdict: write yes or no and the prompt's five letters".to_owned(),
+    }
+}

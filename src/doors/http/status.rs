@@ -1,0 +1,29 @@
+//! The gate's own status, and its end.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::State;
+use portcullis_core::State as Known;
+use portcullis_wire::api::Status;
+
+use super::Door;
+use super::response::ErrorResponse;
+
+/// `GET /api/v1/status`.
+pub(super) async fn status(State(door): State<Arc<Door>>) -> Result<Json<Status>, ErrorResponse> {
+    let watchers = door.limits.listeners - door.listeners.available_permits();
+    let mut status = Status { watchers, ..door.status.clone() };
+    let counts = |state: &Known| {
+        let attached = state.sessions().filter(|session| session.is_attached()).count();
+        (attached, state.waiting_total(), state.open_asks().count())
+    };
+    (status.sessions, status.waiting_events, status.open_asks) = door.hub.look(counts).await?;
+    Ok(Json(status))
+}
+
+/// `POST /api/v1/stop`: the gate writes what it has taken in, and leaves.
+pub(super) async fn stop(State(door): State<Arc<Door>>) -> &'static str {
+    door.stop.cancel();
+    "stopping\n"
+}

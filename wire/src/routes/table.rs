@@ -1,0 +1,282 @@
+//! The table of routes: every route of the gate is one row here and nowhere else.
+
+use portcullis_core::Right;
+use utoipa::ToSchema;
+
+use super::FromInside::{Refused, VerdictsRefused};
+use super::Method::{Delete, Get, Post, Put};
+use super::RequestBody::Text as TextBody;
+use super::ResponseBody::{Either, Stream, Text, Upgrade};
+use super::{Access, Param, RequestBody, ResponseBody, Route, TypeSchema};
+use crate::api::{
+    Accepted, Approval, AskView, Change, EventView, LogLine, MadeToken, NewEvent, NewMode, NewModel, NewPrompt,
+    NewRedaction, NewRole, NewToken, NewVerdict, PeopleView, Recorded, Redacted, ReplyView, SessionView, Status,
+    TokenView, Tried, VerdictView,
+};
+use crate::error::Kind;
+use crate::start::{Chat, Confirm, Confirmed, NewSession, Pending};
+
+/// Makes the rows, and an enum that has one variant for each. A handler is found by that variant, so that a row without
+/// a handler does not compile.
+macro_rules! routes {
+    ($($operation:ident $method:ident $path:literal $access:ident $summary:literal
+       { $($field:ident: $value:expr),* $(,)? })*) => {
+        /// What a caller wants of the gate: a row of the table.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum Operation { $($operation),* }
+
+        pub static ROUTES: &[Route] = &[$(Route {
+            operation: Operation::$operation,
+            method: $method,
+            path: $path,
+            access: $access,
+            summary: $summary,
+            $($field: $value,)*
+            ..Route::PLAIN
+        }),*];
+    };
+}
+
+const ANYONE: Access = Access::Anyone;
+const SOCKET: Access = Access::Socket;
+const TALK: Access = Access::AnyOf(&[Right::Talk]);
+const REVIEW: Access = Access::AnyOf(&[Right::Review]);
+const START: Access = Access::AnyOf(&[Right::Start]);
+const ADMIN: Access = Access::AnyOf(&[Right::Admin]);
+const AGENT: Access = Access::AnyOf(&[Right::Agent]);
+/// Holding a session up takes nothing away from anybody: the owner may, also where others answer the prompts.
+const REVIEW_OR_ADMIN: Access = Access::AnyOf(&[Right::Review, Right::Admin]);
+
+const ANSWERING: super::FromInside = Refused("answering a prompt");
+const STARTING: super::FromInside = Refused("starting a session");
+const ORDERING: super::FromInside = Refused("telling a session what to do");
+
+const fn takes<T: ToSchema>() -> RequestBody {
+    RequestBody::Json(TypeSchema::of::<T>())
+}
+
+const fn gives<T: ToSchema>() -> ResponseBody {
+    ResponseBody::Json(TypeSchema::of::<T>())
+}
+
+const fn lists<T: ToSchema>() -> ResponseBody {
+    ResponseBody::List(TypeSchema::of::<T>())
+}
+
+const fn query(name: &'static str, kind: &'static str, words: &'static str) -> Param {
+    Param { name, place: "query", kind, words }
+}
+
+const fn header(name: &'static str, kind: &'static str, words: &'static str) -> Param {
+    Param { name, place: "header", kind, words }
+}
+
+const KEY: Param =
+    header("Idempotency-Key", "string", "1 to 255 visible letters; the same said again under it counts once");
+const JSON: Param = header("Accept", "string", "`application/json` brings answers and errors in JSON");
+const SESSION: Param = query("session", "string", "the session with this id");
+const LABEL: Param = query("label", "string", "the session with this label; 1 to 64 bytes of visible UTF-8");
+const CHAT: Param = query("chat", "string", "the conversation; 1 to 128 bytes of visible UTF-8");
+const NEW_CHAT: Param = query(
+    "chat",
+    "string",
+    "the conversation; 1 to 128 bytes of visible UTF-8. Without it the event opens a new one, named by a number",
+);
+
+/// How something said to a session may fail.
+const SAID: &[Kind] = &[
+    Kind::ForeignChat,
+    Kind::NoSuchSession,
+    Kind::WhichSession,
+    Kind::Settled,
+    Kind::Undeliverable,
+    Kind::UnsupportedBody,
+    Kind::KeyReused,
+    Kind::TooManyMisses,
+    Kind::SessionFull,
+    Kind::JournalFailed,
+];
+
+/// How starting a session may fail.
+const STARTED: &[Kind] =
+    &[Kind::BypassNotAllowed, Kind::FolderNotAllowed, Kind::TooManyListeners, Kind::TooManySessions, Kind::StartFailed];
+
+/// How an order to a session may fail. One that is kept while the session is away fails by the first alone.
+const ORDERED: &[Kind] = &[Kind::NoSuchSession, Kind::NotDriven, Kind::SessionAway];
+const KEPT: &[Kind] = &[Kind::NoSuchSession];
+
+const VERDICT: &[Kind] = &[
+    Kind::NoSuchAsk,
+    Kind::Settled,
+    Kind::Undeliverable,
+    Kind::CannotCarry,
+    Kind::KeyReused,
+    Kind::NeedsAnswers,
+    Kind::TooManyMisses,
+    Kind::JournalFailed,
+];
+
+routes! {
+    Say Post "/" TALK "Say something to a session: an event, or a verdict in words. Any free path does the same" {
+        from_inside: VerdictsRefused, rate_limited: true, errors_in_words: true,
+        params: &[SESSION, LABEL, NEW_CHAT, KEY, JSON], body: TextBody,
+        response: Text("`ok`, or `verdict recorded`; in JSON, Accepted or Recorded, where `Accept` asks for it"),
+        errors: SAID,
+    }
+    Welcome Get "/" ANYONE "A few lines of help" { response: Text("help") }
+    Health Get "/healthz" ANYONE "Whether the gate is well" { response: Text("`ok`") }
+    Listen Get "/events" TALK "Replies and prompts as they come, for people" {
+        open_to_dev_sender: true,
+        params: &[header("Last-Event-ID", "integer", "the replies since then come first")],
+        response: Stream("text, one message for each reply and prompt", None),
+        errors: &[Kind::TooManyListeners],
+    }
+
+    PostEvent Post "/api/v1/events" TALK "Say something to a session, as JSON" {
+        from_inside: VerdictsRefused, outside: true, rate_limited: true,
+        params: &[KEY], body: takes::<NewEvent>(),
+        response: Either(TypeSchema::of::<Accepted>(), TypeSchema::of::<Recorded>()), errors: SAID,
+    }
+    ListEvents Get "/api/v1/events" TALK "The latest events, newest first" {
+        outside: true,
+        params: &[
+            query("limit", "integer", "100, and at most 1000"),
+            query("state", "string", "waiting, delivered, seen, expired, dropped or dead"),
+            SESSION,
+        ],
+        response: lists::<EventView>(), errors: &[Kind::BadRequest],
+    }
+    ShowEvent Get "/api/v1/events/{id}" TALK "One event with its text" {
+        outside: true, response: gives::<EventView>(), errors: &[Kind::NoSuchEvent],
+    }
+    RetryEvent Post "/api/v1/events/{id}/retry" TALK "Put an event back on its queue" {
+        outside: true, response: Text("`done`"), errors: &[Kind::NoSuchEvent, Kind::EventSettled],
+    }
+    DropEvent Post "/api/v1/events/{id}/drop" TALK "Take an event off its queue" {
+        outside: true, response: Text("`done`"), errors: &[Kind::NoSuchEvent, Kind::EventSettled],
+    }
+
+    ListSessions Get "/api/v1/sessions" TALK "The sessions" {
+        outside: true, params: &[query("all", "boolean", "also the latest that have ended")],
+        response: lists::<SessionView>(), errors: &[Kind::BadRequest],
+    }
+    ShowSession Get "/api/v1/sessions/{id}" TALK "One session" {
+        outside: true, response: gives::<SessionView>(), errors: &[Kind::NoSuchSession],
+    }
+    StartSession Post "/api/v1/sessions" START
+        "Start Claude Code in a folder that is configured for it; it stays until it is ended" {
+        from_inside: STARTING, outside: true, body: takes::<NewSession>(),
+        response: ResponseBody::Created(TypeSchema::of::<SessionView>()), errors: STARTED,
+    }
+    StopSession Post "/api/v1/sessions/{id}/stop" REVIEW_OR_ADMIN
+        "Let no tool of the session run until it is resumed; kept while the session is away" {
+        from_inside: ORDERING, outside: true, response: gives::<SessionView>(), errors: KEPT,
+    }
+    ResumeSession Post "/api/v1/sessions/{id}/resume" REVIEW "Let a stopped session run its tools again" {
+        from_inside: ORDERING, outside: true, response: gives::<SessionView>(), errors: KEPT,
+    }
+    InterruptSession Post "/api/v1/sessions/{id}/interrupt" REVIEW_OR_ADMIN "End the turn of the session" {
+        from_inside: ORDERING, outside: true, response: gives::<SessionView>(), errors: ORDERED,
+    }
+    PromptSession Post "/api/v1/sessions/{id}/prompt" START "Give the session a prompt, as its user's own words" {
+        from_inside: ORDERING, outside: true, body: takes::<NewPrompt>(),
+        response: gives::<SessionView>(), errors: ORDERED,
+    }
+    SetSessionMode Post "/api/v1/sessions/{id}/mode" START "Set the permission mode of the session" {
+        from_inside: ORDERING, outside: true, body: takes::<NewMode>(),
+        response: gives::<SessionView>(), errors: ORDERED,
+    }
+    SetSessionModel Post "/api/v1/sessions/{id}/model" START "Set the model of the session" {
+        from_inside: ORDERING, outside: true, body: takes::<NewModel>(),
+        response: gives::<SessionView>(), errors: ORDERED,
+    }
+    EndSession Post "/api/v1/sessions/{id}/end" START "End the session" {
+        from_inside: ORDERING, outside: true, response: gives::<SessionView>(), errors: ORDERED,
+    }
+
+    ListAsks Get "/api/v1/asks" REVIEW "Open and recently settled prompts, newest last" {
+        outside: true, params: &[query("state", "string", "open, answered, withdrawn or expired")],
+        response: lists::<AskView>(), errors: &[Kind::BadRequest],
+    }
+    ShowAsk Get "/api/v1/asks/{ask}" REVIEW "One prompt, by its id or its code" {
+        outside: true, response: gives::<AskView>(), errors: &[Kind::NoSuchAsk],
+    }
+    AnswerAsk Post "/api/v1/asks/{ask}/verdict" REVIEW "Answer a prompt" {
+        from_inside: ANSWERING, outside: true, params: &[KEY], body: takes::<NewVerdict>(),
+        response: gives::<Recorded>(), errors: VERDICT,
+    }
+    ListVerdicts Get "/api/v1/verdicts" REVIEW "Who said what, newest last" {
+        outside: true, response: lists::<VerdictView>(),
+    }
+    ListReplies Get "/api/v1/replies" TALK "What agents said back, newest last: the latest 256" {
+        outside: true,
+        params: &[query("since", "string", "a moment, or the id of the reply after which to begin"), CHAT],
+        response: lists::<ReplyView>(), errors: &[Kind::BadRequest],
+    }
+    Watch Get "/api/v1/watch" TALK "The state, then every change, for programs" {
+        outside: true, response: Stream("one Change as JSON a message", Some(TypeSchema::of::<Change>())),
+        errors: &[Kind::TooManyListeners],
+    }
+
+    Chat Post "/api/chat" START "Start Claude Code for one prompt, and hear all it says and does" {
+        from_inside: STARTING, outside: true, body: takes::<Chat>(),
+        response: Stream("every message of the session as JSON, until it is over", None), errors: STARTED,
+    }
+    Pending Get "/api/pending" REVIEW "The prompts that are open" { outside: true, response: gives::<Pending>() }
+    Confirm Post "/api/confirm" REVIEW "Yes or no to a prompt, by its id, its code, or the client's id of the call" {
+        from_inside: ANSWERING, outside: true, body: takes::<Confirm>(), response: gives::<Confirmed>(),
+    }
+
+    Status Get "/api/v1/status" ADMIN "What the gate is and holds" { outside: true, response: gives::<Status>() }
+    Stop Post "/api/v1/stop" ADMIN "End the gate" { response: Text("`stopping`") }
+    ListTokens Get "/api/v1/tokens" ADMIN "The tokens, without their secrets" {
+        outside: true, response: lists::<TokenView>(),
+    }
+    AddToken Post "/api/v1/tokens" ADMIN "Make a token; it is told this once" {
+        from_inside: Refused("adding a token"), outside: true, body: takes::<NewToken>(),
+        response: gives::<MadeToken>(), errors: &[Kind::BadName, Kind::OtherRole],
+    }
+    RevokeToken Delete "/api/v1/tokens/{id}" ADMIN "Take a token back" {
+        from_inside: Refused("revoking a token"), outside: true, response: Text("`revoked`"),
+        errors: &[Kind::NoSuchToken],
+    }
+    ListPeople Get "/api/v1/people" ADMIN "Who is let in, and who waits" {
+        outside: true, response: gives::<PeopleView>(),
+    }
+    SetRole Put "/api/v1/people/{name}" ADMIN "Give a person another role" {
+        from_inside: Refused("changing a role"), outside: true, body: takes::<NewRole>(), response: Text("`done`"),
+        errors: &[Kind::BadName, Kind::NoSuchPerson],
+    }
+    RemovePerson Delete "/api/v1/people/{name}" ADMIN "Show a person out, with all their tokens" {
+        from_inside: Refused("removing a person"), outside: true, response: Text("`removed`"),
+        errors: &[Kind::NoSuchPerson],
+    }
+    ApprovePairing Post "/api/v1/pairings" ADMIN "Let in the stranger who was shown this code" {
+        from_inside: Refused("letting a stranger in"), outside: true, body: takes::<Approval>(),
+        response: Text("`paired`"),
+        errors: &[Kind::BadName, Kind::NoSuchPairing, Kind::TooManyMisses, Kind::OtherRole],
+    }
+    ReadLog Get "/api/v1/log" ADMIN "The journal, oldest first" {
+        outside: true,
+        params: &[query("after", "integer", "a sequence"), query("limit", "integer", "500, and at most 1000")],
+        response: lists::<LogLine>(), errors: &[Kind::BadRequest],
+    }
+    Redact Post "/api/v1/log/redact" ADMIN "Erase what people wrote about a subject" {
+        from_inside: Refused("erasing from the log"), outside: true, body: takes::<NewRedaction>(),
+        response: gives::<Redacted>(),
+    }
+    Bar Post "/api/v1/log/barred" ADMIN "Put on the record what the command line kept an agent from" {
+        body: takes::<Tried>(), response: Text("`noted`"),
+    }
+
+    Hook Post "/claude/hooks" AGENT
+        "Claude Code's http hooks, where hooks.http is on: the call as it posts it, the answer as it reads it" {
+        body: TextBody, response: Text("what the hook is answered, as JSON"),
+        errors: &[Kind::NoSuchRoute],
+    }
+    Metrics Get "/metrics" ADMIN "Counts, in the text format of Prometheus" { response: Text("counts") }
+    Describe Get "/api/openapi.json" ANYONE "The API for programs, as an OpenAPI document" {}
+    Link Get "/link" SOCKET "Attach the process of a session" {
+        response: Upgrade, errors: &[Kind::BadRequest],
+    }
+}

@@ -2,10 +2,10 @@
 
 use crate::ask::{Ask, AskLife, CallOutcome, NewAsk, Source, ToolCall};
 use crate::event::{Attribute, ChatId, EventLife, IdempotencyKey, Label, Reply, SentFile, Text, TrackedEvent};
-use crate::ids::{AskId, Code, EventId, Moment, PairingCode, ReplyId, SessionId, TokenId};
+use crate::ids::{AskId, Code, EventId, Moment, OrderId, PairingCode, ReplyId, SessionId, TokenId};
 use crate::people::{Actor, Inside, Right, Role, Token, TokenScope};
 use crate::route::{Address, NoRoute};
-use crate::session::{Goodbye, Order, Session, SessionAbout};
+use crate::session::{Goodbye, Order, OrderOutcome, Session, SessionAbout};
 use crate::verdict::{Behavior, Ruling, SaidText};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -91,9 +91,16 @@ pub enum Input {
     },
     /// Someone wants a running session to do something.
     Ordered {
+        id: OrderId,
         by: Actor,
         session: SessionId,
         order: Order,
+    },
+    /// The session's process says what became of an order.
+    OrderSettled {
+        session: SessionId,
+        order: OrderId,
+        outcome: OrderOutcome,
     },
     /// It is no longer asked. `by` is the session whose process says so; none: it follows from something else.
     Withdrawn {
@@ -205,7 +212,7 @@ pub enum Effect {
     /// Tell the session's process that no verdict is coming.
     Close { session: SessionId, ask: AskId, origin: String, source: Source },
     /// Have the session's process do this.
-    Order { session: SessionId, order: Order },
+    Order { session: SessionId, id: Option<OrderId>, order: Order },
     /// Tell everyone who watches and may see it how this is now.
     Publish(Topic),
     /// Decide this next. One input writes one subject, so what follows for others comes as inputs of its own.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::ask::{Ask, CallOutcome, ToolCall};
 use crate::event::{Event, Reply};
-use crate::ids::{AskId, EventId, PairingCode, SessionId, TokenId};
+use crate::ids::{AskId, EventId, OrderId, PairingCode, SessionId, TokenId};
 use crate::people::{Pairing, Role, Token};
 use crate::session::{Goodbye, Order, SessionAbout};
 use crate::verdict::Verdict;
@@ -92,10 +92,23 @@ pub enum Record {
         session: SessionId,
         about: SessionAbout,
     },
+    /// Someone wants the session to do something. Journals of 0.1.0 have orders without an id.
     Ordered {
         session: SessionId,
+        id: Option<OrderId>,
         order: Order,
         by: String,
+    },
+    /// The session's process did what was ordered.
+    OrderDone {
+        session: SessionId,
+        order: OrderId,
+    },
+    /// The session's process could not do what was ordered, or refused to.
+    OrderFailed {
+        session: SessionId,
+        order: OrderId,
+        why: String,
     },
     /// Someone took the event off its queue.
     Dropped {
@@ -188,6 +201,8 @@ impl Record {
             | Self::Called { session, .. }
             | Self::Described { session, .. }
             | Self::Ordered { session, .. }
+            | Self::OrderDone { session, .. }
+            | Self::OrderFailed { session, .. }
             | Self::Ended { session, .. } => Subject::Session(*session),
             Self::Replied { reply } => Subject::Session(reply.session),
             Self::Asked { ask } => Subject::Ask(ask.id),

@@ -9,8 +9,8 @@ use std::ops::Not;
 use std::sync::Arc;
 
 use portcullis_core::{
-    Ask, AskId, CallOutcome, Event, EventId, Goodbye, Moment, Order, Pairing, PairingCode, Record, Reply, Role,
-    SessionAbout, SessionId, Token, TokenId, ToolCall, Verdict,
+    Ask, AskId, CallOutcome, Event, EventId, Goodbye, Moment, Order, OrderId, Pairing, PairingCode, Record, Reply,
+    Role, SessionAbout, SessionId, Token, TokenId, ToolCall, Verdict,
 };
 use serde::{Deserialize, Serialize};
 
@@ -164,9 +164,24 @@ enum RecordForm {
     Ordered {
         #[serde(with = "as_text")]
         session: SessionId,
+        #[serde(default, with = "as_text::option", skip_serializing_if = "Option::is_none")]
+        id: Option<OrderId>,
         #[serde(with = "skeleton::order")]
         order: Order,
         by: String,
+    },
+    OrderDone {
+        #[serde(with = "as_text")]
+        session: SessionId,
+        #[serde(with = "as_text")]
+        order: OrderId,
+    },
+    OrderFailed {
+        #[serde(with = "as_text")]
+        session: SessionId,
+        #[serde(with = "as_text")]
+        order: OrderId,
+        why: String,
     },
     Dropped {
         #[serde(with = "as_text")]

@@ -6,7 +6,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use portcullis_core::{
-    AskId, ChatId, Code, EventId, Goodbye, NewAsk, Order, ReplyId, Ruling, SentFile, SessionAbout, Source, ToolCall,
+    AskId, ChatId, Code, EventId, Goodbye, NewAsk, Order, OrderId, OrderOutcome, ReplyId, Ruling, SentFile,
+    SessionAbout, Source, ToolCall,
 };
 use portcullis_wire::error::{Fault, Kind};
 use portcullis_wire::link::{Answered, EventFrame, InboxItem, SessionMessage};
@@ -20,10 +21,7 @@ use crate::mint::mint;
 #[derive(Debug)]
 pub(crate) enum Delivery {
     /// One event, or several of one sender in one.
-    Event {
-        ids: Vec<EventId>,
-        frame: EventFrame<'static>,
-    },
+    Event { ids: Vec<EventId>, frame: EventFrame<'static> },
     Verdict {
         ask: AskId,
         /// As the asking process named it.
@@ -32,11 +30,12 @@ pub(crate) enum Delivery {
         ruling: Box<Ruling>,
     },
     /// No verdict is coming: nobody answered in time, or it was settled elsewhere.
-    Closed {
-        ask: AskId,
-        source: Source,
+    Closed { ask: AskId, source: Source },
+    Order {
+        /// What to confirm it with, by [`SessionHandle::ordered`].
+        id: Option<OrderId>,
+        order: Order,
     },
-    Order(Order),
 }
 
 /// What is for the session, in its order. One task of the process takes it.
@@ -140,6 +139,13 @@ impl SessionHandle {
     /// What is known of the session has changed.
     pub(crate) async fn describe(&self, about: SessionAbout) {
         self.put(SessionMessage::Described(Box::new(about))).await;
+    }
+
+    /// What became of an order. One without an id is nobody's to confirm.
+    pub(crate) async fn ordered(&self, id: Option<OrderId>, outcome: OrderOutcome) {
+        if let Some(order) = id {
+            self.put(SessionMessage::Ordered { order, outcome }).await;
+        }
     }
 
     /// Something was refused here that only an attacker or a confused agent would try.

@@ -13,7 +13,7 @@ use std::collections::{HashMap, VecDeque};
 use std::time::Duration;
 
 use bytes::Bytes;
-use portcullis_core::Goodbye;
+use portcullis_core::{Goodbye, OrderId, OrderOutcome};
 use portcullis_wire::control::{
     FromClient, Message, Request, Speaker, error_line, pending_permissions, read, success_line, user_line,
 };
@@ -78,6 +78,8 @@ struct Driver {
     closing: Option<Instant>,
     /// When someone wanted it to end.
     ending: Option<Instant>,
+    /// Orders to end, done when it has.
+    end_orders: Vec<OrderId>,
     /// When its guard ended.
     gone: Option<Instant>,
     ends_now: bool,
@@ -119,6 +121,7 @@ pub(crate) async fn drive(
         stopped: None,
         closing: None,
         ending: None,
+        end_orders: vec![],
         gone: None,
         ends_now: false,
         interrupted: false,
@@ -148,7 +151,7 @@ impl Driver {
         let (control, tell) = (self.control.clone(), self.tell.clone());
         self.initialize();
         if let Some(prompt) = self.start.prompt.take() {
-            self.user(&prompt);
+            self.user(&prompt, None);
         }
         while !self.ends_now {
             self.close_when_done();
@@ -190,6 +193,10 @@ impl Driver {
         }
         self.control.close();
         let stderr_tail = if self.ends_now { holder.end().await } else { holder.close().await };
+        for order in std::mem::take(&mut self.end_orders) {
+            let reporting = self.gate.ordered(Some(order), OrderOutcome::Done);
+            drop(tokio::time::timeout(STDERR_TAIL, reporting).await);
+        }
         if !self.is_ready && self.problem.is_none() {
             self.problem = Some("Claude Code ended before it was ready".to_owned());
         }
@@ -275,7 +282,10 @@ impl Driver {
         match word {
             Word::Initialized(answer) => self.initialized(answer),
             Word::Registered { request, code } => self.registered(&request, code),
-            Word::ModeIs(mode) => self.mode_is(Some(mode)),
+            Word::ModeIs { mode, order } => {
+                self.mode_is(Some(mode));
+                self.report(order, OrderOutcome::Done);
+            }
             Word::Notice(text) => self.notice(text),
             Word::Plan { request, plan } => self.planned(&request, plan),
             Word::NotTaken { ask, fault } => self.tell(Told::NotTaken { ask, fault }),
@@ -293,15 +303,15 @@ impl Driver {
             }
             Delivery::Verdict { ask, ruling, .. } => self.ruled(ask, &ruling),
             Delivery::Closed { ask, .. } => self.closed(ask),
-            Delivery::Order(order) => self.ordered(order),
+            Delivery::Order { id, order } => self.ordered(id, order),
         }
     }
 
-    /// The user's own words.
-    fn user(&mut self, text: &str) {
+    /// The user's own words, and the order they came with.
+    fn user(&mut self, text: &str, order: Option<OrderId>) {
         self.wrote();
         let line = user_line(&uuid(), text, Speaker::User);
-        if self.is_ready { self.control.say(line) } else { self.waiting.push(line) }
+        if self.is_ready { self.control.say_ordered(line, order) } else { self.waiting.push(line) }
     }
 
     fn wrote(&mut self) {

@@ -70,6 +70,10 @@ impl Desk {
         self.has_hooks && !self.channel_is_proven
     }
 
+    pub(super) fn has_hooks(&self) -> bool {
+        self.has_hooks
+    }
+
     /// Hooks are installed. True when that is news.
     pub(super) fn hooked(&mut self) -> bool {
         !std::mem::replace(&mut self.has_hooks, true)

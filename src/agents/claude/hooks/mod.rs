@@ -17,7 +17,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-use portcullis_core::{ChatId, EventId, Order, Ruling, SessionAbout, Source, policy};
+use portcullis_core::{ChatId, EventId, Order, OrderId, OrderOutcome, Ruling, SessionAbout, Source, policy};
 use portcullis_wire::hooks::HookCall;
 use serde_json::Value;
 use tokio::sync::Notify;
@@ -82,6 +82,8 @@ struct State {
     heard: Instant,
     /// Who stopped the session from outside, while it is.
     stopped_by: Option<String>,
+    /// Orders that hold only once hooks are installed.
+    unconfirmed_orders: Vec<OrderId>,
     /// What the gate was last told of the session.
     about: SessionAbout,
     /// It may not have heard it.
@@ -112,6 +114,7 @@ impl Room {
             is_attended: false,
             heard: Instant::now(),
             stopped_by: None,
+            unconfirmed_orders: vec![],
             about,
             about_is_untold: false,
             owed: vec![],
@@ -145,18 +148,33 @@ impl Room {
                 self.state().prompts.closed(ask);
                 None
             }
-            Delivery::Order(Order::Stop { by }) => {
+            Delivery::Order { id, order: Order::Stop { by } } => {
                 let mut state = self.state();
                 state.stopped_by = Some(by);
                 // The client would ask on at its terminal, or run what it asks about once it is allowed there.
                 state.prompts.stopped();
+                self.confirm_order(&mut state, id);
                 None
             }
-            Delivery::Order(Order::Resume) => {
-                self.state().stopped_by = None;
+            Delivery::Order { id, order: Order::Resume } => {
+                let mut state = self.state();
+                state.stopped_by = None;
+                self.confirm_order(&mut state, id);
                 None
             }
             other => Some(other),
+        }
+    }
+
+    /// Says that an order is done: now, or as soon as a hook shows that it can be.
+    fn confirm_order(&self, state: &mut State, id: Option<OrderId>) {
+        state.unconfirmed_orders.extend(id);
+        if !state.desk.has_hooks() {
+            return;
+        }
+        for id in std::mem::take(&mut state.unconfirmed_orders) {
+            let handle = self.line.clone();
+            tokio::spawn(async move { handle.ordered(Some(id), OrderOutcome::Done).await });
         }
     }
 
@@ -175,6 +193,7 @@ impl Room {
         state.is_attended |= is_watched;
         state.heard = Instant::now();
         let news = state.desk.hooked() && state.desk.takes_events();
+        self.confirm_order(&mut state, None);
         self.takes_events.store(state.desk.takes_events(), Ordering::Relaxed);
         news
     }

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use bytes::Bytes;
-use portcullis_core::{AskId, AskTimeout, Code, NewAsk, Ruling, SessionAbout};
+use portcullis_core::{AskId, AskTimeout, Code, NewAsk, OrderId, Ruling, SessionAbout};
 use portcullis_wire::control::Message;
 use portcullis_wire::error::Fault;
 use serde_json::Value;
@@ -111,7 +111,11 @@ pub(super) enum Word {
         ask: AskId,
         ruling: Box<Ruling>,
     },
-    ModeIs(String),
+    /// The client has taken the mode that an order wanted.
+    ModeIs {
+        mode: String,
+        order: Option<OrderId>,
+    },
     Notice(String),
     /// The plan that is asked about, in its own words.
     Plan {

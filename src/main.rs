@@ -4,6 +4,8 @@ mod agents;
 mod cli;
 mod config;
 mod doors;
+mod failure;
+mod fixed;
 mod fronts;
 mod gate;
 mod hub;

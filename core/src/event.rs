@@ -172,6 +172,8 @@ pub struct Event {
     pub id: EventId,
     pub via: Via,
     pub sender: String,
+    /// Its sender may direct sessions: the owner, an admin or a reviewer, by their own credential. Others only inform.
+    pub directs: bool,
     pub chat: ChatId,
     /// What the sender asked for; where it went is in [`TrackedEvent`].
     pub address: Address,

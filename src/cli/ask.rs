@@ -8,8 +8,8 @@ use portcullis_core::{Behavior, mask, visible};
 use portcullis_wire::api::{AskView, NewVerdict, Recorded, ago};
 
 use super::client::Client;
-use super::report::Hinted;
 use super::{confirm, log_at, say};
+use crate::failure::Failure;
 use crate::hub::now;
 
 /// See and answer permission prompts
@@ -84,7 +84,7 @@ impl Ask {
             What::Allow { ask, why, scope, input, answers } => {
                 let input = input.map(|input| serde_json::from_str(&input)).transpose();
                 let input = input.map_err(|error| {
-                    Hinted::new(format!("--input is not a JSON object: {error}"), "`ask show --json` prints the input")
+                    Failure::new(format!("--input is not a JSON object: {error}"), "`ask show --json` prints the input")
                 })?;
                 let answers = if answers.is_empty() { None } else { Some(read_answers(&answers)?) };
                 let behavior = Behavior::Allow.name().to_owned();
@@ -104,7 +104,7 @@ impl Ask {
 fn read_answers(answers: &[String]) -> anyhow::Result<BTreeMap<String, String>> {
     let split = |answer: &String| match answer.rsplit_once('=') {
         Some((question, label)) => Ok((question.to_owned(), label.to_owned())),
-        None => Err(Hinted::new(format!("{answer:?} is no answer"), "write --answer 'QUESTION=LABEL'").into()),
+        None => Err(Failure::new(format!("{answer:?} is no answer"), "write --answer 'QUESTION=LABEL'").into()),
     };
     answers.iter().map(split).collect()
 }

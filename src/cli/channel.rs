@@ -2,18 +2,22 @@
 
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use anyhow::Context as _;
 use portcullis_core::{Label, SessionAbout, SessionId};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
-use super::report::Hinted;
-use super::{VERSION, beside, environment, log_at, paths, starting};
+use super::{VERSION, configuration, environment, log_at, paths, starting};
 use crate::agents::claude::channel;
+use crate::agents::claude::hooks::{self, HookFiles, Listening};
+use crate::config::Paths;
+use crate::failure::Failure;
 use crate::mint::mint;
 use crate::processes;
-use crate::session::link;
+use crate::session::gatekeeper::Judge;
+use crate::session::link::{self, SessionHandle};
 
 /// The MCP server that Claude Code starts for a session: events in, replies and permission prompts out
 ///
@@ -34,22 +38,22 @@ impl Channel {
         let mut about = self.about(&folder)?;
         if about.pid.is_some_and(processes::is_driven) {
             let hint = "nothing has to be done; leave the server out of this session's configuration if it disturbs";
-            return Err(Hinted::new("this session is driven by `portcullis run`, which is its channel", hint).into());
+            return Err(Failure::new("this session is driven by `portcullis run`, which is its channel", hint).into());
         }
         let session = mint(SessionId::new);
         let paths = paths()?;
-        let hooks = beside::Wiring::new(&paths, &mut about);
+        let wiring = HookWiring::new(&paths, &mut about);
         let (handle, deliveries) = link::connect(session, about, VERSION, starting::connect(paths));
-        let hooks = hooks.open(handle.clone());
-        channel::run(handle, deliveries, folder, hooks.clone(), stop).await?;
-        hooks.close();
+        let listening = wiring.start(handle.clone());
+        channel::run(handle, deliveries, folder, Arc::clone(&listening.hooks), stop).await?;
+        listening.close();
         Ok(ExitCode::SUCCESS)
     }
 
     fn about(&self, folder: &std::path::Path) -> anyhow::Result<SessionAbout> {
         let label = match &self.label {
             Some(label) => Label::new(label).ok_or_else(|| {
-                Hinted::new(format!("{label:?} is no label"), "a label has 1 to 64 bytes, all of them visible letters")
+                Failure::new(format!("{label:?} is no label"), "a label has 1 to 64 bytes, all of them visible letters")
             })?,
             None => folder
                 .file_name()
@@ -70,6 +74,50 @@ impl Channel {
             mode: None,
             driven: false,
         })
+    }
+}
+
+/// What the hooks of the session need, before it is attached.
+struct HookWiring {
+    files: HookFiles,
+    settings: hooks::HookSettings,
+    judge: Judge,
+    about: SessionAbout,
+}
+
+impl HookWiring {
+    /// Says in `about` by what the session is connected.
+    fn new(paths: &Paths, about: &mut SessionAbout) -> Self {
+        // A configuration that does not load is the gate's to complain about.
+        let config = configuration(paths, None).unwrap_or_default();
+        let agent = about.pid.unwrap_or_default();
+        let files = HookFiles { socket: paths.session_socket(agent), wake: paths.wake_file(agent) };
+        if let Err(error) = paths.prepare() {
+            tracing::debug!("no hooks by the socket: {error:#}");
+        }
+        forget_ended_sessions(paths);
+        if files.announced(about).is_some() {
+            about.connected_by = "hooks".to_owned();
+        }
+        Self {
+            files,
+            settings: crate::gate::hooks::settings(&config),
+            judge: crate::gate::hooks::judge(paths, about),
+            about: about.clone(),
+        }
+    }
+
+    fn start(self, session: SessionHandle) -> Listening {
+        Listening::start(self.files, session, self.about, self.settings, self.judge)
+    }
+}
+
+/// Removes the files of sessions whose agents were killed.
+fn forget_ended_sessions(paths: &Paths) {
+    for (file, agent) in paths.of_sessions() {
+        if !processes::is_alive(agent) {
+            hooks::forget(&file);
+        }
     }
 }
 

@@ -13,8 +13,8 @@ use portcullis_wire::channel::PermissionRequest;
 use serde_json::Value;
 
 use super::client::Client;
-use super::report::Hinted;
 use super::{curl, log_at, paths, reach, say, status};
+use crate::failure::Failure;
 use agent::Agent;
 
 const LABEL: &str = "demo";
@@ -137,7 +137,7 @@ impl Scene {
         let Some(patience) = self.patience else { return wait.await };
         tokio::time::timeout(patience, wait).await.unwrap_or_else(|_| {
             let what = format!("{missed} within {} s", patience.as_secs());
-            Err(Hinted::new(what, "type one of the lines above in another terminal, or leave --timeout off").into())
+            Err(Failure::new(what, "type one of the lines above in another terminal, or leave --timeout off").into())
         })
     }
 }
@@ -154,7 +154,7 @@ async fn attached(gate: &Client) -> anyhow::Result<(String, String)> {
         }
         if tokio::time::Instant::now() > give_up {
             return Err(
-                Hinted::new("the channel did not attach to the gate", "`portcullis doctor` may know why").into()
+                Failure::new("the channel did not attach to the gate", "`portcullis doctor` may know why").into()
             );
         }
         tokio::time::sleep(Duration::from_millis(20)).await;

@@ -57,16 +57,16 @@ async fn answer() -> anyhow::Result<ExitCode> {
                 say(&format!("{}\n", watch(&[file.display().to_string()])));
             }
             arguments["watched"] = Value::Bool(watched);
-            hooks::tell(&socket, &arguments, |_| {}).await?;
+            hooks::call_session(&socket, &arguments, |_| {}).await?;
         }
         HookEvent::SessionEnd => {
             if call.reason.as_deref() != Some("clear") {
                 hooks::forget(&file);
             }
-            hooks::tell(&socket, &arguments, |_| {}).await?;
+            hooks::call_session(&socket, &arguments, |_| {}).await?;
         }
         HookEvent::FileChanged if arguments["file_path"].as_str() == file.to_str() => {
-            let show = |told: &hooks::Told| {
+            let show = |told: &hooks::HookOutput| {
                 if let Some(text) = told.output.as_str() {
                     let mut stderr = std::io::stderr().lock();
                     // Claude Code may be gone; then so is the session, and the event goes to the next.
@@ -75,7 +75,7 @@ async fn answer() -> anyhow::Result<ExitCode> {
                     }
                 }
             };
-            hooks::tell(&socket, &arguments, show).await?;
+            hooks::call_session(&socket, &arguments, show).await?;
         }
         _ => {}
     }

@@ -6,7 +6,6 @@ use std::process::ExitCode;
 use portcullis_core::Label;
 
 use super::channel::working_folder;
-use super::report::Hinted;
 use super::setup::claude::{ClaudeFiles, project_file};
 use super::setup::consent;
 use super::setup::entry::{self, Entry, Found};
@@ -16,6 +15,7 @@ use super::setup::json::Unfit;
 use super::setup::place::{self, Place};
 use super::setup::receipt::{Patch, Receipt, Receipts};
 use super::{environment, log_at, paths, say};
+use crate::failure::Failure;
 use crate::rules::Rules;
 
 /// Register `portcullis channel` with Claude Code, and with --hooks its hooks
@@ -118,7 +118,7 @@ impl Install {
         if let Some(label) = &self.label {
             if Label::new(label).is_none() {
                 let hint = "a label has 1 to 64 bytes, all of them visible letters";
-                return Err(Hinted::new(format!("{label:?} is no label"), hint).into());
+                return Err(Failure::new(format!("{label:?} is no label"), hint).into());
             }
             args.extend(["--label".to_owned(), label.clone()]);
         }
@@ -158,7 +158,7 @@ impl Install {
         if found == Found::Foreign && !self.force {
             let what = format!("{} has a server {:?} that starts something else", file.in_words(), entry.name);
             let hint = "choose another name with --name, or replace that one with --force";
-            return Err(Hinted::new(what, hint).into());
+            return Err(Failure::new(what, hint).into());
         }
         let after = entry::put(file.text(), under, entry).map_err(unfit)?;
         Ok(if after == file.text() { vec![] } else { vec![after] })
@@ -258,7 +258,7 @@ impl At {
         let fits = |letter: char| letter.is_ascii_alphanumeric() || letter == '-' || letter == '_';
         if self.name.is_empty() || self.name.len() > 64 || !self.name.chars().all(fits) {
             let hint = "a name has letters, digits, hyphens and underscores, at most 64";
-            return Err(Hinted::new(format!("{:?} is no name for a server", self.name), hint).into());
+            return Err(Failure::new(format!("{:?} is no name for a server", self.name), hint).into());
         }
         Ok(())
     }
@@ -296,19 +296,19 @@ impl At {
     }
 }
 
-pub(super) fn unfit_file(file: &UserFile, unfit: &Unfit) -> Hinted {
+pub(super) fn unfit_file(file: &UserFile, unfit: &Unfit) -> Failure {
     let hint = match unfit {
         Unfit::NoJson { .. } => "repair the file by hand, then run this again; nothing was changed",
         Unfit::OddShape(_) => {
             "servers are one object with a name for each, hooks and rules are lists; nothing was changed"
         }
     };
-    Hinted::new(format!("{}: {unfit}", file.in_words()), hint)
+    Failure::new(format!("{}: {unfit}", file.in_words()), hint)
 }
 
-pub(super) fn overtaken(path: &Path) -> Hinted {
+pub(super) fn overtaken(path: &Path) -> Failure {
     let what = format!("{} is being written by someone else all the time", path.display());
-    Hinted::new(what, "end the Claude Code sessions that run, then try again")
+    Failure::new(what, "end the Claude Code sessions that run, then try again")
 }
 
 /// What `uninstall` has to know to take back no more and no less.

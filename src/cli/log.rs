@@ -8,8 +8,8 @@ use portcullis_core::mask;
 use portcullis_wire::api::{LogLine, Redacted};
 
 use super::client::Client;
-use super::report::Hinted;
 use super::{confirm, lock, log_at, paths, say, try_say};
+use crate::failure::Failure;
 use crate::hub::now;
 use crate::store::{Durability, Store, VerifyError};
 
@@ -144,15 +144,15 @@ fn in_words(line: &LogLine) -> String {
 fn journal() -> anyhow::Result<Store> {
     let paths = paths()?;
     if !paths.journal.exists() {
-        return Err(Hinted::new("there is no journal yet", "`portcullis up` starts one").into());
+        return Err(Failure::new("there is no journal yet", "`portcullis up` starts one").into());
     }
     if let Some(holder) = lock::holder(&paths.lock_file)
         && holder.version != super::VERSION
     {
         let what = format!("the gate that runs is portcullis {}, this is {}", holder.version, super::VERSION);
-        return Err(Hinted::new(what, "use the same version, or stop the gate first").into());
+        return Err(Failure::new(what, "use the same version, or stop the gate first").into());
     }
-    Ok(Store::sqlite(&paths.journal, Durability::Process)?)
+    Ok(Store::sqlite(&paths.journal, Durability::Process).map_err(Failure::from)?)
 }
 
 fn verify(head: Option<&str>, json: bool) -> anyhow::Result<ExitCode> {
@@ -172,7 +172,7 @@ fn verify(head: Option<&str>, json: bool) -> anyhow::Result<ExitCode> {
                 say(&format!("{}\n", serde_json::json!({"ok": false, "seq": seq.0, "what": what})));
             }
             let hint = "someone changed the file: compare it with an export or a backup";
-            Err(Hinted::new(format!("the journal is broken at record {}: {what}", seq.0), hint).into())
+            Err(Failure::new(format!("the journal is broken at record {}: {what}", seq.0), hint).into())
         }
         Err(error) => Err(error.into()),
     }

@@ -33,9 +33,9 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 
 use crate::config::{configuration, environment, paths};
+use crate::failure::Failure;
 use crate::gate;
-use crate::gate::{VERSION, beside, client, lock, reach, starting};
-use crate::report;
+use crate::gate::{VERSION, client, lock, reach, starting};
 use crate::report::{say, try_say};
 use crate::setup;
 
@@ -98,7 +98,7 @@ pub(crate) fn run(arguments: impl IntoIterator<Item = OsString>) -> anyhow::Resu
             Command::Stop(stop) => stop.run().await,
             Command::Status(status) => status.run().await,
             Command::Service(service) => service.run().await,
-            Command::Channel(channel) => channel.run().await,
+            Command::Channel(channel) => Box::pin(channel.run()).await,
             Command::Run(run) => run.run().await,
             Command::Hook(hook) => Ok(hook.run().await),
             Command::Install(install) => install.run(),
@@ -153,14 +153,14 @@ async fn confirm(what: &str) -> anyhow::Result<()> {
             let tried = portcullis_wire::api::Tried { what: what.to_owned() };
             drop(gate.send("POST", "/api/v1/log/barred", &tried).await);
         }
-        return Err(report::Denied::new(format!("refused to {what}: this runs inside Claude Code"), hint).into());
+        return Err(Failure::denied(format!("refused to {what}: this runs inside Claude Code"), hint).into());
     }
     let mut stderr = std::io::stderr();
     write!(stderr, "This runs inside Claude Code. Type yes to {what}: ")?;
     stderr.flush()?;
     let mut answer = String::new();
     std::io::stdin().read_line(&mut answer)?;
-    if answer.trim() == "yes" { Ok(()) } else { Err(report::Denied::new(format!("did not {what}"), hint).into()) }
+    if answer.trim() == "yes" { Ok(()) } else { Err(Failure::denied(format!("did not {what}"), hint).into()) }
 }
 
 /// For what is done without the gate: refused where an agent is above this process, else as `confirm`.
@@ -180,5 +180,5 @@ async fn confirm_outside(what: &str) -> anyhow::Result<()> {
         drop(gate.send("POST", "/api/v1/log/barred", &tried).await);
     }
     let what = format!("refused to {what}: this runs inside an agent");
-    Err(report::Denied::new(what, "run it in a terminal of your own").into())
+    Err(Failure::denied(what, "run it in a terminal of your own").into())
 }

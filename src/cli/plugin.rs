@@ -7,11 +7,11 @@ use std::process::ExitCode;
 use anyhow::Context as _;
 use serde_json::{Value, json};
 
-use super::report::Hinted;
 use super::setup::file::{Audience, UserFile, Wrote};
 use super::setup::hooks::{self, Callee};
 use super::setup::place;
 use super::{VERSION, environment, log_at, say, shell};
+use crate::failure::Failure;
 
 const NAME: &str = "portcullis";
 
@@ -47,7 +47,7 @@ impl Plugin {
             let file = UserFile::read(&folder.join(path))?;
             if file.write(&text, Audience::Everyone)? == Wrote::Overtaken {
                 let what = format!("{} was changed while it was being written", file.path.display());
-                return Err(Hinted::new(what, "run this again").into());
+                return Err(Failure::new(what, "run this again").into());
             }
         }
         say(&farewell(&folder));
@@ -101,7 +101,7 @@ fn refuse_what_is_not_ours(folder: &Path) -> anyhow::Result<()> {
         return Ok(());
     }
     let what = format!("{} holds something else already", folder.display());
-    Err(Hinted::new(what, "name a folder that does not exist yet, or an empty one").into())
+    Err(Failure::new(what, "name a folder that does not exist yet, or an empty one").into())
 }
 
 fn is_ours(marketplace: &Path) -> bool {

@@ -9,11 +9,11 @@ use portcullis_core::visible;
 use portcullis_wire::tools;
 use serde_json::{Value, json};
 
-use super::report::{Hinted, Usage};
 use super::setup::consent;
 use super::setup::file::{Audience, UserFile, Wrote};
 use super::{confirm_outside, log_at, paths, say};
 use crate::config::Paths;
+use crate::failure::Failure;
 use crate::rules::{IN_PROJECT, Rules as Loaded, RulesFile, Trusted, block, project_root};
 
 /// See, try, add and trust the rules that allow, ask for or deny what an agent does
@@ -139,7 +139,7 @@ impl Place {
         let folder = self.cwd.clone().unwrap_or_else(|| PathBuf::from("."));
         if !folder.is_dir() {
             let problem = format!("there is no folder {}", folder.display());
-            return Err(Usage::new(problem, "name a folder that is there").into());
+            return Err(Failure::usage(problem, "name a folder that is there").into());
         }
         Ok(std::path::absolute(folder)?)
     }
@@ -147,7 +147,9 @@ impl Place {
     fn load(&self, paths: &Paths) -> anyhow::Result<Loaded> {
         let Some(file) = &self.rules else { return Ok(Loaded::open(paths, &self.folder()?).load()?) };
         if !file.exists() {
-            return Err(Usage::new(format!("there is no file {}", file.display()), "name a file that is there").into());
+            return Err(
+                Failure::usage(format!("there is no file {}", file.display()), "name a file that is there").into()
+            );
         }
         Ok(Loaded::named(paths, &std::path::absolute(file)?).load()?)
     }
@@ -157,9 +159,9 @@ impl Check {
     fn run(self, paths: &Paths) -> anyhow::Result<()> {
         let hint = r#"write what the tool is given as a JSON object, such as '{"command": "npm test"}'"#;
         let input: Value = serde_json::from_str(&self.input)
-            .map_err(|error| Usage::new(format!("the input is not JSON: {error}"), hint))?;
+            .map_err(|error| Failure::usage(format!("the input is not JSON: {error}"), hint))?;
         if !input.is_object() {
-            return Err(Usage::new("the input is not a JSON object", hint).into());
+            return Err(Failure::usage("the input is not a JSON object", hint).into());
         }
         let rules = self.place.load(paths)?;
         let more = [(Decision::Allow, &self.allow), (Decision::Ask, &self.ask), (Decision::Deny, &self.deny)];
@@ -179,8 +181,8 @@ impl Check {
     }
 }
 
-fn no_rule(why: &str) -> Usage {
-    Usage::new(format!("this is no rule: {why}"), "a rule is Tool or Tool(specifier), such as 'Bash(npm test *)'")
+fn no_rule(why: &str) -> Failure {
+    Failure::usage(format!("this is no rule: {why}"), "a rule is Tool or Tool(specifier), such as 'Bash(npm test *)'")
 }
 
 fn in_json(ruling: &Judgement) -> Value {
@@ -298,7 +300,7 @@ async fn add(paths: &Paths, decision: &str, rule: &str, why: Option<&str>, proje
     paths.prepare()?;
     if file.write(&text, if project { Audience::Everyone } else { Audience::OwnerAlone })? == Wrote::Overtaken {
         let what = format!("{} was changed by someone else meanwhile", path.display());
-        return Err(Hinted::new(what, "run this again").into());
+        return Err(Failure::new(what, "run this again").into());
     }
     if stays_trusted {
         trusted.add(&path, &text);
@@ -317,12 +319,12 @@ async fn trust(paths: &Paths, file: Option<PathBuf>, yes: bool) -> anyhow::Resul
     let path = std::path::absolute(file.unwrap_or_else(|| root.join(IN_PROJECT)))?;
     if let Some(inside) = paths.inside(&root) {
         let what = format!("{} lies in this project, so whoever writes here could trust anything", inside.display());
-        return Err(Hinted::new(what, "set PORTCULLIS_HOME to a folder outside the project").into());
+        return Err(Failure::new(what, "set PORTCULLIS_HOME to a folder outside the project").into());
     }
     let file = UserFile::read(&path)?;
     let Some(text) = &file.text else {
         let hint = "name the file, or run this in its project";
-        return Err(Hinted::new(format!("there is no file {}", path.display()), hint).into());
+        return Err(Failure::new(format!("there is no file {}", path.display()), hint).into());
     };
     let base = path.parent().and_then(Path::parent).unwrap_or(&root);
     let origin = Origin::Project { trusted: true };

@@ -1,22 +1,23 @@
 //! `portcullis run`: Claude Code without a terminal of its own, and its prompts answered wherever someone is.
 
-mod judge;
-
 use std::io::{IsTerminal as _, Read as _};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use anyhow::Context as _;
 use portcullis_core::{AskTimeout, Label, OnTimeout, SessionAbout, SessionId};
 use tokio::sync::mpsc;
 
-use super::report::{Denied, Hinted, Usage};
 use super::{VERSION, configuration, environment, log_at, paths, reach, starting};
 use crate::agents::claude::control::{self as claude, Outcome, Start};
 use crate::agents::claude::process::{Beginning, Holder, Options, find};
 use crate::config::{Approvals, Config, MODES, Paths};
+use crate::failure::Failure;
 use crate::fronts::terminal::{Front, Output, print_line};
 use crate::mint::mint;
+use crate::rules::Rules;
+use crate::session::gatekeeper::Judge;
 use crate::session::link;
 
 /// Claude Code without a terminal of its own: prompts are answered here, or from anywhere
@@ -97,7 +98,7 @@ impl Run {
         let at_terminal = !self.held && std::io::stdin().is_terminal();
         if self.prompt.is_none() && !at_terminal && !self.held {
             let hint = "give it as an argument, or `-` to read it from standard input";
-            return Err(Usage::new("there is no prompt", hint).into());
+            return Err(Failure::usage("there is no prompt", hint).into());
         }
         let paths = paths()?;
         let config = configuration(&paths, None)?;
@@ -105,13 +106,14 @@ impl Run {
         let options = self.options(&config, &paths)?;
         let prompt = self.read_prompt()?;
         let session = match &self.session {
-            Some(id) => id.parse().map_err(|_| Hinted::new(format!("{id:?} is no session"), "leave --session off"))?,
+            Some(id) => id.parse().map_err(|_| Failure::new(format!("{id:?} is no session"), "leave --session off"))?,
             None => mint(SessionId::new),
         };
         let program = reach::this_program()?;
         let held = Holder::start(&claude, options.command(&program, &claude), &session.to_string())?;
         let about = self.about(&options, held.holder.pid())?;
-        let judge = judge::judge(&paths, &options.folder, &options.add_dir, about.label.as_str());
+        let rules = Rules::open(&paths, &options.folder);
+        let judge = Judge::new(rules, options.folder.clone(), options.add_dir.clone(), about.label.to_string());
         let gate = link::connect(session, about.clone(), VERSION, starting::connect(paths));
         let start = Start {
             about,
@@ -124,7 +126,8 @@ impl Run {
             attended: at_terminal,
             answers_here: config.approvals == Approvals::Anywhere,
             allow_bypass: config.allow_bypass,
-            judge,
+            wakes_per_hour: config.hooks.wakes,
+            judge: Arc::new(judge),
         };
         let talks = start.prompt.is_none() && at_terminal;
         let (tell, told) = mpsc::channel(256);
@@ -225,12 +228,12 @@ const DENIED: u8 = 4;
 const BYPASS: &str = "bypassPermissions";
 const LONGEST_PROMPT: u64 = 8 << 20;
 
-pub(super) fn no_claude(name: &Path) -> Hinted {
+pub(super) fn no_claude(name: &Path) -> Failure {
     let what = match name.components().count() {
         1 => format!("Claude Code was not found: there is no program `{}` on the PATH", name.display()),
         _ => format!("Claude Code was not found: {} is no program", name.display()),
     };
-    Hinted::new(
+    Failure::new(
         what,
         "install it with `npm install -g @anthropic-ai/claude-code`, or say where it is: --claude PATH, \
          PORTCULLIS_CLAUDE, or `claude = \"PATH\"` in the configuration",
@@ -242,12 +245,12 @@ fn may_bypass(config: &Config) -> anyhow::Result<()> {
     if !config.allow_bypass {
         let hint = "add `allow_bypass = true` to your own configuration if you mean it; `portcullis serve --help` says \
                     where that is";
-        return Err(Denied::new("mode bypassPermissions is not allowed here: nothing would be asked", hint).into());
+        return Err(Failure::denied("mode bypassPermissions is not allowed here: nothing would be asked", hint).into());
     }
     let in_sandbox = environment("IS_SANDBOX").is_some_and(|value| value == "1");
     if rustix::process::geteuid().is_root() && !in_sandbox {
         let hint = "run it as another user; in a sandbox that holds nothing of worth, set IS_SANDBOX=1 yourself";
-        return Err(Denied::new("Claude Code does not run in mode bypassPermissions as root", hint).into());
+        return Err(Failure::denied("Claude Code does not run in mode bypassPermissions as root", hint).into());
     }
     Ok(())
 }
@@ -259,12 +262,12 @@ pub(super) fn label(given: Option<&str>, folder: &Path) -> anyhow::Result<Label>
         return name.or_else(|| Label::new("session")).context("naming the session");
     };
     Label::new(given).ok_or_else(|| {
-        Hinted::new(format!("{given:?} is no label"), "a label has 1 to 64 bytes, all of them visible letters").into()
+        Failure::new(format!("{given:?} is no label"), "a label has 1 to 64 bytes, all of them visible letters").into()
     })
 }
 
-fn failed(problem: &str, stderr_tail: &str) -> Hinted {
+fn failed(problem: &str, stderr_tail: &str) -> Failure {
     let stderr_tail = portcullis_core::visible(stderr_tail);
     let what = if stderr_tail.is_empty() { problem.to_owned() } else { format!("{problem}; it said:\n{stderr_tail}") };
-    Hinted::new(what, "`claude --version` shows whether it runs at all; `portcullis doctor` looks at the rest")
+    Failure::new(what, "`claude --version` shows whether it runs at all; `portcullis doctor` looks at the rest")
 }

@@ -9,6 +9,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::gate::{self, Gate, Options, Started};
 use super::{configuration, log_at, paths, say};
+use crate::fixed;
 use crate::hub::Hub;
 
 /// Run the gate in the foreground, for services. People use `up`
@@ -69,7 +70,11 @@ impl Serve {
             tracing::warn!("{problem}; serving the Unix socket alone");
         }
         if let Some(seconds) = self.leave_when_idle {
-            tokio::spawn(leave_when_idle(gate.hub.clone(), Duration::from_secs(seconds), gate.stop.clone()));
+            tokio::spawn(leave_when_idle(
+                gate.hub.clone(),
+                fixed::wait("IDLE_GATE", Duration::from_secs(seconds)),
+                gate.stop.clone(),
+            ));
         }
         until_stopped(gate).await?;
         Ok(ExitCode::SUCCESS)

@@ -6,10 +6,10 @@ use std::process::ExitCode;
 
 use portcullis_wire::api::Status as GateStatus;
 
-use super::report::Hinted;
 use super::setup::file::{Audience, UserFile, Wrote};
 use super::setup::place;
 use super::{environment, lock, log_at, paths, say, status};
+use crate::failure::Failure;
 use manager::{Manager, Outcome, State};
 
 /// Keep the gate running as a service of yours (systemd or launchd)
@@ -78,7 +78,7 @@ async fn install(manager: &Manager, force: bool) -> anyhow::Result<ExitCode> {
         say(&format!("{}:\n{lines}", file.in_words()));
         if file.write(&text, Audience::Everyone)? == Wrote::Overtaken {
             let what = format!("{} was changed while it was being written", manager.file.display());
-            return Err(Hinted::new(what, "run this again").into());
+            return Err(Failure::new(what, "run this again").into());
         }
     }
     // One that runs by the old file would go on as it is.
@@ -111,7 +111,7 @@ async fn uninstall(manager: &Manager, force: bool) -> anyhow::Result<ExitCode> {
     let stopped = manager.run(&manager.stopping()).await?;
     if file.remove()? == Wrote::Overtaken {
         let what = format!("{} was changed meanwhile, and is still there", manager.file.display());
-        return Err(Hinted::new(what, "look at it, then run this again").into());
+        return Err(Failure::new(what, "look at it, then run this again").into());
     }
     match stopped {
         Outcome::Done => _ = manager.run(&manager.reloading()).await?,
@@ -150,7 +150,7 @@ fn refuse_foreign(file: &UserFile, force: bool) -> anyhow::Result<()> {
         return Ok(());
     }
     let what = format!("{} was not written by portcullis", file.in_words());
-    Err(Hinted::new(what, "look at it, then move it away or add --force").into())
+    Err(Failure::new(what, "look at it, then move it away or add --force").into())
 }
 
 fn by_hand(what: &str, manager: &Manager, commands: &[Vec<String>]) -> String {

@@ -7,8 +7,8 @@ use portcullis_core::visible;
 use portcullis_wire::api::{NewMode, NewModel, NewPrompt, OrderView, SessionView, ago};
 
 use super::client::{Client, segment};
-use super::report::Hinted;
 use super::{confirm, log_at, say};
+use crate::failure::Failure;
 use crate::hub::now;
 
 /// See running sessions, stop them, and tell those that Portcullis drives what to do
@@ -131,7 +131,7 @@ async fn order(
         "done" => done,
         "failed" => {
             let what = format!("the session refused: {}", visible(&why.unwrap_or_default()));
-            return Err(Hinted::new(what, "`portcullis session list` shows how it is now").into());
+            return Err(Failure::new(what, "`portcullis session list` shows how it is now").into());
         }
         _ => "Recorded; the session has not confirmed it yet.".to_owned(),
     };
@@ -148,11 +148,11 @@ async fn find(gate: &Client, wanted: &str) -> anyhow::Result<String> {
     let named: Vec<&SessionView> = sessions.iter().filter(|session| session.label == wanted).collect();
     match named.as_slice() {
         [only] => Ok(only.id.clone()),
-        [] => Err(Hinted::new(format!("no session {wanted}"), "`portcullis session list` lists them").into()),
+        [] => Err(Failure::new(format!("no session {wanted}"), "`portcullis session list` lists them").into()),
         several => {
             let ids: Vec<&str> = several.iter().map(|session| session.id.as_str()).collect();
             let what = format!("several sessions are called {wanted}: {}", ids.join(", "));
-            Err(Hinted::new(what, "name one by its id").into())
+            Err(Failure::new(what, "name one by its id").into())
         }
     }
 }

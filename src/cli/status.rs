@@ -6,9 +6,9 @@ use anyhow::Context as _;
 use portcullis_wire::api::{SessionView, Status as GateStatus};
 
 use super::client::Client;
-use super::report::Hinted;
 use super::{lock, log_at, paths, say};
 use crate::config::Paths;
+use crate::failure::Failure;
 
 /// Show whether a gate runs, where it listens, and which sessions are attached
 ///
@@ -60,7 +60,7 @@ async fn find(paths: &Paths) -> anyhow::Result<Option<GateStatus>> {
             let what =
                 format!("process {pid} holds the lock {} and does not answer: {error:#}", paths.lock_file.display());
             let hint = format!("if it stays so, end it with `kill {pid}`; nothing that was accepted is lost");
-            Err(Hinted::new(what, hint).into())
+            Err(Failure::new(what, hint).into())
         }
     }
 }

@@ -3,9 +3,9 @@
 use std::process::ExitCode;
 use std::time::Duration;
 
-use super::client::{Client, Refused};
-use super::report::Hinted;
+use super::client::Client;
 use super::{lock, log_at, paths, say};
+use crate::failure::Failure;
 
 /// End the gate that runs
 ///
@@ -23,9 +23,10 @@ impl Stop {
         };
         let pid = holder.pid;
         let stuck =
-            |what: String| Hinted::new(what, format!("end it with `kill {pid}`; nothing that was accepted is lost"));
+            |what: String| Failure::new(what, format!("end it with `kill {pid}`; nothing that was accepted is lost"));
         if let Err(error) = Client::new(&paths).command("POST", "/api/v1/stop").await {
-            if error.is::<Refused>() {
+            // The gate answered, and said no.
+            if error.is::<Failure>() {
                 return Err(error);
             }
             return Err(stuck(format!("the gate (pid {pid}) does not answer: {error:#}")).into());

@@ -4,7 +4,6 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use super::install::{At, overtaken, shown, unfit_file};
-use super::report::Hinted;
 use super::setup::consent;
 use super::setup::entry::{self, Found};
 use super::setup::file::{UserFile, Wrote};
@@ -12,6 +11,7 @@ use super::setup::hooks;
 use super::setup::place;
 use super::setup::receipt::{Receipt, Receipts};
 use super::{environment, log_at, paths, say};
+use crate::failure::Failure;
 
 /// Take the registration with Claude Code back, and the hooks
 ///
@@ -112,7 +112,7 @@ impl Uninstall {
         }
         if found == Found::Foreign && !self.force {
             let what = format!("the server {name:?} in {} does not start portcullis", file.in_words());
-            return Err(Hinted::new(what, "name the one you mean with --name, or remove this one with --force").into());
+            return Err(Failure::new(what, "name the one you mean with --name, or remove this one with --force").into());
         }
         let undone = receipt.and_then(|receipt| receipt.patch.as_ref()?.undo(file.text()));
         let after = match undone.filter(|before| entry::find(before, &under, name) == Ok(Found::Nothing)) {

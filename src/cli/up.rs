@@ -5,9 +5,9 @@ use std::process::ExitCode;
 use portcullis_wire::api::Status;
 
 use super::gate::{self, Options, Started};
-use super::report::Hinted;
 use super::serve::until_stopped;
 use super::{configuration, lock, log_at, paths, reach, say, shell, status};
+use crate::failure::Failure;
 
 /// Start the gate and show how to use it
 ///
@@ -60,8 +60,8 @@ impl Up {
     }
 }
 
-fn already_running(pid: u32) -> Hinted {
-    Hinted::new(
+fn already_running(pid: u32) -> Failure {
+    Failure::new(
         format!("a gate is already running (pid {pid})"),
         "use it (`portcullis status` shows where it is), or end it first with `portcullis stop`",
     )

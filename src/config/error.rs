@@ -1,37 +1,8 @@
-//! What went wrong while reading paths, settings or secrets, and what to do about it.
+//! What is wrong with something that was written, until it is known where it was written.
 
-use std::error::Error;
+use crate::failure::Failure;
 
-/// Displays as what we were doing; its source says what went wrong, its hint what to do.
-#[derive(Debug, thiserror::Error)]
-#[error("{doing}")]
-pub(crate) struct ConfigError {
-    doing: String,
-    #[source]
-    cause: Option<Box<dyn Error + Send + Sync>>,
-    hint: Option<String>,
-}
-
-impl ConfigError {
-    pub(crate) fn new(doing: impl Into<String>) -> Self {
-        Self { doing: doing.into(), cause: None, hint: None }
-    }
-
-    pub(crate) fn because(self, cause: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
-        Self { cause: Some(cause.into()), ..self }
-    }
-
-    pub(crate) fn with_hint(self, hint: impl Into<String>) -> Self {
-        Self { hint: Some(hint.into()), ..self }
-    }
-
-    /// One sentence that says what to do, where we know.
-    pub(crate) fn hint(&self) -> Option<&str> {
-        self.hint.as_deref()
-    }
-}
-
-/// What is wrong with one thing that was written, before anyone says where it was written.
+/// What is wrong with one thing that was written. [`Problem::while_doing`] makes a [`Failure`] of it.
 #[derive(Debug)]
 pub(crate) struct Problem {
     pub(crate) what: String,
@@ -53,8 +24,8 @@ impl Problem {
         Self { what: all, ..self }
     }
 
-    pub(crate) fn while_doing(self, doing: impl Into<String>) -> ConfigError {
-        ConfigError::new(doing).because(self.what).with_hint(self.hint)
+    pub(crate) fn while_doing(self, doing: impl Into<String>) -> Failure {
+        Failure::configuration(doing).because(self.what).with_hint(self.hint)
     }
 }
 
@@ -69,10 +40,12 @@ pub(crate) fn quoted(text: &str) -> String {
 
 #[cfg(test)]
 pub(super) mod tests {
+    use std::error::Error as _;
+
     use super::*;
 
     /// The error as the command line will print it.
-    pub(in crate::config) fn report(error: &ConfigError) -> String {
+    pub(in crate::config) fn report(error: &Failure) -> String {
         let mut text = format!("error: {error}");
         let mut cause = error.source();
         while let Some(error) = cause {
@@ -87,8 +60,8 @@ pub(super) mod tests {
 
     #[test]
     fn an_error_says_what_we_did_what_went_wrong_and_what_to_do() {
-        let error = Problem::new("too long", "make it shorter").on_line(7).while_doing("reading a letter");
-        assert_eq!(report(&error), "error: reading a letter\n  caused by: line 7: too long\n  hint: make it shorter");
+        let error = Problem::new("too long", "make it shorter").on_line(7).while_doing("reading a file");
+        assert_eq!(report(&error), "error: reading a file\n  caused by: line 7: too long\n  hint: make it shorter");
     }
 
     #[test]

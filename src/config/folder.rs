@@ -5,7 +5,8 @@ use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::Path;
 
-use super::error::{ConfigError, Problem};
+use super::error::Problem;
+use crate::failure::Failure;
 
 /// Whether the folder may be a link to the real one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -17,13 +18,13 @@ pub(super) enum Links {
 }
 
 /// Makes the folder and those above it if they are missing, with mode 0700, and looks whether it is safe to use.
-pub(super) fn prepare(folder: &Path, links: Links) -> Result<(), ConfigError> {
+pub(super) fn prepare(folder: &Path, links: Links) -> Result<(), Failure> {
     DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(|error| failed(folder, error))?;
     look(folder, links).map(drop)
 }
 
 /// Looks whether a folder is safe to use and makes nothing; whether it is there at all.
-pub(super) fn look(folder: &Path, links: Links) -> Result<bool, ConfigError> {
+pub(super) fn look(folder: &Path, links: Links) -> Result<bool, Failure> {
     let metadata = match links {
         Links::Followed => fs::metadata(folder),
         Links::Refused => fs::symlink_metadata(folder),
@@ -50,8 +51,8 @@ fn doing(folder: &Path) -> String {
     format!("preparing the folder {}", folder.display())
 }
 
-fn failed(folder: &Path, error: io::Error) -> ConfigError {
-    ConfigError::new(doing(folder))
+fn failed(folder: &Path, error: io::Error) -> Failure {
+    Failure::configuration(doing(folder))
         .because(error)
         .with_hint("set PORTCULLIS_HOME to a folder of yours, or look at HOME and the XDG variables")
 }

@@ -5,17 +5,18 @@ use std::io::{self, Read, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::Path;
 
-use super::error::{ConfigError, Problem};
+use super::error::Problem;
 use super::paths::Paths;
 use super::secret::{Secret, generate_token, hex, sha256};
+use crate::failure::Failure;
 
 /// The token of the owner. Whoever starts first makes it; all who start at the same time get the same one.
 ///
 /// The folder of the file has to be there: [`Paths::prepare`] makes it.
-pub(crate) fn owner_token(paths: &Paths, chosen: Option<Secret>) -> Result<Secret, ConfigError> {
+pub(crate) fn owner_token(paths: &Paths, chosen: Option<Secret>) -> Result<Secret, Failure> {
     if let Some(chosen) = chosen {
         return Secret::token(chosen.expose()).map_err(|reason| {
-            ConfigError::new("reading the owner's token from PORTCULLIS_TOKEN")
+            Failure::configuration("reading the owner's token from PORTCULLIS_TOKEN")
                 .because(reason)
                 .with_hint("choose at least 16 characters of ASCII without spaces, or unset PORTCULLIS_TOKEN")
         });
@@ -24,31 +25,31 @@ pub(crate) fn owner_token(paths: &Paths, chosen: Option<Secret>) -> Result<Secre
     if let Some(token) = read(path)? {
         return Ok(token);
     }
-    let writing = |error| ConfigError::new(format!("writing a new token to {}", path.display())).because(error);
+    let writing = |error| Failure::configuration(format!("writing a new token to {}", path.display())).because(error);
     publish(path, &generate_token()?).map_err(writing)?;
     // Read back, because someone faster may have published another.
     read(path)?.ok_or_else(|| writing(io::Error::other("it vanished")))
 }
 
 /// Whether there is a token file that may be used. Makes none.
-pub(crate) fn look_at_token(paths: &Paths) -> Result<bool, ConfigError> {
+pub(crate) fn look_at_token(paths: &Paths) -> Result<bool, Failure> {
     read(&paths.token_file).map(|token| token.is_some())
 }
 
-fn read(path: &Path) -> Result<Option<Secret>, ConfigError> {
+fn read(path: &Path) -> Result<Option<Secret>, Failure> {
     let doing = || format!("reading the owner's token from {}", path.display());
     let mut file = match File::open(path) {
         Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(ConfigError::new(doing()).because(error)),
+        Err(error) => return Err(Failure::configuration(doing()).because(error)),
     };
     // The open file is asked, not the path: nobody can put another in its place in between.
-    let metadata = file.metadata().map_err(|error| ConfigError::new(doing()).because(error))?;
+    let metadata = file.metadata().map_err(|error| Failure::configuration(doing()).because(error))?;
     if let Some(problem) = exposed(path, metadata.uid(), metadata.mode(), rustix::process::geteuid().as_raw()) {
         return Err(problem.while_doing(doing()));
     }
     let mut text = String::new();
-    file.read_to_string(&mut text).map_err(|error| ConfigError::new(doing()).because(error))?;
+    file.read_to_string(&mut text).map_err(|error| Failure::configuration(doing()).because(error))?;
     // People write the file with an editor or `echo`, which end it with a newline.
     let token = Secret::token(text.trim()).map_err(|reason| {
         let hint = format!("remove {} and start again: a new token is made", path.display());

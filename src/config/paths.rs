@@ -4,9 +4,9 @@ use std::ffi::OsString;
 use std::path::{Component, Path, PathBuf};
 
 use super::Environment;
-use super::error::ConfigError;
 use super::folder::{self, Links};
 use super::secret::{hex, sha256};
+use crate::failure::Failure;
 
 /// Absolute paths, the same for every process of one user and home.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -32,14 +32,14 @@ pub(crate) struct Paths {
 }
 
 impl Paths {
-    pub(crate) fn from_env(environment: Environment<'_>) -> Result<Self, ConfigError> {
+    pub(crate) fn from_env(environment: Environment<'_>) -> Result<Self, Failure> {
         let user_home = absolute_folder(environment, "HOME");
         if let Some(home) = environment("PORTCULLIS_HOME") {
             let home = own_folder(home)?;
             return Ok(Self::new(&home, &home, home.join("gate.sock"), user_home));
         }
         let Some(user_home) = user_home else {
-            return Err(ConfigError::new("looking for the home folder")
+            return Err(Failure::configuration("looking for the home folder")
                 .because("HOME is missing, empty or not an absolute path")
                 .with_hint("set HOME, or set PORTCULLIS_HOME to the folder Portcullis may keep its things in"));
         };
@@ -97,13 +97,13 @@ impl Paths {
     }
 
     /// Makes the folders that are missing, for their owner alone, and refuses those that others could write to.
-    pub(crate) fn prepare(&self) -> Result<(), ConfigError> {
+    pub(crate) fn prepare(&self) -> Result<(), Failure> {
         self.folders().try_for_each(|(folder, links)| folder::prepare(folder, links))
     }
 
     /// Each folder, and whether it is there or unsafe. Makes nothing.
-    pub(crate) fn look(&self) -> Vec<(&Path, Result<bool, ConfigError>)> {
-        let mut seen: Vec<(&Path, Result<bool, ConfigError>)> = vec![];
+    pub(crate) fn look(&self) -> Vec<(&Path, Result<bool, Failure>)> {
+        let mut seen: Vec<(&Path, Result<bool, Failure>)> = vec![];
         for (folder, links) in self.folders() {
             if !seen.iter().any(|(other, _)| *other == folder) {
                 seen.push((folder, folder::look(folder, links)));
@@ -167,11 +167,11 @@ fn absolute_folder(environment: Environment<'_>, variable: &str) -> Option<PathB
 }
 
 /// An empty name is an error, not the working folder: it comes from a script whose own variable was not set.
-fn own_folder(home: OsString) -> Result<PathBuf, ConfigError> {
+fn own_folder(home: OsString) -> Result<PathBuf, Failure> {
     // Collected from its components, so that a slash at its end does not make it another path.
     let absolute = std::path::absolute(PathBuf::from(home)).map(|path| path.components().collect());
     absolute.map_err(|error| {
-        ConfigError::new("reading PORTCULLIS_HOME from the environment")
+        Failure::configuration("reading PORTCULLIS_HOME from the environment")
             .because(error)
             .with_hint("set PORTCULLIS_HOME to a folder, or unset it")
     })
@@ -225,7 +225,7 @@ pub(super) mod tests {
         paths(&[("PORTCULLIS_HOME", home.to_str().unwrap())]).unwrap()
     }
 
-    fn paths(variables: &[(&str, &str)]) -> Result<Paths, ConfigError> {
+    fn paths(variables: &[(&str, &str)]) -> Result<Paths, Failure> {
         Paths::from_env(&|name| variables.iter().find(|(key, _)| *key == name).map(|(_, value)| value.into()))
     }
 

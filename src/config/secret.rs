@@ -2,10 +2,9 @@
 
 use std::fmt;
 
+use crate::failure::Failure;
 use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
-
-use super::error::ConfigError;
 
 /// Text that nobody sees by accident: it prints as `***`, and whoever wants it says `expose`.
 #[derive(Clone)]
@@ -46,10 +45,10 @@ impl fmt::Display for Secret {
 }
 
 /// A new token: `ptc_` and 256 random bits in hexadecimal.
-pub(crate) fn generate_token() -> Result<Secret, ConfigError> {
+pub(crate) fn generate_token() -> Result<Secret, Failure> {
     let mut bytes = [0; 32];
     getrandom::fill(&mut bytes)
-        .map_err(|error| ConfigError::new("asking the system for random bytes").because(error))?;
+        .map_err(|error| Failure::configuration("asking the system for random bytes").because(error))?;
     Ok(Secret(format!("ptc_{}", hex(&bytes))))
 }
 

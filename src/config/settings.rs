@@ -1,300 +1,287 @@
-//! Every setting, once: where it may be written, what it means, what it accepts, and which part of `Config` it is.
+//! Every setting once: its key, its variable, what it means and what it accepts. Help and reference are made from this.
 
-use std::collections::HashMap;
-use std::path::PathBuf;
+use std::ops::RangeInclusive;
 
-use super::error::quoted;
-use super::secret::Secret;
-use super::setting::{self, Setting, Takes, Written};
+use super::error::{Problem, quoted};
+use super::table::Config;
 
-const MEBIBYTE: usize = 1 << 20;
-const GIBIBYTE: usize = 1 << 30;
-/// No body may be larger than a queue may be small, or it would wait for room for ever.
-const LARGEST_BODY: usize = 16 * MEBIBYTE;
-const MANY: usize = 1_000_000;
+const MEBIBYTE: i64 = 1 << 20;
+const GIBIBYTE: i64 = 1 << 30;
+/// No body may be larger than the queues, or it would wait for ever.
+const LARGEST_BODY: i64 = 16 * MEBIBYTE;
+const MANY: i64 = 1_000_000;
+
+/// What people are told about a key of the file or a variable.
+pub(super) struct Setting {
+    /// As it is written in the file, with its tables. A part in angle brackets stands for any name.
+    pub(super) key: &'static str,
+    pub(super) written: WrittenIn,
+    pub(super) meaning: &'static str,
+    pub(super) accepts: Accepts,
+}
+
+/// Where a setting may be written.
+pub(super) enum WrittenIn {
+    File,
+    FileOrVariable(&'static str),
+    /// A secret has no place in a file that people show each other.
+    Variable(&'static str),
+}
+
+pub(super) enum Accepts {
+    /// Text or a list, described by the end of the sentence "this setting is …".
+    Words(&'static str),
+    Whole {
+        unit: &'static str,
+        range: RangeInclusive<i64>,
+    },
+    Bool,
+}
+
+const LISTEN: Accepts =
+    Accepts::Words(r#""off" or a loopback address with its port, such as "127.0.0.1:8788" or "[::1]:8788""#);
+const MODE: Accepts = Accepts::Words(r#""default", "acceptEdits", "plan", "dontAsk", "auto" or "bypassPermissions""#);
+const RULES: Accepts = Accepts::Words(r#"a list of rules, such as ["Bash(make *)", "WebFetch(domain:docs.rs)"]"#);
 
 pub(super) static SETTINGS: &[Setting] = &[
     Setting {
         key: "listen",
-        written: Written::FileOrVariable("PORTCULLIS_LISTEN"),
+        written: WrittenIn::FileOrVariable("PORTCULLIS_LISTEN"),
         meaning: "where the gate listens for HTTP besides its Unix socket; port 0 takes a free one",
-        takes: Takes::Text {
-            what: r#""off" or a loopback address with its port, such as "127.0.0.1:8788" or "[::1]:8788""#,
-            show: |config| config.listen.to_string(),
-            set: |config, text| text.parse().map(|listen| config.listen = listen),
-        },
+        accepts: LISTEN,
     },
     Setting {
         key: "durability",
-        written: Written::FileOrVariable("PORTCULLIS_DURABILITY"),
+        written: WrittenIn::FileOrVariable("PORTCULLIS_DURABILITY"),
         meaning: "what a journalled record survives: the death of the gate (process), or a power cut as well (power)",
-        takes: Takes::Text {
-            what: r#""process" or "power""#,
-            show: |config| config.durability.to_string(),
-            set: |config, text| text.parse().map(|durability| config.durability = durability),
-        },
+        accepts: Accepts::Words(r#""process" or "power""#),
     },
     Setting {
         key: "approvals",
-        written: Written::File,
-        meaning: "who may answer permission prompts: whoever has the right (anywhere), or only people with tokens of their own and not the owner on this machine (device)",
-        takes: Takes::Text {
-            what: r#""anywhere" or "device""#,
-            show: |config| config.approvals.to_string(),
-            set: |config, text| text.parse().map(|approvals| config.approvals = approvals),
-        },
+        written: WrittenIn::File,
+        meaning: "who may answer permission prompts: everyone with the right (anywhere), or only people with tokens of their own and not the owner on this machine (device)",
+        accepts: Accepts::Words(r#""anywhere" or "device""#),
     },
     Setting {
         key: "retention_days",
-        written: Written::File,
-        meaning: "how many days the journal keeps what people wrote; that it happened stays for ever",
-        takes: Takes::Whole { unit: "days", range: 2..=36_500, part: |config| &mut config.retention_days },
+        written: WrittenIn::File,
+        meaning: "how many days the journal keeps the text that people wrote; the records themselves are kept for ever",
+        accepts: Accepts::Whole { unit: "days", range: 2..=36_500 },
     },
     Setting {
         key: "retention_bytes",
-        written: Written::File,
-        meaning: "how much of what people wrote the journal keeps; the oldest goes first, and nothing of the last day",
-        takes: Takes::Whole {
-            unit: "bytes",
-            range: MEBIBYTE..=1024 * GIBIBYTE,
-            part: |config| &mut config.retention_bytes,
-        },
-    },
-    Setting {
-        key: "coalesce",
-        written: Written::File,
-        meaning: "senders whose events are held for some seconds and then delivered as one; by default none",
-        takes: Takes::Text {
-            what: r#"a list of senders and seconds, such as "ci=5, alerts=30""#,
-            show: |_| String::new(),
-            set: |config, text| coalesce(text).map(|coalesce| config.coalesce = coalesce),
-        },
+        written: WrittenIn::File,
+        meaning: "how much text that people wrote the journal keeps; the oldest is erased first, and nothing of the last day",
+        accepts: Accepts::Whole { unit: "bytes", range: MEBIBYTE..=1024 * GIBIBYTE },
     },
     Setting {
         key: "max_context",
-        written: Written::FileOrVariable("PORTCULLIS_MAX_CONTEXT"),
-        meaning: "how much of an event's text is put before the model, the rest by `inbox`; 0 puts all",
-        takes: Takes::BytesOrAll { most: LARGEST_BODY, part: |config| &mut config.max_context },
+        written: WrittenIn::FileOrVariable("PORTCULLIS_MAX_CONTEXT"),
+        meaning: "maximum bytes of an event shown to the model; the rest is available through the `inbox` tool; 0 = no limit",
+        accepts: Accepts::Whole { unit: "bytes", range: 0..=LARGEST_BODY },
     },
     Setting {
         key: "claude",
-        written: Written::FileOrVariable("PORTCULLIS_CLAUDE"),
-        meaning: "the program of Claude Code that `run` and the API start: a name on the PATH, or a path",
-        takes: Takes::Text {
-            what: "the name or the path of a program",
-            show: |config| config.claude.display().to_string(),
-            set: |config, text| match text {
-                "" => Err("that is no name".to_owned()),
-                text => {
-                    config.claude = text.into();
-                    Ok(())
-                }
-            },
-        },
+        written: WrittenIn::FileOrVariable("PORTCULLIS_CLAUDE"),
+        meaning: "the Claude Code program that `run` and the API start",
+        accepts: Accepts::Words("the name of a program on the PATH, or its path"),
     },
     Setting {
         key: "permission_mode",
-        written: Written::File,
+        written: WrittenIn::File,
         meaning: "the permission mode of sessions that `run` and the API start, where none is named",
-        takes: Takes::Text {
-            what: r#""default", "acceptEdits", "plan", "dontAsk", "auto" or "bypassPermissions""#,
-            show: |config| config.permission_mode.clone(),
-            set: |config, text| mode(text).map(|mode| config.permission_mode = mode),
-        },
-    },
-    Setting {
-        key: "project_modes",
-        written: Written::File,
-        meaning: "the same for some projects, in their folder and below, the nearest first; by default none",
-        takes: Takes::Text {
-            what: r#"a list of folders and modes, such as "~/code/api=plan, /srv/app=acceptEdits""#,
-            show: |_| String::new(),
-            set: |config, text| project_modes(text).map(|modes| config.project_modes = modes),
-        },
+        accepts: MODE,
     },
     Setting {
         key: "allow_bypass",
-        written: Written::File,
-        meaning: "sessions may be started in, and switched to, the mode bypassPermissions, in which nothing is asked",
-        takes: Takes::YesNo { part: |config| &mut config.allow_bypass },
-    },
-    Setting {
-        key: "start.folders",
-        written: Written::File,
-        meaning: "folders in which, and below which, sessions may be started over the API; by default the one where you started the gate with `up` or `serve`, unless that is your home",
-        takes: Takes::Folders { part: |config| &mut config.start.folders },
-    },
-    Setting {
-        key: "start.ask_seconds",
-        written: Written::File,
-        meaning: "how long a prompt of a session of `POST /api/chat` can be answered; then the call is denied",
-        takes: Takes::Seconds { range: 1..=86_400, part: |config| &mut config.start.ask_time },
+        written: WrittenIn::File,
+        meaning: "whether sessions may be started in, and switched to, the mode bypassPermissions, in which nothing is asked",
+        accepts: Accepts::Bool,
     },
     Setting {
         key: "token",
-        written: Written::Variable("PORTCULLIS_TOKEN"),
-        meaning: "the owner's token, instead of the one the gate makes and keeps in `owner.token`",
-        takes: Takes::Text {
-            what: "at least 16 characters of ASCII without spaces",
-            show: |_| "made at the first start".to_owned(),
-            set: |config, text| Secret::token(text).map(|token| config.token = Some(token)),
-        },
+        written: WrittenIn::Variable("PORTCULLIS_TOKEN"),
+        meaning: "the owner's token, instead of the one the gate generates and keeps in `owner.token`",
+        accepts: Accepts::Words("at least 16 characters of ASCII without spaces"),
+    },
+    Setting {
+        key: "start.folders",
+        written: WrittenIn::File,
+        meaning: "folders in which, and below which, sessions may be started over the API; by default the one where you started the gate with `up` or `serve`, unless that is your home",
+        accepts: Accepts::Words(r#"a list of absolute paths, such as ["~/work", "/srv/app"]"#),
+    },
+    Setting {
+        key: "start.ask_seconds",
+        written: WrittenIn::File,
+        meaning: "how long a prompt of a session of `POST /api/chat` can be answered; then the call is denied",
+        accepts: Accepts::Whole { unit: "seconds", range: 1..=86_400 },
     },
     Setting {
         key: "hooks.wakes",
-        written: Written::File,
-        meaning: "how often the events of one sender may wake an idle session in an hour, by its wake file; what comes within a second is one wake, and what may not wake waits for the next prompt or tool call",
-        takes: Takes::Whole { unit: "wakes", range: 0..=3_600, part: |config| &mut config.hooks.wakes },
+        written: WrittenIn::File,
+        meaning: "how often the events of one sender may wake an idle session in an hour; events within a second are one wake, and events that may not wake it wait for its next prompt or tool call",
+        accepts: Accepts::Whole { unit: "wakes", range: 0..=3_600 },
     },
     Setting {
         key: "hooks.must_reply",
-        written: Written::File,
-        meaning: "senders who are to have a reply: a session that stops without one is reminded once; by default nobody",
-        takes: Takes::Text {
-            what: r#"a list of senders, such as "ann, bob""#,
-            show: |_| String::new(),
-            set: |config, text| {
-                let senders = text.split(',').map(str::trim).filter(|sender| !sender.is_empty());
-                config.hooks.must_reply = senders.map(str::to_owned).collect();
-                Ok(())
-            },
-        },
+        written: WrittenIn::File,
+        meaning: "senders who must get a reply: a session that stops without one is reminded once",
+        accepts: Accepts::Words(r#"a list of senders, such as ["ann", "bob"]"#),
     },
     Setting {
         key: "hooks.http",
-        written: Written::File,
-        meaning: "whether Claude Code's hooks may be posted to `/claude/hooks` by those with a token of the role agent; such a token is readable by what the agent runs",
-        takes: Takes::Text {
-            what: r#""on" or "off""#,
-            show: |config| if config.hooks.over_http { "on" } else { "off" }.to_owned(),
-            set: |config, text| {
-                config.hooks.over_http = match text {
-                    "on" => true,
-                    "off" => false,
-                    _ => return Err(format!("{text:?} is neither")),
-                };
-                Ok(())
-            },
-        },
+        written: WrittenIn::File,
+        meaning: "whether Claude Code's hooks may be posted to `/claude/hooks` with a token of the role agent; programs that the agent runs can read such a token",
+        accepts: Accepts::Bool,
     },
     Setting {
         key: "limits.body",
-        written: Written::File,
+        written: WrittenIn::File,
         meaning: "the largest body of a request",
-        takes: Takes::Whole { unit: "bytes", range: 1024..=LARGEST_BODY, part: |config| &mut config.limits.body },
-    },
-    Setting {
-        key: "limits.header_seconds",
-        written: Written::File,
-        meaning: "how long a client may take to send the head of a request",
-        takes: Takes::Seconds { range: 1..=600, part: |config| &mut config.limits.header_time },
+        accepts: Accepts::Whole { unit: "bytes", range: 1024..=LARGEST_BODY },
     },
     Setting {
         key: "limits.idle_seconds",
-        written: Written::File,
+        written: WrittenIn::File,
         meaning: "how long a connection may be silent, also within a body, or leave unread what is sent to it, before it is closed; an event stream may be silent for ever",
-        takes: Takes::Seconds { range: 1..=86_400, part: |config| &mut config.limits.idle_time },
+        accepts: Accepts::Whole { unit: "seconds", range: 1..=86_400 },
     },
     Setting {
         key: "limits.connections",
-        written: Written::File,
+        written: WrittenIn::File,
         meaning: "how many connections may be open at once",
-        takes: Takes::Whole { unit: "connections", range: 16..=MANY, part: |config| &mut config.limits.connections },
+        accepts: Accepts::Whole { unit: "connections", range: 16..=MANY },
     },
     Setting {
         key: "limits.sse_listeners",
-        written: Written::File,
+        written: WrittenIn::File,
         meaning: "how many of them may be event streams",
-        takes: Takes::Whole { unit: "listeners", range: 1..=MANY, part: |config| &mut config.limits.sse_listeners },
+        accepts: Accepts::Whole { unit: "listeners", range: 1..=MANY },
     },
     Setting {
         key: "limits.rate",
-        written: Written::File,
+        written: WrittenIn::File,
         meaning: "how many events one credential may send in a second; the owner's own token is exempt",
-        takes: Takes::Whole { unit: "events", range: 1..=MANY, part: |config| &mut config.limits.rate },
+        accepts: Accepts::Whole { unit: "events", range: 1..=MANY },
     },
     Setting {
         key: "limits.burst",
-        written: Written::File,
-        meaning: "how many it may send at once after a pause",
-        takes: Takes::Whole { unit: "events", range: 1..=MANY, part: |config| &mut config.limits.burst },
+        written: WrittenIn::File,
+        meaning: "how many events one credential may send at once after a pause",
+        accepts: Accepts::Whole { unit: "events", range: 1..=MANY },
     },
     Setting {
         key: "limits.session_events",
-        written: Written::File,
+        written: WrittenIn::File,
         meaning: "how many events may wait for one session",
-        takes: Takes::Whole { unit: "events", range: 1..=MANY, part: |config| &mut config.limits.session_events },
+        accepts: Accepts::Whole { unit: "events", range: 1..=MANY },
     },
     Setting {
-        key: "limits.session_bytes",
-        written: Written::File,
-        meaning: "how large the events that wait for one session may be together",
-        takes: Takes::Whole {
-            unit: "bytes",
-            range: LARGEST_BODY..=GIBIBYTE,
-            part: |config| &mut config.limits.session_bytes,
-        },
+        key: "coalesce.<sender>",
+        written: WrittenIn::File,
+        meaning: "how long the events of this sender are held, to be delivered as one",
+        accepts: Accepts::Whole { unit: "seconds", range: 1..=3_600 },
     },
     Setting {
-        key: "limits.queue",
-        written: Written::File,
-        meaning: "how many inputs may wait for the hub",
-        takes: Takes::Whole { unit: "inputs", range: 16..=MANY, part: |config| &mut config.limits.queue },
+        key: "projects.<folder>.mode",
+        written: WrittenIn::File,
+        meaning: "the permission mode of sessions in this folder and below that `run` and the API start, where none is named; the nearest folder counts",
+        accepts: MODE,
     },
     Setting {
-        key: "limits.queue_bytes",
-        written: Written::File,
-        meaning: "how large the inputs that wait for the hub may be together",
-        takes: Takes::Whole {
-            unit: "bytes",
-            range: LARGEST_BODY..=GIBIBYTE,
-            part: |config| &mut config.limits.queue_bytes,
-        },
+        key: "projects.<folder>.allow",
+        written: WrittenIn::File,
+        meaning: "your own rules for sessions in this folder and below: what is allowed; a path `/x` in a rule begins at the folder",
+        accepts: RULES,
     },
     Setting {
-        key: "limits.watcher",
-        written: Written::File,
-        meaning: "how many changes may wait for one watcher before it is closed and has to start over",
-        takes: Takes::Whole { unit: "changes", range: 1..=MANY, part: |config| &mut config.limits.watcher },
+        key: "projects.<folder>.ask",
+        written: WrittenIn::File,
+        meaning: "the same: what is asked for",
+        accepts: RULES,
+    },
+    Setting {
+        key: "projects.<folder>.deny",
+        written: WrittenIn::File,
+        meaning: "the same: what is denied",
+        accepts: RULES,
     },
 ];
 
-/// The permission modes of Claude Code.
-pub(crate) const MODES: [&str; 6] = ["default", "acceptEdits", "plan", "dontAsk", "auto", "bypassPermissions"];
+impl Setting {
+    pub(super) fn variable(&self) -> Option<&'static str> {
+        match self.written {
+            WrittenIn::File => None,
+            WrittenIn::FileOrVariable(name) | WrittenIn::Variable(name) => Some(name),
+        }
+    }
 
-/// A mode by its name; `manual` is another name of the first.
-fn mode(text: &str) -> Result<String, String> {
-    let name = if text == "manual" { "default" } else { text };
-    match MODES.contains(&name) {
-        true => Ok(name.to_owned()),
-        false => Err(format!("unknown mode {text:?}")),
+    pub(super) fn in_file(&self) -> bool {
+        !matches!(self.written, WrittenIn::Variable(_))
+    }
+
+    /// Ends the sentence "this setting is …".
+    pub(super) fn accepts(&self) -> String {
+        match &self.accepts {
+            Accepts::Words(words) => (*words).to_owned(),
+            Accepts::Whole { unit, range } => {
+                format!("a whole number of {unit} from {} to {}", range.start(), range.end())
+            }
+            Accepts::Bool => "true or false".to_owned(),
+        }
+    }
+
+    /// The problem with a value. `name` is what its writer called the setting: key, variable or flag.
+    pub(super) fn problem(&self, name: &str, what: &str) -> Problem {
+        Problem::new(format!("{name}: {what}"), format!("{name} is {}", self.accepts()))
+    }
+
+    /// Refuses a number that is too small or too large.
+    pub(super) fn check_range(&self, name: &str, number: i64) -> Result<(), Problem> {
+        match &self.accepts {
+            Accepts::Whole { range, .. } if !range.contains(&number) => {
+                Err(self.problem(name, &format!("{number} is out of range")))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// What stands in a variable or behind a flag, where everything is text, as the file would have it.
+    pub(super) fn value_of(&self, name: &str, text: &str) -> Result<toml::Value, Problem> {
+        match &self.accepts {
+            Accepts::Words(_) => Ok(toml::Value::String(text.to_owned())),
+            Accepts::Whole { .. } => {
+                let number = text.parse();
+                let number =
+                    number.map_err(|_| self.problem(name, &format!("{} is not a whole number", quoted(text))))?;
+                self.check_range(name, number)?;
+                Ok(toml::Value::Integer(number))
+            }
+            Accepts::Bool => {
+                let on = text.parse();
+                let on = on.map_err(|_| self.problem(name, &format!("{} is neither true nor false", quoted(text))))?;
+                Ok(toml::Value::Boolean(on))
+            }
+        }
+    }
+
+    /// The default as people write it; empty where there is none to show.
+    fn default(&self) -> String {
+        if !self.in_file() {
+            return "generated at the first start".to_owned();
+        }
+        let whole = toml::Table::try_from(Config::default()).unwrap_or_default();
+        let mut parts = self.key.split('.');
+        let first = parts.next().and_then(|part| whole.get(part));
+        match parts.try_fold(first, |value, part| Some(value?.get(part))).flatten() {
+            Some(toml::Value::String(text)) => text.clone(),
+            Some(toml::Value::Array(_)) | None => String::new(),
+            Some(value) => value.to_string(),
+        }
     }
 }
 
-/// `ci=5, alerts=30` as milliseconds by sender.
-/// `~/code/api=plan, /srv/app=acceptEdits`.
-fn project_modes(text: &str) -> Result<Vec<(PathBuf, String)>, String> {
-    let entries = text.split(',').map(str::trim).filter(|entry| !entry.is_empty());
-    let read = |entry: &str| {
-        let (folder, name) = entry.rsplit_once('=').ok_or_else(|| format!("{} names no mode", quoted(entry)))?;
-        Ok((setting::folder(folder.trim())?, mode(name.trim())?))
-    };
-    entries.map(read).collect()
-}
-
-fn coalesce(text: &str) -> Result<HashMap<String, u64>, String> {
-    let parts = text.split(',').map(str::trim).filter(|part| !part.is_empty());
-    let read = |part: &str| {
-        let (sender, seconds) = part.split_once('=').ok_or_else(|| format!("{part:?} names no seconds"))?;
-        match seconds.trim().parse::<u64>() {
-            Ok(seconds @ 1..=3600) => Ok((sender.trim().to_owned(), seconds * 1000)),
-            _ => Err(format!("{:?} is no number of seconds from 1 to 3600", seconds.trim())),
-        }
-    };
-    parts.map(read).collect()
-}
-
-/// The table as a help text prints it: what can be set in the file or the environment.
+/// The table of all settings as a help text prints it.
 pub(crate) fn help() -> String {
     let mut text = String::from("Settings, in the configuration file or the environment:\n");
     for setting in SETTINGS {
@@ -312,33 +299,51 @@ pub(crate) fn help() -> String {
     text
 }
 
-/// The table as the page `docs/reference/configuration.md`.
 #[cfg(test)]
-pub(crate) fn reference() -> String {
-    let mut page = String::from(REFERENCE_HEAD);
-    for setting in SETTINGS {
-        let key = if setting.in_file() { format!("`{}`", setting.key) } else { "–".to_owned() };
-        let variable = setting.variable().map_or("–".to_owned(), |name| format!("`{name}`"));
-        let (default, meaning, accepts) = (setting.default(), setting.meaning, setting.accepts());
-        page.push_str(&format!("| {key} | {variable} | {default} | {meaning} | {accepts} |\n"));
-    }
-    page
-}
+mod tests {
+    use super::*;
 
-#[cfg(test)]
-const REFERENCE_HEAD: &str = "\
+    /// The table of all settings as the page `docs/reference/configuration.md`.
+    fn reference() -> String {
+        let mut page = String::from(HEAD);
+        for setting in SETTINGS {
+            let key = if setting.in_file() { format!("`{}`", setting.key) } else { "–".to_owned() };
+            let variable = setting.variable().map_or("–".to_owned(), |name| format!("`{name}`"));
+            let (default, meaning, accepts) = (setting.default(), setting.meaning, setting.accepts());
+            page.push_str(&format!("| {key} | {variable} | {default} | {meaning} | {accepts} |\n"));
+        }
+        page
+    }
+
+    const HEAD: &str = "\
 # Configuration
 
-An empty or missing file is a complete configuration: every setting has a default. The file is TOML, a key with a dot \
-stands in the table before the dot (`[limits]`), and an unknown key is an error. A variable beats the file, a flag \
-beats both.
+An empty or missing file is a complete configuration: every setting has a default. The file is TOML, and an unknown key \
+is an error. A key with a dot stands in the table before the dot; `<…>` is a name of your own:
+
+```toml
+durability = \"process\"
+
+[limits]
+rate = 100
+
+[coalesce]
+ci = 5
+
+[projects.\"~/code/api\"]
+mode = \"acceptEdits\"
+allow = [\"Bash(make *)\"]
+deny = [\"Bash(git push *)\"]
+```
+
+A variable beats the file, a flag beats both. The rules of `[projects]` are yours, like those of `rules.toml`.
 
 | what | where | with `PORTCULLIS_HOME` |
 |---|---|---|
 | configuration | `$XDG_CONFIG_HOME/portcullis/config.toml`, else `~/.config/portcullis/config.toml` | `config.toml` |
 | journal, token, lock, log | `$XDG_STATE_HOME/portcullis/`, else `~/.local/state/portcullis/` | \
 `journal.db`, `owner.token`, `gate.lock`, `gate.log` |
-| socket | `$XDG_RUNTIME_DIR/portcullis/gate.sock`, else beside the journal | `gate.sock` |
+| socket | `$XDG_RUNTIME_DIR/portcullis/gate.sock`, else in the folder of the journal | `gate.sock` |
 
 A socket whose path would be too long for the system is in `/tmp/portcullis-UID/` instead.
 
@@ -346,19 +351,18 @@ A socket whose path would be too long for the system is in `/tmp/portcullis-UID/
 |---|---|---|---|---|
 ";
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::config::Config;
-    use crate::config::raw::Value;
+    #[test]
+    fn the_page_of_the_reference_is_this_table() {
+        expect_test::expect_file!["../../docs/reference/configuration.md"].assert_eq(&reference());
+    }
 
     #[test]
-    fn every_setting_accepts_its_own_default_and_keeps_it() {
-        for setting in SETTINGS.iter().filter(|setting| setting.in_file()) {
-            let mut config = Config::default();
-            setting.take(&mut config, setting.key, &Value::Word(setting.default())).unwrap();
-            assert_eq!(format!("{config:?}"), format!("{:?}", Config::default()), "{}", setting.key);
-        }
+    fn every_row_of_the_reference_has_its_five_columns() {
+        let page = reference();
+        assert!(page.contains("| `limits.body` | – | 1048576 | the largest body of a request |"), "{page}");
+        let rows: Vec<&str> = page.lines().filter(|line| line.starts_with("| `") || line.starts_with("| –")).collect();
+        assert_eq!(rows.len(), SETTINGS.len());
+        assert!(rows.iter().all(|row| row.matches(" | ").count() == 4), "{page}");
     }
 
     #[test]
@@ -371,20 +375,24 @@ mod tests {
         }
     }
 
-    #[test]
-    fn the_page_of_the_reference_is_this_table() {
-        expect_test::expect_file!["../../docs/reference/configuration.md"].assert_eq(&reference());
+    /// The keys that serde knows, by what it writes of a configuration that has one of everything.
+    fn keys(value: &toml::Value, above: &str, found: &mut Vec<String>) {
+        let Some(table) = value.as_table() else { return found.push(above.to_owned()) };
+        for (name, value) in table {
+            keys(value, &if above.is_empty() { name.clone() } else { format!("{above}.{name}") }, found);
+        }
     }
 
     #[test]
-    fn the_reference_has_a_row_for_every_setting() {
-        let page = reference();
-        for setting in SETTINGS {
-            assert!(page.contains(setting.meaning), "{}", setting.key);
-            assert!(page.contains(setting.variable().unwrap_or(setting.key)), "{}", setting.key);
-        }
-        assert!(page.contains("| `limits.body` | – | 1048576 | the largest body of a request |"), "{page}");
-        let columns = |row: &str| row.matches(" | ").count();
-        assert!(page.lines().filter(|line| line.starts_with("| `")).all(|row| columns(row) == 4), "{page}");
+    fn the_settings_are_the_fields_that_serde_reads() {
+        let text = "[coalesce]\n\"<sender>\" = 5\n[projects.\"/a\"]\nmode = \"plan\"";
+        let config: Config = toml::from_str(text).unwrap();
+        let mut found = vec![];
+        keys(&toml::Value::try_from(config).unwrap(), "", &mut found);
+        let mut found: Vec<String> = found.iter().map(|key| key.replace("/a", "<folder>")).collect();
+        let mut listed: Vec<&str> = SETTINGS.iter().filter(|setting| setting.in_file()).map(|it| it.key).collect();
+        found.sort_unstable();
+        listed.sort_unstable();
+        assert_eq!(found, listed);
     }
 }

@@ -1,6 +1,5 @@
 //! The command line's side of the API: HTTP over the gate's own socket.
 
-use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -17,7 +16,8 @@ use tokio::net::UnixStream;
 use super::lock;
 use crate::config::Paths;
 use crate::config::paths;
-use crate::report::Hinted;
+use crate::failure::Failure;
+use crate::fixed;
 
 const PATIENCE: Duration = Duration::from_secs(10);
 
@@ -25,18 +25,6 @@ const PATIENCE: Duration = Duration::from_secs(10);
 pub(crate) fn socket_of(paths: &Paths) -> PathBuf {
     lock::holder(&paths.lock_file).map_or_else(|| paths.socket.clone(), |holder| holder.socket)
 }
-
-/// What the gate said no to.
-#[derive(Debug)]
-pub(crate) struct Refused(pub(crate) Fault);
-
-impl fmt::Display for Refused {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0.message)
-    }
-}
-
-impl std::error::Error for Refused {}
 
 /// Part of a path, with everything spelled out that would end it.
 pub(crate) fn segment(text: &str) -> String {
@@ -57,7 +45,7 @@ impl Client {
     pub(crate) fn of_the_gate() -> anyhow::Result<Self> {
         let paths = paths()?;
         if lock::holder(&paths.lock_file).is_none() {
-            return Err(Hinted::new("no gate is running", "start one with `portcullis up`").into());
+            return Err(Failure::new("no gate is running", "start one with `portcullis up`").into());
         }
         Ok(Self::new(&paths))
     }
@@ -82,7 +70,9 @@ impl Client {
 
     async fn call(&self, method: &str, path: &str, body: Bytes) -> anyhow::Result<Bytes> {
         let exchange = self.exchange(method, path, body);
-        tokio::time::timeout(PATIENCE, exchange).await.context("the gate did not answer in time")?
+        tokio::time::timeout(fixed::wait("CLIENT", PATIENCE), exchange)
+            .await
+            .context("the gate did not answer in time")?
     }
 
     async fn exchange(&self, method: &str, path: &str, body: Bytes) -> anyhow::Result<Bytes> {
@@ -100,7 +90,7 @@ impl Client {
             return Ok(body);
         }
         match serde_json::from_slice::<Fault>(&body) {
-            Ok(fault) => Err(Refused(fault).into()),
+            Ok(fault) => Err(Failure::from(fault).into()),
             Err(_) => anyhow::bail!("the gate answered {status}"),
         }
     }

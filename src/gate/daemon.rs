@@ -15,15 +15,16 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use super::VERSION;
-use super::beside;
 use super::client::Client;
+use super::hooks;
 use super::lock::{self, About, Lock};
 use super::reach;
-use crate::config::{Approvals, Config, Durability, Listen, Paths, TokenHash, generate_token, owner_token};
+use crate::config::{self, Approvals, Config, Durability, Listen, Paths, TokenHash, generate_token, owner_token};
 use crate::doors::http::{self, Credentials, Door, NewProcess, Parts, Starter};
+use crate::failure::Failure;
+use crate::fixed;
 use crate::hub::{self, Hub, HubLimits, link};
 use crate::processes;
-use crate::report::Hinted;
 use crate::store::{self, Retention, Store};
 
 /// How a gate is started.
@@ -93,6 +94,7 @@ pub(crate) async fn open(paths: Paths, config: &Config, options: Options) -> any
         Durability::Power => store::Durability::Power,
     };
     let store = Store::sqlite(&paths.journal, durability)
+        .map_err(Failure::from)
         .with_context(|| format!("opening the journal {}", paths.journal.display()))?;
     let stop = CancellationToken::new();
     let (hub, hub_task) = hub::start(store, hub_limits(config), VERSION, stop.clone()).await?;
@@ -140,7 +142,7 @@ pub(crate) async fn open(paths: Paths, config: &Config, options: Options) -> any
         stop: stop.clone(),
         make_token,
         starter: starter(&paths, config, options.started),
-        hooks: config.hooks.over_http.then(|| beside::posted(link.clone(), config)),
+        hooks: config.hooks.over_http.then(|| hooks::posted(link.clone(), config)),
         link,
     };
     let door = Door::new(parts);
@@ -171,7 +173,7 @@ impl Gate {
 /// Sessions over the API are `portcullis run --held`, in processes of their own that outlive this gate.
 fn starter(paths: &Paths, config: &Config, started: Started) -> Starter {
     let folders: Vec<PathBuf> = match config.start.folders.as_slice() {
-        named @ [_, ..] => named.iter().map(|folder| paths.at_home(folder)).collect(),
+        named @ [_, ..] => named.iter().map(|folder| folder.at_home(paths)).collect(),
         // Who starts a gate in a project means that project. A home, or the root, is where services are started.
         [] => std::env::current_dir()
             .ok()
@@ -203,26 +205,27 @@ fn door_limits(config: &Config) -> http::HttpLimits {
     let limits = &config.limits;
     http::HttpLimits {
         body: limits.body,
-        header_time: limits.header_time,
-        idle_time: limits.idle_time,
+        header_time: fixed::wait("HEADER", config::HEADER_TIME),
+        idle_time: fixed::wait("IDLE", limits.idle_time),
         connections: limits.connections,
         listeners: limits.sse_listeners,
     }
 }
 
 fn hub_limits(config: &Config) -> HubLimits {
-    let limits = &config.limits;
+    let usual = Limits::default();
     HubLimits {
-        queue: limits.queue,
-        queue_bytes: limits.queue_bytes,
-        watcher: limits.watcher,
-        rate: limits.rate,
-        burst: limits.burst,
-        coalesce: config.coalesce.clone(),
+        queue: fixed::limit("QUEUE", config::QUEUE),
+        queue_bytes: config::QUEUE_BYTES,
+        watcher: fixed::limit("WATCHER", config::WATCHER),
+        rate: config.limits.rate,
+        burst: config.limits.burst,
+        coalesce: config.coalesce.iter().map(|(sender, seconds)| (sender.clone(), seconds * 1000)).collect(),
         state: Limits {
-            waiting_events: limits.session_events,
-            waiting_bytes: limits.session_bytes,
-            ..Limits::default()
+            waiting_events: config.limits.session_events,
+            waiting_bytes: fixed::limit("SESSION_BYTES", config::SESSION_BYTES),
+            lost_grace: fixed::number("LOST_GRACE", usual.lost_grace),
+            ..usual
         },
     }
 }
@@ -267,7 +270,7 @@ fn bind(listen: Listen, started: Started) -> anyhow::Result<(Option<TcpListener>
             }
             let hint = "stop what holds the port, or choose another with PORTCULLIS_LISTEN=127.0.0.1:PORT; \
                         PORTCULLIS_LISTEN=off serves the Unix socket alone";
-            Err(Hinted::new(problem, hint).into())
+            Err(Failure::new(problem, hint).into())
         }
     }
 }

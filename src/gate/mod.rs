@@ -1,8 +1,9 @@
 //! The gate put together, and how a client finds or starts it.
 
-pub(crate) mod beside;
 pub(crate) mod client;
 mod daemon;
+mod failures;
+pub(crate) mod hooks;
 pub(crate) mod lock;
 pub(crate) mod reach;
 pub(crate) mod starting;

@@ -10,7 +10,7 @@ use tokio::net::UnixStream;
 use super::{client, lock};
 use crate::config::Paths;
 use crate::config::{configuration, environment};
-use crate::report::Hinted;
+use crate::failure::Failure;
 
 /// How long a gate may take to come up: a large journal is read first.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -93,14 +93,14 @@ pub(crate) async fn leave_behind(paths: &Paths, arguments: &[String]) -> anyhow:
     }
 }
 
-fn did_not_start(paths: &Paths, logged: u64) -> Hinted {
+fn did_not_start(paths: &Paths, logged: u64) -> Failure {
     let what = format!("the gate could not be started:\n{}", last_words(&paths.log_file, logged));
-    Hinted::new(what, format!("the whole log is in {}", paths.log_file.display()))
+    Failure::new(what, format!("the whole log is in {}", paths.log_file.display()))
 }
 
-fn does_not_answer(paths: &Paths) -> Hinted {
+fn does_not_answer(paths: &Paths) -> Failure {
     let what = format!("no gate answers on {} after {} s", client::socket_of(paths).display(), PATIENCE.as_secs());
-    Hinted::new(what, format!("look into {}", paths.log_file.display()))
+    Failure::new(what, format!("look into {}", paths.log_file.display()))
 }
 
 /// A project could otherwise bring its own gate, with its own idea of who may answer.
@@ -110,7 +110,7 @@ fn refuse_home_in_project(paths: &Paths) -> anyhow::Result<()> {
         None => Ok(()),
         Some(path) => {
             let what = format!("{} lies inside the project: no gate is started from there", path.display());
-            Err(Hinted::new(what, "unset PORTCULLIS_HOME, or start the gate yourself with `portcullis up`").into())
+            Err(Failure::new(what, "unset PORTCULLIS_HOME, or start the gate yourself with `portcullis up`").into())
         }
     }
 }

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use super::{client, reach};
 use crate::config::Paths;
-use crate::report::Hinted;
+use crate::failure::Failure;
 use crate::session::link;
 
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
@@ -73,7 +73,7 @@ impl Failed {
     }
 
     fn again(&self) -> anyhow::Error {
-        Hinted::new(self.why.clone(), "`portcullis doctor` says what to do").into()
+        Failure::new(self.why.clone(), "`portcullis doctor` says what to do").into()
     }
 }
 

@@ -6,7 +6,8 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use crate::config::{ConfigError, Problem};
+use crate::config::Problem;
+use crate::failure::Failure;
 
 /// Larger files are no rules.
 const LARGEST: u64 = 1 << 20;
@@ -42,16 +43,16 @@ impl Stamp {
 }
 
 /// The text of a file, or none where there is no file.
-pub(super) fn text_of(path: &Path) -> Result<Option<String>, ConfigError> {
+pub(super) fn text_of(path: &Path) -> Result<Option<String>, Failure> {
     let doing = || format!("reading rules from {}", path.display());
     let file = match File::open(path) {
         Ok(file) => file,
         Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
             return Ok(None);
         }
-        Err(error) => return Err(ConfigError::new(doing()).because(error)),
+        Err(error) => return Err(Failure::configuration(doing()).because(error)),
     };
-    let failed = |error: io::Error| ConfigError::new(doing()).because(error);
+    let failed = |error: io::Error| Failure::configuration(doing()).because(error);
     if !file.metadata().map_err(failed)?.is_file() {
         return Err(Problem::new("it is not a file", "put a file there, or nothing").while_doing(doing()));
     }

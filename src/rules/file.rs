@@ -7,11 +7,12 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use super::example::{self, Example};
-use crate::config::{ConfigError, Problem, nearest, quoted};
+use crate::config::{Problem, nearest, quoted};
+use crate::failure::Failure;
 
 const KEYS: [&str; 8] = ["allow", "ask", "deny", "why", "match", "no_match", "session", "quorum"];
 /// More would make every decision slow.
-const MOST_RULES: usize = 2_000;
+pub(super) const MOST_RULES: usize = 2_000;
 const MOST_EXAMPLES: usize = 100;
 
 /// A file as it was taken, or that there is none.
@@ -38,7 +39,7 @@ impl RulesFile {
         origin: Origin,
         base: &str,
         home: Option<&Path>,
-    ) -> Result<Self, ConfigError> {
+    ) -> Result<Self, Failure> {
         let doing = || format!("reading rules from {}", path.display());
         let mut reader = Reader { path, origin, base, home, wrong: vec![] };
         let read = reader.rules(text.unwrap_or_default());
@@ -152,7 +153,7 @@ impl Reader<'_> {
     }
 }
 
-fn no_rule(written: &str, why: &str) -> Problem {
+pub(super) fn no_rule(written: &str, why: &str) -> Problem {
     Problem::new(
         format!("{} is no rule: {why}", quoted(written)),
         "a rule is Tool or Tool(specifier), such as Bash(npm test *)",

@@ -1,7 +1,7 @@
 //! The rules of a user and a project, as their files say now.
 //!
 //! ```text
-//! let rules = Rules::open(&paths, &cwd);                   // the user's file and the project's
+//! let rules = Rules::open(&paths, &cwd);                   // the user's files and the project's
 //! let around = rules.around(&cwd, &added_folders, label);  // where calls are made
 //! let ruling = rules.decide(mode, &around, wire::tools::call(tool, &input));
 //! ```
@@ -12,19 +12,24 @@
 mod disk;
 mod example;
 mod file;
+mod projects;
 mod trust;
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use portcullis_core::policy::{Call, Context, Decision, Judgement, Mode, Origin, Rule, RuleSet, RuleSource, decide};
+use portcullis_core::policy::{
+    Call, Context, Decision, Judgement, Mode, Origin, Rule, RuleSet, RuleSource, decide, passes_outside_guard,
+};
 
 pub(crate) use disk::project_root;
 pub(crate) use file::{RulesFile, Written, block};
 pub(crate) use trust::Trusted;
 
-use crate::config::{ConfigError, Paths};
+use crate::config::Paths;
+use crate::failure::Failure;
 use disk::{Stamp, resolved, text_of};
+use projects::ProjectRules;
 
 /// Where a project keeps its rules, below its root.
 pub(crate) const IN_PROJECT: &str = ".portcullis/rules.toml";
@@ -32,6 +37,8 @@ pub(crate) const IN_PROJECT: &str = ".portcullis/rules.toml";
 pub(crate) struct Rules {
     places: Vec<Place>,
     trust_file: Option<PathBuf>,
+    /// For [`Kind::Config`]; none where the configuration says nothing of the rules that are wanted.
+    in_config: Option<ProjectRules>,
     home: Option<PathBuf>,
     /// Ours, and not to be changed unasked.
     ours: Vec<PathBuf>,
@@ -48,6 +55,8 @@ struct Place {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
     User,
+    /// The configuration, with the user's rules for some projects.
+    Config,
     Project,
     Named,
 }
@@ -60,21 +69,23 @@ struct Loaded {
     taken: Vec<Option<RulesFile>>,
     /// From elsewhere than files: said in the session, or on the command line.
     more: Vec<Rule>,
-    problem: Option<Arc<ConfigError>>,
+    problem: Option<Failure>,
     set: Arc<RuleSet>,
 }
 
 impl Rules {
-    /// The user's rules and those of the project that the folder lies in. Says by [`Rules::problem`] what is wrong.
+    /// The user's rules, those for this project in the configuration, and those of the project that the folder lies in. Says by [`Rules::problem`] what is wrong.
     pub(crate) fn open(paths: &Paths, folder: &Path) -> Self {
         let project = project_root(folder, paths.user_home());
         // A project that holds our own files could trust itself.
         let trust_file = paths.inside(&project).is_none().then(|| paths.trust_file.clone());
         let places = vec![
             Place { path: paths.rules_file.clone(), kind: Kind::User },
+            Place { path: paths.config_file.clone(), kind: Kind::Config },
             Place { path: project.join(IN_PROJECT), kind: Kind::Project },
         ];
-        Self { trust_file, ..Self::of(places, paths) }
+        let in_config = Some(ProjectRules { paths: paths.clone(), folder: folder.to_owned() });
+        Self { trust_file, in_config, ..Self::of(places, paths) }
     }
 
     /// One file that was named on the command line, and counts as trusted.
@@ -83,7 +94,7 @@ impl Rules {
     }
 
     /// The same, or an error if a file cannot be taken.
-    pub(crate) fn load(self) -> Result<Self, Arc<ConfigError>> {
+    pub(crate) fn load(self) -> Result<Self, Failure> {
         self.snapshot();
         match self.problem() {
             Some(problem) => Err(problem),
@@ -91,11 +102,21 @@ impl Rules {
         }
     }
 
+    /// The rules of a user whose home is this folder.
+    #[cfg(test)]
+    pub(crate) fn of_home(home: &Path) -> Self {
+        let variable = |name: &str| (name == "HOME").then(|| home.as_os_str().to_owned());
+        match Paths::from_env(&variable) {
+            Ok(paths) => Self::open(&paths, home),
+            Err(error) => panic!("{error}"),
+        }
+    }
+
     fn of(places: Vec<Place>, paths: &Paths) -> Self {
         let ours = [Some(paths.state_dir.as_path()), paths.config_file.parent(), Some(&paths.rules_file)];
         let ours = ours.into_iter().flatten().map(Path::to_owned).collect();
         let home = paths.user_home().map(Path::to_owned);
-        Self { places, trust_file: None, home, ours, loaded: Mutex::default() }
+        Self { places, trust_file: None, in_config: None, home, ours, loaded: Mutex::default() }
     }
 
     /// A rule that no file holds: said in the session, or on the command line.
@@ -118,7 +139,7 @@ impl Rules {
     }
 
     /// Why the newest version of a file was not taken.
-    pub(crate) fn problem(&self) -> Option<Arc<ConfigError>> {
+    pub(crate) fn problem(&self) -> Option<Failure> {
         self.loaded.lock().unwrap_or_else(PoisonError::into_inner).problem.clone()
     }
 
@@ -137,7 +158,7 @@ impl Rules {
                 Ok(file) => *taken = Some(file),
                 Err(error) => {
                     tracing::warn!(file = %place.path.display(), "rules not taken: {}", in_words(&error));
-                    loaded.problem = Some(Arc::new(error));
+                    loaded.problem = Some(error);
                 }
             }
         }
@@ -148,21 +169,24 @@ impl Rules {
             .flat_map(|file| file.rules.iter().map(|written| written.rule.clone()))
             .collect();
         if loaded.taken.iter().any(Option::is_none) {
-            rules.extend(ask_for_everything(loaded.problem.as_deref()));
+            rules.extend(ask_for_everything(loaded.problem.as_ref()));
         }
         rules.extend(loaded.more.iter().cloned());
         loaded.set = Arc::new(RuleSet { rules });
     }
 
-    fn read_place(&self, place: &Place) -> Result<RulesFile, ConfigError> {
+    fn read_place(&self, place: &Place) -> Result<RulesFile, Failure> {
         let text = text_of(&place.path)?;
+        if let (Kind::Config, Some(in_config)) = (place.kind, &self.in_config) {
+            return in_config.read(&place.path, text.as_deref());
+        }
         let base = match place.kind {
             // `/x` in the project's file is below the project.
             Kind::Project => place.path.parent().and_then(Path::parent),
-            Kind::User | Kind::Named => place.path.parent(),
+            Kind::User | Kind::Config | Kind::Named => place.path.parent(),
         };
         let origin = match place.kind {
-            Kind::User => Origin::User,
+            Kind::User | Kind::Config => Origin::User,
             Kind::Named => Origin::CommandLine,
             Kind::Project => {
                 let trusted = self.trust_file.as_deref().zip(text.as_deref());
@@ -199,10 +223,16 @@ impl Rules {
         let call = call.followed(around, disk::follow);
         decide(&self.snapshot(), mode, around, &call)
     }
+
+    /// Whether a call may pass unasked while text from outside is before the model.
+    pub(crate) fn passes_outside_guard(&self, context: &Context, call: Call, only_reads: bool) -> bool {
+        let call = call.followed(context, disk::follow);
+        passes_outside_guard(&self.snapshot(), context, &call, only_reads)
+    }
 }
 
 /// Where the rules cannot be known, nothing is allowed by them and nothing passes.
-fn ask_for_everything(problem: Option<&ConfigError>) -> Option<Rule> {
+fn ask_for_everything(problem: Option<&Failure>) -> Option<Rule> {
     let source = RuleSource { origin: Origin::User, place: None, base: "/".to_owned() };
     let mut rule = Rule::new(Decision::Ask, "*", source).ok()?;
     let why = problem.map_or_else(String::new, in_words);
@@ -210,7 +240,7 @@ fn ask_for_everything(problem: Option<&ConfigError>) -> Option<Rule> {
     Some(rule)
 }
 
-fn in_words(error: &ConfigError) -> String {
+fn in_words(error: &Failure) -> String {
     let cause = std::error::Error::source(error).map(|cause| format!(": {cause}")).unwrap_or_default();
     format!("{error}{cause}")
 }

@@ -32,6 +32,10 @@ impl Place {
         fs::write(&self.paths.rules_file, text).unwrap();
     }
 
+    fn config(&self, text: &str) {
+        fs::write(&self.paths.config_file, text).unwrap();
+    }
+
     fn project_file(&self, text: &str) -> PathBuf {
         let path = self.project.join(IN_PROJECT);
         fs::write(&path, text).unwrap();
@@ -106,6 +110,58 @@ fn where_the_rules_were_never_readable_everything_is_asked_for() {
     assert_eq!(ruling.decision, Decision::Ask);
     assert!(ruling.why.contains("the rules cannot be read") && ruling.why.contains("line 2"), "{}", ruling.why);
     assert!(place.rules().load().is_err());
+}
+
+/// `[projects."FOLDER"]` of the configuration.
+fn project_table(folder: &Path, lists: &str) -> String {
+    format!("[projects.{:?}]\n{lists}\n", folder.display().to_string())
+}
+
+#[test]
+fn rules_of_the_configuration_count_in_their_project_and_below_and_nowhere_else() {
+    let place = Place::new();
+    place.config(&project_table(&place.project, "allow = [\"Bash(make *)\"]\ndeny = [\"Bash(make bad)\"]"));
+    let below = place.project.join("src/deep");
+    fs::create_dir_all(&below).unwrap();
+    for folder in [&place.project, &below] {
+        let rules = Rules::open(&place.paths, folder).load().unwrap();
+        assert_eq!(decided(&rules, folder, "Bash", "command", "make all"), Decision::Allow);
+        assert_eq!(decided(&rules, folder, "Bash", "command", "make bad"), Decision::Deny);
+        let [file] = rules.files().try_into().unwrap();
+        assert_eq!((file.path, file.origin, file.rules.len()), (place.paths.config_file.clone(), Origin::User, 2));
+        assert_eq!(file.rules[1].line, 3);
+    }
+    let elsewhere = place.project.with_file_name("project-2");
+    fs::create_dir(&elsewhere).unwrap();
+    let rules = Rules::open(&place.paths, &elsewhere).load().unwrap();
+    assert_eq!(decided(&rules, &elsewhere, "Bash", "command", "make all"), Decision::Ask);
+    assert!(rules.files().is_empty());
+}
+
+#[test]
+fn a_path_in_a_rule_of_the_configuration_begins_at_its_project() {
+    let place = Place::new();
+    place.config(&project_table(&place.project, "deny = [\"Edit(/secret/**)\"]"));
+    let rules = place.rules().load().unwrap();
+    let file = place.project.join("secret/a").display().to_string();
+    assert_eq!(decided(&rules, &place.project, "Edit", "file_path", &file), Decision::Deny);
+}
+
+#[test]
+fn a_changed_configuration_counts_at_the_next_call_and_a_mistake_in_its_projects_leaves_the_old_rules() {
+    let place = Place::new();
+    let rules = place.rules();
+    assert_eq!(command(&rules, &place, "make"), Decision::Ask);
+    place.config(&project_table(&place.project, "deny = [\"Bash(make *)\"]"));
+    assert_eq!(command(&rules, &place, "make"), Decision::Deny);
+    place.config(&project_table(&place.project, "deny = [\"Bash(\"]"));
+    assert_eq!(command(&rules, &place, "make"), Decision::Deny);
+    let problem = in_words(&rules.problem().unwrap());
+    assert!(problem.contains("line 2: \"Bash(\" is no rule"), "{problem}");
+    // A mistake elsewhere in the file is for the gate to report.
+    place.config(&format!("listne = 1\n{}", project_table(&place.project, "allow = [\"Bash(make *)\"]")));
+    assert_eq!(command(&rules, &place, "make"), Decision::Allow);
+    assert!(rules.problem().is_none());
 }
 
 #[test]

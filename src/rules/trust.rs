@@ -8,7 +8,7 @@ use std::path::Path;
 use sha2::{Digest as _, Sha256};
 
 use super::disk::resolved;
-use crate::config::ConfigError;
+use crate::failure::Failure;
 
 /// As read from our own folder, which no project holds.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -37,7 +37,7 @@ impl Trusted {
         self.files.push(new);
     }
 
-    pub(crate) fn write(&self, list: &Path) -> Result<(), ConfigError> {
+    pub(crate) fn write(&self, list: &Path) -> Result<(), Failure> {
         let text: String = self.files.iter().map(|(path, hash)| format!("{hash} {path}\n")).collect();
         let draft = list.with_extension(format!("{}.tmp", std::process::id()));
         let written = || -> io::Result<()> {
@@ -46,7 +46,7 @@ impl Trusted {
             file.sync_all()?;
             fs::rename(&draft, list)
         };
-        written().map_err(|error| ConfigError::new(format!("writing {}", list.display())).because(error))
+        written().map_err(|error| Failure::configuration(format!("writing {}", list.display())).because(error))
     }
 }
 

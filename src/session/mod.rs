@@ -1,4 +1,6 @@
 //! What runs in a session's own process, whatever the agent.
 
+pub(crate) mod gatekeeper;
+pub(crate) mod inbox;
 pub(crate) mod link;
 pub(crate) mod tools;

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Context as _;
 
 use crate::config::Environment;
-use crate::report::Hinted;
+use crate::failure::Failure;
 
 /// Its files, as this environment has them.
 pub(crate) struct ClaudeFiles {
@@ -20,7 +20,7 @@ impl ClaudeFiles {
         let chosen = environment("CLAUDE_CONFIG_DIR").filter(|folder| !folder.is_empty()).map(PathBuf::from);
         let home = || {
             environment("HOME").map(PathBuf::from).filter(|home| home.is_absolute()).ok_or_else(|| {
-                Hinted::new("HOME is missing or not an absolute path", "set HOME, or use --scope project")
+                Failure::new("HOME is missing or not an absolute path", "set HOME, or use --scope project")
             })
         };
         let (folder, usual) = match chosen {

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::io::{BufRead as _, IsTerminal as _};
 
 use super::receipt::common_ends;
-use crate::report::Hinted;
+use crate::failure::Failure;
 use crate::report::say;
 
 /// Longer lines are cut around what changes in them.
@@ -77,7 +77,7 @@ pub(crate) fn given(question: &str, yes: bool) -> anyhow::Result<bool> {
     }
     if !std::io::stdin().is_terminal() || !std::io::stdout().is_terminal() {
         let hint = "look at the change above; add --yes to make it, or run this at a terminal";
-        return Err(Hinted::new("nothing was changed: there is no terminal to ask at", hint).into());
+        return Err(Failure::new("nothing was changed: there is no terminal to ask at", hint).into());
     }
     say(&format!("{question} [y/N] "));
     let mut line = String::new();

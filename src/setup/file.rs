@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 
-use crate::report::Hinted;
+use crate::failure::Failure;
 
 pub(crate) struct UserFile {
     /// As the user knows it.
@@ -39,7 +39,7 @@ impl UserFile {
         let real = real_path(path)?;
         let text = match fs::read(&real) {
             Ok(bytes) => Some(String::from_utf8(bytes).map_err(|_| {
-                Hinted::new(format!("{} is not UTF-8", path.display()), "save it as UTF-8, then run this again")
+                Failure::new(format!("{} is not UTF-8", path.display()), "save it as UTF-8, then run this again")
             })?),
             Err(error) if error.kind() == io::ErrorKind::NotFound => None,
             Err(error) => return Err(error).with_context(|| format!("reading {}", path.display())),
@@ -137,12 +137,12 @@ fn real_path(path: &Path) -> anyhow::Result<PathBuf> {
         Err(error) => {
             let to = fs::read_link(path).unwrap_or_default();
             let what = format!("{} is a link to {}, which cannot be followed: {error}", path.display(), to.display());
-            return Err(Hinted::new(what, "make the file it leads to, or remove the link").into());
+            return Err(Failure::new(what, "make the file it leads to, or remove the link").into());
         }
     };
     if !fs::metadata(&real)?.is_file() {
         let what = format!("{} is not a file", path.display());
-        return Err(Hinted::new(what, "move it out of the way, then run this again").into());
+        return Err(Failure::new(what, "move it out of the way, then run this again").into());
     }
     Ok(real)
 }

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use jsonc_parser::ast::{Array, Value};
-use portcullis_wire::hooks::HookEvent;
+use portcullis_wire::hooks::{HOOKS_VERSION, HookEvent};
 
 use super::json::{Document, Node, Unfit};
 
@@ -79,7 +79,10 @@ fn tool_hook(event: HookEvent, server: &str) -> Node {
     let told = ["session_id", "agent_id"].into_iter().chain(event.fields().iter().copied());
     let mut input = vec![("hook_event_name", Node::Text(event.name().to_owned()))];
     input.extend(told.map(|field| (field, Node::Text(format!("${{{field}}}")))));
-    let seconds = if event == HookEvent::PermissionRequest { PROMPT_SECONDS } else { OTHER_SECONDS };
+    input.push(("hooks_version", Node::Text(HOOKS_VERSION.to_string())));
+    // People may have to be asked at both moments.
+    let decides = matches!(event, HookEvent::PermissionRequest | HookEvent::PreToolUse);
+    let seconds = if decides { PROMPT_SECONDS } else { OTHER_SECONDS };
     Node::Object(vec![
         ("type", Node::Text("mcp_tool".to_owned())),
         ("server", Node::Text(server.to_owned())),

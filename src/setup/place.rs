@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Context as _;
 
 use crate::config::Environment;
-use crate::report::Hinted;
+use crate::failure::Failure;
 
 const NAME: &str = "portcullis";
 
@@ -58,7 +58,7 @@ pub(crate) fn choose(program: &Path, environment: Environment<'_>) -> anyhow::Re
     }
     let Some(bin) = bin else {
         let what = format!("{} {because}, and there is no HOME to copy it to", program.display());
-        return Err(Hinted::new(what, "set HOME, or put the program where it stays and run it from there").into());
+        return Err(Failure::new(what, "set HOME, or put the program where it stays and run it from there").into());
     };
     let to = bin.join(NAME);
     if has_our_bytes(&to) {

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::file::{Audience, UserFile};
 use crate::config::Paths;
-use crate::report::Hinted;
+use crate::failure::Failure;
 
 /// One entry in one file.
 #[derive(Debug, Clone, Serialize, Deserialize, PartialEq, Eq)]
@@ -81,7 +81,10 @@ impl Receipts {
         let list = match &file.text {
             Some(text) => serde_json::from_str(text).map_err(|error| {
                 let what = format!("reading what was installed from {}: {error}", file.path.display());
-                Hinted::new(what, format!("remove {}; `uninstall` then takes out the entry alone", file.path.display()))
+                Failure::new(
+                    what,
+                    format!("remove {}; `uninstall` then takes out the entry alone", file.path.display()),
+                )
             })?,
             None => vec![],
         };

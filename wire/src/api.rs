@@ -15,13 +15,19 @@ pub use asks::{AskView, NewVerdict, OfferView, Recorded, RiskView, VerdictView};
 pub struct SessionView {
     pub id: String,
     pub label: String,
-    /// attached, expected, lost or ended
+    /// attached, expected (the gate has restarted and the process should come back), lost (its link broke) or ended
     pub state: String,
+    /// channel, hooks or run
     pub connected_by: String,
+    /// The agent's process.
     pub pid: Option<u32>,
+    /// Where it works.
     pub folder: Option<String>,
+    /// Claude Code's own id of the session.
     pub agent_session: Option<String>,
+    /// The session before, when the same agent has come back in a new process.
     pub continues: Option<String>,
+    /// When it attached first.
     pub since: u64,
     /// The agent's permission mode, where it is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -80,13 +86,21 @@ pub struct EventView {
     pub state: String,
     /// Why it is in that state, for people.
     pub why: String,
+    /// Through which door it came.
     pub via: String,
+    /// Who sent it.
     pub sender: String,
+    /// The conversation.
     pub chat_id: String,
+    /// The session it is for; null while it waits for one.
     pub session: Option<String>,
+    /// The length of its text.
     pub bytes: usize,
+    /// When it came.
     pub at: u64,
+    /// The agent may have met it before.
     pub redelivered: bool,
+    /// Only where one event is shown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
 }
@@ -95,10 +109,13 @@ pub struct EventView {
 pub struct ReplyView {
     pub id: String,
     pub session: String,
+    /// The conversation.
     pub chat_id: String,
     pub text: String,
+    /// Files that the reply names.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub files: Vec<FileView>,
+    /// When it was said.
     pub at: u64,
 }
 
@@ -137,10 +154,13 @@ pub enum Change {
 #[serde(deny_unknown_fields)]
 pub struct NewEvent {
     pub text: String,
+    /// The session with this id.
     #[serde(default)]
     pub session: Option<String>,
+    /// The session with this label.
     #[serde(default)]
     pub label: Option<String>,
+    /// The conversation; without it the event opens a new one.
     #[serde(default)]
     pub chat: Option<String>,
 }
@@ -149,9 +169,13 @@ pub struct NewEvent {
 #[derive(Debug, Serialize, Deserialize, PartialEq, Eq, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub struct Accepted {
+    /// The id of the event.
     pub id: String,
+    /// The conversation.
     pub chat_id: String,
+    /// The session it is for; null while it waits for one.
     pub session: Option<String>,
+    /// Why it was not taken as a verdict, where it reads like one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
 }
@@ -174,6 +198,7 @@ pub struct NewMode {
 #[derive(Debug, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NewModel {
+    /// Null is the agent's own choice.
     pub model: Option<String>,
 }
 
@@ -184,8 +209,11 @@ pub struct TokenView {
     pub person: String,
     /// Sessions it is for; none means all.
     pub labels: Option<Vec<String>>,
+    /// When it was made.
     pub since: u64,
+    /// Until when it counts.
     pub expires: Option<u64>,
+    /// It counts no more.
     pub expired: bool,
 }
 
@@ -210,8 +238,9 @@ impl TokenView {
 #[serde(deny_unknown_fields)]
 pub struct NewToken {
     pub person: String,
-    /// sender, reviewer or admin
+    /// sender, reviewer, admin or agent
     pub role: String,
+    /// The sessions it is for; all without.
     #[serde(default)]
     pub labels: Option<Vec<String>>,
     /// Seconds from now.
@@ -222,16 +251,20 @@ pub struct NewToken {
 #[derive(Debug, Serialize, Deserialize, ToSchema)]
 pub struct MadeToken {
     pub id: String,
+    /// Told this once.
     pub token: String,
 }
 
 #[derive(Debug, Serialize, Deserialize, PartialEq, Eq, ToSchema)]
 pub struct PersonView {
     pub name: String,
+    /// sender, reviewer, admin or agent
     pub role: String,
+    /// When they were let in.
     pub since: u64,
     /// Who they are elsewhere: `telegram:42`.
     pub identities: Vec<String>,
+    /// How many they have.
     pub tokens: usize,
 }
 
@@ -270,6 +303,7 @@ pub struct PeopleView {
 #[derive(Debug, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NewRole {
+    /// sender, reviewer, admin or agent
     pub role: String,
 }
 
@@ -277,16 +311,21 @@ pub struct NewRole {
 #[derive(Debug, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Approval {
+    /// As the stranger was shown it.
     pub code: String,
+    /// What the person is to be called.
     pub name: String,
+    /// sender, reviewer, admin or agent
     pub role: String,
 }
 
 /// One line of the log.
 #[derive(Debug, Serialize, Deserialize, PartialEq, ToSchema)]
 pub struct LogLine {
+    /// Its place in the journal.
     pub seq: u64,
     pub at: u64,
+    /// What it is about: `event/ID`, `ask/ID`, `session/ID`, …
     pub subject: String,
     /// The record's skeleton, as the journal keeps it.
     #[schema(value_type = Object)]
@@ -294,6 +333,7 @@ pub struct LogLine {
     /// What people wrote; none when there was nothing, or when it was erased.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub payload: Option<String>,
+    /// What people wrote was erased.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub erased: bool,
 }
@@ -302,6 +342,7 @@ pub struct LogLine {
 #[derive(Debug, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Tried {
+    /// What was tried.
     pub what: String,
 }
 
@@ -317,6 +358,7 @@ pub struct NewRedaction {
 #[derive(Debug, Serialize, Deserialize, PartialEq, Eq, ToSchema)]
 pub struct Redacted {
     pub subject: String,
+    /// How many payloads there were.
     pub erased: usize,
 }
 

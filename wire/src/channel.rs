@@ -143,6 +143,7 @@ mod tests {
             id: EventId::new(Moment(1), 1),
             via: "http".into(),
             sender: "dev".into(),
+            directs: false,
             chat: "1".into(),
             attributes: vec![("path".into(), "/".into()), ("bad-key".into(), "x".into())].into(),
             text: text.into(),

@@ -104,6 +104,7 @@ mod tests {
             id: EventId::new(Moment(1), 1),
             via: "http".into(),
             sender: "ci \"<x>\"\n".into(),
+            directs: false,
             chat: "1".into(),
             attributes: vec![
                 ("path".into(), "/a&b".into()),

@@ -5,6 +5,10 @@
 
 use serde_json::{Value, json};
 
+/// What `install` writes today. It is told with every call, so that a session knows what it can count on: since version 2
+/// the client waits a day for the hook before a tool.
+pub const HOOKS_VERSION: u32 = 2;
+
 macro_rules! hook_events {
     ($($name:ident),* $(,)?) => {
         /// The hooks that we take part in.
@@ -80,6 +84,8 @@ pub struct HookCall {
     pub reason: Option<String>,
     pub model: Option<String>,
     pub cwd: Option<String>,
+    /// Of the hooks that are installed. None: older than version 2, or not written by `install`.
+    pub hooks_version: Option<u32>,
 }
 
 /// The call is not one we understand.
@@ -115,6 +121,7 @@ impl HookCall {
             reason: text("reason"),
             model: text("model"),
             cwd: text("cwd"),
+            hooks_version: text("hooks_version").and_then(|version| version.parse().ok()),
         })
     }
 

@@ -178,6 +178,9 @@ pub struct EventFrame<'a> {
     pub via: Cow<'a, str>,
     #[serde(borrow)]
     pub sender: Cow<'a, str>,
+    /// Its sender may direct the session; others only inform it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub directs: bool,
     #[serde(borrow)]
     pub chat: Cow<'a, str>,
     #[serde(default, skip_serializing_if = "<[_]>::is_empty")]
@@ -228,6 +231,8 @@ pub struct InboxItem {
     #[serde(with = "as_text")]
     pub chat_id: ChatId,
     pub sender: String,
+    #[serde(default)]
+    pub directs: bool,
     #[serde(with = "as_text")]
     pub via: Via,
     pub state: String,
@@ -243,6 +248,7 @@ impl<'a> EventFrame<'a> {
             id: event.id,
             via: event.via.name().into(),
             sender: event.sender.as_str().into(),
+            directs: event.directs,
             chat: event.chat.as_str().into(),
             attributes: event.attributes.as_slice().into(),
             text: text.into(),
@@ -263,6 +269,7 @@ impl<'a> EventFrame<'a> {
             id: self.id,
             via: self.via.into_owned().into(),
             sender: self.sender.into_owned().into(),
+            directs: self.directs,
             chat: self.chat.into_owned().into(),
             attributes: self.attributes.into_owned().into(),
             text: self.text.into_owned(),
@@ -299,6 +306,7 @@ impl From<&TrackedEvent> for InboxItem {
             event_id: held.event.id,
             chat_id: held.event.chat.clone(),
             sender: held.event.sender.clone(),
+            directs: held.event.directs,
             via: held.event.via,
             state: held.life.name().to_owned(),
             bytes: held.size,

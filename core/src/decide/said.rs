@@ -102,8 +102,18 @@ fn event(state: &State, now: Moment, said: Said, chat_because: Option<WhyChat>) 
     if waiting >= state.limits().waiting_events || waiting > 0 && bytes + text.len() > state.limits().waiting_bytes {
         return refuse(Refusal::SessionFull { waiting });
     }
-    let event =
-        Event { id, via: by.via, sender: by.name, chat: chat.clone(), address, attributes, once, text, at: now };
+    let event = Event {
+        id,
+        via: by.via,
+        directs: by.may(Right::Review),
+        sender: by.name,
+        chat: chat.clone(),
+        address,
+        attributes,
+        once,
+        text,
+        at: now,
+    };
     let mut effects = vec![Effect::Answer(Answer::Accepted { event: id, chat, to, chat_because, repeated: false })];
     effects.extend(to.map(Effect::Wake));
     effects.push(Effect::Publish(Topic::Event(id)));

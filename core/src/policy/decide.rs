@@ -132,11 +132,11 @@ pub fn applies(rule: &Rule, around: &Context, call: &Call) -> bool {
     plain && matches!(view.consent(&action), Ok(Some(_)))
 }
 
-struct View<'a> {
-    rules: &'a RuleSet,
-    mode: Mode,
-    around: &'a Context,
-    call: &'a Call,
+pub(super) struct View<'a> {
+    pub(super) rules: &'a RuleSet,
+    pub(super) mode: Mode,
+    pub(super) around: &'a Context,
+    pub(super) call: &'a Call,
 }
 
 impl<'a> View<'a> {
@@ -163,7 +163,7 @@ impl<'a> View<'a> {
         }
     }
 
-    fn mandatory_asks(&self, action: &Action) -> Vec<MandatoryAsk> {
+    pub(super) fn mandatory_asks(&self, action: &Action) -> Vec<MandatoryAsk> {
         let mut mandatory_asks = vec![];
         mandatory_asks.extend(safety::critical_removal(action, self.around).map(MandatoryAsk::CriticalRemoval));
         mandatory_asks.extend(safety::protected(self.call, action, self.around).map(MandatoryAsk::ProtectedPath));
@@ -201,7 +201,7 @@ impl<'a> View<'a> {
     }
 
     /// Surely nothing but reading; where it reads is for the rules and the mode to say.
-    fn only_reads(&self, action: &Action) -> bool {
+    pub(super) fn only_reads(&self, action: &Action) -> bool {
         match action {
             Action::File(accesses) => accesses.iter().all(|touch| touch.access == Access::Read),
             Action::Shell(plan) => {
@@ -215,7 +215,7 @@ impl<'a> View<'a> {
     }
 
     /// Whether everything about the call is allowed, and by which rule if not by the mode alone; else what is not.
-    fn consent(&self, action: &Action) -> Result<Option<&'a Rule>, String> {
+    pub(super) fn consent(&self, action: &Action) -> Result<Option<&'a Rule>, String> {
         if self.mode == Mode::BypassPermissions {
             return Ok(None);
         }

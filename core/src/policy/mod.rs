@@ -28,6 +28,7 @@ mod decision;
 mod glob;
 mod matching;
 mod named;
+mod outside;
 mod path;
 #[cfg(test)]
 mod properties;
@@ -44,6 +45,7 @@ mod web;
 pub use call::{Call, Context, Given};
 pub use decide::{Judgement, MandatoryAsk, applies, decide};
 pub use decision::{Decision, Mode};
+pub use outside::passes_outside_guard;
 pub use path::absolute;
 pub use risk::{Level, Reason, Risk, risk, writes};
 pub use rule::{Origin, Pattern, Rule, RuleSet, RuleSource};

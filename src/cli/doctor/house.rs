@@ -11,6 +11,7 @@ use crate::cli::client::Client;
 use crate::cli::setup::place;
 use crate::cli::{VERSION, configuration, environment, lock, status};
 use crate::config::{Config, Listen, Paths, look_at_token};
+use crate::failure::Failure;
 use crate::processes::holder_of_port;
 use crate::store::{Glance, glance};
 
@@ -59,7 +60,7 @@ fn program() -> Finding {
 
 fn folders(paths: &Paths) -> Vec<Finding> {
     const CHECK: &str = "folders";
-    let finding = |(folder, looked): (&Path, Result<bool, crate::config::ConfigError>)| match looked {
+    let finding = |(folder, looked): (&Path, Result<bool, Failure>)| match looked {
         Ok(true) => Finding::ok(CHECK, format!("{} is yours alone to write", folder.display())),
         Ok(false) => Finding::note(CHECK, format!("{} is not there yet; the first start makes it", folder.display())),
         Err(error) => Finding::error(CHECK, &error.into()),

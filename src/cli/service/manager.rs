@@ -7,7 +7,7 @@ use std::time::Duration;
 use anyhow::Context as _;
 
 use crate::config::Environment;
-use crate::report::Hinted;
+use crate::failure::Failure;
 
 /// By this line we know a file to be ours.
 pub(super) const MARK: &str = "Written by `portcullis service install`";
@@ -57,7 +57,7 @@ impl Manager {
     pub(super) fn of_this_system(environment: Environment<'_>) -> anyhow::Result<Self> {
         let absolute = |name| environment(name).map(PathBuf::from).filter(|path| path.is_absolute());
         let home =
-            absolute("HOME").ok_or_else(|| Hinted::new("HOME is missing or not an absolute path", "set HOME"))?;
+            absolute("HOME").ok_or_else(|| Failure::new("HOME is missing or not an absolute path", "set HOME"))?;
         Ok(if cfg!(target_os = "macos") {
             Self { kind: Kind::Launchd, file: home.join(format!("Library/LaunchAgents/{AGENT}.plist")) }
         } else {
@@ -121,7 +121,7 @@ impl Manager {
             let (done, said) = run(words).await.with_context(|| format!("running {}", words.join(" ")))?;
             if !done {
                 let what = format!("`{}` failed: {}", words.join(" "), said.trim());
-                return Err(Hinted::new(what, "the file is written; try the command by hand").into());
+                return Err(Failure::new(what, "the file is written; try the command by hand").into());
             }
         }
         Ok(Outcome::Done)

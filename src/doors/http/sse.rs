@@ -16,6 +16,7 @@ use tokio::time::{Instant, MissedTickBehavior};
 
 use super::Door;
 use super::access::Permitted;
+use crate::fixed;
 use crate::hub::{Changes, Known, Published, Roster, Watcher, now};
 
 const HEARTBEAT: Duration = Duration::from_secs(15);
@@ -38,7 +39,8 @@ pub(super) fn stream_of<F>(
 where
     F: Fn(&Published) -> Option<Bytes> + Send + Unpin + 'static,
 {
-    let mut heartbeat = tokio::time::interval_at(Instant::now() + HEARTBEAT, HEARTBEAT);
+    let every = fixed::wait("HEARTBEAT", HEARTBEAT);
+    let mut heartbeat = tokio::time::interval_at(Instant::now() + every, every);
     heartbeat.set_missed_tick_behavior(MissedTickBehavior::Delay);
     Body::new(Listening {
         first: first.into_iter(),

@@ -18,8 +18,9 @@ use output::Printer;
 pub(crate) use output::{Output, print_line};
 use question::{Question, Typed};
 
-use crate::agents::claude::control::{Command, Settled, Told};
+use crate::agents::claude::control::{Command, Told};
 use crate::gate::client::Client;
+use crate::session::gatekeeper::Settled;
 
 /// How long someone may take to press Ctrl-C a second time.
 const AGAIN: Duration = Duration::from_secs(2);

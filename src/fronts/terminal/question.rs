@@ -5,7 +5,7 @@ use std::sync::Arc;
 use portcullis_core::{AskKind, Behavior, Code, Edited, NewAsk, Ruling, Scope, Text, visible};
 use serde_json::{Map, Value, json};
 
-use crate::agents::claude::control::digest;
+use crate::session::gatekeeper::digest;
 
 /// A prompt that waits for someone at this terminal.
 pub(super) struct Question {

@@ -90,7 +90,12 @@ impl Called {
 /// What a call did: it shows that the model has read something.
 pub(crate) enum Done {
     Replied(ChatId),
-    Opened(EventId),
+    /// The event is before the model, whose sender may direct the session or only informs it.
+    Opened {
+        event: EventId,
+        sender: String,
+        directs: bool,
+    },
 }
 
 /// The tools of one session. Cheap to clone.
@@ -165,7 +170,7 @@ impl Tools {
             "event_id={} chat_id={} sender={} via={}\n\n{text}",
             item.event_id, item.chat_id, item.sender, item.via
         );
-        Ok(Called { said: Ok(said), done: Some(Done::Opened(event)) })
+        Ok(Called { said: Ok(said), done: Some(Done::Opened { event, sender: item.sender, directs: item.directs }) })
     }
 }
 

@@ -143,6 +143,7 @@ fn a_gate_that_runs_is_described_and_one_that_hangs_is_found() {
 
     let pid = Pid::from_raw(gate.pid().cast_signed()).unwrap();
     kill_process(pid, Signal::STOP).unwrap();
+    home.fix("PORTCULLIS_TEST_CLIENT", 500);
     let ran = doctor(&home, "127.0.0.1:0", &["--json"]);
     assert_eq!(ran.status.code(), Some(1));
     has(&ran.json(), "gate", "fail", "holds the lock and does not answer");

@@ -216,6 +216,7 @@ fn the_owners_token_is_made_once_and_no_file_is_readable_by_others() {
 #[test]
 fn an_idle_gate_exits_and_a_gate_in_use_does_not() {
     let homes: Vec<Home> = (0..4).map(|_| Home::new()).collect();
+    homes.iter().for_each(|home| home.fix("PORTCULLIS_TEST_IDLE_GATE", 500));
     let gates: Vec<Gate> = homes.iter().map(|home| home.serve_with(&["--leave-when-idle", "1"])).collect();
     let session = StandIn::start(&homes[1], &[]);
     homes[1].attached(1);
@@ -223,7 +224,7 @@ fn an_idle_gate_exits_and_a_gate_in_use_does_not() {
     gates[3].say("/", "for whoever comes").expect(200);
     assert!(gates[0].wait_exit(PATIENCE).success(), "nobody needs this one");
     // Twice the time in which they would have left.
-    session.no_event_within(Duration::from_secs(2));
+    session.no_event_within(Duration::from_secs(1));
     assert_eq!(gates.iter().map(Gate::has_exited).collect::<Vec<_>>(), [true, false, false, false]);
 
     session.close_stdin();

@@ -11,7 +11,7 @@ use std::io::Write;
 /// A gate that takes posted hooks, and a token for an agent.
 fn posting() -> (Home, Gate, String) {
     let home = Home::new();
-    home.write_config("[hooks]\nhttp = \"on\"\n");
+    home.write_config("[hooks]\nhttp = true\n");
     let gate = home.serve();
     let token = home.token_for("claude", "agent");
     (home, gate, token)

@@ -47,12 +47,17 @@ fn an_ask_rule_makes_a_prompt_of_a_call_that_the_mode_allows() {
 }
 
 #[test]
-fn an_ask_rule_denies_in_auto_mode_when_nobody_can_be_asked() {
-    let (home, _gate) = home_with("ask = \"Bash(touch *)\"");
-    let model = file_maker();
-    assert_eq!(Ran::of(&script(&home, &model, "auto"), PATIENCE * 3).ok().stdout, "all done\n");
-    assert!(!is_made(&home));
-    model.wait_for_turn("files are precious");
+fn an_ask_rule_holds_a_call_of_claude_p_until_people_have_answered() {
+    for (behavior, is_allowed) in [("deny", false), ("allow", true)] {
+        let (home, gate) = home_with("ask = \"Bash(touch *)\"");
+        let model = file_maker();
+        let claude = script(&home, &model, "acceptEdits");
+        let ask = gate.open_ask();
+        assert!(!is_made(&home), "it is held before it runs");
+        gate.answer(&ask, &json!({"behavior": behavior, "why": "files are precious"}));
+        assert_eq!(Ran::of(&claude, PATIENCE * 3).ok().stdout, "all done\n");
+        assert_eq!(is_made(&home), is_allowed);
+    }
 }
 
 #[test]

@@ -99,7 +99,7 @@ fn a_session_is_kept_from_stopping_fewer_times_than_the_client_allows() {
 #[test]
 fn a_session_is_reminded_once_of_a_sender_who_must_get_a_reply() {
     let home = Home::new();
-    home.write_config("[hooks]\nmust_reply = \"owner\"\n");
+    home.write_config("[hooks]\nmust_reply = [\"owner\"]\n");
     let gate = home.serve();
     let session = StandIn::start(&home, &["--label", "api"]);
     session.hook("UserPromptSubmit", &json!({"prompt": "work"}));

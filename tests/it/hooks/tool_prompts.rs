@@ -1,7 +1,7 @@
 //! Prompts, stops and rules through the hidden tool that hooks call.
 
 use crate::support::home::Home;
-use crate::support::hooks::{bash, hooked, with};
+use crate::support::hooks::{attend, bash, hooked, with};
 use crate::support::seen::until;
 use crate::support::standin::StandIn;
 use serde_json::{Value, json};
@@ -223,6 +223,7 @@ fn write_rules(home: &Home, rules: &[(&str, &str)]) {
 #[test]
 fn rules_deny_or_ask_before_a_tool_runs_and_allow_only_at_a_prompt() {
     let (home, gate, session) = hooked();
+    attend(&home);
     write_rules(&home, &[("deny", "Bash(git push *)"), ("ask", "Bash(make *)"), ("allow", "Bash(npm test *)")]);
     let before =
         |command: &str| session.hook("PreToolUse", &bash(command))["hookSpecificOutput"]["permissionDecision"].clone();

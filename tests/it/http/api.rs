@@ -144,7 +144,7 @@ fn a_watch_sends_the_state_then_ready_then_changes() {
 #[test]
 fn a_watcher_that_does_not_read_is_disconnected_and_told_to_resync() {
     let home = Home::new();
-    home.write_config("[limits]\nwatcher = 4\n");
+    home.fix("PORTCULLIS_TEST_WATCHER", 4);
     let gate = home.serve();
     let session = StandIn::start(&home, &[]);
     home.attached(1);

@@ -167,7 +167,9 @@ fn a_stream_over_the_limit_is_told_to_retry_later() {
 #[test]
 fn a_stream_is_not_cut_by_time_limits_and_sends_heartbeats() {
     let home = Home::new();
-    home.write_config("[limits]\nheader_seconds = 1\nidle_seconds = 1\n");
+    home.fix("PORTCULLIS_TEST_HEADER", 200);
+    home.fix("PORTCULLIS_TEST_IDLE", 200);
+    home.fix("PORTCULLIS_TEST_HEARTBEAT", 1000);
     let gate = home.serve();
     let listener = gate.events();
     assert_eq!(listener.comment(), "heartbeat");

@@ -159,7 +159,8 @@ fn a_full_queue_answers_503_and_keeps_its_events() {
 #[test]
 fn slow_requests_are_cut_off_and_a_strangers_body_is_not_read() {
     let home = Home::new();
-    home.write_config("[limits]\nheader_seconds = 1\nidle_seconds = 1\n");
+    home.fix("PORTCULLIS_TEST_HEADER", 500);
+    home.fix("PORTCULLIS_TEST_IDLE", 500);
     let gate = home.serve();
     let head =
         |credential: &str| format!("POST / HTTP/1.1\r\nHost: localhost\r\n{credential}Content-Length: 1000000\r\n\r\n");

@@ -45,7 +45,7 @@ fn replies_are_listed_oldest_first_and_only_to_those_they_concern() {
 #[test]
 fn the_openapi_document_is_public_and_contains_nothing_of_this_gate() {
     let home = Home::new();
-    home.write_config("[hooks]\nhttp = \"on\"\n");
+    home.write_config("[hooks]\nhttp = true\n");
     let gate = home.serve();
     let plain = |path: &str| Request::get(path).send(&gate.target());
     let answer = plain("/api/openapi.json").expect(200);

@@ -181,6 +181,7 @@ fn prompts_and_replies_sent_without_a_gate_arrive_when_it_is_back() {
 #[test]
 fn events_of_a_killed_session_go_to_the_next_and_its_prompts_are_withdrawn() {
     let home = Home::new();
+    home.fix("PORTCULLIS_TEST_LOST_GRACE", 500);
     let gate = home.serve();
     let events = gate.events();
     let dies = StandIn::start(&home, &[]);

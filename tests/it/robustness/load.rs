@@ -18,7 +18,8 @@ const MEGABYTE: u64 = 1 << 20;
 #[test]
 fn a_stalled_session_uses_little_memory_and_gets_every_event_in_order_later() {
     let home = Home::new();
-    home.write_config("durability = \"process\"\n[limits]\nsession_bytes = 16777216\n");
+    home.write_config("durability = \"process\"\n");
+    home.fix("PORTCULLIS_TEST_SESSION_BYTES", 16 << 20);
     let gate = home.serve();
     let mut stalled = Stalled::start(&home, "stalled");
     let well = StandIn::start(&home, &["--label", "well"]);
@@ -111,7 +112,7 @@ fn thousands_of_idle_connections_are_held_and_everyone_is_served() {
 #[test]
 fn sessions_and_idle_connections_are_not_cut_by_the_header_timeout() {
     let home = Home::new();
-    home.write_config("[limits]\nheader_seconds = 1\n");
+    home.fix("PORTCULLIS_TEST_HEADER", 500);
     let gate = home.serve();
     let session = StandIn::start(&home, &[]);
     home.attached(1);
@@ -119,7 +120,7 @@ fn sessions_and_idle_connections_are_not_cut_by_the_header_timeout() {
     idle.send(&Request::get("/healthz")).expect(200);
     let watch = Events::open(&gate.socket(), "/api/v1/watch", &[]);
     assert!([watch.next(PATIENCE), watch.next(PATIENCE)][1].data.contains("ready"));
-    watch.no_event_within(Duration::from_millis(2500));
+    watch.no_event_within(Duration::from_millis(1250));
     idle.send(&Request::get("/healthz")).expect(200);
     gate.say("/", "still there").expect(200);
     assert_eq!(session.next_event().content, "still there");
@@ -128,7 +129,8 @@ fn sessions_and_idle_connections_are_not_cut_by_the_header_timeout() {
 #[test]
 fn a_slow_head_is_cut_off_and_a_slow_body_only_when_it_falls_silent() {
     let home = Home::new();
-    home.write_config("[limits]\nheader_seconds = 1\nidle_seconds = 2\n");
+    home.fix("PORTCULLIS_TEST_HEADER", 500);
+    home.fix("PORTCULLIS_TEST_IDLE", 1000);
     let gate = home.serve();
     let mut head = Connection::open(&gate.target());
     let written = drip(&mut head, b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nX-Slow: ");
@@ -147,12 +149,12 @@ fn a_slow_head_is_cut_off_and_a_slow_body_only_when_it_falls_silent() {
     assert!(silent.answer().expect(408).text().contains("in time"));
     assert_eq!(gate.get("/api/v1/events").json(), json!([]));
 
-    // This process may itself be held up for two seconds; then it is tried again.
+    // This process may itself be held up for a second; then it is tried again.
     until("a body that takes longer in all", || {
         let mut steady = Connection::open(&gate.target());
         steady.write(begin(30).as_bytes());
         for _ in 0..30 {
-            std::thread::sleep(Duration::from_millis(100));
+            std::thread::sleep(Duration::from_millis(50));
             steady.try_write(b"x").ok()?;
         }
         (steady.answer().status == 200).then_some(())
@@ -208,7 +210,7 @@ fn a_prompt_of_twelve_megabytes_is_accepted_and_its_preview_is_cut() {
 #[test]
 fn an_overloaded_gate_answers_503_and_keeps_what_it_accepted() {
     let home = Home::new();
-    home.write_config("[limits]\nqueue = 16\n");
+    home.fix("PORTCULLIS_TEST_QUEUE", 16);
     let gate = home.serve();
     // All of them come and speak before it hears any.
     gate.signal(Signal::STOP);

@@ -19,6 +19,7 @@ struct Busy {
 impl Busy {
     fn start() -> Self {
         let home = Home::new();
+        home.fix("PORTCULLIS_TEST_GRACE", 300);
         let gate = home.serve();
         let command = "echo x > begun; setsid sleep 1000 & sleep 1001";
         let model = shell(&[command]);

@@ -7,5 +7,6 @@ mod link_client;
 mod link_server;
 mod multiple_sessions;
 mod real_cli;
+mod scenarios;
 mod tools;
 mod verdicts;

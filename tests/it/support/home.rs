@@ -25,6 +25,8 @@ pub(crate) struct Home {
     /// `PORTCULLIS_HOME`.
     folder: PathBuf,
     token: String,
+    /// What this home's processes are told to wait or hold instead of what is fixed in the product.
+    fixed: Mutex<Vec<(&'static str, u64)>>,
     /// Everything started here, ended again when the home goes, whoever holds it then.
     started: Mutex<Vec<Handle>>,
 }
@@ -55,7 +57,7 @@ impl Home {
         }
         let folder = root.path().join(place);
         fs::set_permissions(&folder, fs::Permissions::from_mode(0o700)).unwrap();
-        Self { root, folder, token: random_hex(32), started: Mutex::default() }
+        Self { root, folder, token: random_hex(32), fixed: Mutex::default(), started: Mutex::default() }
     }
 
     /// `PORTCULLIS_HOME`.
@@ -88,11 +90,18 @@ impl Home {
 
     /// The variables that make a `portcullis` use this home.
     pub(crate) fn environment(&self) -> Vec<(&'static str, String)> {
-        vec![
+        let fixed = self.fixed.lock().unwrap_or_else(PoisonError::into_inner);
+        let usual = [
             ("PORTCULLIS_HOME", self.folder().to_string_lossy().into_owned()),
             ("PORTCULLIS_LISTEN", "127.0.0.1:0".to_owned()),
             ("PORTCULLIS_TOKEN", self.token.clone()),
-        ]
+        ];
+        usual.into_iter().chain(fixed.iter().map(|(name, value)| (*name, value.to_string()))).collect()
+    }
+
+    /// Sets a wait (in milliseconds) or a limit that is fixed in the product, for everything started from now on.
+    pub(crate) fn fix(&self, variable: &'static str, value: u64) {
+        self.fixed.lock().unwrap_or_else(PoisonError::into_inner).push((variable, value));
     }
 
     /// Any program, in the project, with an environment that has nothing of ours in it.

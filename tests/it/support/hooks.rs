@@ -34,6 +34,13 @@ pub(crate) fn hooked() -> (Home, Gate, StandIn) {
     (home, gate, session)
 }
 
+/// Somebody sits at the terminal of the session whose channel this test plays.
+#[track_caller]
+pub(crate) fn attend(home: &Home) {
+    let start = json!({"hook_event_name": "SessionStart", "session_id": "s-1", "source": "startup"});
+    command_hook(home, &start, true).ok();
+}
+
 /// What an event that came by a hook says, and its attributes.
 pub(crate) fn context(output: &Value) -> &str {
     output["hookSpecificOutput"]["additionalContext"].as_str().unwrap_or_default()
@@ -45,6 +52,15 @@ pub(crate) fn by_tool_call(session: &StandIn) -> Value {
     until("an event with a tool call", || {
         let output = session.hook("PostToolUse", &bash("ls"));
         (!context(&output).is_empty()).then_some(output)
+    })
+}
+
+/// The event with this text, as soon as one of the session's tool calls brings it.
+#[track_caller]
+pub(crate) fn by_tool_call_containing(session: &StandIn, text: &str) -> Value {
+    until("an event with a tool call", || {
+        let output = session.hook("PostToolUse", &bash("ls"));
+        context(&output).contains(text).then_some(output)
     })
 }
 

@@ -4,6 +4,7 @@ pub(crate) mod body;
 pub(crate) mod child;
 pub(crate) mod claude;
 pub(crate) mod connection;
+pub(crate) mod control;
 pub(crate) mod driven;
 pub(crate) mod gate;
 pub(crate) mod home;

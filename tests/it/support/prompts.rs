@@ -79,6 +79,6 @@ impl Gate {
     }
 }
 
-fn id(ask: &Value) -> &str {
+pub(crate) fn id(ask: &Value) -> &str {
     ask["id"].as_str().unwrap()
 }

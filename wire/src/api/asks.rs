@@ -8,14 +8,20 @@ use utoipa::ToSchema;
 #[derive(Debug, Serialize, Deserialize, PartialEq, Eq, ToSchema)]
 pub struct AskView {
     pub id: String,
+    /// Five letters by which people answer it.
     pub code: String,
     /// open, answered, withdrawn or expired
     pub state: String,
     pub session: String,
+    /// How it came, and how the verdict goes back: channel, hook or control
     pub source: String,
+    /// What the agent wants to run.
     pub tool: String,
+    /// What it is for, in the agent's words.
     pub description: String,
+    /// What would run, for people.
     pub preview: String,
+    /// When it was asked.
     pub at: u64,
     /// The whole input of the call; none where only a preview is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -24,41 +30,52 @@ pub struct AskView {
     /// Only a preview is known: what runs may be more than what is shown.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub preview_only: bool,
-    /// tool, question or plan
+    /// tool, question (the agent asks something: allowed with answers) or plan
     #[serde(default)]
     pub kind: String,
+    /// The client's id of the call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tool_use_id: Option<String>,
+    /// The subagent that asks, where it is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent_id: Option<String>,
-    /// What the verdict may reach beyond this once.
+    /// How far beyond this once a verdict may reach, and what that would do.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub offers: Vec<OfferView>,
+    /// It takes another input.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub editable: bool,
+    /// A denial may end the turn.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub interruptible: bool,
+    /// The client wants no to be the default.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub default_to_no: bool,
+    /// The client wants a person to look at it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub requires_user_interaction: bool,
     /// Why it is asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
+    /// How dangerous it looks.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub risk: Option<RiskView>,
-    /// How many people must allow it, and who has.
+    /// How many people must allow it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub quorum: Option<u8>,
+    /// Who has allowed it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub allowed_by: Vec<String>,
-    /// Until when it can be answered, and what it means when nobody has.
+    /// Until when it can be answered.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answer_by: Option<u64>,
+    /// Whether it is denied or left undecided when nobody has answered by then.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub otherwise: Option<String>,
+    /// Once it is answered.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verdict: Option<VerdictView>,
+    /// Why it is no longer asked, once it is withdrawn.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub withdrawn: Option<String>,
 }
@@ -68,6 +85,7 @@ pub struct AskView {
 pub struct OfferView {
     /// session or always
     pub scope: String,
+    /// What choosing it would do.
     #[serde(default)]
     pub words: String,
 }
@@ -95,16 +113,24 @@ impl From<&Risk> for RiskView {
 
 #[derive(Debug, Serialize, Deserialize, PartialEq, Eq, ToSchema)]
 pub struct VerdictView {
+    /// The id of the prompt.
     pub ask: String,
+    /// The code of the prompt.
     pub code: String,
+    /// allow or deny
     pub behavior: String,
+    /// Who said it.
     pub by: String,
+    /// Through which door.
     pub via: String,
+    /// When it was said.
     pub at: u64,
+    /// In the person's own words.
     pub why: Option<String>,
     /// once, session or always
     #[serde(default)]
     pub scope: String,
+    /// The denial ends the turn.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub interrupt: bool,
     /// What is to run instead of what was asked about.
@@ -127,27 +153,31 @@ pub struct VerdictView {
 pub struct NewVerdict {
     /// allow or deny
     pub behavior: String,
+    /// Up to 4096 bytes; the agent is told with a denial.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
-    /// once, session or always, where the prompt offers it
+    /// once (the default), session or always, where the prompt offers it
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scope: Option<String>,
-    /// Run this instead: the whole input.
+    /// The whole input to run instead.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Object>)]
     pub input: Option<serde_json::Map<String, serde_json::Value>>,
-    /// Answers to the agent's questions, by question.
+    /// Answers to a prompt of kind question: `{"QUESTION": "LABEL"}`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answers: Option<std::collections::BTreeMap<String, String>>,
-    /// Deny, and end the turn.
+    /// With a denial: end the turn.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub interrupt: bool,
 }
 
 #[derive(Debug, Serialize, Deserialize, PartialEq, Eq, ToSchema)]
 pub struct Recorded {
+    /// The id of the prompt.
     pub ask: String,
+    /// The code of the prompt.
     pub code: String,
+    /// allow or deny
     pub behavior: String,
     /// How many more people must allow it.
     #[serde(default, skip_serializing_if = "is_zero")]

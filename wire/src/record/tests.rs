@@ -16,6 +16,7 @@ fn event() -> Event {
         id: EventId::new(AT, 1),
         via: Via::Http,
         sender: "ann".into(),
+        directs: true,
         chat: ChatId::new("7").unwrap(),
         address: Address::Label(Label::new("api").unwrap()),
         attributes: vec![("path".into(), "/".into())],

@@ -3,8 +3,8 @@
 //! Requests are rmcp's business. Events and verdicts are notifications outside of MCP proper and go to stdout directly,
 //! many in one write, because that is the path that must be fast.
 
-mod beside;
 mod push;
+mod receipts;
 mod server;
 mod stdio;
 mod transport;
@@ -18,10 +18,10 @@ use tokio_util::sync::CancellationToken;
 
 use portcullis_core::Goodbye;
 
+use crate::agents::claude::hooks::HookSession;
 use crate::lines::Lines;
 use crate::session::link::{Deliveries, SessionHandle};
-use beside::Receipts;
-pub(crate) use beside::{Beside, HookAnswer};
+use receipts::Receipts;
 use server::{Server, Signs};
 use transport::{Output, Stdio};
 
@@ -33,7 +33,7 @@ pub(crate) async fn run(
     handle: SessionHandle,
     deliveries: Deliveries,
     folder: PathBuf,
-    hooks: Arc<dyn Beside>,
+    hooks: Arc<HookSession>,
     stop: CancellationToken,
 ) -> anyhow::Result<()> {
     let (stdin, stdout) = stdio::open()?;

@@ -8,8 +8,8 @@ use portcullis_wire::channel::{event_line, verdict_line};
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep};
 
-use super::Beside;
 use super::transport::Output;
+use crate::agents::claude::hooks::HookSession;
 use crate::session::link::{Deliveries, Delivery, SessionHandle};
 
 /// As much as is put into one write.
@@ -25,7 +25,7 @@ pub(super) async fn run(
     handle: SessionHandle,
     mut deliveries: Deliveries,
     output: Arc<Output>,
-    hooks: Arc<dyn Beside>,
+    hooks: Arc<HookSession>,
     mut is_ready: watch::Receiver<bool>,
 ) {
     // The client drops what comes before it has said that it is initialized.
@@ -45,7 +45,7 @@ pub(super) async fn run(
             }
         };
         let Some(first) = next else { return };
-        let written = gather(first, &mut deliveries, hooks.as_ref());
+        let written = gather(first, &mut deliveries, &hooks);
         if written.bytes.is_empty() {
             continue;
         }
@@ -73,7 +73,7 @@ struct Written {
 }
 
 /// Everything that needs no waiting for, up to what goes into one write.
-fn gather(first: Delivery, deliveries: &mut Deliveries, hooks: &dyn Beside) -> Written {
+fn gather(first: Delivery, deliveries: &mut Deliveries, hooks: &HookSession) -> Written {
     let mut written = Written::default();
     let mut next = Some(first);
     while let Some(delivery) = next {

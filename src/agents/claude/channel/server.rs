@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use portcullis_core::{AskId, Details, NewAsk, Source, Text};
 use portcullis_wire::channel::{self, PermissionRequest};
 use portcullis_wire::error::{Fault, Kind};
+use portcullis_wire::hooks::HookCall;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, CustomNotification, CustomRequest,
     CustomResult, ErrorCode, ErrorData, Implementation, JsonObject, ListToolsResult, PaginatedRequestParams,
@@ -18,16 +19,15 @@ use rmcp::{RoleServer, ServerHandler};
 use serde_json::Value;
 use tokio::sync::watch;
 
-use super::beside::{Beside, HookAnswer, Receipts};
+use super::receipts::Receipts;
+use crate::agents::claude::hooks::{HookAnswer, HookSession};
 use crate::mint::mint;
+use crate::session::gatekeeper::shortened;
 use crate::session::link::SessionHandle;
 use crate::session::tools::{self, Called, Done, Tools};
 
 /// The tool that Claude Code's hooks call. The model is not told of it.
 const HOOK: &str = "hook";
-
-/// A prompt's texts are for people to read; more than this nobody reads.
-const LONGEST_PREVIEW: usize = 256 << 10;
 
 /// Signs that there is a model behind the client.
 #[derive(Default)]
@@ -53,7 +53,7 @@ pub(super) struct Server {
     tools: Tools,
     /// Set when the client has said that it is initialized.
     ready: watch::Sender<bool>,
-    hooks: Arc<dyn Beside>,
+    hooks: Arc<HookSession>,
     receipts: Arc<Receipts>,
 }
 
@@ -63,7 +63,7 @@ impl Server {
         folder: PathBuf,
         ready: watch::Sender<bool>,
         signs: Arc<Signs>,
-        hooks: Arc<dyn Beside>,
+        hooks: Arc<HookSession>,
         receipts: Arc<Receipts>,
     ) -> Self {
         Self { tools: Tools::new(handle.clone(), folder), handle, signs, ready, hooks, receipts }
@@ -72,8 +72,8 @@ impl Server {
     async fn tool(&self, name: &str, arguments: Value) -> Option<Result<String, String>> {
         let Called { said, done } = self.tools.call(name, arguments).await?;
         match done {
-            Some(Done::Replied(chat)) => self.hooks.replied(&chat),
-            Some(Done::Opened(event)) => self.hooks.opened(event),
+            Some(Done::Replied(chat)) => self.hooks.note_reply(&chat),
+            Some(Done::Opened { event, sender, directs }) => self.hooks.note_opened(event, &sender, directs),
             None => {}
         }
         Some(said)
@@ -82,10 +82,16 @@ impl Server {
     /// Returns nothing to the model, which may not call this.
     async fn hook(&self, arguments: Value, context: &RequestContext<RoleServer>) -> Result<String, String> {
         if context.meta.get(channel::TOOL_USE_ID).is_some() {
-            self.hooks.forged().await;
+            self.hooks.note_forged().await;
             return Err("this tool is for Claude Code's own hooks and is refused to the model".to_owned());
         }
-        let HookAnswer { output, receipt } = self.hooks.hook(arguments, context.ct.clone()).await;
+        let HookAnswer { output, receipt } = match HookCall::read(&arguments) {
+            Ok(call) => self.hooks.call(call, &context.ct).await,
+            Err(error) => {
+                tracing::debug!(%error, "a hook that nobody knows");
+                HookAnswer::default()
+            }
+        };
         match receipt {
             // Nobody writes the answer to a request that was taken back.
             Some(receipt) if context.ct.is_cancelled() => self.hooks.settle(receipt, false).await,
@@ -113,13 +119,6 @@ impl Server {
         let code = self.handle.ask_for(ask).await?;
         tracing::debug!(%code, "a prompt was relayed");
         Ok(())
-    }
-}
-
-fn shortened(text: String) -> String {
-    match portcullis_core::excerpt(&text, Some(LONGEST_PREVIEW)) {
-        (_, 0) => text,
-        (start, rest) => format!("{start}\n[{rest} more bytes are shown at the terminal only]"),
     }
 }
 

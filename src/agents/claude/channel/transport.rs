@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use tokio::io::AsyncWriteExt as _;
 use tokio::sync::{Mutex, Semaphore};
 
-use super::beside::Receipts;
+use super::receipts::Receipts;
 use super::stdio::{self, Input};
 use crate::lines::{Line, Lines};
 

@@ -3,13 +3,14 @@
 //! One task owns the session. Whatever takes time (the gate's answer to an ask, a tool of ours, a request to the
 //! client) runs beside it and comes back as a [`Word`].
 
-mod hooks;
+mod events;
 mod messages;
 mod orders;
 mod prompts;
 mod words;
 
 use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -21,17 +22,19 @@ use serde_json::{Map, Value, json};
 use tokio::process::ChildStdout;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
 
 use words::Word;
-pub(crate) use words::{Command, Outcome, Settled, Start, Told};
+pub(crate) use words::{Command, Outcome, Start, Told};
 
-use super::audit::{Calls, Logbook};
+use super::calls::CallsUnderWay;
 use super::mcp;
-use super::prompt::Prompt;
 use super::requests::{Control, NoAnswer};
 use crate::agents::claude::process::SERVER;
 use crate::agents::claude::process::{HeldProcess, Holder};
 use crate::lines::{Line, Lines};
+use crate::session::gatekeeper::{Front, Gatekeeper, GatekeeperSettings, PromptNews};
+use crate::session::inbox::{Inbox, QueuedEvent};
 use crate::session::link::{Deliveries, Delivery, SessionHandle as Gate};
 use crate::session::tools::Tools;
 
@@ -45,7 +48,7 @@ const UNREAD: Duration = Duration::from_millis(500);
 const EXIT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// What the client said last is read within this after it has ended.
-const STDERR_TAIL: Duration = Duration::from_millis(500);
+const LAST_LINES: Duration = Duration::from_millis(500);
 
 struct Driver {
     control: Control,
@@ -56,10 +59,11 @@ struct Driver {
     /// What there was no room for. While there is any, the client is not read: it waits for who listens to us.
     untold: VecDeque<Told>,
     words: mpsc::Sender<Word>,
-    /// Prompts without an answer, by the client's id of the request.
-    prompts: HashMap<String, Prompt>,
-    calls: Calls,
-    logbook: Logbook,
+    gatekeeper: Arc<Gatekeeper>,
+    /// What the client asked us and has no answer to, by its id of the request. Cancelled when it no longer asks.
+    pending: HashMap<String, CancellationToken>,
+    calls: CallsUnderWay,
+    inbox: Inbox,
     /// Said before the client was ready.
     waiting: Vec<Vec<u8>>,
     is_ready: bool,
@@ -72,8 +76,6 @@ struct Driver {
     /// The client says by itself when it is idle.
     tells_state: bool,
     wrote_at: Option<Instant>,
-    /// Who stopped the session: no tool runs until it is resumed.
-    stopped: Option<String>,
     /// When its input was closed.
     closing: Option<Instant>,
     /// When someone wanted it to end.
@@ -99,7 +101,15 @@ pub(crate) async fn drive(
 ) -> Outcome {
     let HeldProcess { holder, stdin, stdout } = held;
     let (words, spoken) = mpsc::channel(256);
-    let (logbook, mut logging) = Logbook::open(gate.clone());
+    let front = match (start.attended, start.answers_here) {
+        (false, _) => Front::None,
+        (true, false) => Front::Watches,
+        (true, true) => Front::Answers,
+    };
+    let settings = GatekeeperSettings { ask_limit: start.timeout, front, ..GatekeeperSettings::default() };
+    let wakes_per_hour = start.wakes_per_hour;
+    let (news, prompt_news) = mpsc::unbounded_channel();
+    let gatekeeper = Arc::new(Gatekeeper::new(gate.clone(), Arc::clone(&start.judge), settings, Some(news)));
     let driver = Driver {
         control: Control::new(stdin, gate.clone()),
         tools: Tools::new(gate.clone(), start.folder.clone()),
@@ -108,9 +118,10 @@ pub(crate) async fn drive(
         tell,
         untold: VecDeque::new(),
         words,
-        prompts: HashMap::new(),
-        calls: Calls::default(),
-        logbook,
+        gatekeeper: Arc::clone(&gatekeeper),
+        pending: HashMap::new(),
+        calls: CallsUnderWay::default(),
+        inbox: Inbox::new(wakes_per_hour),
         waiting: vec![],
         is_ready: false,
         is_alone: false,
@@ -118,7 +129,6 @@ pub(crate) async fn drive(
         is_busy: false,
         tells_state: false,
         wrote_at: None,
-        stopped: None,
         closing: None,
         ending: None,
         end_orders: vec![],
@@ -129,11 +139,9 @@ pub(crate) async fn drive(
         result: None,
         problem: None,
     };
-    let outcome = driver.run(holder, stdout, deliveries, spoken, commands).await;
+    let outcome = driver.run(holder, stdout, deliveries, spoken, prompt_news, commands).await;
     // The last calls come before the goodbye, unless the gate is away.
-    if tokio::time::timeout(STDERR_TAIL, &mut logging).await.is_err() {
-        logging.abort();
-    }
+    drop(tokio::time::timeout(LAST_LINES, gatekeeper.close_audit()).await);
     gate.bye(Goodbye::because(outcome.problem.clone().unwrap_or_else(|| "the session is over".to_owned()))).await;
     outcome
 }
@@ -145,6 +153,7 @@ impl Driver {
         stdout: ChildStdout,
         mut deliveries: Deliveries,
         mut spoken: mpsc::Receiver<Word>,
+        mut prompt_news: mpsc::UnboundedReceiver<PromptNews>,
         mut commands: mpsc::Receiver<Command>,
     ) -> Outcome {
         let mut lines = Lines::new(stdout, LONGEST_LINE);
@@ -169,12 +178,13 @@ impl Driver {
                     _ => self.untold.clear(),
                 },
                 Some(word) = spoken.recv() => self.heard(word),
+                Some(news) = prompt_news.recv() => self.tell_of_prompt(news),
                 delivery = deliveries.next(), if self.is_ready && self.closing.is_none() && !self.is_alone => match delivery {
                     Some(delivery) => self.delivered(delivery),
                     // Only when its own task has fallen over. Nobody can answer any more.
                     None => {
                         self.is_alone = true;
-                        self.deny_all("nobody can be asked any more");
+                        self.gatekeeper.deny_all("nobody can be asked any more");
                     }
                 },
                 Some(command) = commands.recv() => self.commanded(command),
@@ -188,6 +198,7 @@ impl Driver {
                     if self.deadline().is_some_and(|deadline| Instant::now() >= deadline) {
                         break;
                     }
+                    self.feed();
                 }
             }
         }
@@ -195,7 +206,7 @@ impl Driver {
         let stderr_tail = if self.ends_now { holder.end().await } else { holder.close().await };
         for order in std::mem::take(&mut self.end_orders) {
             let reporting = self.gate.ordered(Some(order), OrderOutcome::Done);
-            drop(tokio::time::timeout(STDERR_TAIL, reporting).await);
+            drop(tokio::time::timeout(LAST_LINES, reporting).await);
         }
         if !self.is_ready && self.problem.is_none() {
             self.problem = Some("Claude Code ended before it was ready".to_owned());
@@ -207,7 +218,7 @@ impl Driver {
     /// Says who we are and what we want to hear of. Said again, it finds the prompts that are open.
     fn initialize(&self) {
         let mut fields = Map::new();
-        fields.insert("hooks".into(), hooks::wanted());
+        fields.insert("hooks".into(), prompts::wanted_hooks());
         fields.insert("sdkMcpServers".into(), json!([SERVER]));
         let asking = self.control.request("initialize", fields, INITIALIZE);
         let words = self.words.clone();
@@ -229,7 +240,7 @@ impl Driver {
             self.notice(format!("Claude Code {version} lets a call through when a hook fails; a newer one does not"));
         }
         for (request, call) in pending_permissions(&answer) {
-            if !self.prompts.contains_key(&request) {
+            if !self.pending.contains_key(&request) {
                 self.asked(request, call);
             }
         }
@@ -257,11 +268,12 @@ impl Driver {
     fn requested(&mut self, id: String, request: Request) {
         match request {
             Request::CanUseTool(call) => self.asked(id, *call),
-            Request::Hook(hook) => self.hook(&id, &hook),
+            Request::Hook(hook) => self.hook(id, &hook),
             Request::Mcp(mcp) => {
                 let (control, tools) = (self.control.clone(), self.tools.clone());
+                let gatekeeper = Arc::clone(&self.gatekeeper);
                 tokio::spawn(async move {
-                    match mcp::answer(&tools, &mcp.server_name, &mcp.message).await {
+                    match mcp::answer(&tools, &gatekeeper, &mcp.server_name, &mcp.message).await {
                         Ok(answer) => control.say(success_line(&id, &json!({"mcp_response": answer}))),
                         Err(error) => control.say(error_line(&id, &error)),
                     }
@@ -281,37 +293,41 @@ impl Driver {
     fn heard(&mut self, word: Word) {
         match word {
             Word::Initialized(answer) => self.initialized(answer),
-            Word::Registered { request, code } => self.registered(&request, code),
+            Word::Answered { request, ends_turn } => {
+                self.pending.remove(&request);
+                self.denied |= ends_turn;
+            }
             Word::ModeIs { mode, order } => {
                 self.mode_is(Some(mode));
                 self.report(order, OrderOutcome::Done);
             }
             Word::Notice(text) => self.notice(text),
-            Word::Plan { request, plan } => self.planned(&request, plan),
-            Word::NotTaken { ask, fault } => self.tell(Told::NotTaken { ask, fault }),
-            Word::Unheard { ask, ruling } => self.unheard(ask, &ruling),
         }
     }
 
     fn delivered(&mut self, delivery: Delivery) {
         match delivery {
             Delivery::Event { ids, frame } => {
-                let fence = format!("{:016x}", getrandom::u64().unwrap_or_default());
-                let text = portcullis_wire::envelope::envelope(&frame, &fence, None);
-                self.wrote();
-                self.control.say_of(user_line(&uuid(), &text, Speaker::Outside), ids, vec![]);
+                self.inbox.put(QueuedEvent { ids, frame });
+                self.feed();
             }
-            Delivery::Verdict { ask, ruling, .. } => self.ruled(ask, &ruling),
-            Delivery::Closed { ask, .. } => self.closed(ask),
+            Delivery::Verdict { ask, ruling, .. } => self.gatekeeper.verdict(ask, *ruling),
+            Delivery::Closed { ask, .. } => self.gatekeeper.closed(ask),
             Delivery::Order { id, order } => self.ordered(id, order),
         }
     }
 
     /// The user's own words, and the order they came with.
     fn user(&mut self, text: &str, order: Option<OrderId>) {
+        self.gatekeeper.clear_outside();
         self.wrote();
         let line = user_line(&uuid(), text, Speaker::User);
-        if self.is_ready { self.control.say_ordered(line, order) } else { self.waiting.push(line) }
+        if self.is_ready {
+            self.control.say_ordered(line, order);
+        } else {
+            self.waiting.push(line);
+        }
+        self.feed();
     }
 
     fn wrote(&mut self) {
@@ -342,18 +358,18 @@ impl Driver {
     /// When to look again, where that is not said by anybody.
     fn wake(&self) -> Option<Instant> {
         let look = self.wrote_at.filter(|_| self.closing.is_none() && self.is_done()).map(|wrote| wrote + UNREAD);
-        [self.deadline(), look].into_iter().flatten().min()
+        [self.deadline(), look, self.next_feed()].into_iter().flatten().min()
     }
 
     /// When the client must have said its last word.
     fn deadline(&self) -> Option<Instant> {
         let closed = self.closing.or(self.ending).map(|closing| closing + EXIT_TIMEOUT);
-        let gone = self.gone.map(|gone| gone + STDERR_TAIL);
+        let gone = self.gone.map(|gone| gone + LAST_LINES);
         [closed, gone].into_iter().flatten().min()
     }
 
     fn is_done(&self) -> bool {
-        self.start.once && self.is_ready && !self.is_busy && self.prompts.is_empty()
+        self.start.once && self.is_ready && !self.is_busy && self.pending.is_empty()
     }
 
     /// The client's input is closed only when it has nothing to do: a prompt that opens later could not be answered.

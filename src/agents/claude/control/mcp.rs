@@ -3,13 +3,19 @@
 use serde_json::{Value, json};
 
 use crate::agents::claude::process::SERVER;
-use crate::session::tools::{Called, DEFINITIONS, INSTRUCTIONS, Tools};
+use crate::session::gatekeeper::Gatekeeper;
+use crate::session::tools::{Called, DEFINITIONS, Done, INSTRUCTIONS, Tools};
 
 const NO_SUCH_METHOD: i32 = -32601;
 const BAD_PARAMETERS: i32 = -32602;
 
 /// The answer to one message for a server of this name.
-pub(super) async fn answer(tools: &Tools, server: &str, message: &Value) -> Result<Value, String> {
+pub(super) async fn answer(
+    tools: &Tools,
+    gatekeeper: &Gatekeeper,
+    server: &str,
+    message: &Value,
+) -> Result<Value, String> {
     if server != SERVER {
         return Err(format!("no MCP server {server:?} is registered here"));
     }
@@ -27,7 +33,7 @@ pub(super) async fn answer(tools: &Tools, server: &str, message: &Value) -> Resu
         })),
         "ping" => Ok(json!({})),
         "tools/list" => Ok(json!({"tools": list()})),
-        "tools/call" => call(tools, &parameters).await,
+        "tools/call" => call(tools, gatekeeper, &parameters).await,
         other => Err((NO_SUCH_METHOD, format!("no method {other}"))),
     };
     Ok(match answer {
@@ -43,12 +49,15 @@ fn list() -> Vec<Value> {
         .collect()
 }
 
-async fn call(tools: &Tools, parameters: &Value) -> Result<Value, (i32, String)> {
+async fn call(tools: &Tools, gatekeeper: &Gatekeeper, parameters: &Value) -> Result<Value, (i32, String)> {
     let name = parameters.get("name").and_then(Value::as_str).unwrap_or_default();
     let arguments = parameters.get("arguments").cloned().unwrap_or_else(|| json!({}));
-    let Some(Called { said, .. }) = tools.call(name, arguments).await else {
+    let Some(Called { said, done }) = tools.call(name, arguments).await else {
         return Err((BAD_PARAMETERS, format!("unknown tool: {name}")));
     };
+    if let Some(Done::Opened { sender, directs, .. }) = done {
+        gatekeeper.note_event(&sender, directs);
+    }
     let is_error = said.is_err();
     let text = said.unwrap_or_else(|error| error);
     Ok(json!({"content": [{"type": "text", "text": text}], "isError": is_error}))

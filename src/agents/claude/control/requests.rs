@@ -19,7 +19,7 @@ use crate::session::link::SessionHandle;
 const LINES: usize = 1024;
 
 /// How long the client may take for what it does at once.
-pub(super) const PROMPTLY: Duration = Duration::from_secs(30);
+pub(super) const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// A line, and what the gate is told once it is written.
 struct Outgoing {

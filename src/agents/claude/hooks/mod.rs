@@ -1,47 +1,45 @@
-//! The hooks door: Claude Code's hooks of one session. They carry prompts and events where there is no channel.
+//! Claude Code's hooks of one session: they carry prompts and events where there is no channel.
 //!
-//! The process that is attached for the session is the one owner of what waits for it, so that an event takes exactly
-//! one road and is handed out once. Every failure here is silence, and silence leaves the client to itself.
+//! The process that is attached for the session is the one owner of what waits for it, so that an event takes exactly one
+//! way and is handed out once. Every failure here is silence, and silence leaves the client to itself.
 
-mod budget;
 mod calls;
-mod desk;
-mod permission;
+mod listen;
 mod posted;
-mod prompts;
 mod socket;
-mod telling;
+mod tool;
 mod wake;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use portcullis_core::{ChatId, EventId, Order, OrderId, OrderOutcome, Ruling, SessionAbout, Source, policy};
-use portcullis_wire::hooks::HookCall;
+use portcullis_core::{ChatId, EventId, Order, OrderId, OrderOutcome, SessionAbout, Source};
 use serde_json::Value;
 use tokio::sync::Notify;
 
+use crate::session::gatekeeper::{Gatekeeper, GatekeeperSettings, Judge};
+use crate::session::inbox::{Inbox, QueuedEvent};
 use crate::session::link::{Delivery, SessionHandle};
-use budget::Budget;
-use desk::{Desk, Letter};
-pub(crate) use posted::Posted;
-use prompts::Prompts;
-pub(crate) use socket::{Told, serve, tell};
-use telling::Telling;
-pub(crate) use wake::{Announced, announce, announcement_of, forget, keep_awake};
+pub(crate) use listen::{HookFiles, Listening};
+pub(crate) use posted::PostedHooks;
+pub(crate) use socket::{HookOutput, call_session};
+pub(crate) use wake::{Announced, announce, announcement_of, forget};
+
+/// The gate is told of a change within this, or with the next one: the client waits for its hooks.
+const DESCRIBE_TIMEOUT: Duration = Duration::from_millis(100);
 
 /// What the owner may set.
 #[derive(Clone, Debug)]
-pub(crate) struct Settings {
+pub(crate) struct HookSettings {
     /// How often one sender may wake the session in an hour.
     pub(crate) wakes_per_hour: usize,
     /// Senders who are to be answered before the session stops.
     pub(crate) must_reply: Vec<String>,
+    /// The hooks are posted over HTTP, as the user wrote them down, and not by `install`.
+    pub(crate) is_posted: bool,
+    pub(crate) gatekeeper: GatekeeperSettings,
 }
-
-/// What the owner's rules say of a call, as their files are now.
-pub(crate) type Judge = Box<dyn Fn(&HookCall) -> policy::Judgement + Send + Sync>;
 
 /// What a hook is answered.
 #[derive(Debug, Default)]
@@ -58,70 +56,56 @@ impl HookAnswer {
     }
 }
 
-/// The hooks of one session.
-pub(crate) struct Room {
-    line: SessionHandle,
-    telling: Arc<Telling>,
-    judge: Judge,
+/// One session, as its hooks see it.
+pub(crate) struct HookSession {
+    session: SessionHandle,
+    gatekeeper: Gatekeeper,
+    /// The hooks are posted over HTTP, as the user wrote them down.
+    is_posted: bool,
+    /// Held for short looks and changes, never while something is awaited.
     state: Mutex<State>,
-    /// Events go through hooks. A copy of what the desk says, for those who look with every event.
+    /// Events go through hooks. A copy of what the inbox says, for those who look with every event.
     takes_events: AtomicBool,
-    /// Something waits, or the session has come to rest.
-    stir: Notify,
+    /// Something waits, or the session has become idle.
+    changed: Notify,
 }
 
 struct State {
-    desk: Desk,
-    prompts: Prompts<Ruling>,
-    budget: Budget,
+    inbox: Inbox,
     /// The client watches the session's wake file.
     is_watched: bool,
     /// Somebody sits at the session's terminal, as far as we were told.
     is_attended: bool,
     /// When a hook last called. A turn that was interrupted at the terminal ends without one.
-    heard: Instant,
-    /// Who stopped the session from outside, while it is.
-    stopped_by: Option<String>,
+    last_call: Instant,
     /// Orders that hold only once hooks are installed.
     unconfirmed_orders: Vec<OrderId>,
     /// What the gate was last told of the session.
     about: SessionAbout,
-    /// It may not have heard it.
+    /// The gate may not have been told.
     about_is_untold: bool,
     /// Conversations that wait for a reply, where their sender is one who must have one.
-    owed: Vec<String>,
-    settings: Settings,
+    owed_replies: Vec<String>,
+    must_reply: Vec<String>,
 }
 
-impl State {
-    /// Why no tool runs, while the session is stopped.
-    fn stopped(&self) -> Option<String> {
-        let by = self.stopped_by.as_ref()?;
-        Some(format!(
-            "{by} has stopped this session from outside. No tool runs until they let it go on: say so, and wait for the \
-             user."
-        ))
-    }
-}
-
-impl Room {
-    pub(crate) fn new(line: SessionHandle, about: SessionAbout, settings: Settings, judge: Judge) -> Arc<Self> {
+impl HookSession {
+    pub(crate) fn new(session: SessionHandle, about: SessionAbout, settings: HookSettings, judge: Judge) -> Arc<Self> {
+        let is_posted = settings.is_posted;
         let state = State {
-            desk: Desk::new(),
-            prompts: Prompts::new(),
-            budget: Budget::new(settings.wakes_per_hour),
+            inbox: Inbox::new(settings.wakes_per_hour),
             is_watched: false,
             is_attended: false,
-            heard: Instant::now(),
-            stopped_by: None,
+            last_call: Instant::now(),
             unconfirmed_orders: vec![],
             about,
             about_is_untold: false,
-            owed: vec![],
-            settings,
+            owed_replies: vec![],
+            must_reply: settings.must_reply,
         };
-        let (takes_events, stir) = (AtomicBool::new(false), Notify::new());
-        Arc::new(Self { line, telling: Arc::default(), judge, state: Mutex::new(state), takes_events, stir })
+        let gatekeeper = Gatekeeper::new(session.clone(), Arc::new(judge), settings.gatekeeper, None);
+        let (takes_events, changed) = (AtomicBool::new(false), Notify::new());
+        Arc::new(Self { session, gatekeeper, is_posted, state: Mutex::new(state), takes_events, changed })
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -132,34 +116,31 @@ impl Room {
     pub(crate) fn take(&self, delivery: Delivery) -> Option<Delivery> {
         match delivery {
             Delivery::Event { ids, frame } if self.takes_events.load(Ordering::Relaxed) => {
-                self.state().desk.put(Letter { ids, frame });
-                self.stir.notify_one();
+                self.state().inbox.put(QueuedEvent { ids, frame });
+                self.changed.notify_one();
                 None
             }
             Delivery::Event { ref ids, ref frame } => {
-                self.state().desk.pushed(ids, &frame.chat);
+                self.state().inbox.note_pushed(ids, &frame.chat);
+                self.gatekeeper.note_event(&frame.sender, frame.directs);
                 Some(delivery)
             }
             Delivery::Verdict { ask, source: Source::Hook, ruling, .. } => {
-                self.state().prompts.answered(ask, *ruling);
+                self.gatekeeper.verdict(ask, *ruling);
                 None
             }
             Delivery::Closed { ask, source: Source::Hook, .. } => {
-                self.state().prompts.closed(ask);
+                self.gatekeeper.closed(ask);
                 None
             }
             Delivery::Order { id, order: Order::Stop { by } } => {
-                let mut state = self.state();
-                state.stopped_by = Some(by);
-                // The client would ask on at its terminal, or run what it asks about once it is allowed there.
-                state.prompts.stopped();
-                self.confirm_order(&mut state, id);
+                self.gatekeeper.stop(by);
+                self.confirm_orders(&mut self.state(), id);
                 None
             }
             Delivery::Order { id, order: Order::Resume } => {
-                let mut state = self.state();
-                state.stopped_by = None;
-                self.confirm_order(&mut state, id);
+                self.gatekeeper.resume();
+                self.confirm_orders(&mut self.state(), id);
                 None
             }
             other => Some(other),
@@ -167,14 +148,14 @@ impl Room {
     }
 
     /// Says that an order is done: now, or as soon as a hook shows that it can be.
-    fn confirm_order(&self, state: &mut State, id: Option<OrderId>) {
+    fn confirm_orders(&self, state: &mut State, id: Option<OrderId>) {
         state.unconfirmed_orders.extend(id);
-        if !state.desk.has_hooks() {
+        if !state.inbox.has_hooks() {
             return;
         }
         for id in std::mem::take(&mut state.unconfirmed_orders) {
-            let handle = self.line.clone();
-            tokio::spawn(async move { handle.ordered(Some(id), OrderOutcome::Done).await });
+            let session = self.session.clone();
+            tokio::spawn(async move { session.ordered(Some(id), OrderOutcome::Done).await });
         }
     }
 
@@ -191,11 +172,11 @@ impl Room {
         let mut state = self.state();
         state.is_watched |= is_watched;
         state.is_attended |= is_watched;
-        state.heard = Instant::now();
-        let news = state.desk.hooked() && state.desk.takes_events();
-        self.confirm_order(&mut state, None);
-        self.takes_events.store(state.desk.takes_events(), Ordering::Relaxed);
-        news
+        state.last_call = Instant::now();
+        let is_news = state.inbox.note_hooks() && state.inbox.hooks_take_events();
+        self.confirm_orders(&mut state, None);
+        self.takes_events.store(state.inbox.hooks_take_events(), Ordering::Relaxed);
+        is_news
     }
 
     /// Tells the gate what changed, if it did.
@@ -211,63 +192,63 @@ impl Room {
             state.about_is_untold = false;
             about
         };
-        if !self.telling.tell(self.line.describe(about)).await {
+        if tokio::time::timeout(DESCRIBE_TIMEOUT, self.session.describe(about)).await.is_err() {
             self.state().about_is_untold = true;
         }
     }
 
-    /// Somebody sits at its terminal.
-    fn is_attended(&self) {
+    fn mark_attended(&self) {
         self.state().is_attended = true;
     }
 
-    fn has_prompts(&self) -> bool {
-        self.state().prompts.are_open()
+    fn has_open_asks(&self) -> bool {
+        self.gatekeeper.has_open_asks()
     }
 
     /// The model replied to a conversation.
-    pub(crate) fn replied(&self, chat: &ChatId) {
+    pub(crate) fn note_reply(&self, chat: &ChatId) {
         let mut state = self.state();
-        state.desk.heard(|_, pushed| pushed == chat.as_str());
-        state.owed.retain(|owed| owed != chat.as_str());
-        self.takes_events.store(state.desk.takes_events(), Ordering::Relaxed);
+        state.inbox.note_read(|_, pushed| pushed == chat.as_str());
+        state.owed_replies.retain(|owed| owed != chat.as_str());
+        self.takes_events.store(state.inbox.hooks_take_events(), Ordering::Relaxed);
     }
 
     /// The model opened an event.
-    pub(crate) fn opened(&self, event: EventId) {
+    pub(crate) fn note_opened(&self, event: EventId, sender: &str, directs: bool) {
+        self.gatekeeper.note_event(sender, directs);
         let mut state = self.state();
-        state.desk.heard(|pushed, _| pushed == event);
-        self.takes_events.store(state.desk.takes_events(), Ordering::Relaxed);
+        state.inbox.note_read(|pushed, _| pushed == event);
+        self.takes_events.store(state.inbox.hooks_take_events(), Ordering::Relaxed);
     }
 
-    /// The model called what is for hooks alone.
-    pub(crate) async fn forged(&self) {
-        self.line.barred("call the tool of the hooks").await;
+    /// The model called the tool that is for hooks alone.
+    pub(crate) async fn note_forged(&self) {
+        self.session.barred("call the tool of the hooks").await;
     }
 
     /// The output is with the client, or is not.
     pub(crate) async fn settle(&self, receipt: u64, written: bool) {
         if !written {
-            self.state().desk.lost(receipt);
-            self.stir.notify_one();
+            self.state().inbox.take_back(receipt);
+            self.changed.notify_one();
             return;
         }
-        let handed = {
+        let handed_out = {
             let mut state = self.state();
-            let handed = state.desk.written(receipt);
-            for letter in &handed.letters {
-                let owes = state.settings.must_reply.iter().any(|sender| *sender == letter.frame.sender);
-                let chat = letter.frame.chat.to_string();
-                if owes && !state.owed.contains(&chat) {
-                    state.owed.push(chat);
+            let handed_out = state.inbox.confirm(receipt);
+            for event in &handed_out.events {
+                let owes = state.must_reply.iter().any(|sender| *sender == event.frame.sender);
+                let chat = event.frame.chat.to_string();
+                if owes && !state.owed_replies.contains(&chat) {
+                    state.owed_replies.push(chat);
                 }
             }
-            handed
+            handed_out
         };
-        let events: Vec<EventId> = handed.letters.into_iter().flat_map(|letter| letter.ids).collect();
-        self.line.wrote(&events, handed.verdict.as_slice());
-        self.line.confirm().await;
+        let events: Vec<EventId> = handed_out.events.into_iter().flat_map(|event| event.ids).collect();
+        self.session.wrote(&events, handed_out.verdict.as_slice());
+        self.session.confirm().await;
         // More may wait than went into one answer.
-        self.stir.notify_one();
+        self.changed.notify_one();
     }
 }

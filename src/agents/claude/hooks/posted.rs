@@ -12,25 +12,26 @@ use serde_json::Value;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
-use super::{HookAnswer, Judge, Room, Settings};
+use super::{HookAnswer, HookSession, HookSettings};
 use crate::mint::mint;
+use crate::session::gatekeeper::Judge;
 use crate::session::link::{self, Connect, Deliveries, SessionHandle};
 
 /// A session that posts nothing for so long, and has nothing open, is taken for ended: nobody tells us otherwise.
-const UNHEARD: Duration = Duration::from_secs(3600);
-const MOST_SESSIONS: usize = 256;
+const SILENCE: Duration = Duration::from_secs(3600);
+const MAX_SESSIONS: usize = 256;
 
 /// What the gate needs for them.
-pub(crate) struct Posted {
+pub(crate) struct PostedHooks {
     connect: Connect,
-    settings: Settings,
+    settings: HookSettings,
     judge: fn(&SessionAbout) -> Option<Judge>,
     /// By the agent's own name for its session.
-    sessions: Mutex<HashMap<String, Arc<Session>>>,
+    sessions: Mutex<HashMap<String, Arc<PostedSession>>>,
 }
 
-struct Session {
-    room: Arc<Room>,
+struct PostedSession {
+    hooks: Arc<HookSession>,
     label: Label,
     heard: Notify,
     /// It has said that it ends.
@@ -40,24 +41,28 @@ struct Session {
 /// An answer, and whom to tell when it is with the client.
 pub(crate) struct PostedAnswer {
     pub(crate) answer: HookAnswer,
-    session: Arc<Session>,
+    session: Arc<PostedSession>,
 }
 
 impl PostedAnswer {
     pub(crate) async fn settle(self, written: bool) {
         if let Some(receipt) = self.answer.receipt {
-            self.session.room.settle(receipt, written).await;
+            self.session.hooks.settle(receipt, written).await;
         }
     }
 }
 
-impl Posted {
+impl PostedHooks {
     /// `connect` leads to the gate of this very process.
-    pub(crate) fn new(connect: Connect, settings: Settings, judge: fn(&SessionAbout) -> Option<Judge>) -> Arc<Self> {
+    pub(crate) fn new(
+        connect: Connect,
+        settings: HookSettings,
+        judge: fn(&SessionAbout) -> Option<Judge>,
+    ) -> Arc<Self> {
         Arc::new(Self { connect, settings, judge, sessions: Mutex::default() })
     }
 
-    fn sessions(&self) -> MutexGuard<'_, HashMap<String, Arc<Session>>> {
+    fn sessions(&self) -> MutexGuard<'_, HashMap<String, Arc<PostedSession>>> {
         self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -66,7 +71,7 @@ impl Posted {
         self: Arc<Self>,
         body: &Value,
         scope: &TokenScope,
-        taken_back: &CancellationToken,
+        cancelled: &CancellationToken,
     ) -> Result<PostedAnswer, Fault> {
         let bad = |message: String| Fault::new(Kind::BadRequest, message);
         let call = HookCall::read(body).map_err(|error| bad(error.to_string()))?;
@@ -79,7 +84,7 @@ impl Posted {
         // Only a command can wake a session.
         let answer = match call.event {
             HookEvent::FileChanged => HookAnswer::default(),
-            _ => session.room.call(call, taken_back).await,
+            _ => session.hooks.call(call, cancelled).await,
         };
         if ends {
             session.ended.cancel();
@@ -87,7 +92,7 @@ impl Posted {
         Ok(PostedAnswer { answer, session })
     }
 
-    fn session(self: &Arc<Self>, name: &str, call: &HookCall, scope: &TokenScope) -> Result<Arc<Session>, Fault> {
+    fn session(self: &Arc<Self>, name: &str, call: &HookCall, scope: &TokenScope) -> Result<Arc<PostedSession>, Fault> {
         let known = self.sessions().get(name).cloned();
         let session = match known {
             Some(session) => session,
@@ -99,7 +104,7 @@ impl Posted {
         Ok(session)
     }
 
-    fn attach(self: &Arc<Self>, name: &str, call: &HookCall, scope: &TokenScope) -> Result<Arc<Session>, Fault> {
+    fn attach(self: &Arc<Self>, name: &str, call: &HookCall, scope: &TokenScope) -> Result<Arc<PostedSession>, Fault> {
         let about = about(name, call)?;
         if !scope.covers(&about.label) {
             return Err(Fault::new(Kind::Forbidden, "this token is not for sessions of this label"));
@@ -110,16 +115,16 @@ impl Posted {
         if let Some(first) = sessions.get(name) {
             return Ok(Arc::clone(first));
         }
-        if sessions.len() >= MOST_SESSIONS {
-            return Err(Fault::new(Kind::Busy, format!("{MOST_SESSIONS} sessions post hooks already")));
+        if sessions.len() >= MAX_SESSIONS {
+            return Err(Fault::new(Kind::Busy, format!("{MAX_SESSIONS} sessions post hooks already")));
         }
         let label = about.label.clone();
         let (handle, deliveries) =
             link::connect(mint(SessionId::new), about.clone(), env!("CARGO_PKG_VERSION"), Arc::clone(&self.connect));
-        let room = Room::new(handle.clone(), about, self.settings.clone(), judge);
-        room.note_installed(false);
-        room.is_attended();
-        let session = Arc::new(Session { room, label, heard: Notify::new(), ended: CancellationToken::new() });
+        let hooks = HookSession::new(handle.clone(), about, self.settings.clone(), judge);
+        hooks.note_installed(false);
+        hooks.mark_attended();
+        let session = Arc::new(PostedSession { hooks, label, heard: Notify::new(), ended: CancellationToken::new() });
         sessions.insert(name.to_owned(), Arc::clone(&session));
         tokio::spawn(Arc::clone(self).hold(name.to_owned(), Arc::clone(&session), handle, deliveries));
         Ok(session)
@@ -129,20 +134,20 @@ impl Posted {
     async fn hold(
         self: Arc<Self>,
         name: String,
-        session: Arc<Session>,
+        session: Arc<PostedSession>,
         handle: SessionHandle,
         mut deliveries: Deliveries,
     ) {
         let why = loop {
             tokio::select! {
                 delivery = deliveries.next() => match delivery {
-                    Some(delivery) => drop(session.room.take(delivery)),
+                    Some(delivery) => drop(session.hooks.take(delivery)),
                     None => break "the gate let go of it",
                 },
                 () = session.heard.notified() => {}
                 () = session.ended.cancelled() => break "it said so",
-                () = tokio::time::sleep(UNHEARD) => {
-                    if !session.room.has_prompts() {
+                () = tokio::time::sleep(SILENCE) => {
+                    if !session.hooks.has_open_asks() {
                         break "nothing was heard of it for an hour";
                     }
                 }

@@ -12,26 +12,26 @@ use tokio::io::AsyncWriteExt as _;
 use tokio::net::{UnixListener, UnixStream};
 use tokio_util::sync::CancellationToken;
 
-use super::Room;
+use super::HookSession;
 use crate::lines::{Line, Lines};
 
 /// What Claude Code says of a session is short; its whole prompt would fit.
 const LONGEST: usize = 1 << 20;
 /// Both ends are on this machine, and the client waits for the hook.
-const PATIENCE: Duration = Duration::from_secs(5);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 const PAUSE: Duration = Duration::from_millis(50);
 /// Hooks that speak at the same time.
 const CALLERS: usize = 16;
 
 /// What a hook is to do with its answer.
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct Told {
+pub(crate) struct HookOutput {
     #[serde(default)]
     pub(crate) output: Value,
 }
 
 /// Listens until it is dropped, and says when it does. A socket that somebody still answers is left to them.
-pub(crate) async fn serve(room: Arc<Room>, path: &Path, ready: impl Future<Output = ()>) -> io::Result<()> {
+pub(super) async fn serve(session: Arc<HookSession>, path: &Path, ready: impl Future<Output = ()>) -> io::Result<()> {
     if UnixStream::connect(path).await.is_ok() {
         return Err(io::Error::new(io::ErrorKind::AddrInUse, "another process of this session listens there"));
     }
@@ -50,9 +50,9 @@ pub(crate) async fn serve(room: Arc<Room>, path: &Path, ready: impl Future<Outpu
             }
         };
         let Ok(permit) = Arc::clone(&callers).try_acquire_owned() else { continue };
-        let room = Arc::clone(&room);
+        let session = Arc::clone(&session);
         tokio::spawn(async move {
-            if let Err(error) = answer(&room, stream).await {
+            if let Err(error) = answer(&session, stream).await {
                 tracing::debug!(%error, "a hook went away");
             }
             drop(permit);
@@ -60,33 +60,38 @@ pub(crate) async fn serve(room: Arc<Room>, path: &Path, ready: impl Future<Outpu
     }
 }
 
-async fn answer(room: &Room, stream: UnixStream) -> anyhow::Result<()> {
+async fn answer(session: &HookSession, stream: UnixStream) -> anyhow::Result<()> {
     let (reader, mut writer) = stream.into_split();
     let mut lines = Lines::new(reader, LONGEST);
-    let Line::Whole(line) = tokio::time::timeout(PATIENCE, lines.next()).await?? else { return Ok(()) };
+    let Line::Whole(line) = tokio::time::timeout(CONNECT_TIMEOUT, lines.next()).await?? else { return Ok(()) };
     let arguments: Value = serde_json::from_slice(&line)?;
     let call = HookCall::read(&arguments)?;
     if !matches!(call.event, HookEvent::SessionStart | HookEvent::SessionEnd | HookEvent::FileChanged) {
         anyhow::bail!("{} comes by the tool", call.event.name());
     }
-    room.is_installed(arguments["watched"] == true).await;
-    let answer = room.call(call, &CancellationToken::new()).await;
-    let mut bytes = serde_json::to_vec(&Told { output: answer.output })?;
+    session.is_installed(arguments["watched"] == true).await;
+    let answer = session.call(call, &CancellationToken::new()).await;
+    let mut bytes = serde_json::to_vec(&HookOutput { output: answer.output })?;
     bytes.push(b'\n');
     let told = async {
         writer.write_all(&bytes).await?;
         // Whatever was printed has to be read by the client before it counts; the hook says so when it has printed.
         lines.next().await
     };
-    let arrived = tokio::time::timeout(PATIENCE, told).await.is_ok_and(|said| matches!(said, Ok(Line::Whole(_))));
+    let arrived =
+        tokio::time::timeout(CONNECT_TIMEOUT, told).await.is_ok_and(|said| matches!(said, Ok(Line::Whole(_))));
     if let Some(receipt) = answer.receipt {
-        room.settle(receipt, arrived).await;
+        session.settle(receipt, arrived).await;
     }
     Ok(())
 }
 
 /// The hook's end: says what it was called with, and does with the answer what `use_it` does before it confirms.
-pub(crate) async fn tell(path: &Path, arguments: &Value, use_it: impl FnOnce(&Told)) -> anyhow::Result<()> {
+pub(crate) async fn call_session(
+    path: &Path,
+    arguments: &Value,
+    use_it: impl FnOnce(&HookOutput),
+) -> anyhow::Result<()> {
     let talk = async {
         let (reader, mut writer) = UnixStream::connect(path).await?.into_split();
         let mut bytes = serde_json::to_vec(arguments)?;
@@ -95,10 +100,10 @@ pub(crate) async fn tell(path: &Path, arguments: &Value, use_it: impl FnOnce(&To
         let Line::Whole(line) = Lines::new(reader, LONGEST).next().await? else {
             anyhow::bail!("the session's process went away");
         };
-        let told: Told = serde_json::from_slice(&line)?;
-        use_it(&told);
+        let output: HookOutput = serde_json::from_slice(&line)?;
+        use_it(&output);
         writer.write_all(b"\n").await?;
         Ok(())
     };
-    tokio::time::timeout(PATIENCE, talk).await?
+    tokio::time::timeout(CONNECT_TIMEOUT, talk).await?
 }

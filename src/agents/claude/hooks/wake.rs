@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use tokio::time::sleep_until;
 
-use super::Room;
+use super::HookSession;
 
 /// A touch that nobody came for is made again after so long.
 const AGAIN: Duration = Duration::from_secs(20);
@@ -62,47 +62,43 @@ fn write(file: &Path, text: &str, options: &mut OpenOptions) -> io::Result<()> {
 }
 
 /// Touches the file whenever something waits for an idle session, as often as the budget allows.
-pub(crate) async fn keep_awake(room: Arc<Room>, file: PathBuf) {
+pub(super) async fn keep_awake(session: Arc<HookSession>, file: PathBuf) {
     loop {
-        let Some(at) = room.next_wake() else {
-            room.stir.notified().await;
+        let Some(at) = session.next_wake() else {
+            session.changed.notified().await;
             continue;
         };
         tokio::select! {
             () = sleep_until(at.into()) => {}
-            () = room.stir.notified() => continue,
+            () = session.changed.notified() => continue,
         }
-        if !room.spend_wake() {
+        if !session.spend_wake() {
             continue;
         }
         let text = fs::read_to_string(&file).unwrap_or_default();
         if let Err(error) = write(&file, text.trim_end(), &mut OpenOptions::new()) {
             tracing::debug!(%error, "the wake file is gone");
         }
-        drop(tokio::time::timeout(AGAIN, room.stir.notified()).await);
+        drop(tokio::time::timeout(AGAIN, session.changed.notified()).await);
     }
 }
 
-impl Room {
+impl HookSession {
     /// When the session is to be woken, as things are.
     fn next_wake(&self) -> Option<Instant> {
         let state = self.state();
-        if !(state.is_watched && state.desk.waits()) {
-            return None;
-        }
-        let earliest = state.budget.earliest(&state.desk.senders(), Instant::now())?;
-        Some(if state.desk.is_idle() { earliest } else { earliest.max(state.heard + QUIET) })
+        let earliest = state.inbox.next_wake(Instant::now()).filter(|_| state.is_watched)?;
+        Some(if state.inbox.is_idle() { earliest } else { earliest.max(state.last_call + QUIET) })
     }
 
     /// Whether it still has to be.
     fn spend_wake(&self) -> bool {
         let mut state = self.state();
-        let rests = state.desk.is_idle() || state.heard.elapsed() >= QUIET;
-        if !(state.is_watched && rests && state.desk.waits()) {
+        let is_quiet = state.inbox.is_idle() || state.last_call.elapsed() >= QUIET;
+        if !(state.is_watched && is_quiet && state.inbox.has_waiting()) {
             return false;
         }
-        let senders = state.desk.senders();
-        state.budget.spend(&senders, Instant::now());
+        state.inbox.spend_wake(Instant::now());
         true
     }
 }

@@ -13,6 +13,7 @@ use rustix::event::{PollFd, PollFlags};
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, WaitOptions, WaitStatus};
 
+use crate::fixed;
 use crate::processes;
 
 /// How long the child may take to write what it has to, once nobody wants it any more.
@@ -79,7 +80,7 @@ fn is_wanted() -> bool {
 /// Asks the child to go, and gives it a moment.
 fn end(child: u32, changes: &Receiver<Change>) -> Option<WaitStatus> {
     signal(child, Signal::TERM);
-    let until = Instant::now() + GRACE;
+    let until = Instant::now() + fixed::wait("GRACE", GRACE);
     loop {
         match changes.recv_timeout(until.saturating_duration_since(Instant::now())) {
             Ok(Change::Ended(status)) => return status,

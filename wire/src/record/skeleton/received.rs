@@ -17,6 +17,8 @@ struct Received<'a> {
     #[serde(with = "as_text")]
     via: Via,
     sender: Cow<'a, str>,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    directs: bool,
     #[serde(with = "as_text")]
     chat: ChatId,
     #[serde(default, with = "as_text::option", skip_serializing_if = "Option::is_none")]
@@ -48,6 +50,7 @@ pub(crate) fn serialize<S: Serializer>(
         id: event.id,
         via: event.via,
         sender: event.sender.as_str().into(),
+        directs: event.directs,
         chat: event.chat.clone(),
         session,
         label,
@@ -62,12 +65,13 @@ pub(crate) fn serialize<S: Serializer>(
 pub(crate) fn deserialize<'de, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<(Arc<Event>, Option<SessionId>), D::Error> {
-    let Received { id, via, sender, chat, session, label, to, attributes, idempotency_key, digest } =
+    let Received { id, via, sender, directs, chat, session, label, to, attributes, idempotency_key, digest } =
         Received::deserialize(deserializer)?;
     let event = Event {
         id,
         via,
         sender: sender.into_owned(),
+        directs,
         chat,
         address: match (session, label) {
             (Some(session), _) => Address::Session(session),

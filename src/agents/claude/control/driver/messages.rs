@@ -6,7 +6,7 @@ use portcullis_wire::control::Message;
 use serde_json::{Map, Value};
 
 use super::{Driver, Told, Word};
-use crate::agents::claude::control::requests::PROMPTLY;
+use crate::agents::claude::control::requests::REQUEST_TIMEOUT;
 
 impl Driver {
     pub(super) fn message(&mut self, line: Bytes, message: Box<Message>) {
@@ -22,16 +22,12 @@ impl Driver {
             ("system", Some("status")) => self.mode_is(message.permission_mode.clone()),
             ("system", Some("session_state_changed")) => {
                 self.tells_state = true;
-                self.is_busy = message.state.as_deref() != Some("idle");
-                if !self.is_busy {
-                    self.tell(Told::Idle);
-                }
+                self.set_busy(message.state.as_deref() != Some("idle"));
             }
             ("result", _) => {
                 self.result = Some((line.clone(), Message::clone(&message)));
                 if !self.tells_state {
-                    self.is_busy = false;
-                    self.tell(Told::Idle);
+                    self.set_busy(false);
                 }
             }
             _ => {}
@@ -40,8 +36,11 @@ impl Driver {
     }
 
     fn audit(&mut self, message: &Message) {
-        for call in self.calls.ended(message) {
-            self.logbook.write(call);
+        for call in self.calls.finished(message) {
+            let (tool, id) = (call.call.tool.clone(), call.call.tool_use_id.clone().unwrap_or_default());
+            if !self.gatekeeper.after(call) {
+                self.notice(format!("{tool} ran with something else than was allowed; the log has the call {id}"));
+            }
         }
     }
 
@@ -74,7 +73,7 @@ impl Driver {
 
     /// Says once which MCP servers did not come up: without a terminal nobody would see it.
     fn look_at_servers(&self) {
-        let asking = self.control.request("mcp_status", Map::new(), PROMPTLY);
+        let asking = self.control.request("mcp_status", Map::new(), REQUEST_TIMEOUT);
         let words = self.words.clone();
         tokio::spawn(async move {
             let status = asking.await.unwrap_or_default();

@@ -1,17 +1,22 @@
 //! What is wanted of a running session: by whoever started it, and by people at the gate.
 
+use std::sync::Arc;
+
 use portcullis_core::{Order, OrderId, OrderOutcome};
 use serde_json::{Map, Value, json};
 use tokio::time::Instant;
 
 use super::{Command, Driver, Word};
-use crate::agents::claude::control::requests::{NoAnswer, PROMPTLY};
+use crate::agents::claude::control::requests::{NoAnswer, REQUEST_TIMEOUT};
 
 impl Driver {
     pub(super) fn commanded(&mut self, command: Command) {
         match command {
             Command::Prompt(text) => self.user(&text, None),
-            Command::Answer { ask, ruling } => self.answer_here(ask, ruling),
+            Command::Answer { ask, ruling } => {
+                let gatekeeper = Arc::clone(&self.gatekeeper);
+                tokio::spawn(async move { gatekeeper.answer_here(ask, ruling).await });
+            }
             Command::Interrupt => self.interrupt(None),
             Command::Finish => self.start.once = true,
             Command::End => self.ends_now = true,
@@ -28,12 +33,11 @@ impl Driver {
             Order::Mode(mode) => self.set_mode(id, mode),
             Order::Model(model) => self.set_model(id, model.as_deref()),
             Order::Stop { by } => {
-                self.deny_all(&format!("{by} has stopped this session."));
-                self.stopped = Some(by);
+                self.gatekeeper.stop(by);
                 self.report(id, OrderOutcome::Done);
             }
             Order::Resume => {
-                self.stopped = None;
+                self.gatekeeper.resume();
                 self.report(id, OrderOutcome::Done);
             }
             Order::End => {
@@ -55,7 +59,7 @@ impl Driver {
 
     fn interrupt(&mut self, order: Option<OrderId>) {
         self.interrupted = self.is_busy;
-        let asking = self.control.request("interrupt", Map::new(), PROMPTLY);
+        let asking = self.control.request("interrupt", Map::new(), REQUEST_TIMEOUT);
         let gate = self.gate.clone();
         tokio::spawn(async move {
             let answer = asking.await;
@@ -73,7 +77,7 @@ impl Driver {
             self.report(order, OrderOutcome::Failed { why: why.to_owned() });
             return self.notice(why.to_owned());
         }
-        let asking = self.control.request("set_permission_mode", one("mode", json!(mode)), PROMPTLY);
+        let asking = self.control.request("set_permission_mode", one("mode", json!(mode)), REQUEST_TIMEOUT);
         let (words, gate) = (self.words.clone(), self.gate.clone());
         tokio::spawn(async move {
             let answer = asking.await;
@@ -89,7 +93,7 @@ impl Driver {
     }
 
     fn set_model(&self, order: Option<OrderId>, model: Option<&str>) {
-        let asking = self.control.request("set_model", one("model", json!(model)), PROMPTLY);
+        let asking = self.control.request("set_model", one("model", json!(model)), REQUEST_TIMEOUT);
         let (words, gate) = (self.words.clone(), self.gate.clone());
         tokio::spawn(async move {
             let answer = asking.await;

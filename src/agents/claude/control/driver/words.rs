@@ -1,6 +1,7 @@
 //! What goes in and out of a driven session, and what comes back to it from work beside it.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use bytes::Bytes;
 use portcullis_core::{AskId, AskTimeout, Code, NewAsk, OrderId, Ruling, SessionAbout};
@@ -8,9 +9,9 @@ use portcullis_wire::control::Message;
 use portcullis_wire::error::Fault;
 use serde_json::Value;
 
-use crate::agents::claude::control::policy::Judge;
 use crate::agents::claude::control::requests::NoAnswer;
 use crate::agents::claude::process::StderrTail;
+use crate::session::gatekeeper::{Judge, Settled};
 
 /// What a session starts with, besides the client.
 pub(crate) struct Start {
@@ -28,7 +29,9 @@ pub(crate) struct Start {
     pub(crate) answers_here: bool,
     /// The owner has opted in to a mode in which nothing is asked.
     pub(crate) allow_bypass: bool,
-    pub(crate) judge: Judge,
+    /// How often one sender may begin a turn of an idle session in an hour.
+    pub(crate) wakes_per_hour: usize,
+    pub(crate) judge: Arc<Judge>,
 }
 
 /// What whoever started the session wants of it.
@@ -71,14 +74,6 @@ pub(crate) enum Told {
     Notice(String),
 }
 
-#[derive(Debug)]
-pub(crate) enum Settled {
-    /// Someone said so: at the gate, or here.
-    Ruled(Ruling),
-    /// Nobody can answer it any more; says why.
-    Withdrawn(String),
-}
-
 /// How a session ended.
 #[derive(Debug)]
 pub(crate) struct Outcome {
@@ -96,20 +91,11 @@ pub(crate) struct Outcome {
 /// What comes back to the session from work beside it.
 pub(super) enum Word {
     Initialized(Result<Value, NoAnswer>),
-    /// None: the gate is away for the moment.
-    Registered {
+    /// A request of the client has its answer.
+    Answered {
         request: String,
-        code: Option<Result<Code, Fault>>,
-    },
-    /// The gate did not take the answer of someone here.
-    NotTaken {
-        ask: AskId,
-        fault: Fault,
-    },
-    /// The gate has not yet said whether it takes the answer of someone here.
-    Unheard {
-        ask: AskId,
-        ruling: Box<Ruling>,
+        /// The answer was a denial that ends the turn.
+        ends_turn: bool,
     },
     /// The client has taken the mode that an order wanted.
     ModeIs {
@@ -117,9 +103,4 @@ pub(super) enum Word {
         order: Option<OrderId>,
     },
     Notice(String),
-    /// The plan that is asked about, in its own words.
-    Plan {
-        request: String,
-        plan: Option<String>,
-    },
 }

@@ -9,14 +9,14 @@ const HOUR: Duration = Duration::from_secs(3600);
 /// Senders remembered; the least used is forgotten.
 const SENDERS: usize = 256;
 
-pub(super) struct Budget {
+pub(super) struct WakeBudget {
     /// For each sender, in an hour. None at all: no wakes.
     per_hour: usize,
     spent: HashMap<String, VecDeque<Instant>>,
     last: Option<Instant>,
 }
 
-impl Budget {
+impl WakeBudget {
     pub(super) fn new(per_hour: usize) -> Self {
         Self { per_hour, spent: HashMap::new(), last: None }
     }
@@ -58,7 +58,7 @@ mod tests {
         let start = Instant::now();
         let at = |seconds: u64| start + Duration::from_secs(seconds);
         let (ci, ann) = (vec!["ci".to_owned()], vec!["ann".to_owned()]);
-        let mut budget = Budget::new(2);
+        let mut budget = WakeBudget::new(2);
         assert_eq!(budget.earliest(&ci, at(0)), Some(at(0)));
         budget.spend(&ci, at(0));
         assert_eq!(budget.earliest(&ci, at(0)), Some(at(1)), "what comes meanwhile is one wake");
@@ -68,12 +68,12 @@ mod tests {
         assert_eq!(budget.earliest(&["ann".to_owned(), "ci".to_owned()], at(2)), Some(at(2)));
         budget.spend(&ann, at(2));
         assert_eq!(budget.earliest(&ci, at(3600)), Some(at(3600)));
-        assert_eq!(Budget::new(0).earliest(&ci, at(0)), None, "never, where nothing may be spent");
+        assert_eq!(WakeBudget::new(0).earliest(&ci, at(0)), None, "never, where nothing may be spent");
     }
 
     #[test]
     fn senders_are_forgotten_before_they_are_too_many() {
-        let mut budget = Budget::new(1);
+        let mut budget = WakeBudget::new(1);
         for number in 0..1000_u32 {
             budget.spend(&[number.to_string()], Instant::now());
         }

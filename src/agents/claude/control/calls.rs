@@ -1,0 +1,164 @@
+//! The tool calls of a driven session as its messages tell them: what the model wanted, and what became of it.
+
+use std::collections::{HashMap, VecDeque};
+
+use portcullis_core::CallOutcome;
+use portcullis_wire::control::{Block, Message, ToolResultMeta};
+use portcullis_wire::preview::preview;
+use serde_json::Value;
+
+use crate::session::gatekeeper::{CallKey, FinishedCall, digest};
+
+/// Calls under way that are remembered; a client has a dozen at most.
+const REMEMBERED: usize = 1024;
+
+#[derive(Default)]
+pub(super) struct CallsUnderWay {
+    /// By the client's id of the call. Goes when its result comes.
+    open: HashMap<String, UnderWay>,
+    /// The same ids, oldest first: a call that never ends makes room for others.
+    order: VecDeque<String>,
+}
+
+#[derive(Default)]
+struct UnderWay {
+    tool: String,
+    preview: String,
+    agent: Option<String>,
+    /// Of what it runs with: as the hook says, else as the model said it.
+    input: [u8; 32],
+}
+
+impl CallsUnderWay {
+    fn entry(&mut self, id: &str) -> &mut UnderWay {
+        if !self.open.contains_key(id) {
+            self.order.push_back(id.to_owned());
+            if self.order.len() > REMEMBERED
+                && let Some(oldest) = self.order.pop_front()
+            {
+                self.open.remove(&oldest);
+            }
+        }
+        self.open.entry(id.to_owned()).or_default()
+    }
+
+    /// The model has said which tools it wants.
+    pub(super) fn wanted(&mut self, message: &Message) {
+        for block in message.blocks() {
+            if let Block::ToolUse { id, name, input } = block {
+                let call = self.entry(id);
+                call.tool = name.to_owned();
+                call.preview = preview(name, input);
+                call.agent.clone_from(&message.parent_tool_use_id);
+                call.input = digest(input);
+            }
+        }
+    }
+
+    /// The call ran with this input, as the client's hook tells.
+    pub(super) fn ran(&mut self, id: &str, tool: &str, input: &Value) {
+        let call = self.entry(id);
+        tool.clone_into(&mut call.tool);
+        call.input = digest(input);
+    }
+
+    /// What became of the calls whose results this message holds.
+    pub(super) fn finished(&mut self, message: &Message) -> Vec<FinishedCall> {
+        let results = message.blocks().into_iter().filter_map(|block| match block {
+            Block::ToolResult { id, is_error } => Some((id.to_owned(), is_error)),
+            _ => None,
+        });
+        let results: Vec<(String, bool)> = results.collect();
+        results.into_iter().filter_map(|(id, is_error)| self.finish(&id, is_error, message)).collect()
+    }
+
+    fn finish(&mut self, id: &str, is_error: bool, message: &Message) -> Option<FinishedCall> {
+        let call = self.open.remove(id)?;
+        self.order.retain(|other| other != id);
+        let meta = message.tool_result_meta.iter().find(|meta| meta.id == id);
+        let outcome = match (meta.is_some_and(was_denied), is_error) {
+            (true, _) => CallOutcome::Denied,
+            (false, true) => CallOutcome::Failed,
+            (false, false) => CallOutcome::Ran,
+        };
+        let tool_use_id = Some(id.to_owned());
+        let key = CallKey { tool: call.tool, agent: call.agent, digest: call.input, tool_use_id, folder: None };
+        let decided_by = Some(meta.map_or_else(|| "unknown".to_owned(), decided_by));
+        Some(FinishedCall { call: key, preview: call.preview, outcome, decided_by })
+    }
+}
+
+fn was_denied(meta: &ToolResultMeta) -> bool {
+    let rejected = meta.permission_decision.as_ref().is_some_and(|decision| decision.decision == "reject");
+    rejected || matches!(meta.non_execution_kind.as_deref(), Some("permission-rule" | "user-rejected"))
+}
+
+/// `config/rule`, `user_temporary`, `hook`: in the client's own words.
+fn decided_by(meta: &ToolResultMeta) -> String {
+    let said = meta.permission_decision.as_ref().and_then(|decision| {
+        let source = decision.source.clone()?;
+        Some(decision.reason_type.as_ref().map_or_else(|| source.clone(), |reason| format!("{source}/{reason}")))
+    });
+    said.or_else(|| meta.non_execution_kind.clone()).unwrap_or_else(|| "unknown".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use portcullis_wire::control::{FromClient, read};
+    use serde_json::json;
+
+    fn message(value: &Value) -> Message {
+        match read(value.to_string().as_bytes()).unwrap() {
+            FromClient::Message(message) => *message,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn wants(id: &str, command: &str) -> Message {
+        message(&json!({"type": "assistant", "message": {"content": [
+            {"type": "tool_use", "id": id, "name": "Bash", "input": {"command": command}}]}}))
+    }
+
+    fn result(id: &str, is_error: bool, meta: &Value) -> Message {
+        message(&json!({"type": "user", "tool_result_meta": [meta], "message": {"content": [
+            {"type": "tool_result", "tool_use_id": id, "is_error": is_error}]}}))
+    }
+
+    #[test]
+    fn each_call_is_told_with_who_decided_and_what_became_of_it() {
+        let accepted = |id: &str| json!({"id": id, "permission_decision": {"decision": "accept", "source": "config", "reason_type": "rule"}});
+        let rejected = |id: &str| json!({"id": id, "non_execution_kind": "user-rejected"});
+        for (meta, is_error, want) in [
+            (accepted("a"), false, (CallOutcome::Ran, "config/rule")),
+            (accepted("a"), true, (CallOutcome::Failed, "config/rule")),
+            (rejected("a"), true, (CallOutcome::Denied, "user-rejected")),
+            (json!({"id": "other"}), false, (CallOutcome::Ran, "unknown")),
+        ] {
+            let mut calls = CallsUnderWay::default();
+            calls.wanted(&wants("a", "ls"));
+            let finished = calls.finished(&result("a", is_error, &meta));
+            let decided_by = finished[0].decided_by.as_deref().unwrap();
+            assert_eq!((finished[0].outcome, decided_by, finished[0].preview.as_str()), (want.0, want.1, "ls"));
+            assert!(calls.open.is_empty() && calls.order.is_empty());
+        }
+    }
+
+    #[test]
+    fn what_ran_is_what_the_hook_tells_and_not_what_the_model_said() {
+        let mut calls = CallsUnderWay::default();
+        calls.wanted(&wants("a", "ls"));
+        calls.ran("a", "Bash", &json!({"command": "rm -rf"}));
+        let finished = calls.finished(&result("a", false, &json!({"id": "a"})));
+        assert_eq!(finished[0].call.digest, digest(&json!({"command": "rm -rf"})));
+    }
+
+    #[test]
+    fn calls_that_never_end_are_forgotten() {
+        let mut calls = CallsUnderWay::default();
+        for id in 0..REMEMBERED + 10 {
+            calls.wanted(&wants(&id.to_string(), "ls"));
+        }
+        assert_eq!((calls.open.len(), calls.order.len()), (REMEMBERED, REMEMBERED));
+    }
+}

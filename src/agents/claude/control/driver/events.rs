@@ -1,0 +1,54 @@
+//! Events on their way into a driven session: folded into a running turn at once, and into an idle one as the budget allows.
+
+use portcullis_wire::control::{Speaker, user_line};
+use portcullis_wire::envelope::envelope;
+use tokio::time::Instant;
+
+use super::{Driver, Told, uuid};
+use crate::session::gatekeeper::PromptNews;
+
+impl Driver {
+    /// Writes what waits, unless that would wake an idle session more often than its owner wants.
+    pub(super) fn feed(&mut self) {
+        if !self.is_ready || self.closing.is_some() {
+            return;
+        }
+        let now = std::time::Instant::now();
+        if !self.is_busy {
+            if self.inbox.next_wake(now).is_none_or(|at| at > now) {
+                return;
+            }
+            self.inbox.spend_wake(now);
+        }
+        while let Some(event) = self.inbox.take_next() {
+            let fence = format!("{:016x}", getrandom::u64().unwrap_or_default());
+            let text = envelope(&event.frame, &fence, None);
+            self.gatekeeper.note_event(&event.frame.sender, event.frame.directs);
+            self.wrote();
+            self.control.say_of(user_line(&uuid(), &text, Speaker::Outside), event.ids, vec![]);
+        }
+    }
+
+    /// When an idle session may be woken for what waits.
+    pub(super) fn next_feed(&self) -> Option<Instant> {
+        let may_feed = self.is_ready && self.closing.is_none() && !self.is_busy;
+        self.inbox.next_wake(std::time::Instant::now()).filter(|_| may_feed).map(Instant::from_std)
+    }
+
+    /// The client works, or has nothing to do.
+    pub(super) fn set_busy(&mut self, is_busy: bool) {
+        self.is_busy = is_busy;
+        if !is_busy {
+            self.tell(Told::Idle);
+        }
+        self.feed();
+    }
+
+    pub(super) fn tell_of_prompt(&mut self, news: PromptNews) {
+        self.tell(match news {
+            PromptNews::Asked { ask, code } => Told::Asked { ask, code },
+            PromptNews::Settled { ask, how } => Told::Settled { ask, how },
+            PromptNews::NotTaken { ask, fault } => Told::NotTaken { ask, fault },
+        });
+    }
+}

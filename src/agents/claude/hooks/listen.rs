@@ -1,0 +1,83 @@
+//! Listening for the hooks of one session, from its start to its end.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use portcullis_core::SessionAbout;
+use tokio_util::sync::CancellationToken;
+
+use super::{Announced, HookSession, HookSettings, announcement_of, forget, socket, wake};
+use crate::session::gatekeeper::Judge;
+use crate::session::link::SessionHandle;
+
+/// Where the hooks of a session find its process, and what the client watches. Their folder is there.
+#[derive(Clone, Debug)]
+pub(crate) struct HookFiles {
+    pub(crate) socket: PathBuf,
+    pub(crate) wake: PathBuf,
+}
+
+impl HookFiles {
+    /// Whether Claude Code has called a hook for this session already.
+    pub(crate) fn announced(&self, about: &SessionAbout) -> Option<Announced> {
+        announcement_of(&self.wake, about.agent_session.as_deref()?)
+    }
+}
+
+/// The hooks of one session while its process lives.
+pub(crate) struct Listening {
+    pub(crate) hooks: Arc<HookSession>,
+    socket: PathBuf,
+    /// We listen at the socket, and not another process of the same session.
+    is_ours: Arc<AtomicBool>,
+    stop: CancellationToken,
+}
+
+impl Listening {
+    /// Listens for the session's hooks from now on. `prepare` makes the folder of the files, and may fail.
+    pub(crate) fn start(
+        files: HookFiles,
+        session: SessionHandle,
+        about: SessionAbout,
+        settings: HookSettings,
+        judge: Judge,
+    ) -> Self {
+        let hooks = HookSession::new(session, about.clone(), settings, judge);
+        if let Some(announced) = files.announced(&about) {
+            hooks.note_installed(announced == Announced::Watched);
+        }
+        let (stop, is_ours) = (CancellationToken::new(), Arc::new(AtomicBool::new(false)));
+        let socket = files.socket.clone();
+        let (listening, ended, bound) = (Arc::clone(&hooks), stop.clone(), Arc::clone(&is_ours));
+        tokio::spawn(async move {
+            let ready = async {
+                bound.store(true, Ordering::Relaxed);
+                // The hook that announces a session makes the file first and calls then: one of the two is seen.
+                if let Some(announced) = files.announced(&about) {
+                    listening.is_installed(announced == Announced::Watched).await;
+                }
+            };
+            let serving = async {
+                if let Err(error) = socket::serve(Arc::clone(&listening), &files.socket, ready).await {
+                    tracing::debug!("no hooks by the socket: {error:#}");
+                }
+                std::future::pending::<()>().await;
+            };
+            tokio::select! {
+                () = wake::keep_awake(Arc::clone(&listening), files.wake.clone()) => {}
+                () = serving => {}
+                () = ended.cancelled() => {}
+            }
+        });
+        Self { hooks, socket, is_ours, stop }
+    }
+
+    /// The session's process ends. The wake file stays: another process may take its place, and the client watches on.
+    pub(crate) fn close(&self) {
+        self.stop.cancel();
+        if self.is_ours.load(Ordering::Relaxed) {
+            forget(&self.socket);
+        }
+    }
+}

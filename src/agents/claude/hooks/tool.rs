@@ -1,0 +1,125 @@
+//! The hooks about tool calls, translated for the gatekeeper and back.
+
+use std::time::Duration;
+
+use portcullis_core::{CallOutcome, Source};
+use portcullis_wire::hooks::{self, HookCall, HookEvent};
+use portcullis_wire::preview::preview;
+use serde_json::Value;
+use tokio_util::sync::CancellationToken;
+
+use super::{HookAnswer, HookSession};
+use crate::fixed;
+use crate::session::gatekeeper::{
+    Answer, CallKey, Capabilities, ClientFlags, Decision, FinishedCall, ToolRequest, WithoutDecision, digest,
+};
+
+/// `install` lets the client wait so long for a hook that decides.
+const HOOK_TIMEOUT: Duration = Duration::from_secs(24 * 3600);
+/// Hooks before version 2 were given so long before a tool.
+const OLD_HOOK_TIMEOUT: Duration = Duration::from_secs(10);
+/// What the client gives a hook whose timeout nobody wrote down.
+const DEFAULT_HOOK_TIMEOUT: Duration = Duration::from_secs(600);
+/// Where nobody sits at the terminal nothing else ends the wait.
+const UNATTENDED_TIMEOUT: Duration = Duration::from_secs(10 * 60);
+
+impl HookSession {
+    pub(super) async fn before_tool(&self, call: HookCall, cancelled: &CancellationToken) -> HookAnswer {
+        if call.agent_id.is_none() {
+            self.state().inbox.mark_busy();
+        }
+        let answer = self.gatekeeper.before(self.request(call), cancelled).await;
+        let output = match &answer.decision {
+            Decision::Deny { message, .. } => hooks::refuse_tool(message),
+            Decision::Ask { reason } => hooks::ask_about_tool(reason),
+            Decision::Allow { .. } | Decision::NoDecision => Value::Null,
+        };
+        self.with_receipt(output, &answer)
+    }
+
+    pub(super) async fn permission(&self, call: HookCall, cancelled: &CancellationToken) -> HookAnswer {
+        let (is_main, input) = (call.agent_id.is_none(), call.tool_input.clone());
+        let is_plan = call.tool_name == "ExitPlanMode";
+        let answer = self.gatekeeper.asked(self.request(call), cancelled).await;
+        let output = match &answer.decision {
+            // The client takes an approved plan only together with its input.
+            Decision::Allow { input: edited, remember, .. } => {
+                hooks::allow(edited.clone().or(is_plan.then_some(input)), remember.clone())
+            }
+            Decision::Deny { message, interrupt, .. } => hooks::deny(Some(message), *interrupt),
+            Decision::Ask { .. } | Decision::NoDecision => Value::Null,
+        };
+        // A person who says no at the terminal ends the turn, and no hook tells of that.
+        let interrupts = matches!(answer.decision, Decision::Deny { interrupt: true, .. });
+        if is_main && (cancelled.is_cancelled() || interrupts) {
+            self.mark_idle();
+        }
+        self.with_receipt(output, &answer)
+    }
+
+    fn with_receipt(&self, output: Value, answer: &Answer) -> HookAnswer {
+        let receipt = answer.verdict.map(|ask| self.state().inbox.hand_out_verdict(ask));
+        HookAnswer { output, receipt }
+    }
+
+    /// The tool ran, failed or was refused.
+    pub(super) fn finished(&self, call: &HookCall) {
+        let outcome = match call.event {
+            HookEvent::PermissionDenied => CallOutcome::Denied,
+            HookEvent::PostToolUseFailure => CallOutcome::Failed,
+            _ => CallOutcome::Ran,
+        };
+        self.gatekeeper.after(FinishedCall {
+            call: CallKey {
+                tool: call.tool_name.clone(),
+                agent: call.agent_id.clone(),
+                digest: digest(&call.tool_input),
+                tool_use_id: call.tool_use_id.clone(),
+                folder: None,
+            },
+            preview: preview(&call.tool_name, &call.tool_input),
+            outcome,
+            decided_by: None,
+        });
+    }
+
+    /// How long the client waits for this hook.
+    fn hook_timeout(&self, call: &HookCall, is_attended: bool) -> Duration {
+        let installed = match (call.hooks_version, call.event) {
+            _ if self.is_posted => DEFAULT_HOOK_TIMEOUT,
+            (None, HookEvent::PreToolUse) => OLD_HOOK_TIMEOUT,
+            _ => fixed::wait("HOOK_TIMEOUT", HOOK_TIMEOUT),
+        };
+        if is_attended { installed } else { installed.min(UNATTENDED_TIMEOUT) }
+    }
+
+    fn request(&self, call: HookCall) -> ToolRequest {
+        let is_attended = self.state().is_attended;
+        let flags = ClientFlags {
+            // The client suggests nothing to remember where it would never let a rule decide.
+            suppress_always: call.event == HookEvent::PermissionRequest && call.permission_suggestions.is_empty(),
+            ..ClientFlags::default()
+        };
+        let capabilities = Capabilities {
+            source: Source::Hook,
+            edit: true,
+            interrupt: true,
+            remember: true,
+            heeds_ask: is_attended && Capabilities::mode_asks(call.permission_mode.as_deref()),
+            terminal: is_attended,
+            waits: Some(self.hook_timeout(&call, is_attended)),
+            without_decision: if is_attended { WithoutDecision::Prompts } else { WithoutDecision::Denies },
+        };
+        ToolRequest {
+            tool: call.tool_name,
+            input: call.tool_input,
+            tool_use_id: call.tool_use_id,
+            agent: call.agent_id,
+            folder: call.cwd,
+            mode: call.permission_mode,
+            suggestions: call.permission_suggestions,
+            flags,
+            capabilities,
+        }
+    }
+}

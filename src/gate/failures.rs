@@ -1,0 +1,28 @@
+//! What the gate's parts say went wrong, as the one error that people read.
+
+use std::error::Error as _;
+
+use portcullis_wire::error::Fault;
+
+use crate::failure::Failure;
+use crate::store::OpenError;
+
+/// The gate said no.
+impl From<Fault> for Failure {
+    fn from(fault: Fault) -> Self {
+        match fault.status() {
+            403 => Self::denied(fault.message, fault.hint),
+            _ => Self::new(fault.message, fault.hint),
+        }
+    }
+}
+
+impl From<OpenError> for Failure {
+    fn from(error: OpenError) -> Self {
+        let failure = Self::new(error.to_string(), error.hint());
+        match error.source() {
+            Some(cause) => failure.because(cause.to_string()),
+            None => failure,
+        }
+    }
+}

@@ -1,0 +1,94 @@
+//! A tool request as it is put to people.
+
+use std::time::Duration;
+
+use portcullis_core::policy::Judgement;
+use portcullis_core::{AskId, AskKind, AskTimeout, Details, NewAsk, Offer, OnTimeout, Scope, Text, excerpt, visible};
+use portcullis_wire::permission::suggested;
+use portcullis_wire::preview::{description, preview};
+
+use super::judge::{must_ask, quorum};
+use super::request::{CallKey, ToolRequest, WithoutDecision};
+
+/// People read at most this much of a text; the input itself goes along whole.
+const LONGEST_TEXT: usize = 256 << 10;
+/// An ask ends so long before the client stops waiting for it.
+pub(super) const MARGIN: Duration = Duration::from_secs(5);
+
+/// When an ask ends by itself, and what that means.
+pub(super) type Limit = Option<AskTimeout>;
+
+/// The ask for one request. `outside` says why the outside guard wants it, where it does.
+pub(super) fn new_ask(
+    id: AskId,
+    request: &ToolRequest,
+    call: &CallKey,
+    judgement: &Judgement,
+    outside: Option<String>,
+    limit: Limit,
+) -> NewAsk {
+    let (capabilities, flags, kind) = (request.capabilities, &request.flags, request.kind());
+    let quorum = quorum(judgement);
+    let may_remember =
+        capabilities.remember && !judgement.suppress_always && !flags.suppress_always && outside.is_none();
+    let offers = if may_remember { offers(request) } else { vec![] };
+    let said = flags.reason.clone().unwrap_or_default();
+    let ruled = Some(&judgement.why).filter(|why| must_ask(judgement) || said.is_empty() && !why.is_empty());
+    let reason = outside.or_else(|| ruled.cloned()).unwrap_or(said);
+    let details = Details {
+        input: Some(Text::new(request.input.to_string())),
+        digest: Some(call.digest),
+        tool_use_id: call.tool_use_id.clone().filter(|id| !id.is_empty()),
+        agent: call.agent.clone(),
+        kind,
+        offers,
+        editable: capabilities.edit,
+        interruptible: capabilities.interrupt,
+        default_to_no: flags.default_to_no,
+        requires_user_interaction: flags.requires_user_interaction || kind != AskKind::Tool,
+        reason: Some(shortened(reason)).filter(|reason| !reason.is_empty()),
+        risk: Some(judgement.risk.clone()),
+        quorum,
+        timeout: limit,
+    };
+    let described = flags.description.clone().unwrap_or_else(|| description(&request.tool, &request.input));
+    let shown = flags.plan.clone().unwrap_or_else(|| preview(&request.tool, &request.input));
+    NewAsk {
+        id,
+        source: capabilities.source,
+        origin: id.to_string(),
+        tool: request.tool.clone(),
+        description: Text::new(shortened(described)),
+        preview: Text::new(shortened(shown)),
+        details,
+    }
+}
+
+/// How long an ask can be answered: as long as the client waits, and as the owner said, whichever is shorter.
+pub(super) fn limit(request: &ToolRequest, owners: Limit) -> Limit {
+    let on_timeout = match request.capabilities.without_decision {
+        WithoutDecision::Runs | WithoutDecision::Waits => OnTimeout::Deny,
+        WithoutDecision::Prompts | WithoutDecision::Denies => OnTimeout::NoDecision,
+    };
+    let clients = request.capabilities.waits.map(|waits| {
+        let milliseconds = waits.saturating_sub(MARGIN).as_millis();
+        AskTimeout { milliseconds: u64::try_from(milliseconds).unwrap_or(u64::MAX), then: on_timeout }
+    });
+    [clients, owners].into_iter().flatten().min_by_key(|timeout| timeout.milliseconds)
+}
+
+fn offers(request: &ToolRequest) -> Vec<Offer> {
+    let offer = |suggested: portcullis_wire::permission::Suggested| Offer {
+        scope: if suggested.always { Scope::Always } else { Scope::Session },
+        words: visible(&suggested.words),
+    };
+    suggested(&request.suggestions).into_iter().map(offer).collect()
+}
+
+/// The beginning of a text that is longer than anybody reads.
+pub(crate) fn shortened(text: String) -> String {
+    match excerpt(&text, Some(LONGEST_TEXT)) {
+        (_, 0) => text,
+        (start, rest) => format!("{start}\n[{rest} more bytes are not shown here]"),
+    }
+}

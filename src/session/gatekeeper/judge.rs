@@ -1,0 +1,66 @@
+//! What the user's and the project's rules say of a call, as their files are at that moment.
+
+use std::path::{Path, PathBuf};
+
+use portcullis_core::policy::{Decision, Judgement, MandatoryAsk};
+use portcullis_wire::tools;
+
+use super::request::ToolRequest;
+use crate::rules::Rules;
+
+/// The rules of one session.
+pub(crate) struct Judge {
+    rules: Rules,
+    /// Where the session was started.
+    folder: PathBuf,
+    /// Other folders it may work in.
+    added: Vec<PathBuf>,
+    label: String,
+}
+
+impl Judge {
+    pub(crate) fn new(rules: Rules, folder: PathBuf, added: Vec<PathBuf>, label: String) -> Self {
+        Self { rules, folder, added, label }
+    }
+
+    /// Looks at the rules as they are now. Relative paths of the call lead from its own folder.
+    pub(super) fn judge(&self, request: &ToolRequest) -> Judgement {
+        let call = tools::call(&request.tool, &request.input);
+        self.rules.decide(request.mode(), &self.context(request), call)
+    }
+
+    /// Whether the call may pass unasked although text from outside went before the model.
+    pub(super) fn passes_outside_guard(&self, request: &ToolRequest, only_reads: bool) -> bool {
+        let call = tools::call(&request.tool, &request.input);
+        self.rules.passes_outside_guard(&self.context(request), call, only_reads)
+    }
+
+    fn context(&self, request: &ToolRequest) -> portcullis_core::policy::Context {
+        let mut context = self.rules.around(&self.folder, &self.added, Some(&self.label));
+        // Where the agent has gone meanwhile is where its relative paths lead, but no folder it may work in.
+        if let Some(folder) = request.folder.as_ref().filter(|folder| Path::new(folder).is_absolute()) {
+            context.cwd.clone_from(folder);
+        }
+        context
+    }
+}
+
+/// The rule of somebody that denies the call. Where no rule speaks, the client's own mode and settings decide.
+pub(super) fn denied_by(judgement: &Judgement) -> Option<String> {
+    let rule = judgement.rule.as_ref().filter(|rule| rule.decision == Decision::Deny)?;
+    Some(rule.pattern.to_string())
+}
+
+/// Why a person must decide, also where the client would let the call through by itself.
+pub(super) fn must_ask(judgement: &Judgement) -> bool {
+    judgement.is_asked_by_rule() || judgement.mandatory_asks.iter().any(never_unasked)
+}
+
+fn never_unasked(mandatory: &MandatoryAsk) -> bool {
+    matches!(mandatory, MandatoryAsk::CriticalRemoval(_) | MandatoryAsk::ProtectedPath(_))
+}
+
+/// How many people must allow the call.
+pub(super) fn quorum(judgement: &Judgement) -> u8 {
+    judgement.quorum.and_then(|quorum| u8::try_from(quorum).ok()).unwrap_or(1).max(1)
+}

@@ -1,0 +1,419 @@
+//! The gatekeeper: one state machine for every tool call of every agent.
+//!
+//! A call passes three moments. [`Gatekeeper::before`] it runs, the gatekeeper may only tighten; when permission is
+//! [`Gatekeeper::asked`] for, it may allow; [`Gatekeeper::after`] it ran, what ran is held against what was shown. At each
+//! moment the order is the same: a stop, the rules and mandatory asks, the outside guard, then people.
+
+mod ask;
+mod audit;
+mod calls;
+mod judge;
+mod outside;
+mod request;
+#[cfg(test)]
+mod tests;
+mod wait;
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use portcullis_core::policy::{Decision as RuleDecision, Judgement, Mode};
+use portcullis_core::{AskId, AskKind, Behavior, CallOutcome, Code, NewAsk, Ruling, Scope, Text, ToolCall, excerpt};
+use portcullis_wire::error::Fault;
+use portcullis_wire::preview::preview;
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+use crate::session::link::SessionHandle;
+pub(crate) use ask::shortened;
+use audit::AuditQueue;
+use calls::{AllowedBy, Calls, Outcome};
+pub(crate) use judge::Judge;
+use judge::{denied_by, must_ask, quorum};
+pub(crate) use outside::OutsidePolicy;
+use outside::OutsideText;
+pub(crate) use request::{
+    Answer, CallKey, Capabilities, ClientFlags, DecidedBy, Decision, ToolRequest, WithoutDecision, digest,
+};
+
+/// As much of a call goes on the record; what was asked about is whole in its ask.
+const LONGEST_RECORD: usize = 4 << 10;
+
+/// A client that waits no longer than this cannot have people asked before a call.
+const SHORTEST_HOLD: Duration = Duration::from_secs(30);
+
+/// What the owner may set.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct GatekeeperSettings {
+    pub(crate) outside: OutsidePolicy,
+    /// How long asks can be answered, where the owner limits it.
+    pub(crate) ask_limit: ask::Limit,
+    /// Somebody sits at a front of ours and may answer although the gate cannot be reached.
+    pub(crate) front: Front,
+}
+
+/// The person at a front of ours.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Front {
+    /// Nobody is there.
+    #[default]
+    None,
+    /// They see prompts and answer elsewhere.
+    Watches,
+    Answers,
+}
+
+/// What the front of a session is told about its prompts. At most three for each prompt, and prompts are bounded.
+#[derive(Debug)]
+pub(crate) enum PromptNews {
+    /// Without a code while the gate is away.
+    Asked {
+        ask: Box<NewAsk>,
+        code: Option<Code>,
+    },
+    Settled {
+        ask: AskId,
+        how: Settled,
+    },
+    /// An answer that was given at the front does not count, or not yet.
+    NotTaken {
+        ask: AskId,
+        fault: Fault,
+    },
+}
+
+#[derive(Debug)]
+pub(crate) enum Settled {
+    /// Someone said so: at the gate, or at the front.
+    Ruled(Ruling),
+    /// Nobody can answer it any more; says why.
+    Withdrawn(String),
+}
+
+/// A call that was made, failed, or was refused.
+#[derive(Clone, Debug)]
+pub(crate) struct FinishedCall {
+    pub(crate) call: CallKey,
+    pub(crate) preview: String,
+    pub(crate) outcome: CallOutcome,
+    /// In the client's own words, where it says who decided.
+    pub(crate) decided_by: Option<String>,
+}
+
+/// Every tool call of one session goes through here.
+pub(crate) struct Gatekeeper {
+    session: SessionHandle,
+    judge: Arc<Judge>,
+    settings: GatekeeperSettings,
+    news: Option<mpsc::UnboundedSender<PromptNews>>,
+    /// Held for short looks and changes, never while something is awaited.
+    state: Mutex<State>,
+}
+
+struct State {
+    /// Who stopped the session from outside, while it is stopped.
+    stopped_by: Option<String>,
+    calls: Calls,
+    outside: OutsideText,
+    audit: AuditQueue,
+}
+
+impl Gatekeeper {
+    pub(crate) fn new(
+        session: SessionHandle,
+        judge: Arc<Judge>,
+        settings: GatekeeperSettings,
+        news: Option<mpsc::UnboundedSender<PromptNews>>,
+    ) -> Self {
+        let audit = AuditQueue::new(session.clone());
+        let state = State { stopped_by: None, calls: Calls::default(), outside: OutsideText::default(), audit };
+        Self { session, judge, settings, news, state: Mutex::new(state) }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A tool is about to be called. Answers deny, ask or nothing, never allow. Where the client would swallow an `ask`,
+    /// or a terminal could answer alone for several people, the call is held until people have answered.
+    pub(crate) async fn before(&self, mut request: ToolRequest, cancelled: &CancellationToken) -> Answer {
+        let call = CallKey::of(&request);
+        self.state().calls.announce(call.clone());
+        if let Some(denied) = self.denied_by_stop(&request, &call) {
+            return denied.into();
+        }
+        let judgement = self.judge.judge(&request);
+        if let Some(denied) = self.denied_by_rule(&request, &call, &judgement) {
+            return denied.into();
+        }
+        // The client asks by itself: that is what questions and plans are.
+        if request.kind() != AskKind::Tool {
+            return Decision::NoDecision.into();
+        }
+        let outside = self.outside_reason(&request);
+        if !must_ask(&judgement) && outside.is_none() {
+            return Decision::NoDecision.into();
+        }
+        let several = quorum(&judgement) > 1 && request.capabilities.terminal;
+        if request.capabilities.heeds_ask && !several {
+            return Decision::Ask { reason: outside.unwrap_or(judgement.why) }.into();
+        }
+        if request.capabilities.waits.is_some_and(|waits| waits < SHORTEST_HOLD) {
+            self.record_refused(&request, &call, "old hooks", None);
+            return Decision::deny(format!(
+                "A person must decide this ({}), and the installed hooks are too old to wait for one: run `portcullis \
+                 install --hooks` again.",
+                outside.unwrap_or(judgement.why)
+            ))
+            .into();
+        }
+        request.capabilities = request.capabilities.before();
+        let (answer, _) = self.ask_people(&request, call.clone(), &judgement, outside, cancelled).await;
+        match answer.decision {
+            Decision::Allow { .. } => {
+                self.state().calls.pass(call);
+                Answer { decision: Decision::NoDecision, ..answer }
+            }
+            Decision::Deny { .. } => {
+                self.record_refused(&request, &call, "person", answer.verdict);
+                answer
+            }
+            Decision::Ask { .. } | Decision::NoDecision => answer,
+        }
+    }
+
+    /// The client asks for permission. Waits until there is an answer, or until the client no longer asks.
+    pub(crate) async fn asked(&self, mut request: ToolRequest, cancelled: &CancellationToken) -> Answer {
+        let call = self.state().calls.join(CallKey::of(&request));
+        request.folder.clone_from(&call.folder);
+        if let Some(denied) = self.denied_by_stop(&request, &call) {
+            return denied.into();
+        }
+        let judgement = self.judge.judge(&request);
+        if let Some(denied) = self.denied_by_rule(&request, &call, &judgement) {
+            return denied.into();
+        }
+        if self.state().calls.take_passed(&call) {
+            return allowed_as_it_is(DecidedBy::Person).into();
+        }
+        let outside = self.outside_reason(&request);
+        if outside.is_none() && rule_may_allow(&request, &judgement) && self.gate_is_there().await {
+            // The stop may have come meanwhile.
+            if let Some(denied) = self.denied_by_stop(&request, &call) {
+                return denied.into();
+            }
+            let rule = judgement.rule.as_ref().map(|rule| rule.pattern.to_string()).unwrap_or_default();
+            let digest = call.digest;
+            self.state().calls.allow(AllowedBy::Rule(rule), call, digest);
+            return allowed_as_it_is(DecidedBy::Gatekeeper).into();
+        }
+        let (answer, settled_there) = self.ask_people(&request, call, &judgement, outside, cancelled).await;
+        if settled_there { Decision::NoDecision.into() } else { answer }
+    }
+
+    /// A call was made or refused: whatever was asked about it is settled, and it goes on the record. False when it ran
+    /// with something else than was allowed.
+    pub(crate) fn after(&self, finished: FinishedCall) -> bool {
+        let FinishedCall { call, preview, outcome, decided_by } = finished;
+        let mut state = self.state();
+        let open = state.calls.made(&call).map(|open| open.new.id);
+        let allowed = state.calls.take_allowed(&call);
+        if outcome == CallOutcome::Denied && state.calls.take_refused(&call) {
+            return true;
+        }
+        let decided = match (open, allowed.as_ref().map(|allowed| &allowed.by)) {
+            (Some(_), _) => "terminal".to_owned(),
+            (None, Some(AllowedBy::Ask(_))) => "person".to_owned(),
+            (None, Some(AllowedBy::Rule(rule))) => format!("rule {rule}"),
+            // Its own rules, or its mode: not every client tells which.
+            (None, None) => "client".to_owned(),
+        };
+        let ask = open.or(allowed.as_ref().and_then(|allowed| match allowed.by {
+            AllowedBy::Ask(ask) => Some(ask),
+            AllowedBy::Rule(_) => None,
+        }));
+        let is_as_allowed =
+            outcome == CallOutcome::Denied || allowed.is_none_or(|allowed| allowed.digest == call.digest);
+        let is_recorded = state.audit.write(ToolCall {
+            tool: call.tool,
+            tool_use_id: call.tool_use_id,
+            agent: call.agent,
+            outcome,
+            decided_by: decided_by.unwrap_or(decided),
+            digest: Some(call.digest),
+            ask,
+            preview: Text::new(excerpt(&preview, Some(LONGEST_RECORD)).0),
+        });
+        drop(state);
+        if let Some(ask) = ask.filter(|_| !is_recorded) {
+            self.withdraw(ask, "its call was made or refused");
+        }
+        if let Some(ask) = open {
+            self.tell(PromptNews::Settled {
+                ask,
+                how: Settled::Withdrawn("it was answered at the terminal".to_owned()),
+            });
+        }
+        is_as_allowed
+    }
+
+    /// Somebody stopped the session: nothing that is asked about runs, and no other tool.
+    pub(crate) fn stop(&self, by: String) {
+        let asks = {
+            let mut state = self.state();
+            state.stopped_by = Some(by);
+            state.calls.open_of(|_| true)
+        };
+        asks.into_iter().for_each(|ask| self.end(ask, Outcome::Stopped));
+    }
+
+    /// Ends an ask for the request that waits with it. A front that was not yet shown the ask is shown it first.
+    fn end(&self, ask: AskId, outcome: Outcome) {
+        self.show(ask, None);
+        self.state().calls.settle(ask, outcome);
+    }
+
+    pub(crate) fn resume(&self) {
+        self.state().stopped_by = None;
+    }
+
+    /// A verdict has come for one of this session's asks.
+    pub(crate) fn verdict(&self, ask: AskId, ruling: Ruling) {
+        self.end(ask, Outcome::Verdict(Box::new(ruling)));
+    }
+
+    /// No verdict will come.
+    pub(crate) fn closed(&self, ask: AskId) {
+        self.end(ask, Outcome::NoVerdict("nobody answered in time".to_owned()));
+    }
+
+    /// The agents that this concerns went on without an answer: what they asked about is no longer asked.
+    pub(crate) fn withdraw_asks(&self, concerns: impl Fn(Option<&str>) -> bool, why: &str) {
+        let asks = self.state().calls.open_of(concerns);
+        for ask in asks {
+            self.state().calls.settle(ask, Outcome::SettledThere);
+            self.withdraw(ask, why);
+        }
+    }
+
+    /// Nobody can answer any more: everything that is asked about is denied.
+    pub(crate) fn deny_all(&self, why: &str) {
+        let asks = self.state().calls.open_of(|_| true);
+        for ask in asks {
+            self.end(ask, Outcome::NoVerdict(why.to_owned()));
+        }
+    }
+
+    pub(crate) fn has_open_asks(&self) -> bool {
+        self.state().calls.has_open()
+    }
+
+    /// The text of an event goes before the model.
+    pub(crate) fn note_event(&self, sender: &str, directs: bool) {
+        self.state().outside.note_event(sender, directs);
+    }
+
+    /// A person who may direct the session has spoken, or the conversation began anew.
+    pub(crate) fn clear_outside(&self) {
+        self.state().outside.clear();
+    }
+
+    /// Takes no more calls for the record. What is returned ends when those before are with the gate.
+    pub(crate) fn close_audit(&self) -> impl Future<Output = ()> + Send + use<> {
+        self.state().audit.close()
+    }
+
+    /// Why the outside guard holds this call up, where it does.
+    fn outside_reason(&self, request: &ToolRequest) -> Option<String> {
+        let reason = self.state().outside.reason()?;
+        let only_reads = match self.settings.outside {
+            OutsidePolicy::Off => return None,
+            OutsidePolicy::Guard => false,
+            OutsidePolicy::All => true,
+        };
+        (!self.judge.passes_outside_guard(request, only_reads)).then_some(reason)
+    }
+
+    fn stop_reason(&self) -> Option<String> {
+        let state = self.state();
+        let by = state.stopped_by.as_ref()?;
+        Some(format!(
+            "{by} has stopped this session from outside. No tool runs until they let it go on: say so, and wait for the \
+             user."
+        ))
+    }
+
+    fn denied_by_stop(&self, request: &ToolRequest, call: &CallKey) -> Option<Decision> {
+        let message = self.stop_reason()?;
+        self.record_refused(request, call, "stop", None);
+        Some(Decision::deny(message))
+    }
+
+    fn denied_by_rule(&self, request: &ToolRequest, call: &CallKey, judgement: &Judgement) -> Option<Decision> {
+        let rule = denied_by(judgement)?;
+        self.record_refused(request, call, &format!("rule {rule}"), None);
+        Some(Decision::deny(judgement.why.clone()))
+    }
+
+    /// Puts a call on the record that does not run because of us. The client may tell of it again, and not every one does.
+    fn record_refused(&self, request: &ToolRequest, call: &CallKey, by: &str, ask: Option<AskId>) {
+        let shown = preview(&request.tool, &request.input);
+        let mut state = self.state();
+        if state.calls.take_refused(call) {
+            // Refused before it ran, and once more when permission was asked for.
+            return state.calls.refuse(call.clone());
+        }
+        state.calls.refuse(call.clone());
+        state.audit.write(ToolCall {
+            tool: call.tool.clone(),
+            tool_use_id: call.tool_use_id.clone(),
+            agent: call.agent.clone(),
+            outcome: CallOutcome::Denied,
+            decided_by: by.to_owned(),
+            digest: Some(call.digest),
+            ask,
+            preview: Text::new(excerpt(&shown, Some(LONGEST_RECORD)).0),
+        });
+    }
+
+    fn tell(&self, news: PromptNews) {
+        if let Some(listener) = &self.news {
+            // Whoever listens may be gone; the session goes on without.
+            drop(listener.send(news));
+        }
+    }
+}
+
+fn allowed_as_it_is(by: DecidedBy) -> Decision {
+    Decision::Allow { input: None, remember: vec![], scope: Scope::Once, by }
+}
+
+/// Only a rule that somebody wrote lets a call through, never in plan mode, and only where neither safety nor the client
+/// wants a person.
+fn rule_may_allow(request: &ToolRequest, judgement: &Judgement) -> bool {
+    let flags = &request.flags;
+    let is_ruled = judgement.rule.as_ref().is_some_and(|rule| rule.decision == RuleDecision::Allow);
+    let for_people = flags.default_to_no || flags.suppress_always || flags.requires_user_interaction || flags.held_up;
+    judgement.decision == RuleDecision::Allow
+        && is_ruled
+        && judgement.mandatory_asks.is_empty()
+        && request.mode() != Mode::Plan
+        && request.kind() == AskKind::Tool
+        && !for_people
+}
+
+/// What keeps an answer given at a front from counting without the gate. A denial is safe whatever others have said.
+fn why_not_alone(front: Front, quorum: u8, is_registered: bool, behavior: Behavior) -> Option<String> {
+    if front != Front::Answers {
+        return Some("prompts are not answered here".to_owned());
+    }
+    if behavior == Behavior::Deny {
+        return None;
+    }
+    let passed_on = "yours counts there once it is back; a no counts at once";
+    match quorum {
+        2.. => Some(format!("this wants {quorum} people; {passed_on}")),
+        _ if is_registered => Some(format!("someone may have answered there; {passed_on}")),
+        _ => None,
+    }
+}

@@ -1,0 +1,186 @@
+//! A tool call as the gatekeeper sees it, whatever the agent, and what it answers.
+
+use std::time::Duration;
+
+use portcullis_core::policy::Mode;
+use portcullis_core::{AskId, AskKind, Scope, Source};
+use serde_json::Value;
+use sha2::{Digest as _, Sha256};
+
+/// A call that an agent wants to make.
+#[derive(Clone, Debug)]
+pub(crate) struct ToolRequest {
+    pub(crate) tool: String,
+    pub(crate) input: Value,
+    /// The client's id of the call, where it tells.
+    pub(crate) tool_use_id: Option<String>,
+    /// The subagent that makes the call.
+    pub(crate) agent: Option<String>,
+    /// Where the call is made. None: as the same call was announced, else where the session was started.
+    pub(crate) folder: Option<String>,
+    pub(crate) mode: Option<String>,
+    /// What the client would remember with an allow, in its own form.
+    pub(crate) suggestions: Vec<Value>,
+    pub(crate) flags: ClientFlags,
+    pub(crate) capabilities: Capabilities,
+}
+
+impl ToolRequest {
+    pub(crate) fn kind(&self) -> AskKind {
+        AskKind::of_tool(&self.tool)
+    }
+
+    pub(crate) fn mode(&self) -> Mode {
+        self.mode.as_deref().and_then(Mode::named).unwrap_or_default()
+    }
+}
+
+/// What the client says about a call it asks permission for.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct ClientFlags {
+    /// No is the answer at hand.
+    pub(crate) default_to_no: bool,
+    /// The client offers no "always", since no rule could ever allow this.
+    pub(crate) suppress_always: bool,
+    /// A person must have looked: no approving with one tap.
+    pub(crate) requires_user_interaction: bool,
+    /// The client's own mode, safety check, hook or ask rule holds the call up, so no rule of ours allows it.
+    pub(crate) held_up: bool,
+    /// Why the client asks.
+    pub(crate) reason: Option<String>,
+    /// One sentence of the client on the call.
+    pub(crate) description: Option<String>,
+    /// The plan that is asked about, where it is not in the input.
+    pub(crate) plan: Option<String>,
+}
+
+/// What the connection a request came through can do. The gatekeeper knows connections by nothing else.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Capabilities {
+    pub(crate) source: Source,
+    /// A call may be allowed with another input. Questions are answered in this way.
+    pub(crate) edit: bool,
+    /// A denial may end the turn.
+    pub(crate) interrupt: bool,
+    /// An allow may reach further than this once.
+    pub(crate) remember: bool,
+    /// An `ask` in answer to [`super::Gatekeeper::before`] makes the client ask a person.
+    pub(crate) heeds_ask: bool,
+    /// Somebody may answer at a terminal of the client's own, past the gate.
+    pub(crate) terminal: bool,
+    /// The client waits so long for our answer. None: for ever.
+    pub(crate) waits: Option<Duration>,
+    pub(crate) without_decision: WithoutDecision,
+}
+
+/// What the client does with a call that nobody decided.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum WithoutDecision {
+    Runs,
+    /// Its own prompt at its terminal stays.
+    Prompts,
+    Denies,
+    /// It waits for an answer for as long as it takes.
+    Waits,
+}
+
+impl Capabilities {
+    /// Claude Code heeds an `ask` where it would ask somebody: not where its mode asks nobody.
+    pub(crate) fn mode_asks(mode: Option<&str>) -> bool {
+        !matches!(mode, Some("bypassPermissions" | "dontAsk"))
+    }
+
+    /// What can still be said while a call is held before it runs: deny, or nothing.
+    pub(crate) fn before(self) -> Self {
+        Self { edit: false, interrupt: false, remember: false, without_decision: WithoutDecision::Runs, ..self }
+    }
+}
+
+/// What is to become of a call.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Decision {
+    Allow {
+        /// To run instead of what was asked about.
+        input: Option<Value>,
+        /// What the client is to remember, in its own form.
+        remember: Vec<Value>,
+        scope: Scope,
+        by: DecidedBy,
+    },
+    /// Before a call alone: the client is to ask.
+    Ask {
+        reason: String,
+    },
+    Deny {
+        message: String,
+        interrupt: bool,
+        by: DecidedBy,
+    },
+    /// The client goes on as if nobody had been asked.
+    #[expect(clippy::enum_variant_names, reason = "the client's own word for it")]
+    NoDecision,
+}
+
+impl Decision {
+    pub(super) fn deny(message: impl Into<String>) -> Self {
+        Self::Deny { message: message.into(), interrupt: false, by: DecidedBy::Gatekeeper }
+    }
+}
+
+/// Who decided, for clients that write it down.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum DecidedBy {
+    Person,
+    /// A rule, a stop, or nobody in time.
+    Gatekeeper,
+}
+
+/// A decision, and the ask whose verdict it carries: confirmed to the gate once the client has it.
+#[derive(Debug, PartialEq)]
+pub(crate) struct Answer {
+    pub(crate) decision: Decision,
+    pub(crate) verdict: Option<AskId>,
+}
+
+impl From<Decision> for Answer {
+    fn from(decision: Decision) -> Self {
+        Self { decision, verdict: None }
+    }
+}
+
+/// One call, as far as it can be told from another.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct CallKey {
+    pub(crate) tool: String,
+    pub(crate) agent: Option<String>,
+    /// Of the whole input.
+    pub(crate) digest: [u8; 32],
+    /// Not every moment tells it.
+    pub(crate) tool_use_id: Option<String>,
+    pub(crate) folder: Option<String>,
+}
+
+impl CallKey {
+    pub(crate) fn of(request: &ToolRequest) -> Self {
+        Self {
+            tool: request.tool.clone(),
+            agent: request.agent.clone(),
+            digest: digest(&request.input),
+            tool_use_id: request.tool_use_id.clone(),
+            folder: request.folder.clone(),
+        }
+    }
+
+    /// Whether both are about the same call: by its id where both have one, else by what is called with what.
+    pub(super) fn is(&self, other: &Self) -> bool {
+        match (&self.tool_use_id, &other.tool_use_id) {
+            (Some(one), Some(other)) => one == other,
+            _ => (&self.tool, &self.agent, self.digest) == (&other.tool, &other.agent, other.digest),
+        }
+    }
+}
+
+/// Of an input, to compare what was shown with what ran.
+pub(crate) fn digest(input: &Value) -> [u8; 32] {
+    Sha256::digest(input.to_string().as_bytes()).into()
+}

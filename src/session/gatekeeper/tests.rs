@@ -1,0 +1,206 @@
+//! The gatekeeper of a session whose gate is away, and the parts of it that need no session.
+
+use super::ask::{limit, new_ask};
+use super::*;
+use crate::rules::Rules;
+use portcullis_core::{AskTimeout, Moment, OnTimeout, SessionAbout, SessionId, Source};
+use portcullis_core::{Label, policy::Decision as Ruled};
+use serde_json::{Value, json};
+use std::path::Path;
+
+fn request(command: &str) -> ToolRequest {
+    ToolRequest {
+        tool: "Bash".to_owned(),
+        input: json!({"command": command}),
+        tool_use_id: Some("toolu_1".to_owned()),
+        agent: None,
+        folder: None,
+        mode: None,
+        suggestions: vec![
+            json!({"type": "addRules", "rules": [{"toolName": "Bash", "ruleContent": "npm run *"}], "behavior": "allow", "destination": "localSettings"}),
+            json!({"type": "setMode", "mode": "acceptEdits", "destination": "session"}),
+        ],
+        flags: ClientFlags::default(),
+        capabilities: Capabilities {
+            source: Source::Control,
+            edit: true,
+            interrupt: true,
+            remember: true,
+            heeds_ask: true,
+            terminal: false,
+            waits: None,
+            without_decision: WithoutDecision::Waits,
+        },
+    }
+}
+
+fn judge(folder: &Path) -> Judge {
+    Judge::new(Rules::of_home(folder), folder.to_owned(), vec![], "api".to_owned())
+}
+
+/// A gatekeeper whose gate never answers.
+fn gatekeeper(folder: &Path) -> Gatekeeper {
+    let about = SessionAbout {
+        label: Label::new("api").unwrap(),
+        connected_by: "test".to_owned(),
+        pid: None,
+        runs_commands: false,
+        folder: None,
+        agent_session: None,
+        continues: None,
+        mode: None,
+        driven: false,
+    };
+    let away: crate::session::link::Connect = Arc::new(|| Box::pin(std::future::pending()));
+    let (session, _) = crate::session::link::connect(SessionId::new(Moment(1), 1), about, "0.0.0", away);
+    Gatekeeper::new(session, Arc::new(judge(folder)), GatekeeperSettings::default(), None)
+}
+
+fn shown(request: &ToolRequest) -> NewAsk {
+    let folder = tempfile::tempdir().unwrap();
+    let judgement = judge(folder.path()).judge(request);
+    new_ask(AskId::new(Moment(1), 1), request, &CallKey::of(request), &judgement, None, None)
+}
+
+fn finished(command: &str) -> FinishedCall {
+    let call = CallKey::of(&request(command));
+    FinishedCall { call, preview: command.to_owned(), outcome: CallOutcome::Ran, decided_by: None }
+}
+
+#[test]
+fn an_ask_offers_what_the_client_suggests() {
+    let offers: Vec<(Scope, String)> =
+        shown(&request("npm run build")).details.offers.into_iter().map(|offer| (offer.scope, offer.words)).collect();
+    let want = [
+        (Scope::Session, "Bash(npm run *), for this session".to_owned()),
+        (Scope::Always, "Bash(npm run *), in this project's local settings".to_owned()),
+    ];
+    assert_eq!(offers, want);
+}
+
+#[test]
+fn what_is_suppressed_is_not_offered() {
+    let mut suppressed = request("npm run build");
+    suppressed.flags.suppress_always = true;
+    assert!(shown(&suppressed).details.offers.is_empty());
+    let mut cannot = request("npm run build");
+    cannot.capabilities.remember = false;
+    assert!(shown(&cannot).details.offers.is_empty());
+}
+
+#[test]
+fn an_ask_ends_before_the_client_stops_waiting_and_then_as_the_client_would_go_on() {
+    let waits = |seconds, without_decision| {
+        let mut request = request("ls");
+        request.capabilities.waits = Some(Duration::from_secs(seconds));
+        request.capabilities.without_decision = without_decision;
+        limit(&request, None).unwrap()
+    };
+    let ends = |milliseconds, then| AskTimeout { milliseconds, then };
+    assert_eq!(waits(600, WithoutDecision::Runs), ends(595_000, OnTimeout::Deny));
+    assert_eq!(waits(600, WithoutDecision::Prompts), ends(595_000, OnTimeout::NoDecision));
+    let owners = ends(1000, OnTimeout::Deny);
+    assert_eq!(limit(&request("ls"), Some(owners)), Some(owners), "the owner's limit counts, too");
+    assert_eq!(limit(&request("ls"), None), None);
+}
+
+#[test]
+fn a_rule_allows_only_where_neither_the_mode_nor_the_client_wants_a_person() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::create_dir_all(folder.path().join(".config/portcullis")).unwrap();
+    let rules = folder.path().join(".config/portcullis/rules.toml");
+    std::fs::write(rules, "[[rule]]\nallow = \"Bash(npm run *)\"\n").unwrap();
+    let judge = judge(folder.path());
+    let may = |change: fn(&mut ToolRequest)| {
+        let mut request = request("npm run build");
+        change(&mut request);
+        let judgement = judge.judge(&request);
+        assert_eq!(judgement.rule.as_ref().map(|rule| rule.decision), Some(Ruled::Allow));
+        rule_may_allow(&request, &judgement)
+    };
+    assert!(may(|_| {}));
+    assert!(!may(|request| request.flags.default_to_no = true));
+    assert!(!may(|request| request.flags.suppress_always = true));
+    assert!(!may(|request| request.flags.requires_user_interaction = true));
+    assert!(!may(|request| request.flags.held_up = true));
+}
+
+#[tokio::test]
+async fn what_ran_is_compared_with_what_was_allowed() {
+    let folder = tempfile::tempdir().unwrap();
+    let gatekeeper = gatekeeper(folder.path());
+    let allow = |command: &str| {
+        let call = CallKey::of(&request(command));
+        let digest = call.digest;
+        gatekeeper.state().calls.allow(AllowedBy::Rule("Bash".to_owned()), call, digest);
+    };
+    assert!(gatekeeper.after(finished("ls")), "nobody was asked");
+    allow("ls -l");
+    assert!(gatekeeper.after(finished("ls -l")));
+    allow("ls -l");
+    assert!(!gatekeeper.after(finished("rm -rf")));
+}
+
+#[tokio::test]
+async fn a_stopped_session_denies_at_both_moments_and_goes_on_when_resumed() {
+    let folder = tempfile::tempdir().unwrap();
+    let gatekeeper = gatekeeper(folder.path());
+    let never = CancellationToken::new();
+    gatekeeper.stop("ann".to_owned());
+    for answer in [gatekeeper.before(request("ls"), &never).await, gatekeeper.asked(request("ls"), &never).await] {
+        let Decision::Deny { message, .. } = answer.decision else { panic!("{answer:?}") };
+        assert!(message.contains("ann has stopped this session"), "{message}");
+    }
+    gatekeeper.resume();
+    assert_eq!(gatekeeper.before(request("ls"), &never).await.decision, Decision::NoDecision);
+}
+
+#[tokio::test(start_paused = true)]
+async fn while_the_gate_is_away_a_held_call_is_denied_and_a_prompt_of_the_clients_own_stays() {
+    let folder = tempfile::tempdir().unwrap();
+    let gatekeeper = gatekeeper(folder.path());
+    let never = CancellationToken::new();
+    let mut held = request("rm -rf ~");
+    held.mode = Some("bypassPermissions".to_owned());
+    held.capabilities.heeds_ask = false;
+    held.capabilities.waits = Some(Duration::from_secs(3600));
+    let answer = gatekeeper.before(held.clone(), &never).await;
+    assert!(matches!(answer.decision, Decision::Deny { .. }), "{answer:?}");
+    held.capabilities.terminal = true;
+    held.capabilities.without_decision = WithoutDecision::Prompts;
+    assert_eq!(gatekeeper.asked(held, &never).await.decision, Decision::NoDecision);
+}
+
+#[tokio::test]
+async fn a_client_with_old_hooks_is_denied_what_people_must_decide() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut old = request("rm -rf ~");
+    old.capabilities.heeds_ask = false;
+    old.capabilities.waits = Some(Duration::from_secs(10));
+    let answer = gatekeeper(folder.path()).before(old, &CancellationToken::new()).await;
+    let Decision::Deny { message, .. } = answer.decision else { panic!("{answer:?}") };
+    assert!(message.contains("portcullis install --hooks"), "{message}");
+}
+
+#[test]
+fn without_the_gate_only_a_denial_counts_or_what_no_gate_ever_had_and_one_person_decides() {
+    let counts =
+        |quorum, is_registered, behavior| why_not_alone(Front::Answers, quorum, is_registered, behavior).is_none();
+    assert!(counts(1, false, Behavior::Allow));
+    assert!(!counts(1, true, Behavior::Allow), "someone may have denied it there");
+    assert!(!counts(2, false, Behavior::Allow), "one is not two");
+    for (quorum, is_registered) in [(1, false), (1, true), (2, false), (2, true)] {
+        assert!(counts(quorum, is_registered, Behavior::Deny));
+    }
+    for front in [Front::None, Front::Watches] {
+        for behavior in [Behavior::Allow, Behavior::Deny] {
+            assert!(why_not_alone(front, 1, false, behavior).is_some(), "only people at the gate answer");
+        }
+    }
+}
+
+#[test]
+fn a_digest_tells_inputs_apart() {
+    assert_eq!(digest(&json!({"a": 1})), digest(&json!({"a": 1})));
+    assert_ne!(digest(&json!({"a": 1})), digest(&Value::Null));
+}

@@ -1,0 +1,267 @@
+//! An ask from the moment it is put to people to the decision that comes of it.
+
+use std::time::Duration;
+
+use portcullis_core::policy::Judgement;
+use portcullis_core::{AskId, Behavior, Code, NewAsk, Ruling, Scope};
+use portcullis_wire::error::{Fault, Kind};
+use portcullis_wire::permission::remembered;
+use serde_json::Value;
+use tokio_util::sync::CancellationToken;
+
+use super::ask::{MARGIN, limit, new_ask};
+use super::calls::{AllowedBy, Outcome};
+use super::judge::{denied_by, quorum};
+use super::request::{Answer, CallKey, DecidedBy, Decision, ToolRequest, WithoutDecision, digest};
+use super::{Front, Gatekeeper, PromptNews, Settled, why_not_alone};
+use crate::mint::mint;
+
+/// A gate that is away may take so long to hear of an ask where a terminal has it meanwhile.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(60);
+/// The same where nobody sits at a terminal: somebody may be waiting for the end of a script.
+const UNATTENDED_CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+/// A gate that is there answers within this.
+const GATE_TIMEOUT: Duration = Duration::from_secs(1);
+
+impl Gatekeeper {
+    /// Puts a request to people and waits. The second part is true when the client settled it by itself.
+    pub(super) async fn ask_people(
+        &self,
+        request: &ToolRequest,
+        call: CallKey,
+        judgement: &Judgement,
+        outside: Option<String>,
+        cancelled: &CancellationToken,
+    ) -> (Answer, bool) {
+        let id = mint(AskId::new);
+        let new = new_ask(id, request, &call, judgement, outside, limit(request, self.settings.ask_limit));
+        let shown = new.clone();
+        let receiver = {
+            let mut state = self.state();
+            // A stop before this is seen here, and one after it ends the ask.
+            if state.stopped_by.is_none() { Some(state.calls.open(new.clone(), call.clone())) } else { None }
+        };
+        let Some(receiver) = receiver else {
+            return (Decision::deny(self.stop_reason().unwrap_or_default()).into(), false);
+        };
+        let waiting = async {
+            let registering = async {
+                self.register(new, request).await;
+                std::future::pending::<()>().await;
+            };
+            tokio::select! {
+                outcome = receiver => outcome.unwrap_or(Outcome::SettledThere),
+                () = registering => Outcome::SettledThere,
+                () = client_gives_up(request) => Outcome::NoVerdict("nobody answered in time".to_owned()),
+            }
+        };
+        let outcome = tokio::select! {
+            outcome = waiting => outcome,
+            () = cancelled.cancelled() => {
+                let why = match request.capabilities.without_decision {
+                    WithoutDecision::Waits => "the agent no longer asks",
+                    _ => "denied, interrupted or timed out at the terminal",
+                };
+                if self.state().calls.settle(id, Outcome::SettledThere).is_some() {
+                    self.withdraw(id, why);
+                    self.settled(id, Settled::Withdrawn(why.to_owned()));
+                }
+                return (Decision::NoDecision.into(), true);
+            }
+        };
+        // What ended by itself is still in the list.
+        self.state().calls.settle(id, Outcome::SettledThere);
+        match outcome {
+            Outcome::SettledThere => (Decision::NoDecision.into(), true),
+            Outcome::Stopped => {
+                self.withdraw(id, "the session was stopped");
+                self.settled(id, Settled::Withdrawn("the session was stopped".to_owned()));
+                (Decision::deny(self.stop_reason().unwrap_or_default()).into(), false)
+            }
+            Outcome::NoVerdict(why) => {
+                self.withdraw(id, &why);
+                self.settled(id, Settled::Withdrawn(why.clone()));
+                (self.without_verdict(request, &why).into(), false)
+            }
+            Outcome::Verdict(ruling) => {
+                let decision = self.decision_of(&ruling, request, call, &shown);
+                self.settled(id, Settled::Ruled(*ruling));
+                (Answer { decision, verdict: Some(id) }, false)
+            }
+        }
+    }
+
+    /// Tells the gate of an ask, and the front with the code that it gets.
+    async fn register(&self, new: NewAsk, request: &ToolRequest) {
+        let id = new.id;
+        let mut asking = std::pin::pin!(self.session.ask_for(new));
+        if self.settings.front != Front::None {
+            let code = match tokio::time::timeout(GATE_TIMEOUT, &mut asking).await {
+                Ok(code) => code,
+                Err(_) => {
+                    self.show(id, None);
+                    asking.await
+                }
+            };
+            return self.registered(id, code);
+        }
+        let timeout = match (request.capabilities.without_decision, request.capabilities.terminal) {
+            (WithoutDecision::Waits, _) => None,
+            (_, true) => Some(CONNECT_TIMEOUT),
+            (_, false) => Some(UNATTENDED_CONNECT_TIMEOUT),
+        };
+        let Some(timeout) = timeout else { return self.registered(id, asking.await) };
+        match tokio::time::timeout(timeout, asking).await {
+            Ok(code) => self.registered(id, code),
+            Err(_) => self.nobody_asked(id, "the gate is away"),
+        }
+    }
+
+    fn registered(&self, ask: AskId, code: Result<Code, Fault>) {
+        match code {
+            Ok(code) => self.show(ask, Some(code)),
+            // The person at the front can answer all the same.
+            Err(_) if self.settings.front != Front::None => self.show(ask, None),
+            Err(fault) => self.nobody_asked(ask, &fault.message),
+        }
+    }
+
+    /// Nobody was asked, so nobody may be waiting to answer when the gate is back.
+    fn nobody_asked(&self, ask: AskId, why: &str) {
+        tracing::warn!("a prompt was not relayed: {why}");
+        self.end(ask, Outcome::NoVerdict(format!("nobody could be asked: {why}")));
+    }
+
+    pub(super) fn show(&self, ask: AskId, code: Option<Code>) {
+        let new = {
+            let mut state = self.state();
+            let Some(open) = state.calls.ask(ask) else { return };
+            open.is_registered |= code.is_some();
+            if std::mem::replace(&mut open.is_shown, true) {
+                return;
+            }
+            open.new.clone()
+        };
+        self.tell(PromptNews::Asked { ask: Box::new(new), code });
+    }
+
+    fn settled(&self, ask: AskId, how: Settled) {
+        self.tell(PromptNews::Settled { ask, how });
+    }
+
+    /// What silence means, by what the client would do with it.
+    fn without_verdict(&self, request: &ToolRequest, why: &str) -> Decision {
+        if let Some(message) = self.stop_reason() {
+            return Decision::deny(message);
+        }
+        match request.capabilities.without_decision {
+            WithoutDecision::Runs | WithoutDecision::Waits => {
+                Decision::deny(format!("A person must decide this, and there was no decision: {why}."))
+            }
+            WithoutDecision::Prompts | WithoutDecision::Denies => Decision::NoDecision,
+        }
+    }
+
+    /// A verdict as the client is told it. An input that is no object, or that the rules refuse, allows nothing; nor does
+    /// a verdict that a stop has overtaken.
+    fn decision_of(&self, ruling: &Ruling, request: &ToolRequest, call: CallKey, shown: &NewAsk) -> Decision {
+        if ruling.behavior == Behavior::Deny {
+            let said = ruling.why.as_deref().filter(|why| !why.trim().is_empty());
+            let message = said.unwrap_or("A person denied this.").to_owned();
+            return Decision::Deny { message, interrupt: ruling.interrupt, by: DecidedBy::Person };
+        }
+        if let Some(message) = self.stop_reason() {
+            return Decision::deny(message);
+        }
+        let input = match &ruling.input {
+            None => None,
+            Some(edited) => match serde_json::from_str(edited.text.as_str()) {
+                Ok(input @ Value::Object(_)) => Some(input),
+                _ => return Decision::deny("The edited input could not be read."),
+            },
+        };
+        if let Some(input) = &input
+            && let Some(why) = self.objection(request, input, shown.details.quorum)
+        {
+            return Decision::deny(format!("The edited input is denied: {why}"));
+        }
+        let allowed = input.as_ref().map_or(call.digest, digest);
+        self.state().calls.allow(AllowedBy::Ask(shown.id), call, allowed);
+        // A scope that was not offered reaches no further than this once.
+        let is_offered = shown.details.offers.iter().any(|offer| offer.scope == ruling.scope);
+        let scope = if is_offered { ruling.scope } else { Scope::Once };
+        let remember = match scope {
+            Scope::Once => vec![],
+            Scope::Session => remembered(&request.suggestions, false),
+            Scope::Always => remembered(&request.suggestions, true),
+        };
+        Decision::Allow { input, remember, scope, by: DecidedBy::Person }
+    }
+
+    /// What the rules have against an input that takes the place of one which this many people have allowed.
+    fn objection(&self, request: &ToolRequest, input: &Value, allowed_by: u8) -> Option<String> {
+        let edited = ToolRequest { input: input.clone(), ..request.clone() };
+        let judgement = self.judge.judge(&edited);
+        if denied_by(&judgement).is_some() {
+            return Some(judgement.why);
+        }
+        let wanted = quorum(&judgement);
+        (wanted > allowed_by).then(|| format!("it wants {wanted} people: {}", judgement.why))
+    }
+
+    /// Someone at a front of ours answered. The gate decides whether that was the first, and whether it is enough; while
+    /// it is away, a denial counts at once, and an allow where nobody else can have spoken.
+    pub(crate) async fn answer_here(&self, ask: AskId, ruling: Ruling) {
+        let mut answering = std::pin::pin!(self.session.answer(ask, ruling.clone()));
+        let answered = match tokio::time::timeout(GATE_TIMEOUT, &mut answering).await {
+            Ok(answered) => answered,
+            Err(_) => {
+                self.count_here(ask, ruling);
+                // It is on its way to the gate all the same, and comes on record there.
+                match answering.await {
+                    // Whoever was faster is named by their own verdict.
+                    Err(fault) if fault.error == Kind::Settled.entry().0 => Ok(()),
+                    answered => answered,
+                }
+            }
+        };
+        if let Err(fault) = answered {
+            self.tell(PromptNews::NotTaken { ask, fault });
+        }
+    }
+
+    fn count_here(&self, ask: AskId, ruling: Ruling) {
+        let why = {
+            let mut state = self.state();
+            let Some(open) = state.calls.ask(ask) else { return };
+            why_not_alone(self.settings.front, open.new.details.quorum, open.is_registered, ruling.behavior)
+        };
+        match why {
+            None => self.verdict(ask, ruling),
+            Some(why) => {
+                let fault = Fault::new(Kind::Stopping, format!("the gate does not answer, and {why}"));
+                self.tell(PromptNews::NotTaken { ask, fault });
+            }
+        }
+    }
+
+    /// What a rule allows is on the record, or is not allowed by it.
+    pub(super) async fn gate_is_there(&self) -> bool {
+        tokio::time::timeout(GATE_TIMEOUT, self.session.inbox()).await.is_ok_and(|answer| answer.is_ok())
+    }
+
+    /// An ask is no longer asked. The word is never dropped, for somebody may answer it; there are no more of these than
+    /// there were asks.
+    pub(super) fn withdraw(&self, ask: AskId, why: &str) {
+        let (session, why) = (self.session.clone(), why.to_owned());
+        tokio::spawn(async move { session.withdraw(ask, why).await });
+    }
+}
+
+/// Returns shortly before the client stops waiting: the gate, which has the same limit, may be away.
+async fn client_gives_up(request: &ToolRequest) {
+    match request.capabilities.waits {
+        Some(waits) => tokio::time::sleep(waits.saturating_sub(MARGIN / 2)).await,
+        None => std::future::pending().await,
+    }
+}

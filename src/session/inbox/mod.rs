@@ -1,0 +1,341 @@
+//! The inbox of a session: which way an event takes to the model, who was handed what, and how often the session may be
+//! woken. Decides; does nothing itself.
+
+mod budget;
+
+use std::collections::{HashMap, VecDeque};
+use std::time::Instant;
+
+use portcullis_core::{AskId, EventId};
+use portcullis_wire::envelope::{THROUGH_HOOKS, envelope};
+use portcullis_wire::link::EventFrame;
+
+use budget::WakeBudget;
+
+/// Claude Code takes 10,000 characters from one hook and puts what is more into a file.
+const LONGEST_HOOK_ANSWER: usize = 9_500;
+/// Claude Code goes on after a stop at most eight times; what a hook says at the ninth nobody reads.
+const MOST_CONTINUATIONS: u8 = 6;
+/// Pushes remembered until the model shows that it read one of them.
+const REMEMBERED_PUSHES: usize = 64;
+
+/// An event that waits for its way to the model.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct QueuedEvent {
+    pub(crate) ids: Vec<EventId>,
+    pub(crate) frame: EventFrame<'static>,
+}
+
+/// What went into one answer to a hook, to be confirmed when the client has it.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct HandedOut {
+    pub(crate) events: Vec<QueuedEvent>,
+    pub(crate) verdict: Option<AskId>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Turn {
+    /// Nothing runs: only a wake brings an event before the model.
+    Idle,
+    Busy,
+}
+
+/// What waits for one session.
+pub(crate) struct Inbox {
+    /// A hook has called: hooks are installed for this session.
+    has_hooks: bool,
+    /// The model has answered or opened an event that the channel had pushed.
+    channel_is_proven: bool,
+    /// What the channel pushed while nobody knew whether it arrives, and whose conversation hooks have not spoken of
+    /// since.
+    pushed: VecDeque<(EventId, String)>,
+    waiting: VecDeque<QueuedEvent>,
+    /// By the number of the answer they went into.
+    handed_out: HashMap<u64, HandedOut>,
+    answers: u64,
+    turn: Turn,
+    /// How often the session was kept from stopping since a person spoke.
+    continuations: u8,
+    budget: WakeBudget,
+}
+
+impl Inbox {
+    /// `wakes_per_hour` is for each sender.
+    pub(crate) fn new(wakes_per_hour: usize) -> Self {
+        Self {
+            has_hooks: false,
+            channel_is_proven: false,
+            pushed: VecDeque::new(),
+            waiting: VecDeque::new(),
+            handed_out: HashMap::new(),
+            answers: 0,
+            turn: Turn::Idle,
+            continuations: 0,
+            budget: WakeBudget::new(wakes_per_hour),
+        }
+    }
+
+    /// Whether events go through hooks: not where the channel is proven, nor where there are none.
+    pub(crate) fn hooks_take_events(&self) -> bool {
+        self.has_hooks && !self.channel_is_proven
+    }
+
+    pub(crate) fn has_hooks(&self) -> bool {
+        self.has_hooks
+    }
+
+    /// Hooks are installed. True when that is news.
+    pub(crate) fn note_hooks(&mut self) -> bool {
+        !std::mem::replace(&mut self.has_hooks, true)
+    }
+
+    /// The channel takes this one.
+    pub(crate) fn note_pushed(&mut self, ids: &[EventId], chat: &str) {
+        if self.channel_is_proven {
+            return;
+        }
+        self.pushed.extend(ids.iter().map(|id| (*id, chat.to_owned())));
+        let surplus = self.pushed.len().saturating_sub(REMEMBERED_PUSHES);
+        self.pushed.drain(..surplus);
+    }
+
+    /// The model answered a conversation or opened an event. That proves the channel, if the model can know of it by the
+    /// channel alone.
+    pub(crate) fn note_read(&mut self, is_it: impl Fn(EventId, &str) -> bool) {
+        if self.pushed.iter().any(|(event, chat)| is_it(*event, chat)) {
+            self.channel_is_proven = true;
+            self.pushed.clear();
+        }
+    }
+
+    pub(crate) fn put(&mut self, event: QueuedEvent) {
+        self.waiting.push_back(event);
+    }
+
+    pub(crate) fn has_waiting(&self) -> bool {
+        !self.waiting.is_empty()
+    }
+
+    pub(crate) fn is_idle(&self) -> bool {
+        self.turn == Turn::Idle
+    }
+
+    /// Who sent what waits, each once.
+    fn senders(&self) -> Vec<String> {
+        let mut senders: Vec<String> = self.waiting.iter().map(|event| event.frame.sender.to_string()).collect();
+        senders.sort_unstable();
+        senders.dedup();
+        senders
+    }
+
+    /// When the session may be woken for what waits; none when nothing does, or never.
+    pub(crate) fn next_wake(&self, now: Instant) -> Option<Instant> {
+        self.budget.earliest(&self.senders(), now).filter(|_| self.has_waiting())
+    }
+
+    /// The session is woken, for all whose events wait.
+    pub(crate) fn spend_wake(&mut self, now: Instant) {
+        let senders = self.senders();
+        self.budget.spend(&senders, now);
+    }
+
+    /// Something of a turn was seen.
+    pub(crate) fn mark_busy(&mut self) {
+        self.turn = Turn::Busy;
+    }
+
+    /// The turn ended, perhaps without a word, as when it was interrupted.
+    pub(crate) fn mark_idle(&mut self) {
+        self.turn = Turn::Idle;
+    }
+
+    /// A person spoke.
+    pub(crate) fn note_person(&mut self) {
+        self.turn = Turn::Busy;
+        self.continuations = 0;
+    }
+
+    /// The session wants to stop. True when it may be kept from it once more.
+    pub(crate) fn on_stop(&mut self, was_continued: bool) -> bool {
+        if !was_continued {
+            self.continuations = 0;
+        }
+        self.turn = Turn::Idle;
+        self.continuations < MOST_CONTINUATIONS
+    }
+
+    /// The session goes on instead of stopping.
+    pub(crate) fn note_continuation(&mut self) {
+        self.turn = Turn::Busy;
+        self.continuations += 1;
+    }
+
+    /// A new conversation began in the same process.
+    pub(crate) fn on_new_conversation(&mut self) {
+        self.turn = Turn::Idle;
+        self.continuations = 0;
+    }
+
+    /// The oldest event, for a client that takes them one by one.
+    pub(crate) fn take_next(&mut self) -> Option<QueuedEvent> {
+        self.waiting.pop_front()
+    }
+
+    /// As many events as fit into one answer to a hook, each in its envelope, oldest first.
+    pub(crate) fn hand_out(&mut self, fence: &dyn Fn() -> String) -> Option<(u64, String)> {
+        let mut handed_out = HandedOut::default();
+        let mut text = String::new();
+        while let Some(event) = self.waiting.front() {
+            let enveloped = envelope(&event.frame, &fence(), Some(THROUGH_HOOKS));
+            if !text.is_empty() && text.len() + enveloped.len() > LONGEST_HOOK_ANSWER {
+                break;
+            }
+            if !text.is_empty() {
+                text.push_str("\n\n");
+            }
+            text.push_str(&enveloped);
+            // From here on the model may know of this conversation by hooks: what it says there proves no channel. Now, and
+            // not when the answer is confirmed, for one that seems lost may have been read.
+            self.pushed.retain(|(_, chat)| *chat != event.frame.chat);
+            handed_out.events.extend(self.waiting.pop_front());
+        }
+        (!handed_out.events.is_empty()).then(|| (self.keep(handed_out), text))
+    }
+
+    /// What went into an answer that is not yet confirmed.
+    pub(crate) fn in_answer(&self, answer: u64) -> &[QueuedEvent] {
+        self.handed_out.get(&answer).map_or(&[], |handed_out| &handed_out.events)
+    }
+
+    /// A verdict goes into an answer.
+    pub(crate) fn hand_out_verdict(&mut self, ask: AskId) -> u64 {
+        self.keep(HandedOut { events: vec![], verdict: Some(ask) })
+    }
+
+    fn keep(&mut self, handed_out: HandedOut) -> u64 {
+        self.answers += 1;
+        self.handed_out.insert(self.answers, handed_out);
+        self.answers
+    }
+
+    /// The answer is with the client.
+    pub(crate) fn confirm(&mut self, answer: u64) -> HandedOut {
+        self.handed_out.remove(&answer).unwrap_or_default()
+    }
+
+    /// The answer may or may not be with the client: what it held waits again, in its place, marked as redelivered.
+    pub(crate) fn take_back(&mut self, answer: u64) {
+        for mut event in self.confirm(answer).events.into_iter().rev() {
+            event.frame.redelivered = true;
+            self.waiting.push_front(event);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use portcullis_core::Moment;
+
+    fn event(number: u8, text: &str) -> QueuedEvent {
+        let id = EventId::new(Moment(u64::from(number)), u128::from(number));
+        let frame = EventFrame {
+            id,
+            via: "http".into(),
+            sender: format!("sender{}", number % 2).into(),
+            directs: false,
+            chat: "1".into(),
+            attributes: vec![].into(),
+            text: text.to_owned().into(),
+            rest: 0,
+            redelivered: false,
+            also: vec![],
+        };
+        QueuedEvent { ids: vec![id], frame }
+    }
+
+    fn fence() -> String {
+        "fence".to_owned()
+    }
+
+    #[test]
+    fn an_event_takes_the_proven_channel_then_hooks_then_the_channel() {
+        let mut inbox = Inbox::new(30);
+        assert!(!inbox.hooks_take_events(), "nobody knows of hooks");
+        let first = event(1, "x");
+        inbox.note_pushed(&first.ids, "1");
+        assert!(inbox.note_hooks() && !inbox.note_hooks());
+        assert!(inbox.hooks_take_events(), "the channel is not proven");
+        inbox.note_read(|_, chat| chat == "2");
+        assert!(inbox.hooks_take_events(), "that was about something else");
+        inbox.note_read(|event, _| event == first.ids[0]);
+        assert!(!inbox.hooks_take_events(), "the model read what was pushed");
+    }
+
+    #[test]
+    fn a_reply_proves_no_channel_where_hooks_spoke_of_the_same_conversation() {
+        for arrives in [true, false] {
+            let mut inbox = Inbox::new(30);
+            let (pushed, elsewhere) = (event(1, "by the channel"), event(2, "by the channel"));
+            inbox.note_pushed(&pushed.ids, "1");
+            inbox.note_pushed(&elsewhere.ids, "2");
+            inbox.note_hooks();
+            inbox.put(event(3, "by a hook"));
+            let (answer, _) = inbox.hand_out(&fence).unwrap();
+            match arrives {
+                true => drop(inbox.confirm(answer)),
+                false => inbox.take_back(answer),
+            }
+            inbox.note_read(|_, chat| chat == "1");
+            assert!(inbox.hooks_take_events(), "it may know of chat 1 by the hook");
+            inbox.note_read(|_, chat| chat == "2");
+            assert!(!inbox.hooks_take_events(), "it knows of chat 2 by the channel alone");
+        }
+    }
+
+    #[test]
+    fn what_was_handed_is_confirmed_once_or_waits_again_in_its_place() {
+        let mut inbox = Inbox::new(30);
+        for number in 1..=3 {
+            inbox.put(event(number, "x"));
+        }
+        let (answer, text) = inbox.hand_out(&fence).unwrap();
+        assert_eq!(text.matches("<channel ").count(), 3);
+        assert!(inbox.hand_out(&fence).is_none(), "each once");
+        inbox.put(event(4, "x"));
+        inbox.take_back(answer);
+        let (again, text) = inbox.hand_out(&fence).unwrap();
+        assert_eq!(text.matches("redelivered=\"true\"").count(), 3);
+        let handed = inbox.confirm(again);
+        let ids: Vec<EventId> = handed.events.iter().flat_map(|event| event.ids.clone()).collect();
+        assert_eq!(ids, (1..=4).flat_map(|number| event(number, "x").ids).collect::<Vec<_>>());
+        assert_eq!(inbox.confirm(again), HandedOut::default());
+    }
+
+    #[test]
+    fn an_answer_is_never_longer_than_the_client_takes() {
+        let mut inbox = Inbox::new(30);
+        for number in 1..=3 {
+            inbox.put(event(number, &"ä".repeat(20_000)));
+        }
+        for _ in 1..=3 {
+            let (_, text) = inbox.hand_out(&fence).unwrap();
+            assert!(text.len() < 10_000 && text.contains("more bytes were left off"), "{}", text.len());
+        }
+        assert!(!inbox.has_waiting());
+    }
+
+    #[test]
+    fn a_session_is_kept_from_stopping_only_so_often_until_a_person_speaks() {
+        let mut inbox = Inbox::new(30);
+        inbox.note_person();
+        let mut kept = 0;
+        while inbox.on_stop(kept > 0) {
+            inbox.note_continuation();
+            kept += 1;
+        }
+        assert!(kept < 8 && inbox.is_idle());
+        inbox.note_person();
+        assert!(inbox.on_stop(true));
+    }
+}

@@ -52,8 +52,9 @@ pub fn decide(state: &State, clock: Moment, input: Input) -> (Vec<Record>, Vec<E
         Input::Lost { session } => sessions::lost(state, session),
         Input::Ended { session, goodbye } => sessions::ended(state, session, goodbye),
         Input::Replied { id, session, chat, text, files } => {
-            sessions::replied(state, crate::event::Reply { id, session, chat, text, files, at: now })
+            sessions::replied(state, crate::event::Reply { id, session, chat, text, files, at: now, edited: None })
         }
+        Input::ReplyEdited { session, reply, text } => sessions::reply_edited(state, session, reply, text),
         Input::Opened { session, event } => events::opened(state, session, event),
         Input::Seen { event } => events::seen(state, event),
         Input::Expired { event } => events::expired(state, event),

@@ -115,6 +115,12 @@ pub enum Input {
         text: Text,
         files: Vec<SentFile>,
     },
+    /// The agent puts another text in the place of one of its replies.
+    ReplyEdited {
+        session: SessionId,
+        reply: ReplyId,
+        text: Text,
+    },
     /// The agent opens one of its events.
     Opened {
         session: SessionId,
@@ -292,6 +298,8 @@ pub enum Refusal {
     TooManyAsks,
     NoSuchSession,
     NoSuchEvent,
+    /// Not one of the session's own, or so old that it is forgotten.
+    NoSuchReply,
     /// The prompt's process is gone: a verdict would reach nobody.
     Undeliverable {
         code: Code,

@@ -4,8 +4,8 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::ask::{Ask, CallOutcome, ToolCall};
-use crate::event::{Event, Reply};
-use crate::ids::{AskId, EventId, OrderId, PairingCode, SessionId, TokenId};
+use crate::event::{Event, Reply, Text};
+use crate::ids::{AskId, EventId, OrderId, PairingCode, ReplyId, SessionId, TokenId};
 use crate::people::{Pairing, Role, Token};
 use crate::session::{Goodbye, Order, SessionAbout};
 use crate::verdict::Verdict;
@@ -47,6 +47,12 @@ pub enum Record {
     },
     Replied {
         reply: Reply,
+    },
+    /// The session put another text in the place of one of its replies.
+    ReplyEdited {
+        session: SessionId,
+        reply: ReplyId,
+        text: Text,
     },
     Asked {
         ask: Ask,
@@ -201,6 +207,7 @@ impl Record {
             | Self::Called { session, .. }
             | Self::Described { session, .. }
             | Self::Ordered { session, .. }
+            | Self::ReplyEdited { session, .. }
             | Self::OrderDone { session, .. }
             | Self::OrderFailed { session, .. }
             | Self::Ended { session, .. } => Subject::Session(*session),

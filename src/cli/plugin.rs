@@ -21,7 +21,7 @@ const NAME: &str = "portcullis";
 /// installs it from there; the commands for that are printed. Written again, it is brought up to date.
 ///
 /// The plugin does the same as `portcullis install --hooks`, for all of your projects: use one of the two. It carries
-/// no rules: the tools `reply` and `inbox` are asked for, and deny rules are kept by Portcullis alone.
+/// no rules: the tools `reply`, `edit_message` and `inbox` are asked for, and deny rules are kept by Portcullis alone.
 #[derive(clap::Args)]
 pub(super) struct Plugin {
     /// The folder to write: a new one, an empty one, or one that this command wrote

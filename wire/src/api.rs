@@ -117,6 +117,9 @@ pub struct ReplyView {
     pub files: Vec<FileView>,
     /// When it was said.
     pub at: u64,
+    /// When its text was last changed, if it was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub edited_at: Option<u64>,
 }
 
 /// A file that goes with a reply.
@@ -479,6 +482,7 @@ impl From<&Reply> for ReplyView {
             text: reply.text.as_str().to_owned(),
             files: reply.files.iter().map(FileView::from).collect(),
             at: reply.at.0,
+            edited_at: reply.edited.map(|at| at.0),
         }
     }
 }

@@ -35,6 +35,7 @@ fn every_frame() -> Vec<Value> {
         json!({"ordered": {"order": id, "outcome": "done"}}),
         json!({"ordered": {"order": id, "outcome": {"failed": {"why": "w"}}}}),
         json!({"replied": {"id": id, "chat": "1", "text": "t", "files": [{"path": "f", "size": 1}]}}),
+        json!({"edited": {"id": id, "text": "t"}}),
         json!({"inbox": {"event": null}}),
         json!({"bye": {"why": "w", "untouched": true}}),
     ];

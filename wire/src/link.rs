@@ -111,6 +111,12 @@ pub enum SessionMessage {
         #[serde(default, with = "List::<FileForm>")]
         files: Vec<SentFile>,
     },
+    /// The agent puts another text in the place of one of its replies.
+    Edited {
+        #[serde(with = "as_text")]
+        id: ReplyId,
+        text: String,
+    },
     /// The agent wants the list of its events, or one of them whole.
     Inbox {
         #[serde(default, with = "as_text::option")]

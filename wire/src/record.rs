@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use portcullis_core::{
     Ask, AskId, CallOutcome, Event, EventId, Goodbye, Moment, Order, OrderId, Pairing, PairingCode, Record, Reply,
-    Role, SessionAbout, SessionId, Token, TokenId, ToolCall, Verdict,
+    ReplyId, Role, SessionAbout, SessionId, Text, Token, TokenId, ToolCall, Verdict,
 };
 use serde::{Deserialize, Serialize};
 
@@ -107,6 +107,14 @@ enum RecordForm {
     #[serde(with = "ReplyForm")]
     Replied {
         reply: Reply,
+    },
+    ReplyEdited {
+        #[serde(with = "as_text")]
+        session: SessionId,
+        #[serde(with = "as_text")]
+        reply: ReplyId,
+        #[serde(skip, default = "skeleton::erased")]
+        text: Text,
     },
     #[serde(with = "AskForm")]
     Asked {

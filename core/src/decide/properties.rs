@@ -123,6 +123,9 @@ fn any_input() -> impl Strategy<Value = Input> {
         1 => any_session().prop_map(|session| Input::Replied {
             id: ReplyId::new(Moment(0), 1), session, chat: ChatId::new("room").unwrap(), text: Text::new("hi"), files: vec![]
         }),
+        1 => (any_session(), any::<bool>()).prop_map(|(session, other)| Input::ReplyEdited {
+            session, reply: ReplyId::new(Moment(0), 1), text: Text::new(if other { "ho" } else { "hi" })
+        }),
         1 => Just(Input::Started { version: "1".into() }),
         1 => Just(Input::Ticked),
     ]

@@ -178,6 +178,11 @@ fn read(command: &str) -> Input {
             text: Text::new(text),
             files: vec![],
         },
+        "edit" => Input::ReplyEdited {
+            reply: ReplyId::new(Moment(0), words[1].parse().unwrap()),
+            session: session(words[2]),
+            text: Text::new(text),
+        },
         "drop" => Input::Drop { by: person(words[2]), event: event(words[1]) },
         "retry" => Input::Retry { by: person(words[2]), event: event(words[1]) },
         "token" => Input::AddToken {
@@ -255,6 +260,9 @@ fn record_in_words(record: &Record) -> String {
         Record::Lost { session } => format!("session {} lost", short(session)),
         Record::Ended { session, goodbye } => format!("session {} ended: {}", short(session), goodbye.why),
         Record::Replied { reply } => format!("reply to {}: {}", reply.chat, reply.text.as_str()),
+        Record::ReplyEdited { session, reply, text } => {
+            format!("reply {} edited by session {}: {text}", short(reply), short(session))
+        }
         Record::Asked { ask } => format!("ask {} as {}", short(ask.id), ask.code),
         Record::Answered { ask, verdict } => format!("ask {} {}", short(ask), verdict.in_words()),
         Record::Voted { ask, verdict } => format!("ask {} {}, more must", short(ask), verdict.in_words()),

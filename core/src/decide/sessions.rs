@@ -1,8 +1,8 @@
 //! Sessions come, take their events, reply, and go.
 
 use super::{Decided, answer, asks, refuse};
-use crate::event::Reply;
-use crate::ids::{EventId, Moment, OrderId, SessionId};
+use crate::event::{Reply, Text};
+use crate::ids::{EventId, Moment, OrderId, ReplyId, SessionId};
 use crate::input::{Answer, Effect, Input, Refusal, Topic};
 use crate::people::{Actor, Right};
 use crate::record::Record;
@@ -82,7 +82,7 @@ pub(super) fn ended(state: &State, session: SessionId, goodbye: Goodbye) -> Deci
 }
 
 pub(super) fn replied(state: &State, reply: Reply) -> Decided {
-    if state.replies_after(0).any(|(_, known)| known.id == reply.id) {
+    if state.reply(reply.id).is_some() {
         return answer(Answer::Done);
     }
     let chat = match state.chat(&reply.chat) {
@@ -92,6 +92,17 @@ pub(super) fn replied(state: &State, reply: Reply) -> Decided {
     let mut effects = vec![Effect::Answer(Answer::Done), Effect::Publish(Topic::Reply(reply.id))];
     effects.extend(chat.unanswered.iter().map(|event| Effect::Then(Input::Seen { event: *event })));
     (vec![Record::Replied { reply }], effects)
+}
+
+/// A session changes what it said itself, or what the session said that it goes on from.
+pub(super) fn reply_edited(state: &State, session: SessionId, reply: ReplyId, text: Text) -> Decided {
+    let known = state.reply(reply).filter(|known| state.continues(session, known.session));
+    let Some(known) = known else { return refuse(Refusal::NoSuchReply) };
+    if known.text == text {
+        return answer(Answer::Done);
+    }
+    let effects = vec![Effect::Answer(Answer::Done), Effect::Publish(Topic::Reply(reply))];
+    (vec![Record::ReplyEdited { session, reply, text }], effects)
 }
 
 /// What is known of the session has changed: its agent began anew, or works in another mode.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::{Chat, Queue, SaidOnce, State};
 use crate::ask::{AskLife, Effected};
 use crate::event::{ChatId, Event, EventLife, Reply, Text, TrackedEvent};
-use crate::ids::{AskId, EventId, Moment, OrderId, SessionId};
+use crate::ids::{AskId, EventId, Moment, OrderId, ReplyId, SessionId};
 use crate::record::Record;
 use crate::route::Address;
 use crate::session::{Goodbye, Order, OrderOutcome, Presence, Session, SessionAbout, TrackedOrder};
@@ -40,6 +40,7 @@ impl State {
             Record::Lost { session } => self.set_presence(*session, Presence::Lost { since: at }),
             Record::Ended { session, goodbye } => self.ended(*session, goodbye, at),
             Record::Replied { reply } => self.replied(reply),
+            Record::ReplyEdited { reply, text, .. } => self.reply_edited(*reply, text, at),
             Record::Asked { ask } => {
                 self.codes.insert(ask.code, ask.id);
                 self.open_asks.insert(ask.id);
@@ -333,6 +334,18 @@ impl State {
 
     fn replied(&mut self, reply: &Reply) {
         self.replies.push_back((self.revision, reply.clone()));
+        self.forget_replies();
+    }
+
+    fn reply_edited(&mut self, id: ReplyId, text: &Text, at: Moment) {
+        let known = self.replies.iter_mut().rev().find(|(_, reply)| reply.id == id);
+        let Some((revision, reply)) = known else { return };
+        *revision = self.revision;
+        (reply.text, reply.edited) = (text.clone(), Some(at));
+        self.forget_replies();
+    }
+
+    fn forget_replies(&mut self) {
         let mut bytes: usize = self.replies.iter().map(|(_, reply)| reply.text.len()).sum();
         while self.replies.len() > self.limits.replies || bytes > REPLY_BYTES && self.replies.len() > 1 {
             bytes -= self.replies.pop_front().map_or(0, |(_, reply)| reply.text.len());

@@ -35,7 +35,7 @@ pub(super) fn look(project: &Path, names: &[String]) -> Found {
     }
     let by_plugin = names.iter().any(|name| name.starts_with("plugin:portcullis@"));
     if by_plugin {
-        let rules = "it carries no rules: allow `reply` and `inbox` when Claude Code asks";
+        let rules = "it carries no rules: allow `reply`, `edit_message` and `inbox` when Claude Code asks";
         findings.push(Finding::ok(CHECK, format!("by the plugin; {rules}")));
     }
     let places = installed.len() + usize::from(by_plugin);

@@ -35,10 +35,12 @@ pub(super) async fn listen(
 
 /// What someone who comes late has to know: replies since they left, and every prompt that is still open.
 ///
-/// A reply keeps the number it was first told with: whoever is cut off in the middle asks for the rest by it.
+/// A reply keeps the number it was last told with: whoever is cut off in the middle asks for the rest by it.
 fn catch_up(state: &Known, missed_since: Option<u64>) -> Vec<(u64, Notice)> {
-    let missed = missed_since.into_iter().flat_map(|revision| state.replies_after(revision));
-    let replies = missed.map(|(revision, reply)| (revision, state.reply_notice(reply)));
+    let mut missed: Vec<(u64, &Reply)> =
+        missed_since.into_iter().flat_map(|revision| state.replies_after(revision)).collect();
+    missed.sort_by_key(|(revision, _)| *revision);
+    let replies = missed.into_iter().map(|(revision, reply)| (revision, state.reply_notice(reply)));
     let asks = state.open_asks().filter_map(|ask| state.notice(portcullis_core::Topic::Ask(ask.id)));
     replies.chain(asks.map(|notice| (state.revision(), notice))).collect()
 }
@@ -82,7 +84,11 @@ fn in_words(notice: &Notice) -> Option<String> {
 }
 
 fn reply_in_words(reply: &Reply) -> String {
-    let mut text = format!("Reply to {}: {}", reply.chat, visible(reply.text.as_str()));
+    let what = match reply.edited {
+        None => format!("Reply to {}", reply.chat),
+        Some(_) => format!("Edit of reply {} to {}", reply.id, reply.chat),
+    };
+    let mut text = format!("{what}: {}", visible(reply.text.as_str()));
     for file in &reply.files {
         text.push_str(&format!("\n[file {} ({} bytes)]", visible(&file.path), file.size));
     }

@@ -26,6 +26,7 @@ pub(super) fn input_of(message: SessionMessage, session: SessionId) -> Option<In
         SessionMessage::Replied { id, chat, text, files } => {
             Input::Replied { id, session, chat, text: Text::new(text), files }
         }
+        SessionMessage::Edited { id, text } => Input::ReplyEdited { session, reply: id, text: Text::new(text) },
         SessionMessage::Attach(_) | SessionMessage::Inbox { .. } | SessionMessage::Bye(_) => return None,
     })
 }

@@ -15,8 +15,6 @@ use tokio::sync::{mpsc, oneshot};
 
 pub(crate) use client::{Connect, connect, upgrade};
 
-use crate::mint::mint;
-
 /// What comes to an attached process.
 #[derive(Debug)]
 pub(crate) enum Delivery {
@@ -153,8 +151,20 @@ impl SessionHandle {
         self.put(SessionMessage::Barred { what: what.into() }).await;
     }
 
-    pub(crate) async fn reply(&self, chat: ChatId, text: String, files: Vec<SentFile>) -> Result<(), Fault> {
-        self.ask_plainly(SessionMessage::Replied { id: mint(ReplyId::new), chat, text, files }).await
+    /// The agent says something back to a conversation. It may edit it later by its id.
+    pub(crate) async fn reply(
+        &self,
+        id: ReplyId,
+        chat: ChatId,
+        text: String,
+        files: Vec<SentFile>,
+    ) -> Result<(), Fault> {
+        self.ask_plainly(SessionMessage::Replied { id, chat, text, files }).await
+    }
+
+    /// The agent puts another text in the place of one of its replies.
+    pub(crate) async fn edit(&self, id: ReplyId, text: String) -> Result<(), Fault> {
+        self.ask_plainly(SessionMessage::Edited { id, text }).await
     }
 
     /// The events of this session, newest last.

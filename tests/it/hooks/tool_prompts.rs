@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 #[test]
 fn the_hook_tool_is_hidden_from_the_model_and_refused_to_it() {
     let (home, gate, session) = hooked();
-    assert_eq!(session.tool_names(), ["reply", "inbox"]);
+    assert_eq!(session.tool_names(), ["reply", "edit_message", "inbox"]);
     let arguments = json!({"hook_event_name": "PostToolUse", "tool_name": "Bash", "tool_input": "{}"});
     let waiting = gate.send_event("for the model's eyes");
     let refused = session.call("hook", &arguments);

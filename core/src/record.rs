@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::ask::{Ask, CallOutcome, ToolCall};
+use crate::connector::{ConnectorName, Identity, SentMessage};
 use crate::event::{Event, Reply};
 use crate::ids::{AskId, EventId, PairingCode, SessionId, TokenId};
 use crate::names::names;
@@ -166,9 +167,26 @@ pub enum Record {
         role: Role,
         by: String,
     },
+    /// Whoever has this identity is this person from now on.
+    IdentityLinked {
+        identity: Identity,
+        name: String,
+        by: String,
+    },
+    IdentityUnlinked {
+        identity: Identity,
+        name: String,
+        by: String,
+    },
     /// Someone typed a pairing code that nobody was shown.
     PairingMissed {
         by: String,
+    },
+    /// The connector's platform has taken everything that was for it up to this position of the journal.
+    Taken {
+        connector: ConnectorName,
+        position: u64,
+        messages: Vec<SentMessage>,
     },
     /// What people wrote about a subject was erased.
     Redacted {
@@ -203,7 +221,8 @@ pub enum Subject {
     Ask(AskId),
     Person(String),
     /// Strangers of one platform who want in.
-    Pairing(String),
+    Pairing(ConnectorName),
+    Connector(ConnectorName),
 }
 
 impl Record {
@@ -239,11 +258,14 @@ impl Record {
             | Self::PersonRemoved { name, .. }
             | Self::TokenRevoked { person: name, .. }
             | Self::Paired { name, .. }
+            | Self::IdentityLinked { name, .. }
+            | Self::IdentityUnlinked { name, .. }
             | Self::PairingMissed { by: name }
             | Self::Redacted { by: name, .. }
             | Self::AccessDenied { who: name, .. } => Subject::Person(name.clone()),
             Self::TokenAdded { token, .. } => Subject::Person(token.person.clone()),
-            Self::PairingAsked { pairing } => Subject::Pairing(pairing.platform.clone()),
+            Self::PairingAsked { pairing } => Subject::Pairing(pairing.identity.platform().clone()),
+            Self::Taken { connector, .. } => Subject::Connector(connector.clone()),
         }
     }
 }
@@ -257,6 +279,7 @@ impl fmt::Display for Subject {
             Self::Ask(id) => write!(f, "ask/{id}"),
             Self::Person(name) => write!(f, "person/{name}"),
             Self::Pairing(platform) => write!(f, "pairing/{platform}"),
+            Self::Connector(name) => write!(f, "connector/{name}"),
         }
     }
 }

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
 
 use crate::ask::{Ask, AskLife};
+use crate::connector::{ConnectorName, Identity};
 use crate::event::{ChatId, EventLife, Label, Reply, Text, TrackedEvent};
 use crate::ids::{AskId, Code, EventId, Moment, SessionId, TokenId};
 use crate::input::{Notice, Topic};
@@ -13,6 +14,7 @@ use crate::session::{Session, SessionAbout};
 
 mod apply;
 mod asks;
+mod connectors;
 mod deadlines;
 mod implied_moves;
 mod limits;
@@ -56,6 +58,8 @@ struct Queue {
     events: BTreeMap<u64, EventId>,
     bytes: usize,
 }
+
+pub use connectors::Connected;
 
 /// Changed only by [`State::apply`]; rebuilt from the journal at start.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
@@ -101,6 +105,8 @@ pub struct State {
     tokens: BTreeMap<TokenId, Token>,
     pairings: Vec<Pairing>,
     pairing_misses: BTreeMap<String, VecDeque<Moment>>,
+    /// What is known of each connector that ever ran.
+    connectors: BTreeMap<ConnectorName, Connected>,
     /// The newest replies and the revision each came with, for those who reconnect.
     replies: VecDeque<(u64, Reply)>,
 }
@@ -257,6 +263,16 @@ impl State {
         self.people.iter()
     }
 
+    /// The person with this identity; none is a stranger.
+    pub fn person_of(&self, identity: &Identity) -> Option<(&String, &Person)> {
+        self.people.iter().find(|(_, person)| person.identities.contains(identity))
+    }
+
+    /// What is known of a connector; none when it never ran.
+    pub fn connector(&self, name: &ConnectorName) -> Option<&Connected> {
+        self.connectors.get(name)
+    }
+
     pub fn token(&self, id: TokenId) -> Option<&Token> {
         self.tokens.get(&id)
     }
@@ -324,7 +340,7 @@ impl State {
     /// Whether anything about a subject is in this state, so that a decision may rest on it.
     pub fn knows(&self, subject: &Subject) -> bool {
         match subject {
-            Subject::Gate | Subject::Person(_) | Subject::Pairing(_) => true,
+            Subject::Gate | Subject::Person(_) | Subject::Pairing(_) | Subject::Connector(_) => true,
             Subject::Event(id) => self.events.contains_key(id),
             Subject::Session(id) => self.sessions.contains_key(id),
             Subject::Ask(id) => self.asks.contains_key(id),

@@ -41,8 +41,13 @@ enum What {
         #[arg(value_parser = ["sender", "reviewer", "admin"])]
         role: String,
     },
-    /// Show someone out, with all their tokens
+    /// Show someone out, with all their tokens and identities
     Remove { name: String },
+    /// Take an identity on a chat platform from the person who has it
+    Unlink {
+        /// As `people list` shows it, such as telegram:42
+        identity: String,
+    },
 }
 
 impl People {
@@ -69,6 +74,11 @@ impl People {
                 confirm(&format!("remove {name}")).await?;
                 gate.command("DELETE", &format!("/api/v1/people/{}", segment(&name))).await?;
                 say(&format!("{name} is out.\n"));
+            }
+            What::Unlink { identity } => {
+                confirm(&format!("unlink {identity}")).await?;
+                gate.command("DELETE", &format!("/api/v1/identities/{}", segment(&identity))).await?;
+                say(&format!("{identity} is nobody now.\n"));
             }
         }
         Ok(ExitCode::SUCCESS)

@@ -1,5 +1,6 @@
 //! What is written in the configuration, what it means, where things are kept, and the secrets among them.
 
+mod connectors;
 mod error;
 mod folder;
 mod old;

@@ -8,6 +8,7 @@ use std::time::Duration;
 use portcullis_core::policy::Pattern;
 use serde::{Deserialize, Serialize};
 
+use super::connectors::ConnectorsTable;
 use super::paths::Paths;
 use super::secret::Secret;
 use super::values::{self, Approvals, Durability, Folder, Listen, Outside, PermissionMode};
@@ -35,6 +36,7 @@ pub(crate) struct Config {
     /// Seconds by sender.
     pub(crate) coalesce: BTreeMap<String, u64>,
     pub(crate) projects: BTreeMap<Folder, ProjectTable>,
+    pub(crate) connectors: ConnectorsTable,
     /// Comes from the environment alone; see [`super::owner_token`].
     #[serde(skip)]
     pub(crate) token: Option<Secret>,
@@ -128,6 +130,7 @@ impl Default for Config {
             limits: LimitsTable::default(),
             coalesce: BTreeMap::new(),
             projects: BTreeMap::new(),
+            connectors: ConnectorsTable::default(),
             token: None,
         }
     }

@@ -235,7 +235,7 @@ pub struct PersonView {
 
 impl PersonView {
     pub fn of(name: &str, person: &Person, tokens: usize) -> Self {
-        let identities = person.identities.iter().map(|(platform, user)| format!("{platform}:{user}"));
+        let identities = person.identities.iter().map(ToString::to_string);
         let (name, role, since) = (name.to_owned(), person.role.name().to_owned(), person.since.0);
         Self { name, role, since, identities: identities.collect(), tokens }
     }
@@ -252,8 +252,9 @@ pub struct PairingView {
 
 impl From<&Pairing> for PairingView {
     fn from(pairing: &Pairing) -> Self {
-        let Pairing { platform, user, called, since, .. } = pairing.clone();
-        Self { platform, user, called, since: since.0 }
+        let Pairing { identity, called, since, .. } = pairing;
+        let (platform, user) = (identity.platform().to_string(), identity.user().to_owned());
+        Self { platform, user, called: called.clone(), since: since.0 }
     }
 }
 

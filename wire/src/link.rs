@@ -297,7 +297,7 @@ impl From<&TrackedEvent> for InboxItem {
             chat_id: tracked.event.chat.clone(),
             sender: tracked.event.sender.clone(),
             directs: tracked.event.directs,
-            via: tracked.event.via,
+            via: tracked.event.via.clone(),
             state: tracked.life.name().to_owned(),
             bytes: tracked.size,
         }

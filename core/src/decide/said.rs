@@ -6,7 +6,7 @@ use super::{Decided, answer, asks, refuse};
 use crate::event::{Attribute, ChatId, Event, IdempotencyKey};
 use crate::ids::{EventId, Moment};
 use crate::input::{Answer, Effect, Input, NotAVerdict, Refusal, Topic};
-use crate::people::{Actor, Inside, Right, TokenScope};
+use crate::people::{Actor, Inside, Right, TokenScope, Via};
 use crate::record::Record;
 use crate::route::{Address, route};
 use crate::state::State;
@@ -80,13 +80,25 @@ fn repeated(state: &State, now: Moment, by: &Actor, key: &IdempotencyKey) -> Opt
     Some(answer(Answer::Accepted { event: before.event, chat, to, not_a_verdict: None, repeated: true }))
 }
 
+/// A conversation is for the person who opened it, and for reviewers. One of a connector is opened on its platform alone,
+/// which also says who is in it.
+fn may_write_in(state: &State, by: &Actor, chat: &ChatId) -> bool {
+    if matches!(&by.via, Via::Connector(name) if name.own_chat(chat).is_some()) {
+        return true;
+    }
+    match state.chat(chat) {
+        Some(known) => known.owner == by.name || by.may(Right::Review),
+        None => state.connector_of(chat).is_none(),
+    }
+}
+
 fn event(state: &State, now: Moment, said: Said, not_a_verdict: Option<NotAVerdict>) -> Decided {
     let Said { id, by, inside: _, text, address, chat, attributes, idempotency_key } = said;
     let text = text.into_text();
     let Some(chat) = chat.or_else(|| state.next_chat()) else {
         return refuse(Refusal::SessionFull { waiting: 0 });
     };
-    if state.chat(&chat).is_some_and(|known| known.owner != by.name) && !by.may(Right::Review) {
+    if !may_write_in(state, &by, &chat) {
         return refuse(Refusal::ForeignChat(chat));
     }
     let to = match route(state, &address, &chat, &by.scope) {
@@ -104,8 +116,8 @@ fn event(state: &State, now: Moment, said: Said, not_a_verdict: Option<NotAVerdi
     }
     let event = Event {
         id,
-        via: by.via,
         directs: by.may(Right::Review),
+        via: by.via,
         sender: by.name,
         chat: chat.clone(),
         address,

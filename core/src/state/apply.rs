@@ -77,6 +77,8 @@ impl State {
             | Record::TokenRevoked { .. }
             | Record::PairingAsked { .. }
             | Record::Paired { .. }
+            | Record::IdentityLinked { .. }
+            | Record::IdentityUnlinked { .. }
             | Record::PairingMissed { .. } => self.apply_people(at, record),
             Record::Described { session, about } => {
                 if let Some(known) = self.sessions.get_mut(session) {
@@ -84,6 +86,7 @@ impl State {
                 }
             }
             Record::Ordered { session, order, .. } => self.ordered(*session, order),
+            Record::Taken { connector, position, messages } => self.taken(connector, *position, messages),
             Record::Redacted { .. } | Record::AccessDenied { .. } | Record::Called { .. } => {}
         }
     }
@@ -111,6 +114,7 @@ impl State {
         };
         self.queues.entry(to).or_default().add(&tracked);
         self.use_chat(event, to);
+        self.note_connector_writer(event);
         self.remember_key(event);
         self.events.insert(event.id, tracked);
     }

@@ -168,7 +168,11 @@ impl Gatekeeper {
             .into();
         }
         request.capabilities = request.capabilities.before();
-        let (answer, _) = self.ask_people(&request, call.clone(), &judgement, outside, cancelled).await;
+        let (answer, settled_there) = self.ask_people(&request, call.clone(), &judgement, outside, cancelled).await;
+        if settled_there && !cancelled.is_cancelled() {
+            // The session went on without an answer, and the client would run the call.
+            return Decision::deny("A person must decide this, and it is no longer asked.").into();
+        }
         match answer.decision {
             Decision::Allow { .. } => {
                 self.state().calls.pass(call);

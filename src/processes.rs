@@ -72,8 +72,12 @@ pub(crate) fn is_gate(pid: u32) -> bool {
 
 /// Whether an agent is driven by us: its parent is a guard of ours, which does nothing but hold it.
 pub(crate) fn is_driven(agent: u32) -> bool {
-    let guard = lineage(agent).get(1).copied().and_then(arguments_of);
-    guard.is_some_and(|words| words.get(1).is_some_and(|word| word == "__guard"))
+    lineage(agent).get(1).copied().is_some_and(is_guard)
+}
+
+/// Whether a process is a guard of ours, under which an agent runs.
+pub(crate) fn is_guard(pid: u32) -> bool {
+    arguments_of(pid).is_some_and(|words| words.get(1).is_some_and(|word| word == "__guard"))
 }
 
 /// Whether a process was started with this variable in its environment.

@@ -1,6 +1,7 @@
 //! Looks, decides, changes nothing: what to write down, and what to do once it is written.
 
 pub(crate) mod asks;
+mod connectors;
 mod events;
 mod people;
 mod said;
@@ -30,11 +31,11 @@ pub fn decide(state: &State, clock: Moment, input: Input) -> (Vec<Record>, Vec<E
         Input::RemovePerson { by, name } => people::remove_person(state, &by, name),
         Input::AddToken { by, token, role } => people::add_token(state, &by, token, role),
         Input::RevokeToken { by, token } => people::revoke_token(state, &by, token),
-        Input::AskPairing { platform, user, called, entropy } => {
-            people::ask_pairing(state, now, platform, user, called, entropy)
-        }
+        Input::AskPairing { identity, called, entropy } => people::ask_pairing(state, now, identity, called, entropy),
         Input::Pair { by, code, name, role } => people::pair(state, now, &by, code, name, role),
         Input::PairingMissed { by } => (vec![Record::PairingMissed { by }], vec![]),
+        Input::Unlink { by, identity } => people::unlink(state, &by, identity),
+        Input::Taken { connector, position, messages } => connectors::taken(state, connector, position, messages),
         Input::Redacted { what, by } => people::redacted(&by, what),
         Input::Barred { who, what } => people::barred(who, what),
         Input::Asked { session, ask, entropy } => asks::asked(state, now, session, *ask, entropy),

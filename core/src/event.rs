@@ -78,7 +78,7 @@ impl fmt::Debug for Text {
 }
 
 /// Letters a person or a program may name things with, where others will see them in a tag, a list or a terminal.
-fn is_plain_name(text: &str, longest: usize) -> bool {
+pub(crate) fn is_plain_name(text: &str, longest: usize) -> bool {
     !text.is_empty()
         && text.len() <= longest
         && text.trim() == text

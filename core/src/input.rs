@@ -1,6 +1,7 @@
 //! Everything that can happen is an [`Input`]; everything wanted is an [`Effect`].
 
 use crate::ask::{Ask, AskLife, CallOutcome, NewAsk, Source, ToolCall};
+use crate::connector::{ConnectorName, Identity, SentMessage};
 use crate::event::{Attribute, ChatId, EventLife, IdempotencyKey, Label, Reply, SentFile, Text, TrackedEvent};
 use crate::ids::{AskId, Code, EventId, Moment, OrderId, PairingCode, ReplyId, SessionId, TokenId};
 use crate::people::{Actor, Inside, Right, Role, Token, TokenScope};
@@ -166,8 +167,7 @@ pub enum Input {
     },
     /// A stranger on a platform wants in. `entropy` gives the code they are shown.
     AskPairing {
-        platform: String,
-        user: String,
+        identity: Identity,
         called: String,
         entropy: u64,
     },
@@ -181,6 +181,17 @@ pub enum Input {
     /// Someone typed a pairing code that nobody was shown.
     PairingMissed {
         by: String,
+    },
+    /// Whoever has this identity is nobody from now on.
+    Unlink {
+        by: Actor,
+        identity: Identity,
+    },
+    /// The connector's platform has taken everything that was for it up to this position of the journal.
+    Taken {
+        connector: ConnectorName,
+        position: u64,
+        messages: Vec<SentMessage>,
     },
     /// What people wrote about a subject is about to be erased.
     Redacted {
@@ -327,6 +338,7 @@ pub enum Refusal {
     },
     NoSuchPairing,
     TooManyPairings,
+    NoSuchIdentity,
     /// The agent tried to answer a conversation it was never shown.
     ChatNotDelivered(ChatId),
 }

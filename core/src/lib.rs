@@ -4,6 +4,7 @@
 //! perform; [`State::apply`] is the only way a state changes, live and in replay alike.
 
 mod ask;
+mod connector;
 mod decide;
 mod event;
 mod ids;
@@ -21,6 +22,7 @@ mod verdict;
 pub use ask::{
     Ask, AskKind, AskLife, AskTimeout, CallOutcome, Details, Effected, NewAsk, Offer, OnTimeout, Source, ToolCall,
 };
+pub use connector::{BadConnectorName, ConnectorName, Identity, NotAnIdentity, SentAbout, SentMessage};
 pub use decide::decide;
 pub use event::{
     Attribute, ChatId, Event, EventLife, IdempotencyKey, Label, Reply, SentFile, Text, TrackedEvent, combined, excerpt,
@@ -34,5 +36,5 @@ pub use record::{Record, Subject};
 pub use route::{Address, NoRoute, route};
 pub use secrets::mask;
 pub use session::{Goodbye, Order, OrderOutcome, Presence, Session, SessionAbout, TrackedOrder};
-pub use state::{Chat, Limits, State};
+pub use state::{Chat, Connected, Limits, State};
 pub use verdict::{Behavior, Edited, Ruling, SaidText, Scope, Verdict};

@@ -1,5 +1,9 @@
 //! People and what they may do. Everything done is done by an actor with rights, through a door.
 
+use std::fmt;
+use std::str::FromStr;
+
+use crate::connector::{BadConnectorName, ConnectorName, Identity};
 use crate::event::Label;
 use crate::ids::{Moment, PairingCode, TokenId};
 use crate::names::names;
@@ -71,7 +75,7 @@ impl Role {
 }
 
 /// The door something came through.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Via {
     /// The TCP listener.
     Http,
@@ -81,9 +85,41 @@ pub enum Via {
     Terminal,
     /// Nobody: the gate itself, by its rules or because time was up.
     Gate,
+    /// A platform where people are, told by the connector's name.
+    Connector(ConnectorName),
 }
 
-names!(Via { Http = "http", Socket = "socket", Terminal = "terminal", Gate = "gate" });
+impl Via {
+    pub fn name(&self) -> &str {
+        match self {
+            Self::Http => "http",
+            Self::Socket => "socket",
+            Self::Terminal => "terminal",
+            Self::Gate => "gate",
+            Self::Connector(name) => name.as_str(),
+        }
+    }
+}
+
+impl fmt::Display for Via {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+impl FromStr for Via {
+    type Err = BadConnectorName;
+
+    fn from_str(name: &str) -> Result<Self, BadConnectorName> {
+        Ok(match name {
+            "http" => Self::Http,
+            "socket" => Self::Socket,
+            "terminal" => Self::Terminal,
+            "gate" => Self::Gate,
+            name => Self::Connector(name.parse()?),
+        })
+    }
+}
 
 /// Which sessions someone has to do with.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -135,8 +171,8 @@ pub const OWNER: &str = "owner";
 pub struct Person {
     pub role: Role,
     pub since: Moment,
-    /// Who they are elsewhere: platform, and their id there.
-    pub identities: Vec<(String, String)>,
+    /// Who they are on platforms. An identity is one person's.
+    pub identities: Vec<Identity>,
 }
 
 /// What a person shows to be let in over HTTP. The gate keeps only its hash.
@@ -160,9 +196,7 @@ impl Token {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pairing {
     pub code: PairingCode,
-    pub platform: String,
-    /// The stranger's id on the platform: never the room's.
-    pub user: String,
+    pub identity: Identity,
     /// What the platform calls them, for people to recognise. Not to be trusted.
     pub called: String,
     pub since: Moment,
@@ -184,6 +218,15 @@ impl Actor {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_door_is_read_as_it_is_written_and_connectors_are_doors() {
+        for name in ["http", "socket", "terminal", "gate", "telegram"] {
+            assert_eq!(name.parse::<Via>().unwrap().to_string(), name);
+        }
+        assert_eq!("gate".parse(), Ok(Via::Gate));
+        assert_eq!("editor".parse::<Via>(), Err(BadConnectorName));
+    }
 
     #[test]
     fn a_role_holds_what_its_name_says_and_no_more() {

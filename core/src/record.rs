@@ -4,7 +4,8 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::ask::{Ask, CallOutcome, ToolCall};
-use crate::event::{Event, Reply, Text};
+use crate::connector::{ConnectorName, Identity, SentMessage};
+use crate::event::{ChatId, Event, Reply, Text};
 use crate::ids::{AskId, EventId, OrderId, PairingCode, ReplyId, SessionId, TokenId};
 use crate::people::{Pairing, Role, Token};
 use crate::session::{Goodbye, Order, SessionAbout};
@@ -52,6 +53,7 @@ pub enum Record {
     ReplyEdited {
         session: SessionId,
         reply: ReplyId,
+        chat: ChatId,
         text: Text,
     },
     Asked {
@@ -163,9 +165,26 @@ pub enum Record {
         role: Role,
         by: String,
     },
+    /// Whoever has this identity is this person from now on.
+    IdentityLinked {
+        identity: Identity,
+        name: String,
+        by: String,
+    },
+    IdentityUnlinked {
+        identity: Identity,
+        name: String,
+        by: String,
+    },
     /// Someone typed a pairing code that nobody was shown.
     PairingMissed {
         by: String,
+    },
+    /// The connector's platform has taken everything that was for it up to this position of the journal.
+    Taken {
+        connector: ConnectorName,
+        position: u64,
+        messages: Vec<SentMessage>,
     },
     /// What people wrote about a subject was erased.
     Redacted {
@@ -188,7 +207,8 @@ pub enum Subject {
     Ask(AskId),
     Person(String),
     /// Strangers of one platform who want in.
-    Pairing(String),
+    Pairing(ConnectorName),
+    Connector(ConnectorName),
 }
 
 impl Record {
@@ -225,11 +245,14 @@ impl Record {
             | Self::PersonRemoved { name, .. }
             | Self::TokenRevoked { person: name, .. }
             | Self::Paired { name, .. }
+            | Self::IdentityLinked { name, .. }
+            | Self::IdentityUnlinked { name, .. }
             | Self::PairingMissed { by: name }
             | Self::Redacted { by: name, .. }
             | Self::Barred { who: name, .. } => Subject::Person(name.clone()),
             Self::TokenAdded { token, .. } => Subject::Person(token.person.clone()),
-            Self::PairingAsked { pairing } => Subject::Pairing(pairing.platform.clone()),
+            Self::PairingAsked { pairing } => Subject::Pairing(pairing.identity.platform().clone()),
+            Self::Taken { connector, .. } => Subject::Connector(connector.clone()),
         }
     }
 }
@@ -243,6 +266,7 @@ impl fmt::Display for Subject {
             Self::Ask(id) => write!(f, "ask/{id}"),
             Self::Person(name) => write!(f, "person/{name}"),
             Self::Pairing(platform) => write!(f, "pairing/{platform}"),
+            Self::Connector(name) => write!(f, "connector/{name}"),
         }
     }
 }

@@ -23,6 +23,8 @@ pub struct SessionAbout {
     pub mode: Option<String>,
     /// It takes orders: its process is ours and holds the agent.
     pub driven: bool,
+    /// The version of the hooks that are installed for it, once one of them has called.
+    pub hooks_version: Option<u32>,
 }
 
 /// What someone wants a running session to do.

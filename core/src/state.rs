@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
 
 use crate::ask::{Ask, AskLife, Source};
+use crate::connector::{ConnectorName, Identity};
 use crate::decide::asks::{JOIN_WITHIN, may_be_one};
 use crate::event::{ChatId, EventLife, Label, Reply, Text, TrackedEvent};
 use crate::ids::{AskId, Code, EventId, Moment, ReplyId, SessionId, TokenId};
@@ -13,6 +14,7 @@ use crate::record::Subject;
 use crate::session::{Presence, Session, SessionAbout};
 
 mod apply;
+mod connectors;
 mod people;
 
 /// The one there is, if there is just one.
@@ -114,6 +116,8 @@ struct Queue {
     bytes: usize,
 }
 
+pub use connectors::Connected;
+
 /// Changed only by [`State::apply`]; rebuilt from the journal at start.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct State {
@@ -156,6 +160,8 @@ pub struct State {
     tokens: BTreeMap<TokenId, Token>,
     pairings: Vec<Pairing>,
     pairing_misses: BTreeMap<String, VecDeque<Moment>>,
+    /// What is known of each connector that ever ran.
+    connectors: BTreeMap<ConnectorName, Connected>,
     /// The newest replies in the order they were said, and the revision of each one's last change, for those who
     /// reconnect.
     replies: VecDeque<(u64, Reply)>,
@@ -321,6 +327,16 @@ impl State {
         self.people.iter()
     }
 
+    /// The person with this identity; none is a stranger.
+    pub fn person_of(&self, identity: &Identity) -> Option<(&String, &Person)> {
+        self.people.iter().find(|(_, person)| person.identities.contains(identity))
+    }
+
+    /// What is known of a connector; none when it never ran.
+    pub fn connector(&self, name: &ConnectorName) -> Option<&Connected> {
+        self.connectors.get(name)
+    }
+
     pub fn token(&self, id: TokenId) -> Option<&Token> {
         self.tokens.get(&id)
     }
@@ -434,7 +450,7 @@ impl State {
     /// Whether anything about a subject is in this state, so that a decision may rest on it.
     pub fn knows(&self, subject: &Subject) -> bool {
         match subject {
-            Subject::Gate | Subject::Person(_) | Subject::Pairing(_) => true,
+            Subject::Gate | Subject::Person(_) | Subject::Pairing(_) | Subject::Connector(_) => true,
             Subject::Event(id) => self.events.contains_key(id),
             Subject::Session(id) => self.sessions.contains_key(id),
             Subject::Ask(id) => self.asks.contains_key(id),

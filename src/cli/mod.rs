@@ -1,6 +1,7 @@
 //! The command line: one file a subcommand. The only place that wires the rooms together.
 
 mod ask;
+mod attach;
 mod channel;
 mod completions;
 mod curl;
@@ -25,7 +26,6 @@ mod stop;
 mod token;
 mod uninstall;
 mod up;
-mod works;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -62,6 +62,7 @@ enum Command {
     Channel(channel::Channel),
     Hook(hook::Hook),
     Run(run::Run),
+    Attach(attach::Attach),
     Install(install::Install),
     Uninstall(uninstall::Uninstall),
     Plugin(plugin::Plugin),
@@ -100,6 +101,7 @@ pub(crate) fn run(arguments: impl IntoIterator<Item = OsString>) -> anyhow::Resu
             Command::Service(service) => service.run().await,
             Command::Channel(channel) => Box::pin(channel.run()).await,
             Command::Run(run) => run.run().await,
+            Command::Attach(attach) => attach.run().await,
             Command::Hook(hook) => Ok(hook.run().await),
             Command::Install(install) => install.run(),
             Command::Uninstall(uninstall) => uninstall.run(),
@@ -165,17 +167,10 @@ async fn confirm(what: &str) -> anyhow::Result<()> {
 
 /// For what is done without the gate: refused where an agent is above this process, else as `confirm`.
 async fn confirm_outside(what: &str) -> anyhow::Result<()> {
-    let above = crate::processes::lineage(std::process::id()).split_off(1);
-    let gate = client::Client::of_the_gate().ok();
-    let sessions: Vec<portcullis_wire::api::SessionView> = match &gate {
-        Some(gate) => gate.get("/api/v1/sessions").await.unwrap_or_default(),
-        None => vec![],
-    };
-    let attached = |pid: &u32| sessions.iter().any(|session| session.state == "attached" && session.pid == Some(*pid));
-    if !above.iter().any(|pid| crate::processes::is_claude_code(*pid) || attached(pid)) {
+    if gate::inside::agent_of(&paths()?, std::process::id()).await.is_none() {
         return confirm(what).await;
     }
-    if let Some(gate) = gate {
+    if let Ok(gate) = client::Client::of_the_gate() {
         let tried = portcullis_wire::api::Tried { what: what.to_owned() };
         drop(gate.send("POST", "/api/v1/log/barred", &tried).await);
     }

@@ -1,24 +1,19 @@
 //! `portcullis run`: Claude Code without a terminal of its own, and its prompts answered wherever someone is.
 
 use std::io::{IsTerminal as _, Read as _};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
-use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::Context as _;
-use portcullis_core::{AskTimeout, Label, OnTimeout, SessionAbout, SessionId};
-use tokio::sync::mpsc;
 
-use super::{VERSION, configuration, environment, log_at, paths, reach, starting};
-use crate::agents::claude::control::{self as claude, Outcome, Start};
-use crate::agents::claude::process::{Beginning, Holder, Options, find};
-use crate::config::{Approvals, Config, MODES, Paths};
+use super::{configuration, log_at, paths};
+use crate::agents::claude::control::Outcome;
+use crate::agents::claude::process::Beginning;
+use crate::config::MODES;
 use crate::failure::Failure;
-use crate::fronts::terminal::{Front, Output, print_line};
-use crate::mint::mint;
-use crate::rules::Rules;
-use crate::session::gatekeeper::Judge;
-use crate::session::link;
+use crate::fronts::terminal::{Front, Output, Place, Setup, print_line};
+use crate::fronts::{LaunchOptions, Launched, launch};
 
 /// Claude Code without a terminal of its own: prompts are answered here, or from anywhere
 ///
@@ -34,13 +29,13 @@ use crate::session::link;
   4    denied: a call was denied and the turn ended with it, or the mode is not allowed
   130  interrupted
 
-Ctrl-C interrupts the turn; twice, it ends the session.")]
+Ctrl-C interrupts the turn; twice, it ends the session. `portcullis attach` opens another terminal on it.")]
 pub(super) struct Run {
     /// What to do; `-` reads it from standard input. Without it, at a terminal, you talk line by line
     prompt: Option<String>,
     /// What is printed: text as it is said, the final result as JSON, or every message as a line of JSON
-    #[arg(long, value_enum, default_value_t = Output::Text)]
-    output: Output,
+    #[arg(long, value_enum, default_value_t = RunOutput::Text)]
+    output: RunOutput,
     /// What is asked: default, acceptEdits, plan, dontAsk, auto or bypassPermissions [default: as configured]
     #[arg(long, value_name = "MODE", value_parser = clap::builder::PossibleValuesParser::new(MODES), hide_possible_values = true)]
     permission_mode: Option<String>,
@@ -88,6 +83,27 @@ pub(super) struct Run {
     ask_seconds: Option<u64>,
 }
 
+/// The values of `--output`.
+#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum RunOutput {
+    /// What the model says, as it says it
+    Text,
+    /// The final result
+    Json,
+    /// Every message, one a line
+    StreamJson,
+}
+
+impl RunOutput {
+    fn format(self) -> Output {
+        match self {
+            Self::Text => Output::Text,
+            Self::Json => Output::Json,
+            Self::StreamJson => Output::StreamJson,
+        }
+    }
+}
+
 impl Run {
     pub(super) async fn run(self) -> anyhow::Result<ExitCode> {
         log_at("warn");
@@ -102,44 +118,50 @@ impl Run {
         }
         let paths = paths()?;
         let config = configuration(&paths, None)?;
-        let claude = self.program(&config)?;
-        let options = self.options(&config, &paths)?;
+        let options = self.options(at_terminal)?;
+        let talks = options.prompt.is_none() && at_terminal;
+        let place = if self.held { Place::Held } else { Place::Own };
+        let Launched { told, command, no_answers, running } = launch(&paths, &config, options).await?;
+        let setup = Setup { output: self.output.format(), place, at_terminal, talks, no_answers };
+        Front::new(setup, command).run(told).await?;
+        let (outcome, ended_by_person) = running.outcome().await?;
+        self.finish(outcome, ended_by_person).await
+    }
+
+    fn options(&self, attended: bool) -> anyhow::Result<LaunchOptions> {
         let prompt = self.read_prompt()?;
-        let session = match &self.session {
-            Some(id) => id.parse().map_err(|_| Failure::new(format!("{id:?} is no session"), "leave --session off"))?,
-            None => mint(SessionId::new),
-        };
-        let program = reach::this_program()?;
-        let held = Holder::start(&claude, options.command(&program, &claude), &session.to_string())?;
-        let about = self.about(&options, held.holder.pid())?;
-        let rules = Rules::open(&paths, &options.folder);
-        let judge = Judge::new(rules, options.folder.clone(), options.add_dir.clone(), about.label.to_string());
-        let gate = link::connect(session, about.clone(), VERSION, starting::connect(paths));
-        let start = Start {
-            about,
-            folder: options.folder.clone(),
+        let session = self.session.as_deref().map(str::parse).transpose().map_err(|_| {
+            let id = self.session.as_deref().unwrap_or_default();
+            Failure::new(format!("{id:?} is no session"), "leave --session off")
+        })?;
+        Ok(LaunchOptions {
+            folder: std::env::current_dir().context("finding the working folder")?,
+            connected_by: "run",
+            session,
+            label: self.label.clone(),
+            claude: self.claude.clone(),
+            mode: self.permission_mode.clone(),
+            from: match &self.resume {
+                Some(id) => Beginning::Resumed(id.clone()),
+                None if self.r#continue => Beginning::Continued,
+                None => Beginning::New,
+            },
+            model: self.model.clone(),
+            allow: self.allow.clone(),
+            deny: self.deny.clone(),
+            add_dir: self.add_dir.clone(),
+            mcp_config: self.mcp_config.clone(),
+            max_turns: self.max_turns,
+            partial: self.output == RunOutput::Text,
             once: if self.held { self.once } else { prompt.is_some() },
             prompt,
-            timeout: self
-                .ask_seconds
-                .map(|seconds| AskTimeout { milliseconds: seconds.saturating_mul(1000), then: OnTimeout::Deny }),
-            attended: at_terminal,
-            answers_here: config.approvals == Approvals::Anywhere,
-            allow_bypass: config.allow_bypass,
-            wakes_per_hour: config.hooks.wakes,
-            judge: Arc::new(judge),
-        };
-        let talks = start.prompt.is_none() && at_terminal;
-        let (tell, told) = mpsc::channel(256);
-        let (command, commands) = mpsc::channel(16);
-        let driving = tokio::spawn(claude::drive(held, gate, start, tell, commands));
-        let interrupted = Front::new(self.output, at_terminal, talks, self.held, command).run(told).await?;
-        let outcome = driving.await.context("driving Claude Code")?;
-        self.finish(outcome, interrupted).await
+            ask_limit: self.ask_seconds.map(Duration::from_secs),
+            attended,
+        })
     }
 
     async fn finish(&self, outcome: Outcome, ended_by_person: bool) -> anyhow::Result<ExitCode> {
-        if let (Output::Json, Some((line, _))) = (self.output, &outcome.result) {
+        if let (RunOutput::Json, Some((line, _))) = (self.output, &outcome.result) {
             print_line(line).await;
         }
         if ended_by_person || outcome.interrupted {
@@ -159,58 +181,6 @@ impl Run {
         }
     }
 
-    /// Where Claude Code is.
-    fn program(&self, config: &Config) -> anyhow::Result<PathBuf> {
-        let name = self.claude.as_deref().unwrap_or(&config.claude);
-        let found = find(name, environment("PATH"));
-        found.ok_or_else(|| no_claude(name).into())
-    }
-
-    fn options(&self, config: &Config, paths: &Paths) -> anyhow::Result<Options> {
-        let folder = std::env::current_dir().context("finding the working folder")?;
-        let mode = self.permission_mode.clone().unwrap_or_else(|| config.mode_in(&folder, paths).to_owned());
-        if mode == BYPASS {
-            may_bypass(config)?;
-        }
-        let from = match &self.resume {
-            Some(id) => Beginning::Resumed(id.clone()),
-            None if self.r#continue => Beginning::Continued,
-            None => Beginning::Named(claude::uuid()),
-        };
-        Ok(Options {
-            folder,
-            mode,
-            // As root the client would refuse to start with it, whatever the mode.
-            allow_bypass: config.allow_bypass && may_bypass(config).is_ok(),
-            from,
-            model: self.model.clone(),
-            allow: self.allow.clone(),
-            deny: self.deny.clone(),
-            add_dir: self.add_dir.clone(),
-            mcp_config: self.mcp_config.clone(),
-            max_turns: self.max_turns,
-            partial: self.output == Output::Text,
-        })
-    }
-
-    fn about(&self, options: &Options, pid: u32) -> anyhow::Result<SessionAbout> {
-        let agent_session = match &options.from {
-            Beginning::Named(id) | Beginning::Resumed(id) => Some(id.clone()),
-            Beginning::New | Beginning::Continued => None,
-        };
-        Ok(SessionAbout {
-            label: label(self.label.as_deref(), &options.folder)?,
-            connected_by: "run".to_owned(),
-            pid: Some(pid),
-            runs_commands: true,
-            folder: Some(options.folder.display().to_string()),
-            agent_session,
-            continues: None,
-            mode: Some(options.mode.clone()),
-            driven: true,
-        })
-    }
-
     fn read_prompt(&self) -> anyhow::Result<Option<String>> {
         if self.prompt.as_deref() != Some("-") {
             return Ok(self.prompt.clone());
@@ -225,46 +195,7 @@ impl Run {
 
 const INTERRUPTED: u8 = 130;
 const DENIED: u8 = 4;
-const BYPASS: &str = "bypassPermissions";
 const LONGEST_PROMPT: u64 = 8 << 20;
-
-pub(super) fn no_claude(name: &Path) -> Failure {
-    let what = match name.components().count() {
-        1 => format!("Claude Code was not found: there is no program `{}` on the PATH", name.display()),
-        _ => format!("Claude Code was not found: {} is no program", name.display()),
-    };
-    Failure::new(
-        what,
-        "install it with `npm install -g @anthropic-ai/claude-code`, or say where it is: --claude PATH, \
-         PORTCULLIS_CLAUDE, or `claude = \"PATH\"` in the configuration",
-    )
-}
-
-/// Whether nothing may be asked: the owner's own configuration says so, and Claude Code itself will.
-fn may_bypass(config: &Config) -> anyhow::Result<()> {
-    if !config.allow_bypass {
-        let hint = "add `allow_bypass = true` to your own configuration if you mean it; `portcullis serve --help` says \
-                    where that is";
-        return Err(Failure::denied("mode bypassPermissions is not allowed here: nothing would be asked", hint).into());
-    }
-    let in_sandbox = environment("IS_SANDBOX").is_some_and(|value| value == "1");
-    if rustix::process::geteuid().is_root() && !in_sandbox {
-        let hint = "run it as another user; in a sandbox that holds nothing of worth, set IS_SANDBOX=1 yourself";
-        return Err(Failure::denied("Claude Code does not run in mode bypassPermissions as root", hint).into());
-    }
-    Ok(())
-}
-
-/// The label that was given, else the folder's name.
-pub(super) fn label(given: Option<&str>, folder: &Path) -> anyhow::Result<Label> {
-    let Some(given) = given else {
-        let name = folder.file_name().and_then(|name| Label::new(&name.to_string_lossy()));
-        return name.or_else(|| Label::new("session")).context("naming the session");
-    };
-    Label::new(given).ok_or_else(|| {
-        Failure::new(format!("{given:?} is no label"), "a label has 1 to 64 bytes, all of them visible letters").into()
-    })
-}
 
 fn failed(problem: &str, stderr_tail: &str) -> Failure {
     let stderr_tail = portcullis_core::visible(stderr_tail);

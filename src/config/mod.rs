@@ -1,5 +1,6 @@
 //! What is written in the configuration, what it means, where things are kept, and the secrets among them.
 
+mod connectors;
 mod error;
 mod folder;
 mod old;
@@ -23,7 +24,7 @@ pub(crate) use read::{Environment, nearest};
 pub(crate) use secret::{TokenHash, generate_token};
 pub(crate) use settings::help;
 pub(crate) use table::{Config, HEADER_TIME, QUEUE, QUEUE_BYTES, SESSION_BYTES, WATCHER};
-pub(crate) use values::{Approvals, Durability, Folder, Listen, MODES};
+pub(crate) use values::{Approvals, Durability, Folder, Listen, MODES, Outside};
 
 impl Config {
     /// The configuration of one home. A flag is named by the key of its setting.

@@ -70,28 +70,44 @@ impl Paths {
 
     /// Where the hooks of the agent with this process find the process of its session.
     pub(crate) fn session_socket(&self, agent: u32) -> PathBuf {
-        self.beside_socket(&format!("-{agent}.sock"))
+        self.next_to_socket(&format!("-{agent}.sock"))
     }
 
     /// What the agent with this process watches while it is idle.
     pub(crate) fn wake_file(&self, agent: u32) -> PathBuf {
-        self.beside_socket(&format!("-{agent}.wake"))
+        self.next_to_socket(&format!("-{agent}.wake"))
     }
 
-    /// All such files that are there, and the process of the agent each is for.
+    /// Where the process of a driven session listens for fronts. `session` is its id.
+    pub(crate) fn front_socket(&self, session: &str) -> PathBuf {
+        self.next_to_socket(&format!("-{session}{FRONT}"))
+    }
+
+    /// All such sockets that are there, and the id of the session each is for.
+    pub(crate) fn front_sockets(&self) -> Vec<(PathBuf, String)> {
+        let session = |name: &str| name.strip_suffix(FRONT).map(str::to_owned);
+        self.session_files().filter_map(|(file, name)| session(&name).map(|session| (file, session))).collect()
+    }
+
+    /// All files for the hooks of agents that are there, and the process of the agent each is for.
     pub(crate) fn of_sessions(&self) -> Vec<(PathBuf, u32)> {
+        let agent = |name: &str| name.strip_suffix(".sock").or_else(|| name.strip_suffix(".wake"))?.parse().ok();
+        self.session_files().filter_map(|(file, name)| agent(&name).map(|agent| (file, agent))).collect()
+    }
+
+    /// Everything that lies next to the gate's own socket under its name, each with what follows the name.
+    fn session_files(&self) -> impl Iterator<Item = (PathBuf, String)> {
         let start = format!("{}-", self.socket.file_stem().unwrap_or_default().to_string_lossy());
         let entries = self.socket.parent().and_then(|folder| std::fs::read_dir(folder).ok());
         let files = entries.into_iter().flatten().flatten().map(|entry| entry.path());
-        let agent = |file: &Path| {
-            let name = file.file_name()?.to_str()?.strip_prefix(&start)?;
-            name.strip_suffix(".sock").or_else(|| name.strip_suffix(".wake"))?.parse().ok()
-        };
-        files.filter_map(|file| agent(&file).map(|agent| (file, agent))).collect()
+        files.filter_map(move |file| {
+            let name = file.file_name()?.to_str()?.strip_prefix(&start)?.to_owned();
+            Some((file, name))
+        })
     }
 
-    /// Beside the gate's own, under its name: homes with long paths share a folder.
-    fn beside_socket(&self, ending: &str) -> PathBuf {
+    /// Next to the gate's own, under its name: homes with long paths share a folder.
+    fn next_to_socket(&self, ending: &str) -> PathBuf {
         let name = self.socket.file_stem().unwrap_or_default().to_string_lossy();
         self.socket.with_file_name(format!("{name}{ending}"))
     }
@@ -177,9 +193,13 @@ fn own_folder(home: OsString) -> Result<PathBuf, Failure> {
     })
 }
 
-/// Linux takes 107 bytes, macOS 103; below both, a path works on one exactly when it works on the other.
+/// How the name of a socket for fronts ends.
+const FRONT: &str = ".front";
+
+/// Linux takes 107 bytes, macOS 103; below both, a path works on one exactly when it works on the other. The longest name
+/// next to it, `gate-SESSION.front`, is 28 bytes longer.
 fn fits_a_socket(path: &Path) -> bool {
-    const LONGEST: usize = 100;
+    const LONGEST: usize = 100 - 28;
     path.as_os_str().len() <= LONGEST
 }
 
@@ -294,8 +314,12 @@ pub(super) mod tests {
 
     #[test]
     fn a_socket_path_too_long_for_the_system_becomes_a_short_one_for_every_process_alike() {
-        let fits = format!("/{}", "x".repeat(100 - "//gate.sock".len()));
-        assert_eq!(paths_under(Path::new(&fits)).socket.as_os_str().len(), 100);
+        let fits = format!("/{}", "x".repeat(72 - "//gate.sock".len()));
+        let paths = paths_under(Path::new(&fits));
+        assert_eq!(paths.socket.as_os_str().len(), 72);
+        let front = paths.front_socket(&"0".repeat(26));
+        assert_eq!(front.as_os_str().len(), 100);
+        std::os::unix::net::SocketAddr::from_pathname(&front).unwrap();
 
         let long = fits + "x";
         let paths = paths_under(Path::new(&long));

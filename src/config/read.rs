@@ -275,7 +275,10 @@ mod tests {
     fn a_key_like_no_other_is_told_all_the_keys() {
         for key in ["color", "x", &"listen".repeat(1000)] {
             let hint = unknown(key).hint;
-            assert!(hint.starts_with("the keys are listen, durability, approvals, retention_days, "), "{key}: {hint}");
+            assert!(
+                hint.starts_with("the keys are listen, durability, approvals, outside, retention_days, "),
+                "{key}: {hint}"
+            );
         }
     }
 

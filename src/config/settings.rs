@@ -63,6 +63,12 @@ pub(super) static SETTINGS: &[Setting] = &[
         accepts: Accepts::Words(r#""anywhere" or "device""#),
     },
     Setting {
+        key: "outside",
+        written: WrittenIn::File,
+        meaning: "which tool calls are asked for once text from someone who may not direct the session went before the model, until a person who may has spoken: those that run or send something (guard), all but reads inside the working folders (all), or none for that reason (off)",
+        accepts: Accepts::Words(r#""guard", "all" or "off""#),
+    },
+    Setting {
         key: "retention_days",
         written: WrittenIn::File,
         meaning: "how many days the journal keeps the text that people wrote; the records themselves are kept for ever",
@@ -205,6 +211,18 @@ pub(super) static SETTINGS: &[Setting] = &[
         written: WrittenIn::File,
         meaning: "the same: what is denied",
         accepts: RULES,
+    },
+    Setting {
+        key: "connectors.socket.<name>.address",
+        written: WrittenIn::File,
+        meaning: "the Unix socket on which a program of yours listens that carries prompts and replies to where people are, under this name",
+        accepts: Accepts::Words(r#"an absolute path, such as "~/bridge.sock""#),
+    },
+    Setting {
+        key: "connectors.socket.<name>.max_text",
+        written: WrittenIn::File,
+        meaning: "maximum bytes of a text that this program is given: 500 or more, or 0 for no limit",
+        accepts: Accepts::Whole { unit: "bytes", range: 0..=LARGEST_BODY },
     },
 ];
 
@@ -385,11 +403,13 @@ A socket whose path would be too long for the system is in `/tmp/portcullis-UID/
 
     #[test]
     fn the_settings_are_the_fields_that_serde_reads() {
-        let text = "[coalesce]\n\"<sender>\" = 5\n[projects.\"/a\"]\nmode = \"plan\"";
+        let text = "[coalesce]\n\"<sender>\" = 5\n[projects.\"/a\"]\nmode = \"plan\"\n\
+                    [connectors.socket.xx]\naddress = \"/x\"";
         let config: Config = toml::from_str(text).unwrap();
         let mut found = vec![];
         keys(&toml::Value::try_from(config).unwrap(), "", &mut found);
-        let mut found: Vec<String> = found.iter().map(|key| key.replace("/a", "<folder>")).collect();
+        let mut found: Vec<String> =
+            found.iter().map(|key| key.replace("/a", "<folder>").replace("xx", "<name>")).collect();
         let mut listed: Vec<&str> = SETTINGS.iter().filter(|setting| setting.in_file()).map(|it| it.key).collect();
         found.sort_unstable();
         listed.sort_unstable();

@@ -8,9 +8,10 @@ use std::time::Duration;
 use portcullis_core::policy::Pattern;
 use serde::{Deserialize, Serialize};
 
+use super::connectors::ConnectorsTable;
 use super::paths::Paths;
 use super::secret::Secret;
-use super::values::{self, Approvals, Durability, Folder, Listen, PermissionMode};
+use super::values::{self, Approvals, Durability, Folder, Listen, Outside, PermissionMode};
 
 /// The configuration. A connector's table is one more field here, and its settings one more block in `settings.rs`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -19,6 +20,7 @@ pub(crate) struct Config {
     pub(crate) listen: Listen,
     pub(crate) durability: Durability,
     pub(crate) approvals: Approvals,
+    pub(crate) outside: Outside,
     pub(crate) retention_days: usize,
     pub(crate) retention_bytes: usize,
     /// `None` shows the whole event to the model.
@@ -34,6 +36,7 @@ pub(crate) struct Config {
     /// Seconds by sender.
     pub(crate) coalesce: BTreeMap<String, u64>,
     pub(crate) projects: BTreeMap<Folder, ProjectTable>,
+    pub(crate) connectors: ConnectorsTable,
     /// Comes from the environment alone; see [`super::owner_token`].
     #[serde(skip)]
     pub(crate) token: Option<Secret>,
@@ -115,6 +118,7 @@ impl Default for Config {
             listen: Listen::Addr(SocketAddr::from((Ipv4Addr::LOCALHOST, 8788))),
             durability: Durability::Power,
             approvals: Approvals::Anywhere,
+            outside: Outside::Guard,
             retention_days: 30,
             retention_bytes: 1 << 30,
             max_context: Some(20_000),
@@ -126,6 +130,7 @@ impl Default for Config {
             limits: LimitsTable::default(),
             coalesce: BTreeMap::new(),
             projects: BTreeMap::new(),
+            connectors: ConnectorsTable::default(),
             token: None,
         }
     }

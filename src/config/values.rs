@@ -41,6 +41,17 @@ pub(crate) enum Approvals {
     Device,
 }
 
+/// What text from someone who may not direct a session holds up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Outside {
+    /// Calls that run or send something, unless a rule of the user's own allows them.
+    Guard,
+    /// Every call but reads inside the working folders.
+    All,
+    Off,
+}
+
 /// A permission mode of Claude Code, by its name there.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]

@@ -1,3 +1,18 @@
-//! The person beside a session that we drive.
+//! The people at a session that Portcullis drives. A front knows two types: what it is told, and what it wants.
+//!
+//! `launch` starts a session and gives the front that wanted it both ends. `fanout` stands between the driver and the
+//! fronts: any number of others join by the socket of the session's process (`listen`) and leave again (`attach`).
 
+mod attach;
+mod fanout;
+mod frames;
+mod launch;
+mod listen;
+mod recent;
+mod standing;
 pub(crate) mod terminal;
+
+pub(crate) use crate::agents::claude::control::{Command, Told};
+pub(crate) use crate::session::gatekeeper::Settled;
+pub(crate) use attach::{Attached, Ending, find};
+pub(crate) use launch::{LaunchOptions, Launched, launch};

@@ -150,6 +150,7 @@ pub(crate) async fn open(paths: Paths, config: &Config, options: Options) -> any
     if let Some(tcp) = tcp {
         doors.push(tokio::spawn(http::serve_tcp(tcp, Arc::clone(&door), stop.clone())));
     }
+    doors.extend(super::connectors::start(&paths, config, &hub, &stop));
     doors.push(tokio::spawn(forget_old_payloads(paths.journal.clone(), config.clone(), stop.clone())));
     Ok(Some(Gate { hub, status, stop, door, hub_task, doors, paths, lock }))
 }

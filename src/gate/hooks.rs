@@ -9,11 +9,11 @@ use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
 use crate::agents::claude::hooks::{HookSettings, PostedHooks};
-use crate::config::{Config, Paths, paths};
+use crate::config::{Config, Outside, Paths, paths};
 use crate::doors::http;
 use crate::hub::link as gate_link;
 use crate::rules::Rules;
-use crate::session::gatekeeper::{GatekeeperSettings, Judge};
+use crate::session::gatekeeper::{GatekeeperSettings, Judge, OutsidePolicy};
 use crate::session::link::Connect;
 
 /// What the owner's configuration says of hooks.
@@ -22,7 +22,16 @@ pub(crate) fn settings(config: &Config) -> HookSettings {
         wakes_per_hour: config.hooks.wakes,
         must_reply: config.hooks.must_reply.clone(),
         is_posted: false,
-        gatekeeper: GatekeeperSettings::default(),
+        gatekeeper: GatekeeperSettings { outside: outside(config), ..GatekeeperSettings::default() },
+    }
+}
+
+/// What the owner's configuration says of text from outside.
+pub(crate) fn outside(config: &Config) -> OutsidePolicy {
+    match config.outside {
+        Outside::Guard => OutsidePolicy::Guard,
+        Outside::All => OutsidePolicy::All,
+        Outside::Off => OutsidePolicy::Off,
     }
 }
 

@@ -1,9 +1,12 @@
 //! The gate put together, and how a client finds or starts it.
 
 pub(crate) mod client;
+mod connectors;
 mod daemon;
 mod failures;
 pub(crate) mod hooks;
+pub(crate) mod inside;
+pub(crate) mod lifetime;
 pub(crate) mod lock;
 pub(crate) mod reach;
 pub(crate) mod starting;

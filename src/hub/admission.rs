@@ -22,8 +22,11 @@ impl Hub {
     /// known of it.
     pub(crate) async fn inside(&self, process: Option<u32>) -> Result<Option<Inside>, Trouble> {
         let Some(process) = process else { return Ok(None) };
-        // The agent itself is nobody's child here: only what it runs is turned away.
-        let ancestors = processes::lineage(process).split_off(1);
+        // The agent itself is nobody's child here: only what it runs is turned away. What this gate started, it started
+        // for a person; above the gate is only whoever happened to need it first.
+        let gate = std::process::id();
+        let ancestors = processes::lineage(process).into_iter().skip(1);
+        let ancestors: Vec<u32> = ancestors.take_while(|ancestor| *ancestor != gate).collect();
         let agents = move |state: &State| {
             let above = state.all_sessions().filter(|session| session.about.runs_commands);
             let above = above.filter_map(|session| Some((session.about.pid?, session)));

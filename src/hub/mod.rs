@@ -1,9 +1,11 @@
 //! The hub: one loop that decides, writes down, and only then acts. Everything else talks to it through [`Hub`].
 
 mod admission;
+mod answers;
 mod batch;
 mod heads;
 pub(crate) mod link;
+pub(crate) mod outbox;
 mod outlets;
 mod rate;
 mod roster;
@@ -20,6 +22,7 @@ use portcullis_core::{Answer, Event, EventId, Goodbye, Input, Limits, Moment, No
 use portcullis_wire::error::{Fault, Kind};
 use tokio::sync::{mpsc, oneshot, watch};
 
+pub(crate) use answers::{find_ask, read_target};
 pub(crate) use roster::{Known, Roster};
 pub(crate) use run::start;
 pub(crate) use watchers::{Changes, Published, Watcher};
@@ -96,6 +99,8 @@ enum Command {
     Read(EventId, oneshot::Sender<Result<Option<Arc<Event>>, Trouble>>),
     /// The journal itself: records after a sequence, at most so many.
     Page(Seq, usize, oneshot::Sender<Result<Vec<Stored>, Trouble>>),
+    /// All records of one subject.
+    Story(Subject, oneshot::Sender<Result<Vec<Stored>, Trouble>>),
     /// Erases what people wrote about a subject.
     Erase(Subject, oneshot::Sender<Result<usize, Trouble>>),
 }
@@ -111,6 +116,8 @@ pub(crate) struct Hub {
     queued_bytes: Arc<AtomicUsize>,
     queue_bytes: usize,
     roster: watch::Receiver<Arc<Roster>>,
+    /// Rings for connectors when there may be something to go out. The loop rings only where somebody listens.
+    outgoing: Arc<watch::Sender<()>>,
     /// How fast each person sends, whichever door they come to.
     rates: Arc<rate::Rates>,
 }
@@ -197,6 +204,13 @@ impl Hub {
         page.await.map_err(|_| Trouble::Stopping)?
     }
 
+    /// All records of a subject, oldest first.
+    async fn story(&self, subject: Subject) -> Result<Vec<Stored>, Trouble> {
+        let (send, story) = oneshot::channel();
+        self.send(Command::Story(subject, send)).await?;
+        story.await.map_err(|_| Trouble::Stopping)?
+    }
+
     /// Erases what people wrote about a subject; that it happened stays. Returns how many payloads there were.
     pub(crate) async fn erase(&self, subject: Subject) -> Result<usize, Trouble> {
         let (send, erased) = oneshot::channel();
@@ -209,7 +223,7 @@ impl Hub {
         self.roster.clone()
     }
 
-    /// Whether anyone would miss the gate: a session, a prompt, a waiting event, someone who watches.
+    /// Whether anyone would miss the gate: a session, a prompt, a waiting event, someone who watches, a connector.
     pub(crate) async fn in_use(&self) -> Result<bool, Trouble> {
         let (send, seen) = oneshot::channel();
         self.send(Command::InUse(send)).await?;

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use portcullis_core::{Moment, Role, State, TokenId, TokenScope};
+use portcullis_core::{Identity, Moment, Role, State, TokenId, TokenScope};
 
 /// Someone known by a token.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -17,6 +17,7 @@ pub(crate) struct Known {
 #[derive(Debug, Default)]
 pub(crate) struct Roster {
     by_hash: HashMap<[u8; 32], Known>,
+    by_identity: HashMap<Identity, (String, Role)>,
 }
 
 impl Roster {
@@ -26,7 +27,15 @@ impl Roster {
             let (name, scope) = (token.person.clone(), token.scope.clone());
             Some((token.hash, Known { token: token.id, name, role, scope, expires: token.expires }))
         });
-        Self { by_hash: known.collect() }
+        let identities = state.people().flat_map(|(name, person)| {
+            person.identities.iter().map(move |identity| (identity.clone(), (name.clone(), person.role)))
+        });
+        Self { by_hash: known.collect(), by_identity: identities.collect() }
+    }
+
+    /// Who has this identity, and their role; nobody when it was never linked, or is no more.
+    pub(crate) fn who_is(&self, identity: &Identity) -> Option<(&str, Role)> {
+        self.by_identity.get(identity).map(|(name, role)| (name.as_str(), *role))
     }
 
     /// Whose token has this hash, if it still counts. Found by its hash, so that no time taken tells anything of a token.

@@ -42,12 +42,14 @@ pub(crate) async fn start(
     let (reserved, reserved_queue) = mpsc::channel(RESERVED);
     let queued_bytes = Arc::new(AtomicUsize::new(0));
     let (tell_roster, roster) = watch::channel(Arc::default());
+    let outgoing = Arc::new(watch::Sender::new(()));
     let hub = Hub {
         events,
         reserved,
         queued_bytes: Arc::clone(&queued_bytes),
         queue_bytes: limits.queue_bytes,
         roster,
+        outgoing: Arc::clone(&outgoing),
         rates: Arc::new(Rates::new(limits.rate, limits.burst)),
     };
     let mut desk = Desk {
@@ -59,6 +61,7 @@ pub(crate) async fn start(
         batch: Batch::default(),
         queued_bytes,
         tell_roster,
+        outgoing,
         coalesce: limits.coalesce,
         held_until: None,
         broken: None,
@@ -82,6 +85,7 @@ struct Desk {
     batch: Batch,
     queued_bytes: Arc<AtomicUsize>,
     tell_roster: watch::Sender<Arc<Roster>>,
+    outgoing: Arc<watch::Sender<()>>,
     coalesce: HashMap<String, u64>,
     /// Why the state does not stand for the journal at the moment.
     broken: Option<String>,
@@ -181,7 +185,7 @@ impl Desk {
                 self.watchers.sweep();
                 let state = &self.state;
                 let in_use = state.sessions().next().is_some() || state.prompts_are_open() || state.waiting_total() > 0;
-                let _ = reply.send(in_use || !self.watchers.is_empty());
+                let _ = reply.send(in_use || !self.watchers.is_empty() || self.outgoing.receiver_count() > 0);
             }
             Command::Look(look) => {
                 self.commit().await;
@@ -200,6 +204,10 @@ impl Desk {
             Command::Page(after, limit, reply) => {
                 self.commit().await;
                 drop(reply.send(self.store.page(after, limit).map_err(journal)));
+            }
+            Command::Story(subject, reply) => {
+                self.commit().await;
+                drop(reply.send(self.store.read(&subject.to_string()).map_err(journal)));
             }
             Command::Erase(subject, reply) => {
                 self.commit().await;
@@ -362,19 +370,28 @@ impl Desk {
                 Effect::Order { session, id, order } => {
                     self.outlets.carry(session, GateMessage::Order { id, order });
                 }
-                Effect::Publish(Topic::People) => {
-                    self.tell_roster.send_replace(Arc::new(Roster::of(&self.state)));
-                }
-                Effect::Publish(topic) if !self.watchers.is_empty() => {
-                    if let Some(notice) = self.state.notice(topic) {
-                        let revision = pending.revision.unwrap_or(self.state.revision());
-                        self.watchers.publish(&Published::new(revision, notice));
-                    }
-                }
-                Effect::Publish(_) | Effect::Then(_) => {}
+                Effect::Publish(topic) => self.publish(topic, pending.revision),
+                Effect::Then(_) => {}
             }
         }
         pending.reply.map(|reply| (reply, answer))
+    }
+
+    /// Tells those who watch, each in their way, that something has changed.
+    fn publish(&mut self, topic: Topic, revision: Option<u64>) {
+        if topic == Topic::People {
+            self.tell_roster.send_replace(Arc::new(Roster::of(&self.state)));
+        }
+        let goes_out = matches!(topic, Topic::Ask(_) | Topic::Reply(_) | Topic::People);
+        if goes_out && self.outgoing.receiver_count() > 0 {
+            self.outgoing.send_replace(());
+        }
+        if !self.watchers.is_empty()
+            && let Some(notice) = self.state.notice(topic)
+        {
+            let revision = revision.unwrap_or(self.state.revision());
+            self.watchers.publish(&Published::new(revision, notice));
+        }
     }
 
     /// Makes the state anew from the journal.
@@ -420,7 +437,7 @@ pub(super) fn read_event(store: &Store, event: EventId) -> Result<Option<Arc<Eve
     }
 }
 
-fn read_record(stored: &Stored) -> anyhow::Result<Record> {
+pub(super) fn read_record(stored: &Stored) -> anyhow::Result<Record> {
     let payload = match &stored.payload {
         store::Payload::None => Payload::None,
         store::Payload::Kept(bytes) => Payload::Kept(bytes),

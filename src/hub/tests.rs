@@ -63,6 +63,7 @@ fn about() -> SessionAbout {
         continues: None,
         mode: None,
         driven: false,
+        hooks_version: None,
     }
 }
 

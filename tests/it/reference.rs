@@ -7,7 +7,7 @@ use std::fs;
 use expect_test::expect_file;
 use portcullis_wire::error::Kind;
 use portcullis_wire::openapi;
-use portcullis_wire::routes::{Access, FromInside, ROUTES, RequestBody, ResponseBody, Route, TypeSchema};
+use portcullis_wire::routes::{FromInside, ROUTES, RequestBody, ResponseBody, Route, RouteAccess, TypeSchema};
 use serde_json::Value;
 
 #[test]
@@ -66,9 +66,9 @@ fn link_to(heading: &str) -> String {
 
 fn access(route: &Route) -> String {
     match route.access {
-        Access::Anyone => "–".to_owned(),
-        Access::Socket => "the socket".to_owned(),
-        Access::AnyOf(rights) => rights.iter().map(|right| right.name()).collect::<Vec<_>>().join(" or "),
+        RouteAccess::Anyone => "–".to_owned(),
+        RouteAccess::Socket => "the socket".to_owned(),
+        RouteAccess::AnyOf(rights) => rights.iter().map(|right| right.name()).collect::<Vec<_>>().join(" or "),
     }
 }
 
@@ -76,9 +76,9 @@ fn access(route: &Route) -> String {
 fn section(route: &Route) -> String {
     let mut text = format!("### {}\n\n{}.", title(route), route.summary);
     text.push_str(&match route.access {
-        Access::Anyone => " Needs no credentials.".to_owned(),
-        Access::Socket => " Served on the Unix socket only.".to_owned(),
-        Access::AnyOf(_) => format!(" Right: {}.", access(route)),
+        RouteAccess::Anyone => " Needs no credentials.".to_owned(),
+        RouteAccess::Socket => " Served on the Unix socket only.".to_owned(),
+        RouteAccess::AnyOf(_) => format!(" Right: {}.", access(route)),
     });
     text.push_str(match route.from_inside {
         FromInside::Served => "",

@@ -75,6 +75,7 @@ kinds! {
     NoSuchPerson 40405 "`portcullis people list` lists the people; `portcullis token add` lets someone in"
     NoSuchToken 40406 "`portcullis token list` lists the tokens"
     NoSuchPairing 40407 "check the code; it counts for 10 minutes after it was shown"
+    NoSuchIdentity 40408 "`portcullis people list` shows who is who on which platform"
     NoSuchReply 40409 "pass the message_id that `reply` answered with; the latest 256 messages can be edited"
     BadMethod 40501 "POST sends an event; GET reads"
     Slow 40801 "send the body without pauses; limits.idle_seconds says how long one may be"
@@ -169,6 +170,7 @@ impl Fault {
                 Self::new(Kind::OtherRole, format!("the person is known as a {}", role.name()))
             }
             Refusal::NoSuchPairing => Self::new(Kind::NoSuchPairing, "nobody was shown that code"),
+            Refusal::NoSuchIdentity => Self::new(Kind::NoSuchIdentity, "nobody has that identity"),
             Refusal::TooManyPairings => {
                 Self::new(Kind::TooManyPairings, "too many strangers are waiting to be let in").retry_after(600)
             }

@@ -3,11 +3,13 @@
 pub mod api;
 pub mod as_text;
 pub mod ask;
+pub mod bridge;
 pub mod channel;
 pub mod control;
 pub mod envelope;
 pub mod error;
 pub mod form;
+pub mod front;
 #[cfg(test)]
 mod fuzz;
 pub mod hooks;
@@ -19,5 +21,6 @@ pub mod record;
 pub mod routes;
 pub mod session;
 pub mod start;
+pub mod text;
 pub mod tools;
 pub mod words;

@@ -313,7 +313,7 @@ impl From<&TrackedEvent> for InboxItem {
             chat_id: held.event.chat.clone(),
             sender: held.event.sender.clone(),
             directs: held.event.directs,
-            via: held.event.via,
+            via: held.event.via.clone(),
             state: held.life.name().to_owned(),
             bytes: held.size,
         }

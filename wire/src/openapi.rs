@@ -4,7 +4,7 @@
 use serde_json::{Map, Value, json};
 
 use crate::error::Fault;
-use crate::routes::{Access, FromInside, Param, ROUTES, RequestBody, ResponseBody, Route, TypeSchema};
+use crate::routes::{FromInside, Param, ROUTES, RequestBody, ResponseBody, Route, RouteAccess, TypeSchema};
 
 /// The whole document. It is the same for every gate of this version, and says nothing about the one that is asked.
 pub fn document() -> Value {
@@ -71,8 +71,8 @@ fn operation(route: &Route) -> Value {
     });
     let parameters: Vec<Value> = in_path.chain(others).collect();
     let security = match route.access {
-        Access::AnyOf(_) | Access::Socket => json!([{"token": []}, {"dev": []}]),
-        Access::Anyone => json!([]),
+        RouteAccess::AnyOf(_) | RouteAccess::Socket => json!([{"token": []}, {"dev": []}]),
+        RouteAccess::Anyone => json!([]),
     };
     let mut operation = json!({
         "operationId": route.operation.id(),
@@ -88,11 +88,11 @@ fn operation(route: &Route) -> Value {
     operation
 }
 
-fn access(access: Access) -> String {
+fn access(access: RouteAccess) -> String {
     match access {
-        Access::Anyone => "Needs no credentials.".to_owned(),
-        Access::Socket => "Is served on the Unix socket only.".to_owned(),
-        Access::AnyOf(rights) => {
+        RouteAccess::Anyone => "Needs no credentials.".to_owned(),
+        RouteAccess::Socket => "Is served on the Unix socket only.".to_owned(),
+        RouteAccess::AnyOf(rights) => {
             let rights: Vec<&str> = rights.iter().map(|right| right.name()).collect();
             format!("Needs the right {}.", rights.join(" or "))
         }

@@ -2,6 +2,7 @@
 //!
 //! The names in `alias` are those of journals that were written by version 0.1.0.
 
+mod connectors;
 mod payload;
 mod skeleton;
 
@@ -9,8 +10,9 @@ use std::ops::Not;
 use std::sync::Arc;
 
 use portcullis_core::{
-    Ask, AskId, CallOutcome, Event, EventId, Goodbye, Moment, Order, OrderId, Pairing, PairingCode, Record, Reply,
-    ReplyId, Role, SessionAbout, SessionId, Text, Token, TokenId, ToolCall, Verdict,
+    Ask, AskId, CallOutcome, ChatId, ConnectorName, Event, EventId, Goodbye, Identity, Moment, Order, OrderId, Pairing,
+    PairingCode, Record, Reply, ReplyId, Role, SentMessage, SessionAbout, SessionId, Text, Token, TokenId, ToolCall,
+    Verdict,
 };
 use serde::{Deserialize, Serialize};
 
@@ -113,6 +115,8 @@ enum RecordForm {
         session: SessionId,
         #[serde(with = "as_text")]
         reply: ReplyId,
+        #[serde(with = "as_text")]
+        chat: ChatId,
         #[serde(skip, default = "skeleton::erased")]
         text: Text,
     },
@@ -241,8 +245,27 @@ enum RecordForm {
         role: Role,
         by: String,
     },
+    IdentityLinked {
+        #[serde(with = "as_text")]
+        identity: Identity,
+        name: String,
+        by: String,
+    },
+    IdentityUnlinked {
+        #[serde(with = "as_text")]
+        identity: Identity,
+        name: String,
+        by: String,
+    },
     PairingMissed {
         by: String,
+    },
+    Taken {
+        #[serde(with = "as_text")]
+        connector: ConnectorName,
+        position: u64,
+        #[serde(default, with = "connectors::messages", skip_serializing_if = "Vec::is_empty")]
+        messages: Vec<SentMessage>,
     },
     Redacted {
         what: String,

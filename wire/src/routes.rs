@@ -22,7 +22,7 @@ pub struct Route {
     /// As the router has it: `{name}` stands for one part.
     pub path: &'static str,
     pub summary: &'static str,
-    pub access: Access,
+    pub access: RouteAccess,
     pub from_inside: FromInside,
     /// May be served on a listener that others than this machine can reach. No such listener exists yet.
     pub outside: bool,
@@ -47,7 +47,7 @@ impl Route {
         method: Method::Get,
         path: "/",
         summary: "",
-        access: Access::Anyone,
+        access: RouteAccess::Anyone,
         from_inside: FromInside::Served,
         outside: false,
         rate_limited: false,
@@ -67,7 +67,7 @@ impl Route {
     /// All errors that it may answer with, but for those that every route may meet.
     pub fn kinds(&self) -> Vec<Kind> {
         let mut kinds = vec![Kind::ForeignHost, Kind::ForeignOrigin];
-        if self.access != Access::Anyone {
+        if self.access != RouteAccess::Anyone {
             kinds.extend([Kind::Forbidden, Kind::NeedsRight, Kind::Busy, Kind::Stopping]);
         }
         if self.from_inside != FromInside::Served {
@@ -124,7 +124,7 @@ impl Method {
 
 /// Who may use a route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Access {
+pub enum RouteAccess {
     /// Whoever can reach the gate.
     Anyone,
     /// Whoever has one of these rights. A refusal names the first.
@@ -234,7 +234,7 @@ mod tests {
         // Ending the gate takes nothing from anybody, and what was barred must be told.
         let served = [Operation::Stop, Operation::Bar];
         for route in ROUTES.iter().filter(|route| route.method != Method::Get && !served.contains(&route.operation)) {
-            let Access::AnyOf(rights) = route.access else { panic!("{route:?} changes something for anyone") };
+            let RouteAccess::AnyOf(rights) = route.access else { panic!("{route:?} changes something for anyone") };
             let (talks, hooks) = (rights.contains(&Right::Talk), rights.contains(&Right::Agent));
             let refused = matches!(route.from_inside, FromInside::Refused(_));
             assert!(talks || hooks || refused, "{route:?}");
@@ -249,7 +249,7 @@ mod tests {
     #[test]
     fn what_is_for_this_machine_alone_is_not_served_to_others() {
         for route in ROUTES.iter().filter(|route| route.outside) {
-            assert!(matches!(route.access, Access::AnyOf(_)), "{route:?} would be open to the world");
+            assert!(matches!(route.access, RouteAccess::AnyOf(_)), "{route:?} would be open to the world");
             assert!(route.path.starts_with("/api/"), "{route:?}");
         }
         for local in [Operation::Stop, Operation::Link, Operation::Metrics, Operation::Bar, Operation::Hook] {

@@ -1,6 +1,7 @@
 //! Who is let in: people, their tokens, and strangers who ask to be paired.
 
 use super::{Decided, answer, refuse};
+use crate::connector::Identity;
 use crate::ids::{Moment, PairingCode, TokenId};
 use crate::input::{Answer, Effect, Input, Refusal, Topic};
 use crate::people::{Actor, OWNER, Pairing, Right, Role, Token, is_person_name};
@@ -71,17 +72,15 @@ pub(super) fn revoke_token(state: &State, by: &Actor, id: TokenId) -> Decided {
     }
 }
 
-/// A stranger is shown a code. The same stranger gets the same code until it has run out.
-pub(super) fn ask_pairing(
-    state: &State,
-    now: Moment,
-    platform: String,
-    user: String,
-    called: String,
-    entropy: u64,
-) -> Decided {
-    let open: Vec<&Pairing> = state.open_pairings(now).filter(|pairing| pairing.platform == platform).collect();
-    if let Some(known) = open.iter().find(|pairing| pairing.user == user) {
+/// A stranger is shown a code. The same stranger gets the same code until it has run out, and none once it is let in.
+pub(super) fn ask_pairing(state: &State, now: Moment, identity: Identity, called: String, entropy: u64) -> Decided {
+    if state.person_of(&identity).is_some() {
+        return answer(Answer::Done);
+    }
+    let platform = identity.platform();
+    let open: Vec<&Pairing> =
+        state.open_pairings(now).filter(|pairing| pairing.identity.platform() == platform).collect();
+    if let Some(known) = open.iter().find(|pairing| pairing.identity == identity) {
         return answer(Answer::Pairing { code: known.code.clone() });
     }
     if open.len() >= state.limits().pairings {
@@ -90,7 +89,7 @@ pub(super) fn ask_pairing(
     let mut codes = (0..).map(|step| PairingCode::from_entropy(entropy.wrapping_add(step)));
     let free = codes.find(|code| state.open_pairings(now).all(|pairing| pairing.code != *code));
     let code = free.unwrap_or_else(|| PairingCode::from_entropy(entropy));
-    let pairing = Pairing { code: code.clone(), platform, user, called, since: now };
+    let pairing = Pairing { code: code.clone(), identity, called, since: now };
     (
         vec![Record::PairingAsked { pairing }],
         vec![Effect::Answer(Answer::Pairing { code }), Effect::Publish(Topic::People)],
@@ -107,14 +106,29 @@ pub(super) fn pair(state: &State, now: Moment, by: &Actor, code: PairingCode, na
     if let Some(retry_at) = state.pairing_barred_until(&by.name, now) {
         return refuse(Refusal::TooManyMisses { retry_at });
     }
-    if state.open_pairings(now).all(|pairing| pairing.code != code) {
+    let Some(pairing) = state.open_pairings(now).find(|pairing| pairing.code == code) else {
         let (records, mut effects) = refuse(Refusal::NoSuchPairing);
         effects.push(Effect::Then(Input::PairingMissed { by: by.name.clone() }));
         return (records, effects);
-    }
+    };
     match state.person(&name) {
         Some(person) if person.role != role => refuse(Refusal::OtherRole { role: person.role }),
-        _ => changed(Record::Paired { code, name, role, by: by.name.clone() }),
+        _ => {
+            let (identity, by) = (pairing.identity.clone(), by.name.clone());
+            let paired = Record::Paired { code, name: name.clone(), role, by: by.clone() };
+            let effects = vec![Effect::Answer(Answer::Done), Effect::Publish(Topic::People)];
+            (vec![paired, Record::IdentityLinked { identity, name, by }], effects)
+        }
+    }
+}
+
+pub(super) fn unlink(state: &State, by: &Actor, identity: Identity) -> Decided {
+    if let Some(refused) = may_not(by) {
+        return refused;
+    }
+    match state.person_of(&identity) {
+        None => refuse(Refusal::NoSuchIdentity),
+        Some((name, _)) => changed(Record::IdentityUnlinked { identity, name: name.clone(), by: by.name.clone() }),
     }
 }
 

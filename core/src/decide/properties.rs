@@ -62,6 +62,7 @@ fn about(label: &str, continues: Option<SessionId>) -> SessionAbout {
         continues,
         mode: None,
         driven: true,
+        hooks_version: None,
     }
 }
 

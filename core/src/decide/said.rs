@@ -6,7 +6,7 @@ use super::{Decided, answer, asks, refuse};
 use crate::event::{Attribute, ChatId, Event, IdempotencyKey};
 use crate::ids::{EventId, Moment};
 use crate::input::{Answer, Effect, Input, Refusal, Topic, WhyChat};
-use crate::people::{Actor, Inside, Right, TokenScope};
+use crate::people::{Actor, Inside, Right, TokenScope, Via};
 use crate::record::Record;
 use crate::route::{Address, route};
 use crate::state::State;
@@ -80,13 +80,27 @@ fn repeated(state: &State, now: Moment, by: &Actor, once: &IdempotencyKey) -> Op
     Some(answer(Answer::Accepted { event: before.event, chat, to, chat_because: None, repeated: true }))
 }
 
+/// A conversation is for the person who opened it, and for reviewers. One of a connector is opened on its platform alone,
+/// which also says who is in it.
+fn may_write_in(state: &State, by: &Actor, chat: &ChatId) -> bool {
+    if matches!(&by.via, Via::Connector(name) if name.own_chat(chat).is_some()) {
+        return true;
+    }
+    match state.chat(chat) {
+        Some(known) => known.owner == by.name || by.may(Right::Review),
+        None => state.connector_of(chat).is_none(),
+    }
+}
+
 fn event(state: &State, now: Moment, said: Said, chat_because: Option<WhyChat>) -> Decided {
-    let Said { id, by, inside: _, text, address, chat, attributes, once } = said;
+    let Said { id, by, inside, text, address, chat, attributes, once } = said;
+    // What an agent runs speaks with the credential of its owner, and still only informs.
+    let is_inside = inside.is_some();
     let text = text.into_text();
     let Some(chat) = chat.or_else(|| state.next_chat()) else {
         return refuse(Refusal::SessionFull { waiting: 0 });
     };
-    if state.chat(&chat).is_some_and(|known| known.owner != by.name) && !by.may(Right::Review) {
+    if !may_write_in(state, &by, &chat) {
         return refuse(Refusal::ForeignChat(chat));
     }
     let to = match route(state, &address, &chat, &by.scope) {
@@ -104,8 +118,8 @@ fn event(state: &State, now: Moment, said: Said, chat_because: Option<WhyChat>) 
     }
     let event = Event {
         id,
+        directs: by.may(Right::Review) && !is_inside,
         via: by.via,
-        directs: by.may(Right::Review),
         sender: by.name,
         chat: chat.clone(),
         address,
@@ -118,4 +132,40 @@ fn event(state: &State, now: Moment, said: Said, chat_because: Option<WhyChat>) 
     effects.extend(to.map(Effect::Wake));
     effects.push(Effect::Publish(Topic::Event(id)));
     (vec![Record::Received { event: Arc::new(event), to }], effects)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::event::Label;
+    use crate::people::{Role, Via};
+    use crate::state::Limits;
+    use crate::verdict::SaidText;
+
+    fn directs(role: Role, inside: Option<Inside>) -> bool {
+        let by = Actor { name: "ann".into(), rights: role.rights(), via: Via::Http, scope: TokenScope::Everything };
+        let said = Said {
+            id: EventId::new(Moment(1), 1),
+            by,
+            inside,
+            text: SaidText::new("hello"),
+            address: Address::Open,
+            chat: None,
+            attributes: vec![],
+            once: None,
+        };
+        let (records, _) = super::said(&State::new(Limits::default()), Moment(1), said);
+        match records.as_slice() {
+            [Record::Received { event, .. }] => event.directs,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn reviewers_direct_sessions_while_senders_and_whatever_an_agent_runs_only_inform() {
+        assert!(directs(Role::Admin, None) && directs(Role::Reviewer, None));
+        assert!(!directs(Role::Sender, None));
+        let inside = Inside { process: 7, label: Label::new("api").unwrap() };
+        assert!(!directs(Role::Admin, Some(inside)));
+    }
 }

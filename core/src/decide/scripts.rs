@@ -79,7 +79,7 @@ fn read(command: &str) -> Input {
         "start" => Input::Started { version: "1".into() },
         "say" => Input::Said {
             id: event(words[1]),
-            by: person(words[2]),
+            by: Actor { via: option("via").map_or(Via::Http, |via| via.parse().unwrap()), ..person(words[2]) },
             inside: option("inside").map(|label| Inside { process: 7, label: Label::new(label).unwrap() }),
             text: SaidText::new(text),
             address: match option("to").and_then(|to| to.split_once(':')) {
@@ -103,6 +103,7 @@ fn read(command: &str) -> Input {
                 continues: option("continues").map(session),
                 mode: None,
                 driven: words.contains(&"driven"),
+                hooks_version: None,
             },
             wrote: events("wrote"),
             holding: vec![],
@@ -204,9 +205,17 @@ fn read(command: &str) -> Input {
             Input::SetPerson { name: words[1].into(), role: Role::named(words[2]).unwrap(), by: person(words[3]) }
         }
         "remove" => Input::RemovePerson { name: words[1].into(), by: person(words[2]) },
+        "unlink" => Input::Unlink { identity: words[1].parse().unwrap(), by: person(words[2]) },
+        "taken" => Input::Taken {
+            connector: words[1].parse().unwrap(),
+            position: words[2].parse().unwrap(),
+            messages: option("message")
+                .map(|message| SentMessage { about: SentAbout::Ask(ask("1")), user: None, message: message.into() })
+                .into_iter()
+                .collect(),
+        },
         "knock" => Input::AskPairing {
-            platform: "telegram".into(),
-            user: words[1].into(),
+            identity: format!("telegram:{}", words[1]).parse().unwrap(),
             called: "Tom".into(),
             entropy: words[2].parse().unwrap(),
         },
@@ -260,7 +269,7 @@ fn record_in_words(record: &Record) -> String {
         Record::Lost { session } => format!("session {} lost", short(session)),
         Record::Ended { session, goodbye } => format!("session {} ended: {}", short(session), goodbye.why),
         Record::Replied { reply } => format!("reply to {}: {}", reply.chat, reply.text.as_str()),
-        Record::ReplyEdited { session, reply, text } => {
+        Record::ReplyEdited { session, reply, text, .. } => {
             format!("reply {} edited by session {}: {text}", short(reply), short(session))
         }
         Record::Asked { ask } => format!("ask {} as {}", short(ask.id), ask.code),
@@ -290,7 +299,13 @@ fn record_in_words(record: &Record) -> String {
         Record::PersonRemoved { name, by } => format!("{name} removed by {by}"),
         Record::TokenAdded { token, by } => format!("token {} for {} by {by}", short(token.id), token.person),
         Record::TokenRevoked { token, by, .. } => format!("token {} revoked by {by}", short(token)),
-        Record::PairingAsked { pairing } => format!("{} on {} shows {}", pairing.user, pairing.platform, pairing.code),
+        Record::PairingAsked { pairing } => format!("{} shows {}", pairing.identity, pairing.code),
+        Record::IdentityLinked { identity, name, by } => format!("{identity} is {name} by {by}"),
+        Record::IdentityUnlinked { identity, name, by } => format!("{identity} is {name} no more by {by}"),
+        Record::Taken { connector, position, messages } => {
+            let messages: Vec<&str> = messages.iter().map(|sent| sent.message.as_str()).collect();
+            format!("{connector} has taken {position} {messages:?}")
+        }
         Record::Paired { code, name, role, by } => format!("{code} is {name}, a {}, by {by}", role.name()),
         Record::PairingMissed { by } => format!("{by} missed a pairing"),
         Record::Redacted { what, by } => format!("{what} erased by {by}"),

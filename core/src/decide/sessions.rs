@@ -102,7 +102,7 @@ pub(super) fn reply_edited(state: &State, session: SessionId, reply: ReplyId, te
         return answer(Answer::Done);
     }
     let effects = vec![Effect::Answer(Answer::Done), Effect::Publish(Topic::Reply(reply))];
-    (vec![Record::ReplyEdited { session, reply, text }], effects)
+    (vec![Record::ReplyEdited { session, reply, chat: known.chat.clone(), text }], effects)
 }
 
 /// What is known of the session has changed: its agent began anew, or works in another mode.

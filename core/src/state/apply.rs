@@ -75,6 +75,8 @@ impl State {
             | Record::TokenRevoked { .. }
             | Record::PairingAsked { .. }
             | Record::Paired { .. }
+            | Record::IdentityLinked { .. }
+            | Record::IdentityUnlinked { .. }
             | Record::PairingMissed { .. } => self.apply_people(at, record),
             Record::Described { session, about } => {
                 if let Some(known) = self.sessions.get_mut(session) {
@@ -86,6 +88,7 @@ impl State {
             Record::OrderFailed { session, order, why } => {
                 self.settle_order(*session, *order, OrderOutcome::Failed { why: why.clone() });
             }
+            Record::Taken { connector, position, messages } => self.taken(connector, *position, messages),
             Record::Redacted { .. } | Record::Barred { .. } | Record::Called { .. } => {}
         }
     }
@@ -113,6 +116,7 @@ impl State {
         };
         self.queues.entry(to).or_default().add(&held);
         self.use_chat(event, to);
+        self.heard_from(event);
         self.remember_key(event);
         self.events.insert(event.id, held);
     }

@@ -2,6 +2,7 @@
 
 use super::State;
 use super::apply::note_miss;
+use crate::connector::Identity;
 use crate::ids::Moment;
 use crate::people::{Person, Role};
 use crate::record::Record;
@@ -25,12 +26,26 @@ impl State {
                 let Some(place) = self.pairings.iter().position(|pairing| pairing.code == *code) else { return };
                 let pairing = self.pairings.remove(place);
                 self.set_person(name, *role, at);
-                if let Some(person) = self.people.get_mut(name) {
-                    person.identities.push((pairing.platform, pairing.user));
-                }
+                self.link(&pairing.identity, name);
             }
+            Record::IdentityLinked { identity, name, .. } => self.link(identity, name),
+            Record::IdentityUnlinked { identity, .. } => self.unlink(identity),
             Record::PairingMissed { by } => note_miss(&mut self.pairing_misses, by, at, self.limits.misses_within),
             _ => {}
+        }
+    }
+
+    /// An identity is one person's: whoever had it before has it no more.
+    fn link(&mut self, identity: &Identity, name: &str) {
+        self.unlink(identity);
+        if let Some(person) = self.people.get_mut(name) {
+            person.identities.push(identity.clone());
+        }
+    }
+
+    fn unlink(&mut self, identity: &Identity) {
+        for person in self.people.values_mut() {
+            person.identities.retain(|known| known != identity);
         }
     }
 

@@ -6,7 +6,7 @@ use axum::http::request::Parts;
 use axum::response::Response;
 use portcullis_core::{Actor, Refusal, Via};
 use portcullis_wire::error::{Fault, Kind};
-use portcullis_wire::routes::{Access, FromInside, Route};
+use portcullis_wire::routes::{FromInside, Route, RouteAccess};
 
 use super::Door;
 use super::credentials::Caller;
@@ -78,11 +78,13 @@ fn permit(route: &Route, caller: Caller) -> Result<Option<Permitted>, Fault> {
     let Caller { actor, token, process } = caller;
     let forbidden = |message: &str| Fault::new(Kind::Forbidden, message);
     let actor = match (route.access, actor) {
-        (Access::Anyone, _) => return Ok(None),
-        (Access::Socket, Some(actor)) if actor.via == Via::Socket => actor,
-        (Access::Socket, _) => return Err(forbidden(&format!("{} is served on the Unix socket only", route.path))),
-        (Access::AnyOf(_), None) => return Err(forbidden("forbidden")),
-        (Access::AnyOf(rights), Some(actor)) => match rights {
+        (RouteAccess::Anyone, _) => return Ok(None),
+        (RouteAccess::Socket, Some(actor)) if actor.via == Via::Socket => actor,
+        (RouteAccess::Socket, _) => {
+            return Err(forbidden(&format!("{} is served on the Unix socket only", route.path)));
+        }
+        (RouteAccess::AnyOf(_), None) => return Err(forbidden("forbidden")),
+        (RouteAccess::AnyOf(rights), Some(actor)) => match rights {
             _ if rights.iter().any(|right| actor.may(*right)) => actor,
             [first, ..] => return Err(fault_of(&Refusal::NeedsRight(*first))),
             [] => return Err(forbidden("forbidden")),
@@ -133,7 +135,7 @@ mod tests {
             nobody: welcome health describe
             sender: say listen post_event list_events show_event retry_event drop_event list_sessions show_session list_replies watch
             reviewer: stop_session resume_session interrupt_session list_asks show_ask answer_ask list_verdicts pending confirm
-            admin: start_session prompt_session set_session_mode set_session_model end_session chat status stop list_tokens add_token revoke_token list_people set_role remove_person approve_pairing read_log redact bar metrics
+            admin: start_session prompt_session set_session_mode set_session_model end_session chat status stop list_tokens add_token revoke_token list_people set_role remove_person approve_pairing unlink_identity read_log redact bar metrics
             agent: hook
         "#]].assert_eq(&told);
         let here = open_to(&caller(Role::Admin.rights(), Via::Socket, everything()));

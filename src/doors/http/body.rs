@@ -1,4 +1,4 @@
-//! Reading a body: of a kind we take, whole, within the limits of size and time, and as text.
+//! The query and the body of a request: read whole, within the limits of type, size and time.
 
 use std::time::Duration;
 
@@ -19,7 +19,7 @@ use super::Door;
 use super::access::Permitted;
 use super::response::ErrorResponse;
 
-/// What stands behind the question mark. A fault in it is answered like any other.
+/// The query of a request. An error in it is answered like any other.
 pub(super) struct Params<T>(pub(super) T);
 
 impl<T: DeserializeOwned, S: Sync> FromRequestParts<S> for Params<T> {
@@ -35,7 +35,7 @@ pub(super) fn read_params<T: DeserializeOwned>(uri: &Uri) -> Result<T, Fault> {
     Query::try_from_uri(uri).map(|Query(params)| params).map_err(bad)
 }
 
-/// Text is what people type and programs print; forms with parts and pictures are neither.
+/// Refuses bodies that are not text: multipart forms, images, compressed bodies.
 pub(super) fn check_type(headers: &HeaderMap) -> Result<(), Fault> {
     let unsupported = |what: &str| Err(Fault::new(Kind::UnsupportedBody, format!("the gate does not take {what}")));
     if headers.get(CONTENT_ENCODING).is_some_and(|encoding| encoding.as_bytes() != b"identity") {
@@ -98,13 +98,13 @@ pub(super) async fn read_text(request: Request, door: &Door) -> Result<String, F
     })
 }
 
-/// However steadily it comes, nobody holds a connection for ever with one body.
-const LONGEST: Duration = Duration::from_secs(3600);
+/// The longest time that one body may take, however steadily it comes.
+const BODY_TIMEOUT: Duration = Duration::from_secs(3600);
 
 /// Why a body was not read to its end.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Broken {
-    /// Nothing of it came for too long.
+    /// Nothing of it came for longer than the idle time.
     Silent,
     TooLarge,
     Unreadable(String),
@@ -119,15 +119,15 @@ impl From<Box<dyn std::error::Error + Send + Sync>> for Broken {
     }
 }
 
-/// One buffer of the right size, and none but the one frame that a small body is. It may be slow, and it may not be
-/// silent for longer than `silence`.
+/// Collects the frames of a body into one buffer; a body of one frame is not copied. It may be slow, but no pause in it
+/// may be longer than `silence`.
 pub(super) async fn collect(
     mut body: Limited<Body>,
     length: Option<usize>,
     silence: Duration,
 ) -> Result<Bytes, Broken> {
     let mut whole = BytesMut::new();
-    let last = Instant::now() + LONGEST;
+    let last = Instant::now() + BODY_TIMEOUT;
     loop {
         let until = last.min(Instant::now() + silence);
         let Some(frame) = timeout_at(until, body.frame()).await.map_err(|_| Broken::Silent)? else { break };

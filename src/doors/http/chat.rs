@@ -19,14 +19,14 @@ use super::Door;
 use super::access::Permitted;
 use super::body::read_json;
 use super::response::{ErrorResponse, event_stream};
-use super::sse::seat;
+use super::sse::take_place;
 use super::start::{NewProcess, RunningProcess, begin, folder};
 use crate::hub::mint;
 
 const HEARTBEAT: Duration = Duration::from_secs(15);
 
 /// `POST /api/chat`: starts a session for one prompt and answers with its messages, one event each, until it is over.
-/// Who goes away does not end it.
+/// The session goes on when the client closes the stream.
 pub(super) async fn chat(State(door): State<Arc<Door>>, request: Request) -> Result<Response, ErrorResponse> {
     let Chat { prompt, auto_approve, folder: wanted, label, model, resume } = read_json(request, &door).await?;
     if prompt.trim().is_empty() {
@@ -36,7 +36,7 @@ pub(super) async fn chat(State(door): State<Arc<Door>>, request: Request) -> Res
         let what = "autoApprove is not allowed here: nothing would be asked";
         return Err(Fault::new(Kind::BypassNotAllowed, what).into());
     }
-    let seat = seat(&door)?;
+    let place = take_place(&door)?;
     let new = NewProcess {
         session: mint(SessionId::new),
         folder: folder(&door, wanted.as_deref())?,
@@ -50,15 +50,15 @@ pub(super) async fn chat(State(door): State<Arc<Door>>, request: Request) -> Res
     };
     let RunningProcess { view, lines } = begin(&door, new).await?;
     let first = serde_json::json!({"type": "portcullis", "subtype": "started", "session": view});
-    let streaming = Streaming { first: Some(event(first.to_string().as_bytes())), lines, _seat: seat };
+    let streaming = Streaming { first: Some(event(first.to_string().as_bytes())), lines, _place: place };
     Ok(event_stream(Body::from_stream(stream::unfold(streaming, Streaming::next))))
 }
 
 struct Streaming {
     first: Option<Bytes>,
     lines: mpsc::Receiver<Bytes>,
-    /// Given back when the listener goes.
-    _seat: OwnedSemaphorePermit,
+    /// Given back when the connection closes.
+    _place: OwnedSemaphorePermit,
 }
 
 impl Streaming {

@@ -7,7 +7,7 @@ use portcullis_core::{Actor, OWNER, Right, Rights, Role, TokenScope, Via};
 use sha2::{Digest as _, Sha256};
 use tokio::sync::watch;
 
-use super::guard::Origin;
+use super::guard::Transport;
 use crate::hub::{Known, Roster, now};
 
 /// What the gate knows people by.
@@ -34,10 +34,10 @@ pub(super) struct Caller {
 }
 
 impl Credentials {
-    pub(super) fn caller(&self, headers: &HeaderMap, origin: Origin) -> Caller {
-        let (via, process) = match origin {
-            Origin::Tcp(_) => (Via::Http, None),
-            Origin::Socket { peer } => (Via::Socket, peer),
+    pub(super) fn caller(&self, headers: &HeaderMap, transport: Transport) -> Caller {
+        let (via, process) = match transport {
+            Transport::Tcp(_) => (Via::Http, None),
+            Transport::Socket { process } => (Via::Socket, process),
         };
         let (actor, token) = match bearer(headers) {
             Some(Some(token)) if (self.is_owner)(token) => (Some(self.owner(via)), None),
@@ -118,8 +118,8 @@ mod tests {
         Credentials { is_owner, roster, dev_sender: Some("dev".into()), owner_answers }
     }
 
-    fn tcp() -> Origin {
-        Origin::Tcp("127.0.0.1:8788".parse().unwrap())
+    fn tcp() -> Transport {
+        Transport::Tcp("127.0.0.1:8788".parse().unwrap())
     }
 
     #[test]
@@ -143,7 +143,7 @@ mod tests {
     #[test]
     fn where_devices_answer_the_owner_of_the_machine_does_not() {
         let over_the_socket = |owner_answers| {
-            credentials(owner_answers).caller(&HeaderMap::new(), Origin::Socket { peer: None }).actor.unwrap()
+            credentials(owner_answers).caller(&HeaderMap::new(), Transport::Socket { process: None }).actor.unwrap()
         };
         assert!(over_the_socket(true).may(Right::Review));
         assert!(!over_the_socket(false).may(Right::Review));

@@ -9,7 +9,7 @@ use portcullis_wire::error::Fault;
 use proptest::prelude::*;
 use serde::de::DeserializeOwned;
 
-use super::{asks, body, credentials, guard, queue, say, sse};
+use super::{body, credentials, guard, queue, say, sse};
 
 /// Any value that a header can hold.
 fn any_value() -> impl Strategy<Value = HeaderValue> {
@@ -93,7 +93,7 @@ proptest! {
 
     #[test]
     fn any_name_of_a_thing_is_read_or_refused(text: String) {
-        drop(asks::read_target(&text));
+        drop(crate::hub::read_target(&text));
         drop(PairingCode::parse(&text));
         if let Some(label) = Label::new(&text) {
             prop_assert!(label.as_str() == text && !text.chars().any(char::is_control));

@@ -1,4 +1,4 @@
-//! The guard: what no handler should ever see is turned away here, whoever sends it.
+//! The guard: it checks Host and Origin of every request before anything else does, and finds out who sent it.
 
 use std::net::SocketAddr;
 
@@ -10,34 +10,33 @@ use portcullis_wire::error::{Fault, Kind};
 
 use super::credentials::Credentials;
 
-/// Where a connection came from.
+/// What a connection came over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Origin {
+pub(super) enum Transport {
+    /// With the address that we listen on.
     Tcp(SocketAddr),
     /// With the process at the other end, where the system tells.
-    Socket {
-        peer: Option<u32>,
-    },
+    Socket { process: Option<u32> },
 }
 
-/// Turns away what no handler should ever see, and says who the rest is from.
+/// Refuses a request for another Host or from a page of another site, and adds to any other who sent it.
 pub(super) fn admit(
     request: Request<Incoming>,
-    origin: Origin,
+    transport: Transport,
     credentials: &Credentials,
 ) -> Result<Request<Body>, Fault> {
     let headers = request.headers();
-    if let Origin::Tcp(address) = origin {
+    if let Transport::Tcp(address) = transport {
         check_host(headers, address)?;
         check_origin(headers, address)?;
     }
-    let caller = credentials.caller(headers, origin);
+    let caller = credentials.caller(headers, transport);
     let mut request = request.map(Body::new);
     request.extensions_mut().insert(caller);
     Ok(request)
 }
 
-/// A page of another site whose name was made to point here has another Host.
+/// Refuses other Hosts: a page whose own name was made to resolve to this machine sends that name.
 pub(super) fn check_host(headers: &HeaderMap, address: SocketAddr) -> Result<(), Fault> {
     let mut hosts = headers.get_all(HOST).iter();
     let (Some(host), None) = (hosts.next(), hosts.next()) else {
@@ -62,7 +61,7 @@ fn is_ours(host: &str, address: SocketAddr) -> bool {
     same_port && same_name
 }
 
-/// Browsers say where a request comes from; other programs do not.
+/// Refuses pages of other sites. Browsers send `Origin` or `Sec-Fetch-Site`; other programs send neither.
 pub(super) fn check_origin(headers: &HeaderMap, address: SocketAddr) -> Result<(), Fault> {
     let ours = |origin: &HeaderValue| {
         let origin = origin.to_str().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! The log: what the journal holds, for people to read, and what is to be erased from it.
+//! The log: the journal's records for people to read, and the erasing of what people wrote.
 
 use std::sync::Arc;
 
@@ -15,8 +15,8 @@ use super::body::{Params, read_json};
 use super::response::ErrorResponse;
 use crate::hub::{Payload, Seq, Stored};
 
-/// More than this of what was tried is not kept.
-const LONGEST_TRY: usize = 1000;
+/// Bytes kept of the description of what was tried.
+const MAX_TRIED: usize = 1000;
 
 #[derive(Deserialize)]
 pub(super) struct LogPage {
@@ -45,7 +45,7 @@ fn line(stored: Stored) -> LogLine {
     LogLine { seq: stored.seq.0, at: stored.at, subject: stored.subject, record, payload, erased }
 }
 
-/// Nobody needs the hash of a token, and the log goes to places where it does not belong.
+/// Removes hashes of tokens: nobody who reads the log needs them.
 fn hide_hashes(record: &mut serde_json::Value) {
     if let Some(token) = record.get_mut("token_added").and_then(serde_json::Value::as_object_mut) {
         token.remove("hash");
@@ -59,7 +59,7 @@ pub(super) async fn barred(
     request: Request,
 ) -> Result<&'static str, ErrorResponse> {
     let Tried { what } = read_json(request, &door).await?;
-    let (what, _) = excerpt(&what, Some(LONGEST_TRY));
+    let (what, _) = excerpt(&what, Some(MAX_TRIED));
     let what = format!("{what}, by a process that says it runs inside Claude Code");
     door.hub.record_barred(actor.name, what).await?;
     Ok("noted\n")

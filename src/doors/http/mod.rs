@@ -47,17 +47,17 @@ pub(crate) use hooks::{HookHandler, HookResponse};
 pub(crate) use start::{NewProcess, Starter};
 
 use crate::hub::{Hub, link as hub_link};
-use guard::Origin;
+use guard::Transport;
 use response::refuse;
 use timeouts::{RequestCount, TimedStream};
 
-/// How much of everything the door takes.
+/// The limits of the HTTP server.
 #[derive(Clone, Debug)]
 pub(crate) struct HttpLimits {
     pub(crate) body: usize,
-    /// For a request's head to arrive.
+    /// How long the head of a request may take.
     pub(crate) header_time: Duration,
-    /// For more of its body to arrive, for the next request to begin, and for an answer to be read.
+    /// How long a connection may be idle, a body pause, and a client leave a response unread.
     pub(crate) idle_time: Duration,
     pub(crate) connections: usize,
     pub(crate) listeners: usize,
@@ -73,20 +73,20 @@ pub(crate) struct Door {
     pub(crate) status: Status,
     /// Cancelled by whoever may stop the gate.
     pub(crate) stop: CancellationToken,
-    /// A new token for someone; none when there are no random numbers to be had.
+    /// Makes a new token; none when the system has no random numbers.
     pub(crate) make_token: fn() -> Option<String>,
     pub(crate) starter: Starter,
     /// None where hooks may not be posted.
     pub(crate) hooks: Option<HookHandler>,
     counters: metrics::Counters,
     listeners: Arc<Semaphore>,
-    /// Places at the port. The socket has as many of its own: a crowd at the port, where anyone may come, must not keep
-    /// sessions from their gate or the owner from stopping it.
+    /// Permits for TCP connections. The socket has as many of its own, so that too many TCP clients neither keep sessions
+    /// from their gate nor the owner from stopping it.
     connections: Arc<Semaphore>,
     socket_connections: Arc<Semaphore>,
 }
 
-/// What the command line puts a door together from.
+/// What a [`Door`] is made from.
 pub(crate) struct Parts {
     pub(crate) hub: Hub,
     pub(crate) link: hub_link::Gate,
@@ -119,14 +119,14 @@ impl Door {
         })
     }
 
-    /// Waits until every connection has said what it had to say, but no longer than `patience`.
-    pub(crate) async fn finish(&self, patience: Duration) {
+    /// Waits until every connection is closed, at most for `timeout`.
+    pub(crate) async fn finish(&self, timeout: Duration) {
         let all = u32::try_from(self.limits.connections).unwrap_or(u32::MAX);
         let finished = async {
             drop(self.connections.acquire_many(all).await);
             drop(self.socket_connections.acquire_many(all).await);
         };
-        drop(tokio::time::timeout(patience, finished).await);
+        drop(tokio::time::timeout(timeout, finished).await);
     }
 }
 
@@ -143,7 +143,7 @@ pub(crate) async fn serve_tcp(listener: TcpListener, door: Arc<Door>, stop: Canc
             Ok((stream, _)) => {
                 // Without this a small answer waits for the client's acknowledgement.
                 drop(stream.set_nodelay(true));
-                connection(stream, Origin::Tcp(address), &door, &router);
+                connection(stream, Transport::Tcp(address), &door, &router);
             }
             Err(error) => pause_after(&error).await,
         }
@@ -161,8 +161,8 @@ pub(crate) async fn serve_unix(listener: UnixListener, door: Arc<Door>, stop: Ca
         match accepted {
             Ok((stream, _)) => match stream.peer_cred() {
                 Ok(peer) if peer.uid() == rustix::process::geteuid().as_raw() => {
-                    let peer = peer.pid().and_then(|pid| u32::try_from(pid).ok());
-                    connection(stream, Origin::Socket { peer }, &door, &router);
+                    let process = peer.pid().and_then(|pid| u32::try_from(pid).ok());
+                    connection(stream, Transport::Socket { process }, &door, &router);
                 }
                 Ok(peer) => tracing::warn!(uid = peer.uid(), "another user tried the socket"),
                 Err(error) => tracing::warn!(%error, "a process on the socket would not say who it is"),
@@ -178,13 +178,13 @@ async fn pause_after(error: &std::io::Error) {
     tokio::time::sleep(Duration::from_millis(50)).await;
 }
 
-fn connection<S>(stream: S, origin: Origin, door: &Arc<Door>, router: &Router)
+fn connection<S>(stream: S, transport: Transport, door: &Arc<Door>, router: &Router)
 where
     S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
 {
-    let places = match origin {
-        Origin::Tcp(_) => &door.connections,
-        Origin::Socket { .. } => &door.socket_connections,
+    let places = match transport {
+        Transport::Tcp(_) => &door.connections,
+        Transport::Socket { .. } => &door.socket_connections,
     };
     let Ok(permit) = Arc::clone(places).try_acquire_owned() else {
         tracing::warn!("too many connections");
@@ -198,7 +198,7 @@ where
             // Now, and not when the answer is first looked after: hyper reads on before that.
             requests.begin();
             async move {
-                let answer = match guard::admit(request, origin, &door.credentials) {
+                let answer = match guard::admit(request, transport, &door.credentials) {
                     Ok(request) if routes::is_say(&request) => Ok(routes::say_anywhere(door, request).await),
                     Ok(request) => router.call(request).await,
                     Err(fault) => Ok(refuse(&fault)),

@@ -23,7 +23,7 @@ fn read_role(text: &str) -> Result<Role, Fault> {
     Role::named(text).ok_or_else(|| bad(format!("a role is sender, reviewer, admin or agent, not {text:?}")))
 }
 
-/// Does it, or says why not.
+/// Submits an input, and turns a refusal into an error.
 async fn submit(door: &Door, input: Input) -> Result<(), ErrorResponse> {
     match door.hub.submit(input).await? {
         Answer::Refused(refusal) => Err(fault_of(&refusal).into()),
@@ -121,4 +121,16 @@ pub(super) async fn approve(
     };
     submit(&door, Input::Pair { by, code, name, role: read_role(&role)? }).await?;
     Ok("paired\n")
+}
+
+/// `DELETE /api/v1/identities/{identity}`: whoever has it is nobody from now on.
+pub(super) async fn unlink(
+    State(door): State<Arc<Door>>,
+    Permitted { actor: by, .. }: Permitted,
+    Path(identity): Path<String>,
+) -> Result<&'static str, ErrorResponse> {
+    let unknown = |_| fault_of(&portcullis_core::Refusal::NoSuchIdentity);
+    let identity = identity.parse().map_err(unknown)?;
+    submit(&door, Input::Unlink { by, identity }).await?;
+    Ok("unlinked\n")
 }

@@ -44,7 +44,7 @@ pub(super) async fn list(
     Ok(Json(events.await?))
 }
 
-/// One's own, and for reviewers those of the sessions they have to do with.
+/// Whether the actor may see an event: people see their own, reviewers also those of the sessions in their scope.
 fn may_see(actor: &Actor, sender: &str, label: Option<&Label>) -> bool {
     let covered = match (&actor.scope, label) {
         (TokenScope::Everything, _) => true,

@@ -1,4 +1,4 @@
-//! Replies over the API: what the agents said back, for those whom it concerns.
+//! Replies over the API: what the agents said back, for those who may see it.
 
 use std::sync::Arc;
 

@@ -79,6 +79,7 @@ fn handler(route: &Route) -> MethodRouter<Arc<Door>> {
         Operation::SetRole => on(method, people::set_role),
         Operation::RemovePerson => on(method, people::remove),
         Operation::ApprovePairing => on(method, people::approve),
+        Operation::UnlinkIdentity => on(method, people::unlink),
         Operation::ReadLog => on(method, log::page),
         Operation::Redact => on(method, log::redact),
         Operation::Bar => on(method, log::barred),

@@ -6,10 +6,11 @@ use axum::Json;
 use axum::extract::{Request, State};
 use axum::response::{IntoResponse, Response};
 use hyper::header::HeaderValue;
-use portcullis_core::{Address, Answer, ChatId, EventId, IdempotencyKey, Input, Label, SaidText, WhyChat};
+use portcullis_core::{Address, Answer, ChatId, EventId, IdempotencyKey, Input, Label, SaidText};
 use portcullis_wire::api::{Accepted, NewEvent, Recorded};
 use portcullis_wire::error::{Fault, Kind};
 use portcullis_wire::routes::Operation;
+use portcullis_wire::text;
 use serde::Deserialize;
 use sha2::{Digest as _, Sha256};
 
@@ -118,7 +119,9 @@ fn digest(to: &To, text: &str) -> [u8; 32] {
 
 fn answered(answer: &Answer, in_json: bool) -> Response {
     let (event, chat, to, note) = match answer {
-        Answer::Accepted { event, chat, to, chat_because, .. } => (event, chat, to, chat_because.map(in_words)),
+        Answer::Accepted { event, chat, to, chat_because, .. } => {
+            (event, chat, to, chat_because.map(text::taken_as_chat))
+        }
         Answer::Recorded { ask, code, behavior, missing } if in_json => {
             let (ask, code, behavior) = (ask.to_string(), code.to_string(), behavior.name().to_owned());
             return Json(Recorded { ask, code, behavior, missing: *missing }).into_response();
@@ -139,11 +142,4 @@ fn answered(answer: &Answer, in_json: bool) -> Response {
         }
     }
     response
-}
-
-fn in_words(why: WhyChat) -> String {
-    match why {
-        WhyChat::NoSuchCode(code) => format!("not taken as a verdict: no open prompt has the code {code}"),
-        WhyChat::NotTheGrammar => "not taken as a verdict: write yes or no and the prompt's five letters".to_owned(),
-    }
 }

@@ -1,4 +1,4 @@
-//! Server-sent events: a stream that starts with the state, goes on with changes, and never stays silent for long.
+//! Server-sent events: a stream of the state, then of every change, with a heartbeat in between.
 
 use std::convert::Infallible;
 use std::pin::Pin;
@@ -21,17 +21,18 @@ use crate::hub::{Changes, Known, Published, Roster, Watcher, now};
 
 const HEARTBEAT: Duration = Duration::from_secs(15);
 
-/// A place among those who listen.
-pub(super) fn seat(door: &Door) -> Result<OwnedSemaphorePermit, Fault> {
+/// Takes one of the places that there are for listeners.
+pub(super) fn take_place(door: &Door) -> Result<OwnedSemaphorePermit, Fault> {
     let full = |_| Fault::new(Kind::TooManyListeners, "too many listeners").retry_after(30);
     Arc::clone(&door.listeners).try_acquire_owned().map_err(full)
 }
 
-/// `first`, then every change that `render` makes bytes of, then `last` when there is no more: the listener was too slow, or the gate stops.
+/// A body of `first`, then of every change that `render` makes bytes of, then of `last`, when the listener was too slow or
+/// the gate stops.
 pub(super) fn stream_of<F>(
     first: Vec<Bytes>,
     watcher: Watcher,
-    seat: OwnedSemaphorePermit,
+    place: OwnedSemaphorePermit,
     pass: Pass,
     render: F,
     last: impl FnOnce() -> Bytes + Send + 'static,
@@ -42,14 +43,14 @@ where
     let every = fixed::wait("HEARTBEAT", HEARTBEAT);
     let mut heartbeat = tokio::time::interval_at(Instant::now() + every, every);
     heartbeat.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    Body::new(Listening {
+    Body::new(EventBody {
         first: first.into_iter(),
         changes: Some(watcher.changes),
         heartbeat,
         last: Some(Box::new(last)),
         pass: pass.ending(),
         render,
-        _seat: seat,
+        _place: place,
     })
 }
 
@@ -81,22 +82,22 @@ impl Pass {
 
 const A_DAY: Duration = Duration::from_secs(86_400);
 
-/// A body that does not end by itself. Written by hand because there are a thousand of them: what the usual
-/// combinators do beside it takes as long as the work.
-struct Listening<F> {
+/// A body that does not end by itself. It is written by hand because there are a thousand of them, and stream
+/// combinators take as long again as the work itself.
+struct EventBody<F> {
     first: std::vec::IntoIter<Bytes>,
-    /// None after the last word.
+    /// None after `last` was sent.
     changes: Option<Changes>,
     heartbeat: tokio::time::Interval,
-    /// What is said when there is no more to come.
+    /// Makes what is sent last.
     last: Option<Box<dyn FnOnce() -> Bytes + Send>>,
     pass: Option<BoxFuture<'static, ()>>,
     render: F,
-    /// Given back when the listener goes.
-    _seat: OwnedSemaphorePermit,
+    /// Given back when the connection closes.
+    _place: OwnedSemaphorePermit,
 }
 
-impl<F: Fn(&Published) -> Option<Bytes> + Unpin> Listening<F> {
+impl<F: Fn(&Published) -> Option<Bytes> + Unpin> EventBody<F> {
     fn next(&mut self, context: &mut Context<'_>) -> Poll<Option<Bytes>> {
         if let Some(bytes) = self.first.next() {
             return Poll::Ready(Some(bytes));
@@ -120,7 +121,7 @@ impl<F: Fn(&Published) -> Option<Bytes> + Unpin> Listening<F> {
     }
 }
 
-impl<F: Fn(&Published) -> Option<Bytes> + Unpin> hyper::body::Body for Listening<F> {
+impl<F: Fn(&Published) -> Option<Bytes> + Unpin> hyper::body::Body for EventBody<F> {
     type Data = Bytes;
     type Error = Infallible;
 

@@ -25,23 +25,23 @@ use super::response::ErrorResponse;
 use crate::hub::{Watcher, mint};
 use crate::lines::{Line, Lines};
 
-/// How many sessions that were started here may run at once.
-const MOST: usize = 32;
+/// Sessions started over the API that may run at once.
+const MAX_SESSIONS: usize = 32;
 /// How long a session may take until it is attached: Claude Code loads a great deal.
 const ATTACH_TIMEOUT: Duration = Duration::from_secs(60);
-/// As much of what a session says on standard error is kept.
+/// Bytes kept of the end of a session's standard error.
 const STDERR_TAIL: usize = 4096;
-/// A message of Claude Code is at most this long.
+/// The longest line of a session's output that is read.
 const LONGEST_LINE: usize = 64 << 20;
 
-/// How sessions are started, as the command line set it up.
+/// Starts sessions, as the configuration says.
 pub(crate) struct Starter {
-    /// Where they may work, and below; links are followed.
+    /// A session may work in these folders and below them; symbolic links are resolved.
     folders: Vec<PathBuf>,
     pub(super) allow_bypass: bool,
-    /// How long a prompt of a session of `/api/chat` can be answered.
+    /// How long a prompt of a session started by `POST /api/chat` can be answered.
     pub(super) ask_time: Duration,
-    /// Starts the process, with its three streams piped.
+    /// Starts the process with piped standard input, output and error.
     spawn: Spawn,
     places: Arc<Semaphore>,
 }
@@ -52,13 +52,13 @@ pub(crate) type Spawn = Box<dyn Fn(&NewProcess) -> std::io::Result<Child> + Send
 pub(crate) struct NewProcess {
     pub(crate) session: SessionId,
     pub(crate) folder: PathBuf,
-    /// Comes on standard input.
+    /// Written to standard input.
     pub(crate) prompt: Option<String>,
     pub(crate) label: Option<String>,
     pub(crate) mode: Option<String>,
     pub(crate) model: Option<String>,
     pub(crate) resume: Option<String>,
-    /// It leaves when there is nothing more to do.
+    /// The session ends when the prompt is done.
     pub(crate) once: bool,
     pub(crate) ask_time: Option<Duration>,
 }
@@ -72,10 +72,10 @@ pub(super) struct RunningProcess {
 impl Starter {
     pub(crate) fn new(folders: &[PathBuf], allow_bypass: bool, ask_time: Duration, spawn: Spawn) -> Self {
         let folders = folders.iter().filter_map(|folder| folder.canonicalize().ok()).collect();
-        Self { folders, allow_bypass, ask_time, spawn, places: Arc::new(Semaphore::new(MOST)) }
+        Self { folders, allow_bypass, ask_time, spawn, places: Arc::new(Semaphore::new(MAX_SESSIONS)) }
     }
 
-    /// The folder that was asked for, if sessions may work there; else the first that is configured.
+    /// The folder that was asked for, if sessions may work there; without one, the first that is configured.
     fn folder(&self, wanted: Option<&str>) -> Result<PathBuf, Fault> {
         let not_allowed = |what: String| Fault::new(Kind::FolderNotAllowed, what);
         let Some(first) = self.folders.first() else {
@@ -110,7 +110,7 @@ pub(super) async fn start(State(door): State<Arc<Door>>, request: Request) -> Re
     Ok((StatusCode::CREATED, Json(view)).into_response())
 }
 
-/// Where a session of `/api/chat` may work.
+/// The folder for a session of `POST /api/chat`.
 pub(super) fn folder(door: &Door, wanted: Option<&str>) -> Result<PathBuf, Fault> {
     door.starter.folder(wanted)
 }
@@ -120,7 +120,7 @@ pub(super) async fn begin(door: &Arc<Door>, new: NewProcess) -> Result<RunningPr
     if new.mode.as_deref() == Some(BYPASS) && !door.starter.allow_bypass {
         return Err(Fault::new(Kind::BypassNotAllowed, "mode bypassPermissions is not allowed here"));
     }
-    let full = |_| Fault::new(Kind::TooManySessions, format!("{MOST} sessions run that were started here"));
+    let full = |_| Fault::new(Kind::TooManySessions, format!("{MAX_SESSIONS} sessions run that were started here"));
     let place = Arc::clone(&door.starter.places).try_acquire_owned().map_err(full)?;
     let mut watcher = door.hub.watch(|_| vec![]).await?;
     let failed = |what: String| Fault::new(Kind::StartFailed, format!("the session could not be started: {what}"));
@@ -165,7 +165,7 @@ async fn attached(watcher: &mut Watcher, wanted: SessionId) -> Option<SessionVie
     }
 }
 
-/// Reads what the session prints to its end, whether anybody listens or not: it must never wait for us.
+/// Reads the session's standard output to its end, also when nobody listens: the session must never block on it.
 async fn read(stdout: ChildStdout, send: mpsc::Sender<Bytes>) {
     let mut lines = Lines::new(stdout, LONGEST_LINE);
     loop {
@@ -177,8 +177,8 @@ async fn read(stdout: ChildStdout, send: mpsc::Sender<Bytes>) {
     }
 }
 
-/// Keeps what it says on standard error until it has ended, by itself or because nobody wants it any more. Its guard
-/// takes along what it has started.
+/// Waits until the process has ended, or kills it when `unwanted` is cancelled, and sends the end of its standard error.
+/// The guard process ends whatever the session has started.
 async fn reap(
     mut child: Child,
     stderr: ChildStderr,
@@ -188,7 +188,7 @@ async fn reap(
 ) {
     let mut words: Vec<u8> = vec![];
     tokio::select! {
-        () = listen(stderr, &mut words) => {}
+        () = read_tail(stderr, &mut words) => {}
         () = unwanted.cancelled() => {}
     }
     let is_unwanted = tokio::select! {
@@ -204,7 +204,7 @@ async fn reap(
     drop(ended.send(words));
 }
 
-async fn listen(mut stderr: ChildStderr, words: &mut Vec<u8>) {
+async fn read_tail(mut stderr: ChildStderr, words: &mut Vec<u8>) {
     let mut piece = [0; 1024];
     while let Ok(read @ 1..) = stderr.read(&mut piece).await {
         words.extend_from_slice(&piece[..read]);

@@ -17,7 +17,7 @@ use crate::hub::{Published, now};
 const FIRST_EVENTS: usize = 1000;
 
 pub(super) async fn watch(State(door): State<Arc<Door>>, permitted: Permitted) -> Result<Response, ErrorResponse> {
-    let seat = sse::seat(&door)?;
+    let place = sse::take_place(&door)?;
     let pass = sse::Pass::of(&door, &permitted);
     let actor = permitted.actor;
     let watcher = door.hub.watch(everything).await?;
@@ -29,7 +29,7 @@ pub(super) async fn watch(State(door): State<Arc<Door>>, permitted: Permitted) -
         let door = Arc::clone(&door);
         move || encode(revision, &Change::Resync { why: sse::ending(&door).to_owned() })
     };
-    Ok(event_stream(sse::stream_of(first, watcher, seat, pass, move |published| render(published, &actor), last)))
+    Ok(event_stream(sse::stream_of(first, watcher, place, pass, move |published| render(published, &actor), last)))
 }
 
 fn everything(state: &Known) -> Vec<(u64, Notice)> {

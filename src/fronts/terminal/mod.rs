@@ -1,5 +1,6 @@
-//! The person at the terminal of a session: sees what it does, answers its prompts, talks to it, and may end it.
+//! The person at a terminal: sees what a session does, answers its prompts, talks to it, and may end it or leave it.
 
+mod input;
 mod output;
 mod question;
 
@@ -10,28 +11,56 @@ use anyhow::Context as _;
 use portcullis_core::{AskId, Behavior};
 use portcullis_wire::api::AskView;
 use serde_json::json;
-use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
+use input::{lines, next_line, received};
 use output::Printer;
 pub(crate) use output::{Output, print_line};
 use question::{Question, Typed};
 
-use crate::agents::claude::control::{Command, Told};
+use super::{Command, Settled, Told};
 use crate::gate::client::Client;
-use crate::session::gatekeeper::Settled;
 
 /// How long someone may take to press Ctrl-C a second time.
 const AGAIN: Duration = Duration::from_secs(2);
 
-pub(crate) struct Front {
-    printer: Printer,
+/// How a front is set up.
+pub(crate) struct Setup {
+    pub(crate) output: Output,
+    pub(crate) place: Place,
     /// Someone is at the terminal.
-    at_terminal: bool,
+    pub(crate) at_terminal: bool,
     /// They talk line by line, instead of having said all at the start.
-    talks: bool,
-    held: bool,
+    pub(crate) talks: bool,
+    /// Why they cannot answer prompts.
+    pub(crate) no_answers: Option<String>,
+}
+
+/// Whose terminal this is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// The session was started here, and ends with it.
+    Own,
+    /// The gate started the session: there is no terminal.
+    Held,
+    /// The session goes on when this terminal leaves it.
+    Attached,
+}
+
+/// Why a front is done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Done {
+    /// Nothing more is told.
+    Told,
+    /// The person left, and the session goes on.
+    Detached,
+}
+
+pub(crate) struct Front {
+    setup: Setup,
+    printer: Printer,
     command: mpsc::Sender<Command>,
     /// Prompts that nobody has answered; the first is shown.
     questions: VecDeque<Question>,
@@ -39,52 +68,45 @@ pub(crate) struct Front {
     answered: HashSet<AskId>,
     /// When Ctrl-C was last pressed.
     pressed: Option<Instant>,
-    ended_by_person: bool,
+    is_detached: bool,
 }
 
 impl Front {
-    pub(crate) fn new(
-        output: Output,
-        at_terminal: bool,
-        talks: bool,
-        held: bool,
-        command: mpsc::Sender<Command>,
-    ) -> Self {
+    pub(crate) fn new(setup: Setup, command: mpsc::Sender<Command>) -> Self {
         Self {
-            printer: Printer::new(output),
-            at_terminal,
-            talks,
-            held,
+            printer: Printer::new(setup.output),
+            setup,
             command,
             questions: VecDeque::new(),
             answered: HashSet::new(),
             pressed: None,
-            ended_by_person: false,
+            is_detached: false,
         }
     }
 
-    /// Until the session has ended. Says whether someone here ended it.
-    pub(crate) async fn run(mut self, mut told: mpsc::Receiver<Told>) -> anyhow::Result<bool> {
+    /// Until the session has ended, or the person has left it.
+    pub(crate) async fn run(mut self, mut told: mpsc::Receiver<Told>) -> anyhow::Result<Done> {
         let listen = |kind| signal(kind).context("listening for signals");
         let mut interrupts = listen(SignalKind::interrupt())?;
         let (mut terminations, mut hangups) = (listen(SignalKind::terminate())?, listen(SignalKind::hangup())?);
-        let mut typed = if self.at_terminal { Some(lines()) } else { None };
-        if self.talks {
+        let mut typed = if self.setup.at_terminal { Some(lines()) } else { None };
+        if self.setup.talks && self.setup.place == Place::Own {
             self.printer.ask("> ").await;
         }
-        loop {
+        while !self.is_detached {
             tokio::select! {
                 told = told.recv() => match told {
                     Some(told) => self.told(told).await,
-                    None => return Ok(self.ended_by_person),
+                    None => {
+                        self.printer.end_line().await;
+                        return Ok(Done::Told);
+                    }
                 },
                 line = next_line(&mut typed) => match line {
                     Some(line) => self.typed(&line).await,
                     None => {
                         typed = None;
-                        if self.talks {
-                            self.want(Command::Finish).await;
-                        }
+                        self.typed_all().await;
                     }
                 },
                 () = received(&mut interrupts) => self.interrupt().await,
@@ -92,6 +114,8 @@ impl Front {
                 () = received(&mut hangups) => self.end().await,
             }
         }
+        self.printer.end_line().await;
+        Ok(Done::Detached)
     }
 
     async fn want(&self, command: Command) {
@@ -99,18 +123,35 @@ impl Front {
         drop(self.command.send(command).await);
     }
 
+    /// Ctrl-C: once it interrupts the turn of the own session, and twice it leaves or ends.
     async fn interrupt(&mut self) {
-        if self.held || self.pressed.is_some_and(|pressed| pressed.elapsed() < AGAIN) {
+        let again = self.pressed.is_some_and(|pressed| pressed.elapsed() < AGAIN);
+        if again || self.setup.place == Place::Held || !self.setup.at_terminal && self.setup.place == Place::Attached {
             return self.end().await;
         }
         self.pressed = Some(Instant::now());
+        if self.setup.place == Place::Attached {
+            return self.printer.note("\nCtrl-C again leaves the session; /interrupt ends its turn").await;
+        }
         self.printer.note("interrupted; Ctrl-C again ends the session").await;
         self.want(Command::Interrupt).await;
     }
 
+    /// This front goes, and the session with it where that is its own.
     async fn end(&mut self) {
-        self.ended_by_person = true;
-        self.want(Command::End).await;
+        match self.setup.place {
+            Place::Own | Place::Held => self.want(Command::End).await,
+            Place::Attached => self.is_detached = true,
+        }
+    }
+
+    /// Ctrl-D: nothing more will be typed.
+    async fn typed_all(&mut self) {
+        match self.setup.place {
+            Place::Attached => self.is_detached = true,
+            Place::Own | Place::Held if self.setup.talks => self.want(Command::Finish).await,
+            Place::Own | Place::Held => {}
+        }
     }
 
     async fn told(&mut self, told: Told) {
@@ -125,7 +166,7 @@ impl Front {
                     "code": code.map(|code| code.to_string()), "toolName": ask.tool, "input": input,
                     "tool_use_id": ask.details.tool_use_id});
                 self.printer.ours(&shown).await;
-                if !self.at_terminal {
+                if !self.setup.at_terminal {
                     let code =
                         code.map(|code| format!("; `portcullis ask allow {code}` allows it")).unwrap_or_default();
                     let words = format!("waiting for permission: {}{code}", portcullis_core::visible(&ask.tool));
@@ -140,12 +181,14 @@ impl Front {
             Told::NotTaken { ask, fault } => {
                 self.answered.remove(&ask);
                 self.printer.note(&format!("not taken: {}", portcullis_core::visible(&fault.message))).await;
-                if let Some(question) = self.questions.front().filter(|question| question.ask.id == ask) {
+                if let Some(question) = self.questions.front().filter(|question| question.ask.id == ask)
+                    && self.setup.no_answers.is_none()
+                {
                     let words = question.asks_for();
                     self.printer.ask(&words).await;
                 }
             }
-            Told::Idle if self.talks && self.questions.is_empty() => self.printer.ask("> ").await,
+            Told::Idle if self.setup.talks && self.questions.is_empty() => self.printer.ask("> ").await,
             Told::Idle => {}
             Told::Notice(text) => self.printer.note(&format!("note: {}", portcullis_core::visible(&text))).await,
         }
@@ -164,14 +207,14 @@ impl Front {
         let (behavior, words) = match &how {
             Settled::Ruled(ruling) => {
                 let said = if ruling.behavior == Behavior::Allow { "allowed" } else { "denied" };
-                let who = if here || !self.at_terminal { String::new() } else { who_answered(ask).await };
+                let who = if here || !self.setup.at_terminal { String::new() } else { who_answered(ask).await };
                 (Some(ruling.behavior.name()), format!("{said}{who}"))
             }
             Settled::Withdrawn(why) => (None, format!("no longer asked: {}", portcullis_core::visible(why))),
         };
         let shown = json!({"type": "portcullis", "subtype": "settled", "id": ask.to_string(), "behavior": behavior});
         self.printer.ours(&shown).await;
-        if !here && (self.at_terminal || behavior.is_none()) {
+        if !here && (self.setup.at_terminal || behavior.is_none()) {
             let name = name.map(|name| format!("{name}: ")).unwrap_or_default();
             self.printer.note(&format!("\n{name}{words}")).await;
         }
@@ -181,14 +224,20 @@ impl Front {
     }
 
     async fn show(&mut self) {
-        if let Some(question) = self.questions.front() {
-            let words = question.in_words();
-            self.printer.note("").await;
-            self.printer.ask(&words).await;
+        let Some(question) = self.questions.front() else { return };
+        let mut words = question.in_words();
+        match &self.setup.no_answers {
+            None => words.push_str(&format!("\n{}", question.asks_for())),
+            Some(why) => words.push_str(&format!("\n  not answered here: {}\n", portcullis_core::visible(why))),
         }
+        self.printer.note("").await;
+        self.printer.ask(&words).await;
     }
 
     async fn typed(&mut self, line: &str) {
+        if self.setup.place == Place::Attached && self.ordered(line.trim()).await {
+            return;
+        }
         let Some(question) = self.questions.front_mut() else {
             return self.said(line).await;
         };
@@ -202,6 +251,8 @@ impl Front {
                 let words = question.asks_for();
                 self.printer.ask(&words).await;
             }
+            // Whoever cannot answer may still talk.
+            Typed::Unclear(_) if self.setup.no_answers.is_some() => self.said(line).await,
             Typed::Unclear(why) => {
                 let words = format!("  {why}\n{}", question.asks_for());
                 self.printer.ask(&words).await;
@@ -209,8 +260,19 @@ impl Front {
         }
     }
 
+    /// Whether the line is meant for this front and not for the session.
+    async fn ordered(&mut self, line: &str) -> bool {
+        match line {
+            "/detach" | "/exit" | "/quit" => self.is_detached = true,
+            "/interrupt" => self.want(Command::Interrupt).await,
+            "/end" => self.want(Command::End).await,
+            _ => return false,
+        }
+        true
+    }
+
     async fn said(&mut self, line: &str) {
-        if !self.talks {
+        if !self.setup.talks {
             return;
         }
         match line.trim() {
@@ -218,12 +280,6 @@ impl Front {
             "/exit" | "/quit" => self.want(Command::Finish).await,
             text => self.want(Command::Prompt(text.to_owned())).await,
         }
-    }
-}
-
-async fn received(signals: &mut Signal) {
-    if signals.recv().await.is_none() {
-        std::future::pending::<()>().await;
     }
 }
 
@@ -237,25 +293,4 @@ async fn who_answered(ask: AskId) -> String {
     };
     let who = tokio::time::timeout(PATIENCE, look).await.ok().flatten();
     portcullis_core::visible(&who.unwrap_or_default())
-}
-
-/// What is typed, line by line. The thread that reads ends with the process.
-fn lines() -> mpsc::Receiver<String> {
-    let (send, lines) = mpsc::channel(16);
-    std::thread::spawn(move || {
-        let mut line = String::new();
-        while let Ok(1..) = std::io::stdin().read_line(&mut line) {
-            if send.blocking_send(std::mem::take(&mut line)).is_err() {
-                return;
-            }
-        }
-    });
-    lines
-}
-
-async fn next_line(typed: &mut Option<mpsc::Receiver<String>>) -> Option<String> {
-    match typed {
-        Some(lines) => lines.recv().await,
-        None => std::future::pending().await,
-    }
 }

@@ -1,4 +1,4 @@
-//! What `run` prints: the words of the model on standard output, everything about them on standard error.
+//! What `run` and `attach` print: the words of the model on standard output, everything about them on standard error.
 
 use std::io::IsTerminal as _;
 
@@ -9,13 +9,13 @@ use tokio::io::AsyncWriteExt as _;
 use crate::agents::claude::control::in_a_line;
 
 /// What is printed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Output {
-    /// What the model says, as it says it
+    /// What the model says, as it says it.
     Text,
-    /// The final result
+    /// The final result.
     Json,
-    /// Every message, one a line
+    /// Every message, one a line.
     StreamJson,
 }
 
@@ -89,7 +89,7 @@ impl Printer {
         self.write(shown.as_bytes()).await;
     }
 
-    async fn end_line(&mut self) {
+    pub(crate) async fn end_line(&mut self) {
         if std::mem::take(&mut self.mid_line) {
             self.write(b"\n").await;
         }

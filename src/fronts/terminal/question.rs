@@ -57,7 +57,6 @@ impl Question {
         if let Some(reason) = &details.reason {
             text.push_str(&format!("\n  why it asks: {}", visible(reason)));
         }
-        text.push_str(&format!("\n{}", self.asks_for()));
         text
     }
 

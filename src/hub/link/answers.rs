@@ -1,6 +1,8 @@
 //! What a message of an attached process means to the hub, and how the hub's answer is told on the link.
 
-use portcullis_core::{Actor, Answer, EventId, Input, OWNER, Role, SessionId, State, Target, Text, TokenScope, Via};
+use portcullis_core::{
+    Actor, Answer, EventId, Input, OWNER, Right, Rights, SessionId, State, Target, Text, TokenScope, Via,
+};
 use portcullis_wire::error::Fault;
 use portcullis_wire::link::{Answered, InboxItem, SessionMessage};
 
@@ -31,9 +33,9 @@ pub(super) fn input_of(message: SessionMessage, session: SessionId) -> Option<In
     })
 }
 
-/// Whoever sits where the session was started: its owner.
+/// Whoever sits at a front of the session: the local owner, who talks and reviews there and no more.
 fn at_the_terminal() -> Actor {
-    let rights = Role::Admin.rights();
+    let rights = Rights::of(&[Right::Talk, Right::Review]);
     Actor { name: OWNER.to_owned(), rights, via: Via::Terminal, scope: TokenScope::Everything }
 }
 

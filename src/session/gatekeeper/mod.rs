@@ -168,7 +168,11 @@ impl Gatekeeper {
             .into();
         }
         request.capabilities = request.capabilities.before();
-        let (answer, _) = self.ask_people(&request, call.clone(), &judgement, outside, cancelled).await;
+        let (answer, settled_there) = self.ask_people(&request, call.clone(), &judgement, outside, cancelled).await;
+        if settled_there && !cancelled.is_cancelled() {
+            // The session went on without an answer, and the client would run the call.
+            return Decision::deny("A person must decide this, and it is no longer asked.").into();
+        }
         match answer.decision {
             Decision::Allow { .. } => {
                 self.state().calls.pass(call);
@@ -311,6 +315,11 @@ impl Gatekeeper {
     /// The text of an event goes before the model.
     pub(crate) fn note_event(&self, sender: &str, directs: bool) {
         self.state().outside.note_event(sender, directs);
+    }
+
+    /// The model opens an event by itself.
+    pub(crate) fn note_opened(&self, sender: &str, directs: bool) {
+        self.state().outside.note_opened(sender, directs);
     }
 
     /// A person who may direct the session has spoken, or the conversation began anew.

@@ -85,11 +85,6 @@ pub(crate) enum WithoutDecision {
 }
 
 impl Capabilities {
-    /// Claude Code heeds an `ask` where it would ask somebody: not where its mode asks nobody.
-    pub(crate) fn mode_asks(mode: Option<&str>) -> bool {
-        !matches!(mode, Some("bypassPermissions" | "dontAsk"))
-    }
-
     /// What can still be said while a call is held before it runs: deny, or nothing.
     pub(crate) fn before(self) -> Self {
         Self { edit: false, interrupt: false, remember: false, without_decision: WithoutDecision::Runs, ..self }

@@ -1,5 +1,6 @@
 //! The outside worlds, scripted: each speaks its real protocol on loopback.
 
+pub(crate) mod bridge;
 pub(crate) mod gate;
 pub(crate) mod model;
 pub(crate) mod script;

@@ -8,7 +8,7 @@ use crate::support::http::{Answer, Request};
 use crate::support::standin::StandIn;
 use portcullis_core::{Right, Role};
 use portcullis_wire::error::Kind;
-use portcullis_wire::routes::{Access, FromInside, Method, Operation, ROUTES, ResponseBody, Route};
+use portcullis_wire::routes::{FromInside, Method, Operation, ROUTES, ResponseBody, Route, RouteAccess};
 use serde_json::{Value, json};
 
 /// The route's path, with `x` for each thing it names.
@@ -59,9 +59,9 @@ fn every_route_is_open_to_those_with_its_right_and_to_nobody_else() {
     for (token, rights) in known.into_iter().chain(strangers) {
         for route in ROUTES {
             let is_open = match route.access {
-                Access::Anyone => true,
-                Access::AnyOf(needed) => needed.iter().any(|right| rights.has(*right)),
-                Access::Socket => false,
+                RouteAccess::Anyone => true,
+                RouteAccess::AnyOf(needed) => needed.iter().any(|right| rights.has(*right)),
+                RouteAccess::Socket => false,
             };
             if is_open && route.operation == Operation::Stop {
                 continue;
@@ -73,7 +73,7 @@ fn every_route_is_open_to_those_with_its_right_and_to_nobody_else() {
                 let is_answered = status < 500 && !matches!(status, 401 | 403 | 405);
                 assert!(is_answered, "{request} with the rights [{who}]: {status} {error}");
             } else {
-                let needs_other = matches!(route.access, Access::AnyOf(needed) if needed[0] != Right::Talk);
+                let needs_other = matches!(route.access, RouteAccess::AnyOf(needed) if needed[0] != Right::Talk);
                 let is_known = rights != portcullis_core::Rights::NONE;
                 let kind = if is_known && needs_other { Kind::NeedsRight } else { Kind::Forbidden };
                 assert_eq!((status, error), (403, number(kind)), "{request} with the rights [{who}]");
@@ -90,7 +90,7 @@ fn loopback_requests_need_credentials() {
     let home = Home::new();
     let gate = home.serve_with(&["--dev-sender", "dev"]);
     let in_query = format!("?token={0}&access_token={0}&authorization=Bearer%20{0}", home.token());
-    for route in ROUTES.iter().filter(|route| route.access != Access::Anyone) {
+    for route in ROUTES.iter().filter(|route| route.access != RouteAccess::Anyone) {
         let with = |name: &str, value: &str| request(route).header(name, value);
         let with_query = || Request::new(route.method.name(), &format!("{}{in_query}", path(route))).body("x");
         for (what, request) in [
@@ -98,7 +98,7 @@ fn loopback_requests_need_credentials() {
             ("a wrong token", with("Authorization", "Bearer wrong")),
             ("another scheme", with("Authorization", &format!("Basic {}", home.token()))),
             ("two tokens", request(route).token(home.token()).token(home.token())),
-            ("a wrong token beside a dev sender", with("Authorization", "Bearer x").header("X-Sender", "dev")),
+            ("a wrong token and a dev sender", with("Authorization", "Bearer x").header("X-Sender", "dev")),
             ("a stranger", with("X-Sender", "eve")),
             ("two senders", with("X-Sender", "dev").header("X-Sender", "eve")),
         ] {

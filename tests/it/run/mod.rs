@@ -1,6 +1,7 @@
 //! `portcullis run`: a Claude Code that Portcullis starts and drives itself.
 
 mod api;
+mod attach;
 mod client_versions;
 mod conversation;
 mod modes;

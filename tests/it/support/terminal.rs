@@ -72,6 +72,11 @@ impl Terminal {
         self.keyboard.write_all(b"\x03").unwrap();
     }
 
+    /// Ctrl-D on an empty line.
+    pub(crate) fn end_of_input(&mut self) {
+        self.keyboard.write_all(b"\x04").unwrap();
+    }
+
     #[track_caller]
     pub(crate) fn wait(mut self) -> ExitStatus {
         assert!(self.screen.ends(PATIENCE), "it did not end; shown so far:\n{:?}", self.screen.all().last());

@@ -1,8 +1,8 @@
 //! Forms of what records hold, without what people and agents wrote.
 
 use portcullis_core::{
-    Ask, AskId, ChatId, Code, Details, Label, Moment, Offer, Order, Pairing, PairingCode, Reply, ReplyId, SentFile,
-    SessionId, Source, Text, Token, TokenId, TokenScope,
+    Ask, AskId, ChatId, Code, Details, Identity, Label, Moment, Offer, Order, Pairing, PairingCode, Reply, ReplyId,
+    SentFile, SessionId, Source, Text, Token, TokenId, TokenScope,
 };
 use serde::{Deserialize, Serialize};
 
@@ -137,8 +137,8 @@ mod labels {
 pub(super) struct PairingForm {
     #[serde(with = "as_text")]
     code: PairingCode,
-    platform: String,
-    user: String,
+    #[serde(flatten, with = "super::connectors::identity")]
+    identity: Identity,
     called: String,
     #[serde(skip)]
     since: Moment,

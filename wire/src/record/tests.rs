@@ -3,7 +3,7 @@
 use portcullis_core::policy::{Level, Reason, Risk};
 use portcullis_core::{
     Address, AskKind, AskTimeout, Behavior, ChatId, Code, Details, Edited, IdempotencyKey, Label, Offer, OnTimeout,
-    Order, ReplyId, Ruling, Scope, SentFile, Source, Text, TokenScope, Via,
+    Order, ReplyId, Ruling, Scope, SentAbout, SentFile, SentMessage, Source, Text, TokenScope, Via,
 };
 use proptest::prelude::*;
 
@@ -53,6 +53,7 @@ pub(crate) fn every_record() -> Vec<Record> {
         continues: Some(session),
         mode: Some("plan".into()),
         driven: true,
+        hooks_version: Some(2),
     };
     let ruling = Ruling { why: Some("fine".into()), ..Ruling::plain(Behavior::Allow) };
     let verdict = Verdict { ruling, by: "ann".into(), via: Via::Socket, at: AT, once: None };
@@ -97,6 +98,10 @@ pub(crate) fn every_record() -> Vec<Record> {
         Record::Received { event: event().into(), to: None },
         Record::Received { event: Event { address: Address::Session(session), ..event() }.into(), to: Some(session) },
         Record::Received { event: Event { address: Address::Open, ..event() }.into(), to: None },
+        Record::Received {
+            event: Event { via: Via::Connector("telegram".parse().unwrap()), ..event() }.into(),
+            to: None,
+        },
         Record::Seen { event: event().id },
         Record::Expired { event: event().id },
         Record::Attached { session, about: about.clone(), wrote: vec![event().id] },
@@ -114,7 +119,12 @@ pub(crate) fn every_record() -> Vec<Record> {
                 edited: None,
             },
         },
-        Record::ReplyEdited { session, reply: ReplyId::new(AT, 1), text: Text::new("fine") },
+        Record::ReplyEdited {
+            session,
+            reply: ReplyId::new(AT, 1),
+            chat: ChatId::new("7").unwrap(),
+            text: Text::new("fine"),
+        },
         Record::Asked { ask: Ask { details: Box::new(details), ..an_ask(ask, session) } },
         Record::Asked { ask: an_ask(ask, session) },
         Record::Answered { ask, verdict: verdict.clone() },
@@ -158,13 +168,23 @@ pub(crate) fn every_record() -> Vec<Record> {
         Record::PairingAsked {
             pairing: Pairing {
                 code: PairingCode::from_entropy(5),
-                platform: "telegram".into(),
-                user: "42".into(),
+                identity: "telegram:42".parse().unwrap(),
                 called: "Tom".into(),
                 since: AT,
             },
         },
         Record::Paired { code: PairingCode::from_entropy(5), name: "tom".into(), role: Role::Sender, by: "ann".into() },
+        Record::IdentityLinked { identity: "telegram:42".parse().unwrap(), name: "tom".into(), by: "ann".into() },
+        Record::IdentityUnlinked { identity: "telegram:42".parse().unwrap(), name: "tom".into(), by: "ann".into() },
+        Record::Taken { connector: "telegram".parse().unwrap(), position: 7, messages: vec![] },
+        Record::Taken {
+            connector: "telegram".parse().unwrap(),
+            position: 8,
+            messages: vec![
+                SentMessage { about: SentAbout::Ask(ask), user: Some("42".into()), message: "m1".into() },
+                SentMessage { about: SentAbout::Reply(ReplyId::new(AT, 1)), user: None, message: "m2".into() },
+            ],
+        },
         Record::PairingMissed { by: "ann".into() },
         Record::Redacted { what: "event/1".into(), by: "ann".into() },
         Record::Barred { who: "owner".into(), what: "allow from inside a session".into() },

@@ -7,7 +7,7 @@ use super::FromInside::{Refused, VerdictsRefused};
 use super::Method::{Delete, Get, Post, Put};
 use super::RequestBody::Text as TextBody;
 use super::ResponseBody::{Either, Stream, Text, Upgrade};
-use super::{Access, Param, RequestBody, ResponseBody, Route, TypeSchema};
+use super::{Param, RequestBody, ResponseBody, Route, RouteAccess, TypeSchema};
 use crate::api::{
     Accepted, Approval, AskView, Change, EventView, LogLine, MadeToken, NewEvent, NewMode, NewModel, NewPrompt,
     NewRedaction, NewRole, NewToken, NewVerdict, OrderView, PeopleView, Recorded, Redacted, ReplyView, SessionView,
@@ -37,15 +37,15 @@ macro_rules! routes {
     };
 }
 
-const ANYONE: Access = Access::Anyone;
-const SOCKET: Access = Access::Socket;
-const TALK: Access = Access::AnyOf(&[Right::Talk]);
-const REVIEW: Access = Access::AnyOf(&[Right::Review]);
-const START: Access = Access::AnyOf(&[Right::Start]);
-const ADMIN: Access = Access::AnyOf(&[Right::Admin]);
-const AGENT: Access = Access::AnyOf(&[Right::Agent]);
+const ANYONE: RouteAccess = RouteAccess::Anyone;
+const SOCKET: RouteAccess = RouteAccess::Socket;
+const TALK: RouteAccess = RouteAccess::AnyOf(&[Right::Talk]);
+const REVIEW: RouteAccess = RouteAccess::AnyOf(&[Right::Review]);
+const START: RouteAccess = RouteAccess::AnyOf(&[Right::Start]);
+const ADMIN: RouteAccess = RouteAccess::AnyOf(&[Right::Admin]);
+const AGENT: RouteAccess = RouteAccess::AnyOf(&[Right::Agent]);
 /// Holding a session up takes nothing away from anybody: the owner may, also where others answer the prompts.
-const REVIEW_OR_ADMIN: Access = Access::AnyOf(&[Right::Review, Right::Admin]);
+const REVIEW_OR_ADMIN: RouteAccess = RouteAccess::AnyOf(&[Right::Review, Right::Admin]);
 
 const ANSWERING: super::FromInside = Refused("answering a prompt");
 const STARTING: super::FromInside = Refused("starting a session");
@@ -72,7 +72,7 @@ const fn header(name: &'static str, kind: &'static str, words: &'static str) -> 
 }
 
 const KEY: Param =
-    header("Idempotency-Key", "string", "1 to 255 visible letters; the same said again under it counts once");
+    header("Idempotency-Key", "string", "1 to 255 visible characters; the same said again under it counts once");
 const JSON: Param = header("Accept", "string", "`application/json` brings answers and errors in JSON");
 const WAIT: Param = query("wait", "integer", "seconds to wait for the session to confirm it; 0, and at most 30");
 const SESSION: Param = query("session", "string", "the session with this id");
@@ -248,7 +248,7 @@ routes! {
         from_inside: Refused("changing a role"), outside: true, body: takes::<NewRole>(), response: Text("`done`"),
         errors: &[Kind::BadName, Kind::NoSuchPerson],
     }
-    RemovePerson Delete "/api/v1/people/{name}" ADMIN "Show a person out, with all their tokens" {
+    RemovePerson Delete "/api/v1/people/{name}" ADMIN "Show a person out, with all their tokens and identities" {
         from_inside: Refused("removing a person"), outside: true, response: Text("`removed`"),
         errors: &[Kind::NoSuchPerson],
     }
@@ -256,6 +256,11 @@ routes! {
         from_inside: Refused("letting a stranger in"), outside: true, body: takes::<Approval>(),
         response: Text("`paired`"),
         errors: &[Kind::BadName, Kind::NoSuchPairing, Kind::TooManyMisses, Kind::OtherRole],
+    }
+    UnlinkIdentity Delete "/api/v1/identities/{identity}" ADMIN
+        "Take an identity such as telegram:42 from the person who has it" {
+        from_inside: Refused("taking an identity from a person"), outside: true, response: Text("`unlinked`"),
+        errors: &[Kind::NoSuchIdentity],
     }
     ReadLog Get "/api/v1/log" ADMIN "The journal, oldest first" {
         outside: true,

@@ -106,7 +106,7 @@ pub(crate) async fn drive(
         (true, false) => Front::Watches,
         (true, true) => Front::Answers,
     };
-    let settings = GatekeeperSettings { ask_limit: start.timeout, front, ..GatekeeperSettings::default() };
+    let settings = GatekeeperSettings { outside: start.outside, ask_limit: start.timeout, front };
     let wakes_per_hour = start.wakes_per_hour;
     let (news, prompt_news) = mpsc::unbounded_channel();
     let gatekeeper = Arc::new(Gatekeeper::new(gate.clone(), Arc::clone(&start.judge), settings, Some(news)));

@@ -9,6 +9,7 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use super::{HookAnswer, HookSession};
+use crate::agents::claude::heeds_ask;
 use crate::fixed;
 use crate::session::gatekeeper::{
     Answer, CallKey, Capabilities, ClientFlags, Decision, FinishedCall, ToolRequest, WithoutDecision, digest,
@@ -105,7 +106,7 @@ impl HookSession {
             edit: true,
             interrupt: true,
             remember: true,
-            heeds_ask: is_attended && Capabilities::mode_asks(call.permission_mode.as_deref()),
+            heeds_ask: is_attended && heeds_ask(call.permission_mode.as_deref()),
             terminal: is_attended,
             waits: Some(self.hook_timeout(&call, is_attended)),
             without_decision: if is_attended { WithoutDecision::Prompts } else { WithoutDecision::Denies },

@@ -2,6 +2,7 @@
 //! the same decision. The table is also the documentation.
 
 mod client;
+mod real_cli;
 mod table;
 
 use crate::support::gate::Gate;

@@ -48,7 +48,7 @@ pub(crate) fn serialize<S: Serializer>(
     let (key, digest) = event.once.as_ref().map(|key| (key.key.as_str().into(), key.digest)).unzip();
     let received = Received {
         id: event.id,
-        via: event.via,
+        via: event.via.clone(),
         sender: event.sender.as_str().into(),
         directs: event.directs,
         chat: event.chat.clone(),

@@ -37,7 +37,7 @@ pub(crate) fn serialize<S: Serializer>(ask: &AskId, verdict: &Verdict, serialize
     let answered = Answered {
         ask: *ask,
         by: by.into(),
-        via: *via,
+        via: via.clone(),
         behavior: ruling.behavior,
         scope: ruling.scope,
         digest: ruling.input.as_ref().map(|edited| edited.digest),

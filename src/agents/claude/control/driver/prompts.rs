@@ -12,6 +12,7 @@ use tokio_util::sync::CancellationToken;
 use super::{Driver, Word};
 use crate::agents::claude::control::escapes::without_escapes;
 use crate::agents::claude::control::requests::{Control, REQUEST_TIMEOUT};
+use crate::agents::claude::heeds_ask;
 use crate::session::gatekeeper::{
     Capabilities, ClientFlags, DecidedBy, Decision, Gatekeeper, ToolRequest, WithoutDecision,
 };
@@ -150,7 +151,7 @@ fn capabilities(mode: Option<&str>) -> Capabilities {
         edit: true,
         interrupt: true,
         remember: true,
-        heeds_ask: Capabilities::mode_asks(mode),
+        heeds_ask: heeds_ask(mode),
         terminal: false,
         waits: None,
         without_decision: WithoutDecision::Waits,

@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use crate::agents::claude::control::requests::NoAnswer;
 use crate::agents::claude::process::StderrTail;
-use crate::session::gatekeeper::{Judge, Settled};
+use crate::session::gatekeeper::{Judge, OutsidePolicy, Settled};
 
 /// What a session starts with, besides the client.
 pub(crate) struct Start {
@@ -29,6 +29,7 @@ pub(crate) struct Start {
     pub(crate) answers_here: bool,
     /// The owner has opted in to a mode in which nothing is asked.
     pub(crate) allow_bypass: bool,
+    pub(crate) outside: OutsidePolicy,
     /// How often one sender may begin a turn of an idle session in an hour.
     pub(crate) wakes_per_hour: usize,
     pub(crate) judge: Arc<Judge>,

@@ -1,0 +1,251 @@
+//! Starts an agent and holds it: found, started under its guard, attached to the gate, driven, and shared by fronts.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Context as _;
+use portcullis_core::{AskTimeout, Label, OnTimeout, SessionAbout, SessionId};
+use portcullis_wire::front::Welcome;
+use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
+use tokio_util::task::TaskTracker;
+
+use super::fanout::{Change, Fanout, OWN};
+use super::listen::{Joining, listen, refused, serve};
+use super::standing::Standings;
+use super::{Command, Told};
+use crate::agents::claude::control::{Outcome, Start, drive, uuid};
+use crate::agents::claude::process::{Beginning, Holder, Options, find};
+use crate::config::{Config, Paths, environment};
+use crate::failure::Failure;
+use crate::gate::{VERSION, hooks, reach, starting};
+use crate::mint::mint;
+use crate::rules::Rules;
+use crate::session::gatekeeper::Judge;
+use crate::session::link;
+
+/// How long fronts may take to read that the session has ended.
+const LAST_LINES_TIMEOUT: Duration = Duration::from_secs(1);
+const BYPASS: &str = "bypassPermissions";
+
+/// What someone wants to be started.
+pub(crate) struct LaunchOptions {
+    /// Where the agent works.
+    pub(crate) folder: PathBuf,
+    /// By what command, as it is shown with the session.
+    pub(crate) connected_by: &'static str,
+    /// None: a fresh one.
+    pub(crate) session: Option<SessionId>,
+    /// None: the folder's name.
+    pub(crate) label: Option<String>,
+    /// None: as configured.
+    pub(crate) claude: Option<PathBuf>,
+    /// None: as configured for the folder.
+    pub(crate) mode: Option<String>,
+    pub(crate) from: Beginning,
+    pub(crate) model: Option<String>,
+    pub(crate) allow: Vec<String>,
+    pub(crate) deny: Vec<String>,
+    pub(crate) add_dir: Vec<PathBuf>,
+    pub(crate) mcp_config: Vec<String>,
+    pub(crate) max_turns: Option<u32>,
+    /// Text comes as it is said, not when it is whole.
+    pub(crate) partial: bool,
+    /// What to say first.
+    pub(crate) prompt: Option<String>,
+    /// The session ends when there is nothing more to do.
+    pub(crate) once: bool,
+    /// How long a prompt can be answered before it is denied.
+    pub(crate) ask_limit: Option<Duration>,
+    /// Someone is at the front that starts it.
+    pub(crate) attended: bool,
+}
+
+/// A session that runs, as the front that started it has it.
+pub(crate) struct Launched {
+    pub(crate) told: mpsc::Receiver<Told>,
+    pub(crate) command: mpsc::Sender<Command>,
+    /// Why the person at this front cannot answer prompts.
+    pub(crate) no_answers: Option<String>,
+    pub(crate) running: Running,
+}
+
+/// The tasks of a session that runs.
+pub(crate) struct Running {
+    driving: JoinHandle<Outcome>,
+    sharing: JoinHandle<bool>,
+    listening: Option<JoinHandle<()>>,
+    writers: TaskTracker,
+}
+
+impl Running {
+    /// How the session ended, and whether a front ended it. The front that started it has been told everything by then.
+    pub(crate) async fn outcome(self) -> anyhow::Result<(Outcome, bool)> {
+        let ended_by_front = self.sharing.await.context("telling the fronts")?;
+        let outcome = self.driving.await.context("driving Claude Code")?;
+        self.writers.close();
+        drop(tokio::time::timeout(LAST_LINES_TIMEOUT, self.writers.wait()).await);
+        // Its socket goes with it.
+        if let Some(listening) = self.listening {
+            listening.abort();
+            drop(listening.await);
+        }
+        Ok((outcome, ended_by_front))
+    }
+}
+
+/// Starts the session. It runs in this process until it ends; whoever drops the ends does not end it.
+pub(crate) async fn launch(paths: &Paths, config: &Config, wanted: LaunchOptions) -> anyhow::Result<Launched> {
+    let name = wanted.claude.as_deref().unwrap_or(&config.claude);
+    let claude = find(name, environment("PATH")).ok_or_else(|| no_claude(name))?;
+    let label = label(wanted.label.as_deref(), &wanted.folder)?;
+    let session = wanted.session.unwrap_or_else(|| mint(SessionId::new));
+    let options = options(paths, config, &wanted)?;
+    let held = Holder::start(&claude, options.command(&reach::this_program()?, &claude), &session.to_string())?;
+    let about = about(&wanted, &options, label.clone(), held.holder.pid());
+    let rules = Rules::open(paths, &options.folder);
+    let judge = Judge::new(rules, options.folder.clone(), options.add_dir.clone(), label.to_string());
+    let (gate, deliveries) = link::connect(session, about.clone(), VERSION, starting::connect(paths.clone()));
+    let standings = Standings::new(paths.clone(), config, gate.clone());
+    let no_answers = standings.of(Some(std::process::id())).await.no_answers.map(|fault| fault.message);
+    let start = Start {
+        about,
+        folder: options.folder.clone(),
+        once: wanted.once,
+        prompt: wanted.prompt.clone(),
+        timeout: wanted.ask_limit.map(deny_after),
+        attended: wanted.attended,
+        answers_here: no_answers.is_none(),
+        allow_bypass: config.allow_bypass,
+        outside: hooks::outside(config),
+        wakes_per_hour: config.hooks.wakes,
+        judge: Arc::new(judge),
+    };
+    let (tell, driver_told) = mpsc::channel(256);
+    let (driver_command, commands) = mpsc::channel(16);
+    let driving = tokio::spawn(drive(held, (gate, deliveries), start, tell, commands));
+
+    let (own, told) = mpsc::channel(256);
+    let (command, own_commands) = mpsc::channel(16);
+    let (changes, changed) = mpsc::channel(64);
+    let fanout = Fanout::new(driver_command, own, wanted.prompt.as_deref());
+    let sharing = tokio::spawn(fanout.run(driver_told, changed));
+    tokio::spawn(pass_on(own_commands, changes.clone(), standings.clone()));
+    let folder = options.folder.display().to_string();
+    let welcome = Welcome { version: 0, program: VERSION.to_owned(), session, label, folder };
+    let joining = Arc::new(Joining::new(welcome, standings, changes));
+    let writers = joining.writers.clone();
+    // A session that nobody can join is a session all the same.
+    let listening = match listen(paths, session) {
+        Ok(listening) => Some(tokio::spawn(serve(listening, joining))),
+        Err(error) => {
+            tracing::warn!("`portcullis attach` cannot reach this session: {error:#}");
+            None
+        }
+    };
+    Ok(Launched { told, command, no_answers, running: Running { driving, sharing, listening, writers } })
+}
+
+/// What the front that started the session wants. It directs the session in any case, but answers only where it may.
+async fn pass_on(mut commands: mpsc::Receiver<Command>, changes: mpsc::Sender<Change>, standings: Standings) {
+    while let Some(command) = commands.recv().await {
+        let refusal = match &command {
+            Command::Answer { .. } => standings.refusal(Some(std::process::id()), &command).await,
+            _ => None,
+        };
+        let change = match refusal {
+            None => Change::Wants { front: OWN, command },
+            Some(fault) => Change::Tell { front: OWN, told: refused(&command, fault) },
+        };
+        if changes.send(change).await.is_err() {
+            return;
+        }
+    }
+}
+
+fn deny_after(limit: Duration) -> AskTimeout {
+    AskTimeout { milliseconds: u64::try_from(limit.as_millis()).unwrap_or(u64::MAX), then: OnTimeout::Deny }
+}
+
+fn options(paths: &Paths, config: &Config, wanted: &LaunchOptions) -> anyhow::Result<Options> {
+    let mode = wanted.mode.clone().unwrap_or_else(|| config.mode_in(&wanted.folder, paths).to_owned());
+    if mode == BYPASS {
+        may_bypass(config)?;
+    }
+    let from = match &wanted.from {
+        Beginning::New => Beginning::Named(uuid()),
+        from => from.clone(),
+    };
+    Ok(Options {
+        folder: wanted.folder.clone(),
+        mode,
+        // As root the client would refuse to start with it, whatever the mode.
+        allow_bypass: config.allow_bypass && may_bypass(config).is_ok(),
+        from,
+        model: wanted.model.clone(),
+        allow: wanted.allow.clone(),
+        deny: wanted.deny.clone(),
+        add_dir: wanted.add_dir.clone(),
+        mcp_config: wanted.mcp_config.clone(),
+        max_turns: wanted.max_turns,
+        partial: wanted.partial,
+    })
+}
+
+fn about(wanted: &LaunchOptions, options: &Options, label: Label, pid: u32) -> SessionAbout {
+    let agent_session = match &options.from {
+        Beginning::Named(id) | Beginning::Resumed(id) => Some(id.clone()),
+        Beginning::New | Beginning::Continued => None,
+    };
+    SessionAbout {
+        label,
+        connected_by: wanted.connected_by.to_owned(),
+        pid: Some(pid),
+        runs_commands: true,
+        folder: Some(options.folder.display().to_string()),
+        agent_session,
+        continues: None,
+        mode: Some(options.mode.clone()),
+        driven: true,
+        hooks_version: None,
+    }
+}
+
+fn no_claude(name: &Path) -> Failure {
+    let what = match name.components().count() {
+        1 => format!("Claude Code was not found: there is no program `{}` on the PATH", name.display()),
+        _ => format!("Claude Code was not found: {} is no program", name.display()),
+    };
+    Failure::new(
+        what,
+        "install it with `npm install -g @anthropic-ai/claude-code`, or say where it is: --claude PATH, \
+         PORTCULLIS_CLAUDE, or `claude = \"PATH\"` in the configuration",
+    )
+}
+
+/// Whether nothing may be asked: the owner's own configuration says so, and Claude Code itself will.
+fn may_bypass(config: &Config) -> anyhow::Result<()> {
+    if !config.allow_bypass {
+        let hint = "add `allow_bypass = true` to your own configuration if you mean it; `portcullis serve --help` says \
+                    where that is";
+        return Err(Failure::denied("mode bypassPermissions is not allowed here: nothing would be asked", hint).into());
+    }
+    let in_sandbox = environment("IS_SANDBOX").is_some_and(|value| value == "1");
+    if rustix::process::geteuid().is_root() && !in_sandbox {
+        let hint = "run it as another user; in a sandbox that holds nothing of worth, set IS_SANDBOX=1 yourself";
+        return Err(Failure::denied("Claude Code does not run in mode bypassPermissions as root", hint).into());
+    }
+    Ok(())
+}
+
+/// The label that was given, else the folder's name.
+fn label(given: Option<&str>, folder: &Path) -> anyhow::Result<Label> {
+    let Some(given) = given else {
+        let name = folder.file_name().and_then(|name| Label::new(&name.to_string_lossy()));
+        return name.or_else(|| Label::new("session")).context("naming the session");
+    };
+    Label::new(given).ok_or_else(|| {
+        Failure::new(format!("{given:?} is no label"), "a label has 1 to 64 bytes, all of them visible letters").into()
+    })
+}

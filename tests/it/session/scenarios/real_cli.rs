@@ -1,0 +1,121 @@
+//! The scenarios that matter most, with the real Claude Code behind a scripted model: `claude -p` with hooks, and driven.
+
+use super::table::Connection::{self, Control, HooksHeadless};
+use crate::fakes::model::Model;
+use crate::fakes::script::Rule;
+use crate::support::PATIENCE;
+use crate::support::child::{Child, Stdin};
+use crate::support::claude::Claude;
+use crate::support::driven::Driven;
+use crate::support::gate::Gate;
+use crate::support::home::{Home, Ran};
+use crate::support::tmux::install;
+use serde_json::{Value, json};
+
+/// One call of the real CLI, and the file by which its effect is seen.
+struct Call {
+    rules: &'static str,
+    mode: &'static str,
+    tool: &'static str,
+    input: fn(&Home) -> Value,
+    file: &'static str,
+}
+
+const TOUCH: Call = Call {
+    rules: "[[rule]]\nask = \"Bash(touch *)\"\n",
+    mode: "bypassPermissions",
+    tool: "Bash",
+    input: |_| json!({"command": "touch made.txt", "description": "Make a file"}),
+    file: "made.txt",
+};
+
+/// Whether the call took effect, after people did what `act` does, over both connections alike.
+#[track_caller]
+fn check(call: &Call, has_effect: bool, act: impl Fn(&Home, &mut Gate)) {
+    for connection in [HooksHeadless, Control] {
+        let home = Home::new();
+        home.write_config("allow_bypass = true\n");
+        if connection == HooksHeadless {
+            install(&home, &[]);
+        }
+        std::fs::write(home.folder().join("rules.toml"), call.rules).unwrap();
+        std::fs::create_dir_all(home.project().join(".git")).unwrap();
+        let mut gate = home.serve();
+        let model = Model::start(vec![
+            Rule::on_text("make it").call(call.tool, (call.input)(&home)).once(),
+            Rule::on_any_result().say("all done"),
+        ]);
+        let client = start(&home, &model, call.mode, connection);
+        act(&home, &mut gate);
+        let ran = Ran::of(&client, PATIENCE * 3);
+        assert!(ran.stdout.contains("all done"), "{connection:?}: {ran:?}");
+        assert_eq!(home.project().join(call.file).exists(), has_effect, "{connection:?}");
+    }
+}
+
+fn start(home: &Home, model: &Model, mode: &str, connection: Connection) -> Child {
+    let mut command = match connection {
+        Control => Driven::command(home, model, &["make it", "--permission-mode", mode]),
+        _ => {
+            let mut command = Claude::command(home, model);
+            command.args(["-p", "make it", "--permission-mode", mode, "--mcp-config"]);
+            command.arg(home.project().join(".mcp.json"));
+            command
+        }
+    };
+    // As root it refuses this mode otherwise.
+    command.env("IS_SANDBOX", "1");
+    home.spawn(command, Stdin::Nothing)
+}
+
+#[test]
+fn a_deny_rule_holds_in_bypass_mode() {
+    let call = Call { rules: "[[rule]]\ndeny = \"Bash(touch *)\"\n", ..TOUCH };
+    check(&call, false, |_, gate| assert!(gate.asks().is_empty()));
+}
+
+#[test]
+fn an_ask_rule_is_decided_by_people_in_bypass_mode() {
+    check(&TOUCH, true, |_, gate| gate.answer(&gate.only_ask(), &json!({"behavior": "allow"})));
+    check(&TOUCH, false, |_, gate| gate.answer(&gate.only_ask(), &json!({"behavior": "deny"})));
+}
+
+#[test]
+fn a_protected_file_is_asked_for_in_accept_edits_and_in_bypass_mode() {
+    for mode in ["acceptEdits", "bypassPermissions"] {
+        let call = Call {
+            rules: "",
+            mode,
+            tool: "Write",
+            input: |home| json!({"file_path": home.project().join(".git/made"), "content": "x"}),
+            file: ".git/made",
+        };
+        check(&call, false, |_, gate| gate.answer(&gate.only_ask(), &json!({"behavior": "deny"})));
+    }
+}
+
+#[test]
+fn an_edited_input_runs_in_place_of_the_one_asked_about() {
+    let call = Call { rules: "", mode: "default", file: "other.txt", ..TOUCH };
+    let edited = json!({"behavior": "allow", "input": {"command": "touch other.txt"}});
+    check(&call, true, |_, gate| gate.answer(&gate.only_ask(), &edited));
+}
+
+#[test]
+fn a_stop_denies_what_people_are_asked_about() {
+    check(&TOUCH, false, |home, gate| {
+        gate.only_ask();
+        let session = home.attached(1)[0]["id"].as_str().unwrap().to_owned();
+        gate.post(&format!("/api/v1/sessions/{session}/stop"), &json!({})).expect(200);
+    });
+}
+
+#[test]
+fn an_ask_outlives_a_gate_that_is_killed() {
+    check(&TOUCH, true, |home, gate| {
+        gate.only_ask();
+        gate.kill_9();
+        *gate = home.serve();
+        gate.answer(&gate.only_ask(), &json!({"behavior": "allow"}));
+    });
+}

@@ -9,7 +9,7 @@ use portcullis_core::{
 };
 use tokio_util::sync::CancellationToken;
 
-use super::outlets::Outgoing;
+use super::outlets::ToSession;
 use super::*;
 use crate::store::{Durability, Store};
 
@@ -71,7 +71,7 @@ fn about() -> SessionAbout {
 struct Process {
     session: SessionId,
     number: u64,
-    outgoing: mpsc::Receiver<Outgoing>,
+    outgoing: mpsc::Receiver<ToSession>,
 }
 
 impl Process {
@@ -85,7 +85,7 @@ impl Process {
 
     /// The ids that came as one, and their text.
     async fn next_event(&mut self) -> (Vec<EventId>, String) {
-        let Some(Outgoing::Event(held, also)) = self.outgoing.recv().await else { panic!("no event") };
+        let Some(ToSession::Event(held, also)) = self.outgoing.recv().await else { panic!("no event") };
         let ids = [held.event.id].into_iter().chain(also).collect();
         (ids, held.event.text.to_string())
     }

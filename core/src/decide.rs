@@ -21,7 +21,7 @@ pub fn decide(state: &State, clock: Moment, input: Input) -> (Vec<Record>, Vec<E
     match input {
         Input::Started { version } => (vec![Record::Opened { version }], vec![Effect::Answer(Answer::Done)]),
         Input::Said { id, by, inside, text, address, chat, attributes, idempotency_key } => {
-            said::said(state, now, said::Said { id, by, inside, text, address, chat, attributes, idempotency_key })
+            said::said(state, now, said::SaidInput { id, by, inside, text, address, chat, attributes, idempotency_key })
         }
         Input::Answered { by, target, ruling, idempotency_key } => {
             asks::answered(state, now, by, &target, ruling, idempotency_key)

@@ -21,7 +21,7 @@ mod limits;
 mod people;
 
 pub use limits::Limits;
-pub(crate) use limits::Memory;
+pub(crate) use limits::StateMemory;
 
 /// The one there is, if there is just one.
 fn only<T>(mut items: impl Iterator<Item = T>) -> Option<T> {
@@ -66,7 +66,7 @@ pub use connectors::Connected;
 pub struct State {
     /// For `decide` alone.
     limits: Limits,
-    memory: Memory,
+    memory: StateMemory,
     /// How many records made this state. Names a change for those who watch.
     revision: u64,
     /// When the last record was written. Time never runs backwards past it.
@@ -118,7 +118,7 @@ impl State {
 
     /// A state that remembers less, so that tests see it forget.
     #[cfg(test)]
-    pub(crate) fn with_memory(limits: Limits, memory: Memory) -> Self {
+    pub(crate) fn with_memory(limits: Limits, memory: StateMemory) -> Self {
         Self { limits, memory, ..Self::default() }
     }
 

@@ -15,9 +15,9 @@ pub fn serialize<T: Display, S: Serializer>(value: &T, serializer: S) -> Result<
 }
 
 pub fn deserialize<'de, T: FromStr<Err: Display>, D: Deserializer<'de>>(deserializer: D) -> Result<T, D::Error> {
-    struct Text<T>(PhantomData<T>);
+    struct TextVisitor<T>(PhantomData<T>);
 
-    impl<T: FromStr<Err: Display>> Visitor<'_> for Text<T> {
+    impl<T: FromStr<Err: Display>> Visitor<'_> for TextVisitor<T> {
         type Value = T;
 
         fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -29,7 +29,7 @@ pub fn deserialize<'de, T: FromStr<Err: Display>, D: Deserializer<'de>>(deserial
         }
     }
 
-    deserializer.deserialize_str(Text(PhantomData))
+    deserializer.deserialize_str(TextVisitor(PhantomData))
 }
 
 /// As much of a wrong text as an error repeats.

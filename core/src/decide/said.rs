@@ -12,7 +12,7 @@ use crate::route::{Address, route};
 use crate::state::State;
 use crate::verdict::{Ruling, SaidText, opens_like_a_verdict};
 
-pub(super) struct Said {
+pub(super) struct SaidInput {
     pub(super) id: EventId,
     pub(super) by: Actor,
     pub(super) inside: Option<Inside>,
@@ -23,7 +23,7 @@ pub(super) struct Said {
     pub(super) idempotency_key: Option<IdempotencyKey>,
 }
 
-pub(super) fn said(state: &State, now: Moment, said: Said) -> Decided {
+pub(super) fn said(state: &State, now: Moment, said: SaidInput) -> Decided {
     if !said.by.may(Right::Talk) {
         return refuse(Refusal::NeedsRight(Right::Talk));
     }
@@ -92,8 +92,8 @@ fn may_write_in(state: &State, by: &Actor, chat: &ChatId) -> bool {
     }
 }
 
-fn event(state: &State, now: Moment, said: Said, not_a_verdict: Option<NotAVerdict>) -> Decided {
-    let Said { id, by, inside: _, text, address, chat, attributes, idempotency_key } = said;
+fn event(state: &State, now: Moment, said: SaidInput, not_a_verdict: Option<NotAVerdict>) -> Decided {
+    let SaidInput { id, by, inside: _, text, address, chat, attributes, idempotency_key } = said;
     let text = text.into_text();
     let Some(chat) = chat.or_else(|| state.next_chat()) else {
         return refuse(Refusal::SessionFull { waiting: 0 });

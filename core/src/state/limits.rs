@@ -12,7 +12,7 @@ pub struct Limits {
     pub waiting_bytes: usize,
     pub open_asks: usize,
     pub event_expiry: u64,
-    /// So many unknown codes in [`Memory::miss_window`] block a person.
+    /// So many unknown codes in [`StateMemory::miss_window`] block a person.
     pub misses: usize,
     /// An event that was written and never read is given to later processes of its session: so often, and no longer.
     pub redeliveries: u8,
@@ -44,7 +44,7 @@ impl Default for Limits {
 /// How much a state remembers. No setting, and the same in every release: else the same journal would replay to another
 /// state.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Memory {
+pub(crate) struct StateMemory {
     /// Settled events, for lists and for `inbox`; the journal has them all.
     pub(crate) settled_events: usize,
     pub(crate) chats: usize,
@@ -67,7 +67,7 @@ pub(crate) struct Memory {
     pub(crate) pairing_lifetime: u64,
 }
 
-impl Default for Memory {
+impl Default for StateMemory {
     fn default() -> Self {
         Self {
             settled_events: 10_000,

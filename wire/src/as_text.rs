@@ -32,12 +32,12 @@ pub fn deserialize<'de, T: FromStr<Err: Display>, D: Deserializer<'de>>(deserial
     deserializer.deserialize_str(TextVisitor(PhantomData))
 }
 
-/// As much of a wrong text as an error repeats.
+/// The part of a wrong text that an error repeats.
 fn excerpt(text: &str) -> &str {
     portcullis_core::excerpt(text, Some(80)).0
 }
 
-/// One value, for the lists and options below.
+/// A value that is written as text, for `option` and `list`.
 struct AsText<T>(T);
 
 impl<T: Display> Serialize for AsText<T> {

@@ -7,7 +7,7 @@ use std::marker::PhantomData;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// Says how a core type is written and read.
+/// A form says how a core type is written and read.
 pub trait Form {
     type Core;
 

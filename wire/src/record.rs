@@ -19,7 +19,7 @@ use crate::as_text;
 use crate::session::{AboutForm, GoodbyeForm};
 use skeleton::{AskForm, PairingForm, ReplyForm, TokenForm};
 
-/// What the journal stores of a record.
+/// The bytes that the journal stores of a record.
 #[derive(Debug, PartialEq, Eq)]
 pub struct RecordBytes {
     pub body: Vec<u8>,
@@ -35,7 +35,7 @@ pub enum RecordPayload<'a> {
     Erased,
 }
 
-/// The journal holds something this program cannot read.
+/// The error for a record that this program cannot read.
 #[derive(Debug, thiserror::Error)]
 pub enum Unreadable {
     #[error("a record is not what this program writes: {0}")]

@@ -1,4 +1,4 @@
-//! Unquoted that passes through: written from what was said, read in its quotes, and unquoted only where someone looks.
+//! Text that passes through: written from what was said, read in its quotes, and unquoted only where someone looks.
 
 use std::borrow::Cow;
 

@@ -1,4 +1,4 @@
-//! Looks, decides, changes nothing: what to write down, and what to do once it is written.
+//! [`decide`] returns the records to write and the effects to perform once they are written. It changes nothing.
 
 pub(crate) mod asks;
 mod connectors;
@@ -13,7 +13,7 @@ use crate::input::{Answer, Effect, Input, Refusal};
 use crate::record::Record;
 use crate::state::State;
 
-/// All records of one decision have the same subject.
+/// Records and effects of one decision. All its records have the same subject.
 pub(crate) type Decided = (Vec<Record>, Vec<Effect>);
 
 pub fn decide(state: &State, clock: Moment, input: Input) -> (Vec<Record>, Vec<Effect>) {
@@ -21,7 +21,7 @@ pub fn decide(state: &State, clock: Moment, input: Input) -> (Vec<Record>, Vec<E
     match input {
         Input::Started { version } => (vec![Record::Opened { version }], vec![Effect::Answer(Answer::Done)]),
         Input::Said { id, by, inside, text, address, chat, attributes, idempotency_key } => {
-            said::said(state, now, said::Said { id, by, inside, text, address, chat, attributes, idempotency_key })
+            said::said(state, now, said::SaidInput { id, by, inside, text, address, chat, attributes, idempotency_key })
         }
         Input::Answered { by, target, ruling, idempotency_key } => {
             asks::answered(state, now, by, &target, ruling, idempotency_key)
@@ -70,7 +70,7 @@ fn refuse(refusal: Refusal) -> Decided {
     answer(Answer::Refused(refusal))
 }
 
-/// Nothing to write down.
+/// A decision without records.
 fn answer(answer: Answer) -> Decided {
     (vec![], vec![Effect::Answer(answer)])
 }

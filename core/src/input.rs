@@ -1,4 +1,4 @@
-//! Everything that can happen is an [`Input`]; everything wanted is an [`Effect`].
+//! An [`Input`] is something that happened; an [`Effect`] is something that the hub must do.
 
 use crate::ask::{Ask, AskLife, CallOutcome, NewAsk, Source, ToolCall};
 use crate::connector::{ConnectorName, Identity, SentMessage};
@@ -28,7 +28,7 @@ pub enum Input {
         attributes: Vec<Attribute>,
         idempotency_key: Option<IdempotencyKey>,
     },
-    /// Someone answered a prompt in so many words.
+    /// Someone sent a verdict on a prompt.
     Answered {
         by: Actor,
         target: Target,
@@ -46,7 +46,7 @@ pub enum Input {
         session: SessionId,
         events: Vec<EventId>,
     },
-    /// The connection of the session's process broke without a word.
+    /// The connection of the session's process broke without a goodbye.
     Lost {
         session: SessionId,
     },
@@ -54,7 +54,7 @@ pub enum Input {
         session: SessionId,
         goodbye: Goodbye,
     },
-    /// The agent asks for permission. `entropy` gives the code where the client's own is taken.
+    /// The agent asks for permission. `entropy` gives the code of the ask where the client's own code is in use.
     Asked {
         session: SessionId,
         ask: Box<NewAsk>,
@@ -69,28 +69,28 @@ pub enum Input {
     AskExpired {
         ask: AskId,
     },
-    /// Two asks turned out to be one: what the channel shows of a call, and the hook that has it whole.
+    /// Two asks are about the same call: the channel's `preview`, and the hook's `whole` input.
     Joined {
         preview: AskId,
         whole: AskId,
     },
-    /// A tool of the agent ran, or was kept from it.
+    /// A tool of the agent ran, or was denied.
     Called {
         session: SessionId,
         call: ToolCall,
     },
-    /// What an ask was about ran, or was kept from it.
+    /// The call that an ask was about ran, or was denied.
     OutcomeReported {
         ask: AskId,
         outcome: CallOutcome,
         digest: Option<[u8; 32]>,
     },
-    /// What is known of the session has changed.
+    /// The description of the session has changed.
     Described {
         session: SessionId,
         about: SessionAbout,
     },
-    /// Someone wants a running session to do something.
+    /// Someone gave an order to a running session.
     Ordered {
         id: OrderId,
         by: Actor,
@@ -103,7 +103,7 @@ pub enum Input {
         order: OrderId,
         outcome: OrderOutcome,
     },
-    /// It is no longer asked. `by` is the session whose process says so; none: it follows from something else.
+    /// The ask is no longer asked. `by` is the session whose process says so; none when it follows from another input.
     Withdrawn {
         ask: AskId,
         by: Option<SessionId>,
@@ -135,7 +135,7 @@ pub enum Input {
     EventExpired {
         event: EventId,
     },
-    /// Someone wants an event off its queue, or back on it.
+    /// Someone takes an event off its queue; `Retry` puts it back.
     Drop {
         by: Actor,
         event: EventId,
@@ -183,7 +183,7 @@ pub enum Input {
     PairingMissed {
         by: String,
     },
-    /// Whoever has this identity is nobody from now on.
+    /// The identity belongs to no person from now on.
     Unlink {
         by: Actor,
         identity: Identity,
@@ -212,7 +212,7 @@ pub enum Input {
     Ticked,
 }
 
-/// Which prompt is meant.
+/// The target of a verdict.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Target {
     Id(AskId),
@@ -221,7 +221,7 @@ pub enum Target {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Effect {
-    /// Tell the one who submitted the input.
+    /// Answer the one who submitted the input.
     Answer(Answer),
     /// The session may have events to send.
     Wake(SessionId),
@@ -229,15 +229,15 @@ pub enum Effect {
     Carry { session: SessionId, ask: AskId, origin: String, source: Source, ruling: Ruling },
     /// Tell the session's process that no verdict is coming.
     Close { session: SessionId, ask: AskId, origin: String, source: Source },
-    /// Have the session's process do this.
+    /// Give the session's process this order.
     Order { session: SessionId, id: Option<OrderId>, order: Order },
-    /// Tell everyone who watches and may see it how this is now.
+    /// Send the present state of the topic to everyone who watches and may see it.
     Publish(Topic),
-    /// Decide this next. One input writes one subject, so what follows for others comes as inputs of its own.
+    /// Decide this input next. One input writes one subject, so that what follows for other subjects is an input of its own.
     Then(Input),
 }
 
-/// What the submitter of an input is told.
+/// The answer to the submitter of an input.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Answer {
     Done,
@@ -294,7 +294,7 @@ pub enum Refusal {
     /// A verdict by a process that an agent runs.
     FromInside(Inside),
     NoSuchAsk,
-    /// Somebody was first, or the prompt is gone.
+    /// Somebody answered first, or the prompt is gone.
     Settled {
         code: Code,
         life: AskLife,
@@ -302,11 +302,11 @@ pub enum Refusal {
     TooManyMisses {
         retry_at: Moment,
     },
-    /// The session has as many events waiting as it may.
+    /// The queue of the session is full.
     SessionFull {
         waiting: usize,
     },
-    /// The session has as many prompts open as it may.
+    /// The session has too many open prompts.
     TooManyAsks,
     NoSuchSession,
     NoSuchEvent,
@@ -316,7 +316,7 @@ pub enum Refusal {
     Undeliverable {
         code: Code,
     },
-    /// The ask's source has no way to say this.
+    /// The ask's source does not support this verdict.
     CannotCarry {
         what: &'static str,
     },
@@ -326,7 +326,7 @@ pub enum Refusal {
     NotDriven,
     /// The session's process is not there to take the order.
     SessionAway,
-    /// There is nothing to drop or to retry.
+    /// The event is in a state in which it cannot be dropped or retried.
     EventSettled {
         life: EventLife,
     },
@@ -344,18 +344,18 @@ pub enum Refusal {
     ChatNotDelivered(ChatId),
 }
 
-/// What changed. How it is now is read from the state, and only when somebody watches.
+/// A topic is something that changed. Its present state is read only when somebody watches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Topic {
     Session(SessionId),
     Event(EventId),
     Ask(AskId),
     Reply(ReplyId),
-    /// Who may come in has changed.
+    /// People, tokens or identities have changed.
     People,
 }
 
-/// Something that those who watch may want to know.
+/// A notice tells those who watch about a change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Notice {
     /// With the number of events waiting for it, and of prompts it has open.
@@ -383,7 +383,7 @@ pub enum Notice {
 }
 
 impl Notice {
-    /// How much text it holds.
+    /// How many bytes of text the notice holds.
     pub fn bytes(&self) -> usize {
         match self {
             Self::Ask { ask, .. } => ask.bytes(),

@@ -1,6 +1,6 @@
-//! The law of Portcullis: what may happen and what follows from it, without I/O, async, clock or serde.
+//! The decisions of Portcullis, without I/O, async, clock or serde.
 //!
-//! [`decide()`] looks at a [`State`] and an [`Input`] and says which [`Record`]s to write and which [`Effect`]s to
+//! [`decide()`] looks at a [`State`] and an [`Input`] and returns the [`Record`]s to write and the [`Effect`]s to
 //! perform; [`State::apply`] is the only way a state changes, live and in replay alike.
 
 mod ask;

@@ -1,4 +1,4 @@
-//! Records are what happened. The journal keeps them for ever, and a state is nothing but their sum.
+//! A record is something that happened. The journal keeps it for ever, and a state is made of records alone.
 
 use std::fmt;
 use std::sync::Arc;

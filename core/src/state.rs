@@ -21,9 +21,9 @@ mod limits;
 mod people;
 
 pub use limits::Limits;
-pub(crate) use limits::Memory;
+pub(crate) use limits::StateMemory;
 
-/// The one there is, if there is just one.
+/// The only item, if there is just one.
 fn only<T>(mut items: impl Iterator<Item = T>) -> Option<T> {
     let first = items.next()?;
     items.next().is_none().then_some(first)
@@ -43,7 +43,7 @@ pub struct Chat {
     pub used: Moment,
 }
 
-/// What a sender said under a key.
+/// The event that a sender sent with an idempotency key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct UsedKey {
     pub(crate) event: EventId,
@@ -52,7 +52,7 @@ pub(crate) struct UsedKey {
     at: Moment,
 }
 
-/// Events in the order they arrived, and their weight.
+/// A queue holds events in the order of their arrival, and counts their bytes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Queue {
     events: BTreeMap<u64, EventId>,
@@ -61,12 +61,12 @@ struct Queue {
 
 pub use connectors::Connected;
 
-/// Changed only by [`State::apply`]; rebuilt from the journal at start.
+/// The state of the gate. Only [`State::apply`] changes it; it is rebuilt from the journal at start.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct State {
     /// For `decide` alone.
     limits: Limits,
-    memory: Memory,
+    memory: StateMemory,
     /// How many records made this state. Names a change for those who watch.
     revision: u64,
     /// When the last record was written. Time never runs backwards past it.
@@ -119,7 +119,7 @@ impl State {
 
     /// A state that remembers less, so that tests see it forget.
     #[cfg(test)]
-    pub(crate) fn with_memory(limits: Limits, memory: Memory) -> Self {
+    pub(crate) fn with_memory(limits: Limits, memory: StateMemory) -> Self {
         Self { limits, memory, ..Self::default() }
     }
 
@@ -328,7 +328,7 @@ impl State {
         (now.since(said.at) < self.memory.key_lifetime).then_some(said)
     }
 
-    /// How something is now, for those who watch.
+    /// The present state of a topic, for those who watch.
     pub fn notice(&self, topic: Topic) -> Option<Notice> {
         match topic {
             Topic::Session(id) => {

@@ -1,4 +1,4 @@
-//! The channel contract: the notifications Claude Code and a channel server exchange beside plain MCP.
+//! The channel contract: the notifications Claude Code and a channel server exchange in addition to plain MCP.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -45,7 +45,7 @@ struct WrittenEvent<'a> {
     meta: Meta<'a>,
 }
 
-/// Who an event is from and what it belongs to, beside what its door knew about it.
+/// The `meta` of an event: its sender, its conversation, and what its door knew about it.
 struct Meta<'a>(&'a EventFrame<'a>);
 
 impl Serialize for Meta<'_> {

@@ -65,7 +65,7 @@ pub struct Numbered<M> {
 #[serde(rename_all = "snake_case")]
 pub enum SessionMessage {
     /// Always the first.
-    Attach(Box<Attach>),
+    Attach(Box<AttachRequest>),
     /// These events are with the agent.
     Wrote {
         #[serde(with = "as_text::list")]
@@ -130,7 +130,7 @@ pub enum SessionMessage {
 
 /// A process speaks for a session: for the first time, or again.
 #[derive(Debug, Clone, Serialize, Deserialize, PartialEq, Eq)]
-pub struct Attach {
+pub struct AttachRequest {
     #[serde(with = "as_text")]
     pub session: SessionId,
     #[serde(with = "AboutForm")]

@@ -20,9 +20,9 @@ use crate::as_text;
 use crate::session::{AboutForm, GoodbyeForm};
 use skeleton::{AskForm, PairingForm, ReplyForm, TokenForm};
 
-/// What the journal stores of a record.
+/// The bytes that the journal stores of a record.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Stored {
+pub struct RecordBytes {
     pub body: Vec<u8>,
     /// Shared: an event's text is not copied on its way into the journal.
     pub payload: Option<Arc<[u8]>>,
@@ -30,13 +30,13 @@ pub struct Stored {
 
 /// What the journal still has of a payload.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Payload<'a> {
+pub enum RecordPayload<'a> {
     None,
     Kept(&'a [u8]),
     Erased,
 }
 
-/// The journal holds something this program cannot read.
+/// The error for a record that this program cannot read.
 #[derive(Debug, thiserror::Error)]
 pub enum Unreadable {
     #[error("a record is not what this program writes: {0}")]
@@ -46,15 +46,15 @@ pub enum Unreadable {
 }
 
 /// The bytes of a record. The journal keeps its moment and its subject in columns of their own.
-pub fn write(record: &Record) -> serde_json::Result<Stored> {
+pub fn write(record: &Record) -> serde_json::Result<RecordBytes> {
     // Most bodies fit, so that few have to move while they are written.
     let mut body = Vec::with_capacity(384);
     RecordForm::serialize(record, &mut serde_json::Serializer::new(&mut body))?;
-    Ok(Stored { body, payload: payload::write(record)? })
+    Ok(RecordBytes { body, payload: payload::write(record)? })
 }
 
 /// Reads a record back. What was erased is said to be erased; what cannot be read is an error, never a guess.
-pub fn read(at: Moment, body: &[u8], payload: Payload<'_>) -> Result<Record, Unreadable> {
+pub fn read(at: Moment, body: &[u8], payload: RecordPayload<'_>) -> Result<Record, Unreadable> {
     let mut reader = serde_json::Deserializer::from_slice(body);
     let mut record = RecordForm::deserialize(&mut reader)?;
     reader.end()?;

@@ -11,7 +11,7 @@ use crate::session::Session;
 use crate::state::State;
 use crate::verdict::{Behavior, Ruling, Scope, Verdict};
 
-/// Who decides when nobody else did.
+/// The name of the gate in verdicts that it gives itself.
 const GATE: &str = "portcullis";
 
 pub(super) fn asked(state: &State, now: Moment, session: SessionId, new: NewAsk, entropy: u64) -> Decided {
@@ -76,7 +76,7 @@ pub(super) fn answered(
     (records, effects)
 }
 
-/// One verdict on one ask, whatever words or door it came in.
+/// Decides one verdict on one ask, through whichever door it came.
 pub(super) fn answer_to(
     state: &State,
     now: Moment,
@@ -145,7 +145,7 @@ fn still_missing(ask: &Ask, votes: &[Verdict], by: &str, behavior: Behavior) -> 
     ask.details.quorum.saturating_sub(1).saturating_sub(others)
 }
 
-/// Whether the ask's source has a way to say this.
+/// Whether the ask's source supports this ruling.
 fn can_carry(ask: &Ask, ruling: &Ruling) -> Result<(), Refusal> {
     let cannot = |what| Err(Refusal::CannotCarry { what });
     match ruling.behavior {
@@ -185,7 +185,7 @@ fn close(ask: &Ask) -> Effect {
     Effect::Close { session: *session, ask: *id, origin: origin.clone(), source: *source }
 }
 
-/// What the session's process has not yet confirmed to have heard.
+/// The effect that tells the session's process how an ask was settled, until it has confirmed it.
 pub(super) fn still_to_tell(ask: &Ask, life: &AskLife) -> Option<Effect> {
     match life {
         AskLife::Answered { verdict, carried: None, .. } => Some(carry(ask, verdict.ruling.clone())),
@@ -218,7 +218,7 @@ pub(super) fn withdrawn(state: &State, id: AskId, by: Option<SessionId>, why: St
     }
 }
 
-/// Nobody answered in time.
+/// Decides what an ask means that nobody answered in time.
 pub(super) fn expired(state: &State, now: Moment, id: AskId) -> Decided {
     let Some((ask, AskLife::Open { .. })) = state.ask(id) else { return (vec![], vec![]) };
     match ask.details.timeout {
@@ -243,8 +243,8 @@ pub(super) fn joined(state: &State, preview: AskId, whole: AskId) -> Decided {
     (vec![Record::Joined { ask: preview, into: whole }], vec![Effect::Publish(Topic::Ask(preview))])
 }
 
-/// A tool call for the audit. Where an ask was about it, that is settled by it too: it took effect, or it was answered
-/// where we could not see it.
+/// Records a tool call for the audit. It also settles the ask about this call: the verdict took effect, or someone
+/// answered where we could not see it.
 pub(super) fn called(state: &State, session: SessionId, call: ToolCall) -> Decided {
     if state.session(session).is_none() {
         return refuse(Refusal::NoSuchSession);

@@ -8,7 +8,7 @@ use crate::people::{Actor, OWNER, Pairing, Right, Role, Token, is_person_name};
 use crate::record::Record;
 use crate::state::State;
 
-/// Written down, and everyone who checks credentials is told.
+/// A decision with one record, told to everyone who checks credentials.
 fn changed(record: Record) -> Decided {
     (vec![record], vec![Effect::Answer(Answer::Done), Effect::Publish(Topic::People)])
 }
@@ -139,7 +139,7 @@ pub(super) fn redacted(by: &Actor, what: String) -> Decided {
     (vec![Record::Redacted { what, by: by.name.clone() }], vec![Effect::Answer(Answer::Done)])
 }
 
-/// Written down for the owner to see, under the owner's name when nobody better is known.
+/// Records a refused attempt for the owner to see, under the owner's name when no other is known.
 pub(super) fn access_denied(who: String, what: String) -> Decided {
     let who = if who.is_empty() { OWNER.to_owned() } else { who };
     (vec![Record::AccessDenied { who, what }], vec![Effect::Answer(Answer::Done)])

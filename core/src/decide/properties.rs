@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 
-use crate::state::Memory;
+use crate::state::StateMemory;
 use crate::*;
 
 const SESSIONS: u128 = 3;
@@ -153,8 +153,8 @@ fn is_old(input: &Input, journal: &[(Moment, Record)]) -> bool {
 }
 
 /// Forgets soon, so that short stories see it.
-fn forgetful() -> Memory {
-    Memory { settled_events: 8, chats: 4, ended_sessions: 1, ..Memory::default() }
+fn forgetful() -> StateMemory {
+    StateMemory { settled_events: 8, chats: 4, ended_sessions: 1, ..StateMemory::default() }
 }
 
 /// Plays a story; `each` sees every input with what it wrote and did, and the state before it.

@@ -12,7 +12,7 @@ use crate::route::{Address, route};
 use crate::state::State;
 use crate::verdict::{Ruling, SaidText, opens_like_a_verdict};
 
-pub(super) struct Said {
+pub(super) struct SaidInput {
     pub(super) id: EventId,
     pub(super) by: Actor,
     pub(super) inside: Option<Inside>,
@@ -23,7 +23,7 @@ pub(super) struct Said {
     pub(super) idempotency_key: Option<IdempotencyKey>,
 }
 
-pub(super) fn said(state: &State, now: Moment, said: Said) -> Decided {
+pub(super) fn said(state: &State, now: Moment, said: SaidInput) -> Decided {
     if !said.by.may(Right::Talk) {
         return refuse(Refusal::NeedsRight(Right::Talk));
     }
@@ -92,8 +92,8 @@ fn may_write_in(state: &State, by: &Actor, chat: &ChatId) -> bool {
     }
 }
 
-fn event(state: &State, now: Moment, said: Said, not_a_verdict: Option<NotAVerdict>) -> Decided {
-    let Said { id, by, inside, text, address, chat, attributes, idempotency_key } = said;
+fn event(state: &State, now: Moment, said: SaidInput, not_a_verdict: Option<NotAVerdict>) -> Decided {
+    let SaidInput { id, by, inside, text, address, chat, attributes, idempotency_key } = said;
     // What an agent runs speaks with the credential of its owner, and still only informs.
     let is_inside = inside.is_some();
     let text = text.into_text();
@@ -144,7 +144,7 @@ mod tests {
 
     fn directs(role: Role, inside: Option<Inside>) -> bool {
         let by = Actor { name: "ann".into(), rights: role.rights(), via: Via::Http, scope: TokenScope::Everything };
-        let said = Said {
+        let said = SaidInput {
             id: EventId::new(Moment(1), 1),
             by,
             inside,

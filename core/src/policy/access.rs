@@ -5,7 +5,7 @@ use super::command::{Stripped, name_of};
 use super::named::{files_at, files_of, named};
 use super::path::{absolute, has_dots, joined};
 use super::readonly;
-use super::shell::{Command, Joint, ParseIssue, Script, Way, Word};
+use super::shell::{Joint, ParseIssue, Script, ShellCommand, Way, Word};
 use super::suspects::Suspects;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -118,7 +118,7 @@ pub(crate) struct Plan {
 
 #[derive(Debug)]
 pub(crate) struct Step {
-    pub(crate) command: Command,
+    pub(crate) command: ShellCommand,
     /// It surely only reads, and this is what.
     pub(crate) reads: Option<Vec<FileAccess>>,
     /// It is a well-known way to read or change files, and these are they.
@@ -159,7 +159,7 @@ impl Plan {
             }
             let moves = Stripped::of(command).is_none_or(|stripped| changes_folder(stripped.name()));
             if moves && at + 1 < commands.len() {
-                let piped = |command: &Command| matches!(command.joint, Joint::Pipe | Joint::Background);
+                let piped = |command: &ShellCommand| matches!(command.joint, Joint::Pipe | Joint::Background);
                 let target = command.words.get(1).filter(|word| word.is_literal);
                 let is_cd = command.words.first().is_some_and(|word| word.text == "cd") && command.words.len() == 2;
                 match target.filter(|_| is_cd && folders.len() * 2 <= MOST_FOLDERS) {
@@ -197,7 +197,7 @@ fn moved(folder: &str, target: &str) -> String {
 }
 
 impl Step {
-    fn of(command: &Command, folders: &[String], context: &Context) -> Self {
+    fn of(command: &ShellCommand, folders: &[String], context: &Context) -> Self {
         let stripped = Stripped::of(command);
         let access = |stripped: &Stripped<'_>| if stripped.name() == "cd" { Access::Enter } else { Access::Read };
         let reads = stripped.as_ref().and_then(|stripped| {

@@ -67,7 +67,7 @@ pub(crate) fn allows_command(rule: &Rule, step: &Step, context: &Context) -> boo
     }
     let Some(stripped) = Stripped::of(&step.command) else {
         // Who has written the variables down with the command has allowed both.
-        let exact = rule.pattern.specifier.as_deref().map(Line::read).filter(Line::is_exact);
+        let exact = rule.pattern.specifier.as_deref().map(LinePattern::read).filter(LinePattern::is_exact);
         return exact.is_some_and(|line| !step.command.words.is_empty() && line.matches(&whole(&step.command)));
     };
     // Files that only come in while it runs cannot be looked at before.
@@ -75,7 +75,7 @@ pub(crate) fn allows_command(rule: &Rule, step: &Step, context: &Context) -> boo
         return false;
     }
     let Some(specifier) = &rule.pattern.specifier else { return true };
-    let line = Line::read(specifier);
+    let line = LinePattern::read(specifier);
     if line.is_exact() {
         return !stripped.takes_more && [stripped.words, stripped.whole].iter().any(|words| line.matches(&raw(words)));
     }
@@ -149,13 +149,13 @@ fn named(tool: &str, specifier: &str, call: &Call) -> bool {
 }
 
 /// What a rule for Bash says about a line.
-struct Line<'rule> {
+struct LinePattern<'rule> {
     pattern: &'rule str,
     /// It ends with ` *` or `:*`: the pattern alone, or with more words behind it.
     rest: bool,
 }
 
-impl<'rule> Line<'rule> {
+impl<'rule> LinePattern<'rule> {
     fn read(specifier: &'rule str) -> Self {
         let rest = specifier.strip_suffix(":*").or_else(|| specifier.strip_suffix(" *"));
         Self { pattern: rest.unwrap_or(specifier).trim_end(), rest: rest.is_some() }
@@ -173,7 +173,7 @@ impl<'rule> Line<'rule> {
 
 /// Whether anything in the line is what the specifier says.
 fn runs(plan: &Plan, call: &Call, specifier: &str) -> bool {
-    let line = Line::read(specifier);
+    let line = LinePattern::read(specifier);
     let whole = call.text("command").unwrap_or_default().trim();
     line.matches(whole) || plan.suspects.iter().flat_map(|words| texts(words)).any(|text| line.matches(&text))
 }

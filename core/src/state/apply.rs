@@ -1,4 +1,4 @@
-//! The only place where a state changes, live and in replay alike.
+//! [`State::apply`] is the only place where a state changes, live and in replay alike. It decides nothing.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -343,7 +343,7 @@ impl State {
     }
 }
 
-/// Misses of one person, as far back as they count.
+/// Adds a miss of one person, and forgets those that no longer count.
 pub(super) fn note_miss(misses: &mut BTreeMap<String, VecDeque<Moment>>, by: &str, at: Moment, window: u64) {
     let misses = misses.entry(by.to_owned()).or_default();
     misses.push_back(at);

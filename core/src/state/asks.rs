@@ -74,11 +74,11 @@ mod tests {
     use crate::event::Text;
     use crate::ids::{Code, SessionId};
     use crate::record::Record;
-    use crate::state::{Limits, Memory};
+    use crate::state::{Limits, StateMemory};
 
     #[test]
     fn settled_prompts_hold_so_much_text_and_no_more_and_stay_known() {
-        let memory = Memory { settled_ask_bytes: 100, ..Memory::default() };
+        let memory = StateMemory { settled_ask_bytes: 100, ..StateMemory::default() };
         let mut state = State::with_memory(Limits::default(), memory);
         let asks: Vec<Ask> = (0..20_u8)
             .map(|n| Ask {

@@ -1,4 +1,4 @@
-//! What is due without anyone doing anything, and when.
+//! Deadlines of sessions, events and asks.
 
 use super::{Queue, State, only};
 use crate::ask::{Ask, Source};

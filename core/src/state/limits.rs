@@ -1,10 +1,10 @@
-//! How much the gate takes, and how much a state remembers.
+//! [`Limits`] of what the gate accepts, and how much a state remembers.
 
 const MINUTE: u64 = 60_000;
 const HOUR: u64 = 60 * MINUTE;
 
-/// How much the gate takes, and how long it waits, in milliseconds. Only `decide` reads them: what records make of a state
-/// never depends on them.
+/// Limits of what the gate accepts, and how long it waits, in milliseconds. Only `decide` reads them: the state that
+/// records make never depends on them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// Events waiting for one session, or for a session to come.
@@ -12,7 +12,7 @@ pub struct Limits {
     pub waiting_bytes: usize,
     pub open_asks: usize,
     pub event_expiry: u64,
-    /// So many unknown codes in [`Memory::miss_window`] block a person.
+    /// So many unknown codes in [`StateMemory::miss_window`] block a person.
     pub misses: usize,
     /// An event that was written and never read is given to later processes of its session: so often, and no longer.
     pub redeliveries: u8,
@@ -41,10 +41,10 @@ impl Default for Limits {
     }
 }
 
-/// How much a state remembers. No setting, and the same in every release: else the same journal would replay to another
-/// state.
+/// `StateMemory` says how much a state remembers. It is no setting, and the same in every release: otherwise the same
+/// journal would replay to another state.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Memory {
+pub(crate) struct StateMemory {
     /// Settled events, for lists and for `inbox`; the journal has them all.
     pub(crate) settled_events: usize,
     pub(crate) chats: usize,
@@ -67,7 +67,7 @@ pub(crate) struct Memory {
     pub(crate) pairing_lifetime: u64,
 }
 
-impl Default for Memory {
+impl Default for StateMemory {
     fn default() -> Self {
         Self {
             settled_events: 10_000,

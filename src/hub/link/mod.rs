@@ -11,8 +11,8 @@ use futures_util::stream::FuturesUnordered;
 use portcullis_core::{AskId, Goodbye, Input, SessionId};
 use portcullis_wire::error::{Fault, Kind};
 use portcullis_wire::link::{
-    Answered, Attach, EventFrame, GateMessage, Greeting, LONGEST_LINE, Numbered, Opening, SessionMessage, VERSIONS,
-    agree,
+    Answered, AttachRequest, EventFrame, GateMessage, Greeting, LONGEST_LINE, Numbered, Opening, SessionMessage,
+    VERSIONS, agree,
 };
 use serde::Serialize;
 use tokio::io::AsyncWriteExt as _;
@@ -74,7 +74,7 @@ pub(crate) async fn serve(stream: UnixStream, already_read: &[u8], gate: Gate) -
     }
     let first = tokio::time::timeout(HELLO_WITHIN, lines.next()).await??;
     let Some((n, attach)) = read_attach(&first)? else { return Ok(()) };
-    let Attach { session, about, wrote, holding } = attach;
+    let AttachRequest { session, about, wrote, holding } = attach;
     let (outlet, outgoing) = Outlet::new(&holding);
     let number = outlet.number;
     let attached = gate.hub.attach(session, Input::Attached { session, about, wrote, holding }, outlet).await;
@@ -134,7 +134,7 @@ async fn is_idle(hub: &Hub) -> bool {
     !hub.look(busy).await.unwrap_or(true)
 }
 
-fn read_attach(line: &Line) -> anyhow::Result<Option<(u64, Attach)>> {
+fn read_attach(line: &Line) -> anyhow::Result<Option<(u64, AttachRequest)>> {
     let line = match line {
         Line::Whole(line) => line,
         Line::TooLong => anyhow::bail!("a line of the link is too long"),

@@ -12,7 +12,7 @@ use bytes::{BufMut, BytesMut};
 use futures_util::future::BoxFuture;
 use portcullis_core::{AskId, EventId, SessionAbout, SessionId};
 use portcullis_wire::link::{
-    Answered, Attach, GateMessage, Greeting, LONGEST_LINE, Numbered, Opening, SessionMessage, VERSIONS,
+    Answered, AttachRequest, GateMessage, Greeting, LONGEST_LINE, Numbered, Opening, SessionMessage, VERSIONS,
 };
 use serde::Serialize;
 use tokio::io::AsyncWriteExt as _;
@@ -193,7 +193,7 @@ impl LinkClient {
         });
         let (session, about) = (self.session, self.about.clone());
         let holding = self.holding.iter().copied().collect();
-        let attach = SessionMessage::Attach(Box::new(Attach { session, about, wrote: wrote.clone(), holding }));
+        let attach = SessionMessage::Attach(Box::new(AttachRequest { session, about, wrote: wrote.clone(), holding }));
         self.said += 1;
         put(bytes, &Numbered { n: self.said, message: &attach })?;
         for (n, (message, _)) in &self.unconfirmed {

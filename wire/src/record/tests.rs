@@ -199,7 +199,7 @@ pub(crate) fn every_record() -> Vec<Record> {
 fn every_record_survives_the_journal() {
     for record in every_record() {
         let stored = write(&record).unwrap();
-        let payload = stored.payload.as_deref().map_or(Payload::None, Payload::Kept);
+        let payload = stored.payload.as_deref().map_or(RecordPayload::None, RecordPayload::Kept);
         assert_eq!(read(AT, &stored.body, payload).unwrap(), record);
     }
 }
@@ -218,14 +218,14 @@ fn the_skeleton_holds_none_of_what_people_wrote() {
 #[test]
 fn what_was_erased_reads_as_erased() {
     let stored = write(&Record::Received { event: event().into(), to: None }).unwrap();
-    let Record::Received { event, .. } = read(AT, &stored.body, Payload::Erased).unwrap() else { panic!() };
+    let Record::Received { event, .. } = read(AT, &stored.body, RecordPayload::Erased).unwrap() else { panic!() };
     assert_eq!(event.text, Text::Erased);
 }
 
 proptest! {
     #[test]
     fn any_bytes_are_a_record_or_an_error_but_never_a_panic(body: Vec<u8>, payload: Vec<u8>) {
-        drop(read(AT, &body, Payload::Kept(&payload)));
+        drop(read(AT, &body, RecordPayload::Kept(&payload)));
     }
 
     #[test]
@@ -234,6 +234,6 @@ proptest! {
         let mut body = stored.body;
         let place = place.index(body.len());
         body[place] = byte;
-        drop(read(AT, &body, stored.payload.as_deref().map_or(Payload::None, Payload::Kept)));
+        drop(read(AT, &body, stored.payload.as_deref().map_or(RecordPayload::None, RecordPayload::Kept)));
     }
 }

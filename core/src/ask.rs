@@ -195,9 +195,9 @@ pub struct ToolCall {
     pub preview: Text,
 }
 
-/// What is known of a verdict's effect.
+/// What became of the call that an ask was about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Effected {
+pub struct ReportedOutcome {
     pub at: Moment,
     pub outcome: CallOutcome,
     /// It ran with something else than was shown.
@@ -211,12 +211,12 @@ pub enum AskLife {
     Open {
         votes: Vec<Verdict>,
     },
-    /// Someone said allow or deny. `carried` is when the session's own process had written it out, and `effected` what
-    /// is known to have followed.
+    /// Someone said allow or deny. `carried` is when the session's own process had written it to the agent, and
+    /// `outcome` what is known to have become of the call.
     Answered {
         verdict: Box<Verdict>,
         carried: Option<Moment>,
-        effected: Option<Effected>,
+        outcome: Option<ReportedOutcome>,
     },
     Withdrawn {
         at: Moment,

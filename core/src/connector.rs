@@ -21,7 +21,7 @@ const LONGEST_NAME: usize = 32;
 const LONGEST_USER: usize = 128;
 
 impl ConnectorName {
-    /// None when it is empty, too long, reserved, or anything but small letters, digits, `-` and `_` after a letter.
+    /// None when it is empty, too long, reserved, or anything but `a` to `z`, and after that `a` to `z`, digits, `-` and `_`.
     pub fn new(name: &str) -> Option<Self> {
         let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || matches!(byte, b'-' | b'_');
         let fits = name.len() <= LONGEST_NAME
@@ -54,7 +54,7 @@ impl fmt::Display for BadConnectorName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "expected a small letter and up to {} small letters, digits, - or _, and none of {}",
+            "expected a-z and up to {} of a-z, 0-9, - and _, and none of {}",
             LONGEST_NAME - 1,
             RESERVED.join(", ")
         )

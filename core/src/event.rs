@@ -178,7 +178,7 @@ pub struct Event {
     /// What the sender asked for; where it went is in [`TrackedEvent`].
     pub address: Address,
     pub attributes: Vec<Attribute>,
-    pub once: Option<IdempotencyKey>,
+    pub idempotency_key: Option<IdempotencyKey>,
     pub text: Text,
     pub at: Moment,
 }
@@ -263,10 +263,10 @@ pub struct Reply {
 
 /// Several events of one noisy sender as one text, in their order.
 pub fn combined(events: &[&TrackedEvent]) -> Text {
-    let sender = events.first().map_or("", |held| held.event.sender.as_str());
+    let sender = events.first().map_or("", |tracked| tracked.event.sender.as_str());
     let mut text = format!("{} events from {sender}, delivered together:", events.len());
-    for held in events {
-        text.push_str(&format!("\n\n[event_id {}]\n{}", held.event.id, held.event.text.as_str()));
+    for tracked in events {
+        text.push_str(&format!("\n\n[event_id {}]\n{}", tracked.event.id, tracked.event.text.as_str()));
     }
     Text::new(text)
 }

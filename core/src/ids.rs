@@ -24,9 +24,9 @@ const LENGTH: usize = 26;
 
 /// An id as text, without a detour over the heap.
 #[derive(Clone, Copy)]
-pub struct Letters([u8; LENGTH]);
+pub struct IdText([u8; LENGTH]);
 
-impl Letters {
+impl IdText {
     fn of(id: u128) -> Self {
         let mut letters = [0; LENGTH];
         let mut rest = id;
@@ -108,20 +108,20 @@ macro_rules! id {
                 Self(u128::from(at.0) << 80 | entropy & ((1 << 80) - 1))
             }
 
-            pub fn letters(self) -> Letters {
-                Letters::of(self.0)
+            pub fn text(self) -> IdText {
+                IdText::of(self.0)
             }
         }
 
         impl fmt::Display for $name {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str(self.letters().as_str())
+                f.write_str(self.text().as_str())
             }
         }
 
         impl fmt::Debug for $name {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str(self.letters().as_str())
+                f.write_str(self.text().as_str())
             }
         }
 

@@ -26,14 +26,14 @@ pub enum Input {
         address: Address,
         chat: Option<ChatId>,
         attributes: Vec<Attribute>,
-        once: Option<IdempotencyKey>,
+        idempotency_key: Option<IdempotencyKey>,
     },
     /// Someone answered a prompt in so many words.
     Answered {
         by: Actor,
         target: Target,
         ruling: Ruling,
-        once: Option<IdempotencyKey>,
+        idempotency_key: Option<IdempotencyKey>,
     },
     /// A process attached for a session. `holding` are events it has received and not yet written.
     Attached {
@@ -66,7 +66,7 @@ pub enum Input {
         session: SessionId,
     },
     /// Nobody answered in time.
-    Lapsed {
+    AskExpired {
         ask: AskId,
     },
     /// Two asks turned out to be one: what the channel shows of a call, and the hook that has it whole.
@@ -80,7 +80,7 @@ pub enum Input {
         call: ToolCall,
     },
     /// What an ask was about ran, or was kept from it.
-    Effected {
+    OutcomeReported {
         ask: AskId,
         outcome: CallOutcome,
         digest: Option<[u8; 32]>,
@@ -131,7 +131,8 @@ pub enum Input {
     Seen {
         event: EventId,
     },
-    Expired {
+    /// The event waited too long.
+    EventExpired {
         event: EventId,
     },
     /// Someone wants an event off its queue, or back on it.
@@ -199,7 +200,7 @@ pub enum Input {
         by: Actor,
     },
     /// A door refused what only an attacker or a confused agent would try.
-    Barred {
+    AccessDenied {
         who: String,
         what: String,
     },
@@ -240,13 +241,13 @@ pub enum Effect {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Answer {
     Done,
-    /// An event was taken. `chat_because` says why something that looks like a verdict was not one.
+    /// An event was taken. `not_a_verdict` says why something that looks like a verdict was not one.
     /// `repeated` when the same had been said before under the same key.
     Accepted {
         event: EventId,
         chat: ChatId,
         to: Option<SessionId>,
-        chat_because: Option<WhyChat>,
+        not_a_verdict: Option<NotAVerdict>,
         repeated: bool,
     },
     /// The verdict counts.
@@ -271,9 +272,9 @@ pub enum Answer {
 
 /// Why a text that opens like a verdict was taken as chat although prompts are open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum WhyChat {
+pub enum NotAVerdict {
     NoSuchCode(Code),
-    NotTheGrammar,
+    BadGrammar,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -365,7 +366,7 @@ pub enum Notice {
     },
     /// The event without its text, and the label of the session it is for.
     Event {
-        held: TrackedEvent,
+        event: TrackedEvent,
         label: Option<Label>,
     },
     Ask {
@@ -404,8 +405,8 @@ impl Notice {
             Self::Replied { owner, label, .. } => {
                 owner.as_deref() == Some(actor.name.as_str()) && actor.may(Right::Talk) || reviews && covered(label)
             }
-            Self::Event { held, label } => {
-                held.event.sender == actor.name && actor.may(Right::Talk) || reviews && covered(label)
+            Self::Event { event, label } => {
+                event.event.sender == actor.name && actor.may(Right::Talk) || reviews && covered(label)
             }
             Self::Session { session, .. } => reviews && actor.scope.covers(&session.about.label),
             Self::Ask { label, .. } => reviews && actor.scope.covers(label),

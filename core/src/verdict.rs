@@ -60,7 +60,7 @@ pub struct Verdict {
     pub via: Via,
     pub at: Moment,
     /// What it was said under, so that the same person may say it again.
-    pub once: Option<IdempotencyKey>,
+    pub idempotency_key: Option<IdempotencyKey>,
 }
 
 impl Verdict {

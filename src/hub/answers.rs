@@ -25,7 +25,7 @@ pub(crate) fn find_ask<'a>(state: &'a State, target: &Target) -> Option<&'a (Ask
 }
 
 impl Hub {
-    /// Has a verdict counted. `key` makes saying it twice count once.
+    /// Has a verdict counted. A verdict that is given twice under one `key` counts once.
     pub(crate) async fn answer(
         &self,
         by: Actor,
@@ -33,9 +33,9 @@ impl Hub {
         new: NewVerdict,
         key: Option<String>,
     ) -> Result<Recorded, Fault> {
-        let once = key.map(|key| IdempotencyKey { key, digest: digest(&new) });
+        let idempotency_key = key.map(|key| IdempotencyKey { key, digest: digest(&new) });
         let ruling = self.read_ruling(new, &target).await?;
-        match self.submit(Input::Answered { by, target, ruling, once }).await? {
+        match self.submit(Input::Answered { by, target, ruling, idempotency_key }).await? {
             Answer::Recorded { ask, code, behavior, missing } => {
                 let (ask, code) = (ask.to_string(), code.to_string());
                 Ok(Recorded { ask, code, behavior: behavior.name().to_owned(), missing })

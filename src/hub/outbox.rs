@@ -62,7 +62,7 @@ impl Outbox {
     pub(crate) async fn open(hub: Hub, connector: ConnectorName) -> Result<Self, Trouble> {
         let more = hub.outgoing();
         let name = connector.clone();
-        let position = hub.look(move |state| state.connector(&name).map(|connected| connected.position)).await?;
+        let position = hub.look(move |state| state.connector(&name)?.position).await?;
         let position = match position {
             Some(position) if position > 0 => position,
             _ => {

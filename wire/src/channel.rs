@@ -51,7 +51,7 @@ struct Meta<'a>(&'a EventFrame<'a>);
 impl Serialize for Meta<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let frame = self.0;
-        let id = frame.id.letters();
+        let id = frame.id.text();
         let together = if frame.also.is_empty() { String::new() } else { (frame.also.len() + 1).to_string() };
         // Empty where there is nothing to say.
         let ours: [(&str, &str); 6] = [

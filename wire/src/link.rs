@@ -103,7 +103,7 @@ pub enum SessionMessage {
         outcome: OrderOutcome,
     },
     /// Something was refused here that only an attacker or a confused agent would try.
-    Barred { what: String },
+    AccessDenied { what: String },
     Replied {
         #[serde(with = "as_text")]
         id: ReplyId,

@@ -10,9 +10,9 @@ use std::ops::Not;
 use std::sync::Arc;
 
 use portcullis_core::{
-    Ask, AskId, CallOutcome, ChatId, ConnectorName, Event, EventId, Goodbye, Identity, Moment, Order, OrderId, Pairing,
-    PairingCode, Record, Reply, ReplyId, Role, SentMessage, SessionAbout, SessionId, Text, Token, TokenId, ToolCall,
-    Verdict,
+    Ask, AskId, CallOutcome, ChatId, ConnectorName, Event, EventId, Goodbye, Identity, Moment, Moves, Order, OrderId,
+    Pairing, PairingCode, Record, Reply, ReplyId, Role, SentMessage, SessionAbout, SessionId, Text, Token, TokenId,
+    ToolCall, Verdict,
 };
 use serde::{Deserialize, Serialize};
 
@@ -78,7 +78,8 @@ enum RecordForm {
         #[serde(with = "as_text")]
         event: EventId,
     },
-    Expired {
+    #[serde(alias = "expired")]
+    EventExpired {
         #[serde(with = "as_text")]
         event: EventId,
     },
@@ -89,6 +90,8 @@ enum RecordForm {
         about: SessionAbout,
         #[serde(default, with = "as_text::list", skip_serializing_if = "Vec::is_empty")]
         wrote: Vec<EventId>,
+        #[serde(default, with = "as_text", skip_serializing_if = "are_implied")]
+        moves: Moves,
     },
     Wrote {
         #[serde(with = "as_text")]
@@ -105,6 +108,27 @@ enum RecordForm {
         session: SessionId,
         #[serde(flatten, with = "GoodbyeForm")]
         goodbye: Goodbye,
+        #[serde(default, with = "as_text", skip_serializing_if = "are_implied")]
+        moves: Moves,
+    },
+    Moved {
+        #[serde(with = "as_text")]
+        session: SessionId,
+        #[serde(with = "as_text::list")]
+        events: Vec<EventId>,
+        #[serde(default, with = "as_text::option")]
+        to: Option<SessionId>,
+        #[serde(default, skip_serializing_if = "Not::not")]
+        redelivered: bool,
+    },
+    Requeued {
+        #[serde(with = "as_text")]
+        session: SessionId,
+        #[serde(with = "as_text::list")]
+        events: Vec<EventId>,
+        #[serde(default, with = "as_text::option")]
+        to: Option<SessionId>,
+        attempts: u8,
     },
     #[serde(with = "ReplyForm")]
     Replied {
@@ -143,7 +167,8 @@ enum RecordForm {
         ask: AskId,
         why: String,
     },
-    Lapsed {
+    #[serde(alias = "lapsed")]
+    AskExpired {
         #[serde(with = "as_text")]
         ask: AskId,
     },
@@ -153,7 +178,8 @@ enum RecordForm {
         #[serde(with = "as_text")]
         into: AskId,
     },
-    Effected {
+    #[serde(alias = "effected")]
+    OutcomeReported {
         #[serde(with = "as_text")]
         ask: AskId,
         #[serde(with = "as_text")]
@@ -208,6 +234,10 @@ enum RecordForm {
         #[serde(with = "as_text")]
         event: EventId,
         by: String,
+        #[serde(default, with = "as_text::option", skip_serializing_if = "Option::is_none")]
+        to: Option<SessionId>,
+        #[serde(default, with = "as_text", skip_serializing_if = "are_implied")]
+        moves: Moves,
     },
     Missed {
         by: String,
@@ -271,10 +301,16 @@ enum RecordForm {
         what: String,
         by: String,
     },
-    Barred {
+    #[serde(alias = "barred")]
+    AccessDenied {
         who: String,
         what: String,
     },
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
+fn are_implied(moves: &Moves) -> bool {
+    *moves == Moves::Implied
 }
 
 #[cfg(test)]

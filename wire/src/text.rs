@@ -1,7 +1,7 @@
 //! Prompts, what became of them, and replies, as the text that every door shows to people.
 
 use portcullis_core::{
-    Ask, AskKind, AskLife, Notice, Offer, PairingCode, Reply, Role, Text, WhyChat, excerpt, mask, visible,
+    Ask, AskKind, AskLife, NotAVerdict, Notice, Offer, PairingCode, Reply, Role, Text, excerpt, mask, visible,
 };
 
 /// The shortest limit that a prompt can be fitted into with everything that it takes to answer it.
@@ -33,10 +33,10 @@ pub fn progress(ask: &Ask, life: &AskLife) -> Option<String> {
             format!("{}, {so_far} of the {needed} who must agree", votes.last()?.in_words())
         }
         AskLife::Expired { .. } => "nobody answered in time; it stays at its terminal".to_owned(),
-        AskLife::Answered { effected: Some(effected), .. } if effected.differs => {
+        AskLife::Answered { outcome: Some(outcome), .. } if outcome.differs => {
             "WARNING: what ran is not what was shown".to_owned()
         }
-        AskLife::Answered { verdict, carried: None, effected: None } => verdict.in_words(),
+        AskLife::Answered { verdict, carried: None, outcome: None } => verdict.in_words(),
         AskLife::Withdrawn { why, .. } => format!("withdrawn, {why}"),
         AskLife::Answered { .. } => return None,
     };
@@ -58,10 +58,10 @@ pub fn edit(text: &Text, longest: Option<usize>) -> String {
 }
 
 fn fitted(text: String, longest: Option<usize>) -> String {
-    let room = longest.map(|longest| longest.saturating_sub(left_off(usize::MAX, "").len()));
+    let space = longest.map(|longest| longest.saturating_sub(left_off(usize::MAX, "").len()));
     match longest {
         Some(longest) if text.len() > longest => {
-            let (shown, left) = excerpt(&text, room);
+            let (shown, left) = excerpt(&text, space);
             format!("{shown}{}", left_off(left, ""))
         }
         _ => text,
@@ -87,13 +87,13 @@ pub fn prompt(ask: &Ask, label: &str, longest: Option<usize>) -> String {
         return format!("{head}\n\n{preview}\n\n{notes}{ending}");
     };
     let shows_all = format!("; `portcullis ask show {}` shows all of it", ask.code);
-    let room = longest.saturating_sub(ending.len() + left_off(usize::MAX, &shows_all).len() + 4);
-    if notes.len() > room / 2 {
-        notes = self::notes(ask, hidden + more, Some(room / 8));
+    let space = longest.saturating_sub(ending.len() + left_off(usize::MAX, &shows_all).len() + 4);
+    if notes.len() > space / 2 {
+        notes = self::notes(ask, hidden + more, Some(space / 8));
     }
-    let room = room.saturating_sub(notes.len());
-    let (head, cut) = excerpt(&head, Some(room / 2));
-    let (preview, left) = excerpt(&preview, Some(room - head.len()));
+    let space = space.saturating_sub(notes.len());
+    let (head, cut) = excerpt(&head, Some(space / 2));
+    let (preview, left) = excerpt(&preview, Some(space - head.len()));
     format!("{head}\n\n{preview}{}\n\n{notes}{ending}", left_off(cut + left, &shows_all))
 }
 
@@ -130,10 +130,10 @@ fn how_to_answer(ask: &Ask) -> String {
 }
 
 /// Why what looks like a verdict was taken as chat.
-pub fn taken_as_chat(why: WhyChat) -> String {
+pub fn taken_as_chat(why: NotAVerdict) -> String {
     match why {
-        WhyChat::NoSuchCode(code) => format!("not taken as a verdict: no open prompt has the code {code}"),
-        WhyChat::NotTheGrammar => "not taken as a verdict: write yes or no and the prompt's five letters".to_owned(),
+        NotAVerdict::NoSuchCode(code) => format!("not taken as a verdict: no open prompt has the code {code}"),
+        NotAVerdict::BadGrammar => "not taken as a verdict: write yes or no and the prompt's five letters".to_owned(),
     }
 }
 

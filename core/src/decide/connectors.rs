@@ -8,7 +8,7 @@ use crate::state::State;
 
 /// A position never goes back: what was taken once is not taken again.
 pub(super) fn taken(state: &State, connector: ConnectorName, position: u64, messages: Vec<SentMessage>) -> Decided {
-    let known = state.connector(&connector).map(|connected| connected.position);
+    let known = state.connector(&connector).and_then(|connected| connected.position);
     if messages.is_empty() && known.is_some_and(|known| position <= known) {
         return answer(Answer::Done);
     }

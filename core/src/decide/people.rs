@@ -103,7 +103,7 @@ pub(super) fn pair(state: &State, now: Moment, by: &Actor, code: PairingCode, na
     if !is_person_name(&name) {
         return refuse(Refusal::BadName);
     }
-    if let Some(retry_at) = state.pairing_barred_until(&by.name, now) {
+    if let Some(retry_at) = state.pairing_blocked_until(&by.name, now) {
         return refuse(Refusal::TooManyMisses { retry_at });
     }
     let Some(pairing) = state.open_pairings(now).find(|pairing| pairing.code == code) else {
@@ -140,7 +140,7 @@ pub(super) fn redacted(by: &Actor, what: String) -> Decided {
 }
 
 /// Written down for the owner to see, under the owner's name when nobody better is known.
-pub(super) fn barred(who: String, what: String) -> Decided {
+pub(super) fn access_denied(who: String, what: String) -> Decided {
     let who = if who.is_empty() { OWNER.to_owned() } else { who };
-    (vec![Record::Barred { who, what }], vec![Effect::Answer(Answer::Done)])
+    (vec![Record::AccessDenied { who, what }], vec![Effect::Answer(Answer::Done)])
 }

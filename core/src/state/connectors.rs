@@ -17,8 +17,9 @@ const MESSAGES: usize = 4_000;
 /// What is known of one connector.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Connected {
-    /// Its platform has taken everything that was for it up to this position of the journal.
-    pub position: u64,
+    /// Its platform has taken everything that was for it up to this position of the journal. None before the first record
+    /// of that.
+    pub position: Option<u64>,
     chats: BTreeMap<ChatId, Writers>,
     /// The conversations by their last use, so that the oldest can be forgotten.
     chat_order: BTreeMap<u64, ChatId>,
@@ -54,7 +55,7 @@ impl Connected {
         }
     }
 
-    fn heard(&mut self, chat: &ChatId, person: &str, now: u64) {
+    fn note_writer(&mut self, chat: &ChatId, person: &str, now: u64) {
         let writers = self.chats.entry(chat.clone()).or_default();
         self.chat_order.remove(&writers.used);
         writers.used = now;
@@ -95,16 +96,16 @@ impl State {
         self.connectors.keys().find(|name| name.own_chat(chat).is_some())
     }
 
-    pub(super) fn heard_from(&mut self, event: &Event) {
+    pub(super) fn note_connector_writer(&mut self, event: &Event) {
         if let Via::Connector(name) = &event.via {
             let now = self.revision;
-            self.connectors.entry(name.clone()).or_default().heard(&event.chat, &event.sender, now);
+            self.connectors.entry(name.clone()).or_default().note_writer(&event.chat, &event.sender, now);
         }
     }
 
     pub(super) fn taken(&mut self, connector: &ConnectorName, position: u64, messages: &[SentMessage]) {
         let connected = self.connectors.entry(connector.clone()).or_default();
-        connected.position = connected.position.max(position);
+        connected.position = connected.position.max(Some(position));
         for sent in messages {
             connected.sent(sent);
         }
@@ -120,8 +121,8 @@ mod tests {
         let mut connected = Connected::default();
         let chat = |number: usize| ChatId::new(&number.to_string()).unwrap();
         for number in 0..CHATS + 5 {
-            connected.heard(&chat(number), "ann", 2 * number as u64 + 1);
-            connected.heard(&chat(0), "bob", 2 * number as u64 + 2);
+            connected.note_writer(&chat(number), "ann", 2 * number as u64 + 1);
+            connected.note_writer(&chat(0), "bob", 2 * number as u64 + 2);
         }
         assert_eq!((connected.chats.len(), connected.chat_order.len()), (CHATS, CHATS));
         assert_eq!(connected.chats[&chat(0)].people, ["ann", "bob"]);
@@ -145,7 +146,7 @@ mod tests {
         let mut connected = Connected::default();
         let chat = ChatId::new("c").unwrap();
         for number in 0..WRITERS + 1 {
-            connected.heard(&chat, &number.to_string(), number as u64);
+            connected.note_writer(&chat, &number.to_string(), number as u64);
         }
         assert_eq!(connected.chats[&chat].people.len(), WRITERS);
         assert_eq!(connected.chats[&chat].people[0], "1");

@@ -102,7 +102,7 @@ pub(super) async fn confirm(
         return Ok(Json(Confirmed { success: false }));
     };
     let ruling = Ruling::plain(if approved { Behavior::Allow } else { Behavior::Deny });
-    match door.hub.submit(Input::Answered { by: actor, target, ruling, once: None }).await? {
+    match door.hub.submit(Input::Answered { by: actor, target, ruling, idempotency_key: None }).await? {
         Answer::Recorded { .. } => Ok(Json(Confirmed { success: true })),
         Answer::Refused(_) => Ok(Json(Confirmed { success: false })),
         other => Err(Fault::new(Kind::Internal, format!("the hub answered {other:?}")).into()),

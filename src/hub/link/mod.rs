@@ -177,7 +177,7 @@ async fn read(
                 continue;
             }
             SessionMessage::Answered { ask, .. } if !may_answer(gate, session, ask).await => {
-                hub.record_barred(format!("session {session}"), "answering a prompt".into()).await?;
+                hub.record_denied(format!("session {session}"), "answering a prompt".into()).await?;
                 let fault = Fault::new(Kind::FromInside, "this prompt is not answered from there");
                 answers.send(done(n, Err(fault))).await?;
                 continue;

@@ -149,8 +149,8 @@ impl SessionHandle {
     }
 
     /// Something was refused here that only an attacker or a confused agent would try.
-    pub(crate) async fn barred(&self, what: impl Into<String>) {
-        self.put(SessionMessage::Barred { what: what.into() }).await;
+    pub(crate) async fn report_denied(&self, what: impl Into<String>) {
+        self.put(SessionMessage::AccessDenied { what: what.into() }).await;
     }
 
     /// The agent says something back to a conversation. It may edit it later by its id.

@@ -10,10 +10,9 @@ use std::collections::{BTreeMap, BTreeSet};
 const REPLIES: usize = 800;
 const PROMPTS: usize = 100;
 
-/// Five letters for every number.
+/// The code that stands for a number, a character for each digit.
 fn code(number: usize) -> String {
-    let letter = |place: u32| char::from(b"abcdefghij"[number / 10_usize.pow(place) % 10]);
-    (0..5).rev().map(letter).collect()
+    format!("{number:05}").bytes().map(|digit| char::from(digit - b'0' + b'a')).collect()
 }
 
 #[test]

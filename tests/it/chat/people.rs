@@ -41,7 +41,7 @@ fn a_stranger_is_shown_a_code_and_let_in_by_the_owner() {
         answer["pairing"]["text"].as_str().unwrap().contains(&format!("portcullis people pair {code} --name NAME"))
     );
     assert_eq!(bridge.said("42", "hello??")["pairing"]["code"], *code, "the same code until it has run out");
-    let among_others = bridge.asked("said", json!({"user": "43", "chat": "room", "text": "hello all"}));
+    let among_others = bridge.asked("said", json!({"user": "43", "chat": "group", "text": "hello all"}));
     assert_eq!(error(&among_others), 40301, "no code is shown where others read it");
     let listed = home.run(&["people", "list"]).ok().stdout;
     assert!(listed.contains("(waiting)         User 42 on ops") && !listed.contains(&code), "{listed}");
@@ -125,7 +125,7 @@ fn who_was_removed_is_refused_and_is_told_nothing_more() {
     home.run(&["people", "remove", "ann"]).ok();
 
     assert!(bridge.said("1", "hello again")["pairing"].is_object(), "a stranger again");
-    let in_a_group = json!({"user": "1", "chat": "room", "text": "hello again"});
+    let in_a_group = json!({"user": "1", "chat": "group", "text": "hello again"});
     assert_eq!(error(&bridge.asked("said", in_a_group)), 40301);
     gate.open_prompt(&session, "abcde");
     let verdict = json!({"user": "1", "ask": "abcde", "verdict": {"behavior": "allow"}});
@@ -195,7 +195,7 @@ fn a_program_that_an_agent_started_does_not_speak_for_anybody() {
     home.write_config(&format!("[connectors.socket.ops]\naddress = \"{}\"\n", socket.display()));
     let _session = StandIn::start(&home, &[]);
     home.attached(1);
-    let barred = crate::support::until("an attempt on the record", || home.records("barred").into_iter().next());
+    let barred = crate::support::until("an attempt on the record", || home.records("access_denied").into_iter().next());
     let what = barred["what"].as_str().unwrap();
     assert!(what.starts_with("speaking for connector ops, by process "), "{what}");
 }

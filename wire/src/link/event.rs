@@ -43,8 +43,8 @@ fn is_zero(number: &usize) -> bool {
 
 impl<'a> EventFrame<'a> {
     /// The event with as much of its text as goes before the model.
-    pub fn of(held: &'a TrackedEvent, longest: Option<usize>) -> Self {
-        let event = &held.event;
+    pub fn of(tracked: &'a TrackedEvent, longest: Option<usize>) -> Self {
+        let event = &tracked.event;
         let (text, rest) = excerpt(event.text.as_str(), longest);
         Self {
             id: event.id,
@@ -55,7 +55,7 @@ impl<'a> EventFrame<'a> {
             attributes: event.attributes.as_slice().into(),
             text: text.into(),
             rest,
-            redelivered: held.redelivered,
+            redelivered: tracked.redelivered,
             also: vec![],
         }
     }
@@ -99,15 +99,15 @@ pub struct InboxItem {
 }
 
 impl From<&TrackedEvent> for InboxItem {
-    fn from(held: &TrackedEvent) -> Self {
+    fn from(tracked: &TrackedEvent) -> Self {
         Self {
-            event_id: held.event.id,
-            chat_id: held.event.chat.clone(),
-            sender: held.event.sender.clone(),
-            directs: held.event.directs,
-            via: held.event.via.clone(),
-            state: held.life.name().to_owned(),
-            bytes: held.size,
+            event_id: tracked.event.id,
+            chat_id: tracked.event.chat.clone(),
+            sender: tracked.event.sender.clone(),
+            directs: tracked.event.directs,
+            via: tracked.event.via.clone(),
+            state: tracked.life.name().to_owned(),
+            bytes: tracked.size,
         }
     }
 }

@@ -21,8 +21,8 @@ pub(crate) enum Joint {
     Then,
     /// `|` or `|&`: its input is what the other printed.
     Pipe,
-    /// After `&`: the one before runs on beside it.
-    Beside,
+    /// After `&`: the one before runs on in the background.
+    Background,
 }
 
 /// One simple command.

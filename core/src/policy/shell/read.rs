@@ -187,7 +187,7 @@ impl Reader<'_> {
                 '|' => (Joint::Pipe, 1),
                 '&' => {
                     self.not_plain("& leaves a command running");
-                    (Joint::Beside, 1)
+                    (Joint::Background, 1)
                 }
                 _ => (Joint::Then, 1),
             }

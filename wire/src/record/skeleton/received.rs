@@ -45,7 +45,7 @@ pub(crate) fn serialize<S: Serializer>(
         Address::Session(session) => (Some(*session), None),
         Address::Label(label) => (None, Some(label.clone())),
     };
-    let (key, digest) = event.once.as_ref().map(|key| (key.key.as_str().into(), key.digest)).unzip();
+    let (key, digest) = event.idempotency_key.as_ref().map(|key| (key.key.as_str().into(), key.digest)).unzip();
     let received = Received {
         id: event.id,
         via: event.via.clone(),
@@ -79,7 +79,9 @@ pub(crate) fn deserialize<'de, D: Deserializer<'de>>(
             (None, None) => Address::Open,
         },
         attributes: attributes.into_owned(),
-        once: idempotency_key.zip(digest).map(|(key, digest)| IdempotencyKey { key: key.into_owned(), digest }),
+        idempotency_key: idempotency_key
+            .zip(digest)
+            .map(|(key, digest)| IdempotencyKey { key: key.into_owned(), digest }),
         text: Text::Erased,
         at: Moment::default(),
     };

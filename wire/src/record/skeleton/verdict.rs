@@ -32,8 +32,8 @@ struct Answered<'a> {
 }
 
 pub(crate) fn serialize<S: Serializer>(ask: &AskId, verdict: &Verdict, serializer: S) -> Result<S::Ok, S::Error> {
-    let Verdict { ruling, by, via, at: _, once } = verdict;
-    let (idempotency_key, key_digest) = once.as_ref().map(|key| (key.key.as_str().into(), key.digest)).unzip();
+    let Verdict { ruling, by, via, at: _, idempotency_key: key } = verdict;
+    let (idempotency_key, key_digest) = key.as_ref().map(|key| (key.key.as_str().into(), key.digest)).unzip();
     let answered = Answered {
         ask: *ask,
         by: by.into(),
@@ -52,7 +52,8 @@ pub(crate) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<
     let Answered { ask, by, via, behavior, scope, digest, interrupt, idempotency_key, key_digest } =
         Answered::deserialize(deserializer)?;
     let input = digest.map(|digest| Edited { text: Text::Erased, digest });
-    let once = idempotency_key.zip(key_digest).map(|(key, digest)| IdempotencyKey { key: key.into_owned(), digest });
+    let idempotency_key =
+        idempotency_key.zip(key_digest).map(|(key, digest)| IdempotencyKey { key: key.into_owned(), digest });
     let ruling = Ruling { behavior, scope, why: None, input, interrupt };
-    Ok((ask, Verdict { ruling, by: by.into_owned(), via, at: Moment::default(), once }))
+    Ok((ask, Verdict { ruling, by: by.into_owned(), via, at: Moment::default(), idempotency_key }))
 }

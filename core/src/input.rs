@@ -19,8 +19,7 @@ pub enum Input {
     Said {
         id: EventId,
         by: Actor,
-        /// The session in which the sender's process runs: it answers no prompt. Looked up where the text reads as a
-        /// verdict; elsewhere nothing depends on it.
+        /// The session in which the sender's process runs: it answers no prompt and directs no session.
         inside: Option<Inside>,
         text: SaidText,
         address: Address,

@@ -1,4 +1,4 @@
-//! The decisions of Portcullis, without I/O, async, clock or serde.
+//! The domain of Portcullis: what may happen and what follows from it, without I/O, async, clock or serde.
 //!
 //! [`decide()`] looks at a [`State`] and an [`Input`] and returns the [`Record`]s to write and the [`Effect`]s to
 //! perform; [`State::apply`] is the only way a state changes, live and in replay alike.

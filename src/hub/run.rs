@@ -52,7 +52,7 @@ pub(crate) async fn start(
         outgoing: Arc::clone(&outgoing),
         rates: Arc::new(Rates::new(limits.rate, limits.burst)),
     };
-    let mut desk = Desk {
+    let mut hub_loop = HubLoop {
         state: State::new(limits.state.clone()),
         store,
         heads: Heads::default(),
@@ -66,17 +66,17 @@ pub(crate) async fn start(
         held_until: None,
         broken: None,
     };
-    desk.reload().context("reading the journal")?;
+    hub_loop.reload().context("reading the journal")?;
     let (reply, opened) = oneshot::channel();
-    desk.take(Pending::new(Input::Started { version: version.to_owned() }, Some(reply))).await;
-    desk.commit().await;
+    hub_loop.take(Pending::new(Input::Started { version: version.to_owned() }, Some(reply))).await;
+    hub_loop.commit().await;
     opened.await.context("opening the journal")?.context("opening the journal")?;
-    let task = tokio::spawn(desk.run(event_queue, reserved_queue, stop));
+    let task = tokio::spawn(hub_loop.run(event_queue, reserved_queue, stop));
     Ok((hub, task))
 }
 
 /// Everything the loop owns. Nobody else touches it.
-struct Desk {
+struct HubLoop {
     state: State,
     store: Store,
     heads: Heads,
@@ -93,7 +93,7 @@ struct Desk {
     held_until: Option<Moment>,
 }
 
-impl Desk {
+impl HubLoop {
     async fn run(
         mut self,
         mut events: mpsc::Receiver<Command>,
@@ -189,7 +189,10 @@ impl Desk {
             }
             Command::Look(look) => {
                 self.commit().await;
-                look(&self.state);
+                // What the journal refused is nobody's to see; dropping the question answers it.
+                if self.broken.is_none() {
+                    look(&self.state);
+                }
             }
             Command::Watch(first, reply) => {
                 self.commit().await;

@@ -1,4 +1,4 @@
-//! The house: which room may use which, and which crate lives where.
+//! The structure of the sources: which module may use which, and which crate is used where.
 
 use std::collections::BTreeSet;
 use std::fs;

@@ -1,11 +1,15 @@
 //! Claude Code: its channel, its hooks, its control protocol, and the process that we hold.
 
+use portcullis_core::policy::Mode;
+
 pub(crate) mod channel;
 pub(crate) mod control;
 pub(crate) mod hooks;
 pub(crate) mod process;
 
-/// Whether an `ask` of the hook before a tool reaches somebody in this mode. In the others Claude Code asks nobody.
+/// Whether an `ask` of the hook before a tool reaches somebody in this mode. In others, and in one that nobody here knows,
+/// Claude Code may ask nobody.
 fn heeds_ask(mode: Option<&str>) -> bool {
-    !matches!(mode, Some("bypassPermissions" | "dontAsk"))
+    let known = mode.map_or(Some(Mode::Default), Mode::named);
+    matches!(known, Some(Mode::Default | Mode::AcceptEdits | Mode::Plan | Mode::Auto))
 }

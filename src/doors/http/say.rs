@@ -93,8 +93,8 @@ async fn submit(
     let chat = to.chat.as_deref().map(|chat| ChatId::new(chat).ok_or_else(|| bad("the chat"))).transpose()?;
     let idempotency_key = key.map(|key| IdempotencyKey { key, digest: digest(to, &text) });
     let text = SaidText::new(text);
-    // Whether a prompt has the code is decided by the hub; who may not answer it is found out before.
-    let inside = if text.verdict().is_some() { door.hub.inside(permitted.process).await? } else { None };
+    // What an agent runs answers no prompt and directs no session, although it has its owner's credential.
+    let inside = door.hub.inside(permitted.process).await?;
     let (id, by) = (mint(EventId::new), permitted.actor);
     let input = Input::Said { id, by, inside, text, address, chat, attributes, idempotency_key };
     let (counter, answered) = match door.hub.submit(input).await? {

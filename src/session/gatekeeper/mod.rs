@@ -171,6 +171,7 @@ impl Gatekeeper {
         let (answer, settled_there) = self.ask_people(&request, call.clone(), &judgement, outside, cancelled).await;
         if settled_there && !cancelled.is_cancelled() {
             // The session went on without an answer, and the client would run the call.
+            self.record_refused(&request, &call, "nobody", None);
             return Decision::deny("A person must decide this, and it is no longer asked.").into();
         }
         match answer.decision {
@@ -178,8 +179,13 @@ impl Gatekeeper {
                 self.state().calls.pass(call);
                 Answer { decision: Decision::NoDecision, ..answer }
             }
-            Decision::Deny { .. } => {
-                self.record_refused(&request, &call, "person", answer.verdict);
+            Decision::Deny { by, .. } => {
+                let by = match by {
+                    DecidedBy::Person => "person",
+                    DecidedBy::Gatekeeper if self.stop_reason().is_some() => "stop",
+                    DecidedBy::Gatekeeper => "nobody",
+                };
+                self.record_refused(&request, &call, by, answer.verdict);
                 answer
             }
             Decision::Ask { .. } | Decision::NoDecision => answer,
@@ -312,12 +318,13 @@ impl Gatekeeper {
         self.state().calls.has_open()
     }
 
-    /// The text of an event goes before the model.
-    pub(crate) fn note_event(&self, sender: &str, directs: bool) {
-        self.state().outside.note_event(sender, directs);
+    /// The texts of these events, each with its sender and whether they may direct the session, go before the model
+    /// together.
+    pub(crate) fn note_events<'a>(&self, events: impl IntoIterator<Item = (&'a str, bool)>) {
+        self.state().outside.note_events(events);
     }
 
-    /// The model opens an event by itself.
+    /// The model opens an event by itself, or may be shown one that nobody knows it reads.
     pub(crate) fn note_opened(&self, sender: &str, directs: bool) {
         self.state().outside.note_opened(sender, directs);
     }

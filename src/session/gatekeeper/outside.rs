@@ -19,9 +19,19 @@ pub(super) struct OutsideText {
 }
 
 impl OutsideText {
-    /// Text of an event goes before the model.
-    pub(super) fn note_event(&mut self, sender: &str, directs: bool) {
-        self.from = if directs { None } else { Some(sender.to_owned()) };
+    /// Texts of events go before the model together: one of someone who only informs is enough to count.
+    pub(super) fn note_events<'a>(&mut self, events: impl IntoIterator<Item = (&'a str, bool)>) {
+        let mut informing = None;
+        let mut is_empty = true;
+        for (sender, directs) in events {
+            is_empty = false;
+            if !directs {
+                informing = Some(sender.to_owned());
+            }
+        }
+        if !is_empty {
+            self.from = informing;
+        }
     }
 
     /// The model opens an event by itself. That arms the guard and never lifts it: the model must not find an old event of
@@ -50,9 +60,11 @@ mod tests {
     fn text_of_someone_who_only_informs_counts_until_someone_who_directs_speaks() {
         let mut outside = OutsideText::default();
         assert_eq!(outside.reason(), None);
-        outside.note_event("ci", false);
+        outside.note_events([("ci", false)]);
         assert_eq!(outside.reason().as_deref(), Some("this turn has read text from ci"));
-        outside.note_event("ann", true);
+        outside.note_events([("ci", false), ("ann", true)]);
+        assert!(outside.reason().is_some(), "both are before the model");
+        outside.note_events([("ann", true)]);
         assert_eq!(outside.reason(), None);
     }
 

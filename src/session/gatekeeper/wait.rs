@@ -63,10 +63,10 @@ impl Gatekeeper {
                     WithoutDecision::Waits => "the agent no longer asks",
                     _ => "denied, interrupted or timed out at the terminal",
                 };
-                if self.state().calls.settle(id, Outcome::SettledThere).is_some() {
-                    self.withdraw(id, why);
-                    self.settled(id, Settled::Withdrawn(why.to_owned()));
-                }
+                // A verdict may be in already: the client does not hear it any more.
+                self.state().calls.settle(id, Outcome::SettledThere);
+                self.withdraw(id, why);
+                self.settled(id, Settled::Withdrawn(why.to_owned()));
                 return (Decision::NoDecision.into(), true);
             }
         };
@@ -121,8 +121,6 @@ impl Gatekeeper {
     fn registered(&self, ask: AskId, code: Result<Code, Fault>) {
         match code {
             Ok(code) => self.show(ask, Some(code)),
-            // The person at the front can answer all the same.
-            Err(_) if self.settings.front != Front::None => self.show(ask, None),
             Err(fault) => self.nobody_asked(ask, &fault.message),
         }
     }
@@ -173,6 +171,10 @@ impl Gatekeeper {
         }
         if let Some(message) = self.stop_reason() {
             return Decision::deny(message);
+        }
+        // The gate refuses such a verdict; one that was given at a front while it was away comes here first.
+        if ruling.input.is_some() && !shown.details.editable {
+            return Decision::deny("This call can only be allowed as it is.");
         }
         let input = match &ruling.input {
             None => None,

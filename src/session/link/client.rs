@@ -161,10 +161,7 @@ impl LinkClient {
         writer.write_all_buf(&mut bytes).await?;
         let greeting = next(&mut lines).await?.context("the gate closed the link before it greeted")?;
         match serde_json::from_slice(&greeting)? {
-            Greeting::Welcome { .. } => {
-                self.pause = SHORTEST_PAUSE;
-                self.complaint.clear();
-            }
+            Greeting::Welcome { .. } => self.complaint.clear(),
             Greeting::HandOver { program } => {
                 anyhow::bail!("the gate, portcullis {program}, leaves for a newer one")
             }
@@ -240,9 +237,10 @@ impl LinkClient {
         match serde_json::from_slice(line)? {
             GateMessage::Event(frame) => {
                 let ids: Vec<EventId> = frame.ids().collect();
-                self.holding.extend(&ids);
                 let frame = frame.into_owned();
-                self.deliver.try_send(Delivery::Event { ids, frame }).context("handing on an event")?;
+                let delivery = Delivery::Event { ids: ids.clone(), frame };
+                self.deliver.try_send(delivery).context("handing on an event")?;
+                self.holding.extend(&ids);
             }
             GateMessage::Verdict { ask, origin, source, ruling } => {
                 self.settled(ask, Delivery::Verdict { ask, origin, source, ruling })?;
@@ -251,7 +249,11 @@ impl LinkClient {
             GateMessage::Order { id, order } => {
                 self.deliver.try_send(Delivery::Order { id, order }).context("handing on an order")?;
             }
-            GateMessage::Done { n, answer } => self.confirmed(n, answer)?,
+            GateMessage::Done { n, answer } => {
+                self.confirmed(n, answer)?;
+                // The gate takes what it is told: only now is it well.
+                self.pause = SHORTEST_PAUSE;
+            }
         }
         Ok(())
     }
@@ -263,11 +265,12 @@ impl LinkClient {
         if self.verdicts.contains(&ask) {
             return Ok(());
         }
+        self.deliver.try_send(delivery).context("handing on a verdict")?;
         self.verdicts.push_back(ask);
         if self.verdicts.len() > VERDICTS {
             self.verdicts.pop_front();
         }
-        self.deliver.try_send(delivery).context("handing on a verdict")
+        Ok(())
     }
 
     fn confirmed(&mut self, n: u64, answer: Answered) -> anyhow::Result<()> {

@@ -76,6 +76,20 @@ struct Unconfirmed {
     verdicts: Vec<AskId>,
 }
 
+impl Unconfirmed {
+    fn is_empty(&self) -> bool {
+        self.events.is_empty() && self.verdicts.is_empty()
+    }
+
+    /// All events in one message, then each verdict in its own.
+    fn next_message(&mut self) -> Option<SessionMessage> {
+        if !self.events.is_empty() {
+            return Some(SessionMessage::Wrote { events: std::mem::take(&mut self.events) });
+        }
+        (!self.verdicts.is_empty()).then(|| SessionMessage::Carried { ask: self.verdicts.remove(0) })
+    }
+}
+
 impl SessionHandle {
     fn new(outgoing: mpsc::Sender<(SessionMessage, Option<AnswerSender>)>) -> Self {
         Self { outgoing, unconfirmed: Arc::default() }
@@ -96,12 +110,14 @@ impl SessionHandle {
 
     /// Tells the gate what is with the agent.
     pub(crate) async fn confirm(&self) {
-        let Unconfirmed { events, verdicts } = std::mem::take(&mut *self.unconfirmed());
-        if !events.is_empty() {
-            self.put(SessionMessage::Wrote { events }).await;
-        }
-        for ask in verdicts {
-            self.put(SessionMessage::Carried { ask }).await;
+        // A place first: whoever gives up waiting for one must not take the confirmations with them.
+        while !self.unconfirmed().is_empty()
+            && let Ok(place) = self.outgoing.reserve().await
+        {
+            let message = self.unconfirmed().next_message();
+            if let Some(message) = message {
+                place.send((message, None));
+            }
         }
     }
 

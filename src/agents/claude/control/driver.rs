@@ -1,7 +1,7 @@
 //! Drives one session: reads all that the client says, and is never held up by one request of it.
 //!
 //! One task owns the session. Whatever takes time (the gate's answer to an ask, a tool of ours, a request to the
-//! client) runs beside it and comes back as a [`Word`].
+//! client) runs in tasks of its own and comes back as a [`Word`].
 
 mod events;
 mod messages;

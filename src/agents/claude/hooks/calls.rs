@@ -129,9 +129,8 @@ impl HookSession {
     fn hand_out(&self, say: impl FnOnce(&str) -> Value) -> HookAnswer {
         let mut state = self.state();
         let Some((receipt, text)) = state.inbox.hand_out(&fence) else { return HookAnswer::default() };
-        for event in state.inbox.in_answer(receipt) {
-            self.gatekeeper.note_event(&event.frame.sender, event.frame.directs);
-        }
+        let events = state.inbox.in_answer(receipt).iter();
+        self.gatekeeper.note_events(events.map(|event| (&*event.frame.sender, event.frame.directs)));
         HookAnswer { output: say(&text), receipt: Some(receipt) }
     }
 }

@@ -122,7 +122,8 @@ impl HookSession {
             }
             Delivery::Event { ref ids, ref frame } => {
                 self.state().inbox.note_pushed(ids, &frame.chat);
-                self.gatekeeper.note_event(&frame.sender, frame.directs);
+                // Nobody knows that the model reads what the channel pushes, so a push lifts nothing.
+                self.gatekeeper.note_opened(&frame.sender, frame.directs);
                 Some(delivery)
             }
             Delivery::Verdict { ask, source: Source::Hook, ruling, .. } => {

@@ -6,6 +6,7 @@ use tokio::time::Instant;
 
 use super::{Driver, Told, uuid};
 use crate::session::gatekeeper::PromptNews;
+use crate::session::inbox::QueuedEvent;
 
 impl Driver {
     /// Writes what waits, unless that would wake an idle session more often than its owner wants.
@@ -20,10 +21,11 @@ impl Driver {
             }
             self.inbox.spend_wake(now);
         }
-        while let Some(event) = self.inbox.take_next() {
+        let events: Vec<QueuedEvent> = std::iter::from_fn(|| self.inbox.take_next()).collect();
+        self.gatekeeper.note_events(events.iter().map(|event| (&*event.frame.sender, event.frame.directs)));
+        for event in events {
             let fence = format!("{:016x}", getrandom::u64().unwrap_or_default());
             let text = envelope(&event.frame, &fence, None);
-            self.gatekeeper.note_event(&event.frame.sender, event.frame.directs);
             self.wrote();
             self.control.say_of(user_line(&uuid(), &text, Speaker::Outside), event.ids, vec![]);
         }

@@ -1,4 +1,4 @@
-//! What goes in and out of a driven session, and what comes back to it from work beside it.
+//! What goes in and out of a driven session, and what comes back to it from other tasks.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -89,7 +89,7 @@ pub(crate) struct Outcome {
     pub(crate) problem: Option<String>,
 }
 
-/// What comes back to the session from work beside it.
+/// What comes back to the session from other tasks.
 pub(super) enum Word {
     Initialized(Result<Value, NoAnswer>),
     /// A request of the client has its answer.

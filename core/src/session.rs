@@ -23,6 +23,8 @@ pub struct SessionAbout {
     pub mode: Option<String>,
     /// The session takes orders: its process is ours and holds the agent.
     pub driven: bool,
+    /// The version of the hooks that are installed for it, once one of them has called.
+    pub hooks_version: Option<u32>,
 }
 
 /// An order to a running session.

@@ -30,7 +30,7 @@ enum What {
         #[arg(long)]
         json: bool,
     },
-    /// Show one prompt whole, as it will run: nothing in it is masked
+    /// Show the whole input of one prompt, as it will run, with nothing masked
     Show {
         /// The prompt's five letters, or its id
         ask: String,
@@ -42,13 +42,13 @@ enum What {
     Allow {
         /// The prompt's five letters, or its id
         ask: String,
-        /// A word for the record
+        /// The reason, kept in the log
         #[arg(long, value_name = "TEXT")]
         why: Option<String>,
-        /// How far it reaches: `ask show` says what the prompt offers
+        /// Once, for this session or always: `ask show` says what the prompt offers
         #[arg(long, value_name = "SCOPE", value_parser = ["once", "session", "always"])]
         scope: Option<String>,
-        /// Run with this input instead: a JSON object, whole
+        /// Run with this input instead: the whole JSON object
         #[arg(long, value_name = "JSON", conflicts_with = "answers")]
         input: Option<String>,
         /// Answer one of the agent's questions; repeat it for each
@@ -59,7 +59,7 @@ enum What {
     Deny {
         /// The prompt's five letters, or its id
         ask: String,
-        /// Told to the agent, and kept on the record
+        /// The reason, told to the agent and kept in the log
         #[arg(long, value_name = "TEXT")]
         why: Option<String>,
         /// End the agent's turn as well
@@ -104,7 +104,7 @@ impl Ask {
 fn read_answers(answers: &[String]) -> anyhow::Result<BTreeMap<String, String>> {
     let split = |answer: &String| match answer.rsplit_once('=') {
         Some((question, label)) => Ok((question.to_owned(), label.to_owned())),
-        None => Err(Failure::new(format!("{answer:?} is no answer"), "write --answer 'QUESTION=LABEL'").into()),
+        None => Err(Failure::new(format!("{answer:?} is not an answer"), "write --answer 'QUESTION=LABEL'").into()),
     };
     answers.iter().map(split).collect()
 }
@@ -113,12 +113,13 @@ async fn answer(gate: &Client, ask: &str, verdict: NewVerdict) -> anyhow::Result
     confirm(&format!("{} prompt {ask}", verdict.behavior)).await?;
     let path = format!("/api/v1/asks/{}/verdict", super::client::segment(ask));
     let recorded: Recorded = gate.post(&path, &verdict).await?;
-    let more = match recorded.missing {
-        0 => String::new(),
-        1 => " One more person must allow it.".to_owned(),
-        missing => format!(" {missing} more people must allow it."),
-    };
-    say(&format!("{}: {} is on the record.{more}\n", recorded.code, recorded.behavior));
+    let code = recorded.code;
+    say(&match (recorded.missing, verdict.behavior == Behavior::Deny.name()) {
+        (0, false) => format!("Allowed {code}.\n"),
+        (0, true) => format!("Denied {code}.\n"),
+        (1, _) => format!("Your allow of {code} is recorded. One more person must allow it.\n"),
+        (missing, _) => format!("Your allow of {code} is recorded. {missing} more people must allow it.\n"),
+    });
     Ok(())
 }
 
@@ -139,7 +140,7 @@ fn whole(ask: &AskView) -> String {
     let mut line = |words: String| text.push_str(&format!("{words}\n"));
     match &ask.input {
         Some(input) => line(format!("input: {input:#}")),
-        None => line("Only a preview is known: what runs may be more than what is shown.".to_owned()),
+        None => line("Only a preview is known: the call may do more than it shows.".to_owned()),
     }
     if let Some(risk) = &ask.risk {
         line(format!("risk: {} ({})", risk.level, risk.reasons.join(", ")));

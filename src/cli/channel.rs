@@ -73,6 +73,7 @@ impl Channel {
             continues: None,
             mode: None,
             driven: false,
+            hooks_version: None,
         })
     }
 }

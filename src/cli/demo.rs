@@ -13,7 +13,7 @@ use portcullis_wire::channel::PermissionRequest;
 use serde_json::Value;
 
 use super::client::Client;
-use super::{curl, log_at, paths, reach, say, status};
+use super::{curl, log_at, paths, reach, say};
 use crate::failure::Failure;
 use agent::Agent;
 
@@ -53,8 +53,8 @@ impl Demo {
         let paths = paths()?;
         let folder = std::env::current_dir().context("finding the working folder")?;
         drop(reach::reach(&paths).await?);
-        let status = status::ask(&paths).await?;
         let gate = Client::new(&paths);
+        let status = gate.status().await?;
         let mut agent = tokio::time::timeout(PATIENCE, Agent::start(LABEL)).await.context("starting the channel")??;
         let (session, query) = attached(&gate).await?;
         say(&introduction(&status, &session, &query));
@@ -70,7 +70,7 @@ impl Demo {
         };
         agent.end().await;
         played?;
-        say("\nThe demo is over. `portcullis log` shows what is on the record; `portcullis stop` ends the gate.\n");
+        say("\nThe demo is over. `portcullis log` shows what was recorded; `portcullis stop` stops the gate.\n");
         Ok(ExitCode::SUCCESS)
     }
 }

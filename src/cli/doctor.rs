@@ -1,23 +1,24 @@
-//! `portcullis doctor`: what is right, what is not, and what to do about it.
+//! `portcullis doctor`: what works, what does not, and what to do about it.
 
-mod client;
+mod channel;
+mod claude;
 mod finding;
+mod gate;
 mod hooks;
-mod house;
-mod road;
+mod works;
 
 use std::process::ExitCode;
 
 use serde_json::json;
 
 use super::channel::working_folder;
-use super::{environment, log_at, paths, say, works};
+use super::{environment, log_at, paths, say};
 use finding::{Finding, Level};
 
-/// Check the gate, Claude Code and the way between them, with a remedy for every finding
+/// Check the gate, Claude Code and the connection between them, with a remedy for every problem
 ///
-/// Looks and changes nothing: no gate is started, nothing is sent anywhere. Ends with a table of what works for you.
-/// Exits with 1 when something is broken; warnings alone are no failure.
+/// Changes nothing: no gate is started, nothing is sent anywhere. Ends with a table of what works for you. Exits with 1
+/// when something is broken; warnings alone are no failure.
 #[derive(clap::Args)]
 pub(super) struct Doctor {
     /// Print one JSON object
@@ -29,15 +30,16 @@ impl Doctor {
     pub(super) async fn run(self) -> anyhow::Result<ExitCode> {
         log_at("error");
         let project = working_folder()?;
-        let house = house::look(&paths()?).await;
-        let client = client::look(&project).await;
-        let mut findings = house.findings;
-        findings.extend(client.findings);
-        let hooks = hooks::look(&project, &client.names);
+        let gate = gate::look(&paths()?).await;
+        let claude = claude::look(&project).await;
+        let mut findings = gate.findings;
+        findings.extend(claude.findings);
+        let hooks = hooks::look(&project, &claude.names);
         findings.extend(hooks.findings);
-        findings.extend(road::look(&client.names, &house.sessions));
-        findings.push(road::sessions(&house.sessions, house.gate_runs));
-        let own = match (client.is_registered, hooks.are_installed) {
+        findings.extend(hooks::old_in_sessions(&gate.sessions));
+        findings.extend(channel::look(&claude.names, &gate.sessions));
+        findings.push(channel::sessions(&gate.sessions, gate.is_running));
+        let own = match (claude.is_registered, hooks.are_installed) {
             (true, true) => Some("hooks"),
             (true, false) => Some("channel"),
             (false, _) => None,
@@ -59,20 +61,18 @@ fn in_words(findings: &[Finding], own: Option<&str>) -> String {
     text.push_str(&works::table(own));
     text.push_str(match own {
         Some("hooks") => "  [hooks] are installed here. Events while idle need a session at a terminal.\n",
-        Some(_) => {
-            "  [channel] is registered here. It carries as far as Claude Code opens it: see the findings above.\n"
-        }
+        Some(_) => "  [channel] is registered here. It works where Claude Code enables it: see the lines above.\n",
         None => "",
     });
     let count = |level| findings.iter().filter(|finding| finding.level == level).count();
     text.push_str(&match (count(Level::Fail), count(Level::Warn)) {
         (0, 0) => "\nNothing is wrong.\n".to_owned(),
-        (failed, warned) => format!("\n{failed} failed, {warned} to look at.\n"),
+        (failed, warned) => format!("\n{failed} failed, {warned} warnings.\n"),
     });
     text
 }
 
-/// Looks a variable up that says something when it is set to anything but nothing.
+/// Whether a variable is set to anything but nothing, 0 or false.
 fn is_set(name: &str) -> bool {
     environment(name).is_some_and(|value| !value.is_empty() && value != "0" && value != "false")
 }

@@ -1,4 +1,4 @@
-//! `portcullis events`: what became of every event, and why.
+//! `portcullis events`: the state of every event, and the reason.
 
 use std::process::ExitCode;
 
@@ -10,7 +10,7 @@ use super::client::{Client, segment};
 use super::{log_at, say};
 use crate::hub::now;
 
-/// See what became of events, and why
+/// List events with their state and the reason for it; send one again, or drop it
 #[derive(clap::Args)]
 pub(super) struct Events {
     #[command(subcommand)]
@@ -31,16 +31,16 @@ enum What {
         #[arg(long)]
         json: bool,
     },
-    /// Show one event with its text, and why it is where it is
+    /// Show one event with its text, its state and the reason for it
     Show {
         id: String,
         /// Print a JSON object
         #[arg(long)]
         json: bool,
     },
-    /// Put an event that was not read back on its queue
+    /// Deliver an event that was not read once more
     Retry { id: String },
-    /// Take a waiting event off its queue
+    /// Drop a waiting event
     Drop { id: String },
 }
 
@@ -60,11 +60,11 @@ impl Events {
             }
             What::Retry { id } => {
                 gate.command("POST", &format!("/api/v1/events/{}/retry", segment(&id))).await?;
-                say(&format!("Event {id} is on its queue again.\n"));
+                say(&format!("Event {id} is waiting again.\n"));
             }
             What::Drop { id } => {
                 gate.command("POST", &format!("/api/v1/events/{}/drop", segment(&id))).await?;
-                say(&format!("Event {id} was dropped.\n"));
+                say(&format!("Dropped event {id}.\n"));
             }
         }
         Ok(ExitCode::SUCCESS)

@@ -1,4 +1,4 @@
-//! `portcullis log`: the record of everything, read, checked, and where it must be, erased.
+//! `portcullis log`: read the journal, verify it, and erase text from it.
 
 use std::process::ExitCode;
 use std::time::Duration;
@@ -13,10 +13,10 @@ use crate::failure::Failure;
 use crate::hub::now;
 use crate::store::{Durability, Store, VerifyError};
 
-/// Read the record of everything that happened
+/// Read the log of everything that happened
 ///
-/// Without a subcommand: the log, oldest first. Nothing in it is ever changed; what people wrote can be erased. Secrets
-/// in it are shown masked, as `ghp_ab12***`; `log export` has them whole.
+/// Without a subcommand: the log, oldest first. No record is ever changed; the text that people wrote can be erased.
+/// Secrets are shown masked, as `ghp_ab12***`; `log export` prints them unmasked.
 #[derive(clap::Args)]
 #[command(args_conflicts_with_subcommands = true)]
 pub(super) struct Log {
@@ -28,10 +28,10 @@ pub(super) struct Log {
 
 #[derive(clap::Args)]
 struct Read {
-    /// Go on as things happen, until Ctrl-C
+    /// Print new records as they are written, until Ctrl-C
     #[arg(long)]
     follow: bool,
-    /// Only what happened in this time, such as 10m, 12h or 3d
+    /// Only records of this last time, such as 10m, 12h or 3d
     #[arg(long, value_name = "TIME")]
     since: Option<humantime::Duration>,
     /// One JSON object a line
@@ -43,7 +43,7 @@ struct Read {
 enum What {
     /// Check that no record was changed, removed or reordered
     ///
-    /// With a head that was noted earlier and elsewhere, also that the tail was not cut off.
+    /// With a head that an earlier `log verify` or `log head` printed, also that no records at the end were cut off.
     Verify {
         /// A head that an earlier `log verify` printed
         #[arg(long, value_name = "HASH")]
@@ -52,14 +52,14 @@ enum What {
         #[arg(long)]
         json: bool,
     },
-    /// Print the end of the record, to be noted elsewhere; `log verify --head` checks it later
+    /// Print the head: the hash of the last record. Keep it elsewhere; `log verify --head` checks it later
     Head,
-    /// Erase what people wrote in an event, a prompt or a session's replies; that it happened stays
+    /// Erase the text of an event, a prompt or a session's replies; the record that it happened stays
     Redact {
-        /// event/ID, ask/ID or session/ID; the bare id of an event or a prompt will do
+        /// event/ID, ask/ID or session/ID; for an event or a prompt the id alone is enough
         subject: String,
     },
-    /// Print the whole log as JSON, one object a line and nothing masked, to be kept elsewhere
+    /// Print the whole log as JSON, one object a line, with nothing masked
     Export,
 }
 
@@ -72,11 +72,11 @@ impl Log {
             Some(What::Head) => say(&format!("{}\n", journal()?.head()?)),
             Some(What::Verify { head, json }) => return verify(head.as_deref(), json),
             Some(What::Redact { subject }) => {
-                confirm(&format!("erase what people wrote in {subject}")).await?;
+                confirm(&format!("erase the text of {subject}")).await?;
                 let body = serde_json::json!({"subject": subject});
                 let redacted: Redacted = Client::of_the_gate()?.post("/api/v1/log/redact", &body).await?;
-                say(&format!("{} payloads of {} are erased.\n", redacted.erased, redacted.subject));
-                say("Backups of the journal beside it, if there are any, still hold them.\n");
+                say(&format!("Erased {} texts of {}.\n", redacted.erased, redacted.subject));
+                say("Backups of the journal, if there are any, still contain them.\n");
             }
         }
         Ok(ExitCode::SUCCESS)
@@ -164,7 +164,10 @@ fn verify(head: Option<&str>, json: bool) -> anyhow::Result<ExitCode> {
             Ok(ExitCode::SUCCESS)
         }
         Ok(verified) => {
-            say(&format!("{} records, unbroken. Head, to be noted elsewhere:\n{}\n", verified.records, verified.head));
+            say(&format!(
+                "{} records, none changed, removed or reordered. The head, to keep elsewhere:\n{}\n",
+                verified.records, verified.head
+            ));
             Ok(ExitCode::SUCCESS)
         }
         Err(VerifyError::Broken { seq, what }) => {

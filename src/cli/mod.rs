@@ -26,7 +26,6 @@ mod stop;
 mod token;
 mod uninstall;
 mod up;
-mod works;
 
 use std::ffi::OsString;
 use std::process::ExitCode;

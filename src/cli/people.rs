@@ -1,4 +1,4 @@
-//! `portcullis people`: who is let in, and as what.
+//! `portcullis people`: who may use the gate, and in which role.
 
 use std::process::ExitCode;
 
@@ -9,7 +9,7 @@ use super::client::{Client, segment};
 use super::{confirm, log_at, say};
 use crate::hub::now;
 
-/// See who is let in, let strangers in, change roles, show people out
+/// List people, admit new ones by their pairing code, change roles, remove people
 #[derive(clap::Args)]
 pub(super) struct People {
     #[command(subcommand)]
@@ -18,30 +18,30 @@ pub(super) struct People {
 
 #[derive(Subcommand)]
 enum What {
-    /// List the people who are in, and the strangers who wait
+    /// List people with their roles, and strangers who wait for pairing
     List {
         /// Print a JSON object
         #[arg(long)]
         json: bool,
     },
-    /// Let the stranger in who was shown this code on a chat platform
+    /// Admit the stranger who was shown this pairing code on a chat platform
     Pair {
         /// Eight letters and digits, as the stranger reads them to you
         code: String,
-        /// What to call them
+        /// Their name here
         #[arg(long, value_name = "NAME")]
         name: String,
         /// What they may do
         #[arg(long, default_value = "sender", value_parser = ["sender", "reviewer", "admin"])]
         role: String,
     },
-    /// Give someone another role
+    /// Change the role of a person
     Role {
         name: String,
         #[arg(value_parser = ["sender", "reviewer", "admin"])]
         role: String,
     },
-    /// Show someone out, with all their tokens and identities
+    /// Remove a person with all their tokens and identities
     Remove { name: String },
     /// Take an identity on a chat platform from the person who has it
     Unlink {
@@ -60,25 +60,26 @@ impl People {
                 say(&if json { format!("{}\n", serde_json::to_string(&people)?) } else { list(&people) });
             }
             What::Pair { code, name, role } => {
-                confirm(&format!("let {name} in as {role}")).await?;
-                gate.send("POST", "/api/v1/pairings", &Approval { code, name: name.clone(), role }).await?;
-                say(&format!("{name} is in.\n"));
+                confirm(&format!("add {name} as {role}")).await?;
+                gate.send("POST", "/api/v1/pairings", &Approval { code, name: name.clone(), role: role.clone() })
+                    .await?;
+                say(&format!("Added {name} as {role}.\n"));
             }
             What::Role { name, role } => {
-                confirm(&format!("make {name} a {role}")).await?;
+                confirm(&format!("give {name} the role {role}")).await?;
                 gate.send("PUT", &format!("/api/v1/people/{}", segment(&name)), &NewRole { role: role.clone() })
                     .await?;
-                say(&format!("{name} is a {role} now.\n"));
+                say(&format!("{name} now has the role {role}.\n"));
             }
             What::Remove { name } => {
                 confirm(&format!("remove {name}")).await?;
                 gate.command("DELETE", &format!("/api/v1/people/{}", segment(&name))).await?;
-                say(&format!("{name} is out.\n"));
+                say(&format!("Removed {name}. All their tokens are revoked.\n"));
             }
             What::Unlink { identity } => {
                 confirm(&format!("unlink {identity}")).await?;
                 gate.command("DELETE", &format!("/api/v1/identities/{}", segment(&identity))).await?;
-                say(&format!("{identity} is nobody now.\n"));
+                say(&format!("Unlinked {identity}.\n"));
             }
         }
         Ok(ExitCode::SUCCESS)

@@ -1,6 +1,6 @@
-//! `portcullis rules`: what is allowed, asked for and denied, seen, tried and changed.
+//! `portcullis rules`: list, try, test, add and trust rules.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Subcommand;
@@ -10,13 +10,13 @@ use portcullis_wire::tools;
 use serde_json::{Value, json};
 
 use super::setup::consent;
-use super::setup::file::{Audience, UserFile, Wrote};
-use super::{confirm_outside, log_at, paths, say};
+use super::setup::rules::{NewRule, RulesOwner, TrustPlan};
+use super::{confirm_outside, log_at, paths, say, setup};
 use crate::config::Paths;
 use crate::failure::Failure;
-use crate::rules::{IN_PROJECT, Rules as Loaded, RulesFile, Trusted, block, project_root};
+use crate::rules::{Rules as Loaded, RulesFile};
 
-/// See, try, add and trust the rules that allow, ask for or deny what an agent does
+/// List, try, test, add and trust the rules that allow, ask for or deny tool calls
 #[derive(clap::Args)]
 pub(super) struct Rules {
     #[command(subcommand)]
@@ -25,7 +25,7 @@ pub(super) struct Rules {
 
 #[derive(Subcommand)]
 enum What {
-    /// List the rules that count here, with where each is written
+    /// List the rules that count here, with file and line
     List {
         #[command(flatten)]
         place: Place,
@@ -35,7 +35,7 @@ enum What {
     },
     /// Say what would be decided about one tool call, and why
     Check(Check),
-    /// Hold the rules against the examples beside them
+    /// Check the rules against the examples in their files
     Test {
         #[command(flatten)]
         place: Place,
@@ -45,7 +45,7 @@ enum What {
     },
     /// Add a rule to your file, or to the project's
     Add {
-        /// What happens to calls that the rule is about
+        /// The decision for calls that the rule matches
         #[arg(value_parser = ["allow", "ask", "deny"])]
         decision: String,
         /// Tool or Tool(specifier), such as 'Bash(npm test *)'
@@ -59,7 +59,7 @@ enum What {
     },
     /// Let the allow rules of a project's file count, as the file is now
     ///
-    /// Its ask and deny rules count always. A file that changes has to be trusted again.
+    /// Its ask and deny rules always count. A file that changes has to be trusted again.
     Trust {
         /// The file; this project's by default
         file: Option<PathBuf>,
@@ -74,7 +74,7 @@ struct Place {
     /// Only the rules of this file, which counts as trusted
     #[arg(long, value_name = "FILE")]
     rules: Option<PathBuf>,
-    /// As if in this folder
+    /// The folder of the session [default: this one]
     #[arg(long, value_name = "DIR")]
     cwd: Option<PathBuf>,
 }
@@ -92,13 +92,13 @@ struct Check {
     /// Another folder the session works in; may be given several times
     #[arg(long = "add-dir", value_name = "DIR")]
     added: Vec<PathBuf>,
-    /// Also with this rule, as if it were written somewhere; may be given several times
+    /// Also with this allow rule; may be given several times
     #[arg(long, value_name = "RULE")]
     allow: Vec<String>,
-    /// The same with a rule that asks
+    /// The same with an ask rule
     #[arg(long, value_name = "RULE")]
     ask: Vec<String>,
-    /// The same with a rule that denies
+    /// The same with a deny rule
     #[arg(long, value_name = "RULE")]
     deny: Vec<String>,
     /// Print a JSON object
@@ -107,7 +107,7 @@ struct Check {
     /// The tool, such as Bash
     #[arg(value_name = "TOOL")]
     tool: String,
-    /// What is given to it, such as '{"command": "npm test"}'
+    /// Its input, such as '{"command": "npm test"}'
     #[arg(value_name = "INPUT_JSON")]
     input: String,
 }
@@ -126,7 +126,8 @@ impl Rules {
             What::Check(check) => check.run(&paths)?,
             What::Test { place, json } => test(&place.load(&paths)?, json),
             What::Add { decision, rule, why, project } => {
-                add(&paths, &decision, &rule, why.as_deref(), project).await?;
+                let owner = if project { RulesOwner::Project } else { RulesOwner::User };
+                add(&paths, &decision, &rule, why.as_deref(), owner).await?;
             }
             What::Trust { file, yes } => trust(&paths, file, yes).await?,
         }
@@ -157,7 +158,7 @@ impl Place {
 
 impl Check {
     fn run(self, paths: &Paths) -> anyhow::Result<()> {
-        let hint = r#"write what the tool is given as a JSON object, such as '{"command": "npm test"}'"#;
+        let hint = r#"write the input of the tool as a JSON object, such as '{"command": "npm test"}'"#;
         let input: Value = serde_json::from_str(&self.input)
             .map_err(|error| Failure::usage(format!("the input is not JSON: {error}"), hint))?;
         if !input.is_object() {
@@ -182,7 +183,7 @@ impl Check {
 }
 
 fn no_rule(why: &str) -> Failure {
-    Failure::usage(format!("this is no rule: {why}"), "a rule is Tool or Tool(specifier), such as 'Bash(npm test *)'")
+    Failure::usage(format!("not a rule: {why}"), "a rule is Tool or Tool(specifier), such as 'Bash(npm test *)'")
 }
 
 fn in_json(ruling: &Judgement) -> Value {
@@ -279,35 +280,13 @@ fn test(rules: &Loaded, json: bool) {
     }
 }
 
-async fn add(paths: &Paths, decision: &str, rule: &str, why: Option<&str>, project: bool) -> anyhow::Result<()> {
+async fn add(paths: &Paths, decision: &str, rule: &str, why: Option<&str>, owner: RulesOwner) -> anyhow::Result<()> {
     let pattern = Pattern::read(rule).map_err(|why| no_rule(&why))?;
     confirm_outside(&format!("add the rule {decision} {pattern}")).await?;
-    let here = std::env::current_dir()?;
-    let root = project_root(&here, paths.user_home());
-    let path = if project { root.join(IN_PROJECT) } else { paths.rules_file.clone() };
-    let file = UserFile::read(&path)?;
-    let mut text = file.text().to_owned();
-    if !text.is_empty() {
-        text.push_str(if text.ends_with('\n') { "\n" } else { "\n\n" });
-    }
     let decision = Decision::named(decision).unwrap_or(Decision::Ask);
-    text.push_str(&block(decision, &pattern.to_string(), why));
-    let origin = if project { Origin::Project { trusted: true } } else { Origin::User };
-    let taken = RulesFile::read(&path, Some(&text), origin, &root.display().to_string(), paths.user_home())?;
-    // Who writes a rule of a file they had trusted, or of one that is new, has not stopped trusting it.
-    let mut trusted = Trusted::read(&paths.trust_file);
-    let stays_trusted = project && file.text.as_deref().is_none_or(|text| trusted.holds(&path, text));
-    paths.prepare()?;
-    if file.write(&text, if project { Audience::Everyone } else { Audience::OwnerAlone })? == Wrote::Overtaken {
-        let what = format!("{} was changed by someone else meanwhile", path.display());
-        return Err(Failure::new(what, "run this again").into());
-    }
-    if stays_trusted {
-        trusted.add(&path, &text);
-        trusted.write(&paths.trust_file)?;
-    }
-    say(&visible(&format!("Added to {}: {} {pattern}\n", file.in_words(), decision.name())));
-    let warning = taken.rules.last().and_then(|written| written.rule.warning());
+    let rule = NewRule { decision, pattern: &pattern, why };
+    let (file, warning) = setup::rules::add(paths, &std::env::current_dir()?, owner, &rule)?;
+    say(&visible(&format!("Added to {file}: {} {pattern}\n", decision.name())));
     if let Some(warning) = warning {
         say(&visible(&format!("warning: {warning}\n")));
     }
@@ -315,32 +294,15 @@ async fn add(paths: &Paths, decision: &str, rule: &str, why: Option<&str>, proje
 }
 
 async fn trust(paths: &Paths, file: Option<PathBuf>, yes: bool) -> anyhow::Result<()> {
-    let root = project_root(&std::env::current_dir()?, paths.user_home());
-    let path = std::path::absolute(file.unwrap_or_else(|| root.join(IN_PROJECT)))?;
-    if let Some(inside) = paths.inside(&root) {
-        let what = format!("{} lies in this project, so whoever writes here could trust anything", inside.display());
-        return Err(Failure::new(what, "set PORTCULLIS_HOME to a folder outside the project").into());
-    }
-    let file = UserFile::read(&path)?;
-    let Some(text) = &file.text else {
-        let hint = "name the file, or run this in its project";
-        return Err(Failure::new(format!("there is no file {}", path.display()), hint).into());
-    };
-    let base = path.parent().and_then(Path::parent).unwrap_or(&root);
-    let origin = Origin::Project { trusted: true };
-    let taken = RulesFile::read(&path, Some(text), origin, &base.display().to_string(), paths.user_home())?;
-    let allows = taken.rules.iter().filter(|written| written.rule.decision == Decision::Allow);
-    let allows: String = allows.map(|written| format!("  allow {}\n", written.rule.pattern)).collect();
-    say(&visible(&format!("{} would let these pass unasked:\n{allows}", file.in_words())));
-    confirm_outside(&format!("trust {}", path.display())).await?;
+    let plan = TrustPlan::make(paths, &std::env::current_dir()?, file)?;
+    let allows: String = plan.allows.iter().map(|pattern| format!("  allow {pattern}\n")).collect();
+    say(&visible(&format!("{} would allow these without asking:\n{allows}", plan.file.in_words())));
+    confirm_outside(&format!("trust {}", plan.file.path.display())).await?;
     if !consent::given("Trust this file as it is now?", yes)? {
         say("Nothing was changed.\n");
         return Ok(());
     }
-    paths.prepare()?;
-    let mut trusted = Trusted::read(&paths.trust_file);
-    trusted.add(&path, text);
-    trusted.write(&paths.trust_file)?;
-    say("Trusted. When the file changes, its allow rules no longer count until it is trusted again.\n");
+    plan.carry_out(paths)?;
+    say("Trusted. When the file changes, its allow rules do not count until it is trusted again.\n");
     Ok(())
 }

@@ -3,19 +3,15 @@
 use std::process::ExitCode;
 use std::time::Duration;
 
-use anyhow::Context as _;
-use tokio::signal::unix::{SignalKind, signal};
-use tokio_util::sync::CancellationToken;
-
-use super::gate::{self, Gate, Options, Started};
+use super::gate::lifetime::{stop_when_idle, until_stopped};
+use super::gate::{self, Options, Started};
 use super::{configuration, log_at, paths, say};
 use crate::fixed;
-use crate::hub::Hub;
 
 /// Run the gate in the foreground, for services. People use `up`
 ///
-/// Prints one line when it is ready and logs to standard error. One gate runs for each home: if another already does,
-/// this one leaves quietly.
+/// Prints one line when it is ready and logs to standard error. One gate runs for each home: if another already runs,
+/// this one exits with code 0.
 #[derive(clap::Args)]
 #[command(after_long_help = crate::config::help())]
 pub(super) struct Serve {
@@ -24,10 +20,10 @@ pub(super) struct Serve {
     /// Anyone who can reach the port can then send events and answer prompts. Not for daily use.
     #[arg(long, value_name = "NAME")]
     dev_sender: Option<String>,
-    /// Where to listen: 127.0.0.1:PORT, or `off` for the Unix socket alone
+    /// Where to listen: 127.0.0.1:PORT, or `off` for the Unix socket only
     #[arg(long, value_name = "ADDRESS")]
     listen: Option<String>,
-    /// Leave after so many seconds without sessions, listeners, open prompts and waiting events
+    /// Stop after so many seconds without sessions, listeners, open prompts and waiting events
     #[arg(long, value_name = "SECONDS")]
     leave_when_idle: Option<u64>,
     /// Started by another portcullis process, not by a person.
@@ -59,7 +55,7 @@ impl Serve {
             Started::ForSession => gate::open(paths, &config, options).await?,
         };
         let Some(gate) = opened else {
-            tracing::info!(lock = %lock_file.display(), "another gate holds the lock; leaving");
+            tracing::info!(lock = %lock_file.display(), "another gate holds the lock; this one exits");
             return Ok(ExitCode::SUCCESS);
         };
         match &gate.status.listen {
@@ -67,52 +63,13 @@ impl Serve {
             None => say("ready socket-only\n"),
         }
         if let Some(problem) = &gate.status.listen_problem {
-            tracing::warn!("{problem}; serving the Unix socket alone");
+            tracing::warn!("{problem}; listening only on the Unix socket");
         }
         if let Some(seconds) = self.leave_when_idle {
-            tokio::spawn(leave_when_idle(
-                gate.hub.clone(),
-                fixed::wait("IDLE_GATE", Duration::from_secs(seconds)),
-                gate.stop.clone(),
-            ));
+            let idle_time = fixed::wait("IDLE_GATE", Duration::from_secs(seconds));
+            tokio::spawn(stop_when_idle(gate.hub.clone(), idle_time, gate.stop.clone()));
         }
         until_stopped(gate).await?;
         Ok(ExitCode::SUCCESS)
-    }
-}
-
-/// Runs the gate until a signal or a request ends it.
-pub(super) async fn until_stopped(gate: Gate) -> anyhow::Result<()> {
-    let stop = gate.stop.clone();
-    let mut interrupt = signal(SignalKind::interrupt()).context("listening for signals")?;
-    let mut terminate = signal(SignalKind::terminate()).context("listening for signals")?;
-    tokio::spawn(async move {
-        tokio::select! {
-            _ = interrupt.recv() => {}
-            _ = terminate.recv() => {}
-            () = stop.cancelled() => {}
-        }
-        stop.cancel();
-    });
-    gate.wait().await;
-    Ok(())
-}
-
-/// A gate that nobody uses and that was started for someone's convenience does not stay for ever.
-async fn leave_when_idle(hub: Hub, patience: Duration, stop: CancellationToken) {
-    let mut idle_since = tokio::time::Instant::now();
-    let look_every = (patience / 4).clamp(Duration::from_millis(100), Duration::from_secs(15));
-    loop {
-        tokio::select! {
-            () = tokio::time::sleep(look_every) => {}
-            () = stop.cancelled() => return,
-        }
-        let Ok(in_use) = hub.in_use().await else { return };
-        if in_use {
-            idle_since = tokio::time::Instant::now();
-        } else if idle_since.elapsed() >= patience {
-            tracing::info!("idle; leaving");
-            stop.cancel();
-        }
     }
 }

@@ -1,4 +1,4 @@
-//! `portcullis session`: the running agents, held up or told what to do.
+//! `portcullis session`: list sessions, stop them, and give orders to those that Portcullis drives.
 
 use std::process::ExitCode;
 
@@ -11,7 +11,7 @@ use super::{confirm, log_at, say};
 use crate::failure::Failure;
 use crate::hub::now;
 
-/// See running sessions, stop them, and tell those that Portcullis drives what to do
+/// List sessions, stop and resume them, and give orders to those that Portcullis drives
 #[derive(clap::Args)]
 pub(super) struct Session {
     #[command(subcommand)]
@@ -22,18 +22,18 @@ pub(super) struct Session {
 enum What {
     /// List the sessions
     List {
-        /// Also those that have ended lately
+        /// Also those that ended recently
         #[arg(long)]
         all: bool,
         /// Print a JSON array
         #[arg(long)]
         json: bool,
     },
-    /// Let no tool of a session run until it is resumed
+    /// Stop a session: no tool of it runs until it is resumed
     ///
-    /// Works for sessions with hooks and for those that Portcullis drives. It is kept while the session is away.
+    /// Works for sessions with hooks and for those that Portcullis drives. A session that is away stays stopped.
     Stop(Which),
-    /// Let a stopped session go on
+    /// Resume a stopped session
     Resume(Which),
     /// End the turn of a session that Portcullis drives
     Interrupt(Which),
@@ -55,7 +55,7 @@ enum What {
     Model {
         #[command(flatten)]
         which: Which,
-        /// Its name; none for the agent's own choice
+        /// The name of the model; without one, the agent's default
         model: Option<String>,
     },
     /// End a session that Portcullis drives

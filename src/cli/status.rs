@@ -1,8 +1,7 @@
-//! `portcullis status`: is a gate there, and what does it hold.
+//! `portcullis status`: whether a gate runs, where it listens, and which sessions are attached.
 
 use std::process::ExitCode;
 
-use anyhow::Context as _;
 use portcullis_wire::api::{SessionView, Status as GateStatus};
 
 use super::client::Client;
@@ -42,14 +41,9 @@ impl Status {
     }
 }
 
-/// The status of the gate that runs.
-pub(super) async fn ask(paths: &Paths) -> anyhow::Result<GateStatus> {
-    Client::new(paths).get("/api/v1/status").await.context("asking the gate for its status")
-}
-
 /// The status, or none when no gate runs. A gate that holds the lock and does not answer is an error.
 async fn find(paths: &Paths) -> anyhow::Result<Option<GateStatus>> {
-    let error = match ask(paths).await {
+    let error = match Client::new(paths).status().await {
         Ok(status) => return Ok(Some(status)),
         Err(error) => error,
     };
@@ -59,7 +53,7 @@ async fn find(paths: &Paths) -> anyhow::Result<Option<GateStatus>> {
             let pid = holder.pid;
             let what =
                 format!("process {pid} holds the lock {} and does not answer: {error:#}", paths.lock_file.display());
-            let hint = format!("if it stays so, end it with `kill {pid}`; nothing that was accepted is lost");
+            let hint = format!("if this does not change, end it with `kill {pid}`; no accepted event is lost");
             Err(Failure::new(what, hint).into())
         }
     }
@@ -70,10 +64,10 @@ fn in_words(status: &GateStatus, sessions: &[SessionView]) -> String {
         ("gate", format!("portcullis {}, pid {}", status.version, status.pid)),
         (
             "listening",
-            status.listen.as_ref().map_or("on the Unix socket alone".to_owned(), |address| format!("http://{address}")),
+            status.listen.as_ref().map_or("only on the Unix socket".to_owned(), |address| format!("http://{address}")),
         ),
         ("socket", status.socket.clone()),
-        ("journal", format!("{} (safe against the loss of {})", status.journal, what_is_survived(&status.durability))),
+        ("journal", format!("{} (survives {})", status.journal, survives(&status.durability))),
         ("log", status.log.clone()),
         ("token", status.token_file.clone().unwrap_or_else(|| "from PORTCULLIS_TOKEN".to_owned())),
         ("prompts", format!("{} open", status.open_asks)),
@@ -94,9 +88,17 @@ fn in_words(status: &GateStatus, sessions: &[SessionView]) -> String {
         let folder = session.folder.as_deref().unwrap_or("-");
         text.push_str(&format!("session    {} {} ({}) {folder}\n", session.id, session.label, session.state));
     }
+    let old: Vec<&str> =
+        sessions.iter().filter(|session| session.has_old_hooks()).map(|session| session.label.as_str()).collect();
+    if !old.is_empty() {
+        let labels = old.join(", ");
+        text.push_str(&format!(
+            "hooks      of an older release in {labels}: run `portcullis install --hooks` there, then start it again\n"
+        ));
+    }
     portcullis_core::visible(&text)
 }
 
-fn what_is_survived(durability: &str) -> &'static str {
-    if durability == "power" { "power" } else { "the process" }
+fn survives(durability: &str) -> &'static str {
+    if durability == "power" { "a power cut" } else { "the death of the gate" }
 }

@@ -1,4 +1,4 @@
-//! `portcullis stop`: end the gate.
+//! `portcullis stop`: stop the gate.
 
 use std::process::ExitCode;
 use std::time::Duration;
@@ -7,9 +7,9 @@ use super::client::Client;
 use super::{lock, log_at, paths, say};
 use crate::failure::Failure;
 
-/// End the gate that runs
+/// Stop the gate
 ///
-/// What it has accepted is in the journal, and sessions attach again to the next gate.
+/// Accepted events are in the journal, and sessions attach again to the next gate.
 #[derive(clap::Args)]
 pub(super) struct Stop {}
 
@@ -22,8 +22,7 @@ impl Stop {
             return Ok(ExitCode::SUCCESS);
         };
         let pid = holder.pid;
-        let stuck =
-            |what: String| Failure::new(what, format!("end it with `kill {pid}`; nothing that was accepted is lost"));
+        let stuck = |what: String| Failure::new(what, format!("end it with `kill {pid}`; no accepted event is lost"));
         if let Err(error) = Client::new(&paths).command("POST", "/api/v1/stop").await {
             // The gate answered, and said no.
             if error.is::<Failure>() {
@@ -33,11 +32,11 @@ impl Stop {
         }
         for _ in 0..1000 {
             if lock::holder(&paths.lock_file).is_none_or(|now| now.pid != pid) {
-                say(&format!("The gate (pid {pid}) has stopped.\n"));
+                say(&format!("Stopped the gate (pid {pid}).\n"));
                 return Ok(ExitCode::SUCCESS);
             }
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
-        Err(stuck(format!("the gate (pid {pid}) was asked to stop and is still there")).into())
+        Err(stuck(format!("the gate (pid {pid}) was asked to stop and still runs")).into())
     }
 }

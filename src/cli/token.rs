@@ -1,4 +1,4 @@
-//! `portcullis token`: what people show to be let in.
+//! `portcullis token`: the tokens by which the gate knows people.
 
 use std::process::ExitCode;
 
@@ -9,7 +9,7 @@ use super::client::{Client, segment};
 use super::{confirm, log_at, say};
 use crate::hub::now;
 
-/// Give people tokens, list them, take them back
+/// Create, list and revoke tokens
 #[derive(clap::Args)]
 pub(super) struct Token {
     #[command(subcommand)]
@@ -18,7 +18,7 @@ pub(super) struct Token {
 
 #[derive(Subcommand)]
 enum What {
-    /// Make a token for a person and print it, alone, on standard output
+    /// Create a token for a person and print it, and nothing else, on standard output
     ///
     /// It is shown this once: the gate keeps only its hash. Send it as `Authorization: Bearer TOKEN`.
     Add {
@@ -31,7 +31,7 @@ enum What {
         /// Only for sessions with this label; may be given several times
         #[arg(long = "label", value_name = "NAME")]
         labels: Vec<String>,
-        /// Ends after this time, such as 12h or 30d
+        /// Expires after this time, such as 12h or 30d
         #[arg(long, value_name = "TIME")]
         expires: Option<humantime::Duration>,
     },
@@ -41,7 +41,7 @@ enum What {
         #[arg(long)]
         json: bool,
     },
-    /// Take a token back; streams that were opened with it end at once
+    /// Revoke a token; streams that were opened with it end at once
     Revoke {
         /// As `token list` shows it
         id: String,
@@ -67,7 +67,7 @@ impl Token {
             What::Revoke { id } => {
                 confirm(&format!("revoke token {id}")).await?;
                 gate.command("DELETE", &format!("/api/v1/tokens/{}", segment(&id))).await?;
-                say(&format!("Token {id} no longer counts.\n"));
+                say(&format!("Revoked token {id}.\n"));
             }
         }
         Ok(ExitCode::SUCCESS)
@@ -76,14 +76,14 @@ impl Token {
 
 fn list(tokens: &[TokenView]) -> String {
     if tokens.is_empty() {
-        return "Nobody has a token but the owner.\n".to_owned();
+        return "Only the owner has a token.\n".to_owned();
     }
     let row = |token: &TokenView| {
         let labels = token.labels.as_ref().map_or("all sessions".to_owned(), |labels| labels.join(", "));
         let expires = match token.expires {
             _ if token.expired => "expired".to_owned(),
-            Some(at) => format!("ends in {}", ago(at.saturating_sub(now().0))),
-            None => "does not end".to_owned(),
+            Some(at) => format!("expires in {}", ago(at.saturating_sub(now().0))),
+            None => "does not expire".to_owned(),
         };
         format!("{}  {:<16} {labels}, {expires}\n", token.id, token.person)
     };

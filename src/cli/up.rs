@@ -4,14 +4,15 @@ use std::process::ExitCode;
 
 use portcullis_wire::api::Status;
 
+use super::client::Client;
+use super::gate::lifetime::until_stopped;
 use super::gate::{self, Options, Started};
-use super::serve::until_stopped;
-use super::{configuration, lock, log_at, paths, reach, say, shell, status};
+use super::{configuration, lock, log_at, paths, reach, say, shell};
 use crate::failure::Failure;
 
 /// Start the gate and show how to use it
 ///
-/// Runs in the foreground until Ctrl-C; with --detach it stays behind and `portcullis stop` ends it.
+/// Runs in the foreground until Ctrl-C; with --detach it runs in the background until `portcullis stop`.
 #[derive(clap::Args)]
 #[command(after_long_help = crate::config::help())]
 pub(super) struct Up {
@@ -23,7 +24,7 @@ pub(super) struct Up {
     /// Anyone who can reach the port can then send events and answer prompts. Not for daily use.
     #[arg(long, value_name = "NAME")]
     dev_sender: Option<String>,
-    /// Where to listen: 127.0.0.1:PORT, or `off` for the Unix socket alone
+    /// Where to listen: 127.0.0.1:PORT, or `off` for the Unix socket only
     #[arg(long, value_name = "ADDRESS")]
     listen: Option<String>,
 }
@@ -44,8 +45,8 @@ impl Up {
                 let pid = lock::holder(&paths.lock_file).map_or(0, |holder| holder.pid);
                 return Err(already_running(pid).into());
             }
-            let status = status::ask(&paths).await?;
-            say(&banner(&status, "portcullis stop ends it."));
+            let status = Client::new(&paths).status().await?;
+            say(&banner(&status, "`portcullis stop` stops it."));
             return Ok(ExitCode::SUCCESS);
         }
         let lock_file = paths.lock_file.clone();
@@ -63,7 +64,7 @@ impl Up {
 fn already_running(pid: u32) -> Failure {
     Failure::new(
         format!("a gate is already running (pid {pid})"),
-        "use it (`portcullis status` shows where it is), or end it first with `portcullis stop`",
+        "use it (`portcullis status` shows where it is), or stop it first with `portcullis stop`",
     )
 }
 
@@ -72,7 +73,7 @@ fn banner(status: &Status, ending: &str) -> String {
     let row = |text: &mut String, name: &str, value: &str| text.push_str(&format!("  {name:<9} {value}\n"));
     match &status.listen {
         Some(address) => row(&mut text, "listening", &format!("http://{address}")),
-        None => row(&mut text, "listening", "on the Unix socket alone"),
+        None => row(&mut text, "listening", "only on the Unix socket"),
     }
     row(&mut text, "socket", &status.socket);
     row(&mut text, "journal", &status.journal);

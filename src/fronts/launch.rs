@@ -208,6 +208,7 @@ fn about(wanted: &LaunchOptions, options: &Options, label: Label, pid: u32) -> S
         continues: None,
         mode: Some(options.mode.clone()),
         driven: true,
+        hooks_version: None,
     }
 }
 

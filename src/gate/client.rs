@@ -8,6 +8,7 @@ use bytes::Bytes;
 use http_body_util::{BodyExt as _, Full};
 use hyper::Request;
 use hyper_util::rt::TokioIo;
+use portcullis_wire::api::Status;
 use portcullis_wire::error::Fault;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -48,6 +49,10 @@ impl Client {
             return Err(Failure::new("no gate is running", "start one with `portcullis up`").into());
         }
         Ok(Self::new(&paths))
+    }
+
+    pub(crate) async fn status(&self) -> anyhow::Result<Status> {
+        self.get("/api/v1/status").await.context("asking the gate for its status")
     }
 
     pub(crate) async fn get<T: DeserializeOwned>(&self, path: &str) -> anyhow::Result<T> {

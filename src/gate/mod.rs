@@ -6,6 +6,7 @@ mod daemon;
 mod failures;
 pub(crate) mod hooks;
 pub(crate) mod inside;
+pub(crate) mod lifetime;
 pub(crate) mod lock;
 pub(crate) mod reach;
 pub(crate) mod starting;

@@ -27,27 +27,13 @@ pub(crate) struct Addition {
     pub(crate) node: Node,
 }
 
-/// The hooks that a tool of the session's own process answers.
-const BY_TOOL: [HookEvent; 9] = [
-    HookEvent::PermissionRequest,
-    HookEvent::PreToolUse,
-    HookEvent::PostToolUse,
-    HookEvent::PostToolUseFailure,
-    HookEvent::PermissionDenied,
-    HookEvent::UserPromptSubmit,
-    HookEvent::Stop,
-    HookEvent::SubagentStop,
-    HookEvent::Notification,
-];
-
-/// Those that the client cannot call a tool for.
-const BY_COMMAND: [HookEvent; 3] = [HookEvent::SessionStart, HookEvent::SessionEnd, HookEvent::FileChanged];
-
 /// All hooks, one group for each.
 pub(crate) fn hooks(callee: &Callee<'_>) -> Vec<(&'static str, Node)> {
-    let by_tool = BY_TOOL.map(|event| (event.name(), group(tool_hook(event, &callee.server))));
-    let by_command = BY_COMMAND.map(|event| (event.name(), group(command_hook(event, callee.program))));
-    by_tool.into_iter().chain(by_command).collect()
+    let hook = |event: HookEvent| match event.is_by_tool() {
+        true => tool_hook(event, &callee.server),
+        false => command_hook(event, callee.program),
+    };
+    HookEvent::ALL.iter().map(|event| (event.name(), group(hook(*event)))).collect()
 }
 
 /// The hooks as a file of their own, for a plugin.
@@ -158,6 +144,13 @@ pub(crate) fn is_ours(group: &serde_json::Value) -> bool {
     let by_command =
         hook["type"] == "command" && program.rsplit('/').next() == Some("portcullis") && hook["args"][0] == "hook";
     by_tool || by_command
+}
+
+/// The version of the release that wrote a group of our hooks. None where the group has no place for it.
+pub(crate) fn version_of(group: &serde_json::Value) -> Option<u32> {
+    let input = group["hooks"][0]["input"].as_object()?;
+    let version = input.get("hooks_version").and_then(serde_json::Value::as_str);
+    Some(version.and_then(|version| version.parse().ok()).unwrap_or(1))
 }
 
 /// The text after each step on the way to one without what `is_it` says is ours, and without lists and objects that are

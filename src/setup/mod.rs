@@ -1,10 +1,16 @@
-//! What `install`, `service`, `plugin` and `doctor` share: where things of other programs are, and how they are changed.
+//! Files of other programs that we change, and take back: Claude Code's settings, a plugin, a service unit.
 
 pub(crate) mod claude;
 pub(crate) mod consent;
 pub(crate) mod entry;
 pub(crate) mod file;
 pub(crate) mod hooks;
+pub(crate) mod install;
 pub(crate) mod json;
 pub(crate) mod place;
+pub(crate) mod plugin;
 pub(crate) mod receipt;
+pub(crate) mod rules;
+pub(crate) mod service;
+pub(crate) mod target;
+pub(crate) mod uninstall;

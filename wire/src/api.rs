@@ -9,6 +9,7 @@ use portcullis_core::{
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use crate::hooks::HOOKS_VERSION;
 pub use asks::{AskView, NewVerdict, OfferView, Recorded, RiskView, VerdictView};
 
 #[derive(Debug, Serialize, Deserialize, PartialEq, Eq, ToSchema)]
@@ -35,6 +36,9 @@ pub struct SessionView {
     /// It takes orders: prompt, interrupt, mode, model, end.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub driven: bool,
+    /// The version of its hooks, where one of them has called. Renewed by `portcullis install --hooks`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hooks_version: Option<u32>,
     /// Who stopped it: no tool runs until it is resumed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stopped_by: Option<String>,
@@ -373,10 +377,18 @@ impl SessionView {
             since: session.since.0,
             mode: about.mode.clone(),
             driven: about.driven,
+            hooks_version: about.hooks_version,
             stopped_by: session.stopped.clone(),
             waiting,
             asks,
         }
+    }
+}
+
+impl SessionView {
+    /// Its hooks were written by an older release.
+    pub fn has_old_hooks(&self) -> bool {
+        self.hooks_version.is_some_and(|version| version < HOOKS_VERSION)
     }
 }
 

@@ -41,6 +41,11 @@ hook_events!(
 );
 
 impl HookEvent {
+    /// The client can call a tool for this hook; the others start a program.
+    pub fn is_by_tool(self) -> bool {
+        !matches!(self, Self::SessionStart | Self::SessionEnd | Self::FileChanged)
+    }
+
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.iter().copied().find(|event| event.name() == name)
     }
@@ -123,6 +128,11 @@ impl HookCall {
             cwd: text("cwd"),
             hooks_version: text("hooks_version").and_then(|version| version.parse().ok()),
         })
+    }
+
+    /// The version of the hooks that `install` wrote; the first had no mark. None where this call cannot tell.
+    pub fn installed_version(&self) -> Option<u32> {
+        self.event.is_by_tool().then(|| self.hooks_version.unwrap_or(1))
     }
 
     /// A turn that Claude Code began by itself, to tell the model of something, and not the person typing.

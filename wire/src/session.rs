@@ -30,6 +30,8 @@ pub struct AboutForm {
     mode: Option<String>,
     #[serde(default, skip_serializing_if = "Not::not")]
     driven: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    hooks_version: Option<u32>,
 }
 
 #[derive(Serialize, Deserialize)]

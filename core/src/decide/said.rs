@@ -93,7 +93,9 @@ fn may_write_in(state: &State, by: &Actor, chat: &ChatId) -> bool {
 }
 
 fn event(state: &State, now: Moment, said: SaidInput, not_a_verdict: Option<NotAVerdict>) -> Decided {
-    let SaidInput { id, by, inside: _, text, address, chat, attributes, idempotency_key } = said;
+    let SaidInput { id, by, inside, text, address, chat, attributes, idempotency_key } = said;
+    // What an agent runs speaks with the credential of its owner, and still only informs.
+    let is_inside = inside.is_some();
     let text = text.into_text();
     let Some(chat) = chat.or_else(|| state.next_chat()) else {
         return refuse(Refusal::SessionFull { waiting: 0 });
@@ -116,7 +118,7 @@ fn event(state: &State, now: Moment, said: SaidInput, not_a_verdict: Option<NotA
     }
     let event = Event {
         id,
-        directs: by.may(Right::Review),
+        directs: by.may(Right::Review) && !is_inside,
         via: by.via,
         sender: by.name,
         chat: chat.clone(),
@@ -130,4 +132,40 @@ fn event(state: &State, now: Moment, said: SaidInput, not_a_verdict: Option<NotA
     effects.extend(to.map(Effect::Wake));
     effects.push(Effect::Publish(Topic::Event(id)));
     (vec![Record::Received { event: Arc::new(event), to }], effects)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::event::Label;
+    use crate::people::{Role, Via};
+    use crate::state::Limits;
+    use crate::verdict::SaidText;
+
+    fn directs(role: Role, inside: Option<Inside>) -> bool {
+        let by = Actor { name: "ann".into(), rights: role.rights(), via: Via::Http, scope: TokenScope::Everything };
+        let said = SaidInput {
+            id: EventId::new(Moment(1), 1),
+            by,
+            inside,
+            text: SaidText::new("hello"),
+            address: Address::Open,
+            chat: None,
+            attributes: vec![],
+            idempotency_key: None,
+        };
+        let (records, _) = super::said(&State::new(Limits::default()), Moment(1), said);
+        match records.as_slice() {
+            [Record::Received { event, .. }] => event.directs,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn reviewers_direct_sessions_while_senders_and_whatever_an_agent_runs_only_inform() {
+        assert!(directs(Role::Admin, None) && directs(Role::Reviewer, None));
+        assert!(!directs(Role::Sender, None));
+        let inside = Inside { process: 7, label: Label::new("api").unwrap() };
+        assert!(!directs(Role::Admin, Some(inside)));
+    }
 }

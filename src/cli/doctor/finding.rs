@@ -1,4 +1,4 @@
-//! One thing that was looked at, how it is, and what to do about it.
+//! One finding of the doctor: what was checked, how it is, and what to do about it.
 
 use serde::Serialize;
 
@@ -15,7 +15,7 @@ pub(super) struct Finding {
 #[serde(rename_all = "lowercase")]
 pub(super) enum Level {
     Ok,
-    /// Neither good nor bad, or not to be known from here.
+    /// Neither good nor bad, or not known.
     Note,
     Warn,
     Fail,
@@ -38,12 +38,12 @@ impl Finding {
         Self { level: Level::Fail, remedy: Some(remedy.into()), ..Self::ok(check, what) }
     }
 
-    /// Says where to read on, or what to do although nothing is wrong.
+    /// Says what can be done although nothing is wrong.
     pub(super) fn with(self, remedy: impl Into<String>) -> Self {
         Self { remedy: Some(remedy.into()), ..self }
     }
 
-    /// An error on the way is a finding too.
+    /// The finding of a check that failed with an error.
     pub(super) fn error(check: &'static str, error: &anyhow::Error) -> Self {
         let words = crate::report::in_words(error);
         let (what, hint) = words.split_once("\n  hint: ").unwrap_or((&words, ""));

@@ -119,7 +119,6 @@ impl Connector {
         key: Option<String>,
     ) -> Result<Recorded, Fault> {
         let by = self.actor(&self.identity(user)?).ok_or_else(unknown)?;
-        self.hub.limit_rate(&by.name)?;
         let key = key.map(|key| format!("{}:{key}", self.name));
         self.hub.answer(by, read_target(ask)?, verdict, key).await
     }

@@ -317,6 +317,11 @@ impl Gatekeeper {
         self.state().outside.note_event(sender, directs);
     }
 
+    /// The model opens an event by itself.
+    pub(crate) fn note_opened(&self, sender: &str, directs: bool) {
+        self.state().outside.note_opened(sender, directs);
+    }
+
     /// A person who may direct the session has spoken, or the conversation began anew.
     pub(crate) fn clear_outside(&self) {
         self.state().outside.clear();

@@ -50,6 +50,7 @@ fn gatekeeper(folder: &Path) -> Gatekeeper {
         continues: None,
         mode: None,
         driven: false,
+        hooks_version: None,
     };
     let away: crate::session::link::Connect = Arc::new(|| Box::pin(std::future::pending()));
     let (session, _) = crate::session::link::connect(SessionId::new(Moment(1), 1), about, "0.0.0", away);

@@ -14,6 +14,7 @@ use super::calls::{AllowedBy, Outcome};
 use super::judge::{denied_by, quorum};
 use super::request::{Answer, CallKey, DecidedBy, Decision, ToolRequest, WithoutDecision, digest};
 use super::{Front, Gatekeeper, PromptNews, Settled, why_not_alone};
+use crate::fixed;
 use crate::mint::mint;
 
 /// A gate that is away may take so long to hear of an ask where a terminal has it meanwhile.
@@ -108,7 +109,7 @@ impl Gatekeeper {
         let timeout = match (request.capabilities.without_decision, request.capabilities.terminal) {
             (WithoutDecision::Waits, _) => None,
             (_, true) => Some(CONNECT_TIMEOUT),
-            (_, false) => Some(UNATTENDED_CONNECT_TIMEOUT),
+            (_, false) => Some(fixed::wait("CONNECT", UNATTENDED_CONNECT_TIMEOUT)),
         };
         let Some(timeout) = timeout else { return self.registered(id, asking.await) };
         match tokio::time::timeout(timeout, asking).await {

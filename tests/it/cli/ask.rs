@@ -28,7 +28,7 @@ fn a_prompt_is_listed_shown_and_answered_at_the_command_line() {
     let ask = show(&home, "abcde");
     assert_eq!((&ask["state"], &ask["verdict"]), (&json!("open"), &Value::Null));
 
-    assert_eq!(home.run(&["ask", "allow", "abcde"]).ok().stdout, "abcde: allow is on the record.\n");
+    assert_eq!(home.run(&["ask", "allow", "abcde"]).ok().stdout, "Allowed abcde.\n");
     let verdict = session.next_verdict();
     assert_eq!((&*verdict.request_id, &*verdict.behavior), ("abcde", "allow"));
     home.run(&["ask", "deny", show(&home, "fghij")["id"].as_str().unwrap(), "--why", "not on a Friday"]).ok();
@@ -140,7 +140,7 @@ fn inside_claude_code_a_person_must_confirm_at_the_terminal() {
     assert_eq!(home.records("access_denied").len(), 1);
 
     for (code, typed, ending, state) in
-        [("abcde", "y", "did not allow prompt abcde", "open"), ("fghij", "yes", "is on the record", "answered")]
+        [("abcde", "y", "did not allow prompt abcde", "open"), ("fghij", "yes", "Allowed fghij.", "answered")]
     {
         let terminal = Terminal::running(&home, &format!("CLAUDECODE=1 $P ask allow {code}"));
         terminal.shows("This runs inside Claude Code. Type yes");

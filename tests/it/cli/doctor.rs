@@ -1,11 +1,11 @@
 //! The doctor: it finds what is wrong, says what to do, and changes nothing.
 
 use crate::fakes::model::Model;
-use crate::support::PATIENCE;
 use crate::support::child::Stdin;
 use crate::support::claude::Claude;
 use crate::support::home::{Home, Ran};
 use crate::support::standin::StandIn;
+use crate::support::{PATIENCE, until};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 use std::fs;
@@ -52,10 +52,10 @@ fn a_fresh_home_has_no_faults_and_is_not_changed() {
     let ran = doctor(&home, "127.0.0.1:0", &["--json"]).ok();
     let report = ran.json();
     assert_eq!(report["failed"], false);
-    has(&report, "gate", "ok none runs", "");
-    has(&report, "journal", "note", "is not there yet");
+    has(&report, "gate", "ok not running", "");
+    has(&report, "journal", "note", "does not exist yet");
     has(&report, "Claude Code", "warn there is no `claude`", "");
-    has(&report, "registered", "warn nowhere", "");
+    has(&report, "registered", "warn not for", "");
     for finding in report["findings"].as_array().unwrap() {
         let needs_remedy = finding["level"] == "warn" || finding["level"] == "fail";
         assert!(!needs_remedy || finding["remedy"].is_string(), "{finding}");
@@ -66,7 +66,7 @@ fn a_fresh_home_has_no_faults_and_is_not_changed() {
 
     let shown = doctor(&home, "127.0.0.1:0", &[]).ok().stdout;
     assert!(shown.contains("\n  events while idle  yes       yes        yes        not yet\n"), "{shown}");
-    assert!(shown.ends_with(" to look at.\n"), "{shown}");
+    assert!(shown.ends_with(" warnings.\n"), "{shown}");
 }
 
 #[test]
@@ -101,9 +101,9 @@ fn each_fault_is_found_and_shown_with_its_remedy() {
     assert_eq!(report["failed"], true);
     has(&report, "configuration", "fail", "durability");
     has(&report, "token", "fail", "others may use the file (mode 644)");
-    has(&report, "journal", "fail", "is no journal");
-    has(&report, "registered", "warn", "no plain JSON");
-    has(&report, "Claude Code", "warn 2.0.77", "channels came with 2.1.80");
+    has(&report, "journal", "fail", "not a journal");
+    has(&report, "registered", "warn", "not plain JSON");
+    has(&report, "Claude Code", "warn 2.0.77", "channels need 2.1.80");
 
     home.write_config("");
     let report = doctor(&home, &listen, &["--json"]).json();
@@ -197,13 +197,13 @@ fn both_install_and_plugin_is_a_finding_and_the_real_cli_is_recognised() {
     has(&report, "registered", "ok in .mcp.json of this project as server:portcullis", "");
     has(&report, "registered", "ok for you in this project as server:mine", "");
     has(&report, "registered", "ok by the plugin as plugin:portcullis@portcullis", "");
-    has(&report, "registered", "warn 3 times", "a session may be attached twice");
+    has(&report, "registered", "warn 3 times", "a session may attach twice");
     assert_eq!(report["own"], "hooks");
 
     fs::remove_file(home.user().join(".local/bin/portcullis")).unwrap();
     let ran = doctor(&home, "off", &["--json"]);
     assert_eq!(ran.status.code(), Some(1));
-    has(&ran.json(), "registered", "fail", "is not there");
+    has(&ran.json(), "registered", "fail", "does not exist");
 }
 
 #[test]
@@ -233,6 +233,61 @@ fn hooks_are_checked_in_every_settings_file() {
     has(&broken, "hooks", "warn", "lacks Stop");
     has(&broken, "hooks", "warn", "no deny rule mcp__portcullis__hook");
     has(&broken, "hooks", "warn disableAllHooks", "");
-    has(&broken, "hooks", "fail", ".local/bin/portcullis, which is not there");
+    has(&broken, "hooks", "fail", ".local/bin/portcullis, which does not exist");
     has(&broken, "hooks", "fail", "\"portcullis\", which is not registered here");
+}
+
+/// As the first release wrote them: without a version, and with 10 s for the hook before a tool.
+fn old_settings(home: &Home) -> String {
+    let program = home.user().join(".local/bin/portcullis");
+    include_str!("../fakes/settings-version-1.json").replace("PROGRAM", program.to_str().unwrap())
+}
+
+#[test]
+fn hooks_of_an_older_release_are_reported_and_renewed_by_install() {
+    let home = Home::new();
+    home.run(&["install", "--hooks", "--yes"]).ok();
+    let file = home.project().join(".claude/settings.json");
+    fs::write(&file, old_settings(&home)).unwrap();
+    let report = doctor(&home, "off", &["--json"]).ok().json();
+    has(&report, "hooks", "warn", "has hooks of an older release (version 1 of 2)");
+    let finding = report["findings"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|finding| finding["check"] == "hooks" && finding["level"] == "warn");
+    assert!(finding.unwrap()["remedy"].as_str().unwrap().contains("`portcullis install --hooks`"), "{finding:?}");
+
+    home.run(&["install", "--hooks", "--yes"]).ok();
+    let settings: Value = serde_json::from_str(&fs::read_to_string(&file).unwrap()).unwrap();
+    let before = settings["hooks"]["PreToolUse"].as_array().unwrap();
+    assert_eq!(before.len(), 1, "the old one is replaced: {before:?}");
+    assert_eq!(before[0]["hooks"][0]["timeout"], 86400);
+    let renewed = doctor(&home, "off", &["--json"]).ok().json();
+    assert_eq!(findings(&renewed, "hooks").len(), 1, "{renewed}");
+    has(&renewed, "hooks", "ok all 12", "");
+    home.run(&["uninstall", "--yes"]).ok();
+    assert!(!file.exists(), "{}", fs::read_to_string(&file).unwrap_or_default());
+}
+
+#[test]
+fn a_session_with_hooks_of_an_older_release_is_named_in_status_and_doctor() {
+    let home = Home::new();
+    let _gate = home.serve();
+    let session = StandIn::start(&home, &["--label", "api"]);
+    let status = || home.run(&["status"]).ok().stdout;
+    session.hook("UserPromptSubmit", &json!({"prompt": "hello", "permission_mode": "default"}));
+    until("the hooks", || (home.attached(1)[0]["hooks_version"] == 2).then_some(()));
+    assert!(!status().contains("older release"), "{}", status());
+
+    // What the first release wrote had no version.
+    session.hook("UserPromptSubmit", &json!({"prompt": "hello", "permission_mode": "default", "hooks_version": ""}));
+    until("the old hooks", || (home.attached(1)[0]["hooks_version"] == 1).then_some(()));
+    let shown = status();
+    assert_eq!(
+        shown.matches("hooks      of an older release in api: run `portcullis install --hooks`").count(),
+        1,
+        "{shown}"
+    );
+    has(&doctor(&home, "off", &["--json"]).ok().json(), "hooks", "warn", "hooks of an older release: api");
 }

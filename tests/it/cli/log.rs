@@ -80,7 +80,7 @@ fn an_unchanged_log_verifies_also_against_a_noted_head() {
     let gate = home.serve();
     gate.say("/", "one").expect(200);
     let words = home.run(&["log", "verify"]).ok().stdout;
-    assert!(words.starts_with("2 records, unbroken"), "{words}");
+    assert!(words.starts_with("2 records, none changed"), "{words}");
     let noted = home.run(&["log", "verify", "--json"]).json();
     assert_eq!((&noted["ok"], &noted["records"]), (&json!(true), &json!(2)));
     let head = noted["head"].as_str().unwrap();
@@ -134,7 +134,7 @@ fn redacted_text_is_in_no_file_and_the_log_still_verifies() {
     assert!(home.files().values().any(|bytes| holds(bytes, SECRET)), "it was there");
 
     let said = home.run(&["log", "redact", &id]).ok().stdout;
-    assert!(said.contains(&format!("1 payloads of event/{id} are erased")), "{said}");
+    assert!(said.contains(&format!("Erased 1 texts of event/{id}.")), "{said}");
     let gone = |gate: &Gate| {
         for (name, bytes) in home.files() {
             assert!(!holds(&bytes, SECRET), "{name}");

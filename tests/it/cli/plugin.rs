@@ -63,6 +63,6 @@ fn a_plugin_folder_is_updated_and_any_other_folder_is_left_alone() {
 
     let ran = home.run(&["plugin", home.user().to_str().unwrap()]);
     assert_eq!(ran.status.code(), Some(1));
-    assert!(ran.stderr.contains("holds something else already"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("already holds something else"), "{}", ran.stderr);
     assert!(!home.user().join(".claude-plugin").exists());
 }

@@ -95,7 +95,7 @@ fn invalid_input_to_a_check_is_refused_with_a_hint() {
     }
     home.run(&["rules", "check", "--rules", "nowhere.toml", "Bash", "{}"]).refused(2, "there is no file");
     home.run(&["rules", "check", "--cwd", "nowhere", "Bash", "{}"]).refused(2, "there is no folder");
-    home.run(&["rules", "check", "--allow", "Bash(", "Bash", "{}"]).refused(2, "this is no rule");
+    home.run(&["rules", "check", "--allow", "Bash(", "Bash", "{}"]).refused(2, "not a rule");
     let file = written(&home, "[[rule]]\nalow = \"Bash\"\n");
     home.run(&["rules", "check", "--rules", &file, "Bash", "{}"]).refused(3, "line 2: unknown key \"alow\"");
     home.run(&["rules", "test", "--rules", &file]).refused(3, "did you mean allow?");
@@ -159,13 +159,37 @@ fn an_added_rule_takes_effect_and_the_rest_of_the_file_is_kept() {
     assert_eq!((decision(&home, "npm test").as_str(), decision(&home, "npm ci").as_str()), ("allow", "allow"));
     let warned = home.run(&["rules", "add", "allow", "Write(src/**)"]).ok().stdout;
     assert!(warned.contains("warning: ") && warned.contains("Edit(src/**)"), "{warned}");
-    home.run(&["rules", "add", "allow", "Bash("]).refused(2, "this is no rule");
+    home.run(&["rules", "add", "allow", "Bash("]).refused(2, "not a rule");
     let listed = home.run(&["rules", "list"]).ok().stdout;
     assert!(listed.contains("  allow Bash(make *)\n") && listed.contains("# not \"x\""), "{listed}");
 
     fs::write(&file, "broken = ").unwrap();
     home.run(&["rules", "add", "allow", "Bash(x)"]).refused(3, "line 1: ");
     assert_eq!(fs::read_to_string(&file).unwrap(), "broken = ", "what cannot be read is not written");
+}
+
+#[test]
+fn rules_of_a_project_in_the_configuration_decide_and_are_listed_with_their_line() {
+    let home = Home::new();
+    let project = home.project().canonicalize().unwrap();
+    home.write_config(&format!(
+        "[projects.{:?}]\nallow = [\"Bash(make *)\"]\ndeny = [\"Bash(make evil)\"]\n",
+        project.display().to_string()
+    ));
+    assert_eq!(["make all", "make evil", "npm ci"].map(|line| decision(&home, line)), ["allow", "deny", "ask"]);
+    let ruled = checked(&home, &[], "Bash", &bash("make evil"));
+    assert!(ruled["place"].as_str().unwrap().ends_with("config.toml:3"), "{ruled}");
+    let elsewhere = home.user();
+    let elsewhere = ["--cwd", elsewhere.to_str().unwrap()];
+    assert_eq!(checked(&home, &elsewhere, "Bash", &bash("make all"))["decision"], "ask");
+    let listed = home.run(&["rules", "list", "--json"]).ok().json();
+    let rows: Vec<_> =
+        listed.as_array().unwrap().iter().map(|row| (&row["rule"], &row["origin"], &row["counts"])).collect();
+    assert_eq!(rows[0], (&json!("Bash(make *)"), &json!("user"), &json!(true)));
+
+    home.write_config("[projects.\"/\"]\ndeny = [\"Bash(\"]\n");
+    home.run(&["rules", "list"]).refused(3, "line 2: \"Bash(\" is no rule");
+    home.run(&["serve"]).refused(3, "line 2: projects.\"/\".deny: \"Bash(\" is no rule");
 }
 
 #[test]

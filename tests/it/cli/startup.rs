@@ -71,7 +71,7 @@ fn up_prints_how_to_use_the_gate_and_a_second_up_reports_the_first() {
     assert!(first.wait_exit(PATIENCE).success());
 
     let detached = home.run(&["up", "--detach"]).ok();
-    assert!(detached.stdout.contains("portcullis stop ends it"), "{detached:#?}");
+    assert!(detached.stdout.contains("`portcullis stop` stops it"), "{detached:#?}");
     assert_eq!(home.status()["waiting_events"], 1, "what the first one took in is still there");
     home.run(&["stop"]).ok();
 }
@@ -81,7 +81,7 @@ fn stop_ends_the_gate_and_succeeds_when_there_is_none() {
     let home = Home::new();
     assert_eq!(home.run(&["stop"]).ok().stdout, "No gate is running.\n");
     let gate = home.serve();
-    assert_eq!(home.run(&["stop"]).ok().stdout, format!("The gate (pid {}) has stopped.\n", gate.pid()));
+    assert_eq!(home.run(&["stop"]).ok().stdout, format!("Stopped the gate (pid {}).\n", gate.pid()));
     assert!(gate.wait_exit(PATIENCE).success());
     assert_eq!(home.run(&["stop"]).ok().stdout, "No gate is running.\n");
     let status = home.run(&["status"]);

@@ -2,13 +2,14 @@
 //! a message that it has taken and not acknowledged.
 
 use crate::support::home::Home;
-use crate::support::seen::{OrFail, PATIENCE, Seen};
+use crate::support::seen::{OrFail, PATIENCE, Seen, until};
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 /// What the platform does with an item that it has put before its people.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,8 +33,8 @@ pub(crate) struct Bridge {
 struct Shared {
     address: PathBuf,
     policy: Mutex<Policy>,
-    /// The connection there is, for writing.
-    connection: Mutex<Option<UnixStream>>,
+    /// The connection there is, for writing, and its number.
+    connection: Mutex<Option<(usize, UnixStream)>>,
     connections: AtomicUsize,
     items: Seen<Value>,
     /// Everything else that the gate said.
@@ -85,8 +86,8 @@ impl Bridge {
         let mut lines = BufReader::new(stream).lines().map_while(Result::ok);
         let Some(hello) = lines.next() else { return false };
         shared.others.push(serde_json::from_str(&hello).unwrap());
-        *lock(&shared.connection) = stream.try_clone().ok();
-        shared.connections.fetch_add(1, Ordering::Relaxed);
+        let number = shared.connections.fetch_add(1, Ordering::Relaxed);
+        *lock(&shared.connection) = Some((number, stream.try_clone().unwrap()));
         for line in lines {
             let frame: Value = serde_json::from_str(&line).unwrap();
             if frame["item"].is_null() {
@@ -103,9 +104,8 @@ impl Bridge {
                 Then::HangUp => break,
             }
         }
-        if let Some(connection) = lock(&shared.connection).take() {
-            connection.shutdown(std::net::Shutdown::Both).ok();
-        }
+        stream.shutdown(std::net::Shutdown::Both).ok();
+        lock(&shared.connection).take_if(|(current, _)| *current == number);
         true
     }
 
@@ -126,7 +126,7 @@ impl Bridge {
 
     /// Breaks the connection, as a network or a restart would.
     pub(crate) fn hang_up(&self) {
-        if let Some(connection) = &*lock(&self.shared.connection) {
+        if let Some((_, connection)) = lock(&self.shared.connection).take() {
             connection.shutdown(std::net::Shutdown::Both).ok();
         }
     }
@@ -140,11 +140,8 @@ impl Bridge {
 
     /// Says a line; false when there is no connection.
     pub(crate) fn write(&self, frame: &Value) -> bool {
-        let Some(mut connection) = lock(&self.shared.connection).as_ref().and_then(|stream| stream.try_clone().ok())
-        else {
-            return false;
-        };
-        connection.write_all(format!("{frame}\n").as_bytes()).is_ok()
+        let connection = lock(&self.shared.connection).as_ref().and_then(|(_, stream)| stream.try_clone().ok());
+        connection.is_some_and(|mut stream| stream.write_all(format!("{frame}\n").as_bytes()).is_ok())
     }
 
     /// What a user wrote alone to the bot, and what the gate answered.
@@ -156,24 +153,21 @@ impl Bridge {
         )
     }
 
-    /// Says something under a number, and returns the gate's answer to it.
+    /// Says something under a number, and returns the gate's answer to it. Says it again when the gate goes meanwhile.
     #[track_caller]
     pub(crate) fn asked(&self, word: &str, mut body: Value) -> Value {
         let n = self.shared.next.fetch_add(1, Ordering::Relaxed);
         body["n"] = n.into();
-        self.connected();
-        assert!(self.write(&json!({ word: body })));
-        self.done(n).or_fail(|missed| format!("no answer to {body}: {missed}\n{:?}", self.shared.others.all()))
-    }
-
-    pub(crate) fn done(&self, n: u64) -> Result<Value, crate::support::seen::Missed> {
-        self.shared.others.find(PATIENCE, |frame| frame["done"]["n"] == n).map(|frame| frame["done"].clone())
-    }
-
-    /// Waits until the gate has connected.
-    #[track_caller]
-    pub(crate) fn connected(&self) {
-        crate::support::until("a gate that connects", || lock(&self.shared.connection).is_some().then_some(()));
+        let frame = json!({ word: body });
+        let mut said_on = None;
+        until(&format!("an answer to {frame}"), || {
+            let connection = lock(&self.shared.connection).as_ref().map(|(number, _)| *number);
+            if connection.is_some() && connection != said_on {
+                said_on = connection.filter(|_| self.write(&frame));
+            }
+            let answers = self.shared.others.find(Duration::from_millis(100), |frame| frame["done"]["n"] == n);
+            answers.ok().map(|frame| frame["done"].clone())
+        })
     }
 
     pub(crate) fn connections(&self) -> usize {

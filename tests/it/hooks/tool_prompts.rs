@@ -129,6 +129,7 @@ fn an_open_prompt_survives_a_restart_of_the_gate() {
 #[test]
 fn without_a_gate_every_hook_returns_an_empty_answer() {
     let home = Home::without_auto_start();
+    home.fix("PORTCULLIS_TEST_CONNECT", 500);
     let session = StandIn::start(&home, &[]);
     for (event, fields) in [
         ("PreToolUse", bash("ls")),
@@ -265,6 +266,7 @@ fn rules_deny_or_ask_before_a_tool_runs_and_allow_only_at_a_prompt() {
 #[test]
 fn without_a_gate_rules_deny_but_never_allow() {
     let home = Home::without_auto_start();
+    home.fix("PORTCULLIS_TEST_CONNECT", 500);
     write_rules(&home, &[("deny", "Bash(git push *)"), ("allow", "Bash(npm test *)")]);
     let session = StandIn::start(&home, &[]);
     let suggestion = json!([{"type": "setMode", "mode": "acceptEdits", "destination": "session"}]);

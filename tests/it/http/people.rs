@@ -23,12 +23,12 @@ fn people_are_listed_with_their_role_and_their_tokens() {
     assert!(words.contains("ann") && words.contains("sender") && words.contains("2 tokens"), "{words}");
 
     gate.get_as(&ann, "/api/v1/asks").expect(403);
-    assert!(home.run(&["people", "role", "ann", "reviewer"]).ok().stdout.contains("ann is a reviewer now"));
+    assert!(home.run(&["people", "role", "ann", "reviewer"]).ok().stdout.contains("ann now has the role reviewer."));
     gate.get_as(&ann, "/api/v1/asks").expect(200);
     home.run(&["people", "role", "ann", "sender"]).ok();
     gate.get_as(&ann, "/api/v1/asks").expect(403);
     gate.say_as(&ann, "/", "hello").expect(200);
-    assert!(home.run(&["people", "remove", "ann"]).ok().stdout.contains("ann is out"));
+    assert!(home.run(&["people", "remove", "ann"]).ok().stdout.contains("Removed ann."));
     gate.say_as(&ann, "/", "hello").expect(403);
 
     let back = home.token_for("ann", "reviewer");

@@ -65,7 +65,7 @@ fn a_token_is_valid_until_it_expires() {
 fn the_list_of_tokens_holds_no_secret_and_no_hash() {
     let home = Home::new();
     let _gate = home.serve();
-    assert_eq!(home.run(&["token", "list"]).ok().stdout, "Nobody has a token but the owner.\n");
+    assert_eq!(home.run(&["token", "list"]).ok().stdout, "Only the owner has a token.\n");
     assert_eq!(home.run(&["token", "list", "--json"]).json(), json!([]));
     home.token_with(&["ann", "--role", "sender", "--label", "api", "--label", "web", "--expires", "30d"]);
     home.token_for("bob", "reviewer");
@@ -76,7 +76,7 @@ fn the_list_of_tokens_holds_no_secret_and_no_hash() {
     assert_eq!((&ann["labels"], &bob["labels"]), (&json!(["api", "web"]), &Value::Null));
     assert_eq!(bob["expires"], Value::Null);
     let words = home.run(&["token", "list"]).ok().stdout;
-    for word in ["ann", "api, web, ends in 29 days", "bob", "all sessions, does not end"] {
+    for word in ["ann", "api, web, expires in 29 days", "bob", "all sessions, does not expire"] {
         assert!(words.contains(word), "{words}");
     }
 }

@@ -22,10 +22,10 @@ fn every_event_shows_its_state_and_the_reason() {
     let listed = home.run(&["events", "list"]).ok().stdout;
     assert!(listed.contains(&id) && listed.contains("waiting") && !listed.contains("build failed"), "{listed}");
 
-    assert!(home.run(&["events", "drop", &id]).ok().stdout.contains("was dropped"));
+    assert!(home.run(&["events", "drop", &id]).ok().stdout.starts_with("Dropped event"));
     assert!(shown().contains("dropped: dropped by owner"), "{}", shown());
     home.run(&["events", "drop", &id]).refused(1, "the event is dropped: there is nothing to do");
-    assert!(home.run(&["events", "retry", &id]).ok().stdout.contains("on its queue again"));
+    assert!(home.run(&["events", "retry", &id]).ok().stdout.contains("is waiting again"));
     home.run(&["events", "retry", &id]).refused(1, "the event is waiting");
 
     let session = StandIn::start(&home, &["--label", "api"]);

@@ -10,10 +10,15 @@ impl HookSession {
     /// What a hook is to be told. Waits with a prompt until it is answered, closed or taken back.
     pub(crate) async fn call(&self, call: HookCall, cancelled: &CancellationToken) -> HookAnswer {
         self.is_installed(false).await;
-        if let Some(mode) = &call.permission_mode
-            && call.agent_id.is_none()
-        {
-            self.describe(|about| about.mode = Some(mode.clone())).await;
+        let mode = call.permission_mode.as_ref().filter(|_| call.agent_id.is_none());
+        // Posted hooks are the user's own to write, and have no version.
+        let version = call.installed_version().filter(|_| !self.is_posted);
+        if mode.is_some() || version.is_some() {
+            self.describe(|about| {
+                about.mode = mode.cloned().or_else(|| about.mode.take());
+                about.hooks_version = version.or(about.hooks_version);
+            })
+            .await;
         }
         match call.event {
             HookEvent::PermissionRequest => self.permission(call, cancelled).await,

@@ -197,7 +197,7 @@ impl HookSession {
 
     /// The model opened an event.
     pub(crate) fn note_opened(&self, event: EventId, sender: &str, directs: bool) {
-        self.gatekeeper.note_event(sender, directs);
+        self.gatekeeper.note_opened(sender, directs);
         let mut state = self.state();
         state.inbox.note_read(|pushed, _| pushed == event);
         self.takes_events.store(state.inbox.hooks_take_events(), Ordering::Relaxed);

@@ -172,5 +172,6 @@ fn about(name: &str, call: &HookCall) -> Result<SessionAbout, Fault> {
         continues: None,
         mode: call.permission_mode.clone(),
         driven: false,
+        hooks_version: None,
     })
 }

@@ -1,4 +1,4 @@
-//! Claude Code: is it there, which version, and where is the channel registered with it.
+//! Claude Code: whether it is installed, its version, and where the channel is registered.
 
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
@@ -15,7 +15,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 const TAKES_EVENTS: [u64; 3] = [2, 1, 80];
 const RELAYS_PROMPTS: [u64; 3] = [2, 1, 81];
 
-pub(super) struct Found {
+pub(super) struct ClaudeFindings {
     pub(super) findings: Vec<Finding>,
     pub(super) is_registered: bool,
     /// What `--channels` and its sister call the channel: `server:NAME`, `plugin:NAME@MARKET`.
@@ -34,7 +34,7 @@ struct Registration {
     undo: String,
 }
 
-pub(super) async fn look(project: &Path) -> Found {
+pub(super) async fn look(project: &Path) -> ClaudeFindings {
     let mut findings = vec![program().await];
     let (registrations, notes) = registrations(project);
     findings.extend(notes);
@@ -42,16 +42,16 @@ pub(super) async fn look(project: &Path) -> Found {
     if registrations.is_empty() {
         let remedy =
             "`portcullis install` for this project, `portcullis install --scope user` for all, or `portcullis plugin`";
-        findings.push(Finding::warn("registered", format!("nowhere that counts in {}", project.display()), remedy));
+        findings.push(Finding::warn("registered", format!("not for {}", project.display()), remedy));
     }
     if let [first, second, ..] = registrations.as_slice() {
         let places: Vec<&str> = registrations.iter().map(|registration| registration.place).collect();
-        let what = format!("{} times ({}): a session may be attached twice", registrations.len(), places.join(", "));
+        let what = format!("{} times ({}): a session may attach twice", registrations.len(), places.join(", "));
         let remedy = format!("keep one: `{}` or `{}`", first.undo, second.undo);
         findings.push(Finding::warn("registered", what, remedy));
     }
     let names = registrations.iter().map(|registration| registration.name.clone()).collect();
-    Found { findings, is_registered: !registrations.is_empty(), names }
+    ClaudeFindings { findings, is_registered: !registrations.is_empty(), names }
 }
 
 async fn program() -> Finding {
@@ -60,18 +60,18 @@ async fn program() -> Finding {
     let Some(program) =
         std::env::split_paths(&path).map(|folder| folder.join("claude")).find(|program| program.is_file())
     else {
-        let remedy = "install it, or see Portcullis work without it: `portcullis demo`";
+        let remedy = "install it, or try Portcullis without it: `portcullis demo`";
         return Finding::warn(CHECK, "there is no `claude` on the PATH", remedy);
     };
     let shown = program.display();
     match version(&program).await {
-        None => Finding::warn(CHECK, format!("{shown} does not tell its version"), format!("try `{shown} --version`")),
+        None => Finding::warn(CHECK, format!("{shown} does not print its version"), format!("try `{shown} --version`")),
         Some((version, text)) if version < TAKES_EVENTS => {
-            let what = format!("{text}, {shown}: channels came with 2.1.80");
+            let what = format!("{text}, {shown}: channels need 2.1.80 or later");
             Finding::warn(CHECK, what, "upgrade it: `claude update`")
         }
         Some((version, text)) if version < RELAYS_PROMPTS => {
-            let what = format!("{text}, {shown}: prompts are relayed from 2.1.81 on");
+            let what = format!("{text}, {shown}: prompts over the channel need 2.1.81 or later");
             Finding::warn(CHECK, what, "upgrade it: `claude update`")
         }
         Some((_, text)) => Finding::ok(CHECK, format!("{text}, {shown}")),
@@ -100,7 +100,7 @@ impl Registration {
         match &self.command {
             None => Finding::ok(CHECK, what),
             Some(command) if command.contains('/') && !Path::new(command).is_file() => {
-                Finding::fail(CHECK, format!("{what}, but {command} is not there"), "run `portcullis install` again")
+                Finding::fail(CHECK, format!("{what}, but {command} does not exist"), "run `portcullis install` again")
             }
             Some(command) => Finding::ok(CHECK, format!("{what}: {command}")),
         }
@@ -114,11 +114,11 @@ fn registrations(project: &Path) -> (Vec<Registration>, Vec<Finding>) {
         Err(_) => Value::Null,
         Ok(text) => serde_json::from_str(text.trim_start_matches('\u{feff}')).unwrap_or_else(|error| {
             if !text.trim().is_empty() {
-                let what = format!("{} is no plain JSON, so Claude Code passes over it: {error}", path.display());
+                let what = format!("{} is not plain JSON, so Claude Code ignores it: {error}", path.display());
                 unreadable.push(Finding::warn(
                     "registered",
                     what,
-                    "repair it: comments and trailing commas count as faults",
+                    "repair it: comments and trailing commas are not allowed",
                 ));
             }
             Value::Null
@@ -155,8 +155,12 @@ fn registrations(project: &Path) -> (Vec<Registration>, Vec<Finding>) {
         for name in
             refused.filter(|name| found.iter().any(|one| one.place == SHARED && one.name == format!("server:{name}")))
         {
-            let what = format!("{SHARED} as server:{name}, but you turned it down when Claude Code asked");
-            notes.push(Finding::warn("registered", what, "`claude mcp reset-project-choices` makes it ask again"));
+            let what = format!("{SHARED} as server:{name}, but you declined it when Claude Code asked");
+            notes.push(Finding::warn(
+                "registered",
+                what,
+                "`claude mcp reset-project-choices` makes Claude Code ask again",
+            ));
         }
     }
     found.dedup_by(|one, other| one.place == other.place && one.name == other.name);

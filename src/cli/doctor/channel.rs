@@ -1,4 +1,4 @@
-//! The channel road: the client's gates in the order in which it applies them, and what of each is seen from outside.
+//! The channel: the conditions of Claude Code in the order in which it checks them, as far as they can be seen.
 
 use portcullis_wire::api::SessionView;
 use serde_json::Value;
@@ -11,19 +11,19 @@ use crate::processes::arguments_of;
 /// `names` are what the flags would call the channel.
 pub(super) fn look(names: &[String], sessions: &[SessionView]) -> Vec<Finding> {
     let mut findings = vec![
-        Finding::ok("channel: declared", "`portcullis channel` declares events and permission relay"),
-        Finding::ok("channel: protocol", "it answers in the revision that has channels and declines the newer one"),
+        Finding::ok("channel: declared", "`portcullis channel` declares events and permission prompts"),
+        Finding::ok("channel: protocol", "`portcullis channel` speaks the protocol revision that has channels"),
         provider(),
         Finding::note(
             "channel: rollout",
-            "a preview that the vendor switches on per account; nothing outside of Claude Code can tell",
+            "a preview that the vendor enables per account; only Claude Code itself can tell",
         )
-        .with("start `claude` with the flag below: it says \"channels feature is not currently available\" where it is off"),
+        .with("start `claude` with the flag below: it says \"channels feature is not currently available\" where it is not enabled"),
         policy(),
     ];
     findings.extend(named(names, sessions));
-    let listed = "the vendor's list of channels does not have Portcullis, so --channels alone is refused";
-    let remedy = "--dangerously-load-development-channels passes over the list, and over nothing else";
+    let listed = "Portcullis is not on the vendor's list of channels, so --channels alone is refused";
+    let remedy = "--dangerously-load-development-channels skips this list, and nothing else";
     findings.push(Finding::note("channel: list", listed).with(remedy));
     findings
 }
@@ -34,17 +34,17 @@ fn provider() -> Finding {
     match others.into_iter().find(|name| is_set(name)) {
         Some(name) => Finding::warn(
             CHECK,
-            format!("{name} is set: channels need an account with the vendor itself"),
+            format!("{name} is set: channels need an account with Anthropic itself"),
             format!("unset {name}"),
         ),
         None if is_set("ANTHROPIC_BASE_URL") => {
-            Finding::note(CHECK, "ANTHROPIC_BASE_URL is set; whether channels work there is up to Claude Code")
+            Finding::note(CHECK, "ANTHROPIC_BASE_URL is set; whether channels work there depends on Claude Code")
         }
-        None => Finding::ok(CHECK, "nothing in this shell names another provider; your settings may"),
+        None => Finding::ok(CHECK, "no variable of this shell names another provider; your settings may"),
     }
 }
 
-/// What an organisation says in a file. What it says over the network is not to be seen.
+/// What an organisation's settings file says. What it says over the network cannot be seen from here.
 fn policy() -> Finding {
     const CHECK: &str = "channel: policy";
     let file = managed_settings();
@@ -59,7 +59,7 @@ fn policy() -> Finding {
         ),
         None => Finding::note(
             CHECK,
-            "no file of an organisation speaks of channels here; Team and Enterprise accounts need `channelsEnabled`",
+            "no managed settings mention channels; Team and Enterprise accounts need `channelsEnabled`",
         ),
     }
 }
@@ -68,7 +68,7 @@ fn policy() -> Finding {
 fn named(names: &[String], sessions: &[SessionView]) -> Vec<Finding> {
     const CHECK: &str = "channel: named";
     let name = names.first().map_or("server:portcullis", String::as_str);
-    let remedy = format!("start it so: claude --dangerously-load-development-channels {name}");
+    let remedy = format!("start it with: claude --dangerously-load-development-channels {name}");
     let attached = sessions.iter().filter(|session| session.state == "attached" && session.connected_by == "channel");
     let findings: Vec<Finding> = attached
         .filter_map(|session| {
@@ -79,7 +79,7 @@ fn named(names: &[String], sessions: &[SessionView]) -> Vec<Finding> {
                 _ if !is_claude(&arguments) => return None,
                 named if named.is_empty() => Finding::warn(
                     CHECK,
-                    format!("session {label} was started without: no events come in"),
+                    format!("session {label} was started without the channel: it gets no events"),
                     remedy.clone(),
                 ),
                 named if names.iter().any(|name| named.contains(name)) => {
@@ -94,7 +94,7 @@ fn named(names: &[String], sessions: &[SessionView]) -> Vec<Finding> {
         .collect();
     if findings.is_empty() {
         return vec![
-            Finding::note(CHECK, "each session has to be told at its start which channels to listen to").with(remedy),
+            Finding::note(CHECK, "each session needs a flag at its start that names the channel").with(remedy),
         ];
     }
     findings
@@ -135,7 +135,7 @@ pub(super) fn sessions(sessions: &[SessionView], gate_runs: bool) -> Finding {
         .collect();
     match attached.len() {
         0 if gate_runs => Finding::note(CHECK, "none is attached now"),
-        0 => Finding::note(CHECK, "none, as no gate runs"),
+        0 => Finding::note(CHECK, "none, since no gate is running"),
         count => Finding::ok(CHECK, format!("{count} attached: {}", attached.join(", "))),
     }
 }

@@ -1,4 +1,4 @@
-//! Our own things: the program, its folders, its settings, the gate and what the gate keeps.
+//! The program, its folders and settings, and the gate with its port, token, journal and disk.
 
 use std::net::TcpListener;
 use std::os::unix::fs::MetadataExt as _;
@@ -9,20 +9,20 @@ use portcullis_wire::api::{SessionView, Status};
 use super::finding::Finding;
 use crate::cli::client::Client;
 use crate::cli::setup::place;
-use crate::cli::{VERSION, configuration, environment, lock, status};
+use crate::cli::{VERSION, configuration, environment, lock};
 use crate::config::{Config, Listen, Paths, look_at_token};
 use crate::failure::Failure;
 use crate::processes::holder_of_port;
 use crate::store::{Glance, glance};
 
-pub(super) struct House {
+pub(super) struct GateFindings {
     pub(super) findings: Vec<Finding>,
-    pub(super) gate_runs: bool,
+    pub(super) is_running: bool,
     pub(super) sessions: Vec<SessionView>,
 }
 
-/// Looks at one after the other, in the order in which each rests on those before it.
-pub(super) async fn look(paths: &Paths) -> House {
+/// Checks one after the other, each after those it depends on.
+pub(super) async fn look(paths: &Paths) -> GateFindings {
     let mut findings = vec![program()];
     findings.extend(folders(paths));
     let config = configuration(paths, None);
@@ -38,7 +38,7 @@ pub(super) async fn look(paths: &Paths) -> House {
         Some(_) => Client::new(paths).get("/api/v1/sessions").await.unwrap_or_default(),
         None => vec![],
     };
-    House { findings, gate_runs: gate.is_some(), sessions }
+    GateFindings { findings, is_running: gate.is_some(), sessions }
 }
 
 fn program() -> Finding {
@@ -53,7 +53,7 @@ fn program() -> Finding {
         Some(because) => Finding::warn(
             CHECK,
             format!("portcullis {VERSION}, {}: it {because}", program.display()),
-            "`portcullis install` copies it to where it stays and registers that",
+            "`portcullis install` copies it to a folder where it stays and registers the copy",
         ),
     }
 }
@@ -61,8 +61,10 @@ fn program() -> Finding {
 fn folders(paths: &Paths) -> Vec<Finding> {
     const CHECK: &str = "folders";
     let finding = |(folder, looked): (&Path, Result<bool, Failure>)| match looked {
-        Ok(true) => Finding::ok(CHECK, format!("{} is yours alone to write", folder.display())),
-        Ok(false) => Finding::note(CHECK, format!("{} is not there yet; the first start makes it", folder.display())),
+        Ok(true) => Finding::ok(CHECK, format!("only you can write to {}", folder.display())),
+        Ok(false) => {
+            Finding::note(CHECK, format!("{} does not exist yet; the first start creates it", folder.display()))
+        }
         Err(error) => Finding::error(CHECK, &error.into()),
     };
     paths.look().into_iter().map(finding).collect()
@@ -72,8 +74,8 @@ fn settings(paths: &Paths, config: &anyhow::Result<Config>) -> Finding {
     const CHECK: &str = "configuration";
     let file = paths.config_file.display();
     match config {
-        Ok(_) if paths.config_file.exists() => Finding::ok(CHECK, format!("{file} is understood")),
-        Ok(_) => Finding::ok(CHECK, format!("all defaults, there is no {file}")),
+        Ok(_) if paths.config_file.exists() => Finding::ok(CHECK, format!("{file} is valid")),
+        Ok(_) => Finding::ok(CHECK, format!("all defaults; {file} does not exist")),
         Err(error) => Finding::error(CHECK, error),
     }
 }
@@ -81,17 +83,17 @@ fn settings(paths: &Paths, config: &anyhow::Result<Config>) -> Finding {
 async fn gate(paths: &Paths) -> (Option<Status>, Finding) {
     const CHECK: &str = "gate";
     let Some(holder) = lock::holder(&paths.lock_file) else {
-        let what = "none runs; the first session starts one, and it leaves when idle";
+        let what = "not running; the first session starts one, which stops when idle";
         return (
             None,
-            Finding::ok(CHECK, what).with("`portcullis up` or `portcullis service install` for one that stays"),
+            Finding::ok(CHECK, what).with("`portcullis up` or `portcullis service install` starts one that stays"),
         );
     };
-    let gate = match status::ask(paths).await {
+    let gate = match Client::new(paths).status().await {
         Ok(gate) => gate,
         Err(error) => {
             let what = format!("process {} holds the lock and does not answer: {error:#}", holder.pid);
-            let remedy = format!("if it stays so, `kill {}`; nothing that was accepted is lost", holder.pid);
+            let remedy = format!("if this does not change, `kill {}`; no accepted event is lost", holder.pid);
             return (None, Finding::fail(CHECK, what, remedy));
         }
     };
@@ -113,19 +115,19 @@ fn port(config: &Config, gate: Option<&Status>) -> Finding {
         return match (&gate.listen, &gate.listen_problem) {
             (Some(address), _) => Finding::ok(CHECK, format!("the gate listens on http://{address}")),
             (None, Some(problem)) => {
-                Finding::warn(CHECK, format!("{problem}; the gate serves its socket alone"), REMEDY)
+                Finding::warn(CHECK, format!("{problem}; the gate only listens on its Unix socket"), REMEDY)
             }
-            (None, None) => Finding::ok(CHECK, "off: the gate serves its socket alone"),
+            (None, None) => Finding::ok(CHECK, "off: the gate only listens on its Unix socket"),
         };
     }
     let Listen::Addr(address) = config.listen else {
-        return Finding::ok(CHECK, "off: a gate will serve its socket alone");
+        return Finding::ok(CHECK, "off: a gate will only listen on its Unix socket");
     };
     match TcpListener::bind(address) {
         Ok(_) => Finding::ok(CHECK, format!("{address} is free")),
         Err(error) => {
             let holder = holder_of_port(address).unwrap_or_else(|| error.to_string());
-            let what = format!("{address} is taken by {holder}; a gate would serve its socket alone");
+            let what = format!("{address} is taken by {holder}; a gate would only listen on its Unix socket");
             Finding::warn(CHECK, what, REMEDY)
         }
     }
@@ -138,8 +140,8 @@ fn token(paths: &Paths, config: &Config) -> Finding {
     }
     let file = paths.token_file.display();
     match look_at_token(paths) {
-        Ok(true) => Finding::ok(CHECK, format!("{file} is yours alone to read")),
-        Ok(false) => Finding::note(CHECK, format!("{file} is not there yet; the first start makes it")),
+        Ok(true) => Finding::ok(CHECK, format!("only you can read {file}")),
+        Ok(false) => Finding::note(CHECK, format!("{file} does not exist yet; the first start creates it")),
         Err(error) => Finding::error(CHECK, &error.into()),
     }
 }
@@ -149,7 +151,7 @@ fn journal(paths: &Paths, is_open: bool) -> Finding {
     let file = paths.journal.display();
     let open = if is_open { ", open in the gate" } else { "" };
     match glance(&paths.journal) {
-        Ok(Glance::Missing) => Finding::note(CHECK, format!("{file} is not there yet; the first start makes it")),
+        Ok(Glance::Missing) => Finding::note(CHECK, format!("{file} does not exist yet; the first start creates it")),
         Ok(Glance::Ours { version, known }) if version <= known => {
             Finding::ok(CHECK, format!("{file}, version {version} of {known}{}{open}", size(&paths.journal)))
         }
@@ -159,10 +161,10 @@ fn journal(paths: &Paths, is_open: bool) -> Finding {
             "install the newer portcullis again",
         ),
         Ok(Glance::Unsettled) if is_open => Finding::ok(CHECK, format!("{file}{open}")),
-        Ok(Glance::Unsettled) => Finding::note(CHECK, format!("{file} says nothing yet; the next start looks into it")),
+        Ok(Glance::Unsettled) => Finding::note(CHECK, format!("{file} has no header yet; the next start checks it")),
         Ok(Glance::Foreign) => Finding::fail(
             CHECK,
-            format!("{file} is damaged, or is no journal"),
+            format!("{file} is damaged or not a journal"),
             format!("move {file} aside with its -wal and -shm files, to start a new journal"),
         ),
         Err(error) => Finding::fail(
@@ -186,7 +188,7 @@ fn disk(folder: &Path) -> Option<Finding> {
     let about = rustix::fs::statvfs(there).ok()?;
     let free = about.f_bavail.saturating_mul(about.f_frsize);
     let what = format!("{} MiB free for the journal in {}", free >> 20, there.display());
-    let remedy = "free some space: what cannot be written is not accepted";
+    let remedy = "free some space: events that cannot be written are refused";
     Some(match free {
         ..NONE => Finding::fail(CHECK, what, remedy),
         NONE..LITTLE => Finding::warn(CHECK, what, remedy),

@@ -1,4 +1,4 @@
-//! The two service managers: where each wants its file, what stands in it, and which commands start and stop it.
+//! The gate as a service of the system: the file that systemd or launchd wants, and the commands that start and stop it.
 
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
@@ -6,11 +6,12 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 
+use super::file::{Audience, UserFile, Wrote};
 use crate::config::Environment;
 use crate::failure::Failure;
 
 /// By this line we know a file to be ours.
-pub(super) const MARK: &str = "Written by `portcullis service install`";
+const MARK: &str = "Written by `portcullis service install`";
 
 const UNIT: &str = "portcullis.service";
 const AGENT: &str = "portcullis.gate";
@@ -19,9 +20,10 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// Variables that say where things are. All else belongs into the configuration file, and secrets nowhere.
 const KEPT: [&str; 3] = ["PORTCULLIS_HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME"];
 
-pub(super) struct Manager {
+/// The service manager of this system.
+pub(crate) struct Manager {
     kind: Kind,
-    pub(super) file: PathBuf,
+    pub(crate) file: PathBuf,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -31,20 +33,20 @@ enum Kind {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum State {
+pub(crate) enum ServiceState {
     Running,
     Stopped,
     /// The manager does not answer.
     Unknown,
 }
 
-pub(super) enum Outcome {
+pub(crate) enum Outcome {
     Done,
     NoAnswer,
 }
 
-impl State {
-    pub(super) fn name(self) -> &'static str {
+impl ServiceState {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Running => "running",
             Self::Stopped => "not running",
@@ -54,7 +56,7 @@ impl State {
 }
 
 impl Manager {
-    pub(super) fn of_this_system(environment: Environment<'_>) -> anyhow::Result<Self> {
+    pub(crate) fn of_this_system(environment: Environment<'_>) -> anyhow::Result<Self> {
         let absolute = |name| environment(name).map(PathBuf::from).filter(|path| path.is_absolute());
         let home =
             absolute("HOME").ok_or_else(|| Failure::new("HOME is missing or not an absolute path", "set HOME"))?;
@@ -66,14 +68,44 @@ impl Manager {
         })
     }
 
-    pub(super) fn program(&self) -> &'static str {
+    /// The service's file, refused where somebody else wrote it.
+    pub(crate) fn read(&self, force: bool) -> anyhow::Result<UserFile> {
+        let file = UserFile::read(&self.file)?;
+        if force || file.text.is_none() || file.text().contains(MARK) {
+            return Ok(file);
+        }
+        let what = format!("{} was not written by portcullis", file.in_words());
+        Err(Failure::new(what, "look at it, then move it away or add --force").into())
+    }
+
+    pub(crate) fn write(&self, file: &UserFile, text: &str) -> anyhow::Result<()> {
+        match file.write(text, Audience::Everyone)? {
+            Wrote::Done => Ok(()),
+            Wrote::Overtaken => {
+                let what = format!("{} was changed while it was being written", self.file.display());
+                Err(Failure::new(what, "run this again").into())
+            }
+        }
+    }
+
+    pub(crate) fn remove(&self, file: &UserFile) -> anyhow::Result<()> {
+        match file.remove()? {
+            Wrote::Done => Ok(()),
+            Wrote::Overtaken => {
+                let what = format!("{} was changed meanwhile, and is still there", self.file.display());
+                Err(Failure::new(what, "look at it, then run this again").into())
+            }
+        }
+    }
+
+    pub(crate) fn program(&self) -> &'static str {
         match self.kind {
             Kind::Systemd => "systemctl --user",
             Kind::Launchd => "launchctl",
         }
     }
 
-    pub(super) fn text(&self, program: &Path, environment: Environment<'_>) -> String {
+    pub(crate) fn text(&self, program: &Path, environment: Environment<'_>) -> String {
         let program = program.display().to_string();
         let kept = KEPT.iter().filter_map(|name| Some((*name, environment(name)?.to_string_lossy().into_owned())));
         match self.kind {
@@ -82,14 +114,14 @@ impl Manager {
         }
     }
 
-    pub(super) fn starting(&self) -> Vec<Vec<String>> {
+    pub(crate) fn starting(&self) -> Vec<Vec<String>> {
         match self.kind {
             Kind::Systemd => vec![systemctl(&["daemon-reload"]), systemctl(&["enable", "--now", UNIT])],
             Kind::Launchd => vec![launchctl(&["bootstrap", &domain(), &self.file.display().to_string()])],
         }
     }
 
-    pub(super) fn stopping(&self) -> Vec<Vec<String>> {
+    pub(crate) fn stopping(&self) -> Vec<Vec<String>> {
         match self.kind {
             Kind::Systemd => vec![systemctl(&["disable", "--now", UNIT])],
             Kind::Launchd => vec![launchctl(&["bootout", &format!("{}/{AGENT}", domain())])],
@@ -97,14 +129,14 @@ impl Manager {
     }
 
     /// After the file is gone.
-    pub(super) fn reloading(&self) -> Vec<Vec<String>> {
+    pub(crate) fn reloading(&self) -> Vec<Vec<String>> {
         match self.kind {
             Kind::Systemd => vec![systemctl(&["daemon-reload"])],
             Kind::Launchd => vec![],
         }
     }
 
-    pub(super) fn restarting(&self) -> String {
+    pub(crate) fn restarting(&self) -> String {
         match self.kind {
             Kind::Systemd => systemctl(&["restart", UNIT]),
             Kind::Launchd => launchctl(&["kickstart", "-k", &format!("{}/{AGENT}", domain())]),
@@ -113,7 +145,7 @@ impl Manager {
     }
 
     /// Runs them one after the other; a manager that is not there is no error.
-    pub(super) async fn run(&self, commands: &[Vec<String>]) -> anyhow::Result<Outcome> {
+    pub(crate) async fn run(&self, commands: &[Vec<String>]) -> anyhow::Result<Outcome> {
         if !self.answers().await {
             return Ok(Outcome::NoAnswer);
         }
@@ -127,15 +159,15 @@ impl Manager {
         Ok(Outcome::Done)
     }
 
-    pub(super) async fn state(&self) -> State {
+    pub(crate) async fn state(&self) -> ServiceState {
         let look = match self.kind {
             Kind::Systemd => systemctl(&["is-active", UNIT]),
             Kind::Launchd => launchctl(&["print", &format!("{}/{AGENT}", domain())]),
         };
         match run(&look).await {
-            Ok((true, _)) => State::Running,
-            Ok((false, _)) if self.answers().await => State::Stopped,
-            _ => State::Unknown,
+            Ok((true, _)) => ServiceState::Running,
+            Ok((false, _)) if self.answers().await => ServiceState::Stopped,
+            _ => ServiceState::Unknown,
         }
     }
 

@@ -1,0 +1,98 @@
+//! Which files of Claude Code the server and its hooks are written to, by scope.
+
+use std::path::{Path, PathBuf};
+
+use super::claude::{ClaudeFiles, project_file};
+use super::file::{Audience, UserFile};
+use super::json::Unfit;
+use crate::config::environment;
+use crate::failure::Failure;
+
+/// For whom a server and its hooks are registered, in Claude Code's words.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum SettingsScope {
+    Project,
+    Local,
+    User,
+}
+
+impl SettingsScope {
+    pub(crate) const NAMES: [&str; 3] = ["project", "local", "user"];
+
+    pub(crate) fn named(name: &str) -> Option<Self> {
+        match name {
+            "project" => Some(Self::Project),
+            "local" => Some(Self::Local),
+            "user" => Some(Self::User),
+            _ => None,
+        }
+    }
+}
+
+/// One server's entry in one scope.
+pub(crate) struct Target {
+    pub(crate) scope: SettingsScope,
+    /// The name of the server in Claude Code.
+    pub(crate) name: String,
+    /// The folder it is registered in.
+    pub(crate) folder: PathBuf,
+}
+
+impl Target {
+    pub(crate) fn new(scope: SettingsScope, name: String, folder: PathBuf) -> Result<Self, Failure> {
+        let fits = |letter: char| letter.is_ascii_alphanumeric() || letter == '-' || letter == '_';
+        if name.is_empty() || name.len() > 64 || !name.chars().all(fits) {
+            let hint = "a name has letters, digits, hyphens and underscores, at most 64";
+            return Err(Failure::new(format!("{name:?} cannot be the name of a server"), hint));
+        }
+        Ok(Self { scope, name, folder })
+    }
+
+    /// The file in which the server is registered.
+    pub(crate) fn server_file(&self) -> anyhow::Result<PathBuf> {
+        match self.scope {
+            SettingsScope::Project => Ok(project_file(&self.folder)),
+            SettingsScope::Local | SettingsScope::User => Ok(ClaudeFiles::find(&environment)?.user),
+        }
+    }
+
+    /// The objects around `mcpServers` in that file.
+    pub(crate) fn under(&self) -> Vec<String> {
+        match self.scope {
+            SettingsScope::Project | SettingsScope::User => vec![],
+            SettingsScope::Local => vec!["projects".to_owned(), self.folder.display().to_string()],
+        }
+    }
+
+    /// The file of the hooks.
+    pub(crate) fn settings_file(&self) -> anyhow::Result<PathBuf> {
+        match self.scope {
+            SettingsScope::Project => Ok(self.folder.join(".claude/settings.json")),
+            SettingsScope::Local => Ok(self.folder.join(".claude/settings.local.json")),
+            SettingsScope::User => Ok(ClaudeFiles::find(&environment)?.folder.join("settings.json")),
+        }
+    }
+
+    pub(crate) fn audience(&self) -> Audience {
+        match self.scope {
+            SettingsScope::Project => Audience::Everyone,
+            SettingsScope::Local | SettingsScope::User => Audience::OwnerAlone,
+        }
+    }
+}
+
+pub(super) fn unfit_file(file: &UserFile, unfit: &Unfit) -> Failure {
+    let hint = match unfit {
+        Unfit::NoJson { .. } => "repair the file by hand, then run this again; nothing was changed",
+        Unfit::OddShape(_) => {
+            "servers are one object with a name for each, hooks and rules are lists; nothing was changed"
+        }
+    };
+    Failure::new(format!("{}: {unfit}", file.in_words()), hint)
+}
+
+/// Another program writes the file faster than we can.
+pub(super) fn overtaken(path: &Path) -> Failure {
+    let what = format!("another program keeps writing {}", path.display());
+    Failure::new(what, "end the Claude Code sessions that run, then try again")
+}

@@ -30,7 +30,7 @@ pub enum Input {
     /// Someone sent a verdict on a prompt.
     Answered {
         by: Actor,
-        target: Target,
+        target: VerdictTarget,
         ruling: Ruling,
         idempotency_key: Option<IdempotencyKey>,
     },
@@ -213,7 +213,7 @@ pub enum Input {
 
 /// The target of a verdict.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Target {
+pub enum VerdictTarget {
     Id(AskId),
     Code(Code),
 }
@@ -232,7 +232,7 @@ pub enum Effect {
     Order { session: SessionId, id: Option<OrderId>, order: Order },
     /// Send the present state of the topic to everyone who watches and may see it.
     Publish(Topic),
-    /// Decide this input next. One input writes one subject, so that what follows for other subjects is an input of its own.
+    /// Decide this input next. One input writes one subject: what follows for other subjects is an input of its own.
     Then(Input),
 }
 

@@ -225,7 +225,7 @@ pub enum Record {
 pub enum Moves {
     /// It does: `Moved` and `Requeued` follow, and `to` is set.
     Recorded,
-    /// Release 0.1.0 wrote the record, and did not say it.
+    /// It does not: the record is older than `Moved`.
     #[default]
     Implied,
 }

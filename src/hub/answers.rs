@@ -1,7 +1,8 @@
 //! Verdicts as people and programs give them at any door: which prompt they mean, and what they say to it.
 
 use portcullis_core::{
-    Actor, Answer, Ask, AskLife, Behavior, Code, Edited, IdempotencyKey, Input, Ruling, Scope, State, Target, Text,
+    Actor, Answer, Ask, AskLife, Behavior, Code, Edited, IdempotencyKey, Input, Ruling, Scope, State, Text,
+    VerdictTarget,
 };
 use portcullis_wire::api::{NewVerdict, Recorded};
 use portcullis_wire::error::{Fault, Kind};
@@ -11,16 +12,16 @@ use sha2::{Digest as _, Sha256};
 use super::{Hub, fault_of};
 
 /// By id, or by the code that people type.
-pub(crate) fn read_target(text: &str) -> Result<Target, Fault> {
-    let by_code = || Code::parse(text).map(Target::Code);
-    let target = text.parse().ok().map(Target::Id).or_else(by_code);
+pub(crate) fn read_target(text: &str) -> Result<VerdictTarget, Fault> {
+    let by_code = || Code::parse(text).map(VerdictTarget::Code);
+    let target = text.parse().ok().map(VerdictTarget::Id).or_else(by_code);
     target.ok_or_else(|| Fault::new(Kind::NoSuchAsk, format!("{text:?} is neither an id nor a code")))
 }
 
-pub(crate) fn find_ask<'a>(state: &'a State, target: &Target) -> Option<&'a (Ask, AskLife)> {
+pub(crate) fn find_ask<'a>(state: &'a State, target: &VerdictTarget) -> Option<&'a (Ask, AskLife)> {
     match target {
-        Target::Id(id) => state.ask(*id),
-        Target::Code(code) => state.ask_by_code(*code),
+        VerdictTarget::Id(id) => state.ask(*id),
+        VerdictTarget::Code(code) => state.ask_by_code(*code),
     }
 }
 
@@ -29,7 +30,7 @@ impl Hub {
     pub(crate) async fn answer(
         &self,
         by: Actor,
-        target: Target,
+        target: VerdictTarget,
         new: NewVerdict,
         key: Option<String>,
     ) -> Result<Recorded, Fault> {
@@ -46,7 +47,7 @@ impl Hub {
     }
 
     /// What the caller says, with the answers to questions put into the input they belong to.
-    async fn read_ruling(&self, new: NewVerdict, target: &Target) -> Result<Ruling, Fault> {
+    async fn read_ruling(&self, new: NewVerdict, target: &VerdictTarget) -> Result<Ruling, Fault> {
         let bad = |message: String| Fault::new(Kind::BadRequest, message);
         let NewVerdict { behavior, why, scope, input, answers, interrupt } = new;
         let Some(behavior) = Behavior::named(&behavior) else {

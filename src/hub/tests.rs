@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use portcullis_core::{
     Actor, Address, Answer, AskId, Behavior, ChatId, Details, Input, Label, NewAsk, Notice, Refusal, Role, Ruling,
-    SaidText, SessionAbout, SessionId, Source, Target, Text, TokenScope, Via,
+    SaidText, SessionAbout, SessionId, Source, Text, TokenScope, VerdictTarget, Via,
 };
 use tokio_util::sync::CancellationToken;
 
@@ -148,7 +148,7 @@ async fn a_full_queue_says_busy_and_verdicts_still_get_through() {
     let ninth = waiting.pop().unwrap();
     let verdict = hub.submit(Input::Answered {
         by: ann(),
-        target: Target::Id(ask),
+        target: VerdictTarget::Id(ask),
         ruling: Ruling::plain(Behavior::Deny),
         idempotency_key: None,
     });
@@ -171,7 +171,7 @@ async fn of_two_gates_on_one_journal_the_loser_is_told_who_was_first() {
     let (two, ..) = hub_on(disk(&path)).await;
     let answer = |behavior| Input::Answered {
         by: ann(),
-        target: Target::Id(ask),
+        target: VerdictTarget::Id(ask),
         ruling: Ruling::plain(behavior),
         idempotency_key: None,
     };

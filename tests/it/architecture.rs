@@ -1,5 +1,6 @@
 //! The structure of the sources: which module may use which, and which crate is used where.
 
+use std::collections::BTreeMap;
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -241,4 +242,107 @@ fn tests_of(name: &str, folder: &str) -> Vec<String> {
         }
     }
     tests
+}
+
+/// Names that several types share, each with the reason.
+const SHARED_NAMES: [(&str, &str); 10] = [
+    ("Ask", "a command of the command line is named as what it is about"),
+    ("Batch", "of the hub, and of the store's writer; neither sees the other's"),
+    ("Config", "each connector has one of its own, as `run(config, hub, stop)` takes it"),
+    ("Decision", "a rule's and the gatekeeper's, as the design names them"),
+    ("Durability", "the setting and the store's own; the store knows no configuration"),
+    ("Entry", "of the store, and of another program's file"),
+    ("Rules", "a command"),
+    ("Session", "a command"),
+    ("Status", "a command, and what the API answers to it"),
+    ("Token", "a command"),
+];
+
+/// Shared without need: still to be renamed, and none may be added.
+const STILL_SHARED: [&str; 27] = [
+    "Answer",
+    "Change",
+    "Client",
+    "Command",
+    "Done",
+    "Found",
+    "Front",
+    "Gate",
+    "Input",
+    "Kind",
+    "Lines",
+    "Listening",
+    "Message",
+    "Options",
+    "Outcome",
+    "Outgoing",
+    "Outlet",
+    "Output",
+    "Part",
+    "Place",
+    "Reader",
+    "Receipts",
+    "Reply",
+    "State",
+    "To",
+    "What",
+    "Written",
+];
+
+/// Files of modules that are compiled for tests alone.
+fn test_modules(files: &[PathBuf]) -> Vec<PathBuf> {
+    let mut found = vec![];
+    for file in files {
+        let text = fs::read_to_string(file).unwrap();
+        let is_root = ["mod", "lib", "main"].iter().any(|name| file.file_stem().is_some_and(|stem| stem == *name));
+        let folder = if is_root { file.parent().unwrap().to_owned() } else { file.with_extension("") };
+        for (attribute, module) in text.lines().zip(text.lines().skip(1)) {
+            let name = module.rsplit_once("mod ").and_then(|(_, name)| name.strip_suffix(';'));
+            if let (true, Some(name)) = (attribute.trim() == "#[cfg(test)]", name) {
+                found.push(folder.join(name));
+            }
+        }
+    }
+    found
+}
+
+/// The name of the type that a line defines; types of traits and their implementations are not counted.
+fn defined_type(line: &str) -> Option<&str> {
+    let unindented = line.trim_start();
+    let public = unindented.strip_prefix("pub").map(|rest| match rest.strip_prefix('(') {
+        Some(rest) => rest.split_once(')').map_or(rest, |(_, rest)| rest),
+        None => rest,
+    });
+    let definition = public.unwrap_or(unindented).trim_start();
+    let (kind, rest) = definition.split_once(' ')?;
+    let is_type = matches!(kind, "struct" | "enum" | "trait") || kind == "type" && line == unindented;
+    let end = rest.find(|letter: char| !letter.is_alphanumeric() && letter != '_').unwrap_or(rest.len());
+    // A macro's own `$name` is no name.
+    (is_type && end > 0).then_some(&rest[..end])
+}
+
+#[test]
+fn a_type_has_a_name_of_its_own() {
+    let folders = ["core/src", "wire/src", "src"];
+    let files: Vec<PathBuf> = folders.iter().flat_map(|folder| sources(&root().join(folder))).collect();
+    let tests = test_modules(&files);
+    let is_test = |file: &PathBuf| tests.iter().any(|test| file.with_extension("").starts_with(test));
+    let mut places: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for file in files.iter().filter(|file| !is_test(file)) {
+        let text = fs::read_to_string(file).unwrap();
+        // Tests within a file come last.
+        let code = text.split("#[cfg(test)]\nmod tests {").next().unwrap();
+        for name in code.lines().filter_map(defined_type) {
+            let place = file.strip_prefix(root()).unwrap().display().to_string();
+            places.entry(name.to_owned()).or_default().push(place);
+        }
+    }
+    assert!(places.len() > 400, "{} types were found", places.len());
+    places.retain(|_, places| places.len() > 1);
+    assert!(SHARED_NAMES.len() <= 15);
+    for (name, reason) in SHARED_NAMES {
+        assert!(places.remove(name).is_some(), "{name} is no longer shared: take it off the list ({reason})");
+    }
+    places.retain(|name, _| !STILL_SHARED.contains(&name.as_str()));
+    assert!(places.is_empty(), "rename one of each: {places:#?}");
 }

@@ -1,10 +1,10 @@
 //! Asks, rulings and tool calls as they go over the link and into the journal: forms of core's types.
 //!
-//! The names in `alias` are those of journals that were written by version 0.1.0.
+//! The names in `alias` are those of older journals.
 
 use std::ops::Not;
 
-use portcullis_core::policy::{Level, Reason, Risk};
+use portcullis_core::policy::{Reason, Risk, RiskLevel};
 use portcullis_core::{
     AskId, AskKind, AskTimeout, Behavior, CallOutcome, Details, Edited, Offer, OnTimeout, Ruling, Scope, Text, ToolCall,
 };
@@ -91,7 +91,7 @@ pub struct OfferForm {
 #[serde(remote = "Risk")]
 pub struct RiskForm {
     #[serde(with = "as_text")]
-    level: Level,
+    level: RiskLevel,
     #[serde(default, with = "as_text::list")]
     reasons: Vec<Reason>,
 }

@@ -1,6 +1,6 @@
 //! Serde forms of core's types inside options, lists and boxes.
 //!
-//! A form is a struct or enum with `#[serde(remote = "…")]`: it spells out how a core type is written, and is named in
+//! A form is a struct or enum with `#[serde(remote = "…")]`: it says how a core type is written, and is named in
 //! `#[serde(with = "…")]`. `with = "Optional::<OfferForm>"` is for an `Option<Offer>`, and so on.
 
 use std::marker::PhantomData;

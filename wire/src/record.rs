@@ -1,6 +1,6 @@
 //! Records as the journal keeps them: a skeleton for ever, and a payload that can be erased.
 //!
-//! The names in `alias` are those of journals that were written by version 0.1.0.
+//! The names in `alias` are those of older journals.
 
 mod connectors;
 mod payload;

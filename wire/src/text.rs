@@ -158,7 +158,7 @@ pub fn paired(name: &str, role: Role) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use portcullis_core::policy::{Level, Reason, Risk};
+    use portcullis_core::policy::{Reason, Risk, RiskLevel};
     use portcullis_core::{AskId, ChatId, Code, Details, Moment, ReplyId, Scope, SentFile, SessionId, Source};
     use proptest::prelude::*;
 
@@ -181,7 +181,7 @@ mod tests {
         Details {
             offers: vec![Offer { scope: Scope::Session, words: "git push, until it ends".into() }],
             reason: Some(reason.into()),
-            risk: Some(Risk { level: Level::High, reasons: vec![Reason::Network, Reason::Unclear] }),
+            risk: Some(Risk { level: RiskLevel::High, reasons: vec![Reason::Network, Reason::Unclear] }),
             quorum: 2,
             ..Details::default()
         }

@@ -4,7 +4,7 @@ use super::{Decided, answer, refuse};
 use crate::ask::{Ask, AskKind, AskLife, AskTimeout, CallOutcome, NewAsk, OnTimeout, Source, ToolCall};
 use crate::event::IdempotencyKey;
 use crate::ids::{AskId, Code, Moment, SessionId};
-use crate::input::{Answer, Effect, Input, Refusal, Target, Topic};
+use crate::input::{Answer, Effect, Input, Refusal, Topic, VerdictTarget};
 use crate::people::{Actor, Right, Via};
 use crate::record::Record;
 use crate::session::Session;
@@ -49,7 +49,7 @@ pub(super) fn answered(
     state: &State,
     now: Moment,
     by: Actor,
-    target: &Target,
+    target: &VerdictTarget,
     ruling: Ruling,
     key: Option<IdempotencyKey>,
 ) -> Decided {
@@ -58,8 +58,8 @@ pub(super) fn answered(
     }
     let prompts_are_open = state.prompts_are_open();
     let found = match target {
-        Target::Id(id) => state.ask(*id),
-        Target::Code(code) => {
+        VerdictTarget::Id(id) => state.ask(*id),
+        VerdictTarget::Code(code) => {
             if prompts_are_open && let Some(retry_at) = state.blocked_until(&by.name, now) {
                 return refuse(Refusal::TooManyMisses { retry_at });
             }
@@ -70,7 +70,7 @@ pub(super) fn answered(
         return answer_to(state, now, (ask, life), by, ruling, key);
     }
     let (records, mut effects) = refuse(Refusal::NoSuchAsk);
-    if prompts_are_open && matches!(target, Target::Code(_)) {
+    if prompts_are_open && matches!(target, VerdictTarget::Code(_)) {
         effects.push(Effect::Then(Input::Missed { by: by.name }));
     }
     (records, effects)

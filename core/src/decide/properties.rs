@@ -89,7 +89,7 @@ fn any_input() -> impl Strategy<Value = Input> {
             id, by, inside, text: SaidText::new(text), address, chat, attributes: vec![], idempotency_key: None
         }),
         3 => (any_person(), any_ask(), any_behavior()).prop_map(|(by, ask, behavior)| Input::Answered {
-            by, target: Target::Id(ask), ruling: Ruling::plain(behavior), idempotency_key: None
+            by, target: VerdictTarget::Id(ask), ruling: Ruling::plain(behavior), idempotency_key: None
         }),
         3 => (any_ask(), any_session(), 0..ORIGINS.len(), 0..3_u64, any_source(), any_details()).prop_map(
             |(id, session, origin, entropy, source, details)| Input::Asked {

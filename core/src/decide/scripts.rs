@@ -130,7 +130,7 @@ fn read(command: &str) -> Input {
         },
         "allow" | "deny" => Input::Answered {
             by: person(words[2]),
-            target: Code::parse(words[1]).map_or_else(|| Target::Id(ask(words[1])), Target::Code),
+            target: Code::parse(words[1]).map_or_else(|| VerdictTarget::Id(ask(words[1])), VerdictTarget::Code),
             ruling: Ruling {
                 scope: option("scope").map_or(Scope::Once, |scope| Scope::named(scope).unwrap()),
                 input: option("input").map(|text| Edited { text: Text::new(text), digest: [text.len() as u8; 32] }),

@@ -5,7 +5,7 @@ use super::command::{Stripped, name_of};
 use super::named::{files_at, files_of, named};
 use super::path::{absolute, has_dots, joined};
 use super::readonly;
-use super::shell::{Joint, ParseIssue, Script, ShellCommand, Way, Word};
+use super::shell::{Joint, ParseIssue, Script, ShellCommand, ShellWord, Way};
 use super::suspects::Suspects;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -113,7 +113,7 @@ pub(crate) struct Plan {
     /// Where any of them may be led to write, and from where to read.
     pub(crate) redirected: Vec<FileAccess>,
     /// Each command that may be run, wherever it stands.
-    pub(crate) suspects: Vec<Vec<Word>>,
+    pub(crate) suspects: Vec<Vec<ShellWord>>,
 }
 
 #[derive(Debug)]
@@ -211,7 +211,7 @@ impl Step {
     }
 }
 
-fn redirected(way: Way, target: &Word, folders: &[String], context: &Context) -> Vec<FileAccess> {
+fn redirected(way: Way, target: &ShellWord, folders: &[String], context: &Context) -> Vec<FileAccess> {
     let access = match way {
         Way::Copy => return vec![],
         Way::In => Access::Read,

@@ -1,6 +1,6 @@
 //! One command in the forms rules are held against: without what stands before it, and as the programs it starts.
 
-use super::shell::{ShellCommand, Word};
+use super::shell::{ShellCommand, ShellWord};
 
 /// Variables that change how a program looks or what it says, and not what it does.
 const SAFE_VARIABLES: [&str; 22] = [
@@ -74,11 +74,11 @@ pub(crate) fn name_of(program: &str) -> &str {
 
 /// A command without the programs that only start it, for allow rules and for knowing what it does.
 pub(crate) struct Stripped<'command> {
-    pub(crate) words: &'command [Word],
+    pub(crate) words: &'command [ShellWord],
     /// More arguments come from elsewhere.
     pub(crate) takes_more: bool,
     /// The whole of it, as written.
-    pub(crate) whole: &'command [Word],
+    pub(crate) whole: &'command [ShellWord],
 }
 
 impl<'command> Stripped<'command> {
@@ -86,7 +86,7 @@ impl<'command> Stripped<'command> {
     pub(crate) fn of(command: &'command ShellCommand) -> Option<Self> {
         // Claude Code takes only values without quotes, and of these letters.
         let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | '/' | ':');
-        let safe = |(name, value): &(String, Word)| {
+        let safe = |(name, value): &(String, ShellWord)| {
             let plain =
                 value.is_literal && !value.is_quoted && !value.text.is_empty() && value.text.chars().all(is_plain);
             SAFE_VARIABLES.contains(&name.as_str()) && plain
@@ -107,7 +107,7 @@ impl<'command> Stripped<'command> {
         self.words.first().map_or("", |word| &word.text)
     }
 
-    pub(crate) fn arguments(&self) -> impl Iterator<Item = &'command Word> + Clone + use<'command> {
+    pub(crate) fn arguments(&self) -> impl Iterator<Item = &'command ShellWord> + Clone + use<'command> {
         self.words.iter().skip(1)
     }
 
@@ -119,7 +119,7 @@ impl<'command> Stripped<'command> {
     /// Whether only its exact text may approve it.
     pub(crate) fn needs_its_exact_text(&self) -> bool {
         let runs = ["-exec", "-execdir", "-ok", "-okdir", "-delete", "-fprint", "-fprint0", "-fprintf", "-fls"];
-        let starts_others = |word: &Word| {
+        let starts_others = |word: &ShellWord| {
             word.text.contains(['|', '>']) || word.text.contains("system") || word.text.contains("getline")
         };
         RUNNERS.contains(&name_of(self.name()))
@@ -128,7 +128,7 @@ impl<'command> Stripped<'command> {
     }
 }
 
-pub(crate) fn raw(words: &[Word]) -> String {
+pub(crate) fn raw(words: &[ShellWord]) -> String {
     words.iter().map(|word| word.raw.as_str()).collect::<Vec<_>>().join(" ")
 }
 
@@ -138,18 +138,18 @@ pub(crate) fn whole(command: &ShellCommand) -> String {
     variables.chain(&command.words).map(|word| word.raw.as_str()).collect::<Vec<_>>().join(" ")
 }
 
-pub(crate) fn text(words: &[Word]) -> String {
+pub(crate) fn text(words: &[ShellWord]) -> String {
     words.iter().map(|word| word.text.as_str()).collect::<Vec<_>>().join(" ")
 }
 
 /// What a wrapper starts, if this is a wrapper used in a way we know.
-fn wrapped(words: &[Word]) -> Option<&[Word]> {
+fn wrapped(words: &[ShellWord]) -> Option<&[ShellWord]> {
     let (first, rest) = words.split_first()?;
     if first.is_quoted || rest.is_empty() {
         return None;
     }
-    let is = |word: &Word, flags: &[&str]| flags.contains(&word.text.as_str());
-    let starts = |word: &Word, flags: &[&str]| flags.iter().any(|flag| word.text.starts_with(flag));
+    let is = |word: &ShellWord, flags: &[&str]| flags.contains(&word.text.as_str());
+    let starts = |word: &ShellWord, flags: &[&str]| flags.iter().any(|flag| word.text.starts_with(flag));
     let inner = match first.text.as_str() {
         "nohup" | "command" | "builtin" | "noglob" | "xargs" | "time" => rest,
         "nice" => match rest {
@@ -197,7 +197,7 @@ fn is_number(flag: &str) -> bool {
 }
 
 /// The texts of one suspect: as written, without quotes, and with the program's bare name.
-pub(crate) fn texts(words: &[Word]) -> Vec<String> {
+pub(crate) fn texts(words: &[ShellWord]) -> Vec<String> {
     let mut texts = vec![raw(words), text(words)];
     if let Some((first, rest)) = words.split_first() {
         let bare = name_of(&first.text);

@@ -47,5 +47,5 @@ pub use decide::{Judgement, MandatoryAsk, applies, decide};
 pub use decision::{Decision, Mode};
 pub use outside::passes_outside_guard;
 pub use path::absolute;
-pub use risk::{Level, Reason, Risk, risk, writes};
+pub use risk::{Reason, Risk, RiskLevel, risk, writes};
 pub use rule::{Origin, Pattern, Rule, RuleSet, RuleSource};

@@ -4,11 +4,11 @@ use super::access::{Access, FileAccess};
 use super::call::Context;
 use super::command::name_of;
 use super::path::absolute;
-use super::shell::Word;
+use super::shell::ShellWord;
 
 /// The files that the words of a command may name. Behind `--` no word is a flag.
 pub(crate) fn named<'word>(
-    words: impl IntoIterator<Item = &'word Word>,
+    words: impl IntoIterator<Item = &'word ShellWord>,
     access: Access,
     folders: &[String],
     context: &Context,
@@ -113,7 +113,7 @@ pub(crate) fn is_about_files(name: &str) -> bool {
 }
 
 /// The files that well-known commands name. What the rest does with its words nobody knows.
-pub(crate) fn files_of(words: &[Word], folders: &[String], context: &Context) -> Vec<FileAccess> {
+pub(crate) fn files_of(words: &[ShellWord], folders: &[String], context: &Context) -> Vec<FileAccess> {
     let Some((first, rest)) = words.split_first() else { return vec![] };
     let name = name_of(&first.text);
     let mut accesses = vec![];
@@ -144,7 +144,7 @@ pub(crate) fn files_of(words: &[Word], folders: &[String], context: &Context) ->
 }
 
 /// sed's `-i`, also in `-Ei` and shortened. What follows e and f is theirs.
-fn is_in_place(word: &Word) -> bool {
+fn is_in_place(word: &ShellWord) -> bool {
     match word.text.strip_prefix("--") {
         Some(long) => long.starts_with('i') && "in-place".starts_with(long.split('=').next().unwrap_or_default()),
         None => word.is_flag() && word.text.chars().skip(1).take_while(|c| !matches!(c, 'e' | 'f')).any(|c| c == 'i'),
@@ -152,7 +152,7 @@ fn is_in_place(word: &Word) -> bool {
 }
 
 /// Where a flag of a command says that it writes.
-fn led_to<'word>(name: &str, rest: &'word [Word]) -> Vec<&'word str> {
+fn led_to<'word>(name: &str, rest: &'word [ShellWord]) -> Vec<&'word str> {
     let (short, long) = match name {
         "sort" | "curl" => ('o', "output"),
         "wget" => ('O', "output-document"),
@@ -178,7 +178,7 @@ fn led_to<'word>(name: &str, rest: &'word [Word]) -> Vec<&'word str> {
 }
 
 /// The names that files would have in the folder they are put into, if the last word is one.
-fn put_into(rest: &[Word]) -> Vec<String> {
+fn put_into(rest: &[ShellWord]) -> Vec<String> {
     let flagged = rest.iter().enumerate().find_map(|(at, word)| match word.text.as_str() {
         "-t" | "--target-directory" => rest.get(at + 1).map(|word| word.text.as_str()),
         text => text.strip_prefix("--target-directory=").or_else(|| text.strip_prefix("-t")),

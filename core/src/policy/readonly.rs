@@ -4,10 +4,10 @@
 //! ones run together, so knowing the bad ones would not do.
 
 use super::command::Stripped;
-use super::shell::Word;
+use super::shell::ShellWord;
 
 /// The words that may name files, if the command surely only reads.
-pub(crate) fn reads<'command>(command: &Stripped<'command>) -> Option<Vec<&'command Word>> {
+pub(crate) fn reads<'command>(command: &Stripped<'command>) -> Option<Vec<&'command ShellWord>> {
     // Claude Code looks through fewer wrappers here than it does for rules.
     let before = &command.whole[..command.whole.len() - command.words.len()];
     let is_plain = match before {
@@ -18,7 +18,7 @@ pub(crate) fn reads<'command>(command: &Stripped<'command>) -> Option<Vec<&'comm
     if command.takes_more || !is_plain {
         return None;
     }
-    let arguments: Vec<&Word> = command.arguments().collect();
+    let arguments: Vec<&ShellWord> = command.arguments().collect();
     match command.name() {
         "echo" | "pwd" | "which" => Some(vec![]),
         "ls" | "cat" | "head" | "tail" | "wc" | "diff" | "stat" | "du" => Some(arguments),
@@ -31,8 +31,8 @@ pub(crate) fn reads<'command>(command: &Stripped<'command>) -> Option<Vec<&'comm
 }
 
 /// The first word of grep is no file, unless a flag gave the pattern already. Long flags may be shortened.
-fn after_the_pattern(arguments: Vec<&Word>) -> Vec<&Word> {
-    let gives_pattern = |word: &&Word| match word.text.strip_prefix("--") {
+fn after_the_pattern(arguments: Vec<&ShellWord>) -> Vec<&ShellWord> {
+    let gives_pattern = |word: &&ShellWord| match word.text.strip_prefix("--") {
         Some("") => false,
         Some(long) => {
             let name = long.split('=').next().unwrap_or_default();
@@ -50,14 +50,14 @@ fn after_the_pattern(arguments: Vec<&Word>) -> Vec<&Word> {
 }
 
 /// Without a folder `cd` goes home, and with `-` back.
-fn one_folder(arguments: Vec<&Word>) -> Option<Vec<&Word>> {
+fn one_folder(arguments: Vec<&ShellWord>) -> Option<Vec<&ShellWord>> {
     match arguments.as_slice() {
         [folder] if !folder.text.starts_with('-') && !folder.text.is_empty() => Some(arguments),
         _ => None,
     }
 }
 
-fn find(arguments: Vec<&Word>) -> Option<Vec<&Word>> {
+fn find(arguments: Vec<&ShellWord>) -> Option<Vec<&ShellWord>> {
     const ALONE: [&str; 12] =
         ["-print", "-print0", "-empty", "-prune", "-not", "-o", "-a", "-or", "-and", "-depth", "-readable", "-P"];
     const WITH_A_VALUE: [&str; 20] = [
@@ -97,10 +97,10 @@ fn find(arguments: Vec<&Word>) -> Option<Vec<&Word>> {
     Some(files)
 }
 
-fn git(arguments: Vec<&Word>) -> Option<Vec<&Word>> {
+fn git(arguments: Vec<&ShellWord>) -> Option<Vec<&ShellWord>> {
     let mut arguments = arguments.into_iter();
     let command = arguments.next()?;
-    let rest: Vec<&Word> = arguments.collect();
+    let rest: Vec<&ShellWord> = arguments.collect();
     let flags_are = |known: fn(&str) -> bool| rest.iter().filter(|word| word.is_flag()).all(|word| known(&word.text));
     let no_names = || rest.iter().all(|word| word.is_flag());
     let reads = match command.text.as_str() {

@@ -4,17 +4,17 @@ use super::access::{Access, Action};
 use super::call::{Call, Context};
 use super::command::name_of;
 use super::safety;
-use super::shell::Word;
+use super::shell::ShellWord;
 use crate::names::names;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Level {
+pub enum RiskLevel {
     Low,
     Medium,
     High,
 }
 
-names!(Level { Low = "low", Medium = "medium", High = "high" });
+names!(RiskLevel { Low = "low", Medium = "medium", High = "high" });
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Reason {
@@ -40,7 +40,7 @@ names!(Reason {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Risk {
-    pub level: Level,
+    pub level: RiskLevel,
     /// Sorted, each once.
     pub reasons: Vec<Reason>,
 }
@@ -89,11 +89,11 @@ pub(crate) fn of(call: &Call, action: &Action, context: &Context) -> Risk {
     reasons.sort();
     reasons.dedup();
     let level = match reasons.as_slice() {
-        [] => Level::Low,
+        [] => RiskLevel::Low,
         reasons if reasons.iter().any(|reason| matches!(reason, Reason::Destructive | Reason::ProtectedPath)) => {
-            Level::High
+            RiskLevel::High
         }
-        _ => Level::Medium,
+        _ => RiskLevel::Medium,
     };
     Risk { level, reasons }
 }
@@ -102,7 +102,7 @@ fn sounds_destructive(tool: &str) -> bool {
     ["delete", "remove", "drop", "destroy", "purge"].iter().any(|word| tool.to_lowercase().contains(word))
 }
 
-fn dangers(words: &[Word]) -> Vec<Reason> {
+fn dangers(words: &[ShellWord]) -> Vec<Reason> {
     const DESTRUCTIVE: [&str; 18] = [
         "dd", "fdisk", "halt", "kill", "killall", "mkfs", "parted", "pkill", "poweroff", "reboot", "rm", "rmdir",
         "shred", "shutdown", "sudo", "truncate", "unlink", "wipefs",

@@ -4,7 +4,7 @@ use super::access::{Access, Action, Plan, changes_folder};
 use super::call::{Call, Context};
 use super::command::name_of;
 use super::path::{absolute, lies_in};
-use super::shell::Word;
+use super::shell::ShellWord;
 
 /// Folders in which a change turns into commands that are run later, or into permissions.
 const PROTECTED_FOLDERS: [&str; 12] = [
@@ -79,15 +79,15 @@ pub(crate) fn protected(call: &Call, action: &Action, context: &Context) -> Opti
 /// working folder and those above it, and what only a variable or another command names.
 pub(crate) fn critical_removal(action: &Action, context: &Context) -> Option<String> {
     let Action::Shell(plan) = action else { return None };
-    let removes = |word: &Word| matches!(name_of(&word.text), "rm" | "rmdir");
-    let is_removal = |words: &&Vec<Word>| words.iter().any(removes);
+    let removes = |word: &ShellWord| matches!(name_of(&word.text), "rm" | "rmdir");
+    let is_removal = |words: &&Vec<ShellWord>| words.iter().any(removes);
     if !plan.suspects.iter().any(|words| is_removal(&words)) {
         return None;
     }
     let folders = folders(plan, context);
     plan.suspects.iter().find_map(|words| {
         let (first, rest) = words.split_first()?;
-        let recursive = |word: &Word| word.is_flag() && word.text.contains(['r', 'R']);
+        let recursive = |word: &ShellWord| word.is_flag() && word.text.contains(['r', 'R']);
         if name_of(&first.text) == "xargs" && rest.iter().any(removes) && rest.iter().any(recursive) {
             return Some("what xargs is given".to_owned());
         }
@@ -95,7 +95,7 @@ pub(crate) fn critical_removal(action: &Action, context: &Context) -> Option<Str
             return None;
         }
         let Some(folders) = &folders else { return Some("something in one of many folders".to_owned()) };
-        let is_critical = |word: &&Word| folders.iter().any(|folder| is_critical(word, folder, context));
+        let is_critical = |word: &&ShellWord| folders.iter().any(|folder| is_critical(word, folder, context));
         rest.iter().filter(|word| !word.is_flag()).find(is_critical).map(|word| word.raw.clone())
     })
 }
@@ -122,7 +122,7 @@ fn with_home(text: &str) -> String {
     text.replace("${HOME}", "~").replace("$HOME", "~")
 }
 
-fn is_critical(word: &Word, from: &str, context: &Context) -> bool {
+fn is_critical(word: &ShellWord, from: &str, context: &Context) -> bool {
     let text = with_home(&word.text);
     // `x/*` takes all that is in x, which is as bad as x; so do `x/**` and `x/*/`, or nearly.
     let mut folder = text.as_str();

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use super::command::{is_shell, name_of, text};
-use super::shell::{Joint, Redirect, Script, ShellCommand, Word};
+use super::shell::{Joint, Redirect, Script, ShellCommand, ShellWord};
 
 /// Programs behind which another command may stand.
 const BEFORE_ANOTHER: [&str; 36] = [
@@ -55,7 +55,7 @@ const MOST_TEXT: usize = 60_000;
 #[derive(Debug, Default)]
 pub(crate) struct Suspects {
     /// The words of each command.
-    pub(crate) commands: Vec<Vec<Word>>,
+    pub(crate) commands: Vec<Vec<ShellWord>>,
     /// Of all the commands.
     pub(crate) redirects: Vec<Redirect>,
     /// Why there may be more than were looked at.
@@ -101,7 +101,7 @@ impl Suspects {
     /// Takes in commands and what they start; the texts that they may run as scripts are still to be read.
     fn look(&mut self, commands: &[ShellCommand]) -> Vec<String> {
         // Those that stand there plainly come first, so that no other can take their room.
-        let opened: Vec<Vec<Word>> = commands.iter().map(|command| self.opened(command)).collect();
+        let opened: Vec<Vec<ShellWord>> = commands.iter().map(|command| self.opened(command)).collect();
         for (command, words) in commands.iter().zip(&opened) {
             self.redirects.extend(command.redirects.iter().cloned());
             self.take(words);
@@ -126,7 +126,7 @@ impl Suspects {
         scripts
     }
 
-    fn take(&mut self, words: &[Word]) -> bool {
+    fn take(&mut self, words: &[ShellWord]) -> bool {
         let room = !words.is_empty() && self.has_room_for(words.iter().map(|word| word.raw.len() + 1).sum());
         if room {
             self.commands.push(words.to_vec());
@@ -135,7 +135,7 @@ impl Suspects {
     }
 
     /// The words of a command, with `{a,b}` as the words it makes.
-    fn opened(&mut self, command: &ShellCommand) -> Vec<Word> {
+    fn opened(&mut self, command: &ShellCommand) -> Vec<ShellWord> {
         let mut words = vec![];
         for word in &command.words {
             if word.is_literal {
@@ -149,19 +149,19 @@ impl Suspects {
             if made.len() == 1 {
                 words.push(word.clone());
             } else {
-                words.extend(made.into_iter().map(|text| Word { raw: text.clone(), text, ..word.clone() }));
+                words.extend(made.into_iter().map(|text| ShellWord { raw: text.clone(), text, ..word.clone() }));
             }
         }
         words
     }
 }
 
-fn has_shell(words: &[Word]) -> bool {
+fn has_shell(words: &[ShellWord]) -> bool {
     words.iter().any(|word| is_shell(&word.text))
 }
 
 /// Where in the words a command may begin: at their beginning, and behind each program that starts another.
-fn starts(words: &[Word]) -> BTreeSet<usize> {
+fn starts(words: &[ShellWord]) -> BTreeSet<usize> {
     let mut starts = BTreeSet::new();
     let mut todo = vec![0];
     while let Some(start) = todo.pop() {
@@ -172,7 +172,7 @@ fn starts(words: &[Word]) -> BTreeSet<usize> {
         let name = name_of(&first.text);
         let rest = words.iter().enumerate().skip(start + 1);
         if name == "find" {
-            let executes = |word: &Word| matches!(word.text.as_str(), "-exec" | "-execdir" | "-ok" | "-okdir");
+            let executes = |word: &ShellWord| matches!(word.text.as_str(), "-exec" | "-execdir" | "-ok" | "-okdir");
             todo.extend(rest.clone().filter(|(_, word)| executes(word)).map(|(at, _)| at + 1));
         }
         if BEFORE_ANOTHER.contains(&name) {
@@ -193,7 +193,7 @@ fn starts(words: &[Word]) -> BTreeSet<usize> {
 }
 
 /// What a command may run as a script: `sh -c '…'`, `eval …`, and words with blanks behind what starts others.
-fn scripts_of(words: &[Word]) -> Vec<String> {
+fn scripts_of(words: &[ShellWord]) -> Vec<String> {
     let Some((first, rest)) = words.split_first() else { return vec![] };
     let name = name_of(&first.text);
     if name == "eval" {
@@ -201,7 +201,7 @@ fn scripts_of(words: &[Word]) -> Vec<String> {
     }
     let mut scripts = vec![];
     if is_shell(name) {
-        let has_c = |word: &Word| word.is_flag() && !word.text.starts_with("--") && word.text.contains('c');
+        let has_c = |word: &ShellWord| word.is_flag() && !word.text.starts_with("--") && word.text.contains('c');
         let behind = rest.iter().skip_while(|word| !has_c(word)).skip(1);
         scripts.extend(behind.filter(|word| !word.is_flag()).map(|word| word.text.clone()).next());
     }

@@ -1,8 +1,8 @@
-//! Where events went in journals of release 0.1.0, which did not record it: it followed from who attached, who ended and
-//! what was retried.
+//! The moves of events in journals that are older than the record `Moved`: they followed from who attached, who ended
+//! and what was retried.
 //!
-//! These are the rules of that release, with its numbers. They are for its records alone ([`Moves::Implied`]) and never
-//! change: else an old journal would replay to another state. What happens today is decided in `decide::moves`.
+//! These are the rules and the numbers of that time. They are for such records alone ([`Moves::Implied`]) and never
+//! change: otherwise an old journal would replay to another state. Today `decide::moves` decides.
 //!
 //! [`Moves::Implied`]: crate::record::Moves::Implied
 

@@ -10,7 +10,7 @@ use axum::extract::{Request, State};
 use axum::response::Response;
 use bytes::Bytes;
 use futures_util::stream;
-use portcullis_core::{Answer, Behavior, Code, Input, Ruling, SessionId, State as Known, Target};
+use portcullis_core::{Answer, Behavior, Code, Input, Ruling, SessionId, State as Known, VerdictTarget};
 use portcullis_wire::error::{Fault, Kind};
 use portcullis_wire::start::{Confirm, Confirmed, NewChat, PendingAsk, PendingAsks};
 use tokio::sync::{OwnedSemaphorePermit, mpsc};
@@ -110,8 +110,12 @@ pub(super) async fn confirm(
 }
 
 /// By the prompt's id, the client's id of the call, or the code.
-fn target(state: &Known, id: &str) -> Option<Target> {
-    let by_call =
-        || state.open_asks().find(|ask| ask.details.tool_use_id.as_deref() == Some(id)).map(|ask| Target::Id(ask.id));
-    id.parse().ok().map(Target::Id).or_else(by_call).or_else(|| Code::parse(id).map(Target::Code))
+fn target(state: &Known, id: &str) -> Option<VerdictTarget> {
+    let by_call = || {
+        state
+            .open_asks()
+            .find(|ask| ask.details.tool_use_id.as_deref() == Some(id))
+            .map(|ask| VerdictTarget::Id(ask.id))
+    };
+    id.parse().ok().map(VerdictTarget::Id).or_else(by_call).or_else(|| Code::parse(id).map(VerdictTarget::Code))
 }

@@ -1,7 +1,7 @@
 //! What a message of an attached process means to the hub, and how the hub's answer is told on the link.
 
 use portcullis_core::{
-    Actor, Answer, EventId, Input, OWNER, Right, Rights, SessionId, State, Target, Text, TokenScope, Via,
+    Actor, Answer, EventId, Input, OWNER, Right, Rights, SessionId, State, Text, TokenScope, VerdictTarget, Via,
 };
 use portcullis_wire::error::Fault;
 use portcullis_wire::link::{Answered, InboxItem, SessionMessage};
@@ -18,9 +18,12 @@ pub(super) fn input_of(message: SessionMessage, session: SessionId) -> Option<In
         SessionMessage::Carried { ask } => Input::Carried { ask, session },
         SessionMessage::Asked(ask) => Input::Asked { session, ask, entropy: getrandom::u64().unwrap_or_default() },
         SessionMessage::Withdrawn { ask, why } => Input::Withdrawn { ask, by: Some(session), why },
-        SessionMessage::Answered { ask, ruling } => {
-            Input::Answered { by: at_the_terminal(), target: Target::Id(ask), ruling: *ruling, idempotency_key: None }
-        }
+        SessionMessage::Answered { ask, ruling } => Input::Answered {
+            by: at_the_terminal(),
+            target: VerdictTarget::Id(ask),
+            ruling: *ruling,
+            idempotency_key: None,
+        },
         SessionMessage::Called(call) => Input::Called { session, call: *call },
         SessionMessage::Ordered { order, outcome } => Input::OrderSettled { session, order, outcome },
         SessionMessage::Described(about) => Input::Described { session, about: *about },

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use portcullis_core::{
     Actor, Address, Answer, AskId, Behavior, Details, EventId, IdempotencyKey, Label, NewAsk, ReplyId, Role, Ruling,
-    SaidText, SessionAbout, SessionId, Source, Target, Text, TokenScope, Via,
+    SaidText, SessionAbout, SessionId, Source, Text, TokenScope, VerdictTarget, Via,
 };
 use tokio_util::sync::CancellationToken;
 
@@ -117,7 +117,7 @@ impl World {
 
     async fn answer(&self, ask: AskId, name: &str, behavior: Behavior) {
         let (by, ruling) = (actor(name, Role::Reviewer), Ruling::plain(behavior));
-        self.submit(Input::Answered { by, target: Target::Id(ask), ruling, idempotency_key: None }).await;
+        self.submit(Input::Answered { by, target: VerdictTarget::Id(ask), ruling, idempotency_key: None }).await;
     }
 
     async fn remove(&self, name: &str) {

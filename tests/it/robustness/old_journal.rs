@@ -1,9 +1,10 @@
-//! A journal that release 0.1.0 wrote (version 2) opens, verifies, and replays to the state that release was in.
+//! An older journal (version 2) opens, verifies, and replays to the state of the program that wrote it.
 //!
-//! `fixtures/journal-v2.db` was written by that release: sessions that came, went on from each other, were lost and
-//! ended, with events that moved, were written again and given up; prompts with every detail and every kind of end;
-//! people, tokens, orders and erasures; and a restart in between. `fixtures/journal-v2.json` is what its API then told,
-//! with `source` for its `mouth`, and without the `why` of events, which depends on the hour.
+//! `fixtures/journal-v2.db` was written by a program that did not yet record where events went. It has sessions that
+//! came, continued each other, were lost and ended; events that moved, were written again and given up; prompts with
+//! every detail and every kind of end; people, tokens, orders and erasures; and a restart in between.
+//! `fixtures/journal-v2.json` is what the API of that program then told, with `source` for its `mouth`, and without the
+//! `why` of events, which depends on the hour.
 
 use crate::support::home::Home;
 use portcullis_core::{Limits, Moment, State};

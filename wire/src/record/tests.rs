@@ -1,6 +1,6 @@
 //! Every record is written and read back, and damaged ones never panic.
 
-use portcullis_core::policy::{Level, Reason, Risk};
+use portcullis_core::policy::{Reason, Risk, RiskLevel};
 use portcullis_core::{
     Address, AskKind, AskTimeout, Behavior, ChatId, Code, Details, Edited, IdempotencyKey, Label, Offer, OnTimeout,
     Order, ReplyId, Ruling, Scope, SentAbout, SentFile, SentMessage, Source, Text, TokenScope, Via,
@@ -79,7 +79,7 @@ pub(crate) fn every_record() -> Vec<Record> {
         default_to_no: true,
         requires_user_interaction: true,
         reason: Some("a rule".into()),
-        risk: Some(Risk { level: Level::High, reasons: vec![Reason::Network] }),
+        risk: Some(Risk { level: RiskLevel::High, reasons: vec![Reason::Network] }),
         quorum: 2,
         timeout: Some(AskTimeout { milliseconds: 60_000, then: OnTimeout::Deny }),
     };

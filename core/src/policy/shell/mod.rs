@@ -7,7 +7,7 @@
 mod read;
 mod word;
 
-pub(crate) use word::Word;
+pub(crate) use word::ShellWord;
 
 /// Longer lines are not read at all.
 pub(crate) const LONGEST: usize = 10_000;
@@ -30,8 +30,8 @@ pub(crate) enum Joint {
 pub(crate) struct ShellCommand {
     pub(crate) joint: Joint,
     /// `NAME=value` before the first word.
-    pub(crate) assignments: Vec<(String, Word)>,
-    pub(crate) words: Vec<Word>,
+    pub(crate) assignments: Vec<(String, ShellWord)>,
+    pub(crate) words: Vec<ShellWord>,
     pub(crate) redirects: Vec<Redirect>,
 }
 
@@ -48,7 +48,7 @@ impl ShellCommand {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Redirect {
     pub(crate) way: Way,
-    pub(crate) target: Word,
+    pub(crate) target: ShellWord,
 }
 
 impl Redirect {

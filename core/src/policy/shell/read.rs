@@ -3,7 +3,7 @@
 mod quotes;
 
 use super::word::is_plain;
-use super::{Joint, ParseIssue, Redirect, Script, ShellCommand, Way, Word};
+use super::{Joint, ParseIssue, Redirect, Script, ShellCommand, ShellWord, Way};
 
 /// Substitutions inside substitutions. Deeper is not looked at, and said so.
 const DEEPEST: usize = 12;
@@ -45,7 +45,7 @@ struct ShellReader<'script> {
     script: &'script mut Script,
     command: ShellCommand,
     /// The word being read, with where it begins.
-    word: Option<(usize, Word)>,
+    word: Option<(usize, ShellWord)>,
     /// Ends of the here-documents that begin after this line, and whether their text is taken as it stands.
     heredocs: Vec<(String, bool)>,
     /// Brackets that are open in this text.
@@ -90,8 +90,8 @@ impl ShellReader<'_> {
         issue(self.script, ParseIssue::Unreadable(why));
     }
 
-    fn word(&mut self) -> &mut Word {
-        let literal = || Word { is_literal: true, ..Word::default() };
+    fn word(&mut self) -> &mut ShellWord {
+        let literal = || ShellWord { is_literal: true, ..ShellWord::default() };
         &mut self.word.get_or_insert_with(|| (self.at, literal())).1
     }
 
@@ -203,7 +203,7 @@ impl ShellReader<'_> {
     }
 
     fn redirect(&mut self) {
-        let is_number = |word: &Word| !word.is_quoted && word.text.chars().all(|c| c.is_ascii_digit());
+        let is_number = |word: &ShellWord| !word.is_quoted && word.text.chars().all(|c| c.is_ascii_digit());
         // `2>x` leads what is written to 2 elsewhere; the number is no word of the command.
         if self.peek(0) != Some('&') && self.word.as_ref().is_some_and(|(_, word)| is_number(word)) {
             self.word = None;
@@ -262,7 +262,7 @@ impl ShellReader<'_> {
     }
 
     /// The word after a redirection, wherever the command's own words go on.
-    fn redirect_target(&mut self) -> Word {
+    fn redirect_target(&mut self) -> ShellWord {
         while let Some(c) = self.peek(0) {
             if matches!(c, ' ' | '\t' | '\n' | ';' | '&' | '|' | '(' | ')' | '<' | '>') {
                 break;
@@ -272,7 +272,7 @@ impl ShellReader<'_> {
         self.taken_word().unwrap_or_default()
     }
 
-    fn taken_word(&mut self) -> Option<Word> {
+    fn taken_word(&mut self) -> Option<ShellWord> {
         let (from, mut word) = self.word.take()?;
         word.raw = self.chars[from..self.at.min(self.chars.len())].iter().collect();
         Some(word)
@@ -355,7 +355,7 @@ impl ShellReader<'_> {
 }
 
 /// `NAME=value`, `NAME+=value` and `NAME[1]=value`.
-fn assignment(word: &Word) -> Option<(String, Word)> {
+fn assignment(word: &ShellWord) -> Option<(String, ShellWord)> {
     let (name, _) = word.raw.split_once('=')?;
     let name = name.strip_suffix('+').unwrap_or(name);
     let name = name.split_once('[').map_or(name, |(name, _)| name);
@@ -365,5 +365,5 @@ fn assignment(word: &Word) -> Option<(String, Word)> {
         return None;
     }
     let value = word.text.split_once('=').map(|(_, value)| value.to_owned()).unwrap_or_default();
-    Some((name.to_owned(), Word { text: value, ..word.clone() }))
+    Some((name.to_owned(), ShellWord { text: value, ..word.clone() }))
 }

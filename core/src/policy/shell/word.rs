@@ -1,7 +1,7 @@
 //! A word of a command: what is written, and what a shell makes of it as far as that is certain.
 
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct Word {
+pub(crate) struct ShellWord {
     /// As written, quotes and all.
     pub(crate) raw: String,
     /// Without its quotes. What only a shell could fill in stays as it is written.
@@ -12,7 +12,7 @@ pub(crate) struct Word {
     pub(crate) is_quoted: bool,
 }
 
-impl Word {
+impl ShellWord {
     #[cfg(test)]
     pub(crate) fn plain(text: &str) -> Self {
         Self { raw: text.to_owned(), text: text.to_owned(), is_literal: true, is_quoted: false }
@@ -72,14 +72,14 @@ pub(super) fn is_printable(c: char) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::Word;
+    use super::ShellWord;
 
     #[test]
     fn braces_are_opened_and_do_not_grow_without_end() {
-        assert_eq!(Word::plain("{rm,-rf,x}").unbraced(), (vec!["rm".into(), "-rf".into(), "x".into()], true));
-        assert_eq!(Word::plain("a{b,c}d").unbraced(), (vec!["abd".into(), "acd".into()], true));
-        assert_eq!(Word::plain("{}").unbraced(), (vec!["{}".into()], true));
-        let (made, all) = Word::plain(&"{a,b}".repeat(100)).unbraced();
+        assert_eq!(ShellWord::plain("{rm,-rf,x}").unbraced(), (vec!["rm".into(), "-rf".into(), "x".into()], true));
+        assert_eq!(ShellWord::plain("a{b,c}d").unbraced(), (vec!["abd".into(), "acd".into()], true));
+        assert_eq!(ShellWord::plain("{}").unbraced(), (vec!["{}".into()], true));
+        let (made, all) = ShellWord::plain(&"{a,b}".repeat(100)).unbraced();
         assert!(made.len() <= 64 && !all);
     }
 }

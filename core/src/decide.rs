@@ -46,14 +46,16 @@ pub fn decide(state: &State, clock: Moment, input: Input) -> (Vec<Record>, Vec<E
         Input::Called { session, call } => asks::called(state, session, call),
         Input::Effected { ask, outcome, digest } => asks::effected(state, ask, outcome, digest),
         Input::Described { session, about } => sessions::described(state, session, about),
-        Input::Ordered { by, session, order } => sessions::ordered(state, &by, session, order),
+        Input::Ordered { id, by, session, order } => sessions::ordered(state, &by, session, (id, order)),
+        Input::OrderSettled { session, order, outcome } => sessions::order_settled(state, session, order, outcome),
         Input::Attached { session, about, wrote, holding: _ } => sessions::attached(state, now, session, about, wrote),
         Input::Wrote { session, events } => sessions::wrote(state, session, events),
         Input::Lost { session } => sessions::lost(state, session),
         Input::Ended { session, goodbye } => sessions::ended(state, session, goodbye),
         Input::Replied { id, session, chat, text, files } => {
-            sessions::replied(state, crate::event::Reply { id, session, chat, text, files, at: now })
+            sessions::replied(state, crate::event::Reply { id, session, chat, text, files, at: now, edited: None })
         }
+        Input::ReplyEdited { session, reply, text } => sessions::reply_edited(state, session, reply, text),
         Input::Opened { session, event } => events::opened(state, session, event),
         Input::Seen { event } => events::seen(state, event),
         Input::Expired { event } => events::expired(state, event),

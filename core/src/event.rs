@@ -257,6 +257,8 @@ pub struct Reply {
     pub text: Text,
     pub files: Vec<SentFile>,
     pub at: Moment,
+    /// When the session last changed its text.
+    pub edited: Option<Moment>,
 }
 
 /// Several events of one noisy sender as one text, in their order.

@@ -152,6 +152,11 @@ id!(
 );
 
 id!(
+    /// One thing that someone wanted a session to do.
+    OrderId
+);
+
+id!(
     /// One token of one person.
     TokenId
 );

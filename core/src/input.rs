@@ -3,10 +3,10 @@
 use crate::ask::{Ask, AskLife, CallOutcome, NewAsk, Source, ToolCall};
 use crate::connector::{ConnectorName, Identity, SentMessage};
 use crate::event::{Attribute, ChatId, EventLife, IdempotencyKey, Label, Reply, SentFile, Text, TrackedEvent};
-use crate::ids::{AskId, Code, EventId, Moment, PairingCode, ReplyId, SessionId, TokenId};
+use crate::ids::{AskId, Code, EventId, Moment, OrderId, PairingCode, ReplyId, SessionId, TokenId};
 use crate::people::{Actor, Inside, Right, Role, Token, TokenScope};
 use crate::route::{Address, NoRoute};
-use crate::session::{Goodbye, Order, Session, SessionAbout};
+use crate::session::{Goodbye, Order, OrderOutcome, Session, SessionAbout};
 use crate::verdict::{Behavior, Ruling, SaidText};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -92,9 +92,16 @@ pub enum Input {
     },
     /// Someone wants a running session to do something.
     Ordered {
+        id: OrderId,
         by: Actor,
         session: SessionId,
         order: Order,
+    },
+    /// The session's process says what became of an order.
+    OrderSettled {
+        session: SessionId,
+        order: OrderId,
+        outcome: OrderOutcome,
     },
     /// It is no longer asked. `by` is the session whose process says so; none: it follows from something else.
     Withdrawn {
@@ -108,6 +115,12 @@ pub enum Input {
         chat: ChatId,
         text: Text,
         files: Vec<SentFile>,
+    },
+    /// The agent puts another text in the place of one of its replies.
+    ReplyEdited {
+        session: SessionId,
+        reply: ReplyId,
+        text: Text,
     },
     /// The agent opens one of its events.
     Opened {
@@ -216,7 +229,7 @@ pub enum Effect {
     /// Tell the session's process that no verdict is coming.
     Close { session: SessionId, ask: AskId, origin: String, source: Source },
     /// Have the session's process do this.
-    Order { session: SessionId, order: Order },
+    Order { session: SessionId, id: Option<OrderId>, order: Order },
     /// Tell everyone who watches and may see it how this is now.
     Publish(Topic),
     /// Decide this next. One input writes one subject, so what follows for others comes as inputs of its own.
@@ -296,6 +309,8 @@ pub enum Refusal {
     TooManyAsks,
     NoSuchSession,
     NoSuchEvent,
+    /// Not one of the session's own, or so old that it is forgotten.
+    NoSuchReply,
     /// The prompt's process is gone: a verdict would reach nobody.
     Undeliverable {
         code: Code,

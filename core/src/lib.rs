@@ -28,13 +28,13 @@ pub use event::{
     Attribute, ChatId, Event, EventLife, IdempotencyKey, Label, Reply, SentFile, Text, TrackedEvent, combined, excerpt,
     is_harmless, neutralise, visible,
 };
-pub use ids::{AskId, Code, EventId, Letters, Moment, PairingCode, ReplyId, SessionId, TokenId};
+pub use ids::{AskId, Code, EventId, Letters, Moment, OrderId, PairingCode, ReplyId, SessionId, TokenId};
 pub use input::{Answer, Effect, Input, Notice, Refusal, Target, Topic, WhyChat};
 pub use names::UnknownName;
 pub use people::{Actor, Inside, OWNER, Pairing, Person, Right, Rights, Role, Token, TokenScope, Via, is_person_name};
 pub use record::{Record, Subject};
 pub use route::{Address, NoRoute, route};
 pub use secrets::mask;
-pub use session::{Goodbye, Order, Presence, Session, SessionAbout};
+pub use session::{Goodbye, Order, OrderOutcome, Presence, Session, SessionAbout, TrackedOrder};
 pub use state::{Chat, Connected, Limits, State};
 pub use verdict::{Behavior, Edited, Ruling, SaidText, Scope, Verdict};

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use crate::ask::{Ask, CallOutcome, ToolCall};
 use crate::connector::{ConnectorName, Identity, SentMessage};
-use crate::event::{Event, Reply};
-use crate::ids::{AskId, EventId, PairingCode, SessionId, TokenId};
+use crate::event::{ChatId, Event, Reply, Text};
+use crate::ids::{AskId, EventId, OrderId, PairingCode, ReplyId, SessionId, TokenId};
 use crate::people::{Pairing, Role, Token};
 use crate::session::{Goodbye, Order, SessionAbout};
 use crate::verdict::Verdict;
@@ -48,6 +48,13 @@ pub enum Record {
     },
     Replied {
         reply: Reply,
+    },
+    /// The session put another text in the place of one of its replies.
+    ReplyEdited {
+        session: SessionId,
+        reply: ReplyId,
+        chat: ChatId,
+        text: Text,
     },
     Asked {
         ask: Ask,
@@ -93,10 +100,23 @@ pub enum Record {
         session: SessionId,
         about: SessionAbout,
     },
+    /// Someone wants the session to do something. Journals of 0.1.0 have orders without an id.
     Ordered {
         session: SessionId,
+        id: Option<OrderId>,
         order: Order,
         by: String,
+    },
+    /// The session's process did what was ordered.
+    OrderDone {
+        session: SessionId,
+        order: OrderId,
+    },
+    /// The session's process could not do what was ordered, or refused to.
+    OrderFailed {
+        session: SessionId,
+        order: OrderId,
+        why: String,
     },
     /// Someone took the event off its queue.
     Dropped {
@@ -207,6 +227,9 @@ impl Record {
             | Self::Called { session, .. }
             | Self::Described { session, .. }
             | Self::Ordered { session, .. }
+            | Self::ReplyEdited { session, .. }
+            | Self::OrderDone { session, .. }
+            | Self::OrderFailed { session, .. }
             | Self::Ended { session, .. } => Subject::Session(*session),
             Self::Replied { reply } => Subject::Session(reply.session),
             Self::Asked { ask } => Subject::Ask(ask.id),

@@ -1,7 +1,7 @@
 //! A session is one running agent, known to us by the process that attached for it.
 
 use crate::event::{Label, Text};
-use crate::ids::{Moment, SessionId};
+use crate::ids::{Moment, OrderId, SessionId};
 
 /// What the attaching process says about its session. These may change while the session lives.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -49,6 +49,11 @@ pub enum Order {
 }
 
 impl Order {
+    /// Stopping and resuming hold for the agent, also while its process is away. The rest is for now or not at all.
+    pub fn is_kept(&self) -> bool {
+        matches!(self, Self::Stop { .. } | Self::Resume)
+    }
+
     pub fn name(&self) -> &'static str {
         match self {
             Self::Prompt { .. } => "prompt",
@@ -58,6 +63,36 @@ impl Order {
             Self::Stop { .. } => "stop",
             Self::Resume => "resume",
             Self::End => "end",
+        }
+    }
+}
+
+/// What the session's process made of an order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum OrderOutcome {
+    Done,
+    Failed { why: String },
+}
+
+/// An order as the gate keeps it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TrackedOrder {
+    pub id: OrderId,
+    /// The text of a prompt is in the journal alone.
+    pub order: Order,
+    pub by: String,
+    pub at: Moment,
+    /// None until the session's process has confirmed it; for ever, when the process went away with it.
+    pub outcome: Option<OrderOutcome>,
+}
+
+impl TrackedOrder {
+    /// How far it has come.
+    pub fn state(&self) -> &'static str {
+        match self.outcome {
+            None => "recorded",
+            Some(OrderOutcome::Done) => "done",
+            Some(OrderOutcome::Failed { .. }) => "failed",
         }
     }
 }
@@ -114,6 +149,8 @@ pub struct Session {
     pub since: Moment,
     /// Who told it that no tool may run for now.
     pub stopped: Option<String>,
+    /// The latest orders, newest last.
+    pub orders: Vec<TrackedOrder>,
 }
 
 impl Session {
@@ -124,6 +161,26 @@ impl Session {
     /// There, or known to be coming back.
     pub fn is_present(&self) -> bool {
         matches!(self.presence, Presence::Attached | Presence::Expected { .. })
+    }
+
+    /// One of its latest orders.
+    pub fn order(&self, id: OrderId) -> Option<&TrackedOrder> {
+        self.orders.iter().find(|tracked| tracked.id == id)
+    }
+
+    /// The latest order to stop or to resume.
+    pub(crate) fn kept_order(&self) -> Option<&TrackedOrder> {
+        self.orders.iter().rev().find(|tracked| tracked.order.is_kept())
+    }
+
+    /// What a process that attaches has to be told: the stop that holds, or a resume that nobody has confirmed. Journals
+    /// of 0.1.0 have stops without an id.
+    pub(crate) fn standing_order(&self) -> Option<(Option<OrderId>, Order)> {
+        let kept = self.kept_order();
+        match &self.stopped {
+            Some(by) => Some((kept.map(|kept| kept.id), Order::Stop { by: by.clone() })),
+            None => kept.filter(|kept| kept.outcome.is_none()).map(|kept| (Some(kept.id), kept.order.clone())),
+        }
     }
 
     pub fn has_ended(&self) -> bool {

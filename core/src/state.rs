@@ -7,7 +7,7 @@ use crate::ask::{Ask, AskLife, Source};
 use crate::connector::{ConnectorName, Identity};
 use crate::decide::asks::{JOIN_WITHIN, may_be_one};
 use crate::event::{ChatId, EventLife, Label, Reply, Text, TrackedEvent};
-use crate::ids::{AskId, Code, EventId, Moment, SessionId, TokenId};
+use crate::ids::{AskId, Code, EventId, Moment, ReplyId, SessionId, TokenId};
 use crate::input::{Notice, Topic};
 use crate::people::{Pairing, Person, Token, TokenScope};
 use crate::record::Subject;
@@ -162,7 +162,8 @@ pub struct State {
     pairing_misses: BTreeMap<String, VecDeque<Moment>>,
     /// What is known of each connector that ever ran.
     connectors: BTreeMap<ConnectorName, Connected>,
-    /// The newest replies and the revision each came with, for those who reconnect.
+    /// The newest replies in the order they were said, and the revision of each one's last change, for those who
+    /// reconnect.
     replies: VecDeque<(u64, Reply)>,
 }
 
@@ -263,7 +264,26 @@ impl State {
         })
     }
 
-    /// The newest replies since a revision, oldest first.
+    /// One of the newest replies.
+    pub fn reply(&self, id: ReplyId) -> Option<&Reply> {
+        self.replies.iter().rev().map(|(_, reply)| reply).find(|reply| reply.id == id)
+    }
+
+    /// Whether a session is another one, or goes on from it, over however many processes.
+    pub(crate) fn continues(&self, session: SessionId, before: SessionId) -> bool {
+        let mut at = Some(session);
+        for _ in 0..=self.sessions.len() {
+            match at {
+                Some(id) if id == before => return true,
+                Some(id) => at = self.session(id).and_then(|known| known.about.continues),
+                None => return false,
+            }
+        }
+        false
+    }
+
+    /// The newest replies that were said or changed since a revision, in the order they were said. Each comes with the
+    /// revision of its last change.
     pub fn replies_after(&self, revision: u64) -> impl Iterator<Item = (u64, &Reply)> {
         self.replies.iter().filter(move |(at, _)| *at > revision).map(|(at, reply)| (*at, reply))
     }
@@ -422,10 +442,7 @@ impl State {
                 let label = self.session(ask.session)?.about.label.clone();
                 Some(Notice::Ask { ask, life, label })
             }
-            Topic::Reply(id) => {
-                let (_, reply) = self.replies.iter().rev().find(|(_, reply)| reply.id == id)?;
-                Some(self.reply_notice(reply))
-            }
+            Topic::Reply(id) => Some(self.reply_notice(self.reply(id)?)),
             Topic::People => None,
         }
     }

@@ -15,7 +15,7 @@ use super::{environment, log_at, say, shell};
 /// installs it from there; the commands for that are printed. Written again, it is brought up to date.
 ///
 /// The plugin does the same as `portcullis install --hooks`, for all of your projects: use one of the two. It brings
-/// no rules: Claude Code asks before `reply` and `inbox` are used, and only Portcullis enforces your deny rules.
+/// no rules: Claude Code asks before `reply`, `edit_message` and `inbox` are used, and only Portcullis enforces your deny rules.
 #[derive(clap::Args)]
 pub(super) struct Plugin {
     /// The folder to write: a new one, an empty one, or one that this command wrote

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use clap::Subcommand;
 use portcullis_core::visible;
-use portcullis_wire::api::{NewMode, NewModel, NewPrompt, SessionView, ago};
+use portcullis_wire::api::{NewMode, NewModel, NewPrompt, OrderView, SessionView, ago};
 
 use super::client::{Client, segment};
 use super::{confirm, log_at, say};
@@ -79,36 +79,63 @@ impl Session {
                 say(&if json { format!("{}\n", serde_json::to_string(&sessions)?) } else { list(&sessions) });
             }
             What::Stop(which) => {
-                order(&gate, &which, "stop", &(), "is stopped: no tool runs until it is resumed").await?;
+                let done = format!("Session {} is stopped: no tool runs until it is resumed.", which.session);
+                order(&gate, &which, "stop", &(), done).await?;
             }
-            What::Resume(which) => order(&gate, &which, "resume", &(), "goes on").await?,
-            What::Interrupt(which) => order(&gate, &which, "interrupt", &(), "was told to end its turn").await?,
-            What::End(which) => order(&gate, &which, "end", &(), "was told to end").await?,
+            What::Resume(which) => {
+                let done = format!("Session {} goes on.", which.session);
+                order(&gate, &which, "resume", &(), done).await?;
+            }
+            What::Interrupt(which) => {
+                let done = format!("Session {} has ended its turn.", which.session);
+                order(&gate, &which, "interrupt", &(), done).await?;
+            }
+            What::End(which) => {
+                let done = format!("Session {} has ended.", which.session);
+                order(&gate, &which, "end", &(), done).await?;
+            }
             What::Prompt { which, prompt } => {
-                order(&gate, &which, "prompt", &NewPrompt { prompt }, "has its prompt").await?;
+                let done = format!("Session {} has its prompt.", which.session);
+                order(&gate, &which, "prompt", &NewPrompt { prompt }, done).await?;
             }
             What::Mode { which, mode } => {
-                order(&gate, &which, "mode", &NewMode { mode }, "was told to change its mode").await?;
+                let done = format!("Mode is now {mode}.");
+                order(&gate, &which, "mode", &NewMode { mode }, done).await?;
             }
             What::Model { which, model } => {
-                order(&gate, &which, "model", &NewModel { model }, "was told to change its model").await?;
+                let name = model.as_deref().unwrap_or("the agent's own choice");
+                let done = format!("Model is now {name}.");
+                order(&gate, &which, "model", &NewModel { model }, done).await?;
             }
         }
         Ok(ExitCode::SUCCESS)
     }
 }
 
+/// How long the session has to confirm an order before we say that it has not, in seconds.
+const CONFIRM_WITHIN: u64 = 5;
+
+/// Gives the order, waits a little for the session, and says what happened. `done` is what the user then reads.
 async fn order(
     gate: &Client,
     which: &Which,
     order: &str,
     body: &impl serde::Serialize,
-    done: &str,
+    done: String,
 ) -> anyhow::Result<()> {
     confirm(&format!("{order} session {}", which.session)).await?;
     let id = find(gate, &which.session).await?;
-    gate.send("POST", &format!("/api/v1/sessions/{}/{order}", segment(&id)), body).await?;
-    say(&visible(&format!("Session {} {done}.\n", which.session)));
+    let path = format!("/api/v1/sessions/{}/{order}?wait={CONFIRM_WITHIN}", segment(&id));
+    let OrderView { state, why, .. } = gate.post(&path, body).await?;
+    let said = match state.as_str() {
+        "done" => done,
+        "failed" => {
+            let what = format!("the session refused: {}", visible(&why.unwrap_or_default()));
+            return Err(Failure::new(what, "`portcullis session list` shows how it is now").into());
+        }
+        _ => "Recorded; the session has not confirmed it yet.".to_owned(),
+    };
+    say(&visible(&format!("{said}\n")));
     Ok(())
 }
 

@@ -367,7 +367,9 @@ impl Desk {
                 Effect::Close { session, ask, origin, source } => {
                     self.outlets.carry(session, GateMessage::Closed { ask, origin, source });
                 }
-                Effect::Order { session, order } => self.outlets.carry(session, GateMessage::Order(order)),
+                Effect::Order { session, id, order } => {
+                    self.outlets.carry(session, GateMessage::Order { id, order });
+                }
                 Effect::Publish(topic) => self.publish(topic, pending.revision),
                 Effect::Then(_) => {}
             }

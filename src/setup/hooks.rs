@@ -42,12 +42,16 @@ pub(crate) fn file(callee: &Callee<'_>) -> String {
     Node::Object(vec![("hooks", Node::Object(hooks.collect()))]).written()
 }
 
+/// The tools that the model may call without being asked.
+const TOOLS: [&str; 3] = ["reply", "edit_message", "inbox"];
+
 /// Everything that `install --hooks` puts into the settings of one scope. `denied` are rules of ours that the client is
 /// to keep also while we are away.
 pub(crate) fn additions(callee: &Callee<'_>, denied: &[String]) -> Vec<Addition> {
     let rule = |list, rule: String| Addition { list: ["permissions", list], node: Node::Text(rule) };
     let own = |tool: &str| own_rule(&callee.server, tool);
-    let mut additions = vec![rule("allow", own("reply")), rule("allow", own("inbox")), rule("deny", own("hook"))];
+    let mut additions: Vec<Addition> = TOOLS.iter().map(|tool| rule("allow", own(tool))).collect();
+    additions.push(rule("deny", own("hook")));
     additions.extend(denied.iter().map(|denied| rule("deny", denied.clone())));
     additions.extend(hooks(callee).into_iter().map(|(event, node)| Addition { list: ["hooks", event], node }));
     additions
@@ -199,7 +203,7 @@ fn ours_in<'a, 'b>(
 pub(crate) fn is_our_element(server: &str, outer: &str, said: &serde_json::Value) -> bool {
     match outer {
         "hooks" => is_ours(said) && (server_of(said).is_null() || server_of(said) == server),
-        _ => ["reply", "inbox", "hook"].iter().any(|tool| *said == own_rule(server, tool)),
+        _ => TOOLS.iter().chain(&["hook"]).any(|tool| *said == own_rule(server, tool)),
     }
 }
 

@@ -3,8 +3,8 @@
 mod asks;
 
 use portcullis_core::{
-    Address, EventLife, Moment, Notice, Pairing, Person, Presence, Reply, SentFile, Session, Token, TokenScope,
-    TrackedEvent,
+    Address, EventLife, Moment, Notice, OrderOutcome, Pairing, Person, Presence, Reply, SentFile, Session, Token,
+    TokenScope, TrackedEvent, TrackedOrder,
 };
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -42,10 +42,45 @@ pub struct SessionView {
     /// Who stopped it: no tool runs until it is resumed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stopped_by: Option<String>,
+    /// What it was told to do of late, newest last.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub orders: Vec<OrderView>,
     /// Events waiting for it.
     pub waiting: usize,
     /// Prompts it has open.
     pub asks: usize,
+}
+
+/// What someone told a session to do.
+#[derive(Debug, Serialize, Deserialize, PartialEq, Eq, ToSchema)]
+pub struct OrderView {
+    pub id: String,
+    /// prompt, interrupt, mode, model, stop, resume or end
+    pub order: String,
+    pub by: String,
+    pub at: u64,
+    /// recorded; done or failed once the session has said so
+    pub state: String,
+    /// Why it failed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub why: Option<String>,
+}
+
+impl From<&TrackedOrder> for OrderView {
+    fn from(tracked: &TrackedOrder) -> Self {
+        let why = match &tracked.outcome {
+            Some(OrderOutcome::Failed { why }) => Some(why.clone()),
+            Some(OrderOutcome::Done) | None => None,
+        };
+        Self {
+            id: tracked.id.to_string(),
+            order: tracked.order.name().to_owned(),
+            by: tracked.by.clone(),
+            at: tracked.at.0,
+            state: tracked.state().to_owned(),
+            why,
+        }
+    }
 }
 
 #[derive(Debug, Serialize, Deserialize, PartialEq, Eq, ToSchema)]
@@ -86,6 +121,9 @@ pub struct ReplyView {
     pub files: Vec<FileView>,
     /// When it was said.
     pub at: u64,
+    /// When its text was last changed, if it was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub edited_at: Option<u64>,
 }
 
 /// A file that goes with a reply.
@@ -379,6 +417,7 @@ impl SessionView {
             driven: about.driven,
             hooks_version: about.hooks_version,
             stopped_by: session.stopped.clone(),
+            orders: session.orders.iter().map(OrderView::from).collect(),
             waiting,
             asks,
         }
@@ -456,6 +495,7 @@ impl From<&Reply> for ReplyView {
             text: reply.text.as_str().to_owned(),
             files: reply.files.iter().map(FileView::from).collect(),
             at: reply.at.0,
+            edited_at: reply.edited.map(|at| at.0),
         }
     }
 }

@@ -37,7 +37,7 @@ pub enum ToBridge {
 #[derive(Debug, Serialize)]
 pub struct BridgeItem {
     pub id: String,
-    /// reply, prompt, progress or paired
+    /// reply, edit, prompt, progress or paired
     pub kind: &'static str,
     /// The conversation that it is for.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -76,6 +76,7 @@ kinds! {
     NoSuchToken 40406 "`portcullis token list` lists the tokens"
     NoSuchPairing 40407 "check the code; it counts for 10 minutes after it was shown"
     NoSuchIdentity 40408 "`portcullis people list` shows who is who on which platform"
+    NoSuchReply 40409 "pass the message_id that `reply` answered with; the latest 256 messages can be edited"
     BadMethod 40501 "POST sends an event; GET reads"
     Slow 40801 "send the body without pauses; limits.idle_seconds says how long one may be"
     WhichSession 40901 "name one with ?label= or ?session="
@@ -150,6 +151,7 @@ impl Fault {
             }
             Refusal::NoSuchSession => Self::new(Kind::NoSuchSession, "no such session"),
             Refusal::NoSuchEvent => Self::new(Kind::NoSuchEvent, "no such event in this session"),
+            Refusal::NoSuchReply => Self::new(Kind::NoSuchReply, "no such message of this session"),
             Refusal::Undeliverable { code } => Self::new(
                 Kind::Undeliverable,
                 format!("the process behind prompt {code} is gone: a verdict would reach nobody"),

@@ -32,7 +32,10 @@ fn every_frame() -> Vec<Value> {
         json!({"answered": {"ask": id, "ruling": {"behavior": "allow", "scope": "always"}}}),
         json!({"called": {"tool": "Bash", "outcome": "ran", "decided_by": "hook"}}),
         json!({"described": about}),
+        json!({"ordered": {"order": id, "outcome": "done"}}),
+        json!({"ordered": {"order": id, "outcome": {"failed": {"why": "w"}}}}),
         json!({"replied": {"id": id, "chat": "1", "text": "t", "files": [{"path": "f", "size": 1}]}}),
+        json!({"edited": {"id": id, "text": "t"}}),
         json!({"inbox": {"event": null}}),
         json!({"bye": {"why": "w", "untouched": true}}),
     ];
@@ -44,7 +47,8 @@ fn every_frame() -> Vec<Value> {
             "text": "t\u{0}\"ä", "rest": 1, "redelivered": true, "also": [id]}}),
         json!({"verdict": {"ask": id, "origin": "abcde", "source": "hook", "ruling": {"behavior": "deny", "why": "w"}}}),
         json!({"closed": {"ask": id, "origin": "abcde", "source": "hook"}}),
-        json!({"order": {"mode": "plan"}}),
+        json!({"order": {"id": id, "order": {"mode": "plan"}}}),
+        json!({"order": {"order": "interrupt"}}),
         json!({"done": {"n": 1, "answer": {"asked": {"code": "abcde"}}}}),
         json!({"done": {"n": 1, "answer": {"inbox": {"events": []}}}}),
     ];

@@ -4,8 +4,8 @@ use std::borrow::Cow;
 use std::ops::RangeInclusive;
 
 use portcullis_core::{
-    AskId, ChatId, Code, Details, EventId, Goodbye, NewAsk, Order, ReplyId, Ruling, SentFile, SessionAbout, SessionId,
-    Source, Text, ToolCall, TrackedEvent, Via, excerpt,
+    AskId, ChatId, Code, Details, EventId, Goodbye, NewAsk, Order, OrderId, OrderOutcome, ReplyId, Ruling, SentFile,
+    SessionAbout, SessionId, Source, Text, ToolCall, TrackedEvent, Via, excerpt,
 };
 use serde::{Deserialize, Serialize};
 
@@ -13,7 +13,7 @@ use crate::as_text;
 use crate::ask::{DetailsForm, RulingForm, ToolCallForm, is_plain};
 use crate::error::Fault;
 use crate::form::{Boxed, List, forms};
-use crate::session::{AboutForm, FileForm, GoodbyeForm, OrderForm};
+use crate::session::{AboutForm, FileForm, GoodbyeForm, OrderForm, OrderOutcomeForm};
 use crate::words::Words;
 
 /// The versions this program speaks. Version 1 had frames of other names and was never released.
@@ -93,6 +93,13 @@ pub enum SessionMessage {
     Called(#[serde(with = "Boxed::<ToolCallForm>")] Box<ToolCall>),
     /// What is known of the session has changed.
     Described(#[serde(with = "Boxed::<AboutForm>")] Box<SessionAbout>),
+    /// What became of an order.
+    Ordered {
+        #[serde(with = "as_text")]
+        order: OrderId,
+        #[serde(with = "OrderOutcomeForm")]
+        outcome: OrderOutcome,
+    },
     /// Something was refused here that only an attacker or a confused agent would try.
     Barred { what: String },
     Replied {
@@ -103,6 +110,12 @@ pub enum SessionMessage {
         text: String,
         #[serde(default, with = "List::<FileForm>")]
         files: Vec<SentFile>,
+    },
+    /// The agent puts another text in the place of one of its replies.
+    Edited {
+        #[serde(with = "as_text")]
+        id: ReplyId,
+        text: String,
     },
     /// The agent wants the list of its events, or one of them whole.
     Inbox {
@@ -152,12 +165,15 @@ pub enum GateMessage<'a> {
         #[serde(with = "as_text")]
         source: Source,
     },
-    Order(#[serde(with = "OrderForm")] Order),
-    /// What became of the line with this number.
-    Done {
-        n: u64,
-        answer: Answered,
+    Order {
+        /// None for one of a journal of 0.1.0.
+        #[serde(default, with = "as_text::option", skip_serializing_if = "Option::is_none")]
+        id: Option<OrderId>,
+        #[serde(with = "OrderForm")]
+        order: Order,
     },
+    /// What became of the line with this number.
+    Done { n: u64, answer: Answered },
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize, PartialEq, Eq)]

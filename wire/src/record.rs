@@ -10,8 +10,9 @@ use std::ops::Not;
 use std::sync::Arc;
 
 use portcullis_core::{
-    Ask, AskId, CallOutcome, ConnectorName, Event, EventId, Goodbye, Identity, Moment, Order, Pairing, PairingCode,
-    Record, Reply, Role, SentMessage, SessionAbout, SessionId, Token, TokenId, ToolCall, Verdict,
+    Ask, AskId, CallOutcome, ChatId, ConnectorName, Event, EventId, Goodbye, Identity, Moment, Order, OrderId, Pairing,
+    PairingCode, Record, Reply, ReplyId, Role, SentMessage, SessionAbout, SessionId, Text, Token, TokenId, ToolCall,
+    Verdict,
 };
 use serde::{Deserialize, Serialize};
 
@@ -109,6 +110,16 @@ enum RecordForm {
     Replied {
         reply: Reply,
     },
+    ReplyEdited {
+        #[serde(with = "as_text")]
+        session: SessionId,
+        #[serde(with = "as_text")]
+        reply: ReplyId,
+        #[serde(with = "as_text")]
+        chat: ChatId,
+        #[serde(skip, default = "skeleton::erased")]
+        text: Text,
+    },
     #[serde(with = "AskForm")]
     Asked {
         ask: Ask,
@@ -165,9 +176,24 @@ enum RecordForm {
     Ordered {
         #[serde(with = "as_text")]
         session: SessionId,
+        #[serde(default, with = "as_text::option", skip_serializing_if = "Option::is_none")]
+        id: Option<OrderId>,
         #[serde(with = "skeleton::order")]
         order: Order,
         by: String,
+    },
+    OrderDone {
+        #[serde(with = "as_text")]
+        session: SessionId,
+        #[serde(with = "as_text")]
+        order: OrderId,
+    },
+    OrderFailed {
+        #[serde(with = "as_text")]
+        session: SessionId,
+        #[serde(with = "as_text")]
+        order: OrderId,
+        why: String,
     },
     Dropped {
         #[serde(with = "as_text")]

@@ -2,13 +2,19 @@
 
 use std::ops::Not;
 
-use portcullis_core::{Goodbye, Label, Order, SentFile, SessionAbout, SessionId, Text};
+use portcullis_core::{Goodbye, Label, Order, OrderOutcome, SentFile, SessionAbout, SessionId, Text};
 use serde::{Deserialize, Serialize};
 
 use crate::as_text;
 use crate::form::forms;
 
-forms!(AboutForm of SessionAbout, GoodbyeForm of Goodbye, OrderForm of Order, FileForm of SentFile);
+forms!(
+    AboutForm of SessionAbout,
+    GoodbyeForm of Goodbye,
+    OrderForm of Order,
+    OrderOutcomeForm of OrderOutcome,
+    FileForm of SentFile,
+);
 
 #[derive(Serialize, Deserialize)]
 #[serde(remote = "SessionAbout")]
@@ -58,6 +64,13 @@ pub enum OrderForm {
     },
     Resume,
     End,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "OrderOutcome", rename_all = "snake_case")]
+pub enum OrderOutcomeForm {
+    Done,
+    Failed { why: String },
 }
 
 #[derive(Serialize, Deserialize)]

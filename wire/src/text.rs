@@ -1,7 +1,7 @@
 //! Prompts, what became of them, and replies, as the text that every door shows to people.
 
 use portcullis_core::{
-    Ask, AskKind, AskLife, Notice, Offer, PairingCode, Reply, Role, WhyChat, excerpt, mask, visible,
+    Ask, AskKind, AskLife, Notice, Offer, PairingCode, Reply, Role, Text, WhyChat, excerpt, mask, visible,
 };
 
 /// The shortest limit that a prompt can be fitted into with everything that it takes to answer it.
@@ -10,7 +10,13 @@ pub const SHORTEST: usize = 500;
 /// What a person is told of a change; most changes are nobody's concern.
 pub fn notice(notice: &Notice) -> Option<String> {
     match notice {
-        Notice::Replied { reply: said, .. } => Some(format!("Reply to {}: {}", said.chat, reply(said, None))),
+        Notice::Replied { reply: said, .. } => {
+            let what = match said.edited {
+                None => format!("Reply to {}", said.chat),
+                Some(_) => format!("Edit of reply {} to {}", said.id, said.chat),
+            };
+            Some(format!("{what}: {}", reply(said, None)))
+        }
         Notice::Ask { ask, life: AskLife::Open { votes }, label } if votes.is_empty() => {
             Some(prompt(ask, label.as_str(), None))
         }
@@ -43,6 +49,15 @@ pub fn reply(reply: &Reply, longest: Option<usize>) -> String {
     for file in &reply.files {
         text.push_str(&format!("\n[file {} ({} bytes)]", visible(&file.path), file.size));
     }
+    fitted(text, longest)
+}
+
+/// What stands in the place of a reply from now on, in at most `longest` bytes.
+pub fn edit(text: &Text, longest: Option<usize>) -> String {
+    fitted(visible(text.as_str()), longest)
+}
+
+fn fitted(text: String, longest: Option<usize>) -> String {
     let space = longest.map(|longest| longest.saturating_sub(left_off(usize::MAX, "").len()));
     match longest {
         Some(longest) if text.len() > longest => {
@@ -144,7 +159,7 @@ pub fn paired(name: &str, role: Role) -> String {
 mod tests {
     use super::*;
     use portcullis_core::policy::{Level, Reason, Risk};
-    use portcullis_core::{AskId, ChatId, Code, Details, Moment, ReplyId, Scope, SentFile, SessionId, Source, Text};
+    use portcullis_core::{AskId, ChatId, Code, Details, Moment, ReplyId, Scope, SentFile, SessionId, Source};
     use proptest::prelude::*;
 
     fn ask(description: &str, preview: &str, details: Details) -> Ask {
@@ -202,7 +217,7 @@ mod tests {
     fn a_long_reply_is_cut_and_says_so() {
         let (id, session, chat) = (ReplyId::new(Moment(0), 1), SessionId::new(Moment(0), 1), ChatId::new("c").unwrap());
         let files = vec![SentFile { path: "a\u{1b}b".into(), size: 3 }];
-        let said = Reply { id, session, chat, text: Text::new("ä".repeat(300)), files, at: Moment(0) };
+        let said = Reply { id, session, chat, text: Text::new("ä".repeat(300)), files, at: Moment(0), edited: None };
         assert!(reply(&said, None).ends_with("ä\n[file a\\u{1b}b (3 bytes)]"));
         let cut = reply(&said, Some(500));
         assert!(cut.len() <= 500 && cut.ends_with(" more bytes]") && cut.starts_with("ää"), "{cut}");

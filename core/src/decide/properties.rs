@@ -23,6 +23,10 @@ fn any_ask() -> impl Strategy<Value = AskId> {
     (0..6_u128).prop_map(|number| AskId::new(Moment(0), number))
 }
 
+fn any_order() -> impl Strategy<Value = OrderId> {
+    (0..3_u128).prop_map(|number| OrderId::new(Moment(0), number))
+}
+
 fn any_event() -> impl Strategy<Value = EventId> {
     (0..40_u128).prop_map(|number| EventId::new(Moment(0), number))
 }
@@ -103,8 +107,11 @@ fn any_input() -> impl Strategy<Value = Input> {
                 ask: Some(ask), preview: Text::new("")
             }
         }),
-        1 => (any_person(), any_session(), any::<bool>()).prop_map(|(by, session, stop)| Input::Ordered {
-            session, order: if stop { Order::Stop { by: by.name.clone() } } else { Order::Resume }, by
+        1 => (any_person(), any_session(), any_order(), any::<bool>()).prop_map(|(by, session, id, stop)| Input::Ordered {
+            id, session, order: if stop { Order::Stop { by: by.name.clone() } } else { Order::Resume }, by
+        }),
+        1 => (any_session(), any_order(), any::<bool>()).prop_map(|(session, order, done)| Input::OrderSettled {
+            session, order, outcome: if done { OrderOutcome::Done } else { OrderOutcome::Failed { why: "no".into() } }
         }),
         2 => (any_session(), prop_oneof![Just("api"), Just("web")], proptest::option::of(any_session()), proptest::collection::vec(any_event(), 0..3))
             .prop_map(|(session, label, continues, wrote)| Input::Attached { session, about: about(label, continues), wrote, holding: vec![] }),
@@ -116,6 +123,9 @@ fn any_input() -> impl Strategy<Value = Input> {
         1 => (any_session(), any_event()).prop_map(|(session, event)| Input::Opened { session, event }),
         1 => any_session().prop_map(|session| Input::Replied {
             id: ReplyId::new(Moment(0), 1), session, chat: ChatId::new("room").unwrap(), text: Text::new("hi"), files: vec![]
+        }),
+        1 => (any_session(), any::<bool>()).prop_map(|(session, other)| Input::ReplyEdited {
+            session, reply: ReplyId::new(Moment(0), 1), text: Text::new(if other { "ho" } else { "hi" })
         }),
         1 => Just(Input::Started { version: "1".into() }),
         1 => Just(Input::Ticked),

@@ -51,6 +51,10 @@ fn ask(number: &str) -> AskId {
     AskId::new(Moment(0), number.parse().unwrap())
 }
 
+fn order(number: &str) -> OrderId {
+    OrderId::new(Moment(0), number.parse().unwrap())
+}
+
 /// Ids as the scripts write them.
 fn short(id: impl std::fmt::Display) -> String {
     id.to_string().trim_start_matches('0').to_owned()
@@ -149,6 +153,7 @@ fn read(command: &str) -> Input {
             },
         },
         "order" => Input::Ordered {
+            id: order(option("id").unwrap_or("1")),
             by: person(words[3]),
             session: session(words[1]),
             order: match words[2] {
@@ -158,6 +163,14 @@ fn read(command: &str) -> Input {
                 _ => Order::Prompt { text: Text::new(text), by: words[3].into() },
             },
         },
+        "ordered" => Input::OrderSettled {
+            session: session(words[1]),
+            order: order(words[2]),
+            outcome: match words[3] {
+                "done" => OrderOutcome::Done,
+                _ => OrderOutcome::Failed { why: text.into() },
+            },
+        },
         "carried" => Input::Carried { ask: ask(words[1]), session: session(option("of").unwrap_or("1")) },
         "reply" => Input::Replied {
             id: ReplyId::new(Moment(0), words[1].parse().unwrap()),
@@ -165,6 +178,11 @@ fn read(command: &str) -> Input {
             chat: ChatId::new(words[3]).unwrap(),
             text: Text::new(text),
             files: vec![],
+        },
+        "edit" => Input::ReplyEdited {
+            reply: ReplyId::new(Moment(0), words[1].parse().unwrap()),
+            session: session(words[2]),
+            text: Text::new(text),
         },
         "drop" => Input::Drop { by: person(words[2]), event: event(words[1]) },
         "retry" => Input::Retry { by: person(words[2]), event: event(words[1]) },
@@ -251,6 +269,9 @@ fn record_in_words(record: &Record) -> String {
         Record::Lost { session } => format!("session {} lost", short(session)),
         Record::Ended { session, goodbye } => format!("session {} ended: {}", short(session), goodbye.why),
         Record::Replied { reply } => format!("reply to {}: {}", reply.chat, reply.text.as_str()),
+        Record::ReplyEdited { session, reply, text, .. } => {
+            format!("reply {} edited by session {}: {text}", short(reply), short(session))
+        }
         Record::Asked { ask } => format!("ask {} as {}", short(ask.id), ask.code),
         Record::Answered { ask, verdict } => format!("ask {} {}", short(ask), verdict.in_words()),
         Record::Voted { ask, verdict } => format!("ask {} {}, more must", short(ask), verdict.in_words()),
@@ -261,8 +282,12 @@ fn record_in_words(record: &Record) -> String {
         }
         Record::Called { session, call } => format!("session {} {} {}", short(session), call.outcome.name(), call.tool),
         Record::Described { session, .. } => format!("session {} described", short(session)),
-        Record::Ordered { session, order, by } => {
+        Record::Ordered { session, order, by, .. } => {
             format!("session {} told to {} by {by}", short(session), order.name())
+        }
+        Record::OrderDone { session, order } => format!("session {} did order {}", short(session), short(order)),
+        Record::OrderFailed { session, order, why } => {
+            format!("session {} failed order {}: {why}", short(session), short(order))
         }
         Record::Carried { ask } => format!("ask {} carried", short(ask)),
         Record::Withdrawn { ask, why } => format!("ask {} withdrawn: {why}", short(ask)),
@@ -315,7 +340,10 @@ fn effect_in_words(effect: &Effect, state: &State) -> String {
             format!("carry {} {origin} to session {}", ruling.behavior.name(), short(session))
         }
         Effect::Close { session, origin, .. } => format!("close {origin} at session {}", short(session)),
-        Effect::Order { session, order } => format!("have session {} {}", short(session), order.name()),
+        Effect::Order { session, id, order } => {
+            let id = id.map_or(String::new(), |id| format!(", order {}", short(id)));
+            format!("have session {} {}{id}", short(session), order.name())
+        }
         Effect::Publish(Topic::Session(id)) => format!("publish session {}", short(id)),
         Effect::Publish(Topic::Event(id)) => format!("publish event {}", short(id)),
         Effect::Publish(Topic::Ask(id)) => format!("publish ask {}", short(id)),

@@ -1,12 +1,12 @@
 //! Sessions come, take their events, reply, and go.
 
 use super::{Decided, answer, asks, refuse};
-use crate::event::Reply;
-use crate::ids::{EventId, Moment, SessionId};
+use crate::event::{Reply, Text};
+use crate::ids::{EventId, Moment, OrderId, ReplyId, SessionId};
 use crate::input::{Answer, Effect, Input, Refusal, Topic};
 use crate::people::{Actor, Right};
 use crate::record::Record;
-use crate::session::{Goodbye, Order, Presence, SessionAbout};
+use crate::session::{Goodbye, Order, OrderOutcome, Presence, Session, SessionAbout};
 use crate::state::State;
 
 pub(super) fn attached(
@@ -25,8 +25,8 @@ pub(super) fn attached(
     effects.extend(verdicts.filter_map(|(ask, life)| asks::still_to_tell(ask, life)));
     // A stop holds for the agent, in whichever process its session goes on.
     let known = state.session(session).or_else(|| state.session(about.continues?));
-    let stopped = known.and_then(|known| known.stopped.clone());
-    effects.extend(stopped.map(|by| Effect::Order { session, order: Order::Stop { by } }));
+    let standing = known.and_then(Session::standing_order);
+    effects.extend(standing.map(|(id, order)| Effect::Order { session, id, order }));
     effects.push(Effect::Wake(session));
     // What was given to the process before and is still unread is given again, unless that was tried too often.
     let again = about.continues.into_iter().flat_map(|before| state.unread(before, now));
@@ -82,7 +82,7 @@ pub(super) fn ended(state: &State, session: SessionId, goodbye: Goodbye) -> Deci
 }
 
 pub(super) fn replied(state: &State, reply: Reply) -> Decided {
-    if state.replies_after(0).any(|(_, known)| known.id == reply.id) {
+    if state.reply(reply.id).is_some() {
         return answer(Answer::Done);
     }
     let chat = match state.chat(&reply.chat) {
@@ -92,6 +92,17 @@ pub(super) fn replied(state: &State, reply: Reply) -> Decided {
     let mut effects = vec![Effect::Answer(Answer::Done), Effect::Publish(Topic::Reply(reply.id))];
     effects.extend(chat.unanswered.iter().map(|event| Effect::Then(Input::Seen { event: *event })));
     (vec![Record::Replied { reply }], effects)
+}
+
+/// A session changes what it said itself, or what the session said that it goes on from.
+pub(super) fn reply_edited(state: &State, session: SessionId, reply: ReplyId, text: Text) -> Decided {
+    let known = state.reply(reply).filter(|known| state.continues(session, known.session));
+    let Some(known) = known else { return refuse(Refusal::NoSuchReply) };
+    if known.text == text {
+        return answer(Answer::Done);
+    }
+    let effects = vec![Effect::Answer(Answer::Done), Effect::Publish(Topic::Reply(reply))];
+    (vec![Record::ReplyEdited { session, reply, chat: known.chat.clone(), text }], effects)
 }
 
 /// What is known of the session has changed: its agent began anew, or works in another mode.
@@ -113,7 +124,7 @@ fn right_to(order: &Order) -> Right {
     }
 }
 
-pub(super) fn ordered(state: &State, by: &Actor, session: SessionId, order: Order) -> Decided {
+pub(super) fn ordered(state: &State, by: &Actor, session: SessionId, (id, order): (OrderId, Order)) -> Decided {
     let needed = right_to(&order);
     // Holding a session up takes nothing away from anybody: the owner may, also where others answer the prompts.
     let holds_up = matches!(order, Order::Interrupt | Order::Stop { .. }) && by.may(Right::Admin);
@@ -122,20 +133,31 @@ pub(super) fn ordered(state: &State, by: &Actor, session: SessionId, order: Orde
     }
     let known = state.session(session).filter(|known| by.scope.covers(&known.about.label) && !known.has_ended());
     let Some(known) = known else { return refuse(Refusal::NoSuchSession) };
-    // Stopping is kept for a session that is away; the rest is for now or not at all.
-    let is_kept = matches!(order, Order::Stop { .. } | Order::Resume);
-    if !is_kept && !known.about.driven {
+    if !order.is_kept() && !known.about.driven {
         return refuse(Refusal::NotDriven);
     }
-    if !is_kept && !known.is_attached() {
+    if !order.is_kept() && !known.is_attached() {
         return refuse(Refusal::SessionAway);
     }
     let effects = vec![
         Effect::Answer(Answer::Done),
-        Effect::Order { session, order: order.clone() },
+        Effect::Order { session, id: Some(id), order: order.clone() },
         Effect::Publish(Topic::Session(session)),
     ];
-    (vec![Record::Ordered { session, order, by: by.name.clone() }], effects)
+    (vec![Record::Ordered { session, id: Some(id), order, by: by.name.clone() }], effects)
+}
+
+/// A session's process says what became of an order of its session. Said again, it is known already.
+pub(super) fn order_settled(state: &State, session: SessionId, order: OrderId, outcome: OrderOutcome) -> Decided {
+    let tracked = state.session(session).and_then(|known| known.order(order));
+    if tracked.is_none_or(|tracked| tracked.outcome.is_some()) {
+        return answer(Answer::Done);
+    }
+    let record = match outcome {
+        OrderOutcome::Done => Record::OrderDone { session, order },
+        OrderOutcome::Failed { why } => Record::OrderFailed { session, order, why },
+    };
+    (vec![record], vec![Effect::Answer(Answer::Done), Effect::Publish(Topic::Session(session))])
 }
 
 /// Sessions that stayed away too long have ended, and events that waited too long are no longer wanted.

@@ -6,15 +6,18 @@ use std::sync::Arc;
 use super::{Chat, Queue, SaidOnce, State};
 use crate::ask::{AskLife, Effected};
 use crate::event::{ChatId, Event, EventLife, Reply, Text, TrackedEvent};
-use crate::ids::{AskId, EventId, Moment, SessionId};
+use crate::ids::{AskId, EventId, Moment, OrderId, ReplyId, SessionId};
 use crate::record::Record;
 use crate::route::Address;
-use crate::session::{Goodbye, Order, Presence, Session, SessionAbout};
+use crate::session::{Goodbye, Order, OrderOutcome, Presence, Session, SessionAbout, TrackedOrder};
 
 /// A chat remembers this many of its latest sessions and unanswered events.
 const CHAT_MEMORY: usize = 16;
 /// Replies kept for those who reconnect, in bytes.
 const REPLY_BYTES: usize = 4 << 20;
+
+/// A session remembers this many of its latest orders.
+const ORDERS: usize = 8;
 
 /// However young, no more settled asks than this are kept.
 const SETTLED_ASKS: usize = 10_000;
@@ -37,6 +40,7 @@ impl State {
             Record::Lost { session } => self.set_presence(*session, Presence::Lost { since: at }),
             Record::Ended { session, goodbye } => self.ended(*session, goodbye, at),
             Record::Replied { reply } => self.replied(reply),
+            Record::ReplyEdited { reply, text, .. } => self.reply_edited(*reply, text, at),
             Record::Asked { ask } => {
                 self.codes.insert(ask.code, ask.id);
                 self.open_asks.insert(ask.id);
@@ -79,7 +83,11 @@ impl State {
                     known.about = about.clone();
                 }
             }
-            Record::Ordered { session, order, .. } => self.ordered(*session, order),
+            Record::Ordered { session, id, order, by } => self.ordered(*session, *id, order, by, at),
+            Record::OrderDone { session, order } => self.settle_order(*session, *order, OrderOutcome::Done),
+            Record::OrderFailed { session, order, why } => {
+                self.settle_order(*session, *order, OrderOutcome::Failed { why: why.clone() });
+            }
             Record::Taken { connector, position, messages } => self.taken(connector, *position, messages),
             Record::Redacted { .. } | Record::Barred { .. } | Record::Called { .. } => {}
         }
@@ -210,7 +218,8 @@ impl State {
     fn attached(&mut self, id: SessionId, about: &SessionAbout, wrote: &[EventId], at: Moment) {
         let before = about.continues.and_then(|before| self.sessions.get(&before));
         let stopped = before.and_then(|before| before.stopped.clone());
-        let session = Session { id, about: about.clone(), presence: Presence::Attached, since: at, stopped };
+        let orders = before.and_then(Session::kept_order).into_iter().cloned().collect();
+        let session = Session { id, about: about.clone(), presence: Presence::Attached, since: at, stopped, orders };
         let known = self.sessions.entry(id).or_insert(session);
         known.about = about.clone();
         known.presence = Presence::Attached;
@@ -329,18 +338,47 @@ impl State {
 
     fn replied(&mut self, reply: &Reply) {
         self.replies.push_back((self.revision, reply.clone()));
+        self.forget_replies();
+    }
+
+    fn reply_edited(&mut self, id: ReplyId, text: &Text, at: Moment) {
+        let known = self.replies.iter_mut().rev().find(|(_, reply)| reply.id == id);
+        let Some((revision, reply)) = known else { return };
+        *revision = self.revision;
+        (reply.text, reply.edited) = (text.clone(), Some(at));
+        self.forget_replies();
+    }
+
+    fn forget_replies(&mut self) {
         let mut bytes: usize = self.replies.iter().map(|(_, reply)| reply.text.len()).sum();
         while self.replies.len() > self.limits.replies || bytes > REPLY_BYTES && self.replies.len() > 1 {
             bytes -= self.replies.pop_front().map_or(0, |(_, reply)| reply.text.len());
         }
     }
 
-    fn ordered(&mut self, id: SessionId, order: &Order) {
-        let Some(session) = self.sessions.get_mut(&id) else { return };
+    fn ordered(&mut self, to: SessionId, id: Option<OrderId>, order: &Order, by: &str, at: Moment) {
+        let Some(session) = self.sessions.get_mut(&to) else { return };
+        if let Some(id) = id {
+            let order = match order {
+                Order::Prompt { by, .. } => Order::Prompt { text: Text::Away, by: by.clone() },
+                other => other.clone(),
+            };
+            session.orders.push(TrackedOrder { id, order, by: by.to_owned(), at, outcome: None });
+            if session.orders.len() > ORDERS {
+                session.orders.remove(0);
+            }
+        }
         match order {
             Order::Stop { by } => session.stopped = Some(by.clone()),
             Order::Resume => session.stopped = None,
             Order::Prompt { .. } | Order::Interrupt | Order::Mode(_) | Order::Model(_) | Order::End => {}
+        }
+    }
+
+    fn settle_order(&mut self, session: SessionId, order: OrderId, outcome: OrderOutcome) {
+        let Some(session) = self.sessions.get_mut(&session) else { return };
+        if let Some(tracked) = session.orders.iter_mut().find(|tracked| tracked.id == order) {
+            tracked.outcome.get_or_insert(outcome);
         }
     }
 

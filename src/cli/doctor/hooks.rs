@@ -36,7 +36,7 @@ pub(super) fn look(project: &Path, names: &[String]) -> HooksFindings {
     }
     let by_plugin = names.iter().any(|name| name.starts_with("plugin:portcullis@"));
     if by_plugin {
-        let rules = "it brings no rules: allow `reply` and `inbox` when Claude Code asks";
+        let rules = "it brings no rules: allow `reply`, `edit_message` and `inbox` when Claude Code asks";
         findings.push(Finding::ok(CHECK, format!("by the plugin; {rules}")));
     }
     let places = installed.len() + usize::from(by_plugin);

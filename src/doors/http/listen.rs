@@ -36,10 +36,12 @@ pub(super) async fn listen(
 
 /// What someone who comes late has to know: replies since they left, and every prompt that is still open.
 ///
-/// A reply keeps the number it was first told with: whoever is cut off in the middle asks for the rest by it.
+/// A reply keeps the number it was last told with: whoever is cut off in the middle asks for the rest by it.
 fn catch_up(state: &Known, missed_since: Option<u64>) -> Vec<(u64, Notice)> {
-    let missed = missed_since.into_iter().flat_map(|revision| state.replies_after(revision));
-    let replies = missed.map(|(revision, reply)| (revision, state.reply_notice(reply)));
+    let mut missed: Vec<(u64, &portcullis_core::Reply)> =
+        missed_since.into_iter().flat_map(|revision| state.replies_after(revision)).collect();
+    missed.sort_by_key(|(revision, _)| *revision);
+    let replies = missed.into_iter().map(|(revision, reply)| (revision, state.reply_notice(reply)));
     let asks = state.open_asks().filter_map(|ask| state.notice(portcullis_core::Topic::Ask(ask.id)));
     replies.chain(asks.map(|notice| (state.revision(), notice))).collect()
 }

@@ -23,7 +23,7 @@ pub(super) struct ReplyFilter {
 /// Where a list begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Since {
-    /// With what was said at this moment.
+    /// With what was said or edited at this moment.
     Moment(u64),
     /// Behind this reply. When it is forgotten, all that is known came after it.
     Reply(ReplyId),
@@ -59,7 +59,7 @@ fn known_since(state: &Known, since: Option<Since>) -> impl Iterator<Item = &por
         Some(Since::Moment(_)) | None => 0,
     };
     let earliest = if let Some(Since::Moment(moment)) = since { moment } else { 0 };
-    replies().skip(first).filter(move |reply| reply.at.0 >= earliest)
+    replies().skip(first).filter(move |reply| reply.edited.unwrap_or(reply.at).0 >= earliest)
 }
 
 #[cfg(test)]

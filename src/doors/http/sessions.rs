@@ -1,11 +1,14 @@
 //! Sessions over the API: those there are, and what a running one is told to do.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::Json;
 use axum::extract::{Path, Request, State};
-use portcullis_core::{Actor, Answer, Input, Order, Session, State as Known, Text};
-use portcullis_wire::api::{NewMode, NewModel, NewPrompt, SessionView};
+use portcullis_core::{
+    Actor, Answer, Input, Notice, Order, OrderId, Session, SessionId, State as Known, Text, Topic, TrackedOrder,
+};
+use portcullis_wire::api::{NewMode, NewModel, NewPrompt, OrderView, SessionView};
 use portcullis_wire::error::{Fault, Kind};
 use serde::Deserialize;
 
@@ -13,7 +16,7 @@ use super::Door;
 use super::access::Permitted;
 use super::body::{Params, read_json};
 use super::response::{ErrorResponse, not_found};
-use crate::hub::fault_of;
+use crate::hub::{fault_of, mint};
 
 fn view(state: &Known, session: &Session) -> SessionView {
     SessionView::of(session, state.waiting_size(Some(session.id)).0, state.open_asks_of(session.id).count())
@@ -54,27 +57,57 @@ pub(super) async fn show(
     found.await?.map(Json).ok_or_else(unknown)
 }
 
-type Ordered = Result<Json<SessionView>, ErrorResponse>;
+type Ordered = Result<Json<OrderView>, ErrorResponse>;
+
+#[derive(Deserialize)]
+pub(super) struct OrderWait {
+    /// Seconds.
+    #[serde(default)]
+    wait: u64,
+}
+
+/// The session may take its time: nobody waits longer for it than this.
+const LONGEST_WAIT: u64 = 30;
 
 /// `POST /api/v1/sessions/{id}/stop`.
-pub(super) async fn stop(door: State<Arc<Door>>, permitted: Permitted, id: Path<String>) -> Ordered {
+pub(super) async fn stop(
+    door: State<Arc<Door>>,
+    permitted: Permitted,
+    id: Path<String>,
+    wait: Params<OrderWait>,
+) -> Ordered {
     let by = permitted.actor.name.clone();
-    order(&door, permitted.actor, &id, Order::Stop { by }).await
+    order(&door, permitted.actor, &id, Order::Stop { by }, &wait).await
 }
 
 /// `POST /api/v1/sessions/{id}/resume`.
-pub(super) async fn resume(door: State<Arc<Door>>, permitted: Permitted, id: Path<String>) -> Ordered {
-    order(&door, permitted.actor, &id, Order::Resume).await
+pub(super) async fn resume(
+    door: State<Arc<Door>>,
+    permitted: Permitted,
+    id: Path<String>,
+    wait: Params<OrderWait>,
+) -> Ordered {
+    order(&door, permitted.actor, &id, Order::Resume, &wait).await
 }
 
 /// `POST /api/v1/sessions/{id}/interrupt`.
-pub(super) async fn interrupt(door: State<Arc<Door>>, permitted: Permitted, id: Path<String>) -> Ordered {
-    order(&door, permitted.actor, &id, Order::Interrupt).await
+pub(super) async fn interrupt(
+    door: State<Arc<Door>>,
+    permitted: Permitted,
+    id: Path<String>,
+    wait: Params<OrderWait>,
+) -> Ordered {
+    order(&door, permitted.actor, &id, Order::Interrupt, &wait).await
 }
 
 /// `POST /api/v1/sessions/{id}/end`.
-pub(super) async fn end(door: State<Arc<Door>>, permitted: Permitted, id: Path<String>) -> Ordered {
-    order(&door, permitted.actor, &id, Order::End).await
+pub(super) async fn end(
+    door: State<Arc<Door>>,
+    permitted: Permitted,
+    id: Path<String>,
+    wait: Params<OrderWait>,
+) -> Ordered {
+    order(&door, permitted.actor, &id, Order::End, &wait).await
 }
 
 /// `POST /api/v1/sessions/{id}/prompt`.
@@ -82,6 +115,7 @@ pub(super) async fn prompt(
     door: State<Arc<Door>>,
     permitted: Permitted,
     id: Path<String>,
+    wait: Params<OrderWait>,
     request: Request,
 ) -> Ordered {
     let NewPrompt { prompt } = read_json(request, &door).await?;
@@ -89,7 +123,7 @@ pub(super) async fn prompt(
         return Err(Fault::new(Kind::BadRequest, "prompt is empty").into());
     }
     let by = permitted.actor.name.clone();
-    order(&door, permitted.actor, &id, Order::Prompt { text: Text::new(prompt), by }).await
+    order(&door, permitted.actor, &id, Order::Prompt { text: Text::new(prompt), by }, &wait).await
 }
 
 /// `POST /api/v1/sessions/{id}/mode`.
@@ -97,10 +131,11 @@ pub(super) async fn set_mode(
     door: State<Arc<Door>>,
     permitted: Permitted,
     id: Path<String>,
+    wait: Params<OrderWait>,
     request: Request,
 ) -> Ordered {
     let NewMode { mode } = read_json(request, &door).await?;
-    order(&door, permitted.actor, &id, Order::Mode(mode)).await
+    order(&door, permitted.actor, &id, Order::Mode(mode), &wait).await
 }
 
 /// `POST /api/v1/sessions/{id}/model`.
@@ -108,19 +143,49 @@ pub(super) async fn set_model(
     door: State<Arc<Door>>,
     permitted: Permitted,
     id: Path<String>,
+    wait: Params<OrderWait>,
     request: Request,
 ) -> Ordered {
     let NewModel { model } = read_json(request, &door).await?;
-    order(&door, permitted.actor, &id, Order::Model(model)).await
+    order(&door, permitted.actor, &id, Order::Model(model), &wait).await
 }
 
-/// Gives a running session an order, and answers how the session is then.
-async fn order(door: &Door, by: Actor, id: &str, order: Order) -> Ordered {
-    let unknown = || not_found(Kind::NoSuchSession, format!("no session {id}"));
-    let session = id.parse().map_err(|_| unknown())?;
-    if let Answer::Refused(refusal) = door.hub.submit(Input::Ordered { by, session, order }).await? {
+/// Gives a running session an order, and answers what has become of it: recorded, or what the session has said by the
+/// end of the wait.
+async fn order(door: &Door, by: Actor, session: &str, order: Order, wait: &Params<OrderWait>) -> Ordered {
+    let unknown = || not_found(Kind::NoSuchSession, format!("no session {session}"));
+    let session: SessionId = session.parse().map_err(|_| unknown())?;
+    let id = mint(OrderId::new);
+    if let Answer::Refused(refusal) = door.hub.submit(Input::Ordered { id, by, session, order }).await? {
         return Err(fault_of(&refusal).into());
     }
-    let found = door.hub.look(move |state| state.session(session).map(|session| view(state, session)));
-    found.await?.map(Json).ok_or_else(unknown)
+    let mine =
+        move |state: &Known| state.notice(Topic::Session(session)).map(|notice| (0, notice)).into_iter().collect();
+    let mut watcher = door.hub.watch(mine).await?;
+    let first = watcher.first.iter().find_map(|(_, notice)| order_in(notice, session, id));
+    let (mut tracked, mut is_attached) = first.ok_or_else(unknown)?;
+    let mut wait = std::pin::pin!(tokio::time::sleep(Duration::from_secs(wait.0.wait.min(LONGEST_WAIT))));
+    // A process that is away confirms nothing before it is back.
+    while tracked.outcome.is_none() && is_attached {
+        tokio::select! {
+            change = watcher.changes.recv() => match change {
+                Some(change) => {
+                    (tracked, is_attached) = order_in(&change.notice, session, id).unwrap_or((tracked, is_attached));
+                }
+                None => break,
+            },
+            () = &mut wait => break,
+        }
+    }
+    Ok(Json(OrderView::from(&tracked)))
+}
+
+/// An order as a notice about its session has it, and whether the session's process is there.
+fn order_in(notice: &Notice, session: SessionId, id: OrderId) -> Option<(TrackedOrder, bool)> {
+    match notice {
+        Notice::Session { session: known, .. } if known.id == session => {
+            Some((known.order(id)?.clone(), known.is_attached()))
+        }
+        _ => None,
+    }
 }

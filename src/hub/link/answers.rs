@@ -22,11 +22,13 @@ pub(super) fn input_of(message: SessionMessage, session: SessionId) -> Option<In
             Input::Answered { by: at_the_terminal(), target: Target::Id(ask), ruling: *ruling, once: None }
         }
         SessionMessage::Called(call) => Input::Called { session, call: *call },
+        SessionMessage::Ordered { order, outcome } => Input::OrderSettled { session, order, outcome },
         SessionMessage::Described(about) => Input::Described { session, about: *about },
         SessionMessage::Barred { what } => Input::Barred { who: format!("session {session}"), what },
         SessionMessage::Replied { id, chat, text, files } => {
             Input::Replied { id, session, chat, text: Text::new(text), files }
         }
+        SessionMessage::Edited { id, text } => Input::ReplyEdited { session, reply: id, text: Text::new(text) },
         SessionMessage::Attach(_) | SessionMessage::Inbox { .. } | SessionMessage::Bye(_) => return None,
     })
 }

@@ -4,8 +4,8 @@ use std::fmt;
 use std::str::FromStr;
 
 use portcullis_core::{
-    Ask, AskId, AskLife, ConnectorName, Identity, Moment, Record, Reply, Role, SentAbout, SessionId, State, Subject,
-    Text,
+    Ask, AskId, AskLife, ChatId, ConnectorName, Identity, Moment, Record, Reply, ReplyId, Role, SentAbout, SessionId,
+    State, Subject, Text,
 };
 
 use crate::hub::run::read_record;
@@ -40,6 +40,11 @@ pub(crate) enum To {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum What {
     Reply(Reply),
+    /// The text that stands in the place of a reply from now on.
+    Edit {
+        reply: ReplyId,
+        text: Text,
+    },
     Prompt {
         ask: Box<Ask>,
         /// Of its session.
@@ -86,7 +91,7 @@ pub(super) fn may_go_out(stored: &Stored) -> bool {
     let kind = |kind: &str| stored.body.strip_prefix(b"{\"").is_some_and(|body| body.starts_with(kind.as_bytes()));
     match stored.subject.split('/').next() {
         Some("ask") => !kind("carried\""),
-        Some("session") => kind("replied\""),
+        Some("session") => kind("replied\"") || kind("reply_edited\""),
         Some("person") => kind("identity_linked\""),
         _ => false,
     }
@@ -95,7 +100,9 @@ pub(super) fn may_go_out(stored: &Stored) -> bool {
 pub(super) fn concerns(record: &Record, connector: &ConnectorName) -> bool {
     match record {
         // What was erased cannot be told any more.
-        Record::Replied { reply } => connector.own_chat(&reply.chat).is_some() && reply.text != Text::Erased,
+        Record::Replied { reply: Reply { chat, text, .. } } | Record::ReplyEdited { chat, text, .. } => {
+            connector.own_chat(chat).is_some() && *text != Text::Erased
+        }
         Record::IdentityLinked { identity, .. } => identity.platform() == connector,
         _ => matches!(record.subject(), Subject::Ask(_)),
     }
@@ -104,7 +111,9 @@ pub(super) fn concerns(record: &Record, connector: &ConnectorName) -> bool {
 /// What the messages of a record tell of.
 pub(super) fn about(record: &Record) -> Option<SentAbout> {
     match (record, record.subject()) {
-        (Record::Replied { reply }, _) => Some(SentAbout::Reply(reply.id)),
+        (Record::Replied { reply: Reply { id, .. } } | Record::ReplyEdited { reply: id, .. }, _) => {
+            Some(SentAbout::Reply(*id))
+        }
         (_, Subject::Ask(ask)) => Some(SentAbout::Ask(ask)),
         _ => None,
     }
@@ -120,6 +129,9 @@ pub(super) async fn of_record(
     let connector = connector.clone();
     match (record.clone(), record.subject()) {
         (Record::Replied { reply }, _) => hub.look(move |state| of_reply(state, &connector, seq, reply)).await,
+        (Record::ReplyEdited { reply, chat, text, .. }, _) => {
+            hub.look(move |state| of_edit(state, &connector, (seq, &chat), reply, text)).await
+        }
         (Record::IdentityLinked { identity, name, .. }, _) => {
             hub.look(move |state| of_pairing(state, seq, &identity, name)).await
         }
@@ -137,6 +149,19 @@ fn of_reply(state: &State, connector: &ConnectorName, seq: Seq, reply: Reply) ->
     };
     let (id, to) = (ItemId { seq, user: None }, To::Chat(chat.to_owned()));
     vec![Item { id, to, message: None, what: What::Reply(reply) }]
+}
+
+fn of_edit(
+    state: &State,
+    connector: &ConnectorName,
+    (seq, chat): (Seq, &ChatId),
+    reply: ReplyId,
+    text: Text,
+) -> Vec<Item> {
+    let Some(own) = connector.own_chat(chat).filter(|_| state.is_served(connector, chat)) else { return vec![] };
+    let (id, to) = (ItemId { seq, user: None }, To::Chat(own.to_owned()));
+    let before = state.connector(connector).and_then(|known| known.message(SentAbout::Reply(reply), None));
+    vec![Item { id, to, message: before.map(str::to_owned), what: What::Edit { reply, text } }]
 }
 
 fn of_pairing(state: &State, seq: Seq, identity: &Identity, name: String) -> Vec<Item> {

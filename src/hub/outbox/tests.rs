@@ -98,9 +98,10 @@ impl World {
         self.submit(Input::Wrote { session: self.session, events: vec![id] }).await;
     }
 
-    async fn reply(&self, chat: &str, text: &str) {
+    async fn reply(&self, chat: &str, text: &str) -> ReplyId {
         let (id, chat, text) = (mint(ReplyId::new), ops().chat(chat).unwrap(), Text::new(text));
         self.submit(Input::Replied { id, session: self.session, chat, text, files: vec![] }).await;
+        id
     }
 
     async fn ask(&self, quorum: u8) -> AskId {
@@ -136,6 +137,7 @@ fn told(item: &Item) -> String {
     };
     match &item.what {
         What::Reply(reply) => format!("{to}: {}", reply.text.as_str()),
+        What::Edit { text, .. } => format!("{to}: edited to {text}"),
         What::Prompt { state, .. } => format!("{to}: prompt, {state}"),
         What::Progress { ask, life } => {
             let text = portcullis_wire::text::progress(ask, life).unwrap();
@@ -160,6 +162,21 @@ async fn all_told(outbox: &mut Outbox) -> Vec<String> {
         assert!(outbox.taken(&item.id, None));
     }
     items.iter().map(told).collect()
+}
+
+#[tokio::test]
+async fn an_edited_reply_comes_with_the_platforms_name_of_the_message_it_replaces() {
+    let (world, mut outbox) = World::new().await;
+    all_told(&mut outbox).await;
+    let reply = world.reply("7", "working on it").await;
+    let first = all(&mut outbox).await.remove(0);
+    assert!(outbox.taken(&first.id, Some("m1".to_owned())));
+    assert_eq!(outbox.try_next().await.unwrap(), None, "all that was taken is on the record");
+    world.submit(Input::ReplyEdited { session: world.session, reply, text: Text::new("done") }).await;
+    let edit = all(&mut outbox).await.remove(0);
+    assert_eq!((told(&edit).as_str(), edit.message.as_deref()), ("chat 7: edited to done", Some("m1")));
+    assert_ne!(edit.id, first.id);
+    world.end().await;
 }
 
 #[tokio::test]
@@ -308,7 +325,15 @@ async fn what_waited_for_more_than_a_week_does_not_go_out() {
     let reply = |text: &str| {
         let text = Text::new(text);
         Record::Replied {
-            reply: portcullis_core::Reply { id, session, chat: chat.clone(), text, files: vec![], at: Moment(0) },
+            reply: portcullis_core::Reply {
+                id,
+                session,
+                chat: chat.clone(),
+                text,
+                files: vec![],
+                at: Moment(0),
+                edited: None,
+            },
         }
     };
     let taken = Record::Taken { connector: ops(), position: 0, messages: vec![] };
@@ -338,7 +363,7 @@ async fn who_waits_for_the_next_item_is_woken_by_it() {
     tokio::select! {
         biased;
         _ = &mut waiting => panic!("there is nothing yet"),
-        () = world.reply("7", "now") => {}
+        _ = world.reply("7", "now") => {}
     }
     let (first, mut outbox) = waiting.await;
     assert_eq!(first, "chat 7: now");

@@ -248,8 +248,8 @@ impl Client {
                 self.settled(ask, Delivery::Verdict { ask, origin, source, ruling })?;
             }
             GateMessage::Closed { ask, source, .. } => self.settled(ask, Delivery::Closed { ask, source })?,
-            GateMessage::Order(order) => {
-                self.deliver.try_send(Delivery::Order(order)).context("handing on an order")?;
+            GateMessage::Order { id, order } => {
+                self.deliver.try_send(Delivery::Order { id, order }).context("handing on an order")?;
             }
             GateMessage::Done { n, answer } => self.confirmed(n, answer)?,
         }

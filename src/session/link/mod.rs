@@ -6,7 +6,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use portcullis_core::{
-    AskId, ChatId, Code, EventId, Goodbye, NewAsk, Order, ReplyId, Ruling, SentFile, SessionAbout, Source, ToolCall,
+    AskId, ChatId, Code, EventId, Goodbye, NewAsk, Order, OrderId, OrderOutcome, ReplyId, Ruling, SentFile,
+    SessionAbout, Source, ToolCall,
 };
 use portcullis_wire::error::{Fault, Kind};
 use portcullis_wire::link::{Answered, EventFrame, InboxItem, SessionMessage};
@@ -14,16 +15,11 @@ use tokio::sync::{mpsc, oneshot};
 
 pub(crate) use client::{Connect, connect, upgrade};
 
-use crate::mint::mint;
-
 /// What comes to an attached process.
 #[derive(Debug)]
 pub(crate) enum Delivery {
     /// One event, or several of one sender in one.
-    Event {
-        ids: Vec<EventId>,
-        frame: EventFrame<'static>,
-    },
+    Event { ids: Vec<EventId>, frame: EventFrame<'static> },
     Verdict {
         ask: AskId,
         /// As the asking process named it.
@@ -32,11 +28,12 @@ pub(crate) enum Delivery {
         ruling: Box<Ruling>,
     },
     /// No verdict is coming: nobody answered in time, or it was settled elsewhere.
-    Closed {
-        ask: AskId,
-        source: Source,
+    Closed { ask: AskId, source: Source },
+    Order {
+        /// What to confirm it with, by [`SessionHandle::ordered`].
+        id: Option<OrderId>,
+        order: Order,
     },
-    Order(Order),
 }
 
 /// What is for the session, in its order. One task of the process takes it.
@@ -142,13 +139,32 @@ impl SessionHandle {
         self.put(SessionMessage::Described(Box::new(about))).await;
     }
 
+    /// What became of an order. One without an id is nobody's to confirm.
+    pub(crate) async fn ordered(&self, id: Option<OrderId>, outcome: OrderOutcome) {
+        if let Some(order) = id {
+            self.put(SessionMessage::Ordered { order, outcome }).await;
+        }
+    }
+
     /// Something was refused here that only an attacker or a confused agent would try.
     pub(crate) async fn barred(&self, what: impl Into<String>) {
         self.put(SessionMessage::Barred { what: what.into() }).await;
     }
 
-    pub(crate) async fn reply(&self, chat: ChatId, text: String, files: Vec<SentFile>) -> Result<(), Fault> {
-        self.ask_plainly(SessionMessage::Replied { id: mint(ReplyId::new), chat, text, files }).await
+    /// The agent says something back to a conversation. It may edit it later by its id.
+    pub(crate) async fn reply(
+        &self,
+        id: ReplyId,
+        chat: ChatId,
+        text: String,
+        files: Vec<SentFile>,
+    ) -> Result<(), Fault> {
+        self.ask_plainly(SessionMessage::Replied { id, chat, text, files }).await
+    }
+
+    /// The agent puts another text in the place of one of its replies.
+    pub(crate) async fn edit(&self, id: ReplyId, text: String) -> Result<(), Fault> {
+        self.ask_plainly(SessionMessage::Edited { id, text }).await
     }
 
     /// The events of this session, newest last.

@@ -223,7 +223,8 @@ fn hooks_are_installed_in_every_scope_and_removed_byte_for_byte() {
             installed["permissions"]["deny"],
             json!(["Read(.env)", "mcp__portcullis__hook", "Bash(git push *)"])
         );
-        assert_eq!(installed["permissions"]["allow"], json!(["mcp__portcullis__reply", "mcp__portcullis__inbox"]));
+        let allowed = ["reply", "edit_message", "inbox"].map(|tool| format!("mcp__portcullis__{tool}"));
+        assert_eq!(installed["permissions"]["allow"], json!(allowed));
         assert_eq!(installed["hooks"]["Stop"].as_array().unwrap().len(), 2);
         assert!(fs::read_to_string(&servers).unwrap().contains("portcullis"));
         let again = home.run(&["install", "--hooks", "--yes", "--scope", scope]).ok();

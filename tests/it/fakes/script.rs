@@ -34,7 +34,7 @@ pub(crate) enum When {
     AnyResult,
 }
 
-/// Its texts may hold placeholders: `$TEXT`, `$RESULT`, and any attribute of the newest `<channel>` tag in capitals,
+/// Its texts may hold placeholders: `$TEXT`, `$RESULT`, `$MESSAGE_ID` of the result, and any attribute of the newest `<channel>` tag in capitals,
 /// so that `$CHAT_ID` is `chat_id`.
 pub(crate) struct Rule {
     when: When,
@@ -189,6 +189,11 @@ impl Turn {
         match name {
             "TEXT" => Some(self.text.clone()),
             "RESULT" => Some(self.result()),
+            "MESSAGE_ID" => {
+                let result = self.result();
+                let (_, rest) = result.split_once("message_id=")?;
+                Some(rest.split(|letter: char| !letter.is_ascii_alphanumeric()).next()?.to_owned())
+            }
             _ => {
                 let result = self.result();
                 let places = [&self.text, &self.system, &self.reminders, &result];

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 #[test]
 fn the_hook_tool_is_hidden_from_the_model_and_refused_to_it() {
     let (home, gate, session) = hooked();
-    assert_eq!(session.tool_names(), ["reply", "inbox"]);
+    assert_eq!(session.tool_names(), ["reply", "edit_message", "inbox"]);
     let arguments = json!({"hook_event_name": "PostToolUse", "tool_name": "Bash", "tool_input": "{}"});
     let waiting = gate.send_event("for the model's eyes");
     let refused = session.call("hook", &arguments);
@@ -156,14 +156,15 @@ fn without_a_gate_every_hook_returns_an_empty_answer() {
 fn a_stopped_session_runs_no_tool_and_is_told_who_stopped_it() {
     let (home, gate, session) = hooked();
     let id = home.attached(1)[0]["id"].as_str().unwrap().to_owned();
-    gate.post(&format!("/api/v1/sessions/{id}/stop"), &json!({})).expect(200);
-    let output =
-        until("a refusal", || Some(session.hook("PreToolUse", &bash("ls"))).filter(|output| *output != json!({})));
+    let stopped = gate.post(&format!("/api/v1/sessions/{id}/stop?wait=20"), &json!({})).expect(200).json();
+    assert_eq!(stopped["state"], "done", "{stopped}");
+    let output = session.hook("PreToolUse", &bash("ls"));
     assert_eq!(output["hookSpecificOutput"]["permissionDecision"], "deny");
     let reason = output["hookSpecificOutput"]["permissionDecisionReason"].as_str().unwrap();
     assert!(reason.starts_with("owner has stopped this session"), "{reason}");
-    gate.post(&format!("/api/v1/sessions/{id}/resume"), &json!({})).expect(200);
-    until("no refusal", || (session.hook("PreToolUse", &bash("ls")) == json!({})).then_some(()));
+    let resumed = gate.post(&format!("/api/v1/sessions/{id}/resume?wait=20"), &json!({})).expect(200).json();
+    assert_eq!(resumed["state"], "done", "{resumed}");
+    assert_eq!(session.hook("PreToolUse", &bash("ls")), json!({}));
 }
 
 #[test]

@@ -167,7 +167,8 @@ fn prompts_and_replies_sent_without_a_gate_arrive_when_it_is_back() {
         let gate = home.serve();
         let events = gate.events();
         assert!(events.containing("abcde").data.contains("git push"));
-        assert_eq!(replying.join().unwrap()["content"][0]["text"], "sent");
+        let sent = replying.join().unwrap()["content"][0]["text"].as_str().unwrap().to_owned();
+        assert!(sent.starts_with("sent, message_id="), "{sent}");
         assert_eq!(gate.say("/", "yes abcde").expect(200).text(), "verdict recorded");
         assert_eq!(session.next_verdict().behavior, "allow");
         let token = format!("Bearer {}", home.token());

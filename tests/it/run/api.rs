@@ -46,7 +46,8 @@ fn a_session_is_started_prompted_interrupted_and_ended_over_the_api() {
         "{session}"
     );
     let order = |what: &str, body: &Value| {
-        gate.post(&format!("/api/v1/sessions/{}/{what}", session["id"].as_str().unwrap()), body).expect(200);
+        let path = format!("/api/v1/sessions/{}/{what}?wait=20", session["id"].as_str().unwrap());
+        assert_eq!(gate.post(&path, body).expect(200).json()["state"], "done", "{what}");
     };
     model.wait_for_turn("first");
     order("prompt", &json!({"prompt": "and more"}));

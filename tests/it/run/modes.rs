@@ -114,7 +114,11 @@ fn a_mode_is_switched_while_the_session_runs() {
     let show = || gate.get(&format!("/api/v1/sessions/{session}")).json();
     let order = |what: &str, body: &Value| gate.post(&format!("/api/v1/sessions/{session}/{what}"), body);
     model.wait_for_turn("go");
-    order("mode", &json!({"mode": "acceptEdits"})).expect(200);
+    let refused = order("mode?wait=20", &json!({"mode": "bypassPermissions"})).expect(200).json();
+    assert_eq!(refused["state"], "failed", "{refused}");
+    assert!(refused["why"].as_str().unwrap().contains("allow_bypass"), "{refused}");
+    let changed = home.run(&["session", "mode", &session, "acceptEdits"]).ok().stdout;
+    assert_eq!(changed, "Mode is now acceptEdits.\n");
     until("the mode", || (show()["mode"] == "acceptEdits").then_some(()));
     latch.open();
     assert_eq!(run.wait().ok().stdout, "done\n");
@@ -133,12 +137,8 @@ fn a_stopped_session_runs_nothing_until_it_is_resumed() {
     let run = Driven::start(&home, &model, &["go"]);
     let session = home.attached(1).remove(0)["id"].as_str().unwrap().to_owned();
     model.wait_for_turn("go");
-    gate.post(&format!("/api/v1/sessions/{session}/stop"), &json!({})).expect(200);
-    // The order is with the session when a later word of it is: orders keep their order.
-    gate.post(&format!("/api/v1/sessions/{session}/mode"), &json!({"mode": "acceptEdits"})).expect(200);
-    until("the mode", || {
-        (gate.get(&format!("/api/v1/sessions/{session}")).json()["mode"] == "acceptEdits").then_some(())
-    });
+    let stopped = gate.post(&format!("/api/v1/sessions/{session}/stop?wait=20"), &json!({})).expect(200).json();
+    assert_eq!(stopped["state"], "done", "{stopped}");
     latch.open();
     let said = run.wait().ok().stdout;
     assert!(said.contains("has stopped this session"), "{said}");

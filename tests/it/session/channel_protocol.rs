@@ -25,7 +25,7 @@ fn a_protocol_revision_without_notifications_is_refused_at_once() {
     session.initialized();
     let late = session.call_raw(&json!({"jsonrpc": "2.0", "id": "late", "method": "server/discover", "params": {}}));
     assert_eq!(late["error"]["code"], -32601);
-    assert_eq!(session.tool_names(), ["reply", "inbox"]);
+    assert_eq!(session.tool_names(), ["reply", "edit_message", "inbox"]);
 }
 
 #[test]
@@ -35,11 +35,13 @@ fn initialize_declares_a_two_way_channel_with_permission_relay_and_instructions(
     assert!(session.declares("claude/channel") && session.declares("claude/channel/permission"));
     assert_eq!(session.capabilities()["tools"], json!({}));
     assert_eq!(session.server_info()["name"], "portcullis");
-    for word in ["<channel", "chat_id", "`reply`", "`inbox`", "event_id", "not from the user"] {
+    for word in
+        ["<channel", "chat_id", "`reply`", "`edit_message`", "message_id", "`inbox`", "event_id", "not from the user"]
+    {
         assert!(session.instructions().contains(word), "{word}");
     }
     let required: Vec<&Value> = session.tools().iter().map(|tool| &tool["inputSchema"]["required"]).collect();
-    assert_eq!(required, [&json!(["chat_id", "text"]), &Value::Null]);
+    assert_eq!(required, [&json!(["chat_id", "text"]), &json!(["message_id", "text"]), &Value::Null]);
 }
 
 #[test]
@@ -47,7 +49,7 @@ fn a_session_initializes_without_a_gate_and_attaches_when_one_can_start() {
     let home = Home::new();
     home.write_config("listne = \"off\"");
     let session = StandIn::start(&home, &[]);
-    assert_eq!(session.tool_names(), ["reply", "inbox"]);
+    assert_eq!(session.tool_names(), ["reply", "edit_message", "inbox"]);
     session.complaint("listne");
     assert_eq!(home.run(&["status"]).status.code(), Some(1));
 
@@ -133,7 +135,7 @@ fn no_request_is_served_before_initialize() {
     session.notify("notifications/claude/channel/permission_request", Some(&json!({"request_id": "abcde"})));
     session.initialize();
     session.initialized();
-    assert_eq!(session.tool_names(), ["reply", "inbox"]);
+    assert_eq!(session.tool_names(), ["reply", "edit_message", "inbox"]);
 }
 
 #[test]

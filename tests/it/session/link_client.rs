@@ -83,7 +83,8 @@ fn a_reply_keeps_its_id_when_it_is_sent_again() {
         let second = link.hear();
         assert_eq!(second, first, "the same id, so that the gate knows it");
         link.say(&json!({"done": {"n": second["n"], "answer": "ok"}}));
-        assert_eq!(replying.join().unwrap()["content"][0]["text"], "sent");
+        let id = second["message"]["replied"]["id"].as_str().unwrap();
+        assert_eq!(replying.join().unwrap()["content"][0]["text"], format!("sent, message_id={id}"));
     });
 }
 

@@ -32,7 +32,8 @@ fn the_real_cli_replies_through_the_channel_and_leaves_nothing_behind() {
     latch.open();
 
     assert_eq!(events.containing("Reply to").data, "Reply to ops: green");
-    assert_eq!(claude.wait().ok().stdout, "done: sent\n");
+    let said = claude.wait().ok().stdout;
+    assert!(said.starts_with("done: sent, message_id="), "{said}");
     assert_eq!(gate.get(&event).json()["state"], "seen");
     running::no_channels_left(&home.folder(), PATIENCE);
     let session = gate.get("/api/v1/sessions?all=true").json()[0].clone();

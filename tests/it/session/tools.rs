@@ -1,5 +1,6 @@
-//! What the model may do with its two tools, and what text from outside may do to the model.
+//! What the model may do with its tools, and what text from outside may do to the model.
 
+use crate::support::PATIENCE;
 use crate::support::gate::Gate;
 use crate::support::home::Home;
 use crate::support::sse::Events;
@@ -69,8 +70,51 @@ fn a_reply_is_accepted_only_for_conversations_the_session_was_shown() {
     assert_eq!(said(&two.call("inbox", &json!({}))), "No messages have come for this session.");
     error(&one.call("reply", &json!({"chat_id": "2", "text": "to nobody"})));
 
-    assert_eq!(said(&one.call("reply", &json!({"chat_id": chat, "text": "hello yourself"}))), "sent");
+    let sent = said(&one.call("reply", &json!({"chat_id": chat, "text": "hello yourself"})));
+    assert!(sent.starts_with("sent, message_id="), "{sent}");
     assert_eq!(events.containing("Reply to").data, "Reply to 1: hello yourself");
+}
+
+#[test]
+fn an_edited_message_replaces_the_one_people_read() {
+    let (home, gate) = gate_with(&[]);
+    let (one, two) = (StandIn::start(&home, &["--label", "one"]), StandIn::start(&home, &["--label", "two"]));
+    home.attached(2);
+    let (events, watch) = (gate.events(), gate.watch());
+    gate.say("/?label=one", "hello").expect(200);
+    one.next_event();
+    let sent = said(&one.call("reply", &json!({"chat_id": "1", "text": "working on it"})));
+    let id = sent.strip_prefix("sent, message_id=").unwrap().to_owned();
+    let later = said(&one.call("reply", &json!({"chat_id": "1", "text": "meanwhile"})));
+    assert_ne!(later, sent, "each message has an id of its own");
+    let seen = events.containing("meanwhile").id.unwrap();
+
+    let foreign = error(&two.call("edit_message", &json!({"message_id": id, "text": "it was me"})));
+    assert!(foreign.contains("no such message of this session"), "{foreign}");
+    let edited = said(&one.call("edit_message", &json!({"message_id": id, "text": "done"})));
+    assert_eq!(edited, format!("edited, message_id={id}"));
+
+    let told = format!("Edit of reply {id} to 1: done");
+    assert_eq!(events.containing("Edit of").data, told);
+    let change: Value = serde_json::from_str(&watch.containing("edited_at").data).unwrap();
+    assert_eq!((&change["reply"]["id"], &change["reply"]["text"]), (&json!(id), &json!("done")));
+    let replies = gate.get("/api/v1/replies").json();
+    assert_eq!(
+        (&replies[0]["id"], &replies[0]["text"], &replies[1]["text"]),
+        (&json!(id), &json!("done"), &json!("meanwhile"))
+    );
+    assert!(
+        replies[0]["edited_at"].as_u64() >= replies[0]["at"].as_u64() && replies[1]["edited_at"].is_null(),
+        "{replies}"
+    );
+    // Whoever was away when it was edited is told of it.
+    let token = format!("Bearer {}", home.token());
+    let missed = Events::open(&gate.target(), "/events", &[("Authorization", &token), ("Last-Event-ID", &seen)]);
+    assert_eq!(missed.next(PATIENCE).data, told);
+
+    gate.kill_9();
+    let replies = home.serve().get("/api/v1/replies").json();
+    assert_eq!(replies[0]["text"], "done", "also after a restart");
 }
 
 #[test]
@@ -87,6 +131,10 @@ fn invalid_tool_arguments_are_errors_the_model_can_read() {
         ("reply", json!({"chat_id": "1", "text": " \n"}), "text is empty"),
         ("reply", json!({"chat_id": "1\n2", "text": "hi"}), "chat_id is not valid"),
         ("reply", json!({"chat_id": "1", "text": "hi", "files": "a"}), "expected a sequence"),
+        ("edit_message", json!({"text": "hi"}), "missing field `message_id`"),
+        ("edit_message", json!({"message_id": "nonsense", "text": "hi"}), "no message \"nonsense\""),
+        ("edit_message", json!({"message_id": "01m7f9jc2g75gzpa3000000001", "text": "hi"}), "no such message"),
+        ("edit_message", json!({"message_id": "01m7f9jc2g75gzpa3000000001", "text": " "}), "text is empty"),
         ("inbox", json!({"event_id": "nonsense"}), "no event \"nonsense\""),
         ("inbox", json!({"event": "x"}), "unknown field `event`"),
     ] {

@@ -1,9 +1,11 @@
 //! What a verdict may say besides yes and no, what becomes of it, and orders to sessions: with a process of ours whose
 //! link is spoken by hand.
 
-use crate::support::home::Home;
+use crate::support::home::{Home, Ran};
 use crate::support::http::Request;
 use crate::support::link::{Link, new_id};
+use crate::support::standin::StandIn;
+use crate::support::until;
 use serde_json::{Value, json};
 
 fn attached(home: &Home, about: &Value) -> (Link, String) {
@@ -34,6 +36,19 @@ fn ask(link: &mut Link, n: u64, code: &str, more: &Value) -> String {
     );
     assert_eq!(link.answer(n)["asked"]["code"], code);
     id
+}
+
+/// Runs a command that orders something, and settles the order at the session's end of the link. Returns what was
+/// ordered, and how the command went.
+#[track_caller]
+fn settled(home: &Home, link: &mut Link, command: &[&str], outcome: &Value) -> (Value, Ran) {
+    std::thread::scope(|scope| {
+        let running = scope.spawn(|| home.run(command));
+        let order = link.hear()["order"].clone();
+        link.tell(9, &json!({"ordered": {"order": order["id"], "outcome": outcome}}));
+        assert_eq!(link.answer(9), "ok");
+        (order["order"].clone(), running.join().unwrap())
+    })
 }
 
 #[test]
@@ -141,27 +156,46 @@ fn orders_reach_driven_sessions_and_a_stop_is_kept() {
     let home = Home::new();
     let gate = home.serve();
     let (mut link, session) = attached(&home, &driven());
-    home.run(&["session", "prompt", "api", "go on"]).ok();
-    assert_eq!(link.hear(), json!({"order": {"prompt": {"text": "go on", "by": "owner"}}}));
-    home.run(&["session", "mode", "api", "plan"]).ok();
-    assert_eq!(link.hear(), json!({"order": {"mode": "plan"}}));
-    home.run(&["session", "interrupt", &session]).ok();
-    assert_eq!(link.hear(), json!({"order": "interrupt"}));
-    home.run(&["session", "stop", "api"]).ok();
-    assert_eq!(link.hear(), json!({"order": {"stop": {"by": "owner"}}}));
+    let ordered = settled(&home, &mut link, &["session", "prompt", "api", "go on"], &json!("done"));
+    assert_eq!(ordered.0, json!({"prompt": {"text": "go on", "by": "owner"}}));
+    assert_eq!(ordered.1.ok().stdout, "Session api has its prompt.\n");
+    let (order, ran) = settled(&home, &mut link, &["session", "mode", "api", "plan"], &json!("done"));
+    assert_eq!((order, ran.ok().stdout.as_str()), (json!({"mode": "plan"}), "Mode is now plan.\n"));
+    let failed = json!({"failed": {"why": "no such model"}});
+    let (order, ran) = settled(&home, &mut link, &["session", "model", "api", "gpt"], &failed);
+    assert_eq!((order, ran.status.code()), (json!({"model": "gpt"}), Some(1)));
+    assert!(ran.stderr.contains("the session refused: no such model"), "{ran:#?}");
+    let (order, _) = settled(&home, &mut link, &["session", "interrupt", &session], &json!("done"));
+    assert_eq!(order, "interrupt");
+    let (order, ran) = settled(&home, &mut link, &["session", "stop", "api"], &json!("done"));
+    assert_eq!(order, json!({"stop": {"by": "owner"}}));
+    assert_eq!(ran.ok().stdout, "Session api is stopped: no tool runs until it is resumed.\n");
     assert!(home.run(&["session", "list"]).ok().stdout.contains("stopped by owner"));
+    let states = |all: &Value| -> Vec<String> {
+        let orders = all["orders"].as_array().unwrap().iter();
+        orders
+            .map(|order| format!("{} {}", order["order"].as_str().unwrap(), order["state"].as_str().unwrap()))
+            .collect()
+    };
+    let shown = gate.get(&format!("/api/v1/sessions/{session}")).json();
+    assert_eq!(states(&shown), ["prompt done", "mode done", "model failed", "interrupt done", "stop done"]);
+    assert_eq!(shown["orders"][2]["why"], "no such model");
     drop(link);
     home.attached(0);
 
     let mut link = Link::welcomed(&home);
     link.tell(1, &json!({"attach": {"session": session, "about": driven()}}));
-    assert_eq!(link.hear(), json!({"order": {"stop": {"by": "owner"}}}), "told again when it is back");
+    let heard = link.hear();
+    assert_eq!(heard["order"]["order"], json!({"stop": {"by": "owner"}}), "told again when it is back");
+    assert_eq!(heard["order"]["id"], shown["orders"][4]["id"], "as the same order");
     let mut about = driven();
     about["mode"] = json!("acceptEdits");
     link.tell(2, &json!({"described": about}));
     link.answer(2);
-    home.run(&["session", "resume", "api"]).ok();
-    assert_eq!(link.hear(), json!({"order": "resume"}));
+    // The session does not say what becomes of this one.
+    let resumed = gate.post(&format!("/api/v1/sessions/{session}/resume"), &json!({})).expect(200).json();
+    assert_eq!((&resumed["order"], &resumed["state"]), (&json!("resume"), &json!("recorded")));
+    assert_eq!(link.hear()["order"]["order"], "resume");
     let sessions = home.run(&["session", "list", "--json"]).json();
     assert_eq!((&sessions[0]["mode"], &sessions[0]["stopped_by"]), (&json!("acceptEdits"), &Value::Null));
 
@@ -219,4 +253,36 @@ fn commands_run_by_an_agent_cannot_answer_during_a_restart_of_the_gate() {
     let allow = Request::post("/api/v1/asks/abcde/verdict").json(&json!({"behavior": "allow"}));
     assert_eq!(allow.send(&home.socket()).expect(403).json()["error"], 40306);
     assert_eq!(gate.ask("abcde")["state"], "open");
+}
+
+#[test]
+fn an_order_that_nobody_confirms_stays_recorded() {
+    let home = Home::new();
+    let gate = home.serve();
+    let (mut link, session) = attached(&home, &driven());
+    std::thread::scope(|scope| {
+        let running = scope.spawn(|| home.run(&["session", "mode", "api", "plan"]));
+        assert_eq!(link.hear()["order"]["order"], json!({"mode": "plan"}));
+        drop(link);
+        assert_eq!(running.join().unwrap().ok().stdout, "Recorded; the session has not confirmed it yet.\n");
+    });
+    home.attached(0);
+    let shown = gate.get(&format!("/api/v1/sessions/{session}")).json();
+    assert_eq!(shown["orders"][0]["state"], "recorded", "{shown}");
+}
+
+#[test]
+fn a_stop_counts_as_done_only_where_hooks_can_enforce_it() {
+    let home = Home::new();
+    let gate = home.serve();
+    let session = StandIn::start(&home, &[]);
+    let id = home.attached(1)[0]["id"].as_str().unwrap().to_owned();
+    let stopped = gate.post(&format!("/api/v1/sessions/{id}/stop"), &json!({})).expect(200).json();
+    // What comes later was read later: by now the session has the order.
+    gate.say("/", "hello").expect(200);
+    session.next_event();
+    let order = || gate.get(&format!("/api/v1/sessions/{id}")).json()["orders"][0].clone();
+    assert_eq!(order(), stopped, "no hook has called yet");
+    session.hook("SessionStart", &json!({"session_id": "s-1", "source": "startup"}));
+    until("the order is done", || (order()["state"] == "done").then_some(()));
 }

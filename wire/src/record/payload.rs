@@ -54,6 +54,7 @@ pub(super) fn write(record: &Record) -> serde_json::Result<Option<Arc<[u8]>>> {
             let payload = VerdictPayload { why: verdict.ruling.why.clone(), input };
             if payload.why.is_none() && payload.input.is_none() { Ok(None) } else { json(&payload) }
         }
+        Record::ReplyEdited { text, .. } => Ok(Some(text.bytes())),
         Record::Called { call, .. } if !call.preview.is_empty() => Ok(Some(call.preview.bytes())),
         Record::Ordered { order: Order::Prompt { text, .. }, .. } => Ok(Some(text.bytes())),
         _ => Ok(None),
@@ -90,6 +91,7 @@ pub(super) fn read_into(record: &mut Record, at: Moment, payload: Payload<'_>) -
         }
         Record::Called { call, .. } if payload != Payload::None => call.preview = text(payload)?,
         Record::Ordered { order: Order::Prompt { text: prompt, .. }, .. } => *prompt = text(payload)?,
+        Record::ReplyEdited { text: edited, .. } => *edited = text(payload)?,
         Record::TokenAdded { token, .. } => token.since = at,
         Record::PairingAsked { pairing } => pairing.since = at,
         _ => {}

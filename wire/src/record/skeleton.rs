@@ -11,7 +11,7 @@ use crate::ask::is_plain;
 use crate::form::{Optional, forms};
 
 /// Until the payload is read.
-fn erased() -> Text {
+pub(super) fn erased() -> Text {
     Text::Erased
 }
 
@@ -30,6 +30,8 @@ pub(super) struct ReplyForm {
     files: Vec<SentFile>,
     #[serde(skip)]
     at: Moment,
+    #[serde(skip)]
+    edited: Option<Moment>,
 }
 
 #[derive(Serialize, Deserialize)]

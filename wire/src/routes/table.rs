@@ -10,8 +10,8 @@ use super::ResponseBody::{Either, Stream, Text, Upgrade};
 use super::{Param, RequestBody, ResponseBody, Route, RouteAccess, TypeSchema};
 use crate::api::{
     Accepted, Approval, AskView, Change, EventView, LogLine, MadeToken, NewEvent, NewMode, NewModel, NewPrompt,
-    NewRedaction, NewRole, NewToken, NewVerdict, PeopleView, Recorded, Redacted, ReplyView, SessionView, Status,
-    TokenView, Tried, VerdictView,
+    NewRedaction, NewRole, NewToken, NewVerdict, OrderView, PeopleView, Recorded, Redacted, ReplyView, SessionView,
+    Status, TokenView, Tried, VerdictView,
 };
 use crate::error::Kind;
 use crate::start::{Chat, Confirm, Confirmed, NewSession, Pending};
@@ -74,6 +74,7 @@ const fn header(name: &'static str, kind: &'static str, words: &'static str) -> 
 const KEY: Param =
     header("Idempotency-Key", "string", "1 to 255 visible characters; the same said again under it counts once");
 const JSON: Param = header("Accept", "string", "`application/json` brings answers and errors in JSON");
+const WAIT: Param = query("wait", "integer", "seconds to wait for the session to confirm it; 0, and at most 30");
 const SESSION: Param = query("session", "string", "the session with this id");
 const LABEL: Param = query("label", "string", "the session with this label; 1 to 64 bytes of visible UTF-8");
 const CHAT: Param = query("chat", "string", "the conversation; 1 to 128 bytes of visible UTF-8");
@@ -170,28 +171,28 @@ routes! {
     }
     StopSession Post "/api/v1/sessions/{id}/stop" REVIEW_OR_ADMIN
         "Let no tool of the session run until it is resumed; kept while the session is away" {
-        from_inside: ORDERING, outside: true, response: gives::<SessionView>(), errors: KEPT,
+        from_inside: ORDERING, outside: true, params: &[WAIT], response: gives::<OrderView>(), errors: KEPT,
     }
     ResumeSession Post "/api/v1/sessions/{id}/resume" REVIEW "Let a stopped session run its tools again" {
-        from_inside: ORDERING, outside: true, response: gives::<SessionView>(), errors: KEPT,
+        from_inside: ORDERING, outside: true, params: &[WAIT], response: gives::<OrderView>(), errors: KEPT,
     }
     InterruptSession Post "/api/v1/sessions/{id}/interrupt" REVIEW_OR_ADMIN "End the turn of the session" {
-        from_inside: ORDERING, outside: true, response: gives::<SessionView>(), errors: ORDERED,
+        from_inside: ORDERING, outside: true, params: &[WAIT], response: gives::<OrderView>(), errors: ORDERED,
     }
     PromptSession Post "/api/v1/sessions/{id}/prompt" START "Give the session a prompt, as its user's own words" {
-        from_inside: ORDERING, outside: true, body: takes::<NewPrompt>(),
-        response: gives::<SessionView>(), errors: ORDERED,
+        from_inside: ORDERING, outside: true, params: &[WAIT], body: takes::<NewPrompt>(),
+        response: gives::<OrderView>(), errors: ORDERED,
     }
     SetSessionMode Post "/api/v1/sessions/{id}/mode" START "Set the permission mode of the session" {
-        from_inside: ORDERING, outside: true, body: takes::<NewMode>(),
-        response: gives::<SessionView>(), errors: ORDERED,
+        from_inside: ORDERING, outside: true, params: &[WAIT], body: takes::<NewMode>(),
+        response: gives::<OrderView>(), errors: ORDERED,
     }
     SetSessionModel Post "/api/v1/sessions/{id}/model" START "Set the model of the session" {
-        from_inside: ORDERING, outside: true, body: takes::<NewModel>(),
-        response: gives::<SessionView>(), errors: ORDERED,
+        from_inside: ORDERING, outside: true, params: &[WAIT], body: takes::<NewModel>(),
+        response: gives::<OrderView>(), errors: ORDERED,
     }
     EndSession Post "/api/v1/sessions/{id}/end" START "End the session" {
-        from_inside: ORDERING, outside: true, response: gives::<SessionView>(), errors: ORDERED,
+        from_inside: ORDERING, outside: true, params: &[WAIT], response: gives::<OrderView>(), errors: ORDERED,
     }
 
     ListAsks Get "/api/v1/asks" REVIEW "Open and recently settled prompts, newest last" {

@@ -262,6 +262,76 @@ fn a_reply_goes_only_where_the_session_was_spoken_to() {
 }
 
 #[test]
+fn a_session_edits_its_own_replies_and_nobody_elses() {
+    check(
+        "0 attach 1 api agent=a
+         1 attach 2 web
+         2 say 1 tom to=session:1 : hello
+         3 wrote 1 1
+         4 reply 1 1 1 : working on it
+         5 edit 1 1 : done
+         6 edit 1 1 : done
+         7 edit 1 2 : it was me
+         8 edit 9 1 : no such reply
+         9 end 1
+         10 attach 3 api agent=a
+         11 edit 1 3 : done, in another process",
+        &expect![[r#"
+            0 attach 1 api agent=a
+              + session 1 attached, wrote []
+              > done
+              > publish session 1
+              > wake session 1 for []
+            1 attach 2 web
+              + session 2 attached, wrote []
+              > done
+              > publish session 2
+              > wake session 2 for []
+            2 say 1 tom to=session:1 : hello
+              + event 1 of tom in chat 1 for session 1
+              > ok
+              > wake session 1 for [1]
+              > publish event 1
+            3 wrote 1 1
+              + session 1 wrote 1
+              > done
+              > wake session 1 for []
+              > publish event 1
+            4 reply 1 1 1 : working on it
+              + reply to 1: working on it
+              > done
+              > publish reply
+              + event 1 seen
+              > publish event 1
+            5 edit 1 1 : done
+              + reply 1 edited by session 1: done
+              > done
+              > publish reply
+            6 edit 1 1 : done
+              > done
+            7 edit 1 2 : it was me
+              > refused: NoSuchReply
+            8 edit 9 1 : no such reply
+              > refused: NoSuchReply
+            9 end 1
+              + session 1 ended: bye
+              > done
+              > publish session 1
+              > wake session 2 for []
+            10 attach 3 api agent=a
+              + session 3 attached, wrote []
+              > done
+              > publish session 3
+              > wake session 3 for []
+            11 edit 1 3 : done, in another process
+              + reply 1 edited by session 3: done, in another process
+              > done
+              > publish reply
+        "#]],
+    );
+}
+
+#[test]
 fn a_full_session_takes_no_more_and_an_old_event_expires() {
     check(
         "0 say 1 tom : one

@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use portcullis_core::Goodbye;
+use portcullis_core::{Goodbye, OrderId, OrderOutcome};
 use portcullis_wire::control::{
     FromClient, Message, Request, Speaker, error_line, pending_permissions, read, success_line, user_line,
 };
@@ -80,6 +80,8 @@ struct Driver {
     closing: Option<Instant>,
     /// When someone wanted it to end.
     ending: Option<Instant>,
+    /// Orders to end, done when it has.
+    end_orders: Vec<OrderId>,
     /// When its guard ended.
     gone: Option<Instant>,
     ends_now: bool,
@@ -129,6 +131,7 @@ pub(crate) async fn drive(
         wrote_at: None,
         closing: None,
         ending: None,
+        end_orders: vec![],
         gone: None,
         ends_now: false,
         interrupted: false,
@@ -157,7 +160,7 @@ impl Driver {
         let (control, tell) = (self.control.clone(), self.tell.clone());
         self.initialize();
         if let Some(prompt) = self.start.prompt.take() {
-            self.user(&prompt);
+            self.user(&prompt, None);
         }
         while !self.ends_now {
             self.close_when_done();
@@ -201,6 +204,10 @@ impl Driver {
         }
         self.control.close();
         let stderr_tail = if self.ends_now { holder.end().await } else { holder.close().await };
+        for order in std::mem::take(&mut self.end_orders) {
+            let reporting = self.gate.ordered(Some(order), OrderOutcome::Done);
+            drop(tokio::time::timeout(LAST_LINES, reporting).await);
+        }
         if !self.is_ready && self.problem.is_none() {
             self.problem = Some("Claude Code ended before it was ready".to_owned());
         }
@@ -290,7 +297,10 @@ impl Driver {
                 self.pending.remove(&request);
                 self.denied |= ends_turn;
             }
-            Word::ModeIs(mode) => self.mode_is(Some(mode)),
+            Word::ModeIs { mode, order } => {
+                self.mode_is(Some(mode));
+                self.report(order, OrderOutcome::Done);
+            }
             Word::Notice(text) => self.notice(text),
         }
     }
@@ -303,17 +313,17 @@ impl Driver {
             }
             Delivery::Verdict { ask, ruling, .. } => self.gatekeeper.verdict(ask, *ruling),
             Delivery::Closed { ask, .. } => self.gatekeeper.closed(ask),
-            Delivery::Order(order) => self.ordered(order),
+            Delivery::Order { id, order } => self.ordered(id, order),
         }
     }
 
-    /// The user's own words.
-    fn user(&mut self, text: &str) {
+    /// The user's own words, and the order they came with.
+    fn user(&mut self, text: &str, order: Option<OrderId>) {
         self.gatekeeper.clear_outside();
         self.wrote();
         let line = user_line(&uuid(), text, Speaker::User);
         if self.is_ready {
-            self.control.say(line);
+            self.control.say_ordered(line, order);
         } else {
             self.waiting.push(line);
         }

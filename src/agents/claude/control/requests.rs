@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use portcullis_core::{AskId, EventId};
+use portcullis_core::{AskId, EventId, OrderId, OrderOutcome};
 use portcullis_wire::control::{cancel_line, request_line};
 use serde_json::{Map, Value};
 use tokio::io::AsyncWriteExt as _;
@@ -26,6 +26,7 @@ struct Outgoing {
     bytes: Vec<u8>,
     events: Vec<EventId>,
     verdicts: Vec<AskId>,
+    order: Option<OrderId>,
 }
 
 /// Cheap to clone.
@@ -69,12 +70,17 @@ impl Control {
 
     /// Puts a line on its way. Never waits.
     pub(super) fn say(&self, bytes: Vec<u8>) {
-        self.put(Outgoing { bytes, events: vec![], verdicts: vec![] });
+        self.say_ordered(bytes, None);
+    }
+
+    /// The same for an order, which is done when the line is written whole.
+    pub(super) fn say_ordered(&self, bytes: Vec<u8>, order: Option<OrderId>) {
+        self.put(Outgoing { bytes, events: vec![], verdicts: vec![], order });
     }
 
     /// The same, and the gate is told of these when the line is written whole.
     pub(super) fn say_of(&self, bytes: Vec<u8>, events: Vec<EventId>, verdicts: Vec<AskId>) {
-        self.put(Outgoing { bytes, events, verdicts });
+        self.put(Outgoing { bytes, events, verdicts, order: None });
     }
 
     fn put(&self, line: Outgoing) {
@@ -133,7 +139,7 @@ impl Control {
 
 /// Writes until there is nothing more to say, then closes the pipe by dropping it.
 async fn write(mut stdin: ChildStdin, mut lines: mpsc::Receiver<Outgoing>, gate: SessionHandle) {
-    while let Some(Outgoing { bytes, events, verdicts }) = lines.recv().await {
+    while let Some(Outgoing { bytes, events, verdicts, order }) = lines.recv().await {
         if let Err(error) = stdin.write_all(&bytes).await {
             tracing::debug!(%error, "Claude Code does not read");
             return;
@@ -141,6 +147,7 @@ async fn write(mut stdin: ChildStdin, mut lines: mpsc::Receiver<Outgoing>, gate:
         if gate.wrote(&events, &verdicts) > 0 {
             gate.confirm().await;
         }
+        gate.ordered(order, OrderOutcome::Done).await;
     }
 }
 

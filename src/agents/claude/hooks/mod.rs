@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use portcullis_core::{ChatId, EventId, Order, SessionAbout, Source};
+use portcullis_core::{ChatId, EventId, Order, OrderId, OrderOutcome, SessionAbout, Source};
 use serde_json::Value;
 use tokio::sync::Notify;
 
@@ -78,6 +78,8 @@ struct State {
     is_attended: bool,
     /// When a hook last called. A turn that was interrupted at the terminal ends without one.
     last_call: Instant,
+    /// Orders that hold only once hooks are installed.
+    unconfirmed_orders: Vec<OrderId>,
     /// What the gate was last told of the session.
     about: SessionAbout,
     /// The gate may not have been told.
@@ -95,6 +97,7 @@ impl HookSession {
             is_watched: false,
             is_attended: false,
             last_call: Instant::now(),
+            unconfirmed_orders: vec![],
             about,
             about_is_untold: false,
             owed_replies: vec![],
@@ -130,15 +133,29 @@ impl HookSession {
                 self.gatekeeper.closed(ask);
                 None
             }
-            Delivery::Order(Order::Stop { by }) => {
+            Delivery::Order { id, order: Order::Stop { by } } => {
                 self.gatekeeper.stop(by);
+                self.confirm_orders(&mut self.state(), id);
                 None
             }
-            Delivery::Order(Order::Resume) => {
+            Delivery::Order { id, order: Order::Resume } => {
                 self.gatekeeper.resume();
+                self.confirm_orders(&mut self.state(), id);
                 None
             }
             other => Some(other),
+        }
+    }
+
+    /// Says that an order is done: now, or as soon as a hook shows that it can be.
+    fn confirm_orders(&self, state: &mut State, id: Option<OrderId>) {
+        state.unconfirmed_orders.extend(id);
+        if !state.inbox.has_hooks() {
+            return;
+        }
+        for id in std::mem::take(&mut state.unconfirmed_orders) {
+            let session = self.session.clone();
+            tokio::spawn(async move { session.ordered(Some(id), OrderOutcome::Done).await });
         }
     }
 
@@ -157,6 +174,7 @@ impl HookSession {
         state.is_attended |= is_watched;
         state.last_call = Instant::now();
         let is_news = state.inbox.note_hooks() && state.inbox.hooks_take_events();
+        self.confirm_orders(&mut state, None);
         self.takes_events.store(state.inbox.hooks_take_events(), Ordering::Relaxed);
         is_news
     }

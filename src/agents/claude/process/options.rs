@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use tokio::process::Command;
 
-/// The server inside our own process that carries the tools `reply` and `inbox`.
+/// The server inside our own process that carries the tools `reply`, `edit_message` and `inbox`.
 pub(crate) const SERVER: &str = "gate";
 
 /// What a session is started with.
@@ -52,7 +52,7 @@ impl Options {
         };
         add("permission-prompt-tool", "stdio".as_ref());
         add("permission-mode", self.mode.as_ref());
-        let ours = ["reply", "inbox"].map(|tool| format!("mcp__{SERVER}__{tool}"));
+        let ours = ["reply", "edit_message", "inbox"].map(|tool| format!("mcp__{SERVER}__{tool}"));
         for tool in ours.iter().chain(&self.allow) {
             add("allowedTools", tool.as_ref());
         }
@@ -122,7 +122,7 @@ mod tests {
         };
         let words: Vec<String> = options.arguments().iter().map(|word| word.to_string_lossy().into_owned()).collect();
         let want = "-p --input-format=stream-json --output-format=stream-json --verbose --permission-prompt-tool=stdio \
-            --permission-mode=plan --allowedTools=mcp__gate__reply --allowedTools=mcp__gate__inbox \
+            --permission-mode=plan --allowedTools=mcp__gate__reply --allowedTools=mcp__gate__edit_message --allowedTools=mcp__gate__inbox \
             --disallowedTools=-x --resume=--id";
         assert_eq!(words.join(" "), want);
     }

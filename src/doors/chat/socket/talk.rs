@@ -127,6 +127,7 @@ fn shown(item: Item, max_text: Option<usize>) -> BridgeItem {
     };
     let (kind, text, reply, ask) = match what {
         What::Reply(said) => ("reply", text::reply(&said, max_text), Some(said.id.to_string()), None),
+        What::Edit { reply, text } => ("edit", text::edit(&text, max_text), Some(reply.to_string()), None),
         What::Prompt { ask, label, state } => {
             ("prompt", text::prompt(&ask, &label, max_text), None, Some(shown_ask(&ask, state)))
         }

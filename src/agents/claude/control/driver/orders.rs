@@ -2,86 +2,114 @@
 
 use std::sync::Arc;
 
-use portcullis_core::Order;
+use portcullis_core::{Order, OrderId, OrderOutcome};
 use serde_json::{Map, Value, json};
 use tokio::time::Instant;
 
 use super::{Command, Driver, Word};
-use crate::agents::claude::control::requests::REQUEST_TIMEOUT;
+use crate::agents::claude::control::requests::{NoAnswer, REQUEST_TIMEOUT};
 
 impl Driver {
     pub(super) fn commanded(&mut self, command: Command) {
         match command {
-            Command::Prompt(text) => self.user(&text),
+            Command::Prompt(text) => self.user(&text, None),
             Command::Answer { ask, ruling } => {
                 let gatekeeper = Arc::clone(&self.gatekeeper);
                 tokio::spawn(async move { gatekeeper.answer_here(ask, ruling).await });
             }
-            Command::Interrupt => self.interrupt(),
+            Command::Interrupt => self.interrupt(None),
             Command::Finish => self.start.once = true,
             Command::End => self.ends_now = true,
         }
     }
 
-    pub(super) fn ordered(&mut self, order: Order) {
+    pub(super) fn ordered(&mut self, id: Option<OrderId>, order: Order) {
         match order {
             Order::Prompt { text, by } => {
                 self.notice(format!("{by} says: {}", text.as_str()));
-                self.user(text.as_str());
+                self.user(text.as_str(), id);
             }
-            Order::Interrupt => self.interrupt(),
-            Order::Mode(mode) => self.set_mode(mode),
-            Order::Model(model) => self.ask_client("set_model", "model", json!(model)),
-            Order::Stop { by } => self.gatekeeper.stop(by),
-            Order::Resume => self.gatekeeper.resume(),
+            Order::Interrupt => self.interrupt(id),
+            Order::Mode(mode) => self.set_mode(id, mode),
+            Order::Model(model) => self.set_model(id, model.as_deref()),
+            Order::Stop { by } => {
+                self.gatekeeper.stop(by);
+                self.report(id, OrderOutcome::Done);
+            }
+            Order::Resume => {
+                self.gatekeeper.resume();
+                self.report(id, OrderOutcome::Done);
+            }
             Order::End => {
-                self.interrupt_if_busy();
+                if self.is_busy {
+                    self.interrupt(None);
+                }
                 self.start.once = true;
                 self.ending = Some(Instant::now());
+                self.end_orders.extend(id);
             }
         }
     }
 
-    fn interrupt(&mut self) {
+    /// Tells the gate what became of an order.
+    pub(super) fn report(&self, order: Option<OrderId>, outcome: OrderOutcome) {
+        let gate = self.gate.clone();
+        tokio::spawn(async move { gate.ordered(order, outcome).await });
+    }
+
+    fn interrupt(&mut self, order: Option<OrderId>) {
         self.interrupted = self.is_busy;
         let asking = self.control.request("interrupt", Map::new(), REQUEST_TIMEOUT);
+        let gate = self.gate.clone();
         tokio::spawn(async move {
-            if let Err(error) = asking.await {
+            let answer = asking.await;
+            if let Err(error) = &answer {
                 tracing::warn!(%error, "interrupting the turn");
             }
+            gate.ordered(order, outcome_of(&answer)).await;
         });
     }
 
-    fn interrupt_if_busy(&mut self) {
-        if self.is_busy {
-            self.interrupt();
-        }
-    }
-
     /// The owner opts in to a mode without prompts in the configuration; nobody switches to it otherwise.
-    fn set_mode(&mut self, mode: String) {
+    fn set_mode(&mut self, order: Option<OrderId>, mode: String) {
         if mode == "bypassPermissions" && !self.start.allow_bypass {
-            return self.notice("mode bypassPermissions needs `allow_bypass = true` in your configuration".to_owned());
+            let why = "mode bypassPermissions needs `allow_bypass = true` in your configuration";
+            self.report(order, OrderOutcome::Failed { why: why.to_owned() });
+            return self.notice(why.to_owned());
         }
         let asking = self.control.request("set_permission_mode", one("mode", json!(mode)), REQUEST_TIMEOUT);
-        let words = self.words.clone();
+        let (words, gate) = (self.words.clone(), self.gate.clone());
         tokio::spawn(async move {
-            let word = match asking.await {
-                Ok(_) => Word::ModeIs(mode),
-                Err(error) => Word::Notice(format!("the mode stays as it is: {error}")),
+            let answer = asking.await;
+            let word = match &answer {
+                Ok(_) => Word::ModeIs { mode, order },
+                Err(error) => {
+                    gate.ordered(order, outcome_of(&answer)).await;
+                    Word::Notice(format!("the mode stays as it is: {error}"))
+                }
             };
             words.send(word).await
         });
     }
 
-    fn ask_client(&self, subtype: &'static str, field: &str, value: Value) {
-        let asking = self.control.request(subtype, one(field, value), REQUEST_TIMEOUT);
-        let words = self.words.clone();
+    fn set_model(&self, order: Option<OrderId>, model: Option<&str>) {
+        let asking = self.control.request("set_model", one("model", json!(model)), REQUEST_TIMEOUT);
+        let (words, gate) = (self.words.clone(), self.gate.clone());
         tokio::spawn(async move {
-            if let Err(error) = asking.await {
-                drop(words.send(Word::Notice(format!("{subtype}: {error}"))).await);
+            let answer = asking.await;
+            gate.ordered(order, outcome_of(&answer)).await;
+            if let Err(error) = answer {
+                drop(words.send(Word::Notice(format!("the model stays as it is: {error}"))).await);
             }
         });
+    }
+}
+
+/// What the client's answer to a request makes of the order behind it.
+fn outcome_of(answer: &Result<Value, NoAnswer>) -> OrderOutcome {
+    match answer {
+        Ok(_) => OrderOutcome::Done,
+        Err(error) => OrderOutcome::Failed { why: error.to_string() },
     }
 }
 

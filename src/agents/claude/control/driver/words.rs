@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use portcullis_core::{AskId, AskTimeout, Code, NewAsk, Ruling, SessionAbout};
+use portcullis_core::{AskId, AskTimeout, Code, NewAsk, OrderId, Ruling, SessionAbout};
 use portcullis_wire::control::Message;
 use portcullis_wire::error::Fault;
 use serde_json::Value;
@@ -98,6 +98,10 @@ pub(super) enum Word {
         /// The answer was a denial that ends the turn.
         ends_turn: bool,
     },
-    ModeIs(String),
+    /// The client has taken the mode that an order wanted.
+    ModeIs {
+        mode: String,
+        order: Option<OrderId>,
+    },
     Notice(String),
 }

@@ -24,7 +24,7 @@ pub(crate) fn reader(descriptor: OwnedFd) -> io::Result<Reader> {
 /// Writes a descriptor. It has to be non-blocking.
 pub(crate) struct Writer {
     descriptor: OwnedFd,
-    /// The same descriptor, watched: only since a write found no room.
+    /// The same descriptor, watched: only since a write found it full.
     full: Option<pipe::Sender>,
 }
 

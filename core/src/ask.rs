@@ -19,22 +19,22 @@ pub enum Source {
 
 names!(Source { Channel = "channel", Hook = "hook", Control = "control" });
 
-/// What is asked for.
+/// An `AskKind` says what the agent asks for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum AskKind {
-    /// That a tool runs.
+    /// The agent wants to run a tool.
     #[default]
     Tool,
-    /// Answers to questions of the agent: allowed only together with them.
+    /// The agent wants answers to its questions. Allowing it needs the answers.
     Question,
-    /// That a plan is carried out.
+    /// The agent wants to carry out a plan.
     Plan,
 }
 
 names!(AskKind { Tool = "tool", Question = "question", Plan = "plan" });
 
 impl AskKind {
-    /// What a tool of the client asks for.
+    /// The kind of an ask for this tool of the client.
     pub fn of_tool(tool: &str) -> Self {
         match tool {
             "AskUserQuestion" => Self::Question,
@@ -44,17 +44,17 @@ impl AskKind {
     }
 }
 
-/// What it means when nobody has answered in time.
+/// `OnTimeout` says what an ask means when nobody has answered it in time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OnTimeout {
-    /// The agent's own prompt stays, where there is one.
+    /// The gate decides nothing: the agent's own prompt stays, where there is one.
     NoDecision,
     Deny,
 }
 
 names!(OnTimeout { NoDecision = "no decision", Deny = "deny" });
 
-/// A scope beyond this once that the ask's source can carry, and what choosing it would do.
+/// An offer is a scope other than `once` that the ask's source supports, and what choosing it would do.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Offer {
     pub scope: Scope,
@@ -68,12 +68,12 @@ pub struct AskTimeout {
     pub then: OnTimeout,
 }
 
-/// What is known of a call beyond its preview.
+/// The details of an ask: what is known of the call beyond its preview.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Details {
     /// The whole input as JSON. Without it there is a preview only.
     pub input: Option<Text>,
-    /// Of the input, to be compared with what ran.
+    /// SHA-256 of the input, to be compared with what ran.
     pub digest: Option<[u8; 32]>,
     /// The client's own id of the call.
     pub tool_use_id: Option<String>,
@@ -85,16 +85,16 @@ pub struct Details {
     pub editable: bool,
     /// A denial may end the turn as well.
     pub interruptible: bool,
-    /// The client wants No to be the answer that is at hand.
+    /// The client wants No to be the preselected answer.
     pub default_to_no: bool,
-    /// The client wants a person to have looked: no approving with one tap.
+    /// The client wants a person to look at the call: nobody may allow it with one tap.
     pub requires_user_interaction: bool,
-    /// Why it is asked at all.
+    /// Why a person is asked.
     pub reason: Option<String>,
     pub risk: Option<Risk>,
-    /// How many people must allow it.
+    /// How many people must allow the call.
     pub quorum: u8,
-    /// None: it can be answered for as long as it is asked.
+    /// None: the ask can be answered until it is withdrawn.
     pub timeout: Option<AskTimeout>,
 }
 
@@ -119,7 +119,7 @@ impl Default for Details {
     }
 }
 
-/// A permission request as its source tells it.
+/// A new ask, as its source sends it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NewAsk {
     pub id: AskId,
@@ -135,7 +135,7 @@ pub struct NewAsk {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ask {
     pub id: AskId,
-    /// What people type. Unique among all open and recently settled asks of the gate.
+    /// The code that people type, unique among all open and recently settled asks of the gate.
     pub code: Code,
     pub session: SessionId,
     pub source: Source,
@@ -149,17 +149,17 @@ pub struct Ask {
 }
 
 impl Ask {
-    /// Whether a verdict of this scope can be carried.
+    /// Whether the source of the ask supports a verdict of this scope.
     pub fn offers(&self, scope: Scope) -> bool {
         scope == Scope::Once || self.details.offers.iter().any(|offer| offer.scope == scope)
     }
 
-    /// How much text it holds.
+    /// How many bytes of text the ask holds.
     pub fn bytes(&self) -> usize {
         self.description.len() + self.preview.len() + self.details.input.as_ref().map_or(0, Text::len)
     }
 
-    /// Its text is in the journal; what was erased there stays marked as such.
+    /// Drops the texts from memory: the journal has them. An erased text stays marked as erased.
     pub(crate) fn leave_texts_to_the_journal(&mut self) {
         let texts = [&mut self.description, &mut self.preview].into_iter().chain(&mut self.details.input);
         for text in texts.filter(|text| matches!(text, Text::Here(_))) {
@@ -168,61 +168,61 @@ impl Ask {
     }
 }
 
-/// What became of a tool call.
+/// The outcome of a tool call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CallOutcome {
     Ran,
-    /// It ran, and failed.
+    /// The tool ran, and failed.
     Failed,
     Denied,
 }
 
 names!(CallOutcome { Ran = "ran", Failed = "failed", Denied = "denied" });
 
-/// One tool call of an agent, asked for or not: the audit.
+/// One tool call of an agent, for the audit, whether anyone was asked or not.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ToolCall {
     pub tool: String,
     pub tool_use_id: Option<String>,
     pub agent: Option<String>,
     pub outcome: CallOutcome,
-    /// What let it through or held it up: `config/rule`, `user_temporary`, `hook`, `terminal`.
+    /// What allowed or denied the call: `config/rule`, `user_temporary`, `hook`, `terminal`.
     pub decided_by: String,
-    /// Of the input it ran with.
+    /// SHA-256 of the input that the tool ran with.
     pub digest: Option<[u8; 32]>,
-    /// The ask it was for, where the source knows.
+    /// The ask about this call, where the source knows it.
     pub ask: Option<AskId>,
     pub preview: Text,
 }
 
-/// What is known of a verdict's effect.
+/// The outcome of the call that an ask was about, as it was reported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Effected {
+pub struct ReportedOutcome {
     pub at: Moment,
     pub outcome: CallOutcome,
-    /// It ran with something else than was shown.
+    /// The tool ran with another input than people were shown.
     pub differs: bool,
 }
 
-/// How far an ask has come.
+/// The state of an ask.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AskLife {
-    /// Nobody has settled it; some of those who must agree may have.
+    /// Nobody has settled the ask. `votes` are those who allowed it, where several must.
     Open {
         votes: Vec<Verdict>,
     },
-    /// Someone said allow or deny. `carried` is when the session's own process had written it out, and `effected` what
-    /// is known to have followed.
+    /// Someone said allow or deny. `carried` is when the session's own process had written it to the agent, and
+    /// `outcome` what is known to have become of the call.
     Answered {
         verdict: Box<Verdict>,
         carried: Option<Moment>,
-        effected: Option<Effected>,
+        outcome: Option<ReportedOutcome>,
     },
     Withdrawn {
         at: Moment,
         why: String,
     },
-    /// Nobody answered in time, and that decided nothing.
+    /// Nobody answered in time, and the gate decided nothing.
     Expired {
         at: Moment,
     },

@@ -1,8 +1,9 @@
-//! Looks, decides, changes nothing: what to write down, and what to do once it is written.
+//! [`decide`] returns the records to write and the effects to perform once they are written. It changes nothing.
 
 pub(crate) mod asks;
 mod connectors;
 mod events;
+mod moves;
 mod people;
 mod said;
 mod sessions;
@@ -12,17 +13,19 @@ use crate::input::{Answer, Effect, Input, Refusal};
 use crate::record::Record;
 use crate::state::State;
 
-/// All records of one decision have the same subject.
+/// Records and effects of one decision. All its records have the same subject.
 pub(crate) type Decided = (Vec<Record>, Vec<Effect>);
 
 pub fn decide(state: &State, clock: Moment, input: Input) -> (Vec<Record>, Vec<Effect>) {
     let now = state.no_earlier(clock);
     match input {
         Input::Started { version } => (vec![Record::Opened { version }], vec![Effect::Answer(Answer::Done)]),
-        Input::Said { id, by, inside, text, address, chat, attributes, once } => {
-            said::said(state, now, said::Said { id, by, inside, text, address, chat, attributes, once })
+        Input::Said { id, by, inside, text, address, chat, attributes, idempotency_key } => {
+            said::said(state, now, said::SaidInput { id, by, inside, text, address, chat, attributes, idempotency_key })
         }
-        Input::Answered { by, target, ruling, once } => asks::answered(state, now, by, &target, (ruling, once)),
+        Input::Answered { by, target, ruling, idempotency_key } => {
+            asks::answered(state, now, by, &target, ruling, idempotency_key)
+        }
         Input::Missed { by } => (vec![Record::Missed { by }], vec![]),
         Input::Drop { by, event } => events::drop_event(state, &by, event),
         Input::Retry { by, event } => events::retry(state, &by, event),
@@ -37,28 +40,28 @@ pub fn decide(state: &State, clock: Moment, input: Input) -> (Vec<Record>, Vec<E
         Input::Unlink { by, identity } => people::unlink(state, &by, identity),
         Input::Taken { connector, position, messages } => connectors::taken(state, connector, position, messages),
         Input::Redacted { what, by } => people::redacted(&by, what),
-        Input::Barred { who, what } => people::barred(who, what),
+        Input::AccessDenied { who, what } => people::access_denied(who, what),
         Input::Asked { session, ask, entropy } => asks::asked(state, now, session, *ask, entropy),
         Input::Carried { ask, session } => asks::carried(state, ask, session),
         Input::Withdrawn { ask, by, why } => asks::withdrawn(state, ask, by, why),
-        Input::Lapsed { ask } => asks::lapsed(state, now, ask),
+        Input::AskExpired { ask } => asks::expired(state, now, ask),
         Input::Joined { preview, whole } => asks::joined(state, preview, whole),
         Input::Called { session, call } => asks::called(state, session, call),
-        Input::Effected { ask, outcome, digest } => asks::effected(state, ask, outcome, digest),
+        Input::OutcomeReported { ask, outcome, digest } => asks::outcome_reported(state, ask, outcome, digest),
         Input::Described { session, about } => sessions::described(state, session, about),
         Input::Ordered { id, by, session, order } => sessions::ordered(state, &by, session, (id, order)),
         Input::OrderSettled { session, order, outcome } => sessions::order_settled(state, session, order, outcome),
         Input::Attached { session, about, wrote, holding: _ } => sessions::attached(state, now, session, about, wrote),
         Input::Wrote { session, events } => sessions::wrote(state, session, events),
         Input::Lost { session } => sessions::lost(state, session),
-        Input::Ended { session, goodbye } => sessions::ended(state, session, goodbye),
+        Input::Ended { session, goodbye } => sessions::ended(state, now, session, goodbye),
         Input::Replied { id, session, chat, text, files } => {
             sessions::replied(state, crate::event::Reply { id, session, chat, text, files, at: now, edited: None })
         }
         Input::ReplyEdited { session, reply, text } => sessions::reply_edited(state, session, reply, text),
         Input::Opened { session, event } => events::opened(state, session, event),
         Input::Seen { event } => events::seen(state, event),
-        Input::Expired { event } => events::expired(state, event),
+        Input::EventExpired { event } => events::expired(state, event),
         Input::Ticked => sessions::ticked(state, now),
     }
 }
@@ -67,7 +70,7 @@ fn refuse(refusal: Refusal) -> Decided {
     answer(Answer::Refused(refusal))
 }
 
-/// Nothing to write down.
+/// A decision without records.
 fn answer(answer: Answer) -> Decided {
     (vec![], vec![Effect::Answer(answer)])
 }

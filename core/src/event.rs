@@ -10,13 +10,13 @@ use crate::ids::{EventId, Moment, ReplyId, SessionId};
 use crate::people::Via;
 use crate::route::Address;
 
-/// What someone wrote. Shared, never copied: an event of a megabyte is one megabyte wherever it is.
+/// A text that someone wrote. Its bytes are shared and never copied, however large it is.
 #[derive(Clone, PartialEq, Eq)]
 pub enum Text {
     Here(Arc<str>),
-    /// In the journal, no longer in memory.
+    /// The text is in the journal, and no longer in memory.
     Away,
-    /// Erased from the journal on purpose.
+    /// The text was erased from the journal on purpose.
     Erased,
 }
 
@@ -25,7 +25,7 @@ impl Text {
         Self::Here(text.into())
     }
 
-    /// What there is to show of it.
+    /// The text that can be shown.
     pub fn as_str(&self) -> &str {
         match self {
             Self::Here(text) => text,
@@ -34,7 +34,7 @@ impl Text {
         }
     }
 
-    /// The same as bytes, not copied.
+    /// The bytes of the text, not copied.
     pub fn bytes(&self) -> Arc<[u8]> {
         match self {
             Self::Here(text) => Arc::clone(text).into(),
@@ -77,7 +77,7 @@ impl fmt::Debug for Text {
     }
 }
 
-/// Letters a person or a program may name things with, where others will see them in a tag, a list or a terminal.
+/// Whether a text can be a name that others see in a tag, a list or a terminal.
 pub(crate) fn is_plain_name(text: &str, longest: usize) -> bool {
     !text.is_empty()
         && text.len() <= longest
@@ -85,10 +85,10 @@ pub(crate) fn is_plain_name(text: &str, longest: usize) -> bool {
         && text.chars().all(|letter| !letter.is_control() && !is_invisible(letter) && letter != NOT_UTF8)
 }
 
-/// What stands for bytes that were no letters: different ones would make the same name.
+/// The character that stands for bytes that are no UTF-8. Different bytes would make the same name.
 const NOT_UTF8: char = '\u{fffd}';
 
-/// Marks that change the direction of text or take no room: good only for deceiving.
+/// Whether a character changes the direction of text or has no width: in a name it could only deceive.
 fn is_invisible(letter: char) -> bool {
     matches!(letter, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
 }
@@ -146,24 +146,24 @@ macro_rules! plain_name {
 }
 
 plain_name!(
-    /// A conversation: what a reply is addressed to.
+    /// The id of a conversation. A reply is addressed to it.
     ChatId,
     128
 );
 plain_name!(
-    /// What people call a session. Several may share one.
+    /// The label of a session, chosen by people. Several sessions may have the same one.
     Label,
     64
 );
 
-/// Something the sender's door knows about the event, such as its path.
+/// A name and a value that the sender's door knows about an event, such as its path.
 pub type Attribute = (String, String);
 
-/// The sender's own name for what it says, so that saying it twice counts once.
+/// A key that the sender chose for a request, so that a repeated request counts once.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IdempotencyKey {
     pub key: String,
-    /// Of everything that was said: the same key for something else is a mistake.
+    /// SHA-256 of the whole request: the same key with another request is refused.
     pub digest: [u8; 32],
 }
 
@@ -178,12 +178,12 @@ pub struct Event {
     /// What the sender asked for; where it went is in [`TrackedEvent`].
     pub address: Address,
     pub attributes: Vec<Attribute>,
-    pub once: Option<IdempotencyKey>,
+    pub idempotency_key: Option<IdempotencyKey>,
     pub text: Text,
     pub at: Moment,
 }
 
-/// How far an event has come.
+/// The state of an event.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum EventLife {
     Waiting,
@@ -198,12 +198,12 @@ pub enum EventLife {
     Expired {
         at: Moment,
     },
-    /// Someone did not want it any more.
+    /// Someone took the event off its queue.
     Dropped {
         at: Moment,
         by: String,
     },
-    /// It was given up: process after process ended with it.
+    /// The gate gave the event up: too many processes ended with it.
     Dead {
         at: Moment,
     },
@@ -222,27 +222,27 @@ impl EventLife {
     }
 }
 
-/// An event as the gate holds it.
+/// An event together with its state and its place in a queue.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TrackedEvent {
-    /// Shared with its record and with whoever carries it.
+    /// Shared with the record and with those who deliver the event.
     pub event: Arc<Event>,
     pub life: EventLife,
-    /// The session it is for; none while it waits for one to come.
+    /// The session the event is for; none while the event waits for a session to come.
     pub to: Option<SessionId>,
-    /// It was on its way to a session that ended, so the agent may meet it twice.
+    /// A process that is gone may have written the event, so that the agent may read it twice.
     pub redelivered: bool,
-    /// How many processes were given it and ended before the model showed that it had read it.
+    /// How many processes were given the event and ended before the model showed that it had read it.
     pub attempts: u8,
-    /// When it was last put on a queue; it expires from then.
+    /// When the event was last put on a queue. Its expiry is counted from then.
     pub queued: Moment,
-    /// Order of arrival, which is the order of delivery.
+    /// The number of the event in order of arrival, which is the order of delivery.
     pub arrival: u64,
-    /// Bytes of its text, also when the text is away.
+    /// How many bytes its text has, also when the text is away.
     pub size: usize,
 }
 
-/// A file that goes with a reply. The agent's side checked that it may leave.
+/// A file that goes with a reply. The session's process checked that it may be sent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SentFile {
     pub path: String,
@@ -261,12 +261,12 @@ pub struct Reply {
     pub edited: Option<Moment>,
 }
 
-/// Several events of one noisy sender as one text, in their order.
+/// The text of several events of one sender, in their order.
 pub fn combined(events: &[&TrackedEvent]) -> Text {
-    let sender = events.first().map_or("", |held| held.event.sender.as_str());
+    let sender = events.first().map_or("", |tracked| tracked.event.sender.as_str());
     let mut text = format!("{} events from {sender}, delivered together:", events.len());
-    for held in events {
-        text.push_str(&format!("\n\n[event_id {}]\n{}", held.event.id, held.event.text.as_str()));
+    for tracked in events {
+        text.push_str(&format!("\n\n[event_id {}]\n{}", tracked.event.id, tracked.event.text.as_str()));
     }
     Text::new(text)
 }
@@ -296,12 +296,12 @@ pub fn visible(text: &str) -> String {
     shown
 }
 
-/// Marks that make text run the other way. The joiners of emoji are not among them.
+/// Whether a character changes the direction of text. The joiners of emoji do not.
 fn turns_round(letter: char) -> bool {
     matches!(letter, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
-/// Tags by which the client frames text for the model. Nobody outside may write them.
+/// The tags by which the client frames text for the model. Text from outside must not contain them.
 const FRAMES: [&str; 2] = ["channel", "system-reminder"];
 
 /// The text as sent, with look-alikes of the client's own tags made harmless.
@@ -326,7 +326,7 @@ fn is_frame(after: &str) -> bool {
     starts_with_frame(after.trim_start_matches(passed_over))
 }
 
-/// What may stand between the bracket and the name.
+/// Whether a character may stand between the bracket and the name of a tag.
 fn passed_over(letter: char) -> bool {
     letter == '/' || letter.is_whitespace() || is_invisible(letter)
 }

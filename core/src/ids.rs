@@ -1,9 +1,9 @@
-//! Names of things: ids that sort by birth, codes a person can type, and moments in time.
+//! Ids that sort by their time of creation, codes that a person can type, and moments in time.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// Milliseconds since 1970. Core never asks a clock: whoever calls it says what time it is.
+/// A moment in milliseconds since 1970. Core never asks a clock: its caller passes the time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Moment(pub u64);
 
@@ -22,11 +22,11 @@ impl Moment {
 const ALPHABET: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
 const LENGTH: usize = 26;
 
-/// An id as text, without a detour over the heap.
+/// The text of an id, without an allocation.
 #[derive(Clone, Copy)]
-pub struct Letters([u8; LENGTH]);
+pub struct IdText([u8; LENGTH]);
 
-impl Letters {
+impl IdText {
     fn of(id: u128) -> Self {
         let mut letters = [0; LENGTH];
         let mut rest = id;
@@ -42,7 +42,7 @@ impl Letters {
     }
 }
 
-/// What each byte stands for in an id, in either case; `NONE` where it stands for nothing.
+/// The value of each byte in an id, in either case; `NONE` for bytes that no id has.
 const DIGITS: [u8; 256] = {
     let mut digits = [NONE; 256];
     let mut digit = 0;
@@ -103,25 +103,25 @@ macro_rules! id {
         pub struct $name(u128);
 
         impl $name {
-            /// Born at `at`; `entropy` tells apart what is born in the same millisecond.
+            /// An id made at `at`; `entropy` makes it differ from others of the same millisecond.
             pub fn new(at: Moment, entropy: u128) -> Self {
                 Self(u128::from(at.0) << 80 | entropy & ((1 << 80) - 1))
             }
 
-            pub fn letters(self) -> Letters {
-                Letters::of(self.0)
+            pub fn text(self) -> IdText {
+                IdText::of(self.0)
             }
         }
 
         impl fmt::Display for $name {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str(self.letters().as_str())
+                f.write_str(self.text().as_str())
             }
         }
 
         impl fmt::Debug for $name {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str(self.letters().as_str())
+                f.write_str(self.text().as_str())
             }
         }
 
@@ -135,33 +135,33 @@ macro_rules! id {
 }
 
 id!(
-    /// One running agent.
+    /// The id of a session.
     SessionId
 );
 id!(
-    /// One thing that arrived.
+    /// The id of an event.
     EventId
 );
 id!(
-    /// One permission request.
+    /// The id of an ask.
     AskId
 );
 id!(
-    /// One thing the agent said back.
+    /// The id of a reply.
     ReplyId
 );
 
 id!(
-    /// One thing that someone wanted a session to do.
+    /// The id of an order to a session.
     OrderId
 );
 
 id!(
-    /// One token of one person.
+    /// The id of a token.
     TokenId
 );
 
-/// Eight letters and digits that a stranger shows and the owner types.
+/// A pairing code: eight letters and digits that a stranger shows and the owner types.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PairingCode(String);
 
@@ -199,7 +199,7 @@ impl fmt::Debug for PairingCode {
     }
 }
 
-/// Five letters a person can type on a phone: `a` to `z` without `l`, which reads as a one.
+/// The code of an ask: five letters from `a` to `z` without `l`, which looks like a one.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Code([u8; 5]);
 

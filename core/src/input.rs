@@ -1,4 +1,4 @@
-//! Everything that can happen is an [`Input`]; everything wanted is an [`Effect`].
+//! An [`Input`] is something that happened; an [`Effect`] is something that the hub must do.
 
 use crate::ask::{Ask, AskLife, CallOutcome, NewAsk, Source, ToolCall};
 use crate::connector::{ConnectorName, Identity, SentMessage};
@@ -26,14 +26,14 @@ pub enum Input {
         address: Address,
         chat: Option<ChatId>,
         attributes: Vec<Attribute>,
-        once: Option<IdempotencyKey>,
+        idempotency_key: Option<IdempotencyKey>,
     },
-    /// Someone answered a prompt in so many words.
+    /// Someone sent a verdict on a prompt.
     Answered {
         by: Actor,
         target: Target,
         ruling: Ruling,
-        once: Option<IdempotencyKey>,
+        idempotency_key: Option<IdempotencyKey>,
     },
     /// A process attached for a session. `holding` are events it has received and not yet written.
     Attached {
@@ -46,7 +46,7 @@ pub enum Input {
         session: SessionId,
         events: Vec<EventId>,
     },
-    /// The connection of the session's process broke without a word.
+    /// The connection of the session's process broke without a goodbye.
     Lost {
         session: SessionId,
     },
@@ -54,7 +54,7 @@ pub enum Input {
         session: SessionId,
         goodbye: Goodbye,
     },
-    /// The agent asks for permission. `entropy` gives the code where the client's own is taken.
+    /// The agent asks for permission. `entropy` gives the code of the ask where the client's own code is in use.
     Asked {
         session: SessionId,
         ask: Box<NewAsk>,
@@ -66,31 +66,31 @@ pub enum Input {
         session: SessionId,
     },
     /// Nobody answered in time.
-    Lapsed {
+    AskExpired {
         ask: AskId,
     },
-    /// Two asks turned out to be one: what the channel shows of a call, and the hook that has it whole.
+    /// Two asks are about the same call: the channel's `preview`, and the hook's `whole` input.
     Joined {
         preview: AskId,
         whole: AskId,
     },
-    /// A tool of the agent ran, or was kept from it.
+    /// A tool of the agent ran, or was denied.
     Called {
         session: SessionId,
         call: ToolCall,
     },
-    /// What an ask was about ran, or was kept from it.
-    Effected {
+    /// The call that an ask was about ran, or was denied.
+    OutcomeReported {
         ask: AskId,
         outcome: CallOutcome,
         digest: Option<[u8; 32]>,
     },
-    /// What is known of the session has changed.
+    /// The description of the session has changed.
     Described {
         session: SessionId,
         about: SessionAbout,
     },
-    /// Someone wants a running session to do something.
+    /// Someone gave an order to a running session.
     Ordered {
         id: OrderId,
         by: Actor,
@@ -103,7 +103,7 @@ pub enum Input {
         order: OrderId,
         outcome: OrderOutcome,
     },
-    /// It is no longer asked. `by` is the session whose process says so; none: it follows from something else.
+    /// The ask is no longer asked. `by` is the session whose process says so; none when it follows from another input.
     Withdrawn {
         ask: AskId,
         by: Option<SessionId>,
@@ -131,10 +131,11 @@ pub enum Input {
     Seen {
         event: EventId,
     },
-    Expired {
+    /// The event waited too long.
+    EventExpired {
         event: EventId,
     },
-    /// Someone wants an event off its queue, or back on it.
+    /// Someone takes an event off its queue; `Retry` puts it back.
     Drop {
         by: Actor,
         event: EventId,
@@ -182,7 +183,7 @@ pub enum Input {
     PairingMissed {
         by: String,
     },
-    /// Whoever has this identity is nobody from now on.
+    /// The identity belongs to no person from now on.
     Unlink {
         by: Actor,
         identity: Identity,
@@ -199,7 +200,7 @@ pub enum Input {
         by: Actor,
     },
     /// A door refused what only an attacker or a confused agent would try.
-    Barred {
+    AccessDenied {
         who: String,
         what: String,
     },
@@ -211,7 +212,7 @@ pub enum Input {
     Ticked,
 }
 
-/// Which prompt is meant.
+/// The target of a verdict.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Target {
     Id(AskId),
@@ -220,7 +221,7 @@ pub enum Target {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Effect {
-    /// Tell the one who submitted the input.
+    /// Answer the one who submitted the input.
     Answer(Answer),
     /// The session may have events to send.
     Wake(SessionId),
@@ -228,25 +229,25 @@ pub enum Effect {
     Carry { session: SessionId, ask: AskId, origin: String, source: Source, ruling: Ruling },
     /// Tell the session's process that no verdict is coming.
     Close { session: SessionId, ask: AskId, origin: String, source: Source },
-    /// Have the session's process do this.
+    /// Give the session's process this order.
     Order { session: SessionId, id: Option<OrderId>, order: Order },
-    /// Tell everyone who watches and may see it how this is now.
+    /// Send the present state of the topic to everyone who watches and may see it.
     Publish(Topic),
-    /// Decide this next. One input writes one subject, so what follows for others comes as inputs of its own.
+    /// Decide this input next. One input writes one subject, so that what follows for other subjects is an input of its own.
     Then(Input),
 }
 
-/// What the submitter of an input is told.
+/// The answer to the submitter of an input.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Answer {
     Done,
-    /// An event was taken. `chat_because` says why something that looks like a verdict was not one.
+    /// An event was taken. `not_a_verdict` says why something that looks like a verdict was not one.
     /// `repeated` when the same had been said before under the same key.
     Accepted {
         event: EventId,
         chat: ChatId,
         to: Option<SessionId>,
-        chat_because: Option<WhyChat>,
+        not_a_verdict: Option<NotAVerdict>,
         repeated: bool,
     },
     /// The verdict counts.
@@ -271,9 +272,9 @@ pub enum Answer {
 
 /// Why a text that opens like a verdict was taken as chat although prompts are open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum WhyChat {
+pub enum NotAVerdict {
     NoSuchCode(Code),
-    NotTheGrammar,
+    BadGrammar,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -293,7 +294,7 @@ pub enum Refusal {
     /// A verdict by a process that an agent runs.
     FromInside(Inside),
     NoSuchAsk,
-    /// Somebody was first, or the prompt is gone.
+    /// Somebody answered first, or the prompt is gone.
     Settled {
         code: Code,
         life: AskLife,
@@ -301,11 +302,11 @@ pub enum Refusal {
     TooManyMisses {
         retry_at: Moment,
     },
-    /// The session has as many events waiting as it may.
+    /// The queue of the session is full.
     SessionFull {
         waiting: usize,
     },
-    /// The session has as many prompts open as it may.
+    /// The session has too many open prompts.
     TooManyAsks,
     NoSuchSession,
     NoSuchEvent,
@@ -315,7 +316,7 @@ pub enum Refusal {
     Undeliverable {
         code: Code,
     },
-    /// The ask's source has no way to say this.
+    /// The ask's source does not support this verdict.
     CannotCarry {
         what: &'static str,
     },
@@ -325,7 +326,7 @@ pub enum Refusal {
     NotDriven,
     /// The session's process is not there to take the order.
     SessionAway,
-    /// There is nothing to drop or to retry.
+    /// The event is in a state in which it cannot be dropped or retried.
     EventSettled {
         life: EventLife,
     },
@@ -343,18 +344,18 @@ pub enum Refusal {
     ChatNotDelivered(ChatId),
 }
 
-/// What changed. How it is now is read from the state, and only when somebody watches.
+/// A topic is something that changed. Its present state is read only when somebody watches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Topic {
     Session(SessionId),
     Event(EventId),
     Ask(AskId),
     Reply(ReplyId),
-    /// Who may come in has changed.
+    /// People, tokens or identities have changed.
     People,
 }
 
-/// Something that those who watch may want to know.
+/// A notice tells those who watch about a change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Notice {
     /// With the number of events waiting for it, and of prompts it has open.
@@ -365,7 +366,7 @@ pub enum Notice {
     },
     /// The event without its text, and the label of the session it is for.
     Event {
-        held: TrackedEvent,
+        event: TrackedEvent,
         label: Option<Label>,
     },
     Ask {
@@ -382,7 +383,7 @@ pub enum Notice {
 }
 
 impl Notice {
-    /// How much text it holds.
+    /// How many bytes of text the notice holds.
     pub fn bytes(&self) -> usize {
         match self {
             Self::Ask { ask, .. } => ask.bytes(),
@@ -404,8 +405,8 @@ impl Notice {
             Self::Replied { owner, label, .. } => {
                 owner.as_deref() == Some(actor.name.as_str()) && actor.may(Right::Talk) || reviews && covered(label)
             }
-            Self::Event { held, label } => {
-                held.event.sender == actor.name && actor.may(Right::Talk) || reviews && covered(label)
+            Self::Event { event, label } => {
+                event.event.sender == actor.name && actor.may(Right::Talk) || reviews && covered(label)
             }
             Self::Session { session, .. } => reviews && actor.scope.covers(&session.about.label),
             Self::Ask { label, .. } => reviews && actor.scope.covers(label),

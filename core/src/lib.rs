@@ -1,6 +1,6 @@
-//! The law of Portcullis: what may happen and what follows from it, without I/O, async, clock or serde.
+//! The decisions of Portcullis, without I/O, async, clock or serde.
 //!
-//! [`decide()`] looks at a [`State`] and an [`Input`] and says which [`Record`]s to write and which [`Effect`]s to
+//! [`decide()`] looks at a [`State`] and an [`Input`] and returns the [`Record`]s to write and the [`Effect`]s to
 //! perform; [`State::apply`] is the only way a state changes, live and in replay alike.
 
 mod ask;
@@ -20,7 +20,8 @@ mod state;
 mod verdict;
 
 pub use ask::{
-    Ask, AskKind, AskLife, AskTimeout, CallOutcome, Details, Effected, NewAsk, Offer, OnTimeout, Source, ToolCall,
+    Ask, AskKind, AskLife, AskTimeout, CallOutcome, Details, NewAsk, Offer, OnTimeout, ReportedOutcome, Source,
+    ToolCall,
 };
 pub use connector::{BadConnectorName, ConnectorName, Identity, NotAnIdentity, SentAbout, SentMessage};
 pub use decide::decide;
@@ -28,11 +29,11 @@ pub use event::{
     Attribute, ChatId, Event, EventLife, IdempotencyKey, Label, Reply, SentFile, Text, TrackedEvent, combined, excerpt,
     is_harmless, neutralise, visible,
 };
-pub use ids::{AskId, Code, EventId, Letters, Moment, OrderId, PairingCode, ReplyId, SessionId, TokenId};
-pub use input::{Answer, Effect, Input, Notice, Refusal, Target, Topic, WhyChat};
+pub use ids::{AskId, Code, EventId, IdText, Moment, OrderId, PairingCode, ReplyId, SessionId, TokenId};
+pub use input::{Answer, Effect, Input, NotAVerdict, Notice, Refusal, Target, Topic};
 pub use names::UnknownName;
 pub use people::{Actor, Inside, OWNER, Pairing, Person, Right, Rights, Role, Token, TokenScope, Via, is_person_name};
-pub use record::{Record, Subject};
+pub use record::{Moves, Record, Subject};
 pub use route::{Address, NoRoute, route};
 pub use secrets::mask;
 pub use session::{Goodbye, Order, OrderOutcome, Presence, Session, SessionAbout, TrackedOrder};

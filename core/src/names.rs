@@ -1,4 +1,4 @@
-//! Closed enums whose variants have a name each: the one that people read, and that frames and records hold.
+//! The macro `names!` gives each variant of a closed enum its name, which people read and frames and records hold.
 
 use std::fmt;
 

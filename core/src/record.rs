@@ -1,4 +1,4 @@
-//! Records are what happened. The journal keeps them for ever, and a state is nothing but their sum.
+//! A record is something that happened. The journal keeps it for ever, and a state is made of records alone.
 
 use std::fmt;
 use std::sync::Arc;
@@ -7,6 +7,7 @@ use crate::ask::{Ask, CallOutcome, ToolCall};
 use crate::connector::{ConnectorName, Identity, SentMessage};
 use crate::event::{ChatId, Event, Reply, Text};
 use crate::ids::{AskId, EventId, OrderId, PairingCode, ReplyId, SessionId, TokenId};
+use crate::names::names;
 use crate::people::{Pairing, Role, Token};
 use crate::session::{Goodbye, Order, SessionAbout};
 use crate::verdict::Verdict;
@@ -25,7 +26,7 @@ pub enum Record {
     Seen {
         event: EventId,
     },
-    Expired {
+    EventExpired {
         event: EventId,
     },
     /// A process attached for the session, and had by then written these events to the agent.
@@ -33,6 +34,7 @@ pub enum Record {
         session: SessionId,
         about: SessionAbout,
         wrote: Vec<EventId>,
+        moves: Moves,
     },
     /// The session's process wrote these events whole to the agent.
     Wrote {
@@ -45,6 +47,24 @@ pub enum Record {
     Ended {
         session: SessionId,
         goodbye: Goodbye,
+        moves: Moves,
+    },
+    /// Waiting events were put on the queue of another session, or of none, when `session` attached or ended.
+    Moved {
+        session: SessionId,
+        events: Vec<EventId>,
+        to: Option<SessionId>,
+        /// The process that had them is gone, and may have written them.
+        redelivered: bool,
+    },
+    /// Events that were written wait again, because nothing shows that the model read them when `session` attached or
+    /// ended.
+    Requeued {
+        session: SessionId,
+        events: Vec<EventId>,
+        to: Option<SessionId>,
+        /// How many processes were given them and ended.
+        attempts: u8,
     },
     Replied {
         reply: Reply,
@@ -77,7 +97,7 @@ pub enum Record {
         why: String,
     },
     /// Nobody answered in time, and that decided nothing.
-    Lapsed {
+    AskExpired {
         ask: AskId,
     },
     /// The ask is the other one, which has the call whole.
@@ -86,7 +106,7 @@ pub enum Record {
         into: AskId,
     },
     /// What the ask was about ran, or was kept from it.
-    Effected {
+    OutcomeReported {
         ask: AskId,
         outcome: CallOutcome,
         differs: bool,
@@ -131,6 +151,8 @@ pub enum Record {
     Retried {
         event: EventId,
         by: String,
+        to: Option<SessionId>,
+        moves: Moves,
     },
     /// Someone typed a code that no ask has, while prompts were open.
     Missed {
@@ -192,11 +214,23 @@ pub enum Record {
         by: String,
     },
     /// Something was refused that only an attacker or a confused agent would try.
-    Barred {
+    AccessDenied {
         who: String,
         what: String,
     },
 }
+
+/// Whether the journal says where events went.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Moves {
+    /// It does: `Moved` and `Requeued` follow, and `to` is set.
+    Recorded,
+    /// Release 0.1.0 wrote the record, and did not say it.
+    #[default]
+    Implied,
+}
+
+names!(Moves { Recorded = "recorded", Implied = "implied" });
 
 /// What a record is about. Records of one subject have one order, and two writers cannot both be next.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -217,7 +251,7 @@ impl Record {
             Self::Opened { .. } => Subject::Gate,
             Self::Received { event, .. } => Subject::Event(event.id),
             Self::Seen { event }
-            | Self::Expired { event }
+            | Self::EventExpired { event }
             | Self::Dropped { event, .. }
             | Self::Died { event }
             | Self::Retried { event, .. } => Subject::Event(*event),
@@ -227,6 +261,8 @@ impl Record {
             | Self::Called { session, .. }
             | Self::Described { session, .. }
             | Self::Ordered { session, .. }
+            | Self::Moved { session, .. }
+            | Self::Requeued { session, .. }
             | Self::ReplyEdited { session, .. }
             | Self::OrderDone { session, .. }
             | Self::OrderFailed { session, .. }
@@ -236,9 +272,9 @@ impl Record {
             Self::Answered { ask, .. }
             | Self::Voted { ask, .. }
             | Self::Carried { ask }
-            | Self::Lapsed { ask }
+            | Self::AskExpired { ask }
             | Self::Joined { ask, .. }
-            | Self::Effected { ask, .. }
+            | Self::OutcomeReported { ask, .. }
             | Self::Withdrawn { ask, .. } => Subject::Ask(*ask),
             Self::Missed { by: name }
             | Self::PersonSet { name, .. }
@@ -249,7 +285,7 @@ impl Record {
             | Self::IdentityUnlinked { name, .. }
             | Self::PairingMissed { by: name }
             | Self::Redacted { by: name, .. }
-            | Self::Barred { who: name, .. } => Subject::Person(name.clone()),
+            | Self::AccessDenied { who: name, .. } => Subject::Person(name.clone()),
             Self::TokenAdded { token, .. } => Subject::Person(token.person.clone()),
             Self::PairingAsked { pairing } => Subject::Pairing(pairing.identity.platform().clone()),
             Self::Taken { connector, .. } => Subject::Connector(connector.clone()),

@@ -3,7 +3,7 @@
 use crate::event::{Label, Text};
 use crate::ids::{Moment, OrderId, SessionId};
 
-/// What the attaching process says about its session. These may change while the session lives.
+/// The description of a session by its process. It may change while the session lives.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SessionAbout {
     pub label: Label,
@@ -11,23 +11,23 @@ pub struct SessionAbout {
     pub connected_by: String,
     /// The agent's own process.
     pub pid: Option<u32>,
-    /// It is an agent that runs commands: what descends from its process may not answer its prompts.
+    /// The agent runs commands: a process that descends from it may not answer its prompts.
     pub runs_commands: bool,
     /// The folder the agent works in.
     pub folder: Option<String>,
     /// The agent's own name for the session, where it told us.
     pub agent_session: Option<String>,
-    /// The session this one goes on from: it inherits what was waiting there.
+    /// The session that this one continues. What waits for that one goes to this one.
     pub continues: Option<SessionId>,
     /// The agent's permission mode, where it told us.
     pub mode: Option<String>,
-    /// It takes orders: its process is ours and holds the agent.
+    /// The session takes orders: its process is ours and holds the agent.
     pub driven: bool,
     /// The version of the hooks that are installed for it, once one of them has called.
     pub hooks_version: Option<u32>,
 }
 
-/// What someone wants a running session to do.
+/// An order to a running session.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Order {
     /// The user's own words, as if typed at its terminal.
@@ -35,7 +35,7 @@ pub enum Order {
         text: Text,
         by: String,
     },
-    /// End the turn.
+    /// The agent ends its turn.
     Interrupt,
     Mode(String),
     /// None is the agent's own choice.
@@ -112,7 +112,7 @@ impl Goodbye {
     }
 }
 
-/// Whether the session's process is there.
+/// The presence of a session's process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Presence {
     Attached,
@@ -145,9 +145,9 @@ pub struct Session {
     pub id: SessionId,
     pub about: SessionAbout,
     pub presence: Presence,
-    /// When it first attached.
+    /// When the session first attached.
     pub since: Moment,
-    /// Who told it that no tool may run for now.
+    /// The person who stopped the session: no tool may run.
     pub stopped: Option<String>,
     /// The latest orders, newest last.
     pub orders: Vec<TrackedOrder>,
@@ -158,7 +158,7 @@ impl Session {
         self.presence == Presence::Attached
     }
 
-    /// There, or known to be coming back.
+    /// Whether the process is attached or expected back.
     pub fn is_present(&self) -> bool {
         matches!(self.presence, Presence::Attached | Presence::Expected { .. })
     }

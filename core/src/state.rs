@@ -3,87 +3,30 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
 
-use crate::ask::{Ask, AskLife, Source};
+use crate::ask::{Ask, AskLife};
 use crate::connector::{ConnectorName, Identity};
-use crate::decide::asks::{JOIN_WITHIN, may_be_one};
 use crate::event::{ChatId, EventLife, Label, Reply, Text, TrackedEvent};
 use crate::ids::{AskId, Code, EventId, Moment, ReplyId, SessionId, TokenId};
 use crate::input::{Notice, Topic};
 use crate::people::{Pairing, Person, Token, TokenScope};
 use crate::record::Subject;
-use crate::session::{Presence, Session, SessionAbout};
+use crate::session::{Session, SessionAbout};
 
 mod apply;
+mod asks;
 mod connectors;
+mod deadlines;
+mod implied_moves;
+mod limits;
 mod people;
 
-/// The one there is, if there is just one.
+pub use limits::Limits;
+pub(crate) use limits::StateMemory;
+
+/// The only item, if there is just one.
 fn only<T>(mut items: impl Iterator<Item = T>) -> Option<T> {
     let first = items.next()?;
     items.next().is_none().then_some(first)
-}
-
-const MINUTE: u64 = 60_000;
-const HOUR: u64 = 60 * MINUTE;
-
-/// How much the gate holds, and for how long. The same at replay as when the records were written.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Limits {
-    /// Events waiting for one session, or for a session to come.
-    pub waiting_events: usize,
-    pub waiting_bytes: usize,
-    /// Settled events remembered for lists and for `inbox`; the journal has them all.
-    pub settled_events: usize,
-    pub chats: usize,
-    pub ended_sessions: usize,
-    pub open_asks: usize,
-    pub replies: usize,
-    pub event_expiry: u64,
-    /// How long, and how many, keys of senders are remembered.
-    pub keys_within: u64,
-    pub keys: usize,
-    /// A code stays taken, and a late verdict is told who was first, this long after an ask was settled.
-    pub settled_asks: u64,
-    /// How much text of settled asks is held in memory; the journal has all of it.
-    pub settled_ask_bytes: usize,
-    pub misses: usize,
-    pub misses_within: u64,
-    /// An event that was written and never read is given to later processes of its session: so often, and no longer.
-    pub redeliveries: u8,
-    pub redelivery_within: u64,
-    /// Strangers of one platform who may wait at once, and how long their codes last.
-    pub pairings: usize,
-    pub pairing_within: u64,
-    /// How long a session may be gone before it has ended.
-    pub lost_grace: u64,
-    pub restart_grace: u64,
-}
-
-impl Default for Limits {
-    fn default() -> Self {
-        Self {
-            waiting_events: 10_000,
-            waiting_bytes: 64 << 20,
-            settled_events: 10_000,
-            chats: 20_000,
-            ended_sessions: 200,
-            open_asks: 256,
-            replies: 256,
-            event_expiry: 24 * HOUR,
-            keys_within: 7 * 24 * HOUR,
-            keys: 100_000,
-            settled_asks: 24 * HOUR,
-            settled_ask_bytes: 32 << 20,
-            misses: 5,
-            misses_within: 10 * MINUTE,
-            redeliveries: 2,
-            redelivery_within: HOUR,
-            pairings: 3,
-            pairing_within: 10 * MINUTE,
-            lost_grace: 10_000,
-            restart_grace: 30_000,
-        }
-    }
 }
 
 /// A conversation: who may read its replies, and which sessions were shown it.
@@ -100,16 +43,16 @@ pub struct Chat {
     pub used: Moment,
 }
 
-/// What a sender said under a key.
+/// The event that a sender sent with an idempotency key.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct SaidOnce {
+pub(crate) struct UsedKey {
     pub(crate) event: EventId,
     pub(crate) chat: ChatId,
     pub(crate) digest: [u8; 32],
     at: Moment,
 }
 
-/// Events in the order they arrived, and their weight.
+/// A queue holds events in the order of their arrival, and counts their bytes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Queue {
     events: BTreeMap<u64, EventId>,
@@ -118,10 +61,12 @@ struct Queue {
 
 pub use connectors::Connected;
 
-/// Changed only by [`State::apply`]; rebuilt from the journal at start.
+/// The state of the gate. Only [`State::apply`] changes it; it is rebuilt from the journal at start.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct State {
+    /// For `decide` alone.
     limits: Limits,
+    memory: StateMemory,
     /// How many records made this state. Names a change for those who watch.
     revision: u64,
     /// When the last record was written. Time never runs backwards past it.
@@ -153,7 +98,7 @@ pub struct State {
     /// The number of the last conversation that nobody named.
     numbered_chats: u64,
     /// By sender and key, so that one sender's keys never meet another's.
-    keys: BTreeMap<(String, String), SaidOnce>,
+    keys: BTreeMap<(String, String), UsedKey>,
     key_order: VecDeque<(String, String)>,
     misses: BTreeMap<String, VecDeque<Moment>>,
     people: BTreeMap<String, Person>,
@@ -170,6 +115,17 @@ pub struct State {
 impl State {
     pub fn new(limits: Limits) -> Self {
         Self { limits, ..Self::default() }
+    }
+
+    /// A state that remembers less, so that tests see it forget.
+    #[cfg(test)]
+    pub(crate) fn with_memory(limits: Limits, memory: StateMemory) -> Self {
+        Self { limits, memory, ..Self::default() }
+    }
+
+    #[cfg(test)]
+    pub(crate) fn set_limits(&mut self, limits: Limits) {
+        self.limits = limits;
     }
 
     pub fn limits(&self) -> &Limits {
@@ -304,19 +260,19 @@ impl State {
     }
 
     /// When the person may try a code again, if they have missed too often.
-    pub(crate) fn barred_until(&self, person: &str, now: Moment) -> Option<Moment> {
+    pub(crate) fn blocked_until(&self, person: &str, now: Moment) -> Option<Moment> {
         self.too_many(self.misses.get(person)?, now)
     }
 
-    pub(crate) fn pairing_barred_until(&self, person: &str, now: Moment) -> Option<Moment> {
+    pub(crate) fn pairing_blocked_until(&self, person: &str, now: Moment) -> Option<Moment> {
         self.too_many(self.pairing_misses.get(person)?, now)
     }
 
     fn too_many(&self, misses: &VecDeque<Moment>, now: Moment) -> Option<Moment> {
-        let within = self.limits.misses_within;
-        let recent: Vec<Moment> = misses.iter().copied().filter(|miss| now.since(*miss) < within).collect();
+        let window = self.memory.miss_window;
+        let recent: Vec<Moment> = misses.iter().copied().filter(|miss| now.since(*miss) < window).collect();
         let first_that_counts = recent.len().checked_sub(self.limits.misses)?;
-        recent.get(first_that_counts).map(|miss| miss.plus(within))
+        recent.get(first_that_counts).map(|miss| miss.plus(window))
     }
 
     pub fn person(&self, name: &str) -> Option<&Person> {
@@ -348,7 +304,7 @@ impl State {
 
     /// Strangers whose codes still count.
     pub fn open_pairings(&self, now: Moment) -> impl Iterator<Item = &Pairing> {
-        self.pairings.iter().filter(move |pairing| now.since(pairing.since) < self.limits.pairing_within)
+        self.pairings.iter().filter(move |pairing| now.since(pairing.since) < self.memory.pairing_lifetime)
     }
 
     /// The session of the same agent that this one goes on from: its process is gone, and the agent's own id is the same.
@@ -359,69 +315,20 @@ impl State {
         gone.max_by_key(|other| other.since).map(|other| other.id)
     }
 
-    /// Events that were written to a session lately and that nothing shows to have been read.
-    pub(crate) fn unread(&self, session: SessionId, now: Moment) -> impl Iterator<Item = &TrackedEvent> {
-        let within = self.limits.redelivery_within;
-        self.settled_events.iter().filter_map(|id| self.events.get(id)).filter(move |held| match held.life {
-            EventLife::Delivered { at } => held.to == Some(session) && now.since(at) < within,
+    /// Events that were written to a session in the last milliseconds and that nothing shows to have been read.
+    pub(crate) fn unread(&self, session: SessionId, now: Moment, window: u64) -> impl Iterator<Item = &TrackedEvent> {
+        self.settled_events.iter().filter_map(|id| self.events.get(id)).filter(move |tracked| match tracked.life {
+            EventLife::Delivered { at } => tracked.to == Some(session) && now.since(at) < window,
             _ => false,
         })
     }
 
-    pub(crate) fn said_once(&self, sender: &str, key: &str, now: Moment) -> Option<&SaidOnce> {
+    pub(crate) fn used_key(&self, sender: &str, key: &str, now: Moment) -> Option<&UsedKey> {
         let said = self.keys.get(&(sender.to_owned(), key.to_owned()))?;
-        (now.since(said.at) < self.limits.keys_within).then_some(said)
+        (now.since(said.at) < self.memory.key_lifetime).then_some(said)
     }
 
-    /// The next moment at which something is due without anyone doing anything.
-    pub fn next_deadline(&self) -> Option<Moment> {
-        let sessions = self.sessions().filter_map(|session| self.session_deadline(session));
-        let events = self.queues.values().filter_map(|queue| self.oldest_expiry(queue));
-        let asks = self.open_asks().filter_map(|ask| self.ask_deadline(ask));
-        let pairs = self.pairs().map(|(_, _, due)| due);
-        sessions.chain(events).chain(asks).chain(pairs).min()
-    }
-
-    /// Until when an ask can be answered.
-    pub fn ask_deadline(&self, ask: &Ask) -> Option<Moment> {
-        let due = ask.at.plus(ask.details.timeout?.milliseconds);
-        Some(if ask.at < self.opened { due.max(self.opened.plus(self.limits.restart_grace)) } else { due })
-    }
-
-    /// Pairs of open asks that are surely one: of each kind there is just one that it could be. With the moment from
-    /// which on no other can come.
-    pub(crate) fn pairs(&self) -> impl Iterator<Item = (AskId, AskId, Moment)> {
-        let unpaired = || self.open_asks().filter(|ask| !self.joined.contains_key(&ask.id));
-        let previews = unpaired().filter(|ask| ask.source == Source::Channel);
-        previews.filter_map(move |preview| {
-            let whole = only(unpaired().filter(|whole| may_be_one(preview, whole)))?;
-            only(unpaired().filter(|other| may_be_one(other, whole)))?;
-            Some((preview.id, whole.id, preview.at.max(whole.at).plus(JOIN_WITHIN)))
-        })
-    }
-
-    pub(crate) fn session_deadline(&self, session: &Session) -> Option<Moment> {
-        match session.presence {
-            Presence::Attached | Presence::Ended { .. } => None,
-            Presence::Expected { since } => Some(since.plus(self.limits.restart_grace)),
-            Presence::Lost { since } => Some(since.plus(self.limits.lost_grace)),
-        }
-    }
-
-    fn oldest_expiry(&self, queue: &Queue) -> Option<Moment> {
-        let oldest = self.events.get(queue.events.values().next()?)?;
-        Some(oldest.queued.plus(self.limits.event_expiry))
-    }
-
-    /// Waiting events whose time is over, a bounded number at a time.
-    pub(crate) fn overdue_events(&self, now: Moment) -> Vec<EventId> {
-        let waiting = self.queues.values().flat_map(|queue| queue.events.values());
-        let overdue =
-            |id: &&EventId| self.events.get(id).is_some_and(|held| now.since(held.queued) >= self.limits.event_expiry);
-        waiting.filter(overdue).take(256).copied().collect()
-    }
-
-    /// How something is now, for those who watch.
+    /// The present state of a topic, for those who watch.
     pub fn notice(&self, topic: Topic) -> Option<Notice> {
         match topic {
             Topic::Session(id) => {
@@ -433,9 +340,9 @@ impl State {
                 })
             }
             Topic::Event(id) => {
-                let mut held = self.event(id)?.clone();
-                Arc::make_mut(&mut held.event).text = Text::Away;
-                Some(Notice::Event { label: self.label_of(held.to), held })
+                let mut tracked = self.event(id)?.clone();
+                Arc::make_mut(&mut tracked.event).text = Text::Away;
+                Some(Notice::Event { label: self.label_of(tracked.to), event: tracked })
             }
             Topic::Ask(id) => {
                 let (ask, life) = self.ask(id)?.clone();
@@ -459,6 +366,6 @@ impl State {
 
     /// Whether an event is still to be written to its session.
     pub(crate) fn is_waiting(&self, id: EventId) -> bool {
-        self.event(id).is_some_and(|held| held.life == EventLife::Waiting)
+        self.event(id).is_some_and(|tracked| tracked.life == EventLife::Waiting)
     }
 }

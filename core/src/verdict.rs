@@ -15,7 +15,7 @@ pub enum Behavior {
 
 names!(Behavior { Allow = "allow", Deny = "deny" });
 
-/// How far a verdict reaches.
+/// The scope of a verdict.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Scope {
     #[default]
@@ -33,7 +33,7 @@ pub struct Edited {
     pub digest: [u8; 32],
 }
 
-/// What someone says to an ask.
+/// A ruling is what someone decided about an ask.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ruling {
     pub behavior: Behavior,
@@ -46,21 +46,21 @@ pub struct Ruling {
 }
 
 impl Ruling {
-    /// Yes or no, and nothing besides.
+    /// A ruling of scope `once`, without reason or changed input.
     pub fn plain(behavior: Behavior) -> Self {
         Self { behavior, scope: Scope::Once, why: None, input: None, interrupt: false }
     }
 }
 
-/// What someone said to one ask, and who they were. That it took effect is recorded apart.
+/// A verdict is a ruling and the person who made it. What became of the call is recorded apart.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Verdict {
     pub ruling: Ruling,
     pub by: String,
     pub via: Via,
     pub at: Moment,
-    /// What it was said under, so that the same person may say it again.
-    pub once: Option<IdempotencyKey>,
+    /// The key by which the same person may send the same verdict again.
+    pub idempotency_key: Option<IdempotencyKey>,
 }
 
 impl Verdict {

@@ -19,7 +19,7 @@ use agent::Agent;
 
 const LABEL: &str = "demo";
 /// How long what needs no person may take.
-const PATIENCE: Duration = Duration::from_secs(30);
+const STEP_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// See the whole loop with a scripted agent, without Claude Code
 ///
@@ -55,7 +55,8 @@ impl Demo {
         drop(reach::reach(&paths).await?);
         let gate = Client::new(&paths);
         let status = gate.status().await?;
-        let mut agent = tokio::time::timeout(PATIENCE, Agent::start(LABEL)).await.context("starting the channel")??;
+        let mut agent =
+            tokio::time::timeout(STEP_TIMEOUT, Agent::start(LABEL)).await.context("starting the channel")??;
         let (session, query) = attached(&gate).await?;
         say(&introduction(&status, &session, &query));
         if let Some(text) = &self.say {
@@ -144,7 +145,7 @@ impl Scene {
 
 /// Waits until the gate knows our session; its id, and how a person addresses it.
 async fn attached(gate: &Client) -> anyhow::Result<(String, String)> {
-    let give_up = tokio::time::Instant::now() + PATIENCE;
+    let give_up = tokio::time::Instant::now() + STEP_TIMEOUT;
     loop {
         let mut sessions: Vec<SessionView> = gate.get("/api/v1/sessions").await?;
         sessions.retain(|session| session.state == "attached" && session.label == LABEL);

@@ -1,4 +1,4 @@
-//! The command line: one file a subcommand. The only place that wires the rooms together.
+//! The command line: one file a subcommand, which parses, calls and prints.
 
 mod ask;
 mod attach;

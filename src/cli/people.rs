@@ -43,7 +43,7 @@ enum What {
     },
     /// Remove a person with all their tokens and identities
     Remove { name: String },
-    /// Take an identity on a chat platform from the person who has it
+    /// Unlink an identity on a chat platform from the person who has it
     Unlink {
         /// As `people list` shows it, such as telegram:42
         identity: String,
@@ -74,7 +74,7 @@ impl People {
             What::Remove { name } => {
                 confirm(&format!("remove {name}")).await?;
                 gate.command("DELETE", &format!("/api/v1/people/{}", segment(&name))).await?;
-                say(&format!("Removed {name}. All their tokens are revoked.\n"));
+                say(&format!("Removed {name} with all their tokens and identities.\n"));
             }
             What::Unlink { identity } => {
                 confirm(&format!("unlink {identity}")).await?;

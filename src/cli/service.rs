@@ -78,7 +78,7 @@ async fn install(manager: &Manager, force: bool) -> anyhow::Result<ExitCode> {
     if manager.state().await == ServiceState::Running {
         manager.run(&manager.stopping()).await?;
     }
-    // A gate that a session started makes room by itself; one that a person started does not.
+    // A gate that a session started stops for the service; one that a person started does not.
     let persons = lock::holder(&paths()?.lock_file).filter(|holder| !holder.auto_started);
     match manager.run(&manager.starting()).await? {
         Outcome::Done => say("The service is running.\n"),

@@ -3,11 +3,13 @@
 mod connectors;
 mod error;
 mod folder;
+mod keys;
 mod old;
 mod owner;
 mod paths;
 mod read;
 mod secret;
+mod setting;
 mod settings;
 mod table;
 #[cfg(test)]
@@ -18,11 +20,12 @@ use std::ffi::OsString;
 
 use crate::failure::Failure;
 pub(crate) use error::{Problem, quoted};
+pub(crate) use keys::nearest;
 pub(crate) use owner::{look_at_token, owner_token};
 pub(crate) use paths::Paths;
-pub(crate) use read::{Environment, nearest};
+pub(crate) use read::Environment;
 pub(crate) use secret::{TokenHash, generate_token};
-pub(crate) use settings::help;
+pub(crate) use setting::help;
 pub(crate) use table::{Config, HEADER_TIME, QUEUE, QUEUE_BYTES, SESSION_BYTES, WATCHER};
 pub(crate) use values::{Approvals, Durability, Folder, Listen, MODES, Outside};
 

@@ -95,7 +95,7 @@ impl Inlet {
 pub(super) struct Fanout {
     commands: mpsc::Sender<Command>,
     own: mpsc::Sender<Told>,
-    /// What the own front had no room for. While there is any, the driver is not listened to.
+    /// What the own front has not taken yet. While there is any, the driver is not listened to.
     untold: VecDeque<Told>,
     others: BTreeMap<FrontId, Outlet>,
     recent: Recent,

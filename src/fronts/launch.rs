@@ -246,6 +246,7 @@ fn label(given: Option<&str>, folder: &Path) -> anyhow::Result<Label> {
         return name.or_else(|| Label::new("session")).context("naming the session");
     };
     Label::new(given).ok_or_else(|| {
-        Failure::new(format!("{given:?} is no label"), "a label has 1 to 64 bytes, all of them visible letters").into()
+        Failure::new(format!("{given:?} is no label"), "a label has 1 to 64 bytes, all of them visible characters")
+            .into()
     })
 }

@@ -59,7 +59,7 @@ impl Standings {
         };
         if fault.error == Kind::FromInside.entry().0 {
             let process = process.map_or_else(|| "an unknown process".to_owned(), |pid| format!("process {pid}"));
-            self.gate.barred(format!("{what} at a terminal, by {process}: {}", fault.message)).await;
+            self.gate.report_denied(format!("{what} at a terminal, by {process}: {}", fault.message)).await;
         }
         Some(fault)
     }

@@ -20,7 +20,7 @@ use crate::config::paths;
 use crate::failure::Failure;
 use crate::fixed;
 
-const PATIENCE: Duration = Duration::from_secs(10);
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Where the gate listens: as it says itself, else where it would.
 pub(crate) fn socket_of(paths: &Paths) -> PathBuf {
@@ -75,7 +75,7 @@ impl Client {
 
     async fn call(&self, method: &str, path: &str, body: Bytes) -> anyhow::Result<Bytes> {
         let exchange = self.exchange(method, path, body);
-        tokio::time::timeout(fixed::wait("CLIENT", PATIENCE), exchange)
+        tokio::time::timeout(fixed::wait("CLIENT", ANSWER_TIMEOUT), exchange)
             .await
             .context("the gate did not answer in time")?
     }

@@ -1,8 +1,6 @@
 //! The gate put together: lock, journal, hub and doors, in the order that makes a second one impossible.
 
-use std::net::SocketAddr;
-use std::os::unix::fs::PermissionsExt as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Stdio;
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,7 +8,6 @@ use std::time::Duration;
 use anyhow::Context as _;
 use portcullis_core::Limits;
 use portcullis_wire::api::Status;
-use tokio::net::{TcpListener, TcpSocket, UnixListener};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
@@ -18,13 +15,13 @@ use super::VERSION;
 use super::client::Client;
 use super::hooks;
 use super::lock::{self, About, Lock};
+use super::ports::{bind, bind_socket, raise_file_limit};
 use super::reach;
-use crate::config::{self, Approvals, Config, Durability, Listen, Paths, TokenHash, generate_token, owner_token};
+use crate::config::{self, Approvals, Config, Durability, Paths, TokenHash, generate_token, owner_token};
 use crate::doors::http::{self, Credentials, Door, NewProcess, Parts, Starter};
 use crate::failure::Failure;
 use crate::fixed;
 use crate::hub::{self, Hub, HubLimits, link};
-use crate::processes;
 use crate::store::{self, Retention, Store};
 
 /// How a gate is started.
@@ -38,7 +35,7 @@ pub(crate) struct Options {
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Started {
     ByPerson,
-    /// A session that found none. It makes room for a person's.
+    /// A session that found none. It stops when a person starts one.
     ForSession,
 }
 
@@ -55,21 +52,21 @@ pub(crate) struct Gate {
     lock: Lock,
 }
 
-/// Opens the gate that a person asks for. One that a session started makes room; none when another person's is there.
+/// Opens the gate that a person asks for. One that a session started is stopped first; none when a person's runs.
 pub(crate) async fn open_in_place(paths: &Paths, config: &Config, options: &Options) -> anyhow::Result<Option<Gate>> {
-    const PATIENCE: Duration = Duration::from_secs(15);
-    let give_up = tokio::time::Instant::now() + PATIENCE;
+    const HANDOVER_TIMEOUT: Duration = Duration::from_secs(15);
+    let give_up = tokio::time::Instant::now() + HANDOVER_TIMEOUT;
     loop {
         if let Some(gate) = open(paths.clone(), config, options.clone()).await? {
             return Ok(Some(gate));
         }
-        let makes_room = lock::holder(&paths.lock_file).is_none_or(|holder| holder.auto_started);
-        if !makes_room || tokio::time::Instant::now() > give_up {
+        let gives_way = lock::holder(&paths.lock_file).is_none_or(|holder| holder.auto_started);
+        if !gives_way || tokio::time::Instant::now() > give_up {
             return Ok(None);
         }
         // It may be gone already, or not be there yet: then there is nobody to ask, and the lock will tell.
         if let Err(error) = Client::new(paths).command("POST", "/api/v1/stop").await {
-            tracing::debug!("asking the gate of a session to make room: {error:#}");
+            tracing::debug!("asking the gate of a session to stop: {error:#}");
         }
         tokio::time::sleep(Duration::from_millis(2)).await;
     }
@@ -255,65 +252,5 @@ async fn forget_old_payloads(journal: PathBuf, config: Config, stop: Cancellatio
             Ok(Ok(erased)) => tracing::info!(erased, "old payloads were erased from the journal"),
             Ok(Err(error)) => tracing::warn!("old payloads could not be erased: {error}"),
         }
-    }
-}
-
-/// The listener, or why there is none.
-fn bind(listen: Listen, started: Started) -> anyhow::Result<(Option<TcpListener>, Option<String>)> {
-    let Listen::Addr(address) = listen else { return Ok((None, None)) };
-    match listen_on(address) {
-        Ok(listener) => Ok((Some(listener), None)),
-        Err(error) => {
-            let problem = port_problem(address, &error);
-            // A person is told at once; a session can do without the port, and `status` tells.
-            if started != Started::ByPerson {
-                return Ok((None, Some(problem)));
-            }
-            let hint = "stop what holds the port, or choose another with PORTCULLIS_LISTEN=127.0.0.1:PORT; \
-                        PORTCULLIS_LISTEN=off serves the Unix socket alone";
-            Err(Failure::new(problem, hint).into())
-        }
-    }
-}
-
-/// A crowd that comes all at once waits at the port: whom the system turned away would try again only after a second.
-fn listen_on(address: SocketAddr) -> std::io::Result<TcpListener> {
-    const CROWD: u32 = 4096;
-    let socket = if address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
-    socket.set_reuseaddr(true)?;
-    socket.bind(address)?;
-    socket.listen(CROWD)
-}
-
-fn port_problem(address: SocketAddr, error: &std::io::Error) -> String {
-    match error.kind() {
-        std::io::ErrorKind::AddrInUse => match processes::holder_of_port(address) {
-            Some(holder) => format!("{address} is taken by {holder}"),
-            None => format!("{address} is taken by another program"),
-        },
-        _ => format!("{address} cannot be listened on: {error}"),
-    }
-}
-
-/// We hold the lock, so a socket that lies here belongs to a gate that is dead.
-fn bind_socket(path: &Path) -> anyhow::Result<UnixListener> {
-    match std::fs::remove_file(path) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-            return Err(error).with_context(|| format!("removing the old socket {}", path.display()));
-        }
-        _ => {}
-    }
-    let listener = UnixListener::bind(path).with_context(|| format!("listening on {}", path.display()))?;
-    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600))?;
-    Ok(listener)
-}
-
-/// Thousands of listeners need as many open files; the usual limit is 1024.
-fn raise_file_limit() {
-    use rustix::process::{Resource, getrlimit, setrlimit};
-    let mut limit = getrlimit(Resource::Nofile);
-    limit.current = limit.maximum;
-    if let Err(error) = setrlimit(Resource::Nofile, limit) {
-        tracing::debug!(%error, "the limit of open files stays as it is");
     }
 }

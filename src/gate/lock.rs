@@ -16,7 +16,7 @@ pub(crate) struct About {
     pub(crate) version: String,
     /// Where it listens. A client whose environment gives another path finds it here.
     pub(crate) socket: PathBuf,
-    /// Started because a session needed a gate: it makes room for one that a person starts.
+    /// Started because a session needed a gate: it stops when a person starts one.
     #[serde(default)]
     pub(crate) auto_started: bool,
 }

@@ -13,7 +13,7 @@ use crate::config::{configuration, environment};
 use crate::failure::Failure;
 
 /// How long a gate may take to come up: a large journal is read first.
-const PATIENCE: Duration = Duration::from_secs(30);
+const START_TIMEOUT: Duration = Duration::from_secs(30);
 /// A gate that was started for a session leaves after so long without work.
 const IDLE_SECONDS: u64 = 600;
 
@@ -50,7 +50,7 @@ pub(crate) async fn reach(paths: &Paths) -> anyhow::Result<UnixStream> {
 async fn start_and_wait(paths: &Paths, arguments: &[String]) -> anyhow::Result<UnixStream> {
     let logged = length(&paths.log_file);
     let mut gate = spawn(paths, arguments)?;
-    let give_up = Instant::now() + PATIENCE;
+    let give_up = Instant::now() + START_TIMEOUT;
     let mut pause = Duration::from_millis(2);
     loop {
         if let Ok(stream) = UnixStream::connect(client::socket_of(paths)).await {
@@ -78,7 +78,7 @@ async fn start_and_wait(paths: &Paths, arguments: &[String]) -> anyhow::Result<U
 pub(crate) async fn leave_behind(paths: &Paths, arguments: &[String]) -> anyhow::Result<bool> {
     let logged = length(&paths.log_file);
     let mut gate = spawn(paths, arguments)?;
-    let give_up = Instant::now() + PATIENCE;
+    let give_up = Instant::now() + START_TIMEOUT;
     loop {
         let is_it = lock::holder(&paths.lock_file).is_some_and(|holder| Some(holder.pid) == gate.id());
         if is_it && UnixStream::connect(client::socket_of(paths)).await.is_ok() {
@@ -99,7 +99,7 @@ fn did_not_start(paths: &Paths, logged: u64) -> Failure {
 }
 
 fn does_not_answer(paths: &Paths) -> Failure {
-    let what = format!("no gate answers on {} after {} s", client::socket_of(paths).display(), PATIENCE.as_secs());
+    let what = format!("no gate answers on {} after {} s", client::socket_of(paths).display(), START_TIMEOUT.as_secs());
     Failure::new(what, format!("look into {}", paths.log_file.display()))
 }
 

@@ -44,12 +44,12 @@ impl Hub {
     pub(crate) async fn refuse_inside(&self, process: Option<u32>, who: &str, tried: &str) -> Result<(), Fault> {
         let Some(inside) = self.inside(process).await? else { return Ok(()) };
         tracing::warn!(process, label = %inside.label, tried, "refused: it comes from inside a session");
-        self.record_barred(who.to_owned(), inside.note(tried)).await?;
+        self.record_denied(who.to_owned(), inside.note(tried)).await?;
         Err(fault_of(&Refusal::FromInside(inside)))
     }
 
     /// Writes down that something was refused which only an attacker or a confused agent would try.
-    pub(crate) async fn record_barred(&self, who: String, what: String) -> Result<(), Trouble> {
-        self.submit(Input::Barred { who, what }).await.map(drop)
+    pub(crate) async fn record_denied(&self, who: String, what: String) -> Result<(), Trouble> {
+        self.submit(Input::AccessDenied { who, what }).await.map(drop)
     }
 }

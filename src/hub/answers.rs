@@ -33,9 +33,9 @@ impl Hub {
         new: NewVerdict,
         key: Option<String>,
     ) -> Result<Recorded, Fault> {
-        let once = key.map(|key| IdempotencyKey { key, digest: digest(&new) });
+        let idempotency_key = key.map(|key| IdempotencyKey { key, digest: digest(&new) });
         let ruling = self.read_ruling(new, &target).await?;
-        match self.submit(Input::Answered { by, target, ruling, once }).await? {
+        match self.submit(Input::Answered { by, target, ruling, idempotency_key }).await? {
             Answer::Recorded { ask, code, behavior, missing } => {
                 let (ask, code) = (ask.to_string(), code.to_string());
                 Ok(Recorded { ask, code, behavior: behavior.name().to_owned(), missing })

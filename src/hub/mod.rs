@@ -251,7 +251,7 @@ fn is_chat(input: &Input) -> bool {
 
 /// The same, and not a repetition of anything.
 fn is_plain_chat(input: &Input) -> bool {
-    matches!(input, Input::Said { once: None, .. }) && is_chat(input)
+    matches!(input, Input::Said { idempotency_key: None, .. }) && is_chat(input)
 }
 
 /// The moment by which an answer is judged.

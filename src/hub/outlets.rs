@@ -14,12 +14,12 @@ use crate::store::Store;
 /// Events on their way to one process and not yet confirmed: this many, or this many bytes.
 const WINDOW: usize = 512;
 const WINDOW_BYTES: usize = 8 << 20;
-/// Room for the window, and for verdicts beside it.
+/// The window, and as many verdicts and orders.
 const CAPACITY: usize = WINDOW + 512;
 
 /// What is sent to an attached process.
 #[derive(Debug)]
-pub(super) enum Outgoing {
+pub(super) enum ToSession {
     /// An event, and others that were put into its text. It becomes a message only when it is written.
     Event(Box<TrackedEvent>, Vec<EventId>),
     Message(Box<GateMessage<'static>>),
@@ -29,7 +29,7 @@ pub(super) enum Outgoing {
 pub(super) struct Outlet {
     pub(super) number: u64,
     /// None once the process fell behind or went: its link ends, and detaches this outlet by its number.
-    sender: Option<mpsc::Sender<Outgoing>>,
+    sender: Option<mpsc::Sender<ToSession>>,
     /// Sent and not yet confirmed, with their sizes.
     sent: HashMap<EventId, usize>,
     sent_bytes: usize,
@@ -39,7 +39,7 @@ pub(super) struct Outlet {
 
 impl Outlet {
     /// `holding` are events the process already has: they are on their way, and not sent again.
-    pub(super) fn new(holding: &[EventId]) -> (Self, mpsc::Receiver<Outgoing>) {
+    pub(super) fn new(holding: &[EventId]) -> (Self, mpsc::Receiver<ToSession>) {
         static NUMBERS: AtomicU64 = AtomicU64::new(1);
         let (sender, receiver) = mpsc::channel(CAPACITY);
         let sent = holding.iter().map(|event| (*event, 0)).collect();
@@ -47,15 +47,15 @@ impl Outlet {
         (Self { number, sender: Some(sender), sent, sent_bytes: 0, next: 0 }, receiver)
     }
 
-    fn has_room(&self) -> bool {
+    fn has_space(&self) -> bool {
         self.sender.is_some() && self.sent.len() < WINDOW && self.sent_bytes < WINDOW_BYTES
     }
 
-    /// Sends what waits, as far as there is room. The rest stays waiting; some of it on purpose, until the moment told.
+    /// Sends what waits, as far as the window goes. The rest stays waiting; some of it on purpose, until the moment told.
     fn pump(&mut self, pumping: &Pumping<'_>, session: SessionId) -> Result<Option<Moment>, Gone> {
         let (mut next, mut held_back): (u64, Option<(u64, Moment)>) = (self.next, None);
         for held in pumping.state.waiting(Some(session), self.next) {
-            if !self.has_room() {
+            if !self.has_space() {
                 break;
             }
             if !self.sent.contains_key(&held.event.id) {
@@ -79,7 +79,7 @@ impl Outlet {
             self.sent_bytes += size;
         }
         let sender = self.sender.as_ref().ok_or(Gone)?;
-        sender.try_send(Outgoing::Event(Box::new(held), ids)).map_err(|_| Gone)
+        sender.try_send(ToSession::Event(Box::new(held), ids)).map_err(|_| Gone)
     }
 
     /// One noisy sender's events in one, as many as have come.
@@ -149,7 +149,7 @@ impl Outlets {
         self.awake.insert(session);
     }
 
-    /// Frees the room that written events took.
+    /// Written events no longer count towards the window.
     pub(super) fn confirmed(&mut self, session: SessionId, events: &[EventId]) {
         let Some(outlet) = self.by_session.get_mut(&session) else { return };
         for event in events {
@@ -183,7 +183,7 @@ impl Outlets {
     /// What finds no process stays in the journal, and is sent when one attaches.
     pub(super) fn carry(&mut self, session: SessionId, message: GateMessage<'static>) {
         let Some(outlet) = self.by_session.get_mut(&session) else { return };
-        let message = Outgoing::Message(Box::new(message));
+        let message = ToSession::Message(Box::new(message));
         let sent = outlet.sender.as_ref().is_some_and(|sender| sender.try_send(message).is_ok());
         if !sent {
             outlet.sender = None;

@@ -12,7 +12,7 @@ use std::time::Duration;
 use anyhow::Context as _;
 use portcullis_core::{Answer, Effect, Event, EventId, Input, Moment, Record, State, Subject, Topic, decide};
 use portcullis_wire::link::GateMessage;
-use portcullis_wire::record::{self, Payload};
+use portcullis_wire::record::{self, RecordPayload};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -439,9 +439,9 @@ pub(super) fn read_event(store: &Store, event: EventId) -> Result<Option<Arc<Eve
 
 pub(super) fn read_record(stored: &Stored) -> anyhow::Result<Record> {
     let payload = match &stored.payload {
-        store::Payload::None => Payload::None,
-        store::Payload::Kept(bytes) => Payload::Kept(bytes),
-        store::Payload::Erased => Payload::Erased,
+        store::Payload::None => RecordPayload::None,
+        store::Payload::Kept(bytes) => RecordPayload::Kept(bytes),
+        store::Payload::Erased => RecordPayload::Erased,
     };
     let at = Moment(stored.at);
     record::read(at, &stored.body, payload).with_context(|| format!("record {} of {}", stored.seq.0, stored.subject))

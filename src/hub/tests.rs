@@ -9,7 +9,7 @@ use portcullis_core::{
 };
 use tokio_util::sync::CancellationToken;
 
-use super::outlets::Outgoing;
+use super::outlets::ToSession;
 use super::*;
 use crate::store::{Durability, Store};
 
@@ -48,7 +48,7 @@ fn said(text: &str) -> Input {
         address: Address::Open,
         chat: ChatId::new("room"),
         attributes: vec![],
-        once: None,
+        idempotency_key: None,
     }
 }
 
@@ -71,7 +71,7 @@ fn about() -> SessionAbout {
 struct Process {
     session: SessionId,
     number: u64,
-    outgoing: mpsc::Receiver<Outgoing>,
+    outgoing: mpsc::Receiver<ToSession>,
 }
 
 impl Process {
@@ -85,7 +85,7 @@ impl Process {
 
     /// The ids that came as one, and their text.
     async fn next_event(&mut self) -> (Vec<EventId>, String) {
-        let Some(Outgoing::Event(held, also)) = self.outgoing.recv().await else { panic!("no event") };
+        let Some(ToSession::Event(held, also)) = self.outgoing.recv().await else { panic!("no event") };
         let ids = [held.event.id].into_iter().chain(also).collect();
         (ids, held.event.text.to_string())
     }
@@ -150,7 +150,7 @@ async fn a_full_queue_says_busy_and_verdicts_still_get_through() {
         by: ann(),
         target: Target::Id(ask),
         ruling: Ruling::plain(Behavior::Deny),
-        once: None,
+        idempotency_key: None,
     });
     let (eight, ninth, verdict) = tokio::join!(futures_util::future::join_all(waiting), ninth, verdict);
     assert!(eight.iter().all(Result::is_ok));
@@ -169,8 +169,12 @@ async fn of_two_gates_on_one_journal_the_loser_is_told_who_was_first() {
     one.submit(input).await.unwrap();
     // The second reads the journal now, and then does not hear of what the first writes.
     let (two, ..) = hub_on(disk(&path)).await;
-    let answer =
-        |behavior| Input::Answered { by: ann(), target: Target::Id(ask), ruling: Ruling::plain(behavior), once: None };
+    let answer = |behavior| Input::Answered {
+        by: ann(),
+        target: Target::Id(ask),
+        ruling: Ruling::plain(behavior),
+        idempotency_key: None,
+    };
     assert!(matches!(one.submit(answer(Behavior::Deny)).await, Ok(Answer::Recorded { .. })));
     let Ok(Answer::Refused(Refusal::Settled { life, .. })) = two.submit(answer(Behavior::Allow)).await else {
         panic!("the second verdict counted");
@@ -186,7 +190,7 @@ async fn a_watcher_that_cannot_keep_up_is_cut_off_and_others_are_not() {
         hub.submit(said(&format!("event {number}"))).await.unwrap();
     }
     let mut late = hub
-        .watch(|state| state.events().map(|held| (0, Notice::Event { held: held.clone(), label: None })).collect())
+        .watch(|state| state.events().map(|held| (0, Notice::Event { event: held.clone(), label: None })).collect())
         .await
         .unwrap();
     assert_eq!(late.first.len(), 3);
@@ -227,7 +231,7 @@ async fn a_noisy_sender_is_heard_once_and_others_are_not_kept_waiting() {
     let from = |name: &str, text: &str| {
         let Input::Said { id, text, address, attributes, .. } = said(text) else { panic!() };
         let by = Actor { name: name.into(), ..ann() };
-        Input::Said { id, by, inside: None, text, address, chat: None, attributes, once: None }
+        Input::Said { id, by, inside: None, text, address, chat: None, attributes, idempotency_key: None }
     };
     let mut noisy = vec![];
     for text in ["one", "two", "three"] {

@@ -1,4 +1,4 @@
-//! Examples beside a rule: what it is about, and what it is not. They are held against it whenever the file is read.
+//! Examples of a rule: calls that it matches, and calls that it does not. They are checked whenever the file is read.
 
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -37,7 +37,7 @@ pub(crate) fn diff(before: &str, after: &str) -> String {
     for (sign, lines, changed) in
         [('-', gone, &before[start..before.len() - end]), ('+', come, &after[start..after.len() - end])]
     {
-        // Objects on one line may hold others beside ours.
+        // Objects on one line may hold others next to ours.
         let is_one_of_many = |line: &str| line.contains('{') && gone.len() == 1 && come.len() == 1;
         for line in lines {
             if line.len() <= WIDEST && !is_one_of_many(line) {

@@ -146,11 +146,11 @@ fn has_our_bytes(path: &Path) -> bool {
     same().unwrap_or(false)
 }
 
-/// As much as there is room for, less only at the end.
-fn fill(from: &mut impl io::Read, room: &mut [u8]) -> io::Result<usize> {
+/// Fills the buffer; less is read only at the end of the file.
+fn fill(from: &mut impl io::Read, buffer: &mut [u8]) -> io::Result<usize> {
     let mut filled = 0;
-    while filled < room.len() {
-        match from.read(&mut room[filled..])? {
+    while filled < buffer.len() {
+        match from.read(&mut buffer[filled..])? {
             0 => break,
             read => filled += read,
         }

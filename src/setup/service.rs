@@ -15,7 +15,7 @@ const MARK: &str = "Written by `portcullis service install`";
 
 const UNIT: &str = "portcullis.service";
 const AGENT: &str = "portcullis.gate";
-const PATIENCE: Duration = Duration::from_secs(60);
+const COMMAND_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Variables that say where things are. All else belongs into the configuration file, and secrets nowhere.
 const KEPT: [&str; 3] = ["PORTCULLIS_HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME"];
@@ -184,7 +184,7 @@ async fn run(words: &[String]) -> anyhow::Result<(bool, String)> {
     let (program, arguments) = words.split_first().context("no command")?;
     let mut command = tokio::process::Command::new(program);
     command.args(arguments).stdin(Stdio::null()).kill_on_drop(true);
-    let output = tokio::time::timeout(PATIENCE, command.output()).await.context("it does not end")??;
+    let output = tokio::time::timeout(COMMAND_TIMEOUT, command.output()).await.context("it does not end")??;
     Ok((output.status.success(), String::from_utf8_lossy(&output.stderr).into_owned()))
 }
 

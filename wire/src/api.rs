@@ -433,27 +433,27 @@ impl SessionView {
 
 impl EventView {
     /// The event as it is at `now`, without its text.
-    pub fn of(held: &TrackedEvent, now: Moment) -> Self {
-        let event = &held.event;
+    pub fn of(tracked: &TrackedEvent, now: Moment) -> Self {
+        let event = &tracked.event;
         Self {
             id: event.id.to_string(),
-            state: held.life.name().to_owned(),
-            why: why(held, now),
+            state: tracked.life.name().to_owned(),
+            why: why(tracked, now),
             via: event.via.name().to_owned(),
             sender: event.sender.clone(),
             chat_id: event.chat.to_string(),
-            session: held.to.map(|to| to.to_string()),
-            bytes: held.size,
+            session: tracked.to.map(|to| to.to_string()),
+            bytes: tracked.size,
             at: event.at.0,
-            redelivered: held.redelivered,
+            redelivered: tracked.redelivered,
             text: None,
         }
     }
 }
 
 /// Why an event is where it is, in words that a person can act on.
-fn why(held: &TrackedEvent, now: Moment) -> String {
-    match (&held.life, held.to, &held.event.address) {
+fn why(tracked: &TrackedEvent, now: Moment) -> String {
+    match (&tracked.life, tracked.to, &tracked.event.address) {
         (EventLife::Waiting, None, Address::Label(label)) => format!("no session with label `{label}` is attached"),
         (EventLife::Waiting, None, _) => "no session is attached".to_owned(),
         (EventLife::Waiting, Some(_), _) => "its session is away or has not taken it yet".to_owned(),
@@ -469,7 +469,7 @@ fn why(held: &TrackedEvent, now: Moment) -> String {
         (EventLife::Dead { .. }, ..) => {
             format!(
                 "given up: it was written to {} processes, and each ended before the model read it",
-                held.attempts + 1
+                tracked.attempts + 1
             )
         }
     }
@@ -505,7 +505,7 @@ impl Change {
     pub fn of(notice: &Notice, now: Moment) -> Self {
         match notice {
             Notice::Session { session, waiting, asks } => Self::Session(SessionView::of(session, *waiting, *asks)),
-            Notice::Event { held, .. } => Self::Event(EventView::of(held, now)),
+            Notice::Event { event, .. } => Self::Event(EventView::of(event, now)),
             Notice::Ask { ask, life, .. } => Self::Ask(Box::new(AskView::of(ask, life))),
             Notice::Replied { reply, .. } => Self::Reply(reply.into()),
         }

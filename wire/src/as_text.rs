@@ -15,9 +15,9 @@ pub fn serialize<T: Display, S: Serializer>(value: &T, serializer: S) -> Result<
 }
 
 pub fn deserialize<'de, T: FromStr<Err: Display>, D: Deserializer<'de>>(deserializer: D) -> Result<T, D::Error> {
-    struct Text<T>(PhantomData<T>);
+    struct TextVisitor<T>(PhantomData<T>);
 
-    impl<T: FromStr<Err: Display>> Visitor<'_> for Text<T> {
+    impl<T: FromStr<Err: Display>> Visitor<'_> for TextVisitor<T> {
         type Value = T;
 
         fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -29,15 +29,15 @@ pub fn deserialize<'de, T: FromStr<Err: Display>, D: Deserializer<'de>>(deserial
         }
     }
 
-    deserializer.deserialize_str(Text(PhantomData))
+    deserializer.deserialize_str(TextVisitor(PhantomData))
 }
 
-/// As much of a wrong text as an error repeats.
+/// The part of a wrong text that an error repeats.
 fn excerpt(text: &str) -> &str {
     portcullis_core::excerpt(text, Some(80)).0
 }
 
-/// One value, for the lists and options below.
+/// A value that is written as text, for `option` and `list`.
 struct AsText<T>(T);
 
 impl<T: Display> Serialize for AsText<T> {

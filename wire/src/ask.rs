@@ -23,7 +23,7 @@ forms!(
     ToolCallForm of ToolCall,
 );
 
-/// What is known of a call beyond its preview. What is missing is as in [`Details::default`].
+/// The form of [`Details`]. A missing field has its value in [`Details::default`].
 #[derive(Serialize, Deserialize)]
 #[serde(remote = "Details", default = "Details::default")]
 pub struct DetailsForm {
@@ -76,6 +76,7 @@ fn at_least_one<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u8, D::Err
     u8::deserialize(deserializer).map(|number| number.max(1))
 }
 
+/// The form of an [`Offer`].
 #[derive(Serialize, Deserialize)]
 #[serde(remote = "Offer")]
 pub struct OfferForm {
@@ -85,6 +86,7 @@ pub struct OfferForm {
     words: String,
 }
 
+/// The form of a [`Risk`].
 #[derive(Serialize, Deserialize)]
 #[serde(remote = "Risk")]
 pub struct RiskForm {
@@ -94,6 +96,7 @@ pub struct RiskForm {
     reasons: Vec<Reason>,
 }
 
+/// The form of an [`AskTimeout`].
 #[derive(Serialize, Deserialize)]
 #[serde(remote = "AskTimeout")]
 pub struct AskTimeoutForm {
@@ -102,7 +105,7 @@ pub struct AskTimeoutForm {
     then: OnTimeout,
 }
 
-/// What someone said to an ask.
+/// The form of a [`Ruling`].
 #[derive(Serialize, Deserialize)]
 #[serde(remote = "Ruling")]
 pub struct RulingForm {
@@ -123,6 +126,7 @@ pub(crate) fn is_once(scope: &Scope) -> bool {
     *scope == Scope::Once
 }
 
+/// The form of [`Edited`].
 #[derive(Serialize, Deserialize)]
 #[serde(remote = "Edited")]
 pub struct EditedForm {
@@ -131,7 +135,7 @@ pub struct EditedForm {
     digest: [u8; 32],
 }
 
-/// One tool call of an agent.
+/// The form of a [`ToolCall`].
 #[derive(Serialize, Deserialize)]
 #[serde(remote = "ToolCall")]
 pub struct ToolCallForm {

@@ -1,4 +1,4 @@
-//! The channel contract: the notifications Claude Code and a channel server exchange beside plain MCP.
+//! The channel contract: the notifications Claude Code and a channel server exchange in addition to plain MCP.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -45,13 +45,13 @@ struct WrittenEvent<'a> {
     meta: Meta<'a>,
 }
 
-/// Who an event is from and what it belongs to, beside what its door knew about it.
+/// The `meta` of an event: its sender, its conversation, and what its door knew about it.
 struct Meta<'a>(&'a EventFrame<'a>);
 
 impl Serialize for Meta<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let frame = self.0;
-        let id = frame.id.letters();
+        let id = frame.id.text();
         let together = if frame.also.is_empty() { String::new() } else { (frame.also.len() + 1).to_string() };
         // Empty where there is nothing to say.
         let ours: [(&str, &str); 6] = [

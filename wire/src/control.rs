@@ -294,7 +294,7 @@ impl Request {
 pub fn pending_permissions(initialized: &Value) -> Vec<(String, CanUseTool)> {
     let pending = initialized.get("pending_permission_requests").and_then(Value::as_array);
     let read = |one: &Value| {
-        // Either the request as it was made, or its fields beside its id.
+        // Either the request as it was made, or its fields next to its id.
         let request = one.get("request").unwrap_or(one).clone();
         Some((one.get("request_id")?.as_str()?.to_owned(), serde_json::from_value(request).ok()?))
     };

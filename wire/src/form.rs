@@ -7,7 +7,7 @@ use std::marker::PhantomData;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// Says how a core type is written and read.
+/// A form says how a core type is written and read.
 pub trait Form {
     type Core;
 
@@ -40,21 +40,21 @@ pub struct Boxed<F>(PhantomData<F>);
 
 impl<F: Form> Optional<F> {
     pub fn serialize<S: Serializer>(core: &Option<F::Core>, serializer: S) -> Result<S::Ok, S::Error> {
-        core.as_ref().map(Written::<F>).serialize(serializer)
+        core.as_ref().map(WriteForm::<F>).serialize(serializer)
     }
 
     pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<F::Core>, D::Error> {
-        Ok(Option::<Read<F>>::deserialize(deserializer)?.map(|Read(core)| core))
+        Ok(Option::<ReadForm<F>>::deserialize(deserializer)?.map(|ReadForm(core)| core))
     }
 }
 
 impl<F: Form> List<F> {
     pub fn serialize<S: Serializer>(core: &[F::Core], serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_seq(core.iter().map(Written::<F>))
+        serializer.collect_seq(core.iter().map(WriteForm::<F>))
     }
 
     pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<F::Core>, D::Error> {
-        Ok(Vec::<Read<F>>::deserialize(deserializer)?.into_iter().map(|Read(core)| core).collect())
+        Ok(Vec::<ReadForm<F>>::deserialize(deserializer)?.into_iter().map(|ReadForm(core)| core).collect())
     }
 }
 
@@ -68,17 +68,17 @@ impl<F: Form> Boxed<F> {
     }
 }
 
-struct Written<'a, F: Form>(&'a F::Core);
+struct WriteForm<'a, F: Form>(&'a F::Core);
 
-impl<F: Form> Serialize for Written<'_, F> {
+impl<F: Form> Serialize for WriteForm<'_, F> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         F::write(self.0, serializer)
     }
 }
 
-struct Read<F: Form>(F::Core);
+struct ReadForm<F: Form>(F::Core);
 
-impl<'de, F: Form> Deserialize<'de> for Read<F> {
+impl<'de, F: Form> Deserialize<'de> for ReadForm<F> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         F::read(deserializer).map(Self)
     }

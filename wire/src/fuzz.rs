@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use crate::channel::{Notification, PermissionRequest};
 use crate::link::{GateMessage, Greeting, Numbered, Opening, SessionMessage};
 use crate::record::tests::every_record;
-use crate::record::{Payload, read, write};
+use crate::record::{RecordPayload, read, write};
 
 const AT: Moment = Moment(1_700_000_000_000);
 
@@ -151,10 +151,10 @@ proptest! {
 
     #[test]
     fn any_record_is_read_and_written_again_or_refused((body, payload) in any_record()) {
-        for payload in [Payload::Kept(&payload), Payload::Erased, Payload::None] {
+        for payload in [RecordPayload::Kept(&payload), RecordPayload::Erased, RecordPayload::None] {
             let Ok(record) = read(AT, &body, payload) else { continue };
             let stored = write(&record).unwrap();
-            let kept = stored.payload.as_deref().map_or(Payload::None, Payload::Kept);
+            let kept = stored.payload.as_deref().map_or(RecordPayload::None, RecordPayload::Kept);
             prop_assert!(read(AT, &stored.body, kept).is_ok());
         }
     }

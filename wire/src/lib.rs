@@ -1,4 +1,4 @@
-//! What other programs, and our later selves, see: serde types for each protocol, and their way to and from core.
+//! Serde types for each protocol that we speak, for the API and for the journal, and their conversion to and from core.
 
 pub mod api;
 pub mod as_text;

@@ -1,11 +1,12 @@
 //! The link between a session's process and its gate: one JSON object a line, both ways.
 
-use std::borrow::Cow;
+mod event;
+
 use std::ops::RangeInclusive;
 
 use portcullis_core::{
     AskId, ChatId, Code, Details, EventId, Goodbye, NewAsk, Order, OrderId, OrderOutcome, ReplyId, Ruling, SentFile,
-    SessionAbout, SessionId, Source, Text, ToolCall, TrackedEvent, Via, excerpt,
+    SessionAbout, SessionId, Source, Text, ToolCall,
 };
 use serde::{Deserialize, Serialize};
 
@@ -14,7 +15,8 @@ use crate::ask::{DetailsForm, RulingForm, ToolCallForm, is_plain};
 use crate::error::Fault;
 use crate::form::{Boxed, List, forms};
 use crate::session::{AboutForm, FileForm, GoodbyeForm, OrderForm, OrderOutcomeForm};
-use crate::words::Words;
+
+pub use event::{EventFrame, InboxItem};
 
 /// The versions this program speaks. Version 1 had frames of other names and was never released.
 pub const VERSIONS: RangeInclusive<u16> = 2..=2;
@@ -63,7 +65,7 @@ pub struct Numbered<M> {
 #[serde(rename_all = "snake_case")]
 pub enum SessionMessage {
     /// Always the first.
-    Attach(Box<Attach>),
+    Attach(Box<AttachRequest>),
     /// These events are with the agent.
     Wrote {
         #[serde(with = "as_text::list")]
@@ -101,7 +103,7 @@ pub enum SessionMessage {
         outcome: OrderOutcome,
     },
     /// Something was refused here that only an attacker or a confused agent would try.
-    Barred { what: String },
+    AccessDenied { what: String },
     Replied {
         #[serde(with = "as_text")]
         id: ReplyId,
@@ -128,7 +130,7 @@ pub enum SessionMessage {
 
 /// A process speaks for a session: for the first time, or again.
 #[derive(Debug, Clone, Serialize, Deserialize, PartialEq, Eq)]
-pub struct Attach {
+pub struct AttachRequest {
     #[serde(with = "as_text")]
     pub session: SessionId,
     #[serde(with = "AboutForm")]
@@ -176,39 +178,6 @@ pub enum GateMessage<'a> {
     Done { n: u64, answer: Answered },
 }
 
-#[derive(Debug, Clone, Serialize, Deserialize, PartialEq, Eq)]
-pub struct EventFrame<'a> {
-    #[serde(with = "as_text")]
-    pub id: EventId,
-    #[serde(borrow)]
-    pub via: Cow<'a, str>,
-    #[serde(borrow)]
-    pub sender: Cow<'a, str>,
-    /// Its sender may direct the session; others only inform it.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub directs: bool,
-    #[serde(borrow)]
-    pub chat: Cow<'a, str>,
-    #[serde(default, skip_serializing_if = "<[_]>::is_empty")]
-    pub attributes: Cow<'a, [(String, String)]>,
-    /// What is put before the model.
-    #[serde(borrow)]
-    pub text: Words<'a>,
-    /// Bytes that were left off, to be had by `inbox`.
-    #[serde(default, skip_serializing_if = "is_zero")]
-    pub rest: usize,
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub redelivered: bool,
-    /// Other events whose text is in this one's.
-    #[serde(default, with = "as_text::list", skip_serializing_if = "Vec::is_empty")]
-    pub also: Vec<EventId>,
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
-fn is_zero(number: &usize) -> bool {
-    *number == 0
-}
-
 /// What became of a numbered line.
 #[derive(Debug, Clone, Serialize, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "snake_case")]
@@ -229,63 +198,6 @@ pub enum Answered {
     Refused(Fault),
 }
 
-/// An event as its own session sees it.
-#[derive(Debug, Clone, Serialize, Deserialize, PartialEq, Eq)]
-pub struct InboxItem {
-    #[serde(with = "as_text")]
-    pub event_id: EventId,
-    #[serde(with = "as_text")]
-    pub chat_id: ChatId,
-    pub sender: String,
-    #[serde(default)]
-    pub directs: bool,
-    #[serde(with = "as_text")]
-    pub via: Via,
-    pub state: String,
-    pub bytes: usize,
-}
-
-impl<'a> EventFrame<'a> {
-    /// The event with as much of its text as goes before the model.
-    pub fn of(held: &'a TrackedEvent, longest: Option<usize>) -> Self {
-        let event = &held.event;
-        let (text, rest) = excerpt(event.text.as_str(), longest);
-        Self {
-            id: event.id,
-            via: event.via.name().into(),
-            sender: event.sender.as_str().into(),
-            directs: event.directs,
-            chat: event.chat.as_str().into(),
-            attributes: event.attributes.as_slice().into(),
-            text: text.into(),
-            rest,
-            redelivered: held.redelivered,
-            also: vec![],
-        }
-    }
-
-    /// Every event whose text is in the frame.
-    pub fn ids(&self) -> impl Iterator<Item = EventId> {
-        std::iter::once(self.id).chain(self.also.iter().copied())
-    }
-
-    /// The same, borrowing nothing.
-    pub fn into_owned(self) -> EventFrame<'static> {
-        EventFrame {
-            id: self.id,
-            via: self.via.into_owned().into(),
-            sender: self.sender.into_owned().into(),
-            directs: self.directs,
-            chat: self.chat.into_owned().into(),
-            attributes: self.attributes.into_owned().into(),
-            text: self.text.into_owned(),
-            rest: self.rest,
-            redelivered: self.redelivered,
-            also: self.also,
-        }
-    }
-}
-
 forms!(NewAskForm of NewAsk);
 
 /// A permission request as its source tells it.
@@ -304,20 +216,6 @@ pub struct NewAskForm {
     preview: Text,
     #[serde(default, with = "DetailsForm", skip_serializing_if = "is_plain")]
     details: Details,
-}
-
-impl From<&TrackedEvent> for InboxItem {
-    fn from(held: &TrackedEvent) -> Self {
-        Self {
-            event_id: held.event.id,
-            chat_id: held.event.chat.clone(),
-            sender: held.event.sender.clone(),
-            directs: held.event.directs,
-            via: held.event.via.clone(),
-            state: held.life.name().to_owned(),
-            bytes: held.size,
-        }
-    }
 }
 
 #[cfg(test)]

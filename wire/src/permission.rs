@@ -1,4 +1,4 @@
-//! What Claude Code suggests to remember with an answer: which spans it makes possible, in words, and what is sent back
+//! What Claude Code suggests to remember with an answer: which scopes it makes possible, in words, and what is sent back
 //! when someone takes one.
 
 use serde_json::Value;

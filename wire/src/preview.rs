@@ -1,4 +1,4 @@
-//! A tool's input as a person reads it: the command, the change, the question. The whole input is kept beside it.
+//! A tool's input as a person reads it: the command, the change, the question. The ask has the whole input as well.
 
 use serde_json::Value;
 

@@ -10,9 +10,9 @@ use std::ops::Not;
 use std::sync::Arc;
 
 use portcullis_core::{
-    Ask, AskId, CallOutcome, ChatId, ConnectorName, Event, EventId, Goodbye, Identity, Moment, Order, OrderId, Pairing,
-    PairingCode, Record, Reply, ReplyId, Role, SentMessage, SessionAbout, SessionId, Text, Token, TokenId, ToolCall,
-    Verdict,
+    Ask, AskId, CallOutcome, ChatId, ConnectorName, Event, EventId, Goodbye, Identity, Moment, Moves, Order, OrderId,
+    Pairing, PairingCode, Record, Reply, ReplyId, Role, SentMessage, SessionAbout, SessionId, Text, Token, TokenId,
+    ToolCall, Verdict,
 };
 use serde::{Deserialize, Serialize};
 
@@ -20,9 +20,9 @@ use crate::as_text;
 use crate::session::{AboutForm, GoodbyeForm};
 use skeleton::{AskForm, PairingForm, ReplyForm, TokenForm};
 
-/// What the journal stores of a record.
+/// The bytes that the journal stores of a record.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Stored {
+pub struct RecordBytes {
     pub body: Vec<u8>,
     /// Shared: an event's text is not copied on its way into the journal.
     pub payload: Option<Arc<[u8]>>,
@@ -30,13 +30,13 @@ pub struct Stored {
 
 /// What the journal still has of a payload.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Payload<'a> {
+pub enum RecordPayload<'a> {
     None,
     Kept(&'a [u8]),
     Erased,
 }
 
-/// The journal holds something this program cannot read.
+/// The error for a record that this program cannot read.
 #[derive(Debug, thiserror::Error)]
 pub enum Unreadable {
     #[error("a record is not what this program writes: {0}")]
@@ -46,15 +46,15 @@ pub enum Unreadable {
 }
 
 /// The bytes of a record. The journal keeps its moment and its subject in columns of their own.
-pub fn write(record: &Record) -> serde_json::Result<Stored> {
+pub fn write(record: &Record) -> serde_json::Result<RecordBytes> {
     // Most bodies fit, so that few have to move while they are written.
     let mut body = Vec::with_capacity(384);
     RecordForm::serialize(record, &mut serde_json::Serializer::new(&mut body))?;
-    Ok(Stored { body, payload: payload::write(record)? })
+    Ok(RecordBytes { body, payload: payload::write(record)? })
 }
 
 /// Reads a record back. What was erased is said to be erased; what cannot be read is an error, never a guess.
-pub fn read(at: Moment, body: &[u8], payload: Payload<'_>) -> Result<Record, Unreadable> {
+pub fn read(at: Moment, body: &[u8], payload: RecordPayload<'_>) -> Result<Record, Unreadable> {
     let mut reader = serde_json::Deserializer::from_slice(body);
     let mut record = RecordForm::deserialize(&mut reader)?;
     reader.end()?;
@@ -78,7 +78,8 @@ enum RecordForm {
         #[serde(with = "as_text")]
         event: EventId,
     },
-    Expired {
+    #[serde(alias = "expired")]
+    EventExpired {
         #[serde(with = "as_text")]
         event: EventId,
     },
@@ -89,6 +90,8 @@ enum RecordForm {
         about: SessionAbout,
         #[serde(default, with = "as_text::list", skip_serializing_if = "Vec::is_empty")]
         wrote: Vec<EventId>,
+        #[serde(default, with = "as_text", skip_serializing_if = "are_implied")]
+        moves: Moves,
     },
     Wrote {
         #[serde(with = "as_text")]
@@ -105,6 +108,27 @@ enum RecordForm {
         session: SessionId,
         #[serde(flatten, with = "GoodbyeForm")]
         goodbye: Goodbye,
+        #[serde(default, with = "as_text", skip_serializing_if = "are_implied")]
+        moves: Moves,
+    },
+    Moved {
+        #[serde(with = "as_text")]
+        session: SessionId,
+        #[serde(with = "as_text::list")]
+        events: Vec<EventId>,
+        #[serde(default, with = "as_text::option")]
+        to: Option<SessionId>,
+        #[serde(default, skip_serializing_if = "Not::not")]
+        redelivered: bool,
+    },
+    Requeued {
+        #[serde(with = "as_text")]
+        session: SessionId,
+        #[serde(with = "as_text::list")]
+        events: Vec<EventId>,
+        #[serde(default, with = "as_text::option")]
+        to: Option<SessionId>,
+        attempts: u8,
     },
     #[serde(with = "ReplyForm")]
     Replied {
@@ -143,7 +167,8 @@ enum RecordForm {
         ask: AskId,
         why: String,
     },
-    Lapsed {
+    #[serde(alias = "lapsed")]
+    AskExpired {
         #[serde(with = "as_text")]
         ask: AskId,
     },
@@ -153,7 +178,8 @@ enum RecordForm {
         #[serde(with = "as_text")]
         into: AskId,
     },
-    Effected {
+    #[serde(alias = "effected")]
+    OutcomeReported {
         #[serde(with = "as_text")]
         ask: AskId,
         #[serde(with = "as_text")]
@@ -208,6 +234,10 @@ enum RecordForm {
         #[serde(with = "as_text")]
         event: EventId,
         by: String,
+        #[serde(default, with = "as_text::option", skip_serializing_if = "Option::is_none")]
+        to: Option<SessionId>,
+        #[serde(default, with = "as_text", skip_serializing_if = "are_implied")]
+        moves: Moves,
     },
     Missed {
         by: String,
@@ -271,10 +301,16 @@ enum RecordForm {
         what: String,
         by: String,
     },
-    Barred {
+    #[serde(alias = "barred")]
+    AccessDenied {
         who: String,
         what: String,
     },
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
+fn are_implied(moves: &Moves) -> bool {
+    *moves == Moves::Implied
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! What a session says about itself, and what it is told to do, over the link and in the journal: forms of core's types.
+//! Forms of core's types about sessions, for the link and the journal.
 
 use std::ops::Not;
 

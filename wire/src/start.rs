@@ -24,7 +24,7 @@ pub struct NewSession {
 /// `POST /api/chat`.
 #[derive(Debug, Default, Serialize, Deserialize, ToSchema)]
 #[serde(default, rename_all = "camelCase")]
-pub struct Chat {
+pub struct NewChat {
     pub prompt: String,
     /// Nothing is asked. Needs the owner's opt-in.
     pub auto_approve: bool,
@@ -36,7 +36,7 @@ pub struct Chat {
 
 /// `GET /api/pending`.
 #[derive(Debug, Serialize, Deserialize, ToSchema)]
-pub struct Pending {
+pub struct PendingAsks {
     pub pending: Vec<PendingAsk>,
 }
 

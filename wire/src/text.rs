@@ -1,7 +1,7 @@
 //! Prompts, what became of them, and replies, as the text that every door shows to people.
 
 use portcullis_core::{
-    Ask, AskKind, AskLife, Notice, Offer, PairingCode, Reply, Role, Text, WhyChat, excerpt, mask, visible,
+    Ask, AskKind, AskLife, NotAVerdict, Notice, Offer, PairingCode, Reply, Role, Text, excerpt, mask, visible,
 };
 
 /// The shortest limit that a prompt can be fitted into with everything that it takes to answer it.
@@ -33,10 +33,10 @@ pub fn progress(ask: &Ask, life: &AskLife) -> Option<String> {
             format!("{}, {so_far} of the {needed} who must agree", votes.last()?.in_words())
         }
         AskLife::Expired { .. } => "nobody answered in time; it stays at its terminal".to_owned(),
-        AskLife::Answered { effected: Some(effected), .. } if effected.differs => {
+        AskLife::Answered { outcome: Some(outcome), .. } if outcome.differs => {
             "WARNING: what ran is not what was shown".to_owned()
         }
-        AskLife::Answered { verdict, carried: None, effected: None } => verdict.in_words(),
+        AskLife::Answered { verdict, carried: None, outcome: None } => verdict.in_words(),
         AskLife::Withdrawn { why, .. } => format!("withdrawn, {why}"),
         AskLife::Answered { .. } => return None,
     };
@@ -130,10 +130,10 @@ fn how_to_answer(ask: &Ask) -> String {
 }
 
 /// Why what looks like a verdict was taken as chat.
-pub fn taken_as_chat(why: WhyChat) -> String {
+pub fn taken_as_chat(why: NotAVerdict) -> String {
     match why {
-        WhyChat::NoSuchCode(code) => format!("not taken as a verdict: no open prompt has the code {code}"),
-        WhyChat::NotTheGrammar => "not taken as a verdict: write yes or no and the prompt's five letters".to_owned(),
+        NotAVerdict::NoSuchCode(code) => format!("not taken as a verdict: no open prompt has the code {code}"),
+        NotAVerdict::BadGrammar => "not taken as a verdict: write yes or no and the prompt's five letters".to_owned(),
     }
 }
 

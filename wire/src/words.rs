@@ -17,10 +17,12 @@ impl Words<'_> {
     /// What was said. What is no text after all, half a surrogate pair, stays in its quotes.
     pub fn unquoted(&self) -> Cow<'_, str> {
         #[derive(Deserialize)]
-        struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
+        struct Unquoted<'a>(#[serde(borrow)] Cow<'a, str>);
         match self {
             Self::Plain(text) => Cow::Borrowed(text),
-            Self::Quoted(raw) => serde_json::from_str(raw.get()).map_or(Cow::Borrowed(raw.get()), |Text(text)| text),
+            Self::Quoted(raw) => {
+                serde_json::from_str(raw.get()).map_or(Cow::Borrowed(raw.get()), |Unquoted(text)| text)
+            }
         }
     }
 

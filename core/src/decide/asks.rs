@@ -11,7 +11,7 @@ use crate::session::Session;
 use crate::state::State;
 use crate::verdict::{Behavior, Ruling, Scope, Verdict};
 
-/// Who decides when nobody else did.
+/// The name of the gate in verdicts that it gives itself.
 const GATE: &str = "portcullis";
 
 pub(super) fn asked(state: &State, now: Moment, session: SessionId, new: NewAsk, entropy: u64) -> Decided {
@@ -45,10 +45,14 @@ fn free_code(state: &State, origin: &str, entropy: u64) -> Code {
     codes.find(|code| state.ask_by_code(*code).is_none()).unwrap_or_else(|| Code::from_entropy(entropy))
 }
 
-/// What someone says, and under which key, if any.
-type Saying = (Ruling, Option<IdempotencyKey>);
-
-pub(super) fn answered(state: &State, now: Moment, by: Actor, target: &Target, saying: Saying) -> Decided {
+pub(super) fn answered(
+    state: &State,
+    now: Moment,
+    by: Actor,
+    target: &Target,
+    ruling: Ruling,
+    key: Option<IdempotencyKey>,
+) -> Decided {
     if !by.may(Right::Review) {
         return refuse(Refusal::NeedsRight(Right::Review));
     }
@@ -56,14 +60,14 @@ pub(super) fn answered(state: &State, now: Moment, by: Actor, target: &Target, s
     let found = match target {
         Target::Id(id) => state.ask(*id),
         Target::Code(code) => {
-            if prompts_are_open && let Some(retry_at) = state.barred_until(&by.name, now) {
+            if prompts_are_open && let Some(retry_at) = state.blocked_until(&by.name, now) {
                 return refuse(Refusal::TooManyMisses { retry_at });
             }
             state.ask_by_code(*code)
         }
     };
     if let Some((ask, life)) = found.filter(|(ask, _)| state.is_in_scope(Some(ask.session), &by.scope)) {
-        return answer_to(state, now, ask, life, by, saying);
+        return answer_to(state, now, (ask, life), by, ruling, key);
     }
     let (records, mut effects) = refuse(Refusal::NoSuchAsk);
     if prompts_are_open && matches!(target, Target::Code(_)) {
@@ -72,14 +76,20 @@ pub(super) fn answered(state: &State, now: Moment, by: Actor, target: &Target, s
     (records, effects)
 }
 
-/// One verdict on one ask, whatever words or door it came in.
-pub(super) fn answer_to(state: &State, now: Moment, ask: &Ask, life: &AskLife, by: Actor, saying: Saying) -> Decided {
+/// Decides one verdict on one ask, through whichever door it came.
+pub(super) fn answer_to(
+    state: &State,
+    now: Moment,
+    (ask, life): (&Ask, &AskLife),
+    by: Actor,
+    ruling: Ruling,
+    key: Option<IdempotencyKey>,
+) -> Decided {
     let session = state.session(ask.session);
     if !session.is_some_and(|session| by.scope.covers(&session.about.label)) {
         return refuse(Refusal::NoSuchAsk);
     }
-    let (ruling, once) = saying;
-    if let Some(decided) = once.as_ref().and_then(|once| repeated(ask, life, &by, once)) {
+    if let Some(decided) = key.as_ref().and_then(|key| repeated(ask, life, &by, key)) {
         return decided;
     }
     let AskLife::Open { votes } = life else {
@@ -99,7 +109,7 @@ pub(super) fn answer_to(state: &State, now: Moment, ask: &Ask, life: &AskLife, b
     let behavior = ruling.behavior;
     let recorded = Effect::Answer(Answer::Recorded { ask: ask.id, code: ask.code, behavior, missing });
     let has_voted = votes.iter().any(|vote| vote.by == by.name);
-    let verdict = Verdict { ruling, by: by.name, via: by.via, at: now, once };
+    let verdict = Verdict { ruling, by: by.name, via: by.via, at: now, idempotency_key: key };
     match missing {
         0 => settled(ask, verdict, Some(recorded)),
         _ if has_voted => (vec![], vec![recorded]),
@@ -108,17 +118,17 @@ pub(super) fn answer_to(state: &State, now: Moment, ask: &Ask, life: &AskLife, b
 }
 
 /// What the same person said before under the same key is answered as it was then.
-fn repeated(ask: &Ask, life: &AskLife, by: &Actor, once: &IdempotencyKey) -> Option<Decided> {
+fn repeated(ask: &Ask, life: &AskLife, by: &Actor, key: &IdempotencyKey) -> Option<Decided> {
     let (said, missing) = match life {
         AskLife::Open { votes } => (votes.as_slice(), still_missing(ask, votes, &by.name, Behavior::Allow)),
         AskLife::Answered { verdict, .. } => (std::slice::from_ref(&**verdict), 0),
         AskLife::Withdrawn { .. } | AskLife::Expired { .. } => return None,
     };
     let is_it = |verdict: &&Verdict| {
-        verdict.by == by.name && verdict.once.as_ref().is_some_and(|before| before.key == once.key)
+        verdict.by == by.name && verdict.idempotency_key.as_ref().is_some_and(|before| before.key == key.key)
     };
     let before = said.iter().find(is_it)?;
-    if before.once.as_ref() != Some(once) {
+    if before.idempotency_key.as_ref() != Some(key) {
         return Some(refuse(Refusal::VerdictKeyReused { code: ask.code }));
     }
     let behavior = before.ruling.behavior;
@@ -135,7 +145,7 @@ fn still_missing(ask: &Ask, votes: &[Verdict], by: &str, behavior: Behavior) -> 
     ask.details.quorum.saturating_sub(1).saturating_sub(others)
 }
 
-/// Whether the ask's source has a way to say this.
+/// Whether the ask's source supports this ruling.
 fn can_carry(ask: &Ask, ruling: &Ruling) -> Result<(), Refusal> {
     let cannot = |what| Err(Refusal::CannotCarry { what });
     match ruling.behavior {
@@ -175,7 +185,7 @@ fn close(ask: &Ask) -> Effect {
     Effect::Close { session: *session, ask: *id, origin: origin.clone(), source: *source }
 }
 
-/// What the session's process has not yet confirmed to have heard.
+/// The effect that tells the session's process how an ask was settled, until it has confirmed it.
 pub(super) fn still_to_tell(ask: &Ask, life: &AskLife) -> Option<Effect> {
     match life {
         AskLife::Answered { verdict, carried: None, .. } => Some(carry(ask, verdict.ruling.clone())),
@@ -208,17 +218,17 @@ pub(super) fn withdrawn(state: &State, id: AskId, by: Option<SessionId>, why: St
     }
 }
 
-/// Nobody answered in time.
-pub(super) fn lapsed(state: &State, now: Moment, id: AskId) -> Decided {
+/// Decides what an ask means that nobody answered in time.
+pub(super) fn expired(state: &State, now: Moment, id: AskId) -> Decided {
     let Some((ask, AskLife::Open { .. })) = state.ask(id) else { return (vec![], vec![]) };
     match ask.details.timeout {
         Some(AskTimeout { milliseconds, then: OnTimeout::Deny }) => {
             let why = format!("nobody answered within {} s", milliseconds.div_ceil(1000));
             let ruling = Ruling { why: Some(why), ..Ruling::plain(Behavior::Deny) };
-            settled(ask, Verdict { ruling, by: GATE.to_owned(), via: Via::Gate, at: now, once: None }, None)
+            settled(ask, Verdict { ruling, by: GATE.to_owned(), via: Via::Gate, at: now, idempotency_key: None }, None)
         }
         Some(AskTimeout { then: OnTimeout::NoDecision, .. }) => {
-            (vec![Record::Lapsed { ask: id }], vec![close(ask), Effect::Publish(Topic::Ask(id))])
+            (vec![Record::AskExpired { ask: id }], vec![close(ask), Effect::Publish(Topic::Ask(id))])
         }
         None => (vec![], vec![]),
     }
@@ -233,8 +243,8 @@ pub(super) fn joined(state: &State, preview: AskId, whole: AskId) -> Decided {
     (vec![Record::Joined { ask: preview, into: whole }], vec![Effect::Publish(Topic::Ask(preview))])
 }
 
-/// A tool call for the audit. Where an ask was about it, that is settled by it too: it took effect, or it was answered
-/// where we could not see it.
+/// Records a tool call for the audit. It also settles the ask about this call: the verdict took effect, or someone
+/// answered where we could not see it.
 pub(super) fn called(state: &State, session: SessionId, call: ToolCall) -> Decided {
     if state.session(session).is_none() {
         return refuse(Refusal::NoSuchSession);
@@ -243,7 +253,7 @@ pub(super) fn called(state: &State, session: SessionId, call: ToolCall) -> Decid
     if let Some((ask, life)) = ask_of(state, session, &call) {
         let (ask, outcome, digest) = (ask.id, call.outcome, call.digest);
         effects.push(Effect::Then(match (life.is_open(), outcome) {
-            (false, _) => Input::Effected { ask, outcome, digest },
+            (false, _) => Input::OutcomeReported { ask, outcome, digest },
             (true, CallOutcome::Denied) => Input::Withdrawn { ask, by: None, why: "denied at its terminal".into() },
             (true, _) => Input::Withdrawn { ask, by: None, why: "allowed at its terminal".into() },
         }));
@@ -259,22 +269,22 @@ fn ask_of<'a>(state: &'a State, session: SessionId, call: &ToolCall) -> Option<&
     state.asks().find(|(ask, _)| ask.session == session && ask.details.tool_use_id.as_ref() == Some(tool_use_id))
 }
 
-pub(super) fn effected(state: &State, id: AskId, outcome: CallOutcome, digest: Option<[u8; 32]>) -> Decided {
-    let Some((ask, AskLife::Answered { verdict, effected: None, .. })) = state.ask(id) else {
+pub(super) fn outcome_reported(state: &State, id: AskId, outcome: CallOutcome, digest: Option<[u8; 32]>) -> Decided {
+    let Some((ask, AskLife::Answered { verdict, outcome: None, .. })) = state.ask(id) else {
         return (vec![], vec![]);
     };
     let shown = verdict.ruling.input.as_ref().map(|edited| edited.digest).or(ask.details.digest);
     let ran = outcome != CallOutcome::Denied;
     let differs = ran && shown.zip(digest).is_some_and(|(shown, ran)| shown != ran);
-    (vec![Record::Effected { ask: id, outcome, differs }], vec![Effect::Publish(Topic::Ask(id))])
+    (vec![Record::OutcomeReported { ask: id, outcome, differs }], vec![Effect::Publish(Topic::Ask(id))])
 }
 
 /// Asks whose time is over, and pairs that are one: what becomes of them is decided one by one.
 pub(super) fn due(state: &State, now: Moment) -> impl Iterator<Item = Effect> {
-    let lapsed = state.open_asks().filter(move |ask| state.ask_deadline(ask).is_some_and(|due| due <= now));
-    let lapsed = lapsed.map(|ask| Effect::Then(Input::Lapsed { ask: ask.id }));
+    let expired = state.open_asks().filter(move |ask| state.ask_deadline(ask).is_some_and(|due| due <= now));
+    let expired = expired.map(|ask| Effect::Then(Input::AskExpired { ask: ask.id }));
     let pairs = state.pairs().filter(move |(_, _, due)| *due <= now);
-    lapsed.chain(pairs.map(|(preview, whole, _)| Effect::Then(Input::Joined { preview, whole })))
+    expired.chain(pairs.map(|(preview, whole, _)| Effect::Then(Input::Joined { preview, whole })))
 }
 
 /// Whether two asks may be what the channel and a hook each say of one call.

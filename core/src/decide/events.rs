@@ -1,16 +1,16 @@
 //! The later life of an event: read, given up, taken off its queue, or put back.
 
-use super::{Decided, refuse};
-use crate::event::EventLife;
+use super::{Decided, moves, refuse};
+use crate::event::{EventLife, TrackedEvent};
 use crate::ids::{EventId, SessionId};
 use crate::input::{Answer, Effect, Input, Refusal, Topic};
 use crate::people::{Actor, Right};
-use crate::record::Record;
+use crate::record::{Moves, Record};
 use crate::state::State;
 
 pub(super) fn opened(state: &State, session: SessionId, event: EventId) -> Decided {
     match state.event(event) {
-        Some(held) if held.to == Some(session) => {
+        Some(tracked) if tracked.to == Some(session) => {
             (vec![], vec![Effect::Answer(Answer::Done), Effect::Then(Input::Seen { event })])
         }
         _ => refuse(Refusal::NoSuchEvent),
@@ -18,7 +18,7 @@ pub(super) fn opened(state: &State, session: SessionId, event: EventId) -> Decid
 }
 
 pub(super) fn seen(state: &State, event: EventId) -> Decided {
-    match state.event(event).map(|held| &held.life) {
+    match state.event(event).map(|tracked| &tracked.life) {
         Some(EventLife::Waiting | EventLife::Delivered { .. }) => {
             (vec![Record::Seen { event }], vec![Effect::Publish(Topic::Event(event))])
         }
@@ -30,11 +30,11 @@ pub(super) fn expired(state: &State, event: EventId) -> Decided {
     if !state.is_waiting(event) {
         return (vec![], vec![]);
     }
-    (vec![Record::Expired { event }], vec![Effect::Publish(Topic::Event(event))])
+    (vec![Record::EventExpired { event }], vec![Effect::Publish(Topic::Event(event))])
 }
 
 pub(super) fn died(state: &State, event: EventId) -> Decided {
-    match state.event(event).map(|held| &held.life) {
+    match state.event(event).map(|tracked| &tracked.life) {
         Some(EventLife::Waiting | EventLife::Delivered { .. }) => {
             (vec![Record::Died { event }], vec![Effect::Publish(Topic::Event(event))])
         }
@@ -43,36 +43,37 @@ pub(super) fn died(state: &State, event: EventId) -> Decided {
 }
 
 /// Reviewers may drop any event of the sessions they have to do with, and a sender their own.
-fn may_touch(state: &State, by: &Actor, event: EventId) -> Result<EventLife, Refusal> {
-    let held = state.event(event).ok_or(Refusal::NoSuchEvent)?;
-    let reviews = by.may(Right::Review) && state.is_in_scope(held.to, &by.scope);
-    if reviews || by.may(Right::Talk) && held.event.sender == by.name {
-        return Ok(held.life.clone());
+fn may_change<'a>(state: &'a State, by: &Actor, event: EventId) -> Result<&'a TrackedEvent, Refusal> {
+    let tracked = state.event(event).ok_or(Refusal::NoSuchEvent)?;
+    let reviews = by.may(Right::Review) && state.is_in_scope(tracked.to, &by.scope);
+    if reviews || by.may(Right::Talk) && tracked.event.sender == by.name {
+        return Ok(tracked);
     }
     Err(Refusal::NoSuchEvent)
 }
 
 pub(super) fn drop_event(state: &State, by: &Actor, event: EventId) -> Decided {
-    match may_touch(state, by, event) {
+    match may_change(state, by, event) {
         Err(refusal) => refuse(refusal),
-        Ok(EventLife::Waiting) => {
+        Ok(tracked) if tracked.life == EventLife::Waiting => {
             let effects = vec![Effect::Answer(Answer::Done), Effect::Publish(Topic::Event(event))];
             (vec![Record::Dropped { event, by: by.name.clone() }], effects)
         }
-        Ok(life) => refuse(Refusal::EventSettled { life }),
+        Ok(tracked) => refuse(Refusal::EventSettled { life: tracked.life.clone() }),
     }
 }
 
 pub(super) fn retry(state: &State, by: &Actor, event: EventId) -> Decided {
-    match may_touch(state, by, event) {
-        Err(refusal) => refuse(refusal),
-        Ok(life @ (EventLife::Waiting | EventLife::Seen { .. })) => refuse(Refusal::EventSettled { life }),
-        Ok(_) => {
-            let mut effects = vec![Effect::Answer(Answer::Done), Effect::Publish(Topic::Event(event))];
-            effects.extend(
-                state.sessions().filter(|session| session.is_attached()).map(|session| Effect::Wake(session.id)),
-            );
-            (vec![Record::Retried { event, by: by.name.clone() }], effects)
-        }
+    let tracked = match may_change(state, by, event) {
+        Ok(tracked) => tracked,
+        Err(refusal) => return refuse(refusal),
+    };
+    if matches!(tracked.life, EventLife::Waiting | EventLife::Seen { .. }) {
+        return refuse(Refusal::EventSettled { life: tracked.life.clone() });
     }
+    let mut effects = vec![Effect::Answer(Answer::Done), Effect::Publish(Topic::Event(event))];
+    let attached = state.sessions().filter(|session| session.is_attached());
+    effects.extend(attached.map(|session| Effect::Wake(session.id)));
+    let (by, to) = (by.name.clone(), moves::to_retry(state, tracked));
+    (vec![Record::Retried { event, by, to, moves: Moves::Recorded }], effects)
 }

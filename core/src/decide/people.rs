@@ -8,7 +8,7 @@ use crate::people::{Actor, OWNER, Pairing, Right, Role, Token, is_person_name};
 use crate::record::Record;
 use crate::state::State;
 
-/// Written down, and everyone who checks credentials is told.
+/// A decision with one record, told to everyone who checks credentials.
 fn changed(record: Record) -> Decided {
     (vec![record], vec![Effect::Answer(Answer::Done), Effect::Publish(Topic::People)])
 }
@@ -103,7 +103,7 @@ pub(super) fn pair(state: &State, now: Moment, by: &Actor, code: PairingCode, na
     if !is_person_name(&name) {
         return refuse(Refusal::BadName);
     }
-    if let Some(retry_at) = state.pairing_barred_until(&by.name, now) {
+    if let Some(retry_at) = state.pairing_blocked_until(&by.name, now) {
         return refuse(Refusal::TooManyMisses { retry_at });
     }
     let Some(pairing) = state.open_pairings(now).find(|pairing| pairing.code == code) else {
@@ -139,8 +139,8 @@ pub(super) fn redacted(by: &Actor, what: String) -> Decided {
     (vec![Record::Redacted { what, by: by.name.clone() }], vec![Effect::Answer(Answer::Done)])
 }
 
-/// Written down for the owner to see, under the owner's name when nobody better is known.
-pub(super) fn barred(who: String, what: String) -> Decided {
+/// Records a refused attempt for the owner to see, under the owner's name when no other is known.
+pub(super) fn access_denied(who: String, what: String) -> Decided {
     let who = if who.is_empty() { OWNER.to_owned() } else { who };
-    (vec![Record::Barred { who, what }], vec![Effect::Answer(Answer::Done)])
+    (vec![Record::AccessDenied { who, what }], vec![Effect::Answer(Answer::Done)])
 }

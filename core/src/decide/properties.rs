@@ -2,6 +2,7 @@
 
 use proptest::prelude::*;
 
+use crate::state::StateMemory;
 use crate::*;
 
 const SESSIONS: u128 = 3;
@@ -82,13 +83,13 @@ fn any_input() -> impl Strategy<Value = Input> {
         any_session().prop_map(Address::Session),
         Just(Address::Label(Label::new("api").unwrap())),
     ];
-    let chat = prop_oneof![Just(None), Just(ChatId::new("room")), Just(ChatId::new("2"))];
+    let chat = prop_oneof![Just(None), Just(ChatId::new("ops")), Just(ChatId::new("2"))];
     prop_oneof![
         4 => (any_event(), any_person(), any_inside(), any_text(), address, chat).prop_map(|(id, by, inside, text, address, chat)| Input::Said {
-            id, by, inside, text: SaidText::new(text), address, chat, attributes: vec![], once: None
+            id, by, inside, text: SaidText::new(text), address, chat, attributes: vec![], idempotency_key: None
         }),
         3 => (any_person(), any_ask(), any_behavior()).prop_map(|(by, ask, behavior)| Input::Answered {
-            by, target: Target::Id(ask), ruling: Ruling::plain(behavior), once: None
+            by, target: Target::Id(ask), ruling: Ruling::plain(behavior), idempotency_key: None
         }),
         3 => (any_ask(), any_session(), 0..ORIGINS.len(), 0..3_u64, any_source(), any_details()).prop_map(
             |(id, session, origin, entropy, source, details)| Input::Asked {
@@ -122,7 +123,7 @@ fn any_input() -> impl Strategy<Value = Input> {
         1 => (any_ask(), any_session()).prop_map(|(ask, session)| Input::Withdrawn { ask, by: Some(session), why: "gone".into() }),
         1 => (any_session(), any_event()).prop_map(|(session, event)| Input::Opened { session, event }),
         1 => any_session().prop_map(|session| Input::Replied {
-            id: ReplyId::new(Moment(0), 1), session, chat: ChatId::new("room").unwrap(), text: Text::new("hi"), files: vec![]
+            id: ReplyId::new(Moment(0), 1), session, chat: ChatId::new("ops").unwrap(), text: Text::new("hi"), files: vec![]
         }),
         1 => (any_session(), any::<bool>()).prop_map(|(session, other)| Input::ReplyEdited {
             session, reply: ReplyId::new(Moment(0), 1), text: Text::new(if other { "ho" } else { "hi" })
@@ -151,13 +152,18 @@ fn is_old(input: &Input, journal: &[(Moment, Record)]) -> bool {
     journal.iter().any(|(_, record)| record.subject() == subject)
 }
 
+/// Forgets soon, so that short stories see it.
+fn forgetful() -> StateMemory {
+    StateMemory { settled_events: 8, chats: 4, ended_sessions: 1, ..StateMemory::default() }
+}
+
 /// Plays a story; `each` sees every input with what it wrote and did, and the state before it.
 fn play(
     story: &[(u64, Input)],
     mut each: impl FnMut(&State, &Input, &[Record], &[Effect]),
 ) -> (State, Vec<(Moment, Record)>) {
-    let mut state =
-        State::new(Limits { waiting_events: 5, settled_events: 8, chats: 4, ended_sessions: 1, ..Limits::default() });
+    let limits = Limits { waiting_events: 5, ..Limits::default() };
+    let mut state = State::with_memory(limits, forgetful());
     let mut journal = vec![];
     let mut now = Moment(0);
     for (seconds, input) in story {
@@ -183,15 +189,46 @@ fn play(
     (state, journal)
 }
 
+fn replayed(journal: &[(Moment, Record)], limits: Limits) -> State {
+    let mut state = State::with_memory(limits, forgetful());
+    journal.iter().for_each(|(at, record)| state.apply(*at, record));
+    state
+}
+
+prop_compose! {
+    fn any_limits()(
+        counts in proptest::collection::vec(0..4_usize, 4),
+        times in proptest::collection::vec(0..100_000_u64, 4),
+        redeliveries: u8,
+    ) -> Limits {
+        Limits {
+            waiting_events: counts[0],
+            waiting_bytes: counts[1],
+            open_asks: counts[2],
+            pairings: counts[3],
+            misses: counts[0],
+            event_expiry: times[0],
+            redeliveries,
+            redelivery_window: times[1],
+            lost_grace: times[2],
+            restart_grace: times[3],
+        }
+    }
+}
+
 proptest! {
     #[test]
     fn replaying_the_records_gives_the_same_state(story in any_story()) {
         let (state, journal) = play(&story, |_, _, _, _| {});
-        let mut again = State::new(state.limits().clone());
-        for (at, record) in &journal {
-            again.apply(*at, record);
-        }
-        prop_assert_eq!(again, state);
+        prop_assert_eq!(replayed(&journal, state.limits().clone()), state);
+    }
+
+    #[test]
+    fn the_same_records_give_the_same_state_under_any_limits(story in any_story(), limits in any_limits()) {
+        let (state, journal) = play(&story, |_, _, _, _| {});
+        let mut under_others = replayed(&journal, limits);
+        under_others.set_limits(state.limits().clone());
+        prop_assert_eq!(under_others, state);
     }
 
     #[test]
@@ -201,7 +238,7 @@ proptest! {
         for (_, record) in &journal {
             match record {
                 Record::Answered { ask, .. } => prop_assert!(answered.insert(*ask), "answered twice"),
-                Record::Withdrawn { ask, .. } | Record::Lapsed { ask } | Record::Joined { ask, .. } => {
+                Record::Withdrawn { ask, .. } | Record::AskExpired { ask } | Record::Joined { ask, .. } => {
                     prop_assert!(!answered.contains(ask), "settled after its answer");
                 }
                 _ => {}
@@ -286,12 +323,12 @@ proptest! {
             let Record::Received { event, .. } = record else { continue };
             let wrote = journal.iter().any(|(_, record)| match record {
                 Record::Wrote { events, .. } | Record::Attached { wrote: events, .. } => events.contains(&event.id),
-                Record::Seen { event: id } | Record::Expired { event: id } => *id == event.id,
+                Record::Seen { event: id } | Record::EventExpired { event: id } => *id == event.id,
                 _ => false,
             });
             let waits = state.sessions().map(|session| Some(session.id)).chain([None])
                 .chain(state.all_sessions().map(|session| Some(session.id)))
-                .any(|queue| state.waiting(queue, 0).any(|held| held.event.id == event.id));
+                .any(|queue| state.waiting(queue, 0).any(|tracked| tracked.event.id == event.id));
             let named_a_session_that_ended = matches!(event.address, Address::Session(_));
             prop_assert!(wrote || waits || named_a_session_that_ended, "{} vanished", event.id);
         }
@@ -309,9 +346,9 @@ proptest! {
     fn the_queues_weigh_what_they_hold(story in any_story()) {
         let (state, _) = play(&story, |_, _, _, _| {});
         for queue in state.all_sessions().map(|session| Some(session.id)).chain([None]) {
-            let held: Vec<&TrackedEvent> = state.waiting(queue, 0).collect();
-            prop_assert_eq!(state.waiting_size(queue), (held.len(), held.iter().map(|held| held.size).sum()));
-            prop_assert!(held.iter().all(|held| held.to == queue && held.life == EventLife::Waiting));
+            let tracked: Vec<&TrackedEvent> = state.waiting(queue, 0).collect();
+            prop_assert_eq!(state.waiting_size(queue), (tracked.len(), tracked.iter().map(|tracked| tracked.size).sum()));
+            prop_assert!(tracked.iter().all(|tracked| tracked.to == queue && tracked.life == EventLife::Waiting));
         }
     }
 }

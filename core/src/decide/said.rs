@@ -5,14 +5,14 @@ use std::sync::Arc;
 use super::{Decided, answer, asks, refuse};
 use crate::event::{Attribute, ChatId, Event, IdempotencyKey};
 use crate::ids::{EventId, Moment};
-use crate::input::{Answer, Effect, Input, Refusal, Topic, WhyChat};
+use crate::input::{Answer, Effect, Input, NotAVerdict, Refusal, Topic};
 use crate::people::{Actor, Inside, Right, TokenScope, Via};
 use crate::record::Record;
 use crate::route::{Address, route};
 use crate::state::State;
 use crate::verdict::{Ruling, SaidText, opens_like_a_verdict};
 
-pub(super) struct Said {
+pub(super) struct SaidInput {
     pub(super) id: EventId,
     pub(super) by: Actor,
     pub(super) inside: Option<Inside>,
@@ -20,22 +20,22 @@ pub(super) struct Said {
     pub(super) address: Address,
     pub(super) chat: Option<ChatId>,
     pub(super) attributes: Vec<Attribute>,
-    pub(super) once: Option<IdempotencyKey>,
+    pub(super) idempotency_key: Option<IdempotencyKey>,
 }
 
-pub(super) fn said(state: &State, now: Moment, said: Said) -> Decided {
+pub(super) fn said(state: &State, now: Moment, said: SaidInput) -> Decided {
     if !said.by.may(Right::Talk) {
         return refuse(Refusal::NeedsRight(Right::Talk));
     }
-    if let Some(once) = &said.once
-        && let Some(decided) = repeated(state, now, &said.by, once)
+    if let Some(key) = &said.idempotency_key
+        && let Some(decided) = repeated(state, now, &said.by, key)
     {
         return decided;
     }
     let prompts_are_open = state.prompts_are_open();
     let Some((behavior, code)) = said.text.verdict() else {
         let unclear = prompts_are_open && opens_like_a_verdict(said.text.as_str());
-        return event(state, now, said, unclear.then_some(WhyChat::NotTheGrammar));
+        return event(state, now, said, unclear.then_some(NotAVerdict::BadGrammar));
     };
     // The code of a prompt that the sender has nothing to do with is no code to them.
     let in_sight = state.ask_by_code(code).filter(|(ask, _)| state.is_in_scope(Some(ask.session), &said.by.scope));
@@ -43,20 +43,20 @@ pub(super) fn said(state: &State, now: Moment, said: Said) -> Decided {
         return match in_sight {
             Some(_) => from_inside(said.by, inside),
             // Not a miss: what an agent runs speaks as the owner, and must not use up the owner's attempts.
-            None => event(state, now, said, prompts_are_open.then_some(WhyChat::NoSuchCode(code))),
+            None => event(state, now, said, prompts_are_open.then_some(NotAVerdict::NoSuchCode(code))),
         };
     }
-    if prompts_are_open && let Some(retry_at) = state.barred_until(&said.by.name, now) {
+    if prompts_are_open && let Some(retry_at) = state.blocked_until(&said.by.name, now) {
         return refuse(Refusal::TooManyMisses { retry_at });
     }
     if let Some((ask, life)) = in_sight {
-        return asks::answer_to(state, now, ask, life, said.by, (Ruling::plain(behavior), said.once));
+        return asks::answer_to(state, now, (ask, life), said.by, Ruling::plain(behavior), said.idempotency_key);
     }
     if !prompts_are_open {
         return event(state, now, said, None);
     }
     let by = said.by.name.clone();
-    let (records, mut effects) = event(state, now, said, Some(WhyChat::NoSuchCode(code)));
+    let (records, mut effects) = event(state, now, said, Some(NotAVerdict::NoSuchCode(code)));
     effects.push(Effect::Then(Input::Missed { by }));
     (records, effects)
 }
@@ -65,19 +65,19 @@ pub(super) fn said(state: &State, now: Moment, said: Said) -> Decided {
 fn from_inside(by: Actor, inside: Inside) -> Decided {
     let what = inside.note("answering a prompt");
     let (records, mut effects) = refuse(Refusal::FromInside(inside));
-    effects.push(Effect::Then(Input::Barred { who: by.name, what }));
+    effects.push(Effect::Then(Input::AccessDenied { who: by.name, what }));
     (records, effects)
 }
 
 /// What was said before under the same key is answered as it was then.
-fn repeated(state: &State, now: Moment, by: &Actor, once: &IdempotencyKey) -> Option<Decided> {
-    let before = state.said_once(&by.name, &once.key, now)?;
-    if before.digest != once.digest {
+fn repeated(state: &State, now: Moment, by: &Actor, key: &IdempotencyKey) -> Option<Decided> {
+    let before = state.used_key(&by.name, &key.key, now)?;
+    if before.digest != key.digest {
         return Some(refuse(Refusal::KeyReused { event: before.event }));
     }
-    let to = state.event(before.event).and_then(|held| held.to);
+    let to = state.event(before.event).and_then(|tracked| tracked.to);
     let chat = before.chat.clone();
-    Some(answer(Answer::Accepted { event: before.event, chat, to, chat_because: None, repeated: true }))
+    Some(answer(Answer::Accepted { event: before.event, chat, to, not_a_verdict: None, repeated: true }))
 }
 
 /// A conversation is for the person who opened it, and for reviewers. One of a connector is opened on its platform alone,
@@ -92,8 +92,8 @@ fn may_write_in(state: &State, by: &Actor, chat: &ChatId) -> bool {
     }
 }
 
-fn event(state: &State, now: Moment, said: Said, chat_because: Option<WhyChat>) -> Decided {
-    let Said { id, by, inside, text, address, chat, attributes, once } = said;
+fn event(state: &State, now: Moment, said: SaidInput, not_a_verdict: Option<NotAVerdict>) -> Decided {
+    let SaidInput { id, by, inside, text, address, chat, attributes, idempotency_key } = said;
     // What an agent runs speaks with the credential of its owner, and still only informs.
     let is_inside = inside.is_some();
     let text = text.into_text();
@@ -124,11 +124,11 @@ fn event(state: &State, now: Moment, said: Said, chat_because: Option<WhyChat>) 
         chat: chat.clone(),
         address,
         attributes,
-        once,
+        idempotency_key,
         text,
         at: now,
     };
-    let mut effects = vec![Effect::Answer(Answer::Accepted { event: id, chat, to, chat_because, repeated: false })];
+    let mut effects = vec![Effect::Answer(Answer::Accepted { event: id, chat, to, not_a_verdict, repeated: false })];
     effects.extend(to.map(Effect::Wake));
     effects.push(Effect::Publish(Topic::Event(id)));
     (vec![Record::Received { event: Arc::new(event), to }], effects)
@@ -144,7 +144,7 @@ mod tests {
 
     fn directs(role: Role, inside: Option<Inside>) -> bool {
         let by = Actor { name: "ann".into(), rights: role.rights(), via: Via::Http, scope: TokenScope::Everything };
-        let said = Said {
+        let said = SaidInput {
             id: EventId::new(Moment(1), 1),
             by,
             inside,
@@ -152,7 +152,7 @@ mod tests {
             address: Address::Open,
             chat: None,
             attributes: vec![],
-            once: None,
+            idempotency_key: None,
         };
         let (records, _) = super::said(&State::new(Limits::default()), Moment(1), said);
         match records.as_slice() {

@@ -89,7 +89,8 @@ fn read(command: &str) -> Input {
             },
             chat: option("chat").map(|chat| ChatId::new(chat).unwrap()),
             attributes: vec![],
-            once: option("key").map(|key| IdempotencyKey { key: key.into(), digest: [text.len() as u8; 32] }),
+            idempotency_key: option("key")
+                .map(|key| IdempotencyKey { key: key.into(), digest: [text.len() as u8; 32] }),
         },
         "attach" => Input::Attached {
             session: session(words[1]),
@@ -136,7 +137,8 @@ fn read(command: &str) -> Input {
                 interrupt: words.contains(&"interrupt"),
                 ..Ruling::plain(Behavior::named(words[0]).unwrap())
             },
-            once: option("key").map(|key| IdempotencyKey { key: key.into(), digest: [words[0].len() as u8; 32] }),
+            idempotency_key: option("key")
+                .map(|key| IdempotencyKey { key: key.into(), digest: [words[0].len() as u8; 32] }),
         },
         "withdraw" => Input::Withdrawn { ask: ask(words[1]), by: option("of").map(session), why: text.into() },
         "call" => Input::Called {
@@ -252,22 +254,34 @@ fn details<'a>(option: &impl Fn(&str) -> Option<&'a str>) -> Details {
     }
 }
 
+fn place(session: Option<SessionId>) -> String {
+    session.map_or("nobody yet".into(), |session| format!("session {}", short(session)))
+}
+
 fn record_in_words(record: &Record) -> String {
     match record {
         Record::Opened { .. } => "gate opened".into(),
         Record::Received { event, to } => {
-            let to = to.map_or("nobody yet".into(), |to| format!("session {}", short(to)));
-            format!("event {} of {} in chat {} for {to}", short(event.id), event.sender, event.chat)
+            format!("event {} of {} in chat {} for {}", short(event.id), event.sender, event.chat, place(*to))
         }
         Record::Seen { event } => format!("event {} seen", short(event)),
-        Record::Expired { event } => format!("event {} expired", short(event)),
+        Record::EventExpired { event } => format!("event {} expired", short(event)),
         Record::Attached { session, wrote, .. } => format!("session {} attached, wrote {wrote:?}", short(session)),
         Record::Wrote { session, events } => {
             let events: Vec<String> = events.iter().map(short).collect();
             format!("session {} wrote {}", short(session), events.join(" "))
         }
         Record::Lost { session } => format!("session {} lost", short(session)),
-        Record::Ended { session, goodbye } => format!("session {} ended: {}", short(session), goodbye.why),
+        Record::Moved { events, to, redelivered, .. } => {
+            let events: Vec<String> = events.iter().map(short).collect();
+            let again = if *redelivered { ", perhaps again" } else { "" };
+            format!("events {} moved to {}{again}", events.join(" "), place(*to))
+        }
+        Record::Requeued { events, to, attempts, .. } => {
+            let events: Vec<String> = events.iter().map(short).collect();
+            format!("events {} wait again for {}, attempts {attempts}", events.join(" "), place(*to))
+        }
+        Record::Ended { session, goodbye, .. } => format!("session {} ended: {}", short(session), goodbye.why),
         Record::Replied { reply } => format!("reply to {}: {}", reply.chat, reply.text.as_str()),
         Record::ReplyEdited { session, reply, text, .. } => {
             format!("reply {} edited by session {}: {text}", short(reply), short(session))
@@ -275,9 +289,9 @@ fn record_in_words(record: &Record) -> String {
         Record::Asked { ask } => format!("ask {} as {}", short(ask.id), ask.code),
         Record::Answered { ask, verdict } => format!("ask {} {}", short(ask), verdict.in_words()),
         Record::Voted { ask, verdict } => format!("ask {} {}, more must", short(ask), verdict.in_words()),
-        Record::Lapsed { ask } => format!("ask {} lapsed", short(ask)),
+        Record::AskExpired { ask } => format!("ask {} expired", short(ask)),
         Record::Joined { ask, into } => format!("ask {} is ask {}", short(ask), short(into)),
-        Record::Effected { ask, outcome, differs } => {
+        Record::OutcomeReported { ask, outcome, differs } => {
             format!("ask {} {}{}", short(ask), outcome.name(), if *differs { " differently" } else { "" })
         }
         Record::Called { session, call } => format!("session {} {} {}", short(session), call.outcome.name(), call.tool),
@@ -294,7 +308,7 @@ fn record_in_words(record: &Record) -> String {
         Record::Missed { by } => format!("{by} missed"),
         Record::Dropped { event, by } => format!("event {} dropped by {by}", short(event)),
         Record::Died { event } => format!("event {} died", short(event)),
-        Record::Retried { event, by } => format!("event {} retried by {by}", short(event)),
+        Record::Retried { event, by, to, .. } => format!("event {} retried by {by} for {}", short(event), place(*to)),
         Record::PersonSet { name, role, by } => format!("{name} is a {} by {by}", role.name()),
         Record::PersonRemoved { name, by } => format!("{name} removed by {by}"),
         Record::TokenAdded { token, by } => format!("token {} for {} by {by}", short(token.id), token.person),
@@ -309,15 +323,15 @@ fn record_in_words(record: &Record) -> String {
         Record::Paired { code, name, role, by } => format!("{code} is {name}, a {}, by {by}", role.name()),
         Record::PairingMissed { by } => format!("{by} missed a pairing"),
         Record::Redacted { what, by } => format!("{what} erased by {by}"),
-        Record::Barred { who, what } => format!("{who} barred: {what}"),
+        Record::AccessDenied { who, what } => format!("{who} denied: {what}"),
     }
 }
 
 fn effect_in_words(effect: &Effect, state: &State) -> String {
     match effect {
         Effect::Answer(Answer::Accepted { event, repeated: true, .. }) => format!("ok, as event {}", short(event)),
-        Effect::Answer(Answer::Accepted { chat_because: None, .. }) => "ok".into(),
-        Effect::Answer(Answer::Accepted { chat_because: Some(why), .. }) => format!("ok, as chat: {why:?}"),
+        Effect::Answer(Answer::Accepted { not_a_verdict: None, .. }) => "ok".into(),
+        Effect::Answer(Answer::Accepted { not_a_verdict: Some(why), .. }) => format!("ok, as chat: {why:?}"),
         Effect::Answer(Answer::Recorded { code, behavior, missing: 0, .. }) => {
             format!("recorded {} {code}", behavior.name())
         }
@@ -333,7 +347,8 @@ fn effect_in_words(effect: &Effect, state: &State) -> String {
         Effect::Answer(Answer::Refused(refusal)) => format!("refused: {refusal:?}"),
         Effect::Answer(Answer::Done) => "done".into(),
         Effect::Wake(session) => {
-            let waiting: Vec<String> = state.waiting(Some(*session), 0).map(|held| short(held.event.id)).collect();
+            let waiting: Vec<String> =
+                state.waiting(Some(*session), 0).map(|tracked| short(tracked.event.id)).collect();
             format!("wake session {} for [{}]", short(session), waiting.join(" "))
         }
         Effect::Carry { session, origin, ruling, .. } => {

@@ -1,11 +1,11 @@
 //! Sessions come, take their events, reply, and go.
 
-use super::{Decided, answer, asks, refuse};
+use super::{Decided, answer, asks, moves, refuse};
 use crate::event::{Reply, Text};
 use crate::ids::{EventId, Moment, OrderId, ReplyId, SessionId};
 use crate::input::{Answer, Effect, Input, Refusal, Topic};
 use crate::people::{Actor, Right};
-use crate::record::Record;
+use crate::record::{Moves, Record};
 use crate::session::{Goodbye, Order, OrderOutcome, Presence, Session, SessionAbout};
 use crate::state::State;
 
@@ -29,11 +29,12 @@ pub(super) fn attached(
     effects.extend(standing.map(|(id, order)| Effect::Order { session, id, order }));
     effects.push(Effect::Wake(session));
     // What was given to the process before and is still unread is given again, unless that was tried too often.
-    let again = about.continues.into_iter().flat_map(|before| state.unread(before, now));
+    let limits = state.limits();
+    let again = about.continues.into_iter().flat_map(|before| state.unread(before, now, limits.redelivery_window));
     effects.extend(
         again
-            .filter(|held| held.attempts >= state.limits().redeliveries)
-            .map(|held| Effect::Then(Input::Died { event: held.event.id })),
+            .filter(|tracked| tracked.attempts >= limits.redeliveries)
+            .map(|tracked| Effect::Then(Input::Died { event: tracked.event.id })),
     );
     // Nobody waits for the process before any more: its session is this one.
     let before = about.continues.and_then(|before| state.session(before));
@@ -41,7 +42,9 @@ pub(super) fn attached(
         let goodbye = Goodbye::because("it goes on in another process");
         effects.push(Effect::Then(Input::Ended { session: before.id, goodbye }));
     }
-    (vec![Record::Attached { session, about, wrote }], effects)
+    let moves = moves::to_attached(state, now, session, &about, &wrote);
+    let attached = Record::Attached { session, about, wrote, moves: Moves::Recorded };
+    ([vec![attached], moves].concat(), effects)
 }
 
 pub(super) fn wrote(state: &State, session: SessionId, events: Vec<EventId>) -> Decided {
@@ -64,7 +67,7 @@ pub(super) fn lost(state: &State, session: SessionId) -> Decided {
     }
 }
 
-pub(super) fn ended(state: &State, session: SessionId, goodbye: Goodbye) -> Decided {
+pub(super) fn ended(state: &State, now: Moment, session: SessionId, goodbye: Goodbye) -> Decided {
     match state.session(session) {
         None => return refuse(Refusal::NoSuchSession),
         Some(known) if known.has_ended() => return answer(Answer::Done),
@@ -78,7 +81,9 @@ pub(super) fn ended(state: &State, session: SessionId, goodbye: Goodbye) -> Deci
     // What waited for it may now be for someone else.
     let others = state.sessions().filter(|other| other.is_attached() && other.id != session);
     effects.extend(others.map(|other| Effect::Wake(other.id)));
-    (vec![Record::Ended { session, goodbye }], effects)
+    let moves = moves::from_ended(state, now, session, &goodbye);
+    let ended = Record::Ended { session, goodbye, moves: Moves::Recorded };
+    ([vec![ended], moves].concat(), effects)
 }
 
 pub(super) fn replied(state: &State, reply: Reply) -> Decided {
@@ -170,6 +175,6 @@ pub(super) fn ticked(state: &State, now: Moment) -> Decided {
         };
         Effect::Then(Input::Ended { session: session.id, goodbye: Goodbye::because(why) })
     });
-    let overdue = state.overdue_events(now).into_iter().map(|event| Effect::Then(Input::Expired { event }));
+    let overdue = state.overdue_events(now).into_iter().map(|event| Effect::Then(Input::EventExpired { event }));
     (vec![], ended.chain(overdue).chain(asks::due(state, now)).collect())
 }

@@ -5,7 +5,7 @@ use super::command::{Stripped, name_of};
 use super::named::{files_at, files_of, named};
 use super::path::{absolute, has_dots, joined};
 use super::readonly;
-use super::shell::{Command, Joint, ParseIssue, Script, Way, Word};
+use super::shell::{Joint, ParseIssue, Script, ShellCommand, Way, Word};
 use super::suspects::Suspects;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,7 +27,7 @@ pub(crate) struct FileAccess {
 
 impl FileAccess {
     /// The names of the file that mean something: its own, and the one its links lead to.
-    pub(crate) fn names<'touch>(&'touch self, call: &'touch Call) -> impl Iterator<Item = &'touch str> {
+    pub(crate) fn names<'file>(&'file self, call: &'file Call) -> impl Iterator<Item = &'file str> {
         let path = self.path.as_deref();
         let own = path.filter(|path| !has_dots(path));
         own.into_iter().chain(path.and_then(|path| call.target(path)))
@@ -47,18 +47,18 @@ pub(crate) enum Action {
 }
 
 impl Action {
-    pub(crate) fn of(call: &Call, around: &Context) -> Self {
+    pub(crate) fn of(call: &Call, context: &Context) -> Self {
         let file = |access, field| match call.text(field) {
-            Some(path) => Self::File(vec![FileAccess { access, path: around.absolute(path) }]),
+            Some(path) => Self::File(vec![FileAccess { access, path: context.absolute(path) }]),
             None => Self::Malformed,
         };
         match call.tool.as_str() {
-            "Bash" => call.text("command").map_or(Self::Malformed, |line| Self::Shell(Plan::of(line, around))),
+            "Bash" => call.text("command").map_or(Self::Malformed, |line| Self::Shell(Plan::of(line, context))),
             "Read" => file(Access::Read, "file_path"),
             "NotebookRead" => file(Access::Read, "notebook_path"),
             "Write" | "Edit" | "MultiEdit" => file(Access::Write, "file_path"),
             "NotebookEdit" => file(Access::Write, "notebook_path"),
-            "Glob" | "Grep" | "LS" => Self::File(searched(call, around)),
+            "Glob" | "Grep" | "LS" => Self::File(searched(call, context)),
             _ => Self::Other,
         }
     }
@@ -76,10 +76,10 @@ impl Action {
 }
 
 /// The folder that is searched, and where a pattern leads that begins elsewhere.
-fn searched(call: &Call, around: &Context) -> Vec<FileAccess> {
+fn searched(call: &Call, context: &Context) -> Vec<FileAccess> {
     let folder = match call.input.get("path") {
-        None => Some(around.cwd.clone()),
-        Some(path) => path.scalar().and_then(|path| around.absolute(path)),
+        None => Some(context.cwd.clone()),
+        Some(path) => path.scalar().and_then(|path| context.absolute(path)),
     };
     let mut paths = vec![folder.clone()];
     let pattern = if call.tool == "Glob" { call.text("pattern") } else { None };
@@ -88,15 +88,15 @@ fn searched(call: &Call, around: &Context) -> Vec<FileAccess> {
         let rest_climbs = pattern.split('/').skip(fixed.len()).any(|part| part.contains(".."));
         let start = format!("{}/", fixed.join("/"));
         let from = folder.as_deref().unwrap_or("/");
-        paths.push(absolute(&start, from, around.home.as_deref()).filter(|_| !rest_climbs));
+        paths.push(absolute(&start, from, context.home.as_deref()).filter(|_| !rest_climbs));
     }
     paths.into_iter().map(|path| FileAccess { access: Access::Read, path }).collect()
 }
 
 /// The absolute paths of a call whose links have to be followed before it is decided.
-pub(crate) fn paths(call: &Call, around: &Context) -> Vec<String> {
-    let action = Action::of(call, around);
-    let mut paths: Vec<String> = action.accesses().into_iter().filter_map(|touch| touch.path.clone()).collect();
+pub(crate) fn paths(call: &Call, context: &Context) -> Vec<String> {
+    let action = Action::of(call, context);
+    let mut paths: Vec<String> = action.accesses().into_iter().filter_map(|file| file.path.clone()).collect();
     paths.sort();
     paths.dedup();
     paths
@@ -108,7 +108,7 @@ pub(crate) struct Plan {
     pub(crate) script: Script,
     /// One for each command. Only of a plain script are they surely all there is.
     pub(crate) steps: Vec<Step>,
-    /// What commands in the line may touch, wherever they stand: for finding what is to be denied.
+    /// What commands in the line may file, wherever they stand: for finding what is to be denied.
     pub(crate) suspected: Vec<FileAccess>,
     /// Where any of them may be led to write, and from where to read.
     pub(crate) redirected: Vec<FileAccess>,
@@ -118,7 +118,7 @@ pub(crate) struct Plan {
 
 #[derive(Debug)]
 pub(crate) struct Step {
-    pub(crate) command: Command,
+    pub(crate) command: ShellCommand,
     /// It surely only reads, and this is what.
     pub(crate) reads: Option<Vec<FileAccess>>,
     /// It is a well-known way to read or change files, and these are they.
@@ -137,29 +137,29 @@ impl Step {
 const MOST_FOLDERS: usize = 8;
 
 impl Plan {
-    fn of(line: &str, around: &Context) -> Self {
+    fn of(line: &str, context: &Context) -> Self {
         let mut script = Script::read(line);
         let suspects = Suspects::of(&script);
         if let Some(why) = suspects.unfinished {
             script.issue = script.issue.max(Some(ParseIssue::Unreadable(why)));
         }
-        let here = std::slice::from_ref(&around.cwd);
-        let suspected = suspects.commands.iter().flat_map(|words| files_of(words, here, around)).collect();
+        let here = std::slice::from_ref(&context.cwd);
+        let suspected = suspects.commands.iter().flat_map(|words| files_of(words, here, context)).collect();
         let redirects = suspects.redirects.iter();
         let redirected =
-            redirects.flat_map(|redirect| redirected(redirect.way, &redirect.target, here, around)).collect();
+            redirects.flat_map(|redirect| redirected(redirect.way, &redirect.target, here, context)).collect();
         // Where commands may find themselves: a `cd` may fail, so the folder before it counts as well.
-        let mut folders = vec![around.cwd.clone()];
+        let mut folders = vec![context.cwd.clone()];
         let mut steps = vec![];
         let commands = if script.is_readable() { script.commands.clone() } else { vec![] };
         for (at, command) in commands.iter().enumerate() {
-            let step = Step::of(command, &folders, around);
+            let step = Step::of(command, &folders, context);
             if Stripped::of(command).is_some_and(|stripped| stripped.changes_the_shell()) {
                 script.issue = script.issue.max(Some(ParseIssue::NotPlain("it changes the shell itself")));
             }
             let moves = Stripped::of(command).is_none_or(|stripped| changes_folder(stripped.name()));
             if moves && at + 1 < commands.len() {
-                let piped = |command: &Command| matches!(command.joint, Joint::Pipe | Joint::Beside);
+                let piped = |command: &ShellCommand| matches!(command.joint, Joint::Pipe | Joint::Background);
                 let target = command.words.get(1).filter(|word| word.is_literal);
                 let is_cd = command.words.first().is_some_and(|word| word.text == "cd") && command.words.len() == 2;
                 match target.filter(|_| is_cd && folders.len() * 2 <= MOST_FOLDERS) {
@@ -197,21 +197,21 @@ fn moved(folder: &str, target: &str) -> String {
 }
 
 impl Step {
-    fn of(command: &Command, folders: &[String], around: &Context) -> Self {
+    fn of(command: &ShellCommand, folders: &[String], context: &Context) -> Self {
         let stripped = Stripped::of(command);
         let access = |stripped: &Stripped<'_>| if stripped.name() == "cd" { Access::Enter } else { Access::Read };
         let reads = stripped.as_ref().and_then(|stripped| {
             let words = readonly::reads(stripped)?;
-            Some(named(words, access(stripped), folders, around))
+            Some(named(words, access(stripped), folders, context))
         });
-        let files = stripped.map(|stripped| files_of(stripped.words, folders, around)).unwrap_or_default();
+        let files = stripped.map(|stripped| files_of(stripped.words, folders, context)).unwrap_or_default();
         let redirects =
-            command.redirects.iter().flat_map(|redirect| redirected(redirect.way, &redirect.target, folders, around));
+            command.redirects.iter().flat_map(|redirect| redirected(redirect.way, &redirect.target, folders, context));
         Self { command: command.clone(), reads, files, redirects: redirects.collect() }
     }
 }
 
-fn redirected(way: Way, target: &Word, folders: &[String], around: &Context) -> Vec<FileAccess> {
+fn redirected(way: Way, target: &Word, folders: &[String], context: &Context) -> Vec<FileAccess> {
     let access = match way {
         Way::Copy => return vec![],
         Way::In => Access::Read,
@@ -220,5 +220,5 @@ fn redirected(way: Way, target: &Word, folders: &[String], around: &Context) -> 
     if target.text == "/dev/null" {
         return vec![];
     }
-    files_at(&target.text, access, folders, around)
+    files_at(&target.text, access, folders, context)
 }

@@ -44,8 +44,8 @@ impl Call {
     /// where links before it lead, and returns the one without dots that it leads to, which is itself for what does
     /// not exist; none when that cannot be found out.
     #[must_use]
-    pub fn followed(mut self, around: &Context, mut follow: impl FnMut(&str) -> Option<String>) -> Self {
-        for path in super::access::paths(&self, around) {
+    pub fn followed(mut self, context: &Context, mut follow: impl FnMut(&str) -> Option<String>) -> Self {
+        for path in super::access::paths(&self, context) {
             if let Some(target) = follow(&path) {
                 self.targets.insert(path, target);
             }
@@ -104,7 +104,7 @@ impl Context {
     }
 
     /// A folder by its name and by where it really lies.
-    pub(crate) fn both<'around>(&'around self, folder: &'around str) -> impl Iterator<Item = &'around str> {
+    pub(crate) fn both<'context>(&'context self, folder: &'context str) -> impl Iterator<Item = &'context str> {
         std::iter::once(folder).chain(self.leads.get(folder).map(String::as_str))
     }
 

@@ -1,6 +1,6 @@
 //! One command in the forms rules are held against: without what stands before it, and as the programs it starts.
 
-use super::shell::{Command, Word};
+use super::shell::{ShellCommand, Word};
 
 /// Variables that change how a program looks or what it says, and not what it does.
 const SAFE_VARIABLES: [&str; 22] = [
@@ -83,7 +83,7 @@ pub(crate) struct Stripped<'command> {
 
 impl<'command> Stripped<'command> {
     /// None when a variable is set that may change what the command does, or when nothing is left to run.
-    pub(crate) fn of(command: &'command Command) -> Option<Self> {
+    pub(crate) fn of(command: &'command ShellCommand) -> Option<Self> {
         // Claude Code takes only values without quotes, and of these letters.
         let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | '/' | ':');
         let safe = |(name, value): &(String, Word)| {
@@ -133,7 +133,7 @@ pub(crate) fn raw(words: &[Word]) -> String {
 }
 
 /// A command with the variables set before it, as written.
-pub(crate) fn whole(command: &Command) -> String {
+pub(crate) fn whole(command: &ShellCommand) -> String {
     let variables = command.assignments.iter().map(|(_, word)| word);
     variables.chain(&command.words).map(|word| word.raw.as_str()).collect::<Vec<_>>().join(" ")
 }

@@ -87,9 +87,9 @@ impl fmt::Display for MandatoryAsk {
 }
 
 /// Decides one call. `call` must have its links followed; see [`Call::followed`].
-pub fn decide(rules: &RuleSet, mode: Mode, around: &Context, call: &Call) -> Judgement {
-    let action = Action::of(call, around);
-    let view = View { rules, mode, around, call };
+pub fn decide(rules: &RuleSet, mode: Mode, context: &Context, call: &Call) -> Judgement {
+    let action = Action::of(call, context);
+    let view = View { rules, mode, context, call };
     let mut mandatory_asks = view.mandatory_asks(&action);
     if mode == Mode::BypassPermissions {
         mandatory_asks.retain(MandatoryAsk::holds_in_bypass);
@@ -109,7 +109,7 @@ pub fn decide(rules: &RuleSet, mode: Mode, around: &Context, call: &Call) -> Jud
         why,
         suppress_always: mandatory_asks.iter().any(|mandatory_ask| !mandatory_ask.is_about_the_mode()),
         quorum: view.quorum(&action),
-        risk: risk::of(call, &action, around),
+        risk: risk::of(call, &action, context),
         rule: rule.cloned(),
         mandatory_asks,
     }
@@ -117,17 +117,17 @@ pub fn decide(rules: &RuleSet, mode: Mode, around: &Context, call: &Call) -> Jud
 
 /// Whether a rule by itself speaks about a call: what its examples in a file are held against. That a project's rule
 /// is not trusted yet, or meant for some sessions only, does not count here.
-pub fn applies(rule: &Rule, around: &Context, call: &Call) -> bool {
+pub fn applies(rule: &Rule, context: &Context, call: &Call) -> bool {
     let mut rule = Rule { session: None, ..rule.clone() };
     if !rule.source.origin.is_trusted() {
         rule.source.origin = super::rule::Origin::Project { trusted: true };
     }
-    let action = Action::of(call, around);
+    let action = Action::of(call, context);
     if rule.decision != Decision::Allow {
-        return matching::strictly(&rule, call, &action, around);
+        return matching::strictly(&rule, call, &action, context);
     }
     let rules = RuleSet { rules: vec![rule] };
-    let view = View { rules: &rules, mode: Mode::Default, around, call };
+    let view = View { rules: &rules, mode: Mode::Default, context, call };
     let plain = !matches!(&action, Action::Shell(plan) if plan.script.issue.is_some());
     plain && matches!(view.consent(&action), Ok(Some(_)))
 }
@@ -135,14 +135,14 @@ pub fn applies(rule: &Rule, around: &Context, call: &Call) -> bool {
 pub(super) struct View<'a> {
     pub(super) rules: &'a RuleSet,
     pub(super) mode: Mode,
-    pub(super) around: &'a Context,
+    pub(super) context: &'a Context,
     pub(super) call: &'a Call,
 }
 
 impl<'a> View<'a> {
     fn matching(&self, decision: Decision, action: &Action) -> impl Iterator<Item = &'a Rule> {
         let of_this_kind = self.rules.rules.iter().filter(move |rule| rule.decision == decision);
-        of_this_kind.filter(move |rule| matching::strictly(rule, self.call, action, self.around))
+        of_this_kind.filter(move |rule| matching::strictly(rule, self.call, action, self.context))
     }
 
     fn quorum(&self, action: &Action) -> Option<u32> {
@@ -165,8 +165,8 @@ impl<'a> View<'a> {
 
     pub(super) fn mandatory_asks(&self, action: &Action) -> Vec<MandatoryAsk> {
         let mut mandatory_asks = vec![];
-        mandatory_asks.extend(safety::critical_removal(action, self.around).map(MandatoryAsk::CriticalRemoval));
-        mandatory_asks.extend(safety::protected(self.call, action, self.around).map(MandatoryAsk::ProtectedPath));
+        mandatory_asks.extend(safety::critical_removal(action, self.context).map(MandatoryAsk::CriticalRemoval));
+        mandatory_asks.extend(safety::protected(self.call, action, self.context).map(MandatoryAsk::ProtectedPath));
         if matches!(self.call.tool.as_str(), "AskUserQuestion" | "ExitPlanMode") {
             mandatory_asks.push(MandatoryAsk::NeedsPerson);
         }
@@ -182,11 +182,11 @@ impl<'a> View<'a> {
                     mandatory_asks.push(MandatoryAsk::FolderAndGit);
                 }
                 let redirected = plan.steps.iter().any(|step| !step.redirects.is_empty());
-                let writes = || action.accesses().into_iter().any(|touch| touch.access == Access::Write);
+                let writes = || action.accesses().into_iter().any(|file| file.access == Access::Write);
                 let denies_reading = |rule: &Rule| {
                     rule.decision == Decision::Deny && rule.pattern.tool == "Read" && rule.pattern.specifier.is_some()
                 };
-                let reads = || action.accesses().into_iter().any(|touch| touch.access == Access::Read);
+                let reads = || action.accesses().into_iter().any(|file| file.access == Access::Read);
                 let might_be_denied = || reads() && self.rules.rules.iter().any(denies_reading);
                 if plan.has_cd() && (redirected || writes() || might_be_denied()) {
                     mandatory_asks.push(MandatoryAsk::FolderAndFiles);
@@ -203,11 +203,10 @@ impl<'a> View<'a> {
     /// Surely nothing but reading; where it reads is for the rules and the mode to say.
     pub(super) fn only_reads(&self, action: &Action) -> bool {
         match action {
-            Action::File(accesses) => accesses.iter().all(|touch| touch.access == Access::Read),
+            Action::File(accesses) => accesses.iter().all(|file| file.access == Access::Read),
             Action::Shell(plan) => {
-                let reads = |step: &Step| {
-                    step.reads.is_some() && step.redirects.iter().all(|touch| touch.access == Access::Read)
-                };
+                let reads =
+                    |step: &Step| step.reads.is_some() && step.redirects.iter().all(|file| file.access == Access::Read);
                 plan.script.issue.is_none() && plan.steps.iter().all(reads)
             }
             Action::Other | Action::Malformed => false,
@@ -228,7 +227,7 @@ impl<'a> View<'a> {
     }
 
     fn tool(&self) -> Result<&'a Rule, String> {
-        let allows = |rule: &&Rule| matching::allows_tool(rule, self.call, self.around);
+        let allows = |rule: &&Rule| matching::allows_tool(rule, self.call, self.context);
         self.rules.rules.iter().find(allows).ok_or_else(|| format!("no rule allows {}", self.call.tool))
     }
 
@@ -236,23 +235,23 @@ impl<'a> View<'a> {
     fn files(&self, accesses: &[FileAccess]) -> Result<Option<&'a Rule>, String> {
         let by_mode = matches!(self.call.tool.as_str(), "Read" | "Glob" | "Grep") || self.mode == Mode::AcceptEdits;
         let mut by = None;
-        for touch in accesses {
-            by = by.or(self.file(&self.call.tool, touch, by_mode)?);
+        for file in accesses {
+            by = by.or(self.file(&self.call.tool, file, by_mode)?);
         }
         Ok(by)
     }
 
-    fn file(&self, tool: &str, touch: &FileAccess, by_mode: bool) -> Result<Option<&'a Rule>, String> {
-        let Some(path) = touch.path.as_deref() else { return Err("it cannot be told which file is meant".to_owned()) };
+    fn file(&self, tool: &str, file: &FileAccess, by_mode: bool) -> Result<Option<&'a Rule>, String> {
+        let Some(path) = file.path.as_deref() else { return Err("it cannot be told which file is meant".to_owned()) };
         let Some(target) = self.call.target(path) else { return Err(format!("nobody followed the links of {path}")) };
         let path = if has_dots(path) { target } else { path };
-        let verb = if touch.access == Access::Write { "writing" } else { "reading" };
-        let inside = self.around.works_in(path) && self.around.works_in(target);
-        let mode_allows = touch.access != Access::Write || self.mode == Mode::AcceptEdits;
+        let verb = if file.access == Access::Write { "writing" } else { "reading" };
+        let inside = self.context.works_in(path) && self.context.works_in(target);
+        let mode_allows = file.access != Access::Write || self.mode == Mode::AcceptEdits;
         if by_mode && inside && mode_allows {
             return Ok(None);
         }
-        let allows = |rule: &&Rule| matching::allows_file(rule, tool, self.call, path, target, self.around);
+        let allows = |rule: &&Rule| matching::allows_file(rule, tool, self.call, path, target, self.context);
         if let Some(rule) = self.rules.rules.iter().find(allows) {
             return Ok(Some(rule));
         }
@@ -270,16 +269,16 @@ impl<'a> View<'a> {
         let mut by = None;
         for step in &plan.steps {
             by = by.or(self.command(step)?);
-            for touch in &step.redirects {
-                let tool = if touch.access == Access::Write { "Edit" } else { "Read" };
-                by = by.or(self.file(tool, touch, true)?);
+            for file in &step.redirects {
+                let tool = if file.access == Access::Write { "Edit" } else { "Read" };
+                by = by.or(self.file(tool, file, true)?);
             }
         }
         Ok(by)
     }
 
     fn command(&self, step: &Step) -> Result<Option<&'a Rule>, String> {
-        let allows = |rule: &&Rule| matching::allows_command(rule, step, self.around);
+        let allows = |rule: &&Rule| matching::allows_command(rule, step, self.context);
         if let Some(rule) = self.rules.rules.iter().find(allows) {
             // Who allows every command has allowed it with every file.
             return if rule.pattern.specifier.is_none() {
@@ -290,15 +289,15 @@ impl<'a> View<'a> {
         }
         if let Some(reads) = &step.reads {
             let mut by = None;
-            for touch in reads {
-                let tool = if touch.access == Access::Enter { "Cd" } else { "Read" };
-                by = by.or(self.file(tool, touch, true)?);
+            for file in reads {
+                let tool = if file.access == Access::Enter { "Cd" } else { "Read" };
+                by = by.or(self.file(tool, file, true)?);
             }
             return Ok(by);
         }
         if self.mode == Mode::AcceptEdits && makes_files(step) {
-            for touch in &step.files {
-                self.file(if touch.access == Access::Write { "Edit" } else { "Read" }, touch, true)?;
+            for file in &step.files {
+                self.file(if file.access == Access::Write { "Edit" } else { "Read" }, file, true)?;
             }
             return Ok(None);
         }
@@ -313,15 +312,15 @@ impl<'a> View<'a> {
 
     /// A rule on a command says nothing about files elsewhere, where we know that the words are files.
     fn known_files(&self, step: &Step) -> Result<(), String> {
-        for touch in &step.files {
-            let Some(path) = touch.path.as_deref() else {
+        for file in &step.files {
+            let Some(path) = file.path.as_deref() else {
                 return Err("it cannot be told which file is meant".to_owned());
             };
             let target = self.call.target(path);
-            if self.around.works_in(path) && target.is_some_and(|target| self.around.works_in(target)) {
+            if self.context.works_in(path) && target.is_some_and(|target| self.context.works_in(target)) {
                 continue;
             }
-            self.file(if touch.access == Access::Write { "Edit" } else { "Read" }, touch, true)?;
+            self.file(if file.access == Access::Write { "Edit" } else { "Read" }, file, true)?;
         }
         Ok(())
     }

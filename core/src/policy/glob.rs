@@ -8,38 +8,38 @@ pub(crate) fn text_matches(pattern: &str, text: &str) -> bool {
 }
 
 #[derive(Clone, Debug, PartialEq)]
-enum Token {
+enum GlobToken {
     Anything,
     This(char),
 }
 
-fn tokens(pattern: &str) -> Vec<Token> {
-    let mut tokens: Vec<Token> = vec![];
+fn tokens(pattern: &str) -> Vec<GlobToken> {
+    let mut tokens: Vec<GlobToken> = vec![];
     let mut chars = pattern.chars().peekable();
     while let Some(c) = chars.next() {
         match c {
-            '\\' if matches!(chars.peek(), Some('*' | '\\')) => tokens.extend(chars.next().map(Token::This)),
+            '\\' if matches!(chars.peek(), Some('*' | '\\')) => tokens.extend(chars.next().map(GlobToken::This)),
             // Two stars in a row say no more than one, and would only cost time.
-            '*' if tokens.last() == Some(&Token::Anything) => {}
-            '*' => tokens.push(Token::Anything),
-            c => tokens.push(Token::This(c)),
+            '*' if tokens.last() == Some(&GlobToken::Anything) => {}
+            '*' => tokens.push(GlobToken::Anything),
+            c => tokens.push(GlobToken::This(c)),
         }
     }
     tokens
 }
 
 /// Goes back to the last star alone, so the time is the product of the lengths at worst.
-fn tokens_match(tokens: &[Token], text: &str) -> bool {
+fn tokens_match(tokens: &[GlobToken], text: &str) -> bool {
     let text: Vec<char> = text.chars().collect();
     let (mut token, mut at) = (0, 0);
     let mut star: Option<(usize, usize)> = None;
     while at < text.len() {
         match tokens.get(token) {
-            Some(Token::Anything) => {
+            Some(GlobToken::Anything) => {
                 star = Some((token, at));
                 token += 1;
             }
-            Some(Token::This(c)) if *c == text[at] => {
+            Some(GlobToken::This(c)) if *c == text[at] => {
                 token += 1;
                 at += 1;
             }
@@ -51,7 +51,7 @@ fn tokens_match(tokens: &[Token], text: &str) -> bool {
             }
         }
     }
-    tokens[token..].iter().all(|token| *token == Token::Anything)
+    tokens[token..].iter().all(|token| *token == GlobToken::Anything)
 }
 
 /// A gitignore pattern below a folder, taken apart.

@@ -11,15 +11,15 @@ use super::rule::{Origin, PRIMARY, Pattern, Rule, has_literal_server};
 use super::web;
 
 /// Whether a deny or ask rule is about the call, or about any part of it.
-pub(crate) fn strictly(rule: &Rule, call: &Call, action: &Action, around: &Context) -> bool {
-    if !rule.is_for(around, true) || rule.is_never_consulted().is_some() {
+pub(crate) fn strictly(rule: &Rule, call: &Call, action: &Action, context: &Context) -> bool {
+    if !rule.is_for(context, true) || rule.is_never_consulted().is_some() {
         return false;
     }
     let Pattern { tool, specifier } = &rule.pattern;
     let about_tool =
         names(tool, &call.tool, true) || (rule.decision == Decision::Deny && reads_what_is_written(tool, call));
     let Some(specifier) = specifier else {
-        let redirected = |plan: &Plan| plan.redirected.iter().any(|touch| touch.access == Access::Write);
+        let redirected = |plan: &Plan| plan.redirected.iter().any(|file| file.access == Access::Write);
         return about_tool || tool == "Edit" && matches!(action, Action::Shell(plan) if redirected(plan));
     };
     if about_tool && has_parameter(call, specifier) {
@@ -27,18 +27,16 @@ pub(crate) fn strictly(rule: &Rule, call: &Call, action: &Action, around: &Conte
     }
     match tool.as_str() {
         "Bash" => matches!(action, Action::Shell(plan) if runs(plan, call, specifier)),
-        "Read" | "Edit" | "Cd" => {
-            touched(rule, action).any(|touch| path_strictly(rule, specifier, touch, call, around))
-        }
+        "Read" | "Edit" | "Cd" => touched(rule, action).any(|file| path_strictly(rule, specifier, file, call, context)),
         "WebFetch" => about_tool && web::strictly(specifier, call.text("url")),
         _ => about_tool && named(tool, specifier, call),
     }
 }
 
 /// Whether an allow rule lets the tool through, apart from files and shell lines.
-pub(crate) fn allows_tool(rule: &Rule, call: &Call, around: &Context) -> bool {
+pub(crate) fn allows_tool(rule: &Rule, call: &Call, context: &Context) -> bool {
     let Pattern { tool, specifier } = &rule.pattern;
-    if !rule.may_allow(around) || !names(tool, &call.tool, false) {
+    if !rule.may_allow(context) || !names(tool, &call.tool, false) {
         return false;
     }
     match (tool.as_str(), specifier) {
@@ -51,25 +49,25 @@ pub(crate) fn allows_tool(rule: &Rule, call: &Call, around: &Context) -> bool {
 
 /// Whether an allow rule lets a file be read or written: by its name and by where its links lead. `tool` is the one
 /// that was called, or `Edit` or `Read` where a shell does it. A rule without a path means its tool alone.
-pub(crate) fn allows_file(rule: &Rule, tool: &str, call: &Call, path: &str, target: &str, around: &Context) -> bool {
-    if !rule.may_allow(around) || !names(&rule.pattern.tool, tool, false) {
+pub(crate) fn allows_file(rule: &Rule, tool: &str, call: &Call, path: &str, target: &str, context: &Context) -> bool {
+    if !rule.may_allow(context) || !names(&rule.pattern.tool, tool, false) {
         return false;
     }
     let Some(specifier) = &rule.pattern.specifier else { return rule.pattern.tool == call.tool };
-    let patterns = path_patterns(rule, specifier, around, false);
-    let spellings = around.spellings(path);
+    let patterns = path_patterns(rule, specifier, context, false);
+    let spellings = context.spellings(path);
     let allows = |path: &str| patterns.iter().any(|pattern| pattern.matches(path, false));
     spellings.iter().any(|path| allows(path)) && allows(target)
 }
 
 /// Whether an allow rule approves one command of a plain script.
-pub(crate) fn allows_command(rule: &Rule, step: &Step, around: &Context) -> bool {
-    if !rule.may_allow(around) || rule.pattern.tool != "Bash" {
+pub(crate) fn allows_command(rule: &Rule, step: &Step, context: &Context) -> bool {
+    if !rule.may_allow(context) || rule.pattern.tool != "Bash" {
         return false;
     }
     let Some(stripped) = Stripped::of(&step.command) else {
         // Who has written the variables down with the command has allowed both.
-        let exact = rule.pattern.specifier.as_deref().map(Line::read).filter(Line::is_exact);
+        let exact = rule.pattern.specifier.as_deref().map(LinePattern::read).filter(LinePattern::is_exact);
         return exact.is_some_and(|line| !step.command.words.is_empty() && line.matches(&whole(&step.command)));
     };
     // Files that only come in while it runs cannot be looked at before.
@@ -77,7 +75,7 @@ pub(crate) fn allows_command(rule: &Rule, step: &Step, around: &Context) -> bool
         return false;
     }
     let Some(specifier) = &rule.pattern.specifier else { return true };
-    let line = Line::read(specifier);
+    let line = LinePattern::read(specifier);
     if line.is_exact() {
         return !stripped.takes_more && [stripped.words, stripped.whole].iter().any(|words| line.matches(&raw(words)));
     }
@@ -89,18 +87,18 @@ pub(crate) fn allows_command(rule: &Rule, step: &Step, around: &Context) -> bool
 
 impl Rule {
     /// Whether the rule is meant for this session. Who has no name is meant by what is strict.
-    fn is_for(&self, around: &Context, unnamed: bool) -> bool {
-        match (&self.session, &around.label) {
+    fn is_for(&self, context: &Context, unnamed: bool) -> bool {
+        match (&self.session, &context.label) {
             (None, _) => true,
             (Some(_), None) => unnamed,
             (Some(pattern), Some(label)) => text_matches(pattern, label),
         }
     }
 
-    fn may_allow(&self, around: &Context) -> bool {
+    fn may_allow(&self, context: &Context) -> bool {
         self.decision == Decision::Allow
             && self.source.origin.is_trusted()
-            && self.is_for(around, false)
+            && self.is_for(context, false)
             && self.is_never_consulted().is_none()
     }
 }
@@ -151,13 +149,13 @@ fn named(tool: &str, specifier: &str, call: &Call) -> bool {
 }
 
 /// What a rule for Bash says about a line.
-struct Line<'rule> {
+struct LinePattern<'rule> {
     pattern: &'rule str,
     /// It ends with ` *` or `:*`: the pattern alone, or with more words behind it.
     rest: bool,
 }
 
-impl<'rule> Line<'rule> {
+impl<'rule> LinePattern<'rule> {
     fn read(specifier: &'rule str) -> Self {
         let rest = specifier.strip_suffix(":*").or_else(|| specifier.strip_suffix(" *"));
         Self { pattern: rest.unwrap_or(specifier).trim_end(), rest: rest.is_some() }
@@ -175,7 +173,7 @@ impl<'rule> Line<'rule> {
 
 /// Whether anything in the line is what the specifier says.
 fn runs(plan: &Plan, call: &Call, specifier: &str) -> bool {
-    let line = Line::read(specifier);
+    let line = LinePattern::read(specifier);
     let whole = call.text("command").unwrap_or_default().trim();
     line.matches(whole) || plan.suspects.iter().flat_map(|words| texts(words)).any(|text| line.matches(&text))
 }
@@ -183,30 +181,30 @@ fn runs(plan: &Plan, call: &Call, specifier: &str) -> bool {
 fn touched<'action>(rule: &Rule, action: &'action Action) -> impl Iterator<Item = &'action FileAccess> {
     let tool = rule.pattern.tool.clone();
     let denies = rule.decision == Decision::Deny;
-    action.accesses().into_iter().filter(move |touch| match (tool.as_str(), touch.access) {
+    action.accesses().into_iter().filter(move |file| match (tool.as_str(), file.access) {
         ("Read", Access::Read) | ("Edit", Access::Write) | ("Cd", Access::Enter) => true,
         ("Read", Access::Write) => denies,
         _ => false,
     })
 }
 
-fn path_strictly(rule: &Rule, specifier: &str, touch: &FileAccess, call: &Call, around: &Context) -> bool {
-    let patterns = path_patterns(rule, specifier, around, true);
-    patterns.iter().any(|pattern| touch.names(call).any(|path| pattern.matches(path, true)))
+fn path_strictly(rule: &Rule, specifier: &str, file: &FileAccess, call: &Call, context: &Context) -> bool {
+    let patterns = path_patterns(rule, specifier, context, true);
+    patterns.iter().any(|pattern| file.names(call).any(|path| pattern.matches(path, true)))
 }
 
 /// Where a path of a rule begins, by each name of that folder, and what it says from there.
-fn path_patterns(rule: &Rule, specifier: &str, around: &Context, strict: bool) -> Vec<PathPattern> {
+fn path_patterns(rule: &Rule, specifier: &str, context: &Context, strict: bool) -> Vec<PathPattern> {
     let (path, anchored, folders): (&str, bool, Vec<&str>) = if let Some(path) = specifier.strip_prefix("//") {
         (path, true, vec!["/"])
     } else if let Some(path) = specifier.strip_prefix("~/") {
-        (path, true, around.home.as_deref().into_iter().flat_map(|home| around.both(home)).collect())
+        (path, true, context.home.as_deref().into_iter().flat_map(|home| context.both(home)).collect())
     } else if let Some(path) = specifier.strip_prefix('/') {
         let base = match rule.source.origin {
             Origin::User | Origin::Project { .. } => &rule.source.base,
-            Origin::Session | Origin::CommandLine => &around.started,
+            Origin::Session | Origin::CommandLine => &context.started,
         };
-        (path, true, around.both(base).collect())
+        (path, true, context.both(base).collect())
     } else {
         let (path, dotted) = specifier.strip_prefix("./").map_or((specifier, false), |path| (path, true));
         let segments: Vec<&str> = path.split('/').filter(|part| !part.is_empty()).collect();
@@ -216,8 +214,8 @@ fn path_patterns(rule: &Rule, specifier: &str, around: &Context, strict: bool) -
             [_] => dotted && !strict,
             _ => true,
         };
-        let started = around.both(&around.started).filter(|_| strict);
-        (path, anchored, around.both(&around.cwd).chain(started).collect())
+        let started = context.both(&context.started).filter(|_| strict);
+        (path, anchored, context.both(&context.cwd).chain(started).collect())
     };
     let pattern = |folder| match has_dots(path) {
         true => PathPattern::new("/", joined(folder, path).trim_start_matches('/'), true),

@@ -5,13 +5,13 @@
 //!
 //! let source = RuleSource { origin: Origin::User, place: None, base: "/home/ann/.config/portcullis".into() };
 //! let rules = RuleSet { rules: vec![Rule::new(Decision::Allow, "Bash(npm test *)", source).unwrap()] };
-//! let around = Context::of("/home/ann/project", Some("/home/ann"));
+//! let context = Context::of("/home/ann/project", Some("/home/ann"));
 //!
 //! // From JSON a call is made by `portcullis_wire::tools::call`. Whoever can look at a disk follows its links.
 //! let input = [("command".to_owned(), Given::Text("npm test && rm -rf build".into()))].into();
-//! let call = Call::new("Bash", input).followed(&around, |path| Some(path.to_owned()));
+//! let call = Call::new("Bash", input).followed(&context, |path| Some(path.to_owned()));
 //!
-//! let ruling = decide(&rules, Mode::Default, &around, &call);
+//! let ruling = decide(&rules, Mode::Default, &context, &call);
 //! assert_eq!(ruling.decision, Decision::Ask);
 //! assert_eq!(ruling.why, "no rule allows `rm -rf build`");
 //! ```

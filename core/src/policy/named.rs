@@ -11,7 +11,7 @@ pub(crate) fn named<'word>(
     words: impl IntoIterator<Item = &'word Word>,
     access: Access,
     folders: &[String],
-    around: &Context,
+    context: &Context,
 ) -> Vec<FileAccess> {
     let mut flags_ended = access == Access::Enter;
     let mut accesses = vec![];
@@ -19,9 +19,9 @@ pub(crate) fn named<'word>(
         if word.text == "--" && !flags_ended {
             flags_ended = true;
         } else if flags_ended || !word.is_flag() {
-            accesses.extend(files_at(&word.text, access, folders, around));
+            accesses.extend(files_at(&word.text, access, folders, context));
         } else if let Some(glued) = glued(&word.text) {
-            accesses.extend(files_at(glued, access, folders, around));
+            accesses.extend(files_at(glued, access, folders, context));
         }
     }
     accesses
@@ -39,24 +39,24 @@ fn glued(flag: &str) -> Option<&str> {
 }
 
 /// The files of a name, seen from each folder.
-pub(crate) fn files_at(name: &str, access: Access, folders: &[String], around: &Context) -> Vec<FileAccess> {
+pub(crate) fn files_at(name: &str, access: Access, folders: &[String], context: &Context) -> Vec<FileAccess> {
     let name = name.replace("${HOME}", "~").replace("$HOME", "~");
     // `cd` itself takes dots away as text, while for everyone else `link/..` is above where the link leads.
     let climbs = access != Access::Enter && name.split('/').any(|part| part == "..");
-    let touch = |path| FileAccess { access, path };
+    let file = |path| FileAccess { access, path };
     let mut accesses = vec![];
     for folder in folders {
-        let path = absolute(&name, folder, around.home.as_deref());
+        let path = absolute(&name, folder, context.home.as_deref());
         if climbs && path.is_some() {
             let from = match name.strip_prefix('~') {
-                Some(below) => format!("{}{below}", around.home.as_deref().unwrap_or_default()),
+                Some(below) => format!("{}{below}", context.home.as_deref().unwrap_or_default()),
                 None if name.starts_with('/') => name.clone(),
                 None => format!("{folder}/{name}"),
             };
             let parts: Vec<&str> = from.split('/').filter(|part| !part.is_empty() && *part != ".").collect();
-            accesses.extend([touch(path), touch(Some(format!("/{}", parts.join("/"))))]);
+            accesses.extend([file(path), file(Some(format!("/{}", parts.join("/"))))]);
         } else {
-            accesses.push(touch(path));
+            accesses.push(file(path));
         }
     }
     accesses
@@ -113,11 +113,11 @@ pub(crate) fn is_about_files(name: &str) -> bool {
 }
 
 /// The files that well-known commands name. What the rest does with its words nobody knows.
-pub(crate) fn files_of(words: &[Word], folders: &[String], around: &Context) -> Vec<FileAccess> {
+pub(crate) fn files_of(words: &[Word], folders: &[String], context: &Context) -> Vec<FileAccess> {
     let Some((first, rest)) = words.split_first() else { return vec![] };
     let name = name_of(&first.text);
     let mut accesses = vec![];
-    let mut all = |access| accesses.extend(named(rest, access, folders, around));
+    let mut all = |access| accesses.extend(named(rest, access, folders, context));
     if name == "cd" {
         all(Access::Enter);
     }
@@ -127,7 +127,7 @@ pub(crate) fn files_of(words: &[Word], folders: &[String], around: &Context) -> 
     if WRITERS.contains(&name) && (name != "sed" || rest.iter().any(is_in_place)) {
         all(Access::Write);
     }
-    let mut one = |name: &str, access| accesses.extend(files_at(name, access, folders, around));
+    let mut one = |name: &str, access| accesses.extend(files_at(name, access, folders, context));
     for name in led_to(name, rest) {
         one(name, Access::Write);
     }

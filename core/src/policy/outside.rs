@@ -38,7 +38,7 @@ pub fn passes_outside_guard(rules: &RuleSet, context: &Context, call: &Call, onl
     let action = Action::of(call, context);
     let edits_a_file = matches!(&action, Action::File(files) if files.iter().any(|file| file.access == Access::Write));
     let mode = if edits_a_file && !only_reads { Mode::AcceptEdits } else { Mode::Default };
-    let view = View { rules: &own, mode, around: context, call };
+    let view = View { rules: &own, mode, context, call };
     view.mandatory_asks(&action).is_empty() && view.consent(&action).is_ok()
 }
 

@@ -53,18 +53,18 @@ impl Risk {
 }
 
 /// The risk of a call. It decides nothing.
-pub fn risk(call: &Call, around: &Context) -> Risk {
-    of(call, &Action::of(call, around), around)
+pub fn risk(call: &Call, context: &Context) -> Risk {
+    of(call, &Action::of(call, context), context)
 }
 
-pub(crate) fn of(call: &Call, action: &Action, around: &Context) -> Risk {
+pub(crate) fn of(call: &Call, action: &Action, context: &Context) -> Risk {
     let mut reasons = vec![];
-    if safety::protected(call, action, around).is_some() {
+    if safety::protected(call, action, context).is_some() {
         reasons.push(Reason::ProtectedPath);
     }
     let outside =
-        |path: &str| !around.works_in(path) || call.target(path).is_some_and(|target| !around.works_in(target));
-    if action.accesses().into_iter().any(|touch| touch.path.as_deref().is_none_or(outside)) {
+        |path: &str| !context.works_in(path) || call.target(path).is_some_and(|target| !context.works_in(target));
+    if action.accesses().into_iter().any(|file| file.path.as_deref().is_none_or(outside)) {
         reasons.push(Reason::Outside);
     }
     if matches!(call.tool.as_str(), "WebFetch" | "WebSearch") {
@@ -160,6 +160,6 @@ fn dangers(words: &[Word]) -> Vec<Reason> {
 }
 
 /// Whether the call changes files, for whoever shows it.
-pub fn writes(call: &Call, around: &Context) -> bool {
-    Action::of(call, around).accesses().into_iter().any(|touch| touch.access == Access::Write)
+pub fn writes(call: &Call, context: &Context) -> bool {
+    Action::of(call, context).accesses().into_iter().any(|file| file.access == Access::Write)
 }

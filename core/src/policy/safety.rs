@@ -58,7 +58,7 @@ const PROTECTED_FILES: [&str; 31] = [
 ];
 
 /// Whether a change of this file is always asked for. Letter case counts for nothing: on many disks it does not.
-pub(crate) fn is_protected(path: &str, around: &Context) -> bool {
+pub(crate) fn is_protected(path: &str, context: &Context) -> bool {
     let path = path.to_lowercase();
     let mut parts = path.split('/').peekable();
     let mut named = false;
@@ -66,25 +66,25 @@ pub(crate) fn is_protected(path: &str, around: &Context) -> bool {
         let is_last = parts.peek().is_none();
         named |= PROTECTED_FOLDERS.contains(&part) || is_last && PROTECTED_FILES.contains(&part);
     }
-    named || around.ours.iter().any(|ours| lies_in(&path, &ours.to_lowercase()))
+    named || context.ours.iter().any(|ours| lies_in(&path, &ours.to_lowercase()))
 }
 
 /// The protected file that the call would change, by its name or by where its links lead.
-pub(crate) fn protected(call: &Call, action: &Action, around: &Context) -> Option<String> {
-    let writes = action.accesses().into_iter().filter(|touch| touch.access == Access::Write);
-    writes.filter(|touch| touch.names(call).any(|path| is_protected(path, around))).find_map(|touch| touch.path.clone())
+pub(crate) fn protected(call: &Call, action: &Action, context: &Context) -> Option<String> {
+    let writes = action.accesses().into_iter().filter(|file| file.access == Access::Write);
+    writes.filter(|file| file.names(call).any(|path| is_protected(path, context))).find_map(|file| file.path.clone())
 }
 
 /// What a command would remove that is never removed unasked: the root and what is right below it, the home, the
 /// working folder and those above it, and what only a variable or another command names.
-pub(crate) fn critical_removal(action: &Action, around: &Context) -> Option<String> {
+pub(crate) fn critical_removal(action: &Action, context: &Context) -> Option<String> {
     let Action::Shell(plan) = action else { return None };
     let removes = |word: &Word| matches!(name_of(&word.text), "rm" | "rmdir");
     let is_removal = |words: &&Vec<Word>| words.iter().any(removes);
     if !plan.suspects.iter().any(|words| is_removal(&words)) {
         return None;
     }
-    let folders = folders(plan, around);
+    let folders = folders(plan, context);
     plan.suspects.iter().find_map(|words| {
         let (first, rest) = words.split_first()?;
         let recursive = |word: &Word| word.is_flag() && word.text.contains(['r', 'R']);
@@ -95,20 +95,20 @@ pub(crate) fn critical_removal(action: &Action, around: &Context) -> Option<Stri
             return None;
         }
         let Some(folders) = &folders else { return Some("something in one of many folders".to_owned()) };
-        let is_critical = |word: &&Word| folders.iter().any(|folder| is_critical(word, folder, around));
+        let is_critical = |word: &&Word| folders.iter().any(|folder| is_critical(word, folder, context));
         rest.iter().filter(|word| !word.is_flag()).find(is_critical).map(|word| word.raw.clone())
     })
 }
 
 /// Where the commands of a line may run, as far as it says so; none if that would be too many.
-fn folders(plan: &Plan, around: &Context) -> Option<Vec<String>> {
+fn folders(plan: &Plan, context: &Context) -> Option<Vec<String>> {
     const MOST: usize = 64;
-    let mut folders: Vec<String> = around.both(&around.cwd).map(str::to_owned).collect();
+    let mut folders: Vec<String> = context.both(&context.cwd).map(str::to_owned).collect();
     for words in plan.suspects.iter().filter(|words| changes_folder(&words[0].text)) {
         let to = words[1..].iter().find(|word| !word.is_flag()).map_or("~", |word| word.text.as_str());
         let to = with_home(to);
         for at in 0..folders.len() {
-            let moved = absolute(&to, &folders[at], around.home.as_deref());
+            let moved = absolute(&to, &folders[at], context.home.as_deref());
             folders.extend(moved.filter(|moved| !folders.contains(moved)));
         }
         if folders.len() > MOST {
@@ -122,7 +122,7 @@ fn with_home(text: &str) -> String {
     text.replace("${HOME}", "~").replace("$HOME", "~")
 }
 
-fn is_critical(word: &Word, from: &str, around: &Context) -> bool {
+fn is_critical(word: &Word, from: &str, context: &Context) -> bool {
     let text = with_home(&word.text);
     // `x/*` takes all that is in x, which is as bad as x; so do `x/**` and `x/*/`, or nearly.
     let mut folder = text.as_str();
@@ -146,11 +146,11 @@ fn is_critical(word: &Word, from: &str, around: &Context) -> bool {
     }
     // A variable may be empty, and then `~/$X` is the home.
     let folder = without_variables(folder);
-    let Some(path) = absolute(&folder, from, around.home.as_deref()) else { return true };
+    let Some(path) = absolute(&folder, from, context.home.as_deref()) else { return true };
     let top = path.matches('/').count() == 1;
     let holds = |place: &str| lies_in(place, &path);
-    let places = [Some(around.cwd.as_str()), Some(&around.started), around.home.as_deref()];
-    top || places.into_iter().flatten().flat_map(|place| around.both(place)).any(holds)
+    let places = [Some(context.cwd.as_str()), Some(&context.started), context.home.as_deref()];
+    top || places.into_iter().flatten().flat_map(|place| context.both(place)).any(holds)
 }
 
 fn without_variables(text: &str) -> String {

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use super::command::{is_shell, name_of, text};
-use super::shell::{Command, Joint, Redirect, Script, Word};
+use super::shell::{Joint, Redirect, Script, ShellCommand, Word};
 
 /// Programs behind which another command may stand.
 const BEFORE_ANOTHER: [&str; 36] = [
@@ -70,7 +70,7 @@ impl Suspects {
         let mut suspects = Self::default();
         let mut scripts = suspects.look(&script.commands);
         for _ in 0..DEEPEST {
-            let read: Vec<Command> = scripts.iter().flat_map(|script| suspects.read(script)).collect();
+            let read: Vec<ShellCommand> = scripts.iter().flat_map(|script| suspects.read(script)).collect();
             scripts = suspects.look(&read);
         }
         if scripts.iter().any(|script| !suspects.scripts.contains(script)) {
@@ -79,7 +79,7 @@ impl Suspects {
         suspects
     }
 
-    fn read(&mut self, script: &str) -> Vec<Command> {
+    fn read(&mut self, script: &str) -> Vec<ShellCommand> {
         if !self.scripts.insert(script.to_owned()) || !self.has_room_for(script.len()) {
             return vec![];
         }
@@ -99,7 +99,7 @@ impl Suspects {
     }
 
     /// Takes in commands and what they start; the texts that they may run as scripts are still to be read.
-    fn look(&mut self, commands: &[Command]) -> Vec<String> {
+    fn look(&mut self, commands: &[ShellCommand]) -> Vec<String> {
         // Those that stand there plainly come first, so that no other can take their room.
         let opened: Vec<Vec<Word>> = commands.iter().map(|command| self.opened(command)).collect();
         for (command, words) in commands.iter().zip(&opened) {
@@ -135,7 +135,7 @@ impl Suspects {
     }
 
     /// The words of a command, with `{a,b}` as the words it makes.
-    fn opened(&mut self, command: &Command) -> Vec<Word> {
+    fn opened(&mut self, command: &ShellCommand) -> Vec<Word> {
         let mut words = vec![];
         for word in &command.words {
             if word.is_literal {

@@ -1,26 +1,17 @@
-//! The only place where a state changes, live and in replay alike.
+//! [`State::apply`] is the only place where a state changes, live and in replay alike. It decides nothing.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
-use super::{Chat, Queue, SaidOnce, State};
-use crate::ask::{AskLife, Effected};
+use super::{Chat, Queue, State, UsedKey};
+use crate::ask::{AskLife, ReportedOutcome};
 use crate::event::{ChatId, Event, EventLife, Reply, Text, TrackedEvent};
-use crate::ids::{AskId, EventId, Moment, OrderId, ReplyId, SessionId};
-use crate::record::Record;
-use crate::route::Address;
-use crate::session::{Goodbye, Order, OrderOutcome, Presence, Session, SessionAbout, TrackedOrder};
-
-/// A chat remembers this many of its latest sessions and unanswered events.
-const CHAT_MEMORY: usize = 16;
-/// Replies kept for those who reconnect, in bytes.
-const REPLY_BYTES: usize = 4 << 20;
+use crate::ids::{EventId, Moment, OrderId, ReplyId, SessionId};
+use crate::record::{Moves, Record};
+use crate::session::{Order, OrderOutcome, Presence, Session, SessionAbout, TrackedOrder};
 
 /// A session remembers this many of its latest orders.
 const ORDERS: usize = 8;
-
-/// However young, no more settled asks than this are kept.
-const SETTLED_ASKS: usize = 10_000;
 
 impl State {
     /// Takes a record in. Never fails: a record that does not fit what is known changes nothing.
@@ -31,14 +22,29 @@ impl State {
             Record::Opened { .. } => self.opened(at),
             Record::Received { event, to } => self.received(event, *to),
             Record::Seen { event } => self.seen(*event, at),
-            Record::Expired { event } => self.settle_event(*event, EventLife::Expired { at }),
+            Record::EventExpired { event } => self.settle_event(*event, EventLife::Expired { at }),
             Record::Dropped { event, by } => self.settle_event(*event, EventLife::Dropped { at, by: by.clone() }),
             Record::Died { event } => self.died(*event, at),
-            Record::Retried { event, .. } => self.requeue(*event, at, 0),
-            Record::Attached { session, about, wrote } => self.attached(*session, about, wrote, at),
+            Record::Retried { event, to, moves: Moves::Recorded, .. } => self.put_back(*event, *to, at, 0),
+            Record::Retried { event, moves: Moves::Implied, .. } => self.imply_requeue(*event, at, 0),
+            Record::Moved { events, to, redelivered, .. } => self.moved(events, *to, *redelivered),
+            Record::Requeued { events, to, attempts, .. } => self.requeued(events, *to, at, *attempts),
+            Record::Attached { session, about, wrote, moves } => {
+                self.attached(*session, about, wrote, at);
+                if *moves == Moves::Implied {
+                    self.imply_moves_of_attached(*session, about, at);
+                }
+            }
             Record::Wrote { session, events } => self.wrote(*session, events, at),
             Record::Lost { session } => self.set_presence(*session, Presence::Lost { since: at }),
-            Record::Ended { session, goodbye } => self.ended(*session, goodbye, at),
+            Record::Ended { session, goodbye, moves } => {
+                self.set_presence(*session, Presence::Ended { at });
+                self.ended.push_back(*session);
+                if *moves == Moves::Implied {
+                    self.imply_moves_of_ended(*session, goodbye, at);
+                }
+                self.forget_sessions();
+            }
             Record::Replied { reply } => self.replied(reply),
             Record::ReplyEdited { reply, text, .. } => self.reply_edited(*reply, text, at),
             Record::Asked { ask } => {
@@ -48,18 +54,18 @@ impl State {
             }
             Record::Answered { ask, verdict } => {
                 let verdict = Box::new(verdict.clone());
-                self.settle_ask(*ask, AskLife::Answered { verdict, carried: None, effected: None });
+                self.settle_ask(*ask, AskLife::Answered { verdict, carried: None, outcome: None });
             }
             Record::Voted { ask, verdict } => {
                 if let Some((_, AskLife::Open { votes })) = self.asks.get_mut(ask) {
                     votes.push(verdict.clone());
                 }
             }
-            Record::Lapsed { ask } => self.settle_ask(*ask, AskLife::Expired { at }),
+            Record::AskExpired { ask } => self.settle_ask(*ask, AskLife::Expired { at }),
             Record::Joined { ask, into } => self.join(*ask, *into, at),
-            Record::Effected { ask, outcome, differs } => {
-                if let Some((_, AskLife::Answered { effected, .. })) = self.asks.get_mut(ask) {
-                    effected.get_or_insert(Effected { at, outcome: *outcome, differs: *differs });
+            Record::OutcomeReported { ask, outcome, differs } => {
+                if let Some((_, AskLife::Answered { outcome: known, .. })) = self.asks.get_mut(ask) {
+                    known.get_or_insert(ReportedOutcome { at, outcome: *outcome, differs: *differs });
                 }
             }
             Record::Carried { ask } => {
@@ -68,7 +74,7 @@ impl State {
                 }
             }
             Record::Withdrawn { ask, why } => self.settle_ask(*ask, AskLife::Withdrawn { at, why: why.clone() }),
-            Record::Missed { by } => note_miss(&mut self.misses, by, at, self.limits.misses_within),
+            Record::Missed { by } => note_miss(&mut self.misses, by, at, self.memory.miss_window),
             Record::PersonSet { .. }
             | Record::PersonRemoved { .. }
             | Record::TokenAdded { .. }
@@ -89,7 +95,7 @@ impl State {
                 self.settle_order(*session, *order, OrderOutcome::Failed { why: why.clone() });
             }
             Record::Taken { connector, position, messages } => self.taken(connector, *position, messages),
-            Record::Redacted { .. } | Record::Barred { .. } | Record::Called { .. } => {}
+            Record::Redacted { .. } | Record::AccessDenied { .. } | Record::Called { .. } => {}
         }
     }
 
@@ -104,7 +110,7 @@ impl State {
 
     fn received(&mut self, event: &Arc<Event>, to: Option<SessionId>) {
         self.arrivals += 1;
-        let held = TrackedEvent {
+        let tracked = TrackedEvent {
             life: EventLife::Waiting,
             to,
             redelivered: false,
@@ -114,11 +120,11 @@ impl State {
             size: event.text.len(),
             event: Arc::clone(event),
         };
-        self.queues.entry(to).or_default().add(&held);
+        self.queues.entry(to).or_default().add(&tracked);
         self.use_chat(event, to);
-        self.heard_from(event);
+        self.note_connector_writer(event);
         self.remember_key(event);
-        self.events.insert(event.id, held);
+        self.events.insert(event.id, tracked);
     }
 
     fn use_chat(&mut self, event: &Event, to: Option<SessionId>) {
@@ -143,7 +149,7 @@ impl State {
     /// Forgets the oldest conversations; one that was used since it was queued gets another turn.
     fn forget_chats(&mut self) {
         let mut turns = self.chat_order.len();
-        while self.chats.len() > self.limits.chats && turns > 0 {
+        while self.chats.len() > self.memory.chats && turns > 0 {
             turns -= 1;
             let Some((id, queued)) = self.chat_order.pop_front() else { return };
             match self.chats.get(&id) {
@@ -154,15 +160,15 @@ impl State {
     }
 
     fn remember_key(&mut self, event: &Event) {
-        let Some(once) = &event.once else { return };
-        let name = (event.sender.clone(), once.key.clone());
-        let said = SaidOnce { event: event.id, chat: event.chat.clone(), digest: once.digest, at: event.at };
+        let Some(key) = &event.idempotency_key else { return };
+        let name = (event.sender.clone(), key.key.clone());
+        let said = UsedKey { event: event.id, chat: event.chat.clone(), digest: key.digest, at: event.at };
         if self.keys.insert(name.clone(), said).is_none() {
             self.key_order.push_back(name);
         }
         while let Some(oldest) = self.key_order.front() {
-            let is_old = self.keys.get(oldest).is_none_or(|said| self.last.since(said.at) >= self.limits.keys_within);
-            if !is_old && self.keys.len() <= self.limits.keys {
+            let is_old = self.keys.get(oldest).is_none_or(|said| self.last.since(said.at) >= self.memory.key_lifetime);
+            if !is_old && self.keys.len() <= self.memory.keys {
                 return;
             }
             self.keys.remove(oldest);
@@ -174,21 +180,23 @@ impl State {
         if self.is_waiting(id) {
             self.settle_event(id, EventLife::Delivered { at });
         }
-        let Some(held) = self.events.get_mut(&id) else { return };
-        held.life = EventLife::Seen { at };
-        if let Some(chat) = self.chats.get_mut(&held.event.chat) {
+        let Some(tracked) = self.events.get_mut(&id) else { return };
+        tracked.life = EventLife::Seen { at };
+        if let Some(chat) = self.chats.get_mut(&tracked.event.chat) {
             chat.unanswered.retain(|event| *event != id);
         }
     }
 
     /// Takes an event off its queue. Its text stays in the journal alone.
     fn settle_event(&mut self, id: EventId, life: EventLife) {
-        let Some(held) = self.events.get_mut(&id).filter(|held| held.life == EventLife::Waiting) else { return };
-        dequeue(&mut self.queues, held);
-        held.life = life;
-        Arc::make_mut(&mut held.event).text = Text::Away;
+        let Some(tracked) = self.events.get_mut(&id).filter(|tracked| tracked.life == EventLife::Waiting) else {
+            return;
+        };
+        dequeue(&mut self.queues, tracked);
+        tracked.life = life;
+        Arc::make_mut(&mut tracked.event).text = Text::Away;
         self.settled_events.push_back(id);
-        while self.settled_events.len() > self.limits.settled_events {
+        while self.settled_events.len() > self.memory.settled_events {
             if let Some(oldest) = self.settled_events.pop_front() {
                 self.events.remove(&oldest);
             }
@@ -197,22 +205,41 @@ impl State {
 
     fn died(&mut self, id: EventId, at: Moment) {
         self.settle_event(id, EventLife::Dead { at });
-        if let Some(held) = self.events.get_mut(&id) {
-            held.life = EventLife::Dead { at };
+        if let Some(tracked) = self.events.get_mut(&id) {
+            tracked.life = EventLife::Dead { at };
         }
     }
 
-    /// Puts a settled event back on the queue where it belongs now. Its text is still in the journal.
-    fn requeue(&mut self, id: EventId, at: Moment, attempts: u8) {
-        let Some(mut held) = self.events.remove(&id) else { return };
-        if held.life != EventLife::Waiting {
-            self.settled_events.retain(|settled| *settled != id);
-            (held.life, held.redelivered, held.attempts, held.queued) = (EventLife::Waiting, true, attempts, at);
-            let stays = held.to.filter(|to| self.session(*to).is_some_and(Session::is_present));
-            held.to = stays.or_else(|| self.fallback_session(&held));
-            self.queues.entry(held.to).or_default().add(&held);
+    fn moved(&mut self, events: &[EventId], to: Option<SessionId>, redelivered: bool) {
+        for id in events {
+            let Some(tracked) = self.events.get_mut(id).filter(|tracked| tracked.life == EventLife::Waiting) else {
+                continue;
+            };
+            tracked.redelivered |= redelivered;
+            self.move_event(*id, to);
         }
-        self.events.insert(id, held);
+    }
+
+    fn requeued(&mut self, events: &[EventId], to: Option<SessionId>, at: Moment, attempts: u8) {
+        for id in events {
+            let Some(tracked) = self.events.get(id) else { continue };
+            // Its conversation goes with it, unless that has gone elsewhere since.
+            if let Some(chat) = self.chats.get_mut(&tracked.event.chat).filter(|chat| chat.session == tracked.to) {
+                chat.session = to;
+            }
+            self.put_back(*id, to, at, attempts);
+        }
+    }
+
+    /// Puts a settled event on a queue again. Its text is still in the journal.
+    pub(super) fn put_back(&mut self, id: EventId, to: Option<SessionId>, at: Moment, attempts: u8) {
+        let Some(tracked) = self.events.get_mut(&id).filter(|tracked| tracked.life != EventLife::Waiting) else {
+            return;
+        };
+        self.settled_events.retain(|settled| *settled != id);
+        (tracked.life, tracked.redelivered) = (EventLife::Waiting, true);
+        (tracked.to, tracked.attempts, tracked.queued) = (to, attempts, at);
+        self.queues.entry(to).or_default().add(tracked);
     }
 
     fn attached(&mut self, id: SessionId, about: &SessionAbout, wrote: &[EventId], at: Moment) {
@@ -225,48 +252,23 @@ impl State {
         known.presence = Presence::Attached;
         self.ended.retain(|ended| *ended != id);
         self.wrote(id, wrote, at);
-        if let Some(before) = about.continues {
-            let unread: Vec<(EventId, u8)> =
-                self.unread(before, at).map(|held| (held.event.id, held.attempts)).collect();
-            let most = self.limits.redeliveries;
-            for (event, attempts) in unread.into_iter().filter(|(_, attempts)| *attempts < most) {
-                self.requeue(event, at, attempts + 1);
-            }
-            self.mark_waiting(before);
-            self.reassign(Some(before), |_| Some(id));
-        }
-        let label = about.label.clone();
-        self.reassign(None, |held| match &held.event.address {
-            Address::Open => Some(id),
-            Address::Label(wanted) => (*wanted == label).then_some(id),
-            Address::Session(_) => None,
-        });
     }
 
-    /// Moves what waits in one queue to the sessions that `choose` names, keeping the order of arrival.
-    fn reassign(&mut self, from: Option<SessionId>, choose: impl Fn(&TrackedEvent) -> Option<SessionId>) {
-        let waiting: Vec<EventId> = self.waiting(from, 0).map(|held| held.event.id).collect();
-        for id in waiting {
-            let Some(to) = self.events.get(&id).and_then(&choose) else { continue };
-            self.move_event(id, Some(to));
-        }
-    }
-
-    fn move_event(&mut self, id: EventId, to: Option<SessionId>) {
-        let Some(held) = self.events.get_mut(&id) else { return };
-        dequeue(&mut self.queues, held);
-        held.to = to;
-        self.queues.entry(to).or_default().add(held);
-        if let Some(chat) = self.chats.get_mut(&held.event.chat) {
+    pub(super) fn move_event(&mut self, id: EventId, to: Option<SessionId>) {
+        let Some(tracked) = self.events.get_mut(&id) else { return };
+        dequeue(&mut self.queues, tracked);
+        tracked.to = to;
+        self.queues.entry(to).or_default().add(tracked);
+        if let Some(chat) = self.chats.get_mut(&tracked.event.chat) {
             chat.session = to;
         }
     }
 
     fn wrote(&mut self, session: SessionId, events: &[EventId], at: Moment) {
         for id in events {
-            let Some(held) = self.events.get(id) else { continue };
-            let chat = held.event.chat.clone();
-            if held.life == EventLife::Waiting && held.to != Some(session) {
+            let Some(tracked) = self.events.get(id) else { continue };
+            let chat = tracked.event.chat.clone();
+            if tracked.life == EventLife::Waiting && tracked.to != Some(session) {
                 self.move_event(*id, Some(session));
             }
             self.settle_event(*id, EventLife::Delivered { at });
@@ -276,8 +278,8 @@ impl State {
 
     fn show_chat(&mut self, chat: &ChatId, session: SessionId, event: EventId) {
         let Some(chat) = self.chats.get_mut(chat) else { return };
-        remember(&mut chat.shown_to, session);
-        remember(&mut chat.unanswered, event);
+        remember(&mut chat.shown_to, session, self.memory.of_one_chat);
+        remember(&mut chat.unanswered, event, self.memory.of_one_chat);
     }
 
     fn set_presence(&mut self, id: SessionId, presence: Presence) {
@@ -286,53 +288,11 @@ impl State {
         }
     }
 
-    fn ended(&mut self, id: SessionId, goodbye: &Goodbye, at: Moment) {
-        self.set_presence(id, Presence::Ended { at });
-        self.ended.push_back(id);
-        if goodbye.untouched {
-            let unread: Vec<(EventId, u8)> = self.unread(id, at).map(|held| (held.event.id, held.attempts)).collect();
-            for (event, attempts) in unread {
-                self.requeue(event, at, attempts);
-            }
-        }
-        for event in self.mark_waiting(id) {
-            let fallback_session = self.events.get(&event).and_then(|held| self.fallback_session(held));
-            if fallback_session != Some(id) {
-                self.move_event(event, fallback_session);
-            }
-        }
-        while self.ended.len() > self.limits.ended_sessions {
+    fn forget_sessions(&mut self) {
+        while self.ended.len() > self.memory.ended_sessions {
             if let Some(oldest) = self.ended.pop_front() {
                 self.sessions.remove(&oldest);
             }
-        }
-    }
-
-    /// The process that had these in its hands is gone: whether it wrote them before, nobody can tell.
-    fn mark_waiting(&mut self, session: SessionId) -> Vec<EventId> {
-        let waiting: Vec<EventId> = self.waiting(Some(session), 0).map(|held| held.event.id).collect();
-        for event in &waiting {
-            if let Some(held) = self.events.get_mut(event) {
-                held.redelivered = true;
-            }
-        }
-        waiting
-    }
-
-    /// Where an event goes when its session has ended: to one that fits as well, if there is just one.
-    fn fallback_session(&self, held: &TrackedEvent) -> Option<SessionId> {
-        let fits = |session: &&Session| match &held.event.address {
-            Address::Session(_) => false,
-            Address::Label(label) => session.about.label == *label,
-            Address::Open => true,
-        };
-        if let Address::Session(id) = held.event.address {
-            return self.successor(id).or(held.to);
-        }
-        let mut heirs = self.sessions().filter(|session| session.is_present()).filter(fits);
-        match (heirs.next(), heirs.next()) {
-            (Some(only), None) => Some(only.id),
-            _ => None,
         }
     }
 
@@ -351,7 +311,7 @@ impl State {
 
     fn forget_replies(&mut self) {
         let mut bytes: usize = self.replies.iter().map(|(_, reply)| reply.text.len()).sum();
-        while self.replies.len() > self.limits.replies || bytes > REPLY_BYTES && self.replies.len() > 1 {
+        while self.replies.len() > self.memory.replies || bytes > self.memory.reply_bytes && self.replies.len() > 1 {
             bytes -= self.replies.pop_front().map_or(0, |(_, reply)| reply.text.len());
         }
     }
@@ -381,146 +341,38 @@ impl State {
             tracked.outcome.get_or_insert(outcome);
         }
     }
-
-    /// The channel's ask is the hook's from now on, and so is its code.
-    fn join(&mut self, preview: AskId, whole: AskId, at: Moment) {
-        let Some((ask, _)) = self.asks.get(&preview) else { return };
-        let code = ask.code;
-        let Some((into, _)) = self.asks.get(&whole) else { return };
-        let why = format!("shown whole as prompt {}", into.code);
-        self.codes.insert(code, whole);
-        self.joined.insert(whole, code);
-        self.settle_ask(preview, AskLife::Withdrawn { at, why });
-    }
-
-    fn settle_ask(&mut self, id: AskId, life: AskLife) {
-        let Some((ask, current)) = self.asks.get_mut(&id) else { return };
-        if !current.is_open() {
-            return;
-        }
-        *current = life;
-        let bytes = ask.bytes();
-        self.open_asks.remove(&id);
-        self.settled_asks.push_back(id);
-        self.settled_texts.push_back((id, bytes));
-        self.settled_bytes += bytes;
-        self.forget_asks();
-        self.leave_texts_to_the_journal();
-    }
-
-    /// Of what was settled first. Who answered, and how, stays.
-    fn leave_texts_to_the_journal(&mut self) {
-        while self.settled_bytes > self.limits.settled_ask_bytes {
-            let Some((oldest, bytes)) = self.settled_texts.pop_front() else { return };
-            self.settled_bytes -= bytes;
-            if let Some((ask, _)) = self.asks.get_mut(&oldest) {
-                ask.leave_texts_to_the_journal();
-            }
-        }
-    }
-
-    /// Frees the codes of asks settled long ago.
-    fn forget_asks(&mut self) {
-        while let Some(oldest) = self.settled_asks.front().copied() {
-            let settled = self.asks.get(&oldest).and_then(|(_, life)| life.settled_at()).unwrap_or_default();
-            let young = self.last.since(settled) < self.limits.settled_asks;
-            if young && self.settled_asks.len() <= SETTLED_ASKS {
-                return;
-            }
-            self.settled_asks.pop_front();
-            if let Some((_, bytes)) = self.settled_texts.pop_front_if(|(id, _)| *id == oldest) {
-                self.settled_bytes -= bytes;
-            }
-            if let Some((ask, _)) = self.asks.remove(&oldest) {
-                let also = self.joined.remove(&ask.id);
-                for code in also.into_iter().chain([ask.code]) {
-                    // A code that was handed on is forgotten with the ask that has it now.
-                    if self.codes.get(&code) == Some(&ask.id) {
-                        self.codes.remove(&code);
-                    }
-                }
-            }
-        }
-    }
 }
 
-/// Misses of one person, as far back as they count.
-pub(super) fn note_miss(misses: &mut BTreeMap<String, VecDeque<Moment>>, by: &str, at: Moment, within: u64) {
+/// Adds a miss of one person, and forgets those that no longer count.
+pub(super) fn note_miss(misses: &mut BTreeMap<String, VecDeque<Moment>>, by: &str, at: Moment, window: u64) {
     let misses = misses.entry(by.to_owned()).or_default();
     misses.push_back(at);
-    misses.retain(|miss| at.since(*miss) < within);
+    misses.retain(|miss| at.since(*miss) < window);
 }
 
 impl Queue {
-    fn add(&mut self, held: &TrackedEvent) {
-        self.events.insert(held.arrival, held.event.id);
-        self.bytes += held.size;
+    fn add(&mut self, tracked: &TrackedEvent) {
+        self.events.insert(tracked.arrival, tracked.event.id);
+        self.bytes += tracked.size;
     }
 }
 
-fn dequeue(queues: &mut BTreeMap<Option<SessionId>, Queue>, held: &TrackedEvent) {
-    let Some(queue) = queues.get_mut(&held.to) else { return };
-    if queue.events.remove(&held.arrival).is_some() {
-        queue.bytes -= held.size;
+fn dequeue(queues: &mut BTreeMap<Option<SessionId>, Queue>, tracked: &TrackedEvent) {
+    let Some(queue) = queues.get_mut(&tracked.to) else { return };
+    if queue.events.remove(&tracked.arrival).is_some() {
+        queue.bytes -= tracked.size;
     }
     if queue.events.is_empty() {
-        queues.remove(&held.to);
+        queues.remove(&tracked.to);
     }
 }
 
-fn remember<T: PartialEq>(list: &mut Vec<T>, item: T) {
+fn remember<T: PartialEq>(list: &mut Vec<T>, item: T, most: usize) {
     if list.contains(&item) {
         return;
     }
-    if list.len() == CHAT_MEMORY {
+    if list.len() == most {
         list.remove(0);
     }
     list.push(item);
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::ask::{Ask, Details, Source};
-    use crate::ids::Code;
-    use crate::state::Limits;
-
-    #[test]
-    fn settled_prompts_hold_so_much_text_and_no_more_and_stay_known() {
-        let limits = Limits { settled_ask_bytes: 100, ..Limits::default() };
-        let mut state = State::new(limits);
-        let asks: Vec<Ask> = (0..20_u8)
-            .map(|n| Ask {
-                id: AskId::new(Moment(0), n.into()),
-                code: Code::from_entropy(n.into()),
-                session: SessionId::new(Moment(0), 1),
-                source: Source::Hook,
-                origin: String::new(),
-                tool: "Bash".into(),
-                description: Text::new("0123456789"),
-                preview: if n == 0 { Text::Erased } else { Text::new("0123456789") },
-                details: Box::new(Details { input: Some(Text::new("0123456789")), ..Details::default() }),
-                at: Moment(0),
-            })
-            .collect();
-        for ask in &asks {
-            state.apply(Moment(1), &Record::Asked { ask: ask.clone() });
-        }
-        let held = |state: &State| -> usize { asks.iter().map(|ask| state.ask(ask.id).unwrap().0.bytes()).sum() };
-        assert_eq!(held(&state), 20 * 30 - 10, "open ones are held whole");
-        for ask in &asks {
-            state.apply(Moment(2), &Record::Withdrawn { ask: ask.id, why: "w".into() });
-        }
-        assert_eq!(held(&state), 90, "the last three");
-        for ask in &asks {
-            assert_eq!(state.ask_by_code(ask.code).unwrap().1.name(), "withdrawn");
-        }
-        let (oldest, _) = state.ask(asks[0].id).unwrap();
-        assert_eq!((&oldest.description, &oldest.preview), (&Text::Away, &Text::Erased));
-
-        let next_day = Moment(2 + state.limits.settled_asks);
-        state.apply(next_day, &Record::Asked { ask: Ask { id: AskId::new(Moment(0), 99), ..asks[0].clone() } });
-        state.apply(next_day, &Record::Withdrawn { ask: AskId::new(Moment(0), 99), why: "w".into() });
-        assert_eq!((state.asks().count(), state.settled_bytes, state.settled_texts.len()), (1, 20, 1));
-    }
 }

@@ -55,7 +55,7 @@ impl Connected {
         }
     }
 
-    fn heard(&mut self, chat: &ChatId, person: &str, now: u64) {
+    fn note_writer(&mut self, chat: &ChatId, person: &str, now: u64) {
         let writers = self.chats.entry(chat.clone()).or_default();
         self.chat_order.remove(&writers.used);
         writers.used = now;
@@ -96,10 +96,10 @@ impl State {
         self.connectors.keys().find(|name| name.own_chat(chat).is_some())
     }
 
-    pub(super) fn heard_from(&mut self, event: &Event) {
+    pub(super) fn note_connector_writer(&mut self, event: &Event) {
         if let Via::Connector(name) = &event.via {
             let now = self.revision;
-            self.connectors.entry(name.clone()).or_default().heard(&event.chat, &event.sender, now);
+            self.connectors.entry(name.clone()).or_default().note_writer(&event.chat, &event.sender, now);
         }
     }
 
@@ -121,8 +121,8 @@ mod tests {
         let mut connected = Connected::default();
         let chat = |number: usize| ChatId::new(&number.to_string()).unwrap();
         for number in 0..CHATS + 5 {
-            connected.heard(&chat(number), "ann", 2 * number as u64 + 1);
-            connected.heard(&chat(0), "bob", 2 * number as u64 + 2);
+            connected.note_writer(&chat(number), "ann", 2 * number as u64 + 1);
+            connected.note_writer(&chat(0), "bob", 2 * number as u64 + 2);
         }
         assert_eq!((connected.chats.len(), connected.chat_order.len()), (CHATS, CHATS));
         assert_eq!(connected.chats[&chat(0)].people, ["ann", "bob"]);
@@ -146,7 +146,7 @@ mod tests {
         let mut connected = Connected::default();
         let chat = ChatId::new("c").unwrap();
         for number in 0..WRITERS + 1 {
-            connected.heard(&chat, &number.to_string(), number as u64);
+            connected.note_writer(&chat, &number.to_string(), number as u64);
         }
         assert_eq!(connected.chats[&chat].people.len(), WRITERS);
         assert_eq!(connected.chats[&chat].people[0], "1");

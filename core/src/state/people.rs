@@ -18,8 +18,8 @@ impl State {
             Record::TokenAdded { token, .. } => drop(self.tokens.insert(token.id, token.clone())),
             Record::TokenRevoked { token, .. } => drop(self.tokens.remove(token)),
             Record::PairingAsked { pairing } => {
-                let within = self.limits.pairing_within;
-                self.pairings.retain(|known| at.since(known.since) < within && known.code != pairing.code);
+                let lifetime = self.memory.pairing_lifetime;
+                self.pairings.retain(|known| at.since(known.since) < lifetime && known.code != pairing.code);
                 self.pairings.push(pairing.clone());
             }
             Record::Paired { code, name, role, .. } => {
@@ -30,7 +30,7 @@ impl State {
             }
             Record::IdentityLinked { identity, name, .. } => self.link(identity, name),
             Record::IdentityUnlinked { identity, .. } => self.unlink(identity),
-            Record::PairingMissed { by } => note_miss(&mut self.pairing_misses, by, at, self.limits.misses_within),
+            Record::PairingMissed { by } => note_miss(&mut self.pairing_misses, by, at, self.memory.miss_window),
             _ => {}
         }
     }

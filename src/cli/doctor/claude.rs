@@ -10,7 +10,7 @@ use super::finding::Finding;
 use crate::cli::environment;
 use crate::cli::setup::claude::{ClaudeFiles, project_file};
 
-const PATIENCE: Duration = Duration::from_secs(10);
+const VERSION_TIMEOUT: Duration = Duration::from_secs(10);
 /// The first that takes events from a channel, and the first that relays prompts to one, by the vendor's documents.
 const TAKES_EVENTS: [u64; 3] = [2, 1, 80];
 const RELAYS_PROMPTS: [u64; 3] = [2, 1, 81];
@@ -85,9 +85,9 @@ async fn version(program: &Path) -> Option<([u64; 3], String)> {
     for switch in ["CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "DISABLE_AUTOUPDATER", "DISABLE_TELEMETRY"] {
         command.env(switch, "1");
     }
-    let output = tokio::time::timeout(PATIENCE, command.output()).await.ok()?.ok()?;
+    let output = tokio::time::timeout(VERSION_TIMEOUT, command.output()).await.ok()?.ok()?;
     let line = String::from_utf8_lossy(&output.stdout).lines().next()?.trim().to_owned();
-    let line: String = line.chars().filter(|letter| !letter.is_control()).take(60).collect();
+    let line: String = line.chars().filter(|c| !c.is_control()).take(60).collect();
     let mut numbers = line.split_whitespace().next()?.split('.').map(str::parse);
     let version = [numbers.next()?.ok()?, numbers.next()?.ok()?, numbers.next()?.ok()?];
     Some((version, line))

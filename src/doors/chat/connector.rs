@@ -92,13 +92,13 @@ impl Connector {
             self.name.chat(&message.chat).ok_or_else(|| bad("chat is not valid: empty, too long or invisible"))?;
         let label = message.label.as_deref().map(|label| Label::new(label).ok_or_else(|| bad("label is not valid")));
         let address = label.transpose()?.map_or(Address::Open, Address::Label);
-        let once = self.once(&message)?;
+        let idempotency_key = self.once(&message)?;
         let attributes = self.attributes(&message)?;
         let (id, text) = (mint(EventId::new), SaidText::new(message.text));
-        let said = Input::Said { id, by, inside: None, text, address, chat: Some(chat), attributes, once };
+        let said = Input::Said { id, by, inside: None, text, address, chat: Some(chat), attributes, idempotency_key };
         match self.hub.submit(said).await? {
-            Answer::Accepted { event, chat_because, .. } => {
-                Ok(Heard::Event { id: event, note: chat_because.map(text::taken_as_chat) })
+            Answer::Accepted { event, not_a_verdict, .. } => {
+                Ok(Heard::Event { id: event, note: not_a_verdict.map(text::taken_as_chat) })
             }
             Answer::Recorded { ask, code, behavior, missing } => {
                 let (ask, code, behavior) = (ask.to_string(), code.to_string(), behavior.name().to_owned());

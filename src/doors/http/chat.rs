@@ -12,7 +12,7 @@ use bytes::Bytes;
 use futures_util::stream;
 use portcullis_core::{Answer, Behavior, Code, Input, Ruling, SessionId, State as Known, Target};
 use portcullis_wire::error::{Fault, Kind};
-use portcullis_wire::start::{Chat, Confirm, Confirmed, Pending, PendingAsk};
+use portcullis_wire::start::{Confirm, Confirmed, NewChat, PendingAsk, PendingAsks};
 use tokio::sync::{OwnedSemaphorePermit, mpsc};
 
 use super::Door;
@@ -28,7 +28,7 @@ const HEARTBEAT: Duration = Duration::from_secs(15);
 /// `POST /api/chat`: starts a session for one prompt and answers with its messages, one event each, until it is over.
 /// The session goes on when the client closes the stream.
 pub(super) async fn chat(State(door): State<Arc<Door>>, request: Request) -> Result<Response, ErrorResponse> {
-    let Chat { prompt, auto_approve, folder: wanted, label, model, resume } = read_json(request, &door).await?;
+    let NewChat { prompt, auto_approve, folder: wanted, label, model, resume } = read_json(request, &door).await?;
     if prompt.trim().is_empty() {
         return Err(Fault::new(Kind::BadRequest, "prompt is empty").into());
     }
@@ -83,12 +83,12 @@ fn event(line: &[u8]) -> Bytes {
 pub(super) async fn pending(
     State(door): State<Arc<Door>>,
     Permitted { actor, .. }: Permitted,
-) -> Result<Json<Pending>, ErrorResponse> {
+) -> Result<Json<PendingAsks>, ErrorResponse> {
     let open = door.hub.look(move |state| {
         let open = state.open_asks().filter(|ask| state.is_in_scope(Some(ask.session), &actor.scope));
         open.map(PendingAsk::from).collect()
     });
-    Ok(Json(Pending { pending: open.await? }))
+    Ok(Json(PendingAsks { pending: open.await? }))
 }
 
 /// `POST /api/confirm`: yes or no.
@@ -102,7 +102,7 @@ pub(super) async fn confirm(
         return Ok(Json(Confirmed { success: false }));
     };
     let ruling = Ruling::plain(if approved { Behavior::Allow } else { Behavior::Deny });
-    match door.hub.submit(Input::Answered { by: actor, target, ruling, once: None }).await? {
+    match door.hub.submit(Input::Answered { by: actor, target, ruling, idempotency_key: None }).await? {
         Answer::Recorded { .. } => Ok(Json(Confirmed { success: true })),
         Answer::Refused(_) => Ok(Json(Confirmed { success: false })),
         other => Err(Fault::new(Kind::Internal, format!("the hub answered {other:?}")).into()),

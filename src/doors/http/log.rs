@@ -61,7 +61,7 @@ pub(super) async fn barred(
     let Tried { what } = read_json(request, &door).await?;
     let (what, _) = excerpt(&what, Some(MAX_TRIED));
     let what = format!("{what}, by a process that says it runs inside Claude Code");
-    door.hub.record_barred(actor.name, what).await?;
+    door.hub.record_denied(actor.name, what).await?;
     Ok("noted\n")
 }
 

@@ -91,12 +91,12 @@ async fn submit(
         (None, None) => Address::Open,
     };
     let chat = to.chat.as_deref().map(|chat| ChatId::new(chat).ok_or_else(|| bad("the chat"))).transpose()?;
-    let once = key.map(|key| IdempotencyKey { key, digest: digest(to, &text) });
+    let idempotency_key = key.map(|key| IdempotencyKey { key, digest: digest(to, &text) });
     let text = SaidText::new(text);
     // Whether a prompt has the code is decided by the hub; who may not answer it is found out before.
     let inside = if text.verdict().is_some() { door.hub.inside(permitted.process).await? } else { None };
     let (id, by) = (mint(EventId::new), permitted.actor);
-    let input = Input::Said { id, by, inside, text, address, chat, attributes, once };
+    let input = Input::Said { id, by, inside, text, address, chat, attributes, idempotency_key };
     let (counter, answered) = match door.hub.submit(input).await? {
         Answer::Refused(refusal) => (&door.counters.refused, Err(fault_of(&refusal))),
         answer @ Answer::Recorded { .. } => (&door.counters.verdicts, Ok(answer)),
@@ -119,8 +119,8 @@ fn digest(to: &To, text: &str) -> [u8; 32] {
 
 fn answered(answer: &Answer, in_json: bool) -> Response {
     let (event, chat, to, note) = match answer {
-        Answer::Accepted { event, chat, to, chat_because, .. } => {
-            (event, chat, to, chat_because.map(text::taken_as_chat))
+        Answer::Accepted { event, chat, to, not_a_verdict, .. } => {
+            (event, chat, to, not_a_verdict.map(text::taken_as_chat))
         }
         Answer::Recorded { ask, code, behavior, missing } if in_json => {
             let (ask, code, behavior) = (ask.to_string(), code.to_string(), behavior.name().to_owned());

@@ -142,7 +142,7 @@ async fn the_own_front_is_waited_for_and_others_may_join_meanwhile() {
     for number in 0..9 {
         ends.tell(notice(&number.to_string())).await;
     }
-    assert!(ends.tell.try_send(notice("no room")).is_err());
+    assert!(ends.tell.try_send(notice("one more")).is_err());
     let mut front = ends.join(1).await;
     for number in 0..9 {
         assert!(matches!(soon(ends.own.recv()).await, Told::Notice(text) if text == number.to_string()));

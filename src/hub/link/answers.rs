@@ -19,12 +19,12 @@ pub(super) fn input_of(message: SessionMessage, session: SessionId) -> Option<In
         SessionMessage::Asked(ask) => Input::Asked { session, ask, entropy: getrandom::u64().unwrap_or_default() },
         SessionMessage::Withdrawn { ask, why } => Input::Withdrawn { ask, by: Some(session), why },
         SessionMessage::Answered { ask, ruling } => {
-            Input::Answered { by: at_the_terminal(), target: Target::Id(ask), ruling: *ruling, once: None }
+            Input::Answered { by: at_the_terminal(), target: Target::Id(ask), ruling: *ruling, idempotency_key: None }
         }
         SessionMessage::Called(call) => Input::Called { session, call: *call },
         SessionMessage::Ordered { order, outcome } => Input::OrderSettled { session, order, outcome },
         SessionMessage::Described(about) => Input::Described { session, about: *about },
-        SessionMessage::Barred { what } => Input::Barred { who: format!("session {session}"), what },
+        SessionMessage::AccessDenied { what } => Input::AccessDenied { who: format!("session {session}"), what },
         SessionMessage::Replied { id, chat, text, files } => {
             Input::Replied { id, session, chat, text: Text::new(text), files }
         }

@@ -11,8 +11,8 @@ use futures_util::stream::FuturesUnordered;
 use portcullis_core::{AskId, Goodbye, Input, SessionId};
 use portcullis_wire::error::{Fault, Kind};
 use portcullis_wire::link::{
-    Answered, Attach, EventFrame, GateMessage, Greeting, LONGEST_LINE, Numbered, Opening, SessionMessage, VERSIONS,
-    agree,
+    Answered, AttachRequest, EventFrame, GateMessage, Greeting, LONGEST_LINE, Numbered, Opening, SessionMessage,
+    VERSIONS, agree,
 };
 use serde::Serialize;
 use tokio::io::AsyncWriteExt as _;
@@ -20,7 +20,7 @@ use tokio::net::UnixStream;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use super::outlets::{Outgoing, Outlet};
+use super::outlets::{Outlet, ToSession};
 use super::{Hub, Trouble};
 use crate::lines::{Line, Lines};
 use crate::stream::{Reader, Writer, split};
@@ -29,8 +29,8 @@ use answers::{input_of, told};
 /// A process that says nothing after it connected is not one of ours.
 const HELLO_WITHIN: Duration = Duration::from_secs(10);
 
-/// Room that is kept for what is written together.
-const ROOM: usize = 64 << 10;
+/// Bytes of the buffer that are kept between writes.
+const KEPT_CAPACITY: usize = 64 << 10;
 
 /// What a link needs to know of its gate.
 #[derive(Clone)]
@@ -74,7 +74,7 @@ pub(crate) async fn serve(stream: UnixStream, already_read: &[u8], gate: Gate) -
     }
     let first = tokio::time::timeout(HELLO_WITHIN, lines.next()).await??;
     let Some((n, attach)) = read_attach(&first)? else { return Ok(()) };
-    let Attach { session, about, wrote, holding } = attach;
+    let AttachRequest { session, about, wrote, holding } = attach;
     let (outlet, outgoing) = Outlet::new(&holding);
     let number = outlet.number;
     let attached = gate.hub.attach(session, Input::Attached { session, about, wrote, holding }, outlet).await;
@@ -106,7 +106,7 @@ async fn greet(gate: &Gate, hello: &Line) -> Greeting {
     };
     let is_newer = release(&program) > release(gate.program);
     if is_newer && is_idle(&gate.hub).await {
-        tracing::warn!("portcullis {program} is newer than this gate and nobody uses it: making room");
+        tracing::warn!("portcullis {program} is newer than this gate and nobody uses it: leaving");
         return Greeting::HandOver { program: gate.program.to_owned() };
     }
     match agree(&VERSIONS, min, max) {
@@ -134,7 +134,7 @@ async fn is_idle(hub: &Hub) -> bool {
     !hub.look(busy).await.unwrap_or(true)
 }
 
-fn read_attach(line: &Line) -> anyhow::Result<Option<(u64, Attach)>> {
+fn read_attach(line: &Line) -> anyhow::Result<Option<(u64, AttachRequest)>> {
     let line = match line {
         Line::Whole(line) => line,
         Line::TooLong => anyhow::bail!("a line of the link is too long"),
@@ -177,7 +177,7 @@ async fn read(
                 continue;
             }
             SessionMessage::Answered { ask, .. } if !may_answer(gate, session, ask).await => {
-                hub.record_barred(format!("session {session}"), "answering a prompt".into()).await?;
+                hub.record_denied(format!("session {session}"), "answering a prompt".into()).await?;
                 let fault = Fault::new(Kind::FromInside, "this prompt is not answered from there");
                 answers.send(done(n, Err(fault))).await?;
                 continue;
@@ -210,7 +210,7 @@ fn done(n: u64, answered: Result<Answered, Fault>) -> GateMessage<'static> {
 /// Writes what is for the session, as much in one write as has come together.
 async fn write(
     mut writer: Writer,
-    mut outgoing: mpsc::Receiver<Outgoing>,
+    mut outgoing: mpsc::Receiver<ToSession>,
     mut answers: mpsc::Receiver<GateMessage<'static>>,
     max_context: Option<usize>,
 ) -> anyhow::Result<()> {
@@ -218,7 +218,7 @@ async fn write(
     loop {
         tokio::select! {
             next = outgoing.recv() => match next {
-                Some(next) => put_outgoing(&mut bytes, &next, max_context)?,
+                Some(next) => put_to_session(&mut bytes, &next, max_context)?,
                 // The hub let go of this process: it fell behind, or another took its place.
                 None => break,
             },
@@ -227,7 +227,7 @@ async fn write(
         while bytes.len() < 1 << 20
             && let Ok(next) = outgoing.try_recv()
         {
-            put_outgoing(&mut bytes, &next, max_context)?;
+            put_to_session(&mut bytes, &next, max_context)?;
         }
         while let Ok(answer) = answers.try_recv() {
             put(&mut bytes, &answer)?;
@@ -235,21 +235,21 @@ async fn write(
         writer.write_all(&bytes).await?;
         bytes.clear();
         // What one large event needed is not kept for the small ones.
-        bytes.shrink_to(ROOM);
+        bytes.shrink_to(KEPT_CAPACITY);
     }
     writer.shutdown().await?;
     Ok(())
 }
 
-fn put_outgoing(bytes: &mut Vec<u8>, outgoing: &Outgoing, max_context: Option<usize>) -> serde_json::Result<()> {
+fn put_to_session(bytes: &mut Vec<u8>, outgoing: &ToSession, max_context: Option<usize>) -> serde_json::Result<()> {
     match outgoing {
-        Outgoing::Event(held, also) => {
+        ToSession::Event(held, also) => {
             // About what it takes in quotes, so that what is large need not move while it is written.
             let size = held.event.text.len().min(max_context.unwrap_or(usize::MAX));
             bytes.reserve(size + size / 8 + 512);
             put(bytes, &GateMessage::Event(EventFrame { also: also.clone(), ..EventFrame::of(held, max_context) }))
         }
-        Outgoing::Message(message) => put(bytes, message),
+        ToSession::Message(message) => put(bytes, message),
     }
 }
 

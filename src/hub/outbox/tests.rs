@@ -91,10 +91,11 @@ impl World {
     /// Writes in a chat of the platform, and has the session read it.
     async fn write_in(&self, chat: &str, name: &str, role: Role) {
         let id = mint(EventId::new);
-        let once: Option<IdempotencyKey> = None;
+        let idempotency_key: Option<IdempotencyKey> = None;
         let (text, chat) = (SaidText::new("hello"), ops().chat(chat));
         let (by, address) = (actor(name, role), Address::Session(self.session));
-        self.submit(Input::Said { id, by, inside: None, text, address, chat, attributes: vec![], once }).await;
+        self.submit(Input::Said { id, by, inside: None, text, address, chat, attributes: vec![], idempotency_key })
+            .await;
         self.submit(Input::Wrote { session: self.session, events: vec![id] }).await;
     }
 
@@ -116,7 +117,7 @@ impl World {
 
     async fn answer(&self, ask: AskId, name: &str, behavior: Behavior) {
         let (by, ruling) = (actor(name, Role::Reviewer), Ruling::plain(behavior));
-        self.submit(Input::Answered { by, target: Target::Id(ask), ruling, once: None }).await;
+        self.submit(Input::Answered { by, target: Target::Id(ask), ruling, idempotency_key: None }).await;
     }
 
     async fn remove(&self, name: &str) {

@@ -12,14 +12,14 @@ use bytes::{BufMut, BytesMut};
 use futures_util::future::BoxFuture;
 use portcullis_core::{AskId, EventId, SessionAbout, SessionId};
 use portcullis_wire::link::{
-    Answered, Attach, GateMessage, Greeting, LONGEST_LINE, Numbered, Opening, SessionMessage, VERSIONS,
+    Answered, AttachRequest, GateMessage, Greeting, LONGEST_LINE, Numbered, Opening, SessionMessage, VERSIONS,
 };
 use serde::Serialize;
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::io::AsyncWriteExt as _;
 use tokio::net::UnixStream;
 use tokio::sync::mpsc;
 
-use super::{Deliveries, Delivery, Reply, SessionHandle};
+use super::{AnswerSender, Deliveries, Delivery, SessionHandle};
 use crate::lines::{Line, Lines};
 use crate::stream::{Reader, Writer, split};
 
@@ -44,7 +44,7 @@ pub(crate) fn connect(
 ) -> (SessionHandle, Deliveries) {
     let (deliver, deliveries) = mpsc::channel(DELIVERIES);
     let (outgoing, messages) = mpsc::channel(MESSAGES);
-    let client = Client {
+    let client = LinkClient {
         session,
         about,
         program,
@@ -63,18 +63,18 @@ pub(crate) fn connect(
 }
 
 /// A message of the process, and where its answer goes.
-type Said = (SessionMessage, Option<Reply>);
+type QueuedMessage = (SessionMessage, Option<AnswerSender>);
 
-struct Client {
+struct LinkClient {
     session: SessionId,
     about: SessionAbout,
     program: &'static str,
     deliver: mpsc::Sender<Delivery>,
-    messages: mpsc::Receiver<Said>,
+    messages: mpsc::Receiver<QueuedMessage>,
     /// How many messages there were so far: the number of the last.
     said: u64,
-    /// Said, and not yet confirmed by the gate. Said again after a new attach.
-    unconfirmed: BTreeMap<u64, Said>,
+    /// QueuedMessage, and not yet confirmed by the gate. QueuedMessage again after a new attach.
+    unconfirmed: BTreeMap<u64, QueuedMessage>,
     /// Events handed to the process that it has not yet written.
     holding: HashSet<EventId>,
     /// Verdicts already handed to the process, oldest first.
@@ -87,7 +87,7 @@ struct Client {
     ended: bool,
 }
 
-impl Client {
+impl LinkClient {
     async fn run(mut self, connect: Connect) {
         while !self.ended {
             if let Err(error) = self.session(&connect).await {
@@ -123,7 +123,7 @@ impl Client {
     }
 
     /// Takes down what the process said. Returns its number.
-    fn note(&mut self, said: Option<Said>) -> Option<u64> {
+    fn note(&mut self, said: Option<QueuedMessage>) -> Option<u64> {
         let Some((message, reply)) = said else {
             self.ended = true;
             return None;
@@ -166,7 +166,7 @@ impl Client {
                 self.complaint.clear();
             }
             Greeting::HandOver { program } => {
-                anyhow::bail!("the gate, portcullis {program}, makes room for a newer one")
+                anyhow::bail!("the gate, portcullis {program}, leaves for a newer one")
             }
             Greeting::Refused(fault) => anyhow::bail!("{}", fault.in_words()),
         }
@@ -193,7 +193,7 @@ impl Client {
         });
         let (session, about) = (self.session, self.about.clone());
         let holding = self.holding.iter().copied().collect();
-        let attach = SessionMessage::Attach(Box::new(Attach { session, about, wrote: wrote.clone(), holding }));
+        let attach = SessionMessage::Attach(Box::new(AttachRequest { session, about, wrote: wrote.clone(), holding }));
         self.said += 1;
         put(bytes, &Numbered { n: self.said, message: &attach })?;
         for (n, (message, _)) in &self.unconfirmed {
@@ -228,7 +228,7 @@ impl Client {
         Ok(())
     }
 
-    fn say(&mut self, bytes: &mut BytesMut, said: Option<Said>) -> serde_json::Result<()> {
+    fn say(&mut self, bytes: &mut BytesMut, said: Option<QueuedMessage>) -> serde_json::Result<()> {
         let Some(n) = self.note(said) else { return Ok(()) };
         match self.unconfirmed.get(&n) {
             Some((message, _)) => put(bytes, &Numbered { n, message }),
@@ -257,7 +257,7 @@ impl Client {
     }
 }
 
-impl Client {
+impl LinkClient {
     /// What settles an ask is handed on once, however often it is sent.
     fn settled(&mut self, ask: AskId, delivery: Delivery) -> anyhow::Result<()> {
         if self.verdicts.contains(&ask) {
@@ -307,19 +307,4 @@ async fn next(lines: &mut Lines<Reader>) -> anyhow::Result<Option<bytes::Bytes>>
         Line::TooLong => anyhow::bail!("a line of the link is too long"),
         Line::End => Ok(None),
     }
-}
-
-/// Asks the HTTP server of a gate for the link.
-pub(crate) async fn upgrade(mut stream: UnixStream) -> anyhow::Result<UnixStream> {
-    const REQUEST: &[u8] =
-        b"GET /link HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: portcullis-link\r\n\r\n";
-    stream.write_all(REQUEST).await?;
-    // The gate says nothing after its head until we have said hello, so nothing is read too far.
-    let mut head = Vec::new();
-    while !head.ends_with(b"\r\n\r\n") {
-        anyhow::ensure!(head.len() < 8192, "the gate's answer has no end");
-        head.push(stream.read_u8().await.context("the gate closed the connection")?);
-    }
-    anyhow::ensure!(head.starts_with(b"HTTP/1.1 101"), "the gate gave no link: {}", String::from_utf8_lossy(&head));
-    Ok(stream)
 }

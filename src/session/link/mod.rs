@@ -1,6 +1,7 @@
 //! The session's half of the link: what a session's process says to its gate, and what is delivered to it.
 
 mod client;
+mod upgrade;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -13,7 +14,8 @@ use portcullis_wire::error::{Fault, Kind};
 use portcullis_wire::link::{Answered, EventFrame, InboxItem, SessionMessage};
 use tokio::sync::{mpsc, oneshot};
 
-pub(crate) use client::{Connect, connect, upgrade};
+pub(crate) use client::{Connect, connect};
+pub(crate) use upgrade::upgrade;
 
 /// What comes to an attached process.
 #[derive(Debug)]
@@ -55,46 +57,46 @@ impl Deliveries {
 const BYE_TIMEOUT: Duration = Duration::from_millis(300);
 
 /// Where the answer to a message goes.
-type Reply = oneshot::Sender<Answered>;
+type AnswerSender = oneshot::Sender<Answered>;
 
 /// What an attached process says to its gate. Cheap to clone.
 ///
 /// While the gate is away a message waits, and goes to the next gate.
 #[derive(Clone)]
 pub(crate) struct SessionHandle {
-    outgoing: mpsc::Sender<(SessionMessage, Option<Reply>)>,
+    outgoing: mpsc::Sender<(SessionMessage, Option<AnswerSender>)>,
     /// With the agent, while the gate is not yet told. Shared by all clones: whatever one of them says goes after it.
-    written: Arc<Mutex<Written>>,
+    unconfirmed: Arc<Mutex<Unconfirmed>>,
 }
 
-/// What was written to the agent.
+/// Written to the agent, and not yet told to the gate.
 #[derive(Default)]
-struct Written {
+struct Unconfirmed {
     events: Vec<EventId>,
     verdicts: Vec<AskId>,
 }
 
 impl SessionHandle {
-    fn new(outgoing: mpsc::Sender<(SessionMessage, Option<Reply>)>) -> Self {
-        Self { outgoing, written: Arc::default() }
+    fn new(outgoing: mpsc::Sender<(SessionMessage, Option<AnswerSender>)>) -> Self {
+        Self { outgoing, unconfirmed: Arc::default() }
     }
 
     /// These are with the agent. The gate hears of it by [`SessionHandle::confirm`], or before anything else that is
     /// said. Returns how many it has not heard of.
     pub(crate) fn wrote(&self, events: &[EventId], verdicts: &[AskId]) -> usize {
-        let mut written = self.written();
-        written.events.extend_from_slice(events);
-        written.verdicts.extend_from_slice(verdicts);
-        written.events.len() + written.verdicts.len()
+        let mut unconfirmed = self.unconfirmed();
+        unconfirmed.events.extend_from_slice(events);
+        unconfirmed.verdicts.extend_from_slice(verdicts);
+        unconfirmed.events.len() + unconfirmed.verdicts.len()
     }
 
-    fn written(&self) -> MutexGuard<'_, Written> {
-        self.written.lock().unwrap_or_else(PoisonError::into_inner)
+    fn unconfirmed(&self) -> MutexGuard<'_, Unconfirmed> {
+        self.unconfirmed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Tells the gate what is with the agent.
     pub(crate) async fn confirm(&self) {
-        let Written { events, verdicts } = std::mem::take(&mut *self.written());
+        let Unconfirmed { events, verdicts } = std::mem::take(&mut *self.unconfirmed());
         if !events.is_empty() {
             self.put(SessionMessage::Wrote { events }).await;
         }
@@ -147,8 +149,8 @@ impl SessionHandle {
     }
 
     /// Something was refused here that only an attacker or a confused agent would try.
-    pub(crate) async fn barred(&self, what: impl Into<String>) {
-        self.put(SessionMessage::Barred { what: what.into() }).await;
+    pub(crate) async fn report_denied(&self, what: impl Into<String>) {
+        self.put(SessionMessage::AccessDenied { what: what.into() }).await;
     }
 
     /// The agent says something back to a conversation. It may edit it later by its id.

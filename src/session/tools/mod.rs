@@ -28,7 +28,7 @@ lists the messages of this session. redelivered=\"true\" means that you may have
 Permission prompts are relayed to reviewers by themselves; nothing has to be done for that.";
 
 /// How long a tool call waits for a gate that is away.
-const PATIENCE: Duration = Duration::from_secs(20);
+const GATE_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// A tool as the model is told of it.
 pub(crate) struct Definition {
@@ -100,7 +100,7 @@ pub(crate) struct Called {
 }
 
 impl Called {
-    fn saying(text: impl Into<String>) -> Self {
+    fn with(text: impl Into<String>) -> Self {
         Self { said: Ok(text.into()), done: None }
     }
 }
@@ -171,10 +171,10 @@ impl Tools {
         }
         let files = files::check(&self.folder, &files)?;
         let id = mint(ReplyId::new);
-        match tokio::time::timeout(PATIENCE, self.handle.reply(id, chat.clone(), text, files)).await {
+        match tokio::time::timeout(GATE_TIMEOUT, self.handle.reply(id, chat.clone(), text, files)).await {
             Ok(Ok(())) => Ok(Called { said: Ok(format!("sent, message_id={id}")), done: Some(Done::Replied(chat)) }),
             Ok(Err(fault)) => Err(fault.in_words()),
-            Err(_) => Ok(Called::saying(format!(
+            Err(_) => Ok(Called::with(format!(
                 "kept, message_id={id}: the gate is away for the moment, the reply is sent as soon as it is back"
             ))),
         }
@@ -187,11 +187,11 @@ impl Tools {
         if text.trim().is_empty() {
             return Err("text is empty: a message cannot be taken back, only replaced".to_owned());
         }
-        match tokio::time::timeout(PATIENCE, self.handle.edit(id, text)).await {
-            Ok(Ok(())) => Ok(Called::saying(format!("edited, message_id={id}"))),
+        match tokio::time::timeout(GATE_TIMEOUT, self.handle.edit(id, text)).await {
+            Ok(Ok(())) => Ok(Called::with(format!("edited, message_id={id}"))),
             Ok(Err(fault)) => Err(fault.in_words()),
             Err(_) => {
-                Ok(Called::saying("kept: the gate is away for the moment, the message is edited as soon as it is back"))
+                Ok(Called::with("kept: the gate is away for the moment, the message is edited as soon as it is back"))
             }
         }
     }
@@ -200,12 +200,12 @@ impl Tools {
         let InboxArguments { event_id } = read(arguments)?;
         let away = |_| "the gate is away for the moment; try again later".to_owned();
         let Some(event_id) = event_id else {
-            let events = tokio::time::timeout(PATIENCE, self.handle.inbox()).await.map_err(away)?;
-            return Ok(Called::saying(list(&events.map_err(|fault| fault.in_words())?)));
+            let events = tokio::time::timeout(GATE_TIMEOUT, self.handle.inbox()).await.map_err(away)?;
+            return Ok(Called::with(list(&events.map_err(|fault| fault.in_words())?)));
         };
         let event: EventId =
             event_id.parse().map_err(|_| format!("no event {event_id:?}: pass the event_id of a <channel> tag"))?;
-        let opened = tokio::time::timeout(PATIENCE, self.handle.open(event)).await.map_err(away)?;
+        let opened = tokio::time::timeout(GATE_TIMEOUT, self.handle.open(event)).await.map_err(away)?;
         let (item, text) = opened.map_err(|fault| fault.in_words())?;
         // The same text from the same outside: it must not look like anything else here either.
         let text = portcullis_core::neutralise(&text);

@@ -199,7 +199,7 @@ fn a_program_that_an_agent_started_does_not_speak_for_anybody() {
     home.write_config(&format!("[connectors.socket.ops]\naddress = \"{}\"\n", socket.display()));
     let _session = StandIn::start(&home, &[]);
     home.attached(1);
-    let barred = crate::support::until("an attempt on the record", || home.records("barred").into_iter().next());
+    let barred = crate::support::until("an attempt on the record", || home.records("access_denied").into_iter().next());
     let what = barred["what"].as_str().unwrap();
     assert!(what.starts_with("speaking for connector ops, by process "), "{what}");
 }

@@ -94,7 +94,7 @@ fn commands_run_by_an_agent_cannot_answer_or_administer_and_are_logged() {
     for with_claudecode in [false, true] {
         for (before, words) in attempts.iter().enumerate() {
             let before = before + if with_claudecode { attempts.len() } else { 0 };
-            assert_eq!(home.records("barred").len(), before);
+            assert_eq!(home.records("access_denied").len(), before);
             let mut command = home.command(words);
             if with_claudecode {
                 command.env("CLAUDECODE", "1");
@@ -102,10 +102,10 @@ fn commands_run_by_an_agent_cannot_answer_or_administer_and_are_logged() {
             let ran = Ran::of(&home.spawn(command, Stdin::Nothing), PATIENCE);
             ran.refused(4, "refused");
             assert!(ran.stderr.contains("inside") && ran.stdout.is_empty(), "{words:?}: {ran:#?}");
-            assert_eq!(home.records("barred").len(), before + 1, "{words:?}");
+            assert_eq!(home.records("access_denied").len(), before + 1, "{words:?}");
         }
     }
-    let first = &home.records("barred")[0];
+    let first = &home.records("access_denied")[0];
     assert!(first["what"].as_str().unwrap().contains("answering a prompt") && first["who"] == "owner", "{first}");
     assert!(first["what"].as_str().unwrap().contains("inside session api"), "{first}");
     for (path, body) in [("/", "yes abcde"), ("/api/v1/asks/abcde/verdict", r#"{"behavior":"allow"}"#)] {
@@ -137,7 +137,7 @@ fn inside_claude_code_a_person_must_confirm_at_the_terminal() {
     command.env("CLAUDECODE", "1");
     Ran::of(&home.spawn(command, Stdin::Nothing), PATIENCE).refused(4, "Claude Code");
     assert_eq!(show(&home, "abcde")["state"], "open");
-    assert_eq!(home.records("barred").len(), 1);
+    assert_eq!(home.records("access_denied").len(), 1);
 
     for (code, typed, ending, state) in
         [("abcde", "y", "did not allow prompt abcde", "open"), ("fghij", "yes", "Allowed fghij.", "answered")]

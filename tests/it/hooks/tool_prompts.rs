@@ -17,7 +17,7 @@ fn the_hook_tool_is_hidden_from_the_model_and_refused_to_it() {
     assert!(!refused.to_string().contains("for the model's eyes"), "{refused}");
     let log = until("the attempt on the record", || {
         let log = home.run(&["log", "--json"]).ok().stdout;
-        log.lines().find(|line| line.contains("\"barred\"")).map(str::to_owned)
+        log.lines().find(|line| line.contains("\"access_denied\"")).map(str::to_owned)
     });
     assert!(log.contains("call the tool of the hooks"), "{log}");
     gate.wait_for_event(&waiting, "waiting");

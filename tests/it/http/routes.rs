@@ -173,7 +173,7 @@ fn a_process_inside_an_agent_is_refused_where_the_table_says_so() {
         }
     }
     let barred: Vec<String> =
-        home.records("barred").iter().map(|record| record["what"].as_str().unwrap().to_owned()).collect();
+        home.records("access_denied").iter().map(|record| record["what"].as_str().unwrap().to_owned()).collect();
     assert_eq!(barred.len(), tried_in_vain.len(), "{barred:#?}");
     for (record, tried) in barred.iter().zip(&tried_in_vain) {
         assert!(record.starts_with(&format!("{tried}, by process ")), "{record}: {tried}");
@@ -202,7 +202,7 @@ fn inside_an_agent_only_a_verdict_on_a_prompt_is_refused() {
     for (status, answer) in [say("yes abcde"), post("no ABCDE")] {
         assert_eq!((status, &answer["error"]), (403, &json!(number(Kind::FromInside))), "{answer}");
     }
-    let barred = home.records("barred");
+    let barred = home.records("access_denied");
     assert_eq!(barred.len(), 2, "{barred:?}");
     assert!(barred[0]["what"].as_str().unwrap().starts_with("answering a prompt, by process "), "{barred:?}");
     assert_eq!((gate.ask("abcde")["state"].clone(), session.verdict_count()), (json!("open"), 0));

@@ -8,7 +8,7 @@
 use crate::support::home::Home;
 use portcullis_core::{Limits, Moment, State};
 use portcullis_wire::api::{AskView, EventView, PeopleView, PersonView, ReplyView, SessionView, TokenView};
-use portcullis_wire::record::{self, Payload};
+use portcullis_wire::record::{self, RecordPayload};
 use rusqlite::{Connection, OpenFlags};
 use serde_json::{Value, json};
 use std::fs;
@@ -42,9 +42,9 @@ fn replayed() -> (State, Moment) {
         let (at, body): (i64, Vec<u8>) = (row.get(0).unwrap(), row.get(1).unwrap());
         let (never, bytes): (bool, Option<Vec<u8>>) = (row.get(2).unwrap(), row.get(3).unwrap());
         let payload = match &bytes {
-            Some(bytes) => Payload::Kept(bytes),
-            None if never => Payload::None,
-            None => Payload::Erased,
+            Some(bytes) => RecordPayload::Kept(bytes),
+            None if never => RecordPayload::None,
+            None => RecordPayload::Erased,
         };
         last = Moment(at.cast_unsigned());
         let record = record::read(last, &body, payload)

@@ -165,7 +165,7 @@ fn inside_an_agent_an_attached_terminal_only_looks_and_what_it_tries_is_logged()
     terminal.until("not taken: this runs inside Claude Code");
     terminal.type_line("/end");
     terminal.until("refused: this runs inside Claude Code");
-    let barred = until("both attempts", || Some(home.records("barred")).filter(|barred| barred.len() == 2));
+    let barred = until("both attempts", || Some(home.records("access_denied")).filter(|barred| barred.len() == 2));
     for (record, what) in barred.iter().zip(["answering a prompt at a terminal", "telling a session what to do"]) {
         assert!(record["what"].as_str().unwrap().starts_with(what), "{record}");
     }
@@ -185,7 +185,7 @@ fn a_run_inside_an_agent_asks_people_and_not_its_starter() {
     terminal.until("not answered here: this runs inside Claude Code");
     terminal.type_line("y");
     terminal.until("not taken: this runs inside Claude Code");
-    assert_eq!(home.records("barred").len(), 1);
+    assert_eq!(home.records("access_denied").len(), 1);
     gate.allow(&gate.only_ask());
     terminal.until("done: made");
     assert!(terminal.wait().success());
@@ -238,7 +238,7 @@ fn where_devices_answer_terminals_show_prompts_and_say_why_they_cannot() {
     assert!(own.wait().success());
     attached.until("Session held has ended.");
     assert!(attached.wait().success());
-    assert!(home.records("barred").is_empty(), "no agent was in it");
+    assert!(home.records("access_denied").is_empty(), "no agent was in it");
 }
 
 /// A `run` of its own takes a moment until it listens.

@@ -42,7 +42,7 @@ fn an_allowed_bash_call_cannot_answer_or_administer() {
     assert_eq!(codes, vec!["code 4"; attempts.len()], "{said}");
     assert!(said.contains("status 403"), "{said}");
 
-    let barred: Vec<Value> = home.records("barred").iter().map(|record| record["what"].clone()).collect();
+    let barred: Vec<Value> = home.records("access_denied").iter().map(|record| record["what"].clone()).collect();
     assert_eq!(barred.len(), attempts.len() + 1, "{barred:#?}");
     let by_ancestry = barred.iter().filter(|what| what.as_str().unwrap().contains("inside session real")).count();
     assert_eq!(by_ancestry, attempts.len() + 1 - 2, "the first two were kept by the command line itself: {barred:#?}");

@@ -238,8 +238,8 @@ impl AskView {
 
 impl VerdictView {
     pub fn of(ask: &Ask, life: &AskLife) -> Option<Self> {
-        let AskLife::Answered { verdict, carried, effected } = life else { return None };
-        let Verdict { ruling, by, via, at, once: _ } = &**verdict;
+        let AskLife::Answered { verdict, carried, outcome } = life else { return None };
+        let Verdict { ruling, by, via, at, idempotency_key: _ } = &**verdict;
         Some(Self {
             ask: ask.id.to_string(),
             code: ask.code.to_string(),
@@ -252,8 +252,8 @@ impl VerdictView {
             interrupt: ruling.interrupt,
             input: ruling.input.as_ref().map(|edited| json(&edited.text)),
             carried_at: carried.map(|at| at.0),
-            outcome: effected.map(|effected| effected.outcome.name().to_owned()),
-            differs: effected.is_some_and(|effected| effected.differs),
+            outcome: outcome.map(|reported| reported.outcome.to_string()),
+            differs: outcome.is_some_and(|reported| reported.differs),
         })
     }
 }

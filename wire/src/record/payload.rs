@@ -6,7 +6,7 @@ use std::sync::Arc;
 use portcullis_core::{Details, Edited, Moment, Order, Record, SentFile, Text, Verdict};
 use serde::{Deserialize, Serialize};
 
-use super::{Payload, Unreadable};
+use super::{RecordPayload, Unreadable};
 use crate::as_text;
 use crate::ask::{DetailsForm, is_plain};
 use crate::form::{Boxed, List};
@@ -66,7 +66,7 @@ fn json(payload: &impl Serialize) -> serde_json::Result<Option<Arc<[u8]>>> {
 }
 
 /// Puts the moment and what is left of the payload into a record that was read without them.
-pub(super) fn read_into(record: &mut Record, at: Moment, payload: Payload<'_>) -> Result<(), Unreadable> {
+pub(super) fn read_into(record: &mut Record, at: Moment, payload: RecordPayload<'_>) -> Result<(), Unreadable> {
     match record {
         Record::Received { event, .. } => {
             let event = Arc::make_mut(event);
@@ -74,13 +74,13 @@ pub(super) fn read_into(record: &mut Record, at: Moment, payload: Payload<'_>) -
         }
         Record::Replied { reply } => {
             reply.at = at;
-            if let Payload::Kept(bytes) = payload {
+            if let RecordPayload::Kept(bytes) = payload {
                 ReplyPayload { text: reply.text, files: reply.files } = serde_json::from_slice(bytes)?;
             }
         }
         Record::Asked { ask } => {
             ask.at = at;
-            if let Payload::Kept(bytes) = payload {
+            if let RecordPayload::Kept(bytes) = payload {
                 AskPayload { description: ask.description, preview: ask.preview, details: ask.details } =
                     serde_json::from_slice(bytes)?;
             }
@@ -89,7 +89,7 @@ pub(super) fn read_into(record: &mut Record, at: Moment, payload: Payload<'_>) -
             verdict.at = at;
             read_verdict(verdict, payload)?;
         }
-        Record::Called { call, .. } if payload != Payload::None => call.preview = text(payload)?,
+        Record::Called { call, .. } if payload != RecordPayload::None => call.preview = text(payload)?,
         Record::Ordered { order: Order::Prompt { text: prompt, .. }, .. } => *prompt = text(payload)?,
         Record::ReplyEdited { text: edited, .. } => *edited = text(payload)?,
         Record::TokenAdded { token, .. } => token.since = at,
@@ -99,24 +99,24 @@ pub(super) fn read_into(record: &mut Record, at: Moment, payload: Payload<'_>) -
     Ok(())
 }
 
-fn read_verdict(verdict: &mut Verdict, payload: Payload<'_>) -> Result<(), Unreadable> {
+fn read_verdict(verdict: &mut Verdict, payload: RecordPayload<'_>) -> Result<(), Unreadable> {
     let ruling = &mut verdict.ruling;
     let input = match payload {
-        Payload::Kept(bytes) => {
+        RecordPayload::Kept(bytes) => {
             let payload: VerdictPayload = serde_json::from_slice(bytes)?;
             ruling.why = payload.why;
             payload.input
         }
-        Payload::None => None,
-        Payload::Erased => Some(Text::Erased),
+        RecordPayload::None => None,
+        RecordPayload::Erased => Some(Text::Erased),
     };
     ruling.input = ruling.input.take().zip(input).map(|(edited, text)| Edited { text, ..edited });
     Ok(())
 }
 
-fn text(payload: Payload<'_>) -> Result<Text, Unreadable> {
+fn text(payload: RecordPayload<'_>) -> Result<Text, Unreadable> {
     match payload {
-        Payload::Kept(bytes) => Ok(Text::new(from_utf8(bytes)?)),
-        Payload::None | Payload::Erased => Ok(Text::Erased),
+        RecordPayload::Kept(bytes) => Ok(Text::new(from_utf8(bytes)?)),
+        RecordPayload::None | RecordPayload::Erased => Ok(Text::Erased),
     }
 }

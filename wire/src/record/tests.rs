@@ -20,7 +20,7 @@ fn event() -> Event {
         chat: ChatId::new("7").unwrap(),
         address: Address::Label(Label::new("api").unwrap()),
         attributes: vec![("path".into(), "/".into())],
-        once: Some(IdempotencyKey { key: "k".into(), digest: [7; 32] }),
+        idempotency_key: Some(IdempotencyKey { key: "k".into(), digest: [7; 32] }),
         text: Text::new("hällo\n"),
         at: AT,
     }
@@ -56,14 +56,14 @@ pub(crate) fn every_record() -> Vec<Record> {
         hooks_version: Some(2),
     };
     let ruling = Ruling { why: Some("fine".into()), ..Ruling::plain(Behavior::Allow) };
-    let verdict = Verdict { ruling, by: "ann".into(), via: Via::Socket, at: AT, once: None };
+    let verdict = Verdict { ruling, by: "ann".into(), via: Via::Socket, at: AT, idempotency_key: None };
     let edited = Verdict {
         ruling: Ruling {
             scope: Scope::Always,
             input: Some(Edited { text: Text::new("{\"command\":\"ls\"}"), digest: [3; 32] }),
             ..Ruling::plain(Behavior::Allow)
         },
-        once: Some(IdempotencyKey { key: "k".into(), digest: [4; 32] }),
+        idempotency_key: Some(IdempotencyKey { key: "k".into(), digest: [4; 32] }),
         ..verdict.clone()
     };
     let plain = Verdict { ruling: Ruling { interrupt: true, ..Ruling::plain(Behavior::Deny) }, ..verdict.clone() };
@@ -103,11 +103,15 @@ pub(crate) fn every_record() -> Vec<Record> {
             to: None,
         },
         Record::Seen { event: event().id },
-        Record::Expired { event: event().id },
-        Record::Attached { session, about: about.clone(), wrote: vec![event().id] },
+        Record::EventExpired { event: event().id },
+        Record::Attached { session, about: about.clone(), wrote: vec![event().id], moves: Moves::Recorded },
+        Record::Attached { session, about: about.clone(), wrote: vec![], moves: Moves::Implied },
         Record::Wrote { session, events: vec![event().id] },
         Record::Lost { session },
-        Record::Ended { session, goodbye: Goodbye { why: "bye".into(), untouched: true } },
+        Record::Ended { session, goodbye: Goodbye { why: "bye".into(), untouched: true }, moves: Moves::Recorded },
+        Record::Moved { session, events: vec![event().id], to: Some(session), redelivered: true },
+        Record::Moved { session, events: vec![event().id], to: None, redelivered: false },
+        Record::Requeued { session, events: vec![event().id], to: None, attempts: 2 },
         Record::Replied {
             reply: Reply {
                 id: ReplyId::new(AT, 1),
@@ -130,9 +134,9 @@ pub(crate) fn every_record() -> Vec<Record> {
         Record::Answered { ask, verdict: verdict.clone() },
         Record::Answered { ask, verdict: edited },
         Record::Voted { ask, verdict: plain },
-        Record::Lapsed { ask },
+        Record::AskExpired { ask },
         Record::Joined { ask, into: AskId::new(AT, 4) },
-        Record::Effected { ask, outcome: CallOutcome::Failed, differs: true },
+        Record::OutcomeReported { ask, outcome: CallOutcome::Failed, differs: true },
         Record::Called { session, call },
         Record::Described { session, about: about.clone() },
         Record::Ordered {
@@ -150,7 +154,7 @@ pub(crate) fn every_record() -> Vec<Record> {
         Record::Missed { by: "ann".into() },
         Record::Dropped { event: event().id, by: "ann".into() },
         Record::Died { event: event().id },
-        Record::Retried { event: event().id, by: "ann".into() },
+        Record::Retried { event: event().id, by: "ann".into(), to: Some(session), moves: Moves::Recorded },
         Record::PersonSet { name: "tom".into(), role: Role::Reviewer, by: "ann".into() },
         Record::PersonRemoved { name: "tom".into(), by: "ann".into() },
         Record::TokenAdded {
@@ -187,7 +191,7 @@ pub(crate) fn every_record() -> Vec<Record> {
         },
         Record::PairingMissed { by: "ann".into() },
         Record::Redacted { what: "event/1".into(), by: "ann".into() },
-        Record::Barred { who: "owner".into(), what: "allow from inside a session".into() },
+        Record::AccessDenied { who: "owner".into(), what: "allow from inside a session".into() },
     ]
 }
 
@@ -195,7 +199,7 @@ pub(crate) fn every_record() -> Vec<Record> {
 fn every_record_survives_the_journal() {
     for record in every_record() {
         let stored = write(&record).unwrap();
-        let payload = stored.payload.as_deref().map_or(Payload::None, Payload::Kept);
+        let payload = stored.payload.as_deref().map_or(RecordPayload::None, RecordPayload::Kept);
         assert_eq!(read(AT, &stored.body, payload).unwrap(), record);
     }
 }
@@ -214,14 +218,14 @@ fn the_skeleton_holds_none_of_what_people_wrote() {
 #[test]
 fn what_was_erased_reads_as_erased() {
     let stored = write(&Record::Received { event: event().into(), to: None }).unwrap();
-    let Record::Received { event, .. } = read(AT, &stored.body, Payload::Erased).unwrap() else { panic!() };
+    let Record::Received { event, .. } = read(AT, &stored.body, RecordPayload::Erased).unwrap() else { panic!() };
     assert_eq!(event.text, Text::Erased);
 }
 
 proptest! {
     #[test]
     fn any_bytes_are_a_record_or_an_error_but_never_a_panic(body: Vec<u8>, payload: Vec<u8>) {
-        drop(read(AT, &body, Payload::Kept(&payload)));
+        drop(read(AT, &body, RecordPayload::Kept(&payload)));
     }
 
     #[test]
@@ -230,6 +234,6 @@ proptest! {
         let mut body = stored.body;
         let place = place.index(body.len());
         body[place] = byte;
-        drop(read(AT, &body, stored.payload.as_deref().map_or(Payload::None, Payload::Kept)));
+        drop(read(AT, &body, stored.payload.as_deref().map_or(RecordPayload::None, RecordPayload::Kept)));
     }
 }

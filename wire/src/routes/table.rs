@@ -14,7 +14,7 @@ use crate::api::{
     Status, TokenView, Tried, VerdictView,
 };
 use crate::error::Kind;
-use crate::start::{Chat, Confirm, Confirmed, NewSession, Pending};
+use crate::start::{Confirm, Confirmed, NewChat, NewSession, PendingAsks};
 
 /// Makes the rows, and an enum that has one variant for each. A handler is found by that variant, so that a row without
 /// a handler does not compile.
@@ -220,10 +220,10 @@ routes! {
     }
 
     Chat Post "/api/chat" START "Start Claude Code for one prompt, and hear all it says and does" {
-        from_inside: STARTING, outside: true, body: takes::<Chat>(),
+        from_inside: STARTING, outside: true, body: takes::<NewChat>(),
         response: Stream("every message of the session as JSON, until it is over", None), errors: STARTED,
     }
-    Pending Get "/api/pending" REVIEW "The prompts that are open" { outside: true, response: gives::<Pending>() }
+    Pending Get "/api/pending" REVIEW "The prompts that are open" { outside: true, response: gives::<PendingAsks>() }
     Confirm Post "/api/confirm" REVIEW "Yes or no to a prompt, by its id, its code, or the client's id of the call" {
         from_inside: ANSWERING, outside: true, body: takes::<Confirm>(), response: gives::<Confirmed>(),
     }

@@ -97,7 +97,7 @@ fn what_is_no_verdict_stays_chat() {
               + ann missed
             4 say 3 ann : yes please
               + event 3 of ann in chat 3 for session 1
-              > ok, as chat: NotTheGrammar
+              > ok, as chat: BadGrammar
               > wake session 1 for [1 2 3]
               > publish event 3
         "#]],
@@ -168,7 +168,7 @@ fn from_inside_an_agent_a_verdict_is_refused_and_recorded_and_anything_else_is_c
               > publish event 6
             8 say 7 ann inside=api : yes abcde
               > refused: FromInside(Inside { process: 7, label: api })
-              + ann barred: answering a prompt, by process 7 inside session api
+              + ann denied: answering a prompt, by process 7 inside session api
               > done
             9 say 8 ann : yes abcde
               + ask 1 allowed by ann over http
@@ -177,7 +177,7 @@ fn from_inside_an_agent_a_verdict_is_refused_and_recorded_and_anything_else_is_c
               > publish ask 1
             10 say 9 ann inside=api : no abcde
               > refused: FromInside(Inside { process: 7, label: api })
-              + ann barred: answering a prompt, by process 7 inside session api
+              + ann denied: answering a prompt, by process 7 inside session api
               > done
         "#]],
     );

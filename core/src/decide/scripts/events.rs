@@ -84,6 +84,7 @@ fn an_event_that_was_never_read_is_given_again_and_at_last_given_up() {
               > publish session 1
             5 attach 2 api agent=a
               + session 2 attached, wrote []
+              + events 1 wait again for session 2, attempts 1
               > done
               > publish session 2
               > wake session 2 for [1]
@@ -98,6 +99,7 @@ fn an_event_that_was_never_read_is_given_again_and_at_last_given_up() {
               > publish session 2
             8 attach 3 api agent=a
               + session 3 attached, wrote []
+              + events 1 wait again for session 3, attempts 2
               > done
               > publish session 3
               > wake session 3 for [1]
@@ -118,7 +120,7 @@ fn an_event_that_was_never_read_is_given_again_and_at_last_given_up() {
               + event 1 died
               > publish event 1
             12 retry 1 tom
-              + event 1 retried by tom
+              + event 1 retried by tom for session 4
               > done
               > publish event 1
               > wake session 4 for [1]
@@ -164,7 +166,7 @@ fn an_event_can_be_dropped_while_it_waits_and_by_those_it_concerns() {
               > publish session 1
               > wake session 1 for []
             5 retry 1 ann
-              + event 1 retried by ann
+              + event 1 retried by ann for session 1
               > done
               > publish event 1
               > wake session 1 for [1]

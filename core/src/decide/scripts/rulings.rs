@@ -143,7 +143,7 @@ fn a_prompt_that_nobody_answers_ends_as_its_source_wants() {
               + ask 1 denied by portcullis over gate
               > carry deny abcde to session 1
               > publish ask 1
-              + ask 2 lapsed
+              + ask 2 expired
               > close bcdef at session 1
               > publish ask 2
             62 allow 1 ann

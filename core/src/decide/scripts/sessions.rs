@@ -29,6 +29,7 @@ fn an_event_waits_for_a_session_and_keeps_its_order() {
               > publish event 3
             3 attach 1 api
               + session 1 attached, wrote []
+              + events 1 3 moved to session 1
               > done
               > publish session 1
               > wake session 1 for [1 3]
@@ -39,6 +40,7 @@ fn an_event_waits_for_a_session_and_keeps_its_order() {
               > publish event 1
             5 attach 2 web
               + session 2 attached, wrote []
+              + events 2 moved to session 2
               > done
               > publish session 2
               > wake session 2 for [2]
@@ -204,6 +206,7 @@ fn a_session_that_stays_away_has_ended() {
             12 tick
             13 tick
               + session 1 ended: its process went away
+              + events 1 moved to session 2, perhaps again
               > done
               > publish session 1
               > wake session 2 for [1]
@@ -392,12 +395,14 @@ fn a_resumed_session_inherits_what_was_waiting() {
               > publish event 1
             2 end 1
               + session 1 ended: bye
+              + events 1 moved to session 1, perhaps again
               > done
               > publish session 1
             3 say 2 tom to=session:1 : gone
               > refused: NoRoute(EndedSession(00000000000000000000000001))
             4 attach 2 api continues=1
               + session 2 attached, wrote []
+              + events 1 moved to session 2, perhaps again
               > done
               > publish session 2
               > wake session 2 for [1]
@@ -428,6 +433,7 @@ fn what_was_given_to_a_client_that_only_looked_is_for_the_next() {
               > publish event 1
             1 attach 1 api
               + session 1 attached, wrote []
+              + events 1 moved to session 1
               > done
               > publish session 1
               > wake session 1 for [1]
@@ -438,10 +444,12 @@ fn what_was_given_to_a_client_that_only_looked_is_for_the_next() {
               > publish event 1
             3 end 1 untouched
               + session 1 ended: bye
+              + events 1 wait again for nobody yet, attempts 0
               > done
               > publish session 1
             4 attach 2 api
               + session 2 attached, wrote []
+              + events 1 moved to session 2
               > done
               > publish session 2
               > wake session 2 for [1]

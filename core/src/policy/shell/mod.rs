@@ -21,13 +21,13 @@ pub(crate) enum Joint {
     Then,
     /// `|` or `|&`: its input is what the other printed.
     Pipe,
-    /// After `&`: the one before runs on beside it.
-    Beside,
+    /// After `&`: the one before runs on in the background.
+    Background,
 }
 
 /// One simple command.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Command {
+pub(crate) struct ShellCommand {
     pub(crate) joint: Joint,
     /// `NAME=value` before the first word.
     pub(crate) assignments: Vec<(String, Word)>,
@@ -35,7 +35,7 @@ pub(crate) struct Command {
     pub(crate) redirects: Vec<Redirect>,
 }
 
-impl Command {
+impl ShellCommand {
     fn new(joint: Joint) -> Self {
         Self { joint, assignments: vec![], words: vec![], redirects: vec![] }
     }
@@ -79,7 +79,7 @@ pub(crate) enum ParseIssue {
 
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Script {
-    pub(crate) commands: Vec<Command>,
+    pub(crate) commands: Vec<ShellCommand>,
     /// The worst of all doubts.
     pub(crate) issue: Option<ParseIssue>,
 }

@@ -3,7 +3,7 @@
 mod quotes;
 
 use super::word::is_plain;
-use super::{Command, Joint, ParseIssue, Redirect, Script, Way, Word};
+use super::{Joint, ParseIssue, Redirect, Script, ShellCommand, Way, Word};
 
 /// Substitutions inside substitutions. Deeper is not looked at, and said so.
 const DEEPEST: usize = 12;
@@ -20,12 +20,12 @@ fn read(text: &str, depth: usize, script: &mut Script) {
         return issue(script, ParseIssue::Unreadable("it is nested too deep"));
     }
     let chars = text.chars().collect();
-    let mut reader = Reader {
+    let mut reader = ShellReader {
         chars,
         at: 0,
         depth,
         script,
-        command: Command::new(Joint::Start),
+        command: ShellCommand::new(Joint::Start),
         word: None,
         heredocs: vec![],
         open: 0,
@@ -38,12 +38,12 @@ fn issue(script: &mut Script, issue: ParseIssue) {
     script.issue = script.issue.max(Some(issue));
 }
 
-struct Reader<'script> {
+struct ShellReader<'script> {
     chars: Vec<char>,
     at: usize,
     depth: usize,
     script: &'script mut Script,
-    command: Command,
+    command: ShellCommand,
     /// The word being read, with where it begins.
     word: Option<(usize, Word)>,
     /// Ends of the here-documents that begin after this line, and whether their text is taken as it stands.
@@ -54,7 +54,7 @@ struct Reader<'script> {
     wanting: bool,
 }
 
-impl Reader<'_> {
+impl ShellReader<'_> {
     fn run(&mut self) {
         while let Some(c) = self.peek(0) {
             self.step(c);
@@ -187,7 +187,7 @@ impl Reader<'_> {
                 '|' => (Joint::Pipe, 1),
                 '&' => {
                     self.not_plain("& leaves a command running");
-                    (Joint::Beside, 1)
+                    (Joint::Background, 1)
                 }
                 _ => (Joint::Then, 1),
             }
@@ -309,7 +309,7 @@ impl Reader<'_> {
 
     fn end_command(&mut self, next: Joint) {
         self.end_word();
-        let command = std::mem::replace(&mut self.command, Command::new(next));
+        let command = std::mem::replace(&mut self.command, ShellCommand::new(next));
         if !command.is_empty() {
             self.wanting = false;
             self.script.commands.push(command);

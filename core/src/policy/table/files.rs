@@ -176,9 +176,9 @@ fn a_link_is_allowed_by_both_ends_and_denied_by_either() {
         (Mode::BypassPermissions, &[], "Bash echo x > src/../x", Allow),
     ];
     for (mode, written, text, expected) in cases {
-        let around = around();
-        let call = call(text).followed(&around, follow);
-        let ruling = decide(&rules(written), *mode, &around, &call);
+        let context = context();
+        let call = call(text).followed(&context, follow);
+        let ruling = decide(&rules(written), *mode, &context, &call);
         assert_eq!(ruling.decision, *expected, "{mode:?} {written:?} {text}: {}", ruling.why);
     }
 }
@@ -188,10 +188,10 @@ fn paths_of_a_project_file_begin_at_its_project_and_those_of_the_command_line_wh
     let decided = |origin, base: &str, text: &str| {
         let source = RuleSource { origin, place: None, base: base.to_owned() };
         let rules = RuleSet { rules: vec![Rule::new(Allow, "Edit(/src/**)", source).unwrap()] };
-        let mut around = around();
-        around.cwd = "/home/ann/p/src".to_owned();
-        let call = call(text).followed(&around, |path| Some(path.to_owned()));
-        decide(&rules, Mode::Default, &around, &call).decision
+        let mut context = context();
+        context.cwd = "/home/ann/p/src".to_owned();
+        let call = call(text).followed(&context, |path| Some(path.to_owned()));
+        decide(&rules, Mode::Default, &context, &call).decision
     };
     let project = Origin::Project { trusted: true };
     assert_eq!(decided(project, "/home/ann/p", "Edit a"), Allow);
@@ -204,11 +204,11 @@ fn paths_of_a_project_file_begin_at_its_project_and_those_of_the_command_line_wh
 
 #[test]
 fn added_folders_are_worked_in_like_the_first() {
-    let mut around = around();
-    around.folders.push("/srv/more".to_owned());
+    let mut context = context();
+    context.folders.push("/srv/more".to_owned());
     let decided = |mode, text: &str| {
-        let call = call(text).followed(&around, |path| Some(path.to_owned()));
-        decide(&RuleSet::default(), mode, &around, &call).decision
+        let call = call(text).followed(&context, |path| Some(path.to_owned()));
+        decide(&RuleSet::default(), mode, &context, &call).decision
     };
     assert_eq!(decided(Mode::Default, "Read /srv/more/a"), Allow);
     assert_eq!(decided(Mode::Default, "Bash cat /srv/more/a"), Allow);
@@ -218,9 +218,9 @@ fn added_folders_are_worked_in_like_the_first() {
 
 #[test]
 fn a_working_folder_behind_a_link_is_the_same_folder() {
-    let mut around = Context::of("/srv/link", Some("/home/ann"));
-    around.leads = [("/srv/link".to_owned(), "/home/bob/p".to_owned())].into();
-    around.folders.push("/home/bob/p".to_owned());
+    let mut context = Context::of("/srv/link", Some("/home/ann"));
+    context.leads = [("/srv/link".to_owned(), "/home/bob/p".to_owned())].into();
+    context.folders.push("/home/bob/p".to_owned());
     let cases: &[(Mode, &[&str], &str, Decision)] = &[
         (Mode::Default, &["deny Read(a/b)"], "Read a/b", Deny),
         (Mode::Default, &["deny Read(a/b)"], "Read /home/bob/p/a/b", Deny),
@@ -238,8 +238,8 @@ fn a_working_folder_behind_a_link_is_the_same_folder() {
         Some(real.unwrap_or_else(|| path.to_owned()))
     };
     for (mode, written, text, expected) in cases {
-        let call = call(text).followed(&around, follow);
-        let ruling = decide(&rules(written), *mode, &around, &call);
+        let call = call(text).followed(&context, follow);
+        let ruling = decide(&rules(written), *mode, &context, &call);
         assert_eq!(ruling.decision, *expected, "{mode:?} {written:?} {text}: {}", ruling.why);
     }
 }

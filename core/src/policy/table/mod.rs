@@ -27,7 +27,7 @@ pub(super) fn call(written: &str) -> Call {
     Call::new(tool, input)
 }
 
-pub(super) fn around() -> Context {
+pub(super) fn context() -> Context {
     Context::of("/home/ann/p", Some("/home/ann"))
 }
 
@@ -42,9 +42,9 @@ pub(super) fn rules(written: &[&str]) -> RuleSet {
 }
 
 pub(super) fn ruling(mode: Mode, rules: &RuleSet, call: Call) -> Judgement {
-    let around = around();
-    let call = call.followed(&around, |path| Some(path.to_owned()));
-    decide(rules, mode, &around, &call)
+    let context = context();
+    let call = call.followed(&context, |path| Some(path.to_owned()));
+    decide(rules, mode, &context, &call)
 }
 
 /// Rules, one call and its decision in each row.

@@ -299,10 +299,10 @@ fn protected_files_are_always_asked_for() {
             assert!(ruling.suppress_always && ruling.rule.is_none(), "{mode:?} {text}");
         }
     }
-    let mut around = around();
-    around.ours = vec!["/home/ann/.config/portcullis".to_owned()];
-    let call = call("Write ~/.config/portcullis/rules.toml").followed(&around, |path| Some(path.to_owned()));
-    assert_eq!(decide(&rules(&["allow Edit(//**)"]), Mode::AcceptEdits, &around, &call).decision, Ask);
+    let mut context = context();
+    context.ours = vec!["/home/ann/.config/portcullis".to_owned()];
+    let call = call("Write ~/.config/portcullis/rules.toml").followed(&context, |path| Some(path.to_owned()));
+    assert_eq!(decide(&rules(&["allow Edit(//**)"]), Mode::AcceptEdits, &context, &call).decision, Ask);
     for text in ["Write .gitignore", "Write .github/workflows/x.yml", "Write git/x", "Write .env"] {
         let ruling = ruling(Mode::AcceptEdits, &RuleSet::default(), super::call(text));
         assert_eq!(ruling.decision, Allow, "{text}: {}", ruling.why);

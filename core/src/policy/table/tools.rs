@@ -160,10 +160,10 @@ fn a_rule_that_is_not_trusted_or_meant_for_others_allows_nothing_and_denies_all_
         let source = RuleSource { origin: Origin::Project { trusted }, place: None, base: "/home/ann/p".into() };
         let mut rule = Rule::new(decision, "Bash(npm *)", source).unwrap();
         rule.session = session.map(str::to_owned);
-        let mut around = around();
-        around.label = label.map(str::to_owned);
-        let call = call("Bash npm test").followed(&around, |path| Some(path.to_owned()));
-        decide(&RuleSet { rules: vec![rule] }, Mode::Default, &around, &call).decision
+        let mut context = context();
+        context.label = label.map(str::to_owned);
+        let call = call("Bash npm test").followed(&context, |path| Some(path.to_owned()));
+        decide(&RuleSet { rules: vec![rule] }, Mode::Default, &context, &call).decision
     };
     assert_eq!(decided(Allow, true, None, None), Allow);
     assert_eq!(decided(Allow, false, None, None), Ask);
@@ -254,8 +254,8 @@ fn deny_rules_are_handed_to_the_client_in_its_own_words() {
 #[test]
 fn a_risk_is_named_with_its_reasons() {
     let shown = |text: &str| {
-        let around = around();
-        let risk = risk(&call(text).followed(&around, |path| Some(path.to_owned())), &around);
+        let context = context();
+        let risk = risk(&call(text).followed(&context, |path| Some(path.to_owned())), &context);
         let reasons: Vec<&str> = risk.reasons.iter().map(|reason| reason.name()).collect();
         format!("{text}: {} {}", risk.level.name(), reasons.join(", "))
     };

@@ -223,7 +223,7 @@ impl HookSession {
 
     /// The model called the tool that is for hooks alone.
     pub(crate) async fn note_forged(&self) {
-        self.session.barred("call the tool of the hooks").await;
+        self.session.report_denied("call the tool of the hooks").await;
     }
 
     /// The output is with the client, or is not.

@@ -56,7 +56,7 @@ pub(crate) async fn run(config: Config, hub: Hub, stop: CancellationToken) -> an
             Err(why) if told != why.to_string() => {
                 told = why.to_string();
                 if let Ended::Inside(tried) = &why {
-                    hub.record_barred(config.name.to_string(), tried.clone()).await?;
+                    hub.record_denied(config.name.to_string(), tried.clone()).await?;
                 }
                 tracing::warn!(connector = %config.name, address = %config.address.display(), "{why}; trying again");
             }

@@ -11,7 +11,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use crate::as_text;
 
 #[derive(Serialize, Deserialize)]
-struct Received<'a> {
+struct EventSkeleton<'a> {
     #[serde(with = "as_text")]
     id: EventId,
     #[serde(with = "as_text")]
@@ -45,8 +45,8 @@ pub(crate) fn serialize<S: Serializer>(
         Address::Session(session) => (Some(*session), None),
         Address::Label(label) => (None, Some(label.clone())),
     };
-    let (key, digest) = event.once.as_ref().map(|key| (key.key.as_str().into(), key.digest)).unzip();
-    let received = Received {
+    let (key, digest) = event.idempotency_key.as_ref().map(|key| (key.key.as_str().into(), key.digest)).unzip();
+    let received = EventSkeleton {
         id: event.id,
         via: event.via.clone(),
         sender: event.sender.as_str().into(),
@@ -65,8 +65,8 @@ pub(crate) fn serialize<S: Serializer>(
 pub(crate) fn deserialize<'de, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<(Arc<Event>, Option<SessionId>), D::Error> {
-    let Received { id, via, sender, directs, chat, session, label, to, attributes, idempotency_key, digest } =
-        Received::deserialize(deserializer)?;
+    let EventSkeleton { id, via, sender, directs, chat, session, label, to, attributes, idempotency_key, digest } =
+        EventSkeleton::deserialize(deserializer)?;
     let event = Event {
         id,
         via,
@@ -79,7 +79,9 @@ pub(crate) fn deserialize<'de, D: Deserializer<'de>>(
             (None, None) => Address::Open,
         },
         attributes: attributes.into_owned(),
-        once: idempotency_key.zip(digest).map(|(key, digest)| IdempotencyKey { key: key.into_owned(), digest }),
+        idempotency_key: idempotency_key
+            .zip(digest)
+            .map(|(key, digest)| IdempotencyKey { key: key.into_owned(), digest }),
         text: Text::Erased,
         at: Moment::default(),
     };

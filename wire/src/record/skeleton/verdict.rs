@@ -10,7 +10,7 @@ use crate::as_text;
 use crate::ask::is_once;
 
 #[derive(Serialize, Deserialize)]
-struct Answered<'a> {
+struct VerdictSkeleton<'a> {
     #[serde(with = "as_text")]
     ask: AskId,
     by: Cow<'a, str>,
@@ -32,9 +32,9 @@ struct Answered<'a> {
 }
 
 pub(crate) fn serialize<S: Serializer>(ask: &AskId, verdict: &Verdict, serializer: S) -> Result<S::Ok, S::Error> {
-    let Verdict { ruling, by, via, at: _, once } = verdict;
-    let (idempotency_key, key_digest) = once.as_ref().map(|key| (key.key.as_str().into(), key.digest)).unzip();
-    let answered = Answered {
+    let Verdict { ruling, by, via, at: _, idempotency_key: key } = verdict;
+    let (idempotency_key, key_digest) = key.as_ref().map(|key| (key.key.as_str().into(), key.digest)).unzip();
+    let answered = VerdictSkeleton {
         ask: *ask,
         by: by.into(),
         via: via.clone(),
@@ -49,10 +49,11 @@ pub(crate) fn serialize<S: Serializer>(ask: &AskId, verdict: &Verdict, serialize
 }
 
 pub(crate) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<(AskId, Verdict), D::Error> {
-    let Answered { ask, by, via, behavior, scope, digest, interrupt, idempotency_key, key_digest } =
-        Answered::deserialize(deserializer)?;
+    let VerdictSkeleton { ask, by, via, behavior, scope, digest, interrupt, idempotency_key, key_digest } =
+        VerdictSkeleton::deserialize(deserializer)?;
     let input = digest.map(|digest| Edited { text: Text::Erased, digest });
-    let once = idempotency_key.zip(key_digest).map(|(key, digest)| IdempotencyKey { key: key.into_owned(), digest });
+    let idempotency_key =
+        idempotency_key.zip(key_digest).map(|(key, digest)| IdempotencyKey { key: key.into_owned(), digest });
     let ruling = Ruling { behavior, scope, why: None, input, interrupt };
-    Ok((ask, Verdict { ruling, by: by.into_owned(), via, at: Moment::default(), once }))
+    Ok((ask, Verdict { ruling, by: by.into_owned(), via, at: Moment::default(), idempotency_key }))
 }

@@ -1,9 +1,9 @@
 //! What stands in quotes, behind a backslash or a dollar, and the commands within.
 
 use super::super::word::is_printable;
-use super::{Reader, read};
+use super::{ShellReader, read};
 
-impl Reader<'_> {
+impl ShellReader<'_> {
     pub(super) fn single_quotes(&mut self) {
         self.word().is_quoted = true;
         self.at += 1;

@@ -1,0 +1,120 @@
+//! Where events go when a session attaches or ends, as the records `Moved` and `Requeued`.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::event::TrackedEvent;
+use crate::ids::{EventId, Moment, SessionId};
+use crate::record::Record;
+use crate::route::Address;
+use crate::session::{Goodbye, Session, SessionAbout};
+use crate::state::State;
+
+/// How many events one record tells of.
+const IN_ONE_RECORD: usize = 1000;
+
+/// Events by where they go.
+#[derive(Default)]
+struct Moving {
+    /// Waiting events, and whether an agent may have seen them already.
+    moved: BTreeMap<(Option<SessionId>, bool), Vec<EventId>>,
+    /// Settled events that wait again, and how many processes ended with them.
+    requeued: BTreeMap<(Option<SessionId>, u8), Vec<EventId>>,
+}
+
+impl Moving {
+    fn move_to(&mut self, to: Option<SessionId>, redelivered: bool, tracked: &TrackedEvent) {
+        self.moved.entry((to, redelivered)).or_default().push(tracked.event.id);
+    }
+
+    fn requeue_to(&mut self, to: Option<SessionId>, attempts: u8, tracked: &TrackedEvent) {
+        self.requeued.entry((to, attempts)).or_default().push(tracked.event.id);
+    }
+
+    /// All of the session that attached or ended, so that they are written with that record or not at all.
+    fn into_records(self, session: SessionId) -> Vec<Record> {
+        let requeued = self.requeued.into_iter().flat_map(move |((to, attempts), events)| {
+            chunks(events).map(move |events| Record::Requeued { session, events, to, attempts })
+        });
+        let moved = self.moved.into_iter().flat_map(move |((to, redelivered), events)| {
+            chunks(events).map(move |events| Record::Moved { session, events, to, redelivered })
+        });
+        requeued.chain(moved).collect()
+    }
+}
+
+fn chunks(mut events: Vec<EventId>) -> impl Iterator<Item = Vec<EventId>> {
+    std::iter::from_fn(move || {
+        let rest = events.split_off(events.len().min(IN_ONE_RECORD));
+        Some(std::mem::replace(&mut events, rest)).filter(|chunk| !chunk.is_empty())
+    })
+}
+
+/// A session that attaches takes over what the session before it had, and what waits for someone like it.
+pub(super) fn to_attached(
+    state: &State,
+    now: Moment,
+    session: SessionId,
+    about: &SessionAbout,
+    wrote: &[EventId],
+) -> Vec<Record> {
+    let wrote: BTreeSet<&EventId> = wrote.iter().collect();
+    let is_left = |tracked: &&TrackedEvent| !wrote.contains(&tracked.event.id);
+    let mut moving = Moving::default();
+    if let Some(before) = about.continues {
+        let limits = state.limits();
+        let unread = state.unread(before, now, limits.redelivery_window).filter(is_left);
+        for tracked in unread.filter(|tracked| tracked.attempts < limits.redeliveries) {
+            moving.requeue_to(Some(session), tracked.attempts + 1, tracked);
+        }
+        // The process that had these in its hands is gone: whether it wrote them before, nobody can tell.
+        for tracked in state.waiting(Some(before), 0).filter(is_left) {
+            moving.move_to(Some(session), true, tracked);
+        }
+    }
+    let fits = |tracked: &&TrackedEvent| match &tracked.event.address {
+        Address::Open => true,
+        Address::Label(label) => *label == about.label,
+        Address::Session(_) => false,
+    };
+    for tracked in state.waiting(None, 0).filter(is_left).filter(fits) {
+        moving.move_to(Some(session), false, tracked);
+    }
+    moving.into_records(session)
+}
+
+/// What waits for a session that ends may be for another one; and what it was given, if no model was there to read it.
+pub(super) fn from_ended(state: &State, now: Moment, session: SessionId, goodbye: &Goodbye) -> Vec<Record> {
+    let mut moving = Moving::default();
+    if goodbye.untouched {
+        for tracked in state.unread(session, now, state.limits().redelivery_window) {
+            moving.requeue_to(fallback_session(state, tracked, Some(session)), tracked.attempts, tracked);
+        }
+    }
+    for tracked in state.waiting(Some(session), 0) {
+        moving.move_to(fallback_session(state, tracked, Some(session)), true, tracked);
+    }
+    moving.into_records(session)
+}
+
+/// Where an event goes that someone wants to be tried again: to its session if that is there.
+pub(super) fn to_retry(state: &State, tracked: &TrackedEvent) -> Option<SessionId> {
+    let stays = tracked.to.filter(|to| state.session(*to).is_some_and(Session::is_present));
+    stays.or_else(|| fallback_session(state, tracked, None))
+}
+
+/// Where an event goes without its session: to the one that goes on from it, or to the only one that fits as well.
+fn fallback_session(state: &State, tracked: &TrackedEvent, ending: Option<SessionId>) -> Option<SessionId> {
+    let mut others = state.sessions().filter(|session| Some(session.id) != ending);
+    let fits = |session: &&Session| match &tracked.event.address {
+        Address::Session(_) => false,
+        Address::Label(label) => session.about.label == *label,
+        Address::Open => true,
+    };
+    if let Address::Session(id) = tracked.event.address {
+        let successor = others.find(|session| session.about.continues == Some(id));
+        return successor.map(|session| session.id).or(tracked.to);
+    }
+    let mut fitting = others.filter(|session| session.is_present()).filter(fits);
+    let first = fitting.next()?;
+    fitting.next().is_none().then_some(first.id)
+}

@@ -1,0 +1,58 @@
+//! Deadlines of sessions, events and asks.
+
+use super::{Queue, State, only};
+use crate::ask::{Ask, Source};
+use crate::decide::asks::{JOIN_WITHIN, may_be_one};
+use crate::ids::{AskId, EventId, Moment};
+use crate::session::{Presence, Session};
+
+impl State {
+    /// The next moment at which something is due.
+    pub fn next_deadline(&self) -> Option<Moment> {
+        let sessions = self.sessions().filter_map(|session| self.session_deadline(session));
+        let events = self.queues.values().filter_map(|queue| self.oldest_expiry(queue));
+        let asks = self.open_asks().filter_map(|ask| self.ask_deadline(ask));
+        let pairs = self.pairs().map(|(_, _, due)| due);
+        sessions.chain(events).chain(asks).chain(pairs).min()
+    }
+
+    /// Until when an ask can be answered.
+    pub fn ask_deadline(&self, ask: &Ask) -> Option<Moment> {
+        let due = ask.at.plus(ask.details.timeout?.milliseconds);
+        Some(if ask.at < self.opened { due.max(self.opened.plus(self.limits.restart_grace)) } else { due })
+    }
+
+    /// Pairs of open asks that are surely one: of each kind there is just one that it could be. With the moment from
+    /// which on no other can come.
+    pub(crate) fn pairs(&self) -> impl Iterator<Item = (AskId, AskId, Moment)> {
+        let unpaired = || self.open_asks().filter(|ask| !self.joined.contains_key(&ask.id));
+        let previews = unpaired().filter(|ask| ask.source == Source::Channel);
+        previews.filter_map(move |preview| {
+            let whole = only(unpaired().filter(|whole| may_be_one(preview, whole)))?;
+            only(unpaired().filter(|other| may_be_one(other, whole)))?;
+            Some((preview.id, whole.id, preview.at.max(whole.at).plus(JOIN_WITHIN)))
+        })
+    }
+
+    pub(crate) fn session_deadline(&self, session: &Session) -> Option<Moment> {
+        match session.presence {
+            Presence::Attached | Presence::Ended { .. } => None,
+            Presence::Expected { since } => Some(since.plus(self.limits.restart_grace)),
+            Presence::Lost { since } => Some(since.plus(self.limits.lost_grace)),
+        }
+    }
+
+    fn oldest_expiry(&self, queue: &Queue) -> Option<Moment> {
+        let oldest = self.events.get(queue.events.values().next()?)?;
+        Some(oldest.queued.plus(self.limits.event_expiry))
+    }
+
+    /// Waiting events whose time is over, a bounded number at a time.
+    pub(crate) fn overdue_events(&self, now: Moment) -> Vec<EventId> {
+        let waiting = self.queues.values().flat_map(|queue| queue.events.values());
+        let overdue = |id: &&EventId| {
+            self.events.get(id).is_some_and(|tracked| now.since(tracked.queued) >= self.limits.event_expiry)
+        };
+        waiting.filter(overdue).take(256).copied().collect()
+    }
+}

@@ -194,6 +194,12 @@ impl Outbox {
         let mut items = items::of_record(&self.hub, &self.connector, seq, &open.record).await?;
         let Some(open) = self.open.get_mut(&seq) else { return Ok(()) };
         items.retain(|item| !open.taken.contains(&item.id));
+        // What the platform has just taken is known here before it is on the record.
+        let about = items::about(&open.record);
+        for item in items.iter_mut().filter(|item| item.message.is_none()) {
+            let same = |sent: &&SentMessage| Some(sent.about) == about && sent.user == item.id.user;
+            item.message = self.messages.iter().find(same).map(|sent| sent.message.clone());
+        }
         if items.is_empty() {
             self.open.remove(&seq);
             return Ok(());

@@ -161,6 +161,10 @@ fn a_conversation_of_a_platform_is_written_in_from_there_and_replies_go_back() {
     session.call("reply", &json!({"chat_id": "ops:-100", "text": "it is green"}));
     let reply = bridge.item("reply", "it is green");
     assert_eq!((&reply["chat"], &reply["user"], &reply["text"]), (&json!("-100"), &Value::Null, &json!("it is green")));
+    session.call("edit_message", &json!({"message_id": reply["reply"], "text": "it is red again"}));
+    let edit = bridge.item("edit", "it is red again");
+    assert_eq!((&edit["chat"], &edit["reply"]), (&json!("-100"), &reply["reply"]));
+    assert_eq!(edit["message"], format!("m-{}", reply["id"].as_str().unwrap()));
     let note = bridge.said("1", "yes, please");
     assert_eq!(note["event"]["note"], Value::Null, "no prompt is open");
     gate.open_prompt(&session, "abcde");

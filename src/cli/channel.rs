@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 use super::{VERSION, configuration, environment, log_at, paths, starting};
 use crate::agents::claude::channel;
 use crate::agents::claude::hooks::{self, HookFiles, Listening};
-use crate::config::Paths;
+use crate::config::{Approvals, Config, Outside, Paths};
 use crate::failure::Failure;
 use crate::mint::mint;
 use crate::processes;
@@ -89,8 +89,11 @@ struct HookWiring {
 impl HookWiring {
     /// Says in `about` by what the session is connected.
     fn new(paths: &Paths, about: &mut SessionAbout) -> Self {
-        // A configuration that does not load is the gate's to complain about.
-        let config = configuration(paths, None).unwrap_or_default();
+        // The gate may have read the file before it was broken: what cannot be read here is as strict as can be.
+        let config = configuration(paths, None).unwrap_or_else(|error| {
+            tracing::warn!("the configuration cannot be read, so the strictest settings count: {error:#}");
+            Config { outside: Outside::All, approvals: Approvals::Device, ..Config::default() }
+        });
         let agent = about.pid.unwrap_or_default();
         let files = HookFiles { socket: paths.session_socket(agent), wake: paths.wake_file(agent) };
         if let Err(error) = paths.prepare() {

@@ -93,6 +93,11 @@ pub struct HookCall {
     pub hooks_version: Option<u32>,
 }
 
+/// How prompts begin that Claude Code makes by itself: its own tags and notices. A person who types one of these is not
+/// taken for a person.
+const NOT_TYPED: [&str; 6] =
+    ["<task-notification", "<channel", "<teammate-message", "<cron-", "<system-reminder", "[SYSTEM NOTIFICATION"];
+
 /// The call is not one we understand.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 #[error("{0:?} is no hook of ours")]
@@ -137,7 +142,8 @@ impl HookCall {
 
     /// A turn that Claude Code began by itself, to tell the model of something, and not the person typing.
     pub fn is_notification(&self) -> bool {
-        self.prompt.trim_start().starts_with("<task-notification")
+        let prompt = self.prompt.trim_start();
+        NOT_TYPED.iter().any(|opening| prompt.starts_with(opening))
     }
 }
 

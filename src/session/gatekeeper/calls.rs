@@ -129,9 +129,11 @@ impl Calls {
         remember(&mut self.passed, call);
     }
 
-    /// Whether people allowed this very call already, told once.
+    /// Whether people allowed this very call already, told once. A hook of the client may have put another input under the
+    /// same id since: that one nobody allowed.
     pub(super) fn take_passed(&mut self, call: &CallKey) -> bool {
-        let place = self.passed.iter().rposition(|passed| passed.is(call));
+        let is_it = |passed: &CallKey| passed.is(call) && (&passed.tool, passed.digest) == (&call.tool, call.digest);
+        let place = self.passed.iter().rposition(is_it);
         place.and_then(|place| self.passed.remove(place)).is_some()
     }
 
@@ -272,6 +274,8 @@ mod tests {
         let joined = calls.join(asked(1, None));
         assert_eq!(joined.tool_use_id.as_deref(), Some("a"));
         assert!(calls.take_passed(&joined) && !calls.take_passed(&joined));
+        calls.pass(call(1, Some("b"), None));
+        assert!(!calls.take_passed(&call(2, Some("b"), None)), "another input under the same id");
     }
 
     #[test]

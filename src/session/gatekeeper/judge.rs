@@ -57,7 +57,8 @@ pub(super) fn must_ask(judgement: &Judgement) -> bool {
 }
 
 fn never_unasked(mandatory: &MandatoryAsk) -> bool {
-    matches!(mandatory, MandatoryAsk::CriticalRemoval(_) | MandatoryAsk::ProtectedPath(_))
+    // A line that nobody can read may hold what a rule denies or asks for.
+    matches!(mandatory, MandatoryAsk::CriticalRemoval(_) | MandatoryAsk::ProtectedPath(_) | MandatoryAsk::Unreadable(_))
 }
 
 /// How many people must allow the call.

@@ -112,6 +112,9 @@ impl HookSession {
     }
 
     async fn session_start(&self, call: &HookCall) -> HookAnswer {
+        // A conversation that was cleared goes on under another id. What only says so lifts nothing.
+        let before = self.state().about.agent_session.clone();
+        let is_another = call.session_id.is_some() && call.session_id != before;
         if let Some(agent_session) = &call.session_id {
             self.describe(|about| about.agent_session = Some(agent_session.clone())).await;
         }
@@ -119,7 +122,7 @@ impl HookSession {
             self.state().inbox.on_new_conversation();
             self.gatekeeper.withdraw_asks(|_| true, "the conversation began anew");
         }
-        if call.source.as_deref() == Some("clear") {
+        if call.source.as_deref() == Some("clear") && is_another {
             self.gatekeeper.clear_outside();
         }
         self.changed.notify_one();

@@ -38,7 +38,9 @@ impl Uninstall {
             return Ok(ExitCode::FAILURE);
         }
         let copy = plan.carry_out()?;
-        say(&format!("{name:?} is no longer registered. Claude Code drops the hooks of running sessions at once: rules, prompts and stops no longer hold there.\n"));
+        say(&format!(
+            "{name:?} is no longer registered. Claude Code drops the hooks of running sessions at once: rules, prompts and stops no longer hold there.\n"
+        ));
         if let Some(copy) = copy {
             say(&format!("The program itself stays in {}.\n", copy.display()));
         }

@@ -25,9 +25,13 @@ struct ConfigFile {
     projects: BTreeMap<Folder, Lists>,
 }
 
+/// A misspelt list would be a rule that silently does not hold, so unknown keys are errors here, too.
 #[derive(Default, Deserialize)]
-#[serde(default)]
+#[serde(default, deny_unknown_fields)]
 struct Lists {
+    /// Of no concern here.
+    #[serde(rename = "mode")]
+    _mode: Option<toml::Value>,
     allow: Vec<Spanned<String>>,
     ask: Vec<Spanned<String>>,
     deny: Vec<Spanned<String>>,

@@ -139,6 +139,16 @@ fn rules_of_the_configuration_count_in_their_project_and_below_and_nowhere_else(
 }
 
 #[test]
+fn a_misspelt_list_of_a_project_makes_everything_asked_for() {
+    let place = Place::new();
+    place.config(&project_table(&place.project, "denny = [\"Bash(curl *)\"]"));
+    assert!(place.rules().load().is_err());
+    place.config(&project_table(&place.project, "mode = \"plan\"\ndeny = [\"Bash(curl *)\"]"));
+    let rules = place.rules().load().unwrap();
+    assert_eq!(decided(&rules, &place.project, "Bash", "command", "curl x"), Decision::Deny);
+}
+
+#[test]
 fn a_path_in_a_rule_of_the_configuration_begins_at_its_project() {
     let place = Place::new();
     place.config(&project_table(&place.project, "deny = [\"Edit(/secret/**)\"]"));

@@ -178,7 +178,8 @@ impl Connector {
         }
         let ours = [("user_id", Some(&message.user)), ("message_id", message.id.as_ref())];
         let ours = ours.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?.clone())));
-        Ok(ours.chain(message.attributes.iter().cloned()).collect())
+        let theirs = message.attributes.iter().filter(|(name, _)| !["user_id", "message_id"].contains(&name.as_str()));
+        Ok(ours.chain(theirs.cloned()).collect())
     }
 }
 

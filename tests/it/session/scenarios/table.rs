@@ -185,6 +185,15 @@ pub(super) const SCENARIOS: &[Scenario] = &[
         ends: Denied,
         ..CALL
     },
+    Scenario {
+        name: "mandatory ask: a line too long to be read, which a rule may deny, denied",
+        rules: "[[rule]]\ndeny = \"Bash(touch *)\"\n",
+        mode: "bypassPermissions",
+        input: |_| json!({"command": format!(": {}; touch made.txt", "a".repeat(10_001))}),
+        people: People::Deny,
+        ends: Denied,
+        ..CALL
+    },
     Scenario { name: "allow rule", rules: ALLOW, ..CALL },
     Scenario {
         name: "allow rule in plan mode, denied",

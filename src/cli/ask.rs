@@ -16,11 +16,11 @@ use crate::hub::now;
 #[derive(clap::Args)]
 pub(super) struct Ask {
     #[command(subcommand)]
-    what: What,
+    what: AskCommand,
 }
 
 #[derive(Subcommand)]
-enum What {
+enum AskCommand {
     /// List the prompts that are open, with secrets masked
     List {
         /// Also those settled in the last 24 hours
@@ -73,15 +73,15 @@ impl Ask {
         log_at("warn");
         let gate = Client::of_the_gate()?;
         match self.what {
-            What::List { all, json } => {
+            AskCommand::List { all, json } => {
                 let asks: Vec<AskView> = gate.get(if all { "/api/v1/asks" } else { "/api/v1/asks?state=open" }).await?;
                 say(&if json { format!("{}\n", serde_json::to_string(&asks)?) } else { list(&asks, all) });
             }
-            What::Show { ask, json } => {
+            AskCommand::Show { ask, json } => {
                 let ask: AskView = gate.get(&format!("/api/v1/asks/{}", super::client::segment(&ask))).await?;
                 say(&if json { format!("{}\n", serde_json::to_string(&ask)?) } else { whole(&ask) });
             }
-            What::Allow { ask, why, scope, input, answers } => {
+            AskCommand::Allow { ask, why, scope, input, answers } => {
                 let input = input.map(|input| serde_json::from_str(&input)).transpose();
                 let input = input.map_err(|error| {
                     Failure::new(format!("--input is not a JSON object: {error}"), "`ask show --json` prints the input")
@@ -90,7 +90,7 @@ impl Ask {
                 let behavior = Behavior::Allow.name().to_owned();
                 answer(&gate, &ask, NewVerdict { behavior, why, scope, input, answers, interrupt: false }).await?;
             }
-            What::Deny { ask, why, interrupt } => {
+            AskCommand::Deny { ask, why, interrupt } => {
                 let behavior = Behavior::Deny.name().to_owned();
                 let verdict = NewVerdict { behavior, why, scope: None, input: None, answers: None, interrupt };
                 answer(&gate, &ask, verdict).await?;

@@ -91,7 +91,8 @@ impl HookWiring {
     fn new(paths: &Paths, about: &mut SessionAbout) -> Self {
         // The gate may have read the file before it was broken: what cannot be read here is as strict as can be.
         let config = configuration(paths, None).unwrap_or_else(|error| {
-            tracing::warn!("the configuration cannot be read, so the strictest settings count: {error:#}");
+            // The gate says so, or `doctor`.
+            tracing::debug!("the configuration cannot be read, so the strictest settings count: {error:#}");
             Config { outside: Outside::All, approvals: Approvals::Device, ..Config::default() }
         });
         let agent = about.pid.unwrap_or_default();

@@ -14,11 +14,11 @@ use crate::hub::now;
 #[derive(clap::Args)]
 pub(super) struct Events {
     #[command(subcommand)]
-    what: What,
+    what: EventsCommand,
 }
 
 #[derive(Subcommand)]
-enum What {
+enum EventsCommand {
     /// List the latest events, newest first
     List {
         /// Only those in this state: waiting, delivered, seen, expired, dropped or dead
@@ -49,20 +49,20 @@ impl Events {
         log_at("warn");
         let gate = Client::of_the_gate()?;
         match self.what {
-            What::List { state, limit, json } => {
+            EventsCommand::List { state, limit, json } => {
                 let state = state.map(|state| format!("&state={}", segment(&state))).unwrap_or_default();
                 let events: Vec<EventView> = gate.get(&format!("/api/v1/events?limit={limit}{state}")).await?;
                 say(&if json { format!("{}\n", serde_json::to_string(&events)?) } else { list(&events) });
             }
-            What::Show { id, json } => {
+            EventsCommand::Show { id, json } => {
                 let event: EventView = gate.get(&format!("/api/v1/events/{}", segment(&id))).await?;
                 say(&if json { format!("{}\n", serde_json::to_string(&event)?) } else { whole(&event) });
             }
-            What::Retry { id } => {
+            EventsCommand::Retry { id } => {
                 gate.command("POST", &format!("/api/v1/events/{}/retry", segment(&id))).await?;
                 say(&format!("Event {id} is waiting again.\n"));
             }
-            What::Drop { id } => {
+            EventsCommand::Drop { id } => {
                 gate.command("POST", &format!("/api/v1/events/{}/drop", segment(&id))).await?;
                 say(&format!("Dropped event {id}.\n"));
             }

@@ -21,7 +21,7 @@ use crate::store::{Durability, Store, VerifyError};
 #[command(args_conflicts_with_subcommands = true)]
 pub(super) struct Log {
     #[command(subcommand)]
-    what: Option<What>,
+    what: Option<LogCommand>,
     #[command(flatten)]
     read: Read,
 }
@@ -40,7 +40,7 @@ struct Read {
 }
 
 #[derive(Subcommand)]
-enum What {
+enum LogCommand {
     /// Check that no record was changed, removed or reordered
     ///
     /// With a head that an earlier `log verify` or `log head` printed, also that no records at the end were cut off.
@@ -68,10 +68,10 @@ impl Log {
         log_at("warn");
         match self.what {
             None => read(&self.read, masked).await?,
-            Some(What::Export) => read(&Read { follow: false, since: None, json: true }, |line| line).await?,
-            Some(What::Head) => say(&format!("{}\n", journal()?.head()?)),
-            Some(What::Verify { head, json }) => return verify(head.as_deref(), json),
-            Some(What::Redact { subject }) => {
+            Some(LogCommand::Export) => read(&Read { follow: false, since: None, json: true }, |line| line).await?,
+            Some(LogCommand::Head) => say(&format!("{}\n", journal()?.head()?)),
+            Some(LogCommand::Verify { head, json }) => return verify(head.as_deref(), json),
+            Some(LogCommand::Redact { subject }) => {
                 confirm(&format!("erase the text of {subject}")).await?;
                 let body = serde_json::json!({"subject": subject});
                 let redacted: Redacted = Client::of_the_gate()?.post("/api/v1/log/redact", &body).await?;

@@ -13,11 +13,11 @@ use crate::hub::now;
 #[derive(clap::Args)]
 pub(super) struct People {
     #[command(subcommand)]
-    what: What,
+    what: PeopleCommand,
 }
 
 #[derive(Subcommand)]
-enum What {
+enum PeopleCommand {
     /// List people with their roles, and strangers who wait for pairing
     List {
         /// Print a JSON object
@@ -31,7 +31,7 @@ enum What {
         /// Their name here
         #[arg(long, value_name = "NAME")]
         name: String,
-        /// What they may do
+        /// PeopleCommand they may do
         #[arg(long, default_value = "sender", value_parser = ["sender", "reviewer", "admin"])]
         role: String,
     },
@@ -55,28 +55,28 @@ impl People {
         log_at("warn");
         let gate = Client::of_the_gate()?;
         match self.what {
-            What::List { json } => {
+            PeopleCommand::List { json } => {
                 let people: PeopleView = gate.get("/api/v1/people").await?;
                 say(&if json { format!("{}\n", serde_json::to_string(&people)?) } else { list(&people) });
             }
-            What::Pair { code, name, role } => {
+            PeopleCommand::Pair { code, name, role } => {
                 confirm(&format!("add {name} as {role}")).await?;
                 gate.send("POST", "/api/v1/pairings", &Approval { code, name: name.clone(), role: role.clone() })
                     .await?;
                 say(&format!("Added {name} as {role}.\n"));
             }
-            What::Role { name, role } => {
+            PeopleCommand::Role { name, role } => {
                 confirm(&format!("give {name} the role {role}")).await?;
                 gate.send("PUT", &format!("/api/v1/people/{}", segment(&name)), &NewRole { role: role.clone() })
                     .await?;
                 say(&format!("{name} now has the role {role}.\n"));
             }
-            What::Remove { name } => {
+            PeopleCommand::Remove { name } => {
                 confirm(&format!("remove {name}")).await?;
                 gate.command("DELETE", &format!("/api/v1/people/{}", segment(&name))).await?;
                 say(&format!("Removed {name} with all their tokens and identities.\n"));
             }
-            What::Unlink { identity } => {
+            PeopleCommand::Unlink { identity } => {
                 confirm(&format!("unlink {identity}")).await?;
                 gate.command("DELETE", &format!("/api/v1/identities/{}", segment(&identity))).await?;
                 say(&format!("Unlinked {identity}.\n"));

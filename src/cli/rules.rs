@@ -20,11 +20,11 @@ use crate::rules::{Rules as Loaded, RulesFile};
 #[derive(clap::Args)]
 pub(super) struct Rules {
     #[command(subcommand)]
-    what: What,
+    what: RulesCommand,
 }
 
 #[derive(Subcommand)]
-enum What {
+enum RulesCommand {
     /// List the rules that count here, with file and line
     List {
         #[command(flatten)]
@@ -122,14 +122,14 @@ impl Rules {
         log_at("error");
         let paths = paths()?;
         match self.what {
-            What::List { place, json } => list(&place.load(&paths)?, json),
-            What::Check(check) => check.run(&paths)?,
-            What::Test { place, json } => test(&place.load(&paths)?, json),
-            What::Add { decision, rule, why, project } => {
+            RulesCommand::List { place, json } => list(&place.load(&paths)?, json),
+            RulesCommand::Check(check) => check.run(&paths)?,
+            RulesCommand::Test { place, json } => test(&place.load(&paths)?, json),
+            RulesCommand::Add { decision, rule, why, project } => {
                 let owner = if project { RulesOwner::Project } else { RulesOwner::User };
                 add(&paths, &decision, &rule, why.as_deref(), owner).await?;
             }
-            What::Trust { file, yes } => trust(&paths, file, yes).await?,
+            RulesCommand::Trust { file, yes } => trust(&paths, file, yes).await?,
         }
         Ok(ExitCode::SUCCESS)
     }

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use super::gate::lifetime::{stop_when_idle, until_stopped};
-use super::gate::{self, Options, Started};
+use super::gate::{self, GateOptions, Started};
 use super::{configuration, log_at, paths, say};
 use crate::fixed;
 
@@ -46,7 +46,7 @@ impl Serve {
         let paths = paths()?;
         let config = configuration(&paths, self.listen.as_deref())?;
         let lock_file = paths.lock_file.clone();
-        let options = Options {
+        let options = GateOptions {
             dev_sender: self.dev_sender,
             started: if self.auto_started { Started::ForSession } else { Started::ByPerson },
         };

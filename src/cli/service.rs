@@ -6,7 +6,7 @@ use portcullis_wire::api::Status as GateStatus;
 
 use super::client::Client;
 use super::setup::place;
-use super::setup::service::{Manager, Outcome, ServiceState};
+use super::setup::service::{Manager, ServiceOutcome, ServiceState};
 use super::{environment, lock, log_at, paths, say};
 
 /// Keep the gate running as a user service (systemd or launchd)
@@ -81,8 +81,8 @@ async fn install(manager: &Manager, force: bool) -> anyhow::Result<ExitCode> {
     // A gate that a session started stops for the service; one that a person started does not.
     let persons = lock::holder(&paths()?.lock_file).filter(|holder| !holder.auto_started);
     match manager.run(&manager.starting()).await? {
-        Outcome::Done => say("The service is running.\n"),
-        Outcome::NoAnswer => say(&by_hand("start it", manager, &manager.starting())),
+        ServiceOutcome::Done => say("The service is running.\n"),
+        ServiceOutcome::NoAnswer => say(&by_hand("start it", manager, &manager.starting())),
     }
     if let Some(pid) = persons.map(|holder| holder.pid) {
         say(&format!(
@@ -103,8 +103,8 @@ async fn uninstall(manager: &Manager, force: bool) -> anyhow::Result<ExitCode> {
     let stopped = manager.run(&manager.stopping()).await?;
     manager.remove(&file)?;
     match stopped {
-        Outcome::Done => _ = manager.run(&manager.reloading()).await?,
-        Outcome::NoAnswer => say(&by_hand("stop it, if it runs", manager, &manager.stopping())),
+        ServiceOutcome::Done => _ = manager.run(&manager.reloading()).await?,
+        ServiceOutcome::NoAnswer => say(&by_hand("stop it, if it runs", manager, &manager.stopping())),
     }
     say(&format!("Removed {}.\n", file.path.display()));
     Ok(ExitCode::SUCCESS)

@@ -15,11 +15,11 @@ use crate::hub::now;
 #[derive(clap::Args)]
 pub(super) struct Session {
     #[command(subcommand)]
-    what: What,
+    what: SessionCommand,
 }
 
 #[derive(Subcommand)]
-enum What {
+enum SessionCommand {
     /// List the sessions
     List {
         /// Also those that ended recently
@@ -41,7 +41,7 @@ enum What {
     Prompt {
         #[command(flatten)]
         which: Which,
-        /// What to do
+        /// SessionCommand to do
         prompt: String,
     },
     /// Change the permission mode of a session that Portcullis drives
@@ -73,36 +73,36 @@ impl Session {
         log_at("warn");
         let gate = Client::of_the_gate()?;
         match self.what {
-            What::List { all, json } => {
+            SessionCommand::List { all, json } => {
                 let path = if all { "/api/v1/sessions?all=true" } else { "/api/v1/sessions" };
                 let sessions: Vec<SessionView> = gate.get(path).await?;
                 say(&if json { format!("{}\n", serde_json::to_string(&sessions)?) } else { list(&sessions) });
             }
-            What::Stop(which) => {
+            SessionCommand::Stop(which) => {
                 let done = format!("Session {} is stopped: no tool runs until it is resumed.", which.session);
                 order(&gate, &which, "stop", &(), done).await?;
             }
-            What::Resume(which) => {
+            SessionCommand::Resume(which) => {
                 let done = format!("Session {} goes on.", which.session);
                 order(&gate, &which, "resume", &(), done).await?;
             }
-            What::Interrupt(which) => {
+            SessionCommand::Interrupt(which) => {
                 let done = format!("Session {} has ended its turn.", which.session);
                 order(&gate, &which, "interrupt", &(), done).await?;
             }
-            What::End(which) => {
+            SessionCommand::End(which) => {
                 let done = format!("Session {} has ended.", which.session);
                 order(&gate, &which, "end", &(), done).await?;
             }
-            What::Prompt { which, prompt } => {
+            SessionCommand::Prompt { which, prompt } => {
                 let done = format!("Session {} has its prompt.", which.session);
                 order(&gate, &which, "prompt", &NewPrompt { prompt }, done).await?;
             }
-            What::Mode { which, mode } => {
+            SessionCommand::Mode { which, mode } => {
                 let done = format!("Mode is now {mode}.");
                 order(&gate, &which, "mode", &NewMode { mode }, done).await?;
             }
-            What::Model { which, model } => {
+            SessionCommand::Model { which, model } => {
                 let name = model.as_deref().unwrap_or("the agent's own choice");
                 let done = format!("Model is now {name}.");
                 order(&gate, &which, "model", &NewModel { model }, done).await?;

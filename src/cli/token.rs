@@ -13,11 +13,11 @@ use crate::hub::now;
 #[derive(clap::Args)]
 pub(super) struct Token {
     #[command(subcommand)]
-    what: What,
+    what: TokenCommand,
 }
 
 #[derive(Subcommand)]
-enum What {
+enum TokenCommand {
     /// Create a token for a person and print it, and nothing else, on standard output
     ///
     /// It is shown this once: the gate keeps only its hash. Send it as `Authorization: Bearer TOKEN`.
@@ -53,18 +53,18 @@ impl Token {
         log_at("warn");
         let gate = Client::of_the_gate()?;
         match self.what {
-            What::Add { name, role, labels, expires } => {
+            TokenCommand::Add { name, role, labels, expires } => {
                 confirm(&format!("give {name} a token as {role}")).await?;
                 let labels = (!labels.is_empty()).then_some(labels);
                 let new = NewToken { person: name, role, labels, expires_in: expires.map(|time| time.as_secs()) };
                 let made: MadeToken = gate.post("/api/v1/tokens", &new).await?;
                 say(&format!("{}\n", made.token));
             }
-            What::List { json } => {
+            TokenCommand::List { json } => {
                 let tokens: Vec<TokenView> = gate.get("/api/v1/tokens").await?;
                 say(&if json { format!("{}\n", serde_json::to_string(&tokens)?) } else { list(&tokens) });
             }
-            What::Revoke { id } => {
+            TokenCommand::Revoke { id } => {
                 confirm(&format!("revoke token {id}")).await?;
                 gate.command("DELETE", &format!("/api/v1/tokens/{}", segment(&id))).await?;
                 say(&format!("Revoked token {id}.\n"));

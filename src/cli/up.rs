@@ -6,7 +6,7 @@ use portcullis_wire::api::Status;
 
 use super::client::Client;
 use super::gate::lifetime::until_stopped;
-use super::gate::{self, Options, Started};
+use super::gate::{self, GateOptions, Started};
 use super::{configuration, lock, log_at, paths, reach, say, shell};
 use crate::failure::Failure;
 
@@ -50,7 +50,7 @@ impl Up {
             return Ok(ExitCode::SUCCESS);
         }
         let lock_file = paths.lock_file.clone();
-        let options = Options { dev_sender: self.dev_sender, started: Started::ByPerson };
+        let options = GateOptions { dev_sender: self.dev_sender, started: Started::ByPerson };
         let Some(gate) = gate::open_in_place(&paths, &config, &options).await? else {
             let pid = lock::holder(&lock_file).map_or(0, |holder| holder.pid);
             return Err(already_running(pid).into());

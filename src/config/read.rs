@@ -58,7 +58,7 @@ pub(super) struct Layers {
 
 impl Layers {
     pub(super) fn of_file(bytes: &[u8]) -> Result<Self, Problem> {
-        let lines = Lines(bytes);
+        let lines = FileLines(bytes);
         let text = std::str::from_utf8(bytes).map_err(|error| {
             Problem::new("not UTF-8", "save the file as UTF-8").on_line(lines.at(error.valid_up_to()))
         })?;
@@ -121,9 +121,9 @@ fn in_plain_words(error: &toml::de::Error) -> String {
     }
 }
 
-struct Lines<'a>(&'a [u8]);
+struct FileLines<'a>(&'a [u8]);
 
-impl Lines<'_> {
+impl FileLines<'_> {
     fn at(&self, at: usize) -> usize {
         1 + self.0.iter().take(at).filter(|byte| **byte == b'\n').count()
     }

@@ -28,7 +28,7 @@ use crate::stream::{Reader, Writer, split};
 const HELLO_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// A session whose process answers.
-pub(crate) struct Found {
+pub(crate) struct FoundSession {
     pub(crate) welcome: Welcome,
     lines: Lines<Reader>,
     writer: Writer,
@@ -53,7 +53,7 @@ pub(crate) enum Ending {
 }
 
 /// The driven session of this id or label, or the only one whose id starts so.
-pub(crate) async fn find(paths: &Paths, wanted: &str) -> anyhow::Result<Found> {
+pub(crate) async fn find(paths: &Paths, wanted: &str) -> anyhow::Result<FoundSession> {
     let sockets = paths.front_sockets();
     let all = join_all(sockets.iter().map(|(path, _)| greet(path))).await;
     let mut found = vec![];
@@ -66,7 +66,7 @@ pub(crate) async fn find(paths: &Paths, wanted: &str) -> anyhow::Result<Found> {
             Err(error) => tracing::debug!("session {session} cannot be attached to: {error:#}"),
         }
     }
-    let kinds: [&dyn Fn(&Found) -> bool; 3] = [
+    let kinds: [&dyn Fn(&FoundSession) -> bool; 3] = [
         &|found| found.welcome.session.to_string().eq_ignore_ascii_case(wanted),
         &|found| found.welcome.label.as_str() == wanted,
         &|found| is_id(&found.welcome.session.to_string(), wanted),
@@ -128,7 +128,7 @@ async fn why_not(paths: &Paths, wanted: &str) -> anyhow::Error {
 }
 
 /// Asks who is there.
-async fn greet(path: &Path) -> anyhow::Result<Found> {
+async fn greet(path: &Path) -> anyhow::Result<FoundSession> {
     let greeting = async {
         let stream = match UnixStream::connect(path).await {
             Ok(stream) => stream,
@@ -143,7 +143,7 @@ async fn greet(path: &Path) -> anyhow::Result<Found> {
         let mut lines = Lines::new(reader, LONGEST_LINE);
         let line = next(&mut lines).await?;
         match serde_json::from_slice(&line)? {
-            ToFront::Welcome(welcome) => Ok(Found { welcome: *welcome, lines, writer }),
+            ToFront::Welcome(welcome) => Ok(FoundSession { welcome: *welcome, lines, writer }),
             ToFront::Refused(fault) => Err(Failure::from(fault).into()),
             other => anyhow::bail!("the session greeted with {other:?}"),
         }
@@ -151,7 +151,7 @@ async fn greet(path: &Path) -> anyhow::Result<Found> {
     tokio::time::timeout(HELLO_TIMEOUT, greeting).await.context("the session's process does not answer")?
 }
 
-impl Found {
+impl FoundSession {
     /// From now on this process is told what the session does.
     pub(crate) async fn join(mut self) -> anyhow::Result<Attached> {
         self.writer.write_all(&line_of(&FromFront::Join)).await?;

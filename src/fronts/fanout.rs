@@ -30,10 +30,10 @@ const MOST_BYTES: usize = LONGEST_LINE + (1 << 20);
 const LONGEST_REPEATED: usize = 4 << 10;
 
 /// What happens at the fronts.
-pub(super) enum Change {
+pub(super) enum FrontChange {
     Joined {
         front: FrontId,
-        outlet: Outlet,
+        outlet: FrontOutlet,
         standing: Joined,
     },
     Left(FrontId),
@@ -49,7 +49,7 @@ pub(super) enum Change {
 }
 
 /// The queue of one front that joined.
-pub(super) struct Outlet {
+pub(super) struct FrontOutlet {
     queue: mpsc::Sender<Bytes>,
     backlog: Arc<AtomicUsize>,
     cut_off: CancellationToken,
@@ -63,7 +63,7 @@ pub(super) struct Inlet {
     pub(super) cut_off: CancellationToken,
 }
 
-impl Outlet {
+impl FrontOutlet {
     pub(super) fn new() -> (Self, Inlet) {
         let (send, receive) = mpsc::channel(MOST_LINES);
         let (backlog, cut_off) = (Arc::new(AtomicUsize::new(0)), CancellationToken::new());
@@ -97,7 +97,7 @@ pub(super) struct Fanout {
     own: mpsc::Sender<Told>,
     /// What the own front has not taken yet. While there is any, the driver is not listened to.
     untold: VecDeque<Told>,
-    others: BTreeMap<FrontId, Outlet>,
+    others: BTreeMap<FrontId, FrontOutlet>,
     recent: Recent,
     /// Who answered which open prompt: they alone are told that an answer was not taken.
     answered: HashMap<AskId, BTreeSet<FrontId>>,
@@ -124,7 +124,11 @@ impl Fanout {
     }
 
     /// Until the driver has told its last. Says whether a front ended the session.
-    pub(super) async fn run(mut self, mut told: mpsc::Receiver<Told>, mut changes: mpsc::Receiver<Change>) -> bool {
+    pub(super) async fn run(
+        mut self,
+        mut told: mpsc::Receiver<Told>,
+        mut changes: mpsc::Receiver<FrontChange>,
+    ) -> bool {
         let own = self.own.clone();
         loop {
             tokio::select! {
@@ -168,17 +172,17 @@ impl Fanout {
         }
     }
 
-    async fn change(&mut self, change: Change) {
+    async fn change(&mut self, change: FrontChange) {
         match change {
-            Change::Joined { front, outlet, standing } => self.join(front, outlet, standing),
-            Change::Left(front) => drop(self.others.remove(&front)),
-            Change::Tell { front: OWN, told } => self.untold.push_back(told),
-            Change::Tell { front, told } => {
+            FrontChange::Joined { front, outlet, standing } => self.join(front, outlet, standing),
+            FrontChange::Left(front) => drop(self.others.remove(&front)),
+            FrontChange::Tell { front: OWN, told } => self.untold.push_back(told),
+            FrontChange::Tell { front, told } => {
                 if self.others.get(&front).is_some_and(|outlet| !outlet.push(told_line(&told))) {
                     self.others.remove(&front);
                 }
             }
-            Change::Wants { front, command } => {
+            FrontChange::Wants { front, command } => {
                 self.note(front, &command);
                 // The driver always listens, until it has ended.
                 drop(self.commands.send(command).await);
@@ -187,7 +191,7 @@ impl Fanout {
     }
 
     /// In one step, so that the front is told everything once.
-    fn join(&mut self, front: FrontId, outlet: Outlet, standing: Joined) {
+    fn join(&mut self, front: FrontId, outlet: FrontOutlet, standing: Joined) {
         let caught_up = ToFront::CaughtUp { idle: self.recent.is_idle };
         let mut lines = std::iter::once(line_of(&ToFront::Joined(standing)))
             .chain(self.recent.lines())

@@ -11,7 +11,7 @@ use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tokio_util::task::TaskTracker;
 
-use super::fanout::{Change, Fanout, OWN};
+use super::fanout::{Fanout, FrontChange, OWN};
 use super::listen::{Joining, listen, refused, serve};
 use super::standing::Standings;
 use super::{Command, Told};
@@ -148,15 +148,15 @@ pub(crate) async fn launch(paths: &Paths, config: &Config, wanted: LaunchOptions
 }
 
 /// What the front that started the session wants. It directs the session in any case, but answers only where it may.
-async fn pass_on(mut commands: mpsc::Receiver<Command>, changes: mpsc::Sender<Change>, standings: Standings) {
+async fn pass_on(mut commands: mpsc::Receiver<Command>, changes: mpsc::Sender<FrontChange>, standings: Standings) {
     while let Some(command) = commands.recv().await {
         let refusal = match &command {
             Command::Answer { .. } => standings.refusal(Some(std::process::id()), &command).await,
             _ => None,
         };
         let change = match refusal {
-            None => Change::Wants { front: OWN, command },
-            Some(fault) => Change::Tell { front: OWN, told: refused(&command, fault) },
+            None => FrontChange::Wants { front: OWN, command },
+            Some(fault) => FrontChange::Tell { front: OWN, told: refused(&command, fault) },
         };
         if changes.send(change).await.is_err() {
             return;

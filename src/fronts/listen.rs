@@ -17,7 +17,7 @@ use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::{Semaphore, mpsc};
 use tokio_util::task::TaskTracker;
 
-use super::fanout::{Change, Inlet, Outlet};
+use super::fanout::{FrontChange, FrontOutlet, Inlet};
 use super::frames::{line_of, wanted_by};
 use super::standing::Standings;
 use super::{Command, Told};
@@ -37,7 +37,7 @@ const PAUSE: Duration = Duration::from_millis(50);
 pub(super) struct Joining {
     pub(super) welcome: Welcome,
     pub(super) standings: Standings,
-    pub(super) changes: mpsc::Sender<Change>,
+    pub(super) changes: mpsc::Sender<FrontChange>,
     /// Writes what fronts are told; waited for when the session has ended.
     pub(super) writers: TaskTracker,
     places: Arc<Semaphore>,
@@ -46,26 +46,26 @@ pub(super) struct Joining {
 }
 
 impl Joining {
-    pub(super) fn new(welcome: Welcome, standings: Standings, changes: mpsc::Sender<Change>) -> Self {
+    pub(super) fn new(welcome: Welcome, standings: Standings, changes: mpsc::Sender<FrontChange>) -> Self {
         let (writers, places) = (TaskTracker::new(), Arc::new(Semaphore::new(MOST)));
         Self { welcome, standings, changes, writers, places, next: AtomicU64::new(1) }
     }
 }
 
 /// A socket that is there while this is.
-pub(super) struct Listening {
+pub(super) struct FrontListener {
     listener: UnixListener,
     path: PathBuf,
 }
 
-impl Drop for Listening {
+impl Drop for FrontListener {
     fn drop(&mut self) {
         drop(std::fs::remove_file(&self.path));
     }
 }
 
 /// Listens for fronts of this session, and removes what dead processes have left behind.
-pub(super) fn listen(paths: &Paths, session: SessionId) -> anyhow::Result<Listening> {
+pub(super) fn listen(paths: &Paths, session: SessionId) -> anyhow::Result<FrontListener> {
     paths.prepare()?;
     for (path, _) in paths.front_sockets() {
         remove_if_dead(&path);
@@ -74,7 +74,7 @@ pub(super) fn listen(paths: &Paths, session: SessionId) -> anyhow::Result<Listen
     // It gets its name when it listens: whoever finds a socket under such a name that refuses them may remove it.
     let fresh = path.with_extension("new");
     let listener = UnixListener::bind(&fresh)?;
-    let listening = Listening { listener, path };
+    let listening = FrontListener { listener, path };
     std::fs::set_permissions(&fresh, std::fs::Permissions::from_mode(0o600))?;
     std::fs::rename(fresh, &listening.path)?;
     Ok(listening)
@@ -89,7 +89,7 @@ pub(super) fn remove_if_dead(path: &Path) {
 }
 
 /// Lets fronts join until it is dropped.
-pub(super) async fn serve(listening: Listening, joining: Arc<Joining>) {
+pub(super) async fn serve(listening: FrontListener, joining: Arc<Joining>) {
     let us = rustix::process::geteuid().as_raw();
     loop {
         let stream = match listening.listener.accept().await {
@@ -145,11 +145,11 @@ async fn converse(joining: &Joining, stream: UnixStream, process: Option<u32>) -
         no_orders: standing.no_orders.map(|fault| fault.message),
     };
     let front = joining.next.fetch_add(1, Ordering::Relaxed);
-    let (outlet, inlet) = Outlet::new();
-    joining.changes.send(Change::Joined { front, outlet, standing }).await?;
+    let (outlet, inlet) = FrontOutlet::new();
+    joining.changes.send(FrontChange::Joined { front, outlet, standing }).await?;
     joining.writers.spawn(write(writer, inlet));
     let result = hear(joining, &mut lines, front, process).await;
-    drop(joining.changes.send(Change::Left(front)).await);
+    drop(joining.changes.send(FrontChange::Left(front)).await);
     drop(place);
     result
 }
@@ -175,8 +175,8 @@ async fn hear(joining: &Joining, lines: &mut Lines<Reader>, front: u64, process:
     while let Some(frame) = next(lines).await? {
         let Some(command) = wanted_by(frame) else { anyhow::bail!("hello and join come first and once") };
         let change = match joining.standings.refusal(process, &command).await {
-            None => Change::Wants { front, command },
-            Some(fault) => Change::Tell { front, told: refused(&command, fault) },
+            None => FrontChange::Wants { front, command },
+            Some(fault) => FrontChange::Tell { front, told: refused(&command, fault) },
         };
         joining.changes.send(change).await?;
     }

@@ -26,7 +26,7 @@ use crate::store::{self, Retention, Store};
 
 /// How a gate is started.
 #[derive(Clone)]
-pub(crate) struct Options {
+pub(crate) struct GateOptions {
     pub(crate) dev_sender: Option<String>,
     pub(crate) started: Started,
 }
@@ -53,7 +53,11 @@ pub(crate) struct Gate {
 }
 
 /// Opens the gate that a person asks for. One that a session started is stopped first; none when a person's runs.
-pub(crate) async fn open_in_place(paths: &Paths, config: &Config, options: &Options) -> anyhow::Result<Option<Gate>> {
+pub(crate) async fn open_in_place(
+    paths: &Paths,
+    config: &Config,
+    options: &GateOptions,
+) -> anyhow::Result<Option<Gate>> {
     const HANDOVER_TIMEOUT: Duration = Duration::from_secs(15);
     let give_up = tokio::time::Instant::now() + HANDOVER_TIMEOUT;
     loop {
@@ -73,7 +77,7 @@ pub(crate) async fn open_in_place(paths: &Paths, config: &Config, options: &Opti
 }
 
 /// Opens the gate; none when another holds the lock.
-pub(crate) async fn open(paths: Paths, config: &Config, options: Options) -> anyhow::Result<Option<Gate>> {
+pub(crate) async fn open(paths: Paths, config: &Config, options: GateOptions) -> anyhow::Result<Option<Gate>> {
     paths.prepare()?;
     let Some(mut lock) = Lock::take(&paths.lock_file)? else { return Ok(None) };
     // Before anything that takes its time: whoever asks meanwhile is told of us, not of the one before.

@@ -12,6 +12,6 @@ mod ports;
 pub(crate) mod reach;
 pub(crate) mod starting;
 
-pub(crate) use daemon::{Gate, Options, Started, open, open_in_place};
+pub(crate) use daemon::{Gate, GateOptions, Started, open, open_in_place};
 
 pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");

@@ -73,7 +73,7 @@ type Reply = oneshot::Sender<Result<Answer, Trouble>>;
 type Look<T> = Box<dyn FnOnce(&State) -> T + Send>;
 
 /// What the loop is asked to do.
-enum Command {
+enum HubCommand {
     Submit {
         input: Input,
         reply: Reply,
@@ -109,9 +109,9 @@ enum Command {
 #[derive(Clone)]
 pub(crate) struct Hub {
     /// Chat: as much as fits, then `Busy`.
-    events: mpsc::Sender<Command>,
+    events: mpsc::Sender<HubCommand>,
     /// Verdicts, attached processes and questions: a lane of their own, so that a flood of chat never delays them.
-    reserved: mpsc::Sender<Command>,
+    reserved: mpsc::Sender<HubCommand>,
     /// Bytes of text in the events lane. Added to here, taken off by the loop.
     queued_bytes: Arc<AtomicUsize>,
     queue_bytes: usize,
@@ -129,7 +129,7 @@ impl Hub {
         if is_chat(&input) {
             self.take_event(input, reply)?;
         } else {
-            self.send(Command::Submit { input, reply, bytes: 0 }).await?;
+            self.send(HubCommand::Submit { input, reply, bytes: 0 }).await?;
         }
         answer.await.map_err(|_| Trouble::Stopping)?
     }
@@ -137,7 +137,7 @@ impl Hub {
     /// Puts an input of an attached process in its place; the answer comes when it comes.
     async fn enqueue(&self, input: Input) -> Result<oneshot::Receiver<Result<Answer, Trouble>>, Trouble> {
         let (reply, answer) = oneshot::channel();
-        self.send(Command::Submit { input, reply, bytes: 0 }).await?;
+        self.send(HubCommand::Submit { input, reply, bytes: 0 }).await?;
         Ok(answer)
     }
 
@@ -150,7 +150,7 @@ impl Hub {
         // One event always fits, however large: the door has checked its size.
         let fits = before == 0 || before + bytes <= self.queue_bytes;
         let sent = if fits {
-            self.events.try_send(Command::Submit { input, reply, bytes })
+            self.events.try_send(HubCommand::Submit { input, reply, bytes })
         } else {
             return self.give_back(bytes, Trouble::Busy);
         };
@@ -166,7 +166,7 @@ impl Hub {
         Err(trouble)
     }
 
-    async fn send(&self, command: Command) -> Result<(), Trouble> {
+    async fn send(&self, command: HubCommand) -> Result<(), Trouble> {
         self.reserved.send(command).await.map_err(|_| Trouble::Stopping)
     }
 
@@ -176,7 +176,7 @@ impl Hub {
         look: impl FnOnce(&State) -> T + Send + 'static,
     ) -> Result<T, Trouble> {
         let (send, seen) = oneshot::channel();
-        self.send(Command::Look(Box::new(move |state| drop(send.send(look(state)))))).await?;
+        self.send(HubCommand::Look(Box::new(move |state| drop(send.send(look(state)))))).await?;
         seen.await.map_err(|_| Trouble::Stopping)
     }
 
@@ -186,35 +186,35 @@ impl Hub {
         first: impl FnOnce(&State) -> Vec<(u64, Notice)> + Send + 'static,
     ) -> Result<Watcher, Trouble> {
         let (send, watcher) = oneshot::channel();
-        self.send(Command::Watch(Box::new(first), send)).await?;
+        self.send(HubCommand::Watch(Box::new(first), send)).await?;
         watcher.await.map_err(|_| Trouble::Stopping)
     }
 
     /// An event with its text, from the journal.
     pub(crate) async fn read(&self, event: EventId) -> Result<Option<Arc<Event>>, Trouble> {
         let (send, found) = oneshot::channel();
-        self.send(Command::Read(event, send)).await?;
+        self.send(HubCommand::Read(event, send)).await?;
         found.await.map_err(|_| Trouble::Stopping)?
     }
 
     /// Records after a sequence, at most `limit`, oldest first.
     pub(crate) async fn page(&self, after: Seq, limit: usize) -> Result<Vec<Stored>, Trouble> {
         let (send, page) = oneshot::channel();
-        self.send(Command::Page(after, limit, send)).await?;
+        self.send(HubCommand::Page(after, limit, send)).await?;
         page.await.map_err(|_| Trouble::Stopping)?
     }
 
     /// All records of a subject, oldest first.
     async fn story(&self, subject: Subject) -> Result<Vec<Stored>, Trouble> {
         let (send, story) = oneshot::channel();
-        self.send(Command::Story(subject, send)).await?;
+        self.send(HubCommand::Story(subject, send)).await?;
         story.await.map_err(|_| Trouble::Stopping)?
     }
 
     /// Erases what people wrote about a subject; that it happened stays. Returns how many payloads there were.
     pub(crate) async fn erase(&self, subject: Subject) -> Result<usize, Trouble> {
         let (send, erased) = oneshot::channel();
-        self.send(Command::Erase(subject, send)).await?;
+        self.send(HubCommand::Erase(subject, send)).await?;
         erased.await.map_err(|_| Trouble::Stopping)?
     }
 
@@ -226,21 +226,21 @@ impl Hub {
     /// Whether anyone would miss the gate: a session, a prompt, a waiting event, someone who watches, a connector.
     pub(crate) async fn in_use(&self) -> Result<bool, Trouble> {
         let (send, seen) = oneshot::channel();
-        self.send(Command::InUse(send)).await?;
+        self.send(HubCommand::InUse(send)).await?;
         seen.await.map_err(|_| Trouble::Stopping)
     }
 
     /// Attaches a process for a session. `input` is an [`Input::Attached`] for it.
     async fn attach(&self, session: SessionId, input: Input, outlet: Outlet) -> Result<Answer, Trouble> {
         let (reply, answer) = oneshot::channel();
-        self.send(Command::Attach { input, session, outlet, reply }).await?;
+        self.send(HubCommand::Attach { input, session, outlet, reply }).await?;
         answer.await.map_err(|_| Trouble::Stopping)?
     }
 
     /// The process behind an outlet has gone: with a word the session has ended, without one it was lost.
     async fn detach(&self, session: SessionId, outlet: u64, goodbye: Option<Goodbye>) {
         // When the hub is gone there is nobody left to tell.
-        drop(self.send(Command::Detach { session, outlet, goodbye }).await);
+        drop(self.send(HubCommand::Detach { session, outlet, goodbye }).await);
     }
 }
 

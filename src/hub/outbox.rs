@@ -14,7 +14,7 @@ use std::time::Duration;
 use portcullis_core::{ConnectorName, Input, Moment, Record, SentMessage, Subject};
 use tokio::sync::watch;
 
-pub(crate) use items::{Item, ItemId, To, What};
+pub(crate) use items::{Item, ItemContent, ItemId, Recipient};
 
 use super::run::read_record;
 use super::{Hub, Trouble, now};

@@ -23,7 +23,7 @@ use super::outlets::{Outlets, Pumping};
 use super::rate::Rates;
 use super::roster::Roster;
 use super::watchers::{Published, Watchers};
-use super::{Command, Hub, HubLimits, Reply, Trouble, now};
+use super::{Hub, HubCommand, HubLimits, Reply, Trouble, now};
 use crate::store::{self, Refused, Seq, Store, Stored};
 
 /// Room in the reserved lane. Its senders wait for a place; there is one a connection.
@@ -96,8 +96,8 @@ struct HubLoop {
 impl HubLoop {
     async fn run(
         mut self,
-        mut events: mpsc::Receiver<Command>,
-        mut reserved: mpsc::Receiver<Command>,
+        mut events: mpsc::Receiver<HubCommand>,
+        mut reserved: mpsc::Receiver<HubCommand>,
         stop: CancellationToken,
     ) {
         let mut stopped = std::pin::pin!(stop.cancelled());
@@ -158,18 +158,18 @@ impl HubLoop {
         due.map_or(longest, |due| due.min(longest))
     }
 
-    async fn handle(&mut self, command: Command) {
+    async fn handle(&mut self, command: HubCommand) {
         match command {
-            Command::Submit { input, reply, bytes } => {
+            HubCommand::Submit { input, reply, bytes } => {
                 self.queued_bytes.fetch_sub(bytes, Ordering::Relaxed);
                 self.take(Pending::new(input, Some(reply))).await;
             }
-            Command::Attach { input, session, outlet, reply } => {
+            HubCommand::Attach { input, session, outlet, reply } => {
                 let mut pending = Pending::new(input, Some(reply));
                 pending.outlet = Some((session, outlet));
                 self.take(pending).await;
             }
-            Command::Detach { session, outlet, goodbye } => {
+            HubCommand::Detach { session, outlet, goodbye } => {
                 // An attach that is still in the batch must take its place first.
                 self.commit().await;
                 if self.outlets.close(session, outlet) {
@@ -180,39 +180,39 @@ impl HubLoop {
                     self.take(Pending::new(input, None)).await;
                 }
             }
-            Command::InUse(reply) => {
+            HubCommand::InUse(reply) => {
                 self.commit().await;
                 self.watchers.sweep();
                 let state = &self.state;
                 let in_use = state.sessions().next().is_some() || state.prompts_are_open() || state.waiting_total() > 0;
                 let _ = reply.send(in_use || !self.watchers.is_empty() || self.outgoing.receiver_count() > 0);
             }
-            Command::Look(look) => {
+            HubCommand::Look(look) => {
                 self.commit().await;
                 // What the journal refused is nobody's to see; dropping the question answers it.
                 if self.broken.is_none() {
                     look(&self.state);
                 }
             }
-            Command::Watch(first, reply) => {
+            HubCommand::Watch(first, reply) => {
                 self.commit().await;
                 let first = first(&self.state);
                 // If the watcher is gone already, the next publication drops its sender.
                 drop(reply.send(self.watchers.add(self.state.revision(), first)));
             }
-            Command::Read(event, reply) => {
+            HubCommand::Read(event, reply) => {
                 self.commit().await;
                 drop(reply.send(read_event(&self.store, event)));
             }
-            Command::Page(after, limit, reply) => {
+            HubCommand::Page(after, limit, reply) => {
                 self.commit().await;
                 drop(reply.send(self.store.page(after, limit).map_err(journal)));
             }
-            Command::Story(subject, reply) => {
+            HubCommand::Story(subject, reply) => {
                 self.commit().await;
                 drop(reply.send(self.store.read(&subject.to_string()).map_err(journal)));
             }
-            Command::Erase(subject, reply) => {
+            HubCommand::Erase(subject, reply) => {
                 self.commit().await;
                 let erased = self.store.erase(&subject.to_string());
                 // What waits, asks and was replied is in memory as well.

@@ -37,7 +37,7 @@ pub(crate) const IN_PROJECT: &str = ".portcullis/rules.toml";
 pub(crate) struct Rules {
     places: Vec<Place>,
     trust_file: Option<PathBuf>,
-    /// For [`Kind::Config`]; none where the configuration says nothing of the rules that are wanted.
+    /// For [`PlaceKind::Config`]; none where the configuration says nothing of the rules that are wanted.
     in_config: Option<ProjectRules>,
     home: Option<PathBuf>,
     /// Ours, and not to be changed unasked.
@@ -49,11 +49,11 @@ pub(crate) struct Rules {
 /// A file that may be there.
 struct Place {
     path: PathBuf,
-    kind: Kind,
+    kind: PlaceKind,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum PlaceKind {
     User,
     /// The configuration, with the user's rules for some projects.
     Config,
@@ -80,9 +80,9 @@ impl Rules {
         // A project that holds our own files could trust itself.
         let trust_file = paths.inside(&project).is_none().then(|| paths.trust_file.clone());
         let places = vec![
-            Place { path: paths.rules_file.clone(), kind: Kind::User },
-            Place { path: paths.config_file.clone(), kind: Kind::Config },
-            Place { path: project.join(IN_PROJECT), kind: Kind::Project },
+            Place { path: paths.rules_file.clone(), kind: PlaceKind::User },
+            Place { path: paths.config_file.clone(), kind: PlaceKind::Config },
+            Place { path: project.join(IN_PROJECT), kind: PlaceKind::Project },
         ];
         let in_config = Some(ProjectRules { paths: paths.clone(), folder: folder.to_owned() });
         Self { trust_file, in_config, ..Self::of(places, paths) }
@@ -90,7 +90,7 @@ impl Rules {
 
     /// One file that was named on the command line, and counts as trusted.
     pub(crate) fn named(paths: &Paths, file: &Path) -> Self {
-        Self::of(vec![Place { path: file.to_owned(), kind: Kind::Named }], paths)
+        Self::of(vec![Place { path: file.to_owned(), kind: PlaceKind::Named }], paths)
     }
 
     /// The same, or an error if a file cannot be taken.
@@ -177,18 +177,18 @@ impl Rules {
 
     fn read_place(&self, place: &Place) -> Result<RulesFile, Failure> {
         let text = text_of(&place.path)?;
-        if let (Kind::Config, Some(in_config)) = (place.kind, &self.in_config) {
+        if let (PlaceKind::Config, Some(in_config)) = (place.kind, &self.in_config) {
             return in_config.read(&place.path, text.as_deref());
         }
         let base = match place.kind {
             // `/x` in the project's file is below the project.
-            Kind::Project => place.path.parent().and_then(Path::parent),
-            Kind::User | Kind::Config | Kind::Named => place.path.parent(),
+            PlaceKind::Project => place.path.parent().and_then(Path::parent),
+            PlaceKind::User | PlaceKind::Config | PlaceKind::Named => place.path.parent(),
         };
         let origin = match place.kind {
-            Kind::User | Kind::Config => Origin::User,
-            Kind::Named => Origin::CommandLine,
-            Kind::Project => {
+            PlaceKind::User | PlaceKind::Config => Origin::User,
+            PlaceKind::Named => Origin::CommandLine,
+            PlaceKind::Project => {
                 let trusted = self.trust_file.as_deref().zip(text.as_deref());
                 let trusted = trusted.is_some_and(|(list, text)| Trusted::read(list).holds(&place.path, text));
                 Origin::Project { trusted }

@@ -22,12 +22,12 @@ const KEPT: [&str; 3] = ["PORTCULLIS_HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME"]
 
 /// The service manager of this system.
 pub(crate) struct Manager {
-    kind: Kind,
+    kind: ManagerKind,
     pub(crate) file: PathBuf,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum ManagerKind {
     Systemd,
     Launchd,
 }
@@ -40,7 +40,7 @@ pub(crate) enum ServiceState {
     Unknown,
 }
 
-pub(crate) enum Outcome {
+pub(crate) enum ServiceOutcome {
     Done,
     NoAnswer,
 }
@@ -61,10 +61,10 @@ impl Manager {
         let home =
             absolute("HOME").ok_or_else(|| Failure::new("HOME is missing or not an absolute path", "set HOME"))?;
         Ok(if cfg!(target_os = "macos") {
-            Self { kind: Kind::Launchd, file: home.join(format!("Library/LaunchAgents/{AGENT}.plist")) }
+            Self { kind: ManagerKind::Launchd, file: home.join(format!("Library/LaunchAgents/{AGENT}.plist")) }
         } else {
             let folder = absolute("XDG_CONFIG_HOME").unwrap_or_else(|| home.join(".config"));
-            Self { kind: Kind::Systemd, file: folder.join("systemd/user").join(UNIT) }
+            Self { kind: ManagerKind::Systemd, file: folder.join("systemd/user").join(UNIT) }
         })
     }
 
@@ -100,8 +100,8 @@ impl Manager {
 
     pub(crate) fn program(&self) -> &'static str {
         match self.kind {
-            Kind::Systemd => "systemctl --user",
-            Kind::Launchd => "launchctl",
+            ManagerKind::Systemd => "systemctl --user",
+            ManagerKind::Launchd => "launchctl",
         }
     }
 
@@ -109,45 +109,45 @@ impl Manager {
         let program = program.display().to_string();
         let kept = KEPT.iter().filter_map(|name| Some((*name, environment(name)?.to_string_lossy().into_owned())));
         match self.kind {
-            Kind::Systemd => unit(&program, kept),
-            Kind::Launchd => agent(&program, kept),
+            ManagerKind::Systemd => unit(&program, kept),
+            ManagerKind::Launchd => agent(&program, kept),
         }
     }
 
     pub(crate) fn starting(&self) -> Vec<Vec<String>> {
         match self.kind {
-            Kind::Systemd => vec![systemctl(&["daemon-reload"]), systemctl(&["enable", "--now", UNIT])],
-            Kind::Launchd => vec![launchctl(&["bootstrap", &domain(), &self.file.display().to_string()])],
+            ManagerKind::Systemd => vec![systemctl(&["daemon-reload"]), systemctl(&["enable", "--now", UNIT])],
+            ManagerKind::Launchd => vec![launchctl(&["bootstrap", &domain(), &self.file.display().to_string()])],
         }
     }
 
     pub(crate) fn stopping(&self) -> Vec<Vec<String>> {
         match self.kind {
-            Kind::Systemd => vec![systemctl(&["disable", "--now", UNIT])],
-            Kind::Launchd => vec![launchctl(&["bootout", &format!("{}/{AGENT}", domain())])],
+            ManagerKind::Systemd => vec![systemctl(&["disable", "--now", UNIT])],
+            ManagerKind::Launchd => vec![launchctl(&["bootout", &format!("{}/{AGENT}", domain())])],
         }
     }
 
     /// After the file is gone.
     pub(crate) fn reloading(&self) -> Vec<Vec<String>> {
         match self.kind {
-            Kind::Systemd => vec![systemctl(&["daemon-reload"])],
-            Kind::Launchd => vec![],
+            ManagerKind::Systemd => vec![systemctl(&["daemon-reload"])],
+            ManagerKind::Launchd => vec![],
         }
     }
 
     pub(crate) fn restarting(&self) -> String {
         match self.kind {
-            Kind::Systemd => systemctl(&["restart", UNIT]),
-            Kind::Launchd => launchctl(&["kickstart", "-k", &format!("{}/{AGENT}", domain())]),
+            ManagerKind::Systemd => systemctl(&["restart", UNIT]),
+            ManagerKind::Launchd => launchctl(&["kickstart", "-k", &format!("{}/{AGENT}", domain())]),
         }
         .join(" ")
     }
 
     /// Runs them one after the other; a manager that is not there is no error.
-    pub(crate) async fn run(&self, commands: &[Vec<String>]) -> anyhow::Result<Outcome> {
+    pub(crate) async fn run(&self, commands: &[Vec<String>]) -> anyhow::Result<ServiceOutcome> {
         if !self.answers().await {
-            return Ok(Outcome::NoAnswer);
+            return Ok(ServiceOutcome::NoAnswer);
         }
         for words in commands {
             let (done, said) = run(words).await.with_context(|| format!("running {}", words.join(" ")))?;
@@ -156,13 +156,13 @@ impl Manager {
                 return Err(Failure::new(what, "the file is written; try the command by hand").into());
             }
         }
-        Ok(Outcome::Done)
+        Ok(ServiceOutcome::Done)
     }
 
     pub(crate) async fn state(&self) -> ServiceState {
         let look = match self.kind {
-            Kind::Systemd => systemctl(&["is-active", UNIT]),
-            Kind::Launchd => launchctl(&["print", &format!("{}/{AGENT}", domain())]),
+            ManagerKind::Systemd => systemctl(&["is-active", UNIT]),
+            ManagerKind::Launchd => launchctl(&["print", &format!("{}/{AGENT}", domain())]),
         };
         match run(&look).await {
             Ok((true, _)) => ServiceState::Running,
@@ -173,8 +173,8 @@ impl Manager {
 
     async fn answers(&self) -> bool {
         let look = match self.kind {
-            Kind::Systemd => systemctl(&["show-environment"]),
-            Kind::Launchd => launchctl(&["print", &domain()]),
+            ManagerKind::Systemd => systemctl(&["show-environment"]),
+            ManagerKind::Launchd => launchctl(&["print", &domain()]),
         };
         run(&look).await.is_ok_and(|(done, _)| done)
     }
@@ -262,7 +262,7 @@ mod tests {
         }
     }
 
-    fn text(kind: Kind) -> String {
+    fn text(kind: ManagerKind) -> String {
         Manager { kind, file: PathBuf::new() }.text(Path::new("/home/ann/my $bin/portcullis"), &environment)
     }
 
@@ -281,12 +281,12 @@ mod tests {
             [Install]
             WantedBy=default.target
         "#]]
-        .assert_eq(&text(Kind::Systemd));
+        .assert_eq(&text(ManagerKind::Systemd));
     }
 
     #[test]
     fn a_launchd_agent_says_the_same() {
-        let text = text(Kind::Launchd);
+        let text = text(ManagerKind::Launchd);
         assert!(text.contains("<array><string>/home/ann/my $bin/portcullis</string><string>serve</string></array>"));
         assert!(text.contains("<key>PORTCULLIS_HOME</key><string>/home/ann/50% \"of\" &lt;it&gt;</string>"));
         assert!(text.contains(MARK) && !text.contains("secret"));

@@ -18,19 +18,19 @@ pub(crate) struct UninstallPlan {
     /// Remove a server of this name although it starts something else.
     force: bool,
     paths: Paths,
-    parts: [(PathBuf, Part); 2],
-    changes: Vec<(UserFile, Change)>,
+    parts: [(PathBuf, RemovedPart); 2],
+    changes: Vec<(UserFile, FileChange)>,
 }
 
 /// What is taken out of one file.
 #[derive(Clone, Copy)]
-enum Part {
+enum RemovedPart {
     Server,
     Hooks,
 }
 
 /// What the file becomes.
-enum Change {
+enum FileChange {
     Nothing,
     Text(Vec<String>),
     Removed,
@@ -38,7 +38,7 @@ enum Change {
 
 impl UninstallPlan {
     pub(crate) fn make(target: Target, force: bool, paths: &Paths) -> anyhow::Result<Self> {
-        let parts = [(target.server_file()?, Part::Server), (target.settings_file()?, Part::Hooks)];
+        let parts = [(target.server_file()?, RemovedPart::Server), (target.settings_file()?, RemovedPart::Hooks)];
         let mut plan = Self { target, force, paths: paths.clone(), parts, changes: vec![] };
         for (path, part) in &plan.parts {
             let file = UserFile::read(path)?;
@@ -50,7 +50,7 @@ impl UninstallPlan {
 
     /// Nothing of ours is there.
     pub(crate) fn is_done(&self) -> bool {
-        self.changes.iter().all(|(_, change)| matches!(change, Change::Nothing))
+        self.changes.iter().all(|(_, change)| matches!(change, FileChange::Nothing))
     }
 
     /// The file in which the server would be.
@@ -61,9 +61,9 @@ impl UninstallPlan {
     /// The changes, for people.
     pub(crate) fn shown(&self) -> String {
         let each = self.changes.iter().map(|(file, change)| match change {
-            Change::Nothing => String::new(),
-            Change::Text(steps) => format!("{}:\n{}", file.in_words(), shown(file.text(), steps)),
-            Change::Removed => format!("{} holds nothing else and is removed.\n", file.in_words()),
+            FileChange::Nothing => String::new(),
+            FileChange::Text(steps) => format!("{}:\n{}", file.in_words(), shown(file.text(), steps)),
+            FileChange::Removed => format!("{} holds nothing else and is removed.\n", file.in_words()),
         });
         each.collect()
     }
@@ -87,18 +87,18 @@ impl UninstallPlan {
         }
     }
 
-    fn change(&self, file: &UserFile, part: Part) -> anyhow::Result<Change> {
+    fn change(&self, file: &UserFile, part: RemovedPart) -> anyhow::Result<FileChange> {
         let receipts = Receipts::load(&self.paths)?;
         let receipt = receipts.find(&file.real, &self.target.name);
         let (steps, is_empty) = match part {
-            Part::Server => self.without_server(file, receipt)?,
-            Part::Hooks => self.without_hooks(file, receipt)?,
+            RemovedPart::Server => self.without_server(file, receipt)?,
+            RemovedPart::Hooks => self.without_hooks(file, receipt)?,
         };
         let made_by_us = receipt.is_some_and(|receipt| receipt.made_file);
         Ok(match steps.is_empty() {
-            true => Change::Nothing,
-            false if made_by_us && is_empty => Change::Removed,
-            false => Change::Text(steps),
+            true => FileChange::Nothing,
+            false if made_by_us && is_empty => FileChange::Removed,
+            false => FileChange::Text(steps),
         })
     }
 
@@ -143,15 +143,15 @@ impl UninstallPlan {
         Ok((steps, is_empty))
     }
 
-    fn write(&self, path: &Path, part: Part) -> anyhow::Result<()> {
+    fn write(&self, path: &Path, part: RemovedPart) -> anyhow::Result<()> {
         for _ in 0..10 {
             let file = UserFile::read(path)?;
             let wrote = match self.change(&file, part)? {
-                Change::Nothing => return Ok(()),
-                Change::Text(steps) => {
+                FileChange::Nothing => return Ok(()),
+                FileChange::Text(steps) => {
                     file.write(steps.last().map_or(file.text(), String::as_str), self.target.audience())?
                 }
-                Change::Removed => file.remove()?,
+                FileChange::Removed => file.remove()?,
             };
             if wrote == Wrote::Done {
                 return Receipts::load(&self.paths)?.forget(&file.real, &self.target.name);

@@ -25,12 +25,12 @@ pub(super) struct Agent {
     lines: Lines<ChildStdout>,
     next_id: u64,
     /// Came while something else was waited for.
-    messages: VecDeque<Message>,
+    messages: VecDeque<ChannelMessage>,
     verdicts: VecDeque<(String, bool)>,
 }
 
 /// An event, as the model would see it.
-pub(super) struct Message {
+pub(super) struct ChannelMessage {
     pub(super) text: String,
     pub(super) sender: String,
     chat: String,
@@ -68,7 +68,7 @@ impl Agent {
         self.send(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"})).await
     }
 
-    pub(super) async fn message(&mut self) -> anyhow::Result<Message> {
+    pub(super) async fn message(&mut self) -> anyhow::Result<ChannelMessage> {
         loop {
             if let Some(message) = self.messages.pop_front() {
                 return Ok(message);
@@ -94,7 +94,7 @@ impl Agent {
     }
 
     /// Calls the tool as the model would, and answers what the tool said.
-    pub(super) async fn reply(&mut self, to: &Message, text: &str) -> anyhow::Result<String> {
+    pub(super) async fn reply(&mut self, to: &ChannelMessage, text: &str) -> anyhow::Result<String> {
         let arguments = json!({"chat_id": to.chat, "text": text});
         let meta = json!({TOOL_USE_ID: format!("toolu_demo_{}", self.next_id)});
         let params = json!({"name": "reply", "arguments": arguments, "_meta": meta});
@@ -142,7 +142,8 @@ impl Agent {
             Some(EVENT_METHOD) => {
                 let EventParams { content, meta } = serde_json::from_value(params)?;
                 let meta = |key: &str| meta.get(key).map(ToString::to_string).unwrap_or_default();
-                let message = Message { text: content.into_owned(), sender: meta("sender"), chat: meta("chat_id") };
+                let message =
+                    ChannelMessage { text: content.into_owned(), sender: meta("sender"), chat: meta("chat_id") };
                 self.messages.push_back(message);
             }
             Some(VERDICT_METHOD) => {

@@ -73,7 +73,7 @@ proptest! {
     #[test]
     fn any_query_is_read_or_refused(query in r"(session|label|chat|state|limit|after|all|=|&|%|%00|%ff|%C3%A4|\+|true|-1|99999999999999999999|ä){0,16}") {
         if let Ok(uri) = format!("/?{query}").parse() {
-            drop(body::read_params::<say::To>(&uri));
+            drop(body::read_params::<say::SayTarget>(&uri));
             drop(body::read_params::<queue::EventFilter>(&uri));
         }
     }

@@ -23,7 +23,7 @@ use crate::hub::{fault_of, mint};
 
 /// Whom the text is for. Other keys of the query are the sender's own business.
 #[derive(Default, Deserialize)]
-pub(super) struct To {
+pub(super) struct SayTarget {
     session: Option<String>,
     label: Option<String>,
     chat: Option<String>,
@@ -42,7 +42,7 @@ pub(super) async fn say(State(door): State<Arc<Door>>, permitted: Permitted, req
 async fn take(door: &Door, permitted: Permitted, request: Request) -> Result<Answer, Fault> {
     check_type(request.headers())?;
     let key = idempotency_key(request.headers())?;
-    let to: To = read_params(request.uri())?;
+    let to: SayTarget = read_params(request.uri())?;
     let attributes = vec![
         ("path".to_owned(), request.uri().path().to_owned()),
         ("method".to_owned(), request.method().as_str().to_owned()),
@@ -59,7 +59,7 @@ pub(super) async fn post_event(
 ) -> Result<Response, ErrorResponse> {
     let key = idempotency_key(request.headers())?;
     let NewEvent { text, session, label, chat } = read_json(request, &door).await?;
-    let to = To { session, label, chat };
+    let to = SayTarget { session, label, chat };
     let answer = submit(&door, permitted, &to, text, vec![], key).await?;
     Ok(answered(&answer, true))
 }
@@ -67,7 +67,7 @@ pub(super) async fn post_event(
 async fn submit(
     door: &Door,
     permitted: Permitted,
-    to: &To,
+    to: &SayTarget,
     text: String,
     attributes: Vec<(String, String)>,
     key: Option<String>,
@@ -106,7 +106,7 @@ async fn submit(
     answered
 }
 
-fn digest(to: &To, text: &str) -> [u8; 32] {
+fn digest(to: &SayTarget, text: &str) -> [u8; 32] {
     let mut hash = Sha256::new();
     for part in [&to.session, &to.label, &to.chat] {
         let part = part.as_deref().unwrap_or_default();

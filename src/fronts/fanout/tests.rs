@@ -12,7 +12,7 @@ struct Ends {
     tell: mpsc::Sender<Told>,
     wanted: mpsc::Receiver<Command>,
     own: mpsc::Receiver<Told>,
-    changes: mpsc::Sender<Change>,
+    changes: mpsc::Sender<FrontChange>,
     running: tokio::task::JoinHandle<bool>,
 }
 
@@ -25,8 +25,8 @@ impl Ends {
     }
 
     async fn join(&self, front: FrontId) -> Inlet {
-        let (outlet, mut inlet) = Outlet::new();
-        let joined = Change::Joined { front, outlet, standing: Joined::default() };
+        let (outlet, mut inlet) = FrontOutlet::new();
+        let joined = FrontChange::Joined { front, outlet, standing: Joined::default() };
         self.changes.send(joined).await.ok().unwrap();
         assert_eq!(line(&mut inlet).await, "{\"joined\":{}}");
         inlet
@@ -37,7 +37,7 @@ impl Ends {
     }
 
     async fn wants(&self, front: FrontId, command: Command) {
-        self.changes.send(Change::Wants { front, command }).await.ok().unwrap();
+        self.changes.send(FrontChange::Wants { front, command }).await.ok().unwrap();
     }
 }
 

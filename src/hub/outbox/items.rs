@@ -16,10 +16,10 @@ use crate::store::{Seq, Stored};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Item {
     pub(crate) id: ItemId,
-    pub(crate) to: To,
+    pub(crate) to: Recipient,
     /// The platform's own name for the message that told of it first, where it gave one.
     pub(crate) message: Option<String>,
-    pub(crate) what: What,
+    pub(crate) what: ItemContent,
 }
 
 /// The place of the record in the journal, and the user where several are told of it. Stays the same for ever.
@@ -31,14 +31,14 @@ pub(crate) struct ItemId {
 
 /// Where an item goes, in the platform's own names.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum To {
+pub(crate) enum Recipient {
     Chat(String),
     /// To the user alone, where nobody else reads it.
     User(String),
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum What {
+pub(crate) enum ItemContent {
     Reply(Reply),
     /// The text that stands in the place of a reply from now on.
     Edit {
@@ -147,8 +147,8 @@ fn of_reply(state: &State, connector: &ConnectorName, seq: Seq, reply: Reply) ->
     let Some(chat) = connector.own_chat(&reply.chat).filter(|_| state.is_served(connector, &reply.chat)) else {
         return vec![];
     };
-    let (id, to) = (ItemId { seq, user: None }, To::Chat(chat.to_owned()));
-    vec![Item { id, to, message: None, what: What::Reply(reply) }]
+    let (id, to) = (ItemId { seq, user: None }, Recipient::Chat(chat.to_owned()));
+    vec![Item { id, to, message: None, what: ItemContent::Reply(reply) }]
 }
 
 fn of_edit(
@@ -159,16 +159,16 @@ fn of_edit(
     text: Text,
 ) -> Vec<Item> {
     let Some(own) = connector.own_chat(chat).filter(|_| state.is_served(connector, chat)) else { return vec![] };
-    let (id, to) = (ItemId { seq, user: None }, To::Chat(own.to_owned()));
+    let (id, to) = (ItemId { seq, user: None }, Recipient::Chat(own.to_owned()));
     let before = state.connector(connector).and_then(|known| known.message(SentAbout::Reply(reply), None));
-    vec![Item { id, to, message: before.map(str::to_owned), what: What::Edit { reply, text } }]
+    vec![Item { id, to, message: before.map(str::to_owned), what: ItemContent::Edit { reply, text } }]
 }
 
 fn of_pairing(state: &State, seq: Seq, identity: &Identity, name: String) -> Vec<Item> {
     let Some((_, person)) = state.person_of(identity).filter(|(now, _)| **now == name) else { return vec![] };
     let user = identity.user().to_owned();
     let (id, role) = (ItemId { seq, user: Some(user.clone()) }, person.role);
-    vec![Item { id, to: To::User(user), message: None, what: What::Paired { name, role } }]
+    vec![Item { id, to: Recipient::User(user), message: None, what: ItemContent::Paired { name, role } }]
 }
 
 /// Everyone on the platform who may answer is told, each alone.
@@ -176,17 +176,17 @@ fn of_ask(state: &State, connector: &ConnectorName, seq: Seq, ask: &Ask, life: &
     let what = match life {
         AskLife::Open { votes } if votes.is_empty() => {
             let now = state.ask(ask.id).map_or("settled", |(_, life)| life.name());
-            What::Prompt { ask: Box::new(ask.clone()), label: label_of(state, ask.session), state: now }
+            ItemContent::Prompt { ask: Box::new(ask.clone()), label: label_of(state, ask.session), state: now }
         }
         life if portcullis_wire::text::progress(ask, life).is_none() => return vec![],
-        life => What::Progress { ask: Box::new(ask.clone()), life: life.clone() },
+        life => ItemContent::Progress { ask: Box::new(ask.clone()), life: life.clone() },
     };
     let item = |identity: &Identity| {
         let user = identity.user();
         let before = state.connector(connector).and_then(|known| known.message(SentAbout::Ask(ask.id), Some(user)));
         Item {
             id: ItemId { seq, user: Some(user.to_owned()) },
-            to: To::User(user.to_owned()),
+            to: Recipient::User(user.to_owned()),
             message: before.map(str::to_owned),
             what: what.clone(),
         }

@@ -133,18 +133,18 @@ impl World {
 /// The item in a word or two.
 fn told(item: &Item) -> String {
     let to = match &item.to {
-        To::Chat(chat) => format!("chat {chat}"),
-        To::User(user) => format!("user {user}"),
+        Recipient::Chat(chat) => format!("chat {chat}"),
+        Recipient::User(user) => format!("user {user}"),
     };
     match &item.what {
-        What::Reply(reply) => format!("{to}: {}", reply.text.as_str()),
-        What::Edit { text, .. } => format!("{to}: edited to {text}"),
-        What::Prompt { state, .. } => format!("{to}: prompt, {state}"),
-        What::Progress { ask, life } => {
+        ItemContent::Reply(reply) => format!("{to}: {}", reply.text.as_str()),
+        ItemContent::Edit { text, .. } => format!("{to}: edited to {text}"),
+        ItemContent::Prompt { state, .. } => format!("{to}: prompt, {state}"),
+        ItemContent::Progress { ask, life } => {
             let text = portcullis_wire::text::progress(ask, life).unwrap();
             format!("{to}: {}", text.split_once(": ").unwrap().1)
         }
-        What::Paired { name, role } => format!("{to}: is {name}, a {role}"),
+        ItemContent::Paired { name, role } => format!("{to}: is {name}, a {role}"),
     }
 }
 

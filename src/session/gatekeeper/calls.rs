@@ -12,7 +12,7 @@ const REMEMBERED: usize = 256;
 
 /// How an ask ends for the request that waits with it.
 #[derive(Debug)]
-pub(super) enum Outcome {
+pub(super) enum AskOutcome {
     Verdict(Box<Ruling>),
     /// Somebody stopped the session, and what was asked about does not run.
     Stopped,
@@ -26,7 +26,7 @@ pub(super) enum Outcome {
 pub(super) struct OpenAsk {
     pub(super) new: NewAsk,
     call: CallKey,
-    outcome: oneshot::Sender<Outcome>,
+    outcome: oneshot::Sender<AskOutcome>,
     /// The person at a front of ours was shown it.
     pub(super) is_shown: bool,
     /// A gate has it, or had it: people there may have answered.
@@ -94,7 +94,7 @@ impl Calls {
         !is_passed && taken.any(|call| call.tool_use_id.is_some() && call.tool_use_id == announced.tool_use_id)
     }
 
-    pub(super) fn open(&mut self, new: NewAsk, call: CallKey) -> oneshot::Receiver<Outcome> {
+    pub(super) fn open(&mut self, new: NewAsk, call: CallKey) -> oneshot::Receiver<AskOutcome> {
         let (outcome, receiver) = oneshot::channel();
         self.open.push(OpenAsk { new, call, outcome, is_shown: false, is_registered: false });
         receiver
@@ -105,7 +105,7 @@ impl Calls {
     }
 
     /// Ends one ask. None when it is not open.
-    pub(super) fn settle(&mut self, ask: AskId, outcome: Outcome) -> Option<OpenAsk> {
+    pub(super) fn settle(&mut self, ask: AskId, outcome: AskOutcome) -> Option<OpenAsk> {
         let place = self.open.iter().position(|open| open.new.id == ask)?;
         let mut settled = self.open.swap_remove(place);
         let (unused, _) = oneshot::channel();
@@ -153,7 +153,7 @@ impl Calls {
         self.announced.retain(|announced| call.tool_use_id.is_none() || announced.tool_use_id != call.tool_use_id);
         self.take_passed(call);
         let ask = self.open.iter().find(|open| open.call.is(call))?.new.id;
-        self.settle(ask, Outcome::SettledThere)
+        self.settle(ask, AskOutcome::SettledThere)
     }
 
     /// Who let the call through, told once.
@@ -235,7 +235,7 @@ mod tests {
             assert_eq!(joined.tool_use_id.as_deref(), Some(id));
             drop(calls.open(new_ask(number), joined));
         }
-        calls.settle(ask(1), Outcome::Verdict(Box::new(Ruling::plain(Behavior::Allow))));
+        calls.settle(ask(1), AskOutcome::Verdict(Box::new(Ruling::plain(Behavior::Allow))));
         calls.allow(AllowedBy::Ask(ask(1)), call(1, Some("c"), None), [1; 32]);
         let joined = calls.join(asked(1, None));
         assert_eq!(joined.tool_use_id.as_deref(), Some("a"), "also while the answered call runs");
@@ -252,7 +252,7 @@ mod tests {
         let mut first = calls.open(new_ask(1), call(1, Some("a"), None));
         let mut second = calls.open(new_ask(2), call(1, Some("b"), None));
         assert_eq!(made(&mut calls, &call(1, Some("b"), None)), Some(ask(2)));
-        assert!(matches!(second.try_recv(), Ok(Outcome::SettledThere)) && first.try_recv().is_err());
+        assert!(matches!(second.try_recv(), Ok(AskOutcome::SettledThere)) && first.try_recv().is_err());
         assert_eq!(made(&mut calls, &call(1, Some("c"), None)), None, "another call with the same input");
     }
 

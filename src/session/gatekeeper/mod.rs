@@ -27,7 +27,7 @@ use tokio_util::sync::CancellationToken;
 use crate::session::link::SessionHandle;
 pub(crate) use ask::shortened;
 use audit::AuditQueue;
-use calls::{AllowedBy, Calls, Outcome};
+use calls::{AllowedBy, AskOutcome, Calls};
 pub(crate) use judge::Judge;
 use judge::{denied_by, must_ask, quorum};
 pub(crate) use outside::OutsidePolicy;
@@ -107,10 +107,10 @@ pub(crate) struct Gatekeeper {
     settings: GatekeeperSettings,
     news: Option<mpsc::UnboundedSender<PromptNews>>,
     /// Held for short looks and changes, never while something is awaited.
-    state: Mutex<State>,
+    state: Mutex<GatekeeperState>,
 }
 
-struct State {
+struct GatekeeperState {
     /// Who stopped the session from outside, while it is stopped.
     stopped_by: Option<String>,
     calls: Calls,
@@ -126,11 +126,12 @@ impl Gatekeeper {
         news: Option<mpsc::UnboundedSender<PromptNews>>,
     ) -> Self {
         let audit = AuditQueue::new(session.clone());
-        let state = State { stopped_by: None, calls: Calls::default(), outside: OutsideText::default(), audit };
+        let state =
+            GatekeeperState { stopped_by: None, calls: Calls::default(), outside: OutsideText::default(), audit };
         Self { session, judge, settings, news, state: Mutex::new(state) }
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, GatekeeperState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -274,11 +275,11 @@ impl Gatekeeper {
             state.stopped_by = Some(by);
             state.calls.open_of(|_| true)
         };
-        asks.into_iter().for_each(|ask| self.end(ask, Outcome::Stopped));
+        asks.into_iter().for_each(|ask| self.end(ask, AskOutcome::Stopped));
     }
 
     /// Ends an ask for the request that waits with it. A front that was not yet shown the ask is shown it first.
-    fn end(&self, ask: AskId, outcome: Outcome) {
+    fn end(&self, ask: AskId, outcome: AskOutcome) {
         self.show(ask, None);
         self.state().calls.settle(ask, outcome);
     }
@@ -289,19 +290,19 @@ impl Gatekeeper {
 
     /// A verdict has come for one of this session's asks.
     pub(crate) fn verdict(&self, ask: AskId, ruling: Ruling) {
-        self.end(ask, Outcome::Verdict(Box::new(ruling)));
+        self.end(ask, AskOutcome::Verdict(Box::new(ruling)));
     }
 
     /// No verdict will come.
     pub(crate) fn closed(&self, ask: AskId) {
-        self.end(ask, Outcome::NoVerdict("nobody answered in time".to_owned()));
+        self.end(ask, AskOutcome::NoVerdict("nobody answered in time".to_owned()));
     }
 
     /// The agents that this concerns went on without an answer: what they asked about is no longer asked.
     pub(crate) fn withdraw_asks(&self, concerns: impl Fn(Option<&str>) -> bool, why: &str) {
         let asks = self.state().calls.open_of(concerns);
         for ask in asks {
-            self.state().calls.settle(ask, Outcome::SettledThere);
+            self.state().calls.settle(ask, AskOutcome::SettledThere);
             self.withdraw(ask, why);
         }
     }
@@ -310,7 +311,7 @@ impl Gatekeeper {
     pub(crate) fn deny_all(&self, why: &str) {
         let asks = self.state().calls.open_of(|_| true);
         for ask in asks {
-            self.end(ask, Outcome::NoVerdict(why.to_owned()));
+            self.end(ask, AskOutcome::NoVerdict(why.to_owned()));
         }
     }
 

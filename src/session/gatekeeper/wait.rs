@@ -10,7 +10,7 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use super::ask::{MARGIN, limit, new_ask};
-use super::calls::{AllowedBy, Outcome};
+use super::calls::{AllowedBy, AskOutcome};
 use super::judge::{denied_by, quorum};
 use super::request::{Answer, CallKey, DecidedBy, Decision, ToolRequest, WithoutDecision, digest};
 use super::{Front, Gatekeeper, PromptNews, Settled, why_not_alone};
@@ -51,9 +51,9 @@ impl Gatekeeper {
                 std::future::pending::<()>().await;
             };
             tokio::select! {
-                outcome = receiver => outcome.unwrap_or(Outcome::SettledThere),
-                () = registering => Outcome::SettledThere,
-                () = client_gives_up(request) => Outcome::NoVerdict("nobody answered in time".to_owned()),
+                outcome = receiver => outcome.unwrap_or(AskOutcome::SettledThere),
+                () = registering => AskOutcome::SettledThere,
+                () = client_gives_up(request) => AskOutcome::NoVerdict("nobody answered in time".to_owned()),
             }
         };
         let outcome = tokio::select! {
@@ -64,27 +64,27 @@ impl Gatekeeper {
                     _ => "denied, interrupted or timed out at the terminal",
                 };
                 // A verdict may be in already: the client does not hear it any more.
-                self.state().calls.settle(id, Outcome::SettledThere);
+                self.state().calls.settle(id, AskOutcome::SettledThere);
                 self.withdraw(id, why);
                 self.settled(id, Settled::Withdrawn(why.to_owned()));
                 return (Decision::NoDecision.into(), true);
             }
         };
         // What ended by itself is still in the list.
-        self.state().calls.settle(id, Outcome::SettledThere);
+        self.state().calls.settle(id, AskOutcome::SettledThere);
         match outcome {
-            Outcome::SettledThere => (Decision::NoDecision.into(), true),
-            Outcome::Stopped => {
+            AskOutcome::SettledThere => (Decision::NoDecision.into(), true),
+            AskOutcome::Stopped => {
                 self.withdraw(id, "the session was stopped");
                 self.settled(id, Settled::Withdrawn("the session was stopped".to_owned()));
                 (Decision::deny(self.stop_reason().unwrap_or_default()).into(), false)
             }
-            Outcome::NoVerdict(why) => {
+            AskOutcome::NoVerdict(why) => {
                 self.withdraw(id, &why);
                 self.settled(id, Settled::Withdrawn(why.clone()));
                 (self.without_verdict(request, &why).into(), false)
             }
-            Outcome::Verdict(ruling) => {
+            AskOutcome::Verdict(ruling) => {
                 let decision = self.decision_of(&ruling, request, call, &shown);
                 self.settled(id, Settled::Ruled(*ruling));
                 (Answer { decision, verdict: Some(id) }, false)
@@ -128,7 +128,7 @@ impl Gatekeeper {
     /// Nobody was asked, so nobody may be waiting to answer when the gate is back.
     fn nobody_asked(&self, ask: AskId, why: &str) {
         tracing::warn!("a prompt was not relayed: {why}");
-        self.end(ask, Outcome::NoVerdict(format!("nobody could be asked: {why}")));
+        self.end(ask, AskOutcome::NoVerdict(format!("nobody could be asked: {why}")));
     }
 
     pub(super) fn show(&self, ask: AskId, code: Option<Code>) {

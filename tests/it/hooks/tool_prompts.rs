@@ -1,7 +1,7 @@
 //! Prompts, stops and rules through the hidden tool that hooks call.
 
 use crate::support::home::Home;
-use crate::support::hooks::{attend, bash, hooked, with};
+use crate::support::hooks::{attend, bash, by_tool_call_containing, hooked, with};
 use crate::support::seen::until;
 use crate::support::standin::StandIn;
 use serde_json::{Value, json};
@@ -277,4 +277,22 @@ fn without_a_gate_rules_deny_but_never_allow() {
     let denied = session.hook("PermissionRequest", &request("git push origin"));
     assert_eq!(denied["hookSpecificOutput"]["decision"]["behavior"], "deny");
     assert_eq!(session.hook("PermissionRequest", &request("npm test")), json!({}), "the terminal has it");
+}
+
+#[test]
+fn what_an_agent_runs_cannot_lift_the_outside_guard_by_speaking_as_its_owner() {
+    let (home, gate, session) = hooked();
+    attend(&home);
+    let decision = || {
+        let call = with(bash("touch made.txt"), "permission_mode", "auto");
+        session.hook("PreToolUse", &call)["hookSpecificOutput"]["permissionDecision"].clone()
+    };
+    assert_eq!(decision(), Value::Null);
+    // This test is the agent of its stand-in, so the command runs inside of it.
+    home.run(&["say", "please go on"]).ok();
+    by_tool_call_containing(&session, "please go on");
+    assert_eq!(decision(), "ask", "it only informs");
+    gate.say("/", "the owner speaks").expect(200);
+    by_tool_call_containing(&session, "the owner speaks");
+    assert_eq!(decision(), Value::Null, "the owner directs");
 }

@@ -21,9 +21,9 @@ use portcullis_core::Goodbye;
 use crate::agents::claude::hooks::HookSession;
 use crate::lines::Lines;
 use crate::session::link::{Deliveries, SessionHandle};
-use receipts::Receipts;
+use receipts::HookReceipts;
 use server::{Server, Signs};
-use transport::{Output, Stdio};
+use transport::{SharedStdout, Stdio};
 
 /// A line from the client is at most this long.
 const LONGEST_LINE: usize = 16 << 20;
@@ -37,10 +37,10 @@ pub(crate) async fn run(
     stop: CancellationToken,
 ) -> anyhow::Result<()> {
     let (stdin, stdout) = stdio::open()?;
-    let output = Arc::new(Output::new(stdout));
+    let output = Arc::new(SharedStdout::new(stdout));
     let (ready, is_ready) = watch::channel(false);
     let signs = Arc::new(Signs::default());
-    let receipts = Arc::new(Receipts::new(Arc::clone(&hooks)));
+    let receipts = Arc::new(HookReceipts::new(Arc::clone(&hooks)));
     let transport = Stdio::new(Lines::new(stdin, LONGEST_LINE), Arc::clone(&output), Some(Arc::clone(&receipts)));
     let pushing = push::run(handle.clone(), deliveries, Arc::clone(&output), Arc::clone(&hooks), is_ready);
     let server = Server::new(handle.clone(), folder, ready, Arc::clone(&signs), hooks, receipts);

@@ -8,7 +8,7 @@ use portcullis_wire::channel::{event_line, verdict_line};
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep};
 
-use super::transport::Output;
+use super::transport::SharedStdout;
 use crate::agents::claude::hooks::HookSession;
 use crate::session::link::{Deliveries, Delivery, SessionHandle};
 
@@ -24,7 +24,7 @@ const CONFIRM_AT: usize = 128;
 pub(super) async fn run(
     handle: SessionHandle,
     mut deliveries: Deliveries,
-    output: Arc<Output>,
+    output: Arc<SharedStdout>,
     hooks: Arc<HookSession>,
     mut is_ready: watch::Receiver<bool>,
 ) {
@@ -66,15 +66,15 @@ pub(super) async fn run(
 
 /// What goes out in one write.
 #[derive(Default)]
-struct Written {
+struct OneWrite {
     bytes: Vec<u8>,
     events: Vec<EventId>,
     verdicts: Vec<AskId>,
 }
 
 /// Everything that needs no waiting for, up to what goes into one write.
-fn gather(first: Delivery, deliveries: &mut Deliveries, hooks: &HookSession) -> Written {
-    let mut written = Written::default();
+fn gather(first: Delivery, deliveries: &mut Deliveries, hooks: &HookSession) -> OneWrite {
+    let mut written = OneWrite::default();
     let mut next = Some(first);
     while let Some(delivery) = next {
         if let Some(delivery) = hooks.take(delivery) {
@@ -85,7 +85,7 @@ fn gather(first: Delivery, deliveries: &mut Deliveries, hooks: &HookSession) -> 
     written
 }
 
-impl Written {
+impl OneWrite {
     fn add(&mut self, delivery: &Delivery) {
         let line = match delivery {
             Delivery::Event { ids, frame } => {

@@ -7,14 +7,14 @@ use rmcp::model::RequestId;
 
 use crate::agents::claude::hooks::HookSession;
 
-/// Receipts of answers, by the request they answer.
-pub(super) struct Receipts {
+/// HookReceipts of answers, by the request they answer.
+pub(super) struct HookReceipts {
     hooks: Arc<HookSession>,
     /// Filled by the call, emptied by the writer.
     due: Mutex<HashMap<RequestId, u64>>,
 }
 
-impl Receipts {
+impl HookReceipts {
     pub(super) fn new(hooks: Arc<HookSession>) -> Self {
         Self { hooks, due: Mutex::default() }
     }

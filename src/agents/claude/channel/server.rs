@@ -19,7 +19,7 @@ use rmcp::{RoleServer, ServerHandler};
 use serde_json::Value;
 use tokio::sync::watch;
 
-use super::receipts::Receipts;
+use super::receipts::HookReceipts;
 use crate::agents::claude::hooks::{HookAnswer, HookSession};
 use crate::mint::mint;
 use crate::session::gatekeeper::shortened;
@@ -54,7 +54,7 @@ pub(super) struct Server {
     /// Set when the client has said that it is initialized.
     ready: watch::Sender<bool>,
     hooks: Arc<HookSession>,
-    receipts: Arc<Receipts>,
+    receipts: Arc<HookReceipts>,
 }
 
 impl Server {
@@ -64,7 +64,7 @@ impl Server {
         ready: watch::Sender<bool>,
         signs: Arc<Signs>,
         hooks: Arc<HookSession>,
-        receipts: Arc<Receipts>,
+        receipts: Arc<HookReceipts>,
     ) -> Self {
         Self { tools: Tools::new(handle.clone(), folder), handle, signs, ready, hooks, receipts }
     }

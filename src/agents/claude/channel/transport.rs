@@ -12,14 +12,14 @@ use serde_json::{Value, json};
 use tokio::io::AsyncWriteExt as _;
 use tokio::sync::{Mutex, Semaphore};
 
-use super::receipts::Receipts;
+use super::receipts::HookReceipts;
 use super::stdio::{self, Input};
 use crate::lines::{Line, Lines};
 
 /// Standard output, shared by rmcp and by the events. Locked for one whole write at a time, so that lines never mix.
-pub(super) struct Output(Mutex<stdio::Output>);
+pub(super) struct SharedStdout(Mutex<stdio::Output>);
 
-impl Output {
+impl SharedStdout {
     pub(super) fn new(writer: stdio::Output) -> Self {
         Self(Mutex::new(writer))
     }
@@ -34,9 +34,9 @@ impl Output {
 
 pub(super) struct Stdio {
     lines: Lines<Input>,
-    output: Arc<Output>,
+    output: Arc<SharedStdout>,
     /// Told of what was written; none where there are no hooks.
-    receipts: Option<Arc<Receipts>>,
+    receipts: Option<Arc<HookReceipts>>,
     /// The client has asked to initialize. Before that rmcp would end at the first message it does not expect.
     greeted: bool,
     /// Refusals still to be written. A client that floods us and does not read gets no more of them.
@@ -46,7 +46,7 @@ pub(super) struct Stdio {
 const MOST_REFUSALS: usize = 64;
 
 impl Stdio {
-    pub(super) fn new(lines: Lines<Input>, output: Arc<Output>, receipts: Option<Arc<Receipts>>) -> Self {
+    pub(super) fn new(lines: Lines<Input>, output: Arc<SharedStdout>, receipts: Option<Arc<HookReceipts>>) -> Self {
         Self { lines, output, receipts, greeted: false, refusals: Arc::new(Semaphore::new(MOST_REFUSALS)) }
     }
 
@@ -165,7 +165,7 @@ mod tests {
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         runtime.block_on(async {
             let (mut client, server) = tokio::io::duplex(1 << 20);
-            let output = Arc::new(Output::new(Box::new(server)));
+            let output = Arc::new(SharedStdout::new(Box::new(server)));
             let mut stdio =
                 Stdio { greeted, ..Stdio::new(Lines::new(Box::new(tokio::io::empty()), 100), output, None) };
             let message = stdio.read(line);

@@ -63,14 +63,14 @@ pub(crate) struct HookSession {
     /// The hooks are posted over HTTP, as the user wrote them down.
     is_posted: bool,
     /// Held for short looks and changes, never while something is awaited.
-    state: Mutex<State>,
+    state: Mutex<HookState>,
     /// Events go through hooks. A copy of what the inbox says, for those who look with every event.
     takes_events: AtomicBool,
     /// Something waits, or the session has become idle.
     changed: Notify,
 }
 
-struct State {
+struct HookState {
     inbox: Inbox,
     /// The client watches the session's wake file.
     is_watched: bool,
@@ -92,7 +92,7 @@ struct State {
 impl HookSession {
     pub(crate) fn new(session: SessionHandle, about: SessionAbout, settings: HookSettings, judge: Judge) -> Arc<Self> {
         let is_posted = settings.is_posted;
-        let state = State {
+        let state = HookState {
             inbox: Inbox::new(settings.wakes_per_hour),
             is_watched: false,
             is_attended: false,
@@ -108,7 +108,7 @@ impl HookSession {
         Arc::new(Self { session, gatekeeper, is_posted, state: Mutex::new(state), takes_events, changed })
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, HookState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -149,7 +149,7 @@ impl HookSession {
     }
 
     /// Says that an order is done: now, or as soon as a hook shows that it can be.
-    fn confirm_orders(&self, state: &mut State, id: Option<OrderId>) {
+    fn confirm_orders(&self, state: &mut HookState, id: Option<OrderId>) {
         state.unconfirmed_orders.extend(id);
         if !state.inbox.has_hooks() {
             return;

@@ -21,7 +21,7 @@ const GRACE: Duration = Duration::from_secs(2);
 /// What was killed is gone within this, unless the system keeps it.
 const KILL_TIMEOUT: Duration = Duration::from_secs(5);
 
-enum Change {
+enum ChildChange {
     /// The child has ended.
     Ended(Option<WaitStatus>),
     /// Whoever wanted the child is gone.
@@ -36,14 +36,14 @@ pub(crate) fn run(program: &str, arguments: &[String]) -> anyhow::Result<u8> {
     let child = Command::new(program).args(arguments).spawn().with_context(|| format!("starting {program}"))?;
     let changes = watch(child.id());
     let status = match changes.recv() {
-        Ok(Change::Ended(status)) => status,
-        Ok(Change::Abandoned) | Err(_) => end(child.id(), &changes),
+        Ok(ChildChange::Ended(status)) => status,
+        Ok(ChildChange::Abandoned) | Err(_) => end(child.id(), &changes),
     };
     clear();
     Ok(exit_code(status))
 }
 
-fn watch(child: u32) -> Receiver<Change> {
+fn watch(child: u32) -> Receiver<ChildChange> {
     let (tell, changes) = channel();
     let ended = tell.clone();
     // All that end are buried here: the child, and what it left behind.
@@ -51,16 +51,16 @@ fn watch(child: u32) -> Receiver<Change> {
         loop {
             match rustix::process::wait(WaitOptions::empty()) {
                 Ok(Some((pid, status))) if pid.as_raw_nonzero().get().cast_unsigned() == child => {
-                    drop(ended.send(Change::Ended(Some(status))));
+                    drop(ended.send(ChildChange::Ended(Some(status))));
                 }
                 Ok(_) | Err(Errno::INTR) => {}
-                Err(_) => return ended.send(Change::Ended(None)),
+                Err(_) => return ended.send(ChildChange::Ended(None)),
             }
         }
     });
     thread::spawn(move || {
         while is_wanted() {}
-        tell.send(Change::Abandoned)
+        tell.send(ChildChange::Abandoned)
     });
     changes
 }
@@ -78,13 +78,13 @@ fn is_wanted() -> bool {
 }
 
 /// Asks the child to go, and gives it a moment.
-fn end(child: u32, changes: &Receiver<Change>) -> Option<WaitStatus> {
+fn end(child: u32, changes: &Receiver<ChildChange>) -> Option<WaitStatus> {
     signal(child, Signal::TERM);
     let until = Instant::now() + fixed::wait("GRACE", GRACE);
     loop {
         match changes.recv_timeout(until.saturating_duration_since(Instant::now())) {
-            Ok(Change::Ended(status)) => return status,
-            Ok(Change::Abandoned) => {}
+            Ok(ChildChange::Ended(status)) => return status,
+            Ok(ChildChange::Abandoned) => {}
             Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => return None,
         }
     }

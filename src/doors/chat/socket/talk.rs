@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{Config, Ended};
 use crate::doors::chat::{Connector, Heard, Message};
-use crate::hub::outbox::{Item, Outbox, To, What};
+use crate::hub::outbox::{Item, ItemContent, Outbox, Recipient};
 use crate::lines::{Line, Lines};
 use crate::stream;
 
@@ -122,20 +122,20 @@ fn outcome(heard: Heard) -> Outcome {
 fn shown(item: Item, max_text: Option<usize>) -> BridgeItem {
     let Item { id, to, message, what } = item;
     let (chat, user) = match to {
-        To::Chat(chat) => (Some(chat), None),
-        To::User(user) => (None, Some(user)),
+        Recipient::Chat(chat) => (Some(chat), None),
+        Recipient::User(user) => (None, Some(user)),
     };
     let (kind, text, reply, ask) = match what {
-        What::Reply(said) => ("reply", text::reply(&said, max_text), Some(said.id.to_string()), None),
-        What::Edit { reply, text } => ("edit", text::edit(&text, max_text), Some(reply.to_string()), None),
-        What::Prompt { ask, label, state } => {
+        ItemContent::Reply(said) => ("reply", text::reply(&said, max_text), Some(said.id.to_string()), None),
+        ItemContent::Edit { reply, text } => ("edit", text::edit(&text, max_text), Some(reply.to_string()), None),
+        ItemContent::Prompt { ask, label, state } => {
             ("prompt", text::prompt(&ask, &label, max_text), None, Some(shown_ask(&ask, state)))
         }
-        What::Progress { ask, life } => {
+        ItemContent::Progress { ask, life } => {
             let text = text::progress(&ask, &life).unwrap_or_default();
             ("progress", text, None, Some(shown_ask(&ask, life.name())))
         }
-        What::Paired { name, role } => ("paired", text::paired(&name, role), None, None),
+        ItemContent::Paired { name, role } => ("paired", text::paired(&name, role), None, None),
     };
     BridgeItem { id: id.to_string(), kind, chat, user, text, message, reply, ask }
 }

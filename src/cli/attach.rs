@@ -7,7 +7,7 @@ use portcullis_core::visible;
 
 use super::{confirm, log_at, paths};
 use crate::failure::Failure;
-use crate::fronts::terminal::{Done, Front, Output, Place, Setup};
+use crate::fronts::terminal::{FrontEnd, FrontPlace, Output, Setup, TerminalFront};
 use crate::fronts::{Attached, Ending, find};
 
 /// Open a terminal on a session that Portcullis drives, and leave it again
@@ -67,19 +67,19 @@ impl Attach {
                 AttachOutput::Text => Output::Text,
                 AttachOutput::StreamJson => Output::StreamJson,
             },
-            place: Place::Attached,
+            place: FrontPlace::Attached,
             at_terminal,
             talks: at_terminal && standing.no_orders.is_none(),
             no_answers: standing.no_answers,
         };
-        let done = Front::new(setup, command).run(told).await?;
+        let done = TerminalFront::new(setup, command).run(told).await?;
         let again = format!("`portcullis attach {label}` comes back");
         match done {
-            Done::Detached => {
+            FrontEnd::Detached => {
                 print(&format!("Left {label}; the session goes on. {again}.\n"));
                 return Ok(ExitCode::SUCCESS);
             }
-            Done::Told => {}
+            FrontEnd::Told => {}
         }
         let (what, hint) = match ending.await.unwrap_or(Ending::Lost) {
             Ending::SessionEnded => {

@@ -28,7 +28,7 @@ enum RulesCommand {
     /// List the rules that count here, with file and line
     List {
         #[command(flatten)]
-        place: Place,
+        place: RulesPlace,
         /// Print a JSON array
         #[arg(long)]
         json: bool,
@@ -38,7 +38,7 @@ enum RulesCommand {
     /// Check the rules against the examples in their files
     Test {
         #[command(flatten)]
-        place: Place,
+        place: RulesPlace,
         /// Print a JSON array
         #[arg(long)]
         json: bool,
@@ -70,7 +70,7 @@ enum RulesCommand {
 }
 
 #[derive(clap::Args)]
-struct Place {
+struct RulesPlace {
     /// Only the rules of this file, which counts as trusted
     #[arg(long, value_name = "FILE")]
     rules: Option<PathBuf>,
@@ -82,7 +82,7 @@ struct Place {
 #[derive(clap::Args)]
 struct Check {
     #[command(flatten)]
-    place: Place,
+    place: RulesPlace,
     /// The permission mode of the session: default, acceptEdits, plan, dontAsk, auto or bypassPermissions
     #[arg(long, default_value = "default", value_parser = mode)]
     mode: Mode,
@@ -135,7 +135,7 @@ impl Rules {
     }
 }
 
-impl Place {
+impl RulesPlace {
     fn folder(&self) -> anyhow::Result<PathBuf> {
         let folder = self.cwd.clone().unwrap_or_else(|| PathBuf::from("."));
         if !folder.is_dir() {

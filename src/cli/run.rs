@@ -12,7 +12,7 @@ use crate::agents::claude::control::Outcome;
 use crate::agents::claude::process::Beginning;
 use crate::config::MODES;
 use crate::failure::Failure;
-use crate::fronts::terminal::{Front, Output, Place, Setup, print_line};
+use crate::fronts::terminal::{FrontPlace, Output, Setup, TerminalFront, print_line};
 use crate::fronts::{LaunchOptions, Launched, launch};
 
 /// Claude Code without a terminal of its own: prompts are answered here, or from anywhere
@@ -120,10 +120,10 @@ impl Run {
         let config = configuration(&paths, None)?;
         let options = self.options(at_terminal)?;
         let talks = options.prompt.is_none() && at_terminal;
-        let place = if self.held { Place::Held } else { Place::Own };
+        let place = if self.held { FrontPlace::Held } else { FrontPlace::Own };
         let Launched { told, command, no_answers, running } = launch(&paths, &config, options).await?;
         let setup = Setup { output: self.output.format(), place, at_terminal, talks, no_answers };
-        Front::new(setup, command).run(told).await?;
+        TerminalFront::new(setup, command).run(told).await?;
         let (outcome, ended_by_person) = running.outcome().await?;
         self.finish(outcome, ended_by_person).await
     }

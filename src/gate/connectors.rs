@@ -13,7 +13,7 @@ use crate::hub::Hub;
 pub(super) fn start(paths: &Paths, config: &Config, hub: &Hub, stop: &CancellationToken) -> Vec<JoinHandle<()>> {
     let mut started = vec![];
     for (name, table) in &config.connectors.socket {
-        let config = socket::Config {
+        let config = socket::SocketConfig {
             name: name.0.clone(),
             address: table.address.at_home(paths),
             max_text: table.max_text,

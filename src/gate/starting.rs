@@ -41,9 +41,9 @@ pub(crate) fn connect(paths: Paths) -> link::Connect {
 }
 
 /// When the configuration was last written, and its length; none when there is no such file.
-type Written = Option<(SystemTime, u64)>;
+type ConfigStamp = Option<(SystemTime, u64)>;
 
-fn written(paths: &Paths) -> Written {
+fn written(paths: &Paths) -> ConfigStamp {
     let about = std::fs::metadata(&paths.config_file).ok()?;
     Some((about.modified().ok()?, about.len()))
 }
@@ -55,12 +55,12 @@ struct Failed {
     why: String,
     at: Instant,
     pause: Duration,
-    file: Written,
+    file: ConfigStamp,
 }
 
 impl Failed {
     /// The pause grows while it is the same configuration that fails.
-    fn with(why: String, at: Instant, file: Written, before: Option<&Self>) -> Self {
+    fn with(why: String, at: Instant, file: ConfigStamp, before: Option<&Self>) -> Self {
         let pause = match before.filter(|before| before.file == file) {
             Some(before) => (before.pause * 2).min(LONGEST_PAUSE),
             None => FIRST_PAUSE,
@@ -68,7 +68,7 @@ impl Failed {
         Self { why, at, pause, file }
     }
 
-    fn may_try_again(&self, now: Instant, file: Written) -> bool {
+    fn may_try_again(&self, now: Instant, file: ConfigStamp) -> bool {
         self.file != file || now.duration_since(self.at) >= self.pause
     }
 

@@ -3,7 +3,7 @@
 use portcullis_core::{Effect, Input, Moment, Record, SessionId, Subject};
 
 use super::outlets::Outlet;
-use super::{Reply, Trouble, is_plain_chat};
+use super::{ReplySender, Trouble, is_plain_chat};
 use crate::store::{Append, Entry, Seq};
 
 /// More than this is never written at once, so that nobody waits long for the first answer.
@@ -15,7 +15,7 @@ pub(super) struct Pending {
     /// kept: it makes a subject of its own, so nobody is faster with it.
     pub(super) input: Option<Input>,
     pub(super) effects: Vec<Effect>,
-    pub(super) reply: Option<Reply>,
+    pub(super) reply: Option<ReplySender>,
     /// The outlet that an attaching process brought.
     pub(super) outlet: Option<(SessionId, Outlet)>,
     /// Its place among the appends; none when it wrote nothing.
@@ -26,7 +26,7 @@ pub(super) struct Pending {
 }
 
 impl Pending {
-    pub(super) fn new(input: Input, reply: Option<Reply>) -> Self {
+    pub(super) fn new(input: Input, reply: Option<ReplySender>) -> Self {
         Self { input: Some(input), effects: vec![], reply, outlet: None, append: None, revision: None, attempts: 0 }
     }
 

@@ -67,7 +67,7 @@ impl From<Trouble> for Fault {
     }
 }
 
-type Reply = oneshot::Sender<Result<Answer, Trouble>>;
+type ReplySender = oneshot::Sender<Result<Answer, Trouble>>;
 
 /// Something to be done with the state as the journal has it.
 type Look<T> = Box<dyn FnOnce(&State) -> T + Send>;
@@ -76,7 +76,7 @@ type Look<T> = Box<dyn FnOnce(&State) -> T + Send>;
 enum HubCommand {
     Submit {
         input: Input,
-        reply: Reply,
+        reply: ReplySender,
         bytes: usize,
     },
     /// The input is always [`Input::Attached`]; from now on the outlet carries what is for that session.
@@ -84,7 +84,7 @@ enum HubCommand {
         input: Input,
         session: SessionId,
         outlet: Outlet,
-        reply: Reply,
+        reply: ReplySender,
     },
     /// The process behind an outlet is gone. Ignored when another has attached since.
     Detach {
@@ -141,7 +141,7 @@ impl Hub {
         Ok(answer)
     }
 
-    fn take_event(&self, input: Input, reply: Reply) -> Result<(), Trouble> {
+    fn take_event(&self, input: Input, reply: ReplySender) -> Result<(), Trouble> {
         let bytes = match &input {
             Input::Said { text, .. } => text.len(),
             _ => 0,

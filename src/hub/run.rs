@@ -23,7 +23,7 @@ use super::outlets::{Outlets, Pumping};
 use super::rate::Rates;
 use super::roster::Roster;
 use super::watchers::{Published, Watchers};
-use super::{Hub, HubCommand, HubLimits, Reply, Trouble, now};
+use super::{Hub, HubCommand, HubLimits, ReplySender, Trouble, now};
 use crate::store::{self, Refused, Seq, Store, Stored};
 
 /// Room in the reserved lane. Its senders wait for a place; there is one a connection.
@@ -348,7 +348,7 @@ impl HubLoop {
     }
 
     /// Does what was decided, but for the answer, which it returns.
-    fn perform(&mut self, pending: Pending) -> Option<(Reply, Answer)> {
+    fn perform(&mut self, pending: Pending) -> Option<(ReplySender, Answer)> {
         match &pending.input {
             Some(Input::Wrote { session, events }) => self.outlets.confirmed(*session, events),
             // What is put back, or moves, keeps its place: it may stand before what was already sent.

@@ -41,7 +41,7 @@ impl RulesFile {
         home: Option<&Path>,
     ) -> Result<Self, Failure> {
         let doing = || format!("reading rules from {}", path.display());
-        let mut reader = Reader { path, origin, base, home, wrong: vec![] };
+        let mut reader = RulesReader { path, origin, base, home, wrong: vec![] };
         let read = reader.rules(text.unwrap_or_default());
         let mut wrong = reader.wrong.into_iter();
         match (read, wrong.next()) {
@@ -63,7 +63,7 @@ pub(crate) fn block(decision: Decision, pattern: &str, why: Option<&str>) -> Str
     format!("[[rule]]\n{} = {}\n{why}", decision.name(), text(pattern))
 }
 
-struct Reader<'a> {
+struct RulesReader<'a> {
     path: &'a Path,
     origin: Origin,
     base: &'a str,
@@ -72,7 +72,7 @@ struct Reader<'a> {
     wrong: Vec<Problem>,
 }
 
-impl Reader<'_> {
+impl RulesReader<'_> {
     fn rules(&mut self, text: &str) -> Result<Vec<Written>, Problem> {
         let line_at = |at: usize| 1 + text.bytes().take(at).filter(|byte| *byte == b'\n').count();
         let table = DeTable::parse(text).map_err(|error| {

@@ -35,7 +35,7 @@ pub(crate) struct Connector {
 
 /// What someone wrote on the platform.
 #[derive(Debug)]
-pub(crate) struct Message {
+pub(crate) struct IncomingMessage {
     /// The platform's own id of the user: never a name that users choose.
     pub(crate) user: String,
     /// What the platform calls them, for people to recognise. Not to be trusted.
@@ -79,7 +79,7 @@ impl Connector {
     }
 
     /// Takes in what someone wrote: a verdict, an event for a session, or the first words of a stranger.
-    pub(crate) async fn said(&self, message: Message) -> Result<Heard, Fault> {
+    pub(crate) async fn said(&self, message: IncomingMessage) -> Result<Heard, Fault> {
         let identity = self.identity(&message.user)?;
         let Some(by) = self.actor(&identity) else {
             return self.stranger(identity, &message).await;
@@ -137,7 +137,7 @@ impl Connector {
         Some(Actor { name: name.to_owned(), rights, via, scope: TokenScope::Everything })
     }
 
-    async fn stranger(&self, identity: Identity, message: &Message) -> Result<Heard, Fault> {
+    async fn stranger(&self, identity: Identity, message: &IncomingMessage) -> Result<Heard, Fault> {
         // A code is for one pair of eyes, and who writes among others gets no answer that the others read.
         if !message.direct {
             return Err(unknown());
@@ -154,7 +154,7 @@ impl Connector {
         }
     }
 
-    fn once(&self, message: &Message) -> Result<Option<IdempotencyKey>, Fault> {
+    fn once(&self, message: &IncomingMessage) -> Result<Option<IdempotencyKey>, Fault> {
         let Some(id) = &message.id else { return Ok(None) };
         if id.is_empty() || id.len() > LONGEST_MESSAGE_ID {
             return Err(bad("the message's own id is empty or too long"));
@@ -170,7 +170,7 @@ impl Connector {
     }
 
     /// What the agent is told besides the text.
-    fn attributes(&self, message: &Message) -> Result<Vec<Attribute>, Fault> {
+    fn attributes(&self, message: &IncomingMessage) -> Result<Vec<Attribute>, Fault> {
         let (name, value) = LONGEST_ATTRIBUTE;
         let fits = |attribute: &Attribute| attribute.0.len() <= name && attribute.1.len() <= value;
         if message.attributes.len() > ATTRIBUTES || !message.attributes.iter().all(fits) {

@@ -6,4 +6,4 @@
 mod connector;
 pub(crate) mod socket;
 
-pub(crate) use connector::{Connector, Heard, Message};
+pub(crate) use connector::{Connector, Heard, IncomingMessage};

@@ -29,7 +29,7 @@ const AGAIN: Duration = Duration::from_secs(2);
 /// How a front is set up.
 pub(crate) struct Setup {
     pub(crate) output: Output,
-    pub(crate) place: Place,
+    pub(crate) place: FrontPlace,
     /// Someone is at the terminal.
     pub(crate) at_terminal: bool,
     /// They talk line by line, instead of having said all at the start.
@@ -40,7 +40,7 @@ pub(crate) struct Setup {
 
 /// Whose terminal this is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Place {
+pub(crate) enum FrontPlace {
     /// The session was started here, and ends with it.
     Own,
     /// The gate started the session: there is no terminal.
@@ -51,14 +51,14 @@ pub(crate) enum Place {
 
 /// Why a front is done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Done {
+pub(crate) enum FrontEnd {
     /// Nothing more is told.
     Told,
     /// The person left, and the session goes on.
     Detached,
 }
 
-pub(crate) struct Front {
+pub(crate) struct TerminalFront {
     setup: Setup,
     printer: Printer,
     command: mpsc::Sender<Command>,
@@ -71,7 +71,7 @@ pub(crate) struct Front {
     is_detached: bool,
 }
 
-impl Front {
+impl TerminalFront {
     pub(crate) fn new(setup: Setup, command: mpsc::Sender<Command>) -> Self {
         Self {
             printer: Printer::new(setup.output),
@@ -85,12 +85,12 @@ impl Front {
     }
 
     /// Until the session has ended, or the person has left it.
-    pub(crate) async fn run(mut self, mut told: mpsc::Receiver<Told>) -> anyhow::Result<Done> {
+    pub(crate) async fn run(mut self, mut told: mpsc::Receiver<Told>) -> anyhow::Result<FrontEnd> {
         let listen = |kind| signal(kind).context("listening for signals");
         let mut interrupts = listen(SignalKind::interrupt())?;
         let (mut terminations, mut hangups) = (listen(SignalKind::terminate())?, listen(SignalKind::hangup())?);
         let mut typed = if self.setup.at_terminal { Some(lines()) } else { None };
-        if self.setup.talks && self.setup.place == Place::Own {
+        if self.setup.talks && self.setup.place == FrontPlace::Own {
             self.printer.ask("> ").await;
         }
         while !self.is_detached {
@@ -99,7 +99,7 @@ impl Front {
                     Some(told) => self.told(told).await,
                     None => {
                         self.printer.end_line().await;
-                        return Ok(Done::Told);
+                        return Ok(FrontEnd::Told);
                     }
                 },
                 line = next_line(&mut typed) => match line {
@@ -115,7 +115,7 @@ impl Front {
             }
         }
         self.printer.end_line().await;
-        Ok(Done::Detached)
+        Ok(FrontEnd::Detached)
     }
 
     async fn want(&self, command: Command) {
@@ -126,11 +126,14 @@ impl Front {
     /// Ctrl-C: once it interrupts the turn of the own session, and twice it leaves or ends.
     async fn interrupt(&mut self) {
         let again = self.pressed.is_some_and(|pressed| pressed.elapsed() < AGAIN);
-        if again || self.setup.place == Place::Held || !self.setup.at_terminal && self.setup.place == Place::Attached {
+        if again
+            || self.setup.place == FrontPlace::Held
+            || !self.setup.at_terminal && self.setup.place == FrontPlace::Attached
+        {
             return self.end().await;
         }
         self.pressed = Some(Instant::now());
-        if self.setup.place == Place::Attached {
+        if self.setup.place == FrontPlace::Attached {
             return self.printer.note("\nCtrl-C again leaves the session; /interrupt ends its turn").await;
         }
         self.printer.note("interrupted; Ctrl-C again ends the session").await;
@@ -140,17 +143,17 @@ impl Front {
     /// This front goes, and the session with it where that is its own.
     async fn end(&mut self) {
         match self.setup.place {
-            Place::Own | Place::Held => self.want(Command::End).await,
-            Place::Attached => self.is_detached = true,
+            FrontPlace::Own | FrontPlace::Held => self.want(Command::End).await,
+            FrontPlace::Attached => self.is_detached = true,
         }
     }
 
     /// Ctrl-D: nothing more will be typed.
     async fn typed_all(&mut self) {
         match self.setup.place {
-            Place::Attached => self.is_detached = true,
-            Place::Own | Place::Held if self.setup.talks => self.want(Command::Finish).await,
-            Place::Own | Place::Held => {}
+            FrontPlace::Attached => self.is_detached = true,
+            FrontPlace::Own | FrontPlace::Held if self.setup.talks => self.want(Command::Finish).await,
+            FrontPlace::Own | FrontPlace::Held => {}
         }
     }
 
@@ -235,7 +238,7 @@ impl Front {
     }
 
     async fn typed(&mut self, line: &str) {
-        if self.setup.place == Place::Attached && self.ordered(line.trim()).await {
+        if self.setup.place == FrontPlace::Attached && self.ordered(line.trim()).await {
             return;
         }
         let Some(question) = self.questions.front_mut() else {

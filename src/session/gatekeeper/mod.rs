@@ -33,7 +33,7 @@ use judge::{denied_by, must_ask, quorum};
 pub(crate) use outside::OutsidePolicy;
 use outside::OutsideText;
 pub(crate) use request::{
-    Answer, CallKey, Capabilities, ClientFlags, DecidedBy, Decision, ToolRequest, WithoutDecision, digest,
+    CallKey, Capabilities, ClientFlags, DecidedBy, Decision, GatekeeperAnswer, ToolRequest, WithoutDecision, digest,
 };
 
 /// As much of a call goes on the record; what was asked about is whole in its ask.
@@ -137,7 +137,7 @@ impl Gatekeeper {
 
     /// A tool is about to be called. Answers deny, ask or nothing, never allow. Where the client would swallow an `ask`,
     /// or a terminal could answer alone for several people, the call is held until people have answered.
-    pub(crate) async fn before(&self, mut request: ToolRequest, cancelled: &CancellationToken) -> Answer {
+    pub(crate) async fn before(&self, mut request: ToolRequest, cancelled: &CancellationToken) -> GatekeeperAnswer {
         let call = CallKey::of(&request);
         self.state().calls.announce(call.clone());
         if let Some(denied) = self.denied_by_stop(&request, &call) {
@@ -178,7 +178,7 @@ impl Gatekeeper {
         match answer.decision {
             Decision::Allow { .. } => {
                 self.state().calls.pass(call);
-                Answer { decision: Decision::NoDecision, ..answer }
+                GatekeeperAnswer { decision: Decision::NoDecision, ..answer }
             }
             Decision::Deny { by, .. } => {
                 let by = match by {
@@ -194,7 +194,7 @@ impl Gatekeeper {
     }
 
     /// The client asks for permission. Waits until there is an answer, or until the client no longer asks.
-    pub(crate) async fn asked(&self, mut request: ToolRequest, cancelled: &CancellationToken) -> Answer {
+    pub(crate) async fn asked(&self, mut request: ToolRequest, cancelled: &CancellationToken) -> GatekeeperAnswer {
         let call = self.state().calls.join(CallKey::of(&request));
         request.folder.clone_from(&call.folder);
         if let Some(denied) = self.denied_by_stop(&request, &call) {

@@ -132,12 +132,12 @@ pub(crate) enum DecidedBy {
 
 /// A decision, and the ask whose verdict it carries: confirmed to the gate once the client has it.
 #[derive(Debug, PartialEq)]
-pub(crate) struct Answer {
+pub(crate) struct GatekeeperAnswer {
     pub(crate) decision: Decision,
     pub(crate) verdict: Option<AskId>,
 }
 
-impl From<Decision> for Answer {
+impl From<Decision> for GatekeeperAnswer {
     fn from(decision: Decision) -> Self {
         Self { decision, verdict: None }
     }

@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 use super::ask::{MARGIN, limit, new_ask};
 use super::calls::{AllowedBy, AskOutcome};
 use super::judge::{denied_by, quorum};
-use super::request::{Answer, CallKey, DecidedBy, Decision, ToolRequest, WithoutDecision, digest};
+use super::request::{CallKey, DecidedBy, Decision, GatekeeperAnswer, ToolRequest, WithoutDecision, digest};
 use super::{Front, Gatekeeper, PromptNews, Settled, why_not_alone};
 use crate::fixed;
 use crate::mint::mint;
@@ -33,7 +33,7 @@ impl Gatekeeper {
         judgement: &Judgement,
         outside: Option<String>,
         cancelled: &CancellationToken,
-    ) -> (Answer, bool) {
+    ) -> (GatekeeperAnswer, bool) {
         let id = mint(AskId::new);
         let new = new_ask(id, request, &call, judgement, outside, limit(request, self.settings.ask_limit));
         let shown = new.clone();
@@ -87,7 +87,7 @@ impl Gatekeeper {
             AskOutcome::Verdict(ruling) => {
                 let decision = self.decision_of(&ruling, request, call, &shown);
                 self.settled(id, Settled::Ruled(*ruling));
-                (Answer { decision, verdict: Some(id) }, false)
+                (GatekeeperAnswer { decision, verdict: Some(id) }, false)
             }
         }
     }

@@ -13,14 +13,14 @@ use tokio::io::AsyncWriteExt as _;
 use tokio::sync::{Mutex, Semaphore};
 
 use super::receipts::HookReceipts;
-use super::stdio::{self, Input};
+use super::stdio::{self, StdinReader};
 use crate::lines::{Line, Lines};
 
 /// Standard output, shared by rmcp and by the events. Locked for one whole write at a time, so that lines never mix.
-pub(super) struct SharedStdout(Mutex<stdio::Output>);
+pub(super) struct SharedStdout(Mutex<stdio::StdoutWriter>);
 
 impl SharedStdout {
-    pub(super) fn new(writer: stdio::Output) -> Self {
+    pub(super) fn new(writer: stdio::StdoutWriter) -> Self {
         Self(Mutex::new(writer))
     }
 
@@ -33,7 +33,7 @@ impl SharedStdout {
 }
 
 pub(super) struct Stdio {
-    lines: Lines<Input>,
+    lines: Lines<StdinReader>,
     output: Arc<SharedStdout>,
     /// Told of what was written; none where there are no hooks.
     receipts: Option<Arc<HookReceipts>>,
@@ -46,7 +46,11 @@ pub(super) struct Stdio {
 const MOST_REFUSALS: usize = 64;
 
 impl Stdio {
-    pub(super) fn new(lines: Lines<Input>, output: Arc<SharedStdout>, receipts: Option<Arc<HookReceipts>>) -> Self {
+    pub(super) fn new(
+        lines: Lines<StdinReader>,
+        output: Arc<SharedStdout>,
+        receipts: Option<Arc<HookReceipts>>,
+    ) -> Self {
         Self { lines, output, receipts, greeted: false, refusals: Arc::new(Semaphore::new(MOST_REFUSALS)) }
     }
 

@@ -12,7 +12,7 @@ use super::{HookAnswer, HookSession};
 use crate::agents::claude::heeds_ask;
 use crate::fixed;
 use crate::session::gatekeeper::{
-    Answer, CallKey, Capabilities, ClientFlags, Decision, FinishedCall, ToolRequest, WithoutDecision, digest,
+    CallKey, Capabilities, ClientFlags, Decision, FinishedCall, GatekeeperAnswer, ToolRequest, WithoutDecision, digest,
 };
 
 /// `install` lets the client wait so long for a hook that decides.
@@ -58,7 +58,7 @@ impl HookSession {
         self.with_receipt(output, &answer)
     }
 
-    fn with_receipt(&self, output: Value, answer: &Answer) -> HookAnswer {
+    fn with_receipt(&self, output: Value, answer: &GatekeeperAnswer) -> HookAnswer {
         let receipt = answer.verdict.map(|ask| self.state().inbox.hand_out_verdict(ask));
         HookAnswer { output, receipt }
     }

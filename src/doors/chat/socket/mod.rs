@@ -19,7 +19,7 @@ const PAUSE: Duration = Duration::from_millis(100);
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 
 #[derive(Clone, Debug)]
-pub(crate) struct Config {
+pub(crate) struct SocketConfig {
     pub(crate) name: ConnectorName,
     /// Where the program listens.
     pub(crate) address: PathBuf,
@@ -33,7 +33,7 @@ pub(crate) struct Config {
 
 /// Carries replies and prompts to the program and what its people say back, until `stop`. A program that is away or slow
 /// is waited for.
-pub(crate) async fn run(config: Config, hub: Hub, stop: CancellationToken) -> anyhow::Result<()> {
+pub(crate) async fn run(config: SocketConfig, hub: Hub, stop: CancellationToken) -> anyhow::Result<()> {
     let connector = Connector::new(config.name.clone(), hub.clone(), config.answers);
     let mut outbox = connector.outbox().await?;
     let mut pause = PAUSE;
@@ -96,7 +96,7 @@ enum Ended {
 }
 
 /// Connects to the program, if it is the owner's and not one that an agent has started: that could speak for anybody.
-async fn connect(config: &Config, hub: &Hub) -> Result<UnixStream, Ended> {
+async fn connect(config: &SocketConfig, hub: &Hub) -> Result<UnixStream, Ended> {
     let stream = UnixStream::connect(&config.address).await.map_err(Ended::NotThere)?;
     let peer = stream.peer_cred()?;
     if peer.uid() != rustix::process::geteuid().as_raw() {

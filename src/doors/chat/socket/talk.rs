@@ -10,8 +10,8 @@ use tokio::io::AsyncWriteExt as _;
 use tokio::net::UnixStream;
 use tokio_util::sync::CancellationToken;
 
-use super::{Config, Ended};
-use crate::doors::chat::{Connector, Heard, Message};
+use super::{Ended, SocketConfig};
+use crate::doors::chat::{Connector, Heard, IncomingMessage};
 use crate::hub::outbox::{Item, ItemContent, Outbox, Recipient};
 use crate::lines::{Line, Lines};
 use crate::stream;
@@ -28,7 +28,7 @@ const TURN: usize = 16;
 /// Talks until the program goes, or `stop`. A program that takes its time only makes the items wait.
 pub(super) async fn talk(
     connector: &Connector,
-    config: &Config,
+    config: &SocketConfig,
     stream: UnixStream,
     outbox: &mut Outbox,
     stop: &CancellationToken,
@@ -79,7 +79,7 @@ fn put(unwritten: &mut BytesMut, frame: &ToBridge) {
     unwritten.extend_from_slice(b"\n");
 }
 
-fn put_item(unwritten: &mut BytesMut, item: Item, config: &Config) {
+fn put_item(unwritten: &mut BytesMut, item: Item, config: &SocketConfig) {
     put(unwritten, &ToBridge::Item(Box::new(shown(item, config.max_text))));
 }
 
@@ -100,7 +100,7 @@ async fn heard(connector: &Connector, outbox: &mut Outbox, line: &[u8]) -> Optio
         Ok(FromBridge::Said(said)) => {
             let BridgeMessage { n, user, called, chat, direct, text, label, message, attributes } = said;
             let attributes = attributes.into_iter().collect();
-            let message = Message { user, called, chat, direct, text, label, id: message, attributes };
+            let message = IncomingMessage { user, called, chat, direct, text, label, id: message, attributes };
             Some(ToBridge::Done { n, outcome: connector.said(message).await.map_or_else(Outcome::Error, outcome) })
         }
         Ok(FromBridge::Answer(BridgeVerdict { n, user, ask, verdict, message })) => {

@@ -31,7 +31,7 @@ enum PeopleCommand {
         /// Their name here
         #[arg(long, value_name = "NAME")]
         name: String,
-        /// PeopleCommand they may do
+        /// What they may do
         #[arg(long, default_value = "sender", value_parser = ["sender", "reviewer", "admin"])]
         role: String,
     },

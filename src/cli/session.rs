@@ -41,7 +41,7 @@ enum SessionCommand {
     Prompt {
         #[command(flatten)]
         which: Which,
-        /// SessionCommand to do
+        /// What to do
         prompt: String,
     },
     /// Change the permission mode of a session that Portcullis drives

@@ -7,7 +7,7 @@ use rmcp::model::RequestId;
 
 use crate::agents::claude::hooks::HookSession;
 
-/// HookReceipts of answers, by the request they answer.
+/// Receipts of answers, by the request they answer.
 pub(super) struct HookReceipts {
     hooks: Arc<HookSession>,
     /// Filled by the call, emptied by the writer.

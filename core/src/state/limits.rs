@@ -12,7 +12,7 @@ pub struct Limits {
     pub waiting_bytes: usize,
     pub open_asks: usize,
     pub event_expiry: u64,
-    /// So many unknown codes in [`StateMemory::miss_window`] block a person.
+    /// So many unknown codes in `StateMemory::miss_window` block a person.
     pub misses: usize,
     /// An event that was written and never read is given to later processes of its session: so often, and no longer.
     pub redeliveries: u8,

@@ -54,6 +54,9 @@ enum AskCommand {
         /// Answer one of the agent's questions; repeat it for each
         #[arg(long = "answer", value_name = "QUESTION=LABEL")]
         answers: Vec<String>,
+        /// The mode that follows a plan: `ask show` says which the prompt offers
+        #[arg(long, value_name = "MODE")]
+        mode: Option<String>,
     },
     /// Deny what a prompt asks for
     Deny {
@@ -81,18 +84,20 @@ impl Ask {
                 let ask: AskView = gate.get(&format!("/api/v1/asks/{}", super::client::segment(&ask))).await?;
                 say(&if json { format!("{}\n", serde_json::to_string(&ask)?) } else { whole(&ask) });
             }
-            AskCommand::Allow { ask, why, scope, input, answers } => {
+            AskCommand::Allow { ask, why, scope, input, answers, mode } => {
                 let input = input.map(|input| serde_json::from_str(&input)).transpose();
                 let input = input.map_err(|error| {
                     Failure::new(format!("--input is not a JSON object: {error}"), "`ask show --json` prints the input")
                 })?;
                 let answers = if answers.is_empty() { None } else { Some(read_answers(&answers)?) };
                 let behavior = Behavior::Allow.name().to_owned();
-                answer(&gate, &ask, NewVerdict { behavior, why, scope, input, answers, interrupt: false }).await?;
+                answer(&gate, &ask, NewVerdict { behavior, why, scope, input, answers, interrupt: false, mode })
+                    .await?;
             }
             AskCommand::Deny { ask, why, interrupt } => {
                 let behavior = Behavior::Deny.name().to_owned();
-                let verdict = NewVerdict { behavior, why, scope: None, input: None, answers: None, interrupt };
+                let verdict =
+                    NewVerdict { behavior, why, scope: None, input: None, answers: None, interrupt, mode: None };
                 answer(&gate, &ask, verdict).await?;
             }
         }

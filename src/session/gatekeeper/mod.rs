@@ -4,6 +4,7 @@
 //! [`Gatekeeper::asked`] for, it may allow; [`Gatekeeper::after`] it ran, what ran is held against what was shown. At each
 //! moment the order is the same: a stop, the rules and mandatory asks, the outside guard, then people.
 
+mod after;
 mod ask;
 mod audit;
 mod calls;
@@ -18,13 +19,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use portcullis_core::policy::{Decision as RuleDecision, Judgement, Mode};
-use portcullis_core::{AskId, AskKind, Behavior, CallOutcome, Code, NewAsk, Ruling, Scope, Text, ToolCall, excerpt};
+use portcullis_core::{AskId, AskKind, Behavior, Code, NewAsk, Ruling, Scope};
 use portcullis_wire::error::Fault;
-use portcullis_wire::preview::preview;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use crate::session::link::SessionHandle;
+pub(crate) use after::{FinishedCall, WentOn};
 pub(crate) use ask::shortened;
 use audit::AuditQueue;
 use calls::{AllowedBy, AskOutcome, Calls};
@@ -35,9 +36,6 @@ use outside::OutsideText;
 pub(crate) use request::{
     CallKey, Capabilities, ClientFlags, DecidedBy, Decision, GatekeeperAnswer, ToolRequest, WithoutDecision, digest,
 };
-
-/// As much of a call goes on the record; what was asked about is whole in its ask.
-const LONGEST_RECORD: usize = 4 << 10;
 
 /// A client that waits no longer than this cannot have people asked before a call.
 const SHORTEST_HOLD: Duration = Duration::from_secs(30);
@@ -88,16 +86,6 @@ pub(crate) enum Settled {
     Ruled(Ruling),
     /// Nobody can answer it any more; says why.
     Withdrawn(String),
-}
-
-/// A call that was made, failed, or was refused.
-#[derive(Clone, Debug)]
-pub(crate) struct FinishedCall {
-    pub(crate) call: CallKey,
-    pub(crate) preview: String,
-    pub(crate) outcome: CallOutcome,
-    /// In the client's own words, where it says who decided.
-    pub(crate) decided_by: Option<String>,
 }
 
 /// Every tool call of one session goes through here.
@@ -181,12 +169,7 @@ impl Gatekeeper {
                 GatekeeperAnswer { decision: Decision::NoDecision, ..answer }
             }
             Decision::Deny { by, .. } => {
-                let by = match by {
-                    DecidedBy::Person => "person",
-                    DecidedBy::Gatekeeper if self.stop_reason().is_some() => "stop",
-                    DecidedBy::Gatekeeper => "nobody",
-                };
-                self.record_refused(&request, &call, by, answer.verdict);
+                self.record_refused(&request, &call, self.who_denied(by), answer.verdict);
                 answer
             }
             Decision::Ask { .. } | Decision::NoDecision => answer,
@@ -218,54 +201,15 @@ impl Gatekeeper {
             self.state().calls.allow(AllowedBy::Rule(rule), call, digest);
             return allowed_as_it_is(DecidedBy::Gatekeeper).into();
         }
-        let (answer, settled_there) = self.ask_people(&request, call, &judgement, outside, cancelled).await;
-        if settled_there { Decision::NoDecision.into() } else { answer }
-    }
-
-    /// A call was made or refused: whatever was asked about it is settled, and it goes on the record. False when it ran
-    /// with something else than was allowed.
-    pub(crate) fn after(&self, finished: FinishedCall) -> bool {
-        let FinishedCall { call, preview, outcome, decided_by } = finished;
-        let mut state = self.state();
-        let open = state.calls.made(&call).map(|open| open.new.id);
-        let allowed = state.calls.take_allowed(&call);
-        if outcome == CallOutcome::Denied && state.calls.take_refused(&call) {
-            return true;
+        let (answer, settled_there) = self.ask_people(&request, call.clone(), &judgement, outside, cancelled).await;
+        match &answer.decision {
+            _ if settled_there => Decision::NoDecision.into(),
+            Decision::Deny { by, .. } => {
+                self.denied(&request, call, answer.verdict, *by);
+                answer
+            }
+            _ => answer,
         }
-        let decided = match (open, allowed.as_ref().map(|allowed| &allowed.by)) {
-            (Some(_), _) => "terminal".to_owned(),
-            (None, Some(AllowedBy::Ask(_))) => "person".to_owned(),
-            (None, Some(AllowedBy::Rule(rule))) => format!("rule {rule}"),
-            // Its own rules, or its mode: not every client tells which.
-            (None, None) => "client".to_owned(),
-        };
-        let ask = open.or(allowed.as_ref().and_then(|allowed| match allowed.by {
-            AllowedBy::Ask(ask) => Some(ask),
-            AllowedBy::Rule(_) => None,
-        }));
-        let is_as_allowed =
-            outcome == CallOutcome::Denied || allowed.is_none_or(|allowed| allowed.digest == call.digest);
-        let is_recorded = state.audit.write(ToolCall {
-            tool: call.tool,
-            tool_use_id: call.tool_use_id,
-            agent: call.agent,
-            outcome,
-            decided_by: decided_by.unwrap_or(decided),
-            digest: Some(call.digest),
-            ask,
-            preview: Text::new(excerpt(&preview, Some(LONGEST_RECORD)).0),
-        });
-        drop(state);
-        if let Some(ask) = ask.filter(|_| !is_recorded) {
-            self.withdraw(ask, "its call was made or refused");
-        }
-        if let Some(ask) = open {
-            self.tell(PromptNews::Settled {
-                ask,
-                how: Settled::Withdrawn("it was answered at the terminal".to_owned()),
-            });
-        }
-        is_as_allowed
     }
 
     /// Somebody stopped the session: nothing that is asked about runs, and no other tool.
@@ -370,27 +314,6 @@ impl Gatekeeper {
         let rule = denied_by(judgement)?;
         self.record_refused(request, call, &format!("rule {rule}"), None);
         Some(Decision::deny(judgement.why.clone()))
-    }
-
-    /// Puts a call on the record that does not run because of us. The client may tell of it again, and not every one does.
-    fn record_refused(&self, request: &ToolRequest, call: &CallKey, by: &str, ask: Option<AskId>) {
-        let shown = preview(&request.tool, &request.input);
-        let mut state = self.state();
-        if state.calls.take_refused(call) {
-            // Refused before it ran, and once more when permission was asked for.
-            return state.calls.refuse(call.clone());
-        }
-        state.calls.refuse(call.clone());
-        state.audit.write(ToolCall {
-            tool: call.tool.clone(),
-            tool_use_id: call.tool_use_id.clone(),
-            agent: call.agent.clone(),
-            outcome: CallOutcome::Denied,
-            decided_by: by.to_owned(),
-            digest: Some(call.digest),
-            ask,
-            preview: Text::new(excerpt(&shown, Some(LONGEST_RECORD)).0),
-        });
     }
 
     fn tell(&self, news: PromptNews) {

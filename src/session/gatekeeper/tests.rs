@@ -30,6 +30,8 @@ fn request(command: &str) -> ToolRequest {
             terminal: false,
             waits: None,
             without_decision: WithoutDecision::Waits,
+            modes: &[Mode::Default],
+            confirms: true,
         },
     }
 }

@@ -106,10 +106,10 @@ pub(super) fn answer_to(
         return refuse(refusal);
     }
     let (missing, has_voted) = match standing {
-        Standing::Votes(votes) => {
+        EarlierVotes::Votes(votes) => {
             (still_missing(ask, votes, &by.name, ruling.behavior), votes.iter().any(|vote| vote.by == by.name))
         }
-        Standing::Unconfirmed => (0, false),
+        EarlierVotes::Unconfirmed => (0, false),
     };
     let behavior = ruling.behavior;
     let recorded = Effect::Answer(Answer::Recorded { ask: ask.id, code: ask.code, behavior, missing });
@@ -123,19 +123,19 @@ pub(super) fn answer_to(
 
 /// The votes that stand, where a verdict may still be given: while nobody has answered, and while nothing shows that the
 /// client took the answer. Where several must agree and one has denied it, the others have not been heard.
-fn replaceable<'a>(ask: &Ask, life: &'a AskLife, behavior: Behavior) -> Option<Standing<'a>> {
+fn replaceable<'a>(ask: &Ask, life: &'a AskLife, behavior: Behavior) -> Option<EarlierVotes<'a>> {
     match life {
-        AskLife::Open { votes } => Some(Standing::Votes(votes)),
+        AskLife::Open { votes } => Some(EarlierVotes::Votes(votes)),
         AskLife::Answered { verdict, .. } if life.is_unconfirmed() => {
             let widens = behavior == Behavior::Allow && verdict.ruling.behavior == Behavior::Deny;
-            (!widens || ask.details.quorum == 1).then_some(Standing::Unconfirmed)
+            (!widens || ask.details.quorum == 1).then_some(EarlierVotes::Unconfirmed)
         }
         _ => None,
     }
 }
 
 /// What counts before one more verdict.
-enum Standing<'a> {
+enum EarlierVotes<'a> {
     Votes(&'a [Verdict]),
     /// As many as must agree have spoken, and the client has not shown that it took it.
     Unconfirmed,

@@ -3,7 +3,7 @@
 use super::ask::{limit, new_ask};
 use super::*;
 use crate::rules::Rules;
-use portcullis_core::{AskTimeout, Moment, OnTimeout, SessionAbout, SessionId, Source};
+use portcullis_core::{AskTimeout, CallOutcome, Moment, OnTimeout, SessionAbout, SessionId, Source};
 use portcullis_core::{Label, policy::Decision as Ruled};
 use serde_json::{Value, json};
 use std::path::Path;

@@ -66,7 +66,10 @@ pub(crate) fn every_record() -> Vec<Record> {
         idempotency_key: Some(IdempotencyKey { key: "k".into(), digest: [4; 32] }),
         ..verdict.clone()
     };
-    let plain = Verdict { ruling: Ruling { interrupt: true, mode: Some(Mode::Auto), ..Ruling::plain(Behavior::Deny) }, ..verdict.clone() };
+    let plain = Verdict {
+        ruling: Ruling { interrupt: true, mode: Some(Mode::Auto), ..Ruling::plain(Behavior::Deny) },
+        ..verdict.clone()
+    };
     let details = Details {
         input: Some(Text::new("{\"command\":\"ls\"}")),
         digest: Some([1; 32]),

@@ -34,8 +34,8 @@ pub(super) struct Run {
     /// What to do; `-` reads it from standard input. Without it, at a terminal, you talk line by line
     prompt: Option<String>,
     /// What is printed: text as it is said, the final result as JSON, or every message as a line of JSON
-    #[arg(long, value_enum, default_value_t = Output::Text)]
-    output: Output,
+    #[arg(long, value_enum, default_value_t = RunOutput::Text)]
+    output: RunOutput,
     /// What is asked: default, acceptEdits, plan, dontAsk, auto or bypassPermissions [default: as configured]
     #[arg(long, value_name = "MODE", value_parser = clap::builder::PossibleValuesParser::new(MODES), hide_possible_values = true)]
     permission_mode: Option<String>,
@@ -83,6 +83,27 @@ pub(super) struct Run {
     ask_seconds: Option<u64>,
 }
 
+/// The values of `--output`.
+#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum RunOutput {
+    /// What the model says, as it says it
+    Text,
+    /// The final result
+    Json,
+    /// Every message, one a line
+    StreamJson,
+}
+
+impl RunOutput {
+    fn format(self) -> Output {
+        match self {
+            Self::Text => Output::Text,
+            Self::Json => Output::Json,
+            Self::StreamJson => Output::StreamJson,
+        }
+    }
+}
+
 impl Run {
     pub(super) async fn run(self) -> anyhow::Result<ExitCode> {
         log_at("warn");
@@ -101,7 +122,7 @@ impl Run {
         let talks = options.prompt.is_none() && at_terminal;
         let place = if self.held { FrontPlace::Held } else { FrontPlace::Own };
         let Launched { told, command, no_answers, running } = launch(&paths, &config, options).await?;
-        let setup = Setup { output: self.output, place, at_terminal, talks, no_answers };
+        let setup = Setup { output: self.output.format(), place, at_terminal, talks, no_answers };
         TerminalFront::new(setup, command).run(told).await?;
         let (outcome, ended_by_person) = running.outcome().await?;
         self.finish(outcome, ended_by_person).await
@@ -128,7 +149,7 @@ impl Run {
             add_dir: self.add_dir.clone(),
             mcp_config: self.mcp_config.clone(),
             max_turns: self.max_turns,
-            partial: self.output == Output::Text,
+            partial: self.output == RunOutput::Text,
         };
         Ok(LaunchOptions {
             claude_options,
@@ -144,7 +165,7 @@ impl Run {
     }
 
     async fn finish(&self, outcome: Outcome, ended_by_person: bool) -> anyhow::Result<ExitCode> {
-        if let (Output::Json, Some((line, _))) = (self.output, &outcome.result) {
+        if let (RunOutput::Json, Some((line, _))) = (self.output, &outcome.result) {
             print_line(line).await;
         }
         if ended_by_person || outcome.interrupted {

@@ -8,14 +8,14 @@ use tokio::io::AsyncWriteExt as _;
 
 use crate::agents::claude::control::in_a_line;
 
-/// What is printed: the values of `--output`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+/// What is printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Output {
-    /// What the model says, as it says it
+    /// What the model says, as it says it.
     Text,
-    /// The final result
+    /// The final result.
     Json,
-    /// Every message, one a line
+    /// Every message, one a line.
     StreamJson,
 }
 

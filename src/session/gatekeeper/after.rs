@@ -1,14 +1,13 @@
 //! What became of a call: told by the client, shown by what it does next, or known because we refused it ourselves.
 
-use portcullis_core::{AskId, AskKind, CallOutcome, Text, ToolCall, excerpt};
+use portcullis_core::{AskId, AskKind, CallOutcome};
 use portcullis_wire::preview::preview;
 
+use super::Gatekeeper;
+use super::audit::record_of;
 use super::calls::{AllowedBy, Denied};
+use super::front::Settled;
 use super::request::{CallKey, DecidedBy, ToolRequest};
-use super::{Gatekeeper, PromptNews, Settled};
-
-/// As much of a call goes on the record; what was asked about is whole in its ask.
-const LONGEST_RECORD: usize = 4 << 10;
 
 /// A call that was made, failed, or was refused.
 #[derive(Clone, Debug)]
@@ -39,43 +38,30 @@ impl Gatekeeper {
         let mut state = self.state();
         let open = state.calls.made(&call).map(|open| open.new.id);
         let allowed = state.calls.take_allowed(&call);
-        let denied = state.calls.take_denied(&call);
+        let denied = state.calls.take_denied(&call).filter(|_| outcome == CallOutcome::Denied);
         if outcome == CallOutcome::Denied && state.calls.take_refused(&call) {
             return true;
         }
-        let decided = match (open, allowed.as_ref().map(|allowed| &allowed.by), &denied) {
-            (Some(_), ..) => "terminal".to_owned(),
-            (None, Some(AllowedBy::Ask(_)), _) => "person".to_owned(),
-            (None, Some(AllowedBy::Rule(rule)), _) => format!("rule {rule}"),
-            (None, None, Some(denied)) if outcome == CallOutcome::Denied => denied.by.to_owned(),
-            // Its own rules, or its mode: not every client tells which.
-            (None, None, _) => "client".to_owned(),
+        // Its own rules, or its mode: not every client tells which.
+        let (decided, asked) = match allowed.as_ref().map(|allowed| &allowed.by) {
+            _ if open.is_some() => ("terminal".to_owned(), open),
+            Some(AllowedBy::Ask(ask)) => ("person".to_owned(), Some(*ask)),
+            Some(AllowedBy::Rule(rule)) => (format!("rule {rule}"), None),
+            None => match denied {
+                Some(denied) => (denied.by.to_owned(), Some(denied.ask)),
+                None => ("client".to_owned(), None),
+            },
         };
-        let ask = open.or(denied.map(|denied| denied.ask)).or(allowed.as_ref().and_then(|allowed| match allowed.by {
-            AllowedBy::Ask(ask) => Some(ask),
-            AllowedBy::Rule(_) => None,
-        }));
         let is_as_allowed =
             outcome == CallOutcome::Denied || is_plan || allowed.is_none_or(|allowed| allowed.digest == call.digest);
-        let is_recorded = state.audit.write(ToolCall {
-            tool: call.tool,
-            tool_use_id: call.tool_use_id,
-            agent: call.agent,
-            outcome,
-            decided_by: decided_by.unwrap_or(decided),
-            digest: Some(call.digest),
-            ask,
-            preview: Text::new(excerpt(&preview, Some(LONGEST_RECORD)).0),
-        });
+        let decided_by = decided_by.unwrap_or(decided);
+        let is_recorded = state.audit.write(record_of(call, outcome, decided_by, asked, &preview));
         drop(state);
-        if let Some(ask) = ask.filter(|_| !is_recorded) {
+        if let Some(ask) = asked.filter(|_| !is_recorded) {
             self.withdraw(ask, "its call was made or refused");
         }
         if let Some(ask) = open {
-            self.tell(PromptNews::Settled {
-                ask,
-                how: Settled::Withdrawn("it was answered at the terminal".to_owned()),
-            });
+            self.settled(ask, Settled::Withdrawn("it was answered at the terminal".to_owned()));
         }
         is_as_allowed
     }
@@ -90,10 +76,10 @@ impl Gatekeeper {
             WentOn::CallsOver => state.calls.take_all_allowed(&concerns),
         };
         for Denied { ask, call, preview, by } in denied {
-            state.audit.write(not_made(call, Some(ask), by, &preview));
+            state.audit.write(record_of(call, CallOutcome::Denied, by.to_owned(), Some(ask), &preview));
         }
         for (ask, call) in unmade {
-            state.audit.write(not_made(call, Some(ask), "terminal", ""));
+            state.audit.write(record_of(call, CallOutcome::Denied, "terminal".to_owned(), Some(ask), ""));
         }
     }
 
@@ -119,26 +105,12 @@ impl Gatekeeper {
 
     /// Puts a call on the record that does not run because of us. The client may tell of it again, and not every one does.
     pub(super) fn record_refused(&self, request: &ToolRequest, call: &CallKey, by: &str, ask: Option<AskId>) {
-        let shown = preview(&request.tool, &request.input);
         let mut state = self.state();
-        if state.calls.take_refused(call) {
-            // Refused before it ran, and once more when permission was asked for.
-            return state.calls.refuse(call.clone());
+        // One that was refused before it ran may be refused once more when permission is asked for.
+        if !state.calls.take_refused(call) {
+            let shown = preview(&request.tool, &request.input);
+            state.audit.write(record_of(call.clone(), CallOutcome::Denied, by.to_owned(), ask, &shown));
         }
         state.calls.refuse(call.clone());
-        state.audit.write(not_made(call.clone(), ask, by, &shown));
-    }
-}
-
-fn not_made(call: CallKey, ask: Option<AskId>, by: &str, preview: &str) -> ToolCall {
-    ToolCall {
-        tool: call.tool,
-        tool_use_id: call.tool_use_id,
-        agent: call.agent,
-        outcome: CallOutcome::Denied,
-        decided_by: by.to_owned(),
-        digest: Some(call.digest),
-        ask,
-        preview: Text::new(excerpt(preview, Some(LONGEST_RECORD)).0),
     }
 }

@@ -8,6 +8,7 @@ mod after;
 mod ask;
 mod audit;
 mod calls;
+mod front;
 mod judge;
 mod outside;
 mod request;
@@ -19,8 +20,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use portcullis_core::policy::{Decision as RuleDecision, Judgement, Mode};
-use portcullis_core::{AskId, AskKind, Behavior, Code, NewAsk, Ruling, Scope};
-use portcullis_wire::error::Fault;
+use portcullis_core::{AskId, AskKind, Ruling, Scope};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
@@ -29,6 +29,7 @@ pub(crate) use after::{FinishedCall, WentOn};
 pub(crate) use ask::shortened;
 use audit::AuditQueue;
 use calls::{AllowedBy, AskOutcome, Calls};
+pub(crate) use front::{Front, PromptNews, Settled};
 pub(crate) use judge::Judge;
 use judge::{denied_by, must_ask, quorum};
 pub(crate) use outside::OutsidePolicy;
@@ -36,6 +37,7 @@ use outside::OutsideText;
 pub(crate) use request::{
     CallKey, Capabilities, ClientFlags, DecidedBy, Decision, GatekeeperAnswer, ToolRequest, WithoutDecision, digest,
 };
+use wait::PeopleAnswer;
 
 /// A client that waits no longer than this cannot have people asked before a call.
 const SHORTEST_HOLD: Duration = Duration::from_secs(30);
@@ -48,44 +50,6 @@ pub(crate) struct GatekeeperSettings {
     pub(crate) ask_limit: ask::Limit,
     /// Somebody sits at a front of ours and may answer although the gate cannot be reached.
     pub(crate) front: Front,
-}
-
-/// The person at a front of ours.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Front {
-    /// Nobody is there.
-    #[default]
-    None,
-    /// They see prompts and answer elsewhere.
-    Watches,
-    Answers,
-}
-
-/// What the front of a session is told about its prompts. At most three for each prompt, and prompts are bounded.
-#[derive(Debug)]
-pub(crate) enum PromptNews {
-    /// Without a code while the gate is away.
-    Asked {
-        ask: Box<NewAsk>,
-        code: Option<Code>,
-    },
-    Settled {
-        ask: AskId,
-        how: Settled,
-    },
-    /// An answer that was given at the front does not count, or not yet.
-    NotTaken {
-        ask: AskId,
-        fault: Fault,
-    },
-}
-
-#[derive(Debug)]
-pub(crate) enum Settled {
-    /// Someone said so: at the gate, or at the front.
-    Ruled(Ruling),
-    /// Nobody can answer it any more; says why.
-    Withdrawn(String),
 }
 
 /// Every tool call of one session goes through here.
@@ -128,13 +92,10 @@ impl Gatekeeper {
     pub(crate) async fn before(&self, mut request: ToolRequest, cancelled: &CancellationToken) -> GatekeeperAnswer {
         let call = CallKey::of(&request);
         self.state().calls.announce(call.clone());
-        if let Some(denied) = self.denied_by_stop(&request, &call) {
-            return denied.into();
-        }
-        let judgement = self.judge.judge(&request);
-        if let Some(denied) = self.denied_by_rule(&request, &call, &judgement) {
-            return denied.into();
-        }
+        let judgement = match self.judged(&request, &call) {
+            Ok(judgement) => judgement,
+            Err(denied) => return denied.into(),
+        };
         // The client asks by itself: that is what questions and plans are.
         if request.kind() != AskKind::Tool {
             return Decision::NoDecision.into();
@@ -157,12 +118,14 @@ impl Gatekeeper {
             .into();
         }
         request.capabilities = request.capabilities.before();
-        let (answer, settled_there) = self.ask_people(&request, call.clone(), &judgement, outside, cancelled).await;
-        if settled_there && !cancelled.is_cancelled() {
+        let answer = match self.ask_people(&request, call.clone(), &judgement, outside, cancelled).await {
+            PeopleAnswer::Decided(answer) => answer,
+            PeopleAnswer::SettledByClient if cancelled.is_cancelled() => return Decision::NoDecision.into(),
             // The session went on without an answer, and the client would run the call.
-            self.record_refused(&request, &call, "nobody", None);
-            return Decision::deny("A person must decide this, and it is no longer asked.").into();
-        }
+            PeopleAnswer::SettledByClient => {
+                Decision::deny("A person must decide this, and it is no longer asked.").into()
+            }
+        };
         match answer.decision {
             Decision::Allow { .. } => {
                 self.state().calls.pass(call);
@@ -180,13 +143,10 @@ impl Gatekeeper {
     pub(crate) async fn asked(&self, mut request: ToolRequest, cancelled: &CancellationToken) -> GatekeeperAnswer {
         let call = self.state().calls.join(CallKey::of(&request));
         request.folder.clone_from(&call.folder);
-        if let Some(denied) = self.denied_by_stop(&request, &call) {
-            return denied.into();
-        }
-        let judgement = self.judge.judge(&request);
-        if let Some(denied) = self.denied_by_rule(&request, &call, &judgement) {
-            return denied.into();
-        }
+        let judgement = match self.judged(&request, &call) {
+            Ok(judgement) => judgement,
+            Err(denied) => return denied.into(),
+        };
         if self.state().calls.take_passed(&call) {
             return allowed_as_it_is(DecidedBy::Person).into();
         }
@@ -201,14 +161,14 @@ impl Gatekeeper {
             self.state().calls.allow(AllowedBy::Rule(rule), call, digest);
             return allowed_as_it_is(DecidedBy::Gatekeeper).into();
         }
-        let (answer, settled_there) = self.ask_people(&request, call.clone(), &judgement, outside, cancelled).await;
-        match &answer.decision {
-            _ if settled_there => Decision::NoDecision.into(),
-            Decision::Deny { by, .. } => {
-                self.denied(&request, call, answer.verdict, *by);
+        match self.ask_people(&request, call.clone(), &judgement, outside, cancelled).await {
+            PeopleAnswer::Decided(answer) => {
+                if let Decision::Deny { by, .. } = &answer.decision {
+                    self.denied(&request, call, answer.verdict, *by);
+                }
                 answer
             }
-            _ => answer,
+            PeopleAnswer::SettledByClient => Decision::NoDecision.into(),
         }
     }
 
@@ -310,17 +270,15 @@ impl Gatekeeper {
         Some(Decision::deny(message))
     }
 
-    fn denied_by_rule(&self, request: &ToolRequest, call: &CallKey, judgement: &Judgement) -> Option<Decision> {
-        let rule = denied_by(judgement)?;
-        self.record_refused(request, call, &format!("rule {rule}"), None);
-        Some(Decision::deny(judgement.why.clone()))
-    }
-
-    fn tell(&self, news: PromptNews) {
-        if let Some(listener) = &self.news {
-            // Whoever listens may be gone; the session goes on without.
-            drop(listener.send(news));
+    /// What the rules say of a call that is refused neither by a stop nor by one of them.
+    fn judged(&self, request: &ToolRequest, call: &CallKey) -> Result<Judgement, Decision> {
+        if let Some(denied) = self.denied_by_stop(request, call) {
+            return Err(denied);
         }
+        let judgement = self.judge.judge(request);
+        let Some(rule) = denied_by(&judgement) else { return Ok(judgement) };
+        self.record_refused(request, call, &format!("rule {rule}"), None);
+        Err(Decision::deny(judgement.why))
     }
 }
 
@@ -340,20 +298,4 @@ fn rule_may_allow(request: &ToolRequest, judgement: &Judgement) -> bool {
         && request.mode() != Mode::Plan
         && request.kind() == AskKind::Tool
         && !for_people
-}
-
-/// What keeps an answer given at a front from counting without the gate. A denial is safe whatever others have said.
-fn why_not_alone(front: Front, quorum: u8, is_registered: bool, behavior: Behavior) -> Option<String> {
-    if front != Front::Answers {
-        return Some("prompts are not answered here".to_owned());
-    }
-    if behavior == Behavior::Deny {
-        return None;
-    }
-    let passed_on = "yours counts there once it is back; a no counts at once";
-    match quorum {
-        2.. => Some(format!("this wants {quorum} people; {passed_on}")),
-        _ if is_registered => Some(format!("someone may have answered there; {passed_on}")),
-        _ => None,
-    }
 }

@@ -91,7 +91,7 @@ kinds! {
     UnsupportedBody 41501 "send the text itself, uncompressed, as text/plain"
     KeyReused 42201 "use a new Idempotency-Key for each new event and verdict"
     CannotCarry 42202 "`portcullis ask show` says what this prompt takes"
-    NeedsAnswers 42203 "answer the questions: `portcullis ask allow CODE --answer 'QUESTION=LABEL'`, or `answers` in the API"
+    NeedsAnswers 42203 "answer every question: `portcullis ask allow CODE --answer LABEL`, with several `--answer QUESTION=LABEL` for each, or `answers` in the API"
     TooManyMisses 42901 "look at the code again; the prompt can also be answered at the terminal"
     TooFast 42902 "send more slowly, or use the owner's token"
     TooManyListeners 42903 "close a listener, or raise limits.sse_listeners in the configuration"

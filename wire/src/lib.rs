@@ -17,6 +17,7 @@ pub mod link;
 pub mod openapi;
 pub mod permission;
 pub mod preview;
+pub mod questions;
 pub mod record;
 pub mod routes;
 pub mod sentence;

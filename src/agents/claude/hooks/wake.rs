@@ -64,6 +64,9 @@ fn write(file: &Path, text: &str, options: &mut OpenOptions) -> io::Result<()> {
 /// Touches the file whenever something waits for an idle session, as often as the budget allows.
 pub(super) async fn keep_awake(session: Arc<HookSession>, file: PathBuf) {
     loop {
+        if session.take_wanted_call() {
+            touch(&file);
+        }
         let Some(at) = session.next_wake() else {
             session.changed.notified().await;
             continue;
@@ -75,15 +78,25 @@ pub(super) async fn keep_awake(session: Arc<HookSession>, file: PathBuf) {
         if !session.spend_wake() {
             continue;
         }
-        let text = fs::read_to_string(&file).unwrap_or_default();
-        if let Err(error) = write(&file, text.trim_end(), &mut OpenOptions::new()) {
-            tracing::debug!(%error, "the wake file is gone");
-        }
+        touch(&file);
         drop(tokio::time::timeout(AGAIN, session.changed.notified()).await);
     }
 }
 
+fn touch(file: &Path) {
+    let text = fs::read_to_string(file).unwrap_or_default();
+    if let Err(error) = write(file, text.trim_end(), &mut OpenOptions::new()) {
+        tracing::debug!(%error, "the wake file is gone");
+    }
+}
+
 impl HookSession {
+    /// Whether the client is to call a hook although nothing waits. It costs nothing: without an event no turn begins.
+    fn take_wanted_call(&self) -> bool {
+        let mut state = self.state();
+        state.is_watched && std::mem::take(&mut state.wants_call)
+    }
+
     /// When the session is to be woken, as things are.
     fn next_wake(&self) -> Option<Instant> {
         let state = self.state();

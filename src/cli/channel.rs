@@ -64,6 +64,7 @@ impl Channel {
         let agent = processes::agent_above(std::os::unix::process::parent_id());
         Ok(SessionAbout {
             label,
+            label_chosen: self.label.is_some(),
             connected_by: "channel".to_owned(),
             pid: Some(agent),
             // Claude Code marks what it starts; where it was told not to, it is known by its name.

@@ -200,6 +200,7 @@ fn about(wanted: &LaunchOptions, options: &Options, label: Label, pid: u32) -> S
     };
     SessionAbout {
         label,
+        label_chosen: wanted.label.is_some(),
         connected_by: wanted.connected_by.to_owned(),
         pid: Some(pid),
         runs_commands: true,

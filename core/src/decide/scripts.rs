@@ -96,6 +96,7 @@ fn read(command: &str) -> Input {
             session: session(words[1]),
             about: SessionAbout {
                 label: Label::new(words[2]).unwrap(),
+                label_chosen: words.contains(&"chosen"),
                 connected_by: "channel".into(),
                 pid: None,
                 runs_commands: false,

@@ -33,7 +33,7 @@ pub(super) async fn list(
         let mine = state
             .events()
             .rev()
-            .filter(|held| may_see(&actor, &held.event.sender, state.label_of(held.to).as_ref()))
+            .filter(|held| may_see(&actor, &held.event.sender, state.wanted_label_of(held.to).as_ref()))
             .map(|held| EventView::of(held, now()));
         let wanted = mine.filter(|view| {
             filter.state.as_ref().is_none_or(|state| *state == view.state)
@@ -64,7 +64,7 @@ pub(super) async fn show(
     let event: EventId = id.parse().map_err(|_| unknown())?;
     let remembered = door.hub.look(move |state| {
         let held = state.event(event)?;
-        Some((EventView::of(held, now()), state.label_of(held.to)))
+        Some((EventView::of(held, now()), state.wanted_label_of(held.to)))
     });
     let (view, label) = remembered.await?.unzip();
     let Some(whole) = door.hub.read(event).await? else { return Err(unknown()) };

@@ -42,6 +42,7 @@ fn judge(folder: &Path) -> Judge {
 fn gatekeeper(folder: &Path) -> Gatekeeper {
     let about = SessionAbout {
         label: Label::new("api").unwrap(),
+        label_chosen: false,
         connected_by: "test".to_owned(),
         pid: None,
         runs_commands: false,

@@ -164,6 +164,7 @@ fn about(name: &str, call: &HookCall) -> Result<SessionAbout, Fault> {
     let label = last.and_then(|last| Label::new(&last.to_string_lossy())).or_else(|| Label::new("session"));
     Ok(SessionAbout {
         label: label.ok_or_else(|| Fault::new(Kind::Internal, "the session has no name"))?,
+        label_chosen: false,
         connected_by: "hooks".to_owned(),
         pid: None,
         runs_commands: true,

@@ -507,7 +507,7 @@ impl Change {
         match notice {
             Notice::Session { session, waiting, asks } => Self::Session(SessionView::of(session, *waiting, *asks)),
             Notice::Event { event, .. } => Self::Event(EventView::of(event, now)),
-            Notice::Ask { ask, life, .. } => Self::Ask(Box::new(AskView::of(ask, life))),
+            Notice::Ask { ask, life, label, .. } => Self::Ask(Box::new(AskView::of(ask, life).labelled(Some(label)))),
             Notice::Replied { reply, .. } => Self::Reply(reply.into()),
         }
     }

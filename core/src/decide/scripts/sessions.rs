@@ -106,6 +106,28 @@ fn several_sessions_must_be_told_apart() {
 }
 
 #[test]
+fn a_label_is_kept_for_the_sessions_life_and_for_a_day_after_it() {
+    check(
+        "0 attach 1 api agent=a
+         1 attach 2 api
+         2 say 1 tom to=label:api : exactly the first
+         3 say 2 tom to=label:api-2 : the second
+         4 attach 2 api
+         5 end 1
+         6 say 3 tom to=label:api : the only one that wanted it
+         7 attach 3 api
+         8 attach 4 api chosen
+         9 attach 5 api agent=a
+         10 end 3 untouched
+         11 attach 6 api
+         12 end 4
+         86400011 attach 7 web
+         86400012 attach 8 api",
+        &expect![[r#""#]],
+    );
+}
+
+#[test]
 fn a_session_comes_back_with_what_it_wrote() {
     check(
         "0 attach 1 api

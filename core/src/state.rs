@@ -18,6 +18,7 @@ mod connectors;
 mod deadlines;
 mod implied_moves;
 mod limits;
+mod outside;
 mod people;
 
 pub use limits::Limits;
@@ -80,6 +81,8 @@ pub struct State {
     arrivals: u64,
     /// Events no longer waiting, oldest first, so that the oldest can be forgotten.
     settled_events: VecDeque<EventId>,
+    /// Conversations with text from outside before their model. They outlive their sessions, for they may be resumed.
+    outside: outside::GuardedConversations,
     asks: BTreeMap<AskId, (Ask, AskLife)>,
     open_asks: BTreeSet<AskId>,
     /// Codes of open and recently settled asks: none of them is given out again.

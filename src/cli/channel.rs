@@ -74,6 +74,7 @@ impl Channel {
             mode: None,
             driven: false,
             hooks_version: None,
+            origin: None,
         })
     }
 }

@@ -39,6 +39,7 @@ impl Doctor {
         findings.extend(hooks::old_in_sessions(&gate.sessions));
         findings.extend(channel::look(&claude.names, &gate.sessions));
         findings.push(channel::sessions(&gate.sessions, gate.is_running));
+        findings.extend(channel::modes(&gate.sessions));
         let own = match (claude.is_registered, hooks.are_installed) {
             (true, true) => Some("hooks"),
             (true, false) => Some("channel"),

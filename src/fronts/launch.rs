@@ -209,6 +209,7 @@ fn about(wanted: &LaunchOptions, options: &Options, label: Label, pid: u32) -> S
         mode: Some(options.mode.clone()),
         driven: true,
         hooks_version: None,
+        origin: None,
     }
 }
 

@@ -199,6 +199,16 @@ enum RecordForm {
         #[serde(with = "AboutForm")]
         about: SessionAbout,
     },
+    OutsideRead {
+        #[serde(with = "as_text")]
+        session: SessionId,
+        sender: String,
+    },
+    OutsideEnded {
+        #[serde(with = "as_text")]
+        session: SessionId,
+        by: String,
+    },
     Ordered {
         #[serde(with = "as_text")]
         session: SessionId,

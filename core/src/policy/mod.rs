@@ -44,8 +44,8 @@ mod web;
 
 pub use call::{Call, Context, Given};
 pub use decide::{Judgement, MandatoryAsk, applies, decide};
-pub use decision::{Decision, Mode};
-pub use outside::passes_outside_guard;
+pub use decision::{Decision, Mode, mode_in_words};
+pub use outside::{OutsidePolicy, outside_reason, passes_outside_guard};
 pub use path::absolute;
 pub use risk::{Reason, Risk, RiskLevel, risk, writes};
 pub use rule::{Origin, Pattern, Rule, RuleSet, RuleSource};

@@ -88,7 +88,10 @@ impl State {
                 if let Some(known) = self.sessions.get_mut(session) {
                     known.about = about.clone();
                 }
+                self.note_conversation(*session);
             }
+            Record::OutsideRead { session, sender } => self.outside_read(*session, sender, at),
+            Record::OutsideEnded { session, .. } => self.outside_ended(*session),
             Record::Ordered { session, id, order, by } => self.ordered(*session, *id, order, by, at),
             Record::OrderDone { session, order } => self.settle_order(*session, *order, OrderOutcome::Done),
             Record::OrderFailed { session, order, why } => {
@@ -246,11 +249,20 @@ impl State {
         let before = about.continues.and_then(|before| self.sessions.get(&before));
         let stopped = before.and_then(|before| before.stopped.clone());
         let orders = before.and_then(Session::kept_order).into_iter().cloned().collect();
-        let session = Session { id, about: about.clone(), presence: Presence::Attached, since: at, stopped, orders };
+        let session = Session {
+            id,
+            about: about.clone(),
+            presence: Presence::Attached,
+            since: at,
+            stopped,
+            orders,
+            outside: None,
+        };
         let known = self.sessions.entry(id).or_insert(session);
         known.about = about.clone();
         known.presence = Presence::Attached;
         self.ended.retain(|ended| *ended != id);
+        self.note_conversation(id);
         self.wrote(id, wrote, at);
     }
 

@@ -140,6 +140,13 @@ pub(super) fn sessions(sessions: &[SessionView], gate_runs: bool) -> Finding {
     }
 }
 
+/// How much each session may do unasked, and what text from outside changes in that.
+pub(super) fn modes(sessions: &[SessionView]) -> Vec<Finding> {
+    let attached = sessions.iter().filter(|session| session.state == "attached");
+    let line = |session: &SessionView| session.standing_in_words().map(|words| format!("{}: {words}", session.label));
+    attached.filter_map(|session| Some(Finding::note("mode", line(session)?))).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -51,6 +51,7 @@ fn gatekeeper(folder: &Path) -> Gatekeeper {
         mode: None,
         driven: false,
         hooks_version: None,
+        origin: None,
     };
     let away: crate::session::link::Connect = Arc::new(|| Box::pin(std::future::pending()));
     let (session, _) = crate::session::link::connect(SessionId::new(Moment(1), 1), about, "0.0.0", away);

@@ -173,5 +173,6 @@ fn about(name: &str, call: &HookCall) -> Result<SessionAbout, Fault> {
         mode: call.permission_mode.clone(),
         driven: false,
         hooks_version: None,
+        origin: None,
     })
 }

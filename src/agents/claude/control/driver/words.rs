@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use portcullis_core::policy::OutsidePolicy;
 use portcullis_core::{AskId, AskTimeout, Code, NewAsk, OrderId, Ruling, SessionAbout};
 use portcullis_wire::control::Message;
 use portcullis_wire::error::Fault;
@@ -11,7 +12,7 @@ use serde_json::Value;
 
 use crate::agents::claude::control::requests::NoAnswer;
 use crate::agents::claude::process::StderrTail;
-use crate::session::gatekeeper::{Judge, OutsidePolicy, Settled};
+use crate::session::gatekeeper::{Judge, Settled};
 
 /// What a session starts with, besides the client.
 pub(crate) struct Start {

@@ -49,6 +49,25 @@ pub struct OutsideText {
     pub since: Moment,
 }
 
+impl SessionAbout {
+    /// A session of which nothing else is known yet.
+    pub fn new(label: Label, connected_by: &str) -> Self {
+        Self {
+            label,
+            connected_by: connected_by.to_owned(),
+            pid: None,
+            runs_commands: false,
+            folder: None,
+            agent_session: None,
+            continues: None,
+            mode: None,
+            driven: false,
+            hooks_version: None,
+            origin: None,
+        }
+    }
+}
+
 /// An order to a running session.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Order {

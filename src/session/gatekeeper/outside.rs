@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use portcullis_core::{Moment, policy};
+use portcullis_core::{EventId, Moment, policy};
 use portcullis_wire::link::EventFrame;
 use tokio::sync::watch;
 
@@ -73,7 +73,7 @@ impl OutsideGuard {
         match (informing, directing) {
             (Some(sender), _) => self.raise(sender, now),
             (None, Some(frame)) => {
-                let said = frame.ids().map(|id| id.at()).max().unwrap_or_default();
+                let said = frame.ids().map(EventId::at).max().unwrap_or_default();
                 let is_late = matches!(&self.state, GuardState::Raised { at, .. } if said < *at);
                 if !is_late {
                     self.end(&frame.sender);
@@ -154,7 +154,6 @@ impl OutsideGuard {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use portcullis_core::EventId;
 
     fn guard() -> OutsideGuard {
         let (change, _) = watch::channel((0, GuardChange::None));

@@ -27,7 +27,7 @@ impl HookSession {
             .await;
         }
         let answer = self.answer(call, cancelled).await;
-        if answer.receipt.is_some() {
+        if !answer.handed_out.is_empty() {
             // The text goes before the model now: first the journal has it, or the gate is away.
             self.gatekeeper.outside_reported().await;
         }
@@ -113,7 +113,7 @@ impl HookSession {
             return HookAnswer::default();
         }
         let answer = match self.hand_out(|text, notice| hooks::context_shown(HookEvent::Stop, text, notice)) {
-            answer if answer.receipt.is_some() => answer,
+            answer if !answer.handed_out.is_empty() => answer,
             _ => self.remind(),
         };
         if !answer.output.is_null() {
@@ -174,15 +174,11 @@ impl HookSession {
 
     /// What waits, said to the model with its text, and to the person at the terminal with a notice of who sent what.
     fn hand_out(&self, say: impl FnOnce(&str, &str) -> Value) -> HookAnswer {
-        let (receipt, text, notice) = {
-            let mut state = self.state();
-            let Some((receipt, text)) = state.inbox.hand_out(&fence) else { return HookAnswer::default() };
-            let events = state.inbox.in_answer(receipt);
-            self.gatekeeper.note_events(events.iter().map(|event| &event.frame));
-            let notices: Vec<String> = events.iter().map(|event| notice(&event.frame)).collect();
-            (receipt, text, notices.join("\n"))
-        };
-        HookAnswer { output: say(&text, &notice), receipt: Some(receipt) }
+        let Some((handed_out, text)) = self.state().inbox.hand_out(&fence) else { return HookAnswer::default() };
+        let frames = || handed_out.events.iter().map(|event| &event.frame);
+        self.gatekeeper.note_events(frames());
+        let notices: Vec<String> = frames().map(notice).collect();
+        HookAnswer { output: say(&text, &notices.join("\n")), handed_out }
     }
 }
 

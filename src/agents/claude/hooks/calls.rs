@@ -7,7 +7,7 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use super::{HookAnswer, HookSession};
-use crate::session::gatekeeper::AT_THE_TERMINAL;
+use crate::session::gatekeeper::{AT_THE_TERMINAL, WentOn};
 
 /// Prompts remembered that the client was told to make by itself.
 const SCHEDULED_PROMPTS: usize = 256;
@@ -43,11 +43,18 @@ impl HookSession {
                 self.finished(&call);
                 HookAnswer::default()
             }
+            HookEvent::PostToolBatch => {
+                self.state().tells_batches = true;
+                let agent = call.agent_id.as_deref();
+                self.gatekeeper.went_on(WentOn::CallsOver, |calling| calling == agent);
+                HookAnswer::default()
+            }
             HookEvent::UserPromptSubmit => self.user_prompt(&call),
             HookEvent::Stop => self.stop(&call),
             HookEvent::SubagentStop => {
                 let agent = call.agent_id.as_deref();
                 self.gatekeeper.withdraw_asks(|asking| asking.is_some() && asking == agent, "the subagent ended");
+                self.gatekeeper.went_on(WentOn::CallsOver, |calling| calling.is_some() && calling == agent);
                 HookAnswer::default()
             }
             HookEvent::SessionStart => self.session_start(&call).await,
@@ -96,6 +103,7 @@ impl HookSession {
         self.state().inbox.note_person();
         self.gatekeeper.note_director(AT_THE_TERMINAL);
         self.gatekeeper.withdraw_asks(|asking| asking.is_none(), "the session went on to another prompt");
+        self.gatekeeper.went_on(WentOn::CallsOver, |calling| calling.is_none());
         self.hand_out(|text, notice| hooks::context_shown(HookEvent::UserPromptSubmit, text, notice))
     }
 
@@ -104,6 +112,7 @@ impl HookSession {
             return HookAnswer::default();
         }
         self.gatekeeper.withdraw_asks(|asking| asking.is_none(), "the session went on without an answer");
+        self.gatekeeper.went_on(WentOn::CallsOver, |calling| calling.is_none());
         if let Some(prompts) = &call.scheduled_prompts {
             self.state().scheduled_prompts = prompts.iter().take(SCHEDULED_PROMPTS).cloned().collect();
         }

@@ -37,8 +37,9 @@ impl Channel {
         let folder = working_folder()?;
         let mut about = self.about(&folder)?;
         if about.pid.is_some_and(processes::is_driven) {
-            let hint = "nothing has to be done; leave the server out of this session's configuration if it disturbs";
-            return Err(Failure::new("this session is driven by `portcullis run`, which is its channel", hint).into());
+            // The driver is its channel.
+            channel::run_idle(stop).await?;
+            return Ok(ExitCode::SUCCESS);
         }
         let session = mint(SessionId::new);
         let paths = paths()?;

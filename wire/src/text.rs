@@ -101,7 +101,7 @@ pub fn prompt(ask: &Ask, label: &str, longest: Option<usize>) -> String {
 fn notes(ask: &Ask, masked: usize, longest: Option<usize>) -> String {
     let (code, details) = (ask.code, &ask.details);
     let masked = (masked > 0).then(|| format!("[{masked} masked; `portcullis ask show {code}` shows all of it]"));
-    let risk = details.risk.as_ref().map(|risk| format!("Risk {}: {}", risk.level, risk.reasons_in_words()));
+    let risk = details.risk.as_ref().map(|risk| format!("Risk: {}", risk.in_words()));
     let reason = details.reason.as_ref().map(|reason| format!("Asked because: {}", mask(reason).0));
     let quorum = (details.quorum > 1).then(|| format!("{} people must allow it", details.quorum));
     let offers = (!details.offers.is_empty()).then(|| offers(ask));
@@ -203,7 +203,7 @@ mod tests {
         let token = format!("ghp_{}", "a".repeat(36));
         let shown = prompt(&ask("Push", &format!("push {token}"), full(&format!("rule\nof {token}"))), "api", None);
         let (_, notes) = shown.split_once("\n\n[1 masked; `portcullis ask show abcde` shows all of it]\n").unwrap();
-        let (because, rest) = notes.strip_prefix("Risk high: network, unclear\n").unwrap().split_once('\n').unwrap();
+        let (because, rest) = notes.strip_prefix("Risk: high (network, unclear)\n").unwrap().split_once('\n').unwrap();
         assert!(because.starts_with("Asked because: rule of ") && !shown.contains(&token), "{shown}");
         assert_eq!(
             rest,

@@ -13,7 +13,6 @@ use super::{VERSION, configuration, environment, log_at, paths, starting};
 use crate::agents::claude::channel;
 use crate::agents::claude::hooks::{self, HookFiles, Listening};
 use crate::config::{Approvals, Config, Outside, Paths};
-use crate::failure::Failure;
 use crate::fronts::label;
 use crate::mint::mint;
 use crate::processes;

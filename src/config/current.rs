@@ -55,7 +55,7 @@ pub(crate) fn current_settings(config: &Config, file: &str, environment: Environ
             continue;
         }
         let name = if setting.in_file() { setting.key } else { setting.variable().unwrap_or_default() };
-        let value = setting.value_in(&whole).map(|value| value.to_string());
+        let value = setting.value_in(&whole).map(ToString::to_string);
         settings.push(row(setting, name.to_owned(), value.filter(|_| !is_named_by_people), origin));
     }
     settings

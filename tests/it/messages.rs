@@ -20,7 +20,7 @@ fn spoken(text: &str) -> impl Iterator<Item = (usize, &str)> {
     // A doc comment of a command or an argument is its help, so `///` stays.
     program.lines().enumerate().filter(|(_, line)| {
         let line = line.trim_start();
-        !line.starts_with("//!") && !(line.starts_with("//") && !line.starts_with("///"))
+        !line.starts_with("//") || line.starts_with("///")
     })
 }
 

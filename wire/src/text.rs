@@ -111,12 +111,11 @@ fn notes(ask: &Ask, masked: usize, longest: Option<usize>) -> String {
     lines.map(fitted).collect()
 }
 
-/// `risk high: network, unclear`.
+/// `risk high: network, unclear`, for a place that stands in brackets itself.
 pub fn risk_in_words(risk: &Risk) -> String {
-    match risk.reasons.is_empty() {
-        true => format!("risk {}", risk.level),
-        false => format!("risk {}: {}", risk.level, risk.reasons_in_words()),
-    }
+    risk.reasons.iter().enumerate().fold(format!("risk {}", risk.level), |words, (index, reason)| {
+        format!("{words}{} {reason}", if index == 0 { ":" } else { "," })
+    })
 }
 
 fn offers(ask: &Ask) -> String {

@@ -59,11 +59,13 @@ impl Printer {
         if message.parent_tool_use_id.is_some() {
             return;
         }
-        if let Some(words) = self.unsaid.take_if(|_| matches!(message.kind.as_str(), "assistant" | "user" | "result")) {
-            if !(message.kind == "result" && message.is_error && message.result.as_deref() == Some(&words)) {
-                self.say(&words).await;
-                self.end_line().await;
-            }
+        let goes_on = matches!(message.kind.as_str(), "assistant" | "user" | "result");
+        let error = message.result.as_deref().filter(|_| message.kind == "result" && message.is_error);
+        if let Some(words) = self.unsaid.take_if(|_| goes_on)
+            && error != Some(&words)
+        {
+            self.say(&words).await;
+            self.end_line().await;
         }
         if let Some(delta) = message.text_delta() {
             self.streamed = true;

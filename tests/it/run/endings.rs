@@ -92,7 +92,8 @@ fn a_warning_is_a_note_and_no_line_of_a_log() {
     let gate = home.serve();
     fs::create_dir_all(home.project().join(".portcullis")).unwrap();
     fs::write(home.project().join(".portcullis/rules.toml"), "broken = ").unwrap();
-    let run = Driven::start(&home, &shell(&["touch made.txt"]), &["go"]);
+    let model = shell(&["touch made.txt"]);
+    let run = Driven::start(&home, &model, &["go"]);
     gate.allow(&gate.only_ask());
     let ran = run.wait().ok();
     assert!(ran.stderr.contains("note: rules not taken: reading rules from "), "{ran:#?}");

@@ -68,6 +68,10 @@ pub enum Input {
     AskExpired {
         ask: AskId,
     },
+    /// Nothing showed in time that the client took the verdict.
+    NotConfirmed {
+        ask: AskId,
+    },
     /// Two asks are about the same call: the channel's `preview`, and the hook's `whole` input.
     Joined {
         preview: AskId,

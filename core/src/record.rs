@@ -105,6 +105,10 @@ pub enum Record {
         ask: AskId,
         into: AskId,
     },
+    /// Nothing showed in time that the client took the verdict.
+    NotConfirmed {
+        ask: AskId,
+    },
     /// What the ask was about ran, or was kept from it.
     OutcomeReported {
         ask: AskId,
@@ -274,6 +278,7 @@ impl Record {
             | Self::Carried { ask }
             | Self::AskExpired { ask }
             | Self::Joined { ask, .. }
+            | Self::NotConfirmed { ask }
             | Self::OutcomeReported { ask, .. }
             | Self::Withdrawn { ask, .. } => Subject::Ask(*ask),
             Self::Missed { by: name }

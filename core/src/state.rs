@@ -82,6 +82,10 @@ pub struct State {
     settled_events: VecDeque<EventId>,
     asks: BTreeMap<AskId, (Ask, AskLife)>,
     open_asks: BTreeSet<AskId>,
+    /// Answered asks whose source has yet to tell what came of the verdict, and in time.
+    awaiting: BTreeSet<AskId>,
+    /// Answered asks whose source should have told, and has not.
+    unconfirmed: BTreeSet<AskId>,
     /// Codes of open and recently settled asks: none of them is given out again.
     codes: BTreeMap<Code, AskId>,
     settled_asks: VecDeque<AskId>,
@@ -202,6 +206,14 @@ impl State {
 
     pub fn open_asks(&self) -> impl Iterator<Item = &Ask> {
         self.open_asks.iter().filter_map(|id| self.asks.get(id)).map(|(ask, _)| ask)
+    }
+
+    /// Asks that someone should look at: nobody has answered them, or nothing shows that the client took the answer.
+    pub fn listed_asks(&self) -> impl Iterator<Item = &(Ask, AskLife)> {
+        let is_present = |ask: &Ask| self.session(ask.session).is_some_and(Session::is_present);
+        let unconfirmed = self.unconfirmed.iter().filter_map(|id| self.asks.get(id));
+        let open = self.open_asks.iter().filter_map(|id| self.asks.get(id));
+        open.chain(unconfirmed.filter(move |(ask, _)| is_present(ask)))
     }
 
     pub fn open_asks_of(&self, session: SessionId) -> impl Iterator<Item = &Ask> {

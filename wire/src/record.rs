@@ -178,6 +178,10 @@ enum RecordForm {
         #[serde(with = "as_text")]
         into: AskId,
     },
+    NotConfirmed {
+        #[serde(with = "as_text")]
+        ask: AskId,
+    },
     #[serde(alias = "effected")]
     OutcomeReported {
         #[serde(with = "as_text")]

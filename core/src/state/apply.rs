@@ -52,10 +52,7 @@ impl State {
                 self.open_asks.insert(ask.id);
                 self.asks.insert(ask.id, (ask.clone(), AskLife::Open { votes: vec![] }));
             }
-            Record::Answered { ask, verdict } => {
-                let verdict = Box::new(verdict.clone());
-                self.settle_ask(*ask, AskLife::Answered { verdict, carried: None, outcome: None });
-            }
+            Record::Answered { ask, verdict } => self.answer_ask(*ask, verdict.clone()),
             Record::Voted { ask, verdict } => {
                 if let Some((_, AskLife::Open { votes })) = self.asks.get_mut(ask) {
                     votes.push(verdict.clone());
@@ -64,15 +61,10 @@ impl State {
             Record::AskExpired { ask } => self.settle_ask(*ask, AskLife::Expired { at }),
             Record::Joined { ask, into } => self.join(*ask, *into, at),
             Record::OutcomeReported { ask, outcome, differs } => {
-                if let Some((_, AskLife::Answered { outcome: known, .. })) = self.asks.get_mut(ask) {
-                    known.get_or_insert(ReportedOutcome { at, outcome: *outcome, differs: *differs });
-                }
+                self.outcome_reported(*ask, ReportedOutcome { at, outcome: *outcome, differs: *differs });
             }
-            Record::Carried { ask } => {
-                if let Some((_, AskLife::Answered { carried, .. })) = self.asks.get_mut(ask) {
-                    carried.get_or_insert(at);
-                }
-            }
+            Record::Carried { ask } => self.carried(*ask, at),
+            Record::NotConfirmed { ask } => self.not_confirmed(*ask, at),
             Record::Withdrawn { ask, why } => self.settle_ask(*ask, AskLife::Withdrawn { at, why: why.clone() }),
             Record::Missed { by } => note_miss(&mut self.misses, by, at, self.memory.miss_window),
             Record::PersonSet { .. }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::{Path, Request, State};
-use portcullis_core::{Ask, State as Known, TokenScope};
+use portcullis_core::{Ask, AskLife, State as Known, TokenScope};
 use portcullis_wire::api::{AskView, NewVerdict, Recorded, VerdictView};
 use portcullis_wire::error::Kind;
 use serde::Deserialize;
@@ -27,11 +27,16 @@ pub(super) async fn list(
     Params(filter): Params<AskFilter>,
 ) -> Result<Json<Vec<AskView>>, ErrorResponse> {
     let asks = door.hub.look(move |state| {
-        let wanted = state
-            .asks()
-            .filter(|(ask, _)| covers(state, &actor.scope, ask))
-            .filter(|(_, life)| filter.state.as_deref().is_none_or(|state| state == life.name()));
-        wanted.map(|(ask, life)| AskView::of(ask, life)).collect()
+        let all: Box<dyn Iterator<Item = _>> = match filter.state.as_deref() {
+            // What is answered, and nothing shows that the client took it, is still for someone to look at.
+            Some("open") => Box::new(state.listed_asks()),
+            wanted => {
+                let is_wanted = move |life: &AskLife| wanted.is_none_or(|wanted| wanted == life.name());
+                Box::new(state.asks().filter(move |(_, life)| is_wanted(life)))
+            }
+        };
+        let covered = all.filter(|(ask, _)| covers(state, &actor.scope, ask));
+        covered.map(|(ask, life)| AskView::of(ask, life)).collect()
     });
     Ok(Json(asks.await?))
 }

@@ -10,7 +10,8 @@ pub struct AskView {
     pub id: String,
     /// Five letters by which people answer it.
     pub code: String,
-    /// open, answered, withdrawn or expired
+    /// open, unconfirmed (answered, and nothing shows that the client took it: it can be answered again), answered,
+    /// withdrawn or expired
     pub state: String,
     pub session: String,
     /// How it came, and how the verdict goes back: channel, hook or control
@@ -72,6 +73,12 @@ pub struct AskView {
     /// Whether it is denied or left undecided when nobody has answered by then.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub otherwise: Option<String>,
+    /// The call is held before it runs: without an answer in time it is denied.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub held: bool,
+    /// Of a plan: the modes that may follow, where the client lets the reviewer choose. The first follows without a choice.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub modes: Vec<String>,
     /// Once it is answered.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verdict: Option<VerdictView>,
@@ -144,8 +151,15 @@ pub struct VerdictView {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Object>)]
     pub input: Option<serde_json::Value>,
+    /// The mode that follows a plan.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mode: Option<String>,
     /// When the session's process had handed it to the agent.
     pub carried_at: Option<u64>,
+    /// recorded, handed_over, done (handed over, and nothing more is heard on this connection), confirmed (what became of
+    /// the call is known) or not_confirmed (the client should have shown by now that it took it)
+    #[serde(default)]
+    pub confirmation: String,
     /// What is known to have followed: ran, failed or denied.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outcome: Option<String>,
@@ -176,6 +190,9 @@ pub struct NewVerdict {
     /// With a denial: end the turn.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub interrupt: bool,
+    /// With an allowed plan: the mode that follows, one of the prompt's `modes`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mode: Option<String>,
 }
 
 #[derive(Debug, Serialize, Deserialize, PartialEq, Eq, ToSchema)]
@@ -234,6 +251,8 @@ impl AskView {
             },
             answer_by: timeout.map(|timeout| ask.at.plus(timeout.milliseconds).0),
             otherwise: timeout.map(|timeout| timeout.then.to_string()),
+            held: details.held,
+            modes: details.modes.iter().map(ToString::to_string).collect(),
             verdict: VerdictView::of(ask, life),
             withdrawn: match life {
                 AskLife::Withdrawn { why, .. } => Some(why.clone()),
@@ -245,7 +264,7 @@ impl AskView {
 
 impl VerdictView {
     pub fn of(ask: &Ask, life: &AskLife) -> Option<Self> {
-        let AskLife::Answered { verdict, carried, outcome } = life else { return None };
+        let AskLife::Answered { verdict, carried, outcome, .. } = life else { return None };
         let Verdict { ruling, by, via, at, idempotency_key: _ } = &**verdict;
         Some(Self {
             ask: ask.id.to_string(),
@@ -258,7 +277,9 @@ impl VerdictView {
             scope: ruling.scope.name().to_owned(),
             interrupt: ruling.interrupt,
             input: ruling.input.as_ref().map(|edited| json(&edited.text)),
+            mode: ruling.mode.map(|mode| mode.to_string()),
             carried_at: carried.map(|at| at.0),
+            confirmation: life.confirmation(ask).map(|confirmation| confirmation.to_string()).unwrap_or_default(),
             outcome: outcome.map(|reported| reported.outcome.to_string()),
             differs: outcome.is_some_and(|reported| reported.differs),
         })

@@ -1,6 +1,6 @@
 //! Every record is written and read back, and damaged ones never panic.
 
-use portcullis_core::policy::{Reason, Risk, RiskLevel};
+use portcullis_core::policy::{Mode, Reason, Risk, RiskLevel};
 use portcullis_core::{
     Address, AskKind, AskTimeout, Behavior, ChatId, Code, Details, Edited, IdempotencyKey, Label, Offer, OnTimeout,
     Order, ReplyId, Ruling, Scope, SentAbout, SentFile, SentMessage, Source, Text, TokenScope, Via,
@@ -66,7 +66,10 @@ pub(crate) fn every_record() -> Vec<Record> {
         idempotency_key: Some(IdempotencyKey { key: "k".into(), digest: [4; 32] }),
         ..verdict.clone()
     };
-    let plain = Verdict { ruling: Ruling { interrupt: true, ..Ruling::plain(Behavior::Deny) }, ..verdict.clone() };
+    let plain = Verdict {
+        ruling: Ruling { interrupt: true, mode: Some(Mode::Auto), ..Ruling::plain(Behavior::Deny) },
+        ..verdict.clone()
+    };
     let details = Details {
         input: Some(Text::new("{\"command\":\"ls\"}")),
         digest: Some([1; 32]),
@@ -82,6 +85,9 @@ pub(crate) fn every_record() -> Vec<Record> {
         risk: Some(Risk { level: RiskLevel::High, reasons: vec![Reason::Network] }),
         quorum: 2,
         timeout: Some(AskTimeout { milliseconds: 60_000, then: OnTimeout::Deny }),
+        held: true,
+        modes: vec![Mode::Default, Mode::AcceptEdits],
+        confirm_within: Some(10_000),
     };
     let call = ToolCall {
         tool: "Bash".into(),
@@ -150,6 +156,7 @@ pub(crate) fn every_record() -> Vec<Record> {
         Record::OrderDone { session, order: OrderId::new(AT, 8) },
         Record::OrderFailed { session, order: OrderId::new(AT, 8), why: "w".into() },
         Record::Carried { ask },
+        Record::NotConfirmed { ask },
         Record::Withdrawn { ask, why: "gone".into() },
         Record::Missed { by: "ann".into() },
         Record::Dropped { event: event().id, by: "ann".into() },

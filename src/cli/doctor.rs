@@ -15,7 +15,7 @@ use super::channel::working_folder;
 use super::{environment, log_at, paths, say};
 use finding::{Finding, Level};
 
-/// Check the gate, Claude Code and the connection between them, with a remedy for every problem
+/// Find out what works for you, with a remedy for each problem
 ///
 /// Changes nothing: no gate is started, nothing is sent anywhere. Ends with a table of what works for you. Exits with 1
 /// when something is broken; warnings alone are no failure.

@@ -156,6 +156,14 @@ plain_name!(
     64
 );
 
+impl Label {
+    /// What a session is called that nobody named: as its folder.
+    pub fn of_folder(folder: &std::path::Path) -> Self {
+        let name = folder.file_name().and_then(|name| Self::new(&name.to_string_lossy()));
+        name.unwrap_or_else(|| Self("session".into()))
+    }
+}
+
 /// A name and a value that the sender's door knows about an event, such as its path.
 pub type Attribute = (String, String);
 

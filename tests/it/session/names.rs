@@ -71,7 +71,7 @@ fn a_label_that_the_user_chose_goes_before_the_memory_of_an_ended_session() {
     first.wait_exit(PATIENCE);
     home.attached(0);
     let _chosen = StandIn::start(&home, &["--label", &name]);
-    assert_eq!(labels(&home, 1), [name.clone()]);
+    assert_eq!(labels(&home, 1).concat(), name);
     let _second = StandIn::start(&home, &["--label", &name]);
     assert_eq!(labels(&home, 2), [name.clone(), format!("{name}-2")]);
 }

@@ -87,6 +87,7 @@ kinds! {
     OtherRole 40906 "change it with `portcullis people role`, or name the role they have"
     NotDriven 40907 "only sessions started with `portcullis run` or over the API take orders; others can be stopped"
     SessionAway 40908 "wait until the session is back; `portcullis status` shows it"
+    WhichAsk 40909 "name one by its code"
     TooLarge 41301 "send less, or raise limits.body in the configuration"
     UnsupportedBody 41501 "send the text itself, uncompressed, as text/plain"
     KeyReused 42201 "use a new Idempotency-Key for each new event and verdict"

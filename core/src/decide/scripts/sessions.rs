@@ -470,3 +470,24 @@ fn what_was_given_to_a_client_that_only_looked_is_for_the_next() {
         "#]],
     );
 }
+
+#[test]
+fn nobody_goes_on_from_a_session_whose_process_is_there() {
+    check(
+        "0 attach 1 api
+         1 say 1 tom to=session:1 : one
+         2 attach 2 api continues=1",
+        &expect![[]],
+    );
+}
+
+#[test]
+fn a_process_that_comes_back_late_is_told_that_its_ask_was_withdrawn() {
+    check(
+        "0 attach 1 api
+         1 ask 1 1 abcde : ls
+         2 end 1
+         3 attach 1 api",
+        &expect![[]],
+    );
+}

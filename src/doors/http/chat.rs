@@ -86,8 +86,8 @@ pub(super) async fn pending(
     Permitted { actor, .. }: Permitted,
 ) -> Result<Json<PendingAsks>, ErrorResponse> {
     let open = door.hub.look(move |state| {
-        let open = state.open_asks().filter(|ask| state.is_in_scope(Some(ask.session), &actor.scope));
-        open.map(PendingAsk::from).collect()
+        let listed = state.listed_asks().filter(|(ask, _)| state.is_in_scope(Some(ask.session), &actor.scope));
+        listed.map(|(ask, life)| PendingAsk::of(ask, life)).collect()
     });
     Ok(Json(PendingAsks { pending: open.await? }))
 }
@@ -105,7 +105,7 @@ pub(super) async fn confirm(
         several => {
             let codes: Vec<String> = several.iter().filter_map(|(_, code)| Some(code.as_ref()?.to_string())).collect();
             let what = format!("several prompts are about this call: {}", codes.join(", "));
-            return Err(Fault::new(Kind::WhichAsk, what).into());
+            return Err(Fault::new(Kind::Ambiguous, what).into());
         }
     };
     let ruling = Ruling::plain(if approved { Behavior::Allow } else { Behavior::Deny });
@@ -121,7 +121,7 @@ fn targets(state: &Known, id: &str) -> Vec<(VerdictTarget, Option<Code>)> {
     if let Ok(id) = id.parse() {
         return vec![(VerdictTarget::Id(id), None)];
     }
-    let of_call = state.open_asks().filter(|ask| ask.details.tool_use_id.as_deref() == Some(id));
+    let of_call = state.listed_asks().map(|(ask, _)| ask).filter(|ask| ask.details.tool_use_id.as_deref() == Some(id));
     let of_call: Vec<_> = of_call.map(|ask| (VerdictTarget::Id(ask.id), Some(ask.code))).collect();
     if of_call.is_empty() {
         Code::parse(id).map(|code| (VerdictTarget::Code(code), None)).into_iter().collect()

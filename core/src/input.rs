@@ -362,16 +362,9 @@ pub enum Topic {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Notice {
     /// With the number of events waiting for it, and of prompts it has open.
-    Session {
-        session: Session,
-        waiting: usize,
-        asks: usize,
-    },
+    Session { session: Session, waiting: usize, asks: usize },
     /// The event without its text, and the label that the session it is for wanted.
-    Event {
-        event: TrackedEvent,
-        wanted_label: Option<Label>,
-    },
+    Event { event: TrackedEvent, wanted_label: Option<Label> },
     Ask {
         ask: Ask,
         life: AskLife,
@@ -380,11 +373,7 @@ pub enum Notice {
         wanted_label: Label,
     },
     /// `owner` is the person whose conversation it is.
-    Replied {
-        reply: Reply,
-        owner: Option<String>,
-        wanted_label: Option<Label>,
-    },
+    Replied { reply: Reply, owner: Option<String>, wanted_label: Option<Label> },
 }
 
 impl Notice {
@@ -408,7 +397,8 @@ impl Notice {
         let reviews = actor.may(Right::Review);
         match self {
             Self::Replied { owner, wanted_label, .. } => {
-                owner.as_deref() == Some(actor.name.as_str()) && actor.may(Right::Talk) || reviews && covered(wanted_label)
+                owner.as_deref() == Some(actor.name.as_str()) && actor.may(Right::Talk)
+                    || reviews && covered(wanted_label)
             }
             Self::Event { event, wanted_label } => {
                 event.event.sender == actor.name && actor.may(Right::Talk) || reviews && covered(wanted_label)

@@ -10,9 +10,9 @@ use std::ops::Not;
 use std::sync::Arc;
 
 use portcullis_core::{
-    Ask, AskId, CallOutcome, ChatId, ConnectorName, Event, EventId, Goodbye, Identity, Label, Moment, Moves, Order, OrderId,
-    Pairing, PairingCode, Record, Reply, ReplyId, Role, SentMessage, SessionAbout, SessionId, Text, Token, TokenId,
-    ToolCall, Verdict,
+    Ask, AskId, CallOutcome, ChatId, ConnectorName, Event, EventId, Goodbye, Identity, Label, Moment, Moves, Order,
+    OrderId, Pairing, PairingCode, Record, Reply, ReplyId, Role, SentMessage, SessionAbout, SessionId, Text, Token,
+    TokenId, ToolCall, Verdict,
 };
 use serde::{Deserialize, Serialize};
 

@@ -12,6 +12,7 @@ use portcullis_wire::text;
 use sha2::{Digest as _, Sha256};
 use tokio::sync::watch;
 
+use crate::hub::entropy;
 use crate::hub::outbox::Outbox;
 use crate::hub::{Hub, Roster, Trouble, fault_of, mint, read_target};
 
@@ -144,7 +145,7 @@ impl Connector {
         }
         // All strangers of a platform share one rate. No person has such a name.
         self.hub.limit_rate(&format!("strangers on {}", self.name))?;
-        let entropy = getrandom::u64().map_err(|_| Fault::new(Kind::Internal, "no random numbers are to be had"))?;
+        let entropy = entropy()?;
         let called = visible(excerpt(&message.called, Some(LONGEST_CALLED)).0).replace('\n', " ");
         match self.hub.submit(Input::AskPairing { identity, called, entropy }).await? {
             Answer::Pairing { code } => Ok(Heard::Stranger(code)),

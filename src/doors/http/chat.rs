@@ -10,6 +10,7 @@ use axum::extract::{Request, State};
 use axum::response::Response;
 use bytes::Bytes;
 use futures_util::stream;
+use portcullis_core::policy::Mode;
 use portcullis_core::{Answer, Behavior, Code, Input, Ruling, SessionId, State as Known, VerdictTarget};
 use portcullis_wire::error::{Fault, Kind};
 use portcullis_wire::start::{Confirm, Confirmed, NewChat, PendingAsk, PendingAsks};
@@ -42,7 +43,7 @@ pub(super) async fn chat(State(door): State<Arc<Door>>, request: Request) -> Res
         folder: folder(&door, wanted.as_deref())?,
         prompt: Some(prompt),
         label,
-        mode: auto_approve.then(|| "bypassPermissions".to_owned()),
+        mode: auto_approve.then(|| Mode::BypassPermissions.name().to_owned()),
         model,
         resume,
         once: true,
@@ -98,8 +99,14 @@ pub(super) async fn confirm(
     request: Request,
 ) -> Result<Json<Confirmed>, ErrorResponse> {
     let Confirm { id, approved } = read_json(request, &door).await?;
-    let Some(target) = door.hub.look(move |state| target(state, &id)).await? else {
-        return Ok(Json(Confirmed { success: false }));
+    let target = match door.hub.look(move |state| targets(state, &id)).await?.as_slice() {
+        [] => return Ok(Json(Confirmed { success: false })),
+        [(target, _)] => target.clone(),
+        several => {
+            let codes: Vec<String> = several.iter().filter_map(|(_, code)| Some(code.as_ref()?.to_string())).collect();
+            let what = format!("several prompts are about this call: {}", codes.join(", "));
+            return Err(Fault::new(Kind::Ambiguous, what).into());
+        }
     };
     let ruling = Ruling::plain(if approved { Behavior::Allow } else { Behavior::Deny });
     match door.hub.submit(Input::Answered { by: actor, target, ruling, idempotency_key: None }).await? {
@@ -109,14 +116,16 @@ pub(super) async fn confirm(
     }
 }
 
-/// By the prompt's id, the client's id of the call, or the code.
-fn target(state: &Known, id: &str) -> Option<VerdictTarget> {
-    let by_call = || {
-        state
-            .listed_asks()
-            .map(|(ask, _)| ask)
-            .find(|ask| ask.details.tool_use_id.as_deref() == Some(id))
-            .map(|ask| VerdictTarget::Id(ask.id))
-    };
-    id.parse().ok().map(VerdictTarget::Id).or_else(by_call).or_else(|| Code::parse(id).map(VerdictTarget::Code))
+/// By the prompt's id, the client's id of the call, or the code. Several prompts may be about one call.
+fn targets(state: &Known, id: &str) -> Vec<(VerdictTarget, Option<Code>)> {
+    if let Ok(id) = id.parse() {
+        return vec![(VerdictTarget::Id(id), None)];
+    }
+    let of_call = state.listed_asks().map(|(ask, _)| ask).filter(|ask| ask.details.tool_use_id.as_deref() == Some(id));
+    let of_call: Vec<_> = of_call.map(|ask| (VerdictTarget::Id(ask.id), Some(ask.code))).collect();
+    if of_call.is_empty() {
+        Code::parse(id).map(|code| (VerdictTarget::Code(code), None)).into_iter().collect()
+    } else {
+        of_call
+    }
 }

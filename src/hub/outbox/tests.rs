@@ -387,11 +387,11 @@ async fn who_waits_for_the_next_item_is_woken_by_it() {
 #[tokio::test]
 async fn a_gate_with_a_connector_is_in_use() {
     let world = World::on(Store::memory(), mint(SessionId::new)).await;
-    assert_eq!(world.hub.in_use().await, Ok(false));
+    assert_eq!(world.hub.usage().await, Ok(crate::hub::Usage::Idle));
     let outbox = world.outbox().await;
-    assert_eq!(world.hub.in_use().await, Ok(true));
+    assert_eq!(world.hub.usage().await, Ok(crate::hub::Usage::InUse));
     drop(outbox);
-    assert_eq!(world.hub.in_use().await, Ok(false));
+    assert_eq!(world.hub.usage().await, Ok(crate::hub::Usage::Idle));
 }
 
 #[test]

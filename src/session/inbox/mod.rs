@@ -184,11 +184,12 @@ impl Inbox {
     }
 
     /// As many events as fit into one answer to a hook, each in its envelope, oldest first.
-    pub(crate) fn hand_out(&mut self, fence: &dyn Fn() -> String) -> Option<(HandedOut, String)> {
+    pub(crate) fn hand_out(&mut self, fence: &dyn Fn() -> Option<String>) -> Option<(HandedOut, String)> {
         let mut handed_out = HandedOut::default();
         let mut text = String::new();
         while let Some(event) = self.waiting.front() {
-            let enveloped = envelope(&event.frame, &fence(), Some(THROUGH_HOOKS));
+            let Some(fence) = fence() else { break };
+            let enveloped = envelope(&event.frame, &fence, Some(THROUGH_HOOKS));
             if !text.is_empty() && text.len() + enveloped.len() > LONGEST_HOOK_ANSWER {
                 break;
             }
@@ -235,8 +236,16 @@ mod tests {
         QueuedEvent { ids: vec![id], frame }
     }
 
-    fn fence() -> String {
-        "fence".to_owned()
+    fn fence() -> Option<String> {
+        Some("fence".to_owned())
+    }
+
+    #[test]
+    fn without_a_fence_that_nobody_can_know_events_wait() {
+        let mut inbox = Inbox::new(30);
+        inbox.put(event(1, "x"));
+        assert!(inbox.hand_out(&|| None).is_none());
+        assert!(inbox.has_waiting() && inbox.hand_out(&fence).is_some());
     }
 
     #[test]

@@ -89,3 +89,18 @@ fn an_http_prompt_is_withdrawn_when_its_client_disconnects() {
     let prompt = gate.ask_when(&prompt, |ask| ask["state"] == "withdrawn");
     assert_eq!(prompt["withdrawn"], "denied, interrupted or timed out at the terminal");
 }
+
+#[test]
+fn a_session_that_posts_nothing_ends_although_events_come_for_it() {
+    let home = Home::new();
+    home.write_config("[hooks]\nhttp = true\n");
+    home.fix("PORTCULLIS_TEST_SILENCE", 1000);
+    let gate = home.serve();
+    let token = home.token_for("claude", "agent");
+    gate.post_as(&token, "/claude/hooks", &posted(&home, "Stop", &json!({}))).expect(200);
+    home.attached(1);
+    until("the end of the session", || {
+        gate.say("/", "the build is red").expect(200);
+        gate.get("/api/v1/sessions").json().as_array().unwrap().is_empty().then_some(())
+    });
+}

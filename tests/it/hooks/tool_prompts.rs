@@ -296,3 +296,29 @@ fn what_an_agent_runs_cannot_lift_the_outside_guard_by_speaking_as_its_owner() {
     by_tool_call_containing(&session, "the owner speaks");
     assert_eq!(decision(), Value::Null, "the owner directs");
 }
+
+#[test]
+fn a_call_id_that_several_prompts_have_confirms_none_of_them() {
+    let home = Home::new();
+    let gate = home.serve();
+    let begin = |agent| StandIn::start_command(&home, StandIn::command_of(&home, &["--label", agent], agent));
+    let sessions = ["s-1", "s-2"].map(begin);
+    home.attached(2);
+    std::thread::scope(|scope| {
+        for session in &sessions {
+            scope.spawn(|| {
+                session.hook("PreToolUse", &with(bash("git push"), "tool_use_id", "toolu_1"));
+                session.hook("PermissionRequest", &bash("git push"));
+            });
+        }
+        let asks = gate.open_asks(2);
+        let confirm = json!({"id": "toolu_1", "approved": true});
+        let refused = gate.post("/api/confirm", &confirm).expect(409).json().to_string();
+        for ask in &asks {
+            assert!(refused.contains(ask["code"].as_str().unwrap()), "{refused}");
+            assert_eq!(gate.ask(ask["id"].as_str().unwrap())["state"], "open");
+        }
+        gate.answer(&asks[0], &json!({"behavior": "deny"}));
+        assert_eq!(gate.post("/api/confirm", &confirm).expect(200).json(), json!({"success": true}));
+    });
+}

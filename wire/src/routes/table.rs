@@ -226,6 +226,7 @@ routes! {
     Pending Get "/api/pending" REVIEW "The prompts that are open" { outside: true, response: gives::<PendingAsks>() }
     Confirm Post "/api/confirm" REVIEW "Yes or no to a prompt, by its id, its code, or the client's id of the call" {
         from_inside: ANSWERING, outside: true, body: takes::<Confirm>(), response: gives::<Confirmed>(),
+        errors: &[Kind::Ambiguous],
     }
 
     Status Get "/api/v1/status" ADMIN "What the gate is and holds" { outside: true, response: gives::<Status>() }

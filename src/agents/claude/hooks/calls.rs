@@ -5,6 +5,7 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use super::{HookAnswer, HookSession};
+use crate::mint::fence;
 use crate::session::gatekeeper::WentOn;
 
 impl HookSession {
@@ -140,14 +141,11 @@ impl HookSession {
     }
 
     fn hand_out(&self, say: impl FnOnce(&str) -> Value) -> HookAnswer {
-        let Some((handed_out, text)) = self.state().inbox.hand_out(&fence) else { return HookAnswer::default() };
+        let Some((handed_out, text)) = self.state().inbox.hand_out(&|| Some(format!("={}=", fence()?))) else {
+            return HookAnswer::default();
+        };
         let events = handed_out.events.iter();
         self.gatekeeper.note_events(events.map(|event| (&*event.frame.sender, event.frame.directs)));
         HookAnswer { output: say(&text), handed_out }
     }
-}
-
-/// What nobody outside can know.
-fn fence() -> String {
-    format!("={:016x}=", getrandom::u64().unwrap_or_default())
 }

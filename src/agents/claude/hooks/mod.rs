@@ -114,6 +114,10 @@ impl HookSession {
     /// Takes what is for hooks. What it gives back is for the channel.
     pub(crate) fn take(&self, delivery: Delivery) -> Option<Delivery> {
         match delivery {
+            Delivery::Attached => {
+                self.gatekeeper.attached();
+                None
+            }
             Delivery::Event { ids, frame } => {
                 let mut state = self.state();
                 if state.inbox.hooks_take_events() {

@@ -175,7 +175,13 @@ impl Driver {
                     // Nobody listens any more: the session goes on without.
                     _ => self.untold.clear(),
                 },
-                Some(word) = spoken.recv() => self.heard(word),
+                Some(word) = spoken.recv() => {
+                    let was_ready = self.is_ready;
+                    self.heard(word);
+                    if self.is_ready && !was_ready {
+                        self.look_at_trust(&holder.stderr_tail());
+                    }
+                }
                 Some(news) = prompt_news.recv() => self.tell(Told::Prompt(news)),
                 delivery = deliveries.next(), if self.is_ready && self.closing.is_none() && !self.is_alone => match delivery {
                     Some(delivery) => self.delivered(delivery),

@@ -75,6 +75,17 @@ impl Driver {
         }
     }
 
+    /// Says that the client leaves out rules of a folder that nobody has trusted there: it tells its standard error alone.
+    pub(super) fn look_at_trust(&mut self, stderr_tail: &str) {
+        if stderr_tail.contains("has not been trusted") {
+            self.notice(
+                "Claude Code leaves out what .claude/settings.json of this folder allows, because the folder is not \
+                 trusted: run `claude` here once and accept its dialog, or answer the prompts"
+                    .to_owned(),
+            );
+        }
+    }
+
     /// Says once which MCP servers did not come up: without a terminal nobody would see it.
     fn look_at_servers(&self) {
         let asking = self.control.request("mcp_status", Map::new(), REQUEST_TIMEOUT);

@@ -64,6 +64,7 @@ fn about() -> SessionAbout {
         mode: None,
         driven: false,
         hooks_version: None,
+        is_working: None,
     }
 }
 

@@ -367,21 +367,23 @@ pub enum Notice {
         waiting: usize,
         asks: usize,
     },
-    /// The event without its text, and the label of the session it is for.
+    /// The event without its text, and the label that the session it is for wanted.
     Event {
         event: TrackedEvent,
-        label: Option<Label>,
+        wanted_label: Option<Label>,
     },
     Ask {
         ask: Ask,
         life: AskLife,
+        /// The session's label.
         label: Label,
+        wanted_label: Label,
     },
     /// `owner` is the person whose conversation it is.
     Replied {
         reply: Reply,
         owner: Option<String>,
-        label: Option<Label>,
+        wanted_label: Option<Label>,
     },
 }
 
@@ -405,14 +407,14 @@ impl Notice {
         };
         let reviews = actor.may(Right::Review);
         match self {
-            Self::Replied { owner, label, .. } => {
-                owner.as_deref() == Some(actor.name.as_str()) && actor.may(Right::Talk) || reviews && covered(label)
+            Self::Replied { owner, wanted_label, .. } => {
+                owner.as_deref() == Some(actor.name.as_str()) && actor.may(Right::Talk) || reviews && covered(wanted_label)
             }
-            Self::Event { event, label } => {
-                event.event.sender == actor.name && actor.may(Right::Talk) || reviews && covered(label)
+            Self::Event { event, wanted_label } => {
+                event.event.sender == actor.name && actor.may(Right::Talk) || reviews && covered(wanted_label)
             }
             Self::Session { session, .. } => reviews && actor.scope.covers(&session.about.label),
-            Self::Ask { label, .. } => reviews && actor.scope.covers(label),
+            Self::Ask { wanted_label, .. } => reviews && actor.scope.covers(wanted_label),
         }
     }
 }

@@ -66,7 +66,7 @@ impl Feed {
         let last: Vec<LogLine> = gate.get("/api/v1/log?last=1").await?;
         let after = last.last().map_or(0, |line| line.seq);
         let mut names = Names::default();
-        let sessions: Vec<SessionView> = gate.get("/api/v1/sessions").await?;
+        let sessions: Vec<SessionView> = gate.get("/api/v1/sessions?all=true").await?;
         sessions.iter().for_each(|session| names.learn_session(session));
         let asks: Vec<AskView> = gate.get("/api/v1/asks").await.unwrap_or_default();
         asks.iter().for_each(|ask| names.learn_ask(ask));

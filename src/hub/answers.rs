@@ -19,7 +19,7 @@ pub(crate) fn read_target(text: &str) -> Result<VerdictTarget, Fault> {
     target.ok_or_else(|| Fault::new(Kind::NoSuchAsk, format!("{text:?} is neither an id nor a code")))
 }
 
-pub(crate) fn find_ask<'a>(state: &'a State, target: &VerdictTarget) -> Option<&'a (Ask, AskLife)> {
+fn find_ask<'a>(state: &'a State, target: &VerdictTarget) -> Option<&'a (Ask, AskLife)> {
     match target {
         VerdictTarget::Id(id) => state.ask(*id),
         VerdictTarget::Code(code) => state.ask_by_code(*code),

@@ -18,7 +18,7 @@ pub fn notice(notice: &Notice) -> Option<String> {
             };
             Some(format!("{what}: {}", reply(said, None)))
         }
-        Notice::Ask { ask, life: AskLife::Open { votes }, label } if votes.is_empty() => {
+        Notice::Ask { ask, life: AskLife::Open { votes }, label, .. } if votes.is_empty() => {
             Some(prompt(ask, label.as_str(), None))
         }
         Notice::Ask { ask, life, .. } => progress(ask, life),

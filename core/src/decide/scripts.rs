@@ -96,6 +96,7 @@ fn read(command: &str) -> Input {
             session: session(words[1]),
             about: SessionAbout {
                 label: Label::new(words[2]).unwrap(),
+                label_chosen: words.contains(&"chosen"),
                 connected_by: "channel".into(),
                 pid: None,
                 runs_commands: false,
@@ -270,7 +271,11 @@ fn record_in_words(record: &Record) -> String {
         }
         Record::Seen { event } => format!("event {} seen", short(event)),
         Record::EventExpired { event } => format!("event {} expired", short(event)),
-        Record::Attached { session, wrote, .. } => format!("session {} attached, wrote {wrote:?}", short(session)),
+        Record::Attached { session, about, label, wrote, .. } => {
+            let label = label.as_ref().filter(|label| **label != about.label);
+            let label = label.map(|label| format!(" as {label}")).unwrap_or_default();
+            format!("session {} attached{label}, wrote {wrote:?}", short(session))
+        }
         Record::Wrote { session, events } => {
             let events: Vec<String> = events.iter().map(short).collect();
             format!("session {} wrote {}", short(session), events.join(" "))

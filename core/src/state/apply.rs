@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::{Chat, Queue, State, UsedKey};
 use crate::ask::{AskLife, ReportedOutcome};
-use crate::event::{ChatId, Event, EventLife, Reply, Text, TrackedEvent};
+use crate::event::{ChatId, Event, EventLife, Label, Reply, Text, TrackedEvent};
 use crate::ids::{EventId, Moment, OrderId, ReplyId, SessionId};
 use crate::record::{Moves, Record};
 use crate::session::{Order, OrderOutcome, Presence, Session, SessionAbout, TrackedOrder};
@@ -29,8 +29,8 @@ impl State {
             Record::Retried { event, moves: Moves::Implied, .. } => self.imply_requeue(*event, at, 0),
             Record::Moved { events, to, redelivered, .. } => self.moved(events, *to, *redelivered),
             Record::Requeued { events, to, attempts, .. } => self.requeued(events, *to, at, *attempts),
-            Record::Attached { session, about, wrote, moves } => {
-                self.attached(*session, about, wrote, at);
+            Record::Attached { session, about, label, wrote, moves } => {
+                self.attached(*session, (about, label.as_ref().unwrap_or(&about.label)), wrote, at);
                 if *moves == Moves::Implied {
                     self.imply_moves_of_attached(*session, about, at);
                 }
@@ -39,6 +39,12 @@ impl State {
             Record::Lost { session } => self.set_presence(*session, Presence::Lost { since: at }),
             Record::Ended { session, goodbye, moves } => {
                 self.set_presence(*session, Presence::Ended { at });
+                // Nobody can have got to know one that was gone at once.
+                if !goodbye.untouched
+                    && let Some(label) = self.label_of(Some(*session))
+                {
+                    self.keep_label(label, at);
+                }
                 self.ended.push_back(*session);
                 if *moves == Moves::Implied {
                     self.imply_moves_of_ended(*session, goodbye, at);
@@ -76,9 +82,10 @@ impl State {
             | Record::IdentityLinked { .. }
             | Record::IdentityUnlinked { .. }
             | Record::PairingMissed { .. } => self.apply_people(at, record),
-            Record::Described { session, about } => {
+            Record::Described { session, about, label } => {
                 if let Some(known) = self.sessions.get_mut(session) {
                     known.about = about.clone();
+                    known.label = label.as_ref().unwrap_or(&known.label).clone();
                 }
             }
             Record::Ordered { session, id, order, by } => self.ordered(*session, *id, order, by, at),
@@ -234,13 +241,21 @@ impl State {
         self.queues.entry(to).or_default().add(tracked);
     }
 
-    fn attached(&mut self, id: SessionId, about: &SessionAbout, wrote: &[EventId], at: Moment) {
+    fn attached(&mut self, id: SessionId, (about, label): (&SessionAbout, &Label), wrote: &[EventId], at: Moment) {
         let before = about.continues.and_then(|before| self.sessions.get(&before));
         let stopped = before.and_then(|before| before.stopped.clone());
         let orders = before.and_then(Session::kept_order).into_iter().cloned().collect();
-        let session = Session { id, about: about.clone(), presence: Presence::Attached, since: at, stopped, orders };
-        let known = self.sessions.entry(id).or_insert(session);
-        known.about = about.clone();
+        let (about, label) = (about.clone(), label.clone());
+        let known = self.sessions.entry(id).or_insert_with(|| Session {
+            id,
+            label: label.clone(),
+            about: about.clone(),
+            presence: Presence::Attached,
+            since: at,
+            stopped,
+            orders,
+        });
+        (known.about, known.label) = (about, label);
         known.presence = Presence::Attached;
         self.ended.retain(|ended| *ended != id);
         self.wrote(id, wrote, at);

@@ -132,7 +132,7 @@ fn inside_an_agent_and_where_devices_answer_watch_only_looks() {
     home.write_config("approvals = \"device\"\n");
     let gate = home.serve();
     let session = StandIn::start_under_an_agent(&home, &["--label", "api"]);
-    home.attached(1);
+    until("the session", || Some(()).filter(|()| home.status()["sessions"] == 1));
     let terminal = Terminal::controlling(&home.command(&["watch"]));
     terminal.until("api: connected");
     session.ask("abcde", "Bash", "Push", "git push");

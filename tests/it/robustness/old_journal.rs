@@ -60,10 +60,15 @@ fn without_why(mut event: Value) -> Value {
     event
 }
 
-/// An ask as the program told it that wrote the fixture: how far a verdict has come was not told then.
+/// An ask as the program told it that wrote the fixture: its session's label, and how far a verdict has come, were not
+/// told then.
 fn without_confirmation(mut ask: Value) -> Value {
+    if let Some(ask) = ask.as_object_mut() {
+        ask.remove("label");
+    }
     if let Some(verdict) = ask.get_mut("verdict").and_then(Value::as_object_mut) {
         verdict.remove("confirmation");
+        verdict.remove("outcome_at");
     }
     ask
 }

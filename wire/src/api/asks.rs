@@ -1,7 +1,7 @@
 //! Prompts and verdicts, as the API tells and takes them.
 
 use portcullis_core::policy::Risk;
-use portcullis_core::{Ask, AskLife, Offer, Text, Verdict};
+use portcullis_core::{Ask, AskLife, Label, Offer, Text, Verdict};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -14,6 +14,9 @@ pub struct AskView {
     /// withdrawn or expired
     pub state: String,
     pub session: String,
+    /// The session's label.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub label: Option<String>,
     /// How it came, and how the verdict goes back: channel, hook or control
     pub source: String,
     /// What the agent wants to run.
@@ -212,6 +215,11 @@ fn json(text: &Text) -> serde_json::Value {
 }
 
 impl AskView {
+    /// The prompt of the session with this label.
+    pub fn labelled(self, label: Option<&Label>) -> Self {
+        Self { label: label.map(ToString::to_string), ..self }
+    }
+
     pub fn of(ask: &Ask, life: &AskLife) -> Self {
         let details = &ask.details;
         let timeout = details.timeout.filter(|_| life.is_open());
@@ -220,6 +228,7 @@ impl AskView {
             code: ask.code.to_string(),
             state: life.name().to_owned(),
             session: ask.session.to_string(),
+            label: None,
             source: ask.source.name().to_owned(),
             tool: ask.tool.clone(),
             description: ask.description.as_str().to_owned(),

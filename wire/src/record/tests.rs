@@ -45,6 +45,7 @@ pub(crate) fn every_record() -> Vec<Record> {
     let (session, ask) = (SessionId::new(AT, 2), AskId::new(AT, 3));
     let about = SessionAbout {
         label: Label::new("api").unwrap(),
+        label_chosen: false,
         connected_by: "channel".into(),
         pid: Some(4),
         runs_commands: true,
@@ -111,8 +112,8 @@ pub(crate) fn every_record() -> Vec<Record> {
         },
         Record::Seen { event: event().id },
         Record::EventExpired { event: event().id },
-        Record::Attached { session, about: about.clone(), wrote: vec![event().id], moves: Moves::Recorded },
-        Record::Attached { session, about: about.clone(), wrote: vec![], moves: Moves::Implied },
+        Record::Attached { session, about: about.clone(), label: Label::new("api-2"), wrote: vec![event().id], moves: Moves::Recorded },
+        Record::Attached { session, about: about.clone(), label: None, wrote: vec![], moves: Moves::Implied },
         Record::Wrote { session, events: vec![event().id] },
         Record::Lost { session },
         Record::Ended { session, goodbye: Goodbye { why: "bye".into(), untouched: true }, moves: Moves::Recorded },
@@ -145,7 +146,7 @@ pub(crate) fn every_record() -> Vec<Record> {
         Record::Joined { ask, into: AskId::new(AT, 4) },
         Record::OutcomeReported { ask, outcome: CallOutcome::Failed, differs: true },
         Record::Called { session, call },
-        Record::Described { session, about: about.clone() },
+        Record::Described { session, about: about.clone(), label: None },
         Record::Ordered {
             session,
             id: Some(OrderId::new(AT, 8)),

@@ -28,6 +28,8 @@ pub struct SessionAbout {
     pub driven: bool,
     /// The version of the hooks that are installed for it, once one of them has called.
     pub hooks_version: Option<u32>,
+    /// The agent works on something, or waits for its next prompt. None: nobody told.
+    pub is_working: Option<bool>,
 }
 
 impl SessionAbout {
@@ -45,6 +47,7 @@ impl SessionAbout {
             mode: None,
             driven: false,
             hooks_version: None,
+            is_working: None,
         }
     }
 }

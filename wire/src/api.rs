@@ -43,6 +43,9 @@ pub struct SessionView {
     /// The version of its hooks, where one of them has called. Renewed by `portcullis install --hooks`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hooks_version: Option<u32>,
+    /// waiting (one of its prompts is open), working or idle; none where nobody told
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub activity: Option<String>,
     /// Who stopped it: no tool runs until it is resumed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stopped_by: Option<String>,
@@ -427,11 +430,23 @@ impl SessionView {
             mode: about.mode.clone(),
             driven: about.driven,
             hooks_version: about.hooks_version,
+            activity: activity(session, asks).map(str::to_owned),
             stopped_by: session.stopped.clone(),
             orders: session.orders.iter().map(OrderView::from).collect(),
             waiting,
             asks,
         }
+    }
+}
+
+/// What the agent does, for people who look at its sessions.
+fn activity(session: &Session, asks: usize) -> Option<&'static str> {
+    match (session.is_attached(), asks, session.about.is_working) {
+        (false, ..) => None,
+        (true, 1.., _) => Some("waiting"),
+        (true, 0, Some(true)) => Some("working"),
+        (true, 0, Some(false)) => Some("idle"),
+        (true, 0, None) => None,
     }
 }
 

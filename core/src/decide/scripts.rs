@@ -106,6 +106,7 @@ fn read(command: &str) -> Input {
                 mode: None,
                 driven: words.contains(&"driven"),
                 hooks_version: None,
+                is_working: None,
             },
             wrote: events("wrote"),
             holding: vec![],

@@ -55,6 +55,7 @@ pub(crate) fn every_record() -> Vec<Record> {
         mode: Some("plan".into()),
         driven: true,
         hooks_version: Some(2),
+        is_working: Some(true),
     };
     let ruling = Ruling { why: Some("fine".into()), ..Ruling::plain(Behavior::Allow) };
     let verdict = Verdict { ruling, by: "ann".into(), via: Via::Socket, at: AT, idempotency_key: None };

@@ -15,10 +15,12 @@ impl HookSession {
         let mode = call.permission_mode.as_ref().filter(|_| call.agent_id.is_none());
         // Posted hooks are the user's own to write, and have no version.
         let version = call.installed_version().filter(|_| !self.is_posted);
-        if mode.is_some() || version.is_some() {
+        let begins = matches!(call.event, HookEvent::UserPromptSubmit | HookEvent::PreToolUse);
+        if mode.is_some() || version.is_some() || begins {
             self.describe(|about| {
                 about.mode = mode.cloned().or_else(|| about.mode.take());
                 about.hooks_version = version.or(about.hooks_version);
+                about.is_working = if begins { Some(true) } else { about.is_working };
             })
             .await;
         }
@@ -37,7 +39,14 @@ impl HookSession {
                 HookAnswer::default()
             }
             HookEvent::UserPromptSubmit => self.user_prompt(&call),
-            HookEvent::Stop => self.stop(&call),
+            HookEvent::Stop => {
+                let answer = self.stop(&call);
+                // One that is given something to go on with does not stop.
+                if call.agent_id.is_none() && answer.output.is_null() {
+                    self.describe(|about| about.is_working = Some(false)).await;
+                }
+                answer
+            }
             HookEvent::SubagentStop => {
                 let agent = call.agent_id.as_deref();
                 self.gatekeeper.withdraw_asks(|asking| asking.is_some() && asking == agent, "the subagent ended");
@@ -53,6 +62,7 @@ impl HookSession {
             HookEvent::Notification => {
                 if call.notification_type.as_deref() == Some("idle_prompt") {
                     self.mark_idle();
+                    self.describe(|about| about.is_working = Some(false)).await;
                 }
                 HookAnswer::default()
             }

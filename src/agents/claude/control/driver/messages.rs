@@ -67,7 +67,7 @@ impl Driver {
         }
     }
 
-    fn describe(&mut self, about: SessionAbout) {
+    pub(super) fn describe(&mut self, about: SessionAbout) {
         if about != self.start.about {
             self.start.about = about.clone();
             let gate = self.gate.clone();

@@ -5,6 +5,8 @@ use portcullis_core::{
     Ask, AskKind, AskLife, NotAVerdict, Notice, Offer, PairingCode, Reply, Role, Text, excerpt, mask, visible,
 };
 
+use crate::questions::Questions;
+
 /// The shortest limit that a prompt can be fitted into with everything that it takes to answer it.
 pub const SHORTEST: usize = 500;
 
@@ -137,7 +139,9 @@ fn how_to_answer(ask: &Ask) -> String {
     let code = ask.code;
     match ask.details.kind {
         AskKind::Question => {
-            format!("Answer with `portcullis ask allow {code} --answer 'QUESTION=LABEL'`, or reply \"no {code}\"")
+            let input = ask.details.input.as_ref().and_then(|input| serde_json::from_str(input.as_str()).ok());
+            let how = Questions::of(&input.unwrap_or_default()).how_to_answer(&code.to_string());
+            format!("Answer with {how}; or reply \"no {code}\"")
         }
         AskKind::Tool | AskKind::Plan => format!("Reply \"yes {code}\" or \"no {code}\""),
     }

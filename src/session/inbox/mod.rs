@@ -82,10 +82,6 @@ impl Inbox {
         self.has_hooks && !self.channel_is_proven
     }
 
-    pub(crate) fn has_hooks(&self) -> bool {
-        self.has_hooks
-    }
-
     /// Hooks are installed. True when that is news.
     pub(crate) fn note_hooks(&mut self) -> bool {
         !std::mem::replace(&mut self.has_hooks, true)

@@ -156,15 +156,17 @@ fn without_a_gate_every_hook_returns_an_empty_answer() {
 fn a_stopped_session_runs_no_tool_and_is_told_who_stopped_it() {
     let (home, gate, session) = hooked();
     let id = home.attached(1)[0]["id"].as_str().unwrap().to_owned();
-    let stopped = gate.post(&format!("/api/v1/sessions/{id}/stop?wait=20"), &json!({})).expect(200).json();
-    assert_eq!(stopped["state"], "done", "{stopped}");
-    let output = session.hook("PreToolUse", &bash("ls"));
+    let denied = |output: &Value| output["hookSpecificOutput"]["permissionDecision"] == "deny";
+    let order = |place: usize| gate.get(&format!("/api/v1/sessions/{id}")).json()["orders"][place]["state"].clone();
+    gate.post(&format!("/api/v1/sessions/{id}/stop"), &json!({})).expect(200);
+    let output = until("a refusal", || Some(session.hook("PreToolUse", &bash("ls"))).filter(denied));
+    until("the stop is done", || (order(0) == "done").then_some(()));
     assert_eq!(output["hookSpecificOutput"]["permissionDecision"], "deny");
     let reason = output["hookSpecificOutput"]["permissionDecisionReason"].as_str().unwrap();
     assert!(reason.starts_with("owner has stopped this session"), "{reason}");
-    let resumed = gate.post(&format!("/api/v1/sessions/{id}/resume?wait=20"), &json!({})).expect(200).json();
-    assert_eq!(resumed["state"], "done", "{resumed}");
-    assert_eq!(session.hook("PreToolUse", &bash("ls")), json!({}));
+    gate.post(&format!("/api/v1/sessions/{id}/resume"), &json!({})).expect(200);
+    until("no refusal", || (session.hook("PreToolUse", &bash("ls")) == json!({})).then_some(()));
+    until("the resume is done", || (order(1) == "done").then_some(()));
 }
 
 #[test]

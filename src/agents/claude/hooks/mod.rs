@@ -77,8 +77,10 @@ struct HookState {
     last_call: Instant,
     /// The client tells when all calls of a message are over.
     tells_batches: bool,
-    /// Orders that hold only once hooks are installed.
+    /// Orders that hold as soon as a hook shows that hooks are installed.
     unconfirmed_orders: Vec<OrderId>,
+    /// The client is to call a hook, for that.
+    wants_call: bool,
     /// What the gate was last told of the session.
     about: SessionAbout,
     /// The gate may not have been told.
@@ -98,6 +100,7 @@ impl HookSession {
             last_call: Instant::now(),
             tells_batches: false,
             unconfirmed_orders: vec![],
+            wants_call: false,
             about,
             about_is_untold: false,
             owed_replies: vec![],
@@ -140,24 +143,31 @@ impl HookSession {
             }
             Delivery::Order { id, order: Order::Stop { by } } => {
                 self.gatekeeper.stop(by);
-                self.confirm_orders(&mut self.state(), id);
+                self.await_hook(id);
                 None
             }
             Delivery::Order { id, order: Order::Resume } => {
                 self.gatekeeper.resume();
-                self.confirm_orders(&mut self.state(), id);
+                self.await_hook(id);
                 None
             }
             other => Some(other),
         }
     }
 
-    /// Says that an order is done: now, or as soon as a hook shows that it can be.
-    fn confirm_orders(&self, state: &mut HookState, id: Option<OrderId>) {
-        state.unconfirmed_orders.extend(id);
-        if !state.inbox.has_hooks() {
-            return;
-        }
+    /// Keeps an order until a hook calls: only then is it known that the hooks by which it holds are still installed. The
+    /// client is made to call one, where it watches the wake file.
+    fn await_hook(&self, order: Option<OrderId>) {
+        let mut state = self.state();
+        state.unconfirmed_orders.extend(order);
+        state.wants_call = true;
+        drop(state);
+        self.changed.notify_one();
+    }
+
+    /// A hook has called, so the orders hold.
+    fn confirm_orders(&self, state: &mut HookState) {
+        state.wants_call = false;
         for id in std::mem::take(&mut state.unconfirmed_orders) {
             let session = self.session.clone();
             tokio::spawn(async move { session.ordered(Some(id), OrderOutcome::Done).await });
@@ -179,7 +189,7 @@ impl HookSession {
         state.is_attended |= is_watched;
         state.last_call = Instant::now();
         let is_news = state.inbox.note_hooks() && state.inbox.hooks_take_events();
-        self.confirm_orders(&mut state, None);
+        self.confirm_orders(&mut state);
         is_news
     }
 

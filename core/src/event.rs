@@ -6,6 +6,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
+use crate::attributes::{Attribute, in_tag, is_of_door};
 use crate::ids::{EventId, Moment, ReplyId, SessionId};
 use crate::people::Via;
 use crate::route::Address;
@@ -156,9 +157,6 @@ plain_name!(
     64
 );
 
-/// A name and a value that the sender's door knows about an event, such as its path.
-pub type Attribute = (String, String);
-
 /// A key that the sender chose for a request, so that a repeated request counts once.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IdempotencyKey {
@@ -177,10 +175,26 @@ pub struct Event {
     pub chat: ChatId,
     /// What the sender asked for; where it went is in [`TrackedEvent`].
     pub address: Address,
+    /// What its door knows about it, then what its sender gave along.
     pub attributes: Vec<Attribute>,
+    /// The message of an agent that it answers.
+    pub reply_to: Option<ReplyId>,
     pub idempotency_key: Option<IdempotencyKey>,
     pub text: Text,
     pub at: Moment,
+}
+
+impl Event {
+    /// What its sender gave along, and no door knew.
+    pub fn given(&self) -> impl Iterator<Item = &Attribute> {
+        self.attributes.iter().filter(|(name, _)| !is_of_door(name))
+    }
+
+    /// Drops from memory what its sender wrote: the journal has it.
+    pub fn put_away(&mut self) {
+        self.text = Text::Away;
+        self.attributes.retain(|(name, _)| is_of_door(name));
+    }
 }
 
 /// The state of an event.
@@ -254,6 +268,8 @@ pub struct Reply {
     pub id: ReplyId,
     pub session: SessionId,
     pub chat: ChatId,
+    /// The event that it answers; none where it answers the conversation.
+    pub reply_to: Option<EventId>,
     pub text: Text,
     pub files: Vec<SentFile>,
     pub at: Moment,
@@ -266,7 +282,10 @@ pub fn combined(events: &[&TrackedEvent]) -> Text {
     let sender = events.first().map_or("", |tracked| tracked.event.sender.as_str());
     let mut text = format!("{} events from {sender}, delivered together:", events.len());
     for tracked in events {
-        text.push_str(&format!("\n\n[event_id {}]\n{}", tracked.event.id, tracked.event.text.as_str()));
+        let event = &tracked.event;
+        let reply_to = event.reply_to.map(|id| format!(" reply_to=\"{id}\"")).unwrap_or_default();
+        let given = in_tag(event.given());
+        text.push_str(&format!("\n\n[event_id {}{reply_to}{given}]\n{}", event.id, event.text.as_str()));
     }
     Text::new(text)
 }

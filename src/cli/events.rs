@@ -87,8 +87,11 @@ fn list(events: &[EventView]) -> String {
 
 fn whole(event: &EventView) -> String {
     let session = event.session.as_deref().unwrap_or("none yet");
+    let reply_to = event.reply_to.as_ref().map(|id| format!("answers  {id}\n")).unwrap_or_default();
+    let given = event.attributes.iter().map(|(name, value)| format!("         {name}={value:?}\n"));
+    let given = given.collect::<String>().replacen("         ", "with     ", 1);
     visible(&format!(
-        "event    {}\nstate    {}: {}\nsender   {} via {}\nchat     {}\nsession  {session}\n\n{}\n",
+        "event    {}\nstate    {}: {}\nsender   {} via {}\nchat     {}\nsession  {session}\n{reply_to}{given}\n{}\n",
         event.id,
         event.state,
         event.why,

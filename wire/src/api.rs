@@ -2,6 +2,8 @@
 
 mod asks;
 
+use std::collections::BTreeMap;
+
 use portcullis_core::{
     Address, EventLife, Moment, Notice, OrderOutcome, Pairing, Person, Presence, Reply, SentFile, Session, Token,
     TokenScope, TrackedEvent, TrackedOrder,
@@ -104,6 +106,12 @@ pub struct EventView {
     pub at: u64,
     /// The agent may have met it before.
     pub redelivered: bool,
+    /// The message of an agent that it answers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reply_to: Option<String>,
+    /// What its door knew about it and what its sender gave along. Only where one event is shown.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub attributes: BTreeMap<String, String>,
     /// Only where one event is shown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
@@ -115,6 +123,9 @@ pub struct ReplyView {
     pub session: String,
     /// The conversation.
     pub chat_id: String,
+    /// The event that it answers, where it answers a particular one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reply_to: Option<String>,
     pub text: String,
     /// Files that the reply names.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -157,7 +168,7 @@ pub enum Change {
 }
 
 /// Taken by `POST /api/v1/events`.
-#[derive(Debug, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Default, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NewEvent {
     pub text: String,
@@ -170,6 +181,12 @@ pub struct NewEvent {
     /// The conversation; without it the event opens a new one.
     #[serde(default)]
     pub chat: Option<String>,
+    /// The id of the reply that it answers. Its conversation is the event's.
+    #[serde(default)]
+    pub reply_to: Option<String>,
+    /// For the tag in which the model reads the event: at most 20, named by letters, digits and underscores, 256 bytes each.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub attributes: BTreeMap<String, String>,
 }
 
 /// What became of something said.
@@ -341,6 +358,9 @@ pub struct LogLine {
     /// What people wrote; none when there was nothing, or when it was erased.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub payload: Option<String>,
+    /// What the sender of an event gave along.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub attributes: BTreeMap<String, String>,
     /// What people wrote was erased.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub erased: bool,
@@ -446,6 +466,8 @@ impl EventView {
             bytes: tracked.size,
             at: event.at.0,
             redelivered: tracked.redelivered,
+            reply_to: event.reply_to.map(|id| id.to_string()),
+            attributes: BTreeMap::new(),
             text: None,
         }
     }
@@ -492,6 +514,7 @@ impl From<&Reply> for ReplyView {
             id: reply.id.to_string(),
             session: reply.session.to_string(),
             chat_id: reply.chat.to_string(),
+            reply_to: reply.reply_to.map(|id| id.to_string()),
             text: reply.text.as_str().to_owned(),
             files: reply.files.iter().map(FileView::from).collect(),
             at: reply.at.0,

@@ -1,5 +1,6 @@
 //! Events that were sent: the latest, one with its text, and those that someone wants back on their queue or off it.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use axum::Json;
@@ -83,8 +84,11 @@ pub(super) async fn show(
         bytes: whole.text.len(),
         at: whole.at.0,
         redelivered: false,
+        reply_to: whole.reply_to.map(|id| id.to_string()),
+        attributes: BTreeMap::new(),
         text: None,
     });
+    view.attributes = whole.attributes.iter().cloned().collect();
     view.text = Some(whole.text.as_str().to_owned());
     Ok(Json(view))
 }

@@ -246,6 +246,7 @@ mod tests {
             directs: false,
             chat: "1".into(),
             attributes: vec![].into(),
+            reply_to: None,
             text: text.to_owned().into(),
             rest: 0,
             redelivered: false,

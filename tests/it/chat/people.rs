@@ -158,8 +158,13 @@ fn a_conversation_of_a_platform_is_written_in_from_there_and_replies_go_back() {
     gate.say_as(&eve, "/?chat=ops:-100", "let me in").expect(403);
     gate.say_as(&eve, "/?chat=ops:new", "nobody opens it from elsewhere").expect(403);
 
-    session.call("reply", &json!({"chat_id": "ops:-100", "text": "it is green"}));
+    let id = &first["event"]["id"];
+    session.call("reply", &json!({"chat_id": "ops:-100", "text": "it is green", "reply_to": id}));
     let reply = bridge.item("reply", "it is green");
+    assert_eq!(&reply["reply_to"], id);
+    let thanks = json!({"user": "2", "chat": "-100", "text": "thanks", "reply_to": reply["reply"]});
+    bridge.asked("said", thanks);
+    assert_eq!(session.event_containing("thanks").meta("reply_to"), reply["reply"].as_str().unwrap());
     assert_eq!((&reply["chat"], &reply["user"], &reply["text"]), (&json!("-100"), &Value::Null, &json!("it is green")));
     session.call("edit_message", &json!({"message_id": reply["reply"], "text": "it is red again"}));
     let edit = bridge.item("edit", "it is red again");

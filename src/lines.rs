@@ -14,6 +14,12 @@ pub(crate) enum Line {
     End,
 }
 
+/// A value as one line of JSON, behind what is in the buffer.
+pub(crate) fn put_json(mut bytes: impl io::Write, value: &impl serde::Serialize) -> io::Result<()> {
+    serde_json::to_writer(&mut bytes, value)?;
+    bytes.write_all(b"\n")
+}
+
 pub(crate) struct Lines<R> {
     reader: R,
     buffer: BytesMut,
@@ -46,6 +52,15 @@ impl<R: AsyncRead + Unpin> Lines<R> {
             if self.reader.read_buf(&mut self.buffer).await? == 0 {
                 return Ok(self.last());
             }
+        }
+    }
+
+    /// The next line, where one that is too long ends the conversation; none at its end.
+    pub(crate) async fn next_whole(&mut self) -> io::Result<Option<Bytes>> {
+        match self.next().await? {
+            Line::Whole(line) => Ok(Some(line)),
+            Line::TooLong => Err(io::Error::new(io::ErrorKind::InvalidData, "a line is too long")),
+            Line::End => Ok(None),
         }
     }
 

@@ -157,6 +157,14 @@ plain_name!(
     64
 );
 
+impl Label {
+    /// What a session is called that nobody named: as its folder.
+    pub fn of_folder(folder: &std::path::Path) -> Self {
+        let name = folder.file_name().and_then(|name| Self::new(&name.to_string_lossy()));
+        name.unwrap_or_else(|| Self("session".into()))
+    }
+}
+
 /// A key that the sender chose for a request, so that a repeated request counts once.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IdempotencyKey {

@@ -27,6 +27,24 @@ pub struct SessionAbout {
     pub hooks_version: Option<u32>,
 }
 
+impl SessionAbout {
+    /// A session of which nothing else is known yet.
+    pub fn new(label: Label, connected_by: &str) -> Self {
+        Self {
+            label,
+            connected_by: connected_by.to_owned(),
+            pid: None,
+            runs_commands: false,
+            folder: None,
+            agent_session: None,
+            continues: None,
+            mode: None,
+            driven: false,
+            hooks_version: None,
+        }
+    }
+}
+
 /// An order to a running session.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Order {

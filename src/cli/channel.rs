@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use anyhow::Context as _;
-use portcullis_core::{Label, SessionAbout, SessionId};
+use portcullis_core::{SessionAbout, SessionId};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
@@ -14,6 +14,7 @@ use crate::agents::claude::channel;
 use crate::agents::claude::hooks::{self, HookFiles, Listening};
 use crate::config::{Approvals, Config, Outside, Paths};
 use crate::failure::Failure;
+use crate::fronts::label;
 use crate::mint::mint;
 use crate::processes;
 use crate::session::gatekeeper::Judge;
@@ -51,29 +52,14 @@ impl Channel {
     }
 
     fn about(&self, folder: &std::path::Path) -> anyhow::Result<SessionAbout> {
-        let label = match &self.label {
-            Some(label) => Label::new(label).ok_or_else(|| {
-                Failure::new(format!("{label:?} is no label"), "a label has 1 to 64 bytes, all of them visible letters")
-            })?,
-            None => folder
-                .file_name()
-                .and_then(|name| Label::new(&name.to_string_lossy()))
-                .or_else(|| Label::new("session"))
-                .context("naming the session")?,
-        };
         let agent = processes::agent_above(std::os::unix::process::parent_id());
         Ok(SessionAbout {
-            label,
-            connected_by: "channel".to_owned(),
             pid: Some(agent),
             // Claude Code marks what it starts; where it was told not to, it is known by its name.
             runs_commands: environment("CLAUDECODE").is_some() || processes::is_claude_code(agent),
             folder: Some(folder.display().to_string()),
             agent_session: environment("CLAUDE_CODE_SESSION_ID").map(|id| id.to_string_lossy().into_owned()),
-            continues: None,
-            mode: None,
-            driven: false,
-            hooks_version: None,
+            ..SessionAbout::new(label(self.label.as_deref(), folder)?, "channel")
         })
     }
 }

@@ -112,7 +112,6 @@ async fn read(options: &Read, shown: fn(LogLine) -> LogLine) -> anyhow::Result<(
 /// A log is read over shoulders and ends up in tickets: no secret that an event or a command held goes along.
 fn masked(mut line: LogLine) -> LogLine {
     line.payload = line.payload.map(|payload| mask(&payload).0.into_owned());
-    line.attributes.values_mut().for_each(|value| *value = mask(value).0.into_owned());
     mask_all(&mut line.record);
     line
 }
@@ -133,13 +132,12 @@ fn in_words(line: &LogLine) -> String {
         Some((kind, fields)) => (kind.as_str(), fields.to_string()),
         None => ("?", line.record.to_string()),
     };
-    let given: String = line.attributes.iter().map(|(name, value)| format!(" {name}={value:?}")).collect();
     let payload = match &line.payload {
         Some(payload) => format!("  {:?}", portcullis_core::excerpt(payload, Some(200)).0),
         None if line.erased => "  (erased)".to_owned(),
         None => String::new(),
     };
-    portcullis_core::visible(&format!("{:>6}  {at}  {}  {kind} {fields}{given}{payload}\n", line.seq, line.subject))
+    portcullis_core::visible(&format!("{:>6}  {at}  {}  {kind} {fields}{payload}\n", line.seq, line.subject))
 }
 
 /// The file itself: it can be read without a gate, and without keeping a gate that runs from its work.

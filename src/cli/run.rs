@@ -9,7 +9,7 @@ use anyhow::Context as _;
 
 use super::{configuration, log_at, paths};
 use crate::agents::claude::control::Outcome;
-use crate::agents::claude::process::Beginning;
+use crate::agents::claude::process::{Beginning, Options};
 use crate::config::MODES;
 use crate::failure::Failure;
 use crate::fronts::terminal::{FrontPlace, Output, Setup, TerminalFront, print_line};
@@ -134,13 +134,10 @@ impl Run {
             let id = self.session.as_deref().unwrap_or_default();
             Failure::new(format!("{id:?} is no session"), "leave --session off")
         })?;
-        Ok(LaunchOptions {
+        let claude_options = Options {
             folder: std::env::current_dir().context("finding the working folder")?,
-            connected_by: "run",
-            session,
-            label: self.label.clone(),
-            claude: self.claude.clone(),
-            mode: self.permission_mode.clone(),
+            mode: self.permission_mode.clone().unwrap_or_default(),
+            allow_bypass: false,
             from: match &self.resume {
                 Some(id) => Beginning::Resumed(id.clone()),
                 None if self.r#continue => Beginning::Continued,
@@ -153,6 +150,13 @@ impl Run {
             mcp_config: self.mcp_config.clone(),
             max_turns: self.max_turns,
             partial: self.output == RunOutput::Text,
+        };
+        Ok(LaunchOptions {
+            claude_options,
+            connected_by: "run",
+            session,
+            label: self.label.clone(),
+            claude: self.claude.clone(),
             once: if self.held { self.once } else { prompt.is_some() },
             prompt,
             ask_limit: self.ask_seconds.map(Duration::from_secs),

@@ -21,7 +21,7 @@ use crate::config::Paths;
 use crate::failure::Failure;
 use crate::gate::VERSION;
 use crate::gate::client::Client;
-use crate::lines::{Line, Lines};
+use crate::lines::Lines;
 use crate::stream::{Reader, Writer, split};
 
 /// The process of a session answers at once, unless it hangs.
@@ -200,9 +200,5 @@ async fn write(mut writer: Writer, mut commands: mpsc::Receiver<Command>) -> std
 }
 
 async fn next(lines: &mut Lines<Reader>) -> anyhow::Result<Bytes> {
-    match lines.next().await? {
-        Line::Whole(line) => Ok(line),
-        Line::TooLong => anyhow::bail!("a line of the session is too long"),
-        Line::End => anyhow::bail!("the session's process closed the connection"),
-    }
+    lines.next_whole().await?.context("the session's process closed the connection")
 }

@@ -15,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::frames::{line_of, told_line};
 use super::recent::Recent;
-use super::{Command, Told};
+use super::{Command, PromptNews, Told};
 
 /// A number for each front of a session.
 pub(super) type FrontId = u64;
@@ -153,8 +153,8 @@ impl Fanout {
 
     fn tell(&mut self, told: Told) {
         let only = match &told {
-            Told::NotTaken { ask, .. } => self.answered.get(ask).cloned(),
-            Told::Settled { ask, .. } => {
+            Told::Prompt(PromptNews::NotTaken { ask, .. }) => self.answered.get(ask).cloned(),
+            Told::Prompt(PromptNews::Settled { ask, .. }) => {
                 self.answered.remove(ask);
                 None
             }

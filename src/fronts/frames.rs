@@ -6,7 +6,8 @@ use portcullis_wire::control::{FromClient, read};
 use portcullis_wire::front::{FromFront, LONGEST_LINE, ToFront};
 use serde_json::value::RawValue;
 
-use super::{Command, Settled, Told};
+use super::{Command, PromptNews, Settled, Told};
+use crate::lines::put_json;
 
 /// A longer message is not shown to fronts that join by the socket: their queues are bounded. It holds what a tool read.
 const LONGEST_MESSAGE: usize = LONGEST_LINE / 2;
@@ -14,11 +15,10 @@ const LONGEST_MESSAGE: usize = LONGEST_LINE / 2;
 pub(super) fn line_of(frame: &impl serde::Serialize) -> Bytes {
     let mut bytes = BytesMut::new();
     // Nothing that is written here can fail: no map has keys other than text.
-    if let Err(error) = serde_json::to_writer((&mut bytes).writer(), frame) {
+    if let Err(error) = put_json((&mut bytes).writer(), frame) {
         tracing::error!(%error, "writing a line for a front");
         return Bytes::new();
     }
-    bytes.put_u8(b'\n');
     bytes.freeze()
 }
 
@@ -26,12 +26,14 @@ pub(super) fn line_of(frame: &impl serde::Serialize) -> Bytes {
 pub(super) fn told_line(told: &Told) -> Bytes {
     let frame = match told {
         Told::Message { line, .. } => return message_line(line),
-        Told::Asked { ask, code } => ToFront::Asked { ask: Box::new(shortened(ask)), code: *code },
-        Told::Settled { ask, how: Settled::Ruled(ruling) } => {
+        Told::Prompt(PromptNews::Asked { ask, code }) => ToFront::Asked { ask: Box::new(shortened(ask)), code: *code },
+        Told::Prompt(PromptNews::Settled { ask, how: Settled::Ruled(ruling) }) => {
             ToFront::Ruled { ask: *ask, ruling: Box::new(ruling.clone()) }
         }
-        Told::Settled { ask, how: Settled::Withdrawn(why) } => ToFront::Withdrawn { ask: *ask, why: why.clone() },
-        Told::NotTaken { ask, fault } => ToFront::NotTaken { ask: *ask, fault: fault.clone() },
+        Told::Prompt(PromptNews::Settled { ask, how: Settled::Withdrawn(why) }) => {
+            ToFront::Withdrawn { ask: *ask, why: why.clone() }
+        }
+        Told::Prompt(PromptNews::NotTaken { ask, fault }) => ToFront::NotTaken { ask: *ask, fault: fault.clone() },
         Told::Idle => ToFront::Idle,
         Told::Notice(text) => ToFront::Notice(text.clone()),
     };
@@ -67,10 +69,10 @@ pub(super) fn told_by(frame: ToFront<'_>) -> Option<Told> {
             let Ok(FromClient::Message(message)) = read(&line) else { return None };
             Told::Message { line, message }
         }
-        ToFront::Asked { ask, code } => Told::Asked { ask, code },
-        ToFront::Ruled { ask, ruling } => Told::Settled { ask, how: Settled::Ruled(*ruling) },
-        ToFront::Withdrawn { ask, why } => Told::Settled { ask, how: Settled::Withdrawn(why) },
-        ToFront::NotTaken { ask, fault } => Told::NotTaken { ask, fault },
+        ToFront::Asked { ask, code } => Told::Prompt(PromptNews::Asked { ask, code }),
+        ToFront::Ruled { ask, ruling } => Told::Prompt(PromptNews::Settled { ask, how: Settled::Ruled(*ruling) }),
+        ToFront::Withdrawn { ask, why } => Told::Prompt(PromptNews::Settled { ask, how: Settled::Withdrawn(why) }),
+        ToFront::NotTaken { ask, fault } => Told::Prompt(PromptNews::NotTaken { ask, fault }),
         ToFront::Idle | ToFront::CaughtUp { idle: true } => Told::Idle,
         ToFront::CaughtUp { idle: false } => Told::Notice("the session is working".to_owned()),
         ToFront::Notice(text) => Told::Notice(text),

@@ -22,7 +22,7 @@ use crate::failure::Failure;
 use crate::gate::{VERSION, hooks, reach, starting};
 use crate::mint::mint;
 use crate::rules::Rules;
-use crate::session::gatekeeper::Judge;
+use crate::session::gatekeeper::{Front, Judge};
 use crate::session::link;
 
 /// How long fronts may take to read that the session has ended.
@@ -31,8 +31,6 @@ const BYPASS: &str = "bypassPermissions";
 
 /// What someone wants to be started.
 pub(crate) struct LaunchOptions {
-    /// Where the agent works.
-    pub(crate) folder: PathBuf,
     /// By what command, as it is shown with the session.
     pub(crate) connected_by: &'static str,
     /// None: a fresh one.
@@ -41,17 +39,8 @@ pub(crate) struct LaunchOptions {
     pub(crate) label: Option<String>,
     /// None: as configured.
     pub(crate) claude: Option<PathBuf>,
-    /// None: as configured for the folder.
-    pub(crate) mode: Option<String>,
-    pub(crate) from: Beginning,
-    pub(crate) model: Option<String>,
-    pub(crate) allow: Vec<String>,
-    pub(crate) deny: Vec<String>,
-    pub(crate) add_dir: Vec<PathBuf>,
-    pub(crate) mcp_config: Vec<String>,
-    pub(crate) max_turns: Option<u32>,
-    /// Text comes as it is said, not when it is whole.
-    pub(crate) partial: bool,
+    /// Without a mode: as configured for the folder.
+    pub(crate) claude_options: Options,
     /// What to say first.
     pub(crate) prompt: Option<String>,
     /// The session ends when there is nothing more to do.
@@ -99,11 +88,11 @@ impl Running {
 pub(crate) async fn launch(paths: &Paths, config: &Config, wanted: LaunchOptions) -> anyhow::Result<Launched> {
     let name = wanted.claude.as_deref().unwrap_or(&config.claude);
     let claude = find(name, environment("PATH")).ok_or_else(|| no_claude(name))?;
-    let label = label(wanted.label.as_deref(), &wanted.folder)?;
+    let options = options(paths, config, wanted.claude_options)?;
+    let label = label(wanted.label.as_deref(), &options.folder)?;
     let session = wanted.session.unwrap_or_else(|| mint(SessionId::new));
-    let options = options(paths, config, &wanted)?;
     let held = Holder::start(&claude, options.command(&reach::this_program()?, &claude), &session.to_string())?;
-    let about = about(&wanted, &options, label.clone(), held.holder.pid());
+    let about = about(wanted.connected_by, &options, label.clone(), held.holder.pid());
     let rules = Rules::open(paths, &options.folder);
     let judge = Judge::new(rules, options.folder.clone(), options.add_dir.clone(), label.to_string());
     let (gate, deliveries) = link::connect(session, about.clone(), VERSION, starting::connect(paths.clone()));
@@ -115,8 +104,11 @@ pub(crate) async fn launch(paths: &Paths, config: &Config, wanted: LaunchOptions
         once: wanted.once,
         prompt: wanted.prompt.clone(),
         timeout: wanted.ask_limit.map(deny_after),
-        attended: wanted.attended,
-        answers_here: no_answers.is_none(),
+        front: match (wanted.attended, &no_answers) {
+            (false, _) => Front::None,
+            (true, Some(_)) => Front::Watches,
+            (true, None) => Front::Answers,
+        },
         allow_bypass: config.allow_bypass,
         outside: hooks::outside(config),
         wakes_per_hour: config.hooks.wakes,
@@ -168,47 +160,34 @@ fn deny_after(limit: Duration) -> AskTimeout {
     AskTimeout { milliseconds: u64::try_from(limit.as_millis()).unwrap_or(u64::MAX), then: OnTimeout::Deny }
 }
 
-fn options(paths: &Paths, config: &Config, wanted: &LaunchOptions) -> anyhow::Result<Options> {
-    let mode = wanted.mode.clone().unwrap_or_else(|| config.mode_in(&wanted.folder, paths).to_owned());
-    if mode == BYPASS {
+fn options(paths: &Paths, config: &Config, mut options: Options) -> anyhow::Result<Options> {
+    if options.mode.is_empty() {
+        config.mode_in(&options.folder, paths).clone_into(&mut options.mode);
+    }
+    if options.mode == BYPASS {
         may_bypass(config)?;
     }
-    let from = match &wanted.from {
-        Beginning::New => Beginning::Named(uuid()),
-        from => from.clone(),
-    };
-    Ok(Options {
-        folder: wanted.folder.clone(),
-        mode,
-        // As root the client would refuse to start with it, whatever the mode.
-        allow_bypass: config.allow_bypass && may_bypass(config).is_ok(),
-        from,
-        model: wanted.model.clone(),
-        allow: wanted.allow.clone(),
-        deny: wanted.deny.clone(),
-        add_dir: wanted.add_dir.clone(),
-        mcp_config: wanted.mcp_config.clone(),
-        max_turns: wanted.max_turns,
-        partial: wanted.partial,
-    })
+    if matches!(options.from, Beginning::New) {
+        options.from = Beginning::Named(uuid());
+    }
+    // As root the client would refuse to start with it, whatever the mode.
+    options.allow_bypass = may_bypass(config).is_ok();
+    Ok(options)
 }
 
-fn about(wanted: &LaunchOptions, options: &Options, label: Label, pid: u32) -> SessionAbout {
+fn about(connected_by: &str, options: &Options, label: Label, pid: u32) -> SessionAbout {
     let agent_session = match &options.from {
         Beginning::Named(id) | Beginning::Resumed(id) => Some(id.clone()),
         Beginning::New | Beginning::Continued => None,
     };
     SessionAbout {
-        label,
-        connected_by: wanted.connected_by.to_owned(),
         pid: Some(pid),
         runs_commands: true,
         folder: Some(options.folder.display().to_string()),
         agent_session,
-        continues: None,
         mode: Some(options.mode.clone()),
         driven: true,
-        hooks_version: None,
+        ..SessionAbout::new(label, connected_by)
     }
 }
 
@@ -240,13 +219,8 @@ fn may_bypass(config: &Config) -> anyhow::Result<()> {
 }
 
 /// The label that was given, else the folder's name.
-fn label(given: Option<&str>, folder: &Path) -> anyhow::Result<Label> {
-    let Some(given) = given else {
-        let name = folder.file_name().and_then(|name| Label::new(&name.to_string_lossy()));
-        return name.or_else(|| Label::new("session")).context("naming the session");
-    };
-    Label::new(given).ok_or_else(|| {
-        Failure::new(format!("{given:?} is no label"), "a label has 1 to 64 bytes, all of them visible characters")
-            .into()
-    })
+pub(crate) fn label(given: Option<&str>, folder: &Path) -> anyhow::Result<Label> {
+    let Some(given) = given else { return Ok(Label::of_folder(folder)) };
+    let hint = "a label has 1 to 64 bytes, all of them visible characters";
+    Ok(Label::new(given).ok_or_else(|| Failure::new(format!("{given:?} is no label"), hint))?)
 }

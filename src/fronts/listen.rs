@@ -7,7 +7,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use bytes::Bytes;
 use portcullis_core::SessionId;
 use portcullis_wire::error::{Fault, Kind};
 use portcullis_wire::front::{FromFront, Joined, LONGEST_LINE, ToFront, VERSIONS, Welcome};
@@ -20,9 +19,9 @@ use tokio_util::task::TaskTracker;
 use super::fanout::{FrontChange, FrontOutlet, Inlet};
 use super::frames::{line_of, wanted_by};
 use super::standing::Standings;
-use super::{Command, Told};
+use super::{Command, PromptNews, Told};
 use crate::config::Paths;
-use crate::lines::{Line, Lines};
+use crate::lines::Lines;
 use crate::stream::{Reader, Writer, split};
 
 /// Fronts that may join one session at the same time.
@@ -186,7 +185,7 @@ async fn hear(joining: &Joining, lines: &mut Lines<Reader>, front: u64, process:
 /// How a front is told that what it wants is refused.
 pub(super) fn refused(command: &Command, fault: Fault) -> Told {
     match command {
-        Command::Answer { ask, .. } => Told::NotTaken { ask: *ask, fault },
+        Command::Answer { ask, .. } => Told::Prompt(PromptNews::NotTaken { ask: *ask, fault }),
         _ => Told::Notice(format!("refused: {}", fault.message)),
     }
 }
@@ -212,13 +211,5 @@ async fn write(mut writer: Writer, mut inlet: Inlet) -> io::Result<()> {
 }
 
 async fn next(lines: &mut Lines<Reader>) -> anyhow::Result<Option<FromFront>> {
-    match lines.next().await? {
-        Line::Whole(line) => read(&line).map(Some),
-        Line::TooLong => anyhow::bail!("a line is too long"),
-        Line::End => Ok(None),
-    }
-}
-
-fn read(line: &Bytes) -> anyhow::Result<FromFront> {
-    Ok(serde_json::from_slice(line)?)
+    Ok(lines.next_whole().await?.map(|line| serde_json::from_slice(&line)).transpose()?)
 }

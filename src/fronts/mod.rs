@@ -13,6 +13,6 @@ mod standing;
 pub(crate) mod terminal;
 
 pub(crate) use crate::agents::claude::control::{Command, Told};
-pub(crate) use crate::session::gatekeeper::Settled;
+pub(crate) use crate::session::gatekeeper::{PromptNews, Settled};
 pub(crate) use attach::{Attached, Ending, find};
-pub(crate) use launch::{LaunchOptions, Launched, launch};
+pub(crate) use launch::{LaunchOptions, Launched, label, launch};

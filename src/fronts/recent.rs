@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use bytes::Bytes;
 use portcullis_core::AskId;
 
-use super::Told;
+use super::{PromptNews, Told};
 
 /// As much of the conversation is kept.
 const KEPT: usize = 256 << 10;
@@ -48,13 +48,13 @@ impl Recent {
                 }
             }
             Told::Notice(_) => {}
-            Told::Asked { ask, .. } => return self.open.push((ask.id, line.clone())),
-            Told::Settled { ask, .. } => return self.open.retain(|(open, _)| open != ask),
+            Told::Prompt(PromptNews::Asked { ask, .. }) => return self.open.push((ask.id, line.clone())),
+            Told::Prompt(PromptNews::Settled { ask, .. }) => return self.open.retain(|(open, _)| open != ask),
             Told::Idle => {
                 self.is_idle = true;
                 return;
             }
-            Told::NotTaken { .. } => return,
+            Told::Prompt(PromptNews::NotTaken { .. }) => return,
         }
         if line.len() > LONGEST_KEPT {
             return;

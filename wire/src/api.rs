@@ -355,12 +355,10 @@ pub struct LogLine {
     /// The record's skeleton, as the journal keeps it.
     #[schema(value_type = Object)]
     pub record: serde_json::Value,
-    /// What people wrote; none when there was nothing, or when it was erased.
+    /// What people wrote; none when there was nothing, or when it was erased. Where the record says `attributed`, its last
+    /// line is what the sender gave along.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub payload: Option<String>,
-    /// What the sender of an event gave along.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub attributes: BTreeMap<String, String>,
     /// What people wrote was erased.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub erased: bool,

@@ -19,6 +19,7 @@ pub mod permission;
 pub mod preview;
 pub mod record;
 pub mod routes;
+pub mod sentence;
 pub mod session;
 pub mod start;
 pub mod text;

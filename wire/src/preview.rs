@@ -38,6 +38,14 @@ pub fn preview(tool: &str, input: &Value) -> String {
     })
 }
 
+/// The same of an input that is known as text: a source that sends no whole input may send JSON in its place.
+pub fn of_text(tool: &str, text: &str) -> String {
+    match serde_json::from_str(text) {
+        Ok(input @ Value::Object(_)) => preview(tool, &input),
+        _ => text.to_owned(),
+    }
+}
+
 fn change(edit: &Value) -> String {
     let lines = |sign: char, field: &str| {
         let text = edit[field].as_str().unwrap_or_default();

@@ -16,8 +16,6 @@ use portcullis_core::{
 };
 use serde::{Deserialize, Serialize};
 
-pub use payload::split_attributes;
-
 use crate::as_text;
 use crate::session::{AboutForm, GoodbyeForm};
 use skeleton::{AskForm, PairingForm, ReplyForm, TokenForm};

@@ -1,5 +1,6 @@
 //! Prompts, what became of them, and replies, as the text that every door shows to people.
 
+use portcullis_core::policy::Risk;
 use portcullis_core::{
     Ask, AskKind, AskLife, NotAVerdict, Notice, Offer, PairingCode, Reply, Role, Text, excerpt, mask, visible,
 };
@@ -108,6 +109,14 @@ fn notes(ask: &Ask, masked: usize, longest: Option<usize>) -> String {
     let lines = [masked, risk, reason, quorum, offers].into_iter().flatten();
     let fitted = |line: String| format!("{}\n", excerpt(&visible(&line).replace('\n', " "), longest).0);
     lines.map(fitted).collect()
+}
+
+/// `risk high: network, unclear`.
+pub fn risk_in_words(risk: &Risk) -> String {
+    match risk.reasons.is_empty() {
+        true => format!("risk {}", risk.level),
+        false => format!("risk {}: {}", risk.level, risk.reasons_in_words()),
+    }
 }
 
 fn offers(ask: &Ask) -> String {

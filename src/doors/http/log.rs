@@ -1,6 +1,5 @@
 //! The log: the journal's records for people to read, and the erasing of what people wrote.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use axum::Json;
@@ -8,7 +7,6 @@ use axum::extract::{Request, State};
 use portcullis_core::{Input, Subject, excerpt};
 use portcullis_wire::api::{LogLine, NewRedaction, Redacted, Tried};
 use portcullis_wire::error::{Fault, Kind};
-use portcullis_wire::record::split_attributes;
 use serde::Deserialize;
 
 use super::Door;
@@ -42,14 +40,9 @@ fn line(stored: Stored) -> LogLine {
         Payload::Kept(bytes) => (Some(String::from_utf8_lossy(&bytes).into_owned()), false),
         Payload::Erased => (None, true),
     };
-    let mut record: serde_json::Value = serde_json::from_slice(&stored.body).unwrap_or_default();
+    let mut record = serde_json::from_slice(&stored.body).unwrap_or_default();
     hide_hashes(&mut record);
-    let attributed = record.pointer("/received/attributed").is_some().then_some(payload.as_deref()).flatten();
-    let (payload, attributes) = match attributed.map(split_attributes) {
-        Some(Ok((text, given))) => (Some(text.to_owned()), given.into_iter().collect()),
-        Some(Err(_)) | None => (payload, BTreeMap::new()),
-    };
-    LogLine { seq: stored.seq.0, at: stored.at, subject: stored.subject, record, payload, attributes, erased }
+    LogLine { seq: stored.seq.0, at: stored.at, subject: stored.subject, record, payload, erased }
 }
 
 /// Removes hashes of tokens: nobody who reads the log needs them.

@@ -74,9 +74,9 @@ fn notice(text: &str) -> Told {
 async fn a_front_that_joins_sees_the_last_words_the_open_prompts_and_then_what_happens() {
     let mut ends = Ends::start(Some("fix it"));
     ends.tell(notice("one")).await;
-    ends.tell(Told::Asked { ask: ask(1), code: None }).await;
-    ends.tell(Told::Asked { ask: ask(2), code: None }).await;
-    ends.tell(Told::Settled { ask: ask(1).id, how: Settled::Withdrawn("gone".into()) }).await;
+    ends.tell(Told::Prompt(PromptNews::Asked { ask: ask(1), code: None })).await;
+    ends.tell(Told::Prompt(PromptNews::Asked { ask: ask(2), code: None })).await;
+    ends.tell(Told::Prompt(PromptNews::Settled { ask: ask(1).id, how: Settled::Withdrawn("gone".into()) })).await;
     for _ in 0..4 {
         soon(ends.own.recv()).await;
     }
@@ -84,7 +84,9 @@ async fn a_front_that_joins_sees_the_last_words_the_open_prompts_and_then_what_h
     assert_eq!(line(&mut front).await, r#"{"notice":"it was started with: fix it"}"#);
     assert_eq!(line(&mut front).await, r#"{"notice":"one"}"#);
     assert_eq!(line(&mut front).await, r#"{"caught_up":{"idle":false}}"#);
-    assert!(matches!(told(&mut front).await, Told::Asked { ask: open, .. } if open.id == ask(2).id));
+    assert!(
+        matches!(told(&mut front).await, Told::Prompt(PromptNews::Asked { ask: open, .. }) if open.id == ask(2).id)
+    );
     ends.tell(Told::Idle).await;
     assert_eq!(line(&mut front).await, r#""idle""#);
     drop(ends.tell);
@@ -103,16 +105,18 @@ async fn what_one_front_says_the_others_see_and_who_answered_alone_is_told_that_
     assert!(matches!(soon(ends.wanted.recv()).await, Command::Prompt(text) if text == "go"));
     assert!(matches!(told(&mut two).await, Told::Notice(text) if text == "another terminal says: go"));
     assert!(matches!(soon(ends.own.recv()).await, Told::Notice(text) if text == "another terminal says: go"));
-    ends.tell(Told::Asked { ask: ask(1), code: None }).await;
+    ends.tell(Told::Prompt(PromptNews::Asked { ask: ask(1), code: None })).await;
     for front in [&mut one, &mut two] {
-        assert!(matches!(told(front).await, Told::Asked { .. }));
+        assert!(matches!(told(front).await, Told::Prompt(PromptNews::Asked { .. })));
     }
-    assert!(matches!(soon(ends.own.recv()).await, Told::Asked { .. }));
+    assert!(matches!(soon(ends.own.recv()).await, Told::Prompt(PromptNews::Asked { .. })));
     ends.wants(2, Command::Answer { ask: ask(1).id, ruling: Ruling::plain(Behavior::Allow) }).await;
     assert!(matches!(soon(ends.wanted.recv()).await, Command::Answer { .. }));
-    ends.tell(Told::NotTaken { ask: ask(1).id, fault: Fault::new(Kind::Settled, "late") }).await;
+    ends.tell(Told::Prompt(PromptNews::NotTaken { ask: ask(1).id, fault: Fault::new(Kind::Settled, "late") })).await;
     ends.tell(notice("next")).await;
-    assert!(matches!(told(&mut two).await, Told::NotTaken { fault, .. } if fault.message == "late"));
+    assert!(
+        matches!(told(&mut two).await, Told::Prompt(PromptNews::NotTaken { fault, .. }) if fault.message == "late")
+    );
     assert!(matches!(told(&mut one).await, Told::Notice(text) if text == "next"));
     assert!(matches!(soon(ends.own.recv()).await, Told::Notice(text) if text == "next"));
     ends.wants(1, Command::End).await;

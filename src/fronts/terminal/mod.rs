@@ -20,7 +20,7 @@ use output::Printer;
 pub(crate) use output::{Output, print_line};
 use question::{Question, Typed};
 
-use super::{Command, Settled, Told};
+use super::{Command, PromptNews, Settled, Told};
 use crate::gate::client::Client;
 
 /// How long someone may take to press Ctrl-C a second time.
@@ -160,7 +160,7 @@ impl TerminalFront {
     async fn told(&mut self, told: Told) {
         match told {
             Told::Message { line, message } => self.printer.message(&line, &message).await,
-            Told::Asked { ask, code } => {
+            Told::Prompt(PromptNews::Asked { ask, code }) => {
                 let input: serde_json::Value =
                     ask.details.input.as_ref().map_or_else(Default::default, |input| {
                         serde_json::from_str(input.as_str()).unwrap_or_default()
@@ -180,8 +180,8 @@ impl TerminalFront {
                     self.show().await;
                 }
             }
-            Told::Settled { ask, how } => self.settled(ask, how).await,
-            Told::NotTaken { ask, fault } => {
+            Told::Prompt(PromptNews::Settled { ask, how }) => self.settled(ask, how).await,
+            Told::Prompt(PromptNews::NotTaken { ask, fault }) => {
                 self.answered.remove(&ask);
                 self.printer.note(&format!("not taken: {}", portcullis_core::visible(&fault.message))).await;
                 if let Some(question) = self.questions.front().filter(|question| question.ask.id == ask)

@@ -14,7 +14,6 @@ use portcullis_wire::link::{
     Answered, AttachRequest, EventFrame, GateMessage, Greeting, LONGEST_LINE, Numbered, Opening, SessionMessage,
     VERSIONS, agree,
 };
-use serde::Serialize;
 use tokio::io::AsyncWriteExt as _;
 use tokio::net::UnixStream;
 use tokio::sync::mpsc;
@@ -22,7 +21,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::outlets::{Outlet, ToSession};
 use super::{Hub, Trouble};
-use crate::lines::{Line, Lines};
+use crate::lines::{Lines, put_json};
 use crate::stream::{Reader, Writer, split};
 use answers::{input_of, told};
 
@@ -59,10 +58,10 @@ pub(crate) fn serve_here(gate: Gate) -> std::io::Result<UnixStream> {
 pub(crate) async fn serve(stream: UnixStream, already_read: &[u8], gate: Gate) -> anyhow::Result<()> {
     let (reader, mut writer) = split(stream)?;
     let mut lines = Lines::new(reader, LONGEST_LINE).starting_with(already_read);
-    let hello = tokio::time::timeout(HELLO_WITHIN, lines.next()).await??;
-    let greeting = greet(&gate, &hello).await;
+    let hello = tokio::time::timeout(HELLO_WITHIN, lines.next_whole()).await??;
+    let greeting = greet(&gate, &hello.unwrap_or_default()).await;
     let mut bytes = Vec::new();
-    put(&mut bytes, &greeting)?;
+    put_json(&mut bytes, &greeting)?;
     writer.write_all(&bytes).await?;
     match greeting {
         Greeting::Welcome { .. } => {}
@@ -72,9 +71,11 @@ pub(crate) async fn serve(stream: UnixStream, already_read: &[u8], gate: Gate) -
             return Ok(());
         }
     }
-    let first = tokio::time::timeout(HELLO_WITHIN, lines.next()).await??;
-    let Some((n, attach)) = read_attach(&first)? else { return Ok(()) };
-    let AttachRequest { session, about, wrote, holding } = attach;
+    let Some(line) = tokio::time::timeout(HELLO_WITHIN, lines.next_whole()).await?? else { return Ok(()) };
+    let Numbered { n, message: SessionMessage::Attach(attach) } = serde_json::from_slice(&line)? else {
+        anyhow::bail!("the second line must be attach");
+    };
+    let AttachRequest { session, about, wrote, holding } = *attach;
     let (outlet, outgoing) = Outlet::new(&holding);
     let number = outlet.number;
     let attached = gate.hub.attach(session, Input::Attached { session, about, wrote, holding }, outlet).await;
@@ -96,12 +97,9 @@ pub(crate) async fn serve(stream: UnixStream, already_read: &[u8], gate: Gate) -
     result
 }
 
-async fn greet(gate: &Gate, hello: &Line) -> Greeting {
+async fn greet(gate: &Gate, hello: &[u8]) -> Greeting {
     let refuse = |kind, message: String| Greeting::Refused(Fault::new(kind, message));
-    let Line::Whole(line) = hello else {
-        return refuse(Kind::BadRequest, "the first line must be hello".into());
-    };
-    let Ok(Opening::Hello { min, max, program }) = serde_json::from_slice(line) else {
+    let Ok(Opening::Hello { min, max, program }) = serde_json::from_slice(hello) else {
         return refuse(Kind::BadRequest, "the first line must be hello".into());
     };
     let is_newer = release(&program) > release(gate.program);
@@ -134,18 +132,6 @@ async fn is_idle(hub: &Hub) -> bool {
     !hub.look(busy).await.unwrap_or(true)
 }
 
-fn read_attach(line: &Line) -> anyhow::Result<Option<(u64, AttachRequest)>> {
-    let line = match line {
-        Line::Whole(line) => line,
-        Line::TooLong => anyhow::bail!("a line of the link is too long"),
-        Line::End => return Ok(None),
-    };
-    match serde_json::from_slice(line)? {
-        Numbered { n, message: SessionMessage::Attach(attach) } => Ok(Some((n, *attach))),
-        Numbered { .. } => anyhow::bail!("the second line must be attach"),
-    }
-}
-
 /// Reads until the process says goodbye (its reason) or goes without (none).
 async fn read(
     mut lines: Lines<Reader>,
@@ -157,17 +143,13 @@ async fn read(
     let mut pending = FuturesUnordered::new();
     loop {
         let line = tokio::select! {
-            line = lines.next() => line?,
+            line = lines.next_whole() => line?,
             Some((n, answered)) = pending.next() => {
                 answers.send(done(n, answered)).await?;
                 continue;
             }
         };
-        let line = match line {
-            Line::Whole(line) => line,
-            Line::TooLong => anyhow::bail!("a line of the link is too long"),
-            Line::End => return Ok(None),
-        };
+        let Some(line) = line else { return Ok(None) };
         let Numbered { n, message } = serde_json::from_slice(&line)?;
         let input = match message {
             SessionMessage::Bye(goodbye) => return Ok(Some(goodbye)),
@@ -222,7 +204,7 @@ async fn write(
                 // The hub let go of this process: it fell behind, or another took its place.
                 None => break,
             },
-            Some(answer) = answers.recv() => put(&mut bytes, &answer)?,
+            Some(answer) = answers.recv() => put_json(&mut bytes, &answer)?,
         }
         while bytes.len() < 1 << 20
             && let Ok(next) = outgoing.try_recv()
@@ -230,7 +212,7 @@ async fn write(
             put_to_session(&mut bytes, &next, max_context)?;
         }
         while let Ok(answer) = answers.try_recv() {
-            put(&mut bytes, &answer)?;
+            put_json(&mut bytes, &answer)?;
         }
         writer.write_all(&bytes).await?;
         bytes.clear();
@@ -241,22 +223,16 @@ async fn write(
     Ok(())
 }
 
-fn put_to_session(bytes: &mut Vec<u8>, outgoing: &ToSession, max_context: Option<usize>) -> serde_json::Result<()> {
+fn put_to_session(bytes: &mut Vec<u8>, outgoing: &ToSession, max_context: Option<usize>) -> std::io::Result<()> {
     match outgoing {
         ToSession::Event(held, also) => {
             // About what it takes in quotes, so that what is large need not move while it is written.
             let size = held.event.text.len().min(max_context.unwrap_or(usize::MAX));
             bytes.reserve(size + size / 8 + 512);
-            put(bytes, &GateMessage::Event(EventFrame { also: also.clone(), ..EventFrame::of(held, max_context) }))
+            put_json(bytes, &GateMessage::Event(EventFrame { also: also.clone(), ..EventFrame::of(held, max_context) }))
         }
-        ToSession::Message(message) => put(bytes, message),
+        ToSession::Message(message) => put_json(bytes, message),
     }
-}
-
-fn put(bytes: &mut Vec<u8>, line: &impl Serialize) -> serde_json::Result<()> {
-    serde_json::to_writer(&mut *bytes, line)?;
-    bytes.push(b'\n');
-    Ok(())
 }
 
 #[cfg(test)]

@@ -1,9 +1,13 @@
 //! The audit queue: every tool call on its way to the log, in order, without making anybody wait.
 
-use portcullis_core::ToolCall;
+use portcullis_core::{AskId, CallOutcome, Text, ToolCall, excerpt};
 use tokio::sync::{mpsc, watch};
 
+use super::request::CallKey;
 use crate::session::link::SessionHandle;
+
+/// As much of a call goes on the record; what was asked about is whole in its ask.
+const LONGEST_RECORD: usize = 4 << 10;
 
 /// Calls that wait for their way to the gate; as many again wait in the link.
 const QUEUE: usize = 1024;
@@ -57,6 +61,26 @@ impl AuditQueue {
     }
 }
 
+/// One call as it goes on the record.
+pub(super) fn record_of(
+    call: CallKey,
+    outcome: CallOutcome,
+    decided_by: String,
+    ask: Option<AskId>,
+    preview: &str,
+) -> ToolCall {
+    ToolCall {
+        tool: call.tool,
+        tool_use_id: call.tool_use_id,
+        agent: call.agent,
+        outcome,
+        decided_by,
+        digest: Some(call.digest),
+        ask,
+        preview: Text::new(excerpt(preview, Some(LONGEST_RECORD)).0),
+    }
+}
+
 impl Drop for AuditQueue {
     fn drop(&mut self) {
         self.warn_about_dropped();
@@ -66,7 +90,6 @@ impl Drop for AuditQueue {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use portcullis_core::{CallOutcome, Text};
 
     fn call(id: usize) -> ToolCall {
         ToolCall {

@@ -7,6 +7,7 @@
 mod ask;
 mod audit;
 mod calls;
+mod front;
 mod judge;
 mod outside;
 mod request;
@@ -18,16 +19,16 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use portcullis_core::policy::{Decision as RuleDecision, Judgement, Mode};
-use portcullis_core::{AskId, AskKind, Behavior, CallOutcome, Code, NewAsk, Ruling, Scope, Text, ToolCall, excerpt};
-use portcullis_wire::error::Fault;
+use portcullis_core::{AskId, AskKind, CallOutcome, Ruling, Scope};
 use portcullis_wire::preview::preview;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use crate::session::link::SessionHandle;
 pub(crate) use ask::shortened;
-use audit::AuditQueue;
+use audit::{AuditQueue, record_of};
 use calls::{AllowedBy, AskOutcome, Calls};
+pub(crate) use front::{Front, PromptNews, Settled};
 pub(crate) use judge::Judge;
 use judge::{denied_by, must_ask, quorum};
 pub(crate) use outside::OutsidePolicy;
@@ -35,9 +36,7 @@ use outside::OutsideText;
 pub(crate) use request::{
     CallKey, Capabilities, ClientFlags, DecidedBy, Decision, GatekeeperAnswer, ToolRequest, WithoutDecision, digest,
 };
-
-/// As much of a call goes on the record; what was asked about is whole in its ask.
-const LONGEST_RECORD: usize = 4 << 10;
+use wait::PeopleAnswer;
 
 /// A client that waits no longer than this cannot have people asked before a call.
 const SHORTEST_HOLD: Duration = Duration::from_secs(30);
@@ -50,44 +49,6 @@ pub(crate) struct GatekeeperSettings {
     pub(crate) ask_limit: ask::Limit,
     /// Somebody sits at a front of ours and may answer although the gate cannot be reached.
     pub(crate) front: Front,
-}
-
-/// The person at a front of ours.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Front {
-    /// Nobody is there.
-    #[default]
-    None,
-    /// They see prompts and answer elsewhere.
-    Watches,
-    Answers,
-}
-
-/// What the front of a session is told about its prompts. At most three for each prompt, and prompts are bounded.
-#[derive(Debug)]
-pub(crate) enum PromptNews {
-    /// Without a code while the gate is away.
-    Asked {
-        ask: Box<NewAsk>,
-        code: Option<Code>,
-    },
-    Settled {
-        ask: AskId,
-        how: Settled,
-    },
-    /// An answer that was given at the front does not count, or not yet.
-    NotTaken {
-        ask: AskId,
-        fault: Fault,
-    },
-}
-
-#[derive(Debug)]
-pub(crate) enum Settled {
-    /// Someone said so: at the gate, or at the front.
-    Ruled(Ruling),
-    /// Nobody can answer it any more; says why.
-    Withdrawn(String),
 }
 
 /// A call that was made, failed, or was refused.
@@ -140,13 +101,10 @@ impl Gatekeeper {
     pub(crate) async fn before(&self, mut request: ToolRequest, cancelled: &CancellationToken) -> GatekeeperAnswer {
         let call = CallKey::of(&request);
         self.state().calls.announce(call.clone());
-        if let Some(denied) = self.denied_by_stop(&request, &call) {
-            return denied.into();
-        }
-        let judgement = self.judge.judge(&request);
-        if let Some(denied) = self.denied_by_rule(&request, &call, &judgement) {
-            return denied.into();
-        }
+        let judgement = match self.judged(&request, &call) {
+            Ok(judgement) => judgement,
+            Err(denied) => return denied.into(),
+        };
         // The client asks by itself: that is what questions and plans are.
         if request.kind() != AskKind::Tool {
             return Decision::NoDecision.into();
@@ -169,12 +127,14 @@ impl Gatekeeper {
             .into();
         }
         request.capabilities = request.capabilities.before();
-        let (answer, settled_there) = self.ask_people(&request, call.clone(), &judgement, outside, cancelled).await;
-        if settled_there && !cancelled.is_cancelled() {
+        let answer = match self.ask_people(&request, call.clone(), &judgement, outside, cancelled).await {
+            PeopleAnswer::Decided(answer) => answer,
+            PeopleAnswer::SettledByClient if cancelled.is_cancelled() => return Decision::NoDecision.into(),
             // The session went on without an answer, and the client would run the call.
-            self.record_refused(&request, &call, "nobody", None);
-            return Decision::deny("A person must decide this, and it is no longer asked.").into();
-        }
+            PeopleAnswer::SettledByClient => {
+                Decision::deny("A person must decide this, and it is no longer asked.").into()
+            }
+        };
         match answer.decision {
             Decision::Allow { .. } => {
                 self.state().calls.pass(call);
@@ -197,13 +157,10 @@ impl Gatekeeper {
     pub(crate) async fn asked(&self, mut request: ToolRequest, cancelled: &CancellationToken) -> GatekeeperAnswer {
         let call = self.state().calls.join(CallKey::of(&request));
         request.folder.clone_from(&call.folder);
-        if let Some(denied) = self.denied_by_stop(&request, &call) {
-            return denied.into();
-        }
-        let judgement = self.judge.judge(&request);
-        if let Some(denied) = self.denied_by_rule(&request, &call, &judgement) {
-            return denied.into();
-        }
+        let judgement = match self.judged(&request, &call) {
+            Ok(judgement) => judgement,
+            Err(denied) => return denied.into(),
+        };
         if self.state().calls.take_passed(&call) {
             return allowed_as_it_is(DecidedBy::Person).into();
         }
@@ -218,8 +175,10 @@ impl Gatekeeper {
             self.state().calls.allow(AllowedBy::Rule(rule), call, digest);
             return allowed_as_it_is(DecidedBy::Gatekeeper).into();
         }
-        let (answer, settled_there) = self.ask_people(&request, call, &judgement, outside, cancelled).await;
-        if settled_there { Decision::NoDecision.into() } else { answer }
+        match self.ask_people(&request, call, &judgement, outside, cancelled).await {
+            PeopleAnswer::Decided(answer) => answer,
+            PeopleAnswer::SettledByClient => Decision::NoDecision.into(),
+        }
     }
 
     /// A call was made or refused: whatever was asked about it is settled, and it goes on the record. False when it ran
@@ -232,38 +191,23 @@ impl Gatekeeper {
         if outcome == CallOutcome::Denied && state.calls.take_refused(&call) {
             return true;
         }
-        let decided = match (open, allowed.as_ref().map(|allowed| &allowed.by)) {
-            (Some(_), _) => "terminal".to_owned(),
-            (None, Some(AllowedBy::Ask(_))) => "person".to_owned(),
-            (None, Some(AllowedBy::Rule(rule))) => format!("rule {rule}"),
-            // Its own rules, or its mode: not every client tells which.
-            (None, None) => "client".to_owned(),
+        // Its own rules, or its mode: not every client tells which.
+        let (decided, asked) = match allowed.as_ref().map(|allowed| &allowed.by) {
+            _ if open.is_some() => ("terminal".to_owned(), open),
+            Some(AllowedBy::Ask(ask)) => ("person".to_owned(), Some(*ask)),
+            Some(AllowedBy::Rule(rule)) => (format!("rule {rule}"), None),
+            None => ("client".to_owned(), None),
         };
-        let ask = open.or(allowed.as_ref().and_then(|allowed| match allowed.by {
-            AllowedBy::Ask(ask) => Some(ask),
-            AllowedBy::Rule(_) => None,
-        }));
         let is_as_allowed =
             outcome == CallOutcome::Denied || allowed.is_none_or(|allowed| allowed.digest == call.digest);
-        let is_recorded = state.audit.write(ToolCall {
-            tool: call.tool,
-            tool_use_id: call.tool_use_id,
-            agent: call.agent,
-            outcome,
-            decided_by: decided_by.unwrap_or(decided),
-            digest: Some(call.digest),
-            ask,
-            preview: Text::new(excerpt(&preview, Some(LONGEST_RECORD)).0),
-        });
+        let decided_by = decided_by.unwrap_or(decided);
+        let is_recorded = state.audit.write(record_of(call, outcome, decided_by, asked, &preview));
         drop(state);
-        if let Some(ask) = ask.filter(|_| !is_recorded) {
+        if let Some(ask) = asked.filter(|_| !is_recorded) {
             self.withdraw(ask, "its call was made or refused");
         }
         if let Some(ask) = open {
-            self.tell(PromptNews::Settled {
-                ask,
-                how: Settled::Withdrawn("it was answered at the terminal".to_owned()),
-            });
+            self.settled(ask, Settled::Withdrawn("it was answered at the terminal".to_owned()));
         }
         is_as_allowed
     }
@@ -366,38 +310,26 @@ impl Gatekeeper {
         Some(Decision::deny(message))
     }
 
-    fn denied_by_rule(&self, request: &ToolRequest, call: &CallKey, judgement: &Judgement) -> Option<Decision> {
-        let rule = denied_by(judgement)?;
+    /// What the rules say of a call that is refused neither by a stop nor by one of them.
+    fn judged(&self, request: &ToolRequest, call: &CallKey) -> Result<Judgement, Decision> {
+        if let Some(denied) = self.denied_by_stop(request, call) {
+            return Err(denied);
+        }
+        let judgement = self.judge.judge(request);
+        let Some(rule) = denied_by(&judgement) else { return Ok(judgement) };
         self.record_refused(request, call, &format!("rule {rule}"), None);
-        Some(Decision::deny(judgement.why.clone()))
+        Err(Decision::deny(judgement.why))
     }
 
     /// Puts a call on the record that does not run because of us. The client may tell of it again, and not every one does.
     fn record_refused(&self, request: &ToolRequest, call: &CallKey, by: &str, ask: Option<AskId>) {
-        let shown = preview(&request.tool, &request.input);
         let mut state = self.state();
-        if state.calls.take_refused(call) {
-            // Refused before it ran, and once more when permission was asked for.
-            return state.calls.refuse(call.clone());
+        // One that was refused before it ran may be refused once more when permission is asked for.
+        if !state.calls.take_refused(call) {
+            let shown = preview(&request.tool, &request.input);
+            state.audit.write(record_of(call.clone(), CallOutcome::Denied, by.to_owned(), ask, &shown));
         }
         state.calls.refuse(call.clone());
-        state.audit.write(ToolCall {
-            tool: call.tool.clone(),
-            tool_use_id: call.tool_use_id.clone(),
-            agent: call.agent.clone(),
-            outcome: CallOutcome::Denied,
-            decided_by: by.to_owned(),
-            digest: Some(call.digest),
-            ask,
-            preview: Text::new(excerpt(&shown, Some(LONGEST_RECORD)).0),
-        });
-    }
-
-    fn tell(&self, news: PromptNews) {
-        if let Some(listener) = &self.news {
-            // Whoever listens may be gone; the session goes on without.
-            drop(listener.send(news));
-        }
     }
 }
 
@@ -417,20 +349,4 @@ fn rule_may_allow(request: &ToolRequest, judgement: &Judgement) -> bool {
         && request.mode() != Mode::Plan
         && request.kind() == AskKind::Tool
         && !for_people
-}
-
-/// What keeps an answer given at a front from counting without the gate. A denial is safe whatever others have said.
-fn why_not_alone(front: Front, quorum: u8, is_registered: bool, behavior: Behavior) -> Option<String> {
-    if front != Front::Answers {
-        return Some("prompts are not answered here".to_owned());
-    }
-    if behavior == Behavior::Deny {
-        return None;
-    }
-    let passed_on = "yours counts there once it is back; a no counts at once";
-    match quorum {
-        2.. => Some(format!("this wants {quorum} people; {passed_on}")),
-        _ if is_registered => Some(format!("someone may have answered there; {passed_on}")),
-        _ => None,
-    }
 }

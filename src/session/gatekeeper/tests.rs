@@ -1,9 +1,10 @@
 //! The gatekeeper of a session whose gate is away, and the parts of it that need no session.
 
 use super::ask::{limit, new_ask};
+use super::front::why_not_alone;
 use super::*;
 use crate::rules::Rules;
-use portcullis_core::{AskTimeout, Moment, OnTimeout, SessionAbout, SessionId, Source};
+use portcullis_core::{AskTimeout, Behavior, Moment, NewAsk, OnTimeout, SessionAbout, SessionId, Source};
 use portcullis_core::{Label, policy::Decision as Ruled};
 use serde_json::{Value, json};
 use std::path::Path;
@@ -40,18 +41,7 @@ fn judge(folder: &Path) -> Judge {
 
 /// A gatekeeper whose gate never answers.
 fn gatekeeper(folder: &Path) -> Gatekeeper {
-    let about = SessionAbout {
-        label: Label::new("api").unwrap(),
-        connected_by: "test".to_owned(),
-        pid: None,
-        runs_commands: false,
-        folder: None,
-        agent_session: None,
-        continues: None,
-        mode: None,
-        driven: false,
-        hooks_version: None,
-    };
+    let about = SessionAbout::new(Label::new("api").unwrap(), "test");
     let away: crate::session::link::Connect = Arc::new(|| Box::pin(std::future::pending()));
     let (session, _) = crate::session::link::connect(SessionId::new(Moment(1), 1), about, "0.0.0", away);
     Gatekeeper::new(session, Arc::new(judge(folder)), GatekeeperSettings::default(), None)

@@ -4,16 +4,17 @@ use std::time::Duration;
 
 use portcullis_core::policy::Judgement;
 use portcullis_core::{AskId, Behavior, Code, NewAsk, Ruling, Scope};
-use portcullis_wire::error::{Fault, Kind};
+use portcullis_wire::error::Fault;
 use portcullis_wire::permission::remembered;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
+use super::Gatekeeper;
 use super::ask::{MARGIN, limit, new_ask};
 use super::calls::{AllowedBy, AskOutcome};
+use super::front::{Front, GATE_TIMEOUT, Settled};
 use super::judge::{denied_by, quorum};
 use super::request::{CallKey, DecidedBy, Decision, GatekeeperAnswer, ToolRequest, WithoutDecision, digest};
-use super::{Front, Gatekeeper, PromptNews, Settled, why_not_alone};
 use crate::fixed;
 use crate::mint::mint;
 
@@ -21,11 +22,22 @@ use crate::mint::mint;
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(60);
 /// The same where nobody sits at a terminal: somebody may be waiting for the end of a script.
 const UNATTENDED_CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
-/// A gate that is there answers within this.
-const GATE_TIMEOUT: Duration = Duration::from_secs(1);
+
+/// What came of asking people about a request.
+pub(super) enum PeopleAnswer {
+    Decided(GatekeeperAnswer),
+    /// The client settled it by itself, or no longer asks.
+    SettledByClient,
+}
+
+impl From<Decision> for PeopleAnswer {
+    fn from(decision: Decision) -> Self {
+        Self::Decided(decision.into())
+    }
+}
 
 impl Gatekeeper {
-    /// Puts a request to people and waits. The second part is true when the client settled it by itself.
+    /// Puts a request to people and waits.
     pub(super) async fn ask_people(
         &self,
         request: &ToolRequest,
@@ -33,17 +45,17 @@ impl Gatekeeper {
         judgement: &Judgement,
         outside: Option<String>,
         cancelled: &CancellationToken,
-    ) -> (GatekeeperAnswer, bool) {
+    ) -> PeopleAnswer {
         let id = mint(AskId::new);
         let new = new_ask(id, request, &call, judgement, outside, limit(request, self.settings.ask_limit));
         let shown = new.clone();
         let receiver = {
             let mut state = self.state();
             // A stop before this is seen here, and one after it ends the ask.
-            if state.stopped_by.is_none() { Some(state.calls.open(new.clone(), call.clone())) } else { None }
+            state.stopped_by.is_none().then(|| state.calls.open(new.clone(), call.clone()))
         };
         let Some(receiver) = receiver else {
-            return (Decision::deny(self.stop_reason().unwrap_or_default()).into(), false);
+            return Decision::deny(self.stop_reason().unwrap_or_default()).into();
         };
         let waiting = async {
             let registering = async {
@@ -65,29 +77,26 @@ impl Gatekeeper {
                 };
                 // A verdict may be in already: the client does not hear it any more.
                 self.state().calls.settle(id, AskOutcome::SettledThere);
-                self.withdraw(id, why);
-                self.settled(id, Settled::Withdrawn(why.to_owned()));
-                return (Decision::NoDecision.into(), true);
+                self.no_longer_asked(id, why);
+                return PeopleAnswer::SettledByClient;
             }
         };
         // What ended by itself is still in the list.
         self.state().calls.settle(id, AskOutcome::SettledThere);
         match outcome {
-            AskOutcome::SettledThere => (Decision::NoDecision.into(), true),
+            AskOutcome::SettledThere => PeopleAnswer::SettledByClient,
             AskOutcome::Stopped => {
-                self.withdraw(id, "the session was stopped");
-                self.settled(id, Settled::Withdrawn("the session was stopped".to_owned()));
-                (Decision::deny(self.stop_reason().unwrap_or_default()).into(), false)
+                self.no_longer_asked(id, "the session was stopped");
+                Decision::deny(self.stop_reason().unwrap_or_default()).into()
             }
             AskOutcome::NoVerdict(why) => {
-                self.withdraw(id, &why);
-                self.settled(id, Settled::Withdrawn(why.clone()));
-                (self.without_verdict(request, &why).into(), false)
+                self.no_longer_asked(id, &why);
+                self.without_verdict(request, &why).into()
             }
             AskOutcome::Verdict(ruling) => {
                 let decision = self.decision_of(&ruling, request, call, &shown);
                 self.settled(id, Settled::Ruled(*ruling));
-                (GatekeeperAnswer { decision, verdict: Some(id) }, false)
+                PeopleAnswer::Decided(GatekeeperAnswer { decision, verdict: Some(id) })
             }
         }
     }
@@ -129,23 +138,6 @@ impl Gatekeeper {
     fn nobody_asked(&self, ask: AskId, why: &str) {
         tracing::warn!("a prompt was not relayed: {why}");
         self.end(ask, AskOutcome::NoVerdict(format!("nobody could be asked: {why}")));
-    }
-
-    pub(super) fn show(&self, ask: AskId, code: Option<Code>) {
-        let new = {
-            let mut state = self.state();
-            let Some(open) = state.calls.ask(ask) else { return };
-            open.is_registered |= code.is_some();
-            if std::mem::replace(&mut open.is_shown, true) {
-                return;
-            }
-            open.new.clone()
-        };
-        self.tell(PromptNews::Asked { ask: Box::new(new), code });
-    }
-
-    fn settled(&self, ask: AskId, how: Settled) {
-        self.tell(PromptNews::Settled { ask, how });
     }
 
     /// What silence means, by what the client would do with it.
@@ -212,45 +204,15 @@ impl Gatekeeper {
         (wanted > allowed_by).then(|| format!("it wants {wanted} people: {}", judgement.why))
     }
 
-    /// Someone at a front of ours answered. The gate decides whether that was the first, and whether it is enough; while
-    /// it is away, a denial counts at once, and an allow where nobody else can have spoken.
-    pub(crate) async fn answer_here(&self, ask: AskId, ruling: Ruling) {
-        let mut answering = std::pin::pin!(self.session.answer(ask, ruling.clone()));
-        let answered = match tokio::time::timeout(GATE_TIMEOUT, &mut answering).await {
-            Ok(answered) => answered,
-            Err(_) => {
-                self.count_here(ask, ruling);
-                // It is on its way to the gate all the same, and comes on record there.
-                match answering.await {
-                    // Whoever was faster is named by their own verdict.
-                    Err(fault) if fault.error == Kind::Settled.entry().0 => Ok(()),
-                    answered => answered,
-                }
-            }
-        };
-        if let Err(fault) = answered {
-            self.tell(PromptNews::NotTaken { ask, fault });
-        }
-    }
-
-    fn count_here(&self, ask: AskId, ruling: Ruling) {
-        let why = {
-            let mut state = self.state();
-            let Some(open) = state.calls.ask(ask) else { return };
-            why_not_alone(self.settings.front, open.new.details.quorum, open.is_registered, ruling.behavior)
-        };
-        match why {
-            None => self.verdict(ask, ruling),
-            Some(why) => {
-                let fault = Fault::new(Kind::Stopping, format!("the gate does not answer, and {why}"));
-                self.tell(PromptNews::NotTaken { ask, fault });
-            }
-        }
-    }
-
     /// What a rule allows is on the record, or is not allowed by it.
     pub(super) async fn gate_is_there(&self) -> bool {
         tokio::time::timeout(GATE_TIMEOUT, self.session.inbox()).await.is_ok_and(|answer| answer.is_ok())
+    }
+
+    /// Nobody can answer the ask any more: the gate is told, and so is the front.
+    fn no_longer_asked(&self, ask: AskId, why: &str) {
+        self.withdraw(ask, why);
+        self.settled(ask, Settled::Withdrawn(why.to_owned()));
     }
 
     /// An ask is no longer asked. The word is never dropped, for somebody may answer it; there are no more of these than

@@ -3,7 +3,7 @@
 
 mod budget;
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 use std::time::Instant;
 
 use portcullis_core::{AskId, EventId};
@@ -26,11 +26,18 @@ pub(crate) struct QueuedEvent {
     pub(crate) frame: EventFrame<'static>,
 }
 
-/// What went into one answer to a hook, to be confirmed when the client has it.
-#[derive(Debug, Default, PartialEq, Eq)]
+/// What went into one answer to a hook: confirmed when the client has it, else taken back.
+#[derive(Debug, Default)]
+#[must_use]
 pub(crate) struct HandedOut {
     pub(crate) events: Vec<QueuedEvent>,
     pub(crate) verdict: Option<AskId>,
+}
+
+impl HandedOut {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.events.is_empty() && self.verdict.is_none()
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -50,9 +57,6 @@ pub(crate) struct Inbox {
     /// since.
     pushed: VecDeque<(EventId, String)>,
     waiting: VecDeque<QueuedEvent>,
-    /// By the number of the answer they went into.
-    handed_out: HashMap<u64, HandedOut>,
-    answers: u64,
     turn: Turn,
     /// How often the session was kept from stopping since a person spoke.
     continuations: u8,
@@ -67,8 +71,6 @@ impl Inbox {
             channel_is_proven: false,
             pushed: VecDeque::new(),
             waiting: VecDeque::new(),
-            handed_out: HashMap::new(),
-            answers: 0,
             turn: Turn::Idle,
             continuations: 0,
             budget: WakeBudget::new(wakes_per_hour),
@@ -182,7 +184,7 @@ impl Inbox {
     }
 
     /// As many events as fit into one answer to a hook, each in its envelope, oldest first.
-    pub(crate) fn hand_out(&mut self, fence: &dyn Fn() -> String) -> Option<(u64, String)> {
+    pub(crate) fn hand_out(&mut self, fence: &dyn Fn() -> String) -> Option<(HandedOut, String)> {
         let mut handed_out = HandedOut::default();
         let mut text = String::new();
         while let Some(event) = self.waiting.front() {
@@ -199,33 +201,12 @@ impl Inbox {
             self.pushed.retain(|(_, chat)| *chat != event.frame.chat);
             handed_out.events.extend(self.waiting.pop_front());
         }
-        (!handed_out.events.is_empty()).then(|| (self.keep(handed_out), text))
-    }
-
-    /// What went into an answer that is not yet confirmed.
-    pub(crate) fn in_answer(&self, answer: u64) -> &[QueuedEvent] {
-        self.handed_out.get(&answer).map_or(&[], |handed_out| &handed_out.events)
-    }
-
-    /// A verdict goes into an answer.
-    pub(crate) fn hand_out_verdict(&mut self, ask: AskId) -> u64 {
-        self.keep(HandedOut { events: vec![], verdict: Some(ask) })
-    }
-
-    fn keep(&mut self, handed_out: HandedOut) -> u64 {
-        self.answers += 1;
-        self.handed_out.insert(self.answers, handed_out);
-        self.answers
-    }
-
-    /// The answer is with the client.
-    pub(crate) fn confirm(&mut self, answer: u64) -> HandedOut {
-        self.handed_out.remove(&answer).unwrap_or_default()
+        (!handed_out.events.is_empty()).then_some((handed_out, text))
     }
 
     /// The answer may or may not be with the client: what it held waits again, in its place, marked as redelivered.
-    pub(crate) fn take_back(&mut self, answer: u64) {
-        for mut event in self.confirm(answer).events.into_iter().rev() {
+    pub(crate) fn take_back(&mut self, handed_out: HandedOut) {
+        for mut event in handed_out.events.into_iter().rev() {
             event.frame.redelivered = true;
             self.waiting.push_front(event);
         }
@@ -283,9 +264,8 @@ mod tests {
             inbox.note_hooks();
             inbox.put(event(3, "by a hook"));
             let (answer, _) = inbox.hand_out(&fence).unwrap();
-            match arrives {
-                true => drop(inbox.confirm(answer)),
-                false => inbox.take_back(answer),
+            if !arrives {
+                inbox.take_back(answer);
             }
             inbox.note_read(|_, chat| chat == "1");
             assert!(inbox.hooks_take_events(), "it may know of chat 1 by the hook");
@@ -305,12 +285,10 @@ mod tests {
         assert!(inbox.hand_out(&fence).is_none(), "each once");
         inbox.put(event(4, "x"));
         inbox.take_back(answer);
-        let (again, text) = inbox.hand_out(&fence).unwrap();
+        let (handed, text) = inbox.hand_out(&fence).unwrap();
         assert_eq!(text.matches("redelivered=\"true\"").count(), 3);
-        let handed = inbox.confirm(again);
         let ids: Vec<EventId> = handed.events.iter().flat_map(|event| event.ids.clone()).collect();
         assert_eq!(ids, (1..=4).flat_map(|number| event(number, "x").ids).collect::<Vec<_>>());
-        assert_eq!(inbox.confirm(again), HandedOut::default());
     }
 
     #[test]

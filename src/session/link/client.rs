@@ -14,13 +14,12 @@ use portcullis_core::{AskId, EventId, SessionAbout, SessionId};
 use portcullis_wire::link::{
     Answered, AttachRequest, GateMessage, Greeting, LONGEST_LINE, Numbered, Opening, SessionMessage, VERSIONS,
 };
-use serde::Serialize;
 use tokio::io::AsyncWriteExt as _;
 use tokio::net::UnixStream;
 use tokio::sync::mpsc;
 
 use super::{AnswerSender, Deliveries, Delivery, SessionHandle};
-use crate::lines::{Line, Lines};
+use crate::lines::{Line, Lines, put_json};
 use crate::stream::{Reader, Writer, split};
 
 /// Finds the gate, starting one where none runs. On the stream it returns the gate speaks the link.
@@ -157,9 +156,9 @@ impl LinkClient {
         let mut lines = Lines::new(reader, LONGEST_LINE);
         let hello = Opening::Hello { min: *VERSIONS.start(), max: *VERSIONS.end(), program: self.program.into() };
         let mut bytes = BytesMut::new();
-        put(&mut bytes, &hello)?;
+        put_json((&mut bytes).writer(), &hello)?;
         writer.write_all_buf(&mut bytes).await?;
-        let greeting = next(&mut lines).await?.context("the gate closed the link before it greeted")?;
+        let greeting = lines.next_whole().await?.context("the gate closed the link before it greeted")?;
         match serde_json::from_slice(&greeting)? {
             Greeting::Welcome { .. } => self.complaint.clear(),
             Greeting::HandOver { program } => {
@@ -179,7 +178,7 @@ impl LinkClient {
     }
 
     /// Says where we stand, and again whatever was not confirmed.
-    fn attach(&mut self, bytes: &mut BytesMut) -> serde_json::Result<()> {
+    fn attach(&mut self, bytes: &mut BytesMut) -> std::io::Result<()> {
         let mut wrote = vec![];
         self.unconfirmed.retain(|_, (message, _)| match message {
             SessionMessage::Wrote { events } => {
@@ -192,9 +191,9 @@ impl LinkClient {
         let holding = self.holding.iter().copied().collect();
         let attach = SessionMessage::Attach(Box::new(AttachRequest { session, about, wrote: wrote.clone(), holding }));
         self.said += 1;
-        put(bytes, &Numbered { n: self.said, message: &attach })?;
+        put_json(bytes.writer(), &Numbered { n: self.said, message: &attach })?;
         for (n, (message, _)) in &self.unconfirmed {
-            put(bytes, &Numbered { n: *n, message })?;
+            put_json(bytes.writer(), &Numbered { n: *n, message })?;
         }
         // Until the gate has this attach in its journal, what we wrote is still to be told.
         self.unconfirmed.insert(self.said, (SessionMessage::Wrote { events: wrote }, None));
@@ -204,7 +203,7 @@ impl LinkClient {
     async fn talk(&mut self, lines: &mut Lines<Reader>, outgoing: &mpsc::Sender<BytesMut>) -> anyhow::Result<()> {
         while !self.ended {
             tokio::select! {
-                line = next(lines) => {
+                line = lines.next_whole() => {
                     // It stopped, or was killed: the next attempt finds another, or says why not.
                     let Some(line) = line? else { return Ok(()) };
                     self.hear(&line)?;
@@ -225,10 +224,10 @@ impl LinkClient {
         Ok(())
     }
 
-    fn say(&mut self, bytes: &mut BytesMut, said: Option<QueuedMessage>) -> serde_json::Result<()> {
+    fn say(&mut self, bytes: &mut BytesMut, said: Option<QueuedMessage>) -> std::io::Result<()> {
         let Some(n) = self.note(said) else { return Ok(()) };
         match self.unconfirmed.get(&n) {
-            Some((message, _)) => put(bytes, &Numbered { n, message }),
+            Some((message, _)) => put_json(bytes.writer(), &Numbered { n, message }),
             None => Ok(()),
         }
     }
@@ -287,12 +286,6 @@ impl LinkClient {
     }
 }
 
-fn put(bytes: &mut BytesMut, line: &impl Serialize) -> serde_json::Result<()> {
-    serde_json::to_writer(bytes.writer(), line)?;
-    bytes.put_u8(b'\n');
-    Ok(())
-}
-
 async fn write(mut writer: Writer, mut frames: mpsc::Receiver<BytesMut>) -> std::io::Result<()> {
     while let Some(mut bytes) = frames.recv().await {
         while let Ok(more) = frames.try_recv() {
@@ -301,13 +294,4 @@ async fn write(mut writer: Writer, mut frames: mpsc::Receiver<BytesMut>) -> std:
         writer.write_all_buf(&mut bytes).await?;
     }
     writer.shutdown().await
-}
-
-/// The next line; none when the gate has closed the link.
-async fn next(lines: &mut Lines<Reader>) -> anyhow::Result<Option<bytes::Bytes>> {
-    match lines.next().await? {
-        Line::Whole(line) => Ok(Some(line)),
-        Line::TooLong => anyhow::bail!("a line of the link is too long"),
-        Line::End => Ok(None),
-    }
 }

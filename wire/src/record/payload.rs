@@ -71,7 +71,7 @@ fn received(event: &Event) -> serde_json::Result<Arc<[u8]>> {
 }
 
 /// The text of such a payload, and what stands in the line behind it.
-pub fn split_attributes(payload: &str) -> Result<(&str, Vec<Attribute>), Unreadable> {
+fn split_attributes(payload: &str) -> Result<(&str, Vec<Attribute>), Unreadable> {
     let (text, line) = payload.rsplit_once('\n').unwrap_or((payload, "[]"));
     Ok((text, serde_json::from_str(line)?))
 }

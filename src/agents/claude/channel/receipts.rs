@@ -6,12 +6,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use rmcp::model::RequestId;
 
 use crate::agents::claude::hooks::HookSession;
+use crate::session::inbox::HandedOut;
 
-/// Receipts of answers, by the request they answer.
+/// What went into answers that are not yet written, by the request they answer.
 pub(super) struct HookReceipts {
     hooks: Arc<HookSession>,
     /// Filled by the call, emptied by the writer.
-    due: Mutex<HashMap<RequestId, u64>>,
+    due: Mutex<HashMap<RequestId, HandedOut>>,
 }
 
 impl HookReceipts {
@@ -19,18 +20,18 @@ impl HookReceipts {
         Self { hooks, due: Mutex::default() }
     }
 
-    fn due(&self) -> MutexGuard<'_, HashMap<RequestId, u64>> {
+    fn due(&self) -> MutexGuard<'_, HashMap<RequestId, HandedOut>> {
         self.due.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(super) fn expect(&self, request: RequestId, receipt: u64) {
-        self.due().insert(request, receipt);
+    pub(super) fn expect(&self, request: RequestId, handed_out: HandedOut) {
+        if !handed_out.is_empty() {
+            self.due().insert(request, handed_out);
+        }
     }
 
     pub(super) async fn sent(&self, request: &RequestId, written: bool) {
-        let receipt = self.due().remove(request);
-        if let Some(receipt) = receipt {
-            self.hooks.settle(receipt, written).await;
-        }
+        let handed_out = self.due().remove(request).unwrap_or_default();
+        self.hooks.settle(handed_out, written).await;
     }
 }

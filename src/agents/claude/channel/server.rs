@@ -85,18 +85,17 @@ impl Server {
             self.hooks.note_forged().await;
             return Err("this tool is for Claude Code's own hooks and is refused to the model".to_owned());
         }
-        let HookAnswer { output, receipt } = match HookCall::read(&arguments) {
+        let HookAnswer { output, handed_out } = match HookCall::read(&arguments) {
             Ok(call) => self.hooks.call(call, &context.ct).await,
             Err(error) => {
                 tracing::debug!(%error, "a hook that nobody knows");
                 HookAnswer::default()
             }
         };
-        match receipt {
+        match context.ct.is_cancelled() {
             // Nobody writes the answer to a request that was taken back.
-            Some(receipt) if context.ct.is_cancelled() => self.hooks.settle(receipt, false).await,
-            Some(receipt) => self.receipts.expect(context.id.clone(), receipt),
-            None => {}
+            true => self.hooks.settle(handed_out, false).await,
+            false => self.receipts.expect(context.id.clone(), handed_out),
         }
         Ok(if output.is_null() { "{}".to_owned() } else { output.to_string() })
     }

@@ -1,6 +1,6 @@
 //! The tool calls of a driven session as its messages tell them: what the model wanted, and what became of it.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 
 use portcullis_core::CallOutcome;
 use portcullis_wire::control::{Block, Message, ToolResultMeta};
@@ -12,16 +12,12 @@ use crate::session::gatekeeper::{CallKey, FinishedCall, digest};
 /// Calls under way that are remembered; a client has a dozen at most.
 const REMEMBERED: usize = 1024;
 
+/// Calls without a result, oldest first: one that never ends makes room for others.
 #[derive(Default)]
-pub(super) struct CallsUnderWay {
-    /// By the client's id of the call. Goes when its result comes.
-    open: HashMap<String, UnderWay>,
-    /// The same ids, oldest first: a call that never ends makes room for others.
-    order: VecDeque<String>,
-}
+pub(super) struct CallsUnderWay(VecDeque<UnderWay>);
 
-#[derive(Default)]
 struct UnderWay {
+    id: String,
     tool: String,
     preview: String,
     agent: Option<String>,
@@ -30,51 +26,43 @@ struct UnderWay {
 }
 
 impl CallsUnderWay {
-    fn entry(&mut self, id: &str) -> &mut UnderWay {
-        if !self.open.contains_key(id) {
-            self.order.push_back(id.to_owned());
-            if self.order.len() > REMEMBERED
-                && let Some(oldest) = self.order.pop_front()
-            {
-                self.open.remove(&oldest);
-            }
-        }
-        self.open.entry(id.to_owned()).or_default()
-    }
-
     /// The model has said which tools it wants.
     pub(super) fn wanted(&mut self, message: &Message) {
         for block in message.blocks() {
             if let Block::ToolUse { id, name, input } = block {
-                let call = self.entry(id);
-                call.tool = name.to_owned();
-                call.preview = preview(name, input);
-                call.agent.clone_from(&message.parent_tool_use_id);
-                call.input = digest(input);
+                self.put(id, name, input, preview(name, input), message.parent_tool_use_id.clone());
             }
         }
     }
 
     /// The call ran with this input, as the client's hook tells.
     pub(super) fn ran(&mut self, id: &str, tool: &str, input: &Value) {
-        let call = self.entry(id);
-        tool.clone_into(&mut call.tool);
-        call.input = digest(input);
+        match self.0.iter_mut().find(|call| call.id == id) {
+            Some(call) => call.input = digest(input),
+            None => self.put(id, tool, input, String::new(), None),
+        }
+    }
+
+    fn put(&mut self, id: &str, tool: &str, input: &Value, preview: String, agent: Option<String>) {
+        self.0.retain(|call| call.id != id);
+        if self.0.len() >= REMEMBERED {
+            self.0.pop_front();
+        }
+        let (id, tool, input) = (id.to_owned(), tool.to_owned(), digest(input));
+        self.0.push_back(UnderWay { id, tool, preview, agent, input });
     }
 
     /// What became of the calls whose results this message holds.
     pub(super) fn finished(&mut self, message: &Message) -> Vec<FinishedCall> {
-        let results = message.blocks().into_iter().filter_map(|block| match block {
-            Block::ToolResult { id, is_error } => Some((id.to_owned(), is_error)),
+        let finished = message.blocks().into_iter().filter_map(|block| match block {
+            Block::ToolResult { id, is_error } => self.finish(id, is_error, message),
             _ => None,
         });
-        let results: Vec<(String, bool)> = results.collect();
-        results.into_iter().filter_map(|(id, is_error)| self.finish(&id, is_error, message)).collect()
+        finished.collect()
     }
 
     fn finish(&mut self, id: &str, is_error: bool, message: &Message) -> Option<FinishedCall> {
-        let call = self.open.remove(id)?;
-        self.order.retain(|other| other != id);
+        let call = self.0.iter().position(|call| call.id == id).and_then(|place| self.0.remove(place))?;
         let meta = message.tool_result_meta.iter().find(|meta| meta.id == id);
         let outcome = match (meta.is_some_and(was_denied), is_error) {
             (true, _) => CallOutcome::Denied,
@@ -140,7 +128,7 @@ mod tests {
             let finished = calls.finished(&result("a", is_error, &meta));
             let decided_by = finished[0].decided_by.as_deref().unwrap();
             assert_eq!((finished[0].outcome, decided_by, finished[0].preview.as_str()), (want.0, want.1, "ls"));
-            assert!(calls.open.is_empty() && calls.order.is_empty());
+            assert!(calls.0.is_empty());
         }
     }
 
@@ -159,6 +147,6 @@ mod tests {
         for id in 0..REMEMBERED + 10 {
             calls.wanted(&wants(&id.to_string(), "ls"));
         }
-        assert_eq!((calls.open.len(), calls.order.len()), (REMEMBERED, REMEMBERED));
+        assert_eq!(calls.0.len(), REMEMBERED);
     }
 }

@@ -33,7 +33,7 @@ use super::requests::{Control, NoAnswer};
 use crate::agents::claude::process::SERVER;
 use crate::agents::claude::process::{HeldProcess, Holder};
 use crate::lines::{Line, Lines};
-use crate::session::gatekeeper::{Front, Gatekeeper, GatekeeperSettings, PromptNews};
+use crate::session::gatekeeper::{Gatekeeper, GatekeeperSettings, PromptNews};
 use crate::session::inbox::{Inbox, QueuedEvent};
 use crate::session::link::{Deliveries, Delivery, SessionHandle as Gate};
 use crate::session::tools::Tools;
@@ -101,12 +101,7 @@ pub(crate) async fn drive(
 ) -> Outcome {
     let HeldProcess { holder, stdin, stdout } = held;
     let (words, spoken) = mpsc::channel(256);
-    let front = match (start.attended, start.answers_here) {
-        (false, _) => Front::None,
-        (true, false) => Front::Watches,
-        (true, true) => Front::Answers,
-    };
-    let settings = GatekeeperSettings { outside: start.outside, ask_limit: start.timeout, front };
+    let settings = GatekeeperSettings { outside: start.outside, ask_limit: start.timeout, front: start.front };
     let wakes_per_hour = start.wakes_per_hour;
     let (news, prompt_news) = mpsc::unbounded_channel();
     let gatekeeper = Arc::new(Gatekeeper::new(gate.clone(), Arc::clone(&start.judge), settings, Some(news)));
@@ -178,7 +173,7 @@ impl Driver {
                     _ => self.untold.clear(),
                 },
                 Some(word) = spoken.recv() => self.heard(word),
-                Some(news) = prompt_news.recv() => self.tell_of_prompt(news),
+                Some(news) = prompt_news.recv() => self.tell(Told::Prompt(news)),
                 delivery = deliveries.next(), if self.is_ready && self.closing.is_none() && !self.is_alone => match delivery {
                     Some(delivery) => self.delivered(delivery),
                     // Only when its own task has fallen over. Nobody can answer any more.

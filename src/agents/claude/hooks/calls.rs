@@ -88,7 +88,7 @@ impl HookSession {
             return HookAnswer::default();
         }
         let answer = match self.hand_out(|text| hooks::context(HookEvent::Stop, text)) {
-            answer if answer.receipt.is_some() => answer,
+            answer if !answer.handed_out.is_empty() => answer,
             _ => self.remind(),
         };
         if !answer.output.is_null() {
@@ -130,11 +130,10 @@ impl HookSession {
     }
 
     fn hand_out(&self, say: impl FnOnce(&str) -> Value) -> HookAnswer {
-        let mut state = self.state();
-        let Some((receipt, text)) = state.inbox.hand_out(&fence) else { return HookAnswer::default() };
-        let events = state.inbox.in_answer(receipt).iter();
+        let Some((handed_out, text)) = self.state().inbox.hand_out(&fence) else { return HookAnswer::default() };
+        let events = handed_out.events.iter();
         self.gatekeeper.note_events(events.map(|event| (&*event.frame.sender, event.frame.directs)));
-        HookAnswer { output: say(&text), receipt: Some(receipt) }
+        HookAnswer { output: say(&text), handed_out }
     }
 }
 

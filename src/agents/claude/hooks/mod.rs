@@ -10,7 +10,6 @@ mod socket;
 mod tool;
 mod wake;
 
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -19,7 +18,7 @@ use serde_json::Value;
 use tokio::sync::Notify;
 
 use crate::session::gatekeeper::{Gatekeeper, GatekeeperSettings, Judge};
-use crate::session::inbox::{Inbox, QueuedEvent};
+use crate::session::inbox::{HandedOut, Inbox, QueuedEvent};
 use crate::session::link::{Delivery, SessionHandle};
 pub(crate) use listen::{HookFiles, Listening};
 pub(crate) use posted::PostedHooks;
@@ -47,12 +46,12 @@ pub(crate) struct HookAnswer {
     /// As the client reads it; null for nothing.
     pub(crate) output: Value,
     /// To be settled when the output is with the client, or is not.
-    pub(crate) receipt: Option<u64>,
+    pub(crate) handed_out: HandedOut,
 }
 
 impl HookAnswer {
     fn saying(output: Value) -> Self {
-        Self { output, receipt: None }
+        Self { output, handed_out: HandedOut::default() }
     }
 }
 
@@ -64,8 +63,6 @@ pub(crate) struct HookSession {
     is_posted: bool,
     /// Held for short looks and changes, never while something is awaited.
     state: Mutex<HookState>,
-    /// Events go through hooks. A copy of what the inbox says, for those who look with every event.
-    takes_events: AtomicBool,
     /// Something waits, or the session has become idle.
     changed: Notify,
 }
@@ -104,8 +101,7 @@ impl HookSession {
             must_reply: settings.must_reply,
         };
         let gatekeeper = Gatekeeper::new(session.clone(), Arc::new(judge), settings.gatekeeper, None);
-        let (takes_events, changed) = (AtomicBool::new(false), Notify::new());
-        Arc::new(Self { session, gatekeeper, is_posted, state: Mutex::new(state), takes_events, changed })
+        Arc::new(Self { session, gatekeeper, is_posted, state: Mutex::new(state), changed: Notify::new() })
     }
 
     fn state(&self) -> MutexGuard<'_, HookState> {
@@ -115,16 +111,17 @@ impl HookSession {
     /// Takes what is for hooks. What it gives back is for the channel.
     pub(crate) fn take(&self, delivery: Delivery) -> Option<Delivery> {
         match delivery {
-            Delivery::Event { ids, frame } if self.takes_events.load(Ordering::Relaxed) => {
-                self.state().inbox.put(QueuedEvent { ids, frame });
-                self.changed.notify_one();
-                None
-            }
-            Delivery::Event { ref ids, ref frame } => {
-                self.state().inbox.note_pushed(ids, &frame.chat);
+            Delivery::Event { ids, frame } => {
+                let mut state = self.state();
+                if state.inbox.hooks_take_events() {
+                    state.inbox.put(QueuedEvent { ids, frame });
+                    self.changed.notify_one();
+                    return None;
+                }
+                state.inbox.note_pushed(&ids, &frame.chat);
                 // Nobody knows that the model reads what the channel pushes, so a push lifts nothing.
                 self.gatekeeper.note_opened(&frame.sender, frame.directs);
-                Some(delivery)
+                Some(Delivery::Event { ids, frame })
             }
             Delivery::Verdict { ask, source: Source::Hook, ruling, .. } => {
                 self.gatekeeper.verdict(ask, *ruling);
@@ -176,7 +173,6 @@ impl HookSession {
         state.last_call = Instant::now();
         let is_news = state.inbox.note_hooks() && state.inbox.hooks_take_events();
         self.confirm_orders(&mut state, None);
-        self.takes_events.store(state.inbox.hooks_take_events(), Ordering::Relaxed);
         is_news
     }
 
@@ -211,15 +207,12 @@ impl HookSession {
         let mut state = self.state();
         state.inbox.note_read(|_, pushed| pushed == chat.as_str());
         state.owed_replies.retain(|owed| owed != chat.as_str());
-        self.takes_events.store(state.inbox.hooks_take_events(), Ordering::Relaxed);
     }
 
     /// The model opened an event.
     pub(crate) fn note_opened(&self, event: EventId, sender: &str, directs: bool) {
         self.gatekeeper.note_opened(sender, directs);
-        let mut state = self.state();
-        state.inbox.note_read(|pushed, _| pushed == event);
-        self.takes_events.store(state.inbox.hooks_take_events(), Ordering::Relaxed);
+        self.state().inbox.note_read(|pushed, _| pushed == event);
     }
 
     /// The model called the tool that is for hooks alone.
@@ -228,24 +221,23 @@ impl HookSession {
     }
 
     /// The output is with the client, or is not.
-    pub(crate) async fn settle(&self, receipt: u64, written: bool) {
+    pub(crate) async fn settle(&self, handed_out: HandedOut, written: bool) {
+        if handed_out.is_empty() {
+            return;
+        }
         if !written {
-            self.state().inbox.take_back(receipt);
+            self.state().inbox.take_back(handed_out);
             self.changed.notify_one();
             return;
         }
-        let handed_out = {
+        for event in &handed_out.events {
             let mut state = self.state();
-            let handed_out = state.inbox.confirm(receipt);
-            for event in &handed_out.events {
-                let owes = state.must_reply.iter().any(|sender| *sender == event.frame.sender);
-                let chat = event.frame.chat.to_string();
-                if owes && !state.owed_replies.contains(&chat) {
-                    state.owed_replies.push(chat);
-                }
+            let owes = state.must_reply.iter().any(|sender| *sender == event.frame.sender);
+            let chat = event.frame.chat.to_string();
+            if owes && !state.owed_replies.contains(&chat) {
+                state.owed_replies.push(chat);
             }
-            handed_out
-        };
+        }
         let events: Vec<EventId> = handed_out.events.into_iter().flat_map(|event| event.ids).collect();
         self.session.wrote(&events, handed_out.verdict.as_slice());
         self.session.confirm().await;

@@ -46,9 +46,7 @@ pub(crate) struct PostedAnswer {
 
 impl PostedAnswer {
     pub(crate) async fn settle(self, written: bool) {
-        if let Some(receipt) = self.answer.receipt {
-            self.session.hooks.settle(receipt, written).await;
-        }
+        self.session.hooks.settle(self.answer.handed_out, written).await;
     }
 }
 
@@ -105,7 +103,7 @@ impl PostedHooks {
     }
 
     fn attach(self: &Arc<Self>, name: &str, call: &HookCall, scope: &TokenScope) -> Result<Arc<PostedSession>, Fault> {
-        let about = about(name, call)?;
+        let about = about(name, call);
         if !scope.covers(&about.label) {
             return Err(Fault::new(Kind::Forbidden, "this token is not for sessions of this label"));
         }
@@ -158,20 +156,14 @@ impl PostedHooks {
     }
 }
 
-fn about(name: &str, call: &HookCall) -> Result<SessionAbout, Fault> {
+fn about(name: &str, call: &HookCall) -> SessionAbout {
     let folder = call.cwd.clone();
-    let last = folder.as_deref().and_then(|folder| Path::new(folder).file_name());
-    let label = last.and_then(|last| Label::new(&last.to_string_lossy())).or_else(|| Label::new("session"));
-    Ok(SessionAbout {
-        label: label.ok_or_else(|| Fault::new(Kind::Internal, "the session has no name"))?,
-        connected_by: "hooks".to_owned(),
-        pid: None,
+    let label = Label::of_folder(Path::new(folder.as_deref().unwrap_or_default()));
+    SessionAbout {
         runs_commands: true,
         folder,
         agent_session: Some(name.to_owned()),
-        continues: None,
         mode: call.permission_mode.clone(),
-        driven: false,
-        hooks_version: None,
-    })
+        ..SessionAbout::new(label, "hooks")
+    }
 }

@@ -80,9 +80,7 @@ async fn answer(session: &HookSession, stream: UnixStream) -> anyhow::Result<()>
     };
     let arrived =
         tokio::time::timeout(CONNECT_TIMEOUT, told).await.is_ok_and(|said| matches!(said, Ok(Line::Whole(_))));
-    if let Some(receipt) = answer.receipt {
-        session.settle(receipt, arrived).await;
-    }
+    session.settle(answer.handed_out, arrived).await;
     Ok(())
 }
 

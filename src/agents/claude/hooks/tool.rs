@@ -14,6 +14,7 @@ use crate::fixed;
 use crate::session::gatekeeper::{
     CallKey, Capabilities, ClientFlags, Decision, FinishedCall, GatekeeperAnswer, ToolRequest, WithoutDecision, digest,
 };
+use crate::session::inbox::HandedOut;
 
 /// `install` lets the client wait so long for a hook that decides.
 const HOOK_TIMEOUT: Duration = Duration::from_secs(24 * 3600);
@@ -35,7 +36,7 @@ impl HookSession {
             Decision::Ask { reason } => hooks::ask_about_tool(reason),
             Decision::Allow { .. } | Decision::NoDecision => Value::Null,
         };
-        self.with_receipt(output, &answer)
+        answer_with(output, &answer)
     }
 
     pub(super) async fn permission(&self, call: HookCall, cancelled: &CancellationToken) -> HookAnswer {
@@ -55,12 +56,7 @@ impl HookSession {
         if is_main && (cancelled.is_cancelled() || interrupts) {
             self.mark_idle();
         }
-        self.with_receipt(output, &answer)
-    }
-
-    fn with_receipt(&self, output: Value, answer: &GatekeeperAnswer) -> HookAnswer {
-        let receipt = answer.verdict.map(|ask| self.state().inbox.hand_out_verdict(ask));
-        HookAnswer { output, receipt }
+        answer_with(output, &answer)
     }
 
     /// The tool ran, failed or was refused.
@@ -123,4 +119,8 @@ impl HookSession {
             capabilities,
         }
     }
+}
+
+fn answer_with(output: Value, answer: &GatekeeperAnswer) -> HookAnswer {
+    HookAnswer { output, handed_out: HandedOut { events: vec![], verdict: answer.verdict } }
 }

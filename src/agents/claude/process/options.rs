@@ -12,7 +12,7 @@ pub(crate) const SERVER: &str = "gate";
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Options {
     pub(crate) folder: PathBuf,
-    /// Always said: left out, the client takes whatever its settings and the account say.
+    /// Always said to the client: left out, it takes whatever its settings and the account say.
     pub(crate) mode: String,
     /// The owner has opted in to a mode in which nothing is asked.
     pub(crate) allow_bypass: bool,

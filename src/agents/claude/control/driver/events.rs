@@ -5,7 +5,6 @@ use portcullis_wire::envelope::envelope;
 use tokio::time::Instant;
 
 use super::{Driver, Told, uuid};
-use crate::session::gatekeeper::PromptNews;
 use crate::session::inbox::QueuedEvent;
 
 impl Driver {
@@ -44,13 +43,5 @@ impl Driver {
             self.tell(Told::Idle);
         }
         self.feed();
-    }
-
-    pub(super) fn tell_of_prompt(&mut self, news: PromptNews) {
-        self.tell(match news {
-            PromptNews::Asked { ask, code } => Told::Asked { ask, code },
-            PromptNews::Settled { ask, how } => Told::Settled { ask, how },
-            PromptNews::NotTaken { ask, fault } => Told::NotTaken { ask, fault },
-        });
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use portcullis_core::{AskKind, Scope, Source};
+use portcullis_core::{AskId, AskKind, Scope, Source};
 use portcullis_wire::control::{CanUseTool, Classification, HookCallback, PermissionResult, error_line, success_line};
 use portcullis_wire::hooks::{ask_about_tool, refuse_tool};
 use serde_json::{Map, Value, json};
@@ -14,7 +14,7 @@ use crate::agents::claude::control::escapes::without_escapes;
 use crate::agents::claude::control::requests::{Control, REQUEST_TIMEOUT};
 use crate::agents::claude::heeds_ask;
 use crate::session::gatekeeper::{
-    Capabilities, ClientFlags, DecidedBy, Decision, Gatekeeper, ToolRequest, WithoutDecision,
+    Capabilities, ClientFlags, DecidedBy, Decision, GatekeeperAnswer, ToolRequest, WithoutDecision,
 };
 
 const BEFORE: &str = "before";
@@ -35,18 +35,13 @@ impl Driver {
         let mut request = self.asked_request(&call);
         let looks_up_plan = request.kind() == AskKind::Plan && call.input.get("plan").is_none();
         let (gatekeeper, control, cancelled) = (Arc::clone(&self.gatekeeper), self.control.clone(), self.pending(&id));
-        let words = self.words.clone();
-        tokio::spawn(async move {
+        self.answer_with(id, cancelled.clone(), async move {
             if looks_up_plan {
                 request.flags.plan = plan(&control).await;
             }
-            let answer = gatekeeper.asked(request, &cancelled).await;
-            let ends_turn = matches!(answer.decision, Decision::Deny { interrupt: true, .. });
-            if !cancelled.is_cancelled() {
-                let line = success_line(&id, &result(answer.decision, &call));
-                control.say_of(line, vec![], answer.verdict.into_iter().collect());
-            }
-            words.send(Word::Answered { request: id, ends_turn }).await
+            let GatekeeperAnswer { decision, verdict } = gatekeeper.asked(request, &cancelled).await;
+            let ends_turn = matches!(decision, Decision::Deny { interrupt: true, .. });
+            (json!(result(decision, &call)), verdict, ends_turn)
         });
     }
 
@@ -70,9 +65,16 @@ impl Driver {
                     suggestions: vec![],
                     flags: ClientFlags::default(),
                 };
-                let cancelled = self.pending(&id);
-                let words = self.words.clone();
-                tokio::spawn(before(Arc::clone(&self.gatekeeper), self.control.clone(), request, cancelled, id, words));
+                let (gatekeeper, cancelled) = (Arc::clone(&self.gatekeeper), self.pending(&id));
+                self.answer_with(id, cancelled.clone(), async move {
+                    let GatekeeperAnswer { decision, verdict } = gatekeeper.before(request, &cancelled).await;
+                    let output = match &decision {
+                        Decision::Deny { message, .. } => refuse_tool(message),
+                        Decision::Ask { reason } => ask_about_tool(reason),
+                        Decision::Allow { .. } | Decision::NoDecision => json!({}),
+                    };
+                    (output, verdict, false)
+                });
             }
             AFTER => {
                 if let Some(tool_use_id) = tool_use_id {
@@ -88,6 +90,24 @@ impl Driver {
         let cancelled = CancellationToken::new();
         self.pending.insert(request.to_owned(), cancelled.clone());
         cancelled
+    }
+
+    /// Answers a request of the client once it is decided, unless it is cancelled first. The answer comes with the ask
+    /// whose verdict it carries, and whether it ends the turn.
+    fn answer_with(
+        &self,
+        request: String,
+        cancelled: CancellationToken,
+        deciding: impl Future<Output = (Value, Option<AskId>, bool)> + Send + 'static,
+    ) {
+        let (control, words) = (self.control.clone(), self.words.clone());
+        tokio::spawn(async move {
+            let (answer, verdict, ends_turn) = deciding.await;
+            if !cancelled.is_cancelled() {
+                control.say_of(success_line(&request, &answer), vec![], verdict.into_iter().collect());
+            }
+            words.send(Word::Answered { request, ends_turn }).await
+        });
     }
 
     /// The client no longer asks.
@@ -122,26 +142,6 @@ impl Driver {
             capabilities: capabilities(self.start.about.mode.as_deref()),
         }
     }
-}
-
-async fn before(
-    gatekeeper: Arc<Gatekeeper>,
-    control: Control,
-    request: ToolRequest,
-    cancelled: CancellationToken,
-    id: String,
-    words: tokio::sync::mpsc::Sender<Word>,
-) {
-    let answer = gatekeeper.before(request, &cancelled).await;
-    let output = match &answer.decision {
-        Decision::Deny { message, .. } => refuse_tool(message),
-        Decision::Ask { reason } => ask_about_tool(reason),
-        Decision::Allow { .. } | Decision::NoDecision => json!({}),
-    };
-    if !cancelled.is_cancelled() {
-        control.say_of(success_line(&id, &output), vec![], answer.verdict.into_iter().collect());
-    }
-    drop(words.send(Word::Answered { request: id, ends_turn: false }).await);
 }
 
 /// The control protocol waits for our answer as long as it takes, and nobody else can give one.

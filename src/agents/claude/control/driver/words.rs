@@ -4,14 +4,13 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use portcullis_core::{AskId, AskTimeout, Code, NewAsk, OrderId, Ruling, SessionAbout};
+use portcullis_core::{AskId, AskTimeout, OrderId, Ruling, SessionAbout};
 use portcullis_wire::control::Message;
-use portcullis_wire::error::Fault;
 use serde_json::Value;
 
 use crate::agents::claude::control::requests::NoAnswer;
 use crate::agents::claude::process::StderrTail;
-use crate::session::gatekeeper::{Judge, OutsidePolicy, Settled};
+use crate::session::gatekeeper::{Front, Judge, OutsidePolicy, PromptNews};
 
 /// What a session starts with, besides the client.
 pub(crate) struct Start {
@@ -23,10 +22,8 @@ pub(crate) struct Start {
     pub(crate) once: bool,
     /// For each ask: how long it can be answered, and then what.
     pub(crate) timeout: Option<AskTimeout>,
-    /// Someone is at a terminal, who can answer although the gate cannot be reached.
-    pub(crate) attended: bool,
-    /// Someone at that terminal may answer. Otherwise only people at the gate do.
-    pub(crate) answers_here: bool,
+    /// Who sits at a front of ours, and may answer although the gate cannot be reached.
+    pub(crate) front: Front,
     /// The owner has opted in to a mode in which nothing is asked.
     pub(crate) allow_bypass: bool,
     pub(crate) outside: OutsidePolicy,
@@ -57,19 +54,7 @@ pub(crate) enum Told {
         line: Bytes,
         message: Box<Message>,
     },
-    Asked {
-        ask: Box<NewAsk>,
-        code: Option<Code>,
-    },
-    Settled {
-        ask: AskId,
-        how: Settled,
-    },
-    /// An answer that was given here does not count, or not yet; says why.
-    NotTaken {
-        ask: AskId,
-        fault: Fault,
-    },
+    Prompt(PromptNews),
     /// The client has nothing to do.
     Idle,
     Notice(String),

@@ -1,0 +1,258 @@
+//! A record as one sentence for people: `log`, `watch` and `up` print the same words.
+
+mod names;
+
+use portcullis_core::{
+    Address, Ask, Behavior, CallOutcome, Event, Order, Record, Scope, SessionAbout, SessionId, Subject, Text, ToolCall,
+    Verdict, excerpt, mask, visible,
+};
+
+use crate::api::LogLine;
+use crate::preview;
+use crate::record::{self, RecordPayload, Unreadable};
+use crate::text::risk_in_words;
+pub use names::Names;
+
+/// Bytes shown of what someone wrote. The whole of it is in the JSON.
+const LONGEST: usize = 300;
+
+/// How much a record matters to someone who watches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Weight {
+    /// A step inside the gate, for whoever looks for the cause of something.
+    Detail,
+    Plain,
+    /// Someone should look at it, or do something.
+    Attention,
+}
+
+/// A sentence about a record.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Sentence {
+    /// The session that the record is about.
+    pub session: Option<SessionId>,
+    /// The label of that session, where it is known.
+    pub label: Option<String>,
+    /// One line, with secrets masked, that a terminal may safely show.
+    pub words: String,
+    pub weight: Weight,
+}
+
+impl LogLine {
+    /// The record of the line.
+    pub fn read(&self) -> Result<Record, Unreadable> {
+        let mut body = self.record.clone();
+        // The log shows no hashes of tokens, and a record has one.
+        if let Some(token) = body.get_mut("token_added").and_then(serde_json::Value::as_object_mut) {
+            token.entry("hash").or_insert_with(|| vec![0; 32].into());
+        }
+        let payload = match &self.payload {
+            Some(payload) => RecordPayload::Kept(payload.as_bytes()),
+            None if self.erased => RecordPayload::Erased,
+            None => RecordPayload::None,
+        };
+        record::read(portcullis_core::Moment(self.at), &serde_json::to_vec(&body)?, payload)
+    }
+}
+
+/// Says what a record tells, and learns from it the names by which later records are told.
+pub fn sentence(names: &mut Names, record: &Record) -> Sentence {
+    names.learn(record);
+    let session = session_of(names, record);
+    let label = session.and_then(|session| names.label(session)).map(str::to_owned);
+    let (weight, words) = words(names, record);
+    Sentence { session, label, words: one_line(&words), weight }
+}
+
+fn session_of(names: &Names, record: &Record) -> Option<SessionId> {
+    match record {
+        Record::Received { to, .. } | Record::Retried { to, .. } => *to,
+        Record::Asked { ask } => Some(ask.session),
+        _ => match record.subject() {
+            Subject::Session(session) => Some(session),
+            Subject::Ask(ask) => names.session_of_ask(ask),
+            Subject::Event(event) => names.session_of_event(event),
+            Subject::Gate | Subject::Person(_) | Subject::Pairing(_) | Subject::Connector(_) => None,
+        },
+    }
+}
+
+/// Every kind of record has its sentence.
+fn words(names: &Names, record: &Record) -> (Weight, String) {
+    use Weight::{Attention, Detail, Plain};
+    match record {
+        Record::Opened { version } => (Plain, format!("the gate started, portcullis {version}")),
+        Record::Received { event, to } => (Plain, received(event, *to)),
+        Record::Seen { event } => (Detail, format!("{} was read by the model", names.event(*event))),
+        Record::EventExpired { event } => (Attention, format!("{} expired before anyone took it", names.event(*event))),
+        Record::Attached { about, .. } => (Plain, format!("session connected by {}", attached(about))),
+        Record::Wrote { events, .. } => (Detail, format!("{} given to the agent", names.events(events))),
+        Record::Lost { .. } => (Attention, "session lost: its process is gone without a word".to_owned()),
+        Record::Ended { goodbye, .. } => (Plain, format!("session ended: {}", goodbye.why)),
+        Record::Moved { events, to, .. } => (Detail, format!("{} now {}", names.events(events), names.waits_for(*to))),
+        Record::Requeued { events, to, .. } => {
+            let waits = names.waits_for(*to);
+            (Plain, format!("{} may not have been read, and {waits} again", names.events(events)))
+        }
+        Record::Replied { reply } => {
+            let files = match reply.files.len() {
+                0 => String::new(),
+                1 => " [1 file]".to_owned(),
+                files => format!(" [{files} files]"),
+            };
+            (Plain, format!("reply to {}: {}{files}", reply.chat, shown(&reply.text)))
+        }
+        Record::ReplyEdited { chat, text, .. } => (Plain, format!("reply to {chat} changed: {}", shown(text))),
+        Record::Asked { ask } => (Attention, asked(ask)),
+        Record::Answered { ask, verdict } => (Plain, format!("{} {}", names.code(*ask), answered(verdict))),
+        Record::Voted { ask, verdict } => {
+            (Plain, format!("{} {}; more people must agree", names.code(*ask), answered(verdict)))
+        }
+        Record::Carried { ask } => (Detail, format!("{}: the agent has the verdict", names.code(*ask))),
+        Record::Withdrawn { ask, why } => (Plain, format!("{} no longer asked: {why}", names.code(*ask))),
+        Record::AskExpired { ask } => (Attention, format!("{} expired: nobody answered in time", names.code(*ask))),
+        Record::Joined { ask, into } => {
+            (Detail, format!("{} is the same prompt as {}", names.code(*ask), names.code(*into)))
+        }
+        Record::OutcomeReported { ask, outcome, differs } => outcome_of(&names.code(*ask), *outcome, *differs),
+        Record::Called { call, .. } => called(call),
+        Record::Described { about, .. } => (Detail, format!("session is {}", attached(about))),
+        Record::Ordered { order, by, .. } => (Plain, ordered(order, by)),
+        Record::OrderDone { order, .. } => (Detail, format!("{} is done", names.order(*order))),
+        Record::OrderFailed { order, why, .. } => (Attention, format!("{} failed: {why}", names.order(*order))),
+        Record::Dropped { event, by } => (Plain, format!("{} dropped by {by}", names.event(*event))),
+        Record::Died { event } => {
+            (Attention, format!("{} given up: each agent that had it ended before reading it", names.event(*event)))
+        }
+        Record::Retried { event, by, to, .. } => {
+            (Plain, format!("{} sent again by {by}: it {}", names.event(*event), names.waits_for(*to)))
+        }
+        Record::Missed { by } => (Attention, format!("{by} typed a code that no prompt has")),
+        Record::PersonSet { name, role, by } => (Plain, format!("{name} is a {role} now, by {by}")),
+        Record::PersonRemoved { name, by } => (Plain, format!("{name} was removed by {by}")),
+        Record::TokenAdded { token, by } => (Plain, format!("{by} made a token for {}", token.person)),
+        Record::TokenRevoked { person, by, .. } => (Plain, format!("{by} revoked a token of {person}")),
+        Record::PairingAsked { pairing } => {
+            let words = format!("{} ({}) wants to be let in", pairing.called, pairing.identity);
+            (Attention, format!("{words}; `portcullis people pair CODE --name NAME` does it"))
+        }
+        Record::Paired { name, role, by, .. } => (Plain, format!("{name} was let in as a {role} by {by}")),
+        Record::IdentityLinked { identity, name, by } => (Plain, format!("{identity} is {name} now, by {by}")),
+        Record::IdentityUnlinked { identity, name, by } => (Plain, format!("{identity} is no longer {name}, by {by}")),
+        Record::PairingMissed { by } => (Attention, format!("{by} typed a pairing code that nobody was shown")),
+        Record::Taken { connector, position, .. } => {
+            (Detail, format!("connector {connector} has taken everything up to record {position}"))
+        }
+        Record::Redacted { what, by } => (Plain, format!("{by} erased the text of {what}")),
+        Record::AccessDenied { who, what } => (Attention, format!("refused to {who}: {what}")),
+    }
+}
+
+fn received(event: &Event, to: Option<SessionId>) -> String {
+    let waits = match (&event.address, to) {
+        (_, Some(_)) => String::new(),
+        (Address::Label(label), None) => format!(" waits for a session with label {label}"),
+        (_, None) => " waits for a session".to_owned(),
+    };
+    let given: Vec<String> = event.given().map(|(name, value)| format!("{name}={value}")).collect();
+    let given = if given.is_empty() { String::new() } else { format!(" with {}", given.join(", ")) };
+    format!("event from {} in {}{given}{waits}: {}", event.sender, event.chat, shown(&event.text))
+}
+
+/// `hooks in /home/ann/api, mode plan`.
+fn attached(about: &SessionAbout) -> String {
+    let folder = about.folder.as_ref().map(|folder| format!(" in {folder}")).unwrap_or_default();
+    let mode = about.mode.as_ref().map(|mode| format!(", mode {mode}")).unwrap_or_default();
+    format!("{}{folder}{mode}", about.connected_by)
+}
+
+/// `abcde asks to run Bash: git push (risk high: network)`.
+fn asked(ask: &Ask) -> String {
+    let risk = ask.details.risk.as_ref().map(|risk| format!(" ({})", risk_in_words(risk))).unwrap_or_default();
+    let what = match &ask.preview {
+        Text::Here(text) => cut(&preview::of_text(&ask.tool, text)),
+        other => shown(other),
+    };
+    format!("{} asks to run {}: {what}{risk}", ask.code, ask.tool)
+}
+
+/// `denied by owner: not on a Friday`.
+fn answered(verdict: &Verdict) -> String {
+    let ruling = &verdict.ruling;
+    let said = match ruling.behavior {
+        Behavior::Allow => "allowed",
+        Behavior::Deny => "denied",
+    };
+    let reach = match ruling.scope {
+        Scope::Once => "",
+        Scope::Session => " for the session",
+        Scope::Always => " always",
+    };
+    let input = if ruling.input.is_some() { " with another input" } else { "" };
+    let interrupt = if ruling.interrupt { ", which ends the turn" } else { "" };
+    let why = ruling.why.as_ref().map(|why| format!(": {}", cut(why))).unwrap_or_default();
+    format!("{said}{reach}{input} by {}{interrupt}{why}", verdict.by)
+}
+
+fn outcome_of(code: &str, outcome: CallOutcome, differs: bool) -> (Weight, String) {
+    let ran = match outcome {
+        CallOutcome::Ran => "ran",
+        CallOutcome::Failed => "ran and failed",
+        CallOutcome::Denied => "did not run",
+    };
+    match differs {
+        true => (Weight::Attention, format!("{code} {ran}. WARNING: what ran is not what was shown")),
+        false => (Weight::Detail, format!("{code} {ran}")),
+    }
+}
+
+fn called(call: &ToolCall) -> (Weight, String) {
+    let (weight, ran) = match call.outcome {
+        CallOutcome::Ran => (Weight::Plain, "ran"),
+        CallOutcome::Failed => (Weight::Plain, "ran, and failed:"),
+        CallOutcome::Denied => (Weight::Attention, "was kept from"),
+    };
+    let what = match &call.preview {
+        Text::Here(text) if !text.is_empty() => format!(": {}", cut(text)),
+        _ => String::new(),
+    };
+    (weight, format!("{ran} {}{what} (decided by {})", call.tool, call.decided_by))
+}
+
+fn ordered(order: &Order, by: &str) -> String {
+    match order {
+        Order::Prompt { text, .. } => format!("prompt by {by}: {}", shown(text)),
+        Order::Interrupt => format!("{by} interrupts the turn"),
+        Order::Mode(mode) => format!("{by} sets the mode to {mode}"),
+        Order::Model(Some(model)) => format!("{by} sets the model to {model}"),
+        Order::Model(None) => format!("{by} lets the agent choose the model"),
+        Order::Stop { .. } => format!("{by} stopped it: no tool runs until it is resumed"),
+        Order::Resume => format!("{by} resumed it"),
+        Order::End => format!("{by} ends the session"),
+    }
+}
+
+fn shown(text: &Text) -> String {
+    match text {
+        Text::Here(text) => cut(text),
+        Text::Away => String::new(),
+        Text::Erased => "[erased]".to_owned(),
+    }
+}
+
+/// The start of the text, without secrets.
+fn cut(text: &str) -> String {
+    // Masked before it is cut: half of a secret would no longer be known as one.
+    let (masked, _) = mask(text);
+    match excerpt(&masked, Some(LONGEST)) {
+        (whole, 0) => whole.to_owned(),
+        (start, left) => format!("{start}… [{left} more bytes]"),
+    }
+}
+
+fn one_line(text: &str) -> String {
+    visible(text).split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests;

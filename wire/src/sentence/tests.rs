@@ -1,0 +1,108 @@
+//! Each kind of record as people read it.
+
+use expect_test::expect;
+use portcullis_core::{AskId, EventId, Moment, OrderId};
+
+use super::*;
+use crate::record::tests::every_record;
+
+#[test]
+fn every_record_is_a_sentence() {
+    let mut names = Names::default();
+    let told = every_record().into_iter().map(|record| {
+        let Sentence { label, words, weight, .. } = sentence(&mut names, &record);
+        assert!(!words.contains(['\n', '\u{1b}']), "{words:?}");
+        let weight = match weight {
+            Weight::Detail => ' ',
+            Weight::Plain => '-',
+            Weight::Attention => '!',
+        };
+        format!("{weight} {:<4} {words}\n", label.unwrap_or_default())
+    });
+    expect![[r#"
+        -      the gate started, portcullis 1
+        -      event from ann in 7 waits for a session with label api: hällo
+        -      event from ann in 7: hällo
+        -      event from ann in 7 waits for a session: hällo
+        -      event from ann in 7 waits for a session with label api: hällo
+               event from ann was read by the model
+        !      event from ann expired before anyone took it
+        - api  session connected by channel in /tmp, mode plan
+        - api  session connected by channel in /tmp, mode plan
+          api  event from ann given to the agent
+        ! api  session lost: its process is gone without a word
+        - api  session ended: bye
+          api  event from ann now waits for api
+          api  event from ann now waits for a session
+        - api  event from ann may not have been read, and waits for a session again
+        - api  reply to 7: hi [1 file]
+        - api  reply to 7 changed: fine
+        ! api  abcde asks to run Bash: ls (risk high: network)
+        ! api  abcde asks to run Bash: ls
+        - api  abcde allowed by ann: fine
+        - api  abcde allowed always with another input by ann
+        - api  abcde denied by ann, which ends the turn; more people must agree
+        ! api  abcde expired: nobody answered in time
+          api  abcde is the same prompt as prompt 01hf7yat000000000000000004
+        ! api  abcde ran and failed. WARNING: what ran is not what was shown
+        - api  ran Bash: ls (decided by user_temporary)
+          api  session is channel in /tmp, mode plan
+        - api  prompt by ann: go on
+        - api  ann sets the mode to plan
+        - api  ann stopped it: no tool runs until it is resumed
+          api  the order to take a prompt is done
+        ! api  the order to take a prompt failed: w
+          api  abcde: the agent has the verdict
+        - api  abcde no longer asked: gone
+        !      ann typed a code that no prompt has
+        -      event from ann dropped by ann
+        !      event from ann given up: each agent that had it ended before reading it
+        - api  event from ann sent again by ann: it waits for api
+        -      tom is a reviewer now, by ann
+        -      tom was removed by ann
+        -      ann made a token for tom
+        -      ann revoked a token of tom
+        !      Tom (telegram:42) wants to be let in; `portcullis people pair CODE --name NAME` does it
+        -      tom was let in as a sender by ann
+        -      telegram:42 is tom now, by ann
+        -      telegram:42 is no longer tom, by ann
+               connector telegram has taken everything up to record 7
+               connector telegram has taken everything up to record 8
+        !      ann typed a pairing code that nobody was shown
+        -      ann erased the text of event/1
+        !      refused to owner: allow from inside a session
+    "#]]
+    .assert_eq(&told.collect::<String>());
+}
+
+#[test]
+fn what_is_not_known_by_a_name_is_told_by_its_id() {
+    let (names, at) = (Names::default(), Moment(1));
+    let (ask, event, order) = (AskId::new(at, 1), EventId::new(at, 2), OrderId::new(at, 3));
+    assert_eq!(names.code(ask), format!("prompt {ask}"));
+    assert_eq!(names.event(event), format!("event {event}"));
+    assert_eq!(names.order(order), format!("order {order}"));
+}
+
+#[test]
+fn a_line_of_the_log_reads_as_the_record_it_shows() {
+    for record in every_record() {
+        let stored = record::write(&record).unwrap();
+        let mut body: serde_json::Value = serde_json::from_slice(&stored.body).unwrap();
+        if let Some(token) = body.get_mut("token_added") {
+            token.as_object_mut().unwrap().remove("hash");
+        }
+        let payload = stored.payload.map(|bytes| String::from_utf8(bytes.to_vec()).unwrap());
+        let at = 1_700_000_000_000;
+        let line = LogLine { seq: 1, at, subject: record.subject().to_string(), record: body, payload, erased: false };
+        let (mut names, mut same) = (Names::default(), Names::default());
+        assert_eq!(sentence(&mut names, &line.read().unwrap()), sentence(&mut same, &record));
+    }
+}
+
+#[test]
+fn secrets_and_escapes_are_not_shown() {
+    let token = format!("ghp_{}", "a".repeat(36));
+    assert!(!cut(&format!("{} {token}", "x".repeat(LONGEST - 10))).contains("ghp_aaaaaaaa"));
+    assert_eq!(one_line("a\n b\u{1b}[31m"), r"a b\u{1b}[31m");
+}

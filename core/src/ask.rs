@@ -229,12 +229,15 @@ pub enum AskLife {
 }
 
 impl AskLife {
+    /// The names of all states.
+    pub const NAMES: [&str; 4] = ["open", "answered", "withdrawn", "expired"];
+
     pub fn name(&self) -> &'static str {
         match self {
-            Self::Open { .. } => "open",
-            Self::Answered { .. } => "answered",
-            Self::Withdrawn { .. } => "withdrawn",
-            Self::Expired { .. } => "expired",
+            Self::Open { .. } => Self::NAMES[0],
+            Self::Answered { .. } => Self::NAMES[1],
+            Self::Withdrawn { .. } => Self::NAMES[2],
+            Self::Expired { .. } => Self::NAMES[3],
         }
     }
 

@@ -20,6 +20,9 @@ const DOOR: [&str; 4] = ["path", "method", "user_id", "message_id"];
 /// What the query of a request says to the gate itself.
 const QUERY: [&str; 4] = ["session", "label", "chat", "reply_to"];
 
+/// What programs call a credential in a query. It belongs into a header, and never before the model.
+const CREDENTIALS: [&str; 5] = ["token", "access_token", "authorization", "api_key", "apikey"];
+
 /// Whether a name is the tag's own.
 pub fn is_of_tag(name: &str) -> bool {
     TAG.contains(&name)
@@ -48,6 +51,7 @@ pub enum BadAttributes {
     NotAName(String),
     /// The gate says this by itself.
     Ours(String),
+    Credential(String),
     Twice(String),
     TooLong(String),
 }
@@ -62,6 +66,9 @@ impl fmt::Display for BadAttributes {
                 crate::event::excerpt(name, Some(LONGEST_NAME)).0
             ),
             Self::Ours(name) => write!(f, "attribute {name:?} is the gate's own: choose another name"),
+            Self::Credential(name) => {
+                write!(f, "attribute {name:?} would show a credential to the model: send `Authorization: Bearer TOKEN`")
+            }
             Self::Twice(name) => write!(f, "attribute {name:?} is there twice"),
             Self::TooLong(name) => write!(f, "attribute {name:?} is longer than {LONGEST_VALUE} bytes"),
         }
@@ -81,6 +88,9 @@ pub fn check_attributes(given: Vec<Attribute>) -> Result<Vec<Attribute>, BadAttr
         }
         if is_of_tag(name) || is_of_door(name) || is_of_query(name) {
             return Err(BadAttributes::Ours(name.clone()));
+        }
+        if CREDENTIALS.iter().any(|credential| name.eq_ignore_ascii_case(credential)) {
+            return Err(BadAttributes::Credential(name.clone()));
         }
         if given[..place].iter().any(|(before, _)| before == name) {
             return Err(BadAttributes::Twice(name.clone()));
@@ -141,6 +151,13 @@ mod tests {
         }
         for ours in TAG.iter().chain(&DOOR).chain(&QUERY) {
             assert_eq!(named(ours), Err(BadAttributes::Ours((*ours).to_owned())));
+        }
+    }
+
+    #[test]
+    fn a_credential_in_a_query_is_no_attribute() {
+        for name in ["token", "Access_Token", "API_KEY"] {
+            assert_eq!(named(name), Err(BadAttributes::Credential(name.to_owned())));
         }
     }
 

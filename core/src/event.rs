@@ -232,14 +232,17 @@ pub enum EventLife {
 }
 
 impl EventLife {
+    /// The names of all states.
+    pub const NAMES: [&str; 6] = ["waiting", "delivered", "seen", "expired", "dropped", "dead"];
+
     pub fn name(&self) -> &'static str {
         match self {
-            Self::Waiting => "waiting",
-            Self::Delivered { .. } => "delivered",
-            Self::Seen { .. } => "seen",
-            Self::Expired { .. } => "expired",
-            Self::Dropped { .. } => "dropped",
-            Self::Dead { .. } => "dead",
+            Self::Waiting => Self::NAMES[0],
+            Self::Delivered { .. } => Self::NAMES[1],
+            Self::Seen { .. } => Self::NAMES[2],
+            Self::Expired { .. } => Self::NAMES[3],
+            Self::Dropped { .. } => Self::NAMES[4],
+            Self::Dead { .. } => Self::NAMES[5],
         }
     }
 }

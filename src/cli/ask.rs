@@ -143,7 +143,8 @@ fn whole(ask: &AskView) -> String {
         None => line("Only a preview is known: the call may do more than it shows.".to_owned()),
     }
     if let Some(risk) = &ask.risk {
-        line(format!("risk: {} ({})", risk.level, risk.reasons.join(", ")));
+        let reasons = if risk.reasons.is_empty() { String::new() } else { format!(" ({})", risk.reasons.join(", ")) };
+        line(format!("risk: {}{reasons}", risk.level));
     }
     if let Some(reason) = &ask.reason {
         line(format!("asked because: {reason}"));

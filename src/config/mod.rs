@@ -36,6 +36,23 @@ impl Config {
     }
 }
 
+/// What is wrong with the names of variables that are meant for us: a sentence for each that nobody reads.
+pub(crate) fn unknown_variables(names: impl Iterator<Item = OsString>) -> Vec<String> {
+    const OTHERS: [&str; 3] = ["PORTCULLIS_HOME", "PORTCULLIS_LOG", "PORTCULLIS_DRIVEN"];
+    let known = || settings::SETTINGS.iter().filter_map(|setting| setting.variable()).chain(OTHERS);
+    let ours = names.filter_map(|name| name.into_string().ok()).filter(|name| name.starts_with("PORTCULLIS_"));
+    // Those of the tests are no settings.
+    let unknown = ours.filter(|name| !name.starts_with("PORTCULLIS_TEST_") && !known().any(|known| known == name));
+    let mut told: Vec<String> = unknown
+        .map(|name| match nearest(&name, known()) {
+            Some(near) => format!("nothing reads the variable {name}: did you mean {near}?"),
+            None => format!("nothing reads the variable {name}"),
+        })
+        .collect();
+    told.sort();
+    told
+}
+
 /// The environment of this process.
 pub(crate) fn environment(name: &str) -> Option<OsString> {
     std::env::var_os(name)

@@ -72,8 +72,10 @@ impl FromStr for Listen {
         if text == "off" {
             return Ok(Self::Off);
         }
+        // The name stands for the address that every machine has; `[::1]` is written out.
+        let text = text.strip_prefix("localhost:").map_or(text.to_owned(), |port| format!("127.0.0.1:{port}"));
         let address: SocketAddr =
-            text.parse().map_err(|_| format!("{} is not an address with a port", quoted(text)))?;
+            text.parse().map_err(|_| format!("{} is not an address with a port", quoted(&text)))?;
         if !address.ip().to_canonical().is_loopback() {
             return Err(format!("{address} could be reached from other machines"));
         }
@@ -185,6 +187,16 @@ pub(super) mod seconds {
 
     pub(crate) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {
         u64::deserialize(deserializer).map(Duration::from_secs)
+    }
+}
+
+/// What the model is told of messages from outside. It is part of every session's context, so it is short.
+pub(super) fn instructions<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
+    const LONGEST: usize = 2000;
+    let text = String::deserialize(deserializer)?;
+    match text.chars().count() {
+        0..=LONGEST => Ok(text),
+        count => Err(D::Error::custom(format!("there are {count} characters"))),
     }
 }
 

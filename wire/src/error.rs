@@ -61,6 +61,7 @@ kinds! {
     NotUtf8 40002 "send the text as UTF-8"
     BadName 40003 "a name has 1 to 64 letters, digits, dots, dashes or underscores, and is not `owner`"
     BadAttribute 40004 "attributes are the names of the query but session, label, chat and reply_to, or `attributes` in the API"
+    Unauthorized 40101 "send `Authorization: Bearer TOKEN`; `portcullis status` says where the owner's token is kept"
     Forbidden 40301 "send `Authorization: Bearer TOKEN`; `portcullis status` says where the owner's token is kept"
     NeedsRight 40302 "ask the owner of the gate for the right"
     ForeignOrigin 40303 "web pages of other sites may not talk to the gate"

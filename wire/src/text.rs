@@ -102,7 +102,7 @@ pub fn prompt(ask: &Ask, label: &str, longest: Option<usize>) -> String {
 fn notes(ask: &Ask, masked: usize, longest: Option<usize>) -> String {
     let (code, details) = (ask.code, &ask.details);
     let masked = (masked > 0).then(|| format!("[{masked} masked; `portcullis ask show {code}` shows all of it]"));
-    let risk = details.risk.as_ref().map(|risk| format!("Risk {}: {}", risk.level, risk.reasons_in_words()));
+    let risk = details.risk.as_ref().map(|risk| risk_in_words(risk).replacen('r', "R", 1));
     let reason = details.reason.as_ref().map(|reason| format!("Asked because: {}", mask(reason).0));
     let quorum = (details.quorum > 1).then(|| format!("{} people must allow it", details.quorum));
     let offers = (!details.offers.is_empty()).then(|| offers(ask));

@@ -122,6 +122,8 @@ impl Connector {
         key: Option<String>,
     ) -> Result<Recorded, Fault> {
         let by = self.actor(&self.identity(user)?).ok_or_else(unknown)?;
+        self.hub.limit_rate(&by.name)?;
+        key.as_deref().map_or(Ok(()), check_message_id)?;
         let key = key.map(|key| format!("{}:{key}", self.name));
         self.hub.answer(by, read_target(ask)?, verdict, key).await
     }
@@ -159,9 +161,7 @@ impl Connector {
 
     fn once(&self, message: &IncomingMessage) -> Result<Option<IdempotencyKey>, Fault> {
         let Some(id) = &message.id else { return Ok(None) };
-        if id.is_empty() || id.len() > LONGEST_MESSAGE_ID {
-            return Err(bad("the message's own id is empty or too long"));
-        }
+        check_message_id(id)?;
         let mut hash = Sha256::new();
         for part in [&message.chat, message.label.as_deref().unwrap_or_default()] {
             hash.update((part.len() as u64).to_le_bytes());
@@ -180,6 +180,13 @@ impl Connector {
         let ours = ours.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?.clone())));
         Ok(ours.chain(theirs).collect())
     }
+}
+
+fn check_message_id(id: &str) -> Result<(), Fault> {
+    if id.is_empty() || id.len() > LONGEST_MESSAGE_ID {
+        return Err(bad(format!("the message's own id has 1 to {LONGEST_MESSAGE_ID} bytes")));
+    }
+    Ok(())
 }
 
 fn bad(message: impl Into<String>) -> Fault {

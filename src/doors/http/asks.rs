@@ -2,17 +2,16 @@
 
 use std::sync::Arc;
 
-use axum::Json;
 use axum::extract::{Path, Request, State};
-use portcullis_core::{Ask, State as Known, TokenScope};
+use portcullis_core::{Ask, AskLife, State as Known, TokenScope};
 use portcullis_wire::api::{AskView, NewVerdict, Recorded, VerdictView};
 use portcullis_wire::error::Kind;
 use serde::Deserialize;
 
 use super::Door;
 use super::access::Permitted;
-use super::body::{Params, idempotency_key, read_json};
-use super::response::{ErrorResponse, not_found};
+use super::body::{Params, idempotency_key, known_state, read_json};
+use super::response::{ErrorResponse, Json, not_found};
 use crate::hub::{find_ask, read_target};
 
 #[derive(Deserialize)]
@@ -26,6 +25,7 @@ pub(super) async fn list(
     Permitted { actor, .. }: Permitted,
     Params(filter): Params<AskFilter>,
 ) -> Result<Json<Vec<AskView>>, ErrorResponse> {
+    known_state(filter.state.as_deref(), &AskLife::NAMES)?;
     let asks = door.hub.look(move |state| {
         let wanted = state
             .asks()

@@ -3,17 +3,16 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use axum::Json;
 use axum::extract::{Path, State};
-use portcullis_core::{Actor, Answer, EventId, Input, Label, Right, TokenScope};
+use portcullis_core::{Actor, Answer, EventId, EventLife, Input, Label, Right, TokenScope};
 use portcullis_wire::api::EventView;
 use portcullis_wire::error::Kind;
 use serde::Deserialize;
 
 use super::Door;
 use super::access::Permitted;
-use super::body::Params;
-use super::response::{ErrorResponse, not_found};
+use super::body::{Params, known_state};
+use super::response::{ErrorResponse, Json, not_found};
 use crate::hub::{fault_of, now};
 
 #[derive(Deserialize)]
@@ -29,6 +28,7 @@ pub(super) async fn list(
     Permitted { actor, .. }: Permitted,
     Params(filter): Params<EventFilter>,
 ) -> Result<Json<Vec<EventView>>, ErrorResponse> {
+    known_state(filter.state.as_deref(), &EventLife::NAMES)?;
     let limit = filter.limit.unwrap_or(100).min(1000);
     let events = door.hub.look(move |state| {
         let mine = state

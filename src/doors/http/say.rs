@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use axum::Json;
 use axum::extract::{Request, State};
 use axum::response::{IntoResponse, Response};
 use hyper::header::HeaderValue;
@@ -20,7 +19,7 @@ use super::Door;
 use super::access::Permitted;
 use super::body::{check_type, idempotency_key, read_json, read_params, read_text};
 use super::metrics::Counters;
-use super::response::{ErrorResponse, ErrorStyle, wants_json};
+use super::response::{ErrorResponse, ErrorStyle, Json, wants_json};
 use crate::hub::{fault_of, mint};
 
 /// Whom the text is for. Other keys of the query are attributes of the event.

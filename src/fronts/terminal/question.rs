@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use portcullis_core::{AskKind, Behavior, Code, Edited, NewAsk, Ruling, Scope, Text, visible};
+use portcullis_wire::text::risk_in_words;
 use serde_json::{Map, Value, json};
 
 use crate::session::gatekeeper::digest;
@@ -52,7 +53,7 @@ impl Question {
         }
         let details = &ask.details;
         if let Some(risk) = &details.risk {
-            text.push_str(&format!("\n  risk: {} ({})", risk.level, risk.reasons_in_words()));
+            text.push_str(&format!("\n  {}", risk_in_words(risk)));
         }
         if let Some(reason) = &details.reason {
             text.push_str(&format!("\n  why it asks: {}", visible(reason)));

@@ -82,6 +82,9 @@ fn a_reviewers_verdict_counts_in_words_and_by_button_and_a_senders_does_not() {
             .asked("answer", json!({"user": user, "ask": "abcde", "verdict": {"behavior": behavior}, "message": "b1"}))
     };
     assert_eq!(error(&button("2", "allow")), 40302);
+    let named = |message: &str| json!({"user": "1", "ask": "abcde", "verdict": {"behavior": "allow"}, "message": message});
+    assert_eq!(error(&bridge.asked("answer", named(&"m".repeat(129)))), 40001, "its name is bounded");
+    assert_eq!(error(&bridge.asked("answer", named(""))), 40001);
     assert_eq!(error(&button("9", "allow")), 40301, "a stranger is nobody");
     let stranger = bridge.said("9", "yes abcde");
     assert!(stranger["pairing"].is_object(), "{stranger}");
@@ -227,4 +230,13 @@ fn a_program_that_talks_nonsense_is_told_so_and_goes_on() {
     assert_eq!(error(&bridge.asked("answer", ghost)), 40403);
     assert!(bridge.said("1", "still there?")["event"].is_object());
     assert_eq!((bridge.complaints().len(), bridge.connections()), (5, 1), "{:?}", bridge.complaints());
+}
+
+#[test]
+fn verdicts_by_button_count_against_the_rate_of_their_person() {
+    let Platform { home: _home, bridge, gate: _gate, session: _session } = platform("[limits]\nrate = 1\nburst = 3\n");
+    let ghost = json!({"user": "1", "ask": "zzzzz", "verdict": {"behavior": "allow"}});
+    let errors: Vec<u64> = (0..20).map(|_| error(&bridge.asked("answer", ghost.clone()))).collect();
+    assert_eq!(errors[0], 40403, "{errors:?}");
+    assert!(errors.contains(&42902), "{errors:?}");
 }

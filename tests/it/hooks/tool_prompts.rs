@@ -144,12 +144,10 @@ fn without_a_gate_every_hook_returns_an_empty_answer() {
     // Nor does what nobody was asked turn up as a prompt later.
     let gate = home.serve();
     home.attached(1);
-    let asks = until("the prompt that was given up", || {
-        let asks = gate.get("/api/v1/asks?state=all").json();
-        let asks = asks.as_array().unwrap().clone();
-        asks.iter().all(|ask| ask["state"] != "open").then_some(asks)
-    });
-    assert!(asks.len() <= 1, "{asks:#?}");
+    // The gate has heard all that was said before this answer.
+    session.call("inbox", &json!({}));
+    let states: Vec<Value> = gate.asks().iter().map(|ask| ask["state"].clone()).collect();
+    assert_eq!(states, ["withdrawn"]);
 }
 
 #[test]
@@ -295,4 +293,15 @@ fn what_an_agent_runs_cannot_lift_the_outside_guard_by_speaking_as_its_owner() {
     gate.say("/", "the owner speaks").expect(200);
     by_tool_call_containing(&session, "the owner speaks");
     assert_eq!(decision(), Value::Null, "the owner directs");
+}
+
+#[test]
+fn a_risk_without_reasons_is_shown_without_brackets() {
+    let (home, gate, session) = hooked();
+    attend(&home);
+    session.hook_later("PermissionRequest", &bash("ls"));
+    let ask = gate.open_ask();
+    assert_eq!((&ask["risk"]["level"], &ask["risk"]["reasons"]), (&json!("low"), &json!([])), "{ask}");
+    let shown = home.run(&["ask", "show", ask["code"].as_str().unwrap()]).ok().stdout;
+    assert!(shown.contains("risk: low\n") && !shown.contains("()"), "{shown}");
 }

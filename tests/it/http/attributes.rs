@@ -63,6 +63,7 @@ fn attributes_that_no_tag_could_hold_are_refused_with_the_reason() {
         ("sender=boss".to_owned(), "attribute \"sender\" is the gate's own"),
         ("event_id=1".to_owned(), "attribute \"event_id\" is the gate's own"),
         ("path=x".to_owned(), "attribute \"path\" is the gate's own"),
+        ("token=ptc_1".to_owned(), "would show a credential to the model"),
         ("a=1&a=2".to_owned(), "attribute \"a\" is there twice"),
         (format!("a={}", "x".repeat(257)), "attribute \"a\" is longer than 256 bytes"),
         (many(21), "at most 20 attributes"),

@@ -2,6 +2,7 @@
 
 mod api;
 mod attributes;
+mod errors;
 mod guard;
 mod idempotency;
 mod people;

@@ -47,6 +47,18 @@ fn an_event_is_marked_as_not_from_the_user_and_the_reply_reaches_its_sender() {
 }
 
 #[test]
+fn what_the_owner_says_about_events_reaches_the_model_whole() {
+    let home = Home::new();
+    let long = format!("Production first. {} The very end.", "x".repeat(1900));
+    home.write_config(&format!("instructions = {long:?}\n"));
+    let model = Model::start(vec![Rule::on_text("go").say("done").once()]);
+    Driven::start(&home, &model, &["go"]).wait().ok();
+    let first = model.wait_for(|request| request.kind == Kind::Main);
+    let sent = first.body.to_string();
+    assert!(sent.contains("Production first. xxx") && sent.contains("xxx The very end."), "{sent}");
+}
+
+#[test]
 fn stdin_stays_open_while_a_prompt_waits() {
     let home = Home::new();
     let gate = home.serve();
@@ -56,12 +68,10 @@ fn stdin_stays_open_while_a_prompt_waits() {
         Rule::on_any_result().say("done: $RESULT"),
     ]);
     let run = Driven::start(&home, &model, &["go"]);
-    for _ in 0..2 {
-        gate.allow(&gate.only_ask());
-        gate.open_asks(0);
-        if home.project().join("b.txt").exists() {
-            break;
-        }
+    for made in ["a.txt", "b.txt"] {
+        let ask = gate.only_ask();
+        assert!(ask["preview"].as_str().unwrap().contains(made), "each is asked about: {ask}");
+        gate.allow(&ask);
     }
     let ran = run.wait().ok();
     assert_eq!(ran.stdout, "done: two\n");

@@ -9,3 +9,4 @@ mod process_exit;
 mod prompts;
 mod rules;
 mod terminal;
+mod web_app;

@@ -237,6 +237,13 @@ routes! {
         from_inside: ANSWERING, outside: true, body: takes::<Confirm>(), response: gives::<Confirmed>(),
     }
 
+    PermissionsPending Get "/api/permissions/pending" REVIEW "The same as /api/pending" {
+        outside: true, response: gives::<PendingAsks>(),
+    }
+    PermissionsConfirm Post "/api/permissions/confirm" REVIEW "The same as /api/confirm" {
+        from_inside: ANSWERING, outside: true, body: takes::<Confirm>(), response: gives::<Confirmed>(),
+    }
+
     Status Get "/api/v1/status" ADMIN "What the gate is and holds" { outside: true, response: gives::<Status>() }
     Stop Post "/api/v1/stop" ADMIN "End the gate" { response: Text("`stopping`") }
     ListTokens Get "/api/v1/tokens" ADMIN "The tokens, without their secrets" {

@@ -36,7 +36,7 @@ use crate::lines::{Line, Lines};
 use crate::session::gatekeeper::{Gatekeeper, GatekeeperSettings, PromptNews};
 use crate::session::inbox::{Inbox, QueuedEvent};
 use crate::session::link::{Deliveries, Delivery, SessionHandle as Gate};
-use crate::session::tools::Tools;
+use crate::session::tools::{Briefing, Tools};
 
 /// A line of the client is at most this long.
 const LONGEST_LINE: usize = 64 << 20;
@@ -107,7 +107,7 @@ pub(crate) async fn drive(
     let gatekeeper = Arc::new(Gatekeeper::new(gate.clone(), Arc::clone(&start.judge), settings, Some(news)));
     let driver = Driver {
         control: Control::new(stdin, gate.clone()),
-        tools: Tools::new(gate.clone(), start.folder.clone()),
+        tools: Tools::new(gate.clone(), start.folder.clone(), Briefing::new(&start.instructions)),
         gate: gate.clone(),
         start,
         tell,

@@ -1,8 +1,8 @@
 //! An [`Input`] is something that happened; an [`Effect`] is something that the hub must do.
 
 use crate::ask::{Ask, AskLife, CallOutcome, NewAsk, Source, ToolCall};
-use crate::connector::{ConnectorName, Identity, SentMessage};
 use crate::attributes::Attribute;
+use crate::connector::{ConnectorName, Identity, SentMessage};
 use crate::event::{ChatId, EventLife, IdempotencyKey, Label, Reply, SentFile, Text, TrackedEvent};
 use crate::ids::{AskId, Code, EventId, Moment, OrderId, PairingCode, ReplyId, SessionId, TokenId};
 use crate::people::{Actor, Inside, Right, Role, Token, TokenScope};

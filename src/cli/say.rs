@@ -40,8 +40,7 @@ impl Say {
             }
             _ => self.text,
         };
-        let event =
-            NewEvent { text, session: self.session, label: self.label, chat: self.chat, ..NewEvent::default() };
+        let event = NewEvent { text, session: self.session, label: self.label, chat: self.chat, ..NewEvent::default() };
         let answer: Value = Client::of_the_gate()?.post("/api/v1/events", &event).await?;
         if self.json {
             say(&format!("{answer}\n"));

@@ -8,8 +8,9 @@ const GIBIBYTE: i64 = 1 << 30;
 const LARGEST_BODY: i64 = 16 * MEBIBYTE;
 const MANY: i64 = 1_000_000;
 
-const LISTEN: Accepts =
-    Accepts::Words(r#""off" or a loopback address with its port, such as "127.0.0.1:8788", "localhost:8788" (the same) or "[::1]:8788""#);
+const LISTEN: Accepts = Accepts::Words(
+    r#""off" or a loopback address with its port, such as "127.0.0.1:8788", "localhost:8788" (the same) or "[::1]:8788""#,
+);
 const MODE: Accepts = Accepts::Words(r#""default", "acceptEdits", "plan", "dontAsk", "auto" or "bypassPermissions""#);
 const RULES: Accepts = Accepts::Words(r#"a list of rules, such as ["Bash(make *)", "WebFetch(domain:docs.rs)"]"#);
 

@@ -3,9 +3,8 @@
 use std::sync::Arc;
 
 use portcullis_core::{
-    Actor, Address, Answer, Attribute, BadAttributes, ConnectorName, EventId, IdempotencyKey, Identity, Input, Label, PairingCode,
-    Right, Rights, Role, SaidText, TokenScope, Via, check_attributes,
-    excerpt, visible,
+    Actor, Address, Answer, Attribute, BadAttributes, ConnectorName, EventId, IdempotencyKey, Identity, Input, Label,
+    PairingCode, Right, Rights, Role, SaidText, TokenScope, Via, check_attributes, excerpt, visible,
 };
 use portcullis_wire::api::{NewVerdict, Recorded};
 use portcullis_wire::error::{Fault, Kind};

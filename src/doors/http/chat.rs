@@ -61,9 +61,9 @@ fn mode(auto_approve: bool, named: Option<&str>) -> Result<Option<Mode>, Fault> 
     let bad = |what: String| Fault::new(Kind::BadRequest, what);
     let unknown = |error: UnknownName| bad(format!("permissionMode: {error}"));
     match (auto_approve, named.map(str::parse).transpose().map_err(unknown)?) {
-        (true, Some(mode)) if mode != Mode::BypassPermissions => {
-            Err(bad(format!("autoApprove is the mode bypassPermissions, and permissionMode says {mode}: send one of them")))
-        }
+        (true, Some(mode)) if mode != Mode::BypassPermissions => Err(bad(format!(
+            "autoApprove is the mode bypassPermissions, and permissionMode says {mode}: send one of them"
+        ))),
         (true, _) => Ok(Some(Mode::BypassPermissions)),
         (false, mode) => Ok(mode),
     }

@@ -127,6 +127,11 @@ impl Briefing {
         (self.one_way || whole.chars().count() <= LONGEST_INSTRUCTIONS).then_some(whole)
     }
 
+    /// What the owner adds, where the client would cut it off: it has to be told in another way.
+    pub(crate) fn left_out(&self) -> Option<String> {
+        self.of_owner().filter(|_| self.together().is_none())
+    }
+
     /// Goes into the model's system prompt.
     pub(crate) fn instructions(&self) -> String {
         self.together().unwrap_or_else(|| INSTRUCTIONS.to_owned())
@@ -141,8 +146,8 @@ impl Briefing {
                 Value::Object(object) => object,
                 _ => Map::new(),
             };
-            // What does not fit into the instructions goes where there is more room.
-            let owners = self.of_owner().filter(|_| tool.name == "reply" && self.together().is_none());
+            // Where only the channel brings events, this is all the room there is.
+            let owners = self.left_out().filter(|_| tool.name == "reply");
             let description = match owners {
                 Some(owners) => format!("{}\n\n{owners}", tool.description).into(),
                 None => tool.description.into(),
@@ -174,6 +179,8 @@ mod tests {
     fn a_session_that_only_listens_has_no_tools_and_is_told_so() {
         let briefing = Briefing::new("Ignore staging.").one_way();
         assert!(briefing.tools().is_empty());
-        assert!(briefing.instructions().contains("no reply is expected") && !briefing.instructions().contains("`reply`"));
+        assert!(
+            briefing.instructions().contains("no reply is expected") && !briefing.instructions().contains("`reply`")
+        );
     }
 }

@@ -12,8 +12,8 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::link::SessionHandle;
-pub(crate) use briefing::{Briefing, ListedTool};
 use crate::mint::mint;
+pub(crate) use briefing::{Briefing, ListedTool};
 
 /// How long a tool call waits for a gate that is away.
 const GATE_TIMEOUT: Duration = Duration::from_secs(20);

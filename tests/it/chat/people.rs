@@ -82,7 +82,8 @@ fn a_reviewers_verdict_counts_in_words_and_by_button_and_a_senders_does_not() {
             .asked("answer", json!({"user": user, "ask": "abcde", "verdict": {"behavior": behavior}, "message": "b1"}))
     };
     assert_eq!(error(&button("2", "allow")), 40302);
-    let named = |message: &str| json!({"user": "1", "ask": "abcde", "verdict": {"behavior": "allow"}, "message": message});
+    let named =
+        |message: &str| json!({"user": "1", "ask": "abcde", "verdict": {"behavior": "allow"}, "message": message});
     assert_eq!(error(&bridge.asked("answer", named(&"m".repeat(129)))), 40001, "its name is bounded");
     assert_eq!(error(&bridge.asked("answer", named(""))), 40001);
     assert_eq!(error(&button("9", "allow")), 40301, "a stranger is nobody");

@@ -310,7 +310,7 @@ fn the_gate_listens_on_localhost_by_name() {
     assert!(gate.address().ip().is_loopback() && gate.address().is_ipv4(), "{}", gate.address());
     Request::get("/healthz").header("Host", &format!("localhost:{}", gate.port())).send(&gate.target()).expect(200);
     let elsewhere = home.run(&["serve", "--listen", "localhost.evil.example:0"]);
-    elsewhere.refused(2, "is not an address with a port");
+    elsewhere.refused(3, "is not an address with a port");
 }
 
 #[test]

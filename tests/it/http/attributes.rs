@@ -109,6 +109,22 @@ fn through_hooks_the_tag_has_the_attributes_and_they_cannot_end_it() {
 }
 
 #[test]
+fn instructions_too_long_for_a_server_come_with_the_first_event_through_hooks() {
+    let home = Home::new();
+    home.write_config(&format!("instructions = \"Production first. {}\"\n", "x".repeat(1900)));
+    let gate = home.serve();
+    let session = StandIn::start(&home, &["--label", "api"]);
+    session.hook("Notification", &json!({}));
+    gate.say("/", &"y".repeat(9000)).expect(200);
+    let output = by_tool_call(&session);
+    let told = context(&output);
+    assert!(told.starts_with("The user says about messages from outside: Production first. xxx"), "{told}");
+    assert!(told.contains("yyy") && told.len() < 10_000, "the client cuts off after 10,000: {}", told.len());
+    gate.say("/", "again").expect(200);
+    assert!(!context(&by_tool_call(&session)).contains("Production first"), "once");
+}
+
+#[test]
 fn events_that_come_together_each_keep_their_own_attributes() {
     let home = Home::new();
     home.write_config("[coalesce]\nowner = 1\n");

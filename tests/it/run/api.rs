@@ -172,7 +172,8 @@ fn a_chat_streams_its_session_and_waits_for_a_confirmation() {
 #[test]
 fn a_chat_has_the_mode_it_names_and_its_prompts_are_answered_under_permissions() {
     let home = Home::new();
-    let model = shell(&["touch made.txt && echo made"]);
+    // In this mode Claude Code makes files without asking, and still asks about programs.
+    let model = shell(&["npm run one --silent; echo made"]);
     let gate = serve(&home, &model, "");
     for (body, status, why) in [
         (json!({"prompt": "go", "permissionMode": "yolo"}), 400, "acceptEdits"),
@@ -193,7 +194,8 @@ fn a_chat_has_the_mode_it_names_and_its_prompts_are_answered_under_permissions()
         let confirm = json!({"id": pending["id"], "approved": true});
         assert_eq!(gate.post("/api/permissions/confirm", &confirm).expect(200).json(), json!({"success": true}));
     });
-    assert_eq!(messages.last().unwrap()["result"], "done: made");
+    let result = messages.last().unwrap()["result"].as_str().unwrap().to_owned();
+    assert!(result.starts_with("done: ") && result.ends_with("made"), "{result}");
 }
 
 #[test]

@@ -16,7 +16,9 @@ fn an_event_is_marked_as_not_from_the_user_and_the_reply_reaches_its_sender() {
     let gate = home.serve();
     let events = gate.events();
     let model = Model::start(vec![
-        Rule::on_text("main is red").call(REPLY, json!({"chat_id": "$CHAT_ID", "reply_to": "$EVENT_ID", "text": "on it"})).once(),
+        Rule::on_text("main is red")
+            .call(REPLY, json!({"chat_id": "$CHAT_ID", "reply_to": "$EVENT_ID", "text": "on it"}))
+            .once(),
         Rule::on_result("sent").call(EDIT, json!({"message_id": "$MESSAGE_ID", "text": "fixed"})).once(),
         Rule::on_result("edited").say("told them"),
         Rule::on_text("go").say("waiting").held_by(&latch).once(),

@@ -66,7 +66,8 @@ fn the_web_app_serves_its_own_page_alone_and_never_the_token() {
         ("Sec-Fetch-Site", "cross-site"),
         ("Host", "evil.example"),
     ] {
-        for request in [Request::get("/pending"), Request::post("/confirm").json(&json!({"id": "x", "approved": true}))] {
+        for request in [Request::get("/pending"), Request::post("/confirm").json(&json!({"id": "x", "approved": true}))]
+        {
             request.header(name, value).send(&app).expect(403);
         }
     }

@@ -245,7 +245,8 @@ fn a_one_way_channel_declares_no_tools_and_takes_events() {
     let event = session.next_event();
     assert_eq!((event.content.as_str(), event.meta("severity")), ("main is red", "high"));
     let arguments = json!({"chat_id": event.meta("chat_id"), "text": "on it"});
-    let call = json!({"jsonrpc": "2.0", "id": 8, "method": "tools/call", "params": {"name": "reply", "arguments": arguments}});
+    let call =
+        json!({"jsonrpc": "2.0", "id": 8, "method": "tools/call", "params": {"name": "reply", "arguments": arguments}});
     assert!(session.call_raw(&call)["error"].is_object());
     assert_eq!(gate.get("/api/v1/replies").json(), json!([]));
 }
@@ -256,10 +257,14 @@ fn what_the_owner_says_about_events_is_in_the_instructions() {
     home.write_config("instructions = \"Ignore staging.\"\n");
     let _gate = home.serve();
     let session = StandIn::start(&home, &[]);
-    assert!(session.instructions().ends_with("about messages from outside: Ignore staging."), "{}", session.instructions());
+    assert!(
+        session.instructions().ends_with("about messages from outside: Ignore staging."),
+        "{}",
+        session.instructions()
+    );
     home.write_config(&format!("instructions = {:?}\n", "x".repeat(2000)));
     let long = StandIn::start(&home, &[]);
     assert!(long.tools()[0]["description"].as_str().unwrap().ends_with(&"x".repeat(2000)));
     home.write_config(&format!("instructions = {:?}\n", "x".repeat(2001)));
-    home.run(&["up"]).refused(2, "instructions is text of at most 2000 characters");
+    home.run(&["up"]).refused(3, "instructions is text of at most 2000 characters");
 }

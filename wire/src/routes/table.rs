@@ -84,7 +84,8 @@ const NEW_CHAT: Param = query(
     "the conversation; 1 to 128 bytes of visible UTF-8. Without it the event opens a new one, named by a number",
 );
 
-const REPLY_TO: Param = query("reply_to", "string", "the id of the reply that it answers; its conversation is the event's");
+const REPLY_TO: Param =
+    query("reply_to", "string", "the id of the reply that it answers; its conversation is the event's");
 const ATTRIBUTE: Param = query(
     "NAME",
     "string",

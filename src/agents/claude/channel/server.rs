@@ -130,7 +130,8 @@ impl ServerHandler for Server {
     fn get_info(&self) -> ServerConfig {
         let is_one_way = self.tools.briefing().is_one_way();
         // One that only listens answers nobody: neither senders nor prompts.
-        let experimental: &[&str] = if is_one_way { &[channel::CHANNEL] } else { &[channel::CHANNEL, channel::PERMISSION] };
+        let experimental: &[&str] =
+            if is_one_way { &[channel::CHANNEL] } else { &[channel::CHANNEL, channel::PERMISSION] };
         let experimental = experimental.iter().map(|name| ((*name).to_owned(), JsonObject::new())).collect();
         let capabilities = ServerCapabilities::builder().enable_experimental_with(experimental);
         let capabilities = if is_one_way { capabilities.build() } else { capabilities.enable_tools().build() };

@@ -215,6 +215,9 @@ impl Driver {
         let mut fields = Map::new();
         fields.insert("hooks".into(), prompts::wanted_hooks());
         fields.insert("sdkMcpServers".into(), json!([SERVER]));
+        if let Some(owners) = self.tools.briefing().left_out() {
+            fields.insert("appendSystemPrompt".into(), owners.into());
+        }
         let asking = self.control.request("initialize", fields, INITIALIZE);
         let words = self.words.clone();
         tokio::spawn(async move { words.send(Word::Initialized(asking.await)).await });

@@ -94,8 +94,9 @@ struct HookState {
 impl HookSession {
     pub(crate) fn new(session: SessionHandle, about: SessionAbout, settings: HookSettings, judge: Judge) -> Arc<Self> {
         let is_posted = settings.is_posted;
-        // Where there is no server of ours in the session, its instructions come with the first event.
-        let untold = Briefing::new(&settings.instructions).of_owner().filter(|_| is_posted);
+        // Where no server of ours tells the model, it comes with the first event.
+        let briefing = Briefing::new(&settings.instructions);
+        let untold = if is_posted { briefing.of_owner() } else { briefing.left_out() };
         let state = HookState {
             inbox: Inbox::new(settings.wakes_per_hour),
             is_watched: false,

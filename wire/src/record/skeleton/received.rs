@@ -4,7 +4,8 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use portcullis_core::{
-    Address, Attribute, ChatId, Event, EventId, IdempotencyKey, Label, Moment, ReplyId, SessionId, Text, Via, is_of_door,
+    Address, Attribute, ChatId, Event, EventId, IdempotencyKey, Label, Moment, ReplyId, SessionId, Text, Via,
+    is_of_door,
 };
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 

@@ -21,8 +21,8 @@ mod state;
 mod verdict;
 
 pub use ask::{
-    Ask, AskKind, AskLife, AskTimeout, CallOutcome, Details, NewAsk, Offer, OnTimeout, ReportedOutcome, Source,
-    ToolCall,
+    Ask, AskKind, AskLife, AskTimeout, CallOutcome, Confirmation, Details, NewAsk, Offer, OnTimeout, ReportedOutcome,
+    Source, ToolCall,
 };
 pub use attributes::{
     Attribute, BadAttributes, MOST_ATTRIBUTES, check_attributes, escape_attribute, hides, in_tag, is_identifier,

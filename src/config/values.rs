@@ -247,7 +247,18 @@ mod tests {
         for fine in ["127.0.0.1:8788", "127.9.9.9:1", "[::1]:8788", "[::ffff:127.0.0.1]:8788", "127.0.0.1:0"] {
             assert_eq!(fine.parse(), Ok(Listen::Addr(fine.parse().unwrap())));
         }
-        for bad in ["", "Off", "8788", "127.0.0.1", "localhost:8788", "0.0.0.0:8788", "[::]:8788", "192.168.1.2:8788"] {
+        assert_eq!("localhost:8788".parse(), Ok(Listen::Addr("127.0.0.1:8788".parse().unwrap())));
+        for bad in [
+            "",
+            "Off",
+            "8788",
+            "127.0.0.1",
+            "localhost",
+            "localhost.x:1",
+            "0.0.0.0:8788",
+            "[::]:8788",
+            "192.168.1.2:8788",
+        ] {
             assert!(bad.parse::<Listen>().is_err(), "{bad}");
         }
     }

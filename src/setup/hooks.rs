@@ -242,7 +242,7 @@ mod tests {
         let prompt = &settings["hooks"]["PermissionRequest"][0]["hooks"][0];
         assert_eq!((&prompt["timeout"], &prompt["input"]["tool_input"]), (&86400.into(), &"${tool_input}".into()));
         assert_eq!(settings["hooks"]["FileChanged"][0]["hooks"][0]["asyncRewake"], true);
-        assert_eq!(settings["hooks"].as_object().unwrap().len(), 12);
+        assert_eq!(settings["hooks"].as_object().unwrap().len(), 13);
         assert_eq!(installed(&text), text);
         assert_eq!(uninstalled(&text).trim(), "{}");
     }

@@ -11,7 +11,10 @@ fn an_unknown_state_is_an_error_that_names_the_known_ones() {
     let gate = home.serve();
     let session = StandIn::start_under_an_agent(&home, &[]);
     gate.open_prompt(&session, "abcde");
-    for (list, known) in [("events", "waiting, delivered, seen, expired, dropped, dead"), ("asks", "open, answered")] {
+    for (list, known) in [
+        ("events", "waiting, delivered, seen, expired, dropped, dead"),
+        ("asks", "open, unconfirmed, answered, withdrawn, expired"),
+    ] {
         for wrong in ["all", "Open", ""] {
             let refused = gate.get(&format!("/api/v1/{list}?state={wrong}")).expect(400).json();
             let message = refused["message"].as_str().unwrap();

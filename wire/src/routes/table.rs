@@ -206,7 +206,7 @@ routes! {
     }
 
     ListAsks Get "/api/v1/asks" REVIEW "Open and recently settled prompts, newest last" {
-        outside: true, params: &[query("state", "string", "open, answered, withdrawn or expired")],
+        outside: true, params: &[query("state", "string", "open, unconfirmed, answered, withdrawn or expired")],
         response: lists::<AskView>(), errors: &[Kind::BadRequest],
     }
     ShowAsk Get "/api/v1/asks/{ask}" REVIEW "One prompt, by its id or its code" {

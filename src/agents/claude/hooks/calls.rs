@@ -151,8 +151,14 @@ impl HookSession {
     }
 
     fn hand_out(&self, say: impl FnOnce(&str) -> Value) -> HookAnswer {
-        let Some((handed_out, text)) = self.state().inbox.hand_out(&|| Some(format!("={}=", fence()?))) else {
-            return HookAnswer::default();
+        let (handed_out, text) = {
+            let mut state = self.state();
+            let before = state.untold.as_ref().map(|owners| format!("{owners}\n\n")).unwrap_or_default();
+            let Some((handed_out, text)) = state.inbox.hand_out(&|| Some(format!("={}=", fence()?)), before.len()) else {
+                return HookAnswer::default();
+            };
+            state.untold = None;
+            (handed_out, before + &text)
         };
         let events = handed_out.events.iter();
         self.gatekeeper.note_events(events.map(|event| (&*event.frame.sender, event.frame.directs)));

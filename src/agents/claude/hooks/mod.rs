@@ -20,6 +20,7 @@ use tokio::sync::Notify;
 use crate::session::gatekeeper::{Gatekeeper, GatekeeperSettings, Judge};
 use crate::session::inbox::{HandedOut, Inbox, QueuedEvent};
 use crate::session::link::{Delivery, SessionHandle};
+use crate::session::tools::Briefing;
 pub(crate) use listen::{HookFiles, Listening};
 pub(crate) use posted::PostedHooks;
 pub(crate) use socket::{HookOutput, HookWait, call_session};
@@ -37,6 +38,8 @@ pub(crate) struct HookSettings {
     pub(crate) must_reply: Vec<String>,
     /// The hooks are posted over HTTP, as the user wrote them down, and not by `install`.
     pub(crate) is_posted: bool,
+    /// What the model is told of messages from outside, besides what we say.
+    pub(crate) instructions: String,
     pub(crate) gatekeeper: GatekeeperSettings,
 }
 
@@ -88,11 +91,16 @@ struct HookState {
     /// Conversations that wait for a reply, where their sender is one who must have one.
     owed_replies: Vec<String>,
     must_reply: Vec<String>,
+    /// What the owner says about messages from outside, until the model has been told.
+    untold: Option<String>,
 }
 
 impl HookSession {
     pub(crate) fn new(session: SessionHandle, about: SessionAbout, settings: HookSettings, judge: Judge) -> Arc<Self> {
         let is_posted = settings.is_posted;
+        // Where no server of ours tells the model, it comes with the first event.
+        let briefing = Briefing::new(&settings.instructions);
+        let untold = if is_posted { briefing.of_owner() } else { briefing.left_out() };
         let state = HookState {
             inbox: Inbox::new(settings.wakes_per_hour),
             is_watched: false,
@@ -105,6 +113,7 @@ impl HookSession {
             about_is_untold: false,
             owed_replies: vec![],
             must_reply: settings.must_reply,
+            untold,
         };
         let gatekeeper = Gatekeeper::new(session.clone(), Arc::new(judge), settings.gatekeeper, None);
         Arc::new(Self { session, gatekeeper, is_posted, state: Mutex::new(state), changed: Notify::new() })

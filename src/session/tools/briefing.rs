@@ -37,6 +37,11 @@ struct Definition {
     schema: fn() -> Value,
 }
 
+/// The names of our tools, in the order in which they are listed.
+pub(crate) fn tool_names() -> impl Iterator<Item = &'static str> {
+    DEFINITIONS.iter().map(|tool| tool.name)
+}
+
 const DEFINITIONS: [Definition; 3] = [
     Definition {
         name: "reply",

@@ -174,23 +174,14 @@ impl Driver {
                     Ok(Line::TooLong) => self.initialize(),
                     Ok(Line::End) | Err(_) => break,
                 },
-<<<<<<< HEAD
                 () = self.untold.pass_on(&tell), if !self.untold.is_empty() => {}
-                Some(message) = task_messages.recv() => self.task_message(message),
-=======
-                permit = tell.reserve(), if !self.untold.is_empty() => match (permit, self.untold.pop_front()) {
-                    (Ok(permit), Some(told)) => permit.send(told),
-                    // Nobody listens any more: the session goes on without.
-                    _ => self.untold.clear(),
-                },
-                Some(word) = spoken.recv() => {
+                Some(message) = task_messages.recv() => {
                     let was_ready = self.is_ready;
-                    self.heard(word);
+                    self.task_message(message);
                     if self.is_ready && !was_ready {
                         self.look_at_trust(&holder.stderr_tail());
                     }
                 }
->>>>>>> polish
                 Some(news) = prompt_news.recv() => self.tell(Told::Prompt(news)),
                 delivery = deliveries.next(), if self.is_ready && self.closing.is_none() && !self.is_alone => match delivery {
                     Some(delivery) => self.delivered(delivery),

@@ -13,7 +13,8 @@ const LONGEST_NAME: usize = 64;
 const LONGEST_VALUE: usize = 256;
 
 /// What the tag says by itself. Nobody else says it in its place.
-const TAG: [&str; 9] = ["source", "event_id", "chat_id", "via", "sender", "events", "redelivered", "reply_to", "fence"];
+const TAG: [&str; 10] =
+    ["source", "event_id", "chat_id", "via", "sender", "directs", "events", "redelivered", "reply_to", "fence"];
 /// What a door knows about an event.
 const DOOR: [&str; 4] = ["path", "method", "user_id", "message_id"];
 /// What the query of a request says to the gate itself.

@@ -67,6 +67,7 @@ fn about() -> SessionAbout {
         driven: false,
         hooks_version: None,
         is_working: None,
+        origin: None,
     }
 }
 

@@ -66,6 +66,7 @@ fn about(label: &str, continues: Option<SessionId>) -> SessionAbout {
         driven: true,
         hooks_version: None,
         is_working: None,
+        origin: None,
     }
 }
 

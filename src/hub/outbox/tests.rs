@@ -66,6 +66,7 @@ impl World {
             driven: false,
             hooks_version: None,
             is_working: None,
+            origin: None,
         };
         self.submit(Input::Attached { session: self.session, about, wrote: vec![], holding: vec![] }).await;
         self.write_in("7", "ann", Role::Reviewer).await;

@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use super::link::SessionHandle;
 use crate::mint::mint;
-pub(crate) use briefing::{Briefing, ListedTool};
+pub(crate) use briefing::{Briefing, ListedTool, tool_names};
 
 /// How long a tool call waits for a gate that is away.
 const GATE_TIMEOUT: Duration = Duration::from_secs(20);
@@ -145,10 +145,11 @@ impl Tools {
         let text = portcullis_core::neutralise(&text);
         let reply_to = item.reply_to.map(|id| format!(" reply_to={id}")).unwrap_or_default();
         let said = format!(
-            "event_id={} chat_id={} sender={} via={}{reply_to}{}\n\n{text}",
+            "event_id={} chat_id={} sender={} directs={} via={}{reply_to}{}\n\n{text}",
             item.event_id,
             item.chat_id,
             item.sender,
+            item.directs,
             item.via,
             in_tag(&item.attributes)
         );
@@ -170,8 +171,8 @@ fn list(events: &[InboxItem]) -> String {
     }
     let rows = events.iter().map(|item| {
         format!(
-            "{} {} chat_id={} sender={} via={} bytes={}",
-            item.event_id, item.state, item.chat_id, item.sender, item.via, item.bytes
+            "{} {} chat_id={} sender={} directs={} via={} bytes={}",
+            item.event_id, item.state, item.chat_id, item.sender, item.directs, item.via, item.bytes
         )
     });
     rows.collect::<Vec<String>>().join("\n")

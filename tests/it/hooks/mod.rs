@@ -5,6 +5,8 @@ mod confirmed;
 mod events;
 mod failures;
 mod modes;
+mod outside;
+mod outside_real_cli;
 mod over_http;
 mod prompts;
 mod rules;

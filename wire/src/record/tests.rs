@@ -57,6 +57,7 @@ pub(crate) fn every_record() -> Vec<Record> {
         driven: true,
         hooks_version: Some(2),
         is_working: Some(true),
+        origin: Some(portcullis_core::ConversationOrigin::Forked),
     };
     let ruling = Ruling { why: Some("fine".into()), ..Ruling::plain(Behavior::Allow) };
     let verdict = Verdict { ruling, by: "ann".into(), via: Via::Socket, at: AT, idempotency_key: None };
@@ -155,6 +156,8 @@ pub(crate) fn every_record() -> Vec<Record> {
         Record::OutcomeReported { ask, outcome: CallOutcome::Failed, differs: true },
         Record::Called { session, call },
         Record::Described { session, about: about.clone(), label: None },
+        Record::OutsideRead { session, sender: "ci".into() },
+        Record::OutsideEnded { session, by: "ann".into() },
         Record::Ordered {
             session,
             id: Some(OrderId::new(AT, 8)),

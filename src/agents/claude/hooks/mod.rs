@@ -10,6 +10,7 @@ mod socket;
 mod tool;
 mod wake;
 
+use std::collections::HashSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -93,6 +94,10 @@ struct HookState {
     must_reply: Vec<String>,
     /// What the owner says about messages from outside, until the model has been told.
     untold: Option<String>,
+    /// Prompts that the client makes by itself when their time has come.
+    scheduled_prompts: HashSet<String>,
+    /// Who sent what the last wake brought, until the person at the terminal is shown it.
+    wake_notice: Option<String>,
 }
 
 impl HookSession {
@@ -114,6 +119,8 @@ impl HookSession {
             owed_replies: vec![],
             must_reply: settings.must_reply,
             untold,
+            scheduled_prompts: HashSet::new(),
+            wake_notice: None,
         };
         let gatekeeper = Gatekeeper::new(session.clone(), Arc::new(judge), settings.gatekeeper, None);
         Arc::new(Self { session, gatekeeper, is_posted, state: Mutex::new(state), changed: Notify::new() })
@@ -158,6 +165,10 @@ impl HookSession {
             Delivery::Order { id, order: Order::Resume } => {
                 self.gatekeeper.resume();
                 self.await_hook(id);
+                None
+            }
+            Delivery::Outside { sender } => {
+                self.gatekeeper.restore_outside(sender);
                 None
             }
             other => Some(other),

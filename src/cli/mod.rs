@@ -8,10 +8,12 @@ mod curl;
 mod demo;
 mod doctor;
 mod events;
+mod feed;
 mod guard;
 mod help;
 mod hook;
 mod install;
+mod layout;
 mod log;
 mod man;
 mod people;
@@ -28,6 +30,7 @@ mod stop;
 mod token;
 mod uninstall;
 mod up;
+mod watch;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -82,6 +85,7 @@ enum Command {
     Uninstall(uninstall::Uninstall),
     Plugin(plugin::Plugin),
     Session(session::Session),
+    Watch(watch::Watch),
     Ask(ask::Ask),
     Say(say::Say),
     Events(events::Events),
@@ -130,6 +134,7 @@ pub(crate) fn run(arguments: impl IntoIterator<Item = OsString>) -> anyhow::Resu
             Command::Uninstall(uninstall) => uninstall.run(),
             Command::Plugin(plugin) => plugin.run(),
             Command::Session(session) => session.run().await,
+            Command::Watch(watch) => Box::pin(watch.run()).await,
             Command::Ask(ask) => ask.run().await,
             Command::Say(say) => say.run().await,
             Command::Events(events) => events.run().await,

@@ -4,7 +4,7 @@ mod asks;
 mod reading;
 
 use portcullis_core::{
-    Address, EventLife, Moment, Notice, OrderOutcome, Pairing, Person, Presence, Reply, SentFile, Session, Token,
+    Address, EventLife, Moment, Notice, OrderOutcome, Pairing, Person, Presence, Reply, Role, SentFile, Session, Token,
     TokenScope, TrackedEvent, TrackedOrder,
 };
 use serde::{Deserialize, Serialize};
@@ -221,6 +221,9 @@ pub struct NewModel {
 pub struct TokenView {
     pub id: String,
     pub person: String,
+    /// The person's role: sender, reviewer, admin or agent.
+    #[serde(default)]
+    pub role: String,
     /// Sessions it is for; none means all.
     pub labels: Option<Vec<String>>,
     /// When it was made.
@@ -232,10 +235,11 @@ pub struct TokenView {
 }
 
 impl TokenView {
-    pub fn of(token: &Token, now: Moment) -> Self {
+    pub fn of(token: &Token, role: Option<Role>, now: Moment) -> Self {
         Self {
             id: token.id.to_string(),
             person: token.person.clone(),
+            role: role.map(|role| role.to_string()).unwrap_or_default(),
             labels: match &token.scope {
                 TokenScope::Everything => None,
                 TokenScope::Labels(labels) => Some(labels.iter().map(ToString::to_string).collect()),

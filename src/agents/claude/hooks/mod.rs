@@ -22,7 +22,7 @@ use crate::session::inbox::{HandedOut, Inbox, QueuedEvent};
 use crate::session::link::{Delivery, SessionHandle};
 pub(crate) use listen::{HookFiles, Listening};
 pub(crate) use posted::PostedHooks;
-pub(crate) use socket::{HookOutput, call_session};
+pub(crate) use socket::{HookOutput, HookWait, call_session};
 pub(crate) use wake::{Announced, announce, announcement_of, forget};
 
 /// The gate is told of a change within this, or with the next one: the client waits for its hooks.

@@ -397,7 +397,7 @@ fn install_as_json_names_files_changes_and_what_git_knows() {
     assert_eq!((&shown["scope"], &shown["made"]), (&json!("local"), &json!(false)));
     assert_eq!(shown["files"][1]["what"], json!(["12 hooks", "4 rules"]));
     assert_eq!(shown["files"][1]["git"], "outside");
-    assert!(shown["files"][1]["diff"].as_str().unwrap().contains("+        \"mcp__portcullis__"), "{shown:#}");
+    assert!(shown["files"][1]["diff"].as_str().unwrap().contains("+    \"allow\": [\"mcp__portcullis__reply\", \"mcp__portcullis__edit_message\""), "{shown:#}");
     assert!(!own_settings(&home).exists(), "nothing is made without --yes");
     let shown = home.run(&["install", "--hooks", "--json", "--yes"]).ok().json();
     assert_eq!(shown["made"], true);

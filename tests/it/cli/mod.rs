@@ -6,6 +6,7 @@ mod doctor;
 mod install;
 mod log;
 mod plugin;
+mod quick_start;
 mod rules;
 mod service;
 mod startup;

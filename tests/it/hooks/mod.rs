@@ -6,6 +6,7 @@ mod failures;
 mod over_http;
 mod prompts;
 mod rules;
+mod scopes;
 mod sessions;
 mod tool_events;
 mod tool_prompts;

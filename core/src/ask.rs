@@ -3,8 +3,8 @@
 use crate::event::Text;
 use crate::ids::{AskId, Code, Moment, SessionId};
 use crate::names::names;
-use crate::policy::Risk;
-use crate::verdict::{Scope, Verdict};
+use crate::policy::{Mode, Risk};
+use crate::verdict::{Behavior, Scope, Verdict};
 
 /// The kind of connection through which an ask came, and through which its verdict goes back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -96,6 +96,13 @@ pub struct Details {
     pub quorum: u8,
     /// None: the ask can be answered until it is withdrawn.
     pub timeout: Option<AskTimeout>,
+    /// The call is held before it runs: without a verdict it would run, so silence denies it.
+    pub held: bool,
+    /// The modes that may follow a plan, where whoever allows it may choose. The first follows when nobody does.
+    pub modes: Vec<Mode>,
+    /// The source tells within so many milliseconds what came of a verdict. None: it never does, and a verdict that is
+    /// handed over is done.
+    pub confirm_within: Option<u64>,
 }
 
 impl Default for Details {
@@ -115,6 +122,9 @@ impl Default for Details {
             risk: None,
             quorum: 1,
             timeout: None,
+            held: false,
+            modes: vec![],
+            confirm_within: None,
         }
     }
 }
@@ -154,6 +164,27 @@ impl Ask {
         scope == Scope::Once || self.details.offers.iter().any(|offer| offer.scope == scope)
     }
 
+    /// Whether the source tells what came of this verdict. A client whose turn is ended tells nothing.
+    pub fn tells_of(&self, verdict: &Verdict) -> bool {
+        self.details.confirm_within.is_some() && !verdict.ruling.interrupt
+    }
+
+    /// Until when the source should have told what came of a verdict.
+    pub(crate) fn confirm_by(&self, verdict: &Verdict, carried: Option<Moment>) -> Option<Moment> {
+        let within = self.details.confirm_within?;
+        match carried {
+            None => Some(verdict.at.plus(within)),
+            Some(_) if verdict.ruling.interrupt => None,
+            Some(_) if verdict.ruling.behavior == Behavior::Allow && self.may_still_run() => None,
+            Some(at) => Some(at.plus(within)),
+        }
+    }
+
+    /// Whether the call may still run so long after it was allowed that nothing follows from silence.
+    pub fn may_still_run(&self) -> bool {
+        self.details.kind == AskKind::Tool && !QUICK_TOOLS.contains(&self.tool.as_str())
+    }
+
     /// How many bytes of text the ask holds.
     pub fn bytes(&self) -> usize {
         self.description.len() + self.preview.len() + self.details.input.as_ref().map_or(0, Text::len)
@@ -167,6 +198,9 @@ impl Ask {
         }
     }
 }
+
+/// Tools that end at once, whatever they are called with.
+const QUICK_TOOLS: [&str; 5] = ["Read", "Write", "Edit", "MultiEdit", "NotebookEdit"];
 
 /// The outcome of a tool call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -204,6 +238,29 @@ pub struct ReportedOutcome {
     pub differs: bool,
 }
 
+/// How far a verdict has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Confirmation {
+    /// It is in the journal; the session's process has not written it to the client.
+    Recorded,
+    /// The client has it, and will show what it did with it.
+    HandedOver,
+    /// The client has it, and nothing more is ever heard of it on this connection.
+    Done,
+    /// What became of the call is known.
+    Confirmed,
+    /// The client should have shown what it did with it, and has not.
+    NotConfirmed,
+}
+
+names!(Confirmation {
+    Recorded = "recorded",
+    HandedOver = "handed_over",
+    Done = "done",
+    Confirmed = "confirmed",
+    NotConfirmed = "not_confirmed",
+});
+
 /// The state of an ask.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AskLife {
@@ -212,11 +269,13 @@ pub enum AskLife {
         votes: Vec<Verdict>,
     },
     /// Someone said allow or deny. `carried` is when the session's own process had written it to the agent, and
-    /// `outcome` what is known to have become of the call.
+    /// `outcome` what is known to have become of the call. `unconfirmed` is when the source should have told of it and had
+    /// not: until it does, someone may answer again.
     Answered {
         verdict: Box<Verdict>,
         carried: Option<Moment>,
         outcome: Option<ReportedOutcome>,
+        unconfirmed: Option<Moment>,
     },
     Withdrawn {
         at: Moment,
@@ -232,6 +291,7 @@ impl AskLife {
     pub fn name(&self) -> &'static str {
         match self {
             Self::Open { .. } => "open",
+            Self::Answered { .. } if self.is_unconfirmed() => "unconfirmed",
             Self::Answered { .. } => "answered",
             Self::Withdrawn { .. } => "withdrawn",
             Self::Expired { .. } => "expired",
@@ -240,6 +300,23 @@ impl AskLife {
 
     pub fn is_open(&self) -> bool {
         matches!(self, Self::Open { .. })
+    }
+
+    /// Whether someone answered, and nothing shows that the client took the verdict.
+    pub fn is_unconfirmed(&self) -> bool {
+        matches!(self, Self::Answered { unconfirmed: Some(_), outcome: None, .. })
+    }
+
+    /// How far a verdict on this ask has come. None while there is no verdict.
+    pub fn confirmation(&self, ask: &Ask) -> Option<Confirmation> {
+        let Self::Answered { verdict, carried, outcome, unconfirmed } = self else { return None };
+        Some(match (outcome, unconfirmed, carried) {
+            (Some(_), ..) => Confirmation::Confirmed,
+            (None, Some(_), _) => Confirmation::NotConfirmed,
+            (None, None, None) => Confirmation::Recorded,
+            (None, None, Some(_)) if ask.tells_of(verdict) => Confirmation::HandedOver,
+            (None, None, Some(_)) => Confirmation::Done,
+        })
     }
 
     pub fn settled_at(&self) -> Option<Moment> {

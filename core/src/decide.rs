@@ -45,6 +45,7 @@ pub fn decide(state: &State, clock: Moment, input: Input) -> (Vec<Record>, Vec<E
         Input::Carried { ask, session } => asks::carried(state, ask, session),
         Input::Withdrawn { ask, by, why } => asks::withdrawn(state, ask, by, why),
         Input::AskExpired { ask } => asks::expired(state, now, ask),
+        Input::NotConfirmed { ask } => asks::not_confirmed(state, now, ask),
         Input::Joined { preview, whole } => asks::joined(state, preview, whole),
         Input::Called { session, call } => asks::called(state, session, call),
         Input::OutcomeReported { ask, outcome, digest } => asks::outcome_reported(state, ask, outcome, digest),

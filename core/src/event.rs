@@ -151,7 +151,7 @@ plain_name!(
     128
 );
 plain_name!(
-    /// The label of a session, chosen by people. Several sessions may have the same one.
+    /// The label of a session, for people. Each living session has its own.
     Label,
     64
 );

@@ -68,6 +68,10 @@ pub enum Input {
     AskExpired {
         ask: AskId,
     },
+    /// Nothing showed in time that the client took the verdict.
+    NotConfirmed {
+        ask: AskId,
+    },
     /// Two asks are about the same call: the channel's `preview`, and the hook's `whole` input.
     Joined {
         preview: AskId,
@@ -358,27 +362,18 @@ pub enum Topic {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Notice {
     /// With the number of events waiting for it, and of prompts it has open.
-    Session {
-        session: Session,
-        waiting: usize,
-        asks: usize,
-    },
-    /// The event without its text, and the label of the session it is for.
-    Event {
-        event: TrackedEvent,
-        label: Option<Label>,
-    },
+    Session { session: Session, waiting: usize, asks: usize },
+    /// The event without its text, and the label that the session it is for wanted.
+    Event { event: TrackedEvent, wanted_label: Option<Label> },
     Ask {
         ask: Ask,
         life: AskLife,
+        /// The session's label.
         label: Label,
+        wanted_label: Label,
     },
     /// `owner` is the person whose conversation it is.
-    Replied {
-        reply: Reply,
-        owner: Option<String>,
-        label: Option<Label>,
-    },
+    Replied { reply: Reply, owner: Option<String>, wanted_label: Option<Label> },
 }
 
 impl Notice {
@@ -401,14 +396,15 @@ impl Notice {
         };
         let reviews = actor.may(Right::Review);
         match self {
-            Self::Replied { owner, label, .. } => {
-                owner.as_deref() == Some(actor.name.as_str()) && actor.may(Right::Talk) || reviews && covered(label)
+            Self::Replied { owner, wanted_label, .. } => {
+                owner.as_deref() == Some(actor.name.as_str()) && actor.may(Right::Talk)
+                    || reviews && covered(wanted_label)
             }
-            Self::Event { event, label } => {
-                event.event.sender == actor.name && actor.may(Right::Talk) || reviews && covered(label)
+            Self::Event { event, wanted_label } => {
+                event.event.sender == actor.name && actor.may(Right::Talk) || reviews && covered(wanted_label)
             }
             Self::Session { session, .. } => reviews && actor.scope.covers(&session.about.label),
-            Self::Ask { label, .. } => reviews && actor.scope.covers(label),
+            Self::Ask { wanted_label, .. } => reviews && actor.scope.covers(wanted_label),
         }
     }
 }

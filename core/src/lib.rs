@@ -20,8 +20,8 @@ mod state;
 mod verdict;
 
 pub use ask::{
-    Ask, AskKind, AskLife, AskTimeout, CallOutcome, Details, NewAsk, Offer, OnTimeout, ReportedOutcome, Source,
-    ToolCall,
+    Ask, AskKind, AskLife, AskTimeout, CallOutcome, Confirmation, Details, NewAsk, Offer, OnTimeout, ReportedOutcome,
+    Source, ToolCall,
 };
 pub use connector::{BadConnectorName, ConnectorName, Identity, NotAnIdentity, SentAbout, SentMessage};
 pub use decide::decide;

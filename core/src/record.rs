@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::ask::{Ask, CallOutcome, ToolCall};
 use crate::connector::{ConnectorName, Identity, SentMessage};
-use crate::event::{ChatId, Event, Reply, Text};
+use crate::event::{ChatId, Event, Label, Reply, Text};
 use crate::ids::{AskId, EventId, OrderId, PairingCode, ReplyId, SessionId, TokenId};
 use crate::names::names;
 use crate::people::{Pairing, Role, Token};
@@ -33,6 +33,8 @@ pub enum Record {
     Attached {
         session: SessionId,
         about: SessionAbout,
+        /// The label it was given. None in journals of 0.1.0: there it has the label it wanted.
+        label: Option<Label>,
         wrote: Vec<EventId>,
         moves: Moves,
     },
@@ -105,6 +107,10 @@ pub enum Record {
         ask: AskId,
         into: AskId,
     },
+    /// Nothing showed in time that the client took the verdict.
+    NotConfirmed {
+        ask: AskId,
+    },
     /// What the ask was about ran, or was kept from it.
     OutcomeReported {
         ask: AskId,
@@ -119,6 +125,8 @@ pub enum Record {
     Described {
         session: SessionId,
         about: SessionAbout,
+        /// Another label than before: the agent turned out to go on with a session that had it.
+        label: Option<Label>,
     },
     /// Someone wants the session to do something. Journals of 0.1.0 have orders without an id.
     Ordered {
@@ -274,6 +282,7 @@ impl Record {
             | Self::Carried { ask }
             | Self::AskExpired { ask }
             | Self::Joined { ask, .. }
+            | Self::NotConfirmed { ask }
             | Self::OutcomeReported { ask, .. }
             | Self::Withdrawn { ask, .. } => Subject::Ask(*ask),
             Self::Missed { by: name }

@@ -43,8 +43,13 @@ pub fn route(
             },
             Some(session) => Ok(Some(session.id)),
         },
-        Address::Label(label) if !scope.covers(label) => Err(out_of(scope)),
-        Address::Label(label) => one_of(state.sessions().filter(|session| session.about.label == *label)),
+        Address::Label(label) => {
+            let named = |session: &&Session| state.is_meant((&session.label, &session.about), label, None);
+            match one_of(state.sessions().filter(in_scope).filter(named))? {
+                None if !scope.covers(label) => Err(out_of(scope)),
+                found => Ok(found),
+            }
+        }
         Address::Open => {
             let talks_to = state.chat(chat).and_then(|chat| chat.session).and_then(|id| state.session(id));
             if let Some(session) = talks_to.filter(in_scope).filter(|session| session.is_present()) {
@@ -72,7 +77,7 @@ fn one_of<'a>(sessions: impl Iterator<Item = &'a Session>) -> Result<Option<Sess
         [] => Ok(None),
         [only] => Ok(Some(only.id)),
         several => {
-            let names = several.iter().map(|session| (session.id, session.about.label.clone()));
+            let names = several.iter().map(|session| (session.id, session.label.clone()));
             Err(NoRoute::Several(names.collect()))
         }
     }

@@ -6,7 +6,10 @@ use crate::ids::{Moment, OrderId, SessionId};
 /// The description of a session by its process. It may change while the session lives.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SessionAbout {
+    /// The label its process wants: what the user chose, else the name of its folder. Rules and tokens name this one.
     pub label: Label,
+    /// The user chose the label.
+    pub label_chosen: bool,
     /// How it is connected, for people: `channel`, `hooks`, `run`.
     pub connected_by: String,
     /// The agent's own process.
@@ -32,6 +35,7 @@ impl SessionAbout {
     pub fn new(label: Label, connected_by: &str) -> Self {
         Self {
             label,
+            label_chosen: false,
             connected_by: connected_by.to_owned(),
             pid: None,
             runs_commands: false,
@@ -161,6 +165,8 @@ impl Presence {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Session {
     pub id: SessionId,
+    /// What people call it: no other living session has it, and it is kept for the session's life.
+    pub label: Label,
     pub about: SessionAbout,
     pub presence: Presence,
     /// When the session first attached.

@@ -17,6 +17,7 @@ mod asks;
 mod connectors;
 mod deadlines;
 mod implied_moves;
+mod labels;
 mod limits;
 mod people;
 
@@ -60,6 +61,7 @@ struct Queue {
 }
 
 pub use connectors::Connected;
+use labels::LabelMemory;
 
 /// The state of the gate. Only [`State::apply`] changes it; it is rebuilt from the journal at start.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
@@ -74,6 +76,7 @@ pub struct State {
     sessions: BTreeMap<SessionId, Session>,
     /// Ended sessions still remembered, oldest first.
     ended: VecDeque<SessionId>,
+    labels: LabelMemory,
     events: BTreeMap<EventId, TrackedEvent>,
     /// What waits for each session; under none, what waits for a session to come.
     queues: BTreeMap<Option<SessionId>, Queue>,
@@ -82,6 +85,10 @@ pub struct State {
     settled_events: VecDeque<EventId>,
     asks: BTreeMap<AskId, (Ask, AskLife)>,
     open_asks: BTreeSet<AskId>,
+    /// Answered asks whose source has yet to tell what came of the verdict, and in time.
+    awaiting: BTreeSet<AskId>,
+    /// Answered asks whose source should have told, and has not.
+    unconfirmed: BTreeSet<AskId>,
     /// Codes of open and recently settled asks: none of them is given out again.
     codes: BTreeMap<Code, AskId>,
     settled_asks: VecDeque<AskId>,
@@ -204,6 +211,14 @@ impl State {
         self.open_asks.iter().filter_map(|id| self.asks.get(id)).map(|(ask, _)| ask)
     }
 
+    /// Asks that someone should look at: nobody has answered them, or nothing shows that the client took the answer.
+    pub fn listed_asks(&self) -> impl Iterator<Item = &(Ask, AskLife)> {
+        let is_present = |ask: &Ask| self.session(ask.session).is_some_and(Session::is_present);
+        let unconfirmed = self.unconfirmed.iter().filter_map(|id| self.asks.get(id));
+        let open = self.open_asks.iter().filter_map(|id| self.asks.get(id));
+        open.chain(unconfirmed.filter(move |(ask, _)| is_present(ask)))
+    }
+
     pub fn open_asks_of(&self, session: SessionId) -> impl Iterator<Item = &Ask> {
         self.open_asks().filter(move |ask| ask.session == session)
     }
@@ -246,17 +261,22 @@ impl State {
 
     pub fn reply_notice(&self, reply: &Reply) -> Notice {
         let owner = self.chats.get(&reply.chat).map(|chat| chat.owner.clone());
-        Notice::Replied { owner, label: self.label_of(Some(reply.session)), reply: reply.clone() }
+        Notice::Replied { owner, wanted_label: self.wanted_label_of(Some(reply.session)), reply: reply.clone() }
     }
 
     pub fn label_of(&self, session: Option<SessionId>) -> Option<Label> {
+        Some(self.session(session?)?.label.clone())
+    }
+
+    /// The label by which tokens are limited to the session.
+    pub fn wanted_label_of(&self, session: Option<SessionId>) -> Option<Label> {
         Some(self.session(session?)?.about.label.clone())
     }
 
     /// Whether someone with this scope has to do with a session. With one that is forgotten, or still to come, only those
     /// do who have to do with all.
     pub fn is_in_scope(&self, session: Option<SessionId>, scope: &TokenScope) -> bool {
-        self.label_of(session).map_or(*scope == TokenScope::Everything, |label| scope.covers(&label))
+        self.wanted_label_of(session).map_or(*scope == TokenScope::Everything, |label| scope.covers(&label))
     }
 
     /// When the person may try a code again, if they have missed too often.
@@ -342,12 +362,13 @@ impl State {
             Topic::Event(id) => {
                 let mut tracked = self.event(id)?.clone();
                 Arc::make_mut(&mut tracked.event).text = Text::Away;
-                Some(Notice::Event { label: self.label_of(tracked.to), event: tracked })
+                Some(Notice::Event { wanted_label: self.wanted_label_of(tracked.to), event: tracked })
             }
             Topic::Ask(id) => {
                 let (ask, life) = self.ask(id)?.clone();
-                let label = self.session(ask.session)?.about.label.clone();
-                Some(Notice::Ask { ask, life, label })
+                let session = self.session(ask.session)?;
+                let (label, wanted_label) = (session.label.clone(), session.about.label.clone());
+                Some(Notice::Ask { ask, life, label, wanted_label })
             }
             Topic::Reply(id) => Some(self.reply_notice(self.reply(id)?)),
             Topic::People => None,

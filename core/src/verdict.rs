@@ -6,6 +6,7 @@ use crate::event::{IdempotencyKey, Text};
 use crate::ids::{Code, Moment};
 use crate::names::names;
 use crate::people::Via;
+use crate::policy::Mode;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Behavior {
@@ -43,12 +44,14 @@ pub struct Ruling {
     pub input: Option<Edited>,
     /// The denial ends the turn.
     pub interrupt: bool,
+    /// The mode that follows a plan.
+    pub mode: Option<Mode>,
 }
 
 impl Ruling {
     /// A ruling of scope `once`, without reason or changed input.
     pub fn plain(behavior: Behavior) -> Self {
-        Self { behavior, scope: Scope::Once, why: None, input: None, interrupt: false }
+        Self { behavior, scope: Scope::Once, why: None, input: None, interrupt: false, mode: None }
     }
 }
 
@@ -76,7 +79,8 @@ impl Verdict {
             Scope::Always => " for ever",
         };
         let input = if self.ruling.input.is_some() { " with another input" } else { "" };
-        format!("{said}{reach}{input} by {} over {}", self.by, self.via.name())
+        let mode = self.ruling.mode.map_or(String::new(), |mode| format!(", then mode {mode},"));
+        format!("{said}{reach}{input}{mode} by {} over {}", self.by, self.via.name())
     }
 }
 

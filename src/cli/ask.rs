@@ -54,6 +54,9 @@ enum AskCommand {
         /// Answer one of the agent's questions; repeat it for each
         #[arg(long = "answer", value_name = "QUESTION=LABEL")]
         answers: Vec<String>,
+        /// The mode that follows a plan: `ask show` says which the prompt offers
+        #[arg(long, value_name = "MODE")]
+        mode: Option<String>,
     },
     /// Deny what a prompt asks for
     Deny {
@@ -81,18 +84,20 @@ impl Ask {
                 let ask: AskView = gate.get(&format!("/api/v1/asks/{}", super::client::segment(&ask))).await?;
                 say(&if json { format!("{}\n", serde_json::to_string(&ask)?) } else { whole(&ask) });
             }
-            AskCommand::Allow { ask, why, scope, input, answers } => {
+            AskCommand::Allow { ask, why, scope, input, answers, mode } => {
                 let input = input.map(|input| serde_json::from_str(&input)).transpose();
                 let input = input.map_err(|error| {
                     Failure::new(format!("--input is not a JSON object: {error}"), "`ask show --json` prints the input")
                 })?;
                 let answers = if answers.is_empty() { None } else { Some(read_answers(&answers)?) };
                 let behavior = Behavior::Allow.name().to_owned();
-                answer(&gate, &ask, NewVerdict { behavior, why, scope, input, answers, interrupt: false }).await?;
+                answer(&gate, &ask, NewVerdict { behavior, why, scope, input, answers, interrupt: false, mode })
+                    .await?;
             }
             AskCommand::Deny { ask, why, interrupt } => {
                 let behavior = Behavior::Deny.name().to_owned();
-                let verdict = NewVerdict { behavior, why, scope: None, input: None, answers: None, interrupt };
+                let verdict =
+                    NewVerdict { behavior, why, scope: None, input: None, answers: None, interrupt, mode: None };
                 answer(&gate, &ask, verdict).await?;
             }
         }
@@ -154,6 +159,19 @@ fn whole(ask: &AskView) -> String {
     for offer in &ask.offers {
         line(format!("--scope {}: {}", offer.scope, offer.words));
     }
+    if ask.held {
+        line("held before it runs: without an answer it is denied".to_owned());
+    }
+    if let Some(until) = ask.answer_by {
+        let left = portcullis_core::Moment(until).since(now());
+        let otherwise = ask.otherwise.as_deref().unwrap_or_default();
+        line(format!("can be answered for {} more; then: {otherwise}", ago(left)));
+    }
+    if let [first, ..] = ask.modes.as_slice() {
+        line(format!("--mode {}: the mode that follows; without it: {first}", ask.modes.join("|")));
+    } else if ask.kind == "plan" {
+        line("the mode that follows is the client's to choose: the one it had before it planned".to_owned());
+    }
     line(settled(ask));
     visible(&text)
 }
@@ -161,8 +179,11 @@ fn whole(ask: &AskView) -> String {
 fn settled(ask: &AskView) -> String {
     match (&ask.verdict, &ask.withdrawn, ask.state.as_str()) {
         (Some(verdict), ..) => {
-            let carried =
-                if verdict.carried_at.is_some() { "handed to the session" } else { "not yet handed to the session" };
+            let carried = match verdict.confirmation.as_str() {
+                "not_confirmed" => "NOT CONFIRMED: nothing shows that the session took it; it can be answered again",
+                _ if verdict.carried_at.is_some() => "handed to the session",
+                _ => "not yet handed to the session",
+            };
             let outcome = verdict.outcome.as_ref().map_or(String::new(), |outcome| format!(", then it {outcome}"));
             let differs = if verdict.differs { "; WARNING: what ran is not what was shown" } else { "" };
             format!("{} by {} over {}, {carried}{outcome}{differs}", verdict.behavior, verdict.by, verdict.via)

@@ -28,7 +28,7 @@ Exit codes:
   1  an error, also when the connection to the session broke
   4  refused: this runs inside Claude Code")]
 pub(super) struct Attach {
-    /// The session's label, its id, or the beginning of its id
+    /// The session's label, its id, or the beginning of one
     session: String,
     /// What is printed: text as it is said, or every message as a line of JSON
     #[arg(long, value_enum, default_value_t = AttachOutput::Text)]

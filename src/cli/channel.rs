@@ -54,6 +54,7 @@ impl Channel {
     fn about(&self, folder: &std::path::Path) -> anyhow::Result<SessionAbout> {
         let agent = processes::agent_above(std::os::unix::process::parent_id());
         Ok(SessionAbout {
+            label_chosen: self.label.is_some(),
             pid: Some(agent),
             // Claude Code marks what it starts; where it was told not to, it is known by its name.
             runs_commands: environment("CLAUDECODE").is_some() || processes::is_claude_code(agent),

@@ -18,8 +18,8 @@ pub(super) struct Say {
     /// For the session with this label
     #[arg(long, value_name = "NAME")]
     label: Option<String>,
-    /// For the session with this id
-    #[arg(long, value_name = "ID", conflicts_with = "label")]
+    /// For this session: its label, its id, or the beginning of one
+    #[arg(long, value_name = "SESSION", conflicts_with = "label")]
     session: Option<String>,
     /// In this conversation
     #[arg(long, value_name = "NAME")]

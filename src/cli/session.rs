@@ -64,8 +64,14 @@ enum SessionCommand {
 
 #[derive(clap::Args)]
 struct Which {
-    /// The session's label, or its id
+    /// The session's label, its id, or the beginning of one
     session: String,
+}
+
+impl Which {
+    async fn find(&self, gate: &Client) -> anyhow::Result<SessionView> {
+        gate.get(&format!("/api/v1/sessions/{}", segment(&self.session))).await
+    }
 }
 
 impl Session {
@@ -79,33 +85,33 @@ impl Session {
                 say(&if json { format!("{}\n", serde_json::to_string(&sessions)?) } else { list(&sessions) });
             }
             SessionCommand::Stop(which) => {
-                let done = format!("Session {} is stopped: no tool runs until it is resumed.", which.session);
+                let done = |label: &str| format!("Session {label} is stopped: no tool runs until it is resumed.");
                 order(&gate, &which, "stop", &(), done).await?;
             }
             SessionCommand::Resume(which) => {
-                let done = format!("Session {} goes on.", which.session);
+                let done = |label: &str| format!("Session {label} goes on.");
                 order(&gate, &which, "resume", &(), done).await?;
             }
             SessionCommand::Interrupt(which) => {
-                let done = format!("Session {} has ended its turn.", which.session);
+                let done = |label: &str| format!("Session {label} has ended its turn.");
                 order(&gate, &which, "interrupt", &(), done).await?;
             }
             SessionCommand::End(which) => {
-                let done = format!("Session {} has ended.", which.session);
+                let done = |label: &str| format!("Session {label} has ended.");
                 order(&gate, &which, "end", &(), done).await?;
             }
             SessionCommand::Prompt { which, prompt } => {
-                let done = format!("Session {} has its prompt.", which.session);
+                let done = |label: &str| format!("Session {label} has its prompt.");
                 order(&gate, &which, "prompt", &NewPrompt { prompt }, done).await?;
             }
             SessionCommand::Mode { which, mode } => {
                 let done = format!("Mode is now {mode}.");
-                order(&gate, &which, "mode", &NewMode { mode }, done).await?;
+                order(&gate, &which, "mode", &NewMode { mode }, |_| done).await?;
             }
             SessionCommand::Model { which, model } => {
                 let name = model.as_deref().unwrap_or("the agent's own choice");
                 let done = format!("Model is now {name}.");
-                order(&gate, &which, "model", &NewModel { model }, done).await?;
+                order(&gate, &which, "model", &NewModel { model }, |_| done).await?;
             }
         }
         Ok(ExitCode::SUCCESS)
@@ -121,11 +127,12 @@ async fn order(
     which: &Which,
     order: &str,
     body: &impl serde::Serialize,
-    done: String,
+    done: impl FnOnce(&str) -> String,
 ) -> anyhow::Result<()> {
     confirm(&format!("{order} session {}", which.session)).await?;
-    let id = find(gate, &which.session).await?;
-    let path = format!("/api/v1/sessions/{}/{order}?wait={CONFIRM_WITHIN}", segment(&id));
+    let session = which.find(gate).await?;
+    let done = done(&session.label);
+    let path = format!("/api/v1/sessions/{}/{order}?wait={CONFIRM_WITHIN}", segment(&session.id));
     let OrderView { state, why, .. } = gate.post(&path, body).await?;
     let said = match state.as_str() {
         "done" => done,
@@ -137,24 +144,6 @@ async fn order(
     };
     say(&visible(&format!("{said}\n")));
     Ok(())
-}
-
-/// A label is as good as an id while just one session has it.
-async fn find(gate: &Client, wanted: &str) -> anyhow::Result<String> {
-    let sessions: Vec<SessionView> = gate.get("/api/v1/sessions").await?;
-    if let Some(session) = sessions.iter().find(|session| session.id == wanted) {
-        return Ok(session.id.clone());
-    }
-    let named: Vec<&SessionView> = sessions.iter().filter(|session| session.label == wanted).collect();
-    match named.as_slice() {
-        [only] => Ok(only.id.clone()),
-        [] => Err(Failure::new(format!("no session {wanted}"), "`portcullis session list` lists them").into()),
-        several => {
-            let ids: Vec<&str> = several.iter().map(|session| session.id.as_str()).collect();
-            let what = format!("several sessions are called {wanted}: {}", ids.join(", "));
-            Err(Failure::new(what, "name one by its id").into())
-        }
-    }
 }
 
 fn list(sessions: &[SessionView]) -> String {

@@ -6,7 +6,7 @@ use std::time::Duration;
 use anyhow::Context as _;
 use bytes::Bytes;
 use futures_util::future::join_all;
-use portcullis_core::visible;
+use portcullis_core::{Label, visible};
 use portcullis_wire::api::SessionView;
 use portcullis_wire::front::{FromFront, Joined, LONGEST_LINE, ToFront, VERSIONS, Welcome};
 use tokio::io::AsyncWriteExt as _;
@@ -20,7 +20,7 @@ use super::{Command, Told};
 use crate::config::Paths;
 use crate::failure::Failure;
 use crate::gate::VERSION;
-use crate::gate::client::Client;
+use crate::gate::client::{Client, segment};
 use crate::lines::Lines;
 use crate::stream::{Reader, Writer, split};
 
@@ -52,8 +52,21 @@ pub(crate) enum Ending {
     Lost,
 }
 
-/// The driven session of this id or label, or the only one whose id starts so.
+/// The driven session of this id or label, or the only one that begins so. The gate knows the labels; without one, what the
+/// sessions' own processes say has to do.
 pub(crate) async fn find(paths: &Paths, wanted: &str) -> anyhow::Result<FoundSession> {
+    let known = match Client::of_the_gate() {
+        Ok(_) => Client::new(paths).get::<SessionView>(&format!("/api/v1/sessions/{}", segment(wanted))).await.ok(),
+        Err(_) => None,
+    };
+    let mut found = find_process(paths, known.as_ref().map_or(wanted, |session| &session.id)).await?;
+    if let Some(label) = known.and_then(|session| Label::new(&session.label)) {
+        found.welcome.label = label;
+    }
+    Ok(found)
+}
+
+async fn find_process(paths: &Paths, wanted: &str) -> anyhow::Result<FoundSession> {
     let sockets = paths.front_sockets();
     let all = join_all(sockets.iter().map(|(path, _)| greet(path))).await;
     let mut found = vec![];

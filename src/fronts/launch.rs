@@ -92,7 +92,9 @@ pub(crate) async fn launch(paths: &Paths, config: &Config, wanted: LaunchOptions
     let label = label(wanted.label.as_deref(), &options.folder)?;
     let session = wanted.session.unwrap_or_else(|| mint(SessionId::new));
     let held = Holder::start(&claude, options.command(&reach::this_program()?, &claude), &session.to_string())?;
+    let label_chosen = wanted.label.is_some();
     let about = about(wanted.connected_by, &options, label.clone(), held.holder.pid());
+    let about = SessionAbout { label_chosen, ..about };
     let rules = Rules::open(paths, &options.folder);
     let judge = Judge::new(rules, options.folder.clone(), options.add_dir.clone(), label.to_string());
     let (gate, deliveries) = link::connect(session, about.clone(), VERSION, starting::connect(paths.clone()));

@@ -10,9 +10,10 @@ use crate::store::OpenError;
 /// The gate said no.
 impl From<Fault> for Failure {
     fn from(fault: Fault) -> Self {
+        let hint = fault.command_line_hint();
         match fault.status() {
-            403 => Self::denied(fault.message, fault.hint),
-            _ => Self::new(fault.message, fault.hint),
+            403 => Self::denied(fault.message, hint),
+            _ => Self::new(fault.message, hint),
         }
     }
 }

@@ -31,7 +31,7 @@ impl Hub {
             let above = state.all_sessions().filter(|session| session.about.runs_commands);
             let above = above.filter_map(|session| Some((session.about.pid?, session)));
             let above = above.filter(|(pid, _)| ancestors.contains(pid));
-            above.map(|(pid, session)| (pid, session.has_ended(), session.about.label.clone())).collect::<Vec<_>>()
+            above.map(|(pid, session)| (pid, session.has_ended(), session.label.clone())).collect::<Vec<_>>()
         };
         let agents = self.look(agents).await?;
         // A session that is away, and one that ended while its agent goes on, are no way out. A number that another

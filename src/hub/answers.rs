@@ -1,5 +1,6 @@
 //! Verdicts as people and programs give them at any door: which prompt they mean, and what they say to it.
 
+use portcullis_core::policy::Mode;
 use portcullis_core::{
     Actor, Answer, Ask, AskLife, Behavior, Code, Edited, IdempotencyKey, Input, Ruling, Scope, State, Text,
     VerdictTarget,
@@ -18,7 +19,7 @@ pub(crate) fn read_target(text: &str) -> Result<VerdictTarget, Fault> {
     target.ok_or_else(|| Fault::new(Kind::NoSuchAsk, format!("{text:?} is neither an id nor a code")))
 }
 
-pub(crate) fn find_ask<'a>(state: &'a State, target: &VerdictTarget) -> Option<&'a (Ask, AskLife)> {
+fn find_ask<'a>(state: &'a State, target: &VerdictTarget) -> Option<&'a (Ask, AskLife)> {
     match target {
         VerdictTarget::Id(id) => state.ask(*id),
         VerdictTarget::Code(code) => state.ask_by_code(*code),
@@ -49,7 +50,7 @@ impl Hub {
     /// What the caller says, with the answers to questions put into the input they belong to.
     async fn read_ruling(&self, new: NewVerdict, target: &VerdictTarget) -> Result<Ruling, Fault> {
         let bad = |message: String| Fault::new(Kind::BadRequest, message);
-        let NewVerdict { behavior, why, scope, input, answers, interrupt } = new;
+        let NewVerdict { behavior, why, scope, input, answers, interrupt, mode } = new;
         let Some(behavior) = Behavior::named(&behavior) else {
             return Err(bad(format!("behavior is \"allow\" or \"deny\", not {behavior:?}")));
         };
@@ -57,6 +58,8 @@ impl Hub {
         let Some(scope) = Scope::named(&scope) else {
             return Err(bad(format!("scope is \"once\", \"session\" or \"always\", not {scope:?}")));
         };
+        let mode =
+            mode.map(|mode| Mode::named(&mode).ok_or_else(|| bad(format!("there is no mode {mode:?}")))).transpose()?;
         if why.as_ref().is_some_and(|why| why.len() > 4096) {
             return Err(bad("why is longer than 4096 bytes".to_owned()));
         }
@@ -79,7 +82,7 @@ impl Hub {
             let text = input.to_string();
             Edited { digest: Sha256::digest(&text).into(), text: Text::new(text) }
         });
-        Ok(Ruling { behavior, scope, why, input, interrupt })
+        Ok(Ruling { behavior, scope, why, input, interrupt, mode })
     }
 }
 

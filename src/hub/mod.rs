@@ -5,6 +5,7 @@ mod answers;
 mod batch;
 mod heads;
 pub(crate) mod link;
+mod names;
 pub(crate) mod outbox;
 mod outlets;
 mod rate;
@@ -22,7 +23,8 @@ use portcullis_core::{Answer, Event, EventId, Goodbye, Input, Limits, Moment, No
 use portcullis_wire::error::{Fault, Kind};
 use tokio::sync::{mpsc, oneshot, watch};
 
-pub(crate) use answers::{find_ask, read_target};
+pub(crate) use answers::read_target;
+pub(crate) use names::{find_ask_to_show, find_event, find_session};
 pub(crate) use roster::{Known, Roster};
 pub(crate) use run::start;
 pub(crate) use watchers::{Changes, Published, Watcher};

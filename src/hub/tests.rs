@@ -55,6 +55,7 @@ fn said(text: &str) -> Input {
 fn about() -> SessionAbout {
     SessionAbout {
         label: Label::new("api").unwrap(),
+        label_chosen: false,
         connected_by: "test".into(),
         pid: None,
         runs_commands: false,
@@ -190,7 +191,9 @@ async fn a_watcher_that_cannot_keep_up_is_cut_off_and_others_are_not() {
         hub.submit(said(&format!("event {number}"))).await.unwrap();
     }
     let mut late = hub
-        .watch(|state| state.events().map(|held| (0, Notice::Event { event: held.clone(), label: None })).collect())
+        .watch(|state| {
+            state.events().map(|held| (0, Notice::Event { event: held.clone(), wanted_label: None })).collect()
+        })
         .await
         .unwrap();
     assert_eq!(late.first.len(), 3);

@@ -15,6 +15,7 @@ pub use asks::{AskView, NewVerdict, OfferView, Recorded, RiskView, VerdictView};
 #[derive(Debug, Serialize, Deserialize, PartialEq, Eq, ToSchema)]
 pub struct SessionView {
     pub id: String,
+    /// What people call it. No other living session has it.
     pub label: String,
     /// attached, expected (the gate has restarted and the process should come back), lost (its link broke) or ended
     pub state: String,
@@ -405,7 +406,7 @@ impl SessionView {
         let about = &session.about;
         Self {
             id: session.id.to_string(),
-            label: about.label.to_string(),
+            label: session.label.to_string(),
             state: session.presence.name().to_owned(),
             connected_by: about.connected_by.clone(),
             pid: about.pid.filter(|_| !matches!(session.presence, Presence::Ended { .. })),
@@ -506,7 +507,7 @@ impl Change {
         match notice {
             Notice::Session { session, waiting, asks } => Self::Session(SessionView::of(session, *waiting, *asks)),
             Notice::Event { event, .. } => Self::Event(EventView::of(event, now)),
-            Notice::Ask { ask, life, .. } => Self::Ask(Box::new(AskView::of(ask, life))),
+            Notice::Ask { ask, life, label, .. } => Self::Ask(Box::new(AskView::of(ask, life).labelled(Some(label)))),
             Notice::Replied { reply, .. } => Self::Reply(reply.into()),
         }
     }

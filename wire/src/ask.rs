@@ -4,7 +4,7 @@
 
 use std::ops::Not;
 
-use portcullis_core::policy::{Reason, Risk, RiskLevel};
+use portcullis_core::policy::{Mode, Reason, Risk, RiskLevel};
 use portcullis_core::{
     AskId, AskKind, AskTimeout, Behavior, CallOutcome, Details, Edited, Offer, OnTimeout, Ruling, Scope, Text, ToolCall,
 };
@@ -55,6 +55,12 @@ pub struct DetailsForm {
     quorum: u8,
     #[serde(alias = "within", with = "Optional::<AskTimeoutForm>", skip_serializing_if = "Option::is_none")]
     timeout: Option<AskTimeout>,
+    #[serde(skip_serializing_if = "Not::not")]
+    held: bool,
+    #[serde(with = "as_text::list", skip_serializing_if = "Vec::is_empty")]
+    modes: Vec<Mode>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    confirm_within: Option<u64>,
 }
 
 /// Whether the details need not be written.
@@ -119,6 +125,8 @@ pub struct RulingForm {
     input: Option<Edited>,
     #[serde(default, skip_serializing_if = "Not::not")]
     interrupt: bool,
+    #[serde(default, with = "as_text::option", skip_serializing_if = "Option::is_none")]
+    mode: Option<Mode>,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]

@@ -1,6 +1,6 @@
 //! Every error a caller can meet, numbered, with what to do about it.
 
-use portcullis_core::{AskLife, Label, Moment, NoRoute, Refusal, Right};
+use portcullis_core::{Ask, AskLife, Label, Moment, NoRoute, Refusal, Right, SessionId};
 use serde::{Deserialize, Serialize};
 
 /// An error as it is shown to a program or a person. The number's first three digits are the HTTP status.
@@ -9,15 +9,57 @@ pub struct Fault {
     pub error: u32,
     pub message: String,
     pub hint: String,
+    /// What the caller may have meant, where that is not clear.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub candidates: Vec<Candidate>,
     /// Seconds after which trying again makes sense.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry_after: Option<u64>,
 }
 
+/// One of several things that a caller may have meant.
+#[derive(Debug, Clone, Serialize, Deserialize, PartialEq, Eq, utoipa::ToSchema)]
+pub struct Candidate {
+    pub id: String,
+    /// The label of a session, the code of a prompt.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+}
+
+/// How many candidates a hint spells out. The fault has them all.
+const SPELLED_OUT: usize = 5;
+
 impl Fault {
     pub fn new(kind: Kind, message: impl Into<String>) -> Self {
         let (error, hint) = kind.entry();
-        Self { error, message: message.into(), hint: hint.to_owned(), retry_after: None }
+        Self { error, message: message.into(), hint: hint.to_owned(), candidates: vec![], retry_after: None }
+    }
+
+    /// The caller has to choose one of these. The hint names them as a request does.
+    pub fn among(mut self, candidates: Vec<Candidate>) -> Self {
+        self.candidates = candidates;
+        if let Some(which) = self.choose(|label| format!("?label={}", encoded(label))) {
+            self.hint = which;
+        }
+        self
+    }
+
+    /// What to do, for someone at the command line: flags and commands, where a program has parameters and routes.
+    pub fn command_line_hint(&self) -> String {
+        let kind = Kind::ALL.iter().find(|kind| kind.entry().0 == self.error);
+        let by_flag = self.choose(|label| match label.contains(|c: char| !c.is_alphanumeric() && !"-_.".contains(c)) {
+            true => format!("--label '{}'", label.replace('\'', "'\\''")),
+            false => format!("--label {label}"),
+        });
+        by_flag.or_else(|| kind?.command_line().map(str::to_owned)).unwrap_or_else(|| self.hint.clone())
+    }
+
+    /// `name one: ?label=api or ?label=web`, if the caller has to name a session.
+    fn choose(&self, form: impl Fn(&str) -> String) -> Option<String> {
+        let names = self.candidates.iter().filter_map(|candidate| candidate.name.as_deref()).take(SPELLED_OUT);
+        let names: Vec<String> = names.map(form).collect();
+        (self.error == Kind::WhichSession.entry().0 && !names.is_empty())
+            .then(|| format!("name one: {}", names.join(" or ")))
     }
 
     pub fn retry_after(mut self, seconds: u64) -> Self {
@@ -36,7 +78,7 @@ impl Fault {
 }
 
 macro_rules! kinds {
-    ($($kind:ident $number:literal $hint:literal)*) => {
+    ($($kind:ident $number:literal $hint:literal $(/ $cli:literal)?)*) => {
         /// The table of errors.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub enum Kind { $($kind),* }
@@ -47,6 +89,11 @@ macro_rules! kinds {
             /// The number, and what to do about it.
             pub fn entry(self) -> (u32, &'static str) {
                 match self { $(Self::$kind => ($number, $hint)),* }
+            }
+
+            /// What to do at the command line, where that is something else.
+            pub fn command_line(self) -> Option<&'static str> {
+                match self { $(Self::$kind => None::<&'static str>$(.or(Some($cli)))?),* }
             }
 
             pub fn name(self) -> &'static str {
@@ -64,34 +111,49 @@ kinds! {
     NeedsRight 40302 "ask the owner of the gate for the right"
     ForeignOrigin 40303 "web pages of other sites may not talk to the gate"
     ForeignChat 40304 "name another chat, or leave ?chat= off to open a new one"
+        / "name another chat with --chat, or leave --chat off to open a new one"
     ForeignHost 40305 "use the address that `portcullis status` shows"
     FromInside 40306 "ask a person to do it: at the terminal, in a browser or in a chat"
     BypassNotAllowed 40307 "leave that mode, or `autoApprove`, off, or add `allow_bypass = true` to your own configuration"
     FolderNotAllowed 40308 "name a folder below one of `folders` in `[start]` of the configuration, or add one there"
     NoSuchRoute 40401 "the routes are listed in docs/reference/http.md"
-    NoSuchSession 40402 "`portcullis status` lists the sessions; leave ?session= off to reach the only one"
-    NoSuchAsk 40403 "`portcullis ask list`, or `GET /api/v1/asks`, lists the prompts"
-    NoSuchEvent 40404 "`portcullis events list` lists the events"
-    NoSuchPerson 40405 "`portcullis people list` lists the people; `portcullis token add` lets someone in"
-    NoSuchToken 40406 "`portcullis token list` lists the tokens"
+    NoSuchSession 40402 "`GET /api/v1/sessions` lists the sessions; leave ?session= off to reach the only one"
+        / "`portcullis session list` lists the sessions, with `--all` also those that ended"
+    NoSuchAsk 40403 "`GET /api/v1/asks` lists the prompts"
+        / "`portcullis ask list` lists the prompts that are open, with `--all` those of the last day"
+    NoSuchEvent 40404 "`GET /api/v1/events` lists the events"
+        / "`portcullis events list` lists the events"
+    NoSuchPerson 40405 "`GET /api/v1/people` lists the people; `POST /api/v1/tokens` lets someone in"
+        / "`portcullis people list` lists the people; `portcullis token add` lets someone in"
+    NoSuchToken 40406 "`GET /api/v1/tokens` lists the tokens"
+        / "`portcullis token list` lists the tokens"
     NoSuchPairing 40407 "check the code; it counts for 10 minutes after it was shown"
-    NoSuchIdentity 40408 "`portcullis people list` shows who is who on which platform"
+    NoSuchIdentity 40408 "`GET /api/v1/people` shows who is who on which platform"
+        / "`portcullis people list` shows who is who on which platform"
     NoSuchReply 40409 "pass the message_id that `reply` answered with; the latest 256 messages can be edited"
     BadMethod 40501 "POST sends an event; GET reads"
     Slow 40801 "send the body without pauses; limits.idle_seconds says how long one may be"
     WhichSession 40901 "name one with ?label= or ?session="
+        / "name one with --label or --session"
     Settled 40902 "the first answer counts; nothing more is to be done"
     ChatNotDelivered 40903 "reply with the chat_id of an event that this session received"
     Undeliverable 40904 "answer at the terminal, or wait until the session is back"
-    EventSettled 40905 "`portcullis events show` says what became of it"
-    OtherRole 40906 "change it with `portcullis people role`, or name the role they have"
+    EventSettled 40905 "`GET /api/v1/events/ID` says what became of it"
+        / "`portcullis events show ID` says what became of it"
+    OtherRole 40906 "change it with `PUT /api/v1/people/NAME`, or name the role they have"
+        / "change it with `portcullis people role NAME ROLE`, or name the role they have"
     NotDriven 40907 "only sessions started with `portcullis run` or over the API take orders; others can be stopped"
-    SessionAway 40908 "wait until the session is back; `portcullis status` shows it"
+    SessionAway 40908 "wait until the session is back; `GET /api/v1/sessions` shows it"
+        / "wait until the session is back; `portcullis session list` shows it"
+    Ambiguous 40909 "write more of it, or one of the ids in `candidates`"
+        / "write more of it, or one of these in full"
     TooLarge 41301 "send less, or raise limits.body in the configuration"
     UnsupportedBody 41501 "send the text itself, uncompressed, as text/plain"
     KeyReused 42201 "use a new Idempotency-Key for each new event and verdict"
-    CannotCarry 42202 "`portcullis ask show` says what this prompt takes"
-    NeedsAnswers 42203 "answer the questions: `portcullis ask allow CODE --answer 'QUESTION=LABEL'`, or `answers` in the API"
+    CannotCarry 42202 "`GET /api/v1/asks/CODE` says what this prompt takes"
+        / "`portcullis ask show CODE` says what this prompt takes"
+    NeedsAnswers 42203 "answer the questions: `\"answers\": {\"QUESTION\": \"LABEL\"}`"
+        / "answer the questions: `portcullis ask allow CODE --answer 'QUESTION=LABEL'`"
     TooManyMisses 42901 "look at the code again; the prompt can also be answered at the terminal"
     TooFast 42902 "send more slowly, or use the owner's token"
     TooManyListeners 42903 "close a listener, or raise limits.sse_listeners in the configuration"
@@ -194,16 +256,55 @@ impl From<&NoRoute> for Fault {
                 )
             }
             NoRoute::Several(several) => {
-                let names: Vec<String> = several.iter().map(|(id, label)| format!("{label} ({id})")).collect();
+                let names: Vec<&str> = several.iter().map(|(_, label)| label.as_str()).collect();
+                let candidates = several.iter().map(|(id, label)| Candidate::session(*id, label)).collect();
                 Self::new(Kind::WhichSession, format!("several sessions are attached: {}", names.join(", ")))
+                    .among(candidates)
             }
         }
     }
 }
 
+impl Candidate {
+    pub fn session(id: SessionId, label: &Label) -> Self {
+        Self { id: id.to_string(), name: Some(label.to_string()) }
+    }
+
+    pub fn ask(ask: &Ask) -> Self {
+        Self { id: ask.id.to_string(), name: Some(ask.code.to_string()) }
+    }
+
+    /// `api (01m7…)`.
+    pub fn in_words(&self) -> String {
+        self.name.as_ref().map_or_else(|| self.id.clone(), |name| format!("{name} ({})", self.id))
+    }
+}
+
+/// Part of a query, with everything spelled out that would end it.
+fn encoded(text: &str) -> String {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.~".contains(&byte);
+    text.bytes().map(|byte| if plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") }).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn hints_are_flags_at_the_command_line_and_parameters_over_http() {
+        let label = |text: &str| Label::new(text).unwrap();
+        let id = |number| SessionId::new(Moment(1), number);
+        let several = NoRoute::Several(vec![(id(1), label("api")), (id(2), label("my app"))]);
+        let fault = Fault::from(&several);
+        assert_eq!(fault.hint, "name one: ?label=api or ?label=my%20app");
+        assert_eq!(fault.command_line_hint(), "name one: --label api or --label 'my app'");
+        assert_eq!(fault.candidates[1].name.as_deref(), Some("my app"));
+        for kind in Kind::ALL {
+            let (http, here) = (kind.entry().1, kind.command_line());
+            assert!(!here.unwrap_or_default().contains(['?']), "{http}");
+            assert!(here.is_none() || !http.contains("`portcullis"), "{http}");
+        }
+    }
 
     #[test]
     fn every_error_has_its_own_number_and_a_hint() {

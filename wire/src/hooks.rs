@@ -6,8 +6,8 @@
 use serde_json::{Value, json};
 
 /// What `install` writes today. It is told with every call, so that a session knows what it can count on: since version 2
-/// the client waits a day for the hook before a tool.
-pub const HOOKS_VERSION: u32 = 2;
+/// the client waits a day for the hook before a tool, and since version 3 it tells when all calls of a message are over.
+pub const HOOKS_VERSION: u32 = 3;
 
 macro_rules! hook_events {
     ($($name:ident),* $(,)?) => {
@@ -30,6 +30,7 @@ hook_events!(
     PreToolUse,
     PostToolUse,
     PostToolUseFailure,
+    PostToolBatch,
     PermissionDenied,
     UserPromptSubmit,
     Stop,
@@ -60,7 +61,7 @@ impl HookEvent {
             Self::UserPromptSubmit => &["prompt", "permission_mode"],
             Self::Stop => &["stop_hook_active", "permission_mode"],
             Self::Notification => &["notification_type"],
-            Self::SubagentStop | Self::SessionEnd | Self::FileChanged => &[],
+            Self::PostToolBatch | Self::SubagentStop | Self::SessionEnd | Self::FileChanged => &[],
             Self::SessionStart => &["source", "model"],
         }
     }

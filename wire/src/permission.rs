@@ -41,6 +41,11 @@ pub fn remembered(suggestions: &[Value], always: bool) -> Vec<Value> {
     of_the_session(suggestions).filter(|suggestion| !words_of(suggestion).is_empty()).map(for_session).collect()
 }
 
+/// The client changes to this mode, for this session.
+pub fn set_mode(mode: &str) -> Value {
+    serde_json::json!({"type": "setMode", "mode": mode, "destination": "session"})
+}
+
 /// Where there is a rule for the call itself, nobody who takes it wants to let all edits through as well.
 fn of_the_session(suggestions: &[Value]) -> impl Iterator<Item = &Value> {
     let is_rule = |suggestion: &Value| suggestion["type"] == "addRules" && !words_of(suggestion).is_empty();

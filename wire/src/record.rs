@@ -10,9 +10,9 @@ use std::ops::Not;
 use std::sync::Arc;
 
 use portcullis_core::{
-    Ask, AskId, CallOutcome, ChatId, ConnectorName, Event, EventId, Goodbye, Identity, Moment, Moves, Order, OrderId,
-    Pairing, PairingCode, Record, Reply, ReplyId, Role, SentMessage, SessionAbout, SessionId, Text, Token, TokenId,
-    ToolCall, Verdict,
+    Ask, AskId, CallOutcome, ChatId, ConnectorName, Event, EventId, Goodbye, Identity, Label, Moment, Moves, Order,
+    OrderId, Pairing, PairingCode, Record, Reply, ReplyId, Role, SentMessage, SessionAbout, SessionId, Text, Token,
+    TokenId, ToolCall, Verdict,
 };
 use serde::{Deserialize, Serialize};
 
@@ -88,6 +88,8 @@ enum RecordForm {
         session: SessionId,
         #[serde(with = "AboutForm")]
         about: SessionAbout,
+        #[serde(default, with = "as_text::option", skip_serializing_if = "Option::is_none")]
+        label: Option<Label>,
         #[serde(default, with = "as_text::list", skip_serializing_if = "Vec::is_empty")]
         wrote: Vec<EventId>,
         #[serde(default, with = "as_text", skip_serializing_if = "are_implied")]
@@ -178,6 +180,10 @@ enum RecordForm {
         #[serde(with = "as_text")]
         into: AskId,
     },
+    NotConfirmed {
+        #[serde(with = "as_text")]
+        ask: AskId,
+    },
     #[serde(alias = "effected")]
     OutcomeReported {
         #[serde(with = "as_text")]
@@ -198,6 +204,8 @@ enum RecordForm {
         session: SessionId,
         #[serde(with = "AboutForm")]
         about: SessionAbout,
+        #[serde(default, with = "as_text::option", skip_serializing_if = "Option::is_none")]
+        label: Option<Label>,
     },
     Ordered {
         #[serde(with = "as_text")]

@@ -114,6 +114,9 @@ fn words(names: &Names, record: &Record) -> (Weight, String) {
         Record::Joined { ask, into } => {
             (Detail, format!("{} is the same prompt as {}", names.code(*ask), names.code(*into)))
         }
+        Record::NotConfirmed { ask } => {
+            (Attention, format!("{} NOT CONFIRMED: nothing shows that the agent took the verdict", names.code(*ask)))
+        }
         Record::OutcomeReported { ask, outcome, differs } => outcome_of(&names.code(*ask), *outcome, *differs),
         Record::Called { call, .. } => called(call),
         Record::Described { about, .. } => (Detail, format!("session is {}", attached(about))),
@@ -187,9 +190,10 @@ fn answered(verdict: &Verdict) -> String {
         Scope::Always => " always",
     };
     let input = if ruling.input.is_some() { " with another input" } else { "" };
+    let mode = ruling.mode.map(|mode| format!(", to go on in mode {mode},")).unwrap_or_default();
     let interrupt = if ruling.interrupt { ", which ends the turn" } else { "" };
     let why = ruling.why.as_ref().map(|why| format!(": {}", cut(why))).unwrap_or_default();
-    format!("{said}{reach}{input} by {}{interrupt}{why}", verdict.by)
+    format!("{said}{reach}{input}{mode} by {}{interrupt}{why}", verdict.by)
 }
 
 fn outcome_of(code: &str, outcome: CallOutcome, differs: bool) -> (Weight, String) {

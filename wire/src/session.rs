@@ -21,6 +21,8 @@ forms!(
 pub struct AboutForm {
     #[serde(with = "as_text")]
     label: Label,
+    #[serde(default, skip_serializing_if = "Not::not")]
+    label_chosen: bool,
     connected_by: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pid: Option<u32>,

@@ -1,7 +1,7 @@
 //! Sessions started over the API, and the small API of a page that chats with one: `/api/chat`, `/api/pending`,
 //! `/api/confirm`.
 
-use portcullis_core::Ask;
+use portcullis_core::{Ask, AskLife};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
@@ -55,10 +55,12 @@ pub struct PendingAsk {
     pub tool_use_id: Option<String>,
     pub description: String,
     pub preview: String,
+    /// open, or unconfirmed: answered, and nothing shows that the client took it
+    pub state: String,
 }
 
-impl From<&Ask> for PendingAsk {
-    fn from(ask: &Ask) -> Self {
+impl PendingAsk {
+    pub fn of(ask: &Ask, life: &AskLife) -> Self {
         let input = ask.details.input.as_ref().and_then(|input| serde_json::from_str(input.as_str()).ok());
         Self {
             id: ask.id.to_string(),
@@ -70,6 +72,7 @@ impl From<&Ask> for PendingAsk {
             tool_use_id: ask.details.tool_use_id.clone(),
             description: ask.description.as_str().to_owned(),
             preview: ask.preview.as_str().to_owned(),
+            state: life.name().to_owned(),
         }
     }
 }

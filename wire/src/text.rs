@@ -18,7 +18,7 @@ pub fn notice(notice: &Notice) -> Option<String> {
             };
             Some(format!("{what}: {}", reply(said, None)))
         }
-        Notice::Ask { ask, life: AskLife::Open { votes }, label } if votes.is_empty() => {
+        Notice::Ask { ask, life: AskLife::Open { votes }, label, .. } if votes.is_empty() => {
             Some(prompt(ask, label.as_str(), None))
         }
         Notice::Ask { ask, life, .. } => progress(ask, life),
@@ -37,7 +37,13 @@ pub fn progress(ask: &Ask, life: &AskLife) -> Option<String> {
         AskLife::Answered { outcome: Some(outcome), .. } if outcome.differs => {
             "WARNING: what ran is not what was shown".to_owned()
         }
-        AskLife::Answered { verdict, carried: None, outcome: None } => verdict.in_words(),
+        AskLife::Answered { verdict, .. } if life.is_unconfirmed() => {
+            format!(
+                "{}; NOT CONFIRMED: nothing shows that the session took it. Look at it, or answer again",
+                verdict.in_words()
+            )
+        }
+        AskLife::Answered { verdict, carried: None, outcome: None, .. } => verdict.in_words(),
         AskLife::Withdrawn { why, .. } => format!("withdrawn, {why}"),
         AskLife::Answered { .. } => return None,
     };

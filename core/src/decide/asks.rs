@@ -92,7 +92,7 @@ pub(super) fn answer_to(
     if let Some(decided) = key.as_ref().and_then(|key| repeated(ask, life, &by, key)) {
         return decided;
     }
-    let AskLife::Open { votes } = life else {
+    let Some(standing) = replaceable(ask, life, ruling.behavior) else {
         return refuse(Refusal::Settled { code: ask.code, life: life.clone() });
     };
     if !by.may(Right::Review) {
@@ -105,16 +105,40 @@ pub(super) fn answer_to(
     if let Err(refusal) = can_carry(ask, &ruling) {
         return refuse(refusal);
     }
-    let missing = still_missing(ask, votes, &by.name, ruling.behavior);
+    let (missing, has_voted) = match standing {
+        EarlierVotes::Votes(votes) => {
+            (still_missing(ask, votes, &by.name, ruling.behavior), votes.iter().any(|vote| vote.by == by.name))
+        }
+        EarlierVotes::Unconfirmed => (0, false),
+    };
     let behavior = ruling.behavior;
     let recorded = Effect::Answer(Answer::Recorded { ask: ask.id, code: ask.code, behavior, missing });
-    let has_voted = votes.iter().any(|vote| vote.by == by.name);
     let verdict = Verdict { ruling, by: by.name, via: by.via, at: now, idempotency_key: key };
     match missing {
         0 => settled(ask, verdict, Some(recorded)),
         _ if has_voted => (vec![], vec![recorded]),
         _ => (vec![Record::Voted { ask: ask.id, verdict }], vec![recorded, Effect::Publish(Topic::Ask(ask.id))]),
     }
+}
+
+/// The votes that stand, where a verdict may still be given: while nobody has answered, and while nothing shows that the
+/// client took the answer. Where several must agree and one has denied it, the others have not been heard.
+fn replaceable<'a>(ask: &Ask, life: &'a AskLife, behavior: Behavior) -> Option<EarlierVotes<'a>> {
+    match life {
+        AskLife::Open { votes } => Some(EarlierVotes::Votes(votes)),
+        AskLife::Answered { verdict, .. } if life.is_unconfirmed() => {
+            let widens = behavior == Behavior::Allow && verdict.ruling.behavior == Behavior::Deny;
+            (!widens || ask.details.quorum == 1).then_some(EarlierVotes::Unconfirmed)
+        }
+        _ => None,
+    }
+}
+
+/// What counts before one more verdict.
+enum EarlierVotes<'a> {
+    Votes(&'a [Verdict]),
+    /// As many as must agree have spoken, and the client has not shown that it took it.
+    Unconfirmed,
 }
 
 /// What the same person said before under the same key is answered as it was then.
@@ -158,6 +182,8 @@ fn can_carry(ask: &Ask, ruling: &Ruling) -> Result<(), Refusal> {
         Behavior::Allow if ask.details.quorum > 1 && ruling.scope != Scope::Once => {
             cannot("a verdict beyond this once where several must agree")
         }
+        Behavior::Allow if ruling.mode.is_some_and(|mode| !ask.details.modes.contains(&mode)) => cannot("this mode"),
+        Behavior::Deny if ruling.mode.is_some() => cannot("a mode with a denial"),
         Behavior::Allow if ruling.interrupt => cannot("an interruption with an allow"),
         Behavior::Allow if ask.details.kind == AskKind::Question && ruling.input.is_none() => {
             Err(Refusal::NeedsAnswers)
@@ -234,6 +260,15 @@ pub(super) fn expired(state: &State, now: Moment, id: AskId) -> Decided {
     }
 }
 
+/// The source should have told what came of the verdict, and has not.
+pub(super) fn not_confirmed(state: &State, now: Moment, id: AskId) -> Decided {
+    let is_due = state.confirmations().any(|(ask, due)| ask == id && due <= now);
+    if !is_due {
+        return (vec![], vec![]);
+    }
+    (vec![Record::NotConfirmed { ask: id }], vec![Effect::Publish(Topic::Ask(id))])
+}
+
 /// What the channel showed of a call and the hook that has it whole are one prompt from now on: the hook's.
 pub(super) fn joined(state: &State, preview: AskId, whole: AskId) -> Decided {
     let are_open = [preview, whole].iter().all(|id| state.ask(*id).is_some_and(|(_, life)| life.is_open()));
@@ -274,7 +309,8 @@ pub(super) fn outcome_reported(state: &State, id: AskId, outcome: CallOutcome, d
         return (vec![], vec![]);
     };
     let shown = verdict.ruling.input.as_ref().map(|edited| edited.digest).or(ask.details.digest);
-    let ran = outcome != CallOutcome::Denied;
+    // A plan has no input that runs: the client reports an approved one without it.
+    let ran = outcome != CallOutcome::Denied && ask.details.kind != AskKind::Plan;
     let differs = ran && shown.zip(digest).is_some_and(|(shown, ran)| shown != ran);
     (vec![Record::OutcomeReported { ask: id, outcome, differs }], vec![Effect::Publish(Topic::Ask(id))])
 }
@@ -283,8 +319,10 @@ pub(super) fn outcome_reported(state: &State, id: AskId, outcome: CallOutcome, d
 pub(super) fn due(state: &State, now: Moment) -> impl Iterator<Item = Effect> {
     let expired = state.open_asks().filter(move |ask| state.ask_deadline(ask).is_some_and(|due| due <= now));
     let expired = expired.map(|ask| Effect::Then(Input::AskExpired { ask: ask.id }));
+    let unconfirmed = state.confirmations().filter(move |(_, due)| *due <= now);
+    let unconfirmed = unconfirmed.map(|(ask, _)| Effect::Then(Input::NotConfirmed { ask }));
     let pairs = state.pairs().filter(move |(_, _, due)| *due <= now);
-    expired.chain(pairs.map(|(preview, whole, _)| Effect::Then(Input::Joined { preview, whole })))
+    expired.chain(unconfirmed).chain(pairs.map(|(preview, whole, _)| Effect::Then(Input::Joined { preview, whole })))
 }
 
 /// Whether two asks may be what the channel and a hook each say of one call.

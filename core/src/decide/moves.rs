@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::event::TrackedEvent;
+use crate::event::{Label, TrackedEvent};
 use crate::ids::{EventId, Moment, SessionId};
 use crate::record::Record;
 use crate::route::Address;
@@ -54,7 +54,7 @@ pub(super) fn to_attached(
     state: &State,
     now: Moment,
     session: SessionId,
-    about: &SessionAbout,
+    (label, about): (&Label, &SessionAbout),
     wrote: &[EventId],
 ) -> Vec<Record> {
     let wrote: BTreeSet<&EventId> = wrote.iter().collect();
@@ -73,7 +73,7 @@ pub(super) fn to_attached(
     }
     let fits = |tracked: &&TrackedEvent| match &tracked.event.address {
         Address::Open => true,
-        Address::Label(label) => *label == about.label,
+        Address::Label(wanted) => state.is_meant((label, about), wanted, about.continues),
         Address::Session(_) => false,
     };
     for tracked in state.waiting(None, 0).filter(is_left).filter(fits) {
@@ -107,7 +107,7 @@ fn fallback_session(state: &State, tracked: &TrackedEvent, ending: Option<Sessio
     let mut others = state.sessions().filter(|session| Some(session.id) != ending);
     let fits = |session: &&Session| match &tracked.event.address {
         Address::Session(_) => false,
-        Address::Label(label) => session.about.label == *label,
+        Address::Label(label) => state.is_meant((&session.label, &session.about), label, ending),
         Address::Open => true,
     };
     if let Address::Session(id) = tracked.event.address {

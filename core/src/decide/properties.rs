@@ -55,6 +55,7 @@ fn any_details() -> impl Strategy<Value = Details> {
 fn about(label: &str, continues: Option<SessionId>) -> SessionAbout {
     SessionAbout {
         label: Label::new(label).unwrap(),
+        label_chosen: false,
         connected_by: "channel".into(),
         pid: None,
         runs_commands: false,

@@ -108,7 +108,7 @@ fn event(state: &State, now: Moment, said: SaidInput, not_a_verdict: Option<NotA
         Err(no_route) => return refuse(Refusal::NoRoute(no_route)),
     };
     // Who has to do with some sessions only means these, also when the event has to look for another one.
-    let address = match (address, &by.scope, state.label_of(to)) {
+    let address = match (address, &by.scope, state.wanted_label_of(to)) {
         (Address::Open, TokenScope::Labels(_), Some(label)) => Address::Label(label),
         (address, ..) => address,
     };

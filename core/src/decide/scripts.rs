@@ -96,6 +96,7 @@ fn read(command: &str) -> Input {
             session: session(words[1]),
             about: SessionAbout {
                 label: Label::new(words[2]).unwrap(),
+                label_chosen: words.contains(&"chosen"),
                 connected_by: "channel".into(),
                 pid: None,
                 runs_commands: false,
@@ -121,7 +122,7 @@ fn read(command: &str) -> Input {
                 id: ask(words[1]),
                 source: option("source").map_or(Source::Channel, |source| Source::named(source).unwrap()),
                 origin: words[3].into(),
-                tool: "Bash".into(),
+                tool: option("tool").unwrap_or("Bash").into(),
                 description: Text::new(text),
                 preview: Text::new("{}"),
                 details: details(&option),
@@ -135,6 +136,7 @@ fn read(command: &str) -> Input {
                 scope: option("scope").map_or(Scope::Once, |scope| Scope::named(scope).unwrap()),
                 input: option("input").map(|text| Edited { text: Text::new(text), digest: [text.len() as u8; 32] }),
                 interrupt: words.contains(&"interrupt"),
+                mode: option("mode").map(|mode| policy::Mode::named(mode).unwrap()),
                 ..Ruling::plain(Behavior::named(words[0]).unwrap())
             },
             idempotency_key: option("key")
@@ -249,6 +251,8 @@ fn details<'a>(option: &impl Fn(&str) -> Option<&'a str>) -> Details {
             then: if then == "deny" { OnTimeout::Deny } else { OnTimeout::NoDecision },
         }),
         editable: option("editable").is_some(),
+        modes: option("modes").and_then(policy::Mode::named).into_iter().collect(),
+        confirm_within: option("confirm").map(|seconds| seconds.parse::<u64>().unwrap() * 1000),
         kind: option("kind").map_or(AskKind::Tool, |kind| AskKind::named(kind).unwrap()),
         ..Details::default()
     }
@@ -266,7 +270,11 @@ fn record_in_words(record: &Record) -> String {
         }
         Record::Seen { event } => format!("event {} seen", short(event)),
         Record::EventExpired { event } => format!("event {} expired", short(event)),
-        Record::Attached { session, wrote, .. } => format!("session {} attached, wrote {wrote:?}", short(session)),
+        Record::Attached { session, about, label, wrote, .. } => {
+            let label = label.as_ref().filter(|label| **label != about.label);
+            let label = label.map(|label| format!(" as {label}")).unwrap_or_default();
+            format!("session {} attached{label}, wrote {wrote:?}", short(session))
+        }
         Record::Wrote { session, events } => {
             let events: Vec<String> = events.iter().map(short).collect();
             format!("session {} wrote {}", short(session), events.join(" "))
@@ -289,6 +297,7 @@ fn record_in_words(record: &Record) -> String {
         Record::Asked { ask } => format!("ask {} as {}", short(ask.id), ask.code),
         Record::Answered { ask, verdict } => format!("ask {} {}", short(ask), verdict.in_words()),
         Record::Voted { ask, verdict } => format!("ask {} {}, more must", short(ask), verdict.in_words()),
+        Record::NotConfirmed { ask } => format!("ask {} not confirmed", short(ask)),
         Record::AskExpired { ask } => format!("ask {} expired", short(ask)),
         Record::Joined { ask, into } => format!("ask {} is ask {}", short(ask), short(into)),
         Record::OutcomeReported { ask, outcome, differs } => {

@@ -42,8 +42,9 @@ pub(super) fn attached(
         let goodbye = Goodbye::because("it goes on in another process");
         effects.push(Effect::Then(Input::Ended { session: before.id, goodbye }));
     }
-    let moves = moves::to_attached(state, now, session, &about, &wrote);
-    let attached = Record::Attached { session, about, wrote, moves: Moves::Recorded };
+    let label = state.label_for(session, &about, now);
+    let moves = moves::to_attached(state, now, session, (&label, &about), &wrote);
+    let attached = Record::Attached { session, about, label: Some(label), wrote, moves: Moves::Recorded };
     ([vec![attached], moves].concat(), effects)
 }
 
@@ -118,7 +119,11 @@ pub(super) fn described(state: &State, session: SessionId, about: SessionAbout) 
         return answer(Answer::Done);
     }
     let effects = vec![Effect::Answer(Answer::Done), Effect::Publish(Topic::Session(session))];
-    (vec![Record::Described { session, about }], effects)
+    // A process that did not know its agent's id when it attached may turn out to go on with a session that is gone.
+    let before = state.predecessor(session, &about).filter(|_| known.about.agent_session.is_none());
+    let found = SessionAbout { continues: about.continues.or(before), ..about.clone() };
+    let label = state.inherited_label(session, &found).filter(|label| *label != known.label);
+    (vec![Record::Described { session, about, label }], effects)
 }
 
 /// Reviewers may hold a session up; telling it what to do is for those who may start one.

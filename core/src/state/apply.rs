@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::{Chat, Queue, State, UsedKey};
 use crate::ask::{AskLife, ReportedOutcome};
-use crate::event::{ChatId, Event, EventLife, Reply, Text, TrackedEvent};
+use crate::event::{ChatId, Event, EventLife, Label, Reply, Text, TrackedEvent};
 use crate::ids::{EventId, Moment, OrderId, ReplyId, SessionId};
 use crate::record::{Moves, Record};
 use crate::session::{Order, OrderOutcome, Presence, Session, SessionAbout, TrackedOrder};
@@ -29,8 +29,8 @@ impl State {
             Record::Retried { event, moves: Moves::Implied, .. } => self.imply_requeue(*event, at, 0),
             Record::Moved { events, to, redelivered, .. } => self.moved(events, *to, *redelivered),
             Record::Requeued { events, to, attempts, .. } => self.requeued(events, *to, at, *attempts),
-            Record::Attached { session, about, wrote, moves } => {
-                self.attached(*session, about, wrote, at);
+            Record::Attached { session, about, label, wrote, moves } => {
+                self.attached(*session, (about, label.as_ref().unwrap_or(&about.label)), wrote, at);
                 if *moves == Moves::Implied {
                     self.imply_moves_of_attached(*session, about, at);
                 }
@@ -39,6 +39,12 @@ impl State {
             Record::Lost { session } => self.set_presence(*session, Presence::Lost { since: at }),
             Record::Ended { session, goodbye, moves } => {
                 self.set_presence(*session, Presence::Ended { at });
+                // Nobody can have got to know one that was gone at once.
+                if !goodbye.untouched
+                    && let Some(label) = self.label_of(Some(*session))
+                {
+                    self.keep_label(label, at);
+                }
                 self.ended.push_back(*session);
                 if *moves == Moves::Implied {
                     self.imply_moves_of_ended(*session, goodbye, at);
@@ -52,10 +58,7 @@ impl State {
                 self.open_asks.insert(ask.id);
                 self.asks.insert(ask.id, (ask.clone(), AskLife::Open { votes: vec![] }));
             }
-            Record::Answered { ask, verdict } => {
-                let verdict = Box::new(verdict.clone());
-                self.settle_ask(*ask, AskLife::Answered { verdict, carried: None, outcome: None });
-            }
+            Record::Answered { ask, verdict } => self.answer_ask(*ask, verdict.clone()),
             Record::Voted { ask, verdict } => {
                 if let Some((_, AskLife::Open { votes })) = self.asks.get_mut(ask) {
                     votes.push(verdict.clone());
@@ -64,15 +67,10 @@ impl State {
             Record::AskExpired { ask } => self.settle_ask(*ask, AskLife::Expired { at }),
             Record::Joined { ask, into } => self.join(*ask, *into, at),
             Record::OutcomeReported { ask, outcome, differs } => {
-                if let Some((_, AskLife::Answered { outcome: known, .. })) = self.asks.get_mut(ask) {
-                    known.get_or_insert(ReportedOutcome { at, outcome: *outcome, differs: *differs });
-                }
+                self.outcome_reported(*ask, ReportedOutcome { at, outcome: *outcome, differs: *differs });
             }
-            Record::Carried { ask } => {
-                if let Some((_, AskLife::Answered { carried, .. })) = self.asks.get_mut(ask) {
-                    carried.get_or_insert(at);
-                }
-            }
+            Record::Carried { ask } => self.carried(*ask, at),
+            Record::NotConfirmed { ask } => self.not_confirmed(*ask, at),
             Record::Withdrawn { ask, why } => self.settle_ask(*ask, AskLife::Withdrawn { at, why: why.clone() }),
             Record::Missed { by } => note_miss(&mut self.misses, by, at, self.memory.miss_window),
             Record::PersonSet { .. }
@@ -84,9 +82,10 @@ impl State {
             | Record::IdentityLinked { .. }
             | Record::IdentityUnlinked { .. }
             | Record::PairingMissed { .. } => self.apply_people(at, record),
-            Record::Described { session, about } => {
+            Record::Described { session, about, label } => {
                 if let Some(known) = self.sessions.get_mut(session) {
                     known.about = about.clone();
+                    known.label = label.as_ref().unwrap_or(&known.label).clone();
                 }
             }
             Record::Ordered { session, id, order, by } => self.ordered(*session, *id, order, by, at),
@@ -242,13 +241,21 @@ impl State {
         self.queues.entry(to).or_default().add(tracked);
     }
 
-    fn attached(&mut self, id: SessionId, about: &SessionAbout, wrote: &[EventId], at: Moment) {
+    fn attached(&mut self, id: SessionId, (about, label): (&SessionAbout, &Label), wrote: &[EventId], at: Moment) {
         let before = about.continues.and_then(|before| self.sessions.get(&before));
         let stopped = before.and_then(|before| before.stopped.clone());
         let orders = before.and_then(Session::kept_order).into_iter().cloned().collect();
-        let session = Session { id, about: about.clone(), presence: Presence::Attached, since: at, stopped, orders };
-        let known = self.sessions.entry(id).or_insert(session);
-        known.about = about.clone();
+        let (about, label) = (about.clone(), label.clone());
+        let known = self.sessions.entry(id).or_insert_with(|| Session {
+            id,
+            label: label.clone(),
+            about: about.clone(),
+            presence: Presence::Attached,
+            since: at,
+            stopped,
+            orders,
+        });
+        (known.about, known.label) = (about, label);
         known.presence = Presence::Attached;
         self.ended.retain(|ended| *ended != id);
         self.wrote(id, wrote, at);

@@ -1,8 +1,9 @@
 //! Asks that are settled, joined and, in time, forgotten.
 
 use super::State;
-use crate::ask::AskLife;
+use crate::ask::{AskLife, ReportedOutcome};
 use crate::ids::{AskId, Moment};
+use crate::verdict::Verdict;
 
 impl State {
     /// The channel's ask is the hook's from now on, and so is its code.
@@ -21,6 +22,9 @@ impl State {
         if !current.is_open() {
             return;
         }
+        if matches!(life, AskLife::Answered { .. }) && ask.details.confirm_within.is_some() {
+            self.awaiting.insert(id);
+        }
         *current = life;
         let bytes = ask.bytes();
         self.open_asks.remove(&id);
@@ -29,6 +33,47 @@ impl State {
         self.settled_bytes += bytes;
         self.forget_asks();
         self.leave_texts_to_the_journal();
+    }
+
+    /// Someone answers an ask: the first, or again where nothing showed that the client took the answer before.
+    pub(super) fn answer_ask(&mut self, id: AskId, verdict: Verdict) {
+        let life = AskLife::Answered { verdict: Box::new(verdict), carried: None, outcome: None, unconfirmed: None };
+        match self.asks.get_mut(&id) {
+            Some((_, current)) if current.is_unconfirmed() => *current = life,
+            _ => return self.settle_ask(id, life),
+        }
+        self.unconfirmed.remove(&id);
+        self.awaiting.insert(id);
+    }
+
+    pub(super) fn carried(&mut self, id: AskId, at: Moment) {
+        let Some((ask, life)) = self.asks.get_mut(&id) else { return };
+        let AskLife::Answered { verdict, carried, outcome, unconfirmed } = life else { return };
+        carried.get_or_insert(at);
+        if outcome.is_some() {
+            return;
+        }
+        // The client has it at last, and has as long to tell as ever.
+        *unconfirmed = None;
+        self.unconfirmed.remove(&id);
+        match ask.confirm_by(verdict, *carried) {
+            Some(_) => self.awaiting.insert(id),
+            None => self.awaiting.remove(&id),
+        };
+    }
+
+    pub(super) fn outcome_reported(&mut self, id: AskId, reported: ReportedOutcome) {
+        let Some((_, AskLife::Answered { outcome, .. })) = self.asks.get_mut(&id) else { return };
+        outcome.get_or_insert(reported);
+        self.awaiting.remove(&id);
+        self.unconfirmed.remove(&id);
+    }
+
+    pub(super) fn not_confirmed(&mut self, id: AskId, at: Moment) {
+        let Some((_, AskLife::Answered { unconfirmed, outcome: None, .. })) = self.asks.get_mut(&id) else { return };
+        unconfirmed.get_or_insert(at);
+        self.awaiting.remove(&id);
+        self.unconfirmed.insert(id);
     }
 
     /// Of what was settled first. Who answered, and how, stays.
@@ -54,6 +99,8 @@ impl State {
             if let Some((_, bytes)) = self.settled_texts.pop_front_if(|(id, _)| *id == oldest) {
                 self.settled_bytes -= bytes;
             }
+            self.awaiting.remove(&oldest);
+            self.unconfirmed.remove(&oldest);
             if let Some((ask, _)) = self.asks.remove(&oldest) {
                 let also = self.joined.remove(&ask.id);
                 for code in also.into_iter().chain([ask.code]) {

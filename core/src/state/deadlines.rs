@@ -1,7 +1,7 @@
 //! Deadlines of sessions, events and asks.
 
 use super::{Queue, State, only};
-use crate::ask::{Ask, Source};
+use crate::ask::{Ask, AskLife, Source};
 use crate::decide::asks::{JOIN_WITHIN, may_be_one};
 use crate::ids::{AskId, EventId, Moment};
 use crate::session::{Presence, Session};
@@ -13,13 +13,26 @@ impl State {
         let events = self.queues.values().filter_map(|queue| self.oldest_expiry(queue));
         let asks = self.open_asks().filter_map(|ask| self.ask_deadline(ask));
         let pairs = self.pairs().map(|(_, _, due)| due);
-        sessions.chain(events).chain(asks).chain(pairs).min()
+        let confirmations = self.confirmations().map(|(_, due)| due);
+        sessions.chain(events).chain(asks).chain(pairs).chain(confirmations).min()
     }
 
     /// Until when an ask can be answered.
     pub fn ask_deadline(&self, ask: &Ask) -> Option<Moment> {
         let due = ask.at.plus(ask.details.timeout?.milliseconds);
         Some(if ask.at < self.opened { due.max(self.opened.plus(self.limits.restart_grace)) } else { due })
+    }
+
+    /// Verdicts whose source has yet to tell what came of them, each with the moment by which it should have.
+    pub(crate) fn confirmations(&self) -> impl Iterator<Item = (AskId, Moment)> {
+        self.awaiting.iter().filter_map(|id| {
+            let (ask, AskLife::Answered { verdict, carried, .. }) = self.asks.get(id)? else { return None };
+            // Nobody is left who could tell, or be told again.
+            self.session(ask.session).filter(|session| session.is_present())?;
+            let due = ask.confirm_by(verdict, *carried)?;
+            let grace = self.opened.plus(self.limits.restart_grace);
+            Some((*id, if verdict.at < self.opened { due.max(grace) } else { due }))
+        })
     }
 
     /// Pairs of open asks that are surely one: of each kind there is just one that it could be. With the moment from

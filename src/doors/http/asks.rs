@@ -4,16 +4,15 @@ use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::{Path, Request, State};
-use portcullis_core::{Ask, State as Known, TokenScope};
+use portcullis_core::{Ask, AskLife, State as Known, TokenScope};
 use portcullis_wire::api::{AskView, NewVerdict, Recorded, VerdictView};
-use portcullis_wire::error::Kind;
 use serde::Deserialize;
 
 use super::Door;
 use super::access::Permitted;
 use super::body::{Params, idempotency_key, read_json};
-use super::response::{ErrorResponse, not_found};
-use crate::hub::{find_ask, read_target};
+use super::response::ErrorResponse;
+use crate::hub::{find_ask_to_show, read_target};
 
 #[derive(Deserialize)]
 pub(super) struct AskFilter {
@@ -27,11 +26,16 @@ pub(super) async fn list(
     Params(filter): Params<AskFilter>,
 ) -> Result<Json<Vec<AskView>>, ErrorResponse> {
     let asks = door.hub.look(move |state| {
-        let wanted = state
-            .asks()
-            .filter(|(ask, _)| covers(state, &actor.scope, ask))
-            .filter(|(_, life)| filter.state.as_deref().is_none_or(|state| state == life.name()));
-        wanted.map(|(ask, life)| AskView::of(ask, life)).collect()
+        let all: Box<dyn Iterator<Item = _>> = match filter.state.as_deref() {
+            // What is answered, and nothing shows that the client took it, is still for someone to look at.
+            Some("open") => Box::new(state.listed_asks()),
+            wanted => {
+                let is_wanted = move |life: &AskLife| wanted.is_none_or(|wanted| wanted == life.name());
+                Box::new(state.asks().filter(move |(_, life)| is_wanted(life)))
+            }
+        };
+        let covered = all.filter(|(ask, _)| covers(state, &actor.scope, ask));
+        covered.map(|(ask, life)| view(state, ask, life)).collect()
     });
     Ok(Json(asks.await?))
 }
@@ -53,19 +57,20 @@ fn covers(state: &Known, scope: &TokenScope, ask: &Ask) -> bool {
     state.is_in_scope(Some(ask.session), scope)
 }
 
-/// `GET /api/v1/asks/{id or code}`.
+/// `GET /api/v1/asks/{id or code}`; the beginning is enough where it means one prompt.
 pub(super) async fn show(
     State(door): State<Arc<Door>>,
     Permitted { actor, .. }: Permitted,
     Path(text): Path<String>,
 ) -> Result<Json<AskView>, ErrorResponse> {
-    let target = read_target(&text)?;
-    let found = door.hub.look(move |state| {
-        find_ask(state, &target)
-            .filter(|(ask, _)| covers(state, &actor.scope, ask))
-            .map(|(ask, life)| AskView::of(ask, life))
-    });
-    found.await?.map(Json).ok_or_else(|| not_found(Kind::NoSuchAsk, format!("no prompt {text}")))
+    let found = door
+        .hub
+        .look(move |state| find_ask_to_show(state, &text, &actor.scope).map(|(ask, life)| view(state, ask, life)));
+    Ok(Json(found.await??))
+}
+
+fn view(state: &Known, ask: &Ask, life: &AskLife) -> AskView {
+    AskView::of(ask, life).labelled(state.label_of(Some(ask.session)).as_ref())
 }
 
 /// `POST /api/v1/asks/{id or code}/verdict`.

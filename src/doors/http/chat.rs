@@ -85,8 +85,8 @@ pub(super) async fn pending(
     Permitted { actor, .. }: Permitted,
 ) -> Result<Json<PendingAsks>, ErrorResponse> {
     let open = door.hub.look(move |state| {
-        let open = state.open_asks().filter(|ask| state.is_in_scope(Some(ask.session), &actor.scope));
-        open.map(PendingAsk::from).collect()
+        let listed = state.listed_asks().filter(|(ask, _)| state.is_in_scope(Some(ask.session), &actor.scope));
+        listed.map(|(ask, life)| PendingAsk::of(ask, life)).collect()
     });
     Ok(Json(PendingAsks { pending: open.await? }))
 }
@@ -113,7 +113,8 @@ pub(super) async fn confirm(
 fn target(state: &Known, id: &str) -> Option<VerdictTarget> {
     let by_call = || {
         state
-            .open_asks()
+            .listed_asks()
+            .map(|(ask, _)| ask)
             .find(|ask| ask.details.tool_use_id.as_deref() == Some(id))
             .map(|ask| VerdictTarget::Id(ask.id))
     };

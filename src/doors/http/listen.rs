@@ -42,7 +42,7 @@ fn catch_up(state: &Known, missed_since: Option<u64>) -> Vec<(u64, Notice)> {
         missed_since.into_iter().flat_map(|revision| state.replies_after(revision)).collect();
     missed.sort_by_key(|(revision, _)| *revision);
     let replies = missed.into_iter().map(|(revision, reply)| (revision, state.reply_notice(reply)));
-    let asks = state.open_asks().filter_map(|ask| state.notice(portcullis_core::Topic::Ask(ask.id)));
+    let asks = state.listed_asks().filter_map(|(ask, _)| state.notice(portcullis_core::Topic::Ask(ask.id)));
     replies.chain(asks.map(|notice| (state.revision(), notice))).collect()
 }
 

@@ -4,16 +4,16 @@ use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::{Path, State};
-use portcullis_core::{Actor, Answer, EventId, Input, Label, Right, TokenScope};
+use portcullis_core::{Actor, Answer, EventId, Input, Label, Right, TokenScope, TrackedEvent};
 use portcullis_wire::api::EventView;
-use portcullis_wire::error::Kind;
+use portcullis_wire::error::{Fault, Kind};
 use serde::Deserialize;
 
 use super::Door;
 use super::access::Permitted;
 use super::body::Params;
 use super::response::{ErrorResponse, not_found};
-use crate::hub::{fault_of, now};
+use crate::hub::{fault_of, find_event, find_session, now};
 
 #[derive(Deserialize)]
 pub(super) struct EventFilter {
@@ -30,18 +30,20 @@ pub(super) async fn list(
 ) -> Result<Json<Vec<EventView>>, ErrorResponse> {
     let limit = filter.limit.unwrap_or(100).min(1000);
     let events = door.hub.look(move |state| {
+        let session = filter.session.map(|wanted| find_session(state, &wanted, &actor.scope)).transpose()?;
+        let session = session.map(|session| session.to_string());
         let mine = state
             .events()
             .rev()
-            .filter(|held| may_see(&actor, &held.event.sender, state.label_of(held.to).as_ref()))
+            .filter(|held| may_see(&actor, &held.event.sender, state.wanted_label_of(held.to).as_ref()))
             .map(|held| EventView::of(held, now()));
         let wanted = mine.filter(|view| {
             filter.state.as_ref().is_none_or(|state| *state == view.state)
-                && filter.session.as_ref().is_none_or(|session| view.session.as_ref() == Some(session))
+                && (session.is_none() || view.session == session)
         });
-        wanted.take(limit).collect()
+        Ok::<_, Fault>(wanted.take(limit).collect())
     });
-    Ok(Json(events.await?))
+    Ok(Json(events.await??))
 }
 
 /// Whether the actor may see an event: people see their own, reviewers also those of the sessions in their scope.
@@ -60,11 +62,11 @@ pub(super) async fn show(
     Permitted { actor, .. }: Permitted,
     Path(id): Path<String>,
 ) -> Result<Json<EventView>, ErrorResponse> {
+    let event = find(&door, &actor, &id).await?;
     let unknown = || not_found(Kind::NoSuchEvent, format!("no event {id}"));
-    let event: EventId = id.parse().map_err(|_| unknown())?;
     let remembered = door.hub.look(move |state| {
         let held = state.event(event)?;
-        Some((EventView::of(held, now()), state.label_of(held.to)))
+        Some((EventView::of(held, now()), state.wanted_label_of(held.to)))
     });
     let (view, label) = remembered.await?.unzip();
     let Some(whole) = door.hub.read(event).await? else { return Err(unknown()) };
@@ -89,13 +91,24 @@ pub(super) async fn show(
     Ok(Json(view))
 }
 
+/// The event with this id, or the only one in sight whose id begins so.
+async fn find(door: &Door, actor: &Actor, wanted: &str) -> Result<EventId, Fault> {
+    let (actor, wanted) = (actor.clone(), wanted.to_owned());
+    let found = door.hub.look(move |state| {
+        let in_sight =
+            |held: &TrackedEvent| may_see(&actor, &held.event.sender, state.wanted_label_of(held.to).as_ref());
+        find_event(state, &wanted, in_sight)
+    });
+    found.await?
+}
+
 /// `POST /api/v1/events/{id}/retry`: back on its queue.
 pub(super) async fn retry(
     State(door): State<Arc<Door>>,
     Permitted { actor, .. }: Permitted,
     Path(id): Path<String>,
 ) -> Result<&'static str, ErrorResponse> {
-    let event = id.parse().map_err(|_| not_found(Kind::NoSuchEvent, format!("no event {id}")))?;
+    let event = find(&door, &actor, &id).await?;
     change(&door, Input::Retry { by: actor, event }).await
 }
 
@@ -105,7 +118,7 @@ pub(super) async fn drop_event(
     Permitted { actor, .. }: Permitted,
     Path(id): Path<String>,
 ) -> Result<&'static str, ErrorResponse> {
-    let event = id.parse().map_err(|_| not_found(Kind::NoSuchEvent, format!("no event {id}")))?;
+    let event = find(&door, &actor, &id).await?;
     change(&door, Input::Drop { by: actor, event }).await
 }
 

@@ -19,7 +19,7 @@ use super::access::Permitted;
 use super::body::{check_type, idempotency_key, read_json, read_params, read_text};
 use super::metrics::Counters;
 use super::response::{ErrorResponse, ErrorStyle, wants_json};
-use crate::hub::{fault_of, mint};
+use crate::hub::{fault_of, find_session, mint};
 
 /// Whom the text is for. Other keys of the query are the sender's own business.
 #[derive(Default, Deserialize)]
@@ -84,8 +84,8 @@ async fn submit(
     let address = match (&to.session, &to.label) {
         (Some(_), Some(_)) => return Err(Fault::new(Kind::BadRequest, "name a session or a label, not both")),
         (Some(session), None) => {
-            let unknown = |_| Fault::new(Kind::NoSuchSession, format!("no session {session:?}"));
-            Address::Session(session.parse().map_err(unknown)?)
+            let (wanted, scope) = (session.clone(), permitted.actor.scope.clone());
+            Address::Session(door.hub.look(move |state| find_session(state, &wanted, &scope)).await??)
         }
         (None, Some(label)) => Address::Label(Label::new(label).ok_or_else(|| bad("the label"))?),
         (None, None) => Address::Open,

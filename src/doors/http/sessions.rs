@@ -16,7 +16,7 @@ use super::Door;
 use super::access::Permitted;
 use super::body::{Params, read_json};
 use super::response::{ErrorResponse, not_found};
-use crate::hub::{fault_of, mint};
+use crate::hub::{fault_of, find_session, mint};
 
 fn view(state: &Known, session: &Session) -> SessionView {
     SessionView::of(session, state.waiting_size(Some(session.id)).0, state.open_asks_of(session.id).count())
@@ -42,19 +42,18 @@ pub(super) async fn list(
     Ok(Json(sessions.await?))
 }
 
-/// `GET /api/v1/sessions/{id}`.
+/// `GET /api/v1/sessions/{id}`: by its id, its label, or the beginning of one.
 pub(super) async fn show(
     State(door): State<Arc<Door>>,
     Permitted { actor, .. }: Permitted,
     Path(id): Path<String>,
 ) -> Result<Json<SessionView>, ErrorResponse> {
-    let unknown = || not_found(Kind::NoSuchSession, format!("no session {id}"));
-    let session = id.parse().map_err(|_| unknown())?;
+    let unknown = format!("no session {id}");
     let found = door.hub.look(move |state| {
-        let session = state.session(session).filter(|session| actor.scope.covers(&session.about.label));
-        session.map(|session| view(state, session))
+        let session = find_session(state, &id, &actor.scope)?;
+        Ok::<_, Fault>(state.session(session).map(|session| view(state, session)))
     });
-    found.await?.map(Json).ok_or_else(unknown)
+    found.await??.map(Json).ok_or_else(|| not_found(Kind::NoSuchSession, unknown))
 }
 
 type Ordered = Result<Json<OrderView>, ErrorResponse>;
@@ -154,7 +153,8 @@ pub(super) async fn set_model(
 /// end of the wait.
 async fn order(door: &Door, by: Actor, session: &str, order: Order, wait: &Params<OrderWait>) -> Ordered {
     let unknown = || not_found(Kind::NoSuchSession, format!("no session {session}"));
-    let session: SessionId = session.parse().map_err(|_| unknown())?;
+    let (wanted, scope) = (session.to_owned(), by.scope.clone());
+    let session: SessionId = door.hub.look(move |state| find_session(state, &wanted, &scope)).await??;
     let id = mint(OrderId::new);
     if let Answer::Refused(refusal) = door.hub.submit(Input::Ordered { id, by, session, order }).await? {
         return Err(fault_of(&refusal).into());

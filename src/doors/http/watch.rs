@@ -34,7 +34,7 @@ pub(super) async fn watch(State(door): State<Arc<Door>>, permitted: Permitted) -
 
 fn everything(state: &Known) -> Vec<(u64, Notice)> {
     let sessions = state.sessions().map(|session| Topic::Session(session.id));
-    let asks = state.open_asks().map(|ask| Topic::Ask(ask.id));
+    let asks = state.listed_asks().map(|(ask, _)| Topic::Ask(ask.id));
     let queues = state.sessions().map(|session| Some(session.id)).chain([None]);
     let waiting =
         queues.flat_map(|queue| state.waiting(queue, 0)).take(FIRST_EVENTS).map(|held| Topic::Event(held.event.id));

@@ -55,6 +55,7 @@ impl World {
         self.pair("42", "ann", Role::Reviewer).await;
         let about = SessionAbout {
             label: Label::new("api").unwrap(),
+            label_chosen: false,
             connected_by: "test".into(),
             pid: None,
             runs_commands: false,

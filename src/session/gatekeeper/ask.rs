@@ -9,11 +9,15 @@ use portcullis_wire::preview::{description, preview};
 
 use super::judge::{must_ask, quorum};
 use super::request::{CallKey, ToolRequest, WithoutDecision};
+use crate::fixed;
 
 /// People read at most this much of a text; the input itself goes along whole.
 const LONGEST_TEXT: usize = 256 << 10;
 /// An ask ends so long before the client stops waiting for it.
 pub(super) const MARGIN: Duration = Duration::from_secs(5);
+
+/// The client shows within so many milliseconds that it took a verdict.
+const CONFIRM_WITHIN: u64 = 10_000;
 
 /// When an ask ends by itself, and what that means.
 pub(super) type Limit = Option<AskTimeout>;
@@ -50,6 +54,9 @@ pub(super) fn new_ask(
         risk: Some(judgement.risk.clone()),
         quorum,
         timeout: limit,
+        held: capabilities.without_decision == WithoutDecision::Runs,
+        modes: if kind == AskKind::Plan { capabilities.modes.to_vec() } else { vec![] },
+        confirm_within: capabilities.confirms.then(|| fixed::number("CONFIRM", CONFIRM_WITHIN)),
     };
     let described = flags.description.clone().unwrap_or_else(|| description(&request.tool, &request.input));
     let shown = flags.plan.clone().unwrap_or_else(|| preview(&request.tool, &request.input));

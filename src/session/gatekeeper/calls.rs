@@ -42,6 +42,16 @@ pub(super) struct Allowed {
     pub(super) digest: [u8; 32],
 }
 
+/// A call that does not run because of the verdict on its ask. Nothing has shown yet that the client knows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Denied {
+    pub(super) ask: AskId,
+    pub(super) call: CallKey,
+    pub(super) preview: String,
+    /// A person, or what kept their allow from counting.
+    pub(super) by: &'static str,
+}
+
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum AllowedBy {
     /// People, who answered this ask.
@@ -59,6 +69,8 @@ pub(super) struct Calls {
     allowed: VecDeque<Allowed>,
     /// Calls that people allowed before the client asked for them: when it does, nobody is asked again.
     passed: VecDeque<CallKey>,
+    /// Calls that were denied when the client asked, newest last.
+    denied: VecDeque<Denied>,
     /// Calls that we refused and put on the record ourselves, newest last.
     refused: VecDeque<CallKey>,
 }
@@ -122,6 +134,38 @@ impl Calls {
 
     pub(super) fn allow(&mut self, by: AllowedBy, call: CallKey, digest: [u8; 32]) {
         remember(&mut self.allowed, Allowed { by, call, digest });
+    }
+
+    pub(super) fn deny(&mut self, denied: Denied) {
+        remember(&mut self.denied, denied);
+    }
+
+    /// The ask by whose verdict the call does not run, told once.
+    pub(super) fn take_denied(&mut self, call: &CallKey) -> Option<Denied> {
+        let place = self.denied.iter().rposition(|denied| denied.call.is(call))?;
+        self.denied.remove(place)
+    }
+
+    /// All denied calls of those agents, told once.
+    pub(super) fn take_all_denied(&mut self, concerns: impl Fn(Option<&str>) -> bool) -> Vec<Denied> {
+        let (taken, left) = std::mem::take(&mut self.denied)
+            .into_iter()
+            .partition::<Vec<_>, _>(|denied| concerns(denied.call.agent.as_deref()));
+        self.denied = left.into();
+        taken
+    }
+
+    /// Calls of those agents that people allowed, and that have not been made, told once.
+    pub(super) fn take_all_allowed(&mut self, concerns: impl Fn(Option<&str>) -> bool) -> Vec<(AskId, CallKey)> {
+        let mut taken = vec![];
+        self.allowed.retain(|allowed| match allowed.by {
+            AllowedBy::Ask(ask) if concerns(allowed.call.agent.as_deref()) => {
+                taken.push((ask, allowed.call.clone()));
+                false
+            }
+            _ => true,
+        });
+        taken
     }
 
     /// People allowed the call before the client asks for it.

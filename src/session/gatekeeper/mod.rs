@@ -4,6 +4,7 @@
 //! [`Gatekeeper::asked`] for, it may allow; [`Gatekeeper::after`] it ran, what ran is held against what was shown. At each
 //! moment the order is the same: a stop, the rules and mandatory asks, the outside guard, then people.
 
+mod after;
 mod ask;
 mod audit;
 mod calls;
@@ -19,14 +20,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use portcullis_core::policy::{Decision as RuleDecision, Judgement, Mode};
-use portcullis_core::{AskId, AskKind, CallOutcome, Ruling, Scope};
-use portcullis_wire::preview::preview;
+use portcullis_core::{AskId, AskKind, Ruling, Scope};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use crate::session::link::SessionHandle;
+pub(crate) use after::{FinishedCall, WentOn};
 pub(crate) use ask::shortened;
-use audit::{AuditQueue, record_of};
+use audit::AuditQueue;
 use calls::{AllowedBy, AskOutcome, Calls};
 pub(crate) use front::{Front, PromptNews, Settled};
 pub(crate) use judge::Judge;
@@ -49,16 +50,6 @@ pub(crate) struct GatekeeperSettings {
     pub(crate) ask_limit: ask::Limit,
     /// Somebody sits at a front of ours and may answer although the gate cannot be reached.
     pub(crate) front: Front,
-}
-
-/// A call that was made, failed, or was refused.
-#[derive(Clone, Debug)]
-pub(crate) struct FinishedCall {
-    pub(crate) call: CallKey,
-    pub(crate) preview: String,
-    pub(crate) outcome: CallOutcome,
-    /// In the client's own words, where it says who decided.
-    pub(crate) decided_by: Option<String>,
 }
 
 /// Every tool call of one session goes through here.
@@ -141,12 +132,7 @@ impl Gatekeeper {
                 GatekeeperAnswer { decision: Decision::NoDecision, ..answer }
             }
             Decision::Deny { by, .. } => {
-                let by = match by {
-                    DecidedBy::Person => "person",
-                    DecidedBy::Gatekeeper if self.stop_reason().is_some() => "stop",
-                    DecidedBy::Gatekeeper => "nobody",
-                };
-                self.record_refused(&request, &call, by, answer.verdict);
+                self.record_refused(&request, &call, self.who_denied(by), answer.verdict);
                 answer
             }
             Decision::Ask { .. } | Decision::NoDecision => answer,
@@ -175,41 +161,15 @@ impl Gatekeeper {
             self.state().calls.allow(AllowedBy::Rule(rule), call, digest);
             return allowed_as_it_is(DecidedBy::Gatekeeper).into();
         }
-        match self.ask_people(&request, call, &judgement, outside, cancelled).await {
-            PeopleAnswer::Decided(answer) => answer,
+        match self.ask_people(&request, call.clone(), &judgement, outside, cancelled).await {
+            PeopleAnswer::Decided(answer) => {
+                if let Decision::Deny { by, .. } = &answer.decision {
+                    self.denied(&request, call, answer.verdict, *by);
+                }
+                answer
+            }
             PeopleAnswer::SettledByClient => Decision::NoDecision.into(),
         }
-    }
-
-    /// A call was made or refused: whatever was asked about it is settled, and it goes on the record. False when it ran
-    /// with something else than was allowed.
-    pub(crate) fn after(&self, finished: FinishedCall) -> bool {
-        let FinishedCall { call, preview, outcome, decided_by } = finished;
-        let mut state = self.state();
-        let open = state.calls.made(&call).map(|open| open.new.id);
-        let allowed = state.calls.take_allowed(&call);
-        if outcome == CallOutcome::Denied && state.calls.take_refused(&call) {
-            return true;
-        }
-        // Its own rules, or its mode: not every client tells which.
-        let (decided, asked) = match allowed.as_ref().map(|allowed| &allowed.by) {
-            _ if open.is_some() => ("terminal".to_owned(), open),
-            Some(AllowedBy::Ask(ask)) => ("person".to_owned(), Some(*ask)),
-            Some(AllowedBy::Rule(rule)) => (format!("rule {rule}"), None),
-            None => ("client".to_owned(), None),
-        };
-        let is_as_allowed =
-            outcome == CallOutcome::Denied || allowed.is_none_or(|allowed| allowed.digest == call.digest);
-        let decided_by = decided_by.unwrap_or(decided);
-        let is_recorded = state.audit.write(record_of(call, outcome, decided_by, asked, &preview));
-        drop(state);
-        if let Some(ask) = asked.filter(|_| !is_recorded) {
-            self.withdraw(ask, "its call was made or refused");
-        }
-        if let Some(ask) = open {
-            self.settled(ask, Settled::Withdrawn("it was answered at the terminal".to_owned()));
-        }
-        is_as_allowed
     }
 
     /// Somebody stopped the session: nothing that is asked about runs, and no other tool.
@@ -319,17 +279,6 @@ impl Gatekeeper {
         let Some(rule) = denied_by(&judgement) else { return Ok(judgement) };
         self.record_refused(request, call, &format!("rule {rule}"), None);
         Err(Decision::deny(judgement.why))
-    }
-
-    /// Puts a call on the record that does not run because of us. The client may tell of it again, and not every one does.
-    fn record_refused(&self, request: &ToolRequest, call: &CallKey, by: &str, ask: Option<AskId>) {
-        let mut state = self.state();
-        // One that was refused before it ran may be refused once more when permission is asked for.
-        if !state.calls.take_refused(call) {
-            let shown = preview(&request.tool, &request.input);
-            state.audit.write(record_of(call.clone(), CallOutcome::Denied, by.to_owned(), ask, &shown));
-        }
-        state.calls.refuse(call.clone());
     }
 }
 

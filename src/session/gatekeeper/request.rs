@@ -71,6 +71,10 @@ pub(crate) struct Capabilities {
     /// The client waits so long for our answer. None: for ever.
     pub(crate) waits: Option<Duration>,
     pub(crate) without_decision: WithoutDecision,
+    /// The modes that may follow a plan, by choice of whoever allows it. The first follows without a choice.
+    pub(crate) modes: &'static [Mode],
+    /// The client tells soon what came of every verdict. Otherwise one that is handed over is done.
+    pub(crate) confirms: bool,
 }
 
 /// What the client does with a call that nobody decided.

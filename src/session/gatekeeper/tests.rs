@@ -4,7 +4,7 @@ use super::ask::{limit, new_ask};
 use super::front::why_not_alone;
 use super::*;
 use crate::rules::Rules;
-use portcullis_core::{AskTimeout, Behavior, Moment, NewAsk, OnTimeout, SessionAbout, SessionId, Source};
+use portcullis_core::{AskTimeout, Behavior, CallOutcome, Moment, NewAsk, OnTimeout, SessionAbout, SessionId, Source};
 use portcullis_core::{Label, policy::Decision as Ruled};
 use serde_json::{Value, json};
 use std::path::Path;
@@ -31,6 +31,8 @@ fn request(command: &str) -> ToolRequest {
             terminal: false,
             waits: None,
             without_decision: WithoutDecision::Waits,
+            modes: &[Mode::Default],
+            confirms: true,
         },
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use portcullis_core::policy::Judgement;
 use portcullis_core::{AskId, Behavior, Code, NewAsk, Ruling, Scope};
 use portcullis_wire::error::Fault;
-use portcullis_wire::permission::remembered;
+use portcullis_wire::permission::{remembered, set_mode};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
@@ -185,8 +185,11 @@ impl Gatekeeper {
         // A scope that was not offered reaches no further than this once.
         let is_offered = shown.details.offers.iter().any(|offer| offer.scope == ruling.scope);
         let scope = if is_offered { ruling.scope } else { Scope::Once };
+        // The mode that follows a plan is said in so many words, so that nobody has to know what the client would choose.
+        let mode = ruling.mode.or(shown.details.modes.first().copied());
+        let mode = mode.filter(|mode| shown.details.modes.contains(mode)).map(|mode| set_mode(mode.name()));
         let remember = match scope {
-            Scope::Once => vec![],
+            Scope::Once => mode.into_iter().collect(),
             Scope::Session => remembered(&request.suggestions, false),
             Scope::Always => remembered(&request.suggestions, true),
         };

@@ -40,7 +40,7 @@ fn a_prompt_is_listed_shown_and_answered_at_the_command_line() {
     let late = home.run(&["ask", "deny", "abcde"]);
     late.refused(1, "settled already: allowed by owner over socket");
     home.run(&["ask", "allow", "zzzzz"]).refused(1, "no such prompt");
-    home.run(&["ask", "show", "nonsense"]).refused(1, "neither an id nor a code");
+    home.run(&["ask", "show", "nonsense"]).refused(1, "no prompt nonsense");
     assert_eq!(home.run(&["ask", "list"]).ok().stdout, "No prompts are open.\n");
     assert_eq!(home.run(&["ask", "list", "--all", "--json"]).json().as_array().unwrap().len(), 2);
     assert_eq!(session.verdict_count(), 2);

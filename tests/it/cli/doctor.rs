@@ -218,7 +218,7 @@ fn hooks_are_checked_in_every_settings_file() {
 
     home.run(&["install", "--hooks", "--yes"]).ok();
     let sound = report(&home);
-    has(&sound, "hooks", "ok all 12", ".claude/settings.local.json");
+    has(&sound, "hooks", "ok all 13", ".claude/settings.local.json");
     assert_eq!((findings(&sound, "hooks").len(), &sound["own"]), (1, &Value::Null), "there is no claude");
 
     home.run(&["install", "--hooks", "--yes", "--scope", "user"]).ok();
@@ -254,7 +254,7 @@ fn hooks_of_an_older_release_are_reported_and_renewed_by_install() {
     let file = home.project().join(".claude/settings.local.json");
     fs::write(&file, old_settings(&home)).unwrap();
     let report = doctor(&home, "off", &["--json"]).ok().json();
-    has(&report, "hooks", "warn", "has hooks of an older release (version 1 of 2)");
+    has(&report, "hooks", "warn", "has hooks of an older release (version 1 of 3)");
     let finding = report["findings"]
         .as_array()
         .unwrap()
@@ -272,7 +272,7 @@ fn hooks_of_an_older_release_are_reported_and_renewed_by_install() {
     assert_eq!(before[0]["hooks"][0]["timeout"], 86400);
     let renewed = doctor(&home, "off", &["--json"]).ok().json();
     assert_eq!(findings(&renewed, "hooks").len(), 1, "{renewed}");
-    has(&renewed, "hooks", "ok all 12", "");
+    has(&renewed, "hooks", "ok all 13", "");
     home.run(&["uninstall", "--yes"]).ok();
     assert!(!file.exists(), "{}", fs::read_to_string(&file).unwrap_or_default());
 }
@@ -284,7 +284,7 @@ fn a_session_with_hooks_of_an_older_release_is_named_in_status_and_doctor() {
     let session = StandIn::start(&home, &["--label", "api"]);
     let status = || home.run(&["status"]).ok().stdout;
     session.hook("UserPromptSubmit", &json!({"prompt": "hello", "permission_mode": "default"}));
-    until("the hooks", || (home.attached(1)[0]["hooks_version"] == 2).then_some(()));
+    until("the hooks", || (home.attached(1)[0]["hooks_version"] == 3).then_some(()));
     assert!(!status().contains("older release"), "{}", status());
 
     // What the first release wrote had no version.

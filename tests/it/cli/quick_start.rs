@@ -44,6 +44,9 @@ struct Walk {
 
 impl Walk {
     fn note(&mut self, command: &str, shown: &str) {
+        // Where the program lies, and what is on the PATH, is not the same everywhere.
+        let is_same = |line: &&str| !line.starts_with("This program ") && !line.starts_with("Note: ");
+        let shown: String = shown.lines().filter(is_same).map(|line| format!("{line}\n")).collect();
         _ = write!(self.page, "```\n$ {command}\n{}\n```\n\n", shown.trim_end());
     }
 
@@ -58,7 +61,7 @@ impl Walk {
                 let mut terminal = Terminal::start(shell(&self.home, command));
                 terminal.until("[y/N] ");
                 terminal.type_line("y");
-                let shown = terminal.until("doctor").replace('\r', "");
+                let shown = terminal.until("`portcullis doctor` says").replace('\r', "");
                 assert_eq!(terminal.wait().code(), Some(0));
                 self.note(command, &shown);
             }

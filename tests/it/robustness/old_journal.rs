@@ -60,6 +60,19 @@ fn without_why(mut event: Value) -> Value {
     event
 }
 
+/// An ask as the program told it that wrote the fixture: its session's label, and how far a verdict has come, were not
+/// told then.
+fn without_confirmation(mut ask: Value) -> Value {
+    if let Some(ask) = ask.as_object_mut() {
+        ask.remove("label");
+    }
+    if let Some(verdict) = ask.get_mut("verdict").and_then(Value::as_object_mut) {
+        verdict.remove("confirmation");
+        verdict.remove("outcome_at");
+    }
+    ask
+}
+
 #[test]
 fn a_journal_of_version_2_replays_to_the_state_it_was_written_with() {
     let (state, now) = replayed();
@@ -74,7 +87,7 @@ fn a_journal_of_version_2_replays_to_the_state_it_was_written_with() {
     let found = json!({
         "sessions": state.sessions().map(session).collect::<Vec<_>>(),
         "events": events,
-        "asks": state.asks().map(|(ask, life)| AskView::of(ask, life)).collect::<Vec<_>>(),
+        "asks": state.asks().map(|(ask, life)| without_confirmation(json!(AskView::of(ask, life)))).collect::<Vec<_>>(),
         "people": PeopleView { people: state.people().map(person).collect(), waiting: vec![] },
         "tokens": state.tokens().map(|token| TokenView::of(token, now)).collect::<Vec<_>>(),
         "replies": state.replies_after(0).map(|(_, reply)| ReplyView::from(reply)).collect::<Vec<_>>(),
@@ -104,11 +117,11 @@ fn a_journal_of_version_2_opens_and_its_chain_goes_on() {
         assert_eq!(gate.get(&format!("/api/v1/{what}")).json(), expected[what], "{what}");
     }
     let asks = gate.get("/api/v1/asks").json();
-    let settled = |ask: &&Value| ask["state"] != "open";
-    assert_eq!(
-        asks.as_array().unwrap().iter().filter(settled).collect::<Vec<_>>(),
-        expected["asks"].as_array().unwrap().iter().filter(settled).collect::<Vec<_>>(),
-    );
+    let settled = |asks: &Value| {
+        let settled = asks.as_array().unwrap().iter().filter(|ask| ask["state"] != "open");
+        settled.cloned().map(without_confirmation).collect::<Vec<_>>()
+    };
+    assert_eq!(settled(&asks), settled(&expected["asks"]));
     for event in expected["events"].as_array().unwrap() {
         let path = format!("/api/v1/events/{}", event["id"].as_str().unwrap());
         let found = gate.get(&path).json();

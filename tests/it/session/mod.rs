@@ -6,6 +6,7 @@ mod event_lifecycle;
 mod link_client;
 mod link_server;
 mod multiple_sessions;
+mod names;
 mod real_cli;
 mod scenarios;
 mod tools;

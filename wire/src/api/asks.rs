@@ -1,7 +1,7 @@
 //! Prompts and verdicts, as the API tells and takes them.
 
 use portcullis_core::policy::Risk;
-use portcullis_core::{Ask, AskLife, Offer, Text, Verdict};
+use portcullis_core::{Ask, AskLife, Label, Offer, Text, Verdict};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -10,9 +10,13 @@ pub struct AskView {
     pub id: String,
     /// Five letters by which people answer it.
     pub code: String,
-    /// open, answered, withdrawn or expired
+    /// open, unconfirmed (answered, and nothing shows that the client took it: it can be answered again), answered,
+    /// withdrawn or expired
     pub state: String,
     pub session: String,
+    /// The session's label.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub label: Option<String>,
     /// How it came, and how the verdict goes back: channel, hook or control
     pub source: String,
     /// What the agent wants to run.
@@ -72,6 +76,12 @@ pub struct AskView {
     /// Whether it is denied or left undecided when nobody has answered by then.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub otherwise: Option<String>,
+    /// The call is held before it runs: without an answer in time it is denied.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub held: bool,
+    /// Of a plan: the modes that may follow, where the client lets the reviewer choose. The first follows without a choice.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub modes: Vec<String>,
     /// Once it is answered.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verdict: Option<VerdictView>,
@@ -137,8 +147,15 @@ pub struct VerdictView {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Object>)]
     pub input: Option<serde_json::Value>,
+    /// The mode that follows a plan.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mode: Option<String>,
     /// When the session's process had handed it to the agent.
     pub carried_at: Option<u64>,
+    /// recorded, handed_over, done (handed over, and nothing more is heard on this connection), confirmed (what became of
+    /// the call is known) or not_confirmed (the client should have shown by now that it took it)
+    #[serde(default)]
+    pub confirmation: String,
     /// What is known to have followed: ran, failed or denied.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outcome: Option<String>,
@@ -169,6 +186,9 @@ pub struct NewVerdict {
     /// With a denial: end the turn.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub interrupt: bool,
+    /// With an allowed plan: the mode that follows, one of the prompt's `modes`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mode: Option<String>,
 }
 
 #[derive(Debug, Serialize, Deserialize, PartialEq, Eq, ToSchema)]
@@ -195,6 +215,11 @@ fn json(text: &Text) -> serde_json::Value {
 }
 
 impl AskView {
+    /// The prompt of the session with this label.
+    pub fn labelled(self, label: Option<&Label>) -> Self {
+        Self { label: label.map(ToString::to_string), ..self }
+    }
+
     pub fn of(ask: &Ask, life: &AskLife) -> Self {
         let details = &ask.details;
         let timeout = details.timeout.filter(|_| life.is_open());
@@ -203,6 +228,7 @@ impl AskView {
             code: ask.code.to_string(),
             state: life.name().to_owned(),
             session: ask.session.to_string(),
+            label: None,
             source: ask.source.name().to_owned(),
             tool: ask.tool.clone(),
             description: ask.description.as_str().to_owned(),
@@ -227,6 +253,8 @@ impl AskView {
             },
             answer_by: timeout.map(|timeout| ask.at.plus(timeout.milliseconds).0),
             otherwise: timeout.map(|timeout| timeout.then.to_string()),
+            held: details.held,
+            modes: details.modes.iter().map(ToString::to_string).collect(),
             verdict: VerdictView::of(ask, life),
             withdrawn: match life {
                 AskLife::Withdrawn { why, .. } => Some(why.clone()),
@@ -238,7 +266,7 @@ impl AskView {
 
 impl VerdictView {
     pub fn of(ask: &Ask, life: &AskLife) -> Option<Self> {
-        let AskLife::Answered { verdict, carried, outcome } = life else { return None };
+        let AskLife::Answered { verdict, carried, outcome, .. } = life else { return None };
         let Verdict { ruling, by, via, at, idempotency_key: _ } = &**verdict;
         Some(Self {
             ask: ask.id.to_string(),
@@ -251,7 +279,9 @@ impl VerdictView {
             scope: ruling.scope.name().to_owned(),
             interrupt: ruling.interrupt,
             input: ruling.input.as_ref().map(|edited| json(&edited.text)),
+            mode: ruling.mode.map(|mode| mode.to_string()),
             carried_at: carried.map(|at| at.0),
+            confirmation: life.confirmation(ask).map(|confirmation| confirmation.to_string()).unwrap_or_default(),
             outcome: outcome.map(|reported| reported.outcome.to_string()),
             differs: outcome.is_some_and(|reported| reported.differs),
         })

@@ -71,6 +71,7 @@ mod details {
             tool_use_id: details.tool_use_id.clone(),
             agent: details.agent.clone(),
             offers: details.offers.iter().map(offer).collect(),
+            modes: details.modes.clone(),
             reason: None,
             risk: None,
             ..*details

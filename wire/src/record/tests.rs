@@ -1,6 +1,6 @@
 //! Every record is written and read back, and damaged ones never panic.
 
-use portcullis_core::policy::{Reason, Risk, RiskLevel};
+use portcullis_core::policy::{Mode, Reason, Risk, RiskLevel};
 use portcullis_core::{
     Address, AskKind, AskTimeout, Behavior, ChatId, Code, Details, Edited, IdempotencyKey, Label, Offer, OnTimeout,
     Order, ReplyId, Ruling, Scope, SentAbout, SentFile, SentMessage, Source, Text, TokenScope, Via,
@@ -45,6 +45,7 @@ pub(crate) fn every_record() -> Vec<Record> {
     let (session, ask) = (SessionId::new(AT, 2), AskId::new(AT, 3));
     let about = SessionAbout {
         label: Label::new("api").unwrap(),
+        label_chosen: false,
         connected_by: "channel".into(),
         pid: Some(4),
         runs_commands: true,
@@ -66,7 +67,10 @@ pub(crate) fn every_record() -> Vec<Record> {
         idempotency_key: Some(IdempotencyKey { key: "k".into(), digest: [4; 32] }),
         ..verdict.clone()
     };
-    let plain = Verdict { ruling: Ruling { interrupt: true, ..Ruling::plain(Behavior::Deny) }, ..verdict.clone() };
+    let plain = Verdict {
+        ruling: Ruling { interrupt: true, mode: Some(Mode::Auto), ..Ruling::plain(Behavior::Deny) },
+        ..verdict.clone()
+    };
     let details = Details {
         input: Some(Text::new("{\"command\":\"ls\"}")),
         digest: Some([1; 32]),
@@ -82,6 +86,9 @@ pub(crate) fn every_record() -> Vec<Record> {
         risk: Some(Risk { level: RiskLevel::High, reasons: vec![Reason::Network] }),
         quorum: 2,
         timeout: Some(AskTimeout { milliseconds: 60_000, then: OnTimeout::Deny }),
+        held: true,
+        modes: vec![Mode::Default, Mode::AcceptEdits],
+        confirm_within: Some(10_000),
     };
     let call = ToolCall {
         tool: "Bash".into(),
@@ -104,8 +111,14 @@ pub(crate) fn every_record() -> Vec<Record> {
         },
         Record::Seen { event: event().id },
         Record::EventExpired { event: event().id },
-        Record::Attached { session, about: about.clone(), wrote: vec![event().id], moves: Moves::Recorded },
-        Record::Attached { session, about: about.clone(), wrote: vec![], moves: Moves::Implied },
+        Record::Attached {
+            session,
+            about: about.clone(),
+            label: Label::new("api-2"),
+            wrote: vec![event().id],
+            moves: Moves::Recorded,
+        },
+        Record::Attached { session, about: about.clone(), label: None, wrote: vec![], moves: Moves::Implied },
         Record::Wrote { session, events: vec![event().id] },
         Record::Lost { session },
         Record::Ended { session, goodbye: Goodbye { why: "bye".into(), untouched: true }, moves: Moves::Recorded },
@@ -138,7 +151,7 @@ pub(crate) fn every_record() -> Vec<Record> {
         Record::Joined { ask, into: AskId::new(AT, 4) },
         Record::OutcomeReported { ask, outcome: CallOutcome::Failed, differs: true },
         Record::Called { session, call },
-        Record::Described { session, about: about.clone() },
+        Record::Described { session, about: about.clone(), label: None },
         Record::Ordered {
             session,
             id: Some(OrderId::new(AT, 8)),
@@ -150,6 +163,7 @@ pub(crate) fn every_record() -> Vec<Record> {
         Record::OrderDone { session, order: OrderId::new(AT, 8) },
         Record::OrderFailed { session, order: OrderId::new(AT, 8), why: "w".into() },
         Record::Carried { ask },
+        Record::NotConfirmed { ask },
         Record::Withdrawn { ask, why: "gone".into() },
         Record::Missed { by: "ann".into() },
         Record::Dropped { event: event().id, by: "ann".into() },

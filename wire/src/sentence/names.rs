@@ -22,7 +22,13 @@ impl Names {
     /// Remembers what a record tells.
     pub fn learn(&mut self, record: &Record) {
         match record {
-            Record::Attached { session, about, .. } | Record::Described { session, about } => {
+            Record::Attached { session, about, label, .. } => {
+                keep(&mut self.sessions, *session, label.as_ref().unwrap_or(&about.label).to_string());
+            }
+            Record::Described { session, label: Some(label), .. } => {
+                keep(&mut self.sessions, *session, label.to_string());
+            }
+            Record::Described { session, about, label: None } if !self.sessions.contains_key(session) => {
                 keep(&mut self.sessions, *session, about.label.to_string());
             }
             Record::Received { event, to } => keep(&mut self.events, event.id, (event.sender.clone(), *to)),

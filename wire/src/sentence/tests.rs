@@ -27,7 +27,7 @@ fn every_record_is_a_sentence() {
         -      event from ann in 7 waits for a session with label api: hällo
                event from ann was read by the model
         !      event from ann expired before anyone took it
-        - api  session connected by channel in /tmp, mode plan
+        - api-2 session connected by channel in /tmp, mode plan
         - api  session connected by channel in /tmp, mode plan
           api  event from ann given to the agent
         ! api  session lost: its process is gone without a word

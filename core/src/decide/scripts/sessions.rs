@@ -106,6 +106,109 @@ fn several_sessions_must_be_told_apart() {
 }
 
 #[test]
+fn a_label_is_kept_for_the_sessions_life_and_for_a_day_after_it() {
+    check(
+        "0 attach 1 api agent=a
+         1 attach 2 api
+         2 say 1 tom to=label:api : exactly the first
+         3 say 2 tom to=label:api-2 : the second
+         4 attach 2 api
+         5 end 1
+         6 say 3 tom to=label:api : the only one that wanted it
+         7 attach 3 api
+         8 attach 4 api chosen
+         9 attach 5 api agent=a
+         10 end 3 untouched
+         11 attach 6 api
+         12 end 4
+         86400011 attach 7 web
+         86400012 attach 8 api",
+        &expect![[r#"
+            0 attach 1 api agent=a
+              + session 1 attached, wrote []
+              > done
+              > publish session 1
+              > wake session 1 for []
+            1 attach 2 api
+              + session 2 attached as api-2, wrote []
+              > done
+              > publish session 2
+              > wake session 2 for []
+            2 say 1 tom to=label:api : exactly the first
+              + event 1 of tom in chat 1 for session 1
+              > ok
+              > wake session 1 for [1]
+              > publish event 1
+            3 say 2 tom to=label:api-2 : the second
+              + event 2 of tom in chat 2 for session 2
+              > ok
+              > wake session 2 for [2]
+              > publish event 2
+            4 attach 2 api
+              + session 2 attached as api-2, wrote []
+              > done
+              > publish session 2
+              > wake session 2 for [2]
+            5 end 1
+              + session 1 ended: bye
+              + events 1 moved to session 2, perhaps again
+              > done
+              > publish session 1
+              > wake session 2 for [1 2]
+            6 say 3 tom to=label:api : the only one that wanted it
+              + event 3 of tom in chat 3 for session 2
+              > ok
+              > wake session 2 for [1 2 3]
+              > publish event 3
+            7 attach 3 api
+              + session 3 attached as api-3, wrote []
+              > done
+              > publish session 3
+              > wake session 3 for []
+            8 attach 4 api chosen
+              + session 4 attached, wrote []
+              > done
+              > publish session 4
+              > wake session 4 for []
+            9 attach 5 api agent=a
+              + session 5 attached as api-4, wrote []
+              > done
+              > publish session 5
+              > wake session 5 for []
+            10 end 3 untouched
+              + session 3 ended: bye
+              > done
+              > publish session 3
+              > wake session 2 for [1 2 3]
+              > wake session 4 for []
+              > wake session 5 for []
+            11 attach 6 api
+              + session 6 attached as api-3, wrote []
+              > done
+              > publish session 6
+              > wake session 6 for []
+            12 end 4
+              + session 4 ended: bye
+              > done
+              > publish session 4
+              > wake session 2 for [1 2 3]
+              > wake session 5 for []
+              > wake session 6 for []
+            86400011 attach 7 web
+              + session 7 attached, wrote []
+              > done
+              > publish session 7
+              > wake session 7 for []
+            86400012 attach 8 api
+              + session 8 attached, wrote []
+              > done
+              > publish session 8
+              > wake session 8 for []
+        "#]],
+    );
+}
+
+#[test]
 fn a_session_comes_back_with_what_it_wrote() {
     check(
         "0 attach 1 api

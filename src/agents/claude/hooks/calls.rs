@@ -5,6 +5,7 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use super::{HookAnswer, HookSession};
+use crate::session::gatekeeper::WentOn;
 
 impl HookSession {
     /// What a hook is to be told. Waits with a prompt until it is answered, closed or taken back.
@@ -28,11 +29,18 @@ impl HookSession {
                 self.finished(&call);
                 HookAnswer::default()
             }
+            HookEvent::PostToolBatch => {
+                self.state().tells_batches = true;
+                let agent = call.agent_id.as_deref();
+                self.gatekeeper.went_on(WentOn::CallsOver, |calling| calling == agent);
+                HookAnswer::default()
+            }
             HookEvent::UserPromptSubmit => self.user_prompt(&call),
             HookEvent::Stop => self.stop(&call),
             HookEvent::SubagentStop => {
                 let agent = call.agent_id.as_deref();
                 self.gatekeeper.withdraw_asks(|asking| asking.is_some() && asking == agent, "the subagent ended");
+                self.gatekeeper.went_on(WentOn::CallsOver, |calling| calling.is_some() && calling == agent);
                 HookAnswer::default()
             }
             HookEvent::SessionStart => self.session_start(&call).await,
@@ -74,6 +82,7 @@ impl HookSession {
         self.state().inbox.note_person();
         self.gatekeeper.clear_outside();
         self.gatekeeper.withdraw_asks(|asking| asking.is_none(), "the session went on to another prompt");
+        self.gatekeeper.went_on(WentOn::CallsOver, |calling| calling.is_none());
         self.hand_out(|text| hooks::context(HookEvent::UserPromptSubmit, text))
     }
 
@@ -82,6 +91,7 @@ impl HookSession {
             return HookAnswer::default();
         }
         self.gatekeeper.withdraw_asks(|asking| asking.is_none(), "the session went on without an answer");
+        self.gatekeeper.went_on(WentOn::CallsOver, |calling| calling.is_none());
         let may_go_on = self.state().inbox.on_stop(call.stop_hook_active);
         if !may_go_on {
             self.changed.notify_one();

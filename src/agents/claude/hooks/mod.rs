@@ -75,6 +75,8 @@ struct HookState {
     is_attended: bool,
     /// When a hook last called. A turn that was interrupted at the terminal ends without one.
     last_call: Instant,
+    /// The client tells when all calls of a message are over.
+    tells_batches: bool,
     /// Orders that hold only once hooks are installed.
     unconfirmed_orders: Vec<OrderId>,
     /// What the gate was last told of the session.
@@ -94,6 +96,7 @@ impl HookSession {
             is_watched: false,
             is_attended: false,
             last_call: Instant::now(),
+            tells_batches: false,
             unconfirmed_orders: vec![],
             about,
             about_is_untold: false,

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use portcullis_core::policy::Mode;
 use portcullis_core::{CallOutcome, Source};
 use portcullis_wire::hooks::{self, HookCall, HookEvent};
 use portcullis_wire::preview::preview;
@@ -12,7 +13,8 @@ use super::{HookAnswer, HookSession};
 use crate::agents::claude::heeds_ask;
 use crate::fixed;
 use crate::session::gatekeeper::{
-    CallKey, Capabilities, ClientFlags, Decision, FinishedCall, GatekeeperAnswer, ToolRequest, WithoutDecision, digest,
+    CallKey, Capabilities, ClientFlags, Decision, FinishedCall, GatekeeperAnswer, ToolRequest, WentOn, WithoutDecision,
+    digest,
 };
 use crate::session::inbox::HandedOut;
 
@@ -20,6 +22,8 @@ use crate::session::inbox::HandedOut;
 const HOOK_TIMEOUT: Duration = Duration::from_secs(24 * 3600);
 /// Hooks before version 2 were given so long before a tool.
 const OLD_HOOK_TIMEOUT: Duration = Duration::from_secs(10);
+/// Since this version of the hooks the client tells when all calls of a message are over.
+const TELLS_BATCHES: u32 = 3;
 /// What the client gives a hook whose timeout nobody wrote down.
 const DEFAULT_HOOK_TIMEOUT: Duration = Duration::from_secs(600);
 /// Where nobody sits at the terminal nothing else ends the wait.
@@ -30,7 +34,13 @@ impl HookSession {
         if call.agent_id.is_none() {
             self.state().inbox.mark_busy();
         }
+        let (is_main, agent) = (call.agent_id.is_none(), call.agent_id.clone());
+        self.gatekeeper.went_on(WentOn::NextCall, |calling| calling == agent.as_deref());
         let answer = self.gatekeeper.before(self.request(call), cancelled).await;
+        // A person who interrupts a call that is held ends the turn, and no hook tells of that.
+        if is_main && cancelled.is_cancelled() {
+            self.mark_idle();
+        }
         let output = match &answer.decision {
             Decision::Deny { message, .. } => hooks::refuse_tool(message),
             Decision::Ask { reason } => hooks::ask_about_tool(reason),
@@ -91,7 +101,10 @@ impl HookSession {
     }
 
     fn request(&self, call: HookCall) -> ToolRequest {
-        let is_attended = self.state().is_attended;
+        let (is_attended, tells_batches) = {
+            let state = self.state();
+            (state.is_attended, state.tells_batches)
+        };
         let flags = ClientFlags {
             // The client suggests nothing to remember where it would never let a rule decide.
             suppress_always: call.event == HookEvent::PermissionRequest && call.permission_suggestions.is_empty(),
@@ -106,6 +119,8 @@ impl HookSession {
             terminal: is_attended,
             waits: Some(self.hook_timeout(&call, is_attended)),
             without_decision: if is_attended { WithoutDecision::Prompts } else { WithoutDecision::Denies },
+            modes: &[Mode::Default, Mode::AcceptEdits, Mode::Auto],
+            confirms: tells_batches || call.hooks_version.is_some_and(|version| version >= TELLS_BATCHES),
         };
         ToolRequest {
             tool: call.tool_name,

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::ops::Not;
 
+use portcullis_core::policy::Mode;
 use portcullis_core::{AskId, Behavior, Edited, IdempotencyKey, Moment, Ruling, Scope, Text, Verdict, Via};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -25,6 +26,8 @@ struct VerdictSkeleton<'a> {
     digest: Option<[u8; 32]>,
     #[serde(default, skip_serializing_if = "Not::not")]
     interrupt: bool,
+    #[serde(default, with = "as_text::option", skip_serializing_if = "Option::is_none")]
+    mode: Option<Mode>,
     #[serde(default, alias = "key", skip_serializing_if = "Option::is_none")]
     idempotency_key: Option<Cow<'a, str>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -42,6 +45,7 @@ pub(crate) fn serialize<S: Serializer>(ask: &AskId, verdict: &Verdict, serialize
         scope: ruling.scope,
         digest: ruling.input.as_ref().map(|edited| edited.digest),
         interrupt: ruling.interrupt,
+        mode: ruling.mode,
         idempotency_key,
         key_digest,
     };
@@ -49,11 +53,11 @@ pub(crate) fn serialize<S: Serializer>(ask: &AskId, verdict: &Verdict, serialize
 }
 
 pub(crate) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<(AskId, Verdict), D::Error> {
-    let VerdictSkeleton { ask, by, via, behavior, scope, digest, interrupt, idempotency_key, key_digest } =
+    let VerdictSkeleton { ask, by, via, behavior, scope, digest, interrupt, mode, idempotency_key, key_digest } =
         VerdictSkeleton::deserialize(deserializer)?;
     let input = digest.map(|digest| Edited { text: Text::Erased, digest });
     let idempotency_key =
         idempotency_key.zip(key_digest).map(|(key, digest)| IdempotencyKey { key: key.into_owned(), digest });
-    let ruling = Ruling { behavior, scope, why: None, input, interrupt };
+    let ruling = Ruling { behavior, scope, why: None, input, interrupt, mode };
     Ok((ask, Verdict { ruling, by: by.into_owned(), via, at: Moment::default(), idempotency_key }))
 }

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use portcullis_core::policy::Mode;
 use portcullis_core::{AskId, AskKind, Scope, Source};
 use portcullis_wire::control::{CanUseTool, Classification, HookCallback, PermissionResult, error_line, success_line};
 use portcullis_wire::hooks::{ask_about_tool, refuse_tool};
@@ -155,6 +156,8 @@ fn capabilities(mode: Option<&str>) -> Capabilities {
         terminal: false,
         waits: None,
         without_decision: WithoutDecision::Waits,
+        modes: &[Mode::Default, Mode::AcceptEdits],
+        confirms: true,
     }
 }
 

@@ -1,0 +1,116 @@
+//! What became of a call: told by the client, shown by what it does next, or known because we refused it ourselves.
+
+use portcullis_core::{AskId, AskKind, CallOutcome};
+use portcullis_wire::preview::preview;
+
+use super::Gatekeeper;
+use super::audit::record_of;
+use super::calls::{AllowedBy, Denied};
+use super::front::Settled;
+use super::request::{CallKey, DecidedBy, ToolRequest};
+
+/// A call that was made, failed, or was refused.
+#[derive(Clone, Debug)]
+pub(crate) struct FinishedCall {
+    pub(crate) call: CallKey,
+    pub(crate) preview: String,
+    pub(crate) outcome: CallOutcome,
+    /// In the client's own words, where it says who decided.
+    pub(crate) decided_by: Option<String>,
+}
+
+/// How a client goes on, which shows that no dialog of that agent is open any more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum WentOn {
+    /// It is about to make another call: those that were denied are behind it, those that were allowed may still run.
+    NextCall,
+    /// All calls of its last message are over, or the turn is.
+    CallsOver,
+}
+
+impl Gatekeeper {
+    /// A call was made or refused: whatever was asked about it is settled, and it goes on the record. False when it ran
+    /// with something else than was allowed.
+    pub(crate) fn after(&self, finished: FinishedCall) -> bool {
+        let FinishedCall { call, preview, outcome, decided_by } = finished;
+        // A plan has no input that runs: the client reports an approved one without it.
+        let is_plan = AskKind::of_tool(&call.tool) == AskKind::Plan;
+        let mut state = self.state();
+        let open = state.calls.made(&call).map(|open| open.new.id);
+        let allowed = state.calls.take_allowed(&call);
+        let denied = state.calls.take_denied(&call).filter(|_| outcome == CallOutcome::Denied);
+        if outcome == CallOutcome::Denied && state.calls.take_refused(&call) {
+            return true;
+        }
+        // Its own rules, or its mode: not every client tells which.
+        let (decided, asked) = match allowed.as_ref().map(|allowed| &allowed.by) {
+            _ if open.is_some() => ("terminal".to_owned(), open),
+            Some(AllowedBy::Ask(ask)) => ("person".to_owned(), Some(*ask)),
+            Some(AllowedBy::Rule(rule)) => (format!("rule {rule}"), None),
+            None => match denied {
+                Some(denied) => (denied.by.to_owned(), Some(denied.ask)),
+                None => ("client".to_owned(), None),
+            },
+        };
+        let is_as_allowed =
+            outcome == CallOutcome::Denied || is_plan || allowed.is_none_or(|allowed| allowed.digest == call.digest);
+        let decided_by = decided_by.unwrap_or(decided);
+        let is_recorded = state.audit.write(record_of(call, outcome, decided_by, asked, &preview));
+        drop(state);
+        if let Some(ask) = asked.filter(|_| !is_recorded) {
+            self.withdraw(ask, "its call was made or refused");
+        }
+        if let Some(ask) = open {
+            self.settled(ask, Settled::Withdrawn("it was answered at the terminal".to_owned()));
+        }
+        is_as_allowed
+    }
+
+    /// The agent went on. What was denied is known to it, and what was allowed and has not been made by the end of its calls
+    /// was denied past us.
+    pub(crate) fn went_on(&self, how: WentOn, concerns: impl Fn(Option<&str>) -> bool) {
+        let mut state = self.state();
+        let denied = state.calls.take_all_denied(&concerns);
+        let unmade = match how {
+            WentOn::NextCall => vec![],
+            WentOn::CallsOver => state.calls.take_all_allowed(&concerns),
+        };
+        for Denied { ask, call, preview, by } in denied {
+            state.audit.write(record_of(call, CallOutcome::Denied, by.to_owned(), Some(ask), &preview));
+        }
+        for (ask, call) in unmade {
+            state.audit.write(record_of(call, CallOutcome::Denied, "terminal".to_owned(), Some(ask), ""));
+        }
+    }
+
+    /// A call was denied in answer to the client's own request.
+    pub(super) fn denied(&self, request: &ToolRequest, call: CallKey, ask: Option<AskId>, by: DecidedBy) {
+        let by = self.who_denied(by);
+        match ask {
+            Some(ask) => {
+                let preview = preview(&request.tool, &request.input);
+                self.state().calls.deny(Denied { ask, call, preview, by });
+            }
+            None => self.record_refused(request, &call, by, None),
+        }
+    }
+
+    pub(super) fn who_denied(&self, by: DecidedBy) -> &'static str {
+        match by {
+            DecidedBy::Person => "person",
+            DecidedBy::Gatekeeper if self.stop_reason().is_some() => "stop",
+            DecidedBy::Gatekeeper => "nobody",
+        }
+    }
+
+    /// Puts a call on the record that does not run because of us. The client may tell of it again, and not every one does.
+    pub(super) fn record_refused(&self, request: &ToolRequest, call: &CallKey, by: &str, ask: Option<AskId>) {
+        let mut state = self.state();
+        // One that was refused before it ran may be refused once more when permission is asked for.
+        if !state.calls.take_refused(call) {
+            let shown = preview(&request.tool, &request.input);
+            state.audit.write(record_of(call.clone(), CallOutcome::Denied, by.to_owned(), ask, &shown));
+        }
+        state.calls.refuse(call.clone());
+    }
+}

@@ -19,7 +19,7 @@ use super::{environment, log_at, paths, say};
 use finding::{Finding, Level};
 use works::{Connection, Works};
 
-/// Check the gate, Claude Code and the connection between them, with a remedy for every problem
+/// Find out what works for you, with a remedy for each problem
 ///
 /// Changes nothing: no gate is started, nothing is sent anywhere. Begins with what to look at first, and ends with a table
 /// of what works for you, as it was found out. Exits with 1 when something is broken; warnings alone are no failure.

@@ -13,6 +13,7 @@ mod disk;
 mod example;
 mod file;
 mod projects;
+mod removal;
 mod trust;
 
 use std::path::{Path, PathBuf};
@@ -24,6 +25,7 @@ use portcullis_core::policy::{
 
 pub(crate) use disk::project_root;
 pub(crate) use file::{RulesFile, Written, block};
+pub(crate) use removal::without_rule;
 pub(crate) use trust::Trusted;
 
 use crate::config::Paths;
@@ -222,6 +224,19 @@ impl Rules {
     pub(crate) fn decide(&self, mode: Mode, around: &Context, call: Call) -> Judgement {
         let call = call.followed(around, disk::follow);
         decide(&self.snapshot(), mode, around, &call)
+    }
+
+    /// The same as if every project's file were trusted; none where that makes no difference.
+    pub(crate) fn decide_if_trusted(&self, mode: Mode, around: &Context, call: Call) -> Option<Judgement> {
+        let call = call.followed(around, disk::follow);
+        let mut set = RuleSet::clone(&self.snapshot());
+        let now = decide(&set, mode, around, &call);
+        for rule in &mut set.rules {
+            if let Origin::Project { trusted } = &mut rule.source.origin {
+                *trusted = true;
+            }
+        }
+        Some(decide(&set, mode, around, &call)).filter(|then| then.decision != now.decision)
     }
 
     /// Whether a call may pass unasked while text from outside is before the model.

@@ -1,16 +1,19 @@
 //! The HTTP API: what `/api/v1` answers and takes. Moments are milliseconds since 1970.
 
 mod asks;
+mod reading;
 
 use portcullis_core::{
-    Address, EventLife, Moment, Notice, OrderOutcome, Pairing, Person, Presence, Reply, SentFile, Session, Token,
+    Address, EventLife, Moment, Notice, OrderOutcome, Pairing, Person, Presence, Reply, Role, SentFile, Session, Token,
     TokenScope, TrackedEvent, TrackedOrder,
 };
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use crate::hooks::HOOKS_VERSION;
+use crate::notify::NotifyView;
 pub use asks::{AskView, NewVerdict, OfferView, Recorded, RiskView, VerdictView};
+pub use reading::UnknownPrompt;
 
 #[derive(Debug, Serialize, Deserialize, PartialEq, Eq, ToSchema)]
 pub struct SessionView {
@@ -215,6 +218,9 @@ pub struct NewModel {
 pub struct TokenView {
     pub id: String,
     pub person: String,
+    /// The person's role: sender, reviewer, admin or agent.
+    #[serde(default)]
+    pub role: String,
     /// Sessions it is for; none means all.
     pub labels: Option<Vec<String>>,
     /// When it was made.
@@ -226,10 +232,11 @@ pub struct TokenView {
 }
 
 impl TokenView {
-    pub fn of(token: &Token, now: Moment) -> Self {
+    pub fn of(token: &Token, role: Option<Role>, now: Moment) -> Self {
         Self {
             id: token.id.to_string(),
             person: token.person.clone(),
+            role: role.map(|role| role.to_string()).unwrap_or_default(),
             labels: match &token.scope {
                 TokenScope::Everything => None,
                 TokenScope::Labels(labels) => Some(labels.iter().map(ToString::to_string).collect()),
@@ -399,6 +406,9 @@ pub struct Status {
     pub waiting_events: usize,
     pub open_asks: usize,
     pub watchers: usize,
+    /// How the command of `[notify]` fares, where there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub notify: Option<NotifyView>,
 }
 
 impl SessionView {

@@ -87,6 +87,8 @@ struct Driver {
     ends_now: bool,
     interrupted: bool,
     denied: bool,
+    /// The client's own id of the conversation, since it has said something in it.
+    agent_session: Option<String>,
     result: Option<(Bytes, Message)>,
     problem: Option<String>,
 }
@@ -131,6 +133,7 @@ pub(crate) async fn drive(
         ends_now: false,
         interrupted: false,
         denied: false,
+        agent_session: None,
         result: None,
         problem: None,
     };
@@ -206,8 +209,8 @@ impl Driver {
         if !self.is_ready && self.problem.is_none() {
             self.problem = Some("Claude Code ended before it was ready".to_owned());
         }
-        let Self { result, interrupted, denied, problem, .. } = self;
-        Outcome { result, interrupted, denied, stderr_tail, problem }
+        let Self { agent_session, result, interrupted, denied, problem, .. } = self;
+        Outcome { agent_session, result, interrupted, denied, stderr_tail, problem }
     }
 
     /// Says who we are and what we want to hear of. Said again, it finds the prompts that are open.

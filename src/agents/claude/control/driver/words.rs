@@ -63,6 +63,8 @@ pub(crate) enum Told {
 /// How a session ended.
 #[derive(Debug)]
 pub(crate) struct Outcome {
+    /// The client's own id of the conversation, once it has had a turn.
+    pub(crate) agent_session: Option<String>,
     /// The client's last `result`.
     pub(crate) result: Option<(Bytes, Message)>,
     /// Someone interrupted the last turn.

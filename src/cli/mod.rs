@@ -50,8 +50,9 @@ use crate::setup;
 
 /// The gate between a coding agent and the world.
 ///
-/// Events come in (webhooks, alerts, chat), replies go out, and permission prompts are answered wherever you are: the
-/// first answer of someone with the right counts.
+/// Events come in (webhooks, alerts, chat), replies go out, and people you trust answer the agent's permission prompts.
+/// Where hooks are installed, and in sessions that portcullis runs, nothing is run or sent unasked after an event from
+/// someone who may not direct the session, whatever its permission mode, unless a rule of yours allows it.
 ///
 /// Start with `portcullis demo` to see it work without Claude Code, or with `portcullis install --hooks` in a project to
 /// tell Claude Code about it. `portcullis doctor` says what works for you.

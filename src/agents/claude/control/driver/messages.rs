@@ -5,7 +5,7 @@ use portcullis_core::SessionAbout;
 use portcullis_wire::control::Message;
 use serde_json::{Map, Value};
 
-use super::{Driver, Told, Word};
+use super::{Driver, TaskMessage, Told};
 use crate::agents::claude::control::requests::REQUEST_TIMEOUT;
 
 impl Driver {
@@ -67,7 +67,7 @@ impl Driver {
         }
     }
 
-    fn describe(&mut self, about: SessionAbout) {
+    pub(super) fn describe(&mut self, about: SessionAbout) {
         if about != self.start.about {
             self.start.about = about.clone();
             let gate = self.gate.clone();
@@ -89,7 +89,7 @@ impl Driver {
     /// Says once which MCP servers did not come up: without a terminal nobody would see it.
     fn look_at_servers(&self) {
         let asking = self.control.request("mcp_status", Map::new(), REQUEST_TIMEOUT);
-        let words = self.words.clone();
+        let messages = self.task_messages.clone();
         tokio::spawn(async move {
             let status = asking.await.unwrap_or_default();
             let servers = status.get("mcpServers").and_then(Value::as_array).cloned().unwrap_or_default();
@@ -99,7 +99,7 @@ impl Driver {
                 let is_ours = text("name").ends_with("portcullis");
                 if matches!(text("status").as_str(), "failed" | "needs-auth") && !is_ours {
                     let what = format!("the MCP server {} is not there: {}", text("name"), text("status"));
-                    drop(words.send(Word::Notice(what)).await);
+                    drop(messages.send(TaskMessage::Notice(what)).await);
                 }
             }
         });

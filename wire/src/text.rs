@@ -235,7 +235,8 @@ mod tests {
     fn a_long_reply_is_cut_and_says_so() {
         let (id, session, chat) = (ReplyId::new(Moment(0), 1), SessionId::new(Moment(0), 1), ChatId::new("c").unwrap());
         let files = vec![SentFile { path: "a\u{1b}b".into(), size: 3 }];
-        let said = Reply { id, session, chat, text: Text::new("ä".repeat(300)), files, at: Moment(0), edited: None };
+        let text = Text::new("ä".repeat(300));
+        let said = Reply { id, session, chat, reply_to: None, text, files, at: Moment(0), edited: None };
         assert!(reply(&said, None).ends_with("ä\n[file a\\u{1b}b (3 bytes)]"));
         let cut = reply(&said, Some(500));
         assert!(cut.len() <= 500 && cut.ends_with(" more bytes]") && cut.starts_with("ää"), "{cut}");

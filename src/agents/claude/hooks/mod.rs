@@ -21,6 +21,7 @@ use tokio::sync::Notify;
 use crate::session::gatekeeper::{Gatekeeper, GatekeeperSettings, Judge};
 use crate::session::inbox::{HandedOut, Inbox, QueuedEvent};
 use crate::session::link::{Delivery, SessionHandle};
+use crate::session::tools::Briefing;
 pub(crate) use listen::{HookFiles, Listening};
 pub(crate) use posted::PostedHooks;
 pub(crate) use socket::{HookOutput, HookWait, call_session};
@@ -38,6 +39,8 @@ pub(crate) struct HookSettings {
     pub(crate) must_reply: Vec<String>,
     /// The hooks are posted over HTTP, as the user wrote them down, and not by `install`.
     pub(crate) is_posted: bool,
+    /// What the model is told of messages from outside, besides what we say.
+    pub(crate) instructions: String,
     pub(crate) gatekeeper: GatekeeperSettings,
 }
 
@@ -89,6 +92,8 @@ struct HookState {
     /// Conversations that wait for a reply, where their sender is one who must have one.
     owed_replies: Vec<String>,
     must_reply: Vec<String>,
+    /// What the owner says about messages from outside, until the model has been told.
+    untold: Option<String>,
     /// Prompts that the client makes by itself when their time has come.
     scheduled_prompts: HashSet<String>,
     /// Who sent what the last wake brought, until the person at the terminal is shown it.
@@ -98,6 +103,9 @@ struct HookState {
 impl HookSession {
     pub(crate) fn new(session: SessionHandle, about: SessionAbout, settings: HookSettings, judge: Judge) -> Arc<Self> {
         let is_posted = settings.is_posted;
+        // Where no server of ours tells the model, it comes with the first event.
+        let briefing = Briefing::new(&settings.instructions);
+        let untold = if is_posted { briefing.of_owner() } else { briefing.left_out() };
         let state = HookState {
             inbox: Inbox::new(settings.wakes_per_hour),
             is_watched: false,
@@ -110,6 +118,7 @@ impl HookSession {
             about_is_untold: false,
             owed_replies: vec![],
             must_reply: settings.must_reply,
+            untold,
             scheduled_prompts: HashSet::new(),
             wake_notice: None,
         };
@@ -124,6 +133,10 @@ impl HookSession {
     /// Takes what is for hooks. What it gives back is for the channel.
     pub(crate) fn take(&self, delivery: Delivery) -> Option<Delivery> {
         match delivery {
+            Delivery::Attached => {
+                self.gatekeeper.attached();
+                None
+            }
             Delivery::Event { ids, frame } => {
                 let mut state = self.state();
                 if state.inbox.hooks_take_events() {

@@ -4,6 +4,7 @@ pub(crate) mod asks;
 mod connectors;
 mod events;
 mod moves;
+mod outside;
 mod people;
 mod said;
 mod sessions;
@@ -20,8 +21,9 @@ pub fn decide(state: &State, clock: Moment, input: Input) -> (Vec<Record>, Vec<E
     let now = state.no_earlier(clock);
     match input {
         Input::Started { version } => (vec![Record::Opened { version }], vec![Effect::Answer(Answer::Done)]),
-        Input::Said { id, by, inside, text, address, chat, attributes, idempotency_key } => {
-            said::said(state, now, said::SaidInput { id, by, inside, text, address, chat, attributes, idempotency_key })
+        Input::Said { id, by, inside, text, address, chat, attributes, reply_to, idempotency_key } => {
+            let said = said::SaidInput { id, by, inside, text, address, chat, attributes, reply_to, idempotency_key };
+            said::said(state, now, said)
         }
         Input::Answered { by, target, ruling, idempotency_key } => {
             asks::answered(state, now, by, &target, ruling, idempotency_key)
@@ -50,14 +52,17 @@ pub fn decide(state: &State, clock: Moment, input: Input) -> (Vec<Record>, Vec<E
         Input::Called { session, call } => asks::called(state, session, call),
         Input::OutcomeReported { ask, outcome, digest } => asks::outcome_reported(state, ask, outcome, digest),
         Input::Described { session, about } => sessions::described(state, session, about),
+        Input::OutsideRead { session, sender } => outside::read(state, session, sender),
+        Input::OutsideEnded { session, by } => outside::ended(state, session, by),
         Input::Ordered { id, by, session, order } => sessions::ordered(state, &by, session, (id, order)),
         Input::OrderSettled { session, order, outcome } => sessions::order_settled(state, session, order, outcome),
         Input::Attached { session, about, wrote, holding: _ } => sessions::attached(state, now, session, about, wrote),
         Input::Wrote { session, events } => sessions::wrote(state, session, events),
         Input::Lost { session } => sessions::lost(state, session),
         Input::Ended { session, goodbye } => sessions::ended(state, now, session, goodbye),
-        Input::Replied { id, session, chat, text, files } => {
-            sessions::replied(state, crate::event::Reply { id, session, chat, text, files, at: now, edited: None })
+        Input::Replied { id, session, chat, reply_to, text, files } => {
+            let reply = crate::event::Reply { id, session, chat, reply_to, text, files, at: now, edited: None };
+            sessions::replied(state, reply)
         }
         Input::ReplyEdited { session, reply, text } => sessions::reply_edited(state, session, reply, text),
         Input::Opened { session, event } => events::opened(state, session, event),

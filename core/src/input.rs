@@ -1,8 +1,9 @@
 //! An [`Input`] is something that happened; an [`Effect`] is something that the hub must do.
 
 use crate::ask::{Ask, AskLife, CallOutcome, NewAsk, Source, ToolCall};
+use crate::attributes::Attribute;
 use crate::connector::{ConnectorName, Identity, SentMessage};
-use crate::event::{Attribute, ChatId, EventLife, IdempotencyKey, Label, Reply, SentFile, Text, TrackedEvent};
+use crate::event::{ChatId, EventLife, IdempotencyKey, Label, Reply, SentFile, Text, TrackedEvent};
 use crate::ids::{AskId, Code, EventId, Moment, OrderId, PairingCode, ReplyId, SessionId, TokenId};
 use crate::people::{Actor, Inside, Right, Role, Token, TokenScope};
 use crate::route::{Address, NoRoute};
@@ -25,6 +26,8 @@ pub enum Input {
         address: Address,
         chat: Option<ChatId>,
         attributes: Vec<Attribute>,
+        /// The message of an agent that it answers.
+        reply_to: Option<ReplyId>,
         idempotency_key: Option<IdempotencyKey>,
     },
     /// Someone sent a verdict on a prompt.
@@ -93,6 +96,16 @@ pub enum Input {
         session: SessionId,
         about: SessionAbout,
     },
+    /// Text from someone who may not direct the session is before its model.
+    OutsideRead {
+        session: SessionId,
+        sender: String,
+    },
+    /// A person who may direct the session has spoken.
+    OutsideEnded {
+        session: SessionId,
+        by: String,
+    },
     /// Someone gave an order to a running session.
     Ordered {
         id: OrderId,
@@ -116,6 +129,8 @@ pub enum Input {
         id: ReplyId,
         session: SessionId,
         chat: ChatId,
+        /// The event that it answers, where it answers a particular one.
+        reply_to: Option<EventId>,
         text: Text,
         files: Vec<SentFile>,
     },
@@ -234,6 +249,8 @@ pub enum Effect {
     Close { session: SessionId, ask: AskId, origin: String, source: Source },
     /// Give the session's process this order.
     Order { session: SessionId, id: Option<OrderId>, order: Order },
+    /// Tell the session's process that text of this sender is before its model.
+    RaiseGuard { session: SessionId, sender: String },
     /// Send the present state of the topic to everyone who watches and may see it.
     Publish(Topic),
     /// Decide this input next. One input writes one subject: what follows for other subjects is an input of its own.
@@ -329,6 +346,13 @@ pub enum Refusal {
     NotDriven,
     /// The session's process is not there to take the order.
     SessionAway,
+    /// The conversation has no such message of an agent.
+    NoSuchMessage,
+    /// The event that a reply says it answers is not of its conversation.
+    NotOfChat {
+        event: EventId,
+        chat: ChatId,
+    },
     /// The event is in a state in which it cannot be dropped or retried.
     EventSettled {
         life: EventLife,
@@ -362,16 +386,9 @@ pub enum Topic {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Notice {
     /// With the number of events waiting for it, and of prompts it has open.
-    Session {
-        session: Session,
-        waiting: usize,
-        asks: usize,
-    },
+    Session { session: Session, waiting: usize, asks: usize },
     /// The event without its text, and the label that the session it is for wanted.
-    Event {
-        event: TrackedEvent,
-        wanted_label: Option<Label>,
-    },
+    Event { event: TrackedEvent, wanted_label: Option<Label> },
     Ask {
         ask: Ask,
         life: AskLife,
@@ -380,11 +397,7 @@ pub enum Notice {
         wanted_label: Label,
     },
     /// `owner` is the person whose conversation it is.
-    Replied {
-        reply: Reply,
-        owner: Option<String>,
-        wanted_label: Option<Label>,
-    },
+    Replied { reply: Reply, owner: Option<String>, wanted_label: Option<Label> },
 }
 
 impl Notice {
@@ -408,7 +421,8 @@ impl Notice {
         let reviews = actor.may(Right::Review);
         match self {
             Self::Replied { owner, wanted_label, .. } => {
-                owner.as_deref() == Some(actor.name.as_str()) && actor.may(Right::Talk) || reviews && covered(wanted_label)
+                owner.as_deref() == Some(actor.name.as_str()) && actor.may(Right::Talk)
+                    || reviews && covered(wanted_label)
             }
             Self::Event { event, wanted_label } => {
                 event.event.sender == actor.name && actor.may(Right::Talk) || reviews && covered(wanted_label)

@@ -4,6 +4,7 @@
 //! perform; [`State::apply`] is the only way a state changes, live and in replay alike.
 
 mod ask;
+mod attributes;
 mod connector;
 mod decide;
 mod event;
@@ -23,10 +24,14 @@ pub use ask::{
     Ask, AskKind, AskLife, AskTimeout, CallOutcome, Confirmation, Details, NewAsk, Offer, OnTimeout, ReportedOutcome,
     Source, ToolCall,
 };
+pub use attributes::{
+    Attribute, BadAttributes, MOST_ATTRIBUTES, check_attributes, escape_attribute, hides, in_tag, is_identifier,
+    is_of_door, is_of_query, is_of_tag,
+};
 pub use connector::{BadConnectorName, ConnectorName, Identity, NotAnIdentity, SentAbout, SentMessage};
 pub use decide::decide;
 pub use event::{
-    Attribute, ChatId, Event, EventLife, IdempotencyKey, Label, Reply, SentFile, Text, TrackedEvent, combined, excerpt,
+    ChatId, Event, EventLife, IdempotencyKey, Label, Reply, SentFile, Text, TrackedEvent, combined, excerpt,
     is_harmless, neutralise, visible,
 };
 pub use ids::{AskId, Code, EventId, IdText, Moment, OrderId, PairingCode, ReplyId, SessionId, TokenId};
@@ -36,6 +41,8 @@ pub use people::{Actor, Inside, OWNER, Pairing, Person, Right, Rights, Role, Tok
 pub use record::{Moves, Record, Subject};
 pub use route::{Address, NoRoute, route};
 pub use secrets::mask;
-pub use session::{Goodbye, Order, OrderOutcome, Presence, Session, SessionAbout, TrackedOrder};
+pub use session::{
+    ConversationOrigin, Goodbye, Order, OrderOutcome, OutsideText, Presence, Session, SessionAbout, TrackedOrder,
+};
 pub use state::{Chat, Connected, Limits, State};
 pub use verdict::{Behavior, Edited, Ruling, SaidText, Scope, Verdict};

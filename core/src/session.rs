@@ -2,6 +2,7 @@
 
 use crate::event::{Label, Text};
 use crate::ids::{Moment, OrderId, SessionId};
+use crate::names::names;
 
 /// The description of a session by its process. It may change while the session lives.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -30,6 +31,27 @@ pub struct SessionAbout {
     pub hooks_version: Option<u32>,
     /// The agent works on something, or waits for its next prompt. None: nobody told.
     pub is_working: Option<bool>,
+    /// How the agent's present conversation began, where that matters.
+    pub origin: Option<ConversationOrigin>,
+}
+
+/// How a conversation began that is not simply a new one, or an old one under its own id.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ConversationOrigin {
+    /// Empty: what was before the model is gone.
+    Cleared,
+    /// A copy of another one, and the agent does not say of which.
+    Forked,
+}
+
+names!(ConversationOrigin { Cleared = "cleared", Forked = "forked" });
+
+/// Text from someone who may not direct a session, that is before its model.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OutsideText {
+    /// Who sent it; the last one, where there were several.
+    pub sender: String,
+    pub since: Moment,
 }
 
 impl SessionAbout {
@@ -48,6 +70,7 @@ impl SessionAbout {
             driven: false,
             hooks_version: None,
             is_working: None,
+            origin: None,
         }
     }
 }
@@ -178,6 +201,8 @@ pub struct Session {
     pub stopped: Option<String>,
     /// The latest orders, newest last.
     pub orders: Vec<TrackedOrder>,
+    /// The outside guard is up: a copy of what [`crate::State`] keeps for the session's conversation.
+    pub outside: Option<OutsideText>,
 }
 
 impl Session {

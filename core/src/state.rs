@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::ask::{Ask, AskLife};
 use crate::connector::{ConnectorName, Identity};
-use crate::event::{ChatId, EventLife, Label, Reply, Text, TrackedEvent};
+use crate::event::{ChatId, EventLife, Label, Reply, TrackedEvent};
 use crate::ids::{AskId, Code, EventId, Moment, ReplyId, SessionId, TokenId};
 use crate::input::{Notice, Topic};
 use crate::people::{Pairing, Person, Token, TokenScope};
@@ -19,6 +19,7 @@ mod deadlines;
 mod implied_moves;
 mod labels;
 mod limits;
+mod outside;
 mod people;
 
 pub use limits::Limits;
@@ -83,6 +84,8 @@ pub struct State {
     arrivals: u64,
     /// Events no longer waiting, oldest first, so that the oldest can be forgotten.
     settled_events: VecDeque<EventId>,
+    /// Conversations with text from outside before their model. They outlive their sessions, for they may be resumed.
+    outside: outside::GuardedConversations,
     asks: BTreeMap<AskId, (Ask, AskLife)>,
     open_asks: BTreeSet<AskId>,
     /// Answered asks whose source has yet to tell what came of the verdict, and in time.
@@ -361,7 +364,7 @@ impl State {
             }
             Topic::Event(id) => {
                 let mut tracked = self.event(id)?.clone();
-                Arc::make_mut(&mut tracked.event).text = Text::Away;
+                Arc::make_mut(&mut tracked.event).put_away();
                 Some(Notice::Event { wanted_label: self.wanted_label_of(tracked.to), event: tracked })
             }
             Topic::Ask(id) => {

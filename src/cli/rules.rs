@@ -6,14 +6,14 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Subcommand;
-use portcullis_core::policy::{Decision, Judgement, Mode, Origin, Rule, RuleSource, primary_field};
+use portcullis_core::policy::{Decision, Judgement, Mode, Origin, OutsidePolicy, Rule, RuleSource, primary_field};
 use portcullis_core::visible;
 use portcullis_wire::tools;
 use serde_json::{Value, json};
 
 use super::setup::consent;
 use super::setup::rules::TrustPlan;
-use super::{confirm_outside, log_at, paths, say};
+use super::{configuration, confirm_outside, log_at, paths, say};
 use crate::config::Paths;
 use crate::failure::Failure;
 use crate::rules::{Rules as Loaded, RulesFile, Written};
@@ -91,6 +91,9 @@ struct Check {
     /// The same with a deny rule
     #[arg(long, value_name = "RULE")]
     deny: Vec<String>,
+    /// As after text from someone who may not direct the session: by the setting `outside`, or as said here
+    #[arg(long, value_name = "guard|all", num_args = 0..=1, require_equals = true, default_missing_value = "", value_parser = outside)]
+    outside: Option<OutsideCheck>,
     /// Print a JSON object
     #[arg(long)]
     json: bool,
@@ -106,6 +109,18 @@ struct Check {
 fn mode(name: &str) -> Result<Mode, String> {
     let names = || Mode::ALL.map(Mode::name).join(", ");
     Mode::named(name).ok_or_else(|| format!("the modes are {}", names()))
+}
+
+/// Which policy `--outside` means: none is that of the configuration.
+#[derive(Clone, Copy)]
+struct OutsideCheck(Option<OutsidePolicy>);
+
+fn outside(name: &str) -> Result<OutsideCheck, String> {
+    if name.is_empty() {
+        return Ok(OutsideCheck(None));
+    }
+    let known = OutsidePolicy::named(name).filter(|policy| *policy != OutsidePolicy::Off);
+    known.map(|policy| OutsideCheck(Some(policy))).ok_or_else(|| "it is guard or all".to_owned())
 }
 
 impl Rules {
@@ -160,8 +175,21 @@ impl Check {
         let label = self.session.or_else(|| cwd.file_name().map(|name| name.to_string_lossy().into_owned()));
         let added = self.added.iter().map(std::path::absolute).collect::<Result<Vec<_>, _>>()?;
         let around = rules.around(&cwd, &added, label.as_deref());
-        let ruling = rules.decide(self.mode, &around, tools::call(&self.tool, &input));
+        let mut ruling = rules.decide(self.mode, &around, tools::call(&self.tool, &input));
+        if let Some(OutsideCheck(policy)) = self.outside {
+            let policy = match policy {
+                Some(policy) => policy,
+                None => crate::gate::hooks::outside(&configuration(paths, None)?),
+            };
+            let passes = rules.passes_outside_guard(&around, tools::call(&self.tool, &input), policy);
+            if !passes && ruling.decision != Decision::Deny {
+                ruling.decision = Decision::Ask;
+                ruling.why = format!("after text from outside this is asked for (outside = {:?})", policy.name());
+            }
+        }
         let trusted = rules.decide_if_trusted(self.mode, &around, tools::call(&self.tool, &input));
+        // A project's rules let nothing pass after text from outside, trusted or not.
+        let trusted = trusted.filter(|_| self.outside.is_none());
         say(&if self.json {
             let mut shown = in_json(&ruling);
             shown["if_trusted"] = trusted.as_ref().map_or(Value::Null, in_json);

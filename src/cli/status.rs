@@ -33,11 +33,13 @@ impl Status {
             }
             return Ok(ExitCode::FAILURE);
         };
+        let sessions: Vec<SessionView> = Client::new(&paths).get("/api/v1/sessions").await?;
         if self.json {
-            say(&format!("{}\n", serde_json::to_string(&status)?));
+            let mut shown = serde_json::to_value(&status)?;
+            shown["attached"] = serde_json::to_value(&sessions)?;
+            say(&format!("{shown}\n"));
             return Ok(ExitCode::SUCCESS);
         }
-        let sessions: Vec<SessionView> = Client::new(&paths).get("/api/v1/sessions").await?;
         say(&in_words(&status, &sessions));
         Ok(ExitCode::SUCCESS)
     }
@@ -92,6 +94,7 @@ fn in_words(status: &GateStatus, sessions: &[SessionView]) -> String {
     for session in sessions {
         let folder = session.folder.as_deref().unwrap_or("-");
         text.push_str(&format!("session    {} {} ({}) {folder}\n", session.id, session.label, session.state));
+        text.extend(session.standing_in_words().map(|words| format!("           {words}\n")));
     }
     let old: Vec<&str> =
         sessions.iter().filter(|session| session.has_old_hooks()).map(|session| session.label.as_str()).collect();

@@ -20,7 +20,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use portcullis_core::policy::{
-    Call, Context, Decision, Judgement, Mode, Origin, Rule, RuleSet, RuleSource, decide, passes_outside_guard,
+    Call, Context, Decision, Judgement, Mode, Origin, OutsidePolicy, Rule, RuleSet, RuleSource, decide,
+    passes_outside_guard,
 };
 
 pub(crate) use disk::project_root;
@@ -240,9 +241,9 @@ impl Rules {
     }
 
     /// Whether a call may pass unasked while text from outside is before the model.
-    pub(crate) fn passes_outside_guard(&self, context: &Context, call: Call, only_reads: bool) -> bool {
+    pub(crate) fn passes_outside_guard(&self, context: &Context, call: Call, policy: OutsidePolicy) -> bool {
         let call = call.followed(context, disk::follow);
-        passes_outside_guard(&self.snapshot(), context, &call, only_reads)
+        passes_outside_guard(&self.snapshot(), context, &call, policy)
     }
 }
 

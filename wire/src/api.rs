@@ -3,9 +3,12 @@
 mod asks;
 mod reading;
 
+use std::collections::BTreeMap;
+
+use portcullis_core::policy::mode_in_words;
 use portcullis_core::{
-    Address, EventLife, Moment, Notice, OrderOutcome, Pairing, Person, Presence, Reply, Role, SentFile, Session, Token,
-    TokenScope, TrackedEvent, TrackedOrder,
+    Address, EventLife, Moment, Notice, OrderOutcome, OutsideText, Pairing, Person, Presence, Reply, Role, SentFile,
+    Session, Token, TokenScope, TrackedEvent, TrackedOrder,
 };
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -49,6 +52,9 @@ pub struct SessionView {
     /// Who stopped it: no tool runs until it is resumed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stopped_by: Option<String>,
+    /// Text from someone who may not direct it is before its model: what runs or sends something is asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub outside: Option<OutsideView>,
     /// What it was told to do of late, newest last.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub orders: Vec<OrderView>,
@@ -56,6 +62,20 @@ pub struct SessionView {
     pub waiting: usize,
     /// Prompts it has open.
     pub asks: usize,
+}
+
+/// The text from outside that is before a session's model.
+#[derive(Debug, Clone, Serialize, Deserialize, PartialEq, Eq, ToSchema)]
+pub struct OutsideView {
+    /// Who sent it.
+    pub sender: String,
+    pub since: u64,
+}
+
+impl From<&OutsideText> for OutsideView {
+    fn from(outside: &OutsideText) -> Self {
+        Self { sender: outside.sender.clone(), since: outside.since.0 }
+    }
 }
 
 /// What someone told a session to do.
@@ -111,6 +131,12 @@ pub struct EventView {
     pub at: u64,
     /// The agent may have met it before.
     pub redelivered: bool,
+    /// The message of an agent that it answers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reply_to: Option<String>,
+    /// What its door knew about it and what its sender gave along. Only where one event is shown.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub attributes: BTreeMap<String, String>,
     /// Only where one event is shown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
@@ -122,6 +148,9 @@ pub struct ReplyView {
     pub session: String,
     /// The conversation.
     pub chat_id: String,
+    /// The event that it answers, where it answers a particular one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reply_to: Option<String>,
     pub text: String,
     /// Files that the reply names.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -164,7 +193,7 @@ pub enum Change {
 }
 
 /// Taken by `POST /api/v1/events`.
-#[derive(Debug, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Default, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NewEvent {
     pub text: String,
@@ -177,6 +206,12 @@ pub struct NewEvent {
     /// The conversation; without it the event opens a new one.
     #[serde(default)]
     pub chat: Option<String>,
+    /// The id of the reply that it answers. Its conversation is the event's.
+    #[serde(default)]
+    pub reply_to: Option<String>,
+    /// For the tag in which the model reads the event: at most 20, named by letters, digits and underscores, 256 bytes each.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub attributes: BTreeMap<String, String>,
 }
 
 /// What became of something said.
@@ -349,7 +384,8 @@ pub struct LogLine {
     /// The record's skeleton, as the journal keeps it.
     #[schema(value_type = Object)]
     pub record: serde_json::Value,
-    /// What people wrote; none when there was nothing, or when it was erased.
+    /// What people wrote; none when there was nothing, or when it was erased. Where the record says `attributed`, its last
+    /// line is what the sender gave along.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub payload: Option<String>,
     /// What people wrote was erased.
@@ -432,6 +468,7 @@ impl SessionView {
             hooks_version: about.hooks_version,
             activity: activity(session).map(str::to_owned),
             stopped_by: session.stopped.clone(),
+            outside: session.outside.as_ref().map(OutsideView::from),
             orders: session.orders.iter().map(OrderView::from).collect(),
             waiting,
             asks,
@@ -446,6 +483,17 @@ fn activity(session: &Session) -> Option<&'static str> {
 }
 
 impl SessionView {
+    /// Its permission mode and what the outside guard adds, for people; none where neither is known.
+    pub fn standing_in_words(&self) -> Option<String> {
+        let mode = self.mode.as_deref().map(mode_in_words);
+        let guard = self
+            .outside
+            .as_ref()
+            .map(|outside| format!("it has read text from {}: what it runs or sends is asked for", outside.sender));
+        let parts: Vec<String> = mode.into_iter().chain(guard).collect();
+        (!parts.is_empty()).then(|| parts.join("; "))
+    }
+
     /// Its hooks were written by an older release.
     pub fn has_old_hooks(&self) -> bool {
         self.hooks_version.is_some_and(|version| version < HOOKS_VERSION)
@@ -467,6 +515,8 @@ impl EventView {
             bytes: tracked.size,
             at: event.at.0,
             redelivered: tracked.redelivered,
+            reply_to: event.reply_to.map(|id| id.to_string()),
+            attributes: BTreeMap::new(),
             text: None,
         }
     }
@@ -513,6 +563,7 @@ impl From<&Reply> for ReplyView {
             id: reply.id.to_string(),
             session: reply.session.to_string(),
             chat_id: reply.chat.to_string(),
+            reply_to: reply.reply_to.map(|id| id.to_string()),
             text: reply.text.as_str().to_owned(),
             files: reply.files.iter().map(FileView::from).collect(),
             at: reply.at.0,

@@ -2,7 +2,9 @@
 
 use std::ops::Not;
 
-use portcullis_core::{Goodbye, Label, Order, OrderOutcome, SentFile, SessionAbout, SessionId, Text};
+use portcullis_core::{
+    ConversationOrigin, Goodbye, Label, Order, OrderOutcome, SentFile, SessionAbout, SessionId, Text,
+};
 use serde::{Deserialize, Serialize};
 
 use crate::as_text;
@@ -42,6 +44,8 @@ pub struct AboutForm {
     hooks_version: Option<u32>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     is_working: Option<bool>,
+    #[serde(default, with = "as_text::option", skip_serializing_if = "Option::is_none")]
+    origin: Option<ConversationOrigin>,
 }
 
 #[derive(Serialize, Deserialize)]

@@ -1,6 +1,6 @@
 //! Sessions come, take their events, reply, and go.
 
-use super::{Decided, answer, asks, moves, refuse};
+use super::{Decided, answer, asks, moves, outside, refuse};
 use crate::event::{Reply, Text};
 use crate::ids::{EventId, Moment, OrderId, ReplyId, SessionId};
 use crate::input::{Answer, Effect, Input, Refusal, Topic};
@@ -19,7 +19,9 @@ pub(super) fn attached(
     // Only a new process goes on from another: one that comes back has its place.
     let known = state.session(session).map(|known| known.about.continues);
     let found = known.unwrap_or_else(|| state.predecessor(session, &about));
-    let about = SessionAbout { continues: about.continues.or(found), ..about };
+    // Nobody goes on from a session whose process is there.
+    let is_gone = |before: &SessionId| state.session(*before).is_none_or(|before| !before.is_attached());
+    let about = SessionAbout { continues: about.continues.filter(is_gone).or(found), ..about };
     let mut effects = vec![Effect::Answer(Answer::Done), Effect::Publish(Topic::Session(session))];
     let verdicts = state.asks().filter(|(ask, _)| ask.session == session);
     effects.extend(verdicts.filter_map(|(ask, life)| asks::still_to_tell(ask, life)));
@@ -27,6 +29,8 @@ pub(super) fn attached(
     let known = state.session(session).or_else(|| state.session(about.continues?));
     let standing = known.and_then(Session::standing_order);
     effects.extend(standing.map(|(id, order)| Effect::Order { session, id, order }));
+    let guard = outside::at_attach(state, session, &about);
+    effects.extend(guard.tell.map(|sender| Effect::RaiseGuard { session, sender }));
     effects.push(Effect::Wake(session));
     // What was given to the process before and is still unread is given again, unless that was tried too often.
     let limits = state.limits();
@@ -45,7 +49,7 @@ pub(super) fn attached(
     let label = state.label_for(session, &about, now);
     let moves = moves::to_attached(state, now, session, (&label, &about), &wrote);
     let attached = Record::Attached { session, about, label: Some(label), wrote, moves: Moves::Recorded };
-    ([vec![attached], moves].concat(), effects)
+    ([vec![attached], guard.records, moves].concat(), effects)
 }
 
 pub(super) fn wrote(state: &State, session: SessionId, events: Vec<EventId>) -> Decided {
@@ -95,6 +99,11 @@ pub(super) fn replied(state: &State, reply: Reply) -> Decided {
         Some(chat) if chat.shown_to.contains(&reply.session) => chat,
         _ => return refuse(Refusal::ChatNotDelivered(reply.chat)),
     };
+    if let Some(event) = reply.reply_to
+        && state.event(event).is_none_or(|answered| answered.event.chat != reply.chat)
+    {
+        return refuse(Refusal::NotOfChat { event, chat: reply.chat });
+    }
     let mut effects = vec![Effect::Answer(Answer::Done), Effect::Publish(Topic::Reply(reply.id))];
     effects.extend(chat.unanswered.iter().map(|event| Effect::Then(Input::Seen { event: *event })));
     (vec![Record::Replied { reply }], effects)
@@ -118,12 +127,14 @@ pub(super) fn described(state: &State, session: SessionId, about: SessionAbout) 
     if known.about == about {
         return answer(Answer::Done);
     }
-    let effects = vec![Effect::Answer(Answer::Done), Effect::Publish(Topic::Session(session))];
+    let guard = outside::at_description(state, known, &about);
+    let mut effects = vec![Effect::Answer(Answer::Done), Effect::Publish(Topic::Session(session))];
+    effects.extend(guard.tell.map(|sender| Effect::RaiseGuard { session, sender }));
     // A process that did not know its agent's id when it attached may turn out to go on with a session that is gone.
     let before = state.predecessor(session, &about).filter(|_| known.about.agent_session.is_none());
     let found = SessionAbout { continues: about.continues.or(before), ..about.clone() };
     let label = state.inherited_label(session, &found).filter(|label| *label != known.label);
-    (vec![Record::Described { session, about, label }], effects)
+    ([vec![Record::Described { session, about, label }], guard.records].concat(), effects)
 }
 
 /// Reviewers may hold a session up; telling it what to do is for those who may start one.

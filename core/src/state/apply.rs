@@ -87,7 +87,10 @@ impl State {
                     known.about = about.clone();
                     known.label = label.as_ref().unwrap_or(&known.label).clone();
                 }
+                self.note_conversation(*session);
             }
+            Record::OutsideRead { session, sender } => self.outside_read(*session, sender, at),
+            Record::OutsideEnded { session, .. } => self.outside_ended(*session),
             Record::Ordered { session, id, order, by } => self.ordered(*session, *id, order, by, at),
             Record::OrderDone { session, order } => self.settle_order(*session, *order, OrderOutcome::Done),
             Record::OrderFailed { session, order, why } => {
@@ -193,7 +196,7 @@ impl State {
         };
         dequeue(&mut self.queues, tracked);
         tracked.life = life;
-        Arc::make_mut(&mut tracked.event).text = Text::Away;
+        Arc::make_mut(&mut tracked.event).put_away();
         self.settled_events.push_back(id);
         while self.settled_events.len() > self.memory.settled_events {
             if let Some(oldest) = self.settled_events.pop_front() {
@@ -254,10 +257,12 @@ impl State {
             since: at,
             stopped,
             orders,
+            outside: None,
         });
         (known.about, known.label) = (about, label);
         known.presence = Presence::Attached;
         self.ended.retain(|ended| *ended != id);
+        self.note_conversation(id);
         self.wrote(id, wrote, at);
     }
 

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use portcullis_core::policy::{Decision, Judgement, MandatoryAsk};
+use portcullis_core::policy::{Decision, Judgement, MandatoryAsk, OutsidePolicy};
 use portcullis_wire::tools;
 
 use super::request::ToolRequest;
@@ -30,9 +30,9 @@ impl Judge {
     }
 
     /// Whether the call may pass unasked although text from outside went before the model.
-    pub(super) fn passes_outside_guard(&self, request: &ToolRequest, only_reads: bool) -> bool {
+    pub(super) fn passes_outside_guard(&self, request: &ToolRequest, policy: OutsidePolicy) -> bool {
         let call = tools::call(&request.tool, &request.input);
-        self.rules.passes_outside_guard(&self.context(request), call, only_reads)
+        self.rules.passes_outside_guard(&self.context(request), call, policy)
     }
 
     fn context(&self, request: &ToolRequest) -> portcullis_core::policy::Context {
@@ -53,7 +53,12 @@ pub(super) fn denied_by(judgement: &Judgement) -> Option<String> {
 
 /// Why a person must decide, also where the client would let the call through by itself.
 pub(super) fn must_ask(judgement: &Judgement) -> bool {
-    judgement.is_asked_by_rule() || judgement.mandatory_asks.iter().any(never_unasked)
+    judgement.is_asked_by_rule() || is_mandatory(judgement)
+}
+
+/// Whether no rule and no mode lets the call pass unasked.
+pub(super) fn is_mandatory(judgement: &Judgement) -> bool {
+    judgement.mandatory_asks.iter().any(never_unasked)
 }
 
 fn never_unasked(mandatory: &MandatoryAsk) -> bool {

@@ -19,11 +19,15 @@ mod wait;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use portcullis_core::policy::{Decision as RuleDecision, Judgement, Mode};
+use portcullis_core::policy::{Decision as RuleDecision, Judgement, Mode, OutsidePolicy};
 use portcullis_core::{AskId, AskKind, Ruling, Scope};
-use tokio::sync::mpsc;
+use portcullis_wire::link::EventFrame;
+use tokio::sync::{mpsc, watch};
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use crate::fixed;
+use crate::mint::now;
 use crate::session::link::SessionHandle;
 pub(crate) use after::{FinishedCall, WentOn};
 pub(crate) use ask::shortened;
@@ -31,13 +35,15 @@ use audit::AuditQueue;
 use calls::{AllowedBy, AskOutcome, Calls};
 pub(crate) use front::{Front, PromptNews, Settled};
 pub(crate) use judge::Judge;
-use judge::{denied_by, must_ask, quorum};
-pub(crate) use outside::OutsidePolicy;
-use outside::OutsideText;
+use judge::{denied_by, is_mandatory, must_ask, quorum};
+use outside::OutsideGuard;
 pub(crate) use request::{
     CallKey, Capabilities, ClientFlags, DecidedBy, Decision, GatekeeperAnswer, ToolRequest, WithoutDecision, digest,
 };
 use wait::PeopleAnswer;
+
+/// Who directs a session by typing at its terminal or at a front, as the log calls them.
+pub(crate) const AT_THE_TERMINAL: &str = "terminal";
 
 /// A client that waits no longer than this cannot have people asked before a call.
 const SHORTEST_HOLD: Duration = Duration::from_secs(30);
@@ -58,15 +64,22 @@ pub(crate) struct Gatekeeper {
     judge: Arc<Judge>,
     settings: GatekeeperSettings,
     news: Option<mpsc::UnboundedSender<PromptNews>>,
+    /// The gate has told what stands for the session.
+    knows_orders: watch::Sender<bool>,
+    started: Instant,
     /// Held for short looks and changes, never while something is awaited.
     state: Mutex<GatekeeperState>,
 }
+
+/// A process that has just started does not know whether its session was stopped. It holds calls until the gate has said
+/// so, and no longer than this: a session whose gate cannot be reached goes on by its rules.
+const FIRST_ATTACH_TIMEOUT: Duration = Duration::from_secs(5);
 
 struct GatekeeperState {
     /// Who stopped the session from outside, while it is stopped.
     stopped_by: Option<String>,
     calls: Calls,
-    outside: OutsideText,
+    outside: OutsideGuard,
     audit: AuditQueue,
 }
 
@@ -78,13 +91,24 @@ impl Gatekeeper {
         news: Option<mpsc::UnboundedSender<PromptNews>>,
     ) -> Self {
         let audit = AuditQueue::new(session.clone());
-        let state =
-            GatekeeperState { stopped_by: None, calls: Calls::default(), outside: OutsideText::default(), audit };
-        Self { session, judge, settings, news, state: Mutex::new(state) }
+        let outside = OutsideGuard::new(session.clone());
+        let state = GatekeeperState { stopped_by: None, calls: Calls::default(), outside, audit };
+        let (knows_orders, started) = (watch::Sender::new(false), Instant::now());
+        Self { session, judge, settings, news, knows_orders, started, state: Mutex::new(state) }
     }
 
     fn state(&self) -> MutexGuard<'_, GatekeeperState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The gate has told what stands for the session: a stop, or nothing.
+    pub(crate) fn attached(&self) {
+        self.knows_orders.send_replace(true);
+    }
+
+    async fn hold_until_attached(&self) {
+        let until = self.started + fixed::wait("FIRST_ATTACH", FIRST_ATTACH_TIMEOUT);
+        drop(tokio::time::timeout_at(until, self.knows_orders.subscribe().wait_for(|knows| *knows)).await);
     }
 
     /// A tool is about to be called. Answers deny, ask or nothing, never allow. Where the client would swallow an `ask`,
@@ -92,6 +116,7 @@ impl Gatekeeper {
     pub(crate) async fn before(&self, mut request: ToolRequest, cancelled: &CancellationToken) -> GatekeeperAnswer {
         let call = CallKey::of(&request);
         self.state().calls.announce(call.clone());
+        self.hold_until_attached().await;
         let judgement = match self.judged(&request, &call) {
             Ok(judgement) => judgement,
             Err(denied) => return denied.into(),
@@ -105,7 +130,9 @@ impl Gatekeeper {
             return Decision::NoDecision.into();
         }
         let several = quorum(&judgement) > 1 && request.capabilities.terminal;
-        if request.capabilities.heeds_ask && !several {
+        // In auto mode Claude Code has its own check decide about these before it asks anybody, or asks only at its terminal.
+        let is_checked_first = request.mode() == Mode::Auto && is_mandatory(&judgement);
+        if request.capabilities.heeds_ask && !several && !is_checked_first {
             return Decision::Ask { reason: outside.unwrap_or(judgement.why) }.into();
         }
         if request.capabilities.waits.is_some_and(|waits| waits < SHORTEST_HOLD) {
@@ -141,6 +168,7 @@ impl Gatekeeper {
 
     /// The client asks for permission. Waits until there is an answer, or until the client no longer asks.
     pub(crate) async fn asked(&self, mut request: ToolRequest, cancelled: &CancellationToken) -> GatekeeperAnswer {
+        self.hold_until_attached().await;
         let call = self.state().calls.join(CallKey::of(&request));
         request.folder.clone_from(&call.folder);
         let judgement = match self.judged(&request, &call) {
@@ -151,7 +179,7 @@ impl Gatekeeper {
             return allowed_as_it_is(DecidedBy::Person).into();
         }
         let outside = self.outside_reason(&request);
-        if outside.is_none() && rule_may_allow(&request, &judgement) && self.gate_is_there().await {
+        if outside.is_none() && rule_may_allow(&request, &judgement) && self.can_be_recorded().await {
             // The stop may have come meanwhile.
             if let Some(denied) = self.denied_by_stop(&request, &call) {
                 return denied.into();
@@ -223,20 +251,34 @@ impl Gatekeeper {
         self.state().calls.has_open()
     }
 
-    /// The texts of these events, each with its sender and whether they may direct the session, go before the model
-    /// together.
-    pub(crate) fn note_events<'a>(&self, events: impl IntoIterator<Item = (&'a str, bool)>) {
-        self.state().outside.note_events(events);
+    /// The texts of these events go before the model together.
+    pub(crate) fn note_events<'a>(&self, frames: impl IntoIterator<Item = &'a EventFrame<'static>>) {
+        self.state().outside.note_events(frames, now());
     }
 
     /// The model opens an event by itself, or may be shown one that nobody knows it reads.
     pub(crate) fn note_opened(&self, sender: &str, directs: bool) {
-        self.state().outside.note_opened(sender, directs);
+        self.state().outside.note_opened(sender, directs, now());
     }
 
-    /// A person who may direct the session has spoken, or the conversation began anew.
-    pub(crate) fn clear_outside(&self) {
-        self.state().outside.clear();
+    /// The gate knows that another process of the same conversation has put text of this sender before the model.
+    pub(crate) fn restore_outside(&self, sender: String) {
+        self.state().outside.restore(sender, now());
+    }
+
+    /// A person who may direct the session has spoken.
+    pub(crate) fn note_director(&self, by: &str) {
+        self.state().outside.end(by);
+    }
+
+    /// The session is in another conversation, empty or not.
+    pub(crate) fn on_another_conversation(&self, is_empty: bool) {
+        self.state().outside.on_another_conversation(is_empty);
+    }
+
+    /// What is returned ends when the gate knows whether text from outside is before the model, or is away.
+    pub(crate) fn outside_reported(&self) -> impl Future<Output = ()> + Send + use<> {
+        self.state().outside.reported()
     }
 
     /// Takes no more calls for the record. What is returned ends when those before are with the gate.
@@ -247,12 +289,7 @@ impl Gatekeeper {
     /// Why the outside guard holds this call up, where it does.
     fn outside_reason(&self, request: &ToolRequest) -> Option<String> {
         let reason = self.state().outside.reason()?;
-        let only_reads = match self.settings.outside {
-            OutsidePolicy::Off => return None,
-            OutsidePolicy::Guard => false,
-            OutsidePolicy::All => true,
-        };
-        (!self.judge.passes_outside_guard(request, only_reads)).then_some(reason)
+        (!self.judge.passes_outside_guard(request, self.settings.outside)).then_some(reason)
     }
 
     fn stop_reason(&self) -> Option<String> {

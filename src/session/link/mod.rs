@@ -20,6 +20,8 @@ pub(crate) use upgrade::upgrade;
 /// What comes to an attached process.
 #[derive(Debug)]
 pub(crate) enum Delivery {
+    /// The gate has taken the attach. What stands for the session, such as a stop, has come before.
+    Attached,
     /// One event, or several of one sender in one.
     Event { ids: Vec<EventId>, frame: EventFrame<'static> },
     Verdict {
@@ -36,6 +38,8 @@ pub(crate) enum Delivery {
         id: Option<OrderId>,
         order: Order,
     },
+    /// Another process of the same conversation has put text of this sender before the model, who may not direct it.
+    Outside { sender: String },
 }
 
 /// What is for the session, in its order. One task of the process takes it.
@@ -157,6 +161,17 @@ impl SessionHandle {
         self.put(SessionMessage::Described(Box::new(about))).await;
     }
 
+    /// Text from this sender, who may not direct the session, is before the model. Returns when the gate has written it
+    /// down.
+    pub(crate) async fn outside_read(&self, sender: String) -> Result<(), Fault> {
+        self.ask_plainly(SessionMessage::OutsideRead { sender }).await
+    }
+
+    /// A person who may direct the session has spoken.
+    pub(crate) async fn outside_ended(&self, by: String) -> Result<(), Fault> {
+        self.ask_plainly(SessionMessage::OutsideEnded { by }).await
+    }
+
     /// What became of an order. One without an id is nobody's to confirm.
     pub(crate) async fn ordered(&self, id: Option<OrderId>, outcome: OrderOutcome) {
         if let Some(order) = id {
@@ -174,15 +189,21 @@ impl SessionHandle {
         &self,
         id: ReplyId,
         chat: ChatId,
+        reply_to: Option<EventId>,
         text: String,
         files: Vec<SentFile>,
     ) -> Result<(), Fault> {
-        self.ask_plainly(SessionMessage::Replied { id, chat, text, files }).await
+        self.ask_plainly(SessionMessage::Replied { id, reply_to, chat, text, files }).await
     }
 
     /// The agent puts another text in the place of one of its replies.
     pub(crate) async fn edit(&self, id: ReplyId, text: String) -> Result<(), Fault> {
         self.ask_plainly(SessionMessage::Edited { id, text }).await
+    }
+
+    /// Whether there is a gate that can write down what happens.
+    pub(crate) async fn can_record(&self) -> bool {
+        self.inbox().await.is_ok()
     }
 
     /// The events of this session, newest last.

@@ -19,7 +19,8 @@ fn event() -> Event {
         directs: true,
         chat: ChatId::new("7").unwrap(),
         address: Address::Label(Label::new("api").unwrap()),
-        attributes: vec![("path".into(), "/".into())],
+        attributes: vec![("path".into(), "/".into()), ("severity".into(), "high\n".into())],
+        reply_to: Some(ReplyId::new(AT, 8)),
         idempotency_key: Some(IdempotencyKey { key: "k".into(), digest: [7; 32] }),
         text: Text::new("hällo\n"),
         at: AT,
@@ -56,6 +57,7 @@ pub(crate) fn every_record() -> Vec<Record> {
         driven: true,
         hooks_version: Some(2),
         is_working: Some(true),
+        origin: Some(portcullis_core::ConversationOrigin::Forked),
     };
     let ruling = Ruling { why: Some("fine".into()), ..Ruling::plain(Behavior::Allow) };
     let verdict = Verdict { ruling, by: "ann".into(), via: Via::Socket, at: AT, idempotency_key: None };
@@ -112,7 +114,13 @@ pub(crate) fn every_record() -> Vec<Record> {
         },
         Record::Seen { event: event().id },
         Record::EventExpired { event: event().id },
-        Record::Attached { session, about: about.clone(), label: Label::new("api-2"), wrote: vec![event().id], moves: Moves::Recorded },
+        Record::Attached {
+            session,
+            about: about.clone(),
+            label: Label::new("api-2"),
+            wrote: vec![event().id],
+            moves: Moves::Recorded,
+        },
         Record::Attached { session, about: about.clone(), label: None, wrote: vec![], moves: Moves::Implied },
         Record::Wrote { session, events: vec![event().id] },
         Record::Lost { session },
@@ -125,6 +133,7 @@ pub(crate) fn every_record() -> Vec<Record> {
                 id: ReplyId::new(AT, 1),
                 session,
                 chat: ChatId::new("7").unwrap(),
+                reply_to: Some(EventId::new(AT, 1)),
                 text: Text::new("hi"),
                 files: vec![SentFile { path: "a.txt".into(), size: 3 }],
                 at: AT,
@@ -147,6 +156,8 @@ pub(crate) fn every_record() -> Vec<Record> {
         Record::OutcomeReported { ask, outcome: CallOutcome::Failed, differs: true },
         Record::Called { session, call },
         Record::Described { session, about: about.clone(), label: None },
+        Record::OutsideRead { session, sender: "ci".into() },
+        Record::OutsideEnded { session, by: "ann".into() },
         Record::Ordered {
             session,
             id: Some(OrderId::new(AT, 8)),

@@ -2,10 +2,11 @@
 
 use portcullis_core::SessionAbout;
 use portcullis_wire::control::{Speaker, user_line};
-use portcullis_wire::envelope::envelope;
+use portcullis_wire::envelope::{envelope, notice};
 use tokio::time::Instant;
 
-use super::{Driver, Told, uuid};
+use super::{Driver, Told};
+use crate::mint::{fence, uuid};
 use crate::session::inbox::QueuedEvent;
 
 impl Driver {
@@ -21,13 +22,16 @@ impl Driver {
             }
             self.inbox.spend_wake(now);
         }
-        let events: Vec<QueuedEvent> = std::iter::from_fn(|| self.inbox.take_next()).collect();
-        self.gatekeeper.note_events(events.iter().map(|event| (&*event.frame.sender, event.frame.directs)));
-        for event in events {
-            let fence = format!("{:016x}", getrandom::u64().unwrap_or_default());
+        // An event without a fence would be taken for other words: it waits.
+        let fenced = std::iter::from_fn(|| fence().and_then(|fence| Some((fence, self.inbox.take_next()?))));
+        let events: Vec<(String, QueuedEvent)> = fenced.collect();
+        self.gatekeeper.note_events(events.iter().map(|(_, event)| &event.frame));
+        for (fence, event) in events {
             let text = envelope(&event.frame, &fence, None);
+            let speaker = if event.frame.directs { Speaker::User } else { Speaker::Outside };
+            self.notice(notice(&event.frame));
             self.wrote();
-            self.control.say_of(user_line(&uuid(), &text, Speaker::Outside), event.ids, vec![]);
+            self.control.say_of(user_line(&uuid(), &text, speaker), event.ids, vec![]);
         }
     }
 

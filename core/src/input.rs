@@ -93,6 +93,16 @@ pub enum Input {
         session: SessionId,
         about: SessionAbout,
     },
+    /// Text from someone who may not direct the session is before its model.
+    OutsideRead {
+        session: SessionId,
+        sender: String,
+    },
+    /// A person who may direct the session has spoken.
+    OutsideEnded {
+        session: SessionId,
+        by: String,
+    },
     /// Someone gave an order to a running session.
     Ordered {
         id: OrderId,
@@ -234,6 +244,8 @@ pub enum Effect {
     Close { session: SessionId, ask: AskId, origin: String, source: Source },
     /// Give the session's process this order.
     Order { session: SessionId, id: Option<OrderId>, order: Order },
+    /// Tell the session's process that text of this sender is before its model.
+    RaiseGuard { session: SessionId, sender: String },
     /// Send the present state of the topic to everyone who watches and may see it.
     Publish(Topic),
     /// Decide this input next. One input writes one subject: what follows for other subjects is an input of its own.

@@ -148,7 +148,7 @@ fn whole(ask: &AskView) -> String {
         None => line("Only a preview is known: the call may do more than it shows.".to_owned()),
     }
     if let Some(risk) = &ask.risk {
-        line(format!("risk: {} ({})", risk.level, risk.reasons.join(", ")));
+        line(format!("risk: {}", risk.in_words()));
     }
     if let Some(reason) = &ask.reason {
         line(format!("asked because: {reason}"));

@@ -10,7 +10,7 @@ use super::client::{Client, segment};
 use super::{log_at, say};
 use crate::hub::now;
 
-/// List events with their state and the reason for it; send one again, or drop it
+/// List events and what became of them; send one again, or drop it
 #[derive(clap::Args)]
 pub(super) struct Events {
     #[command(subcommand)]

@@ -9,7 +9,7 @@ use super::client::{Client, segment};
 use super::{confirm, log_at, say};
 use crate::hub::now;
 
-/// List people, admit new ones by their pairing code, change roles, remove people
+/// List people, admit new ones by their code, change roles, remove people
 #[derive(clap::Args)]
 pub(super) struct People {
     #[command(subcommand)]

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use clap::Subcommand;
-use portcullis_wire::api::{MadeToken, NewToken, TokenView, ago};
+use portcullis_wire::api::{MadeToken, NewToken, TokenView};
 
 use super::client::{Client, segment};
 use super::{confirm, log_at, say};
@@ -82,10 +82,18 @@ fn list(tokens: &[TokenView]) -> String {
         let labels = token.labels.as_ref().map_or("all sessions".to_owned(), |labels| labels.join(", "));
         let expires = match token.expires {
             _ if token.expired => "expired".to_owned(),
-            Some(at) => format!("expires in {}", ago(at.saturating_sub(now().0))),
+            Some(at) => format!("expires in {}", left(at.saturating_sub(now().0))),
             None => "does not expire".to_owned(),
         };
-        format!("{}  {:<16} {labels}, {expires}\n", token.id, token.person)
+        format!("{}  {:<16} {:<8} {labels}, {expires}\n", token.id, token.person, token.role)
     };
     tokens.iter().map(row).collect()
+}
+
+/// The time that is left, rounded up: a token for 30 days has 30 days left, and not 29.
+fn left(milliseconds: u64) -> String {
+    const SCALE: [(u64, &str); 3] = [(86_400_000, "day"), (3_600_000, "hour"), (60_000, "minute")];
+    let (unit, name) = SCALE.into_iter().find(|(unit, _)| milliseconds > *unit).unwrap_or((1_000, "second"));
+    let count = milliseconds.div_ceil(unit);
+    format!("{count} {name}{}", if count == 1 { "" } else { "s" })
 }

@@ -29,7 +29,7 @@ pub(super) static SETTINGS: &[Setting] = &[
     Setting {
         key: "approvals",
         written: WrittenIn::File,
-        meaning: "who may answer permission prompts: everyone with the right (anywhere), or only people with tokens of their own and not the owner on this machine (device)",
+        meaning: "who may answer permission prompts: everyone with the right (anywhere), or only people with tokens of their own (device); then the owner's token, `portcullis ask` and the terminals of `run` and `attach` do not answer, and Claude Code's own dialogs still do",
         accepts: Accepts::Words(r#""anywhere" or "device""#),
     },
     Setting {
@@ -109,6 +109,20 @@ pub(super) static SETTINGS: &[Setting] = &[
         written: WrittenIn::File,
         meaning: "whether Claude Code's hooks may be posted to `/claude/hooks` with a token of the role agent; programs that the agent runs can read such a token",
         accepts: Accepts::Bool,
+    },
+    Setting {
+        key: "notify.command",
+        written: WrittenIn::File,
+        meaning: "a program of yours, with its arguments, that is run when a prompt has waited, a session is over or a reply came; it gets a JSON object on standard input, no shell is used, and after 20 seconds it is killed",
+        accepts: Accepts::Words(
+            r#"a list of a program and its arguments, such as ["curl", "-d", "@-", "https://ntfy.sh/my-topic"]"#,
+        ),
+    },
+    Setting {
+        key: "notify.after_seconds",
+        written: WrittenIn::File,
+        meaning: "how long a prompt waits before that program is run for it; one that is answered by then is not told",
+        accepts: Accepts::Whole { unit: "seconds", range: 0..=86_400 },
     },
     Setting {
         key: "limits.body",

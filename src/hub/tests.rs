@@ -65,6 +65,7 @@ fn about() -> SessionAbout {
         mode: None,
         driven: false,
         hooks_version: None,
+        origin: None,
     }
 }
 

@@ -207,6 +207,16 @@ enum RecordForm {
         #[serde(default, with = "as_text::option", skip_serializing_if = "Option::is_none")]
         label: Option<Label>,
     },
+    OutsideRead {
+        #[serde(with = "as_text")]
+        session: SessionId,
+        sender: String,
+    },
+    OutsideEnded {
+        #[serde(with = "as_text")]
+        session: SessionId,
+        by: String,
+    },
     Ordered {
         #[serde(with = "as_text")]
         session: SessionId,

@@ -15,10 +15,11 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
-use input::{lines, next_line, received};
+pub(crate) use input::lines;
+use input::{next_line, received};
 use output::Printer;
 pub(crate) use output::{Output, print_line};
-use question::{Question, Typed};
+pub(crate) use question::{Question, Typed};
 
 use super::{Command, PromptNews, Settled, Told};
 use crate::gate::client::Client;
@@ -136,7 +137,11 @@ impl TerminalFront {
         if self.setup.place == FrontPlace::Attached {
             return self.printer.note("\nCtrl-C again leaves the session; /interrupt ends its turn").await;
         }
-        self.printer.note("interrupted; Ctrl-C again ends the session").await;
+        let words = match self.setup.talks {
+            true => "interrupted: the turn ends, and the session goes on; Ctrl-C again ends it",
+            false => "interrupted: the turn ends, and this run with it; Ctrl-C again ends it at once",
+        };
+        self.printer.note(words).await;
         self.want(Command::Interrupt).await;
     }
 

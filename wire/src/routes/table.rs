@@ -230,7 +230,9 @@ routes! {
     }
 
     Status Get "/api/v1/status" ADMIN "What the gate is and holds" { outside: true, response: gives::<Status>() }
-    Stop Post "/api/v1/stop" ADMIN "End the gate" { response: Text("`stopping`") }
+    Stop Post "/api/v1/stop" ADMIN "End the gate" {
+        from_inside: Refused("stopping the gate"), response: Text("`stopping`"),
+    }
     ListTokens Get "/api/v1/tokens" ADMIN "The tokens, without their secrets" {
         outside: true, response: lists::<TokenView>(),
     }
@@ -265,8 +267,13 @@ routes! {
     }
     ReadLog Get "/api/v1/log" ADMIN "The journal, oldest first" {
         outside: true,
-        params: &[query("after", "integer", "a sequence"), query("limit", "integer", "500, and at most 1000")],
-        response: lists::<LogLine>(), errors: &[Kind::BadRequest],
+        params: &[
+            query("after", "integer", "a sequence: only records after it"),
+            query("limit", "integer", "500, and at most 1000"),
+            query("last", "integer", "only so many of the newest records"),
+            query("wait", "integer", "seconds to wait for a record where there is none; 0, and at most 30"),
+        ],
+        response: lists::<LogLine>(), errors: &[Kind::BadRequest, Kind::TooManyListeners],
     }
     Redact Post "/api/v1/log/redact" ADMIN "Erase what people wrote about a subject" {
         from_inside: Refused("erasing from the log"), outside: true, body: takes::<NewRedaction>(),

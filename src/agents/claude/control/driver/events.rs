@@ -1,7 +1,7 @@
 //! Events on their way into a driven session: folded into a running turn at once, and into an idle one as the budget allows.
 
 use portcullis_wire::control::{Speaker, user_line};
-use portcullis_wire::envelope::envelope;
+use portcullis_wire::envelope::{envelope, notice};
 use tokio::time::Instant;
 
 use super::{Driver, Told};
@@ -24,11 +24,13 @@ impl Driver {
         // An event without a fence would be taken for other words: it waits.
         let fenced = std::iter::from_fn(|| fence().and_then(|fence| Some((fence, self.inbox.take_next()?))));
         let events: Vec<(String, QueuedEvent)> = fenced.collect();
-        self.gatekeeper.note_events(events.iter().map(|(_, event)| (&*event.frame.sender, event.frame.directs)));
+        self.gatekeeper.note_events(events.iter().map(|(_, event)| &event.frame));
         for (fence, event) in events {
             let text = envelope(&event.frame, &fence, None);
+            let speaker = if event.frame.directs { Speaker::User } else { Speaker::Outside };
+            self.notice(notice(&event.frame));
             self.wrote();
-            self.control.say_of(user_line(&uuid(), &text, Speaker::Outside), event.ids, vec![]);
+            self.control.say_of(user_line(&uuid(), &text, speaker), event.ids, vec![]);
         }
     }
 

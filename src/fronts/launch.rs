@@ -118,6 +118,7 @@ pub(crate) async fn launch(paths: &Paths, config: &Config, wanted: LaunchOptions
         allow_bypass: config.allow_bypass,
         outside: hooks::outside(config),
         wakes_per_hour: config.hooks.wakes,
+        instructions: config.instructions.clone(),
         judge: Arc::new(judge),
     };
     let (tell, driver_told) = mpsc::channel(256);

@@ -48,6 +48,7 @@ fn said(text: &str) -> Input {
         address: Address::Open,
         chat: ChatId::new("room"),
         attributes: vec![],
+        reply_to: None,
         idempotency_key: None,
     }
 }
@@ -65,6 +66,7 @@ fn about() -> SessionAbout {
         mode: None,
         driven: false,
         hooks_version: None,
+        is_working: None,
         origin: None,
     }
 }
@@ -235,7 +237,8 @@ async fn a_noisy_sender_is_heard_once_and_others_are_not_kept_waiting() {
     let from = |name: &str, text: &str| {
         let Input::Said { id, text, address, attributes, .. } = said(text) else { panic!() };
         let by = Actor { name: name.into(), ..ann() };
-        Input::Said { id, by, inside: None, text, address, chat: None, attributes, idempotency_key: None }
+        let (inside, chat, reply_to, idempotency_key) = (None, None, None, None);
+        Input::Said { id, by, inside, text, address, chat, attributes, reply_to, idempotency_key }
     };
     let mut noisy = vec![];
     for text in ["one", "two", "three"] {

@@ -99,6 +99,11 @@ pub(super) fn replied(state: &State, reply: Reply) -> Decided {
         Some(chat) if chat.shown_to.contains(&reply.session) => chat,
         _ => return refuse(Refusal::ChatNotDelivered(reply.chat)),
     };
+    if let Some(event) = reply.reply_to
+        && state.event(event).is_none_or(|answered| answered.event.chat != reply.chat)
+    {
+        return refuse(Refusal::NotOfChat { event, chat: reply.chat });
+    }
     let mut effects = vec![Effect::Answer(Answer::Done), Effect::Publish(Topic::Reply(reply.id))];
     effects.extend(chat.unanswered.iter().map(|event| Effect::Then(Input::Seen { event: *event })));
     (vec![Record::Replied { reply }], effects)

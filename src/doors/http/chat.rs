@@ -4,14 +4,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::Json;
 use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::response::Response;
 use bytes::Bytes;
 use futures_util::stream;
 use portcullis_core::policy::Mode;
-use portcullis_core::{Answer, Behavior, Code, Input, Ruling, SessionId, State as Known, VerdictTarget};
+use portcullis_core::{Answer, Behavior, Code, Input, Ruling, SessionId, State as Known, UnknownName, VerdictTarget};
 use portcullis_wire::error::{Fault, Kind};
 use portcullis_wire::start::{Confirm, Confirmed, NewChat, PendingAsk, PendingAsks};
 use tokio::sync::{OwnedSemaphorePermit, mpsc};
@@ -19,7 +18,7 @@ use tokio::sync::{OwnedSemaphorePermit, mpsc};
 use super::Door;
 use super::access::Permitted;
 use super::body::read_json;
-use super::response::{ErrorResponse, event_stream};
+use super::response::{ErrorResponse, Json, event_stream};
 use super::sse::take_place;
 use super::start::{NewProcess, RunningProcess, begin, folder};
 use crate::hub::mint;
@@ -29,10 +28,12 @@ const HEARTBEAT: Duration = Duration::from_secs(15);
 /// `POST /api/chat`: starts a session for one prompt and answers with its messages, one event each, until it is over.
 /// The session goes on when the client closes the stream.
 pub(super) async fn chat(State(door): State<Arc<Door>>, request: Request) -> Result<Response, ErrorResponse> {
-    let NewChat { prompt, auto_approve, folder: wanted, label, model, resume } = read_json(request, &door).await?;
+    let NewChat { prompt, auto_approve, permission_mode, folder: wanted, label, model, resume } =
+        read_json(request, &door).await?;
     if prompt.trim().is_empty() {
         return Err(Fault::new(Kind::BadRequest, "prompt is empty").into());
     }
+    let mode = mode(auto_approve, permission_mode.as_deref())?;
     if auto_approve && !door.starter.allow_bypass {
         let what = "autoApprove is not allowed here: nothing would be asked";
         return Err(Fault::new(Kind::BypassNotAllowed, what).into());
@@ -43,7 +44,7 @@ pub(super) async fn chat(State(door): State<Arc<Door>>, request: Request) -> Res
         folder: folder(&door, wanted.as_deref())?,
         prompt: Some(prompt),
         label,
-        mode: auto_approve.then(|| Mode::BypassPermissions.name().to_owned()),
+        mode: mode.map(|mode| mode.name().to_owned()),
         model,
         resume,
         once: true,
@@ -53,6 +54,19 @@ pub(super) async fn chat(State(door): State<Arc<Door>>, request: Request) -> Res
     let first = serde_json::json!({"type": "portcullis", "subtype": "started", "session": view});
     let streaming = Streaming { first: Some(event(first.to_string().as_bytes())), lines, _place: place };
     Ok(event_stream(Body::from_stream(stream::unfold(streaming, Streaming::next))))
+}
+
+/// The permission mode that was asked for, in one way or the other.
+fn mode(auto_approve: bool, named: Option<&str>) -> Result<Option<Mode>, Fault> {
+    let bad = |what: String| Fault::new(Kind::BadRequest, what);
+    let unknown = |error: UnknownName| bad(format!("permissionMode: {error}"));
+    match (auto_approve, named.map(str::parse).transpose().map_err(unknown)?) {
+        (true, Some(mode)) if mode != Mode::BypassPermissions => Err(bad(format!(
+            "autoApprove is the mode bypassPermissions, and permissionMode says {mode}: send one of them"
+        ))),
+        (true, _) => Ok(Some(Mode::BypassPermissions)),
+        (false, mode) => Ok(mode),
+    }
 }
 
 struct Streaming {

@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::Json;
 use axum::extract::{Request, State};
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
@@ -22,7 +21,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::Door;
 use super::body::read_json;
-use super::response::ErrorResponse;
+use super::response::{ErrorResponse, Json};
 use crate::hub::{Watcher, mint};
 use crate::lines::{Line, Lines};
 

@@ -30,8 +30,8 @@ pub(super) fn input_of(message: SessionMessage, session: SessionId) -> Result<In
         SessionMessage::OutsideRead { sender } => Input::OutsideRead { session, sender },
         SessionMessage::OutsideEnded { by } => Input::OutsideEnded { session, by },
         SessionMessage::AccessDenied { what } => Input::AccessDenied { who: format!("session {session}"), what },
-        SessionMessage::Replied { id, chat, text, files } => {
-            Input::Replied { id, session, chat, text: Text::new(text), files }
+        SessionMessage::Replied { id, reply_to, chat, text, files } => {
+            Input::Replied { id, session, chat, reply_to, text: Text::new(text), files }
         }
         SessionMessage::Edited { id, text } => Input::ReplyEdited { session, reply: id, text: Text::new(text) },
         SessionMessage::Attach(_) | SessionMessage::Inbox { .. } | SessionMessage::Bye(_) => {
@@ -66,7 +66,9 @@ pub(super) async fn inbox(hub: &Hub, session: SessionId, event: Option<EventId>)
     }
     let item = hub.look(move |state| state.event(event).map(InboxItem::from)).await?;
     match (item, hub.read(event).await?) {
-        (Some(item), Some(event)) => Ok(Answered::Event { event: item, text: event.text.as_str().to_owned() }),
+        (Some(item), Some(event)) => {
+            Ok(Answered::Event { event: item.with_attributes(&event), text: event.text.as_str().to_owned() })
+        }
         _ => Ok(Answered::Refused(fault_of(&portcullis_core::Refusal::NoSuchEvent))),
     }
 }

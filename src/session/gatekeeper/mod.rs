@@ -35,7 +35,7 @@ use audit::AuditQueue;
 use calls::{AllowedBy, AskOutcome, Calls};
 pub(crate) use front::{Front, PromptNews, Settled};
 pub(crate) use judge::Judge;
-use judge::{denied_by, must_ask, quorum};
+use judge::{denied_by, is_mandatory, must_ask, quorum};
 use outside::OutsideGuard;
 pub(crate) use request::{
     CallKey, Capabilities, ClientFlags, DecidedBy, Decision, GatekeeperAnswer, ToolRequest, WithoutDecision, digest,
@@ -130,7 +130,9 @@ impl Gatekeeper {
             return Decision::NoDecision.into();
         }
         let several = quorum(&judgement) > 1 && request.capabilities.terminal;
-        if request.capabilities.heeds_ask && !several {
+        // In auto mode Claude Code has its own check decide about these before it asks anybody, or asks only at its terminal.
+        let is_checked_first = request.mode() == Mode::Auto && is_mandatory(&judgement);
+        if request.capabilities.heeds_ask && !several && !is_checked_first {
             return Decision::Ask { reason: outside.unwrap_or(judgement.why) }.into();
         }
         if request.capabilities.waits.is_some_and(|waits| waits < SHORTEST_HOLD) {

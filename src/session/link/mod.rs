@@ -189,10 +189,11 @@ impl SessionHandle {
         &self,
         id: ReplyId,
         chat: ChatId,
+        reply_to: Option<EventId>,
         text: String,
         files: Vec<SentFile>,
     ) -> Result<(), Fault> {
-        self.ask_plainly(SessionMessage::Replied { id, chat, text, files }).await
+        self.ask_plainly(SessionMessage::Replied { id, reply_to, chat, text, files }).await
     }
 
     /// The agent puts another text in the place of one of its replies.

@@ -37,7 +37,7 @@ use crate::mint::uuid;
 use crate::session::gatekeeper::{AT_THE_TERMINAL, Gatekeeper, GatekeeperSettings, PromptNews};
 use crate::session::inbox::{Inbox, QueuedEvent};
 use crate::session::link::{Deliveries, Delivery, SessionHandle as Gate};
-use crate::session::tools::Tools;
+use crate::session::tools::{Briefing, Tools};
 
 /// A line of the client is at most this long.
 const LONGEST_LINE: usize = 64 << 20;
@@ -113,7 +113,7 @@ pub(crate) async fn drive(
     let gatekeeper = Arc::new(Gatekeeper::new(gate.clone(), Arc::clone(&start.judge), settings, Some(news)));
     let driver = Driver {
         control: Control::new(stdin, gate.clone()),
-        tools: Tools::new(gate.clone(), start.folder.clone()),
+        tools: Tools::new(gate.clone(), start.folder.clone(), Briefing::new(&start.instructions)),
         gate: gate.clone(),
         start,
         tell,
@@ -175,7 +175,13 @@ impl Driver {
                     Ok(Line::End) | Err(_) => break,
                 },
                 () = self.untold.pass_on(&tell), if !self.untold.is_empty() => {}
-                Some(message) = task_messages.recv() => self.task_message(message),
+                Some(message) = task_messages.recv() => {
+                    let was_ready = self.is_ready;
+                    self.task_message(message);
+                    if self.is_ready && !was_ready {
+                        self.look_at_trust(&holder.stderr_tail());
+                    }
+                }
                 Some(news) = prompt_news.recv() => self.tell(Told::Prompt(news)),
                 delivery = deliveries.next(), if self.is_ready && self.closing.is_none() && !self.is_alone => match delivery {
                     Some(delivery) => self.delivered(delivery),
@@ -218,6 +224,9 @@ impl Driver {
         let mut fields = Map::new();
         fields.insert("hooks".into(), prompts::wanted_hooks());
         fields.insert("sdkMcpServers".into(), json!([SERVER]));
+        if let Some(owners) = self.tools.briefing().left_out() {
+            fields.insert("appendSystemPrompt".into(), owners.into());
+        }
         let asking = self.control.request("initialize", fields, INITIALIZE);
         let messages = self.task_messages.clone();
         tokio::spawn(async move { messages.send(TaskMessage::Initialized(asking.await)).await });

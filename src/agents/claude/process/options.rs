@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use tokio::process::Command;
 
-use crate::session::tools::DEFINITIONS;
+use crate::session::tools::tool_names;
 
 /// The server inside our own process that carries the tools of the model.
 pub(crate) const SERVER: &str = "gate";
@@ -54,7 +54,7 @@ impl Options {
         };
         add("permission-prompt-tool", "stdio".as_ref());
         add("permission-mode", self.mode.as_ref());
-        let ours: Vec<String> = DEFINITIONS.iter().map(|tool| format!("mcp__{SERVER}__{}", tool.name)).collect();
+        let ours: Vec<String> = tool_names().map(|tool| format!("mcp__{SERVER}__{tool}")).collect();
         for tool in ours.iter().chain(&self.allow) {
             add("allowedTools", tool.as_ref());
         }

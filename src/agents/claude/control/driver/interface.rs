@@ -32,6 +32,8 @@ pub(crate) struct Start {
     pub(crate) outside: OutsidePolicy,
     /// How often one sender may begin a turn of an idle session in an hour.
     pub(crate) wakes_per_hour: usize,
+    /// What the owner says about messages from outside.
+    pub(crate) instructions: String,
     pub(crate) judge: Arc<Judge>,
 }
 

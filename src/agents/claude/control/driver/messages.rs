@@ -67,11 +67,22 @@ impl Driver {
         }
     }
 
-    fn describe(&mut self, about: SessionAbout) {
+    pub(super) fn describe(&mut self, about: SessionAbout) {
         if about != self.start.about {
             self.start.about = about.clone();
             let gate = self.gate.clone();
             tokio::spawn(async move { gate.describe(about).await });
+        }
+    }
+
+    /// Says that the client leaves out rules of a folder that nobody has trusted there: it tells its standard error alone.
+    pub(super) fn look_at_trust(&mut self, stderr_tail: &str) {
+        if stderr_tail.contains("has not been trusted") {
+            self.notice(
+                "Claude Code leaves out what .claude/settings.json of this folder allows, because the folder is not \
+                 trusted: run `claude` here once and accept its dialog, or answer the prompts"
+                    .to_owned(),
+            );
         }
     }
 

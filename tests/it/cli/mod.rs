@@ -7,6 +7,7 @@ mod install;
 mod log;
 mod notify;
 mod plugin;
+mod quick_start;
 mod rules;
 mod service;
 mod startup;

@@ -10,6 +10,7 @@ mod outside_real_cli;
 mod over_http;
 mod prompts;
 mod rules;
+mod scopes;
 mod sessions;
 mod tool_events;
 mod tool_prompts;

@@ -4,10 +4,10 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::Subcommand;
-use portcullis_core::mask;
 use portcullis_wire::api::{LogLine, Redacted};
 
 use super::client::Client;
+use super::feed::masked;
 use super::{confirm, lock, log_at, paths, say, try_say};
 use crate::failure::Failure;
 use crate::hub::now;
@@ -106,22 +106,6 @@ async fn read(options: &Read, shown: fn(LogLine) -> LogLine) -> anyhow::Result<(
             return Ok(());
         }
         tokio::time::sleep(Duration::from_millis(250)).await;
-    }
-}
-
-/// A log is read over shoulders and ends up in tickets: no secret that an event or a command held goes along.
-fn masked(mut line: LogLine) -> LogLine {
-    line.payload = line.payload.map(|payload| mask(&payload).0.into_owned());
-    mask_all(&mut line.record);
-    line
-}
-
-fn mask_all(value: &mut serde_json::Value) {
-    match value {
-        serde_json::Value::String(text) => *text = mask(text).0.into_owned(),
-        serde_json::Value::Array(values) => values.iter_mut().for_each(mask_all),
-        serde_json::Value::Object(fields) => fields.values_mut().for_each(mask_all),
-        _ => {}
     }
 }
 

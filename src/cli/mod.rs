@@ -8,9 +8,11 @@ mod curl;
 mod demo;
 mod doctor;
 mod events;
+mod feed;
 mod guard;
 mod hook;
 mod install;
+mod layout;
 mod log;
 mod people;
 mod plugin;
@@ -26,6 +28,7 @@ mod stop;
 mod token;
 mod uninstall;
 mod up;
+mod watch;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -67,6 +70,7 @@ enum Command {
     Uninstall(uninstall::Uninstall),
     Plugin(plugin::Plugin),
     Session(session::Session),
+    Watch(watch::Watch),
     Ask(ask::Ask),
     Say(say::Say),
     Events(events::Events),
@@ -107,6 +111,7 @@ pub(crate) fn run(arguments: impl IntoIterator<Item = OsString>) -> anyhow::Resu
             Command::Uninstall(uninstall) => uninstall.run(),
             Command::Plugin(plugin) => plugin.run(),
             Command::Session(session) => session.run().await,
+            Command::Watch(watch) => Box::pin(watch.run()).await,
             Command::Ask(ask) => ask.run().await,
             Command::Say(say) => say.run().await,
             Command::Events(events) => events.run().await,

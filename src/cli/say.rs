@@ -2,13 +2,19 @@
 
 use std::io::Read as _;
 use std::process::ExitCode;
+use std::time::Duration;
 
 use anyhow::Context as _;
-use portcullis_wire::api::{Accepted, NewEvent};
+use portcullis_core::{Record, visible};
+use portcullis_wire::api::{Accepted, NewEvent, ReplyView};
 use serde_json::Value;
+use tokio::time::Instant;
 
 use super::client::Client;
-use super::{log_at, say};
+use super::feed::{Feed, News, Only};
+use super::{log_at, paths, say};
+use crate::failure::Failure;
+use crate::fixed;
 
 /// Send text to a session, as `POST /` does
 #[derive(clap::Args)]
@@ -24,7 +30,12 @@ pub(super) struct Say {
     /// In this conversation
     #[arg(long, value_name = "NAME")]
     chat: Option<String>,
-    /// Print a JSON object
+    /// Wait for the reply and print it; at most so many seconds
+    ///
+    /// Further replies are printed as well, until none has come for two seconds. Exits with 1 when there is none in time.
+    #[arg(long, value_name = "SECONDS", num_args = 0..=1, require_equals = true, default_missing_value = "300")]
+    wait: Option<u64>,
+    /// Print a JSON object; with --wait, one a line for each reply
     #[arg(long)]
     json: bool,
 }
@@ -41,12 +52,23 @@ impl Say {
             _ => self.text,
         };
         let event = NewEvent { text, session: self.session, label: self.label, chat: self.chat };
-        let answer: Value = Client::of_the_gate()?.post("/api/v1/events", &event).await?;
+        let gate = Client::of_the_gate()?;
+        // Followed from before the event is sent: no reply comes too early.
+        let feed = match self.wait {
+            Some(seconds) => Some((Feed::from_now(paths()?, Only::default()).await?, Duration::from_secs(seconds))),
+            None => None,
+        };
+        let answer: Value = gate.post("/api/v1/events", &event).await?;
         if self.json {
             say(&format!("{answer}\n"));
-            return Ok(ExitCode::SUCCESS);
         }
         match serde_json::from_value::<Accepted>(answer) {
+            Ok(accepted) if feed.is_some() => {
+                if let Some((feed, patience)) = feed {
+                    replies(feed, &accepted, patience, self.json).await?;
+                }
+            }
+            _ if self.json => {}
             Ok(accepted) => {
                 let to =
                     accepted.session.map_or("waits for a session".to_owned(), |to| format!("goes to session {to}"));
@@ -59,4 +81,55 @@ impl Say {
         }
         Ok(ExitCode::SUCCESS)
     }
+}
+
+/// After the first reply, so long is waited for another one.
+const QUIET: Duration = Duration::from_secs(2);
+
+/// Prints the replies to an event, and on standard error what holds them up.
+async fn replies(mut feed: Feed, accepted: &Accepted, patience: Duration, json: bool) -> anyhow::Result<()> {
+    let mut give_up = Instant::now() + patience;
+    let mut is_answered = false;
+    if accepted.session.is_none() {
+        note("no session is there to take it; waiting for one");
+    }
+    loop {
+        let entries = match tokio::time::timeout_at(give_up, feed.next()).await {
+            Ok(News::Entries(entries)) => entries,
+            Ok(News::Away | News::Back) => continue,
+            Err(_) if is_answered => return Ok(()),
+            Err(_) => {
+                let what = format!("no reply to event {} within {} s", accepted.id, patience.as_secs());
+                let hint = format!("`portcullis events show {}` says how far it has come", accepted.id);
+                return Err(Failure::new(what, hint).into());
+            }
+        };
+        for entry in entries {
+            match &entry.record {
+                Record::Replied { reply } if reply.chat.as_str() == accepted.chat_id => {
+                    is_answered = true;
+                    give_up = Instant::now() + fixed::wait("REPLY_QUIET", QUIET);
+                    match json {
+                        true => say(&format!("{}\n", serde_json::to_string(&ReplyView::from(reply))?)),
+                        false => say(&format!("{}\n", portcullis_wire::text::reply(reply, None))),
+                    }
+                }
+                Record::Asked { ask } if Some(ask.session.to_string()) == accepted.session && !is_answered => {
+                    note(&format!("{}; `portcullis ask allow {}` allows it", entry.sentence.words, ask.code));
+                }
+                Record::Ended { session, .. } if Some(session.to_string()) == accepted.session && !is_answered => {
+                    let what = format!("{} before it replied", entry.sentence.words);
+                    return Err(Failure::new(what, "`portcullis log` says what happened").into());
+                }
+                _ => {}
+            }
+        }
+    }
+}
+
+/// For the person who waits; a program that reads the reply does not see it.
+fn note(text: &str) {
+    use std::io::Write as _;
+    // If standard error is closed there is nobody left to tell.
+    drop(writeln!(std::io::stderr(), "{}", visible(text)));
 }

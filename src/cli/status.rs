@@ -3,8 +3,10 @@
 use std::process::ExitCode;
 
 use portcullis_wire::api::{SessionView, Status as GateStatus};
+use portcullis_wire::notify::NotifyView;
 
 use super::client::Client;
+use super::layout::clock;
 use super::{lock, log_at, paths, say};
 use crate::config::Paths;
 use crate::failure::Failure;
@@ -77,6 +79,9 @@ fn in_words(status: &GateStatus, sessions: &[SessionView]) -> String {
     if let Some(problem) = &status.listen_problem {
         rows.insert(2, ("", problem.clone()));
     }
+    if let Some(notify) = &status.notify {
+        rows.push(("notify", notified(notify)));
+    }
     if let Some(dev) = &status.dev_sender {
         rows.push(("dev", format!("X-Sender: {dev} may send and answer")));
     }
@@ -97,6 +102,18 @@ fn in_words(status: &GateStatus, sessions: &[SessionView]) -> String {
         ));
     }
     portcullis_core::visible(&text)
+}
+
+/// `curl: 12 sent, 1 failed (at 15:16:07: curl: exit status: 7)`.
+fn notified(notify: &NotifyView) -> String {
+    let mut text = format!("{}: {} sent, {} failed", notify.command, notify.sent, notify.failed);
+    if let (Some(why), Some(at)) = (&notify.last_failure, notify.failed_at) {
+        text.push_str(&format!(" (at {}: {why})", clock(at)));
+    }
+    if notify.coalesced > 0 {
+        text.push_str(&format!(", {} told together because too many came at once", notify.coalesced));
+    }
+    text
 }
 
 fn survives(durability: &str) -> &'static str {

@@ -7,7 +7,7 @@ use portcullis_wire::api::Status;
 use super::client::Client;
 use super::gate::lifetime::until_stopped;
 use super::gate::{self, GateOptions, Started};
-use super::{configuration, lock, log_at, paths, reach, say, shell};
+use super::{configuration, lock, log_at, paths, reach, say, shell, watch};
 use crate::failure::Failure;
 
 /// Start the gate and show how to use it
@@ -56,7 +56,9 @@ impl Up {
             return Err(already_running(pid).into());
         };
         say(&banner(&gate.status, "Ctrl-C stops it."));
+        let shown = tokio::spawn(watch::print_own(paths));
         until_stopped(gate).await?;
+        shown.abort();
         Ok(ExitCode::SUCCESS)
     }
 }

@@ -26,7 +26,7 @@ pub(crate) use paths::Paths;
 pub(crate) use read::Environment;
 pub(crate) use secret::{TokenHash, generate_token};
 pub(crate) use setting::help;
-pub(crate) use table::{Config, HEADER_TIME, QUEUE, QUEUE_BYTES, SESSION_BYTES, WATCHER};
+pub(crate) use table::{Config, HEADER_TIME, NotifyTable, QUEUE, QUEUE_BYTES, SESSION_BYTES, WATCHER};
 pub(crate) use values::{Approvals, Durability, Folder, Listen, MODES, Outside};
 
 impl Config {

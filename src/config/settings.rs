@@ -111,6 +111,20 @@ pub(super) static SETTINGS: &[Setting] = &[
         accepts: Accepts::Bool,
     },
     Setting {
+        key: "notify.command",
+        written: WrittenIn::File,
+        meaning: "a program of yours, with its arguments, that is run when a prompt has waited, a session is over or a reply came; it gets a JSON object on standard input, no shell is used, and after 20 seconds it is killed",
+        accepts: Accepts::Words(
+            r#"a list of a program and its arguments, such as ["curl", "-d", "@-", "https://ntfy.sh/my-topic"]"#,
+        ),
+    },
+    Setting {
+        key: "notify.after_seconds",
+        written: WrittenIn::File,
+        meaning: "how long a prompt waits before that program is run for it; one that is answered by then is not told",
+        accepts: Accepts::Whole { unit: "seconds", range: 0..=86_400 },
+    },
+    Setting {
         key: "limits.body",
         written: WrittenIn::File,
         meaning: "the largest body of a request",

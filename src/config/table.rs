@@ -32,6 +32,7 @@ pub(crate) struct Config {
     pub(crate) allow_bypass: bool,
     pub(crate) start: StartTable,
     pub(crate) hooks: HooksTable,
+    pub(crate) notify: NotifyTable,
     pub(crate) limits: LimitsTable,
     /// Seconds by sender.
     pub(crate) coalesce: BTreeMap<String, u64>,
@@ -59,6 +60,17 @@ pub(crate) struct HooksTable {
     pub(crate) must_reply: Vec<String>,
     #[serde(rename = "http", deserialize_with = "values::switch")]
     pub(crate) over_http: bool,
+}
+
+/// `[notify]`: the owner's command that is run when someone should look.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct NotifyTable {
+    /// A program and its arguments; none where it is empty.
+    #[serde(deserialize_with = "values::command")]
+    pub(crate) command: Vec<String>,
+    #[serde(rename = "after_seconds", with = "values::seconds")]
+    pub(crate) after: Duration,
 }
 
 /// `[limits]`: how much the gate takes.
@@ -127,6 +139,7 @@ impl Default for Config {
             allow_bypass: false,
             start: StartTable::default(),
             hooks: HooksTable::default(),
+            notify: NotifyTable::default(),
             limits: LimitsTable::default(),
             coalesce: BTreeMap::new(),
             projects: BTreeMap::new(),
@@ -145,6 +158,12 @@ impl Default for StartTable {
 impl Default for HooksTable {
     fn default() -> Self {
         Self { wakes: 30, must_reply: vec![], over_http: false }
+    }
+}
+
+impl Default for NotifyTable {
+    fn default() -> Self {
+        Self { command: vec![], after: Duration::from_secs(10) }
     }
 }
 

@@ -156,6 +156,15 @@ pub(super) fn program<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Path
     }
 }
 
+/// A program and its arguments, or nothing.
+pub(super) fn command<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
+    match Vec::<String>::deserialize(deserializer)? {
+        words if words.first().is_some_and(String::is_empty) => Err(D::Error::custom("the program's name is empty")),
+        words if words.iter().any(|word| word.contains('\0')) => Err(D::Error::custom("an argument holds a zero byte")),
+        words => Ok(words),
+    }
+}
+
 /// True and false; `"on"` and `"off"` as earlier releases wrote them.
 pub(super) fn switch<'de, D: Deserializer<'de>>(deserializer: D) -> Result<bool, D::Error> {
     #[derive(Deserialize)]

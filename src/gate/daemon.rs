@@ -15,6 +15,7 @@ use super::VERSION;
 use super::client::Client;
 use super::hooks;
 use super::lock::{self, About, Lock};
+use super::notify;
 use super::ports::{bind, bind_socket, raise_file_limit};
 use super::reach;
 use crate::config::{self, Approvals, Config, Durability, Paths, TokenHash, generate_token, owner_token};
@@ -118,6 +119,7 @@ pub(crate) async fn open(paths: Paths, config: &Config, options: GateOptions) ->
         waiting_events: 0,
         open_asks: 0,
         watchers: 0,
+        notify: None,
     };
     let link = link::Gate {
         hub: hub.clone(),
@@ -134,12 +136,14 @@ pub(crate) async fn open(paths: Paths, config: &Config, options: GateOptions) ->
         dev_sender: options.dev_sender,
         owner_answers: config.approvals == Approvals::Anywhere,
     };
+    let (notify, notifier) = notify::start(&config.notify, &hub, &stop);
     let make_token = || Some(generate_token().ok()?.expose().to_owned());
     let parts = Parts {
         hub: hub.clone(),
         credentials,
         limits: door_limits(config),
         status: status.clone(),
+        notify,
         stop: stop.clone(),
         make_token,
         starter: starter(&paths, config, options.started),
@@ -151,6 +155,7 @@ pub(crate) async fn open(paths: Paths, config: &Config, options: GateOptions) ->
     if let Some(tcp) = tcp {
         doors.push(tokio::spawn(http::serve_tcp(tcp, Arc::clone(&door), stop.clone())));
     }
+    doors.extend(notifier);
     doors.extend(super::connectors::start(&paths, config, &hub, &stop));
     doors.push(tokio::spawn(forget_old_payloads(paths.journal.clone(), config.clone(), stop.clone())));
     Ok(Some(Gate { hub, status, stop, door, hub_task, doors, paths, lock }))

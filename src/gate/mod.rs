@@ -8,6 +8,7 @@ pub(crate) mod hooks;
 pub(crate) mod inside;
 pub(crate) mod lifetime;
 pub(crate) mod lock;
+mod notify;
 mod ports;
 pub(crate) mod reach;
 pub(crate) mod starting;

@@ -18,7 +18,7 @@ const START_TIMEOUT: Duration = Duration::from_secs(30);
 const IDLE_SECONDS: u64 = 600;
 
 /// The only variables a gate started by us gets. What an agent hands its children holds secrets of others.
-const KEPT: [&str; 12] = [
+pub(super) const KEPT: [&str; 12] = [
     "HOME",
     "USER",
     "LOGNAME",

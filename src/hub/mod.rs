@@ -26,7 +26,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 pub(crate) use answers::read_target;
 pub(crate) use names::{find_ask_to_show, find_event, find_session};
 pub(crate) use roster::{Known, Roster};
-pub(crate) use run::start;
+pub(crate) use run::{read_record, start};
 pub(crate) use watchers::{Changes, Published, Watcher};
 
 pub(crate) use crate::mint::{mint, now};
@@ -120,6 +120,8 @@ pub(crate) struct Hub {
     roster: watch::Receiver<Arc<Roster>>,
     /// Rings for connectors when there may be something to go out. The loop rings only where somebody listens.
     outgoing: Arc<watch::Sender<()>>,
+    /// Rings when the journal has new records. The loop rings only where somebody listens.
+    appended: Arc<watch::Sender<()>>,
     /// How fast each person sends, whichever door they come to.
     rates: Arc<rate::Rates>,
 }
@@ -197,6 +199,12 @@ impl Hub {
         let (send, found) = oneshot::channel();
         self.send(HubCommand::Read(event, send)).await?;
         found.await.map_err(|_| Trouble::Stopping)?
+    }
+
+    /// What tells that the journal has new records, for those who follow it page by page. Whoever marks it as seen
+    /// before reading a page misses none.
+    pub(crate) fn appended(&self) -> watch::Receiver<()> {
+        self.appended.subscribe()
     }
 
     /// Records after a sequence, at most `limit`, oldest first.

@@ -43,6 +43,7 @@ pub(crate) async fn start(
     let queued_bytes = Arc::new(AtomicUsize::new(0));
     let (tell_roster, roster) = watch::channel(Arc::default());
     let outgoing = Arc::new(watch::Sender::new(()));
+    let appended = Arc::new(watch::Sender::new(()));
     let hub = Hub {
         events,
         reserved,
@@ -50,6 +51,7 @@ pub(crate) async fn start(
         queue_bytes: limits.queue_bytes,
         roster,
         outgoing: Arc::clone(&outgoing),
+        appended: Arc::clone(&appended),
         rates: Arc::new(Rates::new(limits.rate, limits.burst)),
     };
     let mut hub_loop = HubLoop {
@@ -62,6 +64,7 @@ pub(crate) async fn start(
         queued_bytes,
         tell_roster,
         outgoing,
+        appended,
         coalesce: limits.coalesce,
         held_until: None,
         broken: None,
@@ -86,6 +89,7 @@ struct HubLoop {
     queued_bytes: Arc<AtomicUsize>,
     tell_roster: watch::Sender<Arc<Roster>>,
     outgoing: Arc<watch::Sender<()>>,
+    appended: Arc<watch::Sender<()>>,
     coalesce: HashMap<String, u64>,
     /// Why the state does not stand for the journal at the moment.
     broken: Option<String>,
@@ -325,6 +329,9 @@ impl HubLoop {
             }
         }
         self.pump();
+        if self.appended.receiver_count() > 0 {
+            self.appended.send_replace(());
+        }
         for (reply, answer) in answers {
             // Whoever asked may be gone.
             drop(reply.send(Ok(answer)));
@@ -440,7 +447,7 @@ pub(super) fn read_event(store: &Store, event: EventId) -> Result<Option<Arc<Eve
     }
 }
 
-pub(super) fn read_record(stored: &Stored) -> anyhow::Result<Record> {
+pub(crate) fn read_record(stored: &Stored) -> anyhow::Result<Record> {
     let payload = match &stored.payload {
         store::Payload::None => RecordPayload::None,
         store::Payload::Kept(bytes) => RecordPayload::Kept(bytes),

@@ -1,6 +1,7 @@
 //! The HTTP API: what `/api/v1` answers and takes. Moments are milliseconds since 1970.
 
 mod asks;
+mod reading;
 
 use portcullis_core::{
     Address, EventLife, Moment, Notice, OrderOutcome, Pairing, Person, Presence, Reply, SentFile, Session, Token,
@@ -10,7 +11,9 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use crate::hooks::HOOKS_VERSION;
+use crate::notify::NotifyView;
 pub use asks::{AskView, NewVerdict, OfferView, Recorded, RiskView, VerdictView};
+pub use reading::UnknownPrompt;
 
 #[derive(Debug, Serialize, Deserialize, PartialEq, Eq, ToSchema)]
 pub struct SessionView {
@@ -399,6 +402,9 @@ pub struct Status {
     pub waiting_events: usize,
     pub open_asks: usize,
     pub watchers: usize,
+    /// How the command of `[notify]` fares, where there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub notify: Option<NotifyView>,
 }
 
 impl SessionView {

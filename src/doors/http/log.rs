@@ -1,6 +1,7 @@
 //! The log: the journal's records for people to read, and the erasing of what people wrote.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::Json;
 use axum::extract::{Request, State};
@@ -9,10 +10,10 @@ use portcullis_wire::api::{LogLine, NewRedaction, Redacted, Tried};
 use portcullis_wire::error::{Fault, Kind};
 use serde::Deserialize;
 
-use super::Door;
 use super::access::Permitted;
 use super::body::{Params, read_json};
 use super::response::ErrorResponse;
+use super::{Door, sse};
 use crate::hub::{Payload, Seq, Stored};
 
 /// Bytes kept of the description of what was tried.
@@ -23,14 +24,41 @@ pub(super) struct LogPage {
     #[serde(default)]
     after: u64,
     limit: Option<usize>,
+    last: Option<usize>,
+    #[serde(default)]
+    wait: u64,
 }
 
-/// `GET /api/v1/log[?after=SEQ&limit=N]`: oldest first.
+/// Nobody waits longer than this for a record: whoever follows the log asks again.
+const LONGEST_WAIT: u64 = 30;
+
+/// `GET /api/v1/log[?after=SEQ&limit=N&last=N&wait=SECONDS]`: oldest first. Whoever asks again after the last sequence it
+/// got, with `wait`, follows the log: over restarts of the gate too, and with no record lost or told twice.
 pub(super) async fn page(
     State(door): State<Arc<Door>>,
     Params(page): Params<LogPage>,
 ) -> Result<Json<Vec<LogLine>>, ErrorResponse> {
-    let records = door.hub.page(Seq(page.after), page.limit.unwrap_or(500).clamp(1, 1000)).await?;
+    let (limit, mut after) = (page.limit.unwrap_or(500).clamp(1, 1000), page.after);
+    if let Some(last) = page.last {
+        // A record's sequence is its number.
+        let records = door.hub.look(|state| state.revision()).await?;
+        after = after.max(records.saturating_sub(last.min(limit) as u64));
+    }
+    let mut appended = door.hub.appended();
+    appended.mark_unchanged();
+    let mut records = door.hub.page(Seq(after), limit).await?;
+    if records.is_empty() && page.wait > 0 {
+        let _place = sse::take_place(&door)?;
+        let give_up = tokio::time::Instant::now() + Duration::from_secs(page.wait.min(LONGEST_WAIT));
+        while records.is_empty() {
+            tokio::select! {
+                changed = appended.changed() => if changed.is_err() { break },
+                () = tokio::time::sleep_until(give_up) => break,
+                () = door.stop.cancelled() => break,
+            }
+            records = door.hub.page(Seq(after), limit).await?;
+        }
+    }
     Ok(Json(records.into_iter().map(line).collect()))
 }
 

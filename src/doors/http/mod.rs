@@ -36,9 +36,11 @@ use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use portcullis_wire::api::Status;
+use portcullis_wire::notify::NotifyView;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, UnixListener};
 use tokio::sync::Semaphore;
+use tokio::sync::watch::Receiver;
 use tokio_util::sync::CancellationToken;
 use tower::Service as _;
 
@@ -71,6 +73,8 @@ pub(crate) struct Door {
     pub(crate) limits: HttpLimits,
     /// What `status` tells, apart from what the hub knows.
     pub(crate) status: Status,
+    /// How the owner's command for notifications fares.
+    pub(crate) notify: Receiver<Option<NotifyView>>,
     /// Cancelled by whoever may stop the gate.
     pub(crate) stop: CancellationToken,
     /// Makes a new token; none when the system has no random numbers.
@@ -93,6 +97,7 @@ pub(crate) struct Parts {
     pub(crate) credentials: Credentials,
     pub(crate) limits: HttpLimits,
     pub(crate) status: Status,
+    pub(crate) notify: Receiver<Option<NotifyView>>,
     pub(crate) stop: CancellationToken,
     pub(crate) make_token: fn() -> Option<String>,
     pub(crate) starter: Starter,
@@ -101,7 +106,7 @@ pub(crate) struct Parts {
 
 impl Door {
     pub(crate) fn new(parts: Parts) -> Arc<Self> {
-        let Parts { hub, link, credentials, limits, status, stop, make_token, starter, hooks } = parts;
+        let Parts { hub, link, credentials, limits, status, notify, stop, make_token, starter, hooks } = parts;
         Arc::new(Self {
             counters: metrics::Counters::default(),
             listeners: Arc::new(Semaphore::new(limits.listeners)),
@@ -112,6 +117,7 @@ impl Door {
             credentials,
             limits,
             status,
+            notify,
             stop,
             make_token,
             starter,

@@ -13,7 +13,8 @@ use super::response::ErrorResponse;
 /// `GET /api/v1/status`.
 pub(super) async fn status(State(door): State<Arc<Door>>) -> Result<Json<Status>, ErrorResponse> {
     let watchers = door.limits.listeners - door.listeners.available_permits();
-    let mut status = Status { watchers, ..door.status.clone() };
+    let notify = door.notify.borrow().clone();
+    let mut status = Status { watchers, notify, ..door.status.clone() };
     let counts = |state: &Known| {
         let attached = state.sessions().filter(|session| session.is_attached()).count();
         (attached, state.waiting_total(), state.open_asks().count())

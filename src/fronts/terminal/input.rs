@@ -4,7 +4,7 @@ use tokio::signal::unix::Signal;
 use tokio::sync::mpsc;
 
 /// What is typed, line by line. The thread that reads ends with the process.
-pub(super) fn lines() -> mpsc::Receiver<String> {
+pub(crate) fn lines() -> mpsc::Receiver<String> {
     let (send, lines) = mpsc::channel(16);
     std::thread::spawn(move || {
         let mut line = String::new();

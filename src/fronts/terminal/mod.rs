@@ -15,10 +15,11 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
-use input::{lines, next_line, received};
+pub(crate) use input::lines;
+use input::{next_line, received};
 use output::Printer;
 pub(crate) use output::{Output, print_line};
-use question::{Question, Typed};
+pub(crate) use question::{Question, Typed};
 
 use super::{Command, PromptNews, Settled, Told};
 use crate::gate::client::Client;

@@ -8,9 +8,9 @@ use serde_json::{Map, Value, json};
 use crate::session::gatekeeper::digest;
 
 /// A prompt that waits for someone at this terminal.
-pub(super) struct Question {
-    pub(super) ask: NewAsk,
-    pub(super) code: Option<Code>,
+pub(crate) struct Question {
+    pub(crate) ask: NewAsk,
+    pub(crate) code: Option<Code>,
     /// Of a prompt with questions: those not yet answered, and the answers so far.
     left: Vec<Asked>,
     answers: Map<String, Value>,
@@ -24,7 +24,7 @@ struct Asked {
 }
 
 /// What was typed.
-pub(super) enum Typed {
+pub(crate) enum Typed {
     Ruling(Box<Ruling>),
     /// The next question is to be answered.
     More,
@@ -33,14 +33,14 @@ pub(super) enum Typed {
 }
 
 impl Question {
-    pub(super) fn new(ask: NewAsk, code: Option<Code>) -> Self {
+    pub(crate) fn new(ask: NewAsk, code: Option<Code>) -> Self {
         let mut left = if ask.details.kind == AskKind::Question { questions(&ask) } else { vec![] };
         left.reverse();
         Self { ask, code, left, answers: Map::new() }
     }
 
     /// Everything there is to decide on.
-    pub(super) fn in_words(&self) -> String {
+    pub(crate) fn in_words(&self) -> String {
         let ask = &self.ask;
         let code = self.code.map(|code| format!("  [{code}]")).unwrap_or_default();
         let mut text = format!("\n{}{code}", visible(&ask.tool));
@@ -61,7 +61,7 @@ impl Question {
     }
 
     /// What can be typed now.
-    pub(super) fn asks_for(&self) -> String {
+    pub(crate) fn asks_for(&self) -> String {
         if let Some(asked) = self.left.last() {
             let several = if asked.several { ", several with commas between" } else { "" };
             let mut text = format!("  {}\n", visible(&asked.question));
@@ -87,7 +87,7 @@ impl Question {
     }
 
     /// Understands a line.
-    pub(super) fn read(&mut self, line: &str) -> Typed {
+    pub(crate) fn read(&mut self, line: &str) -> Typed {
         let line = line.trim();
         let (word, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
         let rest = rest.trim();

@@ -115,13 +115,31 @@ fn settle_in(home: &Home) {
 }
 
 /// One terminal in a tmux server of its own.
-struct Tmux {
+pub(crate) struct Tmux {
     name: String,
     folder: PathBuf,
     log: PathBuf,
 }
 
 impl Tmux {
+    /// A command of ours, as a person at a terminal has it.
+    #[track_caller]
+    pub(crate) fn running(home: &Home, command: &Command) -> Self {
+        fs::create_dir_all(home.user().join("tmp")).unwrap();
+        let mut tmux = home.program("tmux");
+        tmux.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        tmux.env("LANG", "C.UTF-8").env("TERM", "xterm-256color");
+        let words = std::iter::once(command.get_program()).chain(command.get_args());
+        let words: Vec<String> = words.map(|word| word.to_string_lossy().into_owned()).collect();
+        Self::start(tmux, &words, home.user().join("tmp"), home.user().join("none.log"))
+    }
+
+    /// Types a line and sends it.
+    pub(crate) fn type_line(&self, line: &str) {
+        self.keys(&["-l", line]);
+        self.keys(&["Enter"]);
+    }
+
     #[track_caller]
     fn start(mut command: Command, words: &[String], folder: PathBuf, log: PathBuf) -> Self {
         // Its socket goes with the home, and its path has to be short.
@@ -133,28 +151,28 @@ impl Tmux {
         Self { name, folder, log }
     }
 
-    fn run(&self, args: &[&str]) -> String {
+    pub(crate) fn run(&self, args: &[&str]) -> String {
         let mut command = Command::new("tmux");
         command.env("TMUX_TMPDIR", &self.folder).args(["-L", &self.name]).args(args);
         let ran = command.output().expect("tmux is there");
         String::from_utf8_lossy(&ran.stdout).into_owned()
     }
 
-    fn screen(&self) -> String {
+    pub(crate) fn screen(&self) -> String {
         self.run(&["capture-pane", "-p"])
     }
 
-    fn keys(&self, keys: &[&str]) {
+    pub(crate) fn keys(&self, keys: &[&str]) {
         self.run(&[&["send-keys"], keys].concat());
     }
 
     #[track_caller]
-    fn until(&self, text: &str) -> String {
+    pub(crate) fn until(&self, text: &str) -> String {
         self.wait(&format!("{text:?}"), |screen| screen.contains(text))
     }
 
     #[track_caller]
-    fn wait(&self, what: &str, mut is_it: impl FnMut(&str) -> bool) -> String {
+    pub(crate) fn wait(&self, what: &str, mut is_it: impl FnMut(&str) -> bool) -> String {
         let deadline = Instant::now() + LONG;
         loop {
             let screen = self.screen();

@@ -264,8 +264,13 @@ routes! {
     }
     ReadLog Get "/api/v1/log" ADMIN "The journal, oldest first" {
         outside: true,
-        params: &[query("after", "integer", "a sequence"), query("limit", "integer", "500, and at most 1000")],
-        response: lists::<LogLine>(), errors: &[Kind::BadRequest],
+        params: &[
+            query("after", "integer", "a sequence: only records after it"),
+            query("limit", "integer", "500, and at most 1000"),
+            query("last", "integer", "only so many of the newest records"),
+            query("wait", "integer", "seconds to wait for a record where there is none; 0, and at most 30"),
+        ],
+        response: lists::<LogLine>(), errors: &[Kind::BadRequest, Kind::TooManyListeners],
     }
     Redact Post "/api/v1/log/redact" ADMIN "Erase what people wrote about a subject" {
         from_inside: Refused("erasing from the log"), outside: true, body: takes::<NewRedaction>(),

@@ -1,0 +1,143 @@
+//! The records of the gate as they are written, over its restarts: each comes once, in order.
+
+use std::time::Duration;
+
+use portcullis_core::{Record, mask};
+use portcullis_wire::api::{AskView, LogLine, SessionView};
+use portcullis_wire::sentence::{Names, Sentence, Weight, sentence};
+use serde_json::Value;
+
+use super::client::Client;
+use crate::config::Paths;
+
+/// Seconds that the gate holds a question for new records: well below what a client waits for an answer.
+const WAIT: u64 = 5;
+/// How often a gate that is gone is looked for.
+const PAUSE: Duration = Duration::from_millis(200);
+
+/// Follows the log from a place on.
+pub(super) struct Feed {
+    paths: Paths,
+    names: Names,
+    only: Only,
+    /// The last record that was told.
+    after: u64,
+    is_away: bool,
+}
+
+/// Which sessions someone wants to hear of.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub(super) struct Only {
+    /// Only the session with this id, or the start of it
+    #[arg(long, value_name = "ID")]
+    session: Option<String>,
+    /// Only sessions with this label
+    #[arg(long, value_name = "NAME", conflicts_with = "session")]
+    label: Option<String>,
+}
+
+impl Only {
+    pub(super) fn takes(&self, session: Option<&str>, label: Option<&str>) -> bool {
+        let named = |name: &String| session.is_some_and(|id| id.starts_with(name.as_str())) || label == Some(name);
+        self.session.as_ref().is_none_or(named) && self.label.as_ref().is_none_or(|name| label == Some(name))
+    }
+}
+
+/// One record, in words and as it is.
+pub(super) struct Entry {
+    pub(super) line: LogLine,
+    pub(super) record: Record,
+    pub(super) sentence: Sentence,
+}
+
+/// What a feed tells.
+pub(super) enum News {
+    Entries(Vec<Entry>),
+    /// The gate does not answer. What happens until it is back is told then.
+    Away,
+    Back,
+}
+
+impl Feed {
+    /// A feed of what happens from now on.
+    pub(super) async fn from_now(paths: Paths, only: Only) -> anyhow::Result<Self> {
+        let gate = Client::new(&paths);
+        let last: Vec<LogLine> = gate.get("/api/v1/log?last=1").await?;
+        let after = last.last().map_or(0, |line| line.seq);
+        let mut names = Names::default();
+        let sessions: Vec<SessionView> = gate.get("/api/v1/sessions").await?;
+        sessions.iter().for_each(|session| names.learn_session(session));
+        let asks: Vec<AskView> = gate.get("/api/v1/asks").await.unwrap_or_default();
+        asks.iter().for_each(|ask| names.learn_ask(ask));
+        Ok(Self { paths, names, only, after, is_away: false })
+    }
+
+    /// What comes next. May be dropped while waiting without losing anything.
+    pub(super) async fn next(&mut self) -> News {
+        loop {
+            let path = format!("/api/v1/log?after={}&wait={WAIT}", self.after);
+            let page: anyhow::Result<Vec<LogLine>> = Client::new(&self.paths).get(&path).await;
+            match page {
+                Err(_) if !self.is_away => {
+                    self.is_away = true;
+                    return News::Away;
+                }
+                Err(_) => tokio::time::sleep(PAUSE).await,
+                // The page is asked for again: what happened meanwhile comes after the word that the gate is back.
+                Ok(_) if std::mem::take(&mut self.is_away) => return News::Back,
+                Ok(page) => {
+                    self.after = page.last().map_or(self.after, |line| line.seq);
+                    let entries: Vec<Entry> = page.into_iter().filter_map(|line| self.read(line)).collect();
+                    if !entries.is_empty() {
+                        return News::Entries(entries);
+                    }
+                }
+            }
+        }
+    }
+
+    /// The label of a session, where it is known.
+    pub(super) fn label(&self, session: &str) -> Option<&str> {
+        self.names.label(session.parse().ok()?)
+    }
+
+    pub(super) fn only(&self) -> &Only {
+        &self.only
+    }
+
+    /// None where the record is not for whoever follows, or is of a kind that only a later release can read.
+    fn read(&mut self, line: LogLine) -> Option<Entry> {
+        let record = line.read().ok()?;
+        let sentence = sentence(&mut self.names, &record);
+        let session = sentence.session.map(|session| session.to_string());
+        let takes = self.only.takes(session.as_deref(), sentence.label.as_deref());
+        (takes && sentence.weight > Weight::Detail).then(|| Entry { line: masked(line), record, sentence })
+    }
+}
+
+impl Entry {
+    /// The record for programs, with the words for people.
+    pub(super) fn json(&self) -> serde_json::Result<Value> {
+        let mut value = serde_json::to_value(&self.line)?;
+        value["session"] = self.sentence.session.map(|session| session.to_string()).into();
+        value["label"] = self.sentence.label.clone().into();
+        value["words"] = self.sentence.words.clone().into();
+        Ok(value)
+    }
+}
+
+/// A log is read over shoulders and ends up in tickets: no secret that an event or a command held goes along.
+pub(super) fn masked(mut line: LogLine) -> LogLine {
+    line.payload = line.payload.map(|payload| mask(&payload).0.into_owned());
+    mask_all(&mut line.record);
+    line
+}
+
+fn mask_all(value: &mut Value) {
+    match value {
+        Value::String(text) => *text = mask(text).0.into_owned(),
+        Value::Array(values) => values.iter_mut().for_each(mask_all),
+        Value::Object(fields) => fields.values_mut().for_each(mask_all),
+        _ => {}
+    }
+}

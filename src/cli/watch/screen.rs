@@ -1,0 +1,224 @@
+//! `watch` on a terminal: lines that scroll, and below them the sessions and the oldest open prompt.
+
+use std::collections::VecDeque;
+
+use anyhow::Context as _;
+use portcullis_core::{NewAsk, visible};
+use portcullis_wire::api::{AskView, NewVerdict, Recorded, SessionView};
+use tokio::signal::unix::{SignalKind, signal};
+
+use super::super::client::{Client, segment};
+use super::super::feed::{Feed, News};
+use super::super::layout::{Colour, Layout, columns};
+use super::super::{configuration, try_say};
+use super::{in_words, open_asks, sessions, standing};
+use crate::config::{Approvals, Paths, environment};
+use crate::fronts::terminal::{Question, Typed, lines};
+use crate::gate::inside::agent_of;
+use crate::report;
+
+/// Lines of the screen that are left to what happened, whatever a prompt shows.
+const LEFT_FREE: usize = 12;
+
+pub(super) struct Screen {
+    paths: Paths,
+    feed: Feed,
+    sessions: Vec<SessionView>,
+    /// Open prompts, oldest first.
+    asks: VecDeque<AskView>,
+    /// The first of them, as it is shown.
+    question: Option<Question>,
+    /// Why nobody answers here.
+    no_answers: Option<String>,
+    /// The width of each row of the part below, so that it can be drawn anew.
+    rows: Vec<usize>,
+}
+
+impl Screen {
+    pub(super) async fn open(paths: Paths, feed: Feed) -> anyhow::Result<Self> {
+        let no_answers = no_answers(&paths).await?;
+        let (sessions, asks) = (vec![], VecDeque::new());
+        let mut screen = Self { paths, feed, sessions, asks, question: None, no_answers, rows: vec![] };
+        screen.refresh().await;
+        Ok(screen)
+    }
+
+    /// Until Ctrl-C.
+    pub(super) async fn run(mut self) -> anyhow::Result<()> {
+        let listen = |kind| signal(kind).context("listening for signals");
+        let (mut interrupts, mut resizes) = (listen(SignalKind::interrupt())?, listen(SignalKind::window_change())?);
+        let mut terminations = listen(SignalKind::terminate())?;
+        let mut typed = lines();
+        self.print("Watching. Ctrl-C leaves.\n")?;
+        loop {
+            tokio::select! {
+                news = self.feed.next() => {
+                    let text = in_words(&news, Layout::of_stdout());
+                    if !matches!(news, News::Away) {
+                        self.refresh().await;
+                    }
+                    self.print(&text)?;
+                }
+                line = typed.recv() => match line {
+                    Some(line) => {
+                        // What was typed stands on the screen and has begun a new row.
+                        self.rows.push(0);
+                        let text = self.typed(line.trim_end_matches('\n')).await;
+                        self.refresh().await;
+                        self.print(&text)?;
+                    }
+                    None => break,
+                },
+                // Terminals put what no longer fits into further rows.
+                _ = resizes.recv() => {
+                    let rows = std::mem::take(&mut self.rows);
+                    self.rows = rows.into_iter().flat_map(|row| Layout::of_stdout().rows_of(row)).collect();
+                    self.print("")?;
+                }
+                _ = interrupts.recv() => break,
+                _ = terminations.recv() => break,
+            }
+        }
+        let end = self.erase();
+        try_say(&end)?;
+        Ok(())
+    }
+
+    /// Prints lines above, and draws the part below anew.
+    fn print(&mut self, text: &str) -> anyhow::Result<()> {
+        let (erased, below) = (self.erase(), self.below(Layout::of_stdout()));
+        self.rows = below.lines().map(columns).collect();
+        self.rows.extend(below.ends_with('\n').then_some(0));
+        try_say(&format!("{erased}{text}{below}"))?;
+        Ok(())
+    }
+
+    /// What takes the part below off the screen.
+    fn erase(&mut self) -> String {
+        match std::mem::take(&mut self.rows).len() {
+            0 => String::new(),
+            1 => "\r\u{1b}[J".to_owned(),
+            rows => format!("\u{1b}[{}A\r\u{1b}[J", rows - 1),
+        }
+    }
+
+    fn below(&self, layout: Layout) -> String {
+        let shown = |session: &SessionView| format!("{}: {}", session.label, standing(session));
+        let sessions = match self.sessions.as_slice() {
+            [] => "no session is connected: `portcullis install --hooks` in a project, then `claude` there".to_owned(),
+            sessions => sessions.iter().map(shown).collect::<Vec<_>>().join(" · "),
+        };
+        let mut text = layout.painted(Colour::Quiet, &layout.wrapped(&format!("── {}", visible(&sessions)), 3));
+        if let (Some(question), Some(ask)) = (&self.question, self.asks.front()) {
+            let label = self.feed.label(&ask.session).unwrap_or("?").to_owned();
+            let more = match self.asks.len() {
+                1 => String::new(),
+                several => format!(", and {} more wait", several - 1),
+            };
+            text.push_str(&format!("\n{}", layout.painted(Colour::Attention, &format!("{label} asks{more}:"))));
+            text.push_str(&card(&question.in_words(), layout));
+            match &self.no_answers {
+                None => {
+                    let choices = format!("w shows the whole input\n{}", question.asks_for());
+                    let choices: Vec<String> = choices.lines().map(|line| layout.wrapped(line, 2)).collect();
+                    text.push_str(&format!("\n  {} ", choices.join("\n")));
+                }
+                Some(why) => {
+                    text.push_str(&format!("\n{}\n", layout.wrapped(&format!("  not answered here: {why}"), 2)))
+                }
+            }
+        } else {
+            text.push('\n');
+        }
+        text
+    }
+
+    /// Looks at how things are now. Where the gate does not say, they stay as they were.
+    async fn refresh(&mut self) {
+        let gate = Client::new(&self.paths);
+        if let Ok(sessions) = sessions(&gate, &self.feed).await {
+            self.sessions = sessions;
+        }
+        if let Ok(asks) = open_asks(&gate, &self.feed).await {
+            self.asks = asks.into();
+        }
+        let first = self.asks.front().and_then(|ask| NewAsk::try_from(ask).ok());
+        let is_same = |question: &Question| first.as_ref().is_some_and(|first| first.id == question.ask.id);
+        if !self.question.as_ref().is_some_and(is_same) {
+            let code = self.asks.front().and_then(|ask| portcullis_core::Code::parse(&ask.code));
+            self.question = first.map(|first| Question::new(first, code));
+        }
+    }
+
+    /// Understands a line, and says what came of it where the log will not.
+    async fn typed(&mut self, line: &str) -> String {
+        let (Some(question), Some(ask)) = (&mut self.question, self.asks.front()) else { return String::new() };
+        if let Some(why) = &self.no_answers {
+            return format!("Not answered here: {why}\n");
+        }
+        if matches!(line.trim(), "w" | "whole") {
+            let whole = ask.input.as_ref().map_or_else(|| ask.preview.clone(), |input| format!("{input:#}"));
+            return format!("{}\n", visible(&format!("{} {}\n{whole}", ask.code, ask.tool)));
+        }
+        match question.read(line) {
+            Typed::More => String::new(),
+            Typed::Unclear(why) => format!("{why}\n"),
+            Typed::Ruling(ruling) => {
+                let path = format!("/api/v1/asks/{}/verdict", segment(&ask.id));
+                let verdict = NewVerdict::from(&*ruling);
+                let answered: anyhow::Result<Recorded> = Client::new(&self.paths).post(&path, &verdict).await;
+                match answered {
+                    Ok(recorded) if recorded.missing > 0 => {
+                        format!("{}: recorded; {} more must allow it\n", recorded.code, recorded.missing)
+                    }
+                    Ok(_) => String::new(),
+                    // What was begun, such as the answers to questions, is begun again.
+                    Err(error) => {
+                        self.question = None;
+                        visible(&report::in_words(&error))
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// A prompt with as much of its preview as leaves something of the screen.
+fn card(words: &str, layout: Layout) -> String {
+    let most = layout.height().saturating_sub(LEFT_FREE).max(3);
+    let (mut text, mut shown, mut left) = (String::new(), 0, 0);
+    for line in words.trim_start_matches('\n').lines() {
+        let wrapped = layout.wrapped(line, 4);
+        let rows = wrapped.matches('\n').count() + 1;
+        let is_preview = line.starts_with("  │");
+        if is_preview && shown + rows > most {
+            left += 1;
+            continue;
+        }
+        if left > 0 && !is_preview {
+            text.push_str(&format!("\n  │ … {left} more lines"));
+            left = 0;
+        }
+        shown += rows;
+        text.push_str(&format!("\n{wrapped}"));
+    }
+    if left > 0 {
+        text.push_str(&format!("\n  │ … {left} more lines"));
+    }
+    text
+}
+
+/// Why the person at this terminal cannot answer; none where they can.
+async fn no_answers(paths: &Paths) -> anyhow::Result<Option<String>> {
+    if let Some(agent) = agent_of(paths, std::process::id()).await {
+        return Ok(Some(format!("this runs inside {agent}, and agents do not answer prompts")));
+    }
+    if environment("CLAUDECODE").is_some() {
+        return Ok(Some("this runs inside Claude Code; watch in a terminal of your own".to_owned()));
+    }
+    let for_devices = configuration(paths, None)?.approvals == Approvals::Device;
+    Ok(for_devices.then(|| {
+        "prompts are answered on devices only (approvals = \"device\" in the configuration), or with a reviewer's token"
+            .to_owned()
+    }))
+}

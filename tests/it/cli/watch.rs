@@ -1,0 +1,177 @@
+//! What happens, as it happens: `watch` in a pipe and on a terminal, the lines of `up`, and `say --wait`.
+
+use crate::support::child::Stdin;
+use crate::support::home::{Home, Ran};
+use crate::support::standin::StandIn;
+use crate::support::tmux::Tmux;
+use crate::support::{PATIENCE, until};
+use serde_json::{Value, json};
+
+#[test]
+fn watch_in_a_pipe_prints_one_plain_line_for_each_thing_that_happens() {
+    let home = Home::new();
+    let gate = home.serve();
+    let session = StandIn::start_under_an_agent(&home, &["--label", "api"]);
+    home.attached(1);
+    let watch = home.spawn(home.command(&["watch"]), Stdin::Nothing);
+    watch.line(PATIENCE, |line| line == "session api: connected");
+    gate.say("/?chat=ops", "the build is \u{1b}[31mred\nbadly").expect(200);
+    let line = watch.line(PATIENCE, |line| line.contains("in ops"));
+    assert!(line.ends_with(r"api       event from owner in ops: the build is \u{1b}[31mred badly"), "{line}");
+    assert!(line.as_bytes()[2] == b':' && line.as_bytes()[5] == b':', "local time: {line}");
+    session.next_event();
+    session.call("reply", &json!({"chat_id": "ops", "text": "on it"}));
+    watch.line(PATIENCE, |line| line.ends_with("api       reply to ops: on it"));
+    session.ask("abcde", "Bash", "Push", r#"{"command":"git push"}"#);
+    watch.line(PATIENCE, |line| line.ends_with("api       abcde asks to run Bash: git push"));
+    home.run(&["ask", "deny", "abcde", "--why", "not on a Friday"]).ok();
+    watch.line(PATIENCE, |line| line.ends_with("api       abcde denied by owner: not on a Friday"));
+    assert!(!watch.stdout().contains('\u{1b}'), "{:?}", watch.stdout());
+}
+
+#[test]
+fn watch_takes_one_session_by_its_label_and_prints_json_for_programs() {
+    let home = Home::new();
+    let gate = home.serve();
+    let _one = StandIn::start_under_an_agent(&home, &["--label", "api"]);
+    let _two = StandIn::start_under_an_agent(&home, &["--label", "web"]);
+    let sessions = home.attached(2);
+    let web = sessions.iter().find(|session| session["label"] == "web").unwrap()["id"].as_str().unwrap();
+    let by_label = home.spawn(home.command(&["watch", "--label", "web", "--json"]), Stdin::Nothing);
+    let by_id = home.spawn(home.command(&["watch", "--session", web]), Stdin::Nothing);
+    by_id.line(PATIENCE, |line| line == "session web: connected");
+    // Until it follows the log, it would miss what happens.
+    until("two who follow", || Some(()).filter(|()| home.status()["watchers"] == 2));
+    gate.say("/?label=api", "not for me").expect(200);
+    gate.say("/?label=web", "for me").expect(200);
+    by_id.line(PATIENCE, |line| line.contains("for me"));
+    let line: Value = serde_json::from_str(&by_label.line(PATIENCE, |line| line.contains("for me"))).unwrap();
+    assert_eq!((&line["label"], &line["session"], &line["payload"]), (&json!("web"), &json!(web), &json!("for me")));
+    assert!(line["record"]["received"].is_object() && line["seq"].is_u64(), "{line}");
+    assert!(!by_id.stdout().contains("not for me") && !by_label.stdout().contains("not for me"));
+}
+
+#[test]
+fn watch_goes_on_when_the_gate_is_restarted_and_tells_each_thing_once() {
+    let home = Home::new();
+    let gate = home.serve();
+    let watch = home.spawn(home.command(&["watch"]), Stdin::Nothing);
+    watch.line(PATIENCE, |line| line.starts_with("No session is connected"));
+    until("one who follows", || Some(()).filter(|()| home.status()["watchers"] == 1));
+    gate.say("/", "one").expect(200);
+    watch.line(PATIENCE, |line| line.ends_with("waits for a session: one"));
+    gate.kill_9();
+    watch.line(PATIENCE, |line| line == "The gate does not answer; waiting for it.");
+    let gate = home.serve();
+    gate.say("/", "two").expect(200);
+    watch.line(PATIENCE, |line| line == "The gate is back.");
+    watch.line(PATIENCE, |line| line.ends_with("waits for a session: two"));
+    gate.say("/", "three").expect(200);
+    watch.line(PATIENCE, |line| line.ends_with("waits for a session: three"));
+    let shown = watch.stdout();
+    for word in [": one", ": two", ": three", "the gate started", "The gate is back."] {
+        assert_eq!(shown.matches(word).count(), 1, "{word} in {shown}");
+    }
+}
+
+#[test]
+fn a_prompt_is_answered_where_it_is_seen_and_one_answered_elsewhere_is_closed() {
+    let home = Home::new();
+    let gate = home.serve();
+    let session = StandIn::start_under_an_agent(&home, &["--label", "api"]);
+    home.attached(1);
+    let screen = Tmux::running(&home, &home.command(&["watch"]));
+    screen.until("── api: connected");
+    session.ask("abcde", "Bash", "Push to main", "git push --force");
+    screen.until("api asks:");
+    let shown = screen.until("Allow?");
+    assert!(shown.contains("│ git push --force") && shown.contains("api: waiting for you"), "{shown}");
+    screen.type_line("d not on a Friday");
+    let verdict = session.next_verdict();
+    assert_eq!((&*verdict.request_id, &*verdict.behavior), ("abcde", "deny"));
+    screen.until("abcde denied by owner: not on a Friday");
+    screen.wait("the end of the card", |screen| !screen.contains("Allow?"));
+
+    session.ask("fghij", "Bash", "List", "ls");
+    session.ask("kmnop", "Bash", "Look", "pwd");
+    screen.until("and 1 more wait");
+    // A smaller window shows the same card, and a line wraps at its width.
+    screen.run(&["resize-window", "-x", "60", "-y", "30"]);
+    gate.say("/", &format!("{}end", "a longish sentence ".repeat(5))).expect(200);
+    let shown = screen.until("sentence end");
+    assert!(shown.contains("Allow?"), "{shown}");
+    home.run(&["ask", "allow", "fghij"]).ok();
+    screen.until("fghij allowed by owner");
+    let shown = screen.wait("the next card", |screen| screen.contains("│ pwd"));
+    assert!(!shown.contains("│ ls"), "{shown}");
+    screen.type_line("what?");
+    screen.until("that was not understood");
+    screen.type_line("y");
+    screen.until("kmnop allowed by owner");
+    assert_eq!(session.verdict_count(), 3);
+}
+
+#[test]
+fn inside_an_agent_and_where_devices_answer_watch_only_looks() {
+    let home = Home::new();
+    let gate = home.serve();
+    // Its parent is this test, and so is that of what runs below.
+    let session = StandIn::start(&home, &["--label", "api"]);
+    gate.open_prompt(&session, "abcde");
+    let mut terminal = crate::support::terminal::Terminal::controlling(&home.command(&["watch"]));
+    terminal.until("not answered here: this runs inside session api");
+    terminal.type_line("y");
+    terminal.until("Not answered here");
+    assert_eq!(session.verdict_count(), 0);
+    terminal.interrupt();
+    assert!(terminal.wait().success(), "Ctrl-C is how it is left");
+
+    let home = Home::new();
+    home.write_config("approvals = \"device\"\n");
+    let gate = home.serve();
+    let session = StandIn::start_under_an_agent(&home, &[]);
+    gate.open_prompt(&session, "abcde");
+    let terminal = crate::support::terminal::Terminal::controlling(&home.command(&["watch"]));
+    terminal.until("prompts are answered on devices only");
+}
+
+#[test]
+fn up_in_the_foreground_shows_the_same_lines() {
+    let home = Home::new();
+    let up = home.spawn(home.command(&["up"]), Stdin::Nothing);
+    up.line(PATIENCE, |line| line.contains("is up"));
+    home.wait_for_gate();
+    until("its own lines", || Some(()).filter(|()| home.status()["watchers"] == 1));
+    home.run(&["say", "the build is red", "--chat", "ops"]).ok();
+    up.line(PATIENCE, |line| line.ends_with("event from owner in ops waits for a session: the build is red"));
+    home.stop_gate();
+    assert!(up.wait_exit(PATIENCE).success());
+}
+
+#[test]
+fn say_waits_for_the_reply_and_prints_it() {
+    let home = Home::new();
+    home.fix("PORTCULLIS_TEST_REPLY_QUIET", 300);
+    let _gate = home.serve();
+    let session = StandIn::start_under_an_agent(&home, &["--label", "api"]);
+    home.attached(1);
+    let say = home.spawn(home.command(&["say", "how is it?", "--wait"]), Stdin::Nothing);
+    let chat = session.next_event().meta("chat_id").to_owned();
+    session.ask("abcde", "Bash", "Look", "git status");
+    say.complaint("abcde asks to run Bash: git status; `portcullis ask allow abcde` allows it");
+    session.call("reply", &json!({"chat_id": chat, "text": "all is well"}));
+    session.call("reply", &json!({"chat_id": chat, "text": "and clean"}));
+    let ran = Ran::of(&say, PATIENCE).ok();
+    assert_eq!(ran.stdout, "all is well\nand clean\n");
+
+    let late = home.run(&["say", "and now?", "--wait=1"]);
+    late.refused(1, "no reply to event");
+    assert!(late.stderr.contains("hint: `portcullis events show"), "{late:?}");
+    session.next_event();
+
+    let say = home.spawn(home.command(&["say", "once more", "--wait", "--json"]), Stdin::Nothing);
+    let chat = session.next_event().meta("chat_id").to_owned();
+    session.call("reply", &json!({"chat_id": chat, "text": "yes"}));
+    let lines = Ran::of(&say, PATIENCE).ok().json_lines();
+    assert_eq!((&lines[0]["chat_id"], &lines[1]["text"]), (&json!(chat), &json!("yes")));
+}

@@ -2,6 +2,7 @@
 
 mod ask;
 mod attach;
+mod candidates;
 mod channel;
 mod completions;
 mod curl;
@@ -25,6 +26,7 @@ mod session;
 mod shell;
 mod status;
 mod stop;
+mod table;
 mod token;
 mod uninstall;
 mod up;
@@ -81,6 +83,8 @@ enum Command {
     Doctor(doctor::Doctor),
     Demo(demo::Demo),
     Completions(completions::Completions),
+    #[command(name = "__candidates", hide = true)]
+    Candidates(candidates::Candidates),
     #[command(name = "__guard", hide = true)]
     Guard(guard::Guard),
 }
@@ -122,12 +126,19 @@ pub(crate) fn run(arguments: impl IntoIterator<Item = OsString>) -> anyhow::Resu
             Command::Doctor(doctor) => doctor.run().await,
             Command::Demo(demo) => demo.run().await,
             Command::Completions(completions) => Ok(completions.run()),
+            Command::Candidates(candidates) => Ok(candidates.run(command()).await),
             Command::Guard(guard) => guard.run(),
         }
     });
     // A blocked read of standard input must not keep the process.
     runtime.shutdown_background();
     code
+}
+
+/// The whole command line.
+fn command() -> clap::Command {
+    use clap::CommandFactory as _;
+    Cli::command()
 }
 
 /// Log lines go to standard error; standard output belongs to the protocol, or to the answer.

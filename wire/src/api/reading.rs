@@ -57,6 +57,7 @@ impl From<&Ruling> for NewVerdict {
             input,
             answers: None,
             interrupt: ruling.interrupt,
+            mode: ruling.mode.map(|mode| mode.to_string()),
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
 
 /// Deeper than any process tree of a sane machine.
 const DEEPEST: usize = 64;
@@ -110,6 +111,23 @@ pub(crate) fn is_claude_code(pid: u32) -> bool {
     let arguments = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
     let mut program = arguments.split(|byte| *byte == 0).take(2).map(String::from_utf8_lossy);
     name_of(pid) == "claude" || program.any(|part| part.ends_with("/claude") || part.contains("/claude-code/"))
+}
+
+/// Every Claude Code of this machine that works in the folder or below it; without a folder every one.
+pub(crate) fn claude_codes_in(folder: Option<&Path>) -> Vec<u32> {
+    let all = everyone().into_iter().map(|(pid, _)| pid).filter(|pid| is_claude_code(*pid));
+    all.filter(|pid| folder.is_none_or(|folder| folder_of(*pid).is_some_and(|there| there.starts_with(folder))))
+        .collect()
+}
+
+fn folder_of(pid: u32) -> Option<PathBuf> {
+    if let Ok(folder) = fs::read_link(format!("/proc/{pid}/cwd")) {
+        return Some(folder);
+    }
+    let pid = pid.to_string();
+    let output = std::process::Command::new("lsof").args(["-a", "-p", &pid, "-d", "cwd", "-Fn"]).output().ok()?;
+    let text = String::from_utf8(output.stdout).ok()?;
+    text.lines().find_map(|line| line.strip_prefix('n')).map(PathBuf::from)
 }
 
 /// The words a process was started with, as far as this user may see them.

@@ -4,6 +4,7 @@ pub(crate) mod asks;
 mod connectors;
 mod events;
 mod moves;
+mod outside;
 mod people;
 mod said;
 mod sessions;
@@ -50,6 +51,8 @@ pub fn decide(state: &State, clock: Moment, input: Input) -> (Vec<Record>, Vec<E
         Input::Called { session, call } => asks::called(state, session, call),
         Input::OutcomeReported { ask, outcome, digest } => asks::outcome_reported(state, ask, outcome, digest),
         Input::Described { session, about } => sessions::described(state, session, about),
+        Input::OutsideRead { session, sender } => outside::read(state, session, sender),
+        Input::OutsideEnded { session, by } => outside::ended(state, session, by),
         Input::Ordered { id, by, session, order } => sessions::ordered(state, &by, session, (id, order)),
         Input::OrderSettled { session, order, outcome } => sessions::order_settled(state, session, order, outcome),
         Input::Attached { session, about, wrote, holding: _ } => sessions::attached(state, now, session, about, wrote),

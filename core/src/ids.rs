@@ -108,6 +108,11 @@ macro_rules! id {
                 Self(u128::from(at.0) << 80 | entropy & ((1 << 80) - 1))
             }
 
+            /// When it was made.
+            pub fn at(self) -> Moment {
+                Moment(u64::try_from(self.0 >> 80).unwrap_or(u64::MAX))
+            }
+
             pub fn text(self) -> IdText {
                 IdText::of(self.0)
             }

@@ -93,6 +93,16 @@ pub enum Input {
         session: SessionId,
         about: SessionAbout,
     },
+    /// Text from someone who may not direct the session is before its model.
+    OutsideRead {
+        session: SessionId,
+        sender: String,
+    },
+    /// A person who may direct the session has spoken.
+    OutsideEnded {
+        session: SessionId,
+        by: String,
+    },
     /// Someone gave an order to a running session.
     Ordered {
         id: OrderId,
@@ -234,6 +244,8 @@ pub enum Effect {
     Close { session: SessionId, ask: AskId, origin: String, source: Source },
     /// Give the session's process this order.
     Order { session: SessionId, id: Option<OrderId>, order: Order },
+    /// Tell the session's process that text of this sender is before its model.
+    RaiseGuard { session: SessionId, sender: String },
     /// Send the present state of the topic to everyone who watches and may see it.
     Publish(Topic),
     /// Decide this input next. One input writes one subject: what follows for other subjects is an input of its own.
@@ -362,16 +374,9 @@ pub enum Topic {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Notice {
     /// With the number of events waiting for it, and of prompts it has open.
-    Session {
-        session: Session,
-        waiting: usize,
-        asks: usize,
-    },
+    Session { session: Session, waiting: usize, asks: usize },
     /// The event without its text, and the label that the session it is for wanted.
-    Event {
-        event: TrackedEvent,
-        wanted_label: Option<Label>,
-    },
+    Event { event: TrackedEvent, wanted_label: Option<Label> },
     Ask {
         ask: Ask,
         life: AskLife,
@@ -380,11 +385,7 @@ pub enum Notice {
         wanted_label: Label,
     },
     /// `owner` is the person whose conversation it is.
-    Replied {
-        reply: Reply,
-        owner: Option<String>,
-        wanted_label: Option<Label>,
-    },
+    Replied { reply: Reply, owner: Option<String>, wanted_label: Option<Label> },
 }
 
 impl Notice {
@@ -408,7 +409,8 @@ impl Notice {
         let reviews = actor.may(Right::Review);
         match self {
             Self::Replied { owner, wanted_label, .. } => {
-                owner.as_deref() == Some(actor.name.as_str()) && actor.may(Right::Talk) || reviews && covered(wanted_label)
+                owner.as_deref() == Some(actor.name.as_str()) && actor.may(Right::Talk)
+                    || reviews && covered(wanted_label)
             }
             Self::Event { event, wanted_label } => {
                 event.event.sender == actor.name && actor.may(Right::Talk) || reviews && covered(wanted_label)

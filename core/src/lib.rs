@@ -36,6 +36,8 @@ pub use people::{Actor, Inside, OWNER, Pairing, Person, Right, Rights, Role, Tok
 pub use record::{Moves, Record, Subject};
 pub use route::{Address, NoRoute, route};
 pub use secrets::mask;
-pub use session::{Goodbye, Order, OrderOutcome, Presence, Session, SessionAbout, TrackedOrder};
+pub use session::{
+    ConversationOrigin, Goodbye, Order, OrderOutcome, OutsideText, Presence, Session, SessionAbout, TrackedOrder,
+};
 pub use state::{Chat, Connected, Limits, State};
 pub use verdict::{Behavior, Edited, Ruling, SaidText, Scope, Verdict};

@@ -157,6 +157,11 @@ pub struct Inside {
 }
 
 impl Inside {
+    /// The name of the session's agent as a sender. No person can have it.
+    pub fn agent_name(&self) -> String {
+        format!("agent:{}", self.label)
+    }
+
     /// What the journal says of something that was refused to such a process.
     pub fn note(&self, tried: &str) -> String {
         format!("{tried}, by process {} inside session {}", self.process, self.label)

@@ -128,6 +128,16 @@ pub enum Record {
         /// Another label than before: the agent turned out to go on with a session that had it.
         label: Option<Label>,
     },
+    /// Text from someone who may not direct the session is before its model: the outside guard is up.
+    OutsideRead {
+        session: SessionId,
+        sender: String,
+    },
+    /// The outside guard is down again: a person who may direct the session has spoken, or its conversation was cleared.
+    OutsideEnded {
+        session: SessionId,
+        by: String,
+    },
     /// Someone wants the session to do something. Journals of 0.1.0 have orders without an id.
     Ordered {
         session: SessionId,
@@ -268,6 +278,8 @@ impl Record {
             | Self::Lost { session }
             | Self::Called { session, .. }
             | Self::Described { session, .. }
+            | Self::OutsideRead { session, .. }
+            | Self::OutsideEnded { session, .. }
             | Self::Ordered { session, .. }
             | Self::Moved { session, .. }
             | Self::Requeued { session, .. }

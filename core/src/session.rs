@@ -2,6 +2,7 @@
 
 use crate::event::{Label, Text};
 use crate::ids::{Moment, OrderId, SessionId};
+use crate::names::names;
 
 /// The description of a session by its process. It may change while the session lives.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,6 +29,27 @@ pub struct SessionAbout {
     pub driven: bool,
     /// The version of the hooks that are installed for it, once one of them has called.
     pub hooks_version: Option<u32>,
+    /// How the agent's present conversation began, where that matters.
+    pub origin: Option<ConversationOrigin>,
+}
+
+/// How a conversation began that is not simply a new one, or an old one under its own id.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ConversationOrigin {
+    /// Empty: what was before the model is gone.
+    Cleared,
+    /// A copy of another one, and the agent does not say of which.
+    Forked,
+}
+
+names!(ConversationOrigin { Cleared = "cleared", Forked = "forked" });
+
+/// Text from someone who may not direct a session, that is before its model.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OutsideText {
+    /// Who sent it; the last one, where there were several.
+    pub sender: String,
+    pub since: Moment,
 }
 
 impl SessionAbout {
@@ -45,6 +67,7 @@ impl SessionAbout {
             mode: None,
             driven: false,
             hooks_version: None,
+            origin: None,
         }
     }
 }
@@ -175,6 +198,8 @@ pub struct Session {
     pub stopped: Option<String>,
     /// The latest orders, newest last.
     pub orders: Vec<TrackedOrder>,
+    /// The outside guard is up: a copy of what [`crate::State`] keeps for the session's conversation.
+    pub outside: Option<OutsideText>,
 }
 
 impl Session {

@@ -19,6 +19,7 @@ mod deadlines;
 mod implied_moves;
 mod labels;
 mod limits;
+mod outside;
 mod people;
 
 pub use limits::Limits;
@@ -83,6 +84,8 @@ pub struct State {
     arrivals: u64,
     /// Events no longer waiting, oldest first, so that the oldest can be forgotten.
     settled_events: VecDeque<EventId>,
+    /// Conversations with text from outside before their model. They outlive their sessions, for they may be resumed.
+    outside: outside::GuardedConversations,
     asks: BTreeMap<AskId, (Ask, AskLife)>,
     open_asks: BTreeSet<AskId>,
     /// Answered asks whose source has yet to tell what came of the verdict, and in time.

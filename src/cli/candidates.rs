@@ -140,7 +140,7 @@ mod tests {
 
     #[test]
     fn what_a_word_names_is_known_by_its_place() {
-        let command = super::super::command();
+        let command = crate::cli::help::command();
         let names = |line: &str| {
             let words: Vec<String> = line.split(' ').map(str::to_owned).collect();
             wanted(&command, &words)

@@ -13,7 +13,6 @@ use super::{VERSION, configuration, environment, log_at, paths, starting};
 use crate::agents::claude::channel;
 use crate::agents::claude::hooks::{self, HookFiles, Listening};
 use crate::config::{Approvals, Config, Outside, Paths};
-use crate::failure::Failure;
 use crate::fronts::label;
 use crate::mint::mint;
 use crate::processes;
@@ -38,8 +37,9 @@ impl Channel {
         let folder = working_folder()?;
         let mut about = self.about(&folder)?;
         if about.pid.is_some_and(processes::is_driven) {
-            let hint = "nothing has to be done; leave the server out of this session's configuration if it disturbs";
-            return Err(Failure::new("this session is driven by `portcullis run`, which is its channel", hint).into());
+            // The driver is its channel.
+            channel::run_idle(stop).await?;
+            return Ok(ExitCode::SUCCESS);
         }
         let session = mint(SessionId::new);
         let paths = paths()?;

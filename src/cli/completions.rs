@@ -2,10 +2,10 @@
 
 use std::process::ExitCode;
 
-use clap::CommandFactory as _;
 use clap_complete::Shell;
 
-use super::{Cli, say};
+use super::help::{command, for_people};
+use super::say;
 
 /// Print completions for a shell
 ///
@@ -26,7 +26,7 @@ pub(super) struct Completions {
 impl Completions {
     pub(super) fn run(self) -> ExitCode {
         let mut script = Vec::new();
-        clap_complete::generate(self.shell, &mut Cli::command(), "portcullis", &mut script);
+        clap_complete::generate(self.shell, &mut for_people(&command()), "portcullis", &mut script);
         say(&with_names(self.shell, &String::from_utf8_lossy(&script)));
         ExitCode::SUCCESS
     }

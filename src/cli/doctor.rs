@@ -2,9 +2,12 @@
 
 mod channel;
 mod claude;
+mod debug_log;
 mod finding;
 mod gate;
 mod hooks;
+mod mode;
+mod rules;
 mod works;
 
 use std::process::ExitCode;
@@ -14,11 +17,12 @@ use serde_json::json;
 use super::channel::working_folder;
 use super::{environment, log_at, paths, say};
 use finding::{Finding, Level};
+use works::{Connection, Works};
 
-/// Check the gate, Claude Code and the connection between them, with a remedy for every problem
+/// Find out what works for you, with a remedy for each problem
 ///
-/// Changes nothing: no gate is started, nothing is sent anywhere. Ends with a table of what works for you. Exits with 1
-/// when something is broken; warnings alone are no failure.
+/// Changes nothing: no gate is started, nothing is sent anywhere. Begins with what to look at first, and ends with a table
+/// of what works for you, as it was found out. Exits with 1 when something is broken; warnings alone are no failure.
 #[derive(clap::Args)]
 pub(super) struct Doctor {
     /// Print one JSON object
@@ -29,41 +33,55 @@ pub(super) struct Doctor {
 impl Doctor {
     pub(super) async fn run(self) -> anyhow::Result<ExitCode> {
         log_at("error");
-        let project = working_folder()?;
-        let gate = gate::look(&paths()?).await;
+        let (project, paths) = (working_folder()?, paths()?);
+        let gate = gate::look(&paths).await;
         let claude = claude::look(&project).await;
         let mut findings = gate.findings;
+        findings.extend(rules::look(&paths, &project));
         findings.extend(claude.findings);
-        let hooks = hooks::look(&project, &claude.names);
-        findings.extend(hooks.findings);
+        findings.extend(hooks::look(&project, &claude.names));
         findings.extend(hooks::old_in_sessions(&gate.sessions));
-        findings.extend(channel::look(&claude.names, &gate.sessions));
+        let log = debug_log::look(&gate.sessions, &claude.names);
+        findings.extend(channel::look(&claude.names, claude.has_login, &gate.sessions, &log));
+        findings.extend(log.findings);
         findings.push(channel::sessions(&gate.sessions, gate.is_running));
-        let own = match (claude.is_registered, hooks.are_installed) {
-            (true, true) => Some("hooks"),
-            (true, false) => Some("channel"),
-            (false, _) => None,
-        };
+        findings.extend(mode::look(&gate.sessions, &project));
+        let works = Works::new(&findings, log.channel_is_open);
         let failed = findings.iter().any(|finding| finding.level == Level::Fail);
         if self.json {
-            let shown = json!({"failed": failed, "findings": findings, "works": works::as_json(), "own": own});
+            let shown = json!({
+                "failed": failed, "first": first(&findings), "findings": findings, "works": works.as_json(),
+                "own": works.own().map(Connection::name),
+            });
             say(&format!("{shown}\n"));
         } else {
-            say(&in_words(&findings, own));
+            say(&in_words(&findings, &works));
         }
         Ok(if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
     }
 }
 
-fn in_words(findings: &[Finding], own: Option<&str>) -> String {
-    let mut text: String = findings.iter().map(Finding::in_words).collect();
+/// Those to look at, what failed first, and then what keeps something from working.
+fn first(findings: &[Finding]) -> Vec<&Finding> {
+    let mut first: Vec<&Finding> = findings.iter().filter(|finding| finding.needs_a_look()).collect();
+    first.sort_by_key(|finding| (finding.level != Level::Fail, finding.blocks.is_none()));
+    first
+}
+
+fn in_words(findings: &[Finding], works: &Works<'_>) -> String {
+    let first = first(findings);
+    let mut text = String::new();
+    if !first.is_empty() {
+        text.push_str("Look at these first:\n");
+        for (number, finding) in first.iter().enumerate() {
+            let remedy = finding.remedy.as_deref().unwrap_or_default();
+            text.push_str(&format!("  {}. {}: {}\n     → {remedy}\n", number + 1, finding.check, finding.what));
+        }
+        text.push('\n');
+    }
+    text.extend(findings.iter().map(Finding::in_words));
     text.push_str("\nWhat works for you:\n");
-    text.push_str(&works::table(own));
-    text.push_str(match own {
-        Some("hooks") => "  [hooks] are installed here. Events while idle need a session at a terminal.\n",
-        Some(_) => "  [channel] is registered here. It works where Claude Code enables it: see the lines above.\n",
-        None => "",
-    });
+    text.push_str(&works.table());
     let count = |level| findings.iter().filter(|finding| finding.level == level).count();
     text.push_str(&match (count(Level::Fail), count(Level::Warn)) {
         (0, 0) => "\nNothing is wrong.\n".to_owned(),

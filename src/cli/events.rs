@@ -15,7 +15,7 @@ use crate::hub::now;
 /// The states of an event.
 pub(super) const STATES: [&str; 6] = ["waiting", "delivered", "seen", "expired", "dropped", "dead"];
 
-/// List events with their state and the reason for it; send one again, or drop it
+/// List events and what became of them; send one again, or drop it
 #[derive(clap::Args)]
 pub(super) struct Events {
     #[command(subcommand)]

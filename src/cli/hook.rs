@@ -1,18 +1,23 @@
-//! `portcullis hook`: what Claude Code calls when a session starts, ends or is woken.
+//! `portcullis hook`: what Claude Code runs when a session starts, ends or is woken, and in a project whose hooks are
+//! shared also for everything else.
 
 use std::io::{Read as _, Write as _};
 use std::path::Path;
 use std::process::ExitCode;
 
-use portcullis_wire::hooks::{HookCall, HookEvent, watch};
+use portcullis_wire::hooks::{HOOKS_VERSION, HookCall, HookEvent, watch};
 use serde_json::Value;
 
+use super::channel::working_folder;
+use super::setup::installed::has_hooks_of_own;
 use super::{environment, log_at, paths, say};
-use crate::agents::claude::hooks::{self, Announced};
+use crate::agents::claude::hooks::{self, Announced, HookOutput, HookWait};
 use crate::config::Paths;
 use crate::processes;
 
-/// What Claude Code's hooks call when a session starts, ends or is woken
+/// What Claude Code's hooks run when a session starts, ends or is woken
+///
+/// Hooks that a project shares (`portcullis install --hooks --scope project`) run it at every moment.
 ///
 /// Reads one hook call as JSON on standard input. `portcullis install --hooks` registers it. Whatever goes wrong, it
 /// says nothing and exits with 0, so that Claude Code goes on by itself.
@@ -20,7 +25,7 @@ use crate::processes;
 pub(super) struct Hook {}
 
 /// The longest a call may be.
-const LONGEST: u64 = 1 << 20;
+const LONGEST: u64 = 16 << 20;
 /// Claude Code shows the model what a hook says on standard error when it exits so.
 const FOR_THE_MODEL: u8 = 2;
 
@@ -57,16 +62,16 @@ async fn answer() -> anyhow::Result<ExitCode> {
                 say(&format!("{}\n", watch(&[file.display().to_string()])));
             }
             arguments["watched"] = Value::Bool(watched);
-            hooks::call_session(&socket, &arguments, |_| {}).await?;
+            hooks::call_session(&socket, &arguments, HookWait::Short, |_| {}).await?;
         }
         HookEvent::SessionEnd => {
             if call.reason.as_deref() != Some("clear") {
                 hooks::forget(&file);
             }
-            hooks::call_session(&socket, &arguments, |_| {}).await?;
+            hooks::call_session(&socket, &arguments, HookWait::Short, |_| {}).await?;
         }
         HookEvent::FileChanged if arguments["file_path"].as_str() == file.to_str() => {
-            let show = |told: &hooks::HookOutput| {
+            let show = |told: &HookOutput| {
                 if let Some(text) = told.output.as_str() {
                     let mut stderr = std::io::stderr().lock();
                     // Claude Code may be gone; then so is the session, and the event goes to the next.
@@ -75,9 +80,22 @@ async fn answer() -> anyhow::Result<ExitCode> {
                     }
                 }
             };
-            hooks::call_session(&socket, &arguments, show).await?;
+            hooks::call_session(&socket, &arguments, HookWait::Short, show).await?;
         }
-        _ => {}
+        HookEvent::FileChanged => {}
+        _ if has_hooks_of_own(&working_folder()?, &environment) => {}
+        event => {
+            // Hooks of this form came with this version.
+            arguments["hooks_version"] = HOOKS_VERSION.to_string().into();
+            let decides = matches!(event, HookEvent::PermissionRequest | HookEvent::PreToolUse);
+            let wait = if decides { HookWait::ForPeople } else { HookWait::Short };
+            let show = |told: &HookOutput| {
+                if !told.output.is_null() {
+                    say(&format!("{}\n", told.output));
+                }
+            };
+            hooks::call_session(&socket, &arguments, wait, show).await?;
+        }
     }
     Ok(code)
 }

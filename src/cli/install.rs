@@ -2,22 +2,27 @@
 
 use std::process::ExitCode;
 
+use serde_json::json;
+
 use super::channel::working_folder;
+use super::setup::change;
 use super::setup::consent;
+use super::setup::git::home_of_project;
 use super::setup::install::{InstallOptions, InstallPlan};
 use super::setup::target::{SettingsScope, Target};
 use super::{log_at, paths, say};
+use crate::processes::claude_codes_in;
 
 /// Register `portcullis channel` with Claude Code, and with --hooks its hooks
 ///
-/// Shows the change to Claude Code's own files, asks, and makes it. Other entries and the way the files are written stay
+/// Says which files of Claude Code change, asks, and changes them. Other entries and the way the files are written stay
 /// as they are, and doing it twice changes nothing. `portcullis uninstall` takes it back.
 ///
 /// With --hooks permission prompts are answered from anywhere and events reach the session, also where the account does
 /// not have the channel preview. Run it again after an upgrade: hooks of an older release are renewed.
 ///
 /// What is registered is a path that stays: a program in a build or temporary folder is first copied to
-/// ~/.local/bin (or $XDG_BIN_HOME).
+/// ~/.local/bin (or $XDG_BIN_HOME). It is never written into a file that others pull.
 #[derive(clap::Args)]
 pub(super) struct Install {
     #[command(flatten)]
@@ -34,23 +39,37 @@ pub(super) struct Install {
     /// Replace a server of this name that starts something else
     #[arg(long)]
     force: bool,
+    #[command(flatten)]
+    shown: Shown,
 }
 
 /// Which server in which scope.
 #[derive(clap::Args)]
 pub(super) struct At {
-    /// For whom: all who work in the project of this folder (.mcp.json and .claude/settings.json), you in this project
-    /// alone, or you in every folder (~/.claude.json and ~/.claude/settings.json)
-    #[arg(long, value_name = "SCOPE", value_parser = SettingsScope::NAMES, default_value = "project")]
+    /// For whom: you in this project (~/.claude.json and .claude/settings.local.json), you in every folder
+    /// (~/.claude.json and ~/.claude/settings.json), or all who work in the project (.claude/settings.json: hooks that
+    /// name no path and do nothing where Portcullis is not installed; server and rules for you alone)
+    #[arg(long, value_name = "SCOPE", value_parser = SettingsScope::NAMES, default_value = "local")]
     scope: String,
     /// The name of the server in Claude Code
     #[arg(long, value_name = "NAME", default_value = "portcullis")]
     pub(super) name: String,
 }
 
+/// How a change is shown before it is made.
+#[derive(clap::Args)]
+pub(super) struct Shown {
+    /// Show every line that changes, not only which files
+    #[arg(long)]
+    pub(super) diff: bool,
+    /// Print one JSON object: the files, what changes in each, and the diff. Changes nothing without --yes
+    #[arg(long)]
+    pub(super) json: bool,
+}
+
 impl At {
     pub(super) fn scope(&self) -> SettingsScope {
-        SettingsScope::named(&self.scope).unwrap_or(SettingsScope::Project)
+        SettingsScope::named(&self.scope).unwrap_or(SettingsScope::Local)
     }
 
     pub(super) fn target(&self) -> anyhow::Result<Target> {
@@ -63,28 +82,65 @@ impl Install {
         log_at("warn");
         let (hooks, label, force) = (self.hooks, self.label.clone(), self.force);
         let plan = InstallPlan::make(InstallOptions { target: self.at.target()?, hooks, label, force }, &paths()?)?;
+        if self.shown.json {
+            return self.as_json(&plan);
+        }
         if plan.is_done() {
             let files = plan.files();
             let are = if files.len() == 1 { "is" } else { "are" };
             say(&format!("{} {are} up to date: nothing to change.\n", files.join(" and ")));
             return Ok(ExitCode::SUCCESS);
         }
-        say(&plan.shown());
+        say(&plan.place.announcement().unwrap_or_default());
+        say(&change::summary(plan.changes()));
+        if plan.moves() {
+            say(
+                "What an earlier release wrote into the files of the project is moved: it names a path of this machine.\n",
+            );
+        }
+        say(&match self.shown.diff {
+            true => change::diffs(plan.changes()),
+            false => "--diff shows every line.\n".to_owned(),
+        });
         if !consent::given("Make this change?", self.yes)? {
             say("Nothing was changed.\n");
             return Ok(ExitCode::FAILURE);
         }
         plan.carry_out()?;
-        say(&self.summary(&plan));
+        say(&self.summary(&plan)?);
         Ok(ExitCode::SUCCESS)
     }
 
-    fn summary(&self, plan: &InstallPlan) -> String {
+    fn as_json(&self, plan: &InstallPlan) -> anyhow::Result<ExitCode> {
+        if self.yes {
+            plan.carry_out()?;
+        }
+        let shown = json!({
+            "scope": self.at.scope().name(), "program": plan.place.path(), "made": self.yes && !plan.is_done(),
+            "files": change::as_json(plan.changes()), "running": self.running()?,
+        });
+        say(&format!("{shown}\n"));
+        Ok(ExitCode::SUCCESS)
+    }
+
+    /// Sessions of Claude Code that have read their configuration already.
+    fn running(&self) -> anyhow::Result<Vec<u32>> {
+        let target = self.at.target()?;
+        Ok(claude_codes_in(
+            match target.scope {
+                SettingsScope::User => None,
+                SettingsScope::Project | SettingsScope::Local => Some(home_of_project(&target.folder)),
+            }
+            .as_deref(),
+        ))
+    }
+
+    fn summary(&self, plan: &InstallPlan) -> anyhow::Result<String> {
         let name = &self.at.name;
         let mut text = match self.at.scope() {
             SettingsScope::Project => format!(
-                "Registered as {name:?} for this project. Start `claude` in this folder and approve the server when it \
-                 asks.\n"
+                "Registered as {name:?} for you in this project. Commit .claude/settings.json: others who pull it get \
+                 the hooks once they have run `portcullis install`, and nothing before.\n"
             ),
             SettingsScope::Local => {
                 format!("Registered as {name:?} for you in this project, from the next session on.\n")
@@ -93,6 +149,14 @@ impl Install {
                 format!("Registered as {name:?} for you, in every folder, from the next session on.\n")
             }
         };
+        let running = self.running()?;
+        if !running.is_empty() {
+            let pids: Vec<String> = running.iter().map(u32::to_string).collect();
+            text.push_str(&format!(
+                "Claude Code runs here already (pid {}). Start it again: a running session does not start the server.\n",
+                pids.join(", ")
+            ));
+        }
         if self.hooks {
             text.push_str(
                 "Prompts can be answered from anywhere and events come in through hooks: see `portcullis ask list` and \
@@ -114,6 +178,6 @@ impl Install {
         if let Some(folder) = plan.folder_off_path() {
             text.push_str(&format!("Note: {} is not on your PATH.\n", folder.display()));
         }
-        text
+        Ok(text)
     }
 }

@@ -11,10 +11,12 @@ mod doctor;
 mod events;
 mod feed;
 mod guard;
+mod help;
 mod hook;
 mod install;
 mod layout;
 mod log;
+mod man;
 mod people;
 mod plugin;
 mod rules;
@@ -35,7 +37,11 @@ mod watch;
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{FromArgMatches as _, Parser, Subcommand};
+
+use tracing_subscriber::fmt::format::Writer;
+use tracing_subscriber::fmt::{FmtContext, FormatEvent, FormatFields};
+use tracing_subscriber::registry::LookupSpan;
 
 use crate::config::{configuration, environment, paths};
 use crate::failure::Failure;
@@ -46,12 +52,20 @@ use crate::setup;
 
 /// The gate between a coding agent and the world.
 ///
-/// Events come in (webhooks, alerts, chat), replies go out, and no tool runs until someone you trust says so.
+/// Events come in (webhooks, alerts, chat), replies go out, and people you trust answer the agent's permission prompts.
+/// Where hooks are installed, and in sessions that portcullis runs, nothing is run or sent unasked after an event from
+/// someone who may not direct the session, whatever its permission mode, unless a rule of yours allows it.
 ///
 /// Start with `portcullis demo` to see it work without Claude Code, or with `portcullis install --hooks` in a project to
 /// tell Claude Code about it. `portcullis doctor` says what works for you.
 #[derive(Parser)]
-#[command(name = "portcullis", version, max_term_width = 100, arg_required_else_help = true)]
+#[command(
+    name = "portcullis",
+    version,
+    max_term_width = 100,
+    arg_required_else_help = true,
+    disable_help_subcommand = true
+)]
 pub(crate) struct Cli {
     #[command(subcommand)]
     command: Command,
@@ -64,7 +78,9 @@ enum Command {
     Stop(stop::Stop),
     Status(status::Status),
     Service(service::Service),
+    #[command(hide = true)]
     Channel(channel::Channel),
+    #[command(hide = true)]
     Hook(hook::Hook),
     Run(run::Run),
     Attach(attach::Attach),
@@ -83,6 +99,8 @@ enum Command {
     Doctor(doctor::Doctor),
     Demo(demo::Demo),
     Completions(completions::Completions),
+    Man(man::ManPage),
+    Help(help::Help),
     #[command(name = "__candidates", hide = true)]
     Candidates(candidates::Candidates),
     #[command(name = "__guard", hide = true)]
@@ -91,7 +109,13 @@ enum Command {
 
 /// Reads the command line and does what it says. The exit code tells how it went.
 pub(crate) fn run(arguments: impl IntoIterator<Item = OsString>) -> anyhow::Result<ExitCode> {
-    let cli = match Cli::try_parse_from(arguments) {
+    let arguments: Vec<OsString> = arguments.into_iter().collect();
+    if arguments.len() < 2 && is_fresh() {
+        say(help::FIRST_STEPS);
+        return Ok(ExitCode::from(NO_COMMAND));
+    }
+    let parsed = help::command().try_get_matches_from(arguments).and_then(|it| Cli::from_arg_matches(&it));
+    let cli = match parsed {
         Ok(cli) => cli,
         Err(error) => {
             // Help and version are no errors; clap knows which is which, and where each is printed.
@@ -126,7 +150,9 @@ pub(crate) fn run(arguments: impl IntoIterator<Item = OsString>) -> anyhow::Resu
             Command::Doctor(doctor) => doctor.run().await,
             Command::Demo(demo) => demo.run().await,
             Command::Completions(completions) => Ok(completions.run()),
-            Command::Candidates(candidates) => Ok(candidates.run(command()).await),
+            Command::Man(man) => man.run(),
+            Command::Help(help) => help.run(),
+            Command::Candidates(candidates) => Ok(candidates.run(help::command()).await),
             Command::Guard(guard) => guard.run(),
         }
     });
@@ -135,10 +161,12 @@ pub(crate) fn run(arguments: impl IntoIterator<Item = OsString>) -> anyhow::Resu
     code
 }
 
-/// The whole command line.
-fn command() -> clap::Command {
-    use clap::CommandFactory as _;
-    Cli::command()
+/// As clap has it where a command is missing.
+const NO_COMMAND: u8 = 2;
+
+/// Whether nothing was ever done in this home.
+fn is_fresh() -> bool {
+    paths().is_ok_and(|paths| !paths.state_dir.exists() && !paths.config_file.exists() && !paths.rules_file.exists())
 }
 
 /// Log lines go to standard error; standard output belongs to the protocol, or to the answer.
@@ -155,6 +183,36 @@ fn log_at(level: &str) {
         .with_target(false);
     // A second call would be a mistake of ours, and harmless.
     drop(logging.try_init());
+}
+
+/// The same for a terminal where someone works: a warning is a `note:` like any other there, and no line of a log.
+fn log_as_notes() {
+    if environment("PORTCULLIS_LOG").is_some() {
+        return log_at("warn");
+    }
+    let filter = tracing_subscriber::EnvFilter::new("off,portcullis=warn");
+    let logging = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
+    drop(logging.log_internal_errors(false).event_format(Notes).try_init());
+}
+
+/// Writes an event as `note: what happened: field`.
+struct Notes;
+
+impl<S, N> FormatEvent<S, N> for Notes
+where
+    S: tracing::Subscriber + for<'span> LookupSpan<'span>,
+    N: for<'writer> FormatFields<'writer> + 'static,
+{
+    fn format_event(
+        &self,
+        context: &FmtContext<'_, S, N>,
+        mut writer: Writer<'_>,
+        event: &tracing::Event<'_>,
+    ) -> std::fmt::Result {
+        writer.write_str("note: ")?;
+        context.field_format().format_fields(writer.by_ref(), event)?;
+        writer.write_char('\n')
+    }
 }
 
 /// Asks once more where it looks as if an agent ran this. That it really did is found out by the gate; this is for a

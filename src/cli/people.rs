@@ -11,7 +11,7 @@ use super::table::{Cell, Table};
 use super::{confirm, log_at, say};
 use crate::hub::now;
 
-/// List people, admit new ones by their pairing code, change roles, remove people
+/// List people, admit new ones by their code, change roles, remove people
 #[derive(clap::Args)]
 pub(super) struct People {
     #[command(subcommand)]

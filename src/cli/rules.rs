@@ -1,22 +1,24 @@
-//! `portcullis rules`: list, try, test, add and trust rules.
+//! `portcullis rules`: list, try, test, add, remove and trust rules.
+
+mod change;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Subcommand;
-use portcullis_core::policy::{Decision, Judgement, Mode, Origin, Pattern, Rule, RuleSource};
+use portcullis_core::policy::{Decision, Judgement, Mode, Origin, OutsidePolicy, Rule, RuleSource, primary_field};
 use portcullis_core::visible;
 use portcullis_wire::tools;
 use serde_json::{Value, json};
 
 use super::setup::consent;
-use super::setup::rules::{NewRule, RulesOwner, TrustPlan};
-use super::{confirm_outside, log_at, paths, say, setup};
+use super::setup::rules::TrustPlan;
+use super::{configuration, confirm_outside, log_at, paths, say};
 use crate::config::Paths;
 use crate::failure::Failure;
-use crate::rules::{Rules as Loaded, RulesFile};
+use crate::rules::{Rules as Loaded, RulesFile, Written};
 
-/// List, try, test, add and trust the rules that allow, ask for or deny tool calls
+/// List, try, add, remove and trust the rules that decide about tool calls
 #[derive(clap::Args)]
 pub(super) struct Rules {
     #[command(subcommand)]
@@ -25,7 +27,7 @@ pub(super) struct Rules {
 
 #[derive(Subcommand)]
 enum RulesCommand {
-    /// List the rules that count here, with file and line
+    /// List the rules that count here, with file and number
     List {
         #[command(flatten)]
         place: RulesPlace,
@@ -43,20 +45,8 @@ enum RulesCommand {
         #[arg(long)]
         json: bool,
     },
-    /// Add a rule to your file, or to the project's
-    Add {
-        /// The decision for calls that the rule matches
-        #[arg(value_parser = ["allow", "ask", "deny"])]
-        decision: String,
-        /// Tool or Tool(specifier), such as 'Bash(npm test *)'
-        rule: String,
-        /// Shown with the decision
-        #[arg(long, value_name = "TEXT")]
-        why: Option<String>,
-        /// Into .portcullis/rules.toml of this project, for everyone who works on it
-        #[arg(long)]
-        project: bool,
-    },
+    Add(change::AddRule),
+    Remove(change::RemoveRule),
     /// Let the allow rules of a project's file count, as the file is now
     ///
     /// Its ask and deny rules always count. A file that changes has to be trusted again.
@@ -101,20 +91,36 @@ struct Check {
     /// The same with a deny rule
     #[arg(long, value_name = "RULE")]
     deny: Vec<String>,
+    /// As after text from someone who may not direct the session: by the setting `outside`, or as said here
+    #[arg(long, value_name = "guard|all", num_args = 0..=1, require_equals = true, default_missing_value = "", value_parser = outside)]
+    outside: Option<OutsideCheck>,
     /// Print a JSON object
     #[arg(long)]
     json: bool,
     /// The tool, such as Bash
     #[arg(value_name = "TOOL")]
     tool: String,
-    /// Its input, such as '{"command": "npm test"}'
-    #[arg(value_name = "INPUT_JSON")]
+    /// The command for Bash, the path for Read, Edit and Write, the address for WebFetch; or the whole input as JSON, such
+    /// as '{"command": "npm test"}'
+    #[arg(value_name = "INPUT")]
     input: String,
 }
 
 fn mode(name: &str) -> Result<Mode, String> {
     let names = || Mode::ALL.map(Mode::name).join(", ");
     Mode::named(name).ok_or_else(|| format!("the modes are {}", names()))
+}
+
+/// Which policy `--outside` means: none is that of the configuration.
+#[derive(Clone, Copy)]
+struct OutsideCheck(Option<OutsidePolicy>);
+
+fn outside(name: &str) -> Result<OutsideCheck, String> {
+    if name.is_empty() {
+        return Ok(OutsideCheck(None));
+    }
+    let known = OutsidePolicy::named(name).filter(|policy| *policy != OutsidePolicy::Off);
+    known.map(|policy| OutsideCheck(Some(policy))).ok_or_else(|| "it is guard or all".to_owned())
 }
 
 impl Rules {
@@ -125,10 +131,8 @@ impl Rules {
             RulesCommand::List { place, json } => list(&place.load(&paths)?, json),
             RulesCommand::Check(check) => check.run(&paths)?,
             RulesCommand::Test { place, json } => test(&place.load(&paths)?, json),
-            RulesCommand::Add { decision, rule, why, project } => {
-                let owner = if project { RulesOwner::Project } else { RulesOwner::User };
-                add(&paths, &decision, &rule, why.as_deref(), owner).await?;
-            }
+            RulesCommand::Add(add) => add.run(&paths).await?,
+            RulesCommand::Remove(remove) => remove.run(&paths).await?,
             RulesCommand::Trust { file, yes } => trust(&paths, file, yes).await?,
         }
         Ok(ExitCode::SUCCESS)
@@ -158,12 +162,7 @@ impl RulesPlace {
 
 impl Check {
     fn run(self, paths: &Paths) -> anyhow::Result<()> {
-        let hint = r#"write the input of the tool as a JSON object, such as '{"command": "npm test"}'"#;
-        let input: Value = serde_json::from_str(&self.input)
-            .map_err(|error| Failure::usage(format!("the input is not JSON: {error}"), hint))?;
-        if !input.is_object() {
-            return Err(Failure::usage("the input is not a JSON object", hint).into());
-        }
+        let input = self.input()?;
         let rules = self.place.load(paths)?;
         let more = [(Decision::Allow, &self.allow), (Decision::Ask, &self.ask), (Decision::Deny, &self.deny)];
         for (decision, written) in
@@ -176,9 +175,51 @@ impl Check {
         let label = self.session.or_else(|| cwd.file_name().map(|name| name.to_string_lossy().into_owned()));
         let added = self.added.iter().map(std::path::absolute).collect::<Result<Vec<_>, _>>()?;
         let around = rules.around(&cwd, &added, label.as_deref());
-        let ruling = rules.decide(self.mode, &around, tools::call(&self.tool, &input));
-        say(&if self.json { format!("{}\n", in_json(&ruling)) } else { in_words(&ruling) });
+        let mut ruling = rules.decide(self.mode, &around, tools::call(&self.tool, &input));
+        if let Some(OutsideCheck(policy)) = self.outside {
+            let policy = match policy {
+                Some(policy) => policy,
+                None => crate::gate::hooks::outside(&configuration(paths, None)?),
+            };
+            let passes = rules.passes_outside_guard(&around, tools::call(&self.tool, &input), policy);
+            if !passes && ruling.decision != Decision::Deny {
+                ruling.decision = Decision::Ask;
+                ruling.why = format!("after text from outside this is asked for (outside = {:?})", policy.name());
+            }
+        }
+        let trusted = rules.decide_if_trusted(self.mode, &around, tools::call(&self.tool, &input));
+        // A project's rules let nothing pass after text from outside, trusted or not.
+        let trusted = trusted.filter(|_| self.outside.is_none());
+        say(&if self.json {
+            let mut shown = in_json(&ruling);
+            shown["if_trusted"] = trusted.as_ref().map_or(Value::Null, in_json);
+            format!("{shown}\n")
+        } else {
+            in_words(&ruling) + &trusted.as_ref().map(if_trusted).unwrap_or_default()
+        });
         Ok(())
+    }
+
+    /// A JSON object as it stands, and other text as what the tool is mainly given.
+    fn input(&self) -> anyhow::Result<Value> {
+        let text = self.input.trim();
+        let field = primary_field(&self.tool);
+        if text.starts_with('{') || field.is_none() {
+            let hint = "write the input of the tool as a JSON object, such as '{\"command\": \"npm test\"}'";
+            let input: Value = serde_json::from_str(text)
+                .map_err(|error| Failure::usage(format!("the input is not a JSON object: {error}"), hint))?;
+            if !input.is_object() {
+                return Err(Failure::usage("the input is not a JSON object", hint).into());
+            }
+            return Ok(input);
+        }
+        if text.is_empty() {
+            let hint = "write what the tool is given: for Bash the command, as in rules check Bash 'npm test'";
+            return Err(Failure::usage("the input is empty", hint).into());
+        }
+        let mut input = serde_json::Map::new();
+        input.extend(field.map(|field| (field.to_owned(), Value::from(self.input.as_str()))));
+        Ok(Value::Object(input))
     }
 }
 
@@ -210,23 +251,38 @@ fn in_words(ruling: &Judgement) -> String {
         let place = rule.source.place.as_ref().map(|(file, line)| format!(", {file} line {line}")).unwrap_or_default();
         text.push_str(&format!("rule: {} {}{place}\n", rule.decision.name(), rule.pattern));
     }
-    let reasons: Vec<&str> = ruling.risk.reasons.iter().map(|reason| reason.name()).collect();
-    let reasons = if reasons.is_empty() { String::new() } else { format!(" ({})", reasons.join(", ")) };
-    text.push_str(&format!("risk: {}{reasons}\n", ruling.risk.level.name()));
+    text.push_str(&format!("risk: {}; a label for people that decides nothing\n", ruling.risk.in_words()));
+    for reason in &ruling.risk.reasons {
+        text.push_str(&format!("  {}: it {}\n", reason.name(), reason.meaning()));
+    }
     visible(&text)
+}
+
+/// What a project's rule would decide if its file were trusted.
+fn if_trusted(ruling: &Judgement) -> String {
+    let rule = ruling.rule.as_ref();
+    let by =
+        rule.map_or("a rule of this project".to_owned(), |rule| format!("{} {}", rule.decision.name(), rule.pattern));
+    let place = rule.and_then(|rule| rule.source.place.as_ref());
+    let place = place.map(|(file, line)| format!(" ({file} line {line})")).unwrap_or_default();
+    let decision = ruling.decision.name();
+    visible(&format!(
+        "not trusted: {by}{place} would {decision} it, and does not count; `portcullis rules trust` shows the file and trusts it\n"
+    ))
 }
 
 fn list(rules: &Loaded, json: bool) {
     let files = rules.files();
     if json {
         let rows: Vec<Value> =
-            files.iter().flat_map(|file| file.rules.iter().map(move |rule| (file, rule))).map(row).collect();
+            numbered(&files).into_iter().map(|(number, file, written)| row(number, file, written)).collect();
         return say(&format!("{}\n", Value::Array(rows)));
     }
     if files.iter().all(|file| file.rules.is_empty()) {
         return say("There are no rules. Add one with `portcullis rules add allow 'Bash(npm test *)'`.\n");
     }
     let mut text = String::new();
+    let mut number = 0;
     for file in &files {
         let untrusted =
             if file.origin.is_trusted() { "" } else { "  (allow rules do not count: `portcullis rules trust`)" };
@@ -234,18 +290,32 @@ fn list(rules: &Loaded, json: bool) {
         for written in &file.rules {
             let rule = &written.rule;
             let why = rule.why.as_ref().map(|why| format!("  # {why}")).unwrap_or_default();
-            text.push_str(&format!("  {:<5} {}{why}\n", rule.decision.name(), rule.pattern));
+            let session = rule.session.as_ref().map(|label| format!("  (sessions {label})")).unwrap_or_default();
+            let quorum = rule.quorum.map(|quorum| format!("  ({quorum} people)")).unwrap_or_default();
+            number += 1;
+            text.push_str(&format!(
+                "{number:>3}  {:<5} {}{session}{quorum}{why}\n",
+                rule.decision.name(),
+                rule.pattern
+            ));
         }
         text.extend(file.warnings().iter().map(|warning| format!("  warning: {warning}\n")));
     }
     say(&visible(&text));
 }
 
-fn row((file, written): (&RulesFile, &crate::rules::Written)) -> Value {
+/// Each rule with the number by which `rules remove` knows it.
+fn numbered(files: &[RulesFile]) -> Vec<(usize, &RulesFile, &Written)> {
+    let rules = files.iter().flat_map(|file| file.rules.iter().map(move |written| (file, written)));
+    rules.enumerate().map(|(index, (file, written))| (index + 1, file, written)).collect()
+}
+
+fn row(number: usize, file: &RulesFile, written: &Written) -> Value {
     let rule = &written.rule;
     let warning = rule.warning();
     let counts = warning.is_none() && (rule.decision != Decision::Allow || rule.source.origin.is_trusted());
     json!({
+        "number": number,
         "decision": rule.decision.name(),
         "rule": rule.pattern.to_string(),
         "why": rule.why,
@@ -278,19 +348,6 @@ fn test(rules: &Loaded, json: bool) {
             say(&visible(&format!("  warning: {warning}\n")));
         }
     }
-}
-
-async fn add(paths: &Paths, decision: &str, rule: &str, why: Option<&str>, owner: RulesOwner) -> anyhow::Result<()> {
-    let pattern = Pattern::read(rule).map_err(|why| no_rule(&why))?;
-    confirm_outside(&format!("add the rule {decision} {pattern}")).await?;
-    let decision = Decision::named(decision).unwrap_or(Decision::Ask);
-    let rule = NewRule { decision, pattern: &pattern, why };
-    let (file, warning) = setup::rules::add(paths, &std::env::current_dir()?, owner, &rule)?;
-    say(&visible(&format!("Added to {file}: {} {pattern}\n", decision.name())));
-    if let Some(warning) = warning {
-        say(&visible(&format!("warning: {warning}\n")));
-    }
-    Ok(())
 }
 
 async fn trust(paths: &Paths, file: Option<PathBuf>, yes: bool) -> anyhow::Result<()> {

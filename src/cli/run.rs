@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 
-use super::{configuration, log_at, paths};
+use super::{configuration, log_as_notes, log_at, paths};
 use crate::agents::claude::control::Outcome;
 use crate::agents::claude::process::{Beginning, Options};
 use crate::config::MODES;
@@ -15,21 +15,23 @@ use crate::failure::Failure;
 use crate::fronts::terminal::{FrontPlace, Output, Setup, TerminalFront, print_line};
 use crate::fronts::{LaunchOptions, Launched, launch};
 
-/// Claude Code without a terminal of its own: prompts are answered here, or from anywhere
+/// Start a Claude Code session here, and answer its prompts from anywhere
 ///
 /// Starts Claude Code, gives it the prompt, and shows what it says and does. When it asks for permission, whoever is
 /// first answers: you at this terminal, or a reviewer at the gate (`portcullis ask allow`, the API). What the session is
 /// sent over the gate reaches the model, marked as not from you, and its replies go back.
 #[derive(clap::Args)]
 #[command(after_help = "Exit codes:
-  0    done
-  1    an error, also one that Claude Code reports
+  0    done; where you talk line by line, also after /exit and Ctrl-D
+  1    an error: Claude Code did not start, failed, or reports an error as its result
   2    wrong usage
   3    wrong configuration
   4    denied: a call was denied and the turn ended with it, or the mode is not allowed
-  130  interrupted
+  130  interrupted: by Ctrl-C, by SIGTERM, or ended by someone elsewhere
 
-Ctrl-C interrupts the turn; twice, it ends the session. `portcullis attach` opens another terminal on it.")]
+Ctrl-C interrupts the turn. Where you talk line by line the session goes on, and a second Ctrl-C ends it; a run with one \
+prompt ends with its turn. The last line on standard error names the conversation for --resume. `portcullis attach` opens \
+another terminal on the session.")]
 pub(super) struct Run {
     /// What to do; `-` reads it from standard input. Without it, at a terminal, you talk line by line
     prompt: Option<String>,
@@ -106,26 +108,35 @@ impl RunOutput {
 
 impl Run {
     pub(super) async fn run(self) -> anyhow::Result<ExitCode> {
-        log_at("warn");
         if self.held {
+            log_at("warn");
             // The gate may go, and its terminal with it.
             rustix::process::setsid().ok();
+        } else {
+            log_as_notes();
         }
         let at_terminal = !self.held && std::io::stdin().is_terminal();
         if self.prompt.is_none() && !at_terminal && !self.held {
             let hint = "give it as an argument, or `-` to read it from standard input";
             return Err(Failure::usage("there is no prompt", hint).into());
         }
+        let options = self.options(at_terminal)?;
+        if options.prompt.as_ref().is_some_and(|prompt| prompt.trim().is_empty()) && !self.held {
+            let hint = "say what to do: portcullis run \"make the tests pass\"; without a prompt you talk line by line";
+            return Err(Failure::usage("the prompt is empty", hint).into());
+        }
         let paths = paths()?;
         let config = configuration(&paths, None)?;
-        let options = self.options(at_terminal)?;
         let talks = options.prompt.is_none() && at_terminal;
         let place = if self.held { FrontPlace::Held } else { FrontPlace::Own };
         let Launched { told, command, no_answers, running } = launch(&paths, &config, options).await?;
         let setup = Setup { output: self.output.format(), place, at_terminal, talks, no_answers };
         TerminalFront::new(setup, command).run(told).await?;
         let (outcome, ended_by_person) = running.outcome().await?;
-        self.finish(outcome, ended_by_person).await
+        if !self.held && self.output == RunOutput::Text {
+            note_resume(outcome.agent_session.as_deref());
+        }
+        self.finish(outcome, ended_by_person, talks).await
     }
 
     fn options(&self, attended: bool) -> anyhow::Result<LaunchOptions> {
@@ -164,20 +175,22 @@ impl Run {
         })
     }
 
-    async fn finish(&self, outcome: Outcome, ended_by_person: bool) -> anyhow::Result<ExitCode> {
+    async fn finish(&self, outcome: Outcome, ended_by_person: bool, talks: bool) -> anyhow::Result<ExitCode> {
         if let (RunOutput::Json, Some((line, _))) = (self.output, &outcome.result) {
             print_line(line).await;
         }
-        if ended_by_person || outcome.interrupted {
+        if ended_by_person || outcome.interrupted && !talks {
             return Ok(ExitCode::from(INTERRUPTED));
         }
-        if outcome.denied {
+        if outcome.denied && !talks {
             return Ok(ExitCode::from(DENIED));
         }
         if let Some(problem) = outcome.problem {
             return Err(failed(&problem, &outcome.stderr_tail).into());
         }
         match outcome.result {
+            // Whoever talks has seen how each turn went, and left when they liked.
+            _ if talks => Ok(ExitCode::SUCCESS),
             Some((_, result)) if !result.is_error => Ok(ExitCode::SUCCESS),
             Some(_) => Ok(ExitCode::FAILURE),
             None if self.prompt.is_none() => Ok(ExitCode::SUCCESS),
@@ -194,6 +207,16 @@ impl Run {
         stdin.read_to_string(&mut text).context("reading the prompt from standard input")?;
         anyhow::ensure!(text.len() as u64 <= LONGEST_PROMPT, "the prompt is longer than {LONGEST_PROMPT} bytes");
         Ok(Some(text))
+    }
+}
+
+/// Says how to go on with the conversation, on standard error: the model's words alone are on standard output.
+fn note_resume(agent_session: Option<&str>) {
+    use std::io::Write as _;
+    if let Some(id) = agent_session {
+        let id = portcullis_core::visible(id);
+        // If standard error is closed there is nobody left to tell.
+        drop(writeln!(std::io::stderr(), "To go on with this conversation: portcullis run --resume {id}"));
     }
 }
 

@@ -8,12 +8,12 @@ use super::gate::{self, GateOptions, Started};
 use super::{configuration, log_at, paths, say};
 use crate::fixed;
 
-/// Run the gate in the foreground, for services. People use `up`
+/// Run the gate in the foreground, for services; people use `up`
 ///
 /// Prints one line when it is ready and logs to standard error. One gate runs for each home: if another already runs,
 /// this one exits with code 0.
 #[derive(clap::Args)]
-#[command(after_long_help = crate::config::help())]
+#[command(after_help = "`portcullis help settings` shows the settings and their values.")]
 pub(super) struct Serve {
     /// Let requests with the header `X-Sender: NAME` in as a reviewer, to walk through the channel documents
     ///

@@ -13,7 +13,7 @@ use super::{confirm, log_at, say};
 use crate::failure::Failure;
 use crate::hub::now;
 
-/// List sessions, stop and resume them, and give orders to those that Portcullis drives
+/// List, stop and resume sessions; give orders to those that Portcullis drives
 #[derive(clap::Args)]
 pub(super) struct Session {
     #[command(subcommand)]
@@ -33,9 +33,11 @@ enum SessionCommand {
     },
     /// Stop a session: no tool of it runs until it is resumed
     ///
-    /// Works for sessions with hooks and for those that Portcullis drives. A session that is away stays stopped.
+    /// Its tool calls are refused from the next one on, and its turn ends; the process stays, and so does what waits for it.
+    /// Works for sessions with hooks and for those that Portcullis drives, not for those that have the channel alone. A
+    /// session that is away stays stopped. `portcullis session end` ends a session for good.
     Stop(Which),
-    /// Resume a stopped session
+    /// Let a stopped session go on: its tools run again, and it is not given a prompt
     Resume(Which),
     /// End the turn of a session that Portcullis drives
     Interrupt(Which),

@@ -6,8 +6,8 @@ use portcullis_wire::api::{SessionView, Status as GateStatus};
 use portcullis_wire::notify::NotifyView;
 
 use super::client::Client;
-use super::layout::{Colour, clock};
-use super::table::{Cell, Table};
+use super::layout::{Colour, Layout, clock};
+use super::table::{Cell, Table, one_line};
 use super::{lock, log_at, paths, say, session};
 use crate::config::Paths;
 use crate::failure::Failure;
@@ -34,11 +34,13 @@ impl Status {
             }
             return Ok(ExitCode::FAILURE);
         };
+        let sessions: Vec<SessionView> = Client::new(&paths).get("/api/v1/sessions").await?;
         if self.json {
-            say(&format!("{}\n", serde_json::to_string(&status)?));
+            let mut shown = serde_json::to_value(&status)?;
+            shown["attached"] = serde_json::to_value(&sessions)?;
+            say(&format!("{shown}\n"));
             return Ok(ExitCode::SUCCESS);
         }
-        let sessions: Vec<SessionView> = Client::new(&paths).get("/api/v1/sessions").await?;
         say(&in_words(&status, &sessions));
         Ok(ExitCode::SUCCESS)
     }
@@ -101,6 +103,10 @@ fn in_words(status: &GateStatus, sessions: &[SessionView]) -> String {
     let mut text = portcullis_core::visible(&text);
     if !sessions.is_empty() {
         text.push_str(&format!("\n{}", table(sessions)));
+        for session in sessions {
+            let standing = session.standing_in_words().map(|words| format!("{}: {words}", session.label));
+            text.extend(standing.map(|words| format!("{}\n", Layout::of_stdout().wrapped(&one_line(&words), 2))));
+        }
     }
     text
 }

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use clap::Subcommand;
-use portcullis_wire::api::{MadeToken, NewToken, TokenView, ago};
+use portcullis_wire::api::{MadeToken, NewToken, TokenView};
 
 use super::client::{Client, segment};
 use super::layout::Colour;
@@ -80,15 +80,23 @@ fn list(tokens: &[TokenView]) -> String {
     if tokens.is_empty() {
         return "Only the owner has a token.\n".to_owned();
     }
-    let mut table = Table::new(&["ID", "PERSON", "EXPIRES", "SESSIONS"]);
+    let mut table = Table::new(&["ID", "PERSON", "ROLE", "EXPIRES", "SESSIONS"]);
     for token in tokens {
         let labels = token.labels.as_ref().map_or("all sessions".to_owned(), |labels| labels.join(", "));
         let expires = match token.expires {
             _ if token.expired => Cell::painted("expired", Colour::Attention),
-            Some(at) => Cell::from(format!("in {}", ago(at.saturating_sub(now().0)))),
+            Some(at) => Cell::from(format!("in {}", left(at.saturating_sub(now().0)))),
             None => Cell::from("never"),
         };
-        table.row([Cell::from(&token.id), Cell::from(&token.person), expires, Cell::from(labels)]);
+        table.row([Cell::from(&token.id), Cell::from(&token.person), Cell::from(&token.role), expires, Cell::from(labels)]);
     }
     table.print()
+}
+
+/// The time that is left, rounded up: a token for 30 days has 30 days left, and not 29.
+fn left(milliseconds: u64) -> String {
+    const SCALE: [(u64, &str); 3] = [(86_400_000, "day"), (3_600_000, "hour"), (60_000, "minute")];
+    let (unit, name) = SCALE.into_iter().find(|(unit, _)| milliseconds > *unit).unwrap_or((1_000, "second"));
+    let count = milliseconds.div_ceil(unit);
+    format!("{count} {name}{}", if count == 1 { "" } else { "s" })
 }

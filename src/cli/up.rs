@@ -14,7 +14,7 @@ use crate::failure::Failure;
 ///
 /// Runs in the foreground until Ctrl-C; with --detach it runs in the background until `portcullis stop`.
 #[derive(clap::Args)]
-#[command(after_long_help = crate::config::help())]
+#[command(after_help = "`portcullis help settings` shows the settings and their values.")]
 pub(super) struct Up {
     /// Leave the gate running in the background
     #[arg(long)]

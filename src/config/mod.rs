@@ -1,6 +1,7 @@
 //! What is written in the configuration, what it means, where things are kept, and the secrets among them.
 
 mod connectors;
+mod current;
 mod error;
 mod folder;
 mod keys;
@@ -19,13 +20,13 @@ mod values;
 use std::ffi::OsString;
 
 use crate::failure::Failure;
+pub(crate) use current::{CurrentSetting, SettingOrigin, current_settings};
 pub(crate) use error::{Problem, quoted};
 pub(crate) use keys::nearest;
 pub(crate) use owner::{look_at_token, owner_token};
 pub(crate) use paths::Paths;
 pub(crate) use read::Environment;
 pub(crate) use secret::{TokenHash, generate_token};
-pub(crate) use setting::help;
 pub(crate) use table::{Config, HEADER_TIME, NotifyTable, QUEUE, QUEUE_BYTES, SESSION_BYTES, WATCHER};
 pub(crate) use values::{Approvals, Durability, Folder, Listen, MODES, Outside};
 

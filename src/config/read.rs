@@ -78,9 +78,7 @@ impl Layers {
             let found = keys.found.iter().filter(|found| found.span.start <= at.start && at.end <= found.span.end);
             let problem = match found.max_by_key(|found| found.span.start) {
                 Some(found) => found.setting.problem(&found.key, &in_plain_words(error)),
-                None => {
-                    Problem::new(in_plain_words(error), "docs/reference/configuration.md lists what each key accepts")
-                }
+                None => Problem::new(in_plain_words(error), "`portcullis help settings` says what each key takes"),
             };
             problem.on_line(lines.at(at.start))
         };

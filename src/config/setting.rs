@@ -3,8 +3,6 @@
 use std::ops::RangeInclusive;
 
 use super::error::{Problem, quoted};
-use super::settings::SETTINGS;
-use super::table::Config;
 
 /// What people are told about a key of the file or a variable.
 pub(super) struct Setting {
@@ -91,41 +89,31 @@ impl Setting {
     }
 
     /// The default as people write it; empty where there is none to show.
+    #[cfg(test)]
     fn default(&self) -> String {
         if !self.in_file() {
             return "generated at the first start".to_owned();
         }
-        let whole = toml::Table::try_from(Config::default()).unwrap_or_default();
-        let mut parts = self.key.split('.');
-        let first = parts.next().and_then(|part| whole.get(part));
-        match parts.try_fold(first, |value, part| Some(value?.get(part))).flatten() {
+        let whole = toml::Table::try_from(super::table::Config::default()).unwrap_or_default();
+        match self.value_in(&whole) {
             Some(toml::Value::String(text)) => text.clone(),
             Some(toml::Value::Array(_)) | None => String::new(),
             Some(value) => value.to_string(),
         }
     }
-}
 
-/// The table of all settings as a help text prints it.
-pub(crate) fn help() -> String {
-    let mut text = String::from("Settings, in the configuration file or the environment:\n");
-    for setting in SETTINGS {
-        let name = match (setting.in_file(), setting.variable()) {
-            (true, Some(variable)) => format!("{} or {variable}", setting.key),
-            (true, None) => setting.key.to_owned(),
-            (false, variable) => variable.unwrap_or_default().to_owned(),
-        };
-        let default = match setting.default() {
-            default if default.is_empty() => default,
-            default => format!(" [default: {default}]"),
-        };
-        text.push_str(&format!("  {name}\n          {}{default}\n", setting.meaning));
+    /// Its value in a configuration that is written as a table.
+    pub(super) fn value_in<'table>(&self, whole: &'table toml::Table) -> Option<&'table toml::Value> {
+        let mut parts = self.key.split('.');
+        let first = parts.next().and_then(|part| whole.get(part));
+        parts.try_fold(first, |value, part| Some(value?.get(part))).flatten()
     }
-    text
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::settings::SETTINGS;
+    use super::super::table::Config;
     use super::*;
 
     /// The table of all settings as the page `docs/reference/configuration.md`.

@@ -29,7 +29,7 @@ pub(super) static SETTINGS: &[Setting] = &[
     Setting {
         key: "approvals",
         written: WrittenIn::File,
-        meaning: "who may answer permission prompts: everyone with the right (anywhere), or only people with tokens of their own and not the owner on this machine (device)",
+        meaning: "who may answer permission prompts: everyone with the right (anywhere), or only people with tokens of their own (device); then the owner's token, `portcullis ask` and the terminals of `run` and `attach` do not answer, and Claude Code's own dialogs still do",
         accepts: Accepts::Words(r#""anywhere" or "device""#),
     },
     Setting {

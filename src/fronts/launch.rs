@@ -99,7 +99,11 @@ pub(crate) async fn launch(paths: &Paths, config: &Config, wanted: LaunchOptions
     let judge = Judge::new(rules, options.folder.clone(), options.add_dir.clone(), label.to_string());
     let (gate, deliveries) = link::connect(session, about.clone(), VERSION, starting::connect(paths.clone()));
     let standings = Standings::new(paths.clone(), config, gate.clone());
-    let no_answers = standings.of(Some(std::process::id())).await.no_answers.map(|fault| fault.message);
+    let no_answers = standings
+        .of(Some(std::process::id()))
+        .await
+        .no_answers
+        .map(|fault| format!("{}; {}", fault.message, fault.hint));
     let start = Start {
         about,
         folder: options.folder.clone(),
@@ -208,8 +212,8 @@ fn no_claude(name: &Path) -> Failure {
 /// Whether nothing may be asked: the owner's own configuration says so, and Claude Code itself will.
 fn may_bypass(config: &Config) -> anyhow::Result<()> {
     if !config.allow_bypass {
-        let hint = "add `allow_bypass = true` to your own configuration if you mean it; `portcullis serve --help` says \
-                    where that is";
+        let hint = "add `allow_bypass = true` to your own configuration if you mean it; `portcullis help settings` \
+                    says where that is";
         return Err(Failure::denied("mode bypassPermissions is not allowed here: nothing would be asked", hint).into());
     }
     let in_sandbox = environment("IS_SANDBOX").is_some_and(|value| value == "1");

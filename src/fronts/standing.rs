@@ -13,7 +13,7 @@ use crate::session::link::SessionHandle;
 #[derive(Clone)]
 pub(super) struct Standings {
     paths: Paths,
-    /// Prompts are answered on devices only.
+    /// Prompts are not answered on this machine.
     is_for_devices: bool,
     gate: SessionHandle,
 }
@@ -39,14 +39,7 @@ impl Standings {
                 .await
                 .map(|agent| inside(format!("this runs inside {agent}, and agents do not answer or direct sessions"))),
         };
-        let for_devices = || {
-            let what = "prompts are answered on devices only (approvals = \"device\" in the configuration)";
-            Fault {
-                hint: "answer it on a device, or with a reviewer's token".into(),
-                ..Fault::new(Kind::NeedsRight, what)
-            }
-        };
-        let no_answers = no_orders.clone().or_else(|| self.is_for_devices.then(for_devices));
+        let no_answers = no_orders.clone().or_else(|| self.is_for_devices.then(Fault::owner_does_not_answer));
         Standing { no_answers, no_orders }
     }
 

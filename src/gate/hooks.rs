@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use portcullis_core::policy::OutsidePolicy;
 use portcullis_core::{SessionAbout, TokenScope};
 use serde_json::Value;
 use tokio::sync::oneshot;
@@ -13,7 +14,7 @@ use crate::config::{Config, Outside, Paths, paths};
 use crate::doors::http;
 use crate::hub::link as gate_link;
 use crate::rules::Rules;
-use crate::session::gatekeeper::{GatekeeperSettings, Judge, OutsidePolicy};
+use crate::session::gatekeeper::{GatekeeperSettings, Judge};
 use crate::session::link::Connect;
 
 /// What the owner's configuration says of hooks.

@@ -380,6 +380,9 @@ impl HubLoop {
                 Effect::Order { session, id, order } => {
                     self.outlets.carry(session, GateMessage::Order { id, order });
                 }
+                Effect::RaiseGuard { session, sender } => {
+                    self.outlets.carry(session, GateMessage::Outside { sender });
+                }
                 Effect::Publish(topic) => self.publish(topic, pending.revision),
                 Effect::Then(_) => {}
             }

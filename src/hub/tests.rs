@@ -65,6 +65,7 @@ fn about() -> SessionAbout {
         mode: None,
         driven: false,
         hooks_version: None,
+        origin: None,
     }
 }
 
@@ -191,7 +192,9 @@ async fn a_watcher_that_cannot_keep_up_is_cut_off_and_others_are_not() {
         hub.submit(said(&format!("event {number}"))).await.unwrap();
     }
     let mut late = hub
-        .watch(|state| state.events().map(|held| (0, Notice::Event { event: held.clone(), wanted_label: None })).collect())
+        .watch(|state| {
+            state.events().map(|held| (0, Notice::Event { event: held.clone(), wanted_label: None })).collect()
+        })
         .await
         .unwrap();
     assert_eq!(late.first.len(), 3);

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use portcullis_core::policy::{Call, Context, Given, Rule, applies};
+use portcullis_core::policy::{Call, Context, Given, Rule, applies, primary_field};
 use toml::Spanned;
 use toml::de::DeValue;
 
@@ -43,16 +43,9 @@ impl Example {
     }
 
     fn of_text(tool: &str, text: &str) -> Result<Self, Problem> {
-        let field = match tool {
-            "Bash" => "command",
-            "Read" | "Edit" | "Write" | "MultiEdit" => "file_path",
-            "NotebookEdit" | "NotebookRead" => "notebook_path",
-            "Glob" | "Grep" | "LS" => "path",
-            "WebFetch" => "url",
-            "Agent" | "Task" => "subagent_type",
-            "Skill" => "skill",
+        let Some(field) = primary_field(tool) else {
             // For the rest the example is a tool's name.
-            _ => return Ok(Self { call: Call::new(text, BTreeMap::new()), shown: text.to_owned() }),
+            return Ok(Self { call: Call::new(text, BTreeMap::new()), shown: text.to_owned() });
         };
         let input = BTreeMap::from([(field.to_owned(), Given::Text(text.to_owned()))]);
         Ok(Self { call: Call::new(tool, input), shown: text.to_owned() })

@@ -13,17 +13,20 @@ mod disk;
 mod example;
 mod file;
 mod projects;
+mod removal;
 mod trust;
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use portcullis_core::policy::{
-    Call, Context, Decision, Judgement, Mode, Origin, Rule, RuleSet, RuleSource, decide, passes_outside_guard,
+    Call, Context, Decision, Judgement, Mode, Origin, OutsidePolicy, Rule, RuleSet, RuleSource, decide,
+    passes_outside_guard,
 };
 
 pub(crate) use disk::project_root;
 pub(crate) use file::{RulesFile, Written, block};
+pub(crate) use removal::without_rule;
 pub(crate) use trust::Trusted;
 
 use crate::config::Paths;
@@ -224,10 +227,23 @@ impl Rules {
         decide(&self.snapshot(), mode, around, &call)
     }
 
+    /// The same as if every project's file were trusted; none where that makes no difference.
+    pub(crate) fn decide_if_trusted(&self, mode: Mode, around: &Context, call: Call) -> Option<Judgement> {
+        let call = call.followed(around, disk::follow);
+        let mut set = RuleSet::clone(&self.snapshot());
+        let now = decide(&set, mode, around, &call);
+        for rule in &mut set.rules {
+            if let Origin::Project { trusted } = &mut rule.source.origin {
+                *trusted = true;
+            }
+        }
+        Some(decide(&set, mode, around, &call)).filter(|then| then.decision != now.decision)
+    }
+
     /// Whether a call may pass unasked while text from outside is before the model.
-    pub(crate) fn passes_outside_guard(&self, context: &Context, call: Call, only_reads: bool) -> bool {
+    pub(crate) fn passes_outside_guard(&self, context: &Context, call: Call, policy: OutsidePolicy) -> bool {
         let call = call.followed(context, disk::follow);
-        passes_outside_guard(&self.snapshot(), context, &call, only_reads)
+        passes_outside_guard(&self.snapshot(), context, &call, policy)
     }
 }
 

@@ -52,6 +52,11 @@ pub(crate) fn managed_settings() -> &'static Path {
     })
 }
 
+/// What they say; null where there are none.
+pub(crate) fn managed_settings_said() -> serde_json::Value {
+    serde_json::from_str(&std::fs::read_to_string(managed_settings()).unwrap_or_default()).unwrap_or_default()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

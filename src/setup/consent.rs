@@ -3,56 +3,119 @@
 use std::fmt::Write as _;
 use std::io::{BufRead as _, IsTerminal as _};
 
-use super::receipt::common_ends;
 use crate::failure::Failure;
 use crate::report::say;
 
-/// Longer lines are cut around what changes in them.
-const WIDEST: usize = 120;
-const CONTEXT: usize = 2;
+/// Lines around a change, to find the place by.
+const CONTEXT: usize = 3;
+/// More lines than this on both sides are not compared one by one.
+const MOST_COMPARED: usize = 4_000_000;
 
-/// The lines that change, with a few around them to find the place by. Values around them are not shown: they may be
+/// A unified diff without its head. What we put in or take out is shown whole. Values next to it are not: they may be
 /// secrets, and are not the matter.
-pub(crate) fn diff(before: &str, after: &str) -> String {
-    let (start, end) = common_ends(before, after);
+pub(crate) fn diff(before: &str, after: &str, ours: &[String]) -> String {
     let (old, new): (Vec<&str>, Vec<&str>) = (before.lines().collect(), after.lines().collect());
-    let first = old.iter().zip(&new).take_while(|(old, new)| old == new).count();
-    let same = old[first..].iter().rev().zip(new[first..].iter().rev()).take_while(|(old, new)| old == new);
-    let last = same.count();
+    let lines = compared(&old, &new);
+    let is_change = |line: &DiffLine<'_>| !matches!(line, DiffLine::Same(_));
     let mut text = String::new();
-    for line in &old[first.saturating_sub(CONTEXT)..first] {
-        _ = writeln!(text, "    {}", without_value(line));
-    }
-    let (mut gone, mut come) = (&old[first..old.len() - last], &new[first..new.len() - last]);
-    // A line that only gets or loses its comma is the user's, and shown like those around it.
-    if let ([one, rest @ ..], [other, more @ ..]) = (gone, come)
-        && without_comma(one) == without_comma(other)
-    {
-        for (sign, line) in [('-', one), ('+', other)] {
-            let comma = if line.trim_end().ends_with(',') { "," } else { "" };
-            _ = writeln!(text, "  {sign} {}{comma}", without_value(without_comma(line)));
+    let mut at = 0;
+    let (mut old_line, mut new_line) = (1, 1);
+    while let Some(first) = lines[at..].iter().position(is_change).map(|next| at + next) {
+        let start = first.saturating_sub(CONTEXT).max(at);
+        (old_line, new_line) = (old_line + start - at, new_line + start - at);
+        // A hunk goes on as long as the next change is near.
+        let mut last = first;
+        while let Some(next) = lines[last + 1..].iter().position(is_change).filter(|next| *next <= 2 * CONTEXT) {
+            last += next + 1;
         }
-        (gone, come) = (rest, more);
+        let end = (last + 1 + CONTEXT).min(lines.len());
+        let hunk = &lines[start..end];
+        let olds = hunk.iter().filter(|line| !matches!(line, DiffLine::New(_))).count();
+        let news = hunk.iter().filter(|line| !matches!(line, DiffLine::Old(_))).count();
+        _ = writeln!(
+            text,
+            "@@ -{},{olds} +{},{news} @@",
+            old_line - usize::from(olds == 0),
+            new_line - usize::from(news == 0)
+        );
+        for line in hunk {
+            _ = match line {
+                DiffLine::Same(line) => writeln!(text, " {}", without_value(line)),
+                DiffLine::Old(line) => writeln!(text, "-{}", shown(line, &new, ours)),
+                DiffLine::New(line) => writeln!(text, "+{}", shown(line, &old, ours)),
+            };
+        }
+        (old_line, new_line, at) = (old_line + olds, new_line + news, end);
     }
-    for (sign, lines, changed) in
-        [('-', gone, &before[start..before.len() - end]), ('+', come, &after[start..after.len() - end])]
-    {
-        // Objects on one line may hold others next to ours.
-        let is_one_of_many = |line: &str| line.contains('{') && gone.len() == 1 && come.len() == 1;
-        for line in lines {
-            if line.len() <= WIDEST && !is_one_of_many(line) {
-                _ = writeln!(text, "  {sign} {line}");
-            } else if changed.is_empty() || !line.contains(changed) {
-                _ = writeln!(text, "  {sign} …");
-            } else {
-                _ = writeln!(text, "  {sign} …{changed}…");
+    text
+}
+
+#[derive(Clone, Copy)]
+enum DiffLine<'a> {
+    Same(&'a str),
+    Old(&'a str),
+    New(&'a str),
+}
+
+/// The longest common subsequence of lines, by the book.
+fn compared<'a>(old: &[&'a str], new: &[&'a str]) -> Vec<DiffLine<'a>> {
+    let head = old.iter().zip(new).take_while(|(old, new)| old == new).count();
+    let tail = old[head..].iter().rev().zip(new[head..].iter().rev()).take_while(|(old, new)| old == new).count();
+    let (mid_old, mid_new) = (&old[head..old.len() - tail], &new[head..new.len() - tail]);
+    let mut lines: Vec<DiffLine<'_>> = old[..head].iter().copied().map(DiffLine::Same).collect();
+    if mid_old.len() * mid_new.len() > MOST_COMPARED {
+        lines.extend(mid_old.iter().copied().map(DiffLine::Old));
+        lines.extend(mid_new.iter().copied().map(DiffLine::New));
+    } else {
+        let width = mid_new.len() + 1;
+        let mut longest = vec![0_u32; (mid_old.len() + 1) * width];
+        for (i, old) in mid_old.iter().enumerate().rev() {
+            for (j, new) in mid_new.iter().enumerate().rev() {
+                longest[i * width + j] = match old == new {
+                    true => longest[(i + 1) * width + j + 1] + 1,
+                    false => longest[(i + 1) * width + j].max(longest[i * width + j + 1]),
+                };
+            }
+        }
+        let (mut i, mut j) = (0, 0);
+        while i < mid_old.len() || j < mid_new.len() {
+            let (old, new) = (mid_old.get(i), mid_new.get(j));
+            match (old, new) {
+                (Some(old), Some(new)) if old == new => {
+                    lines.push(DiffLine::Same(old));
+                    (i, j) = (i + 1, j + 1);
+                }
+                (Some(old), new) if new.is_none() || longest[(i + 1) * width + j] >= longest[i * width + j + 1] => {
+                    lines.push(DiffLine::Old(old));
+                    i += 1;
+                }
+                (_, new) => {
+                    lines.extend(new.copied().map(DiffLine::New));
+                    j += 1;
+                }
             }
         }
     }
-    for line in new[new.len() - last..].iter().take(CONTEXT) {
-        _ = writeln!(text, "    {}", without_value(line));
+    lines.extend(old[old.len() - tail..].iter().copied().map(DiffLine::Same));
+    lines
+}
+
+/// A changed line. All of it is shown if it is ours, or closes what is; a line of the user's that only gets or loses its
+/// comma without its value; of a line that holds both, our part.
+fn shown(line: &str, other_side: &[&str], ours: &[String]) -> String {
+    let words = line.trim();
+    if words.chars().all(|letter| "{}[],".contains(letter)) || ours.iter().any(|ours| ours.contains(words)) {
+        return line.to_owned();
     }
-    text
+    let bare = without_comma(line);
+    if other_side.iter().any(|other| without_comma(other) == bare) {
+        let comma = if line.trim_end().ends_with(',') { "," } else { "" };
+        return format!("{}{comma}", without_value(bare));
+    }
+    match ours.iter().filter(|ours| !ours.trim().is_empty() && line.contains(ours.as_str())).collect::<Vec<_>>() {
+        parts if parts.is_empty() => "…".to_owned(),
+        parts => format!("…{}…", parts.iter().map(|part| part.trim()).collect::<Vec<_>>().join("…")),
+    }
 }
 
 fn without_comma(line: &str) -> &str {
@@ -66,6 +129,8 @@ fn without_value(line: &str) -> String {
         _ if line.trim_start().starts_with('"') && !line.contains(':') => {
             format!("{}…", &line[..line.len() - line.trim_start().len()])
         }
+        // Several things on one line.
+        _ if line.contains(':') && line.len() > 120 => "…".to_owned(),
         _ => line.to_owned(),
     }
 }
@@ -92,20 +157,22 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_diff_shows_the_change_and_no_secret_beside_it() {
+    fn a_diff_shows_the_change_and_no_secret_next_to_it() {
         let before =
             "{\n  \"a\": {\n    \"env\": {\"KEY\": \"hunter2\"},\n    \"args\": [\n      \"hunter2\"\n    ]\n  }\n}\n";
         let after = before.replace("\n  }\n}", "\n  },\n  \"b\": 1\n}");
         expect![[r#"
             $
-                      …
-                    ]
-              -   }
-              +   },
-              +   "b": 1
-                }
+            @@ -4,5 +4,6 @@
+                 "args": [
+                   …
+                 ]
+            -  }
+            +  },
+            +  "b": 1
+             }
         "#]]
-        .assert_eq(&format!("$\n{}", diff(before, &after)));
+        .assert_eq(&format!("$\n{}", diff(before, &after, &[",\n  \"b\": 1".to_owned()])));
     }
 
     #[test]
@@ -114,26 +181,54 @@ mod tests {
         let after = before.replace("}}\n", "}},\n  \"b\": 1\n");
         expect![[r#"
             $
-                {
-              -   "a": …
-              +   "a": …,
-              +   "b": 1
-                }
+            @@ -1,3 +1,4 @@
+             {
+            -  "a": …
+            +  "a": …,
+            +  "b": 1
+             }
         "#]]
-        .assert_eq(&format!("$\n{}", diff(before, &after)));
+        .assert_eq(&format!("$\n{}", diff(before, &after, &[",\n  \"b\": 1".to_owned()])));
     }
 
     #[test]
-    fn a_long_line_is_cut_to_what_changes_in_it() {
+    fn a_line_that_holds_more_is_cut_to_what_changes_in_it() {
         for length in [5, 500] {
             let before = format!("{{\"secret\":\"{}\",\"a\":{{}}}}", "x".repeat(length));
             let after = before.replace("{}", "{\"b\":1}");
             expect![[r#"
-            $
-              - …
-              + …"b":1…
-        "#]]
-            .assert_eq(&format!("$\n{}", diff(&before, &after)));
+                $
+                @@ -1,1 +1,1 @@
+                -…
+                +…"b":1…
+            "#]]
+            .assert_eq(&format!("$\n{}", diff(&before, &after, &["\"b\":1".to_owned()])));
         }
+    }
+
+    #[test]
+    fn places_far_apart_are_hunks_of_their_own() {
+        let before: String = (0..30).map(|line| format!("{line}\n")).collect();
+        let after = before.replace("3\n4\n", "3\nnew\n4\n").replace("\n25\n", "\n");
+        let shown = diff(&before, &after, &["new".to_owned(), "25".to_owned()]);
+        expect![[r#"
+            @@ -2,6 +2,7 @@
+             1
+             2
+             3
+            +new
+             4
+             5
+             6
+            @@ -23,7 +24,6 @@
+             22
+             23
+             24
+            -25
+             26
+             27
+             28
+        "#]]
+        .assert_eq(&shown);
     }
 }

@@ -2,7 +2,7 @@
 
 use jsonc_parser::ast::{Object, ObjectProp, Value};
 
-use super::json::{Document, Node, Unfit};
+use super::json::{Document, Edit, EditedText, Node, Unfit, no_name_twice};
 
 const SERVERS: &str = "mcpServers";
 
@@ -39,7 +39,7 @@ pub(crate) fn find(text: &str, under: Under<'_>, name: &str) -> Result<Found, Un
 /// The text with the entry in it; the same text when it is there already.
 ///
 /// An entry of ours that is there keeps what the user added to it; a foreign one is replaced, so look first.
-pub(crate) fn put(text: &str, under: Under<'_>, entry: &Entry) -> Result<String, Unfit> {
+pub(crate) fn put(text: &str, under: Under<'_>, entry: &Entry) -> Result<EditedText, Unfit> {
     let document = Document::parse(text)?;
     let list = || Node::List(entry.args.clone());
     let node = Node::Object(vec![
@@ -48,12 +48,12 @@ pub(crate) fn put(text: &str, under: Under<'_>, entry: &Entry) -> Result<String,
         ("args", list()),
     ]);
     let Some(servers) = servers(&document, under)? else {
-        return Ok(document.with(open(&document, under, Node::Single(entry.name.clone(), Box::new(node)))?));
+        return Ok(document.edited(open(&document, under, Node::Single(entry.name.clone(), Box::new(node)))?));
     };
     let Some(there) = servers.get(&entry.name) else {
-        return Ok(document.with(document.insert(servers, &entry.name, &node)));
+        return Ok(document.edited(document.insert(servers, &entry.name, &node)));
     };
-    let Some((command, args)) = ours(there) else { return Ok(document.with(vec![document.replace(there, &node)])) };
+    let Some((command, args)) = ours(there) else { return Ok(document.edited(vec![document.replace(there, &node)])) };
     let mut edits = vec![];
     if text_of(&command.value) != entry.command {
         edits.push(document.replace(command, &Node::Text(entry.command.clone())));
@@ -61,39 +61,47 @@ pub(crate) fn put(text: &str, under: Under<'_>, entry: &Entry) -> Result<String,
     if words_of(&args.value) != entry.args {
         edits.push(document.replace(args, &list()));
     }
-    Ok(document.with(edits))
+    Ok(document.edited(edits))
 }
 
-/// The text without the entry, and without `mcpServers` where that is then empty and may go.
-pub(crate) fn take_out(text: &str, under: Under<'_>, name: &str, servers_may_go: bool) -> Result<String, Unfit> {
+/// The text without the entry, and without the `made` innermost objects around it that are then empty.
+pub(crate) fn take_out(text: &str, under: Under<'_>, name: &str, made: usize) -> Result<String, Unfit> {
     let document = Document::parse(text)?;
     let Some(servers) = servers(&document, under)? else { return Ok(text.to_owned()) };
     let Some(there) = servers.get(name) else { return Ok(text.to_owned()) };
-    let without = document.with(document.remove(servers, there));
-    if !servers_may_go || servers.properties.len() > 1 || document.has_comments_in(servers.range) {
-        return Ok(without);
+    let mut text = document.with(document.remove(servers, there));
+    let around: Vec<&str> = under.iter().map(String::as_str).chain([SERVERS]).collect();
+    for depth in (0..around.len()).rev().take(made) {
+        let document = Document::parse(&text)?;
+        let Some(without) = without_empty(&document, &around[..=depth])? else { break };
+        text = without;
     }
-    let document = Document::parse(&without)?;
-    let around = around(&document, under)?.filter(|(_, missing)| missing.is_empty());
-    Ok(match around.and_then(|(around, _)| Some((around, around.get(SERVERS)?))) {
-        Some((around, servers)) => document.with(document.remove(around, servers)),
-        None => without,
+    Ok(text)
+}
+
+/// The text without the object that these keys lead to, if that is empty.
+fn without_empty(document: &Document<'_>, keys: &[&str]) -> Result<Option<String>, Unfit> {
+    let (Some(mut object), Some((last, outer))) = (document.root()?, keys.split_last()) else { return Ok(None) };
+    for key in outer {
+        let Some(inner) = object.get(key).and_then(|property| property.value.as_object()) else { return Ok(None) };
+        object = inner;
+    }
+    let Some(property) = object.get(last) else { return Ok(None) };
+    let is_empty = property
+        .value
+        .as_object()
+        .is_some_and(|inner| inner.properties.is_empty() && !document.has_comments_in(inner.range));
+    Ok(is_empty.then(|| document.with(document.remove(object, property))))
+}
+
+/// How many of the objects around the entry are missing, `mcpServers` included.
+pub(crate) fn missing_around(text: &str, under: Under<'_>) -> Result<usize, Unfit> {
+    let document = Document::parse(text)?;
+    Ok(match around(&document, under)? {
+        None => under.len() + 1,
+        Some((around, [])) => usize::from(around.get(SERVERS).is_none()),
+        Some((_, missing)) => missing.len() + 1,
     })
-}
-
-pub(crate) fn has_servers(text: &str, under: Under<'_>) -> bool {
-    Document::parse(text).is_ok_and(|document| servers(&document, under).is_ok_and(|servers| servers.is_some()))
-}
-
-/// Whether there is no server in the text, nor anything else.
-pub(crate) fn says_nothing(text: &str) -> bool {
-    let Ok(document) = Document::parse(text) else { return false };
-    let Ok(root) = document.root() else { return false };
-    let is_empty = |property: &ObjectProp<'_>| {
-        property.name.as_str() == SERVERS
-            && property.value.as_object().is_some_and(|servers| servers.properties.is_empty())
-    };
-    root.is_none_or(|root| root.properties.iter().all(is_empty)) && !document.has_comments()
 }
 
 /// Claude Code reads plain JSON and refuses a file with comments or a comma too many (seen with 2.1.325).
@@ -117,7 +125,7 @@ fn around<'a, 'b, 'c>(
 }
 
 /// Puts `mcpServers` in, with whatever of the objects around it is missing.
-fn open(document: &Document<'_>, under: Under<'_>, servers: Node) -> Result<Vec<super::json::Edit>, Unfit> {
+fn open(document: &Document<'_>, under: Under<'_>, servers: Node) -> Result<Vec<Edit>, Unfit> {
     let Some((around, missing)) = around(document, under)? else {
         let mut keys = under.iter().map(String::as_str).chain([SERVERS]).rev();
         let first = keys.next_back().unwrap_or(SERVERS);
@@ -139,17 +147,6 @@ fn servers<'a, 'b>(document: &'b Document<'a>, under: Under<'_>) -> Result<Optio
     };
     no_name_twice(servers, None)?;
     Ok(Some(servers))
-}
-
-/// Of two that have the same name every reader takes another: better touch neither.
-fn no_name_twice(object: &Object<'_>, only: Option<&str>) -> Result<(), Unfit> {
-    let mut names: Vec<&str> = object.properties.iter().map(|property| property.name.as_str()).collect();
-    names.retain(|name| only.is_none_or(|only| *name == only));
-    names.sort_unstable();
-    match names.windows(2).find(|pair| pair[0] == pair[1]) {
-        Some(pair) => Err(Unfit::OddShape(format!("{:?} is written twice", pair[0]))),
-        None => Ok(()),
-    }
 }
 
 /// The command and the arguments of an entry that starts `portcullis channel`.

@@ -4,14 +4,16 @@ use std::path::{Path, PathBuf};
 
 use portcullis_core::Label;
 
-use super::consent;
+use super::change::{FileChange, FutureText};
 use super::entry::{self, Entry, Found};
-use super::file::{UserFile, Wrote};
-use super::hooks::{self, Addition, Callee};
+use super::file::{Audience, UserFile, Wrote};
+use super::hooks::{self, Callee};
 use super::json::Unfit;
 use super::place::{self, Place};
-use super::receipt::{Patch, Receipt, Receipts};
+use super::receipt::{Receipt, Receipts};
+use super::settings::{self, Addition, PutIn};
 use super::target::{SettingsScope, Target, overtaken, unfit_file};
+use super::uninstall::UninstallPlan;
 use crate::config::{Paths, environment};
 use crate::failure::Failure;
 use crate::rules::Rules;
@@ -31,57 +33,76 @@ pub(crate) struct InstallPlan {
     paths: Paths,
     /// Where the program is, or is copied to.
     pub(crate) place: Place,
-    parts: Vec<(PathBuf, Part)>,
-    /// Each file with its text after each step; no steps where all is there.
-    changes: Vec<(UserFile, Vec<String>)>,
+    parts: Vec<Part>,
+    /// One for each part.
+    changes: Vec<FileChange>,
+    /// What an earlier release wrote into files that others pull, with a path of this machine.
+    moved: Option<UninstallPlan>,
 }
 
 /// What is put into one file.
-enum Part {
+struct Part {
+    path: PathBuf,
+    audience: Audience,
+    content: Content,
+}
+
+enum Content {
     Server { entry: Entry, under: Vec<String> },
-    Hooks { additions: Vec<Addition>, rules: Vec<String> },
+    Settings(Vec<Addition>),
+}
+
+/// A file as it is to become, and what the receipt has to say of it.
+struct Planned {
+    after: String,
+    receipt: Receipt,
+    /// What is put in, for people.
+    counts: Vec<String>,
 }
 
 impl InstallPlan {
     pub(crate) fn make(options: InstallOptions, paths: &Paths) -> anyhow::Result<Self> {
         let place = place::choose(&place::this_program()?, &environment)?;
-        let mut plan = Self {
-            parts: parts(&options, place.path(), paths)?,
-            options,
-            paths: paths.clone(),
-            place,
-            changes: vec![],
-        };
-        for (path, part) in &plan.parts {
-            let file = UserFile::read(path)?;
-            let steps = plan.steps(&file, part)?;
-            plan.changes.push((file, steps));
+        let parts = parts(&options, place.path(), paths)?;
+        let moved = UninstallPlan::of_shared(&options.target, paths)?;
+        let mut plan = Self { options, paths: paths.clone(), place, parts, changes: vec![], moved };
+        let receipts = Receipts::load(paths)?;
+        for part in &plan.parts {
+            let file = UserFile::read(&part.path)?;
+            let planned = plan.planned(&file, part, &receipts)?;
+            let (after, counts, ours) = match planned {
+                None => (FutureText::Same, vec![], vec![]),
+                Some(planned) => {
+                    let ours = planned.receipt.patches.iter().map(|patch| patch.put.clone()).collect();
+                    (FutureText::Text(planned.after), planned.counts, ours)
+                }
+            };
+            plan.changes.push(FileChange { file, after, counts, ours });
         }
         Ok(plan)
     }
 
     /// Nothing has to be changed.
     pub(crate) fn is_done(&self) -> bool {
-        self.changes.iter().all(|(_, steps)| steps.is_empty()) && matches!(self.place, Place::There(_))
+        self.changes().all(FileChange::is_nothing) && matches!(self.place, Place::There(_))
+    }
+
+    pub(crate) fn changes(&self) -> impl Iterator<Item = &FileChange> {
+        self.moved.iter().flat_map(|moved| moved.changes()).chain(&self.changes)
+    }
+
+    /// What an earlier release shared is taken back.
+    pub(crate) fn moves(&self) -> bool {
+        self.moved.is_some()
     }
 
     pub(crate) fn files(&self) -> Vec<String> {
-        self.changes.iter().map(|(file, _)| file.in_words()).collect()
-    }
-
-    /// The changes, for people.
-    pub(crate) fn shown(&self) -> String {
-        let changed = self.changes.iter().filter(|(_, steps)| !steps.is_empty());
-        let diffs = changed.map(|(file, steps)| format!("{}:\n{}", file.in_words(), shown(file.text(), steps)));
-        self.place.announcement().into_iter().chain(diffs).collect()
+        self.changes.iter().map(|change| change.file.in_words()).collect()
     }
 
     /// Claude Code will be able to read every file.
     pub(crate) fn is_plain(&self) -> bool {
-        let after = |(file, steps): &(UserFile, Vec<String>)| {
-            entry::is_plain_json(steps.last().map_or(file.text(), String::as_str))
-        };
-        self.changes.iter().all(after)
+        self.changes.iter().all(|change| entry::is_plain_json(change.text_after()))
     }
 
     /// A folder that the program is copied to and that is not on the PATH.
@@ -93,15 +114,22 @@ impl InstallPlan {
     pub(crate) fn carry_out(&self) -> anyhow::Result<()> {
         self.place.settle()?;
         self.paths.prepare()?;
-        self.parts.iter().try_for_each(|(path, part)| self.write(path, part))
+        if let Some(moved) = &self.moved {
+            moved.carry_out()?;
+        }
+        self.parts.iter().try_for_each(|part| self.write(part))
     }
 
-    /// The text after each step; none when all is there.
-    fn steps(&self, file: &UserFile, part: &Part) -> anyhow::Result<Vec<String>> {
+    /// None when all is there.
+    fn planned(&self, file: &UserFile, part: &Part, receipts: &Receipts) -> anyhow::Result<Option<Planned>> {
         let unfit = |unfit: Unfit| unfit_file(file, &unfit);
-        let (entry, under) = match part {
-            Part::Hooks { additions, .. } => return Ok(hooks::put(file.text(), additions).map_err(unfit)?),
-            Part::Server { entry, under } => (entry, under),
+        let name = &self.options.target.name;
+        let (entry, under) = match &part.content {
+            Content::Settings(additions) => {
+                let put_in = settings::put(file.text(), additions).map_err(unfit)?;
+                return Ok(settings_planned(file, name, put_in, receipts));
+            }
+            Content::Server { entry, under } => (entry, under),
         };
         let found = entry::find(file.text(), under, &entry.name).map_err(unfit)?;
         if found == Found::Foreign && !self.options.force {
@@ -109,30 +137,59 @@ impl InstallPlan {
             let hint = "choose another name with --name, or replace that one with --force";
             return Err(Failure::new(what, hint).into());
         }
-        let after = entry::put(file.text(), under, entry).map_err(unfit)?;
-        Ok(if after == file.text() { vec![] } else { vec![after] })
+        let edited = entry::put(file.text(), under, entry).map_err(unfit)?;
+        if edited.text == file.text() {
+            return Ok(None);
+        }
+        let earlier = receipts.find(&file.real, name, Some(under)).filter(|_| found != Found::Nothing);
+        let mut receipt = earlier.cloned().unwrap_or_else(|| Receipt::new(&file.real, name, Some(under)));
+        receipt.under = Some(under.clone());
+        if found == Found::Nothing {
+            receipt.made_file = file.text.is_none();
+            receipt.made_around = entry::missing_around(file.text(), under).map_err(unfit)?;
+        }
+        // What belongs to the user is not kept: then only the entry goes.
+        match found {
+            Found::Foreign => receipt.patches.clear(),
+            Found::Nothing | Found::Ours { .. } => receipt.patches.extend(edited.patches),
+        }
+        Ok(Some(Planned { after: edited.text, receipt, counts: vec!["the server".to_owned()] }))
     }
 
     /// Claude Code writes its file too, whenever it likes: then the change is made anew, to what it wrote.
-    fn write(&self, path: &Path, part: &Part) -> anyhow::Result<()> {
+    fn write(&self, part: &Part) -> anyhow::Result<()> {
         for _ in 0..10 {
-            let file = UserFile::read(path)?;
-            let steps = self.steps(&file, part)?;
-            let Some(after) = steps.last() else { return Ok(()) };
+            let file = UserFile::read(&part.path)?;
             let receipts = Receipts::load(&self.paths)?;
-            let receipt = match part {
-                Part::Server { entry, under } => server_receipt(&file, after, under, entry, &receipts),
-                Part::Hooks { rules, .. } => hooks_receipt(&file, &self.options.target.name, &steps, rules, &receipts),
-            };
-            if file.write(after, self.options.target.audience())? == Wrote::Done {
-                return receipts.keep(receipt);
+            let Some(planned) = self.planned(&file, part, &receipts)? else { return Ok(()) };
+            if file.write(&planned.after, part.audience)? == Wrote::Done {
+                return receipts.keep(planned.receipt);
             }
         }
-        Err(overtaken(path).into())
+        Err(overtaken(&part.path).into())
     }
 }
 
-fn parts(options: &InstallOptions, program: &Path, paths: &Paths) -> anyhow::Result<Vec<(PathBuf, Part)>> {
+fn settings_planned(file: &UserFile, name: &str, put_in: PutIn, receipts: &Receipts) -> Option<Planned> {
+    let after = put_in.text?;
+    let earlier = receipts.find(&file.real, name, None);
+    let mut receipt = earlier.cloned().unwrap_or_else(|| Receipt::new(&file.real, name, None));
+    receipt.patches.extend(put_in.patches);
+    receipt.made_file = earlier.map_or(file.text.is_none(), |earlier| earlier.made_file);
+    let rules = put_in.added.iter().filter(|added| added.rule.is_some()).count();
+    let hooks = put_in.added.len() - rules;
+    receipt.added.get_or_insert_default().extend(put_in.added);
+    let counts = counted(&[(hooks, "hook"), (put_in.renewed, "renewed hook"), (rules, "rule")]);
+    Some(Planned { after, receipt, counts })
+}
+
+/// `12 hooks`, `1 rule`; nothing for what there is none of.
+pub(super) fn counted(counts: &[(usize, &str)]) -> Vec<String> {
+    let there = counts.iter().filter(|(count, _)| *count > 0);
+    there.map(|(count, what)| format!("{count} {what}{}", if *count == 1 { "" } else { "s" })).collect()
+}
+
+fn parts(options: &InstallOptions, program: &Path, paths: &Paths) -> anyhow::Result<Vec<Part>> {
     let target = &options.target;
     let mut args = vec!["channel".to_owned()];
     if let Some(label) = &options.label {
@@ -143,12 +200,28 @@ fn parts(options: &InstallOptions, program: &Path, paths: &Paths) -> anyhow::Res
         args.extend(["--label".to_owned(), label.clone()]);
     }
     let entry = Entry { name: target.name.clone(), command: program.display().to_string(), args };
-    let mut parts = vec![(target.server_file()?, Part::Server { entry, under: target.under() })];
-    if options.hooks {
-        let callee = Callee { server: target.name.clone(), program };
-        let rules = deny_rules(target, paths)?;
-        let additions = hooks::additions(&callee, &rules);
-        parts.push((target.settings_file()?, Part::Hooks { additions, rules }));
+    let own = |path: PathBuf, content: Content| Part { path, audience: Audience::OwnerAlone, content };
+    let mut parts = vec![own(target.server_file()?, Content::Server { entry, under: target.under() })];
+    if !options.hooks {
+        if target.scope == SettingsScope::Project {
+            let what = "nothing of the server alone can be shared: its entry names a path of this machine";
+            let hint = "use --scope local or --scope user; with --hooks the project gets hooks that everyone can use";
+            return Err(Failure::new(what, hint).into());
+        }
+        return Ok(parts);
+    }
+    let rules = hooks::rules(&target.name, &deny_rules(target, paths)?);
+    match target.scope {
+        SettingsScope::Project => {
+            let shared = Content::Settings(hooks::shared_hooks());
+            parts.push(own(target.own_settings()?, Content::Settings(rules)));
+            parts.push(Part { path: target.shared_settings(), audience: Audience::Everyone, content: shared });
+        }
+        SettingsScope::Local | SettingsScope::User => {
+            let callee = Callee { server: target.name.clone(), program };
+            let all = rules.into_iter().chain(hooks::own_hooks(&callee)).collect();
+            parts.push(own(target.own_settings()?, Content::Settings(all)));
+        }
     }
     Ok(parts)
 }
@@ -160,59 +233,4 @@ fn deny_rules(target: &Target, paths: &Paths) -> anyhow::Result<Vec<String>> {
         SettingsScope::Project | SettingsScope::Local => Rules::open(paths, &target.folder),
     };
     Ok(rules.load()?.snapshot().denied_by_the_client())
-}
-
-/// All at once where it is one place; else place by place, so that nothing between them is shown.
-pub(super) fn shown(before: &str, steps: &[String]) -> String {
-    let Some(after) = steps.last() else { return String::new() };
-    if Patch::between(before, after).is_some() {
-        return consent::diff(before, after);
-    }
-    let each = std::iter::once(before).chain(steps.iter().map(String::as_str)).zip(steps);
-    each.map(|(before, after)| consent::diff(before, after)).collect::<Vec<_>>().join("    …\n")
-}
-
-/// What `uninstall` has to know to take back no more and no less.
-fn server_receipt(
-    file: &UserFile,
-    after: &str,
-    under: entry::Under<'_>,
-    entry: &Entry,
-    receipts: &Receipts,
-) -> Receipt {
-    let found = entry::find(file.text(), under, &entry.name);
-    let earlier = receipts.find(&file.real, &entry.name).filter(|_| found != Ok(Found::Nothing));
-    let mut receipt = Receipt::new(&file.real, &entry.name);
-    match earlier {
-        Some(earlier) => {
-            let before = earlier.patch.as_ref().and_then(|patch| patch.undo(file.text()));
-            receipt.patch = before.and_then(|before| Patch::between(&before, after));
-            receipt.made_file = earlier.made_file;
-            receipt.made_servers = earlier.made_servers;
-        }
-        None if found == Ok(Found::Nothing) => {
-            receipt.patch = Patch::between(file.text(), after);
-            receipt.made_file = file.text.is_none();
-            receipt.made_servers = !entry::has_servers(file.text(), under);
-        }
-        // It was there before us, in some form: then only the entry goes.
-        None => {}
-    }
-    receipt
-}
-
-/// Every step can be taken back by itself, as long as what it put in is still there as it was put.
-fn hooks_receipt(file: &UserFile, name: &str, steps: &[String], rules: &[String], receipts: &Receipts) -> Receipt {
-    let earlier = receipts.find(&file.real, name);
-    let before = std::iter::once(file.text()).chain(steps.iter().map(String::as_str));
-    let patches = before.zip(steps).filter_map(|(before, after)| Patch::between(before, after));
-    let known = earlier.map(|earlier| earlier.patches.clone()).unwrap_or_default();
-    let mut all_rules = earlier.map(|earlier| earlier.rules.clone()).unwrap_or_default();
-    all_rules.extend(rules.iter().filter(|rule| !all_rules.contains(rule)).cloned().collect::<Vec<_>>());
-    Receipt {
-        made_file: earlier.map_or(file.text.is_none(), |earlier| earlier.made_file),
-        patches: known.into_iter().chain(patches).collect(),
-        rules: all_rules,
-        ..Receipt::new(&file.real, name)
-    }
 }

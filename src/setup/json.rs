@@ -8,6 +8,8 @@ use jsonc_parser::common::{Range, Ranged as _};
 use jsonc_parser::tokens::{Token, TokenAndRange};
 use jsonc_parser::{CollectOptions, CommentCollectionStrategy, ParseOptions, parse_to_ast};
 
+use super::patch::Patch;
+
 /// A text with the places of all that is in it.
 pub(crate) struct Document<'a> {
     /// Without the byte order mark.
@@ -35,6 +37,13 @@ pub(crate) struct Edit {
     start: usize,
     end: usize,
     put: String,
+}
+
+/// A text after edits.
+pub(crate) struct EditedText {
+    pub(crate) text: String,
+    /// How it came to be, in this order.
+    pub(crate) patches: Vec<Patch>,
 }
 
 /// Why a text is left as it is.
@@ -89,17 +98,19 @@ impl<'a> Document<'a> {
     }
 
     /// The text after the edits, which must not touch each other.
-    pub(crate) fn with(&self, mut edits: Vec<Edit>) -> String {
+    pub(crate) fn with(&self, edits: Vec<Edit>) -> String {
+        self.edited(edits).text
+    }
+
+    /// The same, and how to take it back.
+    pub(crate) fn edited(&self, mut edits: Vec<Edit>) -> EditedText {
         edits.sort_by_key(|edit| (edit.start, edit.end));
-        let mut text = self.mark.to_owned();
-        let mut done = 0;
-        for edit in edits {
-            text.push_str(&self.text[done..edit.start]);
-            text.push_str(&edit.put);
-            done = edit.end;
-        }
-        text.push_str(&self.text[done..]);
-        text
+        let mut text = [self.mark, self.text].concat();
+        let mark = self.mark.len();
+        // From the end, so that the places of those before stay.
+        let each = edits.iter().rev();
+        let patches = each.map(|edit| Patch::make(&mut text, mark + edit.start, mark + edit.end, &edit.put)).collect();
+        EditedText { text, patches }
     }
 
     /// A text that held nothing becomes an object with this one property.
@@ -257,9 +268,9 @@ impl<'a> Document<'a> {
         Edit { start: range.start, end: range.end, put: written }
     }
 
-    /// What a value says, whatever way it is written; null when there are comments in it.
-    pub(crate) fn said_by(&self, value: &Value<'_>) -> serde_json::Value {
-        serde_json::from_str(&self.text[value.start()..value.end()]).unwrap_or_default()
+    /// What the whole text says; null when it says nothing.
+    pub(crate) fn said(&self) -> serde_json::Value {
+        self.value.as_ref().map(said_by).unwrap_or_default()
     }
 
     fn token_after(&self, place: usize) -> Option<&TokenAndRange<'a>> {
@@ -361,6 +372,33 @@ impl Node {
     /// What it says, to be compared.
     pub(crate) fn said(&self) -> serde_json::Value {
         serde_json::from_str(&self.on_one_line("")).unwrap_or_default()
+    }
+}
+
+/// What a value says, whatever way it is written.
+pub(crate) fn said_by(value: &Value<'_>) -> serde_json::Value {
+    match value {
+        Value::StringLit(text) => serde_json::Value::from(text.value.as_ref()),
+        // Compared, and never counted with.
+        Value::NumberLit(number) => serde_json::from_str(number.value).unwrap_or_else(|_| number.value.into()),
+        Value::BooleanLit(boolean) => boolean.value.into(),
+        Value::Object(object) => {
+            let pair = |property: &ObjectProp<'_>| (property.name.as_str().to_owned(), said_by(&property.value));
+            serde_json::Value::Object(object.properties.iter().map(pair).collect())
+        }
+        Value::Array(array) => array.elements.iter().map(said_by).collect(),
+        Value::NullKeyword(_) => serde_json::Value::Null,
+    }
+}
+
+/// Of two that have the same name every reader takes another: better touch neither.
+pub(crate) fn no_name_twice(object: &Object<'_>, only: Option<&str>) -> Result<(), Unfit> {
+    let names = object.properties.iter().map(|property| property.name.as_str());
+    let mut names: Vec<&str> = names.filter(|name| only.is_none_or(|only| only == *name)).collect();
+    names.sort_unstable();
+    match names.windows(2).find(|pair| pair[0] == pair[1]) {
+        Some(pair) => Err(Unfit::OddShape(format!("{:?} is written twice", pair[0]))),
+        None => Ok(()),
     }
 }
 

@@ -2,71 +2,91 @@
 
 use std::path::{Path, PathBuf};
 
+use portcullis_wire::hooks::HookEvent;
 use serde::{Deserialize, Serialize};
 
 use super::file::{Audience, UserFile};
+use super::hooks;
+use super::patch::Patch;
+use super::settings::{AddedElement, Made};
 use crate::config::Paths;
 use crate::failure::Failure;
 
-/// One entry in one file.
+/// What was added to one file.
 #[derive(Debug, Clone, Serialize, Deserialize, PartialEq, Eq)]
 pub(crate) struct Receipt {
     /// Without links.
     pub(crate) file: PathBuf,
     pub(crate) name: String,
+    /// The objects around `mcpServers`: one file holds the servers of the user and of every project. None in receipts of
+    /// release 0.1, and for settings.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) under: Option<Vec<String>>,
     /// There was no such file before.
     pub(crate) made_file: bool,
     /// There was no `mcpServers` before.
     pub(crate) made_servers: bool,
-    /// How the text was changed, where nothing of the user's was replaced.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) patch: Option<Patch>,
-    /// How hooks were put in, place by place.
+    /// How many of the objects around the entry were made for it, `mcpServers` included.
+    #[serde(default)]
+    pub(crate) made_around: usize,
+    /// How the text was changed, in this order. Nothing of the user's is in it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) patches: Vec<Patch>,
-    /// Rules that went with them.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub(crate) rules: Vec<String>,
+    /// What was not in the settings before. None in receipts of release 0.1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) added: Option<Vec<AddedElement>>,
+    /// Release 0.1: how an entry of a server was put in.
+    #[serde(default, skip_serializing)]
+    patch: Option<Patch>,
+    /// Release 0.1: the rules that had to be there, whether they were added or not.
+    #[serde(default, skip_serializing)]
+    rules: Vec<String>,
 }
 
 impl Receipt {
-    pub(crate) fn new(file: &Path, name: &str) -> Self {
-        let (file, name) = (file.to_owned(), name.to_owned());
-        Self { file, name, made_file: false, made_servers: false, patch: None, patches: vec![], rules: vec![] }
-    }
-}
-
-/// One place in a text, before and after.
-#[derive(Debug, Clone, Serialize, Deserialize, PartialEq, Eq)]
-pub(crate) struct Patch {
-    pub(crate) put: String,
-    /// Blank space or nothing.
-    pub(crate) instead_of: String,
-}
-
-impl Patch {
-    /// None when more than blank space had to go: what belongs to the user is not kept here.
-    pub(crate) fn between(before: &str, after: &str) -> Option<Self> {
-        let (start, end) = common_ends(before, after);
-        let instead_of = &before[start..before.len() - end];
-        let put = &after[start..after.len() - end];
-        instead_of.trim().is_empty().then(|| Self { put: put.to_owned(), instead_of: instead_of.to_owned() })
+    pub(crate) fn new(file: &Path, name: &str, under: Option<&[String]>) -> Self {
+        Self {
+            file: file.to_owned(),
+            name: name.to_owned(),
+            under: under.map(<[String]>::to_vec),
+            made_file: false,
+            made_servers: false,
+            made_around: 0,
+            patches: vec![],
+            added: None,
+            patch: None,
+            rules: vec![],
+        }
     }
 
-    /// The text as it was, when what was put in is still there as it was put, once.
-    pub(crate) fn undo(&self, text: &str) -> Option<String> {
-        let at = text.find(&self.put).filter(|at| text.rfind(&self.put) == Some(*at))?;
-        Some([&text[..at], &self.instead_of, &text[at + self.put.len()..]].concat())
+    /// A receipt of release 0.1 in today's words. It named the rules that it wanted; those that it added are in what it
+    /// put in.
+    fn renewed(mut self) -> Self {
+        self.patches.extend(self.patch.take());
+        self.made_around = self.made_around.max(usize::from(self.made_servers));
+        if self.added.is_none() && self.under.is_none() {
+            let puts: Vec<&str> = self.patches.iter().map(|patch| patch.put.as_str()).collect();
+            let put = |text: &str| puts.iter().any(|put| put.contains(text));
+            let quoted = |text: &str| serde_json::Value::from(text).to_string();
+            let made = |[outer, inner]: [&str; 2]| match () {
+                () if put(&format!("{}:", quoted(outer))) => Made::Object,
+                () if put(&format!("{}:", quoted(inner))) => Made::List,
+                () => Made::Nothing,
+            };
+            let rules = self.rules.iter().map(|rule| ("deny", rule.clone()));
+            let rules =
+                hooks::rules_of_tools(&self.name).into_iter().chain(rules).filter(|(_, rule)| put(&quoted(rule)));
+            let rules = rules.map(|(list, rule)| (["permissions", list], Some(rule)));
+            let hooks = HookEvent::ALL.iter().map(|event| (["hooks", event.name()], None));
+            let element = |(list, rule): ([&str; 2], Option<String>)| AddedElement {
+                list: list.map(str::to_owned),
+                rule,
+                made: made(list),
+            };
+            self.added = Some(rules.chain(hooks).map(element).collect());
+        }
+        self
     }
-}
-
-/// How many bytes two texts have in common at their starts, and then at their ends.
-pub(crate) fn common_ends(one: &str, other: &str) -> (usize, usize) {
-    let same = one.chars().zip(other.chars()).take_while(|(one, other)| one == other);
-    let start: usize = same.map(|(letter, _)| letter.len_utf8()).sum();
-    let same = one[start..].chars().rev().zip(other[start..].chars().rev()).take_while(|(one, other)| one == other);
-    let end = same.map(|(letter, _)| letter.len_utf8()).sum();
-    (start, end)
 }
 
 /// All receipts of this home.
@@ -79,7 +99,7 @@ impl Receipts {
     pub(crate) fn load(paths: &Paths) -> anyhow::Result<Self> {
         let file = UserFile::read(&paths.state_dir.join("installed.json"))?;
         let list = match &file.text {
-            Some(text) => serde_json::from_str(text).map_err(|error| {
+            Some(text) => serde_json::from_str::<Vec<Receipt>>(text).map_err(|error| {
                 let what = format!("reading what was installed from {}: {error}", file.path.display());
                 Failure::new(
                     what,
@@ -88,24 +108,39 @@ impl Receipts {
             })?,
             None => vec![],
         };
+        let list = list.into_iter().map(Receipt::renewed).collect();
         Ok(Self { file, list })
     }
 
-    pub(crate) fn find(&self, file: &Path, name: &str) -> Option<&Receipt> {
-        self.list.iter().find(|receipt| receipt.file == file && receipt.name == name)
+    /// `under` is None for settings.
+    pub(crate) fn find(&self, file: &Path, name: &str, under: Option<&[String]>) -> Option<&Receipt> {
+        self.list.get(self.place(file, name, under)?)
+    }
+
+    /// One that says where the entry is comes before one of release 0.1, which does not.
+    fn place(&self, file: &Path, name: &str, under: Option<&[String]>) -> Option<usize> {
+        let position = |under: Option<&[String]>| {
+            let is_it =
+                |receipt: &Receipt| receipt.file == file && receipt.name == name && receipt.under.as_deref() == under;
+            self.list.iter().position(is_it)
+        };
+        position(under).or_else(|| position(None))
     }
 
     pub(crate) fn keep(mut self, receipt: Receipt) -> anyhow::Result<()> {
-        self.list.retain(|other| (&other.file, &other.name) != (&receipt.file, &receipt.name));
+        if let Some(place) = self.place(&receipt.file, &receipt.name, receipt.under.as_deref()) {
+            self.list.remove(place);
+        }
         self.list.push(receipt);
         self.save()
     }
 
-    pub(crate) fn forget(mut self, file: &Path, name: &str) -> anyhow::Result<()> {
-        let before = self.list.len();
-        self.list.retain(|receipt| (receipt.file.as_path(), receipt.name.as_str()) != (file, name));
-        if self.list.len() == before {
-            return Ok(());
+    pub(crate) fn forget(mut self, file: &Path, name: &str, under: Option<&[String]>) -> anyhow::Result<()> {
+        let Some(place) = self.place(file, name, under) else { return Ok(()) };
+        let forgotten = self.list.remove(place);
+        // A file that was made for this one goes with the last that is in it.
+        for other in self.list.iter_mut().filter(|other| other.file == file) {
+            other.made_file |= forgotten.made_file;
         }
         if self.list.is_empty() {
             return self.file.remove().map(drop);
@@ -116,37 +151,5 @@ impl Receipts {
     fn save(&self) -> anyhow::Result<()> {
         let text = format!("{}\n", serde_json::to_string_pretty(&self.list)?);
         self.file.write(&text, Audience::OwnerAlone).map(drop)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
-
-    use super::*;
-
-    #[test]
-    fn what_was_put_in_is_found_again_although_the_rest_has_changed() {
-        let patch = Patch::between("{\n}", "{\n  \"a\": 1\n}").unwrap();
-        assert_eq!(patch, Patch { put: "  \"a\": 1\n".into(), instead_of: String::new() });
-        assert_eq!(patch.undo("{\n  \"a\": 1\n}\n// mine").unwrap(), "{\n}\n// mine");
-        assert_eq!(patch.undo("{\n  \"a\": 2\n}"), None);
-        assert_eq!(patch.undo("{  \"a\": 1\n  \"a\": 1\n}"), None, "which of the two?");
-    }
-
-    #[test]
-    fn what_belongs_to_the_user_is_not_kept() {
-        assert_eq!(Patch::between("{\"x\": \"secret\"}", "{\"x\": 1}"), None);
-    }
-
-    proptest! {
-        #[test]
-        fn any_addition_can_be_undone(start in "[a-cä\n ]{0,6}", put in "[a-cä\n ]{1,6}", end in "[a-cä\n ]{0,6}") {
-            let (before, after) = ([start.as_str(), &end].concat(), [start.as_str(), &put, &end].concat());
-            let patch = Patch::between(&before, &after).unwrap();
-            if let Some(undone) = patch.undo(&after) {
-                prop_assert_eq!(undone, before);
-            }
-        }
     }
 }

@@ -1,13 +1,13 @@
-//! Changes of rules files: a rule added to one, and a project's file trusted as it is.
+//! Changes of rules files: a rule added to one or removed from one, and a project's file trusted as it is.
 
 use std::path::{Path, PathBuf};
 
-use portcullis_core::policy::{Decision, Origin, Pattern};
+use portcullis_core::policy::{Decision, Origin, Pattern, RuleSource};
 
 use super::file::{Audience, UserFile, Wrote};
 use crate::config::Paths;
 use crate::failure::Failure;
-use crate::rules::{IN_PROJECT, RulesFile, Trusted, block, project_root};
+use crate::rules::{IN_PROJECT, RulesFile, Trusted, Written, block, project_root, without_rule};
 
 /// Whose file a rule is added to.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -42,20 +42,40 @@ pub(crate) fn add(
     }
     text.push_str(&block(rule.decision, &rule.pattern.to_string(), rule.why));
     let taken = RulesFile::read(&path, Some(&text), origin, &root.display().to_string(), paths.user_home())?;
-    // Who writes a rule of a file they had trusted, or of one that is new, has not stopped trusting it.
-    let mut trusted = Trusted::read(&paths.trust_file);
-    let stays_trusted =
-        owner == RulesOwner::Project && file.text.as_deref().is_none_or(|text| trusted.holds(&path, text));
+    let stays_trusted = owner == RulesOwner::Project && file.text.is_none() || is_trusted(paths, &file);
+    write(paths, &file, &text, audience, stays_trusted)?;
+    Ok((file.in_words(), taken.rules.last().and_then(|written| written.rule.warning())))
+}
+
+/// Removes a rule from its file. Returns the file for people.
+pub(crate) fn remove(paths: &Paths, path: &Path, written: &Written) -> anyhow::Result<String> {
+    let file = UserFile::read(path)?;
+    let text = without_rule(file.text(), written.line)
+        .map_err(|problem| problem.while_doing(format!("removing a rule from {}", path.display())))?;
+    let RuleSource { origin, base, .. } = &written.rule.source;
+    // A removal that would leave a broken file is no removal.
+    RulesFile::read(path, Some(&text), *origin, base, paths.user_home())?;
+    write(paths, &file, &text, Audience::OwnerAlone, is_trusted(paths, &file))?;
+    Ok(file.in_words())
+}
+
+/// Whoever writes a file that they had trusted has not stopped trusting it.
+fn is_trusted(paths: &Paths, file: &UserFile) -> bool {
+    file.text.as_deref().is_some_and(|text| Trusted::read(&paths.trust_file).holds(&file.path, text))
+}
+
+fn write(paths: &Paths, file: &UserFile, text: &str, audience: Audience, stays_trusted: bool) -> anyhow::Result<()> {
     paths.prepare()?;
-    if file.write(&text, audience)? == Wrote::Overtaken {
-        let what = format!("{} was changed by another program meanwhile", path.display());
+    if file.write(text, audience)? == Wrote::Overtaken {
+        let what = format!("{} was changed by another program meanwhile", file.path.display());
         return Err(Failure::new(what, "run this again").into());
     }
     if stays_trusted {
-        trusted.add(&path, &text);
+        let mut trusted = Trusted::read(&paths.trust_file);
+        trusted.add(&file.path, text);
         trusted.write(&paths.trust_file)?;
     }
-    Ok((file.in_words(), taken.rules.last().and_then(|written| written.rule.warning())))
+    Ok(())
 }
 
 /// A project's rules file that a person may trust.

@@ -2,8 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use super::claude::{ClaudeFiles, project_file};
-use super::file::{Audience, UserFile};
+use super::claude::ClaudeFiles;
+use super::file::UserFile;
+use super::git::home_of_project;
 use super::json::Unfit;
 use crate::config::environment;
 use crate::failure::Failure;
@@ -17,7 +18,15 @@ pub(crate) enum SettingsScope {
 }
 
 impl SettingsScope {
-    pub(crate) const NAMES: [&str; 3] = ["project", "local", "user"];
+    pub(crate) const NAMES: [&str; 3] = ["local", "user", "project"];
+
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Project => "project",
+            Self::Local => "local",
+            Self::User => "user",
+        }
+    }
 
     pub(crate) fn named(name: &str) -> Option<Self> {
         match name {
@@ -48,35 +57,33 @@ impl Target {
         Ok(Self { scope, name, folder })
     }
 
-    /// The file in which the server is registered.
+    /// The file in which the server is registered: never one that is shared, as it names a path of this machine.
     pub(crate) fn server_file(&self) -> anyhow::Result<PathBuf> {
-        match self.scope {
-            SettingsScope::Project => Ok(project_file(&self.folder)),
-            SettingsScope::Local | SettingsScope::User => Ok(ClaudeFiles::find(&environment)?.user),
-        }
+        Ok(ClaudeFiles::find(&environment)?.user)
     }
 
     /// The objects around `mcpServers` in that file.
     pub(crate) fn under(&self) -> Vec<String> {
         match self.scope {
-            SettingsScope::Project | SettingsScope::User => vec![],
-            SettingsScope::Local => vec!["projects".to_owned(), self.folder.display().to_string()],
+            SettingsScope::User => vec![],
+            SettingsScope::Project | SettingsScope::Local => {
+                vec!["projects".to_owned(), home_of_project(&self.folder).display().to_string()]
+            }
         }
     }
 
-    /// The file of the hooks.
-    pub(crate) fn settings_file(&self) -> anyhow::Result<PathBuf> {
+    /// The settings of the project that others pull.
+    pub(crate) fn shared_settings(&self) -> PathBuf {
+        self.folder.join(".claude/settings.json")
+    }
+
+    /// The settings that are for this user alone.
+    pub(crate) fn own_settings(&self) -> anyhow::Result<PathBuf> {
         match self.scope {
-            SettingsScope::Project => Ok(self.folder.join(".claude/settings.json")),
-            SettingsScope::Local => Ok(self.folder.join(".claude/settings.local.json")),
             SettingsScope::User => Ok(ClaudeFiles::find(&environment)?.folder.join("settings.json")),
-        }
-    }
-
-    pub(crate) fn audience(&self) -> Audience {
-        match self.scope {
-            SettingsScope::Project => Audience::Everyone,
-            SettingsScope::Local | SettingsScope::User => Audience::OwnerAlone,
+            SettingsScope::Project | SettingsScope::Local => {
+                Ok(home_of_project(&self.folder).join(".claude/settings.local.json"))
+            }
         }
     }
 }

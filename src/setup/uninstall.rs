@@ -1,171 +1,216 @@
 //! What `portcullis uninstall` takes out of Claude Code's files: planned first, so that it can be shown.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
+use super::change::{FileChange, FutureText};
+use super::claude::project_file;
 use super::entry::{self, Found};
-use super::file::{UserFile, Wrote};
-use super::hooks;
-use super::install::shown;
+use super::file::{Audience, UserFile, Wrote};
+use super::install::counted;
+use super::patch::{undo_all, undo_all_exactly};
 use super::place;
 use super::receipt::{Receipt, Receipts};
-use super::target::{Target, overtaken, unfit_file};
+use super::settings::{self, Removal, has_own_hooks, say_the_same, says_nothing};
+use super::target::{SettingsScope, Target, overtaken, unfit_file};
 use crate::config::{Paths, environment};
 use crate::failure::Failure;
 
 /// What is going to be taken out.
 pub(crate) struct UninstallPlan {
-    target: Target,
+    /// The name of the server.
+    name: String,
     /// Remove a server of this name although it starts something else.
     force: bool,
     paths: Paths,
-    parts: [(PathBuf, RemovedPart); 2],
-    changes: Vec<(UserFile, FileChange)>,
+    parts: Vec<RemovedPart>,
+    /// One for each part.
+    changes: Vec<FileChange>,
 }
 
 /// What is taken out of one file.
-#[derive(Clone, Copy)]
-enum RemovedPart {
-    Server,
-    Hooks,
+struct RemovedPart {
+    path: PathBuf,
+    content: RemovedContent,
 }
 
-/// What the file becomes.
-enum FileChange {
-    Nothing,
-    Text(Vec<String>),
-    Removed,
+enum RemovedContent {
+    Server { under: Vec<String> },
+    Settings,
 }
 
 impl UninstallPlan {
-    pub(crate) fn make(target: Target, force: bool, paths: &Paths) -> anyhow::Result<Self> {
-        let parts = [(target.server_file()?, RemovedPart::Server), (target.settings_file()?, RemovedPart::Hooks)];
-        let mut plan = Self { target, force, paths: paths.clone(), parts, changes: vec![] };
-        for (path, part) in &plan.parts {
-            let file = UserFile::read(path)?;
-            let change = plan.change(&file, *part)?;
-            plan.changes.push((file, change));
+    pub(crate) fn make(target: &Target, force: bool, paths: &Paths) -> anyhow::Result<Self> {
+        let server = || anyhow::Ok(server(target.server_file()?, target.under()));
+        let parts = match target.scope {
+            SettingsScope::Local | SettingsScope::User => vec![server()?, settings(target.own_settings()?)],
+            SettingsScope::Project => {
+                let mut parts = shared_parts(target);
+                // Where hooks are installed for this user alone, the server and the rules are theirs.
+                if !has_own_hooks(UserFile::read(&target.own_settings()?)?.text()) {
+                    parts.extend([server()?, settings(target.own_settings()?)]);
+                }
+                parts
+            }
+        };
+        Self::of(parts, target.name.clone(), force, paths)
+    }
+
+    /// What an earlier release wrote into files that others pull; none where there is nothing of it.
+    pub(super) fn of_shared(target: &Target, paths: &Paths) -> anyhow::Result<Option<Self>> {
+        let receipts = Receipts::load(paths)?;
+        let is_known = |part: &RemovedPart| {
+            UserFile::read(&part.path).is_ok_and(|file| {
+                let is_old = match part.content {
+                    RemovedContent::Server { .. } => true,
+                    // Those of this release stay, and a scope that is shared renews them.
+                    RemovedContent::Settings => target.scope != SettingsScope::Project && has_own_hooks(file.text()),
+                };
+                is_old && receipts.find(&file.real, &target.name, part.under()).is_some()
+            })
+        };
+        let parts: Vec<RemovedPart> = shared_parts(target).into_iter().filter(is_known).collect();
+        let plan = Self::of(parts, target.name.clone(), false, paths)?;
+        Ok(Some(plan).filter(|plan| !plan.is_done()))
+    }
+
+    fn of(parts: Vec<RemovedPart>, name: String, force: bool, paths: &Paths) -> anyhow::Result<Self> {
+        let mut plan = Self { name, force, paths: paths.clone(), parts, changes: vec![] };
+        let receipts = Receipts::load(paths)?;
+        for part in &plan.parts {
+            let file = UserFile::read(&part.path)?;
+            let change = plan.change(file, part, &receipts)?;
+            plan.changes.push(change);
         }
         Ok(plan)
     }
 
     /// Nothing of ours is there.
     pub(crate) fn is_done(&self) -> bool {
-        self.changes.iter().all(|(_, change)| matches!(change, FileChange::Nothing))
+        self.changes.iter().all(FileChange::is_nothing)
     }
 
-    /// The file in which the server would be.
-    pub(crate) fn server_file(&self) -> String {
-        self.changes.first().map(|(file, _)| file.in_words()).unwrap_or_default()
+    pub(crate) fn changes(&self) -> impl Iterator<Item = &FileChange> {
+        self.changes.iter()
     }
 
-    /// The changes, for people.
-    pub(crate) fn shown(&self) -> String {
-        let each = self.changes.iter().map(|(file, change)| match change {
-            FileChange::Nothing => String::new(),
-            FileChange::Text(steps) => format!("{}:\n{}", file.in_words(), shown(file.text(), steps)),
-            FileChange::Removed => format!("{} holds nothing else and is removed.\n", file.in_words()),
-        });
-        each.collect()
+    pub(crate) fn files(&self) -> Vec<String> {
+        self.changes.iter().map(|change| change.file.in_words()).collect()
     }
 
     /// Takes everything out; returns the copy of the program that `install` made, which stays.
     pub(crate) fn carry_out(&self) -> anyhow::Result<Option<PathBuf>> {
         let command = self.command()?;
-        for (path, part) in &self.parts {
-            self.write(path, *part)?;
-        }
+        self.parts.iter().try_for_each(|part| self.write(part))?;
         let copy = place::bin_folder(&environment).map(|folder| folder.join("portcullis"));
         Ok(copy.filter(|copy| command.as_deref() == copy.to_str() && copy.exists()))
     }
 
     /// Which program the entry starts.
     fn command(&self) -> anyhow::Result<Option<String>> {
-        let file = UserFile::read(&self.target.server_file()?)?;
-        match entry::find(file.text(), &self.target.under(), &self.target.name) {
-            Ok(Found::Ours { command }) => Ok(Some(command)),
-            _ => Ok(None),
+        for part in &self.parts {
+            let RemovedContent::Server { under } = &part.content else { continue };
+            let file = UserFile::read(&part.path)?;
+            if let Ok(Found::Ours { command }) = entry::find(file.text(), under, &self.name) {
+                return Ok(Some(command));
+            }
         }
+        Ok(None)
     }
 
-    fn change(&self, file: &UserFile, part: RemovedPart) -> anyhow::Result<FileChange> {
-        let receipts = Receipts::load(&self.paths)?;
-        let receipt = receipts.find(&file.real, &self.target.name);
-        let (steps, is_empty) = match part {
-            RemovedPart::Server => self.without_server(file, receipt)?,
-            RemovedPart::Hooks => self.without_hooks(file, receipt)?,
+    fn change(&self, file: UserFile, part: &RemovedPart, receipts: &Receipts) -> anyhow::Result<FileChange> {
+        let receipt = receipts.find(&file.real, &self.name, part.under());
+        let after = match &part.content {
+            RemovedContent::Server { under } => self.without_server(&file, under, receipt)?,
+            RemovedContent::Settings => self.without_settings(&file, receipt)?,
         };
         let made_by_us = receipt.is_some_and(|receipt| receipt.made_file);
-        Ok(match steps.is_empty() {
-            true => FileChange::Nothing,
-            false if made_by_us && is_empty => FileChange::Removed,
-            false => FileChange::Text(steps),
-        })
+        let counts = match part.content {
+            RemovedContent::Server { .. } => vec!["the server".to_owned()],
+            RemovedContent::Settings => {
+                let ((hooks, rules), (hooks_left, rules_left)) =
+                    (settings::count(file.text()), settings::count(&after));
+                counted(&[(hooks - hooks_left.min(hooks), "hook"), (rules - rules_left.min(rules), "rule")])
+            }
+        };
+        let ours = receipt.map(|receipt| receipt.patches.iter().map(|patch| patch.put.clone()).collect());
+        let after = match () {
+            () if after == file.text() => FutureText::Same,
+            () if made_by_us && says_nothing(&after) => FutureText::Removed,
+            () => FutureText::Text(after),
+        };
+        Ok(FileChange { file, after, counts, ours: ours.unwrap_or_default() })
     }
 
-    /// The text after each step, and whether the last says nothing any more.
-    fn without_server(&self, file: &UserFile, receipt: Option<&Receipt>) -> anyhow::Result<(Vec<String>, bool)> {
-        let (name, under) = (&self.target.name, self.target.under());
-        let found = entry::find(file.text(), &under, name).map_err(|unfit| unfit_file(file, &unfit))?;
+    fn without_server(
+        &self,
+        file: &UserFile,
+        under: entry::Under<'_>,
+        receipt: Option<&Receipt>,
+    ) -> anyhow::Result<String> {
+        let name = &self.name;
+        let found = entry::find(file.text(), under, name).map_err(|unfit| unfit_file(file, &unfit))?;
         if found == Found::Nothing {
-            return Ok((vec![], false));
+            return Ok(file.text().to_owned());
         }
         if found == Found::Foreign && !self.force {
             let what = format!("the server {name:?} in {} does not start portcullis", file.in_words());
             return Err(Failure::new(what, "name the one you mean with --name, or remove this one with --force").into());
         }
-        let undone = receipt.and_then(|receipt| receipt.patch.as_ref()?.undo(file.text()));
-        let after = match undone.filter(|before| entry::find(before, &under, name) == Ok(Found::Nothing)) {
-            Some(before) => before,
-            None => {
-                let servers_may_go = receipt.is_some_and(|receipt| receipt.made_servers);
-                entry::take_out(file.text(), &under, name, servers_may_go).map_err(|unfit| unfit_file(file, &unfit))?
-            }
-        };
-        let is_empty = entry::says_nothing(&after);
-        Ok((vec![after], is_empty))
+        let made = receipt.map_or(0, |receipt| receipt.made_around);
+        let taken = entry::take_out(file.text(), under, name, made).map_err(|unfit| unfit_file(file, &unfit))?;
+        Ok(as_it_was(receipt, file.text(), &taken).unwrap_or(taken))
     }
 
-    fn without_hooks(&self, file: &UserFile, receipt: Option<&Receipt>) -> anyhow::Result<(Vec<String>, bool)> {
-        let rules = receipt.map(|receipt| receipt.rules.as_slice()).unwrap_or_default();
-        let is_it = |outer: &str, said: &serde_json::Value| {
-            let is_rule =
-                outer == "permissions" && said.as_str().is_some_and(|said| rules.iter().any(|rule| rule == said));
-            is_rule || hooks::is_our_element(&self.target.name, outer, said)
-        };
-        let taken = hooks::take_out(file.text(), &is_it).map_err(|unfit| unfit_file(file, &unfit))?;
-        let steps = receipt.and_then(|receipt| undone(receipt, file.text()));
-        // What was put in may stand elsewhere by now; then it goes by what it says.
-        let is_clean = |steps: &Vec<String>| {
-            steps.last().is_some_and(|after| hooks::take_out(after, &is_it).is_ok_and(|left| left.is_empty()))
-        };
-        let steps = steps.filter(is_clean).unwrap_or(taken);
-        let is_empty = steps.last().is_some_and(|after| hooks::says_nothing(after));
-        Ok((steps, is_empty))
+    fn without_settings(&self, file: &UserFile, receipt: Option<&Receipt>) -> anyhow::Result<String> {
+        let added = receipt.and_then(|receipt| receipt.added.as_deref());
+        let removal = Removal { server: &self.name, added };
+        let taken = settings::take_out(file.text(), &removal).map_err(|unfit| unfit_file(file, &unfit))?;
+        Ok(as_it_was(receipt, file.text(), &taken).unwrap_or(taken))
     }
 
-    fn write(&self, path: &Path, part: RemovedPart) -> anyhow::Result<()> {
+    fn write(&self, part: &RemovedPart) -> anyhow::Result<()> {
         for _ in 0..10 {
-            let file = UserFile::read(path)?;
-            let wrote = match self.change(&file, part)? {
-                FileChange::Nothing => return Ok(()),
-                FileChange::Text(steps) => {
-                    file.write(steps.last().map_or(file.text(), String::as_str), self.target.audience())?
-                }
-                FileChange::Removed => file.remove()?,
+            let receipts = Receipts::load(&self.paths)?;
+            let change = self.change(UserFile::read(&part.path)?, part, &receipts)?;
+            let wrote = match &change.after {
+                FutureText::Same => Wrote::Done,
+                FutureText::Text(text) => change.file.write(text, Audience::OwnerAlone)?,
+                FutureText::Removed => change.file.remove()?,
             };
             if wrote == Wrote::Done {
-                return Receipts::load(&self.paths)?.forget(&file.real, &self.target.name);
+                return receipts.forget(&change.file.real, &self.name, part.under());
             }
         }
-        Err(overtaken(path).into())
+        Err(overtaken(&part.path).into())
     }
 }
 
-/// Step by step back to how it was before, if what we put in is still there as we put it.
-fn undone(receipt: &Receipt, text: &str) -> Option<Vec<String>> {
-    let mut steps: Vec<String> = vec![];
-    for patch in receipt.patches.iter().rev() {
-        steps.push(patch.undo(steps.last().map_or(text, String::as_str))?);
+impl RemovedPart {
+    fn under(&self) -> Option<&[String]> {
+        match &self.content {
+            RemovedContent::Server { under } => Some(under),
+            RemovedContent::Settings => None,
+        }
     }
-    Some(steps)
+}
+
+fn server(path: PathBuf, under: Vec<String>) -> RemovedPart {
+    RemovedPart { path, content: RemovedContent::Server { under } }
+}
+
+fn settings(path: PathBuf) -> RemovedPart {
+    RemovedPart { path, content: RemovedContent::Settings }
+}
+
+/// An earlier release registered the server there, too.
+fn shared_parts(target: &Target) -> Vec<RemovedPart> {
+    vec![server(project_file(&target.folder), vec![]), settings(target.shared_settings())]
+}
+
+/// The text before `install`, to the byte: all of it where nobody else changed it since, else the places that we changed.
+/// None where that says anything else than the text without what was added, as when others moved it.
+fn as_it_was(receipt: Option<&Receipt>, text: &str, taken: &str) -> Option<String> {
+    let patches = receipt?.patches.as_slice();
+    let candidates = [undo_all_exactly(patches, text), undo_all(patches, text)];
+    candidates.into_iter().flatten().find(|before| say_the_same(before, taken))
 }

@@ -21,6 +21,8 @@ mod session;
 
 mod architecture;
 mod help;
+mod messages;
 mod peers;
+mod readme;
 mod reference;
 mod support_tests;

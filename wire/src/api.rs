@@ -3,9 +3,10 @@
 mod asks;
 mod reading;
 
+use portcullis_core::policy::mode_in_words;
 use portcullis_core::{
-    Address, EventLife, Moment, Notice, OrderOutcome, Pairing, Person, Presence, Reply, SentFile, Session, Token,
-    TokenScope, TrackedEvent, TrackedOrder,
+    Address, EventLife, Moment, Notice, OrderOutcome, OutsideText, Pairing, Person, Presence, Reply, Role, SentFile,
+    Session, Token, TokenScope, TrackedEvent, TrackedOrder,
 };
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -46,6 +47,9 @@ pub struct SessionView {
     /// Who stopped it: no tool runs until it is resumed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stopped_by: Option<String>,
+    /// Text from someone who may not direct it is before its model: what runs or sends something is asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub outside: Option<OutsideView>,
     /// What it was told to do of late, newest last.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub orders: Vec<OrderView>,
@@ -53,6 +57,20 @@ pub struct SessionView {
     pub waiting: usize,
     /// Prompts it has open.
     pub asks: usize,
+}
+
+/// The text from outside that is before a session's model.
+#[derive(Debug, Clone, Serialize, Deserialize, PartialEq, Eq, ToSchema)]
+pub struct OutsideView {
+    /// Who sent it.
+    pub sender: String,
+    pub since: u64,
+}
+
+impl From<&OutsideText> for OutsideView {
+    fn from(outside: &OutsideText) -> Self {
+        Self { sender: outside.sender.clone(), since: outside.since.0 }
+    }
 }
 
 /// What someone told a session to do.
@@ -218,6 +236,9 @@ pub struct NewModel {
 pub struct TokenView {
     pub id: String,
     pub person: String,
+    /// The person's role: sender, reviewer, admin or agent.
+    #[serde(default)]
+    pub role: String,
     /// Sessions it is for; none means all.
     pub labels: Option<Vec<String>>,
     /// When it was made.
@@ -229,10 +250,11 @@ pub struct TokenView {
 }
 
 impl TokenView {
-    pub fn of(token: &Token, now: Moment) -> Self {
+    pub fn of(token: &Token, role: Option<Role>, now: Moment) -> Self {
         Self {
             id: token.id.to_string(),
             person: token.person.clone(),
+            role: role.map(|role| role.to_string()).unwrap_or_default(),
             labels: match &token.scope {
                 TokenScope::Everything => None,
                 TokenScope::Labels(labels) => Some(labels.iter().map(ToString::to_string).collect()),
@@ -424,6 +446,7 @@ impl SessionView {
             driven: about.driven,
             hooks_version: about.hooks_version,
             stopped_by: session.stopped.clone(),
+            outside: session.outside.as_ref().map(OutsideView::from),
             orders: session.orders.iter().map(OrderView::from).collect(),
             waiting,
             asks,
@@ -432,6 +455,17 @@ impl SessionView {
 }
 
 impl SessionView {
+    /// Its permission mode and what the outside guard adds, for people; none where neither is known.
+    pub fn standing_in_words(&self) -> Option<String> {
+        let mode = self.mode.as_deref().map(mode_in_words);
+        let guard = self
+            .outside
+            .as_ref()
+            .map(|outside| format!("it has read text from {}: what it runs or sends is asked for", outside.sender));
+        let parts: Vec<String> = mode.into_iter().chain(guard).collect();
+        (!parts.is_empty()).then(|| parts.join("; "))
+    }
+
     /// Its hooks were written by an older release.
     pub fn has_old_hooks(&self) -> bool {
         self.hooks_version.is_some_and(|version| version < HOOKS_VERSION)

@@ -54,11 +54,12 @@ impl Serialize for Meta<'_> {
         let id = frame.id.text();
         let together = if frame.also.is_empty() { String::new() } else { (frame.also.len() + 1).to_string() };
         // Empty where there is nothing to say.
-        let ours: [(&str, &str); 6] = [
+        let ours: [(&str, &str); 7] = [
             ("event_id", id.as_str()),
             ("chat_id", &frame.chat),
             ("via", &frame.via),
             ("sender", &frame.sender),
+            ("directs", if frame.directs { "true" } else { "false" }),
             ("events", &together),
             ("redelivered", if frame.redelivered { "true" } else { "" }),
         ];
@@ -160,7 +161,7 @@ mod tests {
             line,
             concat!(
                 r#"{"jsonrpc":"2.0","method":"notifications/claude/channel","params":{"content":"a\n\"b\"","meta":{"#,
-                r#""event_id":"00000000010000000000000001","chat_id":"1","via":"http","sender":"dev","path":"/"}}}"#,
+                r#""event_id":"00000000010000000000000001","chat_id":"1","via":"http","sender":"dev","directs":"false","path":"/"}}}"#,
                 "\n"
             )
         );

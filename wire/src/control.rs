@@ -195,6 +195,11 @@ pub enum Block<'a> {
 }
 
 impl Message {
+    /// Whether the client wrote it itself in the model's place, as it does with an error of the API.
+    pub fn is_synthetic(&self) -> bool {
+        self.message["model"] == "<synthetic>"
+    }
+
     /// The parts of its content that we know; text alone is one part.
     pub fn blocks(&self) -> Vec<Block<'_>> {
         match &self.message["content"] {

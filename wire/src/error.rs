@@ -104,11 +104,11 @@ macro_rules! kinds {
 }
 
 kinds! {
-    BadRequest 40001 "check the request against docs/reference/http.md"
+    BadRequest 40001 "`GET /api/openapi.json` describes every request"
     NotUtf8 40002 "send the text as UTF-8"
     BadName 40003 "a name has 1 to 64 letters, digits, dots, dashes or underscores, and is not `owner`"
     Forbidden 40301 "send `Authorization: Bearer TOKEN`; `portcullis status` says where the owner's token is kept"
-    NeedsRight 40302 "ask the owner of the gate for the right"
+    NeedsRight 40302 "ask the owner of the gate for the right; the owner answers no prompts where approvals = \"device\" is set"
     ForeignOrigin 40303 "web pages of other sites may not talk to the gate"
     ForeignChat 40304 "name another chat, or leave ?chat= off to open a new one"
         / "name another chat with --chat, or leave --chat off to open a new one"
@@ -116,7 +116,7 @@ kinds! {
     FromInside 40306 "ask a person to do it: at the terminal, in a browser or in a chat"
     BypassNotAllowed 40307 "leave that mode, or `autoApprove`, off, or add `allow_bypass = true` to your own configuration"
     FolderNotAllowed 40308 "name a folder below one of `folders` in `[start]` of the configuration, or add one there"
-    NoSuchRoute 40401 "the routes are listed in docs/reference/http.md"
+    NoSuchRoute 40401 "`GET /api/openapi.json` lists the routes"
     NoSuchSession 40402 "`GET /api/v1/sessions` lists the sessions; leave ?session= off to reach the only one"
         / "`portcullis session list` lists the sessions, with `--all` also those that ended"
     NoSuchAsk 40403 "`GET /api/v1/asks` lists the prompts"
@@ -170,6 +170,15 @@ kinds! {
 }
 
 impl Fault {
+    /// What the owner is told who has set `approvals = "device"` and answers on this machine all the same.
+    pub fn owner_does_not_answer() -> Self {
+        let what = "prompts are not answered by the owner of this machine: approvals = \"device\" is set";
+        let hint = "a person with a reviewer's token answers (`portcullis token add NAME --role reviewer`), and so does \
+                    Claude Code's own dialog where the session has one; terminals, `portcullis ask` and the owner's token do \
+                    not. To answer here again, set approvals = \"anywhere\" and restart the gate";
+        Self { hint: hint.into(), ..Self::new(Kind::NeedsRight, what) }
+    }
+
     /// A refusal in words, as of `now`.
     pub fn of(refusal: &Refusal, now: Moment) -> Self {
         match refusal {

@@ -59,7 +59,7 @@ impl HookEvent {
             Self::PostToolUse => &["tool_name", "tool_input", "tool_use_id", "permission_mode"],
             Self::PostToolUseFailure | Self::PermissionDenied => &["tool_name", "tool_input", "tool_use_id"],
             Self::UserPromptSubmit => &["prompt", "permission_mode"],
-            Self::Stop => &["stop_hook_active", "permission_mode"],
+            Self::Stop => &["stop_hook_active", "permission_mode", "session_crons"],
             Self::Notification => &["notification_type"],
             Self::PostToolBatch | Self::SubagentStop | Self::SessionEnd | Self::FileChanged => &[],
             Self::SessionStart => &["source", "model"],
@@ -84,6 +84,8 @@ pub struct HookCall {
     /// `idle_prompt`: the session waits for its user.
     pub notification_type: Option<String>,
     pub stop_hook_active: bool,
+    /// The prompts that the session has scheduled for itself, where the hook tells.
+    pub scheduled_prompts: Option<Vec<String>>,
     /// Why a session starts: `startup`, `clear`, `resume` or `compact`.
     pub source: Option<String>,
     /// Why it ends.
@@ -128,6 +130,12 @@ impl HookCall {
             prompt: text("prompt").unwrap_or_default(),
             notification_type: text("notification_type"),
             stop_hook_active: value(&arguments["stop_hook_active"]) == Value::Bool(true),
+            scheduled_prompts: match value(&arguments["session_crons"]) {
+                Value::Array(crons) => {
+                    Some(crons.iter().filter_map(|cron| cron["prompt"].as_str().map(str::to_owned)).collect())
+                }
+                _ => None,
+            },
             source: text("source"),
             reason: text("reason"),
             model: text("model"),
@@ -139,6 +147,12 @@ impl HookCall {
     /// The version of the hooks that `install` wrote; the first had no mark. None where this call cannot tell.
     pub fn installed_version(&self) -> Option<u32> {
         self.event.is_by_tool().then(|| self.hooks_version.unwrap_or(1))
+    }
+
+    /// The prompt that this tool call has scheduled: Claude Code makes it by itself later, and does not say so then.
+    pub fn schedules(&self) -> Option<&str> {
+        let is_schedule = matches!(self.tool_name.as_str(), "CronCreate" | "ScheduleWakeup");
+        self.tool_input["prompt"].as_str().filter(|_| is_schedule)
     }
 
     /// A turn that Claude Code began by itself, to tell the model of something, and not the person typing.
@@ -160,6 +174,18 @@ fn value(field: &Value) -> Value {
 /// More for the model to read, in the same turn. A session that wanted to stop goes on with it.
 pub fn context(event: HookEvent, text: &str) -> Value {
     specific(event, json!({"additionalContext": text}))
+}
+
+/// The same, and a notice for the person at the terminal.
+pub fn context_shown(event: HookEvent, text: &str, shown: &str) -> Value {
+    let mut output = context(event, text);
+    output["systemMessage"] = Value::from(shown);
+    output
+}
+
+/// Only for the person at the terminal.
+pub fn notice(shown: &str) -> Value {
+    json!({"systemMessage": shown})
 }
 
 /// The tool does not run.

@@ -95,6 +95,10 @@ pub enum SessionMessage {
     Called(#[serde(with = "Boxed::<ToolCallForm>")] Box<ToolCall>),
     /// What is known of the session has changed.
     Described(#[serde(with = "Boxed::<AboutForm>")] Box<SessionAbout>),
+    /// Text from someone who may not direct the session is before its model.
+    OutsideRead { sender: String },
+    /// A person who may direct the session has spoken: the guard against such text is down.
+    OutsideEnded { by: String },
     /// What became of an order.
     Ordered {
         #[serde(with = "as_text")]
@@ -174,6 +178,8 @@ pub enum GateMessage<'a> {
         #[serde(with = "OrderForm")]
         order: Order,
     },
+    /// Text of this sender is before the model already, as another process of the same conversation has read it.
+    Outside { sender: String },
     /// What became of the line with this number.
     Done { n: u64, answer: Answered },
 }

@@ -20,7 +20,7 @@ pub fn document() -> Value {
             "version": "1",
             "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
             "description": "Events in, replies out, and permission prompts answered. Moments are milliseconds since 1970; \
-                ids are 26 letters and digits and sort by birth. docs/reference/http.md says the same in words.",
+                ids are 26 letters and digits and sort by birth.",
         },
         "servers": [{"url": "/", "description": "the gate that this came from, at its port or its Unix socket"}],
         "security": [{"token": []}],

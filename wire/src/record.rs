@@ -10,9 +10,9 @@ use std::ops::Not;
 use std::sync::Arc;
 
 use portcullis_core::{
-    Ask, AskId, CallOutcome, ChatId, ConnectorName, Event, EventId, Goodbye, Identity, Label, Moment, Moves, Order, OrderId,
-    Pairing, PairingCode, Record, Reply, ReplyId, Role, SentMessage, SessionAbout, SessionId, Text, Token, TokenId,
-    ToolCall, Verdict,
+    Ask, AskId, CallOutcome, ChatId, ConnectorName, Event, EventId, Goodbye, Identity, Label, Moment, Moves, Order,
+    OrderId, Pairing, PairingCode, Record, Reply, ReplyId, Role, SentMessage, SessionAbout, SessionId, Text, Token,
+    TokenId, ToolCall, Verdict,
 };
 use serde::{Deserialize, Serialize};
 
@@ -206,6 +206,16 @@ enum RecordForm {
         about: SessionAbout,
         #[serde(default, with = "as_text::option", skip_serializing_if = "Option::is_none")]
         label: Option<Label>,
+    },
+    OutsideRead {
+        #[serde(with = "as_text")]
+        session: SessionId,
+        sender: String,
+    },
+    OutsideEnded {
+        #[serde(with = "as_text")]
+        session: SessionId,
+        by: String,
     },
     Ordered {
         #[serde(with = "as_text")]

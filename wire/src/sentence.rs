@@ -120,6 +120,10 @@ fn words(names: &Names, record: &Record) -> (Weight, String) {
         Record::OutcomeReported { ask, outcome, differs } => outcome_of(&names.code(*ask), *outcome, *differs),
         Record::Called { call, .. } => called(call),
         Record::Described { about, .. } => (Detail, format!("session is {}", attached(about))),
+        Record::OutsideRead { sender, .. } => {
+            (Plain, format!("session has read text from {sender}, who may not direct it: what it runs is asked for"))
+        }
+        Record::OutsideEnded { by, .. } => (Plain, format!("text from outside no longer holds the session up: {by}")),
         Record::Ordered { order, by, .. } => (Plain, ordered(order, by)),
         Record::OrderDone { order, .. } => (Detail, format!("{} is done", names.order(*order))),
         Record::OrderFailed { order, why, .. } => (Attention, format!("{} failed: {why}", names.order(*order))),

@@ -2,7 +2,9 @@
 
 use std::ops::Not;
 
-use portcullis_core::{Goodbye, Label, Order, OrderOutcome, SentFile, SessionAbout, SessionId, Text};
+use portcullis_core::{
+    ConversationOrigin, Goodbye, Label, Order, OrderOutcome, SentFile, SessionAbout, SessionId, Text,
+};
 use serde::{Deserialize, Serialize};
 
 use crate::as_text;
@@ -40,6 +42,8 @@ pub struct AboutForm {
     driven: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     hooks_version: Option<u32>,
+    #[serde(default, with = "as_text::option", skip_serializing_if = "Option::is_none")]
+    origin: Option<ConversationOrigin>,
 }
 
 #[derive(Serialize, Deserialize)]

@@ -108,7 +108,7 @@ pub fn prompt(ask: &Ask, label: &str, longest: Option<usize>) -> String {
 fn notes(ask: &Ask, masked: usize, longest: Option<usize>) -> String {
     let (code, details) = (ask.code, &ask.details);
     let masked = (masked > 0).then(|| format!("[{masked} masked; `portcullis ask show {code}` shows all of it]"));
-    let risk = details.risk.as_ref().map(|risk| format!("Risk {}: {}", risk.level, risk.reasons_in_words()));
+    let risk = details.risk.as_ref().map(|risk| format!("Risk: {}", risk.in_words()));
     let reason = details.reason.as_ref().map(|reason| format!("Asked because: {}", mask(reason).0));
     let quorum = (details.quorum > 1).then(|| format!("{} people must allow it", details.quorum));
     let offers = (!details.offers.is_empty()).then(|| offers(ask));
@@ -117,12 +117,11 @@ fn notes(ask: &Ask, masked: usize, longest: Option<usize>) -> String {
     lines.map(fitted).collect()
 }
 
-/// `risk high: network, unclear`.
+/// `risk high: network, unclear`, for a place that stands in brackets itself.
 pub fn risk_in_words(risk: &Risk) -> String {
-    match risk.reasons.is_empty() {
-        true => format!("risk {}", risk.level),
-        false => format!("risk {}: {}", risk.level, risk.reasons_in_words()),
-    }
+    risk.reasons.iter().enumerate().fold(format!("risk {}", risk.level), |words, (index, reason)| {
+        format!("{words}{} {reason}", if index == 0 { ":" } else { "," })
+    })
 }
 
 fn offers(ask: &Ask) -> String {
@@ -218,7 +217,7 @@ mod tests {
         let token = format!("ghp_{}", "a".repeat(36));
         let shown = prompt(&ask("Push", &format!("push {token}"), full(&format!("rule\nof {token}"))), "api", None);
         let (_, notes) = shown.split_once("\n\n[1 masked; `portcullis ask show abcde` shows all of it]\n").unwrap();
-        let (because, rest) = notes.strip_prefix("Risk high: network, unclear\n").unwrap().split_once('\n').unwrap();
+        let (because, rest) = notes.strip_prefix("Risk: high (network, unclear)\n").unwrap().split_once('\n').unwrap();
         assert!(because.starts_with("Asked because: rule of ") && !shown.contains(&token), "{shown}");
         assert_eq!(
             rest,

@@ -65,6 +65,7 @@ fn about(label: &str, continues: Option<SessionId>) -> SessionAbout {
         mode: None,
         driven: true,
         hooks_version: None,
+        origin: None,
     }
 }
 

@@ -6,7 +6,7 @@ use super::{Decided, answer, asks, refuse};
 use crate::event::{Attribute, ChatId, Event, IdempotencyKey};
 use crate::ids::{EventId, Moment};
 use crate::input::{Answer, Effect, Input, NotAVerdict, Refusal, Topic};
-use crate::people::{Actor, Inside, Right, TokenScope, Via};
+use crate::people::{Actor, Inside, Right, Role, TokenScope, Via};
 use crate::record::Record;
 use crate::route::{Address, route};
 use crate::state::State;
@@ -23,10 +23,20 @@ pub(super) struct SaidInput {
     pub(super) idempotency_key: Option<IdempotencyKey>,
 }
 
+/// What an agent runs has the credential of its owner, and speaks as the agent all the same: it informs, and no more.
+fn speaker(by: &Actor, inside: Option<&Inside>) -> Actor {
+    match inside {
+        Some(inside) => Actor { name: inside.agent_name(), rights: Role::Sender.rights(), ..by.clone() },
+        None => by.clone(),
+    }
+}
+
 pub(super) fn said(state: &State, now: Moment, said: SaidInput) -> Decided {
     if !said.by.may(Right::Talk) {
         return refuse(Refusal::NeedsRight(Right::Talk));
     }
+    let credential = said.by.name.clone();
+    let said = SaidInput { by: speaker(&said.by, said.inside.as_ref()), ..said };
     if let Some(key) = &said.idempotency_key
         && let Some(decided) = repeated(state, now, &said.by, key)
     {
@@ -41,8 +51,8 @@ pub(super) fn said(state: &State, now: Moment, said: SaidInput) -> Decided {
     let in_sight = state.ask_by_code(code).filter(|(ask, _)| state.is_in_scope(Some(ask.session), &said.by.scope));
     if let Some(inside) = said.inside.clone() {
         return match in_sight {
-            Some(_) => from_inside(said.by, inside),
-            // Not a miss: what an agent runs speaks as the owner, and must not use up the owner's attempts.
+            Some(_) => from_inside(credential, inside),
+            // Not a miss: agents have no attempts to use up.
             None => event(state, now, said, prompts_are_open.then_some(NotAVerdict::NoSuchCode(code))),
         };
     }
@@ -62,10 +72,10 @@ pub(super) fn said(state: &State, now: Moment, said: SaidInput) -> Decided {
 }
 
 /// A verdict by a process that an agent runs is refused, and the attempt is written down.
-fn from_inside(by: Actor, inside: Inside) -> Decided {
+fn from_inside(who: String, inside: Inside) -> Decided {
     let what = inside.note("answering a prompt");
     let (records, mut effects) = refuse(Refusal::FromInside(inside));
-    effects.push(Effect::Then(Input::AccessDenied { who: by.name, what }));
+    effects.push(Effect::Then(Input::AccessDenied { who, what }));
     (records, effects)
 }
 
@@ -93,9 +103,7 @@ fn may_write_in(state: &State, by: &Actor, chat: &ChatId) -> bool {
 }
 
 fn event(state: &State, now: Moment, said: SaidInput, not_a_verdict: Option<NotAVerdict>) -> Decided {
-    let SaidInput { id, by, inside, text, address, chat, attributes, idempotency_key } = said;
-    // What an agent runs speaks with the credential of its owner, and still only informs.
-    let is_inside = inside.is_some();
+    let SaidInput { id, by, inside: _, text, address, chat, attributes, idempotency_key } = said;
     let text = text.into_text();
     let Some(chat) = chat.or_else(|| state.next_chat()) else {
         return refuse(Refusal::SessionFull { waiting: 0 });
@@ -118,7 +126,7 @@ fn event(state: &State, now: Moment, said: SaidInput, not_a_verdict: Option<NotA
     }
     let event = Event {
         id,
-        directs: by.may(Right::Review) && !is_inside,
+        directs: by.may(Right::Review),
         via: by.via,
         sender: by.name,
         chat: chat.clone(),
@@ -138,11 +146,11 @@ fn event(state: &State, now: Moment, said: SaidInput, not_a_verdict: Option<NotA
 mod tests {
     use super::*;
     use crate::event::Label;
-    use crate::people::{Role, Via};
+    use crate::people::Via;
     use crate::state::Limits;
     use crate::verdict::SaidText;
 
-    fn directs(role: Role, inside: Option<Inside>) -> bool {
+    fn event_by(role: Role, inside: Option<Inside>) -> Arc<Event> {
         let by = Actor { name: "ann".into(), rights: role.rights(), via: Via::Http, scope: TokenScope::Everything };
         let said = SaidInput {
             id: EventId::new(Moment(1), 1),
@@ -156,16 +164,17 @@ mod tests {
         };
         let (records, _) = super::said(&State::new(Limits::default()), Moment(1), said);
         match records.as_slice() {
-            [Record::Received { event, .. }] => event.directs,
+            [Record::Received { event, .. }] => Arc::clone(event),
             other => panic!("{other:?}"),
         }
     }
 
     #[test]
     fn reviewers_direct_sessions_while_senders_and_whatever_an_agent_runs_only_inform() {
-        assert!(directs(Role::Admin, None) && directs(Role::Reviewer, None));
-        assert!(!directs(Role::Sender, None));
+        assert!(event_by(Role::Admin, None).directs && event_by(Role::Reviewer, None).directs);
+        assert!(!event_by(Role::Sender, None).directs);
         let inside = Inside { process: 7, label: Label::new("api").unwrap() };
-        assert!(!directs(Role::Admin, Some(inside)));
+        let by_agent = event_by(Role::Admin, Some(inside));
+        assert_eq!((by_agent.directs, by_agent.sender.as_str()), (false, "agent:api"));
     }
 }

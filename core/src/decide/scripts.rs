@@ -9,6 +9,7 @@ use crate::*;
 mod asks;
 mod events;
 mod orders;
+mod outside;
 mod people;
 mod rulings;
 mod sessions;
@@ -92,24 +93,29 @@ fn read(command: &str) -> Input {
             idempotency_key: option("key")
                 .map(|key| IdempotencyKey { key: key.into(), digest: [text.len() as u8; 32] }),
         },
-        "attach" => Input::Attached {
-            session: session(words[1]),
-            about: SessionAbout {
+        "outside" => Input::OutsideRead { session: session(words[1]), sender: words[2].into() },
+        "directed" => Input::OutsideEnded { session: session(words[1]), by: words[2].into() },
+        "attach" | "describe" => {
+            let session = session(words[1]);
+            let about = SessionAbout {
                 label: Label::new(words[2]).unwrap(),
                 label_chosen: words.contains(&"chosen"),
                 connected_by: "channel".into(),
                 pid: None,
                 runs_commands: false,
-                folder: None,
+                folder: option("folder").map(str::to_owned),
                 agent_session: option("agent").map(str::to_owned),
-                continues: option("continues").map(session),
+                continues: option("continues").map(self::session),
                 mode: None,
                 driven: words.contains(&"driven"),
                 hooks_version: None,
-            },
-            wrote: events("wrote"),
-            holding: vec![],
-        },
+                origin: option("origin").map(|origin| ConversationOrigin::named(origin).unwrap()),
+            };
+            match words[0] {
+                "attach" => Input::Attached { session, about, wrote: events("wrote"), holding: vec![] },
+                _ => Input::Described { session, about },
+            }
+        }
         "wrote" => Input::Wrote { session: session(words[1]), events: words[2].split(',').map(event).collect() },
         "lose" => Input::Lost { session: session(words[1]) },
         "end" => Input::Ended {
@@ -305,6 +311,8 @@ fn record_in_words(record: &Record) -> String {
         }
         Record::Called { session, call } => format!("session {} {} {}", short(session), call.outcome.name(), call.tool),
         Record::Described { session, .. } => format!("session {} described", short(session)),
+        Record::OutsideRead { session, sender } => format!("session {} has read text from {sender}", short(session)),
+        Record::OutsideEnded { session, by } => format!("guard of session {} ended by {by}", short(session)),
         Record::Ordered { session, order, by, .. } => {
             format!("session {} told to {} by {by}", short(session), order.name())
         }
@@ -368,6 +376,7 @@ fn effect_in_words(effect: &Effect, state: &State) -> String {
             let id = id.map_or(String::new(), |id| format!(", order {}", short(id)));
             format!("have session {} {}{id}", short(session), order.name())
         }
+        Effect::RaiseGuard { session, sender } => format!("guard session {} against {sender}", short(session)),
         Effect::Publish(Topic::Session(id)) => format!("publish session {}", short(id)),
         Effect::Publish(Topic::Event(id)) => format!("publish event {}", short(id)),
         Effect::Publish(Topic::Ask(id)) => format!("publish ask {}", short(id)),

@@ -1,6 +1,6 @@
 //! Sessions come, take their events, reply, and go.
 
-use super::{Decided, answer, asks, moves, refuse};
+use super::{Decided, answer, asks, moves, outside, refuse};
 use crate::event::{Reply, Text};
 use crate::ids::{EventId, Moment, OrderId, ReplyId, SessionId};
 use crate::input::{Answer, Effect, Input, Refusal, Topic};
@@ -27,6 +27,8 @@ pub(super) fn attached(
     let known = state.session(session).or_else(|| state.session(about.continues?));
     let standing = known.and_then(Session::standing_order);
     effects.extend(standing.map(|(id, order)| Effect::Order { session, id, order }));
+    let guard = outside::at_attach(state, session, &about);
+    effects.extend(guard.tell.map(|sender| Effect::RaiseGuard { session, sender }));
     effects.push(Effect::Wake(session));
     // What was given to the process before and is still unread is given again, unless that was tried too often.
     let limits = state.limits();
@@ -45,7 +47,7 @@ pub(super) fn attached(
     let label = state.label_for(session, &about, now);
     let moves = moves::to_attached(state, now, session, (&label, &about), &wrote);
     let attached = Record::Attached { session, about, label: Some(label), wrote, moves: Moves::Recorded };
-    ([vec![attached], moves].concat(), effects)
+    ([vec![attached], guard.records, moves].concat(), effects)
 }
 
 pub(super) fn wrote(state: &State, session: SessionId, events: Vec<EventId>) -> Decided {
@@ -118,12 +120,14 @@ pub(super) fn described(state: &State, session: SessionId, about: SessionAbout) 
     if known.about == about {
         return answer(Answer::Done);
     }
-    let effects = vec![Effect::Answer(Answer::Done), Effect::Publish(Topic::Session(session))];
+    let guard = outside::at_description(state, known, &about);
+    let mut effects = vec![Effect::Answer(Answer::Done), Effect::Publish(Topic::Session(session))];
+    effects.extend(guard.tell.map(|sender| Effect::RaiseGuard { session, sender }));
     // A process that did not know its agent's id when it attached may turn out to go on with a session that is gone.
     let before = state.predecessor(session, &about).filter(|_| known.about.agent_session.is_none());
     let found = SessionAbout { continues: about.continues.or(before), ..about.clone() };
     let label = state.inherited_label(session, &found).filter(|label| *label != known.label);
-    (vec![Record::Described { session, about, label }], effects)
+    ([vec![Record::Described { session, about, label }], guard.records].concat(), effects)
 }
 
 /// Reviewers may hold a session up; telling it what to do is for those who may start one.

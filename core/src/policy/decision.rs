@@ -29,6 +29,28 @@ pub enum Mode {
     BypassPermissions,
 }
 
+impl Mode {
+    /// What the mode means for whoever is asked, in one line.
+    pub fn in_words(self) -> &'static str {
+        match self {
+            Self::Default => "Claude Code asks before it edits, runs or sends something",
+            Self::AcceptEdits => "Claude Code edits files in the working folders unasked, and asks for the rest",
+            Self::Plan => "Claude Code only reads until its plan is allowed",
+            Self::DontAsk => "Claude Code denies what it would ask for; what your rules allow runs",
+            Self::Auto => "Claude Code decides most calls itself; `portcullis rules add ask Bash` asks anyway",
+            Self::BypassPermissions => "Claude Code asks for nothing; `portcullis rules add ask Bash` asks anyway",
+        }
+    }
+}
+
+/// A mode by the name that the client gave it, with what it means.
+pub fn mode_in_words(name: &str) -> String {
+    match Mode::named(name) {
+        Some(mode) => format!("{}: {}", mode.name(), mode.in_words()),
+        None => format!("{name}: a mode that this release does not know"),
+    }
+}
+
 // `manual` is what newer clients call the default.
 names!(Mode {
     Default = "default" | "manual",

@@ -104,7 +104,7 @@ impl Rule {
 }
 
 /// Whether the tool of a rule means the tool of a call.
-fn names(pattern: &str, tool: &str, strict: bool) -> bool {
+pub(crate) fn names(pattern: &str, tool: &str, strict: bool) -> bool {
     let family: &[&str] = match pattern {
         "Edit" => &["Edit", "Write", "MultiEdit", "NotebookEdit"],
         "Read" => &["Read", "Glob", "Grep", "LS", "NotebookRead"],

@@ -23,6 +23,7 @@
 mod access;
 mod call;
 mod command;
+mod cover;
 mod decide;
 mod decision;
 mod glob;
@@ -43,9 +44,10 @@ mod table;
 mod web;
 
 pub use call::{Call, Context, Given};
+pub use cover::covers;
 pub use decide::{Judgement, MandatoryAsk, applies, decide};
-pub use decision::{Decision, Mode};
-pub use outside::passes_outside_guard;
+pub use decision::{Decision, Mode, mode_in_words};
+pub use outside::{OutsidePolicy, outside_reason, passes_outside_guard};
 pub use path::absolute;
-pub use risk::{Reason, Risk, RiskLevel, risk, writes};
-pub use rule::{Origin, Pattern, Rule, RuleSet, RuleSource};
+pub use risk::{Reason, Risk, RiskLevel, risk, risk_in_words, writes};
+pub use rule::{Origin, Pattern, Rule, RuleSet, RuleSource, primary_field};

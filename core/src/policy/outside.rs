@@ -5,6 +5,26 @@ use super::call::{Call, Context};
 use super::decide::View;
 use super::decision::Mode;
 use super::rule::{Origin, RuleSet};
+use crate::names::names;
+
+/// How much text from outside holds up, once it is before the model.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum OutsidePolicy {
+    /// Reads inside the working folders, edits of unprotected files there, and what the user's own rules allow pass.
+    #[default]
+    Guard,
+    /// Only reads inside the working folders pass.
+    All,
+    /// Everything passes.
+    Off,
+}
+
+names!(OutsidePolicy { Guard = "guard", All = "all", Off = "off" });
+
+/// Why a call is asked for, for people.
+pub fn outside_reason(sender: &str) -> String {
+    format!("this turn has read text from {sender}")
+}
 
 /// Tools that only talk with people, keep a list, or start a subagent, whose own calls are judged one by one.
 const HARMLESS: [&str; 11] = [
@@ -26,8 +46,13 @@ const OURS: [&str; 3] = ["reply", "inbox", "edit_message"];
 const SERVERS: [&str; 3] = ["mcp__portcullis__", "mcp__gate__", "mcp__plugin_portcullis_portcullis__"];
 
 /// Whether a call certainly only reads inside the working folders, edits an unprotected file there, talks with people, or
-/// is allowed by a rule of the user's own. With `only_reads` neither edits nor rules count.
-pub fn passes_outside_guard(rules: &RuleSet, context: &Context, call: &Call, only_reads: bool) -> bool {
+/// is allowed by a rule of the user's own.
+pub fn passes_outside_guard(rules: &RuleSet, context: &Context, call: &Call, policy: OutsidePolicy) -> bool {
+    let only_reads = match policy {
+        OutsidePolicy::Guard => false,
+        OutsidePolicy::All => true,
+        OutsidePolicy::Off => return true,
+    };
     let is_ours = SERVERS.iter().filter_map(|server| call.tool.strip_prefix(server)).any(|tool| OURS.contains(&tool));
     if is_ours || HARMLESS.contains(&call.tool.as_str()) {
         return true;
@@ -56,7 +81,8 @@ mod tests {
         let context = Context::of("/home/ann/project", Some("/home/ann"));
         let input = [(field.to_owned(), Given::Text(value.to_owned()))].into_iter().collect();
         let call = Call::new(tool, input).followed(&context, |path| Some(path.to_owned()));
-        passes_outside_guard(&RuleSet { rules }, &context, &call, only_reads)
+        let policy = if only_reads { OutsidePolicy::All } else { OutsidePolicy::Guard };
+        passes_outside_guard(&RuleSet { rules }, &context, &call, policy)
     }
 
     #[test]

@@ -7,7 +7,7 @@ use super::table::{call, rule, rules, ruling};
 use super::*;
 
 /// Rules that have to do with the calls below.
-fn any_rule() -> impl Strategy<Value = Rule> {
+pub(super) fn any_rule() -> impl Strategy<Value = Rule> {
     let patterns = vec![
         "Bash",
         "Bash(npm test *)",
@@ -118,7 +118,7 @@ fn any_command() -> impl Strategy<Value = String> {
     prop::collection::vec(select(parts), 0..12).prop_map(|parts| parts.concat())
 }
 
-fn any_call() -> impl Strategy<Value = Call> {
+pub(super) fn any_call() -> impl Strategy<Value = Call> {
     let others = vec![
         "Read .env",
         "Read src/a",

@@ -46,9 +46,28 @@ pub struct Risk {
 }
 
 impl Risk {
-    /// `network, unclear`, for people.
-    pub fn reasons_in_words(&self) -> String {
-        self.reasons.iter().map(|reason| reason.name()).collect::<Vec<_>>().join(", ")
+    /// `high (network, unclear)`, or the level alone where there is no reason to name.
+    pub fn in_words(&self) -> String {
+        let reasons: Vec<&str> = self.reasons.iter().map(|reason| reason.name()).collect();
+        risk_in_words(self.level.name(), &reasons.join(", "))
+    }
+}
+
+/// A level with its reasons, as people are shown it.
+pub fn risk_in_words(level: &str, reasons: &str) -> String {
+    if reasons.is_empty() { level.to_owned() } else { format!("{level} ({reasons})") }
+}
+
+impl Reason {
+    /// What the reason means, as the end of the sentence "the call …".
+    pub fn meaning(self) -> &'static str {
+        match self {
+            Self::Destructive => "removes or overwrites what cannot be restored",
+            Self::Network => "talks to other machines",
+            Self::Outside => "uses files outside the working folders",
+            Self::ProtectedPath => "changes files that decide what is run or permitted later",
+            Self::Unclear => "does more than can be read from it",
+        }
     }
 }
 

@@ -67,6 +67,53 @@ pub struct Pattern {
 }
 
 impl Pattern {
+    /// The tools of Claude Code that rules can name, those of MCP servers aside. Older names stay.
+    pub const TOOLS: [&'static str; 43] = [
+        "Agent",
+        "AskUserQuestion",
+        "Bash",
+        "BashOutput",
+        "Cd",
+        "CronCreate",
+        "CronDelete",
+        "CronList",
+        "Edit",
+        "EnterPlanMode",
+        "EnterWorktree",
+        "ExitPlanMode",
+        "ExitWorktree",
+        "Glob",
+        "Grep",
+        "KillBash",
+        "KillShell",
+        "LS",
+        "LSP",
+        "ListMcpResourcesTool",
+        "Monitor",
+        "MultiEdit",
+        "NotebookEdit",
+        "NotebookRead",
+        "PowerShell",
+        "Read",
+        "ReadMcpResourceTool",
+        "SendMessage",
+        "Skill",
+        "SlashCommand",
+        "Task",
+        "TaskCreate",
+        "TaskGet",
+        "TaskList",
+        "TaskOutput",
+        "TaskStop",
+        "TaskUpdate",
+        "TodoRead",
+        "TodoWrite",
+        "ToolSearch",
+        "WebFetch",
+        "WebSearch",
+        "Write",
+    ];
+
     /// Reads `Tool(specifier)`. What comes back as an error ends the sentence "this is no rule: …".
     pub fn read(written: &str) -> Result<Self, String> {
         let written = written.trim();
@@ -178,8 +225,22 @@ impl Rule {
 /// Fields that a specifier speaks about in its own way, and never as `field:value`.
 pub(crate) const PRIMARY: [&str; 5] = ["command", "file_path", "path", "notebook_path", "url"];
 
+/// The field that text for this tool goes to: a command, a path, an address or a name. None for tools of others.
+pub fn primary_field(tool: &str) -> Option<&'static str> {
+    Some(match tool {
+        "Bash" => "command",
+        "Read" | "Edit" | "Write" | "MultiEdit" => "file_path",
+        "NotebookEdit" | "NotebookRead" => "notebook_path",
+        "Glob" | "Grep" | "LS" => "path",
+        "WebFetch" => "url",
+        "Agent" | "Task" => "subagent_type",
+        "Skill" => "skill",
+        _ => return None,
+    })
+}
+
 /// `field:value`, for a field of the input.
-fn is_parameter(specifier: &str) -> bool {
+pub(crate) fn is_parameter(specifier: &str) -> bool {
     let Some((field, value)) = specifier.split_once(':') else { return false };
     let is_name = !field.is_empty() && field.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
     is_name && field != "domain" && !value.starts_with("//") && !PRIMARY.contains(&field)
@@ -187,37 +248,12 @@ fn is_parameter(specifier: &str) -> bool {
 
 /// The tool that was probably meant by a name that is none's.
 fn nearest_tool(name: &str) -> Option<&'static str> {
-    const KNOWN: [&str; 23] = [
-        "Agent",
-        "AskUserQuestion",
-        "Bash",
-        "BashOutput",
-        "Cd",
-        "Edit",
-        "ExitPlanMode",
-        "Glob",
-        "Grep",
-        "KillBash",
-        "KillShell",
-        "LS",
-        "MultiEdit",
-        "NotebookEdit",
-        "NotebookRead",
-        "Read",
-        "Skill",
-        "Task",
-        "TodoRead",
-        "TodoWrite",
-        "WebFetch",
-        "WebSearch",
-        "Write",
-    ];
-    if KNOWN.contains(&name) || name.contains(['*', '_']) {
+    if Pattern::TOOLS.contains(&name) || name.contains(['*', '_']) {
         return None;
     }
     let same = |known: &&&str| known.eq_ignore_ascii_case(name);
     let near = |known: &&&str| known.len() > 3 && is_one_letter_off(known, name);
-    KNOWN.iter().find(same).or_else(|| KNOWN.iter().find(near)).copied()
+    Pattern::TOOLS.iter().find(same).or_else(|| Pattern::TOOLS.iter().find(near)).copied()
 }
 
 /// One letter is missing, too many or another.

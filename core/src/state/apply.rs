@@ -87,7 +87,10 @@ impl State {
                     known.about = about.clone();
                     known.label = label.as_ref().unwrap_or(&known.label).clone();
                 }
+                self.note_conversation(*session);
             }
+            Record::OutsideRead { session, sender } => self.outside_read(*session, sender, at),
+            Record::OutsideEnded { session, .. } => self.outside_ended(*session),
             Record::Ordered { session, id, order, by } => self.ordered(*session, *id, order, by, at),
             Record::OrderDone { session, order } => self.settle_order(*session, *order, OrderOutcome::Done),
             Record::OrderFailed { session, order, why } => {
@@ -254,10 +257,12 @@ impl State {
             since: at,
             stopped,
             orders,
+            outside: None,
         });
         (known.about, known.label) = (about, label);
         known.presence = Presence::Attached;
         self.ended.retain(|ended| *ended != id);
+        self.note_conversation(id);
         self.wrote(id, wrote, at);
     }
 

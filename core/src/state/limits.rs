@@ -51,6 +51,8 @@ pub(crate) struct StateMemory {
     /// The latest sessions and unanswered events of one chat.
     pub(crate) of_one_chat: usize,
     pub(crate) ended_sessions: usize,
+    /// Conversations whose outside guard is up. The oldest is forgotten first, and its guard with it.
+    pub(crate) guarded_conversations: usize,
     /// The newest replies, for those who reconnect.
     pub(crate) replies: usize,
     pub(crate) reply_bytes: usize,
@@ -74,6 +76,7 @@ impl Default for StateMemory {
             chats: 20_000,
             of_one_chat: 16,
             ended_sessions: 200,
+            guarded_conversations: 10_000,
             replies: 256,
             reply_bytes: 4 << 20,
             keys: 100_000,

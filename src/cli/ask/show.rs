@@ -91,8 +91,7 @@ pub(super) fn whole(ask: &AskView) -> String {
         None => "Only a preview is known: the call may do more than it shows.".to_owned(),
     });
     if let Some(risk) = &ask.risk {
-        let reasons = if risk.reasons.is_empty() { String::new() } else { format!(" ({})", risk.reasons.join(", ")) };
-        add("risk", format!("{}{reasons}", risk.level));
+        add("risk", risk.in_words());
     }
     add("because", ask.reason.clone().unwrap_or_default());
     if let Some(quorum) = ask.quorum {

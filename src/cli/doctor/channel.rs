@@ -3,29 +3,71 @@
 use portcullis_wire::api::SessionView;
 use serde_json::Value;
 
-use super::finding::Finding;
+use super::debug_log::DebugLogs;
+use super::finding::{Blocks, Finding};
 use super::is_set;
-use crate::cli::setup::claude::managed_settings;
+use crate::cli::setup::claude::{managed_settings, managed_settings_said};
 use crate::processes::arguments_of;
 
-/// `names` are what the flags would call the channel.
-pub(super) fn look(names: &[String], sessions: &[SessionView]) -> Vec<Finding> {
+/// `names` are what the flags would call the channel; `has_login` says whether there is one at claude.ai.
+pub(super) fn look(names: &[String], has_login: bool, sessions: &[SessionView], log: &DebugLogs) -> Vec<Finding> {
     let mut findings = vec![
         Finding::ok("channel: declared", "`portcullis channel` declares events and permission prompts"),
         Finding::ok("channel: protocol", "`portcullis channel` speaks the protocol revision that has channels"),
         provider(),
-        Finding::note(
-            "channel: rollout",
-            "a preview that the vendor enables per account; only Claude Code itself can tell",
-        )
-        .with("start `claude` with the flag below: it says \"channels feature is not currently available\" where it is not enabled"),
+        account(has_login),
+        log.rollout().unwrap_or_else(|| {
+            Finding::note(
+                "channel: rollout",
+                "a preview that the vendor enables per account; only Claude Code itself can tell",
+            )
+            .with("start `claude --debug` with the flag below: it says \"channels feature is not currently available\" where it is not enabled")
+        }),
         policy(),
     ];
     findings.extend(named(names, sessions));
-    let listed = "Portcullis is not on the vendor's list of channels, so --channels alone is refused";
-    let remedy = "--dangerously-load-development-channels skips this list, and nothing else";
-    findings.push(Finding::note("channel: list", listed).with(remedy));
+    findings.push(list());
     findings
+}
+
+/// Channels need a login at claude.ai; with an API key there are none.
+fn account(has_login: bool) -> Finding {
+    const CHECK: &str = "channel: account";
+    let key = ["ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN"].into_iter().find(|name| is_set(name));
+    match (key, has_login) {
+        (Some(name), _) => {
+            let what = format!("{name} is set: channels need a login at claude.ai instead of a key");
+            Finding::note(CHECK, what)
+                .with("hooks work with every account: `portcullis install --hooks`")
+                .blocking(Blocks::Channel)
+        }
+        (None, true) => Finding::ok(CHECK, "Claude Code has a login at claude.ai"),
+        (None, false) => {
+            Finding::note(CHECK, "no login at claude.ai is known here; channels need one").with("`claude`, then /login")
+        }
+    }
+}
+
+/// Which channels may be opened without the flag for developers.
+fn list() -> Finding {
+    const CHECK: &str = "channel: list";
+    let managed = managed_settings_said();
+    if let Some(allowed) = managed["allowedChannelPlugins"].as_array() {
+        let is_ours = |entry: &Value| {
+            entry["plugin"] == "portcullis" || entry.as_str().is_some_and(|name| name.starts_with("portcullis"))
+        };
+        return match allowed.iter().any(is_ours) {
+            true => Finding::ok(CHECK, "your organisation's allowedChannelPlugins names Portcullis"),
+            false => Finding::warn(
+                CHECK,
+                "your organisation's allowedChannelPlugins does not name Portcullis",
+                "ask who administers Claude Code in your organisation",
+            )
+            .blocking(Blocks::Channel),
+        };
+    }
+    let listed = "Portcullis is not on the vendor's list of channels, so --channels alone is refused";
+    Finding::note(CHECK, listed).with("--dangerously-load-development-channels skips this list, and nothing else")
 }
 
 fn provider() -> Finding {
@@ -36,7 +78,8 @@ fn provider() -> Finding {
             CHECK,
             format!("{name} is set: channels need an account with Anthropic itself"),
             format!("unset {name}"),
-        ),
+        )
+        .blocking(Blocks::Channel),
         None if is_set("ANTHROPIC_BASE_URL") => {
             Finding::note(CHECK, "ANTHROPIC_BASE_URL is set; whether channels work there depends on Claude Code")
         }
@@ -47,16 +90,15 @@ fn provider() -> Finding {
 /// What an organisation's settings file says. What it says over the network cannot be seen from here.
 fn policy() -> Finding {
     const CHECK: &str = "channel: policy";
-    let file = managed_settings();
-    let text = std::fs::read_to_string(file).unwrap_or_default();
-    let settings: Value = serde_json::from_str(&text).unwrap_or_default();
+    let (file, settings) = (managed_settings(), managed_settings_said());
     match settings["channelsEnabled"].as_bool() {
         Some(true) => Finding::ok(CHECK, format!("channelsEnabled is true in {}", file.display())),
         Some(false) => Finding::warn(
             CHECK,
             format!("channelsEnabled is false in {}", file.display()),
             "ask who administers Claude Code in your organisation",
-        ),
+        )
+        .blocking(Blocks::Channel),
         None => Finding::note(
             CHECK,
             "no managed settings mention channels; Team and Enterprise accounts need `channelsEnabled`",

@@ -1,14 +1,17 @@
 //! Claude Code: whether it is installed, its version, and where the channel is registered.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
 
 use serde_json::Value;
 
-use super::finding::Finding;
+use super::finding::{Blocks, Finding};
 use crate::cli::environment;
 use crate::cli::setup::claude::{ClaudeFiles, project_file};
+use crate::cli::setup::git::home_of_project;
+use crate::cli::setup::installed::settings_files;
 
 const VERSION_TIMEOUT: Duration = Duration::from_secs(10);
 /// The first that takes events from a channel, and the first that relays prompts to one, by the vendor's documents.
@@ -17,7 +20,8 @@ const RELAYS_PROMPTS: [u64; 3] = [2, 1, 81];
 
 pub(super) struct ClaudeFindings {
     pub(super) findings: Vec<Finding>,
-    pub(super) is_registered: bool,
+    /// Claude Code is logged in at claude.ai, as far as its file says.
+    pub(super) has_login: bool,
     /// What `--channels` and its sister call the channel: `server:NAME`, `plugin:NAME@MARKET`.
     pub(super) names: Vec<String>,
 }
@@ -36,13 +40,13 @@ struct Registration {
 
 pub(super) async fn look(project: &Path) -> ClaudeFindings {
     let mut findings = vec![program().await];
-    let (registrations, notes) = registrations(project);
+    let (registrations, notes, has_login) = registrations(project);
     findings.extend(notes);
     findings.extend(registrations.iter().map(Registration::finding));
     if registrations.is_empty() {
-        let remedy =
-            "`portcullis install` for this project, `portcullis install --scope user` for all, or `portcullis plugin`";
-        findings.push(Finding::warn("registered", format!("not for {}", project.display()), remedy));
+        let remedy = "`portcullis install --hooks` for you in this project; with `--scope user` in all";
+        let missing = Finding::warn("registered", format!("not for {}", project.display()), remedy);
+        findings.push(missing.blocking(Blocks::Sessions));
     }
     if let [first, second, ..] = registrations.as_slice() {
         let places: Vec<&str> = registrations.iter().map(|registration| registration.place).collect();
@@ -51,7 +55,7 @@ pub(super) async fn look(project: &Path) -> ClaudeFindings {
         findings.push(Finding::warn("registered", what, remedy));
     }
     let names = registrations.iter().map(|registration| registration.name.clone()).collect();
-    ClaudeFindings { findings, is_registered: !registrations.is_empty(), names }
+    ClaudeFindings { findings, has_login, names }
 }
 
 async fn program() -> Finding {
@@ -61,7 +65,7 @@ async fn program() -> Finding {
         std::env::split_paths(&path).map(|folder| folder.join("claude")).find(|program| program.is_file())
     else {
         let remedy = "install it, or try Portcullis without it: `portcullis demo`";
-        return Finding::warn(CHECK, "there is no `claude` on the PATH", remedy);
+        return Finding::warn(CHECK, "there is no `claude` on the PATH", remedy).blocking(Blocks::Everything);
     };
     let shown = program.display();
     match version(&program).await {
@@ -101,71 +105,77 @@ impl Registration {
             None => Finding::ok(CHECK, what),
             Some(command) if command.contains('/') && !Path::new(command).is_file() => {
                 Finding::fail(CHECK, format!("{what}, but {command} does not exist"), "run `portcullis install` again")
+                    .blocking(Blocks::Sessions)
             }
             Some(command) => Finding::ok(CHECK, format!("{what}: {command}")),
         }
     }
 }
 
-/// In the order in which Claude Code lets one hide the other.
-fn registrations(project: &Path) -> (Vec<Registration>, Vec<Finding>) {
-    let (mut unreadable, mut notes) = (vec![], vec![]);
+/// In the order in which Claude Code lets one hide the other; what is wrong with them; and whether there is a login.
+fn registrations(project: &Path) -> (Vec<Registration>, Vec<Finding>, bool) {
+    let mut notes = vec![];
     let mut read = |path: PathBuf| match std::fs::read_to_string(&path) {
         Err(_) => Value::Null,
         Ok(text) => serde_json::from_str(text.trim_start_matches('\u{feff}')).unwrap_or_else(|error| {
             if !text.trim().is_empty() {
                 let what = format!("{} is not plain JSON, so Claude Code ignores it: {error}", path.display());
-                unreadable.push(Finding::warn(
-                    "registered",
-                    what,
-                    "repair it: comments and trailing commas are not allowed",
-                ));
+                let remedy = "repair it: comments and trailing commas are not allowed";
+                notes.push(Finding::warn("registered", what, remedy));
             }
             Value::Null
         }),
     };
     let mut found = vec![];
-    let files = ClaudeFiles::find(&environment).ok();
-    let user = files.as_ref().map_or(Value::Null, |files| read(files.user.clone()));
-    let local = &user["projects"][project.to_string_lossy().as_ref()];
-    found.extend(servers(&local["mcpServers"], LOCAL, |name| format!("claude mcp remove {name}")));
+    let user = ClaudeFiles::find(&environment).map_or(Value::Null, |files| read(files.user));
+    let local = &user["projects"][home_of_project(project).to_string_lossy().as_ref()];
+    found.extend(servers(&local["mcpServers"], LOCAL, |name| format!("portcullis uninstall{name}")));
     let shared = read(project_file(project));
-    found.extend(servers(&shared["mcpServers"], SHARED, |name| format!("portcullis uninstall{name}")));
+    found.extend(servers(&shared["mcpServers"], SHARED, |name| format!("portcullis uninstall --scope project{name}")));
     found.extend(servers(&user["mcpServers"], "for you in every folder", |name| {
         format!("portcullis uninstall --scope user{name}")
     }));
-    let settings = files.iter().map(|files| files.folder.join("settings.json"));
-    let settings =
-        settings.chain(["settings.json", "settings.local.json"].map(|name| project.join(".claude").join(name)));
-    for settings in settings {
-        let settings = read(settings);
-        let plugins = settings["enabledPlugins"].as_object().into_iter().flatten();
-        let ours = plugins.filter(|(name, enabled)| name.starts_with("portcullis@") && **enabled == true);
-        found.extend(ours.map(|(name, _)| Registration {
+    let settings = settings_files(project, &environment);
+    for settings in &settings {
+        // Only to say so where it cannot be read.
+        read(settings.file.clone());
+        found.extend(settings.plugins().map(|name| Registration {
             place: "by the plugin",
             name: format!("plugin:{name}"),
             command: None,
             undo: format!("claude plugin uninstall {name}"),
         }));
     }
-    for settings in
-        [&user["projects"][project.to_string_lossy().as_ref()], &read(project.join(".claude/settings.local.json"))]
-    {
-        let refused = settings["disabledMcpjsonServers"].as_array().into_iter().flatten().filter_map(Value::as_str);
-        for name in
-            refused.filter(|name| found.iter().any(|one| one.place == SHARED && one.name == format!("server:{name}")))
-        {
+    let mut seen = vec![];
+    found.retain(|one: &Registration| {
+        let key = (one.place, one.name.clone());
+        !seen.contains(&key) && {
+            seen.push(key);
+            true
+        }
+    });
+    let is_named = |one: &Registration, name: &str| one.name == format!("server:{name}");
+    let declined = settings.iter().map(|settings| &settings.said).chain([local]);
+    let declined: BTreeSet<&str> = declined.flat_map(|said| words(&said["disabledMcpjsonServers"])).collect();
+    for name in declined {
+        if found.iter().any(|one| one.place == SHARED && is_named(one, name)) {
             let what = format!("{SHARED} as server:{name}, but you declined it when Claude Code asked");
-            notes.push(Finding::warn(
-                "registered",
-                what,
-                "`claude mcp reset-project-choices` makes Claude Code ask again",
-            ));
+            let remedy = "`claude mcp reset-project-choices` makes Claude Code ask again";
+            notes.push(Finding::warn("registered", what, remedy).blocking(Blocks::Sessions));
         }
     }
-    found.dedup_by(|one, other| one.place == other.place && one.name == other.name);
-    notes.extend(unreadable);
-    (found, notes)
+    for name in words(&local["disabledMcpServers"]) {
+        if found.iter().any(|one| is_named(one, name)) {
+            let what = format!("server:{name} is switched off in this project");
+            let remedy = format!("type `/mcp enable {name}` in Claude Code");
+            notes.push(Finding::warn("registered", what, remedy).blocking(Blocks::Sessions));
+        }
+    }
+    (found, notes, user["oauthAccount"].is_object())
+}
+
+fn words(list: &Value) -> impl Iterator<Item = &str> {
+    list.as_array().into_iter().flatten().filter_map(Value::as_str)
 }
 
 /// Those that start `portcullis channel`, whatever they are called. `undo` is handed the name as its command wants it.
@@ -173,10 +183,9 @@ fn servers(servers: &Value, place: &'static str, undo: impl Fn(&str) -> String) 
     let ours = servers.as_object().into_iter().flatten().filter_map(|(name, server)| {
         let command = server["command"].as_str()?;
         let is_ours = command.rsplit('/').next() == Some("portcullis") && server["args"][0] == "channel";
-        let flag = match (place, name.as_str()) {
-            (LOCAL, name) => name.to_owned(),
-            (_, "portcullis") => String::new(),
-            (_, name) => format!(" --name {name}"),
+        let flag = match name.as_str() {
+            "portcullis" => String::new(),
+            name => format!(" --name {name}"),
         };
         is_ours.then(|| Registration {
             place,

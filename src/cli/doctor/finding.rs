@@ -9,6 +9,21 @@ pub(super) struct Finding {
     pub(super) what: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) remedy: Option<String>,
+    /// The connection that does not work because of it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) blocks: Option<Blocks>,
+}
+
+/// Which connections to Claude Code a finding rules out.
+#[derive(Debug, Clone, Copy, Serialize, PartialEq, Eq)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum Blocks {
+    Hooks,
+    Channel,
+    /// Both: what they need is missing.
+    Sessions,
+    /// These and headless ones.
+    Everything,
 }
 
 #[derive(Debug, Clone, Copy, Serialize, PartialEq, Eq)]
@@ -23,7 +38,7 @@ pub(super) enum Level {
 
 impl Finding {
     pub(super) fn ok(check: &'static str, what: impl Into<String>) -> Self {
-        Self { check, level: Level::Ok, what: what.into(), remedy: None }
+        Self { check, level: Level::Ok, what: what.into(), remedy: None, blocks: None }
     }
 
     pub(super) fn note(check: &'static str, what: impl Into<String>) -> Self {
@@ -36,6 +51,15 @@ impl Finding {
 
     pub(super) fn fail(check: &'static str, what: impl Into<String>, remedy: impl Into<String>) -> Self {
         Self { level: Level::Fail, remedy: Some(remedy.into()), ..Self::ok(check, what) }
+    }
+
+    pub(super) fn blocking(self, blocks: Blocks) -> Self {
+        Self { blocks: Some(blocks), ..self }
+    }
+
+    /// One that has to be dealt with: it failed, or something does not work because of it.
+    pub(super) fn needs_a_look(&self) -> bool {
+        self.level == Level::Fail || (self.level == Level::Warn && self.remedy.is_some())
     }
 
     /// Says what can be done although nothing is wrong.

@@ -1,75 +1,50 @@
 //! The hooks: where they are installed, whether all of them are, and whether what they call is there.
 
-use std::path::{Path, PathBuf};
+use std::collections::BTreeSet;
+use std::path::Path;
 
 use portcullis_wire::api::SessionView;
 use portcullis_wire::hooks::{HOOKS_VERSION, HookEvent};
 use serde_json::Value;
 
-use super::finding::Finding;
+use super::finding::{Blocks, Finding};
 use crate::cli::environment;
-use crate::cli::setup::claude::{ClaudeFiles, managed_settings};
-use crate::cli::setup::hooks::{is_ours, version_of};
+use crate::cli::setup::claude::{managed_settings, managed_settings_said};
+use crate::cli::setup::git::Tracking;
+use crate::cli::setup::hooks::{is_shared, version_of};
+use crate::cli::setup::installed::{SettingsFile, settings_files};
+use crate::cli::setup::target::SettingsScope;
 
 const CHECK: &str = "hooks";
-const AGAIN: &str = "run `portcullis install --hooks` again, with the same --scope";
-
-pub(super) struct HooksFindings {
-    pub(super) findings: Vec<Finding>,
-    pub(super) are_installed: bool,
-}
-
-/// One file of settings, and the flag by which `install` writes it.
-struct Settings {
-    file: PathBuf,
-    scope: &'static str,
-    said: Value,
-}
 
 /// `names` are the servers that Claude Code starts for us: `server:NAME`, `plugin:NAME@MARKET`.
-pub(super) fn look(project: &Path, names: &[String]) -> HooksFindings {
-    let settings = all_settings(project);
-    let mut findings = vec![];
-    let installed: Vec<&Settings> = settings.iter().filter(|settings| !ours(&settings.said).is_empty()).collect();
-    for settings in &installed {
-        findings.extend(installation(settings, names));
-    }
+pub(super) fn look(project: &Path, names: &[String]) -> Vec<Finding> {
+    let settings = settings_files(project, &environment);
+    let installed: Vec<&SettingsFile> = settings.iter().filter(|settings| !settings.hooks().is_empty()).collect();
+    let mut findings: Vec<Finding> = installed.iter().flat_map(|settings| installation(settings, names)).collect();
     let by_plugin = names.iter().any(|name| name.starts_with("plugin:portcullis@"));
     if by_plugin {
         let rules = "it brings no rules: allow `reply`, `edit_message` and `inbox` when Claude Code asks";
         findings.push(Finding::ok(CHECK, format!("by the plugin; {rules}")));
     }
-    let places = installed.len() + usize::from(by_plugin);
+    // Those that a project shares leave the calls to the user's own.
+    let is_own = |settings: &&&SettingsFile| settings.hooks().iter().any(|(_, group)| !is_shared(group));
+    let own: Vec<&str> = installed.iter().filter(is_own).map(|settings| settings.scope.name()).collect();
+    let places = own.len() + usize::from(by_plugin);
     if places > 1 {
         let what = format!("installed {places} times: each prompt comes twice");
-        findings.push(Finding::warn(CHECK, what, "keep one: `portcullis uninstall --scope …`, or remove the plugin"));
+        let remedy = match own.as_slice() {
+            [.., last] => format!("keep one: `portcullis uninstall --scope {last}`"),
+            [] => "keep one of the plugins".to_owned(),
+        };
+        findings.push(Finding::warn(CHECK, what, remedy));
     }
-    if places == 0 {
+    if installed.is_empty() && !by_plugin {
         let what = "not installed: prompts and events only go through the channel, where the account has it";
-        findings.push(Finding::note(CHECK, what).with("`portcullis install --hooks`"));
+        findings.push(Finding::note(CHECK, what).with("`portcullis install --hooks`").blocking(Blocks::Hooks));
     }
-    findings.extend(switched_off(&settings).filter(|_| places > 0));
-    HooksFindings { findings, are_installed: places > 0 }
-}
-
-fn all_settings(project: &Path) -> Vec<Settings> {
-    let user = ClaudeFiles::find(&environment).ok().map(|files| (files.folder.join("settings.json"), "user"));
-    let here = [("settings.json", "project"), ("settings.local.json", "local")];
-    let here = here.map(|(name, scope)| (project.join(".claude").join(name), scope));
-    let read = |(file, scope): (PathBuf, &'static str)| {
-        let text = std::fs::read_to_string(&file).unwrap_or_default();
-        let said = serde_json::from_str(text.trim_start_matches('\u{feff}')).unwrap_or_default();
-        Settings { file, scope, said }
-    };
-    user.into_iter().chain(here).map(read).collect()
-}
-
-/// Each group of our hooks, with the event it is for.
-fn ours(settings: &Value) -> Vec<(&str, &Value)> {
-    let groups = settings["hooks"].as_object().into_iter().flatten();
-    let groups = groups
-        .flat_map(|(event, groups)| groups.as_array().into_iter().flatten().map(move |group| (event.as_str(), group)));
-    groups.filter(|(_, group)| is_ours(group)).collect()
+    findings.extend(switched_off(&settings));
+    findings
 }
 
 /// Sessions whose hooks an older release wrote.
@@ -81,56 +56,65 @@ pub(super) fn old_in_sessions(sessions: &[SessionView]) -> Option<Finding> {
     (!old.is_empty()).then(|| Finding::warn(CHECK, what, remedy))
 }
 
-fn installation(settings: &Settings, names: &[String]) -> Vec<Finding> {
-    let (groups, file) = (ours(&settings.said), settings.file.display());
+fn installation(settings: &SettingsFile, names: &[String]) -> Vec<Finding> {
+    let (groups, file, scope) = (settings.hooks(), settings.file.display(), settings.scope.name());
+    let again = format!("`portcullis install --hooks --scope {scope}`");
     let oldest = groups.iter().filter_map(|(_, group)| version_of(group)).min();
     let hooks: Vec<(&str, &Value)> = groups.iter().map(|(event, group)| (*event, &group["hooks"][0])).collect();
     let is_there = |event: &HookEvent| hooks.iter().any(|(name, _)| *name == event.name());
     let missing: Vec<&str> = HookEvent::ALL.iter().filter(|event| !is_there(event)).map(|event| event.name()).collect();
     let mut findings = vec![match missing.as_slice() {
         [] => Finding::ok(CHECK, format!("all {} in {file}", HookEvent::ALL.len())),
-        missing => Finding::warn(CHECK, format!("{file} lacks {}", missing.join(", ")), AGAIN),
+        missing => Finding::warn(CHECK, format!("{file} lacks {}", missing.join(", ")), again.clone()),
     }];
     if let Some(version) = oldest.filter(|version| *version < HOOKS_VERSION) {
         let what = format!("{file} has hooks of an older release (version {version} of {HOOKS_VERSION})");
-        findings.push(Finding::warn(CHECK, what, format!("{AGAIN} {}", settings.scope)));
+        findings.push(Finding::warn(CHECK, what, again.clone()));
     }
-    let mut programs: Vec<&str> = hooks.iter().filter_map(|(_, hook)| hook["command"].as_str()).collect();
-    programs.dedup();
+    let names_this_machine = groups.iter().any(|(_, group)| !is_shared(group));
+    if settings.scope == SettingsScope::Project && names_this_machine {
+        let what = format!(
+            "{file} names a path of this machine, and others who pull it get errors ({})",
+            Tracking::of(&settings.file).name()
+        );
+        findings.push(Finding::warn(CHECK, what, "`portcullis install --hooks` moves it to your own settings"));
+    }
+    let programs: BTreeSet<&str> = groups
+        .iter()
+        .filter(|(_, group)| !is_shared(group))
+        .filter_map(|(_, group)| group["hooks"][0]["command"].as_str())
+        .collect();
     for program in programs.into_iter().filter(|program| !Path::new(program).is_file()) {
         let what = format!("{file} calls {program}, which does not exist");
-        findings.push(Finding::fail(CHECK, what, AGAIN));
+        findings.push(Finding::fail(CHECK, what, again.clone()).blocking(Blocks::Hooks));
     }
-    let mut servers: Vec<&str> = hooks.iter().filter_map(|(_, hook)| hook["server"].as_str()).collect();
-    servers.sort_unstable();
-    servers.dedup();
+    let servers: BTreeSet<&str> = hooks.iter().filter_map(|(_, hook)| hook["server"].as_str()).collect();
     for server in servers {
         if !names.contains(&format!("server:{server}")) {
             let what = format!("{file} calls the server {server:?}, which is not registered here");
-            findings.push(Finding::fail(CHECK, what, AGAIN));
+            findings.push(Finding::fail(CHECK, what, again.clone()).blocking(Blocks::Hooks));
         }
         let denied = settings.said["permissions"]["deny"].as_array().into_iter().flatten();
         let rule = format!("mcp__{server}__hook");
         if !denied.into_iter().any(|denied| *denied == rule) {
             let what = format!("{file} has no deny rule {rule}; the gate refuses the model in any case");
-            findings.push(Finding::warn(CHECK, what, format!("{AGAIN} {}", settings.scope)));
+            findings.push(Finding::warn(CHECK, what, again.clone()));
         }
     }
     findings
 }
 
 /// A setting that keeps all hooks from being called.
-fn switched_off(settings: &[Settings]) -> Option<Finding> {
+fn switched_off(settings: &[SettingsFile]) -> Option<Finding> {
     if let Some(settings) = settings.iter().find(|settings| settings.said["disableAllHooks"] == true) {
         let what = format!("disableAllHooks is true in {}: no hook is called", settings.file.display());
-        return Some(Finding::warn(CHECK, what, "remove that line"));
+        return Some(Finding::warn(CHECK, what, "remove that line").blocking(Blocks::Hooks));
     }
-    let managed = std::fs::read_to_string(managed_settings()).unwrap_or_default();
-    let managed: Value = serde_json::from_str(&managed).unwrap_or_default();
+    let managed = managed_settings_said();
     let only = managed["allowManagedHooksOnly"] == true;
     only.then(|| {
         let what =
             format!("allowManagedHooksOnly is true in {}: none of your hooks is called", managed_settings().display());
-        Finding::warn(CHECK, what, "ask who administers Claude Code in your organisation")
+        Finding::warn(CHECK, what, "ask who administers Claude Code in your organisation").blocking(Blocks::Hooks)
     })
 }

@@ -4,7 +4,7 @@ use axum::extract::{FromRequestParts, Request};
 use axum::http::Extensions;
 use axum::http::request::Parts;
 use axum::response::Response;
-use portcullis_core::{Actor, Refusal, Via};
+use portcullis_core::{Actor, OWNER, Refusal, Right, Via};
 use portcullis_wire::error::{Fault, Kind};
 use portcullis_wire::routes::{FromInside, Route, RouteAccess};
 
@@ -86,6 +86,7 @@ fn permit(route: &Route, caller: Caller) -> Result<Option<Permitted>, Fault> {
         (RouteAccess::AnyOf(_), None) => return Err(forbidden("forbidden")),
         (RouteAccess::AnyOf(rights), Some(actor)) => match rights {
             _ if rights.iter().any(|right| actor.may(*right)) => actor,
+            [Right::Review, ..] if actor.name == OWNER => return Err(Fault::owner_does_not_answer()),
             [first, ..] => return Err(fault_of(&Refusal::NeedsRight(*first))),
             [] => return Err(forbidden("forbidden")),
         },

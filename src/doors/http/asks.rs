@@ -63,9 +63,9 @@ pub(super) async fn show(
     Permitted { actor, .. }: Permitted,
     Path(text): Path<String>,
 ) -> Result<Json<AskView>, ErrorResponse> {
-    let found = door.hub.look(move |state| {
-        find_ask_to_show(state, &text, &actor.scope).map(|(ask, life)| view(state, ask, life))
-    });
+    let found = door
+        .hub
+        .look(move |state| find_ask_to_show(state, &text, &actor.scope).map(|(ask, life)| view(state, ask, life)));
     Ok(Json(found.await??))
 }
 

@@ -33,7 +33,10 @@ async fn submit(door: &Door, input: Input) -> Result<(), ErrorResponse> {
 
 /// `GET /api/v1/tokens`.
 pub(super) async fn tokens(State(door): State<Arc<Door>>) -> Result<Json<Vec<TokenView>>, ErrorResponse> {
-    let tokens = door.hub.look(|state| state.tokens().map(|token| TokenView::of(token, now())).collect());
+    let tokens = door.hub.look(|state| {
+        let role = |token: &Token| state.person(&token.person).map(|person| person.role);
+        state.tokens().map(|token| TokenView::of(token, role(token), now())).collect()
+    });
     Ok(Json(tokens.await?))
 }
 

@@ -95,9 +95,8 @@ pub(super) async fn show(
 async fn find(door: &Door, actor: &Actor, wanted: &str) -> Result<EventId, Fault> {
     let (actor, wanted) = (actor.clone(), wanted.to_owned());
     let found = door.hub.look(move |state| {
-        let in_sight = |held: &TrackedEvent| {
-            may_see(&actor, &held.event.sender, state.wanted_label_of(held.to).as_ref())
-        };
+        let in_sight =
+            |held: &TrackedEvent| may_see(&actor, &held.event.sender, state.wanted_label_of(held.to).as_ref());
         find_event(state, &wanted, in_sight)
     });
     found.await?

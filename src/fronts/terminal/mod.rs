@@ -137,7 +137,11 @@ impl TerminalFront {
         if self.setup.place == FrontPlace::Attached {
             return self.printer.note("\nCtrl-C again leaves the session; /interrupt ends its turn").await;
         }
-        self.printer.note("interrupted; Ctrl-C again ends the session").await;
+        let words = match self.setup.talks {
+            true => "interrupted: the turn ends, and the session goes on; Ctrl-C again ends it",
+            false => "interrupted: the turn ends, and this run with it; Ctrl-C again ends it at once",
+        };
+        self.printer.note(words).await;
         self.want(Command::Interrupt).await;
     }
 

@@ -29,12 +29,14 @@ pub(crate) struct Printer {
     mid_line: bool,
     /// Nobody reads any more.
     is_deaf: bool,
+    /// Words that the client wrote itself in the model's place. An error that follows says the same, once is enough.
+    unsaid: Option<String>,
 }
 
 impl Printer {
     pub(crate) fn new(output: Output) -> Self {
         let is_terminal = std::io::stdout().is_terminal();
-        Self { output, is_terminal, streamed: false, mid_line: false, is_deaf: false }
+        Self { output, is_terminal, streamed: false, mid_line: false, is_deaf: false, unsaid: None }
     }
 
     /// One message of the client.
@@ -57,12 +59,21 @@ impl Printer {
         if message.parent_tool_use_id.is_some() {
             return;
         }
+        let goes_on = matches!(message.kind.as_str(), "assistant" | "user" | "result");
+        let error = message.result.as_deref().filter(|_| message.kind == "result" && message.is_error);
+        if let Some(words) = self.unsaid.take_if(|_| goes_on)
+            && error != Some(&words)
+        {
+            self.say(&words).await;
+            self.end_line().await;
+        }
         if let Some(delta) = message.text_delta() {
             self.streamed = true;
             self.say(delta).await;
         } else if message.kind == "assistant" {
             for block in message.blocks() {
                 match block {
+                    Block::Text(text) if message.is_synthetic() => self.unsaid = Some(text.to_owned()),
                     Block::Text(text) if !self.streamed => self.say(text).await,
                     Block::ToolUse { name, input, .. } => {
                         self.note(&format!("● {} {}", visible(name), in_a_line(name, input))).await;

@@ -52,7 +52,7 @@ impl Question {
         }
         let details = &ask.details;
         if let Some(risk) = &details.risk {
-            text.push_str(&format!("\n  risk: {} ({})", risk.level, risk.reasons_in_words()));
+            text.push_str(&format!("\n  risk: {}", risk.in_words()));
         }
         if let Some(reason) = &details.reason {
             text.push_str(&format!("\n  why it asks: {}", visible(reason)));

@@ -27,6 +27,8 @@ pub(super) fn input_of(message: SessionMessage, session: SessionId) -> Option<In
         SessionMessage::Called(call) => Input::Called { session, call: *call },
         SessionMessage::Ordered { order, outcome } => Input::OrderSettled { session, order, outcome },
         SessionMessage::Described(about) => Input::Described { session, about: *about },
+        SessionMessage::OutsideRead { sender } => Input::OutsideRead { session, sender },
+        SessionMessage::OutsideEnded { by } => Input::OutsideEnded { session, by },
         SessionMessage::AccessDenied { what } => Input::AccessDenied { who: format!("session {session}"), what },
         SessionMessage::Replied { id, chat, text, files } => {
             Input::Replied { id, session, chat, text: Text::new(text), files }

@@ -65,6 +65,7 @@ impl World {
             mode: None,
             driven: false,
             hooks_version: None,
+            origin: None,
         };
         self.submit(Input::Attached { session: self.session, about, wrote: vec![], holding: vec![] }).await;
         self.write_in("7", "ann", Role::Reviewer).await;

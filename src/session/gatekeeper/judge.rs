@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use portcullis_core::policy::{Decision, Judgement, MandatoryAsk};
+use portcullis_core::policy::{Decision, Judgement, MandatoryAsk, OutsidePolicy};
 use portcullis_wire::tools;
 
 use super::request::ToolRequest;
@@ -30,9 +30,9 @@ impl Judge {
     }
 
     /// Whether the call may pass unasked although text from outside went before the model.
-    pub(super) fn passes_outside_guard(&self, request: &ToolRequest, only_reads: bool) -> bool {
+    pub(super) fn passes_outside_guard(&self, request: &ToolRequest, policy: OutsidePolicy) -> bool {
         let call = tools::call(&request.tool, &request.input);
-        self.rules.passes_outside_guard(&self.context(request), call, only_reads)
+        self.rules.passes_outside_guard(&self.context(request), call, policy)
     }
 
     fn context(&self, request: &ToolRequest) -> portcullis_core::policy::Context {

@@ -19,11 +19,13 @@ mod wait;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use portcullis_core::policy::{Decision as RuleDecision, Judgement, Mode};
+use portcullis_core::policy::{Decision as RuleDecision, Judgement, Mode, OutsidePolicy};
 use portcullis_core::{AskId, AskKind, Ruling, Scope};
+use portcullis_wire::link::EventFrame;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
+use crate::mint::now;
 use crate::session::link::SessionHandle;
 pub(crate) use after::{FinishedCall, WentOn};
 pub(crate) use ask::shortened;
@@ -32,12 +34,14 @@ use calls::{AllowedBy, AskOutcome, Calls};
 pub(crate) use front::{Front, PromptNews, Settled};
 pub(crate) use judge::Judge;
 use judge::{denied_by, must_ask, quorum};
-pub(crate) use outside::OutsidePolicy;
-use outside::OutsideText;
+use outside::OutsideGuard;
 pub(crate) use request::{
     CallKey, Capabilities, ClientFlags, DecidedBy, Decision, GatekeeperAnswer, ToolRequest, WithoutDecision, digest,
 };
 use wait::PeopleAnswer;
+
+/// Who directs a session by typing at its terminal or at a front, as the log calls them.
+pub(crate) const AT_THE_TERMINAL: &str = "terminal";
 
 /// A client that waits no longer than this cannot have people asked before a call.
 const SHORTEST_HOLD: Duration = Duration::from_secs(30);
@@ -66,7 +70,7 @@ struct GatekeeperState {
     /// Who stopped the session from outside, while it is stopped.
     stopped_by: Option<String>,
     calls: Calls,
-    outside: OutsideText,
+    outside: OutsideGuard,
     audit: AuditQueue,
 }
 
@@ -78,8 +82,8 @@ impl Gatekeeper {
         news: Option<mpsc::UnboundedSender<PromptNews>>,
     ) -> Self {
         let audit = AuditQueue::new(session.clone());
-        let state =
-            GatekeeperState { stopped_by: None, calls: Calls::default(), outside: OutsideText::default(), audit };
+        let outside = OutsideGuard::new(session.clone());
+        let state = GatekeeperState { stopped_by: None, calls: Calls::default(), outside, audit };
         Self { session, judge, settings, news, state: Mutex::new(state) }
     }
 
@@ -223,20 +227,34 @@ impl Gatekeeper {
         self.state().calls.has_open()
     }
 
-    /// The texts of these events, each with its sender and whether they may direct the session, go before the model
-    /// together.
-    pub(crate) fn note_events<'a>(&self, events: impl IntoIterator<Item = (&'a str, bool)>) {
-        self.state().outside.note_events(events);
+    /// The texts of these events go before the model together.
+    pub(crate) fn note_events<'a>(&self, frames: impl IntoIterator<Item = &'a EventFrame<'static>>) {
+        self.state().outside.note_events(frames, now());
     }
 
     /// The model opens an event by itself, or may be shown one that nobody knows it reads.
     pub(crate) fn note_opened(&self, sender: &str, directs: bool) {
-        self.state().outside.note_opened(sender, directs);
+        self.state().outside.note_opened(sender, directs, now());
     }
 
-    /// A person who may direct the session has spoken, or the conversation began anew.
-    pub(crate) fn clear_outside(&self) {
-        self.state().outside.clear();
+    /// The gate knows that another process of the same conversation has put text of this sender before the model.
+    pub(crate) fn restore_outside(&self, sender: String) {
+        self.state().outside.restore(sender, now());
+    }
+
+    /// A person who may direct the session has spoken.
+    pub(crate) fn note_director(&self, by: &str) {
+        self.state().outside.end(by);
+    }
+
+    /// The session is in another conversation, empty or not.
+    pub(crate) fn on_another_conversation(&self, is_empty: bool) {
+        self.state().outside.on_another_conversation(is_empty);
+    }
+
+    /// What is returned ends when the gate knows whether text from outside is before the model, or is away.
+    pub(crate) fn outside_reported(&self) -> impl Future<Output = ()> + Send + use<> {
+        self.state().outside.reported()
     }
 
     /// Takes no more calls for the record. What is returned ends when those before are with the gate.
@@ -247,12 +265,7 @@ impl Gatekeeper {
     /// Why the outside guard holds this call up, where it does.
     fn outside_reason(&self, request: &ToolRequest) -> Option<String> {
         let reason = self.state().outside.reason()?;
-        let only_reads = match self.settings.outside {
-            OutsidePolicy::Off => return None,
-            OutsidePolicy::Guard => false,
-            OutsidePolicy::All => true,
-        };
-        (!self.judge.passes_outside_guard(request, only_reads)).then_some(reason)
+        (!self.judge.passes_outside_guard(request, self.settings.outside)).then_some(reason)
     }
 
     fn stop_reason(&self) -> Option<String> {

@@ -248,6 +248,9 @@ impl LinkClient {
             GateMessage::Order { id, order } => {
                 self.deliver.try_send(Delivery::Order { id, order }).context("handing on an order")?;
             }
+            GateMessage::Outside { sender } => {
+                self.deliver.try_send(Delivery::Outside { sender }).context("handing on who was read")?;
+            }
             GateMessage::Done { n, answer } => {
                 self.confirmed(n, answer)?;
                 // The gate takes what it is told: only now is it well.

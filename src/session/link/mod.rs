@@ -36,6 +36,8 @@ pub(crate) enum Delivery {
         id: Option<OrderId>,
         order: Order,
     },
+    /// Another process of the same conversation has put text of this sender before the model, who may not direct it.
+    Outside { sender: String },
 }
 
 /// What is for the session, in its order. One task of the process takes it.
@@ -155,6 +157,17 @@ impl SessionHandle {
     /// What is known of the session has changed.
     pub(crate) async fn describe(&self, about: SessionAbout) {
         self.put(SessionMessage::Described(Box::new(about))).await;
+    }
+
+    /// Text from this sender, who may not direct the session, is before the model. Returns when the gate has written it
+    /// down.
+    pub(crate) async fn outside_read(&self, sender: String) -> Result<(), Fault> {
+        self.ask_plainly(SessionMessage::OutsideRead { sender }).await
+    }
+
+    /// A person who may direct the session has spoken.
+    pub(crate) async fn outside_ended(&self, by: String) -> Result<(), Fault> {
+        self.ask_plainly(SessionMessage::OutsideEnded { by }).await
     }
 
     /// What became of an order. One without an id is nobody's to confirm.

@@ -198,7 +198,12 @@ fn with_device_approvals_the_owner_cannot_answer() {
     session.ask("abcde", "Bash", "Push", "git push");
     let listener = gate.listen_as(&token, "/events");
     listener.containing("abcde");
-    home.run(&["ask", "allow", "abcde"]).refused(4, "review");
+    let told = home.run(&["ask", "allow", "abcde"]);
+    for words in ["approvals = \"device\"", "token add NAME --role reviewer", "own dialog", "approvals = \"anywhere\""]
+    {
+        assert!(told.stderr.contains(words), "{words}: {told:#?}");
+    }
+    told.refused(4, "not answered by the owner of this machine");
     gate.say("/", "yes abcde").expect(403);
     gate.verdict("abcde", &json!({"behavior": "allow"})).expect(403);
     gate.say("/", "but it may talk").expect(200);

@@ -65,7 +65,8 @@ fn a_fresh_home_has_no_faults_and_is_not_changed() {
     assert_eq!(everything_in(&home.user()), [""; 0]);
 
     let shown = doctor(&home, "127.0.0.1:0", &[]).ok().stdout;
-    assert!(shown.contains("\n  events while idle  yes       yes        yes        not yet\n"), "{shown}");
+    assert!(shown.starts_with("Look at these first:\n  1. Claude Code: there is no `claude`"), "{shown}");
+    assert!(shown.contains("\n  events while idle  no        no         no         not yet\n"), "{shown}");
     assert!(shown.ends_with(" warnings.\n"), "{shown}");
 }
 
@@ -75,12 +76,11 @@ fn channel_requirements_are_listed_in_the_order_the_client_checks_them() {
     let checks: Vec<&str> =
         report["findings"].as_array().unwrap().iter().filter_map(|finding| finding["check"].as_str()).collect();
     let gates: Vec<&str> = checks.iter().filter_map(|check| check.strip_prefix("channel: ")).collect();
-    assert_eq!(gates, ["declared", "protocol", "provider", "rollout", "policy", "named", "list"]);
+    assert_eq!(gates, ["declared", "protocol", "provider", "account", "rollout", "policy", "named", "list"]);
     assert_eq!(
         report["works"]["prompts"],
-        json!({"hooks": "yes", "channel": "yes", "headless": "yes", "editor": "not yet"})
+        json!({"hooks": "no", "channel": "no", "headless": "no", "editor": "not yet"})
     );
-    assert_eq!(report["works"]["stop"]["channel"], "no");
 }
 
 #[test]
@@ -194,11 +194,15 @@ fn both_install_and_plugin_is_a_finding_and_the_real_cli_is_recognised() {
 
     let report = doctor(&home, "off", &["--json"]).ok().json();
     has(&report, "Claude Code", "ok", "(Claude Code)");
-    has(&report, "registered", "ok in .mcp.json of this project as server:portcullis", "");
+    has(&report, "registered", "ok for you in this project as server:portcullis", "");
     has(&report, "registered", "ok for you in this project as server:mine", "");
     has(&report, "registered", "ok by the plugin as plugin:portcullis@portcullis", "");
     has(&report, "registered", "warn 3 times", "a session may attach twice");
     assert_eq!(report["own"], "hooks");
+    assert_eq!(
+        report["works"]["questions"],
+        json!({"hooks": "yes", "channel": "no", "headless": "yes", "editor": "not yet"})
+    );
 
     fs::remove_file(home.user().join(".local/bin/portcullis")).unwrap();
     let ran = doctor(&home, "off", &["--json"]);
@@ -214,21 +218,21 @@ fn hooks_are_checked_in_every_settings_file() {
 
     home.run(&["install", "--hooks", "--yes"]).ok();
     let sound = report(&home);
-    has(&sound, "hooks", "ok all 13", ".claude/settings.json");
-    assert_eq!((findings(&sound, "hooks").len(), &sound["own"]), (1, &json!("hooks")));
+    has(&sound, "hooks", "ok all 13", ".claude/settings.local.json");
+    assert_eq!((findings(&sound, "hooks").len(), &sound["own"]), (1, &Value::Null), "there is no claude");
 
     home.run(&["install", "--hooks", "--yes", "--scope", "user"]).ok();
     has(&report(&home), "hooks", "warn installed 2 times", "");
     home.run(&["uninstall", "--yes", "--scope", "user"]).ok();
 
-    let file = home.project().join(".claude/settings.json");
+    let file = home.project().join(".claude/settings.local.json");
     let mut settings: Value = serde_json::from_str(&fs::read_to_string(&file).unwrap()).unwrap();
     settings["hooks"].as_object_mut().unwrap().remove("Stop");
     settings["permissions"]["deny"] = json!([]);
     settings["disableAllHooks"] = json!(true);
     fs::write(&file, settings.to_string()).unwrap();
     fs::remove_file(home.user().join(".local/bin/portcullis")).unwrap();
-    fs::remove_file(home.project().join(".mcp.json")).unwrap();
+    fs::remove_file(home.user().join(".claude.json")).unwrap();
     let broken = report(&home);
     has(&broken, "hooks", "warn", "lacks Stop");
     has(&broken, "hooks", "warn", "no deny rule mcp__portcullis__hook");
@@ -247,7 +251,7 @@ fn old_settings(home: &Home) -> String {
 fn hooks_of_an_older_release_are_reported_and_renewed_by_install() {
     let home = Home::new();
     home.run(&["install", "--hooks", "--yes"]).ok();
-    let file = home.project().join(".claude/settings.json");
+    let file = home.project().join(".claude/settings.local.json");
     fs::write(&file, old_settings(&home)).unwrap();
     let report = doctor(&home, "off", &["--json"]).ok().json();
     has(&report, "hooks", "warn", "has hooks of an older release (version 1 of 3)");
@@ -256,7 +260,10 @@ fn hooks_of_an_older_release_are_reported_and_renewed_by_install() {
         .unwrap()
         .iter()
         .find(|finding| finding["check"] == "hooks" && finding["level"] == "warn");
-    assert!(finding.unwrap()["remedy"].as_str().unwrap().contains("`portcullis install --hooks`"), "{finding:?}");
+    assert!(
+        finding.unwrap()["remedy"].as_str().unwrap().contains("`portcullis install --hooks --scope local`"),
+        "{finding:?}"
+    );
 
     home.run(&["install", "--hooks", "--yes"]).ok();
     let settings: Value = serde_json::from_str(&fs::read_to_string(&file).unwrap()).unwrap();
@@ -290,4 +297,56 @@ fn a_session_with_hooks_of_an_older_release_is_named_in_status_and_doctor() {
         "{shown}"
     );
     has(&doctor(&home, "off", &["--json"]).ok().json(), "hooks", "warn", "hooks of an older release: api");
+}
+
+#[test]
+fn what_works_is_found_out() {
+    let home = Home::new();
+    script(&home, "claude", "#!/bin/sh\necho '2.1.325 (Claude Code)'\n");
+    let report = |variables: &[(&str, &str)]| {
+        let mut command = home.command(&["doctor", "--json"]);
+        command.env("PATH", format!("{}:/usr/bin:/bin", home.user().join("bin").display()));
+        command.env("PORTCULLIS_LISTEN", "off").envs(variables.iter().copied());
+        Ran::of(&home.spawn(command, Stdin::Nothing), PATIENCE * 2).json()
+    };
+    let works = |report: &Value| {
+        let prompts = &report["works"]["prompts"];
+        ["hooks", "channel", "headless"].map(|connection| prompts[connection].as_str().unwrap().to_owned())
+    };
+    let first = |report: &Value| report["first"][0]["remedy"].as_str().unwrap_or_default().to_owned();
+
+    let nothing = report(&[]);
+    assert_eq!(works(&nothing), ["no", "no", "yes"]);
+    assert!(first(&nothing).contains("`portcullis install --hooks`"), "{nothing:#}");
+
+    home.run(&["install", "--hooks", "--yes"]).ok();
+    let installed = report(&[]);
+    assert_eq!((works(&installed), &installed["own"]), (["yes", "maybe", "yes"].map(str::to_owned), &json!("hooks")));
+
+    let key = report(&[("ANTHROPIC_API_KEY", "dummy-key-for-tests")]);
+    assert_eq!(works(&key), ["yes", "no", "yes"]);
+    has(&key, "channel: account", "note ANTHROPIC_API_KEY is set", "a login at claude.ai");
+
+    let file = home.user().join(".claude.json");
+    let registered: Value = serde_json::from_str(&fs::read_to_string(&file).unwrap()).unwrap();
+    let mut off = registered.clone();
+    off["projects"][home.project().to_str().unwrap()]["disabledMcpServers"] = json!(["portcullis"]);
+    fs::write(&file, off.to_string()).unwrap();
+    let off = report(&[]);
+    assert_eq!(works(&off), ["no", "no", "yes"]);
+    assert!(first(&off).contains("/mcp enable portcullis"), "{off:#}");
+    fs::write(&file, registered.to_string()).unwrap();
+
+    fs::write(home.user().join(".claude/settings.json"), "{\"disableAllHooks\": true}").unwrap_or_else(|_| {
+        fs::create_dir_all(home.user().join(".claude")).unwrap();
+        fs::write(home.user().join(".claude/settings.json"), "{\"disableAllHooks\": true}").unwrap();
+    });
+    assert_eq!(works(&report(&[])), ["no", "maybe", "yes"]);
+    fs::remove_file(home.user().join(".claude/settings.json")).unwrap();
+
+    fs::create_dir_all(home.project().join(".portcullis")).unwrap();
+    fs::write(home.project().join(".portcullis/rules.toml"), "[[rule]]\nmaybe = \"Bash\"\n").unwrap();
+    let broken = report(&[]);
+    assert_eq!((broken["failed"].as_bool(), broken["first"][0]["check"].as_str()), (Some(true), Some("rules")));
+    has(&broken, "rules", "fail", ".portcullis/rules.toml");
 }

@@ -11,8 +11,18 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-fn project_file(home: &Home) -> PathBuf {
-    home.project().join(".mcp.json")
+/// Where the server is registered, whatever the scope.
+fn server_file(home: &Home) -> PathBuf {
+    home.user().join(".claude.json")
+}
+
+/// The servers of this project for this user alone.
+fn servers(home: &Home) -> Value {
+    read(&server_file(home))["projects"][home.project().to_str().unwrap()]["mcpServers"].clone()
+}
+
+fn own_settings(home: &Home) -> PathBuf {
+    home.project().join(".claude/settings.local.json")
 }
 
 /// Where a program that will not stay is copied to.
@@ -39,11 +49,11 @@ fn claude(home: &Home, words: &[&str]) -> Ran {
 #[test]
 fn without_a_terminal_the_change_is_shown_and_not_made() {
     let home = Home::new();
-    let ran = home.run(&["install"]);
+    let ran = home.run(&["install", "--diff"]);
     assert_eq!(ran.status.code(), Some(1));
-    assert!(ran.stdout.contains("+       \"args\": [\"channel\"]\n"), "{}", ran.stdout);
+    assert!(ran.stdout.contains("          \"args\": [\"channel\"]\n"), "{}", ran.stdout);
     assert!(ran.stderr.contains("hint: look at the change above; add --yes"), "{}", ran.stderr);
-    assert!(!project_file(&home).exists() && !copy(&home).exists());
+    assert!(!server_file(&home).exists() && !copy(&home).exists());
 }
 
 #[test]
@@ -52,10 +62,10 @@ fn at_a_terminal_install_asks_first_and_no_changes_nothing() {
         let home = Home::new();
         let mut terminal = Terminal::start(home.command(&["install"]));
         let shown = terminal.until("[y/N] ");
-        assert!(shown.contains("+     \"portcullis\": {"), "{shown}");
+        assert!(shown.contains("1 file:") && shown.contains(".claude.json: new, the server"), "{shown}");
         terminal.type_line(answer);
         assert_eq!(terminal.wait().code(), Some(code), "{answer:?}");
-        assert_eq!(project_file(&home).exists(), made, "{answer:?}");
+        assert_eq!(server_file(&home).exists(), made, "{answer:?}");
     }
 }
 
@@ -64,21 +74,21 @@ fn install_registers_a_stable_path_and_a_second_install_changes_nothing() {
     let home = Home::new();
     let ran = home.run(&["install", "--yes", "--label", "api"]).ok();
     assert!(ran.stdout.contains("lies in a build folder, so it is copied to"), "{}", ran.stdout);
-    let wanted = json!({"mcpServers": {"portcullis": entry(&home, &["channel", "--label", "api"])}});
-    assert_eq!(read(&project_file(&home)), wanted);
+    let wanted = json!({"portcullis": entry(&home, &["channel", "--label", "api"])});
+    assert_eq!(servers(&home), wanted);
     let version = Ran::of(&home.spawn(home.program(copy(&home)), Stdin::Nothing), PATIENCE);
     assert!(version.stderr.contains("Usage: portcullis"), "the copy runs: {version:?}");
 
-    let before = fs::metadata(project_file(&home)).unwrap().modified().unwrap();
+    let before = fs::metadata(server_file(&home)).unwrap().modified().unwrap();
     let ran = home.run(&["install", "--yes", "--label", "api"]).ok();
     assert!(ran.stdout.contains("nothing to change"), "{}", ran.stdout);
-    assert_eq!(fs::metadata(project_file(&home)).unwrap().modified().unwrap(), before);
+    assert_eq!(fs::metadata(server_file(&home)).unwrap().modified().unwrap(), before);
 
     home.run(&["install", "--yes", "--label", "web"]).ok();
-    let wanted = json!({"mcpServers": {"portcullis": entry(&home, &["channel", "--label", "web"])}});
-    assert_eq!(read(&project_file(&home)), wanted);
+    let wanted = json!({"portcullis": entry(&home, &["channel", "--label", "web"])});
+    assert_eq!(servers(&home), wanted);
     home.run(&["uninstall", "--yes"]).ok();
-    assert!(!project_file(&home).exists(), "install made the file, and it held nothing else");
+    assert!(!server_file(&home).exists(), "install made the file, and it held nothing else");
 }
 
 #[test]
@@ -95,17 +105,20 @@ fn uninstall_keeps_what_the_user_wrote_byte_for_byte() {
     ];
     for before in files {
         let home = Home::new();
-        fs::write(project_file(&home), before).unwrap();
-        fs::set_permissions(project_file(&home), fs::Permissions::from_mode(0o640)).unwrap();
+        fs::write(server_file(&home), before).unwrap();
+        fs::set_permissions(server_file(&home), fs::Permissions::from_mode(0o640)).unwrap();
+        home.run(&["install", "--yes", "--scope", "user"]).ok();
+        assert_ne!(fs::read_to_string(server_file(&home)).unwrap(), before);
         home.run(&["install", "--yes"]).ok();
-        assert_ne!(fs::read_to_string(project_file(&home)).unwrap(), before);
         home.run(&["install", "--yes", "--label", "other"]).ok();
         home.run(&["uninstall", "--yes"]).ok();
-        assert_eq!(fs::read_to_string(project_file(&home)).unwrap(), before);
-        assert_eq!(fs::metadata(project_file(&home)).unwrap().permissions().mode() & 0o777, 0o640);
+        home.run(&["uninstall", "--yes", "--scope", "user"]).ok();
+        assert_eq!(fs::read_to_string(server_file(&home)).unwrap(), before);
+        assert_eq!(fs::metadata(server_file(&home)).unwrap().permissions().mode() & 0o777, 0o640);
         assert!(!home.folder().join("installed.json").exists(), "no receipt is left");
-        let names: Vec<_> = fs::read_dir(home.project()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
-        assert_eq!(names, [".mcp.json"], "no draft is left");
+        let names = fs::read_dir(home.user()).unwrap().map(|entry| entry.unwrap().file_name());
+        let names: Vec<_> = names.filter(|name| name != ".local").collect();
+        assert_eq!(names, [".claude.json"], "no draft is left");
     }
 }
 
@@ -113,39 +126,39 @@ fn uninstall_keeps_what_the_user_wrote_byte_for_byte() {
 fn uninstall_keeps_what_others_wrote_since_the_install() {
     let home = Home::new();
     home.run(&["install", "--yes"]).ok();
-    let text = fs::read_to_string(project_file(&home)).unwrap();
-    fs::write(project_file(&home), text.replacen("{\n", "{\n  \"mine\": true,\n", 1)).unwrap();
+    let text = fs::read_to_string(server_file(&home)).unwrap();
+    fs::write(server_file(&home), text.replacen("{\n", "{\n  \"mine\": true,\n", 1)).unwrap();
     home.run(&["uninstall", "--yes"]).ok();
-    assert_eq!(read(&project_file(&home)), json!({"mine": true}));
+    assert_eq!(read(&server_file(&home)), json!({"mine": true}));
 }
 
 #[test]
 fn a_foreign_entry_is_overwritten_only_when_forced() {
     let home = Home::new();
     let theirs = "{\"mcpServers\": {\"portcullis\": {\"command\": \"node\", \"args\": [\"server.js\"]}}}\n";
-    fs::write(project_file(&home), theirs).unwrap();
-    for words in [&["install", "--yes"], &["uninstall", "--yes"]] {
-        let ran = home.run(words);
+    fs::write(server_file(&home), theirs).unwrap();
+    for word in ["install", "uninstall"] {
+        let ran = home.run(&[word, "--yes", "--scope", "user"]);
         assert_eq!(ran.status.code(), Some(1));
         assert!(ran.stderr.contains("--force"), "{}", ran.stderr);
-        assert_eq!(fs::read_to_string(project_file(&home)).unwrap(), theirs);
+        assert_eq!(fs::read_to_string(server_file(&home)).unwrap(), theirs);
     }
-    home.run(&["install", "--yes", "--name", "gate"]).ok();
-    assert_eq!(read(&project_file(&home))["mcpServers"]["gate"], entry(&home, &["channel"]));
-    home.run(&["install", "--yes", "--force"]).ok();
-    assert_eq!(read(&project_file(&home))["mcpServers"]["portcullis"], entry(&home, &["channel"]));
+    home.run(&["install", "--yes", "--scope", "user", "--name", "gate"]).ok();
+    assert_eq!(read(&server_file(&home))["mcpServers"]["gate"], entry(&home, &["channel"]));
+    home.run(&["install", "--yes", "--scope", "user", "--force"]).ok();
+    assert_eq!(read(&server_file(&home))["mcpServers"]["portcullis"], entry(&home, &["channel"]));
 }
 
 #[test]
 fn invalid_json_is_refused_with_its_line() {
     let home = Home::new();
     let broken = "{\n  \"mcpServers\": {\n    oops\n  }\n}\n";
-    fs::write(project_file(&home), broken).unwrap();
-    let ran = home.run(&["install", "--yes"]);
+    fs::write(server_file(&home), broken).unwrap();
+    let ran = home.run(&["install", "--yes", "--scope", "user"]);
     assert_eq!(ran.status.code(), Some(1));
-    assert!(ran.stderr.contains(".mcp.json: line 3, column 5: "), "{}", ran.stderr);
+    assert!(ran.stderr.contains(".claude.json: line 3, column 5: "), "{}", ran.stderr);
     assert!(ran.stderr.contains("hint: repair the file"), "{}", ran.stderr);
-    assert_eq!(fs::read_to_string(project_file(&home)).unwrap(), broken);
+    assert_eq!(fs::read_to_string(server_file(&home)).unwrap(), broken);
     assert!(!copy(&home).exists(), "nothing was done before the file was understood");
 }
 
@@ -154,12 +167,12 @@ fn a_symlinked_file_stays_a_symlink() {
     let home = Home::new();
     let real = home.user().join("dotfiles.json");
     fs::write(&real, "{}\n").unwrap();
-    std::os::unix::fs::symlink(&real, project_file(&home)).unwrap();
-    let ran = home.run(&["install", "--yes"]).ok();
+    std::os::unix::fs::symlink(&real, server_file(&home)).unwrap();
+    let ran = home.run(&["install", "--yes", "--scope", "user"]).ok();
     assert!(ran.stdout.contains("(a link to "), "{}", ran.stdout);
     assert_eq!(read(&real)["mcpServers"]["portcullis"], entry(&home, &["channel"]));
-    assert_eq!(fs::read_link(project_file(&home)).unwrap(), real);
-    home.run(&["uninstall", "--yes"]).ok();
+    assert_eq!(fs::read_link(server_file(&home)).unwrap(), real);
+    home.run(&["uninstall", "--yes", "--scope", "user"]).ok();
     assert_eq!(fs::read_to_string(&real).unwrap(), "{}\n");
 }
 
@@ -184,11 +197,18 @@ fn the_real_cli_connects_to_what_was_installed_for_the_user() {
 }
 
 #[test]
-fn the_real_cli_finds_what_was_installed_for_the_project_and_in_another_configuration() {
+fn the_real_cli_finds_what_was_installed_in_a_repository_and_in_another_configuration() {
     let home = Home::new();
-    home.run(&["install", "--yes", "--name", "gate"]).ok();
+    // In a subfolder of a repository the CLI looks under the folder of the repository.
+    let sub = home.project().join("sub");
+    fs::create_dir_all(&sub).unwrap();
+    fs::create_dir_all(home.project().join(".git")).unwrap();
+    let mut command = home.command(&["install", "--yes", "--name", "gate"]);
+    command.current_dir(&sub);
+    Ran::of(&home.spawn(command, Stdin::Nothing), PATIENCE).ok();
+    assert_eq!(servers(&home)["gate"], entry(&home, &["channel"]));
     let shown = claude(&home, &["mcp", "get", "gate"]).stdout;
-    assert!(shown.contains("Scope: Project config") && shown.contains("Pending approval"), "{shown}");
+    assert!(shown.contains("Scope: Local config") && shown.contains("Connected"), "{shown}");
 
     let chosen = home.user().join("chosen");
     let within = |mut command: std::process::Command, words: &[&str]| {
@@ -202,23 +222,25 @@ fn the_real_cli_finds_what_was_installed_for_the_project_and_in_another_configur
     assert!(shown.contains("Scope: User config") && shown.contains("Connected"), "{shown}");
 }
 
+const OWN: &str = "{\n  \"permissions\": {\n    \"deny\": [\"Read(.env)\"]\n  },\n  \"env\": {\"TOKEN\": \"secret-value\"},\n  \"hooks\": {\n    \"Stop\": [\n      {\"hooks\": [{\"type\": \"command\", \"command\": \"say done\"}]}\n    ]\n  }\n}\n";
+
+fn deny_pushes(home: &Home) {
+    fs::write(home.folder().join("rules.toml"), "[[rule]]\ndeny = \"Bash(git push *)\"\n").unwrap();
+}
+
 #[test]
-fn hooks_are_installed_in_every_scope_and_removed_byte_for_byte() {
-    let own = "{\n  \"permissions\": {\n    \"deny\": [\"Read(.env)\"]\n  },\n  \"env\": {\"TOKEN\": \"secret-value\"},\n  \"hooks\": {\n    \"Stop\": [\n      {\"hooks\": [{\"type\": \"command\", \"command\": \"say done\"}]}\n    ]\n  }\n}\n";
-    for (scope, settings, servers) in [
-        ("project", "project/.claude/settings.json", "project/.mcp.json"),
-        ("local", "project/.claude/settings.local.json", "user/.claude.json"),
-        ("user", "user/.claude/settings.json", "user/.claude.json"),
-    ] {
+fn hooks_are_installed_for_one_user_and_removed_byte_for_byte() {
+    for (scope, settings) in [("local", "project/.claude/settings.local.json"), ("user", "user/.claude/settings.json")]
+    {
         let home = Home::new();
-        let root = home.project().parent().unwrap().to_owned();
-        let (settings, servers) = (root.join(settings), root.join(servers));
+        let settings = home.project().parent().unwrap().join(settings);
         fs::create_dir_all(settings.parent().unwrap()).unwrap();
-        fs::write(&settings, own).unwrap();
-        fs::write(home.folder().join("rules.toml"), "[[rule]]\ndeny = \"Bash(git push *)\"\n").unwrap();
-        let ran = home.run(&["install", "--hooks", "--yes", "--scope", scope]).ok();
+        fs::write(&settings, OWN).unwrap();
+        deny_pushes(&home);
+        let ran = home.run(&["install", "--hooks", "--yes", "--diff", "--scope", scope]).ok();
         assert!(ran.stdout.contains("asyncRewake") && !ran.stdout.contains("secret-value"), "{}", ran.stdout);
-        let installed: Value = serde_json::from_str(&fs::read_to_string(&settings).unwrap()).unwrap();
+        assert!(ran.stdout.contains("changed, 12 hooks, 5 rules"), "{}", ran.stdout);
+        let installed = read(&settings);
         assert_eq!(
             installed["permissions"]["deny"],
             json!(["Read(.env)", "mcp__portcullis__hook", "Bash(git push *)"])
@@ -226,25 +248,158 @@ fn hooks_are_installed_in_every_scope_and_removed_byte_for_byte() {
         let allowed = ["reply", "edit_message", "inbox"].map(|tool| format!("mcp__portcullis__{tool}"));
         assert_eq!(installed["permissions"]["allow"], json!(allowed));
         assert_eq!(installed["hooks"]["Stop"].as_array().unwrap().len(), 2);
-        assert!(fs::read_to_string(&servers).unwrap().contains("portcullis"));
+        assert!(fs::read_to_string(server_file(&home)).unwrap().contains("portcullis"));
         let again = home.run(&["install", "--hooks", "--yes", "--scope", scope]).ok();
         assert!(again.stdout.contains("nothing to change"), "{}", again.stdout);
 
         home.run(&["uninstall", "--yes", "--scope", scope]).ok();
-        assert_eq!(fs::read_to_string(&settings).unwrap(), own, "{scope}");
-        assert!(!servers.exists(), "{scope}");
+        assert_eq!(fs::read_to_string(&settings).unwrap(), OWN, "{scope}");
+        assert!(!server_file(&home).exists(), "{scope}");
     }
+}
+
+#[test]
+fn files_that_others_pull_get_no_path_of_this_machine() {
+    let home = Home::new();
+    let run = |words: &[&str]| {
+        let mut command = home.program("git");
+        command.args(["-c", "user.name=ann", "-c", "user.email=ann@example.org"]).args(words);
+        Ran::of(&home.spawn(command, Stdin::Nothing), PATIENCE).ok();
+    };
+    let shared = home.project().join(".claude/settings.json");
+    fs::create_dir_all(shared.parent().unwrap()).unwrap();
+    fs::write(&shared, OWN).unwrap();
+    fs::write(home.project().join(".gitignore"), "*.local.json\n").unwrap();
+    deny_pushes(&home);
+    run(&["init", "--quiet"]);
+    run(&["add", "."]);
+    let ran = home.run(&["install", "--yes", "--scope", "project"]);
+    ran.refused(1, "names a path of this machine");
+    let ran = home.run(&["install", "--hooks", "--yes", "--scope", "project"]).ok();
+    assert!(ran.stdout.contains("settings.json: changed, 12 hooks, tracked by git: others get it"), "{}", ran.stdout);
+    assert!(ran.stdout.contains("settings.local.json: new, 5 rules, ignored by git"), "{}", ran.stdout);
+    let text = fs::read_to_string(&shared).unwrap();
+    assert!(!text.contains(home.user().to_str().unwrap()) && !text.contains("mcp_tool"), "{text}");
+    assert_eq!(read(&shared)["permissions"], json!({"deny": ["Read(.env)"]}), "rules are the user's own");
+    assert!(!home.project().join(".mcp.json").exists());
+    assert_eq!(servers(&home)["portcullis"], entry(&home, &["channel"]));
+
+    home.run(&["uninstall", "--yes", "--scope", "project"]).ok();
+    assert_eq!(fs::read_to_string(&shared).unwrap(), OWN);
+    assert!(!own_settings(&home).exists() && !server_file(&home).exists());
+}
+
+#[test]
+fn a_rule_that_was_there_stays_although_install_wants_the_same() {
+    let home = Home::new();
+    deny_pushes(&home);
+    let theirs = "{\"permissions\":{\"deny\":[\"Bash(git push *)\"],\"ask\":[\"Bash(git push *)\"],\"allow\":[\"mcp__portcullis__reply\"]}}";
+    fs::create_dir_all(home.project().join(".claude")).unwrap();
+    fs::write(own_settings(&home), theirs).unwrap();
+    home.run(&["install", "--hooks", "--yes"]).ok();
+    // An answer for always, given meanwhile.
+    let mut settings = read(&own_settings(&home));
+    settings["permissions"]["allow"].as_array_mut().unwrap().push(json!("Bash(npm test)"));
+    fs::write(own_settings(&home), settings.to_string()).unwrap();
+    home.run(&["uninstall", "--yes"]).ok();
+    let left = json!({"permissions": {
+        "deny": ["Bash(git push *)"], "ask": ["Bash(git push *)"], "allow": ["mcp__portcullis__reply", "Bash(npm test)"],
+    }});
+    assert_eq!(read(&own_settings(&home)), left);
+
+    fs::write(own_settings(&home), theirs).unwrap();
+    home.run(&["install", "--hooks", "--yes"]).ok();
+    home.run(&["uninstall", "--yes"]).ok();
+    assert_eq!(fs::read_to_string(own_settings(&home)).unwrap(), theirs);
+}
+
+/// What release 0.1 wrote by default: hooks and the server in files that others pull, and its receipt.
+fn install_as_release_0_1(home: &Home, deny: &str) {
+    let program = copy(home);
+    fs::create_dir_all(program.parent().unwrap()).unwrap();
+    fs::copy(env!("CARGO_BIN_EXE_portcullis"), &program).unwrap();
+    let (shared, servers) = (home.project().join(".claude/settings.json"), home.project().join(".mcp.json"));
+    let before = format!("{{\"permissions\": {{\"deny\": [{deny}]}}}}");
+    let mut settings: Value = serde_json::from_str(
+        &include_str!("../fakes/settings-version-1.json").replace("PROGRAM", program.to_str().unwrap()),
+    )
+    .unwrap();
+    let (rules, hooks) = (settings["permissions"]["allow"].take(), settings["hooks"].take());
+    let deny_added = format!("{}\"mcp__portcullis__hook\"", if deny.is_empty() { "" } else { ", " });
+    let allow = format!(", \"allow\": {rules}");
+    let tail = format!(", \"hooks\": {hooks}");
+    let after = format!("{{\"permissions\": {{\"deny\": [{deny}{deny_added}]{allow}}}{tail}}}");
+    fs::create_dir_all(shared.parent().unwrap()).unwrap();
+    fs::write(&shared, after).unwrap();
+    let server = format!("{{\"mcpServers\": {{\"portcullis\": {}}}}}", entry(home, &["channel"]));
+    fs::write(&servers, &server).unwrap();
+    let patch = |put: &str| json!({"put": put, "instead_of": ""});
+    let receipts = json!([
+        {"file": servers.canonicalize().unwrap(), "name": "portcullis", "made_file": true, "made_servers": true, "patch": patch(&server)},
+        {"file": shared.canonicalize().unwrap(), "name": "portcullis", "made_file": false, "made_servers": false,
+         "patches": [patch(&allow), patch(&deny_added), patch(&tail)], "rules": ["Bash(git push *)"]},
+    ]);
+    fs::write(home.folder().join("installed.json"), receipts.to_string()).unwrap();
+    assert_eq!(before.len() + allow.len() + deny_added.len() + tail.len(), fs::read_to_string(&shared).unwrap().len());
+}
+
+#[test]
+fn a_receipt_of_the_previous_release_is_understood() {
+    let home = Home::new();
+    install_as_release_0_1(&home, "\"Bash(git push *)\"");
+    home.run(&["uninstall", "--yes", "--scope", "project"]).ok();
+    let left = fs::read_to_string(home.project().join(".claude/settings.json")).unwrap();
+    assert_eq!(left, "{\"permissions\": {\"deny\": [\"Bash(git push *)\"]}}");
+    assert!(!home.project().join(".mcp.json").exists());
+    assert!(!home.folder().join("installed.json").exists());
+}
+
+#[test]
+fn what_the_previous_release_shared_is_moved_by_the_next_install() {
+    let home = Home::new();
+    install_as_release_0_1(&home, "\"Bash(git push *)\"");
+    let ran = home.run(&["install", "--hooks", "--yes"]).ok();
+    assert!(ran.stdout.contains("is moved: it names a path of this machine"), "{}", ran.stdout);
+    let left = fs::read_to_string(home.project().join(".claude/settings.json")).unwrap();
+    assert_eq!(left, "{\"permissions\": {\"deny\": [\"Bash(git push *)\"]}}");
+    assert!(!home.project().join(".mcp.json").exists());
+    assert_eq!(read(&own_settings(&home))["hooks"].as_object().unwrap().len(), 12);
+    home.run(&["uninstall", "--yes"]).ok();
+    assert!(!own_settings(&home).exists() && !server_file(&home).exists());
+}
+
+#[test]
+fn without_its_receipt_hooks_and_server_are_removed_and_rules_stay() {
+    let home = Home::new();
+    home.run(&["install", "--hooks", "--yes"]).ok();
+    fs::remove_file(home.folder().join("installed.json")).unwrap();
+    home.run(&["uninstall", "--yes"]).ok();
+    let left = read(&own_settings(&home));
+    assert!(left["hooks"].is_null() && left["permissions"]["deny"] == json!(["mcp__portcullis__hook"]), "{left}");
+    assert!(servers(&home)["portcullis"].is_null());
 }
 
 #[test]
 fn hooks_are_removed_also_from_rewritten_settings() {
     let home = Home::new();
-    let settings = home.project().join(".claude/settings.json");
     home.run(&["install", "--hooks", "--yes"]).ok();
-    let mut installed: Value = serde_json::from_str(&fs::read_to_string(&settings).unwrap()).unwrap();
+    let mut installed = read(&own_settings(&home));
     installed["permissions"]["allow"].as_array_mut().unwrap().push(json!("Bash(ls)"));
-    fs::write(&settings, installed.to_string()).unwrap();
+    fs::write(own_settings(&home), installed.to_string()).unwrap();
     home.run(&["uninstall", "--yes"]).ok();
-    let left: Value = serde_json::from_str(&fs::read_to_string(&settings).unwrap()).unwrap();
-    assert_eq!(left, json!({"permissions": {"allow": ["Bash(ls)"]}}));
+    assert_eq!(read(&own_settings(&home)), json!({"permissions": {"allow": ["Bash(ls)"]}}));
+}
+
+#[test]
+fn install_as_json_names_files_changes_and_what_git_knows() {
+    let home = Home::new();
+    let shown = home.run(&["install", "--hooks", "--json"]).ok().json();
+    assert_eq!((&shown["scope"], &shown["made"]), (&json!("local"), &json!(false)));
+    assert_eq!(shown["files"][1]["what"], json!(["12 hooks", "4 rules"]));
+    assert_eq!(shown["files"][1]["git"], "outside");
+    assert!(shown["files"][1]["diff"].as_str().unwrap().contains("+        \"mcp__portcullis__"), "{shown:#}");
+    assert!(!own_settings(&home).exists(), "nothing is made without --yes");
+    let shown = home.run(&["install", "--hooks", "--json", "--yes"]).ok().json();
+    assert_eq!(shown["made"], true);
+    assert!(own_settings(&home).exists());
 }

@@ -90,9 +90,10 @@ fn refused_mode(home: &Home) {
 #[test]
 fn invalid_input_to_a_check_is_refused_with_a_hint() {
     let home = Home::new();
-    for input in ["{", "x", "[]", "\"ls\"", ""] {
-        home.run(&["rules", "check", "--json", "Bash", input]).refused(2, "the input is not");
+    for (tool, input) in [("Bash", "{"), ("mcp__srv__get", "x"), ("mcp__srv__get", "[]"), ("TodoWrite", "\"ls\"")] {
+        home.run(&["rules", "check", "--json", tool, input]).refused(2, "the input is not a JSON object");
     }
+    home.run(&["rules", "check", "--json", "Bash", " "]).refused(2, "the input is empty");
     home.run(&["rules", "check", "--rules", "nowhere.toml", "Bash", "{}"]).refused(2, "there is no file");
     home.run(&["rules", "check", "--cwd", "nowhere", "Bash", "{}"]).refused(2, "there is no folder");
     home.run(&["rules", "check", "--allow", "Bash(", "Bash", "{}"]).refused(2, "not a rule");
@@ -157,15 +158,99 @@ fn an_added_rule_takes_effect_and_the_rest_of_the_file_is_kept() {
     assert_eq!(decision(&home, "npm test"), "allow", "who writes the file trusts it");
     home.run(&["rules", "add", "allow", "Bash(npm ci)", "--project"]).ok();
     assert_eq!((decision(&home, "npm test").as_str(), decision(&home, "npm ci").as_str()), ("allow", "allow"));
-    let warned = home.run(&["rules", "add", "allow", "Write(src/**)"]).ok().stdout;
+    home.run(&["rules", "add", "allow", "Write(src/**)"]).refused(2, "write Edit(src/**)");
+    let warned = home.run(&["rules", "add", "--force", "allow", "Write(src/**)"]).ok().stdout;
     assert!(warned.contains("warning: ") && warned.contains("Edit(src/**)"), "{warned}");
     home.run(&["rules", "add", "allow", "Bash("]).refused(2, "not a rule");
     let listed = home.run(&["rules", "list"]).ok().stdout;
-    assert!(listed.contains("  allow Bash(make *)\n") && listed.contains("# not \"x\""), "{listed}");
+    assert!(listed.contains("  1  allow Bash(make *)\n") && listed.contains("# not \"x\""), "{listed}");
 
     fs::write(&file, "broken = ").unwrap();
     home.run(&["rules", "add", "allow", "Bash(x)"]).refused(3, "line 1: ");
     assert_eq!(fs::read_to_string(&file).unwrap(), "broken = ", "what cannot be read is not written");
+}
+
+#[test]
+fn a_check_takes_a_command_a_path_or_an_address_as_it_is() {
+    let home = Home::new();
+    let file = written(&home, &format!("{RULES}\n[[rule]]\nallow = \"WebFetch(domain:a.test)\"\n"));
+    let plain = |tool: &str, text: &str| {
+        home.run(&["rules", "check", "--rules", &file, "--json", tool, text]).ok().json()["decision"].clone()
+    };
+    assert_eq!(plain("Bash", "npm test"), "allow");
+    assert_eq!(plain("Bash", "echo {a,b}"), "ask");
+    assert_eq!(plain("Read", "packages/.env"), "deny");
+    assert_eq!((plain("Edit", "src/a.rs"), plain("Write", "src/a.rs")), (json!("ask"), json!("ask")));
+    assert_eq!(plain("WebFetch", "https://a.test/x"), "allow");
+    let words = home.run(&["rules", "check", "Bash", "rm -rf build"]).ok().stdout;
+    assert!(words.contains("risk: high (destructive)"), "{words}");
+    assert!(words.contains("destructive: it removes or overwrites what cannot be restored"), "{words}");
+    let words = home.run(&["rules", "check", "Bash", "ls"]).ok().stdout;
+    assert!(words.contains("risk: low;") && !words.contains("()"), "{words}");
+}
+
+#[test]
+fn a_check_says_what_a_rule_that_is_not_trusted_would_have_allowed() {
+    let home = Home::new();
+    let file = project_file(&home, "[[rule]]\nallow = \"Bash(npm test *)\"\n");
+    let words = home.run(&["rules", "check", "Bash", "npm test"]).ok().stdout;
+    let place = format!("({} line 2)", file.display());
+    assert!(words.starts_with("ask: no rule allows `npm test`\n"), "{words}");
+    assert!(words.contains(&format!("not trusted: allow Bash(npm test *) {place} would allow it")), "{words}");
+    let checked = checked(&home, &[], "Bash", &bash("npm test"));
+    assert_eq!((&checked["decision"], &checked["if_trusted"]["decision"]), (&json!("ask"), &json!("allow")));
+    home.run(&["rules", "trust", "--yes"]).ok();
+    let words = home.run(&["rules", "check", "Bash", "npm test"]).ok().stdout;
+    assert!(words.starts_with("allow: ") && !words.contains("not trusted"), "{words}");
+}
+
+#[test]
+fn a_rule_without_effect_is_refused_with_what_to_do() {
+    let home = Home::new();
+    let add = |words: &[&str]| home.run(&[&["rules", "add"], words].concat());
+    add(&["allow", "Bash(npm *)"]).ok();
+    add(&["allow", "Bash(npm *)"]).refused(2, "the rule is there already: ");
+    add(&["--force", "allow", "Bash(npm *)"]).refused(2, "the rule is there already: ");
+    add(&["allow", "Bash(npm test)"]).refused(2, "allow Bash(npm *) says it already");
+    add(&["deny", "Bash(npm publish *)"]).ok();
+    add(&["allow", "Bash(npm publish --dry-run)"]).refused(2, "the strictest rule wins");
+    for (tool, meant) in [("bash", "Bash"), ("Bsah(ls)", "Bash"), ("webfetch", "WebFetch"), ("Edti(a)", "Edit")] {
+        add(&["ask", tool]).refused(2, &format!("did you mean {meant}?"));
+    }
+    add(&["ask", "mcp__srv__get"]).ok();
+    add(&["ask", "Frobnicate"]).refused(2, "mcp__SERVER__TOOL");
+    add(&["ask", "Frobnicate", "--force"]).ok();
+    let rules = home.run(&["rules", "list", "--json"]).ok().json();
+    assert_eq!(rules.as_array().unwrap().len(), 4, "{rules}");
+}
+
+#[test]
+fn a_removed_rule_no_longer_counts_and_the_rest_of_the_file_is_kept() {
+    let home = Home::new();
+    let file = home.folder().join("rules.toml");
+    let (first, second) =
+        ("# mine\n[[rule]]   # one\nallow  =  'Bash(make *)'\n", "[[rule]]\nask = 'Bash(ls)'\n# end\n");
+    fs::write(&file, format!("{first}\n[[rule]]\ndeny = \"Bash(make x)\" # no\nwhy = 'x'\n\n{second}")).unwrap();
+    assert_eq!(decision(&home, "make x"), "deny");
+    let removed = home.run(&["rules", "remove", "Bash(make x)"]).ok().stdout;
+    assert!(removed.starts_with("Removed from ") && removed.ends_with(": deny Bash(make x)\n"), "{removed}");
+    assert_eq!(fs::read_to_string(&file).unwrap(), format!("{first}\n{second}"));
+    assert_eq!(decision(&home, "make x"), "allow");
+    home.run(&["rules", "remove", "2"]).ok();
+    assert_eq!(fs::read_to_string(&file).unwrap(), format!("{first}\n# end\n"));
+
+    home.run(&["rules", "remove", "Bash(nothing)"]).refused(2, "there is no rule");
+    home.run(&["rules", "remove", "9"]).refused(2, "there is no rule");
+    home.run(&["rules", "add", "allow", "Bash(make *)", "--project"]).ok();
+    home.run(&["rules", "remove", "Bash(make *)"]).refused(2, "name one by its number");
+    home.run(&["rules", "add", "allow", "Bash(npm ci)", "--project"]).ok();
+    home.run(&["rules", "remove", "2"]).ok();
+    assert_eq!(decision(&home, "npm ci"), "allow", "the project's file stays trusted");
+
+    fs::write(&file, "").unwrap();
+    let project = home.project().canonicalize().unwrap().display().to_string();
+    home.write_config(&format!("[projects.{project:?}]\nallow = [\"Bash(make *)\"]\n"));
+    home.run(&["rules", "remove", "Bash(make *)"]).refused(1, "stands in the configuration");
 }
 
 #[test]
@@ -197,7 +282,7 @@ fn rules_cannot_be_changed_from_inside_an_agent_and_the_attempt_is_logged() {
     let home = Home::new();
     let _gate = home.serve();
     project_file(&home, "[[rule]]\nallow = \"Bash\"\n");
-    let attempts = [&["rules", "add", "allow", "Bash"][..], &["rules", "trust", "--yes"]];
+    let attempts = [&["rules", "add", "allow", "Bash"][..], &["rules", "trust", "--yes"], &["rules", "remove", "1"]];
     for words in attempts {
         let mut command = home.command(words);
         command.env("CLAUDECODE", "1");

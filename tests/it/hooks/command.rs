@@ -57,7 +57,7 @@ fn an_idle_session_is_woken_and_its_hook_delivers_the_event_once() {
     let changed = json!({"hook_event_name": "FileChanged", "file_path": wake_file(&home), "event": "change"});
     let woken = command_hook(&home, &changed, true);
     assert_eq!(woken.status.code(), Some(2));
-    assert!(woken.stderr.contains("main is red") && woken.stderr.contains("not from the user"), "{woken:?}");
+    assert!(woken.stderr.contains("main is red") && woken.stderr.contains("may direct this session"), "{woken:?}");
     gate.wait_for_event(&event, "delivered");
     let again = command_hook(&home, &changed, true).ok();
     assert_eq!(again.stderr, "");

@@ -3,6 +3,8 @@
 mod command;
 mod events;
 mod failures;
+mod outside;
+mod outside_real_cli;
 mod over_http;
 mod prompts;
 mod rules;

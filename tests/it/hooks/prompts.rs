@@ -173,7 +173,6 @@ fn claude_in_a_script_waits_for_an_answer_over_the_api() {
     let model = file_maker();
     let mut command = Claude::command(&home, &model);
     command.args(["-p", "make it", "--permission-mode", "default", "--setting-sources", "user,project,local"]);
-    command.args(["--mcp-config", home.project().join(".mcp.json").to_str().unwrap()]);
     let claude = home.spawn(command, Stdin::Nothing);
     let ask = gate.open_ask();
     let left = ask["answer_by"].as_u64().unwrap() - ask["at"].as_u64().unwrap();

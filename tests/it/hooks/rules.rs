@@ -23,7 +23,7 @@ fn home_with(rule: &str) -> (Home, Gate) {
 /// `claude -p` with everything that is installed.
 fn script(home: &Home, model: &Model, mode: &str) -> Child {
     let mut command = Claude::command(home, model);
-    command.args(["-p", "make it", "--permission-mode", mode, "--mcp-config"]).arg(home.project().join(".mcp.json"));
+    command.args(["-p", "make it", "--permission-mode", mode]);
     home.spawn(command, Stdin::Nothing)
 }
 
@@ -74,7 +74,7 @@ fn an_allow_rule_answers_a_prompt_and_is_recorded() {
 #[test]
 fn an_allow_rule_does_not_answer_where_the_clients_own_rule_asks() {
     let (home, gate) = home_with("allow = \"Bash(touch *)\"");
-    let file = home.project().join(".claude/settings.json");
+    let file = home.project().join(".claude/settings.local.json");
     let mut settings: Value = serde_json::from_str(&fs::read_to_string(&file).unwrap()).unwrap();
     settings["permissions"]["ask"] = json!(["Bash(touch *)"]);
     fs::write(&file, settings.to_string()).unwrap();

@@ -16,7 +16,8 @@ fn events_use_the_channel_until_a_hook_is_called_and_again_once_a_reply_proves_i
     session.hook("UserPromptSubmit", &json!({"prompt": "hi"}));
     let event = gate.send_event("by a hook");
     let output = by_tool_call(&session);
-    assert!(context(&output).contains("by a hook") && context(&output).contains("not from the user"), "{output}");
+    assert!(context(&output).contains("by a hook") && context(&output).contains("may direct this session"), "{output}");
+    assert_eq!(output["systemMessage"], "owner: by a hook", "the person at the terminal sees who sent what");
     gate.wait_for_event(&event, "delivered");
     assert_eq!(session.hook("PostToolUse", &bash("ls")), json!({}), "once");
 

@@ -89,7 +89,7 @@ fn a_journal_of_version_2_replays_to_the_state_it_was_written_with() {
         "events": events,
         "asks": state.asks().map(|(ask, life)| without_confirmation(json!(AskView::of(ask, life)))).collect::<Vec<_>>(),
         "people": PeopleView { people: state.people().map(person).collect(), waiting: vec![] },
-        "tokens": state.tokens().map(|token| TokenView::of(token, now)).collect::<Vec<_>>(),
+        "tokens": state.tokens().map(|token| TokenView::of(token, state.person(&token.person).map(|it| it.role), now)).collect::<Vec<_>>(),
         "replies": state.replies_after(0).map(|(_, reply)| ReplyView::from(reply)).collect::<Vec<_>>(),
     });
     let expected = expected();

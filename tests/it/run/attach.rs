@@ -225,11 +225,11 @@ fn where_devices_answer_terminals_show_prompts_and_say_why_they_cannot() {
     let own = Terminal::start(Driven::command(&home, &model, &["go", "--label", "held"]));
     let mut attached = attach_when_there(&home);
     for terminal in [&own, &attached] {
-        let shown = terminal.until("not answered here: prompts are answered on devices only");
+        let shown = terminal.until("not answered here: prompts are not answered by the owner of this machine");
         assert!(shown.contains("touch made.txt") && !shown.contains("Allow?"), "{shown}");
     }
     attached.type_line("y");
-    attached.until("not taken: prompts are answered on devices only");
+    attached.until("not taken: prompts are not answered by the owner of this machine");
     let ask = gate.get_as(&token, "/api/v1/asks?state=open").expect(200).json()[0].clone();
     gate.verdict_as(&token, ask["id"].as_str().unwrap(), &json!({"behavior": "allow"})).expect(200);
     for terminal in [&own, &attached] {

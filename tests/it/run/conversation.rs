@@ -36,7 +36,7 @@ fn an_event_is_marked_as_not_from_the_user_and_the_reply_reaches_its_sender() {
     run.wait().ok();
     let turn = model.wait_for_turn("main is red");
     assert!(
-        turn.shows("not from the user") && turn.shows("&lt;/channel>") && !turn.shows("\u{202e}"),
+        turn.shows("may direct this session") && turn.shows("&lt;/channel>") && !turn.shows("\u{202e}"),
         "{:?}",
         turn.turn
     );

@@ -4,6 +4,7 @@ mod api;
 mod attach;
 mod client_versions;
 mod conversation;
+mod endings;
 mod modes;
 mod process_exit;
 mod prompts;

@@ -35,9 +35,7 @@ fn initialize_declares_a_two_way_channel_with_permission_relay_and_instructions(
     assert!(session.declares("claude/channel") && session.declares("claude/channel/permission"));
     assert_eq!(session.capabilities()["tools"], json!({}));
     assert_eq!(session.server_info()["name"], "portcullis");
-    for word in
-        ["<channel", "chat_id", "`reply`", "`edit_message`", "message_id", "`inbox`", "event_id", "not from the user"]
-    {
+    for word in ["<channel", "chat_id", "`reply`", "`edit_message`", "message_id", "`inbox`", "event_id", "directs="] {
         assert!(session.instructions().contains(word), "{word}");
     }
     let required: Vec<&Value> = session.tools().iter().map(|tool| &tool["inputSchema"]["required"]).collect();

@@ -149,7 +149,11 @@ fn hints_speak_the_language_of_the_one_who_asked() {
     assert_eq!(names, ["api", "my web"], "{fault}");
 
     let unknown = home.run(&["ask", "show", "zzzzz"]);
-    assert!(unknown.stderr.contains("`portcullis ask list`") && !unknown.stderr.contains("/api/"), "{}", unknown.stderr);
+    assert!(
+        unknown.stderr.contains("`portcullis ask list`") && !unknown.stderr.contains("/api/"),
+        "{}",
+        unknown.stderr
+    );
     let unknown = gate.get("/api/v1/asks/zzzzz").expect(404).json();
     assert!(unknown["hint"].as_str().unwrap().contains("GET /api/v1/asks"), "{unknown}");
 }

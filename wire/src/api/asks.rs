@@ -1,6 +1,6 @@
 //! Prompts and verdicts, as the API tells and takes them.
 
-use portcullis_core::policy::Risk;
+use portcullis_core::policy::{Risk, risk_in_words};
 use portcullis_core::{Ask, AskLife, Label, Offer, Text, Verdict};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -113,6 +113,13 @@ pub struct RiskView {
     pub level: String,
     #[serde(default)]
     pub reasons: Vec<String>,
+}
+
+impl RiskView {
+    /// `high (network, unclear)`, or the level alone where there is no reason to name.
+    pub fn in_words(&self) -> String {
+        risk_in_words(&self.level, &self.reasons.join(", "))
+    }
 }
 
 impl From<&Risk> for RiskView {

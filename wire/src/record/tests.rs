@@ -55,6 +55,7 @@ pub(crate) fn every_record() -> Vec<Record> {
         mode: Some("plan".into()),
         driven: true,
         hooks_version: Some(2),
+        origin: Some(portcullis_core::ConversationOrigin::Forked),
     };
     let ruling = Ruling { why: Some("fine".into()), ..Ruling::plain(Behavior::Allow) };
     let verdict = Verdict { ruling, by: "ann".into(), via: Via::Socket, at: AT, idempotency_key: None };
@@ -111,7 +112,13 @@ pub(crate) fn every_record() -> Vec<Record> {
         },
         Record::Seen { event: event().id },
         Record::EventExpired { event: event().id },
-        Record::Attached { session, about: about.clone(), label: Label::new("api-2"), wrote: vec![event().id], moves: Moves::Recorded },
+        Record::Attached {
+            session,
+            about: about.clone(),
+            label: Label::new("api-2"),
+            wrote: vec![event().id],
+            moves: Moves::Recorded,
+        },
         Record::Attached { session, about: about.clone(), label: None, wrote: vec![], moves: Moves::Implied },
         Record::Wrote { session, events: vec![event().id] },
         Record::Lost { session },
@@ -146,6 +153,8 @@ pub(crate) fn every_record() -> Vec<Record> {
         Record::OutcomeReported { ask, outcome: CallOutcome::Failed, differs: true },
         Record::Called { session, call },
         Record::Described { session, about: about.clone(), label: None },
+        Record::OutsideRead { session, sender: "ci".into() },
+        Record::OutsideEnded { session, by: "ann".into() },
         Record::Ordered {
             session,
             id: Some(OrderId::new(AT, 8)),

@@ -229,7 +229,9 @@ routes! {
     }
 
     Status Get "/api/v1/status" ADMIN "What the gate is and holds" { outside: true, response: gives::<Status>() }
-    Stop Post "/api/v1/stop" ADMIN "End the gate" { response: Text("`stopping`") }
+    Stop Post "/api/v1/stop" ADMIN "End the gate" {
+        from_inside: Refused("stopping the gate"), response: Text("`stopping`"),
+    }
     ListTokens Get "/api/v1/tokens" ADMIN "The tokens, without their secrets" {
         outside: true, response: lists::<TokenView>(),
     }

@@ -47,6 +47,8 @@ fn every_record_is_a_sentence() {
         ! api  abcde ran and failed. WARNING: what ran is not what was shown
         - api  ran Bash: ls (decided by user_temporary)
           api  session is channel in /tmp, mode plan
+        - api  session has read text from ci, who may not direct it: what it runs is asked for
+        - api  text from outside no longer holds the session up: ann
         - api  prompt by ann: go on
         - api  ann sets the mode to plan
         - api  ann stopped it: no tool runs until it is resumed

@@ -126,7 +126,7 @@ fn from_inside_an_agent_a_verdict_is_refused_and_recorded_and_anything_else_is_c
               > publish session 1
               > wake session 1 for []
             1 say 1 ann inside=api : no worry
-              + event 1 of ann in chat 1 for session 1
+              + event 1 of agent:api in chat 1 for session 1
               > ok
               > wake session 1 for [1]
               > publish event 1
@@ -135,12 +135,12 @@ fn from_inside_an_agent_a_verdict_is_refused_and_recorded_and_anything_else_is_c
               > asked as abcde
               > publish ask 1
             3 say 2 ann inside=api : no worry
-              + event 2 of ann in chat 2 for session 1
+              + event 2 of agent:api in chat 2 for session 1
               > ok, as chat: NoSuchCode(worry)
               > wake session 1 for [1 2]
               > publish event 2
             3 say 3 ann inside=api : no worry
-              + event 3 of ann in chat 3 for session 1
+              + event 3 of agent:api in chat 3 for session 1
               > ok, as chat: NoSuchCode(worry)
               > wake session 1 for [1 2 3]
               > publish event 3
@@ -152,17 +152,17 @@ fn from_inside_an_agent_a_verdict_is_refused_and_recorded_and_anything_else_is_c
               > publish event 2
               > publish event 3
             5 say 4 ann inside=api : no worry
-              + event 4 of ann in chat 4 for session 1
+              + event 4 of agent:api in chat 4 for session 1
               > ok, as chat: NoSuchCode(worry)
               > wake session 1 for [4]
               > publish event 4
             5 say 5 ann inside=api : no worry
-              + event 5 of ann in chat 5 for session 1
+              + event 5 of agent:api in chat 5 for session 1
               > ok, as chat: NoSuchCode(worry)
               > wake session 1 for [4 5]
               > publish event 5
             5 say 6 ann inside=api : no worry
-              + event 6 of ann in chat 6 for session 1
+              + event 6 of agent:api in chat 6 for session 1
               > ok, as chat: NoSuchCode(worry)
               > wake session 1 for [4 5 6]
               > publish event 6

@@ -10,16 +10,7 @@ use super::*;
 /// `Tool argument`: a command, a path, an address or a name, as an example in a rules file says it.
 pub(super) fn call(written: &str) -> Call {
     let (tool, argument) = written.split_once(' ').unwrap_or((written, ""));
-    let field = match tool {
-        "Bash" => "command",
-        "Read" | "Edit" | "Write" | "MultiEdit" => "file_path",
-        "NotebookEdit" | "NotebookRead" => "notebook_path",
-        "Glob" | "Grep" | "LS" => "path",
-        "WebFetch" => "url",
-        "Agent" | "Task" => "subagent_type",
-        "Skill" => "skill",
-        _ => "value",
-    };
+    let field = primary_field(tool).unwrap_or("value");
     let input = match argument {
         "" => Default::default(),
         argument => [(field.to_owned(), Given::Text(argument.to_owned()))].into(),

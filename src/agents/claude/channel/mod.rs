@@ -3,6 +3,7 @@
 //! Requests are rmcp's business. Events and verdicts are notifications outside of MCP proper and go to stdout directly,
 //! many in one write, because that is the path that must be fast.
 
+mod idle;
 mod push;
 mod receipts;
 mod server;
@@ -21,6 +22,7 @@ use portcullis_core::Goodbye;
 use crate::agents::claude::hooks::HookSession;
 use crate::lines::Lines;
 use crate::session::link::{Deliveries, SessionHandle};
+pub(crate) use idle::run_idle;
 use receipts::HookReceipts;
 use server::{Server, Signs};
 use transport::{SharedStdout, Stdio};

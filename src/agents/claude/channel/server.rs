@@ -27,7 +27,7 @@ use crate::session::link::SessionHandle;
 use crate::session::tools::{self, Called, Done, Tools};
 
 /// The tool that Claude Code's hooks call. The model is not told of it.
-const HOOK: &str = "hook";
+pub(super) const HOOK: &str = "hook";
 
 /// Signs that there is a model behind the client.
 #[derive(Default)]

@@ -33,7 +33,7 @@ use super::requests::{Control, NoAnswer};
 use crate::agents::claude::process::SERVER;
 use crate::agents::claude::process::{HeldProcess, Holder};
 use crate::lines::{Line, Lines};
-use crate::session::gatekeeper::{Gatekeeper, GatekeeperSettings, PromptNews};
+use crate::session::gatekeeper::{AT_THE_TERMINAL, Gatekeeper, GatekeeperSettings, PromptNews};
 use crate::session::inbox::{Inbox, QueuedEvent};
 use crate::session::link::{Deliveries, Delivery, SessionHandle as Gate};
 use crate::session::tools::Tools;
@@ -87,6 +87,8 @@ struct Driver {
     ends_now: bool,
     interrupted: bool,
     denied: bool,
+    /// The client's own id of the conversation, since it has said something in it.
+    agent_session: Option<String>,
     result: Option<(Bytes, Message)>,
     problem: Option<String>,
 }
@@ -131,6 +133,7 @@ pub(crate) async fn drive(
         ends_now: false,
         interrupted: false,
         denied: false,
+        agent_session: None,
         result: None,
         problem: None,
     };
@@ -155,7 +158,7 @@ impl Driver {
         let (control, tell) = (self.control.clone(), self.tell.clone());
         self.initialize();
         if let Some(prompt) = self.start.prompt.take() {
-            self.user(&prompt, None);
+            self.user(AT_THE_TERMINAL, &prompt, None);
         }
         while !self.ends_now {
             self.close_when_done();
@@ -206,8 +209,8 @@ impl Driver {
         if !self.is_ready && self.problem.is_none() {
             self.problem = Some("Claude Code ended before it was ready".to_owned());
         }
-        let Self { result, interrupted, denied, problem, .. } = self;
-        Outcome { result, interrupted, denied, stderr_tail, problem }
+        let Self { agent_session, result, interrupted, denied, problem, .. } = self;
+        Outcome { agent_session, result, interrupted, denied, stderr_tail, problem }
     }
 
     /// Says who we are and what we want to hear of. Said again, it finds the prompts that are open.
@@ -309,12 +312,13 @@ impl Driver {
             Delivery::Verdict { ask, ruling, .. } => self.gatekeeper.verdict(ask, *ruling),
             Delivery::Closed { ask, .. } => self.gatekeeper.closed(ask),
             Delivery::Order { id, order } => self.ordered(id, order),
+            Delivery::Outside { sender } => self.gatekeeper.restore_outside(sender),
         }
     }
 
-    /// The user's own words, and the order they came with.
-    fn user(&mut self, text: &str, order: Option<OrderId>) {
-        self.gatekeeper.clear_outside();
+    /// Words of a person who directs the session, and the order they came with.
+    fn user(&mut self, by: &str, text: &str, order: Option<OrderId>) {
+        self.gatekeeper.note_director(by);
         self.wrote();
         let line = user_line(&uuid(), text, Speaker::User);
         if self.is_ready {

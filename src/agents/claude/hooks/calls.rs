@@ -1,11 +1,16 @@
 //! What each hook is answered: events go out with it, and what was asked is settled by it.
 
+use portcullis_core::ConversationOrigin;
+use portcullis_wire::envelope::notice;
 use portcullis_wire::hooks::{self, HookCall, HookEvent};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use super::{HookAnswer, HookSession};
-use crate::session::gatekeeper::WentOn;
+use crate::session::gatekeeper::{AT_THE_TERMINAL, WentOn};
+
+/// Prompts remembered that the client was told to make by itself.
+const SCHEDULED_PROMPTS: usize = 256;
 
 impl HookSession {
     /// What a hook is to be told. Waits with a prompt until it is answered, closed or taken back.
@@ -21,6 +26,15 @@ impl HookSession {
             })
             .await;
         }
+        let answer = self.answer(call, cancelled).await;
+        if !answer.handed_out.is_empty() {
+            // The text goes before the model now: first the journal has it, or the gate is away.
+            self.gatekeeper.outside_reported().await;
+        }
+        answer
+    }
+
+    async fn answer(&self, call: HookCall, cancelled: &CancellationToken) -> HookAnswer {
         match call.event {
             HookEvent::PermissionRequest => self.permission(call, cancelled).await,
             HookEvent::PreToolUse => self.before_tool(call, cancelled).await,
@@ -48,7 +62,11 @@ impl HookSession {
                 self.gatekeeper.withdraw_asks(|_| true, "the session ended");
                 HookAnswer::default()
             }
-            HookEvent::FileChanged => self.hand_out(|text| Value::from(text)),
+            HookEvent::FileChanged => self.hand_out(|text, notice| {
+                // The client shows nothing of a wake but that there was one. The prompt it makes of it can say more.
+                self.state().wake_notice = Some(notice.to_owned());
+                Value::from(text)
+            }),
             HookEvent::Notification => {
                 if call.notification_type.as_deref() == Some("idle_prompt") {
                     self.mark_idle();
@@ -66,24 +84,27 @@ impl HookSession {
 
     fn after_tool(&self, call: &HookCall) -> HookAnswer {
         self.finished(call);
+        self.note_scheduled(call);
         // What a subagent's hooks say is read by the subagent alone.
         if call.agent_id.is_some() {
             return HookAnswer::default();
         }
         self.state().inbox.mark_busy();
-        self.hand_out(|text| hooks::context(call.event, text))
+        self.hand_out(|text, notice| hooks::context_shown(call.event, text, notice))
     }
 
     fn user_prompt(&self, call: &HookCall) -> HookAnswer {
-        if call.is_notification() {
-            self.state().inbox.mark_busy();
-            return HookAnswer::default();
+        if call.is_notification() || self.state().scheduled_prompts.contains(&call.prompt) {
+            let mut state = self.state();
+            state.inbox.mark_busy();
+            let notice = state.wake_notice.take();
+            return notice.map_or_else(HookAnswer::default, |notice| HookAnswer::saying(hooks::notice(&notice)));
         }
         self.state().inbox.note_person();
-        self.gatekeeper.clear_outside();
+        self.gatekeeper.note_director(AT_THE_TERMINAL);
         self.gatekeeper.withdraw_asks(|asking| asking.is_none(), "the session went on to another prompt");
         self.gatekeeper.went_on(WentOn::CallsOver, |calling| calling.is_none());
-        self.hand_out(|text| hooks::context(HookEvent::UserPromptSubmit, text))
+        self.hand_out(|text, notice| hooks::context_shown(HookEvent::UserPromptSubmit, text, notice))
     }
 
     fn stop(&self, call: &HookCall) -> HookAnswer {
@@ -92,12 +113,15 @@ impl HookSession {
         }
         self.gatekeeper.withdraw_asks(|asking| asking.is_none(), "the session went on without an answer");
         self.gatekeeper.went_on(WentOn::CallsOver, |calling| calling.is_none());
+        if let Some(prompts) = &call.scheduled_prompts {
+            self.state().scheduled_prompts = prompts.iter().take(SCHEDULED_PROMPTS).cloned().collect();
+        }
         let may_go_on = self.state().inbox.on_stop(call.stop_hook_active);
         if !may_go_on {
             self.changed.notify_one();
             return HookAnswer::default();
         }
-        let answer = match self.hand_out(|text| hooks::context(HookEvent::Stop, text)) {
+        let answer = match self.hand_out(|text, notice| hooks::context_shown(HookEvent::Stop, text, notice)) {
             answer if !answer.handed_out.is_empty() => answer,
             _ => self.remind(),
         };
@@ -125,25 +149,45 @@ impl HookSession {
         // A conversation that was cleared goes on under another id. What only says so lifts nothing.
         let before = self.state().about.agent_session.clone();
         let is_another = call.session_id.is_some() && call.session_id != before;
+        let origin = match call.source.as_deref() {
+            Some("clear") if is_another => Some(ConversationOrigin::Cleared),
+            Some("fork") => Some(ConversationOrigin::Forked),
+            _ => None,
+        };
+        if is_another || origin.is_some() {
+            self.gatekeeper.on_another_conversation(origin == Some(ConversationOrigin::Cleared));
+        }
         if let Some(agent_session) = &call.session_id {
-            self.describe(|about| about.agent_session = Some(agent_session.clone())).await;
+            self.describe(|about| {
+                about.agent_session = Some(agent_session.clone());
+                about.origin = if is_another { origin } else { origin.or(about.origin) };
+            })
+            .await;
         }
         if call.source.as_deref() != Some("compact") {
             self.state().inbox.on_new_conversation();
             self.gatekeeper.withdraw_asks(|_| true, "the conversation began anew");
         }
-        if call.source.as_deref() == Some("clear") && is_another {
-            self.gatekeeper.clear_outside();
-        }
         self.changed.notify_one();
         HookAnswer::default()
     }
 
-    fn hand_out(&self, say: impl FnOnce(&str) -> Value) -> HookAnswer {
+    /// The client schedules a prompt: when it comes, no person has spoken.
+    fn note_scheduled(&self, call: &HookCall) {
+        let Some(prompt) = call.schedules() else { return };
+        let mut state = self.state();
+        if state.scheduled_prompts.len() < SCHEDULED_PROMPTS {
+            state.scheduled_prompts.insert(prompt.to_owned());
+        }
+    }
+
+    /// What waits, said to the model with its text, and to the person at the terminal with a notice of who sent what.
+    fn hand_out(&self, say: impl FnOnce(&str, &str) -> Value) -> HookAnswer {
         let Some((handed_out, text)) = self.state().inbox.hand_out(&fence) else { return HookAnswer::default() };
-        let events = handed_out.events.iter();
-        self.gatekeeper.note_events(events.map(|event| (&*event.frame.sender, event.frame.directs)));
-        HookAnswer { output: say(&text), handed_out }
+        let frames = || handed_out.events.iter().map(|event| &event.frame);
+        self.gatekeeper.note_events(frames());
+        let notices: Vec<String> = frames().map(notice).collect();
+        HookAnswer { output: say(&text, &notices.join("\n")), handed_out }
     }
 }
 

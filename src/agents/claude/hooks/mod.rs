@@ -10,6 +10,7 @@ mod socket;
 mod tool;
 mod wake;
 
+use std::collections::HashSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -22,7 +23,7 @@ use crate::session::inbox::{HandedOut, Inbox, QueuedEvent};
 use crate::session::link::{Delivery, SessionHandle};
 pub(crate) use listen::{HookFiles, Listening};
 pub(crate) use posted::PostedHooks;
-pub(crate) use socket::{HookOutput, call_session};
+pub(crate) use socket::{HookOutput, HookWait, call_session};
 pub(crate) use wake::{Announced, announce, announcement_of, forget};
 
 /// The gate is told of a change within this, or with the next one: the client waits for its hooks.
@@ -86,6 +87,10 @@ struct HookState {
     /// Conversations that wait for a reply, where their sender is one who must have one.
     owed_replies: Vec<String>,
     must_reply: Vec<String>,
+    /// Prompts that the client makes by itself when their time has come.
+    scheduled_prompts: HashSet<String>,
+    /// Who sent what the last wake brought, until the person at the terminal is shown it.
+    wake_notice: Option<String>,
 }
 
 impl HookSession {
@@ -102,6 +107,8 @@ impl HookSession {
             about_is_untold: false,
             owed_replies: vec![],
             must_reply: settings.must_reply,
+            scheduled_prompts: HashSet::new(),
+            wake_notice: None,
         };
         let gatekeeper = Gatekeeper::new(session.clone(), Arc::new(judge), settings.gatekeeper, None);
         Arc::new(Self { session, gatekeeper, is_posted, state: Mutex::new(state), changed: Notify::new() })
@@ -142,6 +149,10 @@ impl HookSession {
             Delivery::Order { id, order: Order::Resume } => {
                 self.gatekeeper.resume();
                 self.confirm_orders(&mut self.state(), id);
+                None
+            }
+            Delivery::Outside { sender } => {
+                self.gatekeeper.restore_outside(sender);
                 None
             }
             other => Some(other),

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use portcullis_wire::hooks::{HookCall, HookEvent};
+use portcullis_wire::hooks::HookCall;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tokio::io::AsyncWriteExt as _;
@@ -15,8 +15,8 @@ use tokio_util::sync::CancellationToken;
 use super::HookSession;
 use crate::lines::{Line, Lines};
 
-/// What Claude Code says of a session is short; its whole prompt would fit.
-const LONGEST: usize = 1 << 20;
+/// As much as the channel takes in one line: the whole input of a tool has to fit.
+const LONGEST: usize = 16 << 20;
 /// Both ends are on this machine, and the client waits for the hook.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 const PAUSE: Duration = Duration::from_millis(50);
@@ -66,11 +66,20 @@ async fn answer(session: &HookSession, stream: UnixStream) -> anyhow::Result<()>
     let Line::Whole(line) = tokio::time::timeout(CONNECT_TIMEOUT, lines.next()).await?? else { return Ok(()) };
     let arguments: Value = serde_json::from_slice(&line)?;
     let call = HookCall::read(&arguments)?;
-    if !matches!(call.event, HookEvent::SessionStart | HookEvent::SessionEnd | HookEvent::FileChanged) {
-        anyhow::bail!("{} comes by the tool", call.event.name());
-    }
     session.is_installed(arguments["watched"] == true).await;
-    let answer = session.call(call, &CancellationToken::new()).await;
+    let cancelled = CancellationToken::new();
+    let answer = {
+        let answering = session.call(call, &cancelled);
+        tokio::pin!(answering);
+        tokio::select! {
+            answer = &mut answering => answer,
+            // A hook says nothing more before it is answered, so this is its end: the client no longer waits.
+            _ = lines.next() => {
+                cancelled.cancel();
+                answering.await
+            }
+        }
+    };
     let mut bytes = serde_json::to_vec(&HookOutput { output: answer.output })?;
     bytes.push(b'\n');
     let told = async {
@@ -84,10 +93,19 @@ async fn answer(session: &HookSession, stream: UnixStream) -> anyhow::Result<()>
     Ok(())
 }
 
+/// How long a hook waits for its session.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum HookWait {
+    Short,
+    /// Until people have decided. The client ends the hook when it no longer waits.
+    ForPeople,
+}
+
 /// The hook's end: says what it was called with, and does with the answer what `use_it` does before it confirms.
 pub(crate) async fn call_session(
     path: &Path,
     arguments: &Value,
+    wait: HookWait,
     use_it: impl FnOnce(&HookOutput),
 ) -> anyhow::Result<()> {
     let talk = async {
@@ -103,5 +121,8 @@ pub(crate) async fn call_session(
         writer.write_all(b"\n").await?;
         Ok(())
     };
-    tokio::time::timeout(CONNECT_TIMEOUT, talk).await?
+    match wait {
+        HookWait::Short => tokio::time::timeout(CONNECT_TIMEOUT, talk).await?,
+        HookWait::ForPeople => talk.await,
+    }
 }

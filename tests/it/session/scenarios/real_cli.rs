@@ -58,8 +58,7 @@ fn start(home: &Home, model: &Model, mode: &str, connection: Connection) -> Chil
         Control => Driven::command(home, model, &["make it", "--permission-mode", mode]),
         _ => {
             let mut command = Claude::command(home, model);
-            command.args(["-p", "make it", "--permission-mode", mode, "--mcp-config"]);
-            command.arg(home.project().join(".mcp.json"));
+            command.args(["-p", "make it", "--permission-mode", mode]);
             command
         }
     };

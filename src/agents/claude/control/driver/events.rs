@@ -1,7 +1,7 @@
 //! Events on their way into a driven session: folded into a running turn at once, and into an idle one as the budget allows.
 
 use portcullis_wire::control::{Speaker, user_line};
-use portcullis_wire::envelope::envelope;
+use portcullis_wire::envelope::{envelope, notice};
 use tokio::time::Instant;
 
 use super::{Driver, Told, uuid};
@@ -21,12 +21,14 @@ impl Driver {
             self.inbox.spend_wake(now);
         }
         let events: Vec<QueuedEvent> = std::iter::from_fn(|| self.inbox.take_next()).collect();
-        self.gatekeeper.note_events(events.iter().map(|event| (&*event.frame.sender, event.frame.directs)));
+        self.gatekeeper.note_events(events.iter().map(|event| &event.frame));
         for event in events {
             let fence = format!("{:016x}", getrandom::u64().unwrap_or_default());
             let text = envelope(&event.frame, &fence, None);
+            let speaker = if event.frame.directs { Speaker::User } else { Speaker::Outside };
+            self.notice(notice(&event.frame));
             self.wrote();
-            self.control.say_of(user_line(&uuid(), &text, Speaker::Outside), event.ids, vec![]);
+            self.control.say_of(user_line(&uuid(), &text, speaker), event.ids, vec![]);
         }
     }
 

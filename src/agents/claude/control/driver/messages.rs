@@ -10,6 +10,10 @@ use crate::agents::claude::control::requests::REQUEST_TIMEOUT;
 
 impl Driver {
     pub(super) fn message(&mut self, line: Bytes, message: Box<Message>) {
+        // Before the first turn there is no conversation to go on with.
+        if matches!(message.kind.as_str(), "assistant" | "result") && message.session_id.is_some() {
+            self.agent_session.clone_from(&message.session_id);
+        }
         match (message.kind.as_str(), message.subtype.as_deref()) {
             ("assistant", _) => self.calls.wanted(&message),
             ("user", _) => self.audit(&message),

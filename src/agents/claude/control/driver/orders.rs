@@ -8,11 +8,12 @@ use tokio::time::Instant;
 
 use super::{Command, Driver, Word};
 use crate::agents::claude::control::requests::{NoAnswer, REQUEST_TIMEOUT};
+use crate::session::gatekeeper::AT_THE_TERMINAL;
 
 impl Driver {
     pub(super) fn commanded(&mut self, command: Command) {
         match command {
-            Command::Prompt(text) => self.user(&text, None),
+            Command::Prompt(text) => self.user(AT_THE_TERMINAL, &text, None),
             Command::Answer { ask, ruling } => {
                 let gatekeeper = Arc::clone(&self.gatekeeper);
                 tokio::spawn(async move { gatekeeper.answer_here(ask, ruling).await });
@@ -27,7 +28,7 @@ impl Driver {
         match order {
             Order::Prompt { text, by } => {
                 self.notice(format!("{by} says: {}", text.as_str()));
-                self.user(text.as_str(), id);
+                self.user(&by, text.as_str(), id);
             }
             Order::Interrupt => self.interrupt(id),
             Order::Mode(mode) => self.set_mode(id, mode),

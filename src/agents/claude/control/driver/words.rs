@@ -4,13 +4,14 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use portcullis_core::policy::OutsidePolicy;
 use portcullis_core::{AskId, AskTimeout, OrderId, Ruling, SessionAbout};
 use portcullis_wire::control::Message;
 use serde_json::Value;
 
 use crate::agents::claude::control::requests::NoAnswer;
 use crate::agents::claude::process::StderrTail;
-use crate::session::gatekeeper::{Front, Judge, OutsidePolicy, PromptNews};
+use crate::session::gatekeeper::{Front, Judge, PromptNews};
 
 /// What a session starts with, besides the client.
 pub(crate) struct Start {
@@ -63,6 +64,8 @@ pub(crate) enum Told {
 /// How a session ended.
 #[derive(Debug)]
 pub(crate) struct Outcome {
+    /// The client's own id of the conversation, once it has had a turn.
+    pub(crate) agent_session: Option<String>,
     /// The client's last `result`.
     pub(crate) result: Option<(Bytes, Message)>,
     /// Someone interrupted the last turn.

@@ -1,0 +1,67 @@
+//! Which settings Claude Code reads in a folder, and what of ours is in them.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use super::claude::ClaudeFiles;
+use super::git::home_of_project;
+use super::hooks::is_shared;
+use super::settings::groups_of_ours;
+use super::target::SettingsScope;
+use crate::config::Environment;
+
+/// One file of settings, and the scope by which `install` writes it.
+pub(crate) struct SettingsFile {
+    pub(crate) file: PathBuf,
+    pub(crate) scope: SettingsScope,
+    /// Null where there is no file, or nothing that can be read.
+    pub(crate) said: Value,
+}
+
+/// The settings of the user, of the folder, and of the repository for this user alone (seen with 2.1.325).
+pub(crate) fn settings_files(project: &Path, environment: Environment<'_>) -> Vec<SettingsFile> {
+    let user =
+        ClaudeFiles::find(environment).ok().map(|files| (files.folder.join("settings.json"), SettingsScope::User));
+    let local = |folder: &Path| (folder.join(".claude/settings.local.json"), SettingsScope::Local);
+    let mut files: Vec<(PathBuf, SettingsScope)> = user.into_iter().collect();
+    files.push((project.join(".claude/settings.json"), SettingsScope::Project));
+    files.push(local(&home_of_project(project)));
+    files.push(local(project));
+    // A session in the home folder reads its own as if it were the project's.
+    let mut seen: Vec<PathBuf> = vec![];
+    files.retain(|(file, _)| {
+        !seen.contains(file) && {
+            seen.push(file.clone());
+            true
+        }
+    });
+    let read = |(file, scope): (PathBuf, SettingsScope)| {
+        let text = std::fs::read_to_string(&file).unwrap_or_default();
+        let said = serde_json::from_str(text.trim_start_matches('\u{feff}')).unwrap_or_default();
+        SettingsFile { file, scope, said }
+    };
+    files.into_iter().map(read).collect()
+}
+
+impl SettingsFile {
+    /// Each group of our hooks, with the event it is for.
+    pub(crate) fn hooks(&self) -> Vec<(&str, &Value)> {
+        groups_of_ours(&self.said)
+    }
+
+    /// Plugins of ours that are switched on.
+    pub(crate) fn plugins(&self) -> impl Iterator<Item = &str> {
+        let plugins = self.said["enabledPlugins"].as_object().into_iter().flatten();
+        let ours = plugins.filter(|(name, enabled)| name.starts_with("portcullis@") && **enabled == true);
+        ours.map(|(name, _)| name.as_str())
+    }
+}
+
+/// Whether this user has hooks of their own in this folder, by `install` or by the plugin. Those of the project, which
+/// others share, then leave the calls about tools to them.
+pub(crate) fn has_hooks_of_own(project: &Path, environment: Environment<'_>) -> bool {
+    settings_files(project, environment).iter().any(|settings| {
+        settings.plugins().next().is_some() || settings.hooks().iter().any(|(_, group)| !is_shared(group))
+    })
+}

@@ -1,0 +1,126 @@
+//! How a run ends: what it says, and with which exit code.
+
+use std::fs;
+
+use crate::fakes::model::Model;
+use crate::fakes::script::{Latch, Rule};
+use crate::support::driven::{Driven, shell};
+use crate::support::home::Home;
+use crate::support::terminal::Terminal;
+use crate::support::tmux::install;
+
+const GO_ON: &str = "To go on with this conversation: portcullis run --resume ";
+
+fn resume_id(stderr: &str) -> &str {
+    let last = stderr.lines().last().unwrap();
+    last.strip_prefix(GO_ON).unwrap_or_else(|| panic!("{stderr}"))
+}
+
+#[test]
+fn the_last_line_names_the_conversation_and_resume_takes_it() {
+    let home = Home::new();
+    home.serve();
+    let model = Model::start(vec![Rule::on_text("second").say("of course"), Rule::on_text("first").say("noted")]);
+    let ran = Driven::start(&home, &model, &["first"]).wait().ok();
+    assert_eq!(ran.stdout, "noted\n", "the model's words alone");
+    let id = resume_id(&ran.stderr);
+    assert_eq!(id.len(), 36, "{id}");
+    let ran = Driven::start(&home, &model, &["--resume", id, "second"]).wait().ok();
+    assert_eq!(ran.stdout, "of course\n");
+    let turn = model.wait_for_turn("second").body["messages"].to_string();
+    assert!(turn.contains("first") && turn.contains("noted"), "the conversation goes on: {turn}");
+    let quiet = Driven::start(&home, &model, &["--output", "json", "first"]).wait().ok();
+    assert!(!quiet.stderr.contains(GO_ON) && quiet.json()["session_id"].is_string(), "{quiet:#?}");
+}
+
+#[test]
+fn ctrl_c_says_what_becomes_of_a_run_with_one_prompt() {
+    let (home, latch) = (Home::new(), Latch::new());
+    home.serve();
+    let model = Model::start(vec![Rule::on_text("think").say("never").held_by(&latch)]);
+    let mut terminal = Terminal::controlling(&Driven::command(&home, &model, &["think"]));
+    model.wait_for_turn("think");
+    terminal.interrupt();
+    let shown = terminal.until("the turn ends, and this run with it; Ctrl-C again ends it at once");
+    assert!(!shown.contains("the session goes on"), "{shown}");
+    assert_eq!(terminal.wait().code(), Some(130));
+}
+
+#[test]
+fn whoever_talks_leaves_with_0_also_after_an_interrupted_turn() {
+    let (home, latch) = (Home::new(), Latch::new());
+    home.serve();
+    let model = Model::start(vec![Rule::on_text("think").say("never").held_by(&latch)]);
+    let mut terminal = Terminal::controlling(&Driven::command(&home, &model, &[]));
+    terminal.until("> ");
+    terminal.type_line("think");
+    model.wait_for_turn("think");
+    terminal.interrupt();
+    terminal.until("the turn ends, and the session goes on; Ctrl-C again ends it");
+    terminal.type_line("/exit");
+    terminal.until(GO_ON);
+    assert_eq!(terminal.wait().code(), Some(0));
+}
+
+#[test]
+fn an_error_of_claude_code_is_printed_once_and_exits_with_1() {
+    let home = Home::new();
+    home.serve();
+    let model = Model::start(vec![Rule::on_text("go").refused(400)]);
+    let ran = Driven::start(&home, &model, &["go"]).wait();
+    assert_eq!(ran.status.code(), Some(1), "{ran:#?}");
+    let whole = format!("{}{}", ran.stdout, ran.stderr);
+    assert_eq!(whole.matches("API Error").count(), 1, "{ran:#?}");
+    assert!(ran.stderr.contains("error: ") && ran.stdout.is_empty(), "{ran:#?}");
+}
+
+#[test]
+fn an_empty_prompt_is_wrong_usage() {
+    let home = Home::new();
+    for prompt in ["", "  \n"] {
+        let ran = home.run(&["run", prompt]);
+        assert!(ran.stderr.contains("hint: say what to do: portcullis run"), "{ran:#?}");
+        ran.refused(2, "the prompt is empty");
+    }
+    home.run(&["run", "-"]).refused(2, "the prompt is empty");
+    home.run(&["run"]).refused(2, "there is no prompt");
+}
+
+#[test]
+fn a_warning_is_a_note_and_no_line_of_a_log() {
+    let home = Home::new();
+    let gate = home.serve();
+    fs::create_dir_all(home.project().join(".portcullis")).unwrap();
+    fs::write(home.project().join(".portcullis/rules.toml"), "broken = ").unwrap();
+    let model = shell(&["touch made.txt"]);
+    let run = Driven::start(&home, &model, &["go"]);
+    gate.allow(&gate.only_ask());
+    let ran = run.wait().ok();
+    assert!(ran.stderr.contains("note: rules not taken: reading rules from "), "{ran:#?}");
+    assert!(!ran.stderr.contains("WARN"), "{ran:#?}");
+}
+
+#[test]
+fn installed_hooks_leave_no_error_behind_in_a_run() {
+    let home = Home::new();
+    home.serve();
+    install(&home, &[]);
+    install(&home, &["--scope", "user"]);
+    let model = shell(&["echo hello"]);
+    let run = Driven::start(&home, &model, &["go", "--output", "stream-json", "--permission-mode", "acceptEdits"]);
+    let ran = run.wait().ok();
+    let left = |text: &str| text.contains("not connected") || text.contains("hook_non_blocking_error");
+    assert!(!left(&ran.stdout) && !left(&ran.stderr), "{ran:#?}");
+    let mut transcripts = 0;
+    for project in fs::read_dir(home.user().join(".claude/projects")).unwrap() {
+        for file in fs::read_dir(project.unwrap().path()).unwrap() {
+            let path = file.unwrap().path();
+            if path.extension().is_some_and(|kind| kind == "jsonl") {
+                transcripts += 1;
+                let text = fs::read_to_string(path).unwrap();
+                assert!(!left(&text), "{text}");
+            }
+        }
+    }
+    assert_eq!(transcripts, 1);
+}

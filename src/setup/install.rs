@@ -88,7 +88,7 @@ impl InstallPlan {
     }
 
     pub(crate) fn changes(&self) -> impl Iterator<Item = &FileChange> {
-        self.moved.iter().flat_map(|moved| moved.changes()).chain(&self.changes)
+        self.moved.iter().flat_map(UninstallPlan::changes).chain(&self.changes)
     }
 
     /// What an earlier release shared is taken back.

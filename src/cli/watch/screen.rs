@@ -124,7 +124,7 @@ impl Screen {
                     text.push_str(&format!("\n  {} ", choices.join("\n")));
                 }
                 Some(why) => {
-                    text.push_str(&format!("\n{}\n", layout.wrapped(&format!("  not answered here: {why}"), 2)))
+                    text.push_str(&format!("\n{}\n", layout.wrapped(&format!("  not answered here: {why}"), 2)));
                 }
             }
         } else {

@@ -41,7 +41,7 @@ pub(super) async fn page(
     let (limit, mut after) = (page.limit.unwrap_or(500).clamp(1, 1000), page.after);
     if let Some(last) = page.last {
         // A record's sequence is its number.
-        let records = door.hub.look(|state| state.revision()).await?;
+        let records = door.hub.look(portcullis_core::State::revision).await?;
         after = after.max(records.saturating_sub(last.min(limit) as u64));
     }
     let mut appended = door.hub.appended();

@@ -5,11 +5,10 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::{Arg, ArgAction, Command};
-use portcullis_core::visible;
+use portcullis_core::{EventLife, visible};
 use portcullis_wire::api::{AskView, EventView, PeopleView, SessionView, TokenView};
 
 use super::client::Client;
-use super::events::STATES;
 use super::say;
 
 /// A person waits at the keyboard.
@@ -104,7 +103,7 @@ fn named(path: &[&str], arg: &Arg) -> Option<Names> {
 impl Names {
     async fn known(self) -> anyhow::Result<Vec<String>> {
         if self == Self::EventStates {
-            return Ok(STATES.map(str::to_owned).to_vec());
+            return Ok(EventLife::NAMES.map(str::to_owned).to_vec());
         }
         let gate = Client::of_the_gate()?;
         Ok(match self {

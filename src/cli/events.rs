@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use clap::Subcommand;
-use portcullis_core::visible;
+use portcullis_core::{EventLife, visible};
 use portcullis_wire::api::{EventView, SessionView, ago};
 
 use super::client::{Client, segment};
@@ -11,9 +11,6 @@ use super::layout::Colour;
 use super::table::{Cell, Table};
 use super::{log_at, say};
 use crate::hub::now;
-
-/// The states of an event.
-pub(super) const STATES: [&str; 6] = ["waiting", "delivered", "seen", "expired", "dropped", "dead"];
 
 /// List events and what became of them; send one again, or drop it
 #[derive(clap::Args)]
@@ -26,8 +23,8 @@ pub(super) struct Events {
 enum EventsCommand {
     /// List the latest events, newest first
     List {
-        /// Only those in this state: waiting, delivered, seen, expired, dropped or dead
-        #[arg(long, value_name = "STATE")]
+        /// Only those in this state
+        #[arg(long, value_name = "STATE", value_parser = clap::builder::PossibleValuesParser::new(EventLife::NAMES))]
         state: Option<String>,
         /// At most so many
         #[arg(long, default_value_t = 50, value_name = "N")]
@@ -104,8 +101,11 @@ fn list(events: &[EventView], sessions: &[SessionView]) -> String {
 
 fn whole(event: &EventView) -> String {
     let session = event.session.as_deref().unwrap_or("none yet");
+    let reply_to = event.reply_to.as_ref().map(|id| format!("answers  {id}\n")).unwrap_or_default();
+    let given = event.attributes.iter().map(|(name, value)| format!("         {name}={value:?}\n"));
+    let given = given.collect::<String>().replacen("         ", "with     ", 1);
     visible(&format!(
-        "event    {}\nstate    {}: {}\nsender   {} via {}\nchat     {}\nsession  {session}\n\n{}\n",
+        "event    {}\nstate    {}: {}\nsender   {} via {}\nchat     {}\nsession  {session}\n{reply_to}{given}\n{}\n",
         event.id,
         event.state,
         event.why,

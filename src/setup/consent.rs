@@ -103,8 +103,8 @@ fn compared<'a>(old: &[&'a str], new: &[&'a str]) -> Vec<DiffLine<'a>> {
 /// A changed line. All of it is shown if it is ours, or closes what is; a line of the user's that only gets or loses its
 /// comma without its value; of a line that holds both, our part.
 fn shown(line: &str, other_side: &[&str], ours: &[String]) -> String {
-    let words = line.trim();
-    if words.chars().all(|letter| "{}[],".contains(letter)) || ours.iter().any(|ours| ours.contains(words)) {
+    let is_ours = |text: &&str| ours.iter().any(|ours| ours.contains(*text));
+    if strings_in(line).iter().all(is_ours) {
         return line.to_owned();
     }
     let bare = without_comma(line);
@@ -116,6 +116,26 @@ fn shown(line: &str, other_side: &[&str], ours: &[String]) -> String {
         parts if parts.is_empty() => "…".to_owned(),
         parts => format!("…{}…", parts.iter().map(|part| part.trim()).collect::<Vec<_>>().join("…")),
     }
+}
+
+/// Every string of a line of JSON, with its quotes.
+fn strings_in(line: &str) -> Vec<&str> {
+    let (mut strings, mut start, mut is_escaped) = (vec![], None, false);
+    for (at, letter) in line.char_indices() {
+        match (start, letter) {
+            (Some(_), _) if is_escaped => is_escaped = false,
+            (Some(_), '\\') => is_escaped = true,
+            (Some(first), '"') => {
+                strings.extend(line.get(first..=at));
+                start = None;
+            }
+            (None, '"') => start = Some(at),
+            _ => {}
+        }
+    }
+    // One that does not end is the user's, whatever it is.
+    strings.extend(start.map(|_| line));
+    strings
 }
 
 fn without_comma(line: &str) -> &str {

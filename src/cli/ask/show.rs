@@ -3,6 +3,7 @@
 use portcullis_core::{Moment, mask};
 use portcullis_wire::api::{AskView, VerdictView, ago};
 use portcullis_wire::preview;
+use portcullis_wire::questions::Questions;
 
 use crate::cli::layout::{Colour, date_and_time};
 use crate::cli::table::{Cell, Table, fields};
@@ -174,6 +175,10 @@ fn state(ask: &AskView) -> String {
             format!("{} by {} over {}, {carried}{outcome}{differs}", verdict.behavior, verdict.by, verdict.via)
         }
         (None, Some(why), _) => format!("withdrawn: {why}"),
+        (None, None, "open") if ask.kind == "question" => {
+            let questions = Questions::of(&ask.input.clone().unwrap_or_default());
+            format!("open; answer with {}, or `portcullis ask deny {}`", questions.how_to_answer(&ask.code), ask.code)
+        }
         (None, None, "open") => format!("open; answer with {again}"),
         (None, None, state) => state.to_owned(),
     }

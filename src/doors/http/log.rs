@@ -3,7 +3,6 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::Json;
 use axum::extract::{Request, State};
 use portcullis_core::{Input, Subject, excerpt};
 use portcullis_wire::api::{LogLine, NewRedaction, Redacted, Tried};
@@ -12,7 +11,7 @@ use serde::Deserialize;
 
 use super::access::Permitted;
 use super::body::{Params, read_json};
-use super::response::ErrorResponse;
+use super::response::{ErrorResponse, Json};
 use super::{Door, sse};
 use crate::hub::{Payload, Seq, Stored};
 

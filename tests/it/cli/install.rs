@@ -239,7 +239,7 @@ fn hooks_are_installed_for_one_user_and_removed_byte_for_byte() {
         deny_pushes(&home);
         let ran = home.run(&["install", "--hooks", "--yes", "--diff", "--scope", scope]).ok();
         assert!(ran.stdout.contains("asyncRewake") && !ran.stdout.contains("secret-value"), "{}", ran.stdout);
-        assert!(ran.stdout.contains("changed, 12 hooks, 5 rules"), "{}", ran.stdout);
+        assert!(ran.stdout.contains("changed, 13 hooks, 5 rules"), "{}", ran.stdout);
         let installed = read(&settings);
         assert_eq!(
             installed["permissions"]["deny"],
@@ -276,7 +276,7 @@ fn files_that_others_pull_get_no_path_of_this_machine() {
     let ran = home.run(&["install", "--yes", "--scope", "project"]);
     ran.refused(1, "names a path of this machine");
     let ran = home.run(&["install", "--hooks", "--yes", "--scope", "project"]).ok();
-    assert!(ran.stdout.contains("settings.json: changed, 12 hooks, tracked by git: others get it"), "{}", ran.stdout);
+    assert!(ran.stdout.contains("settings.json: changed, 13 hooks, tracked by git: others get it"), "{}", ran.stdout);
     assert!(ran.stdout.contains("settings.local.json: new, 5 rules, ignored by git"), "{}", ran.stdout);
     let text = fs::read_to_string(&shared).unwrap();
     assert!(!text.contains(home.user().to_str().unwrap()) && !text.contains("mcp_tool"), "{text}");
@@ -363,7 +363,7 @@ fn what_the_previous_release_shared_is_moved_by_the_next_install() {
     let left = fs::read_to_string(home.project().join(".claude/settings.json")).unwrap();
     assert_eq!(left, "{\"permissions\": {\"deny\": [\"Bash(git push *)\"]}}");
     assert!(!home.project().join(".mcp.json").exists());
-    assert_eq!(read(&own_settings(&home))["hooks"].as_object().unwrap().len(), 12);
+    assert_eq!(read(&own_settings(&home))["hooks"].as_object().unwrap().len(), 13);
     home.run(&["uninstall", "--yes"]).ok();
     assert!(!own_settings(&home).exists() && !server_file(&home).exists());
 }
@@ -395,9 +395,15 @@ fn install_as_json_names_files_changes_and_what_git_knows() {
     let home = Home::new();
     let shown = home.run(&["install", "--hooks", "--json"]).ok().json();
     assert_eq!((&shown["scope"], &shown["made"]), (&json!("local"), &json!(false)));
-    assert_eq!(shown["files"][1]["what"], json!(["12 hooks", "4 rules"]));
+    assert_eq!(shown["files"][1]["what"], json!(["13 hooks", "4 rules"]));
     assert_eq!(shown["files"][1]["git"], "outside");
-    assert!(shown["files"][1]["diff"].as_str().unwrap().contains("+        \"mcp__portcullis__"), "{shown:#}");
+    assert!(
+        shown["files"][1]["diff"]
+            .as_str()
+            .unwrap()
+            .contains("+    \"allow\": [\"mcp__portcullis__reply\", \"mcp__portcullis__edit_message\""),
+        "{shown:#}"
+    );
     assert!(!own_settings(&home).exists(), "nothing is made without --yes");
     let shown = home.run(&["install", "--hooks", "--json", "--yes"]).ok().json();
     assert_eq!(shown["made"], true);

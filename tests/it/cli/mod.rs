@@ -9,6 +9,7 @@ mod lists;
 mod log;
 mod notify;
 mod plugin;
+mod quick_start;
 mod rules;
 mod service;
 mod startup;

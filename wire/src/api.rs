@@ -46,7 +46,7 @@ pub struct SessionView {
     /// The version of its hooks, where one of them has called. Renewed by `portcullis install --hooks`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hooks_version: Option<u32>,
-    /// waiting (one of its prompts is open), working or idle; none where nobody told
+    /// working or idle; none where nobody told. With open prompts it waits for a person
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub activity: Option<String>,
     /// Who stopped it: no tool runs until it is resumed.
@@ -466,7 +466,7 @@ impl SessionView {
             mode: about.mode.clone(),
             driven: about.driven,
             hooks_version: about.hooks_version,
-            activity: activity(session, asks).map(str::to_owned),
+            activity: activity(session).map(str::to_owned),
             stopped_by: session.stopped.clone(),
             outside: session.outside.as_ref().map(OutsideView::from),
             orders: session.orders.iter().map(OrderView::from).collect(),
@@ -477,14 +477,9 @@ impl SessionView {
 }
 
 /// What the agent does, for people who look at its sessions.
-fn activity(session: &Session, asks: usize) -> Option<&'static str> {
-    match (session.is_attached(), asks, session.about.is_working) {
-        (false, ..) => None,
-        (true, 1.., _) => Some("waiting"),
-        (true, 0, Some(true)) => Some("working"),
-        (true, 0, Some(false)) => Some("idle"),
-        (true, 0, None) => None,
-    }
+fn activity(session: &Session) -> Option<&'static str> {
+    let is_working = session.about.is_working.filter(|_| session.is_attached())?;
+    Some(if is_working { "working" } else { "idle" })
 }
 
 impl SessionView {

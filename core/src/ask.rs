@@ -288,13 +288,16 @@ pub enum AskLife {
 }
 
 impl AskLife {
+    /// The names of all states.
+    pub const NAMES: [&str; 5] = ["open", "unconfirmed", "answered", "withdrawn", "expired"];
+
     pub fn name(&self) -> &'static str {
         match self {
-            Self::Open { .. } => "open",
-            Self::Answered { .. } if self.is_unconfirmed() => "unconfirmed",
-            Self::Answered { .. } => "answered",
-            Self::Withdrawn { .. } => "withdrawn",
-            Self::Expired { .. } => "expired",
+            Self::Open { .. } => Self::NAMES[0],
+            Self::Answered { .. } if self.is_unconfirmed() => Self::NAMES[1],
+            Self::Answered { .. } => Self::NAMES[2],
+            Self::Withdrawn { .. } => Self::NAMES[3],
+            Self::Expired { .. } => Self::NAMES[4],
         }
     }
 

@@ -21,8 +21,9 @@ pub fn decide(state: &State, clock: Moment, input: Input) -> (Vec<Record>, Vec<E
     let now = state.no_earlier(clock);
     match input {
         Input::Started { version } => (vec![Record::Opened { version }], vec![Effect::Answer(Answer::Done)]),
-        Input::Said { id, by, inside, text, address, chat, attributes, idempotency_key } => {
-            said::said(state, now, said::SaidInput { id, by, inside, text, address, chat, attributes, idempotency_key })
+        Input::Said { id, by, inside, text, address, chat, attributes, reply_to, idempotency_key } => {
+            let said = said::SaidInput { id, by, inside, text, address, chat, attributes, reply_to, idempotency_key };
+            said::said(state, now, said)
         }
         Input::Answered { by, target, ruling, idempotency_key } => {
             asks::answered(state, now, by, &target, ruling, idempotency_key)
@@ -59,8 +60,9 @@ pub fn decide(state: &State, clock: Moment, input: Input) -> (Vec<Record>, Vec<E
         Input::Wrote { session, events } => sessions::wrote(state, session, events),
         Input::Lost { session } => sessions::lost(state, session),
         Input::Ended { session, goodbye } => sessions::ended(state, now, session, goodbye),
-        Input::Replied { id, session, chat, text, files } => {
-            sessions::replied(state, crate::event::Reply { id, session, chat, text, files, at: now, edited: None })
+        Input::Replied { id, session, chat, reply_to, text, files } => {
+            let reply = crate::event::Reply { id, session, chat, reply_to, text, files, at: now, edited: None };
+            sessions::replied(state, reply)
         }
         Input::ReplyEdited { session, reply, text } => sessions::reply_edited(state, session, reply, text),
         Input::Opened { session, event } => events::opened(state, session, event),

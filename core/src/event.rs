@@ -6,6 +6,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
+use crate::attributes::{Attribute, in_tag, is_of_door};
 use crate::ids::{EventId, Moment, ReplyId, SessionId};
 use crate::people::Via;
 use crate::route::Address;
@@ -164,9 +165,6 @@ impl Label {
     }
 }
 
-/// A name and a value that the sender's door knows about an event, such as its path.
-pub type Attribute = (String, String);
-
 /// A key that the sender chose for a request, so that a repeated request counts once.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IdempotencyKey {
@@ -185,10 +183,26 @@ pub struct Event {
     pub chat: ChatId,
     /// What the sender asked for; where it went is in [`TrackedEvent`].
     pub address: Address,
+    /// What its door knows about it, then what its sender gave along.
     pub attributes: Vec<Attribute>,
+    /// The message of an agent that it answers.
+    pub reply_to: Option<ReplyId>,
     pub idempotency_key: Option<IdempotencyKey>,
     pub text: Text,
     pub at: Moment,
+}
+
+impl Event {
+    /// What its sender gave along, and no door knew.
+    pub fn given(&self) -> impl Iterator<Item = &Attribute> {
+        self.attributes.iter().filter(|(name, _)| !is_of_door(name))
+    }
+
+    /// Drops from memory what its sender wrote: the journal has it.
+    pub fn put_away(&mut self) {
+        self.text = Text::Away;
+        self.attributes.retain(|(name, _)| is_of_door(name));
+    }
 }
 
 /// The state of an event.
@@ -218,14 +232,17 @@ pub enum EventLife {
 }
 
 impl EventLife {
+    /// The names of all states.
+    pub const NAMES: [&str; 6] = ["waiting", "delivered", "seen", "expired", "dropped", "dead"];
+
     pub fn name(&self) -> &'static str {
         match self {
-            Self::Waiting => "waiting",
-            Self::Delivered { .. } => "delivered",
-            Self::Seen { .. } => "seen",
-            Self::Expired { .. } => "expired",
-            Self::Dropped { .. } => "dropped",
-            Self::Dead { .. } => "dead",
+            Self::Waiting => Self::NAMES[0],
+            Self::Delivered { .. } => Self::NAMES[1],
+            Self::Seen { .. } => Self::NAMES[2],
+            Self::Expired { .. } => Self::NAMES[3],
+            Self::Dropped { .. } => Self::NAMES[4],
+            Self::Dead { .. } => Self::NAMES[5],
         }
     }
 }
@@ -262,6 +279,8 @@ pub struct Reply {
     pub id: ReplyId,
     pub session: SessionId,
     pub chat: ChatId,
+    /// The event that it answers; none where it answers the conversation.
+    pub reply_to: Option<EventId>,
     pub text: Text,
     pub files: Vec<SentFile>,
     pub at: Moment,
@@ -274,7 +293,10 @@ pub fn combined(events: &[&TrackedEvent]) -> Text {
     let sender = events.first().map_or("", |tracked| tracked.event.sender.as_str());
     let mut text = format!("{} events from {sender}, delivered together:", events.len());
     for tracked in events {
-        text.push_str(&format!("\n\n[event_id {}]\n{}", tracked.event.id, tracked.event.text.as_str()));
+        let event = &tracked.event;
+        let reply_to = event.reply_to.map(|id| format!(" reply_to=\"{id}\"")).unwrap_or_default();
+        let given = in_tag(event.given());
+        text.push_str(&format!("\n\n[event_id {}{reply_to}{given}]\n{}", event.id, event.text.as_str()));
     }
     Text::new(text)
 }

@@ -1,8 +1,9 @@
 //! An [`Input`] is something that happened; an [`Effect`] is something that the hub must do.
 
 use crate::ask::{Ask, AskLife, CallOutcome, NewAsk, Source, ToolCall};
+use crate::attributes::Attribute;
 use crate::connector::{ConnectorName, Identity, SentMessage};
-use crate::event::{Attribute, ChatId, EventLife, IdempotencyKey, Label, Reply, SentFile, Text, TrackedEvent};
+use crate::event::{ChatId, EventLife, IdempotencyKey, Label, Reply, SentFile, Text, TrackedEvent};
 use crate::ids::{AskId, Code, EventId, Moment, OrderId, PairingCode, ReplyId, SessionId, TokenId};
 use crate::people::{Actor, Inside, Right, Role, Token, TokenScope};
 use crate::route::{Address, NoRoute};
@@ -25,6 +26,8 @@ pub enum Input {
         address: Address,
         chat: Option<ChatId>,
         attributes: Vec<Attribute>,
+        /// The message of an agent that it answers.
+        reply_to: Option<ReplyId>,
         idempotency_key: Option<IdempotencyKey>,
     },
     /// Someone sent a verdict on a prompt.
@@ -126,6 +129,8 @@ pub enum Input {
         id: ReplyId,
         session: SessionId,
         chat: ChatId,
+        /// The event that it answers, where it answers a particular one.
+        reply_to: Option<EventId>,
         text: Text,
         files: Vec<SentFile>,
     },
@@ -341,6 +346,13 @@ pub enum Refusal {
     NotDriven,
     /// The session's process is not there to take the order.
     SessionAway,
+    /// The conversation has no such message of an agent.
+    NoSuchMessage,
+    /// The event that a reply says it answers is not of its conversation.
+    NotOfChat {
+        event: EventId,
+        chat: ChatId,
+    },
     /// The event is in a state in which it cannot be dropped or retried.
     EventSettled {
         life: EventLife,

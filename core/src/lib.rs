@@ -4,6 +4,7 @@
 //! perform; [`State::apply`] is the only way a state changes, live and in replay alike.
 
 mod ask;
+mod attributes;
 mod connector;
 mod decide;
 mod event;
@@ -23,10 +24,14 @@ pub use ask::{
     Ask, AskKind, AskLife, AskTimeout, CallOutcome, Confirmation, Details, NewAsk, Offer, OnTimeout, ReportedOutcome,
     Source, ToolCall,
 };
+pub use attributes::{
+    Attribute, BadAttributes, MOST_ATTRIBUTES, check_attributes, escape_attribute, hides, in_tag, is_identifier,
+    is_of_door, is_of_query, is_of_tag,
+};
 pub use connector::{BadConnectorName, ConnectorName, Identity, NotAnIdentity, SentAbout, SentMessage};
 pub use decide::decide;
 pub use event::{
-    Attribute, ChatId, Event, EventLife, IdempotencyKey, Label, Reply, SentFile, Text, TrackedEvent, combined, excerpt,
+    ChatId, Event, EventLife, IdempotencyKey, Label, Reply, SentFile, Text, TrackedEvent, combined, excerpt,
     is_harmless, neutralise, visible,
 };
 pub use ids::{AskId, Code, EventId, IdText, Moment, OrderId, PairingCode, ReplyId, SessionId, TokenId};

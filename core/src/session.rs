@@ -29,6 +29,8 @@ pub struct SessionAbout {
     pub driven: bool,
     /// The version of the hooks that are installed for it, once one of them has called.
     pub hooks_version: Option<u32>,
+    /// The agent works on something, or waits for its next prompt. None: nobody told.
+    pub is_working: Option<bool>,
     /// How the agent's present conversation began, where that matters.
     pub origin: Option<ConversationOrigin>,
 }
@@ -67,6 +69,7 @@ impl SessionAbout {
             mode: None,
             driven: false,
             hooks_version: None,
+            is_working: None,
             origin: None,
         }
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::ask::{Ask, AskLife};
 use crate::connector::{ConnectorName, Identity};
-use crate::event::{ChatId, EventLife, Label, Reply, Text, TrackedEvent};
+use crate::event::{ChatId, EventLife, Label, Reply, TrackedEvent};
 use crate::ids::{AskId, Code, EventId, Moment, ReplyId, SessionId, TokenId};
 use crate::input::{Notice, Topic};
 use crate::people::{Pairing, Person, Token, TokenScope};
@@ -364,7 +364,7 @@ impl State {
             }
             Topic::Event(id) => {
                 let mut tracked = self.event(id)?.clone();
-                Arc::make_mut(&mut tracked.event).text = Text::Away;
+                Arc::make_mut(&mut tracked.event).put_away();
                 Some(Notice::Event { wanted_label: self.wanted_label_of(tracked.to), event: tracked })
             }
             Topic::Ask(id) => {

@@ -1,11 +1,11 @@
 //! `portcullis ask`: permission prompts, seen and answered from the command line.
 
-use std::collections::BTreeMap;
 use std::process::ExitCode;
 
 use clap::Subcommand;
 use portcullis_core::{Behavior, mask, visible};
 use portcullis_wire::api::{AskView, NewVerdict, Recorded, ago};
+use portcullis_wire::questions::{GivenAnswers, Questions};
 
 use super::client::Client;
 use super::{confirm, log_at, say};
@@ -51,8 +51,10 @@ enum AskCommand {
         /// Run with this input instead: the whole JSON object
         #[arg(long, value_name = "JSON", conflicts_with = "answers")]
         input: Option<String>,
-        /// Answer one of the agent's questions; repeat it for each
-        #[arg(long = "answer", value_name = "QUESTION=LABEL")]
+        /// Answer the agent's question with a label, the number of an option or your own words
+        ///
+        /// Where there are several questions, repeat it as QUESTION=LABEL; a question may be named by its number.
+        #[arg(long = "answer", value_name = "[QUESTION=]LABEL")]
         answers: Vec<String>,
         /// The mode that follows a plan: `ask show` says which the prompt offers
         #[arg(long, value_name = "MODE")]
@@ -89,7 +91,7 @@ impl Ask {
                 let input = input.map_err(|error| {
                     Failure::new(format!("--input is not a JSON object: {error}"), "`ask show --json` prints the input")
                 })?;
-                let answers = if answers.is_empty() { None } else { Some(read_answers(&answers)?) };
+                let answers = Some(answers).filter(|answers| !answers.is_empty()).map(GivenAnswers::Typed);
                 let behavior = Behavior::Allow.name().to_owned();
                 answer(&gate, &ask, NewVerdict { behavior, why, scope, input, answers, interrupt: false, mode })
                     .await?;
@@ -103,15 +105,6 @@ impl Ask {
         }
         Ok(ExitCode::SUCCESS)
     }
-}
-
-/// `QUESTION=LABEL`, split at the last sign: a question may hold one, a label hardly ever.
-fn read_answers(answers: &[String]) -> anyhow::Result<BTreeMap<String, String>> {
-    let split = |answer: &String| match answer.rsplit_once('=') {
-        Some((question, label)) => Ok((question.to_owned(), label.to_owned())),
-        None => Err(Failure::new(format!("{answer:?} is not an answer"), "write --answer 'QUESTION=LABEL'").into()),
-    };
-    answers.iter().map(split).collect()
 }
 
 async fn answer(gate: &Client, ask: &str, verdict: NewVerdict) -> anyhow::Result<()> {
@@ -189,6 +182,10 @@ fn settled(ask: &AskView) -> String {
             format!("{} by {} over {}, {carried}{outcome}{differs}", verdict.behavior, verdict.by, verdict.via)
         }
         (None, Some(why), _) => format!("withdrawn: {why}"),
+        (None, None, "open") if ask.kind == "question" => {
+            let questions = Questions::of(&ask.input.clone().unwrap_or_default());
+            format!("open; answer with {}, or `portcullis ask deny {}`", questions.how_to_answer(&ask.code), ask.code)
+        }
         (None, None, "open") => {
             format!("open; answer with `portcullis ask allow {0}` or `portcullis ask deny {0}`", ask.code)
         }

@@ -18,6 +18,7 @@ use crate::mint::mint;
 use crate::processes;
 use crate::session::gatekeeper::Judge;
 use crate::session::link::{self, SessionHandle};
+use crate::session::tools::Briefing;
 
 /// The MCP server that Claude Code starts for a session: events in, replies and permission prompts out
 ///
@@ -28,6 +29,9 @@ pub(super) struct Channel {
     /// What people call this session [default: the name of its folder]
     #[arg(long, value_name = "NAME")]
     label: Option<String>,
+    /// Declare no tools and relay no prompts: events come in, and nothing goes out
+    #[arg(long)]
+    one_way: bool,
 }
 
 impl Channel {
@@ -44,9 +48,11 @@ impl Channel {
         let session = mint(SessionId::new);
         let paths = paths()?;
         let wiring = HookWiring::new(&paths, &mut about);
+        let briefing = Briefing::new(&wiring.settings.instructions);
+        let briefing = if self.one_way { briefing.one_way() } else { briefing };
         let (handle, deliveries) = link::connect(session, about, VERSION, starting::connect(paths));
         let listening = wiring.start(handle.clone());
-        channel::run(handle, deliveries, folder, Arc::clone(&listening.hooks), stop).await?;
+        channel::run(handle, deliveries, folder, Arc::clone(&listening.hooks), briefing, stop).await?;
         listening.close();
         Ok(ExitCode::SUCCESS)
     }

@@ -60,7 +60,7 @@ impl Demo {
         let (session, query) = attached(&gate).await?;
         say(&introduction(&status, &session, &query));
         if let Some(text) = &self.say {
-            let event = NewEvent { text: text.clone(), session: Some(session.clone()), label: None, chat: None };
+            let event = NewEvent { text: text.clone(), session: Some(session.clone()), ..NewEvent::default() };
             gate.post::<Value>("/api/v1/events", &event).await.context("sending the first message")?;
         }
         let patience = self.timeout.map(Duration::from_secs);

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use clap::Subcommand;
-use portcullis_core::visible;
+use portcullis_core::{EventLife, visible};
 use portcullis_wire::api::{EventView, ago};
 
 use super::client::{Client, segment};
@@ -21,8 +21,8 @@ pub(super) struct Events {
 enum EventsCommand {
     /// List the latest events, newest first
     List {
-        /// Only those in this state: waiting, delivered, seen, expired, dropped or dead
-        #[arg(long, value_name = "STATE")]
+        /// Only those in this state
+        #[arg(long, value_name = "STATE", value_parser = clap::builder::PossibleValuesParser::new(EventLife::NAMES))]
         state: Option<String>,
         /// At most so many
         #[arg(long, default_value_t = 50, value_name = "N")]
@@ -87,8 +87,11 @@ fn list(events: &[EventView]) -> String {
 
 fn whole(event: &EventView) -> String {
     let session = event.session.as_deref().unwrap_or("none yet");
+    let reply_to = event.reply_to.as_ref().map(|id| format!("answers  {id}\n")).unwrap_or_default();
+    let given = event.attributes.iter().map(|(name, value)| format!("         {name}={value:?}\n"));
+    let given = given.collect::<String>().replacen("         ", "with     ", 1);
     visible(&format!(
-        "event    {}\nstate    {}: {}\nsender   {} via {}\nchat     {}\nsession  {session}\n\n{}\n",
+        "event    {}\nstate    {}: {}\nsender   {} via {}\nchat     {}\nsession  {session}\n{reply_to}{given}\n{}\n",
         event.id,
         event.state,
         event.why,

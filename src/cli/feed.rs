@@ -52,6 +52,7 @@ pub(super) struct Entry {
 
 /// What a feed tells.
 pub(super) enum News {
+    /// Something happened; none of it may be for whoever follows.
     Entries(Vec<Entry>),
     /// The gate does not answer. What happens until it is back is told then.
     Away,
@@ -65,7 +66,7 @@ impl Feed {
         let last: Vec<LogLine> = gate.get("/api/v1/log?last=1").await?;
         let after = last.last().map_or(0, |line| line.seq);
         let mut names = Names::default();
-        let sessions: Vec<SessionView> = gate.get("/api/v1/sessions").await?;
+        let sessions: Vec<SessionView> = gate.get("/api/v1/sessions?all=true").await?;
         sessions.iter().for_each(|session| names.learn_session(session));
         let asks: Vec<AskView> = gate.get("/api/v1/asks").await.unwrap_or_default();
         asks.iter().for_each(|ask| names.learn_ask(ask));
@@ -85,12 +86,10 @@ impl Feed {
                 Err(_) => tokio::time::sleep(PAUSE).await,
                 // The page is asked for again: what happened meanwhile comes after the word that the gate is back.
                 Ok(_) if std::mem::take(&mut self.is_away) => return News::Back,
+                Ok(page) if page.is_empty() => {}
                 Ok(page) => {
                     self.after = page.last().map_or(self.after, |line| line.seq);
-                    let entries: Vec<Entry> = page.into_iter().filter_map(|line| self.read(line)).collect();
-                    if !entries.is_empty() {
-                        return News::Entries(entries);
-                    }
+                    return News::Entries(page.into_iter().filter_map(|line| self.read(line)).collect());
                 }
             }
         }

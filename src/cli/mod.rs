@@ -33,6 +33,7 @@ mod up;
 mod watch;
 
 use std::ffi::OsString;
+use std::io::Write as _;
 use std::process::ExitCode;
 
 use clap::{FromArgMatches as _, Parser, Subcommand};
@@ -41,7 +42,7 @@ use tracing_subscriber::fmt::format::Writer;
 use tracing_subscriber::fmt::{FmtContext, FormatEvent, FormatFields};
 use tracing_subscriber::registry::LookupSpan;
 
-use crate::config::{configuration, environment, paths};
+use crate::config::{self, configuration, environment, paths};
 use crate::failure::Failure;
 use crate::gate;
 use crate::gate::{VERSION, client, lock, reach, starting};
@@ -103,6 +104,13 @@ enum Command {
     Guard(guard::Guard),
 }
 
+impl Command {
+    /// A person reads what it writes to standard error; the others are run by Claude Code, or by us.
+    fn is_for_people(&self) -> bool {
+        !matches!(self, Self::Channel(_) | Self::Hook(_) | Self::Completions(_) | Self::Guard(_))
+    }
+}
+
 /// Reads the command line and does what it says. The exit code tells how it went.
 pub(crate) fn run(arguments: impl IntoIterator<Item = OsString>) -> anyhow::Result<ExitCode> {
     let arguments: Vec<OsString> = arguments.into_iter().collect();
@@ -119,6 +127,11 @@ pub(crate) fn run(arguments: impl IntoIterator<Item = OsString>) -> anyhow::Resu
             return Ok(ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2)));
         }
     };
+    if cli.command.is_for_people() {
+        for unknown in config::unknown_variables(std::env::vars_os().map(|(name, _)| name)) {
+            drop(writeln!(std::io::stderr(), "warning: {unknown}"));
+        }
+    }
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let code = runtime.block_on(async {
         match cli.command {

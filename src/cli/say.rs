@@ -51,7 +51,7 @@ impl Say {
             }
             _ => self.text,
         };
-        let event = NewEvent { text, session: self.session, label: self.label, chat: self.chat };
+        let event = NewEvent { text, session: self.session, label: self.label, chat: self.chat, ..NewEvent::default() };
         let gate = Client::of_the_gate()?;
         // Followed from before the event is sent: no reply comes too early.
         let feed = match self.wait {

@@ -119,10 +119,11 @@ async fn open_asks(gate: &Client, feed: &Feed) -> anyhow::Result<Vec<AskView>> {
 
 /// `auto, waiting for you`.
 fn standing(session: &SessionView) -> String {
-    let state = match (session.state.as_str(), session.asks, &session.stopped_by) {
-        ("attached", 1.., _) => "waiting for you".to_owned(),
-        ("attached", 0, Some(by)) => format!("stopped by {by}"),
-        ("attached", 0, None) => "connected".to_owned(),
+    let state = match (session.state.as_str(), session.asks, &session.stopped_by, session.activity.as_deref()) {
+        ("attached", 1.., ..) => "waiting for you".to_owned(),
+        ("attached", 0, Some(by), _) => format!("stopped by {by}"),
+        ("attached", 0, None, Some(activity)) => activity.to_owned(),
+        ("attached", 0, None, None) => "connected".to_owned(),
         (state, ..) => state.to_owned(),
     };
     match &session.mode {

@@ -37,6 +37,27 @@ impl Config {
     }
 }
 
+/// What is wrong with the names of variables that are meant for us: a sentence for each that nobody reads.
+pub(crate) fn unknown_variables(names: impl Iterator<Item = OsString>) -> Vec<String> {
+    // The last is what the guide calls the token of posted hooks.
+    const OTHERS: [&str; 4] = ["PORTCULLIS_HOME", "PORTCULLIS_LOG", "PORTCULLIS_DRIVEN", "PORTCULLIS_AGENT"];
+    let known = || settings::SETTINGS.iter().filter_map(|setting| setting.variable()).chain(OTHERS);
+    fn short(name: &str) -> &str {
+        name.trim_start_matches("PORTCULLIS_")
+    }
+    let ours = names.filter_map(|name| name.into_string().ok()).filter(|name| name.starts_with("PORTCULLIS_"));
+    // Those of the tests are no settings.
+    let unknown = ours.filter(|name| !name.starts_with("PORTCULLIS_TEST_") && !known().any(|known| known == name));
+    let mut told: Vec<String> = unknown
+        .map(|name| match nearest(short(&name), known().map(short)) {
+            Some(near) => format!("nothing reads the variable {name}: did you mean PORTCULLIS_{near}?"),
+            None => format!("nothing reads the variable {name}"),
+        })
+        .collect();
+    told.sort();
+    told
+}
+
 /// The environment of this process.
 pub(crate) fn environment(name: &str) -> Option<OsString> {
     std::env::var_os(name)

@@ -8,8 +8,9 @@ const GIBIBYTE: i64 = 1 << 30;
 const LARGEST_BODY: i64 = 16 * MEBIBYTE;
 const MANY: i64 = 1_000_000;
 
-const LISTEN: Accepts =
-    Accepts::Words(r#""off" or a loopback address with its port, such as "127.0.0.1:8788" or "[::1]:8788""#);
+const LISTEN: Accepts = Accepts::Words(
+    r#""off" or a loopback address with its port, such as "127.0.0.1:8788", "localhost:8788" (the same) or "[::1]:8788""#,
+);
 const MODE: Accepts = Accepts::Words(r#""default", "acceptEdits", "plan", "dontAsk", "auto" or "bypassPermissions""#);
 const RULES: Accepts = Accepts::Words(r#"a list of rules, such as ["Bash(make *)", "WebFetch(domain:docs.rs)"]"#);
 
@@ -61,6 +62,12 @@ pub(super) static SETTINGS: &[Setting] = &[
         written: WrittenIn::FileOrVariable("PORTCULLIS_CLAUDE"),
         meaning: "the Claude Code program that `run` and the API start",
         accepts: Accepts::Words("the name of a program on the PATH, or its path"),
+    },
+    Setting {
+        key: "instructions",
+        written: WrittenIn::File,
+        meaning: "what the model is told about messages from outside, besides what Portcullis says: which matter, what attributes mean, whom to answer",
+        accepts: Accepts::Words("text of at most 2000 characters"),
     },
     Setting {
         key: "permission_mode",

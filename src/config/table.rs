@@ -28,6 +28,8 @@ pub(crate) struct Config {
     pub(crate) max_context: Option<usize>,
     #[serde(deserialize_with = "values::program")]
     pub(crate) claude: PathBuf,
+    #[serde(deserialize_with = "values::instructions")]
+    pub(crate) instructions: String,
     pub(crate) permission_mode: PermissionMode,
     pub(crate) allow_bypass: bool,
     pub(crate) start: StartTable,
@@ -135,6 +137,7 @@ impl Default for Config {
             retention_bytes: 1 << 30,
             max_context: Some(20_000),
             claude: "claude".into(),
+            instructions: String::new(),
             permission_mode: PermissionMode::default(),
             allow_bypass: false,
             start: StartTable::default(),

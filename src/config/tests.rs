@@ -225,7 +225,7 @@ fn an_address_of_the_network_is_refused() {
         &expect![[r#"
             error: reading configuration from FILE
               caused by: line 1: listen: 0.0.0.0:8788 could be reached from other machines
-              hint: listen is "off" or a loopback address with its port, such as "127.0.0.1:8788" or "[::1]:8788"
+              hint: listen is "off" or a loopback address with its port, such as "127.0.0.1:8788", "localhost:8788" (the same) or "[::1]:8788"
         "#]],
     );
 }

@@ -72,8 +72,10 @@ impl FromStr for Listen {
         if text == "off" {
             return Ok(Self::Off);
         }
+        // The name stands for the address that every machine has; `[::1]` is written out.
+        let text = text.strip_prefix("localhost:").map_or(text.to_owned(), |port| format!("127.0.0.1:{port}"));
         let address: SocketAddr =
-            text.parse().map_err(|_| format!("{} is not an address with a port", quoted(text)))?;
+            text.parse().map_err(|_| format!("{} is not an address with a port", quoted(&text)))?;
         if !address.ip().to_canonical().is_loopback() {
             return Err(format!("{address} could be reached from other machines"));
         }
@@ -197,6 +199,16 @@ pub(super) mod seconds {
     }
 }
 
+/// What the model is told of messages from outside. It is part of every session's context, so it is short.
+pub(super) fn instructions<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
+    const LONGEST: usize = 2000;
+    let text = String::deserialize(deserializer)?;
+    match text.chars().count() {
+        0..=LONGEST => Ok(text),
+        count => Err(D::Error::custom(format!("there are {count} characters"))),
+    }
+}
+
 /// A number of bytes, where 0 means that there is no limit.
 pub(super) mod bytes_or_all {
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -244,7 +256,18 @@ mod tests {
         for fine in ["127.0.0.1:8788", "127.9.9.9:1", "[::1]:8788", "[::ffff:127.0.0.1]:8788", "127.0.0.1:0"] {
             assert_eq!(fine.parse(), Ok(Listen::Addr(fine.parse().unwrap())));
         }
-        for bad in ["", "Off", "8788", "127.0.0.1", "localhost:8788", "0.0.0.0:8788", "[::]:8788", "192.168.1.2:8788"] {
+        assert_eq!("localhost:8788".parse(), Ok(Listen::Addr("127.0.0.1:8788".parse().unwrap())));
+        for bad in [
+            "",
+            "Off",
+            "8788",
+            "127.0.0.1",
+            "localhost",
+            "localhost.x:1",
+            "0.0.0.0:8788",
+            "[::]:8788",
+            "192.168.1.2:8788",
+        ] {
             assert!(bad.parse::<Listen>().is_err(), "{bad}");
         }
     }

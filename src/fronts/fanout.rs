@@ -3,7 +3,7 @@
 //! The front that started the session is waited for, and the agent with it. The others have queues: one that does not
 //! read is cut off, and nobody else notices.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -15,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::frames::{line_of, told_line};
 use super::recent::Recent;
-use super::{Command, PromptNews, Told};
+use super::{Command, PromptNews, Told, Untold};
 
 /// A number for each front of a session.
 pub(super) type FrontId = u64;
@@ -96,7 +96,7 @@ pub(super) struct Fanout {
     commands: mpsc::Sender<Command>,
     own: mpsc::Sender<Told>,
     /// What the own front has not taken yet. While there is any, the driver is not listened to.
-    untold: VecDeque<Told>,
+    untold: Untold,
     others: BTreeMap<FrontId, FrontOutlet>,
     recent: Recent,
     /// Who answered which open prompt: they alone are told that an answer was not taken.
@@ -110,7 +110,7 @@ impl Fanout {
         let mut fanout = Self {
             commands,
             own,
-            untold: VecDeque::new(),
+            untold: Untold::default(),
             others: BTreeMap::new(),
             recent: Recent::new(prompt.is_none()),
             answered: HashMap::new(),
@@ -136,11 +136,7 @@ impl Fanout {
                     Some(told) => self.tell(told),
                     None => break,
                 },
-                permit = own.reserve(), if !self.untold.is_empty() => match (permit, self.untold.pop_front()) {
-                    (Ok(permit), Some(told)) => permit.send(told),
-                    // Nobody listens any more: the session goes on without.
-                    _ => self.untold.clear(),
-                },
+                () = self.untold.pass_on(&own), if !self.untold.is_empty() => {}
                 Some(change) = changes.recv() => self.change(change).await,
             }
         }
@@ -168,7 +164,7 @@ impl Fanout {
         self.recent.note(&told, &line);
         self.others.retain(|front, outlet| !wanted(*front) || outlet.push(line.clone()));
         if wanted(OWN) && !self.own.is_closed() {
-            self.untold.push_back(told);
+            self.untold.push(told);
         }
     }
 
@@ -176,7 +172,7 @@ impl Fanout {
         match change {
             FrontChange::Joined { front, outlet, standing } => self.join(front, outlet, standing),
             FrontChange::Left(front) => drop(self.others.remove(&front)),
-            FrontChange::Tell { front: OWN, told } => self.untold.push_back(told),
+            FrontChange::Tell { front: OWN, told } => self.untold.push(told),
             FrontChange::Tell { front, told } => {
                 if self.others.get(&front).is_some_and(|outlet| !outlet.push(told_line(&told))) {
                     self.others.remove(&front);

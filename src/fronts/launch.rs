@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context as _;
+use portcullis_core::policy::Mode;
 use portcullis_core::{AskTimeout, Label, OnTimeout, SessionAbout, SessionId};
 use portcullis_wire::front::Welcome;
 use tokio::sync::mpsc;
@@ -15,19 +16,18 @@ use super::fanout::{Fanout, FrontChange, OWN};
 use super::listen::{Joining, listen, refused, serve};
 use super::standing::Standings;
 use super::{Command, Told};
-use crate::agents::claude::control::{Outcome, Start, drive, uuid};
+use crate::agents::claude::control::{Outcome, Start, drive};
 use crate::agents::claude::process::{Beginning, Holder, Options, find};
 use crate::config::{Config, Paths, environment};
 use crate::failure::Failure;
 use crate::gate::{VERSION, hooks, reach, starting};
-use crate::mint::mint;
+use crate::mint::{mint, uuid};
 use crate::rules::Rules;
 use crate::session::gatekeeper::{Front, Judge};
 use crate::session::link;
 
 /// How long fronts may take to read that the session has ended.
 const LAST_LINES_TIMEOUT: Duration = Duration::from_secs(1);
-const BYPASS: &str = "bypassPermissions";
 
 /// What someone wants to be started.
 pub(crate) struct LaunchOptions {
@@ -118,6 +118,7 @@ pub(crate) async fn launch(paths: &Paths, config: &Config, wanted: LaunchOptions
         allow_bypass: config.allow_bypass,
         outside: hooks::outside(config),
         wakes_per_hour: config.hooks.wakes,
+        instructions: config.instructions.clone(),
         judge: Arc::new(judge),
     };
     let (tell, driver_told) = mpsc::channel(256);
@@ -170,7 +171,7 @@ fn options(paths: &Paths, config: &Config, mut options: Options) -> anyhow::Resu
     if options.mode.is_empty() {
         config.mode_in(&options.folder, paths).clone_into(&mut options.mode);
     }
-    if options.mode == BYPASS {
+    if options.mode == Mode::BypassPermissions.name() {
         may_bypass(config)?;
     }
     if matches!(options.from, Beginning::New) {

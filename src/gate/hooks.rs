@@ -23,6 +23,7 @@ pub(crate) fn settings(config: &Config) -> HookSettings {
         wakes_per_hour: config.hooks.wakes,
         must_reply: config.hooks.must_reply.clone(),
         is_posted: false,
+        instructions: config.instructions.clone(),
         gatekeeper: GatekeeperSettings { outside: outside(config), ..GatekeeperSettings::default() },
     }
 }

@@ -7,7 +7,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
 use super::Gate;
-use crate::hub::Hub;
+use crate::hub::{Hub, Usage};
 
 /// Runs the gate until a signal or a request stops it.
 pub(crate) async fn until_stopped(gate: Gate) -> anyhow::Result<()> {
@@ -35,8 +35,8 @@ pub(crate) async fn stop_when_idle(hub: Hub, idle_time: Duration, stop: Cancella
             () = tokio::time::sleep(look_every) => {}
             () = stop.cancelled() => return,
         }
-        let Ok(in_use) = hub.in_use().await else { return };
-        if in_use {
+        let Ok(usage) = hub.usage().await else { return };
+        if usage != Usage::Idle {
             idle_since = tokio::time::Instant::now();
         } else if idle_since.elapsed() >= idle_time {
             tracing::info!("nobody has used the gate for {} s; it stops", idle_time.as_secs());

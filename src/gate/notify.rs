@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use portcullis_core::{Ask, AskId, ConnectorName, Input, Moment, Record, SentAbout, SentMessage};
 use portcullis_wire::api::SessionView;
-use portcullis_wire::notify::{Notification, NotifyView};
+use portcullis_wire::notify::{Alert, NotifyView};
 use portcullis_wire::sentence::{Names, sentence};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
@@ -40,7 +40,7 @@ struct Notifier {
     names: Names,
     /// Prompts that are open and not yet told, by when they will be.
     waiting: BTreeMap<(Moment, AskId), Ask>,
-    queue: VecDeque<(Option<AskId>, Notification)>,
+    queue: VecDeque<(Option<AskId>, Alert)>,
     /// What found no place in the queue.
     more: u64,
     running: JoinSet<Finished>,
@@ -141,8 +141,8 @@ impl Notifier {
             | Record::AskExpired { ask }
             | Record::Joined { ask, .. } => self.waiting.retain(|(_, waiting), _| waiting != ask),
             other => {
-                if let Some(notification) = Notification::of(other, &sentence, at) {
-                    self.enqueue(None, notification);
+                if let Some(alert) = Alert::of(other, &sentence, at) {
+                    self.enqueue(None, alert);
                 }
             }
         }
@@ -152,13 +152,13 @@ impl Notifier {
         while let Some(first) = self.waiting.first_entry().filter(|first| first.key().0 <= now()) {
             let ask = first.remove();
             let label = self.names.label(ask.session).unwrap_or("a session").to_owned();
-            self.enqueue(Some(ask.id), Notification::prompt(&ask, &label));
+            self.enqueue(Some(ask.id), Alert::prompt(&ask, &label));
         }
     }
 
-    fn enqueue(&mut self, ask: Option<AskId>, notification: Notification) {
+    fn enqueue(&mut self, ask: Option<AskId>, alert: Alert) {
         if self.queue.len() < fixed::limit("NOTIFY_QUEUE", QUEUE) {
-            return self.queue.push_back((ask, notification));
+            return self.queue.push_back((ask, alert));
         }
         self.more += 1;
         self.view.coalesced += 1;
@@ -167,13 +167,13 @@ impl Notifier {
 
     fn run_some(&mut self) {
         while self.running.len() < AT_ONCE {
-            let (ask, notification) = match self.queue.pop_front() {
+            let (ask, alert) = match self.queue.pop_front() {
                 Some(next) => next,
-                None if self.more > 0 => (None, Notification::more(std::mem::take(&mut self.more), now().0)),
+                None if self.more > 0 => (None, Alert::more(std::mem::take(&mut self.more), now().0)),
                 None => return,
             };
             let command = Arc::clone(&self.command);
-            self.running.spawn(async move { (ask, command::run(&command, &notification).await) });
+            self.running.spawn(async move { (ask, command::run(&command, &alert).await) });
         }
     }
 

@@ -2,11 +2,12 @@
 
 use portcullis_core::policy::Mode;
 use portcullis_core::{
-    Actor, Answer, Ask, AskLife, Behavior, Code, Edited, IdempotencyKey, Input, Ruling, Scope, State, Text,
-    VerdictTarget,
+    Actor, Answer, Ask, AskKind, AskLife, Behavior, Code, Edited, IdempotencyKey, Input, Right, Ruling, Scope, State,
+    Text, VerdictTarget,
 };
 use portcullis_wire::api::{NewVerdict, Recorded};
 use portcullis_wire::error::{Fault, Kind};
+use portcullis_wire::questions::{GivenAnswers, Questions};
 use serde_json::{Map, Value};
 use sha2::{Digest as _, Sha256};
 
@@ -36,7 +37,7 @@ impl Hub {
         key: Option<String>,
     ) -> Result<Recorded, Fault> {
         let idempotency_key = key.map(|key| IdempotencyKey { key, digest: digest(&new) });
-        let ruling = self.read_ruling(new, &target).await?;
+        let ruling = self.read_ruling(new, &by, &target).await?;
         match self.submit(Input::Answered { by, target, ruling, idempotency_key }).await? {
             Answer::Recorded { ask, code, behavior, missing } => {
                 let (ask, code) = (ask.to_string(), code.to_string());
@@ -47,9 +48,26 @@ impl Hub {
         }
     }
 
+    /// The input of a prompt with questions that this person may still answer.
+    async fn asked(&self, by: &Actor, target: &VerdictTarget) -> Result<Option<Value>, Fault> {
+        if !by.may(Right::Review) {
+            return Ok(None);
+        }
+        let (target, scope) = (target.clone(), by.scope.clone());
+        let asked = self.look(move |state| {
+            let (ask, life) = find_ask(state, &target)?;
+            let is_theirs = state.is_in_scope(Some(ask.session), &scope) && (life.is_open() || life.is_unconfirmed());
+            let is_question = ask.details.kind == AskKind::Question;
+            let input = ask.details.input.as_ref().filter(|_| is_theirs && is_question)?;
+            serde_json::from_str::<Value>(input.as_str()).ok().filter(Value::is_object)
+        });
+        Ok(asked.await?)
+    }
+
     /// What the caller says, with the answers to questions put into the input they belong to.
-    async fn read_ruling(&self, new: NewVerdict, target: &VerdictTarget) -> Result<Ruling, Fault> {
+    async fn read_ruling(&self, new: NewVerdict, by: &Actor, target: &VerdictTarget) -> Result<Ruling, Fault> {
         let bad = |message: String| Fault::new(Kind::BadRequest, message);
+        let unanswered = |message: String| Fault::new(Kind::NeedsAnswers, message);
         let NewVerdict { behavior, why, scope, input, answers, interrupt, mode } = new;
         let Some(behavior) = Behavior::named(&behavior) else {
             return Err(bad(format!("behavior is \"allow\" or \"deny\", not {behavior:?}")));
@@ -63,20 +81,24 @@ impl Hub {
         if why.as_ref().is_some_and(|why| why.len() > 4096) {
             return Err(bad("why is longer than 4096 bytes".to_owned()));
         }
-        let input = match (input, answers) {
-            (Some(_), Some(_)) => return Err(bad("input and answers exclude each other".to_owned())),
-            (Some(input), None) => Some(Value::Object(input)),
-            (None, Some(answers)) => {
-                let target = target.clone();
-                let asked = self.look(move |state| {
-                    let (ask, _) = find_ask(state, &target)?;
-                    serde_json::from_str::<Map<String, Value>>(ask.details.input.as_ref()?.as_str()).ok()
-                });
-                let mut input = asked.await?.unwrap_or_default();
-                input.insert("answers".to_owned(), serde_json::to_value(answers).unwrap_or_default());
+        let questions = if input.is_some() || answers.is_some() { self.asked(by, target).await? } else { None };
+        let input = match (input, answers, questions) {
+            (Some(_), Some(_), _) => return Err(bad("input and answers exclude each other".to_owned())),
+            (Some(input), None, questions) => {
+                let given = input.get("answers").map(|given| serde_json::from_value::<GivenAnswers>(given.clone()));
+                if let (Some(asked), Some(given)) = (questions, given) {
+                    let given = given.map_err(|error| bad(format!("the answers cannot be read: {error}")))?;
+                    Questions::of(&asked).read(&given).map_err(unanswered)?;
+                }
                 Some(Value::Object(input))
             }
-            (None, None) => None,
+            (None, Some(given), Some(mut asked)) => {
+                asked["answers"] = Value::Object(Questions::of(&asked).read(&given).map_err(unanswered)?);
+                Some(asked)
+            }
+            // The prompt is settled, unknown or no question: the core says which.
+            (None, Some(_), None) => Some(Value::Object(Map::new())),
+            (None, None, _) => None,
         };
         let input = input.map(|input| {
             let text = input.to_string();

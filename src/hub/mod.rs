@@ -29,6 +29,7 @@ pub(crate) use roster::{Known, Roster};
 pub(crate) use run::{read_record, start};
 pub(crate) use watchers::{Changes, Published, Watcher};
 
+use crate::mint::random;
 pub(crate) use crate::mint::{mint, now};
 pub(crate) use crate::store::{Payload, Seq, Stored};
 use outlets::Outlet;
@@ -69,6 +70,16 @@ impl From<Trouble> for Fault {
     }
 }
 
+/// Who would miss the gate if it went.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Usage {
+    /// A session that is attached, an open prompt, someone who watches, a connector.
+    InUse,
+    /// Nobody at the moment: events wait, or a session is away. The journal has them for the next gate.
+    Expected,
+    Idle,
+}
+
 type ReplySender = oneshot::Sender<Result<Answer, Trouble>>;
 
 /// Something to be done with the state as the journal has it.
@@ -96,7 +107,8 @@ enum HubCommand {
     },
     Look(Look<()>),
     Watch(Look<Vec<(u64, Notice)>>, oneshot::Sender<Watcher>),
-    InUse(oneshot::Sender<bool>),
+    Usage(oneshot::Sender<Usage>),
+    CanWrite(oneshot::Sender<bool>),
     /// Events whole, as the journal has them.
     Read(EventId, oneshot::Sender<Result<Option<Arc<Event>>, Trouble>>),
     /// The journal itself: records after a sequence, at most so many.
@@ -233,10 +245,17 @@ impl Hub {
         self.roster.clone()
     }
 
-    /// Whether anyone would miss the gate: a session, a prompt, a waiting event, someone who watches, a connector.
-    pub(crate) async fn in_use(&self) -> Result<bool, Trouble> {
+    /// Whether anyone would miss the gate.
+    pub(crate) async fn usage(&self) -> Result<Usage, Trouble> {
         let (send, seen) = oneshot::channel();
-        self.send(HubCommand::InUse(send)).await?;
+        self.send(HubCommand::Usage(send)).await?;
+        seen.await.map_err(|_| Trouble::Stopping)
+    }
+
+    /// Whether the journal took what it was last given to write.
+    async fn can_write(&self) -> Result<bool, Trouble> {
+        let (send, seen) = oneshot::channel();
+        self.send(HubCommand::CanWrite(send)).await?;
         seen.await.map_err(|_| Trouble::Stopping)
     }
 
@@ -252,6 +271,11 @@ impl Hub {
         // When the hub is gone there is nobody left to tell.
         drop(self.send(HubCommand::Detach { session, outlet, goodbye }).await);
     }
+}
+
+/// What nobody can foresee, for codes that people type.
+pub(crate) fn entropy() -> Result<u64, Fault> {
+    random().map_err(|error| Fault::new(Kind::Internal, format!("there are no random numbers to be had: {error}")))
 }
 
 /// Text for a session, and no verdict.

@@ -90,7 +90,10 @@ impl Outlet {
         let group: Vec<TrackedEvent> = same.take(TOGETHER).map(|held| whole(held, pumping.store)).collect();
         let [only] = group.as_slice() else {
             let mut together = group[0].clone();
-            Arc::make_mut(&mut together.event).text = combined(&group.iter().collect::<Vec<_>>());
+            let first = Arc::make_mut(&mut together.event);
+            // The tag speaks of all of them.
+            first.put_away();
+            first.text = combined(&group.iter().collect::<Vec<_>>());
             let also = group[1..].iter().map(|held| (held.event.id, held.size)).collect();
             return self.send(together, also);
         };
@@ -113,10 +116,10 @@ pub(super) struct Pumping<'a> {
 fn whole(held: &TrackedEvent, store: &Store) -> TrackedEvent {
     let mut held = held.clone();
     if held.event.text == Text::Away {
-        Arc::make_mut(&mut held.event).text = match read_event(store, held.event.id) {
-            Ok(Some(event)) => event.text.clone(),
-            Ok(None) | Err(_) => Text::Erased,
-        };
+        match read_event(store, held.event.id) {
+            Ok(Some(event)) => held.event = event,
+            Ok(None) | Err(_) => Arc::make_mut(&mut held.event).text = Text::Erased,
+        }
     }
     held
 }

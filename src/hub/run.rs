@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use anyhow::Context as _;
-use portcullis_core::{Answer, Effect, Event, EventId, Input, Moment, Record, State, Subject, Topic, decide};
+use portcullis_core::{Answer, Effect, Event, EventId, Input, Moment, Record, Session, State, Subject, Topic, decide};
 use portcullis_wire::link::GateMessage;
 use portcullis_wire::record::{self, RecordPayload};
 use tokio::sync::{mpsc, oneshot, watch};
@@ -23,7 +23,7 @@ use super::outlets::{Outlets, Pumping};
 use super::rate::Rates;
 use super::roster::Roster;
 use super::watchers::{Published, Watchers};
-use super::{Hub, HubCommand, HubLimits, ReplySender, Trouble, now};
+use super::{Hub, HubCommand, HubLimits, ReplySender, Trouble, Usage, now};
 use crate::store::{self, Refused, Seq, Store, Stored};
 
 /// Room in the reserved lane. Its senders wait for a place; there is one a connection.
@@ -68,6 +68,7 @@ pub(crate) async fn start(
         coalesce: limits.coalesce,
         held_until: None,
         broken: None,
+        is_refusing: false,
     };
     hub_loop.reload().context("reading the journal")?;
     let (reply, opened) = oneshot::channel();
@@ -93,6 +94,8 @@ struct HubLoop {
     coalesce: HashMap<String, u64>,
     /// Why the state does not stand for the journal at the moment.
     broken: Option<String>,
+    /// The journal refused what it was last given to write.
+    is_refusing: bool,
     /// When something that an outlet holds back comes due.
     held_until: Option<Moment>,
 }
@@ -184,12 +187,14 @@ impl HubLoop {
                     self.take(Pending::new(input, None)).await;
                 }
             }
-            HubCommand::InUse(reply) => {
+            HubCommand::Usage(reply) => {
                 self.commit().await;
                 self.watchers.sweep();
-                let state = &self.state;
-                let in_use = state.sessions().next().is_some() || state.prompts_are_open() || state.waiting_total() > 0;
-                let _ = reply.send(in_use || !self.watchers.is_empty() || self.outgoing.receiver_count() > 0);
+                let _ = reply.send(self.usage());
+            }
+            HubCommand::CanWrite(reply) => {
+                self.commit().await;
+                let _ = reply.send(self.broken.is_none() && !self.is_refusing);
             }
             HubCommand::Look(look) => {
                 self.commit().await;
@@ -223,6 +228,18 @@ impl HubLoop {
                 self.reload_or_break();
                 drop(reply.send(erased.map_err(journal)));
             }
+        }
+    }
+
+    fn usage(&self) -> Usage {
+        let state = &self.state;
+        let is_heard = !self.watchers.is_empty() || self.outgoing.receiver_count() > 0;
+        if is_heard || state.prompts_are_open() || state.sessions().any(Session::is_attached) {
+            Usage::InUse
+        } else if state.sessions().next().is_some() || state.waiting_total() > 0 {
+            Usage::Expected
+        } else {
+            Usage::Idle
         }
     }
 
@@ -310,6 +327,9 @@ impl HubLoop {
                 }
             }
             let taken_back = results.iter().any(Result::is_err);
+            if !results.is_empty() {
+                self.is_refusing = results.iter().any(|result| matches!(result, Err(Refused::Failed(_))));
+            }
             if taken_back {
                 self.reload_or_break();
             }
@@ -318,6 +338,7 @@ impl HubLoop {
                     Some(Ok(_)) => answers.extend(self.perform(pending)),
                     // It wrote nothing itself, but may rest on what has just been taken back.
                     None if taken_back && pending.attempts < ATTEMPTS => self.again(pending).await,
+                    None if taken_back => pending.fail(Trouble::Busy),
                     None => answers.extend(self.perform(pending)),
                     Some(Err(Refused::Conflict { .. })) if pending.attempts < ATTEMPTS => self.again(pending).await,
                     Some(Err(Refused::Conflict { .. })) => pending.fail(Trouble::Busy),

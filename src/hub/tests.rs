@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::outlets::ToSession;
 use super::*;
-use crate::store::{Durability, Store};
+use crate::store::{Durability, Refused, Store};
 
 fn limits() -> HubLimits {
     HubLimits {
@@ -48,6 +48,7 @@ fn said(text: &str) -> Input {
         address: Address::Open,
         chat: ChatId::new("room"),
         attributes: vec![],
+        reply_to: None,
         idempotency_key: None,
     }
 }
@@ -65,6 +66,7 @@ fn about() -> SessionAbout {
         mode: None,
         driven: false,
         hooks_version: None,
+        is_working: None,
         origin: None,
     }
 }
@@ -235,7 +237,8 @@ async fn a_noisy_sender_is_heard_once_and_others_are_not_kept_waiting() {
     let from = |name: &str, text: &str| {
         let Input::Said { id, text, address, attributes, .. } = said(text) else { panic!() };
         let by = Actor { name: name.into(), ..ann() };
-        Input::Said { id, by, inside: None, text, address, chat: None, attributes, idempotency_key: None }
+        let (inside, chat, reply_to, idempotency_key) = (None, None, None, None);
+        Input::Said { id, by, inside, text, address, chat, attributes, reply_to, idempotency_key }
     };
     let mut noisy = vec![];
     for text in ["one", "two", "three"] {
@@ -262,4 +265,33 @@ async fn a_process_that_went_while_an_event_was_sent_to_it_does_not_stay_attache
     hub.detach(session, number, Some(Goodbye::because("gone"))).await;
     assert_eq!(hub.look(move |state| state.session(session).unwrap().is_attached()).await, Ok(false));
     assert_eq!(hub.look(|state| state.waiting_size(None).0).await, Ok(1), "it waits for the next");
+}
+
+#[tokio::test]
+async fn what_rests_on_a_record_that_the_journal_keeps_refusing_is_refused_as_well() {
+    let refusal = Arc::default();
+    let (hub, ..) = hub_on(Store::memory_refusing(&refusal)).await;
+    let session = mint(SessionId::new);
+    let _process = Process::attach(&hub, session).await;
+    let (_, input) = asked(session);
+    *refusal.lock().unwrap() = Some(Refused::Conflict { last: None });
+    // The second finds the ask of the first, in the same batch, and has nothing to write itself.
+    let both = tokio::join!(hub.submit(input.clone()), hub.submit(input));
+    assert_eq!(both, (Err(Trouble::Busy), Err(Trouble::Busy)));
+}
+
+#[tokio::test]
+async fn a_journal_that_refused_a_record_cannot_be_written_until_it_takes_one() {
+    let refusal = Arc::default();
+    let (hub, ..) = hub_on(Store::memory_refusing(&refusal)).await;
+    let session = mint(SessionId::new);
+    let _process = Process::attach(&hub, session).await;
+    assert!(link::may_record(&hub, session).await);
+    *refusal.lock().unwrap() = Some(Refused::Failed("the disk is full".to_owned()));
+    let (_, input) = asked(session);
+    assert!(hub.submit(input.clone()).await.is_err());
+    assert!(!link::may_record(&hub, session).await, "nothing can be allowed by a rule now");
+    *refusal.lock().unwrap() = None;
+    hub.submit(input).await.unwrap();
+    assert!(link::may_record(&hub, session).await);
 }

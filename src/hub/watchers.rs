@@ -123,7 +123,7 @@ mod tests {
     fn reply(bytes: usize) -> Arc<Published> {
         let (id, session) = (ReplyId::new(Moment(0), 0), SessionId::new(Moment(0), 0));
         let (chat, text) = (ChatId::new("c").unwrap(), Text::new("x".repeat(bytes)));
-        let reply = Reply { id, session, chat, text, files: vec![], at: Moment(0), edited: None };
+        let reply = Reply { id, session, chat, reply_to: None, text, files: vec![], at: Moment(0), edited: None };
         Published::new(1, Notice::Replied { reply, owner: None, wanted_label: None })
     }
 

@@ -1,7 +1,7 @@
 //! A journal that dies with its process: for tests, and for a gate that shall leave no trace.
 
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use super::chain::{self, Found, GENESIS, Hash, Salt, Skeleton, Walk};
 use super::{Append, Entry, Payload, Refused, Seq, StoreError, Stored, Verified, VerifyError};
@@ -15,6 +15,8 @@ pub(crate) struct Memory {
     records: Vec<Record>,
     /// Where the records of each subject are. Changed together with `records`.
     subjects: HashMap<String, Vec<usize>>,
+    /// What every append is refused with, while a test wants that.
+    pub(super) refusal: Arc<Mutex<Option<Refused>>>,
 }
 
 struct Record {
@@ -36,6 +38,9 @@ impl Memory {
     fn append_one(&mut self, append: Append) -> Result<Seq, Refused> {
         if append.entries.is_empty() {
             return Err(Refused::nothing_to_append());
+        }
+        if let Some(refusal) = self.refusal.lock().ok().and_then(|refusal| refusal.clone()) {
+            return Err(refusal);
         }
         let last = self.places(&append.subject).last().copied().map(seq_at);
         if last != append.after {

@@ -137,6 +137,14 @@ impl Store {
         Self::Memory(Memory::default())
     }
 
+    /// The same, and every append is refused while there is a refusal.
+    #[cfg(test)]
+    pub(crate) fn memory_refusing(refusal: &std::sync::Arc<std::sync::Mutex<Option<Refused>>>) -> Self {
+        let mut memory = Memory::default();
+        memory.refusal = std::sync::Arc::clone(refusal);
+        Self::Memory(memory)
+    }
+
     /// Opens the journal at `path`, or starts a new one there; the folder must exist.
     pub(crate) fn sqlite(path: &Path, durability: Durability) -> Result<Self, OpenError> {
         Sqlite::open(path, durability).map(|sqlite| Self::Sqlite(Box::new(sqlite)))

@@ -3,6 +3,8 @@
 mod asks;
 mod reading;
 
+use std::collections::BTreeMap;
+
 use portcullis_core::policy::mode_in_words;
 use portcullis_core::{
     Address, EventLife, Moment, Notice, OrderOutcome, OutsideText, Pairing, Person, Presence, Reply, Role, SentFile,
@@ -44,6 +46,9 @@ pub struct SessionView {
     /// The version of its hooks, where one of them has called. Renewed by `portcullis install --hooks`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hooks_version: Option<u32>,
+    /// working or idle; none where nobody told. With open prompts it waits for a person
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub activity: Option<String>,
     /// Who stopped it: no tool runs until it is resumed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stopped_by: Option<String>,
@@ -126,6 +131,12 @@ pub struct EventView {
     pub at: u64,
     /// The agent may have met it before.
     pub redelivered: bool,
+    /// The message of an agent that it answers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reply_to: Option<String>,
+    /// What its door knew about it and what its sender gave along. Only where one event is shown.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub attributes: BTreeMap<String, String>,
     /// Only where one event is shown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
@@ -137,6 +148,9 @@ pub struct ReplyView {
     pub session: String,
     /// The conversation.
     pub chat_id: String,
+    /// The event that it answers, where it answers a particular one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reply_to: Option<String>,
     pub text: String,
     /// Files that the reply names.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -179,7 +193,7 @@ pub enum Change {
 }
 
 /// Taken by `POST /api/v1/events`.
-#[derive(Debug, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Default, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NewEvent {
     pub text: String,
@@ -192,6 +206,12 @@ pub struct NewEvent {
     /// The conversation; without it the event opens a new one.
     #[serde(default)]
     pub chat: Option<String>,
+    /// The id of the reply that it answers. Its conversation is the event's.
+    #[serde(default)]
+    pub reply_to: Option<String>,
+    /// For the tag in which the model reads the event: at most 20, named by letters, digits and underscores, 256 bytes each.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub attributes: BTreeMap<String, String>,
 }
 
 /// What became of something said.
@@ -364,7 +384,8 @@ pub struct LogLine {
     /// The record's skeleton, as the journal keeps it.
     #[schema(value_type = Object)]
     pub record: serde_json::Value,
-    /// What people wrote; none when there was nothing, or when it was erased.
+    /// What people wrote; none when there was nothing, or when it was erased. Where the record says `attributed`, its last
+    /// line is what the sender gave along.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub payload: Option<String>,
     /// What people wrote was erased.
@@ -445,6 +466,7 @@ impl SessionView {
             mode: about.mode.clone(),
             driven: about.driven,
             hooks_version: about.hooks_version,
+            activity: activity(session).map(str::to_owned),
             stopped_by: session.stopped.clone(),
             outside: session.outside.as_ref().map(OutsideView::from),
             orders: session.orders.iter().map(OrderView::from).collect(),
@@ -452,6 +474,12 @@ impl SessionView {
             asks,
         }
     }
+}
+
+/// What the agent does, for people who look at its sessions.
+fn activity(session: &Session) -> Option<&'static str> {
+    let is_working = session.about.is_working.filter(|_| session.is_attached())?;
+    Some(if is_working { "working" } else { "idle" })
 }
 
 impl SessionView {
@@ -487,6 +515,8 @@ impl EventView {
             bytes: tracked.size,
             at: event.at.0,
             redelivered: tracked.redelivered,
+            reply_to: event.reply_to.map(|id| id.to_string()),
+            attributes: BTreeMap::new(),
             text: None,
         }
     }
@@ -533,6 +563,7 @@ impl From<&Reply> for ReplyView {
             id: reply.id.to_string(),
             session: reply.session.to_string(),
             chat_id: reply.chat.to_string(),
+            reply_to: reply.reply_to.map(|id| id.to_string()),
             text: reply.text.as_str().to_owned(),
             files: reply.files.iter().map(FileView::from).collect(),
             at: reply.at.0,

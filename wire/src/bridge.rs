@@ -52,6 +52,9 @@ pub struct BridgeItem {
     pub message: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reply: Option<String>,
+    /// The event that a reply answers, by the id under which the program was told of it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reply_to: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ask: Option<BridgeAsk>,
 }
@@ -131,6 +134,10 @@ pub struct BridgeMessage {
     /// The platform's own name for the message, so that telling it twice counts once.
     #[serde(default)]
     pub message: Option<String>,
+    /// The reply that it answers, as `reply` of an item named it.
+    #[serde(default)]
+    pub reply_to: Option<String>,
+    /// At most 20, named by letters, digits and underscores, 256 bytes each.
     #[serde(default)]
     pub attributes: BTreeMap<String, String>,
 }

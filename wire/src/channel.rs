@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use portcullis_core::{Behavior, excerpt, is_harmless, neutralise};
+use portcullis_core::{Behavior, escape_attribute, excerpt, hides, is_harmless, is_identifier, is_of_tag, neutralise};
 use serde::{Deserialize, Serialize, Serializer};
 
 use crate::link::EventFrame;
@@ -54,7 +54,8 @@ impl Serialize for Meta<'_> {
         let id = frame.id.text();
         let together = if frame.also.is_empty() { String::new() } else { (frame.also.len() + 1).to_string() };
         // Empty where there is nothing to say.
-        let ours: [(&str, &str); 7] = [
+        let reply_to = frame.reply_to.map(|id| id.to_string()).unwrap_or_default();
+        let ours: [(&str, &str); 8] = [
             ("event_id", id.as_str()),
             ("chat_id", &frame.chat),
             ("via", &frame.via),
@@ -62,13 +63,20 @@ impl Serialize for Meta<'_> {
             ("directs", if frame.directs { "true" } else { "false" }),
             ("events", &together),
             ("redelivered", if frame.redelivered { "true" } else { "" }),
+            ("reply_to", &reply_to),
         ];
         // What the gate itself says cannot be said in its place.
-        let theirs = frame.attributes.iter().map(|(key, value)| (key.as_str(), value.as_str()));
-        let theirs = theirs.filter(|(key, _)| is_identifier(key) && ours.iter().all(|(name, _)| name != key));
-        let ours = ours.iter().copied().filter(|(_, value)| !value.is_empty());
+        let theirs = frame.attributes.iter().filter(|(name, _)| is_identifier(name) && !is_of_tag(name));
+        let theirs = theirs.map(|(name, value)| (name.as_str(), within_quotes(value)));
+        let ours = ours.into_iter().filter(|(_, value)| !value.is_empty()).map(|(name, value)| (name, value.into()));
         serializer.collect_map(ours.chain(theirs))
     }
+}
+
+/// The value as the client may put it into its tag, whether or not it escapes values itself.
+fn within_quotes(value: &str) -> Cow<'_, str> {
+    let acts = |letter: char| matches!(letter, '"' | '<' | '>') || letter.is_control() || hides(letter);
+    if value.contains(acts) { escape_attribute(value).into() } else { value.into() }
 }
 
 /// Lengths are not checked here: the door that reads it bounds the line.
@@ -123,12 +131,6 @@ fn line<T: Serialize>(method: &'static str, params: T, size: usize) -> serde_jso
     Ok(bytes)
 }
 
-/// The client drops other keys without a word.
-pub(crate) fn is_identifier(key: &str) -> bool {
-    let starts_well = key.starts_with(|letter: char| letter.is_ascii_alphabetic() || letter == '_');
-    starts_well && key.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
-}
-
 /// The first words of a text, for a list.
 pub fn first_line(text: &str) -> &str {
     excerpt(text.lines().next().unwrap_or_default(), Some(120)).0
@@ -147,6 +149,7 @@ mod tests {
             directs: false,
             chat: "1".into(),
             attributes: vec![("path".into(), "/".into()), ("bad-key".into(), "x".into())].into(),
+            reply_to: None,
             text: text.into(),
             rest: 0,
             redelivered: false,

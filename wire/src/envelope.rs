@@ -1,9 +1,8 @@
 //! The envelope in which text from outside is put before the model where the client builds none: on hooks, and in
 //! sessions that we drive.
 
-use portcullis_core::{excerpt, neutralise, visible};
+use portcullis_core::{escape_attribute, excerpt, hides, in_tag, is_identifier, is_of_tag, neutralise, visible};
 
-use crate::channel::is_identifier;
 use crate::link::EventFrame;
 
 /// As much of one event goes through a hook; the rest is had by `inbox`.
@@ -15,17 +14,17 @@ pub fn envelope(frame: &EventFrame<'_>, fence: &str, longest: Option<usize>) -> 
     let (text, left_off) = plain(&frame.text.unquoted(), longest);
     let rest = frame.rest + left_off;
     let mut tag = format!("<channel source=\"portcullis\" event_id=\"{}\"", frame.id);
-    let mut put = |key: &str, value: &str| tag.push_str(&format!(" {key}=\"{}\"", attribute(value)));
+    let mut put = |key: &str, value: &str| tag.push_str(&format!(" {key}=\"{}\"", escape_attribute(value)));
     put("chat_id", &frame.chat);
     put("via", &frame.via);
     put("sender", &frame.sender);
     put("directs", if frame.directs { "true" } else { "false" });
-    let ours = ["source", "event_id", "chat_id", "via", "sender", "directs", "events", "redelivered", "fence"];
-    for (key, value) in frame.attributes.iter() {
-        if is_identifier(key) && !ours.contains(&key.as_str()) {
-            put(key, value);
-        }
+    if let Some(reply_to) = frame.reply_to {
+        put("reply_to", &reply_to.to_string());
     }
+    let theirs = frame.attributes.iter().filter(|(name, _)| is_identifier(name) && !is_of_tag(name));
+    tag.push_str(&in_tag(theirs));
+    let mut put = |key: &str, value: &str| tag.push_str(&format!(" {key}=\"{}\"", escape_attribute(value)));
     if !frame.also.is_empty() {
         put("events", &(frame.also.len() + 1).to_string());
     }
@@ -87,30 +86,6 @@ fn plain(text: &str, longest: Option<usize>) -> (String, usize) {
     (neutralise(&kept).into_owned(), text.len() - end)
 }
 
-/// Marks that take no room or turn text round. What emoji are joined with stays.
-fn hides(letter: char) -> bool {
-    const JOINER: char = '\u{200d}';
-    letter != JOINER
-        && matches!(letter,
-            '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}'
-            | '\u{61c}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
-}
-
-fn attribute(value: &str) -> String {
-    let mut safe = String::with_capacity(value.len());
-    for letter in value.chars() {
-        match letter {
-            '&' => safe.push_str("&amp;"),
-            '<' => safe.push_str("&lt;"),
-            '>' => safe.push_str("&gt;"),
-            '"' => safe.push_str("&quot;"),
-            letter if letter.is_control() || hides(letter) => safe.extend(letter.escape_unicode()),
-            letter => safe.push(letter),
-        }
-    }
-    safe
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -131,6 +106,7 @@ mod tests {
                 ("b-d".into(), "x".into()),
             ]
             .into(),
+            reply_to: None,
             text: text.into(),
             rest: 0,
             redelivered: true,

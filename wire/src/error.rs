@@ -107,6 +107,8 @@ kinds! {
     BadRequest 40001 "`GET /api/openapi.json` describes every request"
     NotUtf8 40002 "send the text as UTF-8"
     BadName 40003 "a name has 1 to 64 letters, digits, dots, dashes or underscores, and is not `owner`"
+    BadAttribute 40004 "attributes are the names of the query but session, label, chat and reply_to, or `attributes` in the API"
+    Unauthorized 40101 "send `Authorization: Bearer TOKEN`; `portcullis status` says where the owner's token is kept"
     Forbidden 40301 "send `Authorization: Bearer TOKEN`; `portcullis status` says where the owner's token is kept"
     NeedsRight 40302 "ask the owner of the gate for the right; the owner answers no prompts where approvals = \"device\" is set"
     ForeignOrigin 40303 "web pages of other sites may not talk to the gate"
@@ -131,6 +133,7 @@ kinds! {
     NoSuchIdentity 40408 "`GET /api/v1/people` shows who is who on which platform"
         / "`portcullis people list` shows who is who on which platform"
     NoSuchReply 40409 "pass the message_id that `reply` answered with; the latest 256 messages can be edited"
+    NoSuchMessage 40410 "name the id of a reply of that conversation, as `GET /api/v1/replies` lists them, or leave reply_to off"
     BadMethod 40501 "POST sends an event; GET reads"
     Slow 40801 "send the body without pauses; limits.idle_seconds says how long one may be"
     WhichSession 40901 "name one with ?label= or ?session="
@@ -147,13 +150,14 @@ kinds! {
         / "wait until the session is back; `portcullis session list` shows it"
     Ambiguous 40909 "write more of it, or one of the ids in `candidates`"
         / "write more of it, or one of these in full"
+    NotOfChat 40910 "pass the event_id of the <channel> tag whose chat_id you answer, or leave reply_to off"
     TooLarge 41301 "send less, or raise limits.body in the configuration"
     UnsupportedBody 41501 "send the text itself, uncompressed, as text/plain"
     KeyReused 42201 "use a new Idempotency-Key for each new event and verdict"
     CannotCarry 42202 "`GET /api/v1/asks/CODE` says what this prompt takes"
         / "`portcullis ask show CODE` says what this prompt takes"
-    NeedsAnswers 42203 "answer the questions: `\"answers\": {\"QUESTION\": \"LABEL\"}`"
-        / "answer the questions: `portcullis ask allow CODE --answer 'QUESTION=LABEL'`"
+    NeedsAnswers 42203 "answer every question: `\"answers\": {\"QUESTION\": \"LABEL\"}`, or `[\"LABEL\"]` where there is one"
+        / "answer every question: `portcullis ask allow CODE --answer LABEL`, or `--answer 'QUESTION=LABEL'` for each"
     TooManyMisses 42901 "look at the code again; the prompt can also be answered at the terminal"
     TooFast 42902 "send more slowly, or use the owner's token"
     TooManyListeners 42903 "close a listener, or raise limits.sse_listeners in the configuration"
@@ -219,6 +223,10 @@ impl Fault {
             }
             Refusal::TooManyAsks => {
                 Self::new(Kind::TooManyAsks, "the session has too many prompts open").retry_after(30)
+            }
+            Refusal::NoSuchMessage => Self::new(Kind::NoSuchMessage, "the conversation has no such message"),
+            Refusal::NotOfChat { event, chat } => {
+                Self::new(Kind::NotOfChat, format!("event {event} is not of chat {chat}"))
             }
             Refusal::NoSuchSession => Self::new(Kind::NoSuchSession, "no such session"),
             Refusal::NoSuchEvent => Self::new(Kind::NoSuchEvent, "no such event in this session"),

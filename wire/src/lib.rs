@@ -18,6 +18,7 @@ pub mod notify;
 pub mod openapi;
 pub mod permission;
 pub mod preview;
+pub mod questions;
 pub mod record;
 pub mod routes;
 pub mod sentence;

@@ -111,6 +111,9 @@ pub enum SessionMessage {
     Replied {
         #[serde(with = "as_text")]
         id: ReplyId,
+        /// The event that it answers.
+        #[serde(default, with = "as_text::option", skip_serializing_if = "Option::is_none")]
+        reply_to: Option<EventId>,
         #[serde(with = "as_text")]
         chat: ChatId,
         text: String,

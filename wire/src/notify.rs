@@ -12,7 +12,7 @@ const LONGEST: usize = 2_000;
 
 /// One thing that the owner wants to hear of. Secrets are masked in every text.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Notification {
+pub struct Alert {
     /// prompt, reply, session or more
     pub kind: String,
     /// A few words, for the first line.
@@ -70,7 +70,7 @@ pub struct NotifyView {
     pub failed_at: Option<u64>,
 }
 
-impl Notification {
+impl Alert {
     /// Tells of an open prompt.
     pub fn prompt(ask: &Ask, label: &str) -> Self {
         let command = match &ask.preview {

@@ -59,6 +59,11 @@ impl Route {
         errors: &[],
     };
 
+    /// Whether it is part of the API for programs.
+    pub fn is_api(&self) -> bool {
+        self.path.starts_with("/api/")
+    }
+
     /// The names in its path, as they come.
     pub fn path_params(&self) -> impl Iterator<Item = &'static str> {
         self.path.split('/').filter_map(|part| part.strip_prefix('{')?.strip_suffix('}'))
@@ -69,6 +74,7 @@ impl Route {
         let mut kinds = vec![Kind::ForeignHost, Kind::ForeignOrigin];
         if self.access != RouteAccess::Anyone {
             kinds.extend([Kind::Forbidden, Kind::NeedsRight, Kind::Busy, Kind::Stopping]);
+            kinds.extend(self.is_api().then_some(Kind::Unauthorized));
         }
         if self.from_inside != FromInside::Served {
             kinds.push(Kind::FromInside);

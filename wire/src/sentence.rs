@@ -161,7 +161,9 @@ fn received(event: &Event, to: Option<SessionId>) -> String {
         (Address::Label(label), None) => format!(" waits for a session with label {label}"),
         (_, None) => " waits for a session".to_owned(),
     };
-    format!("event from {} in {}{waits}: {}", event.sender, event.chat, shown(&event.text))
+    let given: Vec<String> = event.given().map(|(name, value)| format!("{name}={value}")).collect();
+    let given = if given.is_empty() { String::new() } else { format!(" with {}", given.join(", ")) };
+    format!("event from {} in {}{given}{waits}: {}", event.sender, event.chat, shown(&event.text))
 }
 
 /// `hooks in /home/ann/api, mode plan`.

@@ -28,6 +28,8 @@ pub struct NewChat {
     pub prompt: String,
     /// Nothing is asked. Needs the owner's opt-in.
     pub auto_approve: bool,
+    /// default, acceptEdits, plan, dontAsk, auto or bypassPermissions; the last needs the owner's opt-in.
+    pub permission_mode: Option<String>,
     pub folder: Option<String>,
     pub label: Option<String>,
     pub model: Option<String>,

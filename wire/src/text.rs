@@ -5,6 +5,8 @@ use portcullis_core::{
     Ask, AskKind, AskLife, NotAVerdict, Notice, Offer, PairingCode, Reply, Role, Text, excerpt, mask, visible,
 };
 
+use crate::questions::Questions;
+
 /// The shortest limit that a prompt can be fitted into with everything that it takes to answer it.
 pub const SHORTEST: usize = 500;
 
@@ -137,7 +139,9 @@ fn how_to_answer(ask: &Ask) -> String {
     let code = ask.code;
     match ask.details.kind {
         AskKind::Question => {
-            format!("Answer with `portcullis ask allow {code} --answer 'QUESTION=LABEL'`, or reply \"no {code}\"")
+            let input = ask.details.input.as_ref().and_then(|input| serde_json::from_str(input.as_str()).ok());
+            let how = Questions::of(&input.unwrap_or_default()).how_to_answer(&code.to_string());
+            format!("Answer with {how}; or reply \"no {code}\"")
         }
         AskKind::Tool | AskKind::Plan => format!("Reply \"yes {code}\" or \"no {code}\""),
     }
@@ -231,7 +235,8 @@ mod tests {
     fn a_long_reply_is_cut_and_says_so() {
         let (id, session, chat) = (ReplyId::new(Moment(0), 1), SessionId::new(Moment(0), 1), ChatId::new("c").unwrap());
         let files = vec![SentFile { path: "a\u{1b}b".into(), size: 3 }];
-        let said = Reply { id, session, chat, text: Text::new("ä".repeat(300)), files, at: Moment(0), edited: None };
+        let text = Text::new("ä".repeat(300));
+        let said = Reply { id, session, chat, reply_to: None, text, files, at: Moment(0), edited: None };
         assert!(reply(&said, None).ends_with("ä\n[file a\\u{1b}b (3 bytes)]"));
         let cut = reply(&said, Some(500));
         assert!(cut.len() <= 500 && cut.ends_with(" more bytes]") && cut.starts_with("ää"), "{cut}");

@@ -215,8 +215,9 @@ fn close(ask: &Ask) -> Effect {
 pub(super) fn still_to_tell(ask: &Ask, life: &AskLife) -> Option<Effect> {
     match life {
         AskLife::Answered { verdict, carried: None, .. } => Some(carry(ask, verdict.ruling.clone())),
-        AskLife::Expired { .. } => Some(close(ask)),
-        _ => None,
+        // One that the gate withdrew while its session was away: the process may still wait for it.
+        AskLife::Expired { .. } | AskLife::Withdrawn { .. } => Some(close(ask)),
+        AskLife::Open { .. } | AskLife::Answered { .. } => None,
     }
 }
 

@@ -65,6 +65,7 @@ fn about(label: &str, continues: Option<SessionId>) -> SessionAbout {
         mode: None,
         driven: true,
         hooks_version: None,
+        is_working: None,
         origin: None,
     }
 }
@@ -88,7 +89,7 @@ fn any_input() -> impl Strategy<Value = Input> {
     let chat = prop_oneof![Just(None), Just(ChatId::new("ops")), Just(ChatId::new("2"))];
     prop_oneof![
         4 => (any_event(), any_person(), any_inside(), any_text(), address, chat).prop_map(|(id, by, inside, text, address, chat)| Input::Said {
-            id, by, inside, text: SaidText::new(text), address, chat, attributes: vec![], idempotency_key: None
+            id, by, inside, text: SaidText::new(text), address, chat, attributes: vec![], reply_to: None, idempotency_key: None
         }),
         3 => (any_person(), any_ask(), any_behavior()).prop_map(|(by, ask, behavior)| Input::Answered {
             by, target: VerdictTarget::Id(ask), ruling: Ruling::plain(behavior), idempotency_key: None
@@ -125,7 +126,8 @@ fn any_input() -> impl Strategy<Value = Input> {
         1 => (any_ask(), any_session()).prop_map(|(ask, session)| Input::Withdrawn { ask, by: Some(session), why: "gone".into() }),
         1 => (any_session(), any_event()).prop_map(|(session, event)| Input::Opened { session, event }),
         1 => any_session().prop_map(|session| Input::Replied {
-            id: ReplyId::new(Moment(0), 1), session, chat: ChatId::new("ops").unwrap(), text: Text::new("hi"), files: vec![]
+            id: ReplyId::new(Moment(0), 1), session, chat: ChatId::new("ops").unwrap(), reply_to: None,
+            text: Text::new("hi"), files: vec![]
         }),
         1 => (any_session(), any::<bool>()).prop_map(|(session, other)| Input::ReplyEdited {
             session, reply: ReplyId::new(Moment(0), 1), text: Text::new(if other { "ho" } else { "hi" })

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use super::{Decided, answer, asks, refuse};
-use crate::event::{Attribute, ChatId, Event, IdempotencyKey};
-use crate::ids::{EventId, Moment};
+use crate::attributes::Attribute;
+use crate::event::{ChatId, Event, IdempotencyKey};
+use crate::ids::{EventId, Moment, ReplyId};
 use crate::input::{Answer, Effect, Input, NotAVerdict, Refusal, Topic};
 use crate::people::{Actor, Inside, Right, Role, TokenScope, Via};
 use crate::record::Record;
@@ -20,6 +21,7 @@ pub(super) struct SaidInput {
     pub(super) address: Address,
     pub(super) chat: Option<ChatId>,
     pub(super) attributes: Vec<Attribute>,
+    pub(super) reply_to: Option<ReplyId>,
     pub(super) idempotency_key: Option<IdempotencyKey>,
 }
 
@@ -102,9 +104,24 @@ fn may_write_in(state: &State, by: &Actor, chat: &ChatId) -> bool {
     }
 }
 
+/// The conversation of the message that an event answers. One that is too old to be remembered is believed to be of the
+/// conversation that the sender names.
+fn answered_chat(state: &State, by: &Actor, reply_to: ReplyId, chat: Option<&ChatId>) -> Result<ChatId, Refusal> {
+    let answered = match state.reply(reply_to) {
+        Some(reply) => Some(&reply.chat).filter(|answered| may_write_in(state, by, answered)),
+        None => chat,
+    };
+    answered.filter(|answered| chat.is_none_or(|chat| chat == *answered)).cloned().ok_or(Refusal::NoSuchMessage)
+}
+
 fn event(state: &State, now: Moment, said: SaidInput, not_a_verdict: Option<NotAVerdict>) -> Decided {
-    let SaidInput { id, by, inside: _, text, address, chat, attributes, idempotency_key } = said;
+    let SaidInput { id, by, inside: _, text, address, chat, attributes, reply_to, idempotency_key } = said;
     let text = text.into_text();
+    let chat = match reply_to.map(|reply_to| answered_chat(state, &by, reply_to, chat.as_ref())) {
+        Some(Err(refusal)) => return refuse(refusal),
+        Some(Ok(answered)) => Some(answered),
+        None => chat,
+    };
     let Some(chat) = chat.or_else(|| state.next_chat()) else {
         return refuse(Refusal::SessionFull { waiting: 0 });
     };
@@ -132,6 +149,7 @@ fn event(state: &State, now: Moment, said: SaidInput, not_a_verdict: Option<NotA
         chat: chat.clone(),
         address,
         attributes,
+        reply_to,
         idempotency_key,
         text,
         at: now,
@@ -160,6 +178,7 @@ mod tests {
             address: Address::Open,
             chat: None,
             attributes: vec![],
+            reply_to: None,
             idempotency_key: None,
         };
         let (records, _) = super::said(&State::new(Limits::default()), Moment(1), said);

@@ -90,6 +90,7 @@ fn read(command: &str) -> Input {
             },
             chat: option("chat").map(|chat| ChatId::new(chat).unwrap()),
             attributes: vec![],
+            reply_to: None,
             idempotency_key: option("key")
                 .map(|key| IdempotencyKey { key: key.into(), digest: [text.len() as u8; 32] }),
         },
@@ -109,6 +110,7 @@ fn read(command: &str) -> Input {
                 mode: None,
                 driven: words.contains(&"driven"),
                 hooks_version: None,
+                is_working: None,
                 origin: option("origin").map(|origin| ConversationOrigin::named(origin).unwrap()),
             };
             match words[0] {
@@ -186,6 +188,7 @@ fn read(command: &str) -> Input {
             id: ReplyId::new(Moment(0), words[1].parse().unwrap()),
             session: session(words[2]),
             chat: ChatId::new(words[3]).unwrap(),
+            reply_to: option("to").map(event),
             text: Text::new(text),
             files: vec![],
         },

@@ -19,7 +19,9 @@ pub(super) fn attached(
     // Only a new process goes on from another: one that comes back has its place.
     let known = state.session(session).map(|known| known.about.continues);
     let found = known.unwrap_or_else(|| state.predecessor(session, &about));
-    let about = SessionAbout { continues: about.continues.or(found), ..about };
+    // Nobody goes on from a session whose process is there.
+    let is_gone = |before: &SessionId| state.session(*before).is_none_or(|before| !before.is_attached());
+    let about = SessionAbout { continues: about.continues.filter(is_gone).or(found), ..about };
     let mut effects = vec![Effect::Answer(Answer::Done), Effect::Publish(Topic::Session(session))];
     let verdicts = state.asks().filter(|(ask, _)| ask.session == session);
     effects.extend(verdicts.filter_map(|(ask, life)| asks::still_to_tell(ask, life)));
@@ -97,6 +99,11 @@ pub(super) fn replied(state: &State, reply: Reply) -> Decided {
         Some(chat) if chat.shown_to.contains(&reply.session) => chat,
         _ => return refuse(Refusal::ChatNotDelivered(reply.chat)),
     };
+    if let Some(event) = reply.reply_to
+        && state.event(event).is_none_or(|answered| answered.event.chat != reply.chat)
+    {
+        return refuse(Refusal::NotOfChat { event, chat: reply.chat });
+    }
     let mut effects = vec![Effect::Answer(Answer::Done), Effect::Publish(Topic::Reply(reply.id))];
     effects.extend(chat.unanswered.iter().map(|event| Effect::Then(Input::Seen { event: *event })));
     (vec![Record::Replied { reply }], effects)

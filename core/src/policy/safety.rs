@@ -66,7 +66,18 @@ pub(crate) fn is_protected(path: &str, context: &Context) -> bool {
         let is_last = parts.peek().is_none();
         named |= PROTECTED_FOLDERS.contains(&part) || is_last && PROTECTED_FILES.contains(&part);
     }
-    named || context.ours.iter().any(|ours| lies_in(&path, &ours.to_lowercase()))
+    named && !is_plan(&path, context) || context.ours.iter().any(|ours| lies_in(&path, &ours.to_lowercase()))
+}
+
+/// Whether this is one of the files in which Claude Code has the model write its plans, in plan mode: people are shown it
+/// before anything follows from it.
+fn is_plan(path: &str, context: &Context) -> bool {
+    let homes = context.home.as_deref().into_iter().flat_map(|home| context.both(home));
+    let mut names = homes.filter_map(|home| {
+        let rest = path.strip_prefix(home.to_lowercase().as_str())?;
+        rest.strip_prefix("/.claude/plans/")?.strip_suffix(".md").map(str::to_owned)
+    });
+    names.any(|name| !name.is_empty() && !name.contains(['/', '.']))
 }
 
 /// The protected file that the call would change, by its name or by where its links lead.
@@ -164,4 +175,26 @@ fn without_variables(text: &str) -> String {
         left.push_str(rest);
     }
     left
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_files_of_plan_mode_are_the_only_ones_of_claude_code_that_are_not_protected() {
+        let context = Context::of("/home/ann/project", Some("/home/ann"));
+        assert!(!is_protected("/home/ann/.claude/plans/make-it-brave-fox.md", &context));
+        for path in [
+            "/home/ann/.claude/settings.json",
+            "/home/ann/.claude/plans/x.json",
+            "/home/ann/.claude/plans/.md",
+            "/home/ann/.claude/plans/../settings.md",
+            "/home/ann/.claude/plans/sub/x.md",
+            "/home/ann/project/.claude/plans/x.md",
+            "/home/annabel/.claude/plans/x.md",
+        ] {
+            assert!(is_protected(path, &context), "{path}");
+        }
+    }
 }

@@ -196,7 +196,7 @@ impl State {
         };
         dequeue(&mut self.queues, tracked);
         tracked.life = life;
-        Arc::make_mut(&mut tracked.event).text = Text::Away;
+        Arc::make_mut(&mut tracked.event).put_away();
         self.settled_events.push_back(id);
         while self.settled_events.len() > self.memory.settled_events {
             if let Some(oldest) = self.settled_events.pop_front() {

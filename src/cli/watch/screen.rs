@@ -124,9 +124,14 @@ impl Screen {
                     text.push_str(&format!("\n  {} ", choices.join("\n")));
                 }
                 Some(why) => {
-                    text.push_str(&format!("\n{}\n", layout.wrapped(&format!("  not answered here: {why}"), 2)))
+                    text.push_str(&format!("\n{}\n", layout.wrapped(&format!("  not answered here: {why}"), 2)));
                 }
             }
+        } else if let Some(why) =
+            self.no_answers.as_ref().filter(|_| self.sessions.iter().any(|session| session.asks > 0))
+        {
+            // Who may not answer may not be shown the prompt whole either; the lines above tell of it.
+            text.push_str(&format!("\n{}\n", layout.wrapped(&format!("  not answered here: {why}"), 2)));
         } else {
             text.push('\n');
         }

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use portcullis_core::{
-    Actor, Address, Answer, Attribute, ConnectorName, EventId, IdempotencyKey, Identity, Input, Label, PairingCode,
-    Right, Rights, Role, SaidText, TokenScope, Via, excerpt, visible,
+    Actor, Address, Answer, Attribute, BadAttributes, ConnectorName, EventId, IdempotencyKey, Identity, Input, Label,
+    PairingCode, Right, Rights, Role, SaidText, TokenScope, Via, check_attributes, excerpt, visible,
 };
 use portcullis_wire::api::{NewVerdict, Recorded};
 use portcullis_wire::error::{Fault, Kind};
@@ -12,12 +12,10 @@ use portcullis_wire::text;
 use sha2::{Digest as _, Sha256};
 use tokio::sync::watch;
 
+use crate::hub::entropy;
 use crate::hub::outbox::Outbox;
 use crate::hub::{Hub, Roster, Trouble, fault_of, mint, read_target};
 
-/// Attributes of one message, and the bytes of a name and a value, at most.
-const ATTRIBUTES: usize = 16;
-const LONGEST_ATTRIBUTE: (usize, usize) = (32, 500);
 /// Bytes of the platform's own name for a message.
 const LONGEST_MESSAGE_ID: usize = 128;
 /// Bytes shown of the name that a stranger goes by.
@@ -48,6 +46,8 @@ pub(crate) struct IncomingMessage {
     pub(crate) label: Option<String>,
     /// The platform's own name for the message: the same one told again counts once.
     pub(crate) id: Option<String>,
+    /// The id of the reply that it answers.
+    pub(crate) reply_to: Option<String>,
     pub(crate) attributes: Vec<Attribute>,
 }
 
@@ -94,8 +94,11 @@ impl Connector {
         let address = label.transpose()?.map_or(Address::Open, Address::Label);
         let idempotency_key = self.once(&message)?;
         let attributes = self.attributes(&message)?;
+        let unknown = |_| bad("reply_to is not the id of a reply");
+        let reply_to = message.reply_to.as_deref().map(str::parse).transpose().map_err(unknown)?;
         let (id, text) = (mint(EventId::new), SaidText::new(message.text));
-        let said = Input::Said { id, by, inside: None, text, address, chat: Some(chat), attributes, idempotency_key };
+        let (inside, chat) = (None, Some(chat));
+        let said = Input::Said { id, by, inside, text, address, chat, attributes, reply_to, idempotency_key };
         match self.hub.submit(said).await? {
             Answer::Accepted { event, not_a_verdict, .. } => {
                 Ok(Heard::Event { id: event, note: not_a_verdict.map(text::taken_as_chat) })
@@ -119,6 +122,8 @@ impl Connector {
         key: Option<String>,
     ) -> Result<Recorded, Fault> {
         let by = self.actor(&self.identity(user)?).ok_or_else(unknown)?;
+        self.hub.limit_rate(&by.name)?;
+        key.as_deref().map_or(Ok(()), check_message_id)?;
         let key = key.map(|key| format!("{}:{key}", self.name));
         self.hub.answer(by, read_target(ask)?, verdict, key).await
     }
@@ -144,7 +149,7 @@ impl Connector {
         }
         // All strangers of a platform share one rate. No person has such a name.
         self.hub.limit_rate(&format!("strangers on {}", self.name))?;
-        let entropy = getrandom::u64().map_err(|_| Fault::new(Kind::Internal, "no random numbers are to be had"))?;
+        let entropy = entropy()?;
         let called = visible(excerpt(&message.called, Some(LONGEST_CALLED)).0).replace('\n', " ");
         match self.hub.submit(Input::AskPairing { identity, called, entropy }).await? {
             Answer::Pairing { code } => Ok(Heard::Stranger(code)),
@@ -156,9 +161,7 @@ impl Connector {
 
     fn once(&self, message: &IncomingMessage) -> Result<Option<IdempotencyKey>, Fault> {
         let Some(id) = &message.id else { return Ok(None) };
-        if id.is_empty() || id.len() > LONGEST_MESSAGE_ID {
-            return Err(bad("the message's own id is empty or too long"));
-        }
+        check_message_id(id)?;
         let mut hash = Sha256::new();
         for part in [&message.chat, message.label.as_deref().unwrap_or_default()] {
             hash.update((part.len() as u64).to_le_bytes());
@@ -171,16 +174,19 @@ impl Connector {
 
     /// What the agent is told besides the text.
     fn attributes(&self, message: &IncomingMessage) -> Result<Vec<Attribute>, Fault> {
-        let (name, value) = LONGEST_ATTRIBUTE;
-        let fits = |attribute: &Attribute| attribute.0.len() <= name && attribute.1.len() <= value;
-        if message.attributes.len() > ATTRIBUTES || !message.attributes.iter().all(fits) {
-            return Err(bad(format!("there are more than {ATTRIBUTES} attributes, or one is too long")));
-        }
+        let wrong = |wrong: BadAttributes| Fault::new(Kind::BadAttribute, wrong.to_string());
+        let theirs = check_attributes(message.attributes.clone()).map_err(wrong)?;
         let ours = [("user_id", Some(&message.user)), ("message_id", message.id.as_ref())];
         let ours = ours.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?.clone())));
-        let theirs = message.attributes.iter().filter(|(name, _)| !["user_id", "message_id"].contains(&name.as_str()));
-        Ok(ours.chain(theirs.cloned()).collect())
+        Ok(ours.chain(theirs).collect())
     }
+}
+
+fn check_message_id(id: &str) -> Result<(), Fault> {
+    if id.is_empty() || id.len() > LONGEST_MESSAGE_ID {
+        return Err(bad(format!("the message's own id has 1 to {LONGEST_MESSAGE_ID} bytes")));
+    }
+    Ok(())
 }
 
 fn bad(message: impl Into<String>) -> Fault {

@@ -83,6 +83,10 @@ fn permit(route: &Route, caller: Caller) -> Result<Option<Permitted>, Fault> {
         (RouteAccess::Socket, _) => {
             return Err(forbidden(&format!("{} is served on the Unix socket only", route.path)));
         }
+        // The channel documents have 403 for a sender they do not know; the API says what HTTP says.
+        (RouteAccess::AnyOf(_), None) if route.is_api() => {
+            return Err(Fault::new(Kind::Unauthorized, "no credential, or one that does not count"));
+        }
         (RouteAccess::AnyOf(_), None) => return Err(forbidden("forbidden")),
         (RouteAccess::AnyOf(rights), Some(actor)) => match rights {
             _ if rights.iter().any(|right| actor.may(*right)) => actor,
@@ -135,7 +139,7 @@ mod tests {
         expect![[r#"
             nobody: welcome health describe
             sender: say listen post_event list_events show_event retry_event drop_event list_sessions show_session list_replies watch
-            reviewer: stop_session resume_session interrupt_session list_asks show_ask answer_ask list_verdicts pending confirm
+            reviewer: stop_session resume_session interrupt_session list_asks show_ask answer_ask list_verdicts pending confirm permissions_pending permissions_confirm
             admin: start_session prompt_session set_session_mode set_session_model end_session chat status stop list_tokens add_token revoke_token list_people set_role remove_person approve_pairing unlink_identity read_log redact bar metrics
             agent: hook
         "#]].assert_eq(&told);

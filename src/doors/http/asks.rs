@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use axum::Json;
 use axum::extract::{Path, Request, State};
 use portcullis_core::{Ask, AskLife, State as Known, TokenScope};
 use portcullis_wire::api::{AskView, NewVerdict, Recorded, VerdictView};
@@ -10,8 +9,8 @@ use serde::Deserialize;
 
 use super::Door;
 use super::access::Permitted;
-use super::body::{Params, idempotency_key, read_json};
-use super::response::ErrorResponse;
+use super::body::{Params, idempotency_key, known_state, read_json};
+use super::response::{ErrorResponse, Json};
 use crate::hub::{find_ask_to_show, read_target};
 
 #[derive(Deserialize)]
@@ -25,6 +24,7 @@ pub(super) async fn list(
     Permitted { actor, .. }: Permitted,
     Params(filter): Params<AskFilter>,
 ) -> Result<Json<Vec<AskView>>, ErrorResponse> {
+    known_state(filter.state.as_deref(), &AskLife::NAMES)?;
     let asks = door.hub.look(move |state| {
         let all: Box<dyn Iterator<Item = _>> = match filter.state.as_deref() {
             // What is answered, and nothing shows that the client took it, is still for someone to look at.

@@ -35,6 +35,17 @@ pub(super) fn read_params<T: DeserializeOwned>(uri: &Uri) -> Result<T, Fault> {
     Query::try_from_uri(uri).map(|Query(params)| params).map_err(bad)
 }
 
+/// The state that a list is to show: one of those there are, or an error that names them.
+pub(super) fn known_state(wanted: Option<&str>, names: &[&str]) -> Result<(), Fault> {
+    match wanted.filter(|wanted| !names.contains(wanted)) {
+        None => Ok(()),
+        Some(unknown) => {
+            let what = format!("unknown state {unknown:?}: the states are {}", names.join(", "));
+            Err(Fault::new(Kind::BadRequest, what))
+        }
+    }
+}
+
 /// Refuses bodies that are not text: multipart forms, images, compressed bodies.
 pub(super) fn check_type(headers: &HeaderMap) -> Result<(), Fault> {
     let unsupported = |what: &str| Err(Fault::new(Kind::UnsupportedBody, format!("the gate does not take {what}")));

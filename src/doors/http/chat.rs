@@ -4,13 +4,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::Json;
 use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::response::Response;
 use bytes::Bytes;
 use futures_util::stream;
-use portcullis_core::{Answer, Behavior, Code, Input, Ruling, SessionId, State as Known, VerdictTarget};
+use portcullis_core::policy::Mode;
+use portcullis_core::{Answer, Behavior, Code, Input, Ruling, SessionId, State as Known, UnknownName, VerdictTarget};
 use portcullis_wire::error::{Fault, Kind};
 use portcullis_wire::start::{Confirm, Confirmed, NewChat, PendingAsk, PendingAsks};
 use tokio::sync::{OwnedSemaphorePermit, mpsc};
@@ -18,7 +18,7 @@ use tokio::sync::{OwnedSemaphorePermit, mpsc};
 use super::Door;
 use super::access::Permitted;
 use super::body::read_json;
-use super::response::{ErrorResponse, event_stream};
+use super::response::{ErrorResponse, Json, event_stream};
 use super::sse::take_place;
 use super::start::{NewProcess, RunningProcess, begin, folder};
 use crate::hub::mint;
@@ -28,10 +28,12 @@ const HEARTBEAT: Duration = Duration::from_secs(15);
 /// `POST /api/chat`: starts a session for one prompt and answers with its messages, one event each, until it is over.
 /// The session goes on when the client closes the stream.
 pub(super) async fn chat(State(door): State<Arc<Door>>, request: Request) -> Result<Response, ErrorResponse> {
-    let NewChat { prompt, auto_approve, folder: wanted, label, model, resume } = read_json(request, &door).await?;
+    let NewChat { prompt, auto_approve, permission_mode, folder: wanted, label, model, resume } =
+        read_json(request, &door).await?;
     if prompt.trim().is_empty() {
         return Err(Fault::new(Kind::BadRequest, "prompt is empty").into());
     }
+    let mode = mode(auto_approve, permission_mode.as_deref())?;
     if auto_approve && !door.starter.allow_bypass {
         let what = "autoApprove is not allowed here: nothing would be asked";
         return Err(Fault::new(Kind::BypassNotAllowed, what).into());
@@ -42,7 +44,7 @@ pub(super) async fn chat(State(door): State<Arc<Door>>, request: Request) -> Res
         folder: folder(&door, wanted.as_deref())?,
         prompt: Some(prompt),
         label,
-        mode: auto_approve.then(|| "bypassPermissions".to_owned()),
+        mode: mode.map(|mode| mode.name().to_owned()),
         model,
         resume,
         once: true,
@@ -52,6 +54,19 @@ pub(super) async fn chat(State(door): State<Arc<Door>>, request: Request) -> Res
     let first = serde_json::json!({"type": "portcullis", "subtype": "started", "session": view});
     let streaming = Streaming { first: Some(event(first.to_string().as_bytes())), lines, _place: place };
     Ok(event_stream(Body::from_stream(stream::unfold(streaming, Streaming::next))))
+}
+
+/// The permission mode that was asked for, in one way or the other.
+fn mode(auto_approve: bool, named: Option<&str>) -> Result<Option<Mode>, Fault> {
+    let bad = |what: String| Fault::new(Kind::BadRequest, what);
+    let unknown = |error: UnknownName| bad(format!("permissionMode: {error}"));
+    match (auto_approve, named.map(str::parse).transpose().map_err(unknown)?) {
+        (true, Some(mode)) if mode != Mode::BypassPermissions => Err(bad(format!(
+            "autoApprove is the mode bypassPermissions, and permissionMode says {mode}: send one of them"
+        ))),
+        (true, _) => Ok(Some(Mode::BypassPermissions)),
+        (false, mode) => Ok(mode),
+    }
 }
 
 struct Streaming {
@@ -98,8 +113,14 @@ pub(super) async fn confirm(
     request: Request,
 ) -> Result<Json<Confirmed>, ErrorResponse> {
     let Confirm { id, approved } = read_json(request, &door).await?;
-    let Some(target) = door.hub.look(move |state| target(state, &id)).await? else {
-        return Ok(Json(Confirmed { success: false }));
+    let target = match door.hub.look(move |state| targets(state, &id)).await?.as_slice() {
+        [] => return Ok(Json(Confirmed { success: false })),
+        [(target, _)] => target.clone(),
+        several => {
+            let codes: Vec<String> = several.iter().filter_map(|(_, code)| Some(code.as_ref()?.to_string())).collect();
+            let what = format!("several prompts are about this call: {}", codes.join(", "));
+            return Err(Fault::new(Kind::Ambiguous, what).into());
+        }
     };
     let ruling = Ruling::plain(if approved { Behavior::Allow } else { Behavior::Deny });
     match door.hub.submit(Input::Answered { by: actor, target, ruling, idempotency_key: None }).await? {
@@ -109,14 +130,16 @@ pub(super) async fn confirm(
     }
 }
 
-/// By the prompt's id, the client's id of the call, or the code.
-fn target(state: &Known, id: &str) -> Option<VerdictTarget> {
-    let by_call = || {
-        state
-            .listed_asks()
-            .map(|(ask, _)| ask)
-            .find(|ask| ask.details.tool_use_id.as_deref() == Some(id))
-            .map(|ask| VerdictTarget::Id(ask.id))
-    };
-    id.parse().ok().map(VerdictTarget::Id).or_else(by_call).or_else(|| Code::parse(id).map(VerdictTarget::Code))
+/// By the prompt's id, the client's id of the call, or the code. Several prompts may be about one call.
+fn targets(state: &Known, id: &str) -> Vec<(VerdictTarget, Option<Code>)> {
+    if let Ok(id) = id.parse() {
+        return vec![(VerdictTarget::Id(id), None)];
+    }
+    let of_call = state.listed_asks().map(|(ask, _)| ask).filter(|ask| ask.details.tool_use_id.as_deref() == Some(id));
+    let of_call: Vec<_> = of_call.map(|ask| (VerdictTarget::Id(ask.id), Some(ask.code))).collect();
+    if of_call.is_empty() {
+        Code::parse(id).map(|code| (VerdictTarget::Code(code), None)).into_iter().collect()
+    } else {
+        of_call
+    }
 }

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::Json;
 use axum::extract::{Request, State};
 use portcullis_core::{Input, Subject, excerpt};
 use portcullis_wire::api::{LogLine, NewRedaction, Redacted, Tried};
@@ -12,7 +11,7 @@ use serde::Deserialize;
 
 use super::access::Permitted;
 use super::body::{Params, read_json};
-use super::response::ErrorResponse;
+use super::response::{ErrorResponse, Json};
 use super::{Door, sse};
 use crate::hub::{Payload, Seq, Stored};
 
@@ -41,7 +40,7 @@ pub(super) async fn page(
     let (limit, mut after) = (page.limit.unwrap_or(500).clamp(1, 1000), page.after);
     if let Some(last) = page.last {
         // A record's sequence is its number.
-        let records = door.hub.look(|state| state.revision()).await?;
+        let records = door.hub.look(portcullis_core::State::revision).await?;
         after = after.max(records.saturating_sub(last.min(limit) as u64));
     }
     let mut appended = door.hub.appended();

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use axum::Json;
 use axum::extract::{Path, Request, State};
 use portcullis_core::{Answer, Input, Label, PairingCode, Role, Token, TokenId, TokenScope};
 use portcullis_wire::api::{Approval, MadeToken, NewRole, NewToken, PeopleView, PersonView, TokenView};
@@ -12,7 +11,7 @@ use sha2::{Digest as _, Sha256};
 use super::Door;
 use super::access::Permitted;
 use super::body::read_json;
-use super::response::ErrorResponse;
+use super::response::{ErrorResponse, Json};
 use crate::hub::{fault_of, mint, now};
 
 fn bad(message: impl Into<String>) -> Fault {

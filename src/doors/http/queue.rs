@@ -1,18 +1,18 @@
 //! Events that were sent: the latest, one with its text, and those that someone wants back on their queue or off it.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use axum::Json;
 use axum::extract::{Path, State};
-use portcullis_core::{Actor, Answer, EventId, Input, Label, Right, TokenScope, TrackedEvent};
+use portcullis_core::{Actor, Answer, EventId, EventLife, Input, Label, Right, TokenScope, TrackedEvent};
 use portcullis_wire::api::EventView;
 use portcullis_wire::error::{Fault, Kind};
 use serde::Deserialize;
 
 use super::Door;
 use super::access::Permitted;
-use super::body::Params;
-use super::response::{ErrorResponse, not_found};
+use super::body::{Params, known_state};
+use super::response::{ErrorResponse, Json, not_found};
 use crate::hub::{fault_of, find_event, find_session, now};
 
 #[derive(Deserialize)]
@@ -28,6 +28,7 @@ pub(super) async fn list(
     Permitted { actor, .. }: Permitted,
     Params(filter): Params<EventFilter>,
 ) -> Result<Json<Vec<EventView>>, ErrorResponse> {
+    known_state(filter.state.as_deref(), &EventLife::NAMES)?;
     let limit = filter.limit.unwrap_or(100).min(1000);
     let events = door.hub.look(move |state| {
         let session = filter.session.map(|wanted| find_session(state, &wanted, &actor.scope)).transpose()?;
@@ -85,8 +86,11 @@ pub(super) async fn show(
         bytes: whole.text.len(),
         at: whole.at.0,
         redelivered: false,
+        reply_to: whole.reply_to.map(|id| id.to_string()),
+        attributes: BTreeMap::new(),
         text: None,
     });
+    view.attributes = whole.attributes.iter().cloned().collect();
     view.text = Some(whole.text.as_str().to_owned());
     Ok(Json(view))
 }

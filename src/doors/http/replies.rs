@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use axum::Json;
 use axum::extract::State;
 use portcullis_core::{ReplyId, State as Known};
 use portcullis_wire::api::ReplyView;
@@ -12,7 +11,7 @@ use serde::Deserialize;
 use super::Door;
 use super::access::Permitted;
 use super::body::Params;
-use super::response::ErrorResponse;
+use super::response::{ErrorResponse, Json};
 
 #[derive(Deserialize)]
 pub(super) struct ReplyFilter {

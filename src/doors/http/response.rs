@@ -1,15 +1,30 @@
 //! Responses: JSON for programs, a line or two for people with curl, and one way to say no.
 
-use axum::Json;
 use axum::response::{IntoResponse, Response};
-use hyper::header::{CONTENT_TYPE, HeaderValue, RETRY_AFTER};
+use hyper::header::{CONTENT_TYPE, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE};
 use hyper::{HeaderMap, StatusCode};
 use portcullis_wire::error::{Fault, Kind};
 use portcullis_wire::routes::Route;
+use serde::Serialize;
+
+/// A value as JSON, with the line break that a person at a terminal wants.
+pub(super) struct Json<T>(pub(super) T);
+
+impl<T: Serialize> IntoResponse for Json<T> {
+    fn into_response(self) -> Response {
+        match serde_json::to_vec(&self.0) {
+            Ok(mut line) => {
+                line.push(b'\n');
+                ([(CONTENT_TYPE, "application/json")], line).into_response()
+            }
+            Err(error) => (StatusCode::INTERNAL_SERVER_ERROR, format!("{error}\n")).into_response(),
+        }
+    }
+}
 
 /// A fault as JSON: number, message, hint.
 pub(super) fn refuse(fault: &Fault) -> Response {
-    with_retry(fault, (status(fault), Json(fault)).into_response())
+    with_headers(fault, (status(fault), Json(fault)).into_response())
 }
 
 /// How a route tells its errors.
@@ -38,7 +53,9 @@ impl ErrorStyle {
         match self {
             Self::Json => refuse(fault),
             Self::ChannelWords if is_forbidden => (StatusCode::FORBIDDEN, "forbidden").into_response(),
-            Self::Words | Self::ChannelWords => with_retry(fault, (status(fault), fault.in_words()).into_response()),
+            Self::Words | Self::ChannelWords => {
+                with_headers(fault, (status(fault), format!("{}\n", fault.in_words())).into_response())
+            }
         }
     }
 }
@@ -47,7 +64,10 @@ fn status(fault: &Fault) -> StatusCode {
     StatusCode::from_u16(fault.status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR)
 }
 
-fn with_retry(fault: &Fault, mut response: Response) -> Response {
+fn with_headers(fault: &Fault, mut response: Response) -> Response {
+    if fault.status() == 401 {
+        response.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer realm=\"portcullis\""));
+    }
     if let Some(seconds) = fault.retry_after {
         response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(seconds));
     }

@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
-use axum::Json;
 use axum::extract::{Request, State};
 use axum::response::{IntoResponse, Response};
 use hyper::header::HeaderValue;
-use portcullis_core::{Address, Answer, ChatId, EventId, IdempotencyKey, Input, Label, SaidText};
+use portcullis_core::{
+    Address, Answer, Attribute, ChatId, EventId, IdempotencyKey, Input, Label, SaidText, check_attributes, is_of_query,
+};
 use portcullis_wire::api::{Accepted, NewEvent, Recorded};
 use portcullis_wire::error::{Fault, Kind};
 use portcullis_wire::routes::Operation;
@@ -18,15 +19,16 @@ use super::Door;
 use super::access::Permitted;
 use super::body::{check_type, idempotency_key, read_json, read_params, read_text};
 use super::metrics::Counters;
-use super::response::{ErrorResponse, ErrorStyle, wants_json};
+use super::response::{ErrorResponse, ErrorStyle, Json, wants_json};
 use crate::hub::{fault_of, find_session, mint};
 
-/// Whom the text is for. Other keys of the query are the sender's own business.
+/// Whom the text is for. Other keys of the query are attributes of the event.
 #[derive(Default, Deserialize)]
 pub(super) struct SayTarget {
     session: Option<String>,
     label: Option<String>,
     chat: Option<String>,
+    reply_to: Option<String>,
 }
 
 /// `POST /`: the body is the text.
@@ -43,10 +45,15 @@ async fn take(door: &Door, permitted: Permitted, request: Request) -> Result<Ans
     check_type(request.headers())?;
     let key = idempotency_key(request.headers())?;
     let to: SayTarget = read_params(request.uri())?;
-    let attributes = vec![
-        ("path".to_owned(), request.uri().path().to_owned()),
-        ("method".to_owned(), request.method().as_str().to_owned()),
-    ];
+    let query: Vec<Attribute> = read_params(request.uri())?;
+    let given = query.into_iter().filter(|(name, _)| !is_of_query(name)).collect();
+    let attributes = Attributes {
+        known: vec![
+            ("path".to_owned(), request.uri().path().to_owned()),
+            ("method".to_owned(), request.method().as_str().to_owned()),
+        ],
+        given: checked(given)?,
+    };
     let text = read_text(request, door).await?;
     submit(door, permitted, &to, text, attributes, key).await
 }
@@ -58,10 +65,23 @@ pub(super) async fn post_event(
     request: Request,
 ) -> Result<Response, ErrorResponse> {
     let key = idempotency_key(request.headers())?;
-    let NewEvent { text, session, label, chat } = read_json(request, &door).await?;
-    let to = SayTarget { session, label, chat };
-    let answer = submit(&door, permitted, &to, text, vec![], key).await?;
+    let NewEvent { text, session, label, chat, reply_to, attributes } = read_json(request, &door).await?;
+    let to = SayTarget { session, label, chat, reply_to };
+    let attributes = Attributes { known: vec![], given: checked(attributes.into_iter().collect())? };
+    let answer = submit(&door, permitted, &to, text, attributes, key).await?;
     Ok(answered(&answer, true))
+}
+
+/// What is said about an event besides its text.
+struct Attributes {
+    /// By the request.
+    known: Vec<Attribute>,
+    /// By its sender.
+    given: Vec<Attribute>,
+}
+
+fn checked(given: Vec<Attribute>) -> Result<Vec<Attribute>, Fault> {
+    check_attributes(given).map_err(|wrong| Fault::new(Kind::BadAttribute, wrong.to_string()))
 }
 
 async fn submit(
@@ -69,7 +89,7 @@ async fn submit(
     permitted: Permitted,
     to: &SayTarget,
     text: String,
-    attributes: Vec<(String, String)>,
+    attributes: Attributes,
     key: Option<String>,
 ) -> Result<Answer, Fault> {
     if text.is_empty() {
@@ -91,12 +111,15 @@ async fn submit(
         (None, None) => Address::Open,
     };
     let chat = to.chat.as_deref().map(|chat| ChatId::new(chat).ok_or_else(|| bad("the chat"))).transpose()?;
-    let idempotency_key = key.map(|key| IdempotencyKey { key, digest: digest(to, &text) });
+    let unknown = |_| Fault::new(Kind::NoSuchMessage, "reply_to is not the id of a message");
+    let reply_to = to.reply_to.as_deref().map(str::parse).transpose().map_err(unknown)?;
+    let idempotency_key = key.map(|key| IdempotencyKey { key, digest: digest(to, &attributes.given, &text) });
+    let attributes = [attributes.known, attributes.given].concat();
     let text = SaidText::new(text);
     // What an agent runs answers no prompt and directs no session, although it has its owner's credential.
     let inside = door.hub.inside(permitted.process).await?;
     let (id, by) = (mint(EventId::new), permitted.actor);
-    let input = Input::Said { id, by, inside, text, address, chat, attributes, idempotency_key };
+    let input = Input::Said { id, by, inside, text, address, chat, attributes, reply_to, idempotency_key };
     let (counter, answered) = match door.hub.submit(input).await? {
         Answer::Refused(refusal) => (&door.counters.refused, Err(fault_of(&refusal))),
         answer @ Answer::Recorded { .. } => (&door.counters.verdicts, Ok(answer)),
@@ -106,10 +129,12 @@ async fn submit(
     answered
 }
 
-fn digest(to: &SayTarget, text: &str) -> [u8; 32] {
+fn digest(to: &SayTarget, given: &[Attribute], text: &str) -> [u8; 32] {
     let mut hash = Sha256::new();
-    for part in [&to.session, &to.label, &to.chat] {
-        let part = part.as_deref().unwrap_or_default();
+    // Keys of yesterday still count: what is new is part of the digest where there is any.
+    let target = [&to.session, &to.label, &to.chat].map(|part| part.as_deref().unwrap_or_default());
+    let given = given.iter().flat_map(|(name, value)| [name.as_str(), value.as_str()]);
+    for part in target.into_iter().chain(to.reply_to.as_deref()).chain(given) {
         hash.update((part.len() as u64).to_le_bytes());
         hash.update(part);
     }

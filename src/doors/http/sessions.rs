@@ -3,7 +3,6 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::Json;
 use axum::extract::{Path, Request, State};
 use portcullis_core::{
     Actor, Answer, Input, Notice, Order, OrderId, Session, SessionId, State as Known, Text, Topic, TrackedOrder,
@@ -15,7 +14,7 @@ use serde::Deserialize;
 use super::Door;
 use super::access::Permitted;
 use super::body::{Params, read_json};
-use super::response::{ErrorResponse, not_found};
+use super::response::{ErrorResponse, Json, not_found};
 use crate::hub::{fault_of, find_session, mint};
 
 fn view(state: &Known, session: &Session) -> SessionView {

@@ -5,11 +5,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::Json;
 use axum::extract::{Request, State};
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use hyper::StatusCode;
+use portcullis_core::policy::Mode;
 use portcullis_core::{Notice, SessionId, visible};
 use portcullis_wire::api::SessionView;
 use portcullis_wire::error::{Fault, Kind};
@@ -21,7 +21,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::Door;
 use super::body::read_json;
-use super::response::ErrorResponse;
+use super::response::{ErrorResponse, Json};
 use crate::hub::{Watcher, mint};
 use crate::lines::{Line, Lines};
 
@@ -88,8 +88,6 @@ impl Starter {
     }
 }
 
-const BYPASS: &str = "bypassPermissions";
-
 /// `POST /api/v1/sessions`: starts a session, which stays until it is ended.
 pub(super) async fn start(State(door): State<Arc<Door>>, request: Request) -> Result<Response, ErrorResponse> {
     let new: NewSession = read_json(request, &door).await?;
@@ -117,7 +115,7 @@ pub(super) fn folder(door: &Door, wanted: Option<&str>) -> Result<PathBuf, Fault
 
 /// Starts the process and waits until its session is attached, or until it has failed.
 pub(super) async fn begin(door: &Arc<Door>, new: NewProcess) -> Result<RunningProcess, Fault> {
-    if new.mode.as_deref() == Some(BYPASS) && !door.starter.allow_bypass {
+    if new.mode.as_deref() == Some(Mode::BypassPermissions.name()) && !door.starter.allow_bypass {
         return Err(Fault::new(Kind::BypassNotAllowed, "mode bypassPermissions is not allowed here"));
     }
     let full = |_| Fault::new(Kind::TooManySessions, format!("{MAX_SESSIONS} sessions run that were started here"));

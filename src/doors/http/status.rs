@@ -2,13 +2,12 @@
 
 use std::sync::Arc;
 
-use axum::Json;
 use axum::extract::State;
 use portcullis_core::State as Known;
 use portcullis_wire::api::Status;
 
 use super::Door;
-use super::response::ErrorResponse;
+use super::response::{ErrorResponse, Json};
 
 /// `GET /api/v1/status`.
 pub(super) async fn status(State(door): State<Arc<Door>>) -> Result<Json<Status>, ErrorResponse> {

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use portcullis_core::{AskKind, Behavior, Code, Edited, NewAsk, Ruling, Scope, Text, visible};
+use portcullis_wire::questions::{AgentQuestion, Questions};
 use serde_json::{Map, Value, json};
 
 use crate::session::gatekeeper::digest;
@@ -12,15 +13,8 @@ pub(crate) struct Question {
     pub(crate) ask: NewAsk,
     pub(crate) code: Option<Code>,
     /// Of a prompt with questions: those not yet answered, and the answers so far.
-    left: Vec<Asked>,
+    left: Vec<AgentQuestion>,
     answers: Map<String, Value>,
-}
-
-/// One question of the agent.
-struct Asked {
-    question: String,
-    labels: Vec<String>,
-    several: bool,
 }
 
 /// What was typed.
@@ -64,17 +58,24 @@ impl Question {
     pub(crate) fn asks_for(&self) -> String {
         if let Some(asked) = self.left.last() {
             let several = if asked.several { ", several with commas between" } else { "" };
-            let mut text = format!("  {}\n", visible(&asked.question));
+            let mut text = format!("  {}\n", visible(&asked.text));
             for (index, label) in asked.labels.iter().enumerate() {
                 text.push_str(&format!("    {}  {}\n", index + 1, visible(label)));
             }
             return format!("{text}  a number or your own words{several}; n to decline: ");
         }
         let yes = if self.ask.details.requires_user_interaction { "yes" } else { "y" };
-        let mut choices = vec![format!("{yes} once")];
+        let once = match self.ask.details.modes.first() {
+            Some(mode) => format!("{yes} once, and go on in mode {mode}"),
+            None => format!("{yes} once"),
+        };
+        let mut choices = vec![once];
         for offer in &self.ask.details.offers {
             let key = if offer.scope == Scope::Always { "a always" } else { "s session" };
             choices.push(format!("{key}: {}", visible(&offer.words)));
+        }
+        for mode in self.ask.details.modes.iter().skip(1) {
+            choices.push(format!("m {mode} yes, and go on in mode {mode}"));
         }
         choices.push("n no".to_owned());
         choices.push("d WORDS no, and why".to_owned());
@@ -104,12 +105,26 @@ impl Question {
             "y" | "yes" if rest.is_empty() => allow(Scope::Once, None),
             "s" | "session" if rest.is_empty() => self.remembered(Scope::Session),
             "a" | "always" if rest.is_empty() => self.remembered(Scope::Always),
+            "m" | "mode" => self.with_mode(rest),
             "n" | "no" => deny(Some(rest.to_owned()).filter(|why| !why.is_empty()), false),
             "" if self.ask.details.default_to_no => deny(None, false),
             "d" | "deny" if !rest.is_empty() => deny(Some(rest.to_owned()), false),
             "i" => deny(Some(rest.to_owned()).filter(|why| !why.is_empty()), true),
             "e" | "edit" if !rest.is_empty() => self.edited(rest),
             _ => Typed::Unclear("that was not understood".to_owned()),
+        }
+    }
+
+    /// A plan is allowed, and this mode follows.
+    fn with_mode(&self, name: &str) -> Typed {
+        let modes = &self.ask.details.modes;
+        match modes.iter().find(|mode| mode.name() == name) {
+            Some(mode) => Typed::Ruling(Box::new(Ruling { mode: Some(*mode), ..Ruling::plain(Behavior::Allow) })),
+            None if modes.is_empty() => Typed::Unclear("no mode can be chosen here".to_owned()),
+            None => {
+                let names: Vec<&str> = modes.iter().map(|mode| mode.name()).collect();
+                Typed::Unclear(format!("the mode that follows is one of {}", names.join(", ")))
+            }
         }
     }
 
@@ -142,18 +157,8 @@ impl Question {
 
     fn answer(&mut self, line: &str) -> Typed {
         let Some(asked) = self.left.last() else { return Typed::Unclear(String::new()) };
-        let label = |word: &str| {
-            let number = word.parse::<usize>().ok().and_then(|number| number.checked_sub(1));
-            number.and_then(|index| asked.labels.get(index).cloned()).unwrap_or_else(|| word.to_owned())
-        };
-        let answer = match asked.several {
-            true => line.split(',').map(|word| label(word.trim())).collect::<Vec<_>>().join(", "),
-            false => label(line),
-        };
-        if answer.trim().is_empty() {
-            return Typed::Unclear("choose one".to_owned());
-        }
-        self.answers.insert(asked.question.clone(), answer.into());
+        let Some(answer) = asked.answer(line) else { return Typed::Unclear("choose one".to_owned()) };
+        self.answers.insert(asked.text.clone(), answer.into());
         self.left.pop();
         if !self.left.is_empty() {
             return Typed::More;
@@ -170,16 +175,7 @@ fn allow(scope: Scope, input: Option<Value>) -> Typed {
     Typed::Ruling(Box::new(Ruling { scope, input, ..Ruling::plain(Behavior::Allow) }))
 }
 
-fn questions(ask: &NewAsk) -> Vec<Asked> {
+fn questions(ask: &NewAsk) -> Vec<AgentQuestion> {
     let text = ask.details.input.as_ref().map(Text::as_str).unwrap_or_default();
-    let input: Value = serde_json::from_str(text).unwrap_or_default();
-    let read = |question: &Value| {
-        let labels = question["options"].as_array().into_iter().flatten();
-        Some(Asked {
-            question: question["question"].as_str()?.to_owned(),
-            labels: labels.filter_map(|option| Some(option["label"].as_str()?.to_owned())).collect(),
-            several: question["multiSelect"] == true,
-        })
-    };
-    input["questions"].as_array().into_iter().flatten().filter_map(read).collect()
+    Questions::of(&serde_json::from_str(text).unwrap_or_default()).0
 }

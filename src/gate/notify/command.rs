@@ -4,7 +4,7 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use portcullis_core::{excerpt, mask, visible};
-use portcullis_wire::notify::Notification;
+use portcullis_wire::notify::Alert;
 use rustix::process::{Pid, Signal, kill_process_group};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::process::{Child, ChildStderr, Command};
@@ -20,7 +20,7 @@ const ERRORS: usize = 400;
 const AFTERWARDS: Duration = Duration::from_millis(200);
 
 /// Runs the command. The error says what went wrong, for people.
-pub(super) async fn run(command: &[String], notification: &Notification) -> Result<(), String> {
+pub(super) async fn run(command: &[String], alert: &Alert) -> Result<(), String> {
     let Some((program, arguments)) = command.split_first() else { return Ok(()) };
     let mut prepared = Command::new(program);
     prepared.args(arguments).env_clear().current_dir("/").process_group(0).kill_on_drop(true);
@@ -29,7 +29,7 @@ pub(super) async fn run(command: &[String], notification: &Notification) -> Resu
     prepared.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped());
     let mut child = prepared.spawn().map_err(|error| format!("{program} cannot be started: {error}"))?;
     let group = Group(child.id());
-    let input = serde_json::to_vec(notification).map_err(|error| error.to_string())?;
+    let input = serde_json::to_vec(alert).map_err(|error| error.to_string())?;
     let (mut said, stderr) = (Vec::new(), child.stderr.take());
     let time = fixed::wait("NOTIFY_TIME", TIME);
     let talking = talk(&mut child, &input, stderr, &mut said);

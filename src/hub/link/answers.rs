@@ -3,20 +3,20 @@
 use portcullis_core::{
     Actor, Answer, EventId, Input, OWNER, Right, Rights, SessionId, State, Text, TokenScope, VerdictTarget, Via,
 };
-use portcullis_wire::error::Fault;
+use portcullis_wire::error::{Fault, Kind};
 use portcullis_wire::link::{Answered, InboxItem, SessionMessage};
 
-use crate::hub::{Hub, fault_of};
+use crate::hub::{Hub, Trouble, entropy, fault_of};
 
 /// Events that the agent's own list shows, at most.
 const LISTED: usize = 100;
 
-/// The input that a message stands for; none for one that has its own place in the link.
-pub(super) fn input_of(message: SessionMessage, session: SessionId) -> Option<Input> {
-    Some(match message {
+/// The input that a message stands for. Some have a place of their own in the link, and none here.
+pub(super) fn input_of(message: SessionMessage, session: SessionId) -> Result<Input, Fault> {
+    Ok(match message {
         SessionMessage::Wrote { events } => Input::Wrote { session, events },
         SessionMessage::Carried { ask } => Input::Carried { ask, session },
-        SessionMessage::Asked(ask) => Input::Asked { session, ask, entropy: getrandom::u64().unwrap_or_default() },
+        SessionMessage::Asked(ask) => Input::Asked { session, ask, entropy: entropy()? },
         SessionMessage::Withdrawn { ask, why } => Input::Withdrawn { ask, by: Some(session), why },
         SessionMessage::Answered { ask, ruling } => Input::Answered {
             by: at_the_terminal(),
@@ -30,11 +30,13 @@ pub(super) fn input_of(message: SessionMessage, session: SessionId) -> Option<In
         SessionMessage::OutsideRead { sender } => Input::OutsideRead { session, sender },
         SessionMessage::OutsideEnded { by } => Input::OutsideEnded { session, by },
         SessionMessage::AccessDenied { what } => Input::AccessDenied { who: format!("session {session}"), what },
-        SessionMessage::Replied { id, chat, text, files } => {
-            Input::Replied { id, session, chat, text: Text::new(text), files }
+        SessionMessage::Replied { id, reply_to, chat, text, files } => {
+            Input::Replied { id, session, chat, reply_to, text: Text::new(text), files }
         }
         SessionMessage::Edited { id, text } => Input::ReplyEdited { session, reply: id, text: Text::new(text) },
-        SessionMessage::Attach(_) | SessionMessage::Inbox { .. } | SessionMessage::Bye(_) => return None,
+        SessionMessage::Attach(_) | SessionMessage::Inbox { .. } | SessionMessage::Bye(_) => {
+            return Err(Fault::new(Kind::BadRequest, "attach comes first and once"));
+        }
     })
 }
 
@@ -47,6 +49,10 @@ fn at_the_terminal() -> Actor {
 /// The session's own list of events, or one of them whole.
 pub(super) async fn inbox(hub: &Hub, session: SessionId, event: Option<EventId>) -> Result<Answered, Fault> {
     let Some(event) = event else {
+        // A rule allows a call only while that can be written down; the session looks here first.
+        if !hub.can_write().await? {
+            return Err(Trouble::Journal("it refused the last record".to_owned()).into());
+        }
         let mine = move |state: &State| {
             let events = state.events().rev().filter(|held| held.to == Some(session)).take(LISTED);
             events.map(InboxItem::from).collect::<Vec<_>>()
@@ -60,7 +66,9 @@ pub(super) async fn inbox(hub: &Hub, session: SessionId, event: Option<EventId>)
     }
     let item = hub.look(move |state| state.event(event).map(InboxItem::from)).await?;
     match (item, hub.read(event).await?) {
-        (Some(item), Some(event)) => Ok(Answered::Event { event: item, text: event.text.as_str().to_owned() }),
+        (Some(item), Some(event)) => {
+            Ok(Answered::Event { event: item.with_attributes(&event), text: event.text.as_str().to_owned() })
+        }
         _ => Ok(Answered::Refused(fault_of(&portcullis_core::Refusal::NoSuchEvent))),
     }
 }

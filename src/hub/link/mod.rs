@@ -4,7 +4,6 @@ mod answers;
 
 use std::time::Duration;
 
-use anyhow::Context as _;
 use futures_util::StreamExt as _;
 use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
@@ -20,7 +19,7 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use super::outlets::{Outlet, ToSession};
-use super::{Hub, Trouble};
+use super::{Hub, Trouble, Usage};
 use crate::lines::{Lines, put_json};
 use crate::stream::{Reader, Writer, split};
 use answers::{input_of, told};
@@ -75,7 +74,9 @@ pub(crate) async fn serve(stream: UnixStream, already_read: &[u8], gate: Gate) -
     let Numbered { n, message: SessionMessage::Attach(attach) } = serde_json::from_slice(&line)? else {
         anyhow::bail!("the second line must be attach");
     };
-    let AttachRequest { session, about, wrote, holding } = *attach;
+    let AttachRequest { session, mut about, wrote, holding } = *attach;
+    // Which session goes on in another process is for the gate to find out.
+    about.continues = None;
     let (outlet, outgoing) = Outlet::new(&holding);
     let number = outlet.number;
     let attached = gate.hub.attach(session, Input::Attached { session, about, wrote, holding }, outlet).await;
@@ -103,7 +104,7 @@ async fn greet(gate: &Gate, hello: &[u8]) -> Greeting {
         return refuse(Kind::BadRequest, "the first line must be hello".into());
     };
     let is_newer = release(&program) > release(gate.program);
-    if is_newer && is_idle(&gate.hub).await {
+    if is_newer && matches!(gate.hub.usage().await, Ok(Usage::Idle | Usage::Expected)) {
         tracing::warn!("portcullis {program} is newer than this gate and nobody uses it: leaving");
         return Greeting::HandOver { program: gate.program.to_owned() };
     }
@@ -123,13 +124,6 @@ async fn greet(gate: &Gate, hello: &[u8]) -> Greeting {
 fn release(program: &str) -> [u64; 3] {
     let mut parts = program.split(['.', '-', '+']).map(|part| part.parse().unwrap_or(0));
     std::array::from_fn(|_| parts.next().unwrap_or(0))
-}
-
-async fn is_idle(hub: &Hub) -> bool {
-    let busy = |state: &portcullis_core::State| {
-        state.sessions().any(portcullis_core::Session::is_attached) || state.prompts_are_open()
-    };
-    !hub.look(busy).await.unwrap_or(true)
 }
 
 /// Reads until the process says goodbye (its reason) or goes without (none).
@@ -164,7 +158,13 @@ async fn read(
                 answers.send(done(n, Err(fault))).await?;
                 continue;
             }
-            other => input_of(other, session).context("attach comes first and once")?,
+            other => match input_of(other, session) {
+                Ok(input) => input,
+                Err(fault) => {
+                    answers.send(done(n, Err(fault))).await?;
+                    continue;
+                }
+            },
         };
         // Into the hub now, so that the order of the link is the order of the hub; the answer may come later.
         let queued = hub.enqueue(input).await;
@@ -199,6 +199,8 @@ async fn write(
     let mut bytes = Vec::new();
     loop {
         tokio::select! {
+            // An attach is answered behind what stands for the session already, such as a stop.
+            biased;
             next = outgoing.recv() => match next {
                 Some(next) => put_to_session(&mut bytes, &next, max_context)?,
                 // The hub let go of this process: it fell behind, or another took its place.
@@ -233,6 +235,12 @@ fn put_to_session(bytes: &mut Vec<u8>, outgoing: &ToSession, max_context: Option
         }
         ToSession::Message(message) => put_json(bytes, message),
     }
+}
+
+/// What a session is told that looks whether a gate can write down what happens.
+#[cfg(test)]
+pub(super) async fn may_record(hub: &Hub, session: SessionId) -> bool {
+    matches!(answers::inbox(hub, session, None).await, Ok(Answered::Inbox { .. }))
 }
 
 #[cfg(test)]

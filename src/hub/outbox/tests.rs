@@ -65,6 +65,7 @@ impl World {
             mode: None,
             driven: false,
             hooks_version: None,
+            is_working: None,
             origin: None,
         };
         self.submit(Input::Attached { session: self.session, about, wrote: vec![], holding: vec![] }).await;
@@ -96,14 +97,14 @@ impl World {
         let idempotency_key: Option<IdempotencyKey> = None;
         let (text, chat) = (SaidText::new("hello"), ops().chat(chat));
         let (by, address) = (actor(name, role), Address::Session(self.session));
-        self.submit(Input::Said { id, by, inside: None, text, address, chat, attributes: vec![], idempotency_key })
-            .await;
+        let (inside, attributes, reply_to) = (None, vec![], None);
+        self.submit(Input::Said { id, by, inside, text, address, chat, attributes, reply_to, idempotency_key }).await;
         self.submit(Input::Wrote { session: self.session, events: vec![id] }).await;
     }
 
     async fn reply(&self, chat: &str, text: &str) -> ReplyId {
         let (id, chat, text) = (mint(ReplyId::new), ops().chat(chat).unwrap(), Text::new(text));
-        self.submit(Input::Replied { id, session: self.session, chat, text, files: vec![] }).await;
+        self.submit(Input::Replied { id, session: self.session, chat, reply_to: None, text, files: vec![] }).await;
         id
     }
 
@@ -334,6 +335,7 @@ async fn what_waited_for_more_than_a_week_does_not_go_out() {
                 id,
                 session,
                 chat: chat.clone(),
+                reply_to: None,
                 text,
                 files: vec![],
                 at: Moment(0),
@@ -388,11 +390,11 @@ async fn who_waits_for_the_next_item_is_woken_by_it() {
 #[tokio::test]
 async fn a_gate_with_a_connector_is_in_use() {
     let world = World::on(Store::memory(), mint(SessionId::new)).await;
-    assert_eq!(world.hub.in_use().await, Ok(false));
+    assert_eq!(world.hub.usage().await, Ok(crate::hub::Usage::Idle));
     let outbox = world.outbox().await;
-    assert_eq!(world.hub.in_use().await, Ok(true));
+    assert_eq!(world.hub.usage().await, Ok(crate::hub::Usage::InUse));
     drop(outbox);
-    assert_eq!(world.hub.in_use().await, Ok(false));
+    assert_eq!(world.hub.usage().await, Ok(crate::hub::Usage::Idle));
 }
 
 #[test]

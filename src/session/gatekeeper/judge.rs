@@ -53,7 +53,12 @@ pub(super) fn denied_by(judgement: &Judgement) -> Option<String> {
 
 /// Why a person must decide, also where the client would let the call through by itself.
 pub(super) fn must_ask(judgement: &Judgement) -> bool {
-    judgement.is_asked_by_rule() || judgement.mandatory_asks.iter().any(never_unasked)
+    judgement.is_asked_by_rule() || is_mandatory(judgement)
+}
+
+/// Whether no rule and no mode lets the call pass unasked.
+pub(super) fn is_mandatory(judgement: &Judgement) -> bool {
+    judgement.mandatory_asks.iter().any(never_unasked)
 }
 
 fn never_unasked(mandatory: &MandatoryAsk) -> bool {

@@ -22,9 +22,11 @@ use std::time::Duration;
 use portcullis_core::policy::{Decision as RuleDecision, Judgement, Mode, OutsidePolicy};
 use portcullis_core::{AskId, AskKind, Ruling, Scope};
 use portcullis_wire::link::EventFrame;
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use crate::fixed;
 use crate::mint::now;
 use crate::session::link::SessionHandle;
 pub(crate) use after::{FinishedCall, WentOn};
@@ -33,7 +35,7 @@ use audit::AuditQueue;
 use calls::{AllowedBy, AskOutcome, Calls};
 pub(crate) use front::{Front, PromptNews, Settled};
 pub(crate) use judge::Judge;
-use judge::{denied_by, must_ask, quorum};
+use judge::{denied_by, is_mandatory, must_ask, quorum};
 use outside::OutsideGuard;
 pub(crate) use request::{
     CallKey, Capabilities, ClientFlags, DecidedBy, Decision, GatekeeperAnswer, ToolRequest, WithoutDecision, digest,
@@ -62,9 +64,16 @@ pub(crate) struct Gatekeeper {
     judge: Arc<Judge>,
     settings: GatekeeperSettings,
     news: Option<mpsc::UnboundedSender<PromptNews>>,
+    /// The gate has told what stands for the session.
+    knows_orders: watch::Sender<bool>,
+    started: Instant,
     /// Held for short looks and changes, never while something is awaited.
     state: Mutex<GatekeeperState>,
 }
+
+/// A process that has just started does not know whether its session was stopped. It holds calls until the gate has said
+/// so, and no longer than this: a session whose gate cannot be reached goes on by its rules.
+const FIRST_ATTACH_TIMEOUT: Duration = Duration::from_secs(5);
 
 struct GatekeeperState {
     /// Who stopped the session from outside, while it is stopped.
@@ -84,11 +93,22 @@ impl Gatekeeper {
         let audit = AuditQueue::new(session.clone());
         let outside = OutsideGuard::new(session.clone());
         let state = GatekeeperState { stopped_by: None, calls: Calls::default(), outside, audit };
-        Self { session, judge, settings, news, state: Mutex::new(state) }
+        let (knows_orders, started) = (watch::Sender::new(false), Instant::now());
+        Self { session, judge, settings, news, knows_orders, started, state: Mutex::new(state) }
     }
 
     fn state(&self) -> MutexGuard<'_, GatekeeperState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The gate has told what stands for the session: a stop, or nothing.
+    pub(crate) fn attached(&self) {
+        self.knows_orders.send_replace(true);
+    }
+
+    async fn hold_until_attached(&self) {
+        let until = self.started + fixed::wait("FIRST_ATTACH", FIRST_ATTACH_TIMEOUT);
+        drop(tokio::time::timeout_at(until, self.knows_orders.subscribe().wait_for(|knows| *knows)).await);
     }
 
     /// A tool is about to be called. Answers deny, ask or nothing, never allow. Where the client would swallow an `ask`,
@@ -96,6 +116,7 @@ impl Gatekeeper {
     pub(crate) async fn before(&self, mut request: ToolRequest, cancelled: &CancellationToken) -> GatekeeperAnswer {
         let call = CallKey::of(&request);
         self.state().calls.announce(call.clone());
+        self.hold_until_attached().await;
         let judgement = match self.judged(&request, &call) {
             Ok(judgement) => judgement,
             Err(denied) => return denied.into(),
@@ -109,7 +130,9 @@ impl Gatekeeper {
             return Decision::NoDecision.into();
         }
         let several = quorum(&judgement) > 1 && request.capabilities.terminal;
-        if request.capabilities.heeds_ask && !several {
+        // In auto mode Claude Code has its own check decide about these before it asks anybody, or asks only at its terminal.
+        let is_checked_first = request.mode() == Mode::Auto && is_mandatory(&judgement);
+        if request.capabilities.heeds_ask && !several && !is_checked_first {
             return Decision::Ask { reason: outside.unwrap_or(judgement.why) }.into();
         }
         if request.capabilities.waits.is_some_and(|waits| waits < SHORTEST_HOLD) {
@@ -145,6 +168,7 @@ impl Gatekeeper {
 
     /// The client asks for permission. Waits until there is an answer, or until the client no longer asks.
     pub(crate) async fn asked(&self, mut request: ToolRequest, cancelled: &CancellationToken) -> GatekeeperAnswer {
+        self.hold_until_attached().await;
         let call = self.state().calls.join(CallKey::of(&request));
         request.folder.clone_from(&call.folder);
         let judgement = match self.judged(&request, &call) {
@@ -155,7 +179,7 @@ impl Gatekeeper {
             return allowed_as_it_is(DecidedBy::Person).into();
         }
         let outside = self.outside_reason(&request);
-        if outside.is_none() && rule_may_allow(&request, &judgement) && self.gate_is_there().await {
+        if outside.is_none() && rule_may_allow(&request, &judgement) && self.can_be_recorded().await {
             // The stop may have come meanwhile.
             if let Some(denied) = self.denied_by_stop(&request, &call) {
                 return denied.into();

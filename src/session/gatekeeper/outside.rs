@@ -171,6 +171,7 @@ mod tests {
             text: "x".into(),
             rest: 0,
             redelivered: false,
+            reply_to: None,
             also: vec![],
         }
     }

@@ -134,7 +134,7 @@ async fn what_ran_is_compared_with_what_was_allowed() {
     assert!(!gatekeeper.after(finished("rm -rf")));
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_stopped_session_denies_at_both_moments_and_goes_on_when_resumed() {
     let folder = tempfile::tempdir().unwrap();
     let gatekeeper = gatekeeper(folder.path());
@@ -146,6 +146,34 @@ async fn a_stopped_session_denies_at_both_moments_and_goes_on_when_resumed() {
     }
     gatekeeper.resume();
     assert_eq!(gatekeeper.before(request("ls"), &never).await.decision, Decision::NoDecision);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_new_process_holds_its_first_calls_until_the_gate_has_told_of_a_stop_or_is_not_there() {
+    let folder = tempfile::tempdir().unwrap();
+    let never = CancellationToken::new();
+    for is_asked in [false, true] {
+        let keeper = gatekeeper(folder.path());
+        let deciding = async {
+            match is_asked {
+                false => keeper.before(request("ls"), &never).await,
+                true => keeper.asked(request("ls"), &never).await,
+            }
+        };
+        let told = async {
+            tokio::time::sleep(Duration::from_secs(2)).await;
+            keeper.stop("ann".to_owned());
+            keeper.attached();
+        };
+        let (answer, ()) = tokio::join!(deciding, told);
+        assert!(matches!(answer.decision, Decision::Deny { .. }), "{answer:?}");
+    }
+    let alone = gatekeeper(folder.path());
+    let started = Instant::now();
+    for _ in 0..2 {
+        assert_eq!(alone.before(request("ls"), &never).await.decision, Decision::NoDecision);
+        assert!(started.elapsed() < FIRST_ATTACH_TIMEOUT + Duration::from_secs(1), "held once and not again");
+    }
 }
 
 #[tokio::test(start_paused = true)]
@@ -164,7 +192,7 @@ async fn while_the_gate_is_away_a_held_call_is_denied_and_a_prompt_of_the_client
     assert_eq!(gatekeeper.asked(held, &never).await.decision, Decision::NoDecision);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_client_with_old_hooks_is_denied_what_people_must_decide() {
     let folder = tempfile::tempdir().unwrap();
     let mut old = request("rm -rf ~");

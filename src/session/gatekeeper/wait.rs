@@ -208,8 +208,8 @@ impl Gatekeeper {
     }
 
     /// What a rule allows is on the record, or is not allowed by it.
-    pub(super) async fn gate_is_there(&self) -> bool {
-        tokio::time::timeout(GATE_TIMEOUT, self.session.inbox()).await.is_ok_and(|answer| answer.is_ok())
+    pub(super) async fn can_be_recorded(&self) -> bool {
+        tokio::time::timeout(GATE_TIMEOUT, self.session.can_record()).await.unwrap_or(false)
     }
 
     /// Nobody can answer the ask any more: the gate is told, and so is the front.

@@ -82,10 +82,6 @@ impl Inbox {
         self.has_hooks && !self.channel_is_proven
     }
 
-    pub(crate) fn has_hooks(&self) -> bool {
-        self.has_hooks
-    }
-
     /// Hooks are installed. True when that is news.
     pub(crate) fn note_hooks(&mut self) -> bool {
         !std::mem::replace(&mut self.has_hooks, true)
@@ -183,13 +179,15 @@ impl Inbox {
         self.waiting.pop_front()
     }
 
-    /// As many events as fit into one answer to a hook, each in its envelope, oldest first.
-    pub(crate) fn hand_out(&mut self, fence: &dyn Fn() -> String) -> Option<(HandedOut, String)> {
+    /// As many events as fit into one answer to a hook, of which so many bytes are taken, each in its envelope, oldest
+    /// first.
+    pub(crate) fn hand_out(&mut self, fence: &dyn Fn() -> Option<String>, taken: usize) -> Option<(HandedOut, String)> {
         let mut handed_out = HandedOut::default();
         let mut text = String::new();
         while let Some(event) = self.waiting.front() {
-            let enveloped = envelope(&event.frame, &fence(), Some(THROUGH_HOOKS));
-            if !text.is_empty() && text.len() + enveloped.len() > LONGEST_HOOK_ANSWER {
+            let Some(fence) = fence() else { break };
+            let enveloped = envelope(&event.frame, &fence, Some(THROUGH_HOOKS.saturating_sub(taken)));
+            if !text.is_empty() && taken + text.len() + enveloped.len() > LONGEST_HOOK_ANSWER {
                 break;
             }
             if !text.is_empty() {
@@ -227,6 +225,7 @@ mod tests {
             directs: false,
             chat: "1".into(),
             attributes: vec![].into(),
+            reply_to: None,
             text: text.to_owned().into(),
             rest: 0,
             redelivered: false,
@@ -235,8 +234,16 @@ mod tests {
         QueuedEvent { ids: vec![id], frame }
     }
 
-    fn fence() -> String {
-        "fence".to_owned()
+    fn fence() -> Option<String> {
+        Some("fence".to_owned())
+    }
+
+    #[test]
+    fn without_a_fence_that_nobody_can_know_events_wait() {
+        let mut inbox = Inbox::new(30);
+        inbox.put(event(1, "x"));
+        assert!(inbox.hand_out(&|| None, 0).is_none());
+        assert!(inbox.has_waiting() && inbox.hand_out(&fence, 0).is_some());
     }
 
     #[test]
@@ -262,7 +269,7 @@ mod tests {
             inbox.note_pushed(&elsewhere.ids, "2");
             inbox.note_hooks();
             inbox.put(event(3, "by a hook"));
-            let (answer, _) = inbox.hand_out(&fence).unwrap();
+            let (answer, _) = inbox.hand_out(&fence, 0).unwrap();
             if !arrives {
                 inbox.take_back(answer);
             }
@@ -279,12 +286,12 @@ mod tests {
         for number in 1..=3 {
             inbox.put(event(number, "x"));
         }
-        let (answer, text) = inbox.hand_out(&fence).unwrap();
+        let (answer, text) = inbox.hand_out(&fence, 0).unwrap();
         assert_eq!(text.matches("<channel ").count(), 3);
-        assert!(inbox.hand_out(&fence).is_none(), "each once");
+        assert!(inbox.hand_out(&fence, 0).is_none(), "each once");
         inbox.put(event(4, "x"));
         inbox.take_back(answer);
-        let (handed, text) = inbox.hand_out(&fence).unwrap();
+        let (handed, text) = inbox.hand_out(&fence, 0).unwrap();
         assert_eq!(text.matches("redelivered=\"true\"").count(), 3);
         let ids: Vec<EventId> = handed.events.iter().flat_map(|event| event.ids.clone()).collect();
         assert_eq!(ids, (1..=4).flat_map(|number| event(number, "x").ids).collect::<Vec<_>>());
@@ -297,7 +304,7 @@ mod tests {
             inbox.put(event(number, &"ä".repeat(20_000)));
         }
         for _ in 1..=3 {
-            let (_, text) = inbox.hand_out(&fence).unwrap();
+            let (_, text) = inbox.hand_out(&fence, 0).unwrap();
             assert!(text.len() < 10_000 && text.contains("more bytes were left off"), "{}", text.len());
         }
         assert!(!inbox.has_waiting());

@@ -19,6 +19,7 @@ use tokio::net::UnixStream;
 use tokio::sync::mpsc;
 
 use super::{AnswerSender, Deliveries, Delivery, SessionHandle};
+use crate::fixed;
 use crate::lines::{Line, Lines, put_json};
 use crate::stream::{Reader, Writer, split};
 
@@ -31,6 +32,8 @@ const DELIVERIES: usize = 2048;
 const MESSAGES: usize = 1024;
 /// Verdicts remembered, so that one that is sent again is not handed on again.
 const VERDICTS: usize = 1024;
+/// A gate that has not greeted by then never will.
+const GREETING_TIMEOUT: Duration = Duration::from_secs(10);
 const SHORTEST_PAUSE: Duration = Duration::from_millis(20);
 const LONGEST_PAUSE: Duration = Duration::from_secs(2);
 
@@ -51,6 +54,7 @@ pub(crate) fn connect(
         messages,
         said: 0,
         unconfirmed: BTreeMap::new(),
+        attach_number: 0,
         holding: HashSet::new(),
         verdicts: VecDeque::new(),
         pause: SHORTEST_PAUSE,
@@ -74,6 +78,8 @@ struct LinkClient {
     said: u64,
     /// QueuedMessage, and not yet confirmed by the gate. QueuedMessage again after a new attach.
     unconfirmed: BTreeMap<u64, QueuedMessage>,
+    /// The number of the attach on this connection.
+    attach_number: u64,
     /// Events handed to the process that it has not yet written.
     holding: HashSet<EventId>,
     /// Verdicts already handed to the process, oldest first.
@@ -157,8 +163,12 @@ impl LinkClient {
         let hello = Opening::Hello { min: *VERSIONS.start(), max: *VERSIONS.end(), program: self.program.into() };
         let mut bytes = BytesMut::new();
         put_json((&mut bytes).writer(), &hello)?;
-        writer.write_all_buf(&mut bytes).await?;
-        let greeting = lines.next_whole().await?.context("the gate closed the link before it greeted")?;
+        let greeting = async {
+            writer.write_all_buf(&mut bytes).await?;
+            lines.next_whole().await?.context("the gate closed the link before it greeted")
+        };
+        let within = fixed::wait("GREETING", GREETING_TIMEOUT);
+        let greeting = tokio::time::timeout(within, greeting).await.context("the gate does not greet")??;
         match serde_json::from_slice(&greeting)? {
             Greeting::Welcome { .. } => self.complaint.clear(),
             Greeting::HandOver { program } => {
@@ -197,6 +207,7 @@ impl LinkClient {
         }
         // Until the gate has this attach in its journal, what we wrote is still to be told.
         self.unconfirmed.insert(self.said, (SessionMessage::Wrote { events: wrote }, None));
+        self.attach_number = self.said;
         Ok(())
     }
 
@@ -211,13 +222,14 @@ impl LinkClient {
                         self.hear(&line)?;
                     }
                 }
-                said = self.messages.recv(), if self.unconfirmed.len() < MESSAGES => {
+                // A place first: who waits for the gate to read must go on reading, or both would wait for ever.
+                (place, said) = next_message(outgoing, &mut self.messages), if self.unconfirmed.len() < MESSAGES => {
                     let mut bytes = BytesMut::new();
                     self.say(&mut bytes, said)?;
                     while let Ok(said) = self.messages.try_recv() {
                         self.say(&mut bytes, Some(said))?;
                     }
-                    outgoing.send(bytes).await.context("the gate went away")?;
+                    place.context("the gate went away")?.send(bytes);
                 }
             }
         }
@@ -253,6 +265,9 @@ impl LinkClient {
             }
             GateMessage::Done { n, answer } => {
                 self.confirmed(n, answer)?;
+                if n == self.attach_number {
+                    self.deliver.try_send(Delivery::Attached).context("handing on the attach")?;
+                }
                 // The gate takes what it is told: only now is it well.
                 self.pause = SHORTEST_PAUSE;
             }
@@ -287,6 +302,17 @@ impl LinkClient {
         }
         Ok(())
     }
+}
+
+type Place<'a> = Result<mpsc::Permit<'a, BytesMut>, mpsc::error::SendError<()>>;
+
+/// What the process says next, once there is a place for it on the way to the gate. May be dropped while waiting.
+async fn next_message<'a>(
+    outgoing: &'a mpsc::Sender<BytesMut>,
+    messages: &mut mpsc::Receiver<QueuedMessage>,
+) -> (Place<'a>, Option<QueuedMessage>) {
+    let place = outgoing.reserve().await;
+    (place, messages.recv().await)
 }
 
 async fn write(mut writer: Writer, mut frames: mpsc::Receiver<BytesMut>) -> std::io::Result<()> {

@@ -20,6 +20,8 @@ pub(crate) use upgrade::upgrade;
 /// What comes to an attached process.
 #[derive(Debug)]
 pub(crate) enum Delivery {
+    /// The gate has taken the attach. What stands for the session, such as a stop, has come before.
+    Attached,
     /// One event, or several of one sender in one.
     Event { ids: Vec<EventId>, frame: EventFrame<'static> },
     Verdict {
@@ -187,15 +189,21 @@ impl SessionHandle {
         &self,
         id: ReplyId,
         chat: ChatId,
+        reply_to: Option<EventId>,
         text: String,
         files: Vec<SentFile>,
     ) -> Result<(), Fault> {
-        self.ask_plainly(SessionMessage::Replied { id, chat, text, files }).await
+        self.ask_plainly(SessionMessage::Replied { id, reply_to, chat, text, files }).await
     }
 
     /// The agent puts another text in the place of one of its replies.
     pub(crate) async fn edit(&self, id: ReplyId, text: String) -> Result<(), Fault> {
         self.ask_plainly(SessionMessage::Edited { id, text }).await
+    }
+
+    /// Whether there is a gate that can write down what happens.
+    pub(crate) async fn can_record(&self) -> bool {
+        self.inbox().await.is_ok()
     }
 
     /// The events of this session, newest last.

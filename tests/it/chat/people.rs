@@ -82,6 +82,10 @@ fn a_reviewers_verdict_counts_in_words_and_by_button_and_a_senders_does_not() {
             .asked("answer", json!({"user": user, "ask": "abcde", "verdict": {"behavior": behavior}, "message": "b1"}))
     };
     assert_eq!(error(&button("2", "allow")), 40302);
+    let named =
+        |message: &str| json!({"user": "1", "ask": "abcde", "verdict": {"behavior": "allow"}, "message": message});
+    assert_eq!(error(&bridge.asked("answer", named(&"m".repeat(129)))), 40001, "its name is bounded");
+    assert_eq!(error(&bridge.asked("answer", named(""))), 40001);
     assert_eq!(error(&button("9", "allow")), 40301, "a stranger is nobody");
     let stranger = bridge.said("9", "yes abcde");
     assert!(stranger["pairing"].is_object(), "{stranger}");
@@ -158,8 +162,13 @@ fn a_conversation_of_a_platform_is_written_in_from_there_and_replies_go_back() {
     gate.say_as(&eve, "/?chat=ops:-100", "let me in").expect(403);
     gate.say_as(&eve, "/?chat=ops:new", "nobody opens it from elsewhere").expect(403);
 
-    session.call("reply", &json!({"chat_id": "ops:-100", "text": "it is green"}));
+    let id = &first["event"]["id"];
+    session.call("reply", &json!({"chat_id": "ops:-100", "text": "it is green", "reply_to": id}));
     let reply = bridge.item("reply", "it is green");
+    assert_eq!(&reply["reply_to"], id);
+    let thanks = json!({"user": "2", "chat": "-100", "text": "thanks", "reply_to": reply["reply"]});
+    bridge.asked("said", thanks);
+    assert_eq!(session.event_containing("thanks").meta("reply_to"), reply["reply"].as_str().unwrap());
     assert_eq!((&reply["chat"], &reply["user"], &reply["text"]), (&json!("-100"), &Value::Null, &json!("it is green")));
     session.call("edit_message", &json!({"message_id": reply["reply"], "text": "it is red again"}));
     let edit = bridge.item("edit", "it is red again");
@@ -222,4 +231,13 @@ fn a_program_that_talks_nonsense_is_told_so_and_goes_on() {
     assert_eq!(error(&bridge.asked("answer", ghost)), 40403);
     assert!(bridge.said("1", "still there?")["event"].is_object());
     assert_eq!((bridge.complaints().len(), bridge.connections()), (5, 1), "{:?}", bridge.complaints());
+}
+
+#[test]
+fn verdicts_by_button_count_against_the_rate_of_their_person() {
+    let Platform { home: _home, bridge, gate: _gate, session: _session } = platform("[limits]\nrate = 1\nburst = 3\n");
+    let ghost = json!({"user": "1", "ask": "zzzzz", "verdict": {"behavior": "allow"}});
+    let errors: Vec<u64> = (0..20).map(|_| error(&bridge.asked("answer", ghost.clone()))).collect();
+    assert_eq!(errors[0], 40403, "{errors:?}");
+    assert!(errors.contains(&42902), "{errors:?}");
 }

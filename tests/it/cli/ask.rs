@@ -271,3 +271,42 @@ impl Drop for Terminal<'_> {
         tmux.arg("-S").arg(&self.socket).arg("kill-server").status().ok();
     }
 }
+
+#[test]
+fn answers_name_a_question_that_was_asked_or_are_refused_with_the_questions() {
+    let home = Home::new();
+    let gate = home.serve();
+    let session = StandIn::start_under_an_agent(&home, &[]);
+    session.hook("Notification", &json!({}));
+    home.attached(1);
+    let question = |text: &str| {
+        json!({"question": text, "header": "H", "multiSelect": false, "options": [
+            {"label": "Postgres", "description": "big"}, {"label": "SQLite", "description": "small"}]})
+    };
+    let asked = |questions: Value| {
+        let call = json!({"tool_name": "AskUserQuestion", "tool_input": {"questions": questions}});
+        let id = session.hook_later("PermissionRequest", &call);
+        (id, gate.open_ask()["code"].as_str().unwrap().to_owned())
+    };
+    let answers =
+        |id: &Value| session.hook_answer(id)["hookSpecificOutput"]["decision"]["updatedInput"]["answers"].clone();
+    for typed in ["SQLite", "2", "sqlite", "Which store?=SQLite"] {
+        let (id, code) = asked(json!([question("Which store?")]));
+        let shown = home.run(&["ask", "show", &code]).ok().stdout;
+        assert!(shown.contains(&format!("portcullis ask allow {code} --answer 1")), "{shown}");
+        home.run(&["ask", "allow", &code, "--answer", typed]).ok();
+        assert_eq!(answers(&id), json!({"Which store?": "SQLite"}), "{typed}");
+    }
+    let (id, code) = asked(json!([question("Which store?"), question("Which copy?")]));
+    let wrong = home.run(&["ask", "allow", &code, "--answer", "Which shop?=SQLite"]);
+    assert!(!wrong.status.success() && wrong.stderr.contains("no question \"Which shop?\""), "{wrong:?}");
+    assert!(wrong.stderr.contains("\"Which copy?\" (1 Postgres, 2 SQLite)"), "{wrong:?}");
+    for given in [json!({"Which shop?": "SQLite"}), json!({"Which store?": "SQLite"}), json!(["SQLite"]), json!([])] {
+        let refused = gate.verdict(&code, &json!({"behavior": "allow", "answers": given})).expect(422).json();
+        assert!(refused["message"].as_str().unwrap().contains("Which copy?"), "{refused}");
+    }
+    let whole = json!({"behavior": "allow", "input": {"questions": [], "answers": {"Which shop?": "x"}}});
+    gate.verdict(&code, &whole).expect(422);
+    home.run(&["ask", "allow", &code, "--answer", "1=1", "--answer", "Which copy?=2"]).ok();
+    assert_eq!(answers(&id), json!({"Which store?": "Postgres", "Which copy?": "SQLite"}));
+}

@@ -202,7 +202,7 @@ fn the_owners_token_is_made_once_and_no_file_is_readable_by_others() {
     assert!(token.len() >= 32, "{token}");
     let ask = |gate: &Gate, token: &str| Request::get("/api/v1/status").token(token).send(&gate.target());
     assert_eq!(ask(&gate, &token).expect(200).json()["token_file"].as_str(), file.to_str());
-    ask(&gate, home.token()).expect(403);
+    ask(&gate, home.token()).expect(401);
     for name in ["owner.token", "journal.db", "journal.db-wal", "gate.lock", "gate.sock"] {
         let mode = fs::metadata(home.folder().join(name)).unwrap().permissions().mode();
         assert_eq!(mode & 0o077, 0, "{name}: {mode:o}");
@@ -301,4 +301,36 @@ fn a_session_reports_a_configuration_error_once_and_continues_when_it_is_fixed()
     assert!(!log.contains("lisen") && !log.contains("\"of\""), "no gate was started in vain: {log}");
     Request::post("/").body("hello").send(&home.socket()).expect(200);
     assert_eq!(session.next_event().content, "hello");
+}
+
+#[test]
+fn the_gate_listens_on_localhost_by_name() {
+    let home = Home::new();
+    let gate = home.serve_with(&["--listen", "localhost:0"]);
+    assert!(gate.address().ip().is_loopback() && gate.address().is_ipv4(), "{}", gate.address());
+    Request::get("/healthz").header("Host", &format!("localhost:{}", gate.port())).send(&gate.target()).expect(200);
+    let elsewhere = home.run(&["serve", "--listen", "localhost.evil.example:0"]);
+    elsewhere.refused(3, "is not an address with a port");
+}
+
+#[test]
+fn a_misspelt_variable_is_reported_to_people_and_not_in_a_protocol() {
+    let home = Home::new();
+    let misspelt = |words: &[&str]| {
+        let mut command = home.command(words);
+        command.env("PORTCULLIS_LISTN", "off").env("PORTCULLIS_TEST_X", "1");
+        command
+    };
+    let ran = Ran::of(&home.spawn(misspelt(&["status"]), Stdin::Nothing), PATIENCE);
+    let warning = "warning: nothing reads the variable PORTCULLIS_LISTN: did you mean PORTCULLIS_LISTEN?";
+    assert_eq!(ran.stderr.lines().filter(|line| *line == warning).count(), 1, "{}", ran.stderr);
+    assert!(!ran.stderr.contains("PORTCULLIS_TEST"), "{}", ran.stderr);
+    let mut serve = misspelt(&["serve"]);
+    serve.env("PORTCULLIS_XYZZY", "1");
+    let gate = Gate::start_command(&home, serve);
+    assert!(gate.stderr().contains(warning), "{}", gate.stderr());
+    assert!(gate.stderr().contains("warning: nothing reads the variable PORTCULLIS_XYZZY\n"), "{}", gate.stderr());
+    let hook = Ran::of(&home.spawn(misspelt(&["hook"]), Stdin::Nothing), PATIENCE);
+    assert!(!hook.stderr.contains("PORTCULLIS_LISTN") && !hook.stdout.contains("PORTCULLIS_LISTN"));
+    assert_eq!(home.run(&["status"]).ok().stderr, "");
 }

@@ -2,7 +2,9 @@
 
 use crate::support::child::Stdin;
 use crate::support::home::{Home, Ran};
+use crate::support::hooks::bash;
 use crate::support::standin::StandIn;
+use crate::support::terminal::Terminal;
 use crate::support::tmux::Tmux;
 use crate::support::{PATIENCE, until};
 use serde_json::{Value, json};
@@ -118,7 +120,7 @@ fn inside_an_agent_and_where_devices_answer_watch_only_looks() {
     // Its parent is this test, and so is that of what runs below.
     let session = StandIn::start(&home, &["--label", "api"]);
     gate.open_prompt(&session, "abcde");
-    let mut terminal = crate::support::terminal::Terminal::controlling(&home.command(&["watch"]));
+    let mut terminal = Terminal::controlling(&home.command(&["watch"]));
     terminal.until("not answered here: this runs inside session api");
     terminal.type_line("y");
     terminal.until("Not answered here");
@@ -129,10 +131,14 @@ fn inside_an_agent_and_where_devices_answer_watch_only_looks() {
     let home = Home::new();
     home.write_config("approvals = \"device\"\n");
     let gate = home.serve();
-    let session = StandIn::start_under_an_agent(&home, &[]);
-    gate.open_prompt(&session, "abcde");
-    let terminal = crate::support::terminal::Terminal::controlling(&home.command(&["watch"]));
-    terminal.until("prompts are answered on devices only");
+    let session = StandIn::start_under_an_agent(&home, &["--label", "api"]);
+    until("the session", || Some(()).filter(|()| home.status()["sessions"] == 1));
+    let terminal = Terminal::controlling(&home.command(&["watch"]));
+    terminal.until("api: connected");
+    session.ask("abcde", "Bash", "Push", "git push");
+    terminal.until("abcde asks to run Bash: git push");
+    terminal.until("not answered here: prompts are answered on devices only");
+    gate.stop();
 }
 
 #[test]
@@ -174,4 +180,26 @@ fn say_waits_for_the_reply_and_prints_it() {
     session.call("reply", &json!({"chat_id": chat, "text": "yes"}));
     let lines = Ran::of(&say, PATIENCE).ok().json_lines();
     assert_eq!((&lines[0]["chat_id"], &lines[1]["text"]), (&json!(chat), &json!("yes")));
+}
+
+#[test]
+fn watch_tells_whether_a_session_works_waits_or_is_idle() {
+    let home = Home::new();
+    let gate = home.serve();
+    let session = StandIn::start_under_an_agent(&home, &["--label", "api"]);
+    home.attached(1);
+    let screen = Tmux::running(&home, &home.command(&["watch"]));
+    screen.until("── api: connected");
+    session.hook("UserPromptSubmit", &json!({"prompt": "go", "permission_mode": "auto"}));
+    screen.until("── api: auto, working");
+    let id = session.hook_later("PermissionRequest", &bash("git push"));
+    screen.until("── api: auto, waiting for you");
+    gate.answer(&gate.open_ask(), &json!({"behavior": "allow"}));
+    session.hook_answer(&id);
+    screen.until("── api: auto, working");
+    session.hook("Stop", &json!({"permission_mode": "auto"}));
+    screen.until("── api: auto, idle");
+    session.close_stdin();
+    screen.until("session ended");
+    screen.until("── no session is connected");
 }

@@ -34,7 +34,7 @@ pub(crate) enum When {
     AnyResult,
 }
 
-/// Its texts may hold placeholders: `$TEXT`, `$RESULT`, `$MESSAGE_ID` of the result, and any attribute of the newest `<channel>` tag in capitals,
+/// Its texts may hold placeholders: `$TEXT`, `$RESULT`, `$MESSAGE_ID` of the result, `$PLAN_FILE` of plan mode, and any attribute of the newest `<channel>` tag in capitals,
 /// so that `$CHAT_ID` is `chat_id`.
 pub(crate) struct Rule {
     when: When,
@@ -189,6 +189,11 @@ impl Turn {
         match name {
             "TEXT" => Some(self.text.clone()),
             "RESULT" => Some(self.result()),
+            "PLAN_FILE" => {
+                let places = [&self.reminders, &self.system, &self.text];
+                let told = places.iter().find_map(|place| place.split_once("create your plan at "));
+                Some(told?.1.split_whitespace().next()?.to_owned())
+            }
             "MESSAGE_ID" => {
                 let result = self.result();
                 let (_, rest) = result.split_once("message_id=")?;

@@ -152,3 +152,25 @@ fn a_process_that_replaces_another_still_wakes_the_session() {
         (std::fs::metadata(wake_file(&home)).ok()?.modified().ok()? != before).then_some(())
     });
 }
+
+#[test]
+fn a_process_that_starts_before_another_has_gone_takes_over_its_hooks() {
+    let home = Home::new();
+    let gate = home.serve();
+    let begin = || StandIn::start_command(&home, StandIn::command_of(&home, &["--label", "api"], "s-2"));
+    command_hook(&home, &start(), true).ok();
+    let first = begin();
+    let second = begin();
+    home.attached(2);
+    first.close_stdin();
+    first.wait_exit(Duration::from_secs(5));
+    let event = gate.send_event("main is red");
+    let changed = json!({"hook_event_name": "FileChanged", "file_path": wake_file(&home), "event": "change"});
+    let woken = until("a hook that reaches the second", || {
+        let woken = command_hook(&home, &changed, true);
+        (woken.status.code() == Some(2)).then_some(woken)
+    });
+    assert!(woken.stderr.contains("main is red"), "{woken:?}");
+    gate.wait_for_event(&event, "delivered");
+    assert_eq!(second.event_count(), 0, "it came by the hook");
+}

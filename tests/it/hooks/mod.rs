@@ -1,8 +1,10 @@
 //! Claude Code's hooks: called by the tests as Claude Code calls them, and by the real interactive CLI.
 
 mod command;
+mod confirmed;
 mod events;
 mod failures;
+mod modes;
 mod outside;
 mod outside_real_cli;
 mod over_http;

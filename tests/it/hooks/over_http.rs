@@ -11,7 +11,7 @@ use std::io::Write;
 /// A gate that takes posted hooks, and a token for an agent.
 fn posting() -> (Home, Gate, String) {
     let home = Home::new();
-    home.write_config("[hooks]\nhttp = true\n");
+    home.write_config("instructions = \"Ignore staging.\"\n[hooks]\nhttp = true\n");
     let gate = home.serve();
     let token = home.token_for("claude", "agent");
     (home, gate, token)
@@ -60,12 +60,20 @@ fn an_http_prompt_waits_for_its_answer_and_http_hooks_deliver_events() {
     gate.ask_when(&prompt, |ask| !ask["verdict"]["carried_at"].is_null());
 
     let event = gate.send_event("main is red");
-    let output = until("the event", || {
-        let output = gate.post_as(&token, "/claude/hooks", &posted(&home, "PostToolUse", &bash("ls"))).json();
-        (!context(&output).is_empty()).then_some(output)
-    });
+    let next = || {
+        until("the event", || {
+            let output = gate.post_as(&token, "/claude/hooks", &posted(&home, "PostToolUse", &bash("ls"))).json();
+            (!context(&output).is_empty()).then_some(output)
+        })
+    };
+    let output = next();
     assert!(context(&output).contains("main is red"), "{output}");
+    let owners = "The user says about messages from outside: Ignore staging.";
+    assert!(context(&output).starts_with(owners), "no server tells it: {output}");
     gate.wait_for_event(&event, "delivered");
+    gate.send_event("main is green");
+    let output = next();
+    assert!(context(&output).contains("main is green") && !context(&output).contains(owners), "once: {output}");
     let sessions = home.attached(1);
     assert_eq!((&sessions[0]["connected_by"], &sessions[0]["agent_session"]), (&json!("hooks"), &json!("s-9")));
 
@@ -88,4 +96,19 @@ fn an_http_prompt_is_withdrawn_when_its_client_disconnects() {
     drop(stream);
     let prompt = gate.ask_when(&prompt, |ask| ask["state"] == "withdrawn");
     assert_eq!(prompt["withdrawn"], "denied, interrupted or timed out at the terminal");
+}
+
+#[test]
+fn a_session_that_posts_nothing_ends_although_events_come_for_it() {
+    let home = Home::new();
+    home.write_config("[hooks]\nhttp = true\n");
+    home.fix("PORTCULLIS_TEST_SILENCE", 1000);
+    let gate = home.serve();
+    let token = home.token_for("claude", "agent");
+    gate.post_as(&token, "/claude/hooks", &posted(&home, "Stop", &json!({}))).expect(200);
+    home.attached(1);
+    until("the end of the session", || {
+        gate.say("/", "the build is red").expect(200);
+        gate.get("/api/v1/sessions").json().as_array().unwrap().is_empty().then_some(())
+    });
 }

@@ -144,27 +144,27 @@ fn without_a_gate_every_hook_returns_an_empty_answer() {
     // Nor does what nobody was asked turn up as a prompt later.
     let gate = home.serve();
     home.attached(1);
-    let asks = until("the prompt that was given up", || {
-        let asks = gate.get("/api/v1/asks?state=all").json();
-        let asks = asks.as_array().unwrap().clone();
-        asks.iter().all(|ask| ask["state"] != "open").then_some(asks)
-    });
-    assert!(asks.len() <= 1, "{asks:#?}");
+    // The gate has heard all that was said before this answer.
+    session.call("inbox", &json!({}));
+    let states: Vec<Value> = gate.asks().iter().map(|ask| ask["state"].clone()).collect();
+    assert_eq!(states, ["withdrawn"]);
 }
 
 #[test]
 fn a_stopped_session_runs_no_tool_and_is_told_who_stopped_it() {
     let (home, gate, session) = hooked();
     let id = home.attached(1)[0]["id"].as_str().unwrap().to_owned();
-    let stopped = gate.post(&format!("/api/v1/sessions/{id}/stop?wait=20"), &json!({})).expect(200).json();
-    assert_eq!(stopped["state"], "done", "{stopped}");
-    let output = session.hook("PreToolUse", &bash("ls"));
+    let denied = |output: &Value| output["hookSpecificOutput"]["permissionDecision"] == "deny";
+    let order = |place: usize| gate.get(&format!("/api/v1/sessions/{id}")).json()["orders"][place]["state"].clone();
+    gate.post(&format!("/api/v1/sessions/{id}/stop"), &json!({})).expect(200);
+    let output = until("a refusal", || Some(session.hook("PreToolUse", &bash("ls"))).filter(denied));
+    until("the stop is done", || (order(0) == "done").then_some(()));
     assert_eq!(output["hookSpecificOutput"]["permissionDecision"], "deny");
     let reason = output["hookSpecificOutput"]["permissionDecisionReason"].as_str().unwrap();
     assert!(reason.starts_with("owner has stopped this session"), "{reason}");
-    let resumed = gate.post(&format!("/api/v1/sessions/{id}/resume?wait=20"), &json!({})).expect(200).json();
-    assert_eq!(resumed["state"], "done", "{resumed}");
-    assert_eq!(session.hook("PreToolUse", &bash("ls")), json!({}));
+    gate.post(&format!("/api/v1/sessions/{id}/resume"), &json!({})).expect(200);
+    until("no refusal", || (session.hook("PreToolUse", &bash("ls")) == json!({})).then_some(()));
+    until("the resume is done", || (order(1) == "done").then_some(()));
 }
 
 #[test]
@@ -295,4 +295,41 @@ fn what_an_agent_runs_cannot_lift_the_outside_guard_by_speaking_as_its_owner() {
     gate.say("/", "the owner speaks").expect(200);
     by_tool_call_containing(&session, "the owner speaks");
     assert_eq!(decision(), Value::Null, "the owner directs");
+}
+
+#[test]
+fn a_call_id_that_several_prompts_have_confirms_none_of_them() {
+    let home = Home::new();
+    let gate = home.serve();
+    let begin = |agent| StandIn::start_command(&home, StandIn::command_of(&home, &["--label", agent], agent));
+    let sessions = ["s-1", "s-2"].map(begin);
+    home.attached(2);
+    std::thread::scope(|scope| {
+        for session in &sessions {
+            scope.spawn(|| {
+                session.hook("PreToolUse", &with(bash("git push"), "tool_use_id", "toolu_1"));
+                session.hook("PermissionRequest", &bash("git push"));
+            });
+        }
+        let asks = gate.open_asks(2);
+        let confirm = json!({"id": "toolu_1", "approved": true});
+        let refused = gate.post("/api/confirm", &confirm).expect(409).json().to_string();
+        for ask in &asks {
+            assert!(refused.contains(ask["code"].as_str().unwrap()), "{refused}");
+            assert_eq!(gate.ask(ask["id"].as_str().unwrap())["state"], "open");
+        }
+        gate.answer(&asks[0], &json!({"behavior": "deny"}));
+        assert_eq!(gate.post("/api/confirm", &confirm).expect(200).json(), json!({"success": true}));
+    });
+}
+
+#[test]
+fn a_risk_without_reasons_is_shown_without_brackets() {
+    let (home, gate, session) = hooked();
+    attend(&home);
+    session.hook_later("PermissionRequest", &bash("ls"));
+    let ask = gate.open_ask();
+    assert_eq!((&ask["risk"]["level"], &ask["risk"]["reasons"]), (&json!("low"), &json!([])), "{ask}");
+    let shown = home.run(&["ask", "show", ask["code"].as_str().unwrap()]).ok().stdout;
+    assert!(shown.contains("risk: low\n") && !shown.contains("()"), "{shown}");
 }

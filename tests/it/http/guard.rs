@@ -103,7 +103,7 @@ fn the_socket_is_the_owners_and_the_link_is_served_only_there() {
     let gate = home.serve();
     let socket = home.socket();
     Request::get("/api/v1/status").send(&socket).expect(200);
-    Request::get("/api/v1/status").token("wrong").send(&socket).expect(403);
+    Request::get("/api/v1/status").token("wrong").send(&socket).expect(401);
     let said = Request::post("/hello").body("from the socket").send(&socket).expect(200);
     let event = gate.get(&format!("/api/v1/events/{}", said.header("x-event-id").unwrap())).json();
     assert_eq!((&event["via"], &event["sender"]), (&json!("socket"), &json!("owner")));

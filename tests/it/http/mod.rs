@@ -1,6 +1,8 @@
 //! The HTTP API: who may call it, what each request answers, and the streams.
 
 mod api;
+mod attributes;
+mod errors;
 mod guard;
 mod idempotency;
 mod people;

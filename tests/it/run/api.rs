@@ -170,6 +170,35 @@ fn a_chat_streams_its_session_and_waits_for_a_confirmation() {
 }
 
 #[test]
+fn a_chat_has_the_mode_it_names_and_its_prompts_are_answered_under_permissions() {
+    let home = Home::new();
+    // In this mode Claude Code makes files without asking, and still asks about programs.
+    let model = shell(&["npm run one --silent; echo made"]);
+    let gate = serve(&home, &model, "");
+    for (body, status, why) in [
+        (json!({"prompt": "go", "permissionMode": "yolo"}), 400, "acceptEdits"),
+        (json!({"prompt": "go", "permissionMode": "plan", "autoApprove": true}), 400, "one of them"),
+        (json!({"prompt": "go", "permissionMode": "bypassPermissions"}), 403, "not allowed here"),
+    ] {
+        let refused = gate.post("/api/chat", &body).expect(status);
+        assert!(refused.text().contains(why), "{body}: {refused}");
+    }
+    assert!(held(&home).is_empty() && model.requests().is_empty());
+    let messages = chat(&home, &gate, &json!({"prompt": "go", "permissionMode": "acceptEdits"}), || {
+        assert_eq!(home.attached(1)[0]["mode"], "acceptEdits");
+        let pending = until("a pending prompt", || {
+            let answer = gate.get("/api/permissions/pending").expect(200).json();
+            assert_eq!(answer, gate.get("/api/pending").expect(200).json());
+            answer["pending"].as_array()?.first().cloned()
+        });
+        let confirm = json!({"id": pending["id"], "approved": true});
+        assert_eq!(gate.post("/api/permissions/confirm", &confirm).expect(200).json(), json!({"success": true}));
+    });
+    let result = messages.last().unwrap()["result"].as_str().unwrap().to_owned();
+    assert!(result.starts_with("done: ") && result.ends_with("made"), "{result}");
+}
+
+#[test]
 fn a_chat_prompt_that_nobody_confirms_is_denied() {
     let home = Home::new();
     let model = shell(&["touch never.txt"]);
@@ -222,10 +251,10 @@ fn the_chat_api_refuses_strangers_and_senders() {
     let model = shell(&["ls"]);
     let gate = serve(&home, &model, "");
     for (method, path) in
-        [("GET", "/api/pending"), ("POST", "/api/confirm"), ("POST", "/api/chat"), ("POST", "/api/v1/sessions")]
+        [("GET", "/api/pending"), ("POST", "/api/confirm"), ("GET", "/api/permissions/pending"), ("POST", "/api/chat")]
     {
         let request = if method == "GET" { Request::get(path) } else { Request::post(path).body("{}") };
-        request.send(&gate.target()).expect(403);
+        request.send(&gate.target()).expect(401);
     }
     let sender = home.token_for("sam", "sender");
     gate.get_as(&sender, "/api/pending").expect(403);

@@ -101,6 +101,21 @@ fn a_warning_is_a_note_and_no_line_of_a_log() {
 }
 
 #[test]
+fn a_folder_that_claude_code_does_not_trust_is_named_with_what_to_do() {
+    let home = Home::new();
+    let gate = home.serve();
+    fs::create_dir_all(home.project().join(".claude")).unwrap();
+    let settings = r#"{"permissions": {"allow": ["Bash(touch *)"]}}"#;
+    fs::write(home.project().join(".claude/settings.json"), settings).unwrap();
+    let model = shell(&["touch made.txt"]);
+    let run = Driven::start(&home, &model, &["go"]);
+    gate.allow(&gate.only_ask());
+    let ran = run.wait().ok();
+    assert!(ran.stderr.contains("note: Claude Code leaves out what .claude/settings.json"), "{ran:#?}");
+    assert!(ran.stderr.contains("run `claude` here once"), "{ran:#?}");
+}
+
+#[test]
 fn installed_hooks_leave_no_error_behind_in_a_run() {
     let home = Home::new();
     home.serve();

@@ -10,3 +10,4 @@ mod process_exit;
 mod prompts;
 mod rules;
 mod terminal;
+mod web_app;

@@ -228,3 +228,41 @@ fn secrets_in_the_channels_environment_are_not_leaked() {
     }
     assert!(!home.log().contains(home.token()) && !session.stderr().contains(home.token()));
 }
+
+#[test]
+fn a_one_way_channel_declares_no_tools_and_takes_events() {
+    let home = Home::new();
+    let gate = home.serve();
+    let session = StandIn::start(&home, &["--one-way"]);
+    assert!(session.declares("claude/channel") && !session.declares("claude/channel/permission"));
+    assert_eq!(session.capabilities().get("tools"), None, "{}", session.capabilities());
+    assert!(session.instructions().contains("no reply is expected") && !session.instructions().contains("`reply`"));
+    let list = session.call_raw(&json!({"jsonrpc": "2.0", "id": 7, "method": "tools/list"}));
+    assert!(list["result"]["tools"].as_array().is_none_or(Vec::is_empty), "{list}");
+    gate.say("/?severity=high", "main is red").expect(200);
+    let event = session.next_event();
+    assert_eq!((event.content.as_str(), event.meta("severity")), ("main is red", "high"));
+    let arguments = json!({"chat_id": event.meta("chat_id"), "text": "on it"});
+    let call =
+        json!({"jsonrpc": "2.0", "id": 8, "method": "tools/call", "params": {"name": "reply", "arguments": arguments}});
+    assert!(session.call_raw(&call)["error"].is_object());
+    assert_eq!(gate.get("/api/v1/replies").json(), json!([]));
+}
+
+#[test]
+fn what_the_owner_says_about_events_is_in_the_instructions() {
+    let home = Home::new();
+    home.write_config("instructions = \"Ignore staging.\"\n");
+    let _gate = home.serve();
+    let session = StandIn::start(&home, &[]);
+    assert!(
+        session.instructions().ends_with("about messages from outside: Ignore staging."),
+        "{}",
+        session.instructions()
+    );
+    home.write_config(&format!("instructions = {:?}\n", "x".repeat(2000)));
+    let long = StandIn::start(&home, &[]);
+    assert!(long.tools()[0]["description"].as_str().unwrap().ends_with(&"x".repeat(2000)));
+    home.write_config(&format!("instructions = {:?}\n", "x".repeat(2001)));
+    home.run(&["up"]).refused(3, "instructions is text of at most 2000 characters");
+}

@@ -105,6 +105,42 @@ fn a_refused_session_reports_the_reason_and_a_hint() {
     session.next_event();
 }
 
+#[test]
+fn a_gate_that_does_not_greet_is_left_and_tried_again() {
+    let home = Home::without_auto_start();
+    home.fix("PORTCULLIS_TEST_GREETING", 200);
+    let gate = FakeGate::of(&home);
+    let session = StandIn::start(&home, &[]);
+    let _silent = gate.greeted();
+    session.complaint("the gate does not greet");
+    let (mut link, attach) = gate.attached();
+    confirm(&mut link, &attach);
+    link.say(&event_frame("01m7f9jc2g75gzpa3000000003"));
+    session.next_event();
+}
+
+#[test]
+fn a_session_reads_on_while_its_gate_does_not() {
+    let home = Home::without_auto_start();
+    let gate = FakeGate::of(&home);
+    let session = StandIn::start(&home, &[]);
+    let (mut link, attach) = gate.attached();
+    confirm(&mut link, &attach);
+    let text = "x".repeat(100_000);
+    std::thread::scope(|scope| {
+        let replies: Vec<_> =
+            (0..100).map(|_| scope.spawn(|| session.call("reply", &json!({"chat_id": "1", "text": text})))).collect();
+        link.say(&event_frame("01m7f9jc2g75gzpa3000000003"));
+        session.next_event();
+        let mut replied = 0;
+        while replied < replies.len() {
+            let said = link.hear();
+            link.say(&json!({"done": {"n": said["n"], "answer": "ok"}}));
+            replied += usize::from(said["message"]["replied"].is_object());
+        }
+    });
+}
+
 fn confirm(link: &mut Link, attach: &Value) {
     link.say(&json!({"done": {"n": attach["n"], "answer": "ok"}}));
 }

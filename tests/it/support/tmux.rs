@@ -35,6 +35,8 @@ impl Interactive {
         let claude = Claude::command(home, model);
         let mut command = home.program("tmux");
         command.envs(claude.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        // As root it refuses to bypass permissions otherwise.
+        command.env("IS_SANDBOX", "1");
         command.env_remove("PORTCULLIS_TOKEN").env("LANG", "C.UTF-8").env("TERM", "xterm-256color");
         let log = home.user().join("claude-debug.log");
         let mut words = vec![claude.get_program().to_string_lossy().into_owned()];
@@ -79,6 +81,12 @@ impl Interactive {
         self.tmux.keys(&["-l", text]);
     }
 
+    /// Presses a key, again if nothing came of it, until the screen shows `text`.
+    #[track_caller]
+    pub(crate) fn press_until(&self, key: &str, text: &str) {
+        self.tmux.press_until(key, |screen| screen.contains(text));
+    }
+
     /// Presses a key, again if nothing came of it, until the screen no longer shows `text`.
     #[track_caller]
     pub(crate) fn press_until_gone(&self, key: &str, text: &str) {
@@ -99,6 +107,7 @@ fn settle_in(home: &Home) {
     let mut state: Value = serde_json::from_str(&text).unwrap_or(json!({}));
     state["hasCompletedOnboarding"] = json!(true);
     state["theme"] = json!("dark");
+    state["bypassPermissionsModeAccepted"] = json!(true);
     state["customApiKeyResponses"] = json!({"approved": ["dummy-key-for-tests"], "rejected": []});
     let project = home.project().canonicalize().unwrap().display().to_string();
     state["projects"][&project]["hasTrustDialogAccepted"] = json!(true);

@@ -5,6 +5,8 @@ use portcullis_core::{Ask, AskLife, Label, Offer, Text, Verdict};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use crate::questions::GivenAnswers;
+
 #[derive(Debug, Serialize, Deserialize, PartialEq, Eq, ToSchema)]
 pub struct AskView {
     pub id: String,
@@ -187,9 +189,10 @@ pub struct NewVerdict {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Object>)]
     pub input: Option<serde_json::Map<String, serde_json::Value>>,
-    /// Answers to a prompt of kind question: `{"QUESTION": "LABEL"}`.
+    /// Answers to a prompt of kind question: `{"QUESTION": "LABEL"}`, or a list as people type them: `["SQLite"]`, `["2"]` or
+    /// `["QUESTION=LABEL"]`. Every question must be answered.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub answers: Option<std::collections::BTreeMap<String, String>>,
+    pub answers: Option<GivenAnswers>,
     /// With a denial: end the turn.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub interrupt: bool,

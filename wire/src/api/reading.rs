@@ -32,6 +32,7 @@ impl TryFrom<&AskView> for NewAsk {
             reason: view.reason.clone(),
             risk,
             quorum: view.quorum.unwrap_or(1),
+            modes: view.modes.iter().filter_map(|mode| mode.parse().ok()).collect(),
             ..Details::default()
         };
         Ok(Self {

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use portcullis_core::{ChatId, EventId, TrackedEvent, Via, excerpt};
+use portcullis_core::{Attribute, ChatId, Event, EventId, ReplyId, TrackedEvent, Via, excerpt};
 use serde::{Deserialize, Serialize};
 
 use crate::as_text;
@@ -22,7 +22,10 @@ pub struct EventFrame<'a> {
     #[serde(borrow)]
     pub chat: Cow<'a, str>,
     #[serde(default, skip_serializing_if = "<[_]>::is_empty")]
-    pub attributes: Cow<'a, [(String, String)]>,
+    pub attributes: Cow<'a, [Attribute]>,
+    /// The message of the agent that it answers.
+    #[serde(default, with = "as_text::option", skip_serializing_if = "Option::is_none")]
+    pub reply_to: Option<ReplyId>,
     /// What is put before the model.
     #[serde(borrow)]
     pub text: Words<'a>,
@@ -53,6 +56,7 @@ impl<'a> EventFrame<'a> {
             directs: event.directs,
             chat: event.chat.as_str().into(),
             attributes: event.attributes.as_slice().into(),
+            reply_to: event.reply_to,
             text: text.into(),
             rest,
             redelivered: tracked.redelivered,
@@ -74,6 +78,7 @@ impl<'a> EventFrame<'a> {
             directs: self.directs,
             chat: self.chat.into_owned().into(),
             attributes: self.attributes.into_owned().into(),
+            reply_to: self.reply_to,
             text: self.text.into_owned(),
             rest: self.rest,
             redelivered: self.redelivered,
@@ -96,6 +101,18 @@ pub struct InboxItem {
     pub via: Via,
     pub state: String,
     pub bytes: usize,
+    /// What its sender gave along, where one event is shown.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub attributes: Vec<Attribute>,
+    #[serde(default, with = "as_text::option", skip_serializing_if = "Option::is_none")]
+    pub reply_to: Option<ReplyId>,
+}
+
+impl InboxItem {
+    /// The same with what its sender gave along.
+    pub fn with_attributes(self, event: &Event) -> Self {
+        Self { attributes: event.given().cloned().collect(), ..self }
+    }
 }
 
 impl From<&TrackedEvent> for InboxItem {
@@ -108,6 +125,8 @@ impl From<&TrackedEvent> for InboxItem {
             via: tracked.event.via.clone(),
             state: tracked.life.name().to_owned(),
             bytes: tracked.size,
+            attributes: vec![],
+            reply_to: tracked.event.reply_to,
         }
     }
 }

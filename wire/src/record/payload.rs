@@ -3,7 +3,7 @@
 use std::str::from_utf8;
 use std::sync::Arc;
 
-use portcullis_core::{Details, Edited, Moment, Order, Record, SentFile, Text, Verdict};
+use portcullis_core::{Attribute, Details, Edited, Event, Moment, Order, Record, SentFile, Text, Verdict};
 use serde::{Deserialize, Serialize};
 
 use super::{RecordPayload, Unreadable};
@@ -41,8 +41,7 @@ struct VerdictPayload {
 
 pub(super) fn write(record: &Record) -> serde_json::Result<Option<Arc<[u8]>>> {
     match record {
-        // An event's text is stored as it is: it may be large, and needs no wrapping.
-        Record::Received { event, .. } => Ok(Some(event.text.bytes())),
+        Record::Received { event, .. } => received(event).map(Some),
         Record::Replied { reply } => json(&ReplyPayload { text: reply.text.clone(), files: reply.files.clone() }),
         Record::Asked { ask } => json(&AskPayload {
             description: ask.description.clone(),
@@ -61,6 +60,22 @@ pub(super) fn write(record: &Record) -> serde_json::Result<Option<Arc<[u8]>>> {
     }
 }
 
+/// An event's text is stored as it is: it may be large, and needs no wrapping. What its sender gave along is a line
+/// behind it, so that it is erased together with the text.
+fn received(event: &Event) -> serde_json::Result<Arc<[u8]>> {
+    let given: Vec<&Attribute> = event.given().collect();
+    if given.is_empty() {
+        return Ok(event.text.bytes());
+    }
+    Ok([event.text.as_str().as_bytes(), b"\n", &serde_json::to_vec(&given)?].concat().into())
+}
+
+/// The text of such a payload, and what stands in the line behind it.
+fn split_attributes(payload: &str) -> Result<(&str, Vec<Attribute>), Unreadable> {
+    let (text, line) = payload.rsplit_once('\n').unwrap_or((payload, "[]"));
+    Ok((text, serde_json::from_str(line)?))
+}
+
 fn json(payload: &impl Serialize) -> serde_json::Result<Option<Arc<[u8]>>> {
     Ok(Some(serde_json::to_vec(payload)?.into()))
 }
@@ -70,7 +85,14 @@ pub(super) fn read_into(record: &mut Record, at: Moment, payload: RecordPayload<
     match record {
         Record::Received { event, .. } => {
             let event = Arc::make_mut(event);
+            let is_attributed = event.text == Text::Away;
             (event.at, event.text) = (at, text(payload)?);
+            if is_attributed && event.text != Text::Erased {
+                let whole = event.text.clone();
+                let (text, given) = split_attributes(whole.as_str())?;
+                event.text = Text::new(text);
+                event.attributes.extend(given);
+            }
         }
         Record::Replied { reply } => {
             reply.at = at;

@@ -1,8 +1,8 @@
 //! Forms of what records hold, without what people and agents wrote.
 
 use portcullis_core::{
-    Ask, AskId, ChatId, Code, Details, Identity, Label, Moment, Offer, Order, Pairing, PairingCode, Reply, ReplyId,
-    SentFile, SessionId, Source, Text, Token, TokenId, TokenScope,
+    Ask, AskId, ChatId, Code, Details, EventId, Identity, Label, Moment, Offer, Order, Pairing, PairingCode, Reply,
+    ReplyId, SentFile, SessionId, Source, Text, Token, TokenId, TokenScope,
 };
 use serde::{Deserialize, Serialize};
 
@@ -24,6 +24,8 @@ pub(super) struct ReplyForm {
     session: SessionId,
     #[serde(with = "as_text")]
     chat: ChatId,
+    #[serde(default, with = "as_text::option", skip_serializing_if = "Option::is_none")]
+    reply_to: Option<EventId>,
     #[serde(skip, default = "erased")]
     text: Text,
     #[serde(skip)]

@@ -19,7 +19,8 @@ fn event() -> Event {
         directs: true,
         chat: ChatId::new("7").unwrap(),
         address: Address::Label(Label::new("api").unwrap()),
-        attributes: vec![("path".into(), "/".into())],
+        attributes: vec![("path".into(), "/".into()), ("severity".into(), "high\n".into())],
+        reply_to: Some(ReplyId::new(AT, 8)),
         idempotency_key: Some(IdempotencyKey { key: "k".into(), digest: [7; 32] }),
         text: Text::new("hällo\n"),
         at: AT,
@@ -55,6 +56,7 @@ pub(crate) fn every_record() -> Vec<Record> {
         mode: Some("plan".into()),
         driven: true,
         hooks_version: Some(2),
+        is_working: Some(true),
         origin: Some(portcullis_core::ConversationOrigin::Forked),
     };
     let ruling = Ruling { why: Some("fine".into()), ..Ruling::plain(Behavior::Allow) };
@@ -131,6 +133,7 @@ pub(crate) fn every_record() -> Vec<Record> {
                 id: ReplyId::new(AT, 1),
                 session,
                 chat: ChatId::new("7").unwrap(),
+                reply_to: Some(EventId::new(AT, 1)),
                 text: Text::new("hi"),
                 files: vec![SentFile { path: "a.txt".into(), size: 3 }],
                 at: AT,

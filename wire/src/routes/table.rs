@@ -84,10 +84,20 @@ const NEW_CHAT: Param = query(
     "the conversation; 1 to 128 bytes of visible UTF-8. Without it the event opens a new one, named by a number",
 );
 
+const REPLY_TO: Param =
+    query("reply_to", "string", "the id of the reply that it answers; its conversation is the event's");
+const ATTRIBUTE: Param = query(
+    "NAME",
+    "string",
+    "any other name is an attribute of the event: at most 20, named by letters, digits and underscores, 256 bytes each",
+);
+
 /// How something said to a session may fail.
 const SAID: &[Kind] = &[
+    Kind::BadAttribute,
     Kind::ForeignChat,
     Kind::NoSuchSession,
+    Kind::NoSuchMessage,
     Kind::WhichSession,
     Kind::Settled,
     Kind::Undeliverable,
@@ -120,7 +130,7 @@ const VERDICT: &[Kind] = &[
 routes! {
     Say Post "/" TALK "Say something to a session: an event, or a verdict in words. Any free path does the same" {
         from_inside: VerdictsRefused, rate_limited: true, errors_in_words: true,
-        params: &[SESSION, LABEL, NEW_CHAT, KEY, JSON], body: TextBody,
+        params: &[SESSION, LABEL, NEW_CHAT, REPLY_TO, ATTRIBUTE, KEY, JSON], body: TextBody,
         response: Text("`ok`, or `verdict recorded`; in JSON, Accepted or Recorded, where `Accept` asks for it"),
         errors: SAID,
     }
@@ -196,7 +206,7 @@ routes! {
     }
 
     ListAsks Get "/api/v1/asks" REVIEW "Open and recently settled prompts, newest last" {
-        outside: true, params: &[query("state", "string", "open, answered, withdrawn or expired")],
+        outside: true, params: &[query("state", "string", "open, unconfirmed, answered, withdrawn or expired")],
         response: lists::<AskView>(), errors: &[Kind::BadRequest],
     }
     ShowAsk Get "/api/v1/asks/{ask}" REVIEW "One prompt, by its id or its code" {
@@ -225,6 +235,14 @@ routes! {
     }
     Pending Get "/api/pending" REVIEW "The prompts that are open" { outside: true, response: gives::<PendingAsks>() }
     Confirm Post "/api/confirm" REVIEW "Yes or no to a prompt, by its id, its code, or the client's id of the call" {
+        from_inside: ANSWERING, outside: true, body: takes::<Confirm>(), response: gives::<Confirmed>(),
+        errors: &[Kind::Ambiguous],
+    }
+
+    PermissionsPending Get "/api/permissions/pending" REVIEW "The same as /api/pending" {
+        outside: true, response: gives::<PendingAsks>(),
+    }
+    PermissionsConfirm Post "/api/permissions/confirm" REVIEW "The same as /api/confirm" {
         from_inside: ANSWERING, outside: true, body: takes::<Confirm>(), response: gives::<Confirmed>(),
     }
 

@@ -145,7 +145,7 @@ fn a_label_is_kept_for_the_sessions_life_and_for_a_day_after_it() {
               > wake session 2 for [2]
               > publish event 2
             4 attach 2 api
-              + session 2 attached as api-2, wrote []
+              + session 2 attached, wrote []
               > done
               > publish session 2
               > wake session 2 for [2]
@@ -302,7 +302,7 @@ fn a_session_that_stays_away_has_ended() {
               > done
               > publish session 1
             4 attach 2 api
-              + session 2 attached, wrote []
+              + session 2 attached as api-2, wrote []
               > done
               > publish session 2
               > wake session 2 for []
@@ -570,6 +570,66 @@ fn what_was_given_to_a_client_that_only_looked_is_for_the_next() {
               > done
               > publish session 3
               > wake session 3 for []
+        "#]],
+    );
+}
+
+#[test]
+fn nobody_goes_on_from_a_session_whose_process_is_there() {
+    check(
+        "0 attach 1 api
+         1 say 1 tom to=session:1 : one
+         2 attach 2 api continues=1",
+        &expect![[r#"
+            0 attach 1 api
+              + session 1 attached, wrote []
+              > done
+              > publish session 1
+              > wake session 1 for []
+            1 say 1 tom to=session:1 : one
+              + event 1 of tom in chat 1 for session 1
+              > ok
+              > wake session 1 for [1]
+              > publish event 1
+            2 attach 2 api continues=1
+              + session 2 attached as api-2, wrote []
+              > done
+              > publish session 2
+              > wake session 2 for []
+        "#]],
+    );
+}
+
+#[test]
+fn a_process_that_comes_back_late_is_told_that_its_ask_was_withdrawn() {
+    check(
+        "0 attach 1 api
+         1 ask 1 1 abcde : ls
+         2 end 1
+         3 attach 1 api",
+        &expect![[r#"
+            0 attach 1 api
+              + session 1 attached, wrote []
+              > done
+              > publish session 1
+              > wake session 1 for []
+            1 ask 1 1 abcde : ls
+              + ask 1 as abcde
+              > asked as abcde
+              > publish ask 1
+            2 end 1
+              + session 1 ended: bye
+              > done
+              > publish session 1
+              + ask 1 withdrawn: its session ended
+              > done
+              > publish ask 1
+            3 attach 1 api
+              + session 1 attached, wrote []
+              > done
+              > publish session 1
+              > close abcde at session 1
+              > wake session 1 for []
         "#]],
     );
 }

@@ -22,6 +22,7 @@ use portcullis_core::Goodbye;
 use crate::agents::claude::hooks::HookSession;
 use crate::lines::Lines;
 use crate::session::link::{Deliveries, SessionHandle};
+use crate::session::tools::Briefing;
 pub(crate) use idle::run_idle;
 use receipts::HookReceipts;
 use server::{Server, Signs};
@@ -36,6 +37,7 @@ pub(crate) async fn run(
     deliveries: Deliveries,
     folder: PathBuf,
     hooks: Arc<HookSession>,
+    briefing: Briefing,
     stop: CancellationToken,
 ) -> anyhow::Result<()> {
     let (stdin, stdout) = stdio::open()?;
@@ -45,7 +47,7 @@ pub(crate) async fn run(
     let receipts = Arc::new(HookReceipts::new(Arc::clone(&hooks)));
     let transport = Stdio::new(Lines::new(stdin, LONGEST_LINE), Arc::clone(&output), Some(Arc::clone(&receipts)));
     let pushing = push::run(handle.clone(), deliveries, Arc::clone(&output), Arc::clone(&hooks), is_ready);
-    let server = Server::new(handle.clone(), folder, ready, Arc::clone(&signs), hooks, receipts);
+    let server = Server::new(handle.clone(), folder, ready, Arc::clone(&signs), hooks, receipts, briefing);
     let serving = async {
         match server.serve(transport).await {
             Ok(running) => drop(running.waiting().await),

@@ -24,7 +24,7 @@ use crate::agents::claude::hooks::{HookAnswer, HookSession};
 use crate::mint::mint;
 use crate::session::gatekeeper::shortened;
 use crate::session::link::SessionHandle;
-use crate::session::tools::{self, Called, Done, Tools};
+use crate::session::tools::{Briefing, Called, Done, ListedTool, Tools};
 
 /// The tool that Claude Code's hooks call. The model is not told of it.
 pub(super) const HOOK: &str = "hook";
@@ -65,8 +65,9 @@ impl Server {
         signs: Arc<Signs>,
         hooks: Arc<HookSession>,
         receipts: Arc<HookReceipts>,
+        briefing: Briefing,
     ) -> Self {
-        Self { tools: Tools::new(handle.clone(), folder), handle, signs, ready, hooks, receipts }
+        Self { tools: Tools::new(handle.clone(), folder, briefing), handle, signs, ready, hooks, receipts }
     }
 
     async fn tool(&self, name: &str, arguments: Value) -> Option<Result<String, String>> {
@@ -121,21 +122,22 @@ impl Server {
     }
 }
 
-fn tools() -> Vec<Tool> {
-    let tools = tools::DEFINITIONS.iter();
-    tools.map(|tool| Tool::new(tool.name, tool.description, Arc::new(tool.schema()))).collect()
+fn listed(tool: ListedTool) -> Tool {
+    Tool::new(tool.name, tool.description, Arc::new(tool.schema))
 }
 
 impl ServerHandler for Server {
     fn get_info(&self) -> ServerConfig {
-        let experimental = [channel::CHANNEL, channel::PERMISSION].map(|name| (name.to_owned(), JsonObject::new()));
-        let capabilities = ServerCapabilities::builder()
-            .enable_experimental_with(experimental.into_iter().collect())
-            .enable_tools()
-            .build();
+        let is_one_way = self.tools.briefing().is_one_way();
+        // One that only listens answers nobody: neither senders nor prompts.
+        let experimental: &[&str] =
+            if is_one_way { &[channel::CHANNEL] } else { &[channel::CHANNEL, channel::PERMISSION] };
+        let experimental = experimental.iter().map(|name| ((*name).to_owned(), JsonObject::new())).collect();
+        let capabilities = ServerCapabilities::builder().enable_experimental_with(experimental);
+        let capabilities = if is_one_way { capabilities.build() } else { capabilities.enable_tools().build() };
         ServerConfig::new(capabilities)
             .with_server_info(Implementation::new("portcullis", env!("CARGO_PKG_VERSION")))
-            .with_instructions(tools::INSTRUCTIONS)
+            .with_instructions(self.tools.briefing().instructions())
     }
 
     async fn list_tools(
@@ -143,7 +145,7 @@ impl ServerHandler for Server {
         _request: Option<PaginatedRequestParams>,
         _context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        Ok(ListToolsResult::with_all_items(tools()))
+        Ok(ListToolsResult::with_all_items(self.tools.briefing().tools().into_iter().map(listed).collect()))
     }
 
     async fn call_tool(

@@ -1,15 +1,15 @@
 //! Drives one session: reads all that the client says, and is never held up by one request of it.
 //!
 //! One task owns the session. Whatever takes time (the gate's answer to an ask, a tool of ours, a request to the
-//! client) runs in tasks of its own and comes back as a [`Word`].
+//! client) runs in tasks of its own and comes back as a [`TaskMessage`].
 
 mod events;
+mod interface;
 mod messages;
 mod orders;
 mod prompts;
-mod words;
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -24,8 +24,8 @@ use tokio::sync::mpsc;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use words::Word;
-pub(crate) use words::{Command, Outcome, Start, Told};
+use interface::TaskMessage;
+pub(crate) use interface::{Command, Outcome, Start, Told, Untold};
 
 use super::calls::CallsUnderWay;
 use super::mcp;
@@ -33,10 +33,11 @@ use super::requests::{Control, NoAnswer};
 use crate::agents::claude::process::SERVER;
 use crate::agents::claude::process::{HeldProcess, Holder};
 use crate::lines::{Line, Lines};
+use crate::mint::uuid;
 use crate::session::gatekeeper::{AT_THE_TERMINAL, Gatekeeper, GatekeeperSettings, PromptNews};
 use crate::session::inbox::{Inbox, QueuedEvent};
 use crate::session::link::{Deliveries, Delivery, SessionHandle as Gate};
-use crate::session::tools::Tools;
+use crate::session::tools::{Briefing, Tools};
 
 /// A line of the client is at most this long.
 const LONGEST_LINE: usize = 64 << 20;
@@ -50,6 +51,9 @@ const EXIT_TIMEOUT: Duration = Duration::from_secs(10);
 /// What the client said last is read within this after it has ended.
 const LAST_LINES: Duration = Duration::from_millis(500);
 
+/// Lines that people may say before the client is ready.
+const MOST_WAITING: usize = 64;
+
 struct Driver {
     control: Control,
     gate: Gate,
@@ -57,8 +61,8 @@ struct Driver {
     start: Start,
     tell: mpsc::Sender<Told>,
     /// What there was no room for. While there is any, the client is not read: it waits for who listens to us.
-    untold: VecDeque<Told>,
-    words: mpsc::Sender<Word>,
+    untold: Untold,
+    task_messages: mpsc::Sender<TaskMessage>,
     gatekeeper: Arc<Gatekeeper>,
     /// What the client asked us and has no answer to, by its id of the request. Cancelled when it no longer asks.
     pending: HashMap<String, CancellationToken>,
@@ -102,19 +106,19 @@ pub(crate) async fn drive(
     commands: mpsc::Receiver<Command>,
 ) -> Outcome {
     let HeldProcess { holder, stdin, stdout } = held;
-    let (words, spoken) = mpsc::channel(256);
+    let (messages, task_messages) = mpsc::channel(256);
     let settings = GatekeeperSettings { outside: start.outside, ask_limit: start.timeout, front: start.front };
     let wakes_per_hour = start.wakes_per_hour;
     let (news, prompt_news) = mpsc::unbounded_channel();
     let gatekeeper = Arc::new(Gatekeeper::new(gate.clone(), Arc::clone(&start.judge), settings, Some(news)));
     let driver = Driver {
         control: Control::new(stdin, gate.clone()),
-        tools: Tools::new(gate.clone(), start.folder.clone()),
+        tools: Tools::new(gate.clone(), start.folder.clone(), Briefing::new(&start.instructions)),
         gate: gate.clone(),
         start,
         tell,
-        untold: VecDeque::new(),
-        words,
+        untold: Untold::default(),
+        task_messages: messages,
         gatekeeper: Arc::clone(&gatekeeper),
         pending: HashMap::new(),
         calls: CallsUnderWay::default(),
@@ -137,7 +141,7 @@ pub(crate) async fn drive(
         result: None,
         problem: None,
     };
-    let outcome = driver.run(holder, stdout, deliveries, spoken, prompt_news, commands).await;
+    let outcome = driver.run(holder, stdout, deliveries, task_messages, prompt_news, commands).await;
     // The last calls come before the goodbye, unless the gate is away.
     drop(tokio::time::timeout(LAST_LINES, gatekeeper.close_audit()).await);
     gate.bye(Goodbye::because(outcome.problem.clone().unwrap_or_else(|| "the session is over".to_owned()))).await;
@@ -150,7 +154,7 @@ impl Driver {
         mut holder: Holder,
         stdout: ChildStdout,
         mut deliveries: Deliveries,
-        mut spoken: mpsc::Receiver<Word>,
+        mut task_messages: mpsc::Receiver<TaskMessage>,
         mut prompt_news: mpsc::UnboundedReceiver<PromptNews>,
         mut commands: mpsc::Receiver<Command>,
     ) -> Outcome {
@@ -170,12 +174,14 @@ impl Driver {
                     Ok(Line::TooLong) => self.initialize(),
                     Ok(Line::End) | Err(_) => break,
                 },
-                permit = tell.reserve(), if !self.untold.is_empty() => match (permit, self.untold.pop_front()) {
-                    (Ok(permit), Some(told)) => permit.send(told),
-                    // Nobody listens any more: the session goes on without.
-                    _ => self.untold.clear(),
-                },
-                Some(word) = spoken.recv() => self.heard(word),
+                () = self.untold.pass_on(&tell), if !self.untold.is_empty() => {}
+                Some(message) = task_messages.recv() => {
+                    let was_ready = self.is_ready;
+                    self.task_message(message);
+                    if self.is_ready && !was_ready {
+                        self.look_at_trust(&holder.stderr_tail());
+                    }
+                }
                 Some(news) = prompt_news.recv() => self.tell(Told::Prompt(news)),
                 delivery = deliveries.next(), if self.is_ready && self.closing.is_none() && !self.is_alone => match delivery {
                     Some(delivery) => self.delivered(delivery),
@@ -218,9 +224,12 @@ impl Driver {
         let mut fields = Map::new();
         fields.insert("hooks".into(), prompts::wanted_hooks());
         fields.insert("sdkMcpServers".into(), json!([SERVER]));
+        if let Some(owners) = self.tools.briefing().left_out() {
+            fields.insert("appendSystemPrompt".into(), owners.into());
+        }
         let asking = self.control.request("initialize", fields, INITIALIZE);
-        let words = self.words.clone();
-        tokio::spawn(async move { words.send(Word::Initialized(asking.await)).await });
+        let messages = self.task_messages.clone();
+        tokio::spawn(async move { messages.send(TaskMessage::Initialized(asking.await)).await });
     }
 
     fn initialized(&mut self, answer: Result<Value, NoAnswer>) {
@@ -288,23 +297,24 @@ impl Driver {
         }
     }
 
-    fn heard(&mut self, word: Word) {
-        match word {
-            Word::Initialized(answer) => self.initialized(answer),
-            Word::Answered { request, ends_turn } => {
+    fn task_message(&mut self, message: TaskMessage) {
+        match message {
+            TaskMessage::Initialized(answer) => self.initialized(answer),
+            TaskMessage::Answered { request, ends_turn } => {
                 self.pending.remove(&request);
                 self.denied |= ends_turn;
             }
-            Word::ModeIs { mode, order } => {
+            TaskMessage::ModeIs { mode, order } => {
                 self.mode_is(Some(mode));
                 self.report(order, OrderOutcome::Done);
             }
-            Word::Notice(text) => self.notice(text),
+            TaskMessage::Notice(text) => self.notice(text),
         }
     }
 
     fn delivered(&mut self, delivery: Delivery) {
         match delivery {
+            Delivery::Attached => self.gatekeeper.attached(),
             Delivery::Event { ids, frame } => {
                 self.inbox.put(QueuedEvent { ids, frame });
                 self.feed();
@@ -321,10 +331,10 @@ impl Driver {
         self.gatekeeper.note_director(by);
         self.wrote();
         let line = user_line(&uuid(), text, Speaker::User);
-        if self.is_ready {
-            self.control.say_ordered(line, order);
-        } else {
-            self.waiting.push(line);
+        match self.is_ready {
+            true => self.control.say_ordered(line, order),
+            false if self.waiting.len() < MOST_WAITING => self.waiting.push(line),
+            false => self.notice("not taken: Claude Code is not ready yet".to_owned()),
         }
         self.feed();
     }
@@ -343,15 +353,8 @@ impl Driver {
 
     /// Whoever listens may be slow; nothing here waits for it, and everything keeps its order.
     fn tell(&mut self, told: Told) {
-        self.untold.push_back(told);
-        while let Ok(permit) = self.tell.try_reserve()
-            && let Some(told) = self.untold.pop_front()
-        {
-            permit.send(told);
-        }
-        if self.tell.is_closed() {
-            self.untold.clear();
-        }
+        self.untold.push(told);
+        self.untold.pass_on_at_once(&self.tell);
     }
 
     /// When to look again, where that is not said by anybody.
@@ -379,14 +382,4 @@ impl Driver {
             self.control.close();
         }
     }
-}
-
-/// A name for a line of input, as the client wants them.
-pub(crate) fn uuid() -> String {
-    let mut bytes = [0; 16];
-    getrandom::fill(&mut bytes).ok();
-    bytes[6] = bytes[6] & 0x0f | 0x40;
-    bytes[8] = bytes[8] & 0x3f | 0x80;
-    let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
-    format!("{}-{}-{}-{}-{}", &hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..])
 }

@@ -16,14 +16,14 @@ pub(crate) fn in_a_line(tool: &str, input: &Value) -> String {
 /// The text without what a terminal would act on: sequences are taken out, single characters spelled out.
 pub(crate) fn without_escapes(text: &str) -> String {
     let mut kept = String::with_capacity(text.len());
-    let mut letters = text.chars().peekable();
-    while let Some(letter) = letters.next() {
-        if letter != '\u{1b}' {
-            kept.push(letter);
-        } else if letters.next_if_eq(&'[').is_some() {
-            // Up to the letter that ends it; parameters are digits and punctuation.
-            while letters.next_if(|letter| matches!(letter, '\u{20}'..='\u{3f}')).is_some() {}
-            letters.next_if(|letter| matches!(letter, '\u{40}'..='\u{7e}'));
+    let mut characters = text.chars().peekable();
+    while let Some(character) = characters.next() {
+        if character != '\u{1b}' {
+            kept.push(character);
+        } else if characters.next_if_eq(&'[').is_some() {
+            // Up to the character that ends it; parameters are digits and punctuation.
+            while characters.next_if(|character| matches!(character, '\u{20}'..='\u{3f}')).is_some() {}
+            characters.next_if(|character| matches!(character, '\u{40}'..='\u{7e}'));
         }
     }
     visible(kept.trim())
@@ -41,7 +41,7 @@ mod tests {
     proptest::proptest! {
         #[test]
         fn no_reason_moves_the_cursor(text: String) {
-            proptest::prop_assert!(!without_escapes(&text).contains(|letter: char| letter.is_control() && letter != '\n' && letter != '\t'));
+            proptest::prop_assert!(!without_escapes(&text).contains(|character: char| character.is_control() && character != '\n' && character != '\t'));
         }
     }
 }

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::agents::claude::process::SERVER;
 use crate::session::gatekeeper::Gatekeeper;
-use crate::session::tools::{Called, DEFINITIONS, Done, INSTRUCTIONS, Tools};
+use crate::session::tools::{Called, Done, Tools};
 
 const NO_SUCH_METHOD: i32 = -32601;
 const BAD_PARAMETERS: i32 = -32602;
@@ -29,10 +29,10 @@ pub(super) async fn answer(
             "protocolVersion": parameters.get("protocolVersion").cloned().unwrap_or_else(|| "2025-06-18".into()),
             "capabilities": {"tools": {}},
             "serverInfo": {"name": "portcullis", "version": env!("CARGO_PKG_VERSION")},
-            "instructions": INSTRUCTIONS,
+            "instructions": tools.briefing().instructions(),
         })),
         "ping" => Ok(json!({})),
-        "tools/list" => Ok(json!({"tools": list()})),
+        "tools/list" => Ok(json!({"tools": list(tools)})),
         "tools/call" => call(tools, gatekeeper, &parameters).await,
         other => Err((NO_SUCH_METHOD, format!("no method {other}"))),
     };
@@ -42,11 +42,9 @@ pub(super) async fn answer(
     })
 }
 
-fn list() -> Vec<Value> {
-    let tools = DEFINITIONS.iter();
-    tools
-        .map(|tool| json!({"name": tool.name, "description": tool.description, "inputSchema": tool.schema()}))
-        .collect()
+fn list(tools: &Tools) -> Vec<Value> {
+    let tools = tools.briefing().tools().into_iter();
+    tools.map(|tool| json!({"name": tool.name, "description": tool.description, "inputSchema": tool.schema})).collect()
 }
 
 async fn call(tools: &Tools, gatekeeper: &Gatekeeper, parameters: &Value) -> Result<Value, (i32, String)> {

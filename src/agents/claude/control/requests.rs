@@ -144,13 +144,48 @@ async fn write(mut stdin: ChildStdin, mut lines: mpsc::Receiver<Outgoing>, gate:
             tracing::debug!(%error, "Claude Code does not read");
             return;
         }
-        if gate.wrote(&events, &verdicts) > 0 {
-            gate.confirm().await;
+        // The client does not wait for a gate that is slow or away. There are no more of these than the gate has sent.
+        if gate.wrote(&events, &verdicts) > 0 || order.is_some() {
+            let gate = gate.clone();
+            tokio::spawn(async move {
+                gate.confirm().await;
+                gate.ordered(order, OrderOutcome::Done).await;
+            });
         }
-        gate.ordered(order, OrderOutcome::Done).await;
     }
 }
 
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::session::link::{Connect, connect};
+    use portcullis_core::{Label, Moment, SessionAbout, SessionId};
+    use tokio::io::{AsyncBufReadExt as _, BufReader};
+
+    #[tokio::test]
+    async fn the_client_is_written_to_although_the_gate_takes_nothing() {
+        let away: Connect = Arc::new(|| Box::pin(std::future::pending()));
+        let about = SessionAbout::new(Label::new("api").unwrap(), "test");
+        let (gate, _deliveries) = connect(SessionId::new(Moment(1), 1), about, "0.0.0", away);
+        // Until nothing more is taken for the gate.
+        while tokio::time::timeout(Duration::from_millis(50), gate.report_denied("x")).await.is_ok() {}
+        let mut command = tokio::process::Command::new("cat");
+        let mut cat = command
+            .stdin(std::process::Stdio::piped())
+            .stdout(std::process::Stdio::piped())
+            .kill_on_drop(true)
+            .spawn()
+            .unwrap();
+        let control = Control::new(cat.stdin.take().unwrap(), gate);
+        control.say_of(b"one\n".to_vec(), vec![], vec![AskId::new(Moment(1), 1)]);
+        control.say(b"two\n".to_vec());
+        let mut lines = BufReader::new(cat.stdout.take().unwrap()).lines();
+        let both = async { (lines.next_line().await.unwrap(), lines.next_line().await.unwrap()) };
+        let both = tokio::time::timeout(Duration::from_secs(10), both).await.unwrap();
+        assert_eq!(both, (Some("one".to_owned()), Some("two".to_owned())));
+    }
 }

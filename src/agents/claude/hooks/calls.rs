@@ -7,6 +7,7 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use super::{HookAnswer, HookSession};
+use crate::mint::fence;
 use crate::session::gatekeeper::{AT_THE_TERMINAL, WentOn};
 
 /// Prompts remembered that the client was told to make by itself.
@@ -19,10 +20,12 @@ impl HookSession {
         let mode = call.permission_mode.as_ref().filter(|_| call.agent_id.is_none());
         // Posted hooks are the user's own to write, and have no version.
         let version = call.installed_version().filter(|_| !self.is_posted);
-        if mode.is_some() || version.is_some() {
+        let begins = matches!(call.event, HookEvent::UserPromptSubmit | HookEvent::PreToolUse);
+        if mode.is_some() || version.is_some() || begins {
             self.describe(|about| {
                 about.mode = mode.cloned().or_else(|| about.mode.take());
                 about.hooks_version = version.or(about.hooks_version);
+                about.is_working = if begins { Some(true) } else { about.is_working };
             })
             .await;
         }
@@ -50,7 +53,14 @@ impl HookSession {
                 HookAnswer::default()
             }
             HookEvent::UserPromptSubmit => self.user_prompt(&call),
-            HookEvent::Stop => self.stop(&call),
+            HookEvent::Stop => {
+                let answer = self.stop(&call);
+                // One that is given something to go on with does not stop.
+                if call.agent_id.is_none() && answer.output.is_null() {
+                    self.describe(|about| about.is_working = Some(false)).await;
+                }
+                answer
+            }
             HookEvent::SubagentStop => {
                 let agent = call.agent_id.as_deref();
                 self.gatekeeper.withdraw_asks(|asking| asking.is_some() && asking == agent, "the subagent ended");
@@ -70,6 +80,7 @@ impl HookSession {
             HookEvent::Notification => {
                 if call.notification_type.as_deref() == Some("idle_prompt") {
                     self.mark_idle();
+                    self.describe(|about| about.is_working = Some(false)).await;
                 }
                 HookAnswer::default()
             }
@@ -183,15 +194,18 @@ impl HookSession {
 
     /// What waits, said to the model with its text, and to the person at the terminal with a notice of who sent what.
     fn hand_out(&self, say: impl FnOnce(&str, &str) -> Value) -> HookAnswer {
-        let Some((handed_out, text)) = self.state().inbox.hand_out(&fence) else { return HookAnswer::default() };
+        let (handed_out, text) = {
+            let mut state = self.state();
+            let before = state.untold.as_ref().map(|owners| format!("{owners}\n\n")).unwrap_or_default();
+            let Some((handed_out, text)) = state.inbox.hand_out(&|| Some(format!("={}=", fence()?)), before.len()) else {
+                return HookAnswer::default();
+            };
+            state.untold = None;
+            (handed_out, before + &text)
+        };
         let frames = || handed_out.events.iter().map(|event| &event.frame);
         self.gatekeeper.note_events(frames());
         let notices: Vec<String> = frames().map(notice).collect();
         HookAnswer { output: say(&text, &notices.join("\n")), handed_out }
     }
-}
-
-/// What nobody outside can know.
-fn fence() -> String {
-    format!("={:016x}=", getrandom::u64().unwrap_or_default())
 }

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use portcullis_core::SessionAbout;
 use tokio_util::sync::CancellationToken;
@@ -10,6 +11,9 @@ use tokio_util::sync::CancellationToken;
 use super::{Announced, HookSession, HookSettings, announcement_of, forget, socket, wake};
 use crate::session::gatekeeper::Judge;
 use crate::session::link::SessionHandle;
+
+/// How long a process waits before it tries again to listen for hooks.
+const BIND_PAUSE: Duration = Duration::from_millis(500);
 
 /// Where the hooks of a session find its process, and what the client watches. Their folder is there.
 #[derive(Clone, Debug)]
@@ -35,7 +39,7 @@ pub(crate) struct Listening {
 }
 
 impl Listening {
-    /// Listens for the session's hooks from now on. `prepare` makes the folder of the files, and may fail.
+    /// Listens for the session's hooks from now on.
     pub(crate) fn start(
         files: HookFiles,
         session: SessionHandle,
@@ -51,7 +55,7 @@ impl Listening {
         let socket = files.socket.clone();
         let (listening, ended, bound) = (Arc::clone(&hooks), stop.clone(), Arc::clone(&is_ours));
         tokio::spawn(async move {
-            let ready = async {
+            let ready = async || {
                 bound.store(true, Ordering::Relaxed);
                 // The hook that announces a session makes the file first and calls then: one of the two is seen.
                 if let Some(announced) = files.announced(&about) {
@@ -59,10 +63,13 @@ impl Listening {
                 }
             };
             let serving = async {
-                if let Err(error) = socket::serve(Arc::clone(&listening), &files.socket, ready).await {
-                    tracing::debug!("no hooks by the socket: {error:#}");
+                // After the client has started its server anew, the process before still has the socket for a moment.
+                loop {
+                    if let Err(error) = socket::serve(Arc::clone(&listening), &files.socket, ready()).await {
+                        tracing::debug!("no hooks by the socket: {error:#}");
+                    }
+                    tokio::time::sleep(BIND_PAUSE).await;
                 }
-                std::future::pending::<()>().await;
             };
             tokio::select! {
                 () = wake::keep_awake(Arc::clone(&listening), files.wake.clone()) => {}
@@ -75,9 +82,10 @@ impl Listening {
 
     /// The session's process ends. The wake file stays: another process may take its place, and the client watches on.
     pub(crate) fn close(&self) {
-        self.stop.cancel();
+        // The file first: while somebody listens there, no other process takes its place.
         if self.is_ours.load(Ordering::Relaxed) {
             forget(&self.socket);
         }
+        self.stop.cancel();
     }
 }

@@ -21,6 +21,7 @@ use tokio::sync::Notify;
 use crate::session::gatekeeper::{Gatekeeper, GatekeeperSettings, Judge};
 use crate::session::inbox::{HandedOut, Inbox, QueuedEvent};
 use crate::session::link::{Delivery, SessionHandle};
+use crate::session::tools::Briefing;
 pub(crate) use listen::{HookFiles, Listening};
 pub(crate) use posted::PostedHooks;
 pub(crate) use socket::{HookOutput, HookWait, call_session};
@@ -38,6 +39,8 @@ pub(crate) struct HookSettings {
     pub(crate) must_reply: Vec<String>,
     /// The hooks are posted over HTTP, as the user wrote them down, and not by `install`.
     pub(crate) is_posted: bool,
+    /// What the model is told of messages from outside, besides what we say.
+    pub(crate) instructions: String,
     pub(crate) gatekeeper: GatekeeperSettings,
 }
 
@@ -78,8 +81,10 @@ struct HookState {
     last_call: Instant,
     /// The client tells when all calls of a message are over.
     tells_batches: bool,
-    /// Orders that hold only once hooks are installed.
+    /// Orders that hold as soon as a hook shows that hooks are installed.
     unconfirmed_orders: Vec<OrderId>,
+    /// The client is to call a hook, for that.
+    wants_call: bool,
     /// What the gate was last told of the session.
     about: SessionAbout,
     /// The gate may not have been told.
@@ -87,6 +92,8 @@ struct HookState {
     /// Conversations that wait for a reply, where their sender is one who must have one.
     owed_replies: Vec<String>,
     must_reply: Vec<String>,
+    /// What the owner says about messages from outside, until the model has been told.
+    untold: Option<String>,
     /// Prompts that the client makes by itself when their time has come.
     scheduled_prompts: HashSet<String>,
     /// Who sent what the last wake brought, until the person at the terminal is shown it.
@@ -96,6 +103,9 @@ struct HookState {
 impl HookSession {
     pub(crate) fn new(session: SessionHandle, about: SessionAbout, settings: HookSettings, judge: Judge) -> Arc<Self> {
         let is_posted = settings.is_posted;
+        // Where no server of ours tells the model, it comes with the first event.
+        let briefing = Briefing::new(&settings.instructions);
+        let untold = if is_posted { briefing.of_owner() } else { briefing.left_out() };
         let state = HookState {
             inbox: Inbox::new(settings.wakes_per_hour),
             is_watched: false,
@@ -103,10 +113,12 @@ impl HookSession {
             last_call: Instant::now(),
             tells_batches: false,
             unconfirmed_orders: vec![],
+            wants_call: false,
             about,
             about_is_untold: false,
             owed_replies: vec![],
             must_reply: settings.must_reply,
+            untold,
             scheduled_prompts: HashSet::new(),
             wake_notice: None,
         };
@@ -121,6 +133,10 @@ impl HookSession {
     /// Takes what is for hooks. What it gives back is for the channel.
     pub(crate) fn take(&self, delivery: Delivery) -> Option<Delivery> {
         match delivery {
+            Delivery::Attached => {
+                self.gatekeeper.attached();
+                None
+            }
             Delivery::Event { ids, frame } => {
                 let mut state = self.state();
                 if state.inbox.hooks_take_events() {
@@ -143,12 +159,12 @@ impl HookSession {
             }
             Delivery::Order { id, order: Order::Stop { by } } => {
                 self.gatekeeper.stop(by);
-                self.confirm_orders(&mut self.state(), id);
+                self.await_hook(id);
                 None
             }
             Delivery::Order { id, order: Order::Resume } => {
                 self.gatekeeper.resume();
-                self.confirm_orders(&mut self.state(), id);
+                self.await_hook(id);
                 None
             }
             Delivery::Outside { sender } => {
@@ -159,12 +175,19 @@ impl HookSession {
         }
     }
 
-    /// Says that an order is done: now, or as soon as a hook shows that it can be.
-    fn confirm_orders(&self, state: &mut HookState, id: Option<OrderId>) {
-        state.unconfirmed_orders.extend(id);
-        if !state.inbox.has_hooks() {
-            return;
-        }
+    /// Keeps an order until a hook calls: only then is it known that the hooks by which it holds are still installed. The
+    /// client is made to call one, where it watches the wake file.
+    fn await_hook(&self, order: Option<OrderId>) {
+        let mut state = self.state();
+        state.unconfirmed_orders.extend(order);
+        state.wants_call = true;
+        drop(state);
+        self.changed.notify_one();
+    }
+
+    /// A hook has called, so the orders hold.
+    fn confirm_orders(&self, state: &mut HookState) {
+        state.wants_call = false;
         for id in std::mem::take(&mut state.unconfirmed_orders) {
             let session = self.session.clone();
             tokio::spawn(async move { session.ordered(Some(id), OrderOutcome::Done).await });
@@ -186,7 +209,7 @@ impl HookSession {
         state.is_attended |= is_watched;
         state.last_call = Instant::now();
         let is_news = state.inbox.note_hooks() && state.inbox.hooks_take_events();
-        self.confirm_orders(&mut state, None);
+        self.confirm_orders(&mut state);
         is_news
     }
 

@@ -10,9 +10,11 @@ use portcullis_wire::error::{Fault, Kind};
 use portcullis_wire::hooks::{HookCall, HookEvent};
 use serde_json::Value;
 use tokio::sync::Notify;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::{HookAnswer, HookSession, HookSettings};
+use crate::fixed;
 use crate::mint::mint;
 use crate::session::gatekeeper::Judge;
 use crate::session::link::{self, Connect, Deliveries, SessionHandle};
@@ -33,7 +35,7 @@ pub(crate) struct PostedHooks {
 struct PostedSession {
     hooks: Arc<HookSession>,
     label: Label,
-    heard: Notify,
+    called: Notify,
     /// It has said that it ends.
     ended: CancellationToken,
 }
@@ -77,7 +79,7 @@ impl PostedHooks {
             return Err(bad("session_id is missing".to_owned()));
         };
         let session = self.session(&name, &call, scope)?;
-        session.heard.notify_one();
+        session.called.notify_one();
         let ends = call.event == HookEvent::SessionEnd;
         // Only a command can wake a session.
         let answer = match call.event {
@@ -122,7 +124,7 @@ impl PostedHooks {
         let hooks = HookSession::new(handle.clone(), about, self.settings.clone(), judge);
         hooks.note_installed(false);
         hooks.mark_attended();
-        let session = Arc::new(PostedSession { hooks, label, heard: Notify::new(), ended: CancellationToken::new() });
+        let session = Arc::new(PostedSession { hooks, label, called: Notify::new(), ended: CancellationToken::new() });
         sessions.insert(name.to_owned(), Arc::clone(&session));
         tokio::spawn(Arc::clone(self).hold(name.to_owned(), Arc::clone(&session), handle, deliveries));
         Ok(session)
@@ -136,19 +138,21 @@ impl PostedHooks {
         handle: SessionHandle,
         mut deliveries: Deliveries,
     ) {
+        let silence = fixed::wait("SILENCE", SILENCE);
+        // What comes for the session says nothing about the session.
+        let mut until = Instant::now() + silence;
         let why = loop {
             tokio::select! {
                 delivery = deliveries.next() => match delivery {
                     Some(delivery) => drop(session.hooks.take(delivery)),
                     None => break "the gate let go of it",
                 },
-                () = session.heard.notified() => {}
+                () = session.called.notified() => until = Instant::now() + silence,
                 () = session.ended.cancelled() => break "it said so",
-                () = tokio::time::sleep(SILENCE) => {
-                    if !session.hooks.has_open_asks() {
-                        break "nothing was heard of it for an hour";
-                    }
-                }
+                () = tokio::time::sleep_until(until) => match session.hooks.has_open_asks() {
+                    true => until = Instant::now() + silence,
+                    false => break "nothing was heard of it for an hour",
+                },
             }
         };
         self.sessions().remove(&name);

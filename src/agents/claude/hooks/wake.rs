@@ -5,7 +5,7 @@ use std::io::{self, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use tokio::time::sleep_until;
 
@@ -39,7 +39,20 @@ impl Announced {
 /// Makes the file, for the client to watch and for the session's process to know that hooks are installed. It names the
 /// agent's session, so that a file left behind by a dead process with the same number is not taken for the living one's.
 pub(crate) fn announce(file: &Path, agent_session: &str, announced: Announced) -> io::Result<()> {
-    write(file, &format!("{agent_session}\n{}", announced.word()), OpenOptions::new().create(true))
+    // Whoever reads it meanwhile finds it whole: the old one, or this one.
+    let fresh = file.with_extension(format!("new-{}", std::process::id()));
+    let options = &mut OpenOptions::new();
+    let mut made = options.create(true).write(true).truncate(true).mode(0o600).open(&fresh)?;
+    writeln!(made, "{agent_session}\n{}", announced.word())?;
+    fs::rename(fresh, file)
+}
+
+/// The client is told that the file has changed; what it says stays.
+fn touch(file: &Path) {
+    let touched = OpenOptions::new().write(true).open(file).and_then(|file| file.set_modified(SystemTime::now()));
+    if let Err(error) = touched {
+        tracing::debug!(%error, "the wake file is gone");
+    }
 }
 
 /// What the file says of this session of the agent; none when it is not there, or another's.
@@ -56,14 +69,12 @@ pub(crate) fn forget(file: &Path) {
     drop(fs::remove_file(file));
 }
 
-fn write(file: &Path, text: &str, options: &mut OpenOptions) -> io::Result<()> {
-    let mut file = options.write(true).truncate(true).mode(0o600).open(file)?;
-    writeln!(file, "{text}")
-}
-
 /// Touches the file whenever something waits for an idle session, as often as the budget allows.
 pub(super) async fn keep_awake(session: Arc<HookSession>, file: PathBuf) {
     loop {
+        if session.take_wanted_call() {
+            touch(&file);
+        }
         let Some(at) = session.next_wake() else {
             session.changed.notified().await;
             continue;
@@ -75,15 +86,18 @@ pub(super) async fn keep_awake(session: Arc<HookSession>, file: PathBuf) {
         if !session.spend_wake() {
             continue;
         }
-        let text = fs::read_to_string(&file).unwrap_or_default();
-        if let Err(error) = write(&file, text.trim_end(), &mut OpenOptions::new()) {
-            tracing::debug!(%error, "the wake file is gone");
-        }
+        touch(&file);
         drop(tokio::time::timeout(AGAIN, session.changed.notified()).await);
     }
 }
 
 impl HookSession {
+    /// Whether the client is to call a hook although nothing waits. It costs nothing: without an event no turn begins.
+    fn take_wanted_call(&self) -> bool {
+        let mut state = self.state();
+        state.is_watched && std::mem::take(&mut state.wants_call)
+    }
+
     /// When the session is to be woken, as things are.
     fn next_wake(&self) -> Option<Instant> {
         let state = self.state();
@@ -100,5 +114,29 @@ impl HookSession {
         }
         state.inbox.spend_wake(Instant::now());
         true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::MetadataExt as _;
+
+    #[test]
+    fn a_wake_changes_the_time_of_the_file_and_nothing_in_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("7.wake");
+        announce(&file, "s-1", Announced::Watched).unwrap();
+        let opened = fs::File::open(&file).unwrap();
+        opened.set_modified(SystemTime::UNIX_EPOCH).unwrap();
+        touch(&file);
+        let about = opened.metadata().unwrap();
+        assert!(about.modified().unwrap() > SystemTime::UNIX_EPOCH && about.ino() == file.metadata().unwrap().ino());
+        assert_eq!(announcement_of(&file, "s-1"), Some(Announced::Watched));
+        announce(&file, "s-2", Announced::Alone).unwrap();
+        assert_eq!(about.len(), opened.metadata().unwrap().len(), "whoever has it open reads it whole");
+        assert_ne!(about.ino(), file.metadata().unwrap().ino());
+        touch(&folder.path().join("none"));
+        assert!(!folder.path().join("none").exists(), "a file that is gone is not made again");
     }
 }

@@ -117,7 +117,8 @@ impl Holder {
         self.stderr_tail()
     }
 
-    fn stderr_tail(&self) -> String {
+    /// The end of what it has said on standard error so far.
+    pub(crate) fn stderr_tail(&self) -> StderrTail {
         String::from_utf8_lossy(locked(&self.stderr_tail).make_contiguous()).trim().to_owned()
     }
 }

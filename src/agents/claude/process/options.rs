@@ -5,7 +5,9 @@ use std::path::{Path, PathBuf};
 
 use tokio::process::Command;
 
-/// The server inside our own process that carries the tools `reply`, `edit_message` and `inbox`.
+use crate::session::tools::tool_names;
+
+/// The server inside our own process that carries the tools of the model.
 pub(crate) const SERVER: &str = "gate";
 
 /// What a session is started with.
@@ -52,7 +54,7 @@ impl Options {
         };
         add("permission-prompt-tool", "stdio".as_ref());
         add("permission-mode", self.mode.as_ref());
-        let ours = ["reply", "edit_message", "inbox"].map(|tool| format!("mcp__{SERVER}__{tool}"));
+        let ours: Vec<String> = tool_names().map(|tool| format!("mcp__{SERVER}__{tool}")).collect();
         for tool in ours.iter().chain(&self.allow) {
             add("allowedTools", tool.as_ref());
         }

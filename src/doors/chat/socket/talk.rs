@@ -98,9 +98,10 @@ async fn heard(connector: &Connector, outbox: &mut Outbox, line: &[u8]) -> Optio
             None
         }
         Ok(FromBridge::Said(said)) => {
-            let BridgeMessage { n, user, called, chat, direct, text, label, message, attributes } = said;
+            let BridgeMessage { n, user, called, chat, direct, text, label, message, reply_to, attributes } = said;
             let attributes = attributes.into_iter().collect();
-            let message = IncomingMessage { user, called, chat, direct, text, label, id: message, attributes };
+            let message =
+                IncomingMessage { user, called, chat, direct, text, label, id: message, reply_to, attributes };
             Some(ToBridge::Done { n, outcome: connector.said(message).await.map_or_else(Outcome::Error, outcome) })
         }
         Ok(FromBridge::Answer(BridgeVerdict { n, user, ask, verdict, message })) => {
@@ -125,6 +126,10 @@ fn shown(item: Item, max_text: Option<usize>) -> BridgeItem {
         Recipient::Chat(chat) => (Some(chat), None),
         Recipient::User(user) => (None, Some(user)),
     };
+    let reply_to = match &what {
+        ItemContent::Reply(said) => said.reply_to.map(|id| id.to_string()),
+        _ => None,
+    };
     let (kind, text, reply, ask) = match what {
         ItemContent::Reply(said) => ("reply", text::reply(&said, max_text), Some(said.id.to_string()), None),
         ItemContent::Edit { reply, text } => ("edit", text::edit(&text, max_text), Some(reply.to_string()), None),
@@ -137,7 +142,7 @@ fn shown(item: Item, max_text: Option<usize>) -> BridgeItem {
         }
         ItemContent::Paired { name, role } => ("paired", text::paired(&name, role), None, None),
     };
-    BridgeItem { id: id.to_string(), kind, chat, user, text, message, reply, ask }
+    BridgeItem { id: id.to_string(), kind, chat, user, text, message, reply, reply_to, ask }
 }
 
 fn shown_ask(ask: &Ask, state: &'static str) -> BridgeAsk {

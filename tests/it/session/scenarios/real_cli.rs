@@ -9,6 +9,7 @@ use crate::support::claude::Claude;
 use crate::support::driven::Driven;
 use crate::support::gate::Gate;
 use crate::support::home::{Home, Ran};
+use crate::support::seen::until;
 use crate::support::tmux::install;
 use serde_json::{Value, json};
 
@@ -32,6 +33,12 @@ const TOUCH: Call = Call {
 /// Whether the call took effect, after people did what `act` does, over both connections alike.
 #[track_caller]
 fn check(call: &Call, has_effect: bool, act: impl Fn(&Home, &mut Gate)) {
+    check_then(call, has_effect, act, |_| {});
+}
+
+/// The same, and then a look at what is left.
+#[track_caller]
+fn check_then(call: &Call, has_effect: bool, act: impl Fn(&Home, &mut Gate), then: impl Fn(&Home)) {
     for connection in [HooksHeadless, Control] {
         let home = Home::new();
         home.write_config("allow_bypass = true\n");
@@ -50,6 +57,7 @@ fn check(call: &Call, has_effect: bool, act: impl Fn(&Home, &mut Gate)) {
         let ran = Ran::of(&client, PATIENCE * 3);
         assert!(ran.stdout.contains("all done"), "{connection:?}: {ran:?}");
         assert_eq!(home.project().join(call.file).exists(), has_effect, "{connection:?}");
+        then(&home);
     }
 }
 
@@ -77,6 +85,36 @@ fn a_deny_rule_holds_in_bypass_mode() {
 fn an_ask_rule_is_decided_by_people_in_bypass_mode() {
     check(&TOUCH, true, |_, gate| gate.answer(&gate.only_ask(), &json!({"behavior": "allow"})));
     check(&TOUCH, false, |_, gate| gate.answer(&gate.only_ask(), &json!({"behavior": "deny"})));
+}
+
+#[test]
+fn an_ask_rule_is_decided_by_people_in_the_other_modes_of_a_script() {
+    for mode in ["default", "dontAsk"] {
+        let call = Call { mode, ..TOUCH };
+        check(&call, true, |_, gate| gate.answer(&gate.only_ask(), &json!({"behavior": "allow"})));
+    }
+}
+
+#[test]
+fn a_call_refused_by_a_rule_or_a_stop_is_on_the_record_with_its_reason() {
+    let refused_by = |home: &Home, by: &str| {
+        let refused = |call: &Value| call["decided_by"] == by && call["outcome"] == "denied";
+        until("the refused call on the record", || home.records("called").iter().any(refused).then_some(()));
+        let log = home.run(&["log"]).ok().stdout;
+        assert!(log.contains(by) && log.contains("touch made.txt"), "{log}");
+    };
+    for mode in ["default", "bypassPermissions"] {
+        let call = Call { rules: "[[rule]]\ndeny = \"Bash(touch *)\"\n", mode, ..TOUCH };
+        check_then(&call, false, |_, _| {}, |home| refused_by(home, "rule Bash(touch *)"));
+    }
+    let stop = |home: &Home, gate: &mut Gate| {
+        gate.only_ask();
+        let session = home.attached(1)[0]["id"].as_str().unwrap().to_owned();
+        gate.post(&format!("/api/v1/sessions/{session}/stop"), &json!({})).expect(200);
+    };
+    for mode in ["default", "bypassPermissions"] {
+        check_then(&Call { mode, ..TOUCH }, false, stop, |home| refused_by(home, "stop"));
+    }
 }
 
 #[test]

@@ -4,7 +4,8 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use portcullis_core::{
-    Address, Attribute, ChatId, Event, EventId, IdempotencyKey, Label, Moment, SessionId, Text, Via,
+    Address, Attribute, ChatId, Event, EventId, IdempotencyKey, Label, Moment, ReplyId, SessionId, Text, Via,
+    is_of_door,
 };
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -29,6 +30,11 @@ struct EventSkeleton<'a> {
     to: Option<SessionId>,
     #[serde(default, skip_serializing_if = "<[_]>::is_empty")]
     attributes: Cow<'a, [Attribute]>,
+    #[serde(default, with = "as_text::option", skip_serializing_if = "Option::is_none")]
+    reply_to: Option<ReplyId>,
+    /// The payload ends with a line of what the sender gave along.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    attributed: bool,
     #[serde(default, alias = "key", skip_serializing_if = "Option::is_none")]
     idempotency_key: Option<Cow<'a, str>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -55,7 +61,10 @@ pub(crate) fn serialize<S: Serializer>(
         session,
         label,
         to: *to,
-        attributes: event.attributes.as_slice().into(),
+        // What the sender gave along is in the payload.
+        attributes: event.attributes.iter().filter(|(name, _)| is_of_door(name)).cloned().collect::<Vec<_>>().into(),
+        reply_to: event.reply_to,
+        attributed: event.given().next().is_some(),
         idempotency_key: key,
         digest,
     };
@@ -65,8 +74,9 @@ pub(crate) fn serialize<S: Serializer>(
 pub(crate) fn deserialize<'de, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<(Arc<Event>, Option<SessionId>), D::Error> {
-    let EventSkeleton { id, via, sender, directs, chat, session, label, to, attributes, idempotency_key, digest } =
-        EventSkeleton::deserialize(deserializer)?;
+    let read = EventSkeleton::deserialize(deserializer)?;
+    let EventSkeleton { id, via, sender, directs, chat, session, label, to, attributes, reply_to, .. } = read;
+    let (idempotency_key, digest) = (read.idempotency_key, read.digest);
     let event = Event {
         id,
         via,
@@ -79,10 +89,12 @@ pub(crate) fn deserialize<'de, D: Deserializer<'de>>(
             (None, None) => Address::Open,
         },
         attributes: attributes.into_owned(),
+        reply_to,
         idempotency_key: idempotency_key
             .zip(digest)
             .map(|(key, digest)| IdempotencyKey { key: key.into_owned(), digest }),
-        text: Text::Erased,
+        // Until the payload is read, this says whether it holds more than the text.
+        text: if read.attributed { Text::Away } else { Text::Erased },
         at: Moment::default(),
     };
     Ok((Arc::new(event), to))

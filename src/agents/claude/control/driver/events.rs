@@ -1,10 +1,12 @@
 //! Events on their way into a driven session: folded into a running turn at once, and into an idle one as the budget allows.
 
+use portcullis_core::SessionAbout;
 use portcullis_wire::control::{Speaker, user_line};
 use portcullis_wire::envelope::{envelope, notice};
 use tokio::time::Instant;
 
-use super::{Driver, Told, uuid};
+use super::{Driver, Told};
+use crate::mint::{fence, uuid};
 use crate::session::inbox::QueuedEvent;
 
 impl Driver {
@@ -20,10 +22,11 @@ impl Driver {
             }
             self.inbox.spend_wake(now);
         }
-        let events: Vec<QueuedEvent> = std::iter::from_fn(|| self.inbox.take_next()).collect();
-        self.gatekeeper.note_events(events.iter().map(|event| &event.frame));
-        for event in events {
-            let fence = format!("{:016x}", getrandom::u64().unwrap_or_default());
+        // An event without a fence would be taken for other words: it waits.
+        let fenced = std::iter::from_fn(|| fence().and_then(|fence| Some((fence, self.inbox.take_next()?))));
+        let events: Vec<(String, QueuedEvent)> = fenced.collect();
+        self.gatekeeper.note_events(events.iter().map(|(_, event)| &event.frame));
+        for (fence, event) in events {
             let text = envelope(&event.frame, &fence, None);
             let speaker = if event.frame.directs { Speaker::User } else { Speaker::Outside };
             self.notice(notice(&event.frame));
@@ -41,6 +44,7 @@ impl Driver {
     /// The client works, or has nothing to do.
     pub(super) fn set_busy(&mut self, is_busy: bool) {
         self.is_busy = is_busy;
+        self.describe(SessionAbout { is_working: Some(is_busy), ..self.start.about.clone() });
         if !is_busy {
             self.tell(Told::Idle);
         }

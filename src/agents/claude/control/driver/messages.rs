@@ -5,7 +5,7 @@ use portcullis_core::SessionAbout;
 use portcullis_wire::control::Message;
 use serde_json::{Map, Value};
 
-use super::{Driver, Told, Word};
+use super::{Driver, TaskMessage, Told};
 use crate::agents::claude::control::requests::REQUEST_TIMEOUT;
 
 impl Driver {
@@ -67,7 +67,7 @@ impl Driver {
         }
     }
 
-    fn describe(&mut self, about: SessionAbout) {
+    pub(super) fn describe(&mut self, about: SessionAbout) {
         if about != self.start.about {
             self.start.about = about.clone();
             let gate = self.gate.clone();
@@ -75,10 +75,21 @@ impl Driver {
         }
     }
 
+    /// Says that the client leaves out rules of a folder that nobody has trusted there: it tells its standard error alone.
+    pub(super) fn look_at_trust(&mut self, stderr_tail: &str) {
+        if stderr_tail.contains("has not been trusted") {
+            self.notice(
+                "Claude Code leaves out what .claude/settings.json of this folder allows, because the folder is not \
+                 trusted: run `claude` here once and accept its dialog, or answer the prompts"
+                    .to_owned(),
+            );
+        }
+    }
+
     /// Says once which MCP servers did not come up: without a terminal nobody would see it.
     fn look_at_servers(&self) {
         let asking = self.control.request("mcp_status", Map::new(), REQUEST_TIMEOUT);
-        let words = self.words.clone();
+        let messages = self.task_messages.clone();
         tokio::spawn(async move {
             let status = asking.await.unwrap_or_default();
             let servers = status.get("mcpServers").and_then(Value::as_array).cloned().unwrap_or_default();
@@ -88,7 +99,7 @@ impl Driver {
                 let is_ours = text("name").ends_with("portcullis");
                 if matches!(text("status").as_str(), "failed" | "needs-auth") && !is_ours {
                     let what = format!("the MCP server {} is not there: {}", text("name"), text("status"));
-                    drop(words.send(Word::Notice(what)).await);
+                    drop(messages.send(TaskMessage::Notice(what)).await);
                 }
             }
         });

@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
+use portcullis_core::policy::Mode;
 use portcullis_core::{Order, OrderId, OrderOutcome};
 use serde_json::{Map, Value, json};
 use tokio::time::Instant;
 
-use super::{Command, Driver, Word};
+use super::{Command, Driver, TaskMessage};
 use crate::agents::claude::control::requests::{NoAnswer, REQUEST_TIMEOUT};
 use crate::session::gatekeeper::AT_THE_TERMINAL;
 
@@ -73,34 +74,34 @@ impl Driver {
 
     /// The owner opts in to a mode without prompts in the configuration; nobody switches to it otherwise.
     fn set_mode(&mut self, order: Option<OrderId>, mode: String) {
-        if mode == "bypassPermissions" && !self.start.allow_bypass {
+        if mode == Mode::BypassPermissions.name() && !self.start.allow_bypass {
             let why = "mode bypassPermissions needs `allow_bypass = true` in your configuration";
             self.report(order, OrderOutcome::Failed { why: why.to_owned() });
             return self.notice(why.to_owned());
         }
         let asking = self.control.request("set_permission_mode", one("mode", json!(mode)), REQUEST_TIMEOUT);
-        let (words, gate) = (self.words.clone(), self.gate.clone());
+        let (messages, gate) = (self.task_messages.clone(), self.gate.clone());
         tokio::spawn(async move {
             let answer = asking.await;
-            let word = match &answer {
-                Ok(_) => Word::ModeIs { mode, order },
+            let message = match &answer {
+                Ok(_) => TaskMessage::ModeIs { mode, order },
                 Err(error) => {
                     gate.ordered(order, outcome_of(&answer)).await;
-                    Word::Notice(format!("the mode stays as it is: {error}"))
+                    TaskMessage::Notice(format!("the mode stays as it is: {error}"))
                 }
             };
-            words.send(word).await
+            messages.send(message).await
         });
     }
 
     fn set_model(&self, order: Option<OrderId>, model: Option<&str>) {
         let asking = self.control.request("set_model", one("model", json!(model)), REQUEST_TIMEOUT);
-        let (words, gate) = (self.words.clone(), self.gate.clone());
+        let (messages, gate) = (self.task_messages.clone(), self.gate.clone());
         tokio::spawn(async move {
             let answer = asking.await;
             gate.ordered(order, outcome_of(&answer)).await;
             if let Err(error) = answer {
-                drop(words.send(Word::Notice(format!("the model stays as it is: {error}"))).await);
+                drop(messages.send(TaskMessage::Notice(format!("the model stays as it is: {error}"))).await);
             }
         });
     }

@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
-use super::{Driver, Word};
+use super::{Driver, TaskMessage};
 use crate::agents::claude::control::escapes::without_escapes;
 use crate::agents::claude::control::requests::{Control, REQUEST_TIMEOUT};
 use crate::agents::claude::heeds_ask;
@@ -101,13 +101,13 @@ impl Driver {
         cancelled: CancellationToken,
         deciding: impl Future<Output = (Value, Option<AskId>, bool)> + Send + 'static,
     ) {
-        let (control, words) = (self.control.clone(), self.words.clone());
+        let (control, messages) = (self.control.clone(), self.task_messages.clone());
         tokio::spawn(async move {
             let (answer, verdict, ends_turn) = deciding.await;
             if !cancelled.is_cancelled() {
                 control.say_of(success_line(&request, &answer), vec![], verdict.into_iter().collect());
             }
-            words.send(Word::Answered { request, ends_turn }).await
+            messages.send(TaskMessage::Answered { request, ends_turn }).await
         });
     }
 

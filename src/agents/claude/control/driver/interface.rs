@@ -1,5 +1,6 @@
 //! What goes in and out of a driven session, and what comes back to it from other tasks.
 
+use std::collections::VecDeque;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -8,6 +9,7 @@ use portcullis_core::policy::OutsidePolicy;
 use portcullis_core::{AskId, AskTimeout, OrderId, Ruling, SessionAbout};
 use portcullis_wire::control::Message;
 use serde_json::Value;
+use tokio::sync::mpsc;
 
 use crate::agents::claude::control::requests::NoAnswer;
 use crate::agents::claude::process::StderrTail;
@@ -30,6 +32,8 @@ pub(crate) struct Start {
     pub(crate) outside: OutsidePolicy,
     /// How often one sender may begin a turn of an idle session in an hour.
     pub(crate) wakes_per_hour: usize,
+    /// What the owner says about messages from outside.
+    pub(crate) instructions: String,
     pub(crate) judge: Arc<Judge>,
 }
 
@@ -61,6 +65,50 @@ pub(crate) enum Told {
     Notice(String),
 }
 
+/// What a front was told and has not taken, in its order.
+#[derive(Debug, Default)]
+pub(crate) struct Untold(VecDeque<Told>);
+
+/// A front that takes nothing is not told more than this of what people say elsewhere. While there is any of it the client
+/// is not read, so prompts stay few.
+const MOST_UNTOLD: usize = 1024;
+
+impl Untold {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Where it is full the oldest goes that is no prompt: someone has to answer those.
+    pub(crate) fn push(&mut self, told: Told) {
+        let is_full = self.0.len() >= MOST_UNTOLD;
+        if is_full && let Some(place) = self.0.iter().position(|told| !matches!(told, Told::Prompt(_))) {
+            self.0.remove(place);
+        }
+        self.0.push_back(told);
+    }
+
+    /// The front takes the next. May be dropped while waiting.
+    pub(crate) async fn pass_on(&mut self, front: &mpsc::Sender<Told>) {
+        match (front.reserve().await, self.0.pop_front()) {
+            (Ok(place), Some(told)) => place.send(told),
+            // Nobody listens any more: the session goes on without.
+            _ => self.0.clear(),
+        }
+    }
+
+    /// The front takes what it has room for.
+    pub(super) fn pass_on_at_once(&mut self, front: &mpsc::Sender<Told>) {
+        while let Ok(place) = front.try_reserve()
+            && let Some(told) = self.0.pop_front()
+        {
+            place.send(told);
+        }
+        if front.is_closed() {
+            self.0.clear();
+        }
+    }
+}
+
 /// How a session ended.
 #[derive(Debug)]
 pub(crate) struct Outcome {
@@ -78,7 +126,7 @@ pub(crate) struct Outcome {
 }
 
 /// What comes back to the session from other tasks.
-pub(super) enum Word {
+pub(super) enum TaskMessage {
     Initialized(Result<Value, NoAnswer>),
     /// A request of the client has its answer.
     Answered {
@@ -92,4 +140,26 @@ pub(super) enum Word {
         order: Option<OrderId>,
     },
     Notice(String),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use portcullis_core::Moment;
+
+    #[test]
+    fn a_front_that_takes_nothing_is_still_told_of_every_prompt_and_of_little_else() {
+        let mut untold = Untold::default();
+        let prompt = |number| {
+            let settled = crate::session::gatekeeper::Settled::Withdrawn("x".to_owned());
+            Told::Prompt(PromptNews::Settled { ask: AskId::new(Moment(number), 0), how: settled })
+        };
+        untold.push(prompt(1));
+        for number in 0..5000 {
+            untold.push(Told::Notice(number.to_string()));
+        }
+        untold.push(prompt(2));
+        assert_eq!(untold.0.len(), MOST_UNTOLD);
+        assert_eq!(untold.0.iter().filter(|told| matches!(told, Told::Prompt(_))).count(), 2);
+    }
 }

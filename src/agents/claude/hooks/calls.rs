@@ -197,7 +197,8 @@ impl HookSession {
         let (handed_out, text) = {
             let mut state = self.state();
             let before = state.untold.as_ref().map(|owners| format!("{owners}\n\n")).unwrap_or_default();
-            let Some((handed_out, text)) = state.inbox.hand_out(&|| Some(format!("={}=", fence()?)), before.len()) else {
+            let Some((handed_out, text)) = state.inbox.hand_out(&|| Some(format!("={}=", fence()?)), before.len())
+            else {
                 return HookAnswer::default();
             };
             state.untold = None;

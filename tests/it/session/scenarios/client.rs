@@ -29,12 +29,14 @@ pub(super) struct Client {
 enum Kind {
     Hooks(StandIn),
     Control(ControlClient),
+    Channel(StandIn),
 }
 
 impl Client {
     pub(super) fn start(home: &Home, connection: Connection, scenario: &Scenario) -> Self {
         let kind = match connection {
             Connection::Control => Kind::Control(ControlClient::start(home, scenario.mode, scenario.run_args)),
+            Connection::Channel => Kind::Channel(StandIn::start(home, &["--label", "api"])),
             Connection::HooksAtTerminal | Connection::HooksHeadless => {
                 let session = StandIn::start(home, &["--label", "api"]);
                 assert_eq!(session.hook("Notification", &json!({})), json!({}));
@@ -52,6 +54,7 @@ impl Client {
         match &self.kind {
             Kind::Hooks(session) => drop(by_tool_call_containing(session, text)),
             Kind::Control(client) => client.hears(text),
+            Kind::Channel(_) => unreachable!("no scenario of the channel needs this"),
         }
     }
 
@@ -65,6 +68,13 @@ impl Client {
 
     /// Makes the call, as the client would in this mode.
     pub(super) fn call(&self, home: &Home, scenario: &Scenario) -> Outcome {
+        if let Kind::Channel(session) = &self.kind {
+            session.ask("abcde", scenario.tool, "Make a file", "touch made.txt");
+            return match session.next_verdict().behavior.as_str() {
+                "allow" => Outcome::Ran,
+                _ => Outcome::Denied,
+            };
+        }
         let folder = home.project().join(scenario.folder);
         let call = json!({"tool_name": scenario.tool, "tool_input": (scenario.input)(home), "tool_use_id": "toolu_1",
                           "cwd": folder});
@@ -106,6 +116,7 @@ impl Client {
                 let hook = json!({"subtype": "hook_callback", "callback_id": "before", "input": input});
                 client.request(&hook)["hookSpecificOutput"].clone()
             }
+            Kind::Channel(_) => Value::Null,
         }
     }
 
@@ -119,6 +130,7 @@ impl Client {
                                     "permission_mode": mode, "permission_suggestions": suggestions});
                 session.hook("PermissionRequest", &fields)["hookSpecificOutput"]["decision"].clone()
             }
+            Kind::Channel(_) => Value::Null,
             Kind::Control(client) => client.request(&json!({"subtype": "can_use_tool", "tool_name": call["tool_name"],
                 "input": call["tool_input"], "tool_use_id": call["tool_use_id"], "permission_suggestions": suggestions})),
         }

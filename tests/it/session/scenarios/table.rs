@@ -10,13 +10,15 @@ pub(super) enum Connection {
     HooksAtTerminal,
     HooksHeadless,
     Control,
+    Channel,
 }
 
 impl Connection {
-    const ALL: [(Self, &str); 3] = [
+    const ALL: [(Self, &str); 4] = [
         (Self::HooksAtTerminal, "hooks, at a terminal"),
         (Self::HooksHeadless, "hooks, `claude -p`"),
         (Self::Control, "control protocol (`run`, held sessions)"),
+        (Self::Channel, "channel without hooks"),
     ];
 }
 
@@ -66,6 +68,18 @@ pub(super) struct Scenario {
 }
 
 impl Scenario {
+    /// What the channel cannot do that the scenario needs. It is told of a dialog that is open, and takes one verdict.
+    pub(super) fn missing(&self, connection: Connection) -> Option<&'static str> {
+        let needs_call = !self.rules.is_empty() || self.mode != "default" || !matches!(self.given, Given::Nothing);
+        match self.people {
+            _ if connection != Connection::Channel => None,
+            People::AllowWith(_) => Some("it cannot edit"),
+            People::Silent => Some("its prompt has no limit"),
+            _ if needs_call || self.people == People::Stop => Some("it is not told of calls"),
+            _ => None,
+        }
+    }
+
     pub(super) fn wanted(&self, connection: Connection) -> Outcome {
         self.differences.iter().find(|(other, ..)| *other == connection).map_or(self.ends, |(_, ends, _)| *ends)
     }
@@ -117,6 +131,8 @@ pub(super) const SCENARIOS: &[Scenario] = &[
         ends: Denied,
         ..CALL
     },
+    Scenario { name: "the client asks, a person allows", people: People::Allow, ..CALL },
+    Scenario { name: "the client asks, a person denies", people: People::Deny, ends: Denied, ..CALL },
     Scenario { name: "ask rule, allowed", rules: ASK, people: People::Allow, ..CALL },
     Scenario { name: "ask rule, denied", rules: ASK, people: People::Deny, ends: Denied, ..CALL },
     Scenario {
@@ -311,10 +327,14 @@ pub(super) fn documentation() -> String {
     for (_, name) in Connection::ALL {
         write!(page, " {name} |").unwrap();
     }
-    page.push_str("\n|---|---|---|---|\n");
+    page.push_str("\n|---|---|---|---|---|\n");
     for scenario in SCENARIOS {
         write!(page, "| {} |", scenario.name).unwrap();
         for (connection, _) in Connection::ALL {
+            if let Some(missing) = scenario.missing(connection) {
+                write!(page, " does not apply ({missing}) |").unwrap();
+                continue;
+            }
             let reason = scenario.differences.iter().find(|(other, ..)| *other == connection);
             let because = reason.map(|(.., why)| format!(" ({why})")).unwrap_or_default();
             write!(page, " {}{because} |", scenario.wanted(connection)).unwrap();

@@ -11,6 +11,8 @@ pub(crate) struct Failure {
     cause: Option<Arc<dyn Error + Send + Sync>>,
     hint: Option<String>,
     exit: Exit,
+    /// There is nothing of the name that was asked for.
+    is_not_found: bool,
 }
 
 /// The exit codes besides 0.
@@ -26,12 +28,17 @@ pub(crate) enum Exit {
 
 impl Failure {
     pub(crate) fn new(what: impl Into<String>, hint: impl Into<String>) -> Self {
-        Self { what: what.into(), cause: None, hint: Some(hint.into()), exit: Exit::Failed }
+        Self { what: what.into(), cause: None, hint: Some(hint.into()), exit: Exit::Failed, is_not_found: false }
     }
 
     /// Something on the command line is wrong.
     pub(crate) fn usage(what: impl Into<String>, hint: impl Into<String>) -> Self {
         Self { exit: Exit::Usage, ..Self::new(what, hint) }
+    }
+
+    /// There is nothing of that name.
+    pub(crate) fn not_found(what: impl Into<String>, hint: impl Into<String>) -> Self {
+        Self { is_not_found: true, ..Self::new(what, hint) }
     }
 
     /// Something may not be done.
@@ -41,7 +48,7 @@ impl Failure {
 
     /// Paths, settings, secrets or rules cannot be used. `doing` is what we were doing.
     pub(crate) fn configuration(doing: impl Into<String>) -> Self {
-        Self { what: doing.into(), cause: None, hint: None, exit: Exit::Configuration }
+        Self { what: doing.into(), cause: None, hint: None, exit: Exit::Configuration, is_not_found: false }
     }
 
     pub(crate) fn because(self, cause: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
@@ -55,6 +62,10 @@ impl Failure {
     /// One sentence that says what to do, where we know.
     pub(crate) fn hint(&self) -> Option<&str> {
         self.hint.as_deref()
+    }
+
+    pub(crate) fn is_not_found(&self) -> bool {
+        self.is_not_found
     }
 
     pub(crate) fn exit(&self) -> Exit {

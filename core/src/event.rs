@@ -326,9 +326,9 @@ pub fn visible(text: &str) -> String {
     shown
 }
 
-/// Whether a character changes the direction of text. The joiners of emoji do not.
+/// Whether a character changes the direction of text or begins a line. The joiners of emoji do neither.
 fn turns_round(letter: char) -> bool {
-    matches!(letter, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+    matches!(letter, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}' | '\u{2029}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
 /// The tags by which the client frames text for the model. Text from outside must not contain them.

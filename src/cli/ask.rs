@@ -1,16 +1,18 @@
 //! `portcullis ask`: permission prompts, seen and answered from the command line.
 
+mod show;
+
 use std::process::ExitCode;
 
 use clap::Subcommand;
-use portcullis_core::{Behavior, mask, visible};
-use portcullis_wire::api::{AskView, NewVerdict, Recorded, ago};
-use portcullis_wire::questions::{GivenAnswers, Questions};
+use portcullis_core::Behavior;
+use portcullis_wire::api::{AskView, NewVerdict, Recorded};
+use portcullis_wire::questions::GivenAnswers;
 
 use super::client::Client;
 use super::{confirm, log_at, say};
 use crate::failure::Failure;
-use crate::hub::now;
+use show::{list, whole};
 
 /// See and answer permission prompts
 #[derive(clap::Args)]
@@ -21,9 +23,9 @@ pub(super) struct Ask {
 
 #[derive(Subcommand)]
 enum AskCommand {
-    /// List the prompts that are open, with secrets masked
+    /// List the prompts that are open, with session, risk and what would run, secrets masked
     List {
-        /// Also those settled in the last 24 hours
+        /// Also those settled in the last 24 hours, with who said what
         #[arg(long)]
         all: bool,
         /// Print a JSON array
@@ -32,7 +34,7 @@ enum AskCommand {
     },
     /// Show the whole input of one prompt, as it will run, with nothing masked
     Show {
-        /// The prompt's five letters, or its id
+        /// The prompt's five letters, its id, or the beginning of one
         ask: String,
         /// Print a JSON object
         #[arg(long)]
@@ -119,76 +121,4 @@ async fn answer(gate: &Client, ask: &str, verdict: NewVerdict) -> anyhow::Result
         (missing, _) => format!("Your allow of {code} is recorded. {missing} more people must allow it.\n"),
     });
     Ok(())
-}
-
-fn list(asks: &[AskView], all: bool) -> String {
-    if asks.is_empty() {
-        return if all { "No prompts in the last 24 hours.\n" } else { "No prompts are open.\n" }.to_owned();
-    }
-    let row = |ask: &AskView| {
-        let since = ago(now().since(portcullis_core::Moment(ask.at)));
-        let (first, _) = mask(ask.description.lines().next().unwrap_or_default());
-        format!("{}  {:<9} {:>6} ago  {}: {first}\n", ask.code, ask.state, since, ask.tool)
-    };
-    visible(&asks.iter().map(row).collect::<String>())
-}
-
-fn whole(ask: &AskView) -> String {
-    let mut text = format!("{} {}: {}\n\n{}\n\n", ask.code, ask.tool, ask.description, ask.preview);
-    let mut line = |words: String| text.push_str(&format!("{words}\n"));
-    match &ask.input {
-        Some(input) => line(format!("input: {input:#}")),
-        None => line("Only a preview is known: the call may do more than it shows.".to_owned()),
-    }
-    if let Some(risk) = &ask.risk {
-        line(format!("risk: {}", risk.in_words()));
-    }
-    if let Some(reason) = &ask.reason {
-        line(format!("asked because: {reason}"));
-    }
-    if let Some(quorum) = ask.quorum {
-        line(format!("{quorum} people must allow it; so far: {}", ask.allowed_by.join(", ")));
-    }
-    for offer in &ask.offers {
-        line(format!("--scope {}: {}", offer.scope, offer.words));
-    }
-    if ask.held {
-        line("held before it runs: without an answer it is denied".to_owned());
-    }
-    if let Some(until) = ask.answer_by {
-        let left = portcullis_core::Moment(until).since(now());
-        let otherwise = ask.otherwise.as_deref().unwrap_or_default();
-        line(format!("can be answered for {} more; then: {otherwise}", ago(left)));
-    }
-    if let [first, ..] = ask.modes.as_slice() {
-        line(format!("--mode {}: the mode that follows; without it: {first}", ask.modes.join("|")));
-    } else if ask.kind == "plan" {
-        line("the mode that follows is the client's to choose: the one it had before it planned".to_owned());
-    }
-    line(settled(ask));
-    visible(&text)
-}
-
-fn settled(ask: &AskView) -> String {
-    match (&ask.verdict, &ask.withdrawn, ask.state.as_str()) {
-        (Some(verdict), ..) => {
-            let carried = match verdict.confirmation.as_str() {
-                "not_confirmed" => "NOT CONFIRMED: nothing shows that the session took it; it can be answered again",
-                _ if verdict.carried_at.is_some() => "handed to the session",
-                _ => "not yet handed to the session",
-            };
-            let outcome = verdict.outcome.as_ref().map_or(String::new(), |outcome| format!(", then it {outcome}"));
-            let differs = if verdict.differs { "; WARNING: what ran is not what was shown" } else { "" };
-            format!("{} by {} over {}, {carried}{outcome}{differs}", verdict.behavior, verdict.by, verdict.via)
-        }
-        (None, Some(why), _) => format!("withdrawn: {why}"),
-        (None, None, "open") if ask.kind == "question" => {
-            let questions = Questions::of(&ask.input.clone().unwrap_or_default());
-            format!("open; answer with {}, or `portcullis ask deny {}`", questions.how_to_answer(&ask.code), ask.code)
-        }
-        (None, None, "open") => {
-            format!("open; answer with `portcullis ask allow {0}` or `portcullis ask deny {0}`", ask.code)
-        }
-        (None, None, state) => state.to_owned(),
-    }
 }

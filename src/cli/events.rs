@@ -4,9 +4,11 @@ use std::process::ExitCode;
 
 use clap::Subcommand;
 use portcullis_core::{EventLife, visible};
-use portcullis_wire::api::{EventView, ago};
+use portcullis_wire::api::{EventView, SessionView, ago};
 
 use super::client::{Client, segment};
+use super::layout::Colour;
+use super::table::{Cell, Table};
 use super::{log_at, say};
 use crate::hub::now;
 
@@ -52,7 +54,8 @@ impl Events {
             EventsCommand::List { state, limit, json } => {
                 let state = state.map(|state| format!("&state={}", segment(&state))).unwrap_or_default();
                 let events: Vec<EventView> = gate.get(&format!("/api/v1/events?limit={limit}{state}")).await?;
-                say(&if json { format!("{}\n", serde_json::to_string(&events)?) } else { list(&events) });
+                let sessions: Vec<SessionView> = gate.get("/api/v1/sessions?all=true").await?;
+                say(&if json { format!("{}\n", serde_json::to_string(&events)?) } else { list(&events, &sessions) });
             }
             EventsCommand::Show { id, json } => {
                 let event: EventView = gate.get(&format!("/api/v1/events/{}", segment(&id))).await?;
@@ -71,18 +74,29 @@ impl Events {
     }
 }
 
-fn list(events: &[EventView]) -> String {
+fn list(events: &[EventView], sessions: &[SessionView]) -> String {
     if events.is_empty() {
         return "No events.\n".to_owned();
     }
-    let row = |event: &EventView| {
-        let since = ago(now().since(portcullis_core::Moment(event.at)));
-        format!(
-            "{}  {:<9} {:>6} ago  {} bytes from {}, chat {}\n",
-            event.id, event.state, since, event.bytes, event.sender, event.chat_id
-        )
-    };
-    visible(&events.iter().map(row).collect::<String>())
+    let mut table = Table::new(&["ID", "STATE", "AGE", "FROM", "CHAT", "BYTES", "SESSION"]);
+    for event in events {
+        let session = sessions.iter().find(|session| Some(&session.id) == event.session.as_ref());
+        let label = session.map_or(event.session.as_deref().unwrap_or("-"), |session| session.label.as_str());
+        let state = match event.state.as_str() {
+            state @ ("expired" | "dead") => Cell::painted(state, Colour::Attention),
+            state => Cell::from(state),
+        };
+        table.row([
+            Cell::painted(&event.id, Colour::Name),
+            state,
+            Cell::from(ago(now().since(portcullis_core::Moment(event.at)))),
+            Cell::from(&event.sender),
+            Cell::from(&event.chat_id),
+            Cell::from(event.bytes.to_string()),
+            Cell::from(label),
+        ]);
+    }
+    table.print()
 }
 
 fn whole(event: &EventView) -> String {

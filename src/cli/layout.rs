@@ -26,6 +26,7 @@ pub(super) enum Colour {
     Quiet,
     Name,
     Attention,
+    Danger,
 }
 
 impl Layout {
@@ -42,6 +43,12 @@ impl Layout {
         Self { width: Some(columns), height: rows, is_coloured }
     }
 
+    /// Without colours, so wide.
+    #[cfg(test)]
+    pub(super) fn plain(width: Option<usize>) -> Self {
+        Self { width, height: 24, is_coloured: false }
+    }
+
     pub(super) fn height(self) -> usize {
         self.height
     }
@@ -54,12 +61,21 @@ impl Layout {
 
     /// `15:16:07  api  abcde denied by owner: not on a Friday`, wrapped behind the names.
     pub(super) fn sentence(self, at: u64, sentence: &Sentence) -> String {
+        self.line(&clock(at), sentence)
+    }
+
+    /// The same under another form of the time.
+    pub(super) fn line(self, time: &str, sentence: &Sentence) -> String {
         let label = sentence.label.as_deref().unwrap_or("gate");
         let padding = " ".repeat(LABEL.saturating_sub(label.width()));
-        let (time, indent) = (clock(at), 8 + 2 + label.width().max(LABEL) + 2);
+        let indent = time.width() + 2 + label.width().max(LABEL) + 2;
         let words = self.wrapped(&sentence.words, indent);
-        let words = if sentence.weight == Weight::Attention { self.painted(Colour::Attention, &words) } else { words };
-        let (time, label) = (self.painted(Colour::Quiet, &time), self.painted(Colour::Name, label));
+        let words = match sentence.weight {
+            Weight::Attention => self.painted(Colour::Attention, &words),
+            Weight::Plain => words,
+            Weight::Detail => self.painted(Colour::Quiet, &words),
+        };
+        let (time, label) = (self.painted(Colour::Quiet, time), self.painted(Colour::Name, label));
         format!("{time}  {label}{padding}  {words}\n")
     }
 
@@ -69,6 +85,7 @@ impl Layout {
             Colour::Quiet => "2",
             Colour::Name => "36",
             Colour::Attention => "33",
+            Colour::Danger => "31",
         };
         if self.is_coloured { format!("\u{1b}[{code}m{text}\u{1b}[0m") } else { text.to_owned() }
     }
@@ -105,8 +122,27 @@ pub(super) fn columns(text: &str) -> usize {
 
 /// The local time of day.
 pub(super) fn clock(at: u64) -> String {
+    local(at).format("%H:%M:%S").to_string()
+}
+
+/// The local time of day, for lines that stand under their day: `15:16`.
+pub(super) fn time(at: u64) -> String {
+    local(at).format("%H:%M").to_string()
+}
+
+/// The local day: `Sunday, 15 November 2026`.
+pub(super) fn day(at: u64) -> String {
+    local(at).format("%A, %-d %B %Y").to_string()
+}
+
+/// `2026-11-15 15:16:07`, where the moment stands alone.
+pub(super) fn date_and_time(at: u64) -> String {
+    local(at).format("%Y-%m-%d %H:%M:%S").to_string()
+}
+
+fn local(at: u64) -> DateTime<Local> {
     let moment = i64::try_from(at).ok().and_then(DateTime::from_timestamp_millis).unwrap_or_default();
-    moment.with_timezone(&Local).format("%H:%M:%S").to_string()
+    moment.with_timezone(&Local)
 }
 
 #[cfg(test)]
@@ -114,7 +150,7 @@ mod tests {
     use super::*;
 
     fn wide(columns: usize) -> Layout {
-        Layout { width: Some(columns), height: 24, is_coloured: false }
+        Layout::plain(Some(columns))
     }
 
     #[test]

@@ -1,21 +1,22 @@
 //! `portcullis log`: read the journal, verify it, and erase text from it.
 
+mod read;
+
 use std::process::ExitCode;
-use std::time::Duration;
 
 use clap::Subcommand;
-use portcullis_wire::api::{LogLine, Redacted};
+use portcullis_wire::api::Redacted;
 
 use super::client::Client;
 use super::feed::masked;
-use super::{confirm, lock, log_at, paths, say, try_say};
+use super::{confirm, lock, log_at, paths, say};
 use crate::failure::Failure;
-use crate::hub::now;
 use crate::store::{Durability, Store, VerifyError};
+use read::Reader;
 
 /// Read the log of everything that happened
 ///
-/// Without a subcommand: the log, oldest first. No record is ever changed; the text that people wrote can be erased.
+/// Without a subcommand: the log, oldest first, a sentence a record, in local time. No record is ever changed; the text that people wrote can be erased.
 /// Secrets are shown masked, as `ghp_ab12***`; `log export` prints them unmasked.
 #[derive(clap::Args)]
 #[command(args_conflicts_with_subcommands = true)]
@@ -26,11 +27,20 @@ pub(super) struct Log {
     read: Read,
 }
 
-#[derive(clap::Args)]
+#[derive(Default, clap::Args)]
 struct Read {
-    /// Print new records as they are written, until Ctrl-C
+    /// Print new records as they are written, from now on, until Ctrl-C
     #[arg(long)]
     follow: bool,
+    /// Only the last so many lines; with --follow, before the new ones
+    #[arg(short = 'n', long = "lines", value_name = "N")]
+    lines: Option<usize>,
+    /// Only what is about this session: its label, its id, or the beginning of one
+    #[arg(long, value_name = "SESSION")]
+    session: Option<String>,
+    /// Only what is about this prompt: its five letters, or its id
+    #[arg(long, value_name = "CODE")]
+    ask: Option<String>,
     /// Only records of this last time, such as 10m, 12h or 3d
     #[arg(long, value_name = "TIME")]
     since: Option<humantime::Duration>,
@@ -67,8 +77,8 @@ impl Log {
     pub(super) async fn run(self) -> anyhow::Result<ExitCode> {
         log_at("warn");
         match self.what {
-            None => read(&self.read, masked).await?,
-            Some(LogCommand::Export) => read(&Read { follow: false, since: None, json: true }, |line| line).await?,
+            None => Reader::new(self.read, masked).read().await?,
+            Some(LogCommand::Export) => Reader::new(Read { json: true, ..Read::default() }, |line| line).read().await?,
             Some(LogCommand::Head) => say(&format!("{}\n", journal()?.head()?)),
             Some(LogCommand::Verify { head, json }) => return verify(head.as_deref(), json),
             Some(LogCommand::Redact { subject }) => {
@@ -81,47 +91,6 @@ impl Log {
         }
         Ok(ExitCode::SUCCESS)
     }
-}
-
-async fn read(options: &Read, shown: fn(LogLine) -> LogLine) -> anyhow::Result<()> {
-    const PAGE: usize = 500;
-    let gate = Client::of_the_gate()?;
-    let from =
-        options.since.map_or(0, |time| now().0.saturating_sub(u64::try_from(time.as_millis()).unwrap_or(u64::MAX)));
-    let mut after = 0;
-    loop {
-        let page: Vec<LogLine> = gate.get(&format!("/api/v1/log?after={after}&limit={PAGE}")).await?;
-        let last = page.last().map(|line| line.seq);
-        for line in page.into_iter().filter(|line| line.at >= from).map(shown) {
-            let text = if options.json { format!("{}\n", serde_json::to_string(&line)?) } else { in_words(&line) };
-            if try_say(&text).is_err() {
-                return Ok(());
-            }
-        }
-        if let Some(last) = last {
-            after = last;
-            continue;
-        }
-        if !options.follow {
-            return Ok(());
-        }
-        tokio::time::sleep(Duration::from_millis(250)).await;
-    }
-}
-
-/// `2026-11-15T09:40:27Z  event/01m7…  received: sender=dev …`
-fn in_words(line: &LogLine) -> String {
-    let at = humantime::format_rfc3339_millis(std::time::UNIX_EPOCH + Duration::from_millis(line.at));
-    let (kind, fields) = match line.record.as_object().and_then(|record| record.iter().next()) {
-        Some((kind, fields)) => (kind.as_str(), fields.to_string()),
-        None => ("?", line.record.to_string()),
-    };
-    let payload = match &line.payload {
-        Some(payload) => format!("  {:?}", portcullis_core::excerpt(payload, Some(200)).0),
-        None if line.erased => "  (erased)".to_owned(),
-        None => String::new(),
-    };
-    portcullis_core::visible(&format!("{:>6}  {at}  {}  {kind} {fields}{payload}\n", line.seq, line.subject))
 }
 
 /// The file itself: it can be read without a gate, and without keeping a gate that runs from its work.

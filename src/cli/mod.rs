@@ -2,6 +2,7 @@
 
 mod ask;
 mod attach;
+mod candidates;
 mod channel;
 mod completions;
 mod curl;
@@ -27,6 +28,7 @@ mod session;
 mod shell;
 mod status;
 mod stop;
+mod table;
 mod token;
 mod uninstall;
 mod up;
@@ -100,6 +102,8 @@ enum Command {
     Completions(completions::Completions),
     Man(man::ManPage),
     Help(help::Help),
+    #[command(name = "__candidates", hide = true)]
+    Candidates(candidates::Candidates),
     #[command(name = "__guard", hide = true)]
     Guard(guard::Guard),
 }
@@ -161,6 +165,7 @@ pub(crate) fn run(arguments: impl IntoIterator<Item = OsString>) -> anyhow::Resu
             Command::Completions(completions) => Ok(completions.run()),
             Command::Man(man) => man.run(),
             Command::Help(help) => help.run(),
+            Command::Candidates(candidates) => Ok(candidates.run(help::command()).await),
             Command::Guard(guard) => guard.run(),
         }
     });

@@ -6,6 +6,8 @@ use clap::Subcommand;
 use portcullis_wire::api::{Approval, NewRole, PeopleView, ago};
 
 use super::client::{Client, segment};
+use super::layout::Colour;
+use super::table::{Cell, Table};
 use super::{confirm, log_at, say};
 use crate::hub::now;
 
@@ -87,15 +89,21 @@ impl People {
 }
 
 fn list(view: &PeopleView) -> String {
-    let mut text = String::from("owner             admin      this machine's user\n");
+    let mut table = Table::new(&["NAME", "ROLE", "TOKENS", "ELSEWHERE"]);
+    table.row(["owner", "admin", "-", "this machine's user"].map(Cell::from));
     for person in &view.people {
-        let elsewhere =
-            if person.identities.is_empty() { String::new() } else { format!(", {}", person.identities.join(", ")) };
-        text.push_str(&format!("{:<17} {:<10} {} tokens{elsewhere}\n", person.name, person.role, person.tokens));
+        let elsewhere = if person.identities.is_empty() { "-".to_owned() } else { person.identities.join(", ") };
+        table.row([
+            Cell::from(&person.name),
+            Cell::from(&person.role),
+            Cell::from(person.tokens.to_string()),
+            Cell::from(elsewhere),
+        ]);
     }
     for stranger in &view.waiting {
         let since = ago(now().0.saturating_sub(stranger.since));
-        text.push_str(&format!("(waiting)         {} on {}, {since} ago\n", stranger.called, stranger.platform));
+        let who = format!("{} on {}, for {since}", stranger.called, stranger.platform);
+        table.row([Cell::painted("(waiting)", Colour::Attention), "-".into(), "-".into(), who.into()]);
     }
-    portcullis_core::visible(&text)
+    table.print()
 }

@@ -7,6 +7,8 @@ use portcullis_core::visible;
 use portcullis_wire::api::{NewMode, NewModel, NewPrompt, OrderView, SessionView, ago};
 
 use super::client::{Client, segment};
+use super::layout::Colour;
+use super::table::{Cell, Table};
 use super::{confirm, log_at, say};
 use crate::failure::Failure;
 use crate::hub::now;
@@ -153,14 +155,35 @@ fn list(sessions: &[SessionView]) -> String {
         return "No sessions. `portcullis install --hooks` tells Claude Code about the gate; `portcullis run` starts a session.\n"
             .to_owned();
     }
-    let row = |session: &SessionView| {
-        let since = ago(now().since(portcullis_core::Moment(session.since)));
-        let mode = session.mode.as_ref().map_or(String::new(), |mode| format!(", {mode}"));
-        let stopped = session.stopped_by.as_ref().map_or(String::new(), |by| format!(", stopped by {by}"));
-        format!(
-            "{}  {:<16} {:<9} by {}{mode}{stopped}, since {since}, {} waiting, {} prompts\n",
-            session.id, session.label, session.state, session.connected_by, session.waiting, session.asks
-        )
-    };
-    visible(&sessions.iter().map(row).collect::<String>())
+    let mut table = Table::new(&["SESSION", "STATE", "MODE", "BY", "AGE", "PROMPTS", "WAITING", "ID"]);
+    for session in sessions {
+        table.row([
+            Cell::painted(&session.label, Colour::Name),
+            state(session),
+            Cell::from(session.mode.as_deref().unwrap_or("-")),
+            Cell::from(&session.connected_by),
+            Cell::from(ago(now().since(portcullis_core::Moment(session.since)))),
+            count(session.asks),
+            count(session.waiting),
+            Cell::from(&session.id),
+        ]);
+    }
+    table.print()
+}
+
+/// Whether its process is there, and whether someone has stopped it.
+pub(super) fn state(session: &SessionView) -> Cell {
+    match &session.stopped_by {
+        Some(by) if session.state == "attached" => Cell::painted(format!("stopped by {by}"), Colour::Danger),
+        Some(by) => Cell::painted(format!("{}, stopped by {by}", session.state), Colour::Danger),
+        None if session.state == "lost" => Cell::painted("lost", Colour::Attention),
+        None => Cell::from(&session.state),
+    }
+}
+
+fn count(number: usize) -> Cell {
+    match number {
+        0 => Cell::painted("0", Colour::Quiet),
+        number => Cell::painted(number.to_string(), Colour::Attention),
+    }
 }

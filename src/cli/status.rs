@@ -6,8 +6,9 @@ use portcullis_wire::api::{SessionView, Status as GateStatus};
 use portcullis_wire::notify::NotifyView;
 
 use super::client::Client;
-use super::layout::clock;
-use super::{lock, log_at, paths, say};
+use super::layout::{Colour, Layout, clock};
+use super::table::{Cell, Table, one_line};
+use super::{lock, log_at, paths, say, session};
 use crate::config::Paths;
 use crate::failure::Failure;
 
@@ -91,11 +92,6 @@ fn in_words(status: &GateStatus, sessions: &[SessionView]) -> String {
     if sessions.is_empty() {
         text.push_str("sessions   none attached\n");
     }
-    for session in sessions {
-        let folder = session.folder.as_deref().unwrap_or("-");
-        text.push_str(&format!("session    {} {} ({}) {folder}\n", session.id, session.label, session.state));
-        text.extend(session.standing_in_words().map(|words| format!("           {words}\n")));
-    }
     let old: Vec<&str> =
         sessions.iter().filter(|session| session.has_old_hooks()).map(|session| session.label.as_str()).collect();
     if !old.is_empty() {
@@ -104,7 +100,29 @@ fn in_words(status: &GateStatus, sessions: &[SessionView]) -> String {
             "hooks      of an older release in {labels}: run `portcullis install --hooks` there, then start it again\n"
         ));
     }
-    portcullis_core::visible(&text)
+    let mut text = portcullis_core::visible(&text);
+    if !sessions.is_empty() {
+        text.push_str(&format!("\n{}", table(sessions)));
+        for session in sessions {
+            let standing = session.standing_in_words().map(|words| format!("{}: {words}", session.label));
+            text.extend(standing.map(|words| format!("{}\n", Layout::of_stdout().wrapped(&one_line(&words), 2))));
+        }
+    }
+    text
+}
+
+fn table(sessions: &[SessionView]) -> String {
+    let mut table = Table::new(&["SESSION", "STATE", "MODE", "BY", "FOLDER"]);
+    for session in sessions {
+        table.row([
+            Cell::painted(&session.label, Colour::Name),
+            session::state(session),
+            Cell::from(session.mode.as_deref().unwrap_or("-")),
+            Cell::from(&session.connected_by),
+            Cell::from(session.folder.as_deref().unwrap_or("-")),
+        ]);
+    }
+    table.print()
 }
 
 /// `curl: 12 sent, 1 failed (at 15:16:07: curl: exit status: 7)`.

@@ -6,6 +6,8 @@ use clap::Subcommand;
 use portcullis_wire::api::{MadeToken, NewToken, TokenView};
 
 use super::client::{Client, segment};
+use super::layout::Colour;
+use super::table::{Cell, Table};
 use super::{confirm, log_at, say};
 use crate::hub::now;
 
@@ -78,16 +80,23 @@ fn list(tokens: &[TokenView]) -> String {
     if tokens.is_empty() {
         return "Only the owner has a token.\n".to_owned();
     }
-    let row = |token: &TokenView| {
+    let mut table = Table::new(&["ID", "PERSON", "ROLE", "EXPIRES", "SESSIONS"]);
+    for token in tokens {
         let labels = token.labels.as_ref().map_or("all sessions".to_owned(), |labels| labels.join(", "));
         let expires = match token.expires {
-            _ if token.expired => "expired".to_owned(),
-            Some(at) => format!("expires in {}", left(at.saturating_sub(now().0))),
-            None => "does not expire".to_owned(),
+            _ if token.expired => Cell::painted("expired", Colour::Attention),
+            Some(at) => Cell::from(format!("in {}", left(at.saturating_sub(now().0)))),
+            None => Cell::from("never"),
         };
-        format!("{}  {:<16} {:<8} {labels}, {expires}\n", token.id, token.person, token.role)
-    };
-    tokens.iter().map(row).collect()
+        table.row([
+            Cell::from(&token.id),
+            Cell::from(&token.person),
+            Cell::from(&token.role),
+            expires,
+            Cell::from(labels),
+        ]);
+    }
+    table.print()
 }
 
 /// The time that is left, rounded up: a token for 30 days has 30 days left, and not 29.

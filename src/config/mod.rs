@@ -41,7 +41,7 @@ impl Config {
 pub(crate) fn unknown_variables(names: impl Iterator<Item = OsString>) -> Vec<String> {
     // The last is what the guide calls the token of posted hooks.
     const OTHERS: [&str; 4] = ["PORTCULLIS_HOME", "PORTCULLIS_LOG", "PORTCULLIS_DRIVEN", "PORTCULLIS_AGENT"];
-    let known = || settings::SETTINGS.iter().filter_map(|setting| setting.variable()).chain(OTHERS);
+    let known = || settings::SETTINGS.iter().filter_map(setting::Setting::variable).chain(OTHERS);
     fn short(name: &str) -> &str {
         name.trim_start_matches("PORTCULLIS_")
     }

@@ -59,6 +59,15 @@ impl Client {
         Ok(serde_json::from_slice(&self.call("GET", path, Bytes::new()).await?)?)
     }
 
+    /// The same, and none where the gate knows nothing of the kind.
+    pub(crate) async fn get_if_any<T: DeserializeOwned>(&self, path: &str) -> anyhow::Result<Option<T>> {
+        match self.call("GET", path, Bytes::new()).await {
+            Ok(body) => Ok(Some(serde_json::from_slice(&body)?)),
+            Err(error) if error.downcast_ref::<Failure>().is_some_and(Failure::is_not_found) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
     pub(crate) async fn post<T: DeserializeOwned>(&self, path: &str, body: &impl Serialize) -> anyhow::Result<T> {
         let answer = self.call("POST", path, serde_json::to_vec(body)?.into()).await?;
         Ok(serde_json::from_slice(&answer)?)

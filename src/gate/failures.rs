@@ -13,6 +13,7 @@ impl From<Fault> for Failure {
         let hint = fault.command_line_hint();
         match fault.status() {
             403 => Self::denied(fault.message, hint),
+            404 => Self::not_found(fault.message, hint),
             _ => Self::new(fault.message, hint),
         }
     }

@@ -44,12 +44,12 @@ fn a_stranger_is_shown_a_code_and_let_in_by_the_owner() {
     let among_others = bridge.asked("said", json!({"user": "43", "chat": "group", "text": "hello all"}));
     assert_eq!(error(&among_others), 40301, "no code is shown where others read it");
     let listed = home.run(&["people", "list"]).ok().stdout;
-    assert!(listed.contains("(waiting)         User 42 on ops") && !listed.contains(&code), "{listed}");
+    assert!(listed.contains("(waiting)") && listed.contains("User 42 on ops") && !listed.contains(&code), "{listed}");
 
     home.run(&["people", "pair", &code, "--name", "ann", "--role", "reviewer"]).ok();
     let told = bridge.item("paired", "You are ann now, a reviewer.");
     assert_eq!(told["user"], "42");
-    assert!(home.run(&["people", "list"]).ok().stdout.contains("0 tokens, ops:42"));
+    assert!(home.run(&["people", "list"]).ok().stdout.contains("ops:42"));
     assert_eq!(home.run(&["people", "list", "--json"]).json()["people"][0]["identities"], json!(["ops:42"]));
 
     let event = bridge.said("42", "now I am someone")["event"]["id"].as_str().unwrap().to_owned();

@@ -20,7 +20,7 @@ fn a_prompt_is_listed_shown_and_answered_at_the_command_line() {
     session.ask("fghij", "Write", "Write a file", "hello.txt");
     listener.containing("fghij");
     let list = home.run(&["ask", "list"]).ok().stdout;
-    assert!(list.contains("abcde  open") && list.contains("Bash: Push to main"), "{list}");
+    assert!(list.contains("abcde  project") && list.contains("Bash: git push --force"), "{list}");
     let shown = home.run(&["ask", "show", "ABCDE"]).ok().stdout;
     for word in ["Push to main", "git push --force", "open; answer with `portcullis ask allow abcde`"] {
         assert!(shown.contains(word), "{shown}");
@@ -225,7 +225,8 @@ fn control_characters_in_a_prompt_are_escaped_on_the_terminal() {
         assert!(!shown.contains(deceives), "{words:?}: {shown:?}");
     }
     let shown = home.run(&["ask", "show", "abcde"]).ok().stdout;
-    assert!(shown.contains("rm -rf ~\nls\\u{1b}[2K\\u{202e}"), "{shown}");
+    let lines: Vec<&str> = shown.lines().map(str::trim).collect();
+    assert!(lines.contains(&"ls\\u{1b}[2K\\u{202e}"), "{shown}");
     assert_eq!(show(&home, "abcde")["preview"], "rm -rf ~\rls\u{1b}[2K\u{202e}", "programs get it as it was");
 }
 

@@ -1,9 +1,11 @@
 //! The subcommands at the command line: what they print, change and refuse.
 
 mod ask;
+mod completions;
 mod demo;
 mod doctor;
 mod install;
+mod lists;
 mod log;
 mod notify;
 mod plugin;

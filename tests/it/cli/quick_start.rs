@@ -105,8 +105,30 @@ impl Walk {
                 piece.to_owned()
             });
         }
-        settled
+        same_moments(&settled)
     }
+}
+
+/// Every `2026-11-15 15:16:07` is the same one.
+fn same_moments(page: &str) -> String {
+    const MOMENT: &str = "2026-11-15 15:16:07";
+    let is_moment = |text: &str| {
+        let fits = |(letter, like): (char, char)| {
+            if like.is_ascii_digit() { letter.is_ascii_digit() } else { letter == like }
+        };
+        text.chars().count() == MOMENT.len() && text.chars().zip(MOMENT.chars()).all(fits)
+    };
+    let (mut rest, mut same) = (page, String::new());
+    while let Some(letter) = rest.chars().next() {
+        if rest.get(..MOMENT.len()).is_some_and(is_moment) {
+            same.push_str(MOMENT);
+            rest = &rest[MOMENT.len()..];
+        } else {
+            same.push(letter);
+            rest = &rest[letter.len_utf8()..];
+        }
+    }
+    same
 }
 
 #[test]

@@ -181,7 +181,7 @@ fn the_status_counts_sessions_prompts_and_events() {
     assert_eq!(status["listen"].as_str(), Some(&*gate.address().to_string()));
     assert_eq!(home.status(), status);
     let words = home.run(&["status"]).ok().stdout;
-    for word in ["1 open", "1 waiting", "from PORTCULLIS_TOKEN", "project (attached)"] {
+    for word in ["1 open", "1 waiting", "from PORTCULLIS_TOKEN", "project  attached"] {
         assert!(words.contains(word), "{words}");
     }
 }

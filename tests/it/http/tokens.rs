@@ -77,11 +77,7 @@ fn the_list_of_tokens_holds_no_secret_and_no_hash() {
     assert_eq!((&ann["labels"], &bob["labels"]), (&json!(["api", "web"]), &Value::Null));
     assert_eq!(bob["expires"], Value::Null);
     let words = home.run(&["token", "list"]).ok().stdout;
-    for word in [
-        "ann              sender   api, web, expires in 30 days",
-        "bob              reviewer ",
-        "all sessions, does not expire",
-    ] {
+    for word in ["ann", "sender", "in 30 days", "api, web", "bob", "reviewer", "never", "all sessions"] {
         assert!(words.contains(word), "{words}");
     }
 }

@@ -29,8 +29,16 @@ impl Terminal {
     }
 
     #[track_caller]
-    pub(crate) fn start(mut command: Command) -> Self {
+    pub(crate) fn start(command: Command) -> Self {
+        Self::start_wide(command, 80)
+    }
+
+    /// A terminal of so many columns.
+    #[track_caller]
+    pub(crate) fn start_wide(mut command: Command, columns: u16) -> Self {
         let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+        let size = rustix::termios::Winsize { ws_row: 24, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };
+        rustix::termios::tcsetwinsize(&master, size).unwrap();
         grantpt(&master).unwrap();
         unlockpt(&master).unwrap();
         let name = ptsname(&master, Vec::new()).unwrap();
@@ -75,6 +83,14 @@ impl Terminal {
     /// Ctrl-D on an empty line.
     pub(crate) fn end_of_input(&mut self) {
         self.keyboard.write_all(b"\x04").unwrap();
+    }
+
+    /// Waits for its end, and answers all that was shown.
+    #[track_caller]
+    pub(crate) fn shown_whole(self) -> String {
+        let screen = self.screen.clone();
+        self.wait();
+        screen.all().pop().unwrap_or_default().replace('\r', "")
     }
 
     #[track_caller]

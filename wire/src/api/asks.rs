@@ -168,6 +168,9 @@ pub struct VerdictView {
     /// What is known to have followed: ran, failed or denied.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outcome: Option<String>,
+    /// When that was reported.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub outcome_at: Option<u64>,
     /// It ran with something else than was shown.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub differs: bool,
@@ -225,6 +228,11 @@ fn json(text: &Text) -> serde_json::Value {
 }
 
 impl AskView {
+    /// Whether a verdict still counts.
+    pub fn is_answerable(&self) -> bool {
+        self.state == "open" || self.state == "unconfirmed"
+    }
+
     /// The prompt of the session with this label.
     pub fn labelled(self, label: Option<&Label>) -> Self {
         Self { label: label.map(ToString::to_string), ..self }
@@ -293,6 +301,7 @@ impl VerdictView {
             carried_at: carried.map(|at| at.0),
             confirmation: life.confirmation(ask).map(|confirmation| confirmation.to_string()).unwrap_or_default(),
             outcome: outcome.map(|reported| reported.outcome.to_string()),
+            outcome_at: outcome.map(|reported| reported.at.0),
             differs: outcome.is_some_and(|reported| reported.differs),
         })
     }

@@ -1,0 +1,189 @@
+//! Prompts as people read them: in a list to choose from, and one with everything there is to decide by.
+
+use portcullis_core::{Moment, mask};
+use portcullis_wire::api::{AskView, VerdictView, ago};
+use portcullis_wire::preview;
+use portcullis_wire::questions::Questions;
+
+use crate::cli::layout::{Colour, date_and_time};
+use crate::cli::table::{Cell, Table, fields};
+use crate::hub::now;
+
+/// The prompts one below the other, with secrets masked. With `all`, also what became of each.
+pub(super) fn list(asks: &[AskView], all: bool) -> String {
+    if asks.is_empty() {
+        return if all { "No prompts in the last 24 hours.\n" } else { "No prompts are open.\n" }.to_owned();
+    }
+    let with_answers = all || asks.iter().any(|ask| ask.state != "open");
+    let mut table = match with_answers {
+        true => Table::new(&["CODE", "SESSION", "RISK", "AGE", "ANSWER", "ASKS TO RUN"]),
+        false => Table::new(&["CODE", "SESSION", "RISK", "AGE", "ASKS TO RUN"]),
+    };
+    for ask in asks {
+        let what = first_of(ask);
+        let (what, _) = mask(&what);
+        let mut cells = vec![
+            Cell::painted(&ask.code, Colour::Name),
+            Cell::from(ask.label.as_deref().unwrap_or(&ask.session)),
+            risk(ask),
+            Cell::from(ago(now().since(Moment(ask.at)))),
+        ];
+        if with_answers {
+            cells.push(outcome(ask));
+        }
+        cells.push(Cell::from(format!("{}: {what}", ask.tool)));
+        table.row(cells);
+    }
+    table.print()
+}
+
+fn risk(ask: &AskView) -> Cell {
+    match ask.risk.as_ref().map(|risk| risk.level.as_str()) {
+        Some("high") => Cell::painted("high", Colour::Danger),
+        Some("medium") => Cell::painted("medium", Colour::Attention),
+        other => Cell::from(other.unwrap_or("-")),
+    }
+}
+
+/// The command, or the file, or the beginning of whatever else it is.
+fn first_of(ask: &AskView) -> String {
+    let text = preview::of_text(&ask.tool, &ask.preview);
+    match ask.tool.as_str() {
+        "Bash" => text,
+        _ => text.lines().find(|line| !line.trim().is_empty()).unwrap_or(&ask.description).to_owned(),
+    }
+}
+
+/// Who said what, in a few words.
+fn outcome(ask: &AskView) -> Cell {
+    let Some(verdict) = &ask.verdict else {
+        return match (&ask.withdrawn, ask.state.as_str()) {
+            (Some(why), _) => Cell::painted(format!("withdrawn: {why}"), Colour::Quiet),
+            (None, "open") => Cell::painted("open", Colour::Attention),
+            (None, state) => Cell::painted(state, Colour::Quiet),
+        };
+    };
+    let why = verdict.why.as_ref().map(|why| format!(": {}", mask(why).0)).unwrap_or_default();
+    let said = format!("{} by {}{why}", said(verdict), verdict.by);
+    match verdict.confirmation.as_str() {
+        "not_confirmed" => Cell::painted(format!("not confirmed: {said}"), Colour::Attention),
+        _ if verdict.differs => Cell::painted(format!("ran differently: {said}"), Colour::Danger),
+        _ => Cell::from(said),
+    }
+}
+
+fn said(verdict: &VerdictView) -> &'static str {
+    if verdict.behavior == "allow" { "allowed" } else { "denied" }
+}
+
+/// Everything about one prompt, with nothing masked.
+pub(super) fn whole(ask: &AskView) -> String {
+    let label = ask.label.as_deref().unwrap_or(&ask.session);
+    let mut rows = vec![("prompt", format!("{}, {} in session {label}", ask.code, ask.tool))];
+    let mut add = |name: &'static str, value: String| {
+        if !value.is_empty() {
+            rows.push((name, value));
+        }
+    };
+    add("for", ask.description.clone());
+    add("shows", preview::of_text(&ask.tool, &ask.preview));
+    add(
+        "input",
+        match &ask.input {
+            Some(input) => format!("{input:#}"),
+            None => "Only a preview is known: the call may do more than it shows.".to_owned(),
+        },
+    );
+    if let Some(risk) = &ask.risk {
+        add("risk", risk.in_words());
+    }
+    add("because", ask.reason.clone().unwrap_or_default());
+    if let Some(quorum) = ask.quorum {
+        let so_far = if ask.allowed_by.is_empty() { "nobody".to_owned() } else { ask.allowed_by.join(", ") };
+        add("people", format!("{quorum} people must allow it; so far: {so_far}"));
+    }
+    let offers: Vec<String> =
+        ask.offers.iter().map(|offer| format!("--scope {}: {}", offer.scope, offer.words)).collect();
+    add("offers", offers.join("\n"));
+    add("follows", modes(ask));
+    add("asked", date_and_time(ask.at));
+    if let Some(until) = ask.answer_by {
+        let left = ago(Moment(until).since(now()));
+        let otherwise = ask.otherwise.as_deref().unwrap_or_default();
+        let held = if ask.held { ", held before it runs" } else { "" };
+        add("until", format!("{} ({left} left{held}), then: {otherwise}", date_and_time(until)));
+    } else if ask.held {
+        add("until", "held before it runs: without an answer it is denied".to_owned());
+    }
+    if let Some(verdict) = &ask.verdict {
+        for (name, value) in answered(ask, verdict) {
+            add(name, value);
+        }
+    }
+    add("state", state(ask));
+    fields(&rows)
+}
+
+/// The mode that follows a plan.
+fn modes(ask: &AskView) -> String {
+    match ask.modes.as_slice() {
+        [first, ..] => format!("--mode {}: the mode that follows; without it: {first}", ask.modes.join("|")),
+        [] if ask.kind == "plan" => "the mode that the client had before it planned: it chooses itself".to_owned(),
+        [] => String::new(),
+    }
+}
+
+/// Who said what, when, and what came of it.
+fn answered(ask: &AskView, verdict: &VerdictView) -> Vec<(&'static str, String)> {
+    let mut rows = vec![];
+    let interrupt = if verdict.interrupt { ", and the turn ends" } else { "" };
+    let at = date_and_time(verdict.at);
+    rows.push(("answered", format!("{at}: {} by {} over {}{interrupt}", said(verdict), verdict.by, verdict.via)));
+    rows.push(("reason", verdict.why.clone().unwrap_or_default()));
+    if verdict.scope != "once" {
+        rows.push(("scope", verdict.scope.clone()));
+    }
+    rows.push(("mode", verdict.mode.clone().unwrap_or_default()));
+    if let Some(input) = &verdict.input {
+        match input["answers"].as_object().filter(|_| ask.kind == "question") {
+            Some(answers) => {
+                let answer = |(question, answer): (&String, &serde_json::Value)| {
+                    format!("{question} {}", answer.as_str().map_or_else(|| answer.to_string(), str::to_owned))
+                };
+                rows.push(("answers", answers.iter().map(answer).collect::<Vec<_>>().join("\n")));
+            }
+            None => rows.push(("ran with", format!("{input:#}"))),
+        }
+    }
+    rows.push(("carried", verdict.carried_at.map_or_else(|| "not yet".to_owned(), date_and_time)));
+    if let Some(outcome) = &verdict.outcome {
+        let at = verdict.outcome_at.map(|at| format!("{}: ", date_and_time(at))).unwrap_or_default();
+        rows.push(("confirmed", format!("{at}{outcome}")));
+    }
+    rows
+}
+
+fn state(ask: &AskView) -> String {
+    let again = format!("`portcullis ask allow {0}` or `portcullis ask deny {0}`", ask.code);
+    match (&ask.verdict, &ask.withdrawn, ask.state.as_str()) {
+        (Some(verdict), ..) => {
+            let carried = match verdict.confirmation.as_str() {
+                "not_confirmed" => {
+                    format!("NOT CONFIRMED: nothing shows that the session took it; answer again with {again}")
+                }
+                _ if verdict.carried_at.is_some() => "handed to the session".to_owned(),
+                _ => "not yet handed to the session".to_owned(),
+            };
+            let outcome = verdict.outcome.as_ref().map_or(String::new(), |outcome| format!(", then it {outcome}"));
+            let differs = if verdict.differs { "; WARNING: what ran is not what was shown" } else { "" };
+            format!("{} by {} over {}, {carried}{outcome}{differs}", verdict.behavior, verdict.by, verdict.via)
+        }
+        (None, Some(why), _) => format!("withdrawn: {why}"),
+        (None, None, "open") if ask.kind == "question" => {
+            let questions = Questions::of(&ask.input.clone().unwrap_or_default());
+            format!("open; answer with {}, or `portcullis ask deny {}`", questions.how_to_answer(&ask.code), ask.code)
+        }
+        (None, None, "open") => format!("open; answer with {again}"),
+        (None, None, state) => state.to_owned(),
+    }
+}

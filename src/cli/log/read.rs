@@ -1,0 +1,187 @@
+//! The log as people read it: a sentence a record, in local time, under the day on which it happened.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use portcullis_core::{AskId, Record, Subject};
+use portcullis_wire::api::{AskView, LogLine, SessionView};
+use portcullis_wire::sentence::{Names, Sentence, Weight, sentence};
+
+use super::Read;
+use crate::cli::client::{Client, segment};
+use crate::cli::layout::{Colour, Layout, day, time};
+use crate::cli::try_say;
+use crate::hub::now;
+
+/// Records that are fetched at once.
+const PAGE: usize = 1000;
+/// How often someone who follows the log looks for more.
+const PAUSE: Duration = Duration::from_millis(250);
+
+/// Reads the log, and prints what is wanted of it.
+pub(super) struct Reader {
+    options: Read,
+    /// What is shown of a line.
+    shown: fn(LogLine) -> LogLine,
+    names: Names,
+    only: OnlyRecords,
+    /// The day of the line that was printed last.
+    day: Option<String>,
+}
+
+/// Which records are wanted.
+#[derive(Default)]
+struct OnlyRecords {
+    /// Milliseconds since 1970.
+    from: u64,
+    /// An id, or a label that the gate no longer knows.
+    session: Option<String>,
+    /// An id, or a code that the gate no longer knows.
+    ask: Option<String>,
+    /// The prompts that have had this code.
+    asks: Vec<AskId>,
+}
+
+/// A record on its way out.
+struct Line {
+    at: u64,
+    text: String,
+}
+
+impl Reader {
+    pub(super) fn new(options: Read, shown: fn(LogLine) -> LogLine) -> Self {
+        Self { options, shown, names: Names::default(), only: OnlyRecords::default(), day: None }
+    }
+
+    /// Prints until the end of the log, or for ever. Ends when nobody reads any more.
+    pub(super) async fn read(mut self) -> anyhow::Result<()> {
+        let gate = Client::of_the_gate()?;
+        self.only = OnlyRecords::of(&self.options, &gate).await?;
+        let mut after = self.start(&gate).await?;
+        // The latest are known only at the end of what there is.
+        let mut latest = self.options.lines.map(|lines| (lines, VecDeque::new()));
+        loop {
+            let page: Vec<LogLine> = gate.get(&format!("/api/v1/log?after={after}&limit={PAGE}")).await?;
+            let end = page.last().map(|line| line.seq);
+            for line in page {
+                let Some(line) = self.told(line)? else { continue };
+                match &mut latest {
+                    Some((lines, kept)) => {
+                        kept.push_back(line);
+                        if kept.len() > *lines {
+                            kept.pop_front();
+                        }
+                    }
+                    None if !self.print(&line) => return Ok(()),
+                    None => {}
+                }
+            }
+            if let Some(end) = end {
+                after = end;
+                continue;
+            }
+            for line in latest.take().into_iter().flat_map(|(_, kept)| kept) {
+                self.print(&line);
+            }
+            if !self.options.follow {
+                return Ok(());
+            }
+            tokio::time::sleep(PAUSE).await;
+        }
+    }
+
+    /// The record after which it begins. Where that is not the first one, the gate says what people call what it is about.
+    async fn start(&mut self, gate: &Client) -> anyhow::Result<u64> {
+        let is_filtered = self.only.session.is_some() || self.only.ask.is_some() || self.options.since.is_some();
+        let latest = match (self.options.lines, self.options.follow) {
+            (Some(lines), _) if !is_filtered && lines < PAGE => lines,
+            (None, true) if self.options.since.is_none() => 0,
+            _ => return Ok(0),
+        };
+        let last: Vec<LogLine> = gate.get(&format!("/api/v1/log?last={}&limit={PAGE}", latest + 1)).await?;
+        let sessions: Vec<SessionView> = gate.get("/api/v1/sessions?all=true").await?;
+        sessions.iter().for_each(|session| self.names.learn_session(session));
+        let asks: Vec<AskView> = gate.get("/api/v1/asks").await?;
+        asks.iter().for_each(|ask| self.names.learn_ask(ask));
+        // One more than is wanted: it begins after that one.
+        Ok(if last.len() > latest { last.first().map_or(0, |line| line.seq) } else { 0 })
+    }
+
+    fn told(&mut self, line: LogLine) -> anyhow::Result<Option<Line>> {
+        let at = line.at;
+        let (is_wanted, sentence) = match line.read() {
+            Ok(record) => {
+                let sentence = sentence(&mut self.names, &record);
+                (self.only.take(at, &record, &sentence), sentence)
+            }
+            Err(_) => {
+                let words = format!("record {} is of a kind that this program cannot read", line.seq);
+                let unreadable = Sentence { session: None, label: None, words, weight: Weight::Attention };
+                (self.only.take_unreadable(at), unreadable)
+            }
+        };
+        if !is_wanted {
+            return Ok(None);
+        }
+        let text = match self.options.json {
+            true => format!("{}\n", serde_json::to_string(&(self.shown)(line))?),
+            false => Layout::of_stdout().line(&time(at), &sentence),
+        };
+        Ok(Some(Line { at, text }))
+    }
+
+    /// Whether someone still reads.
+    fn print(&mut self, line: &Line) -> bool {
+        let today = day(line.at);
+        if !self.options.json && self.day.as_ref() != Some(&today) {
+            let heading = Layout::of_stdout().painted(Colour::Quiet, &today);
+            self.day = Some(today);
+            if try_say(&format!("{heading}\n")).is_err() {
+                return false;
+            }
+        }
+        try_say(&line.text).is_ok()
+    }
+}
+
+impl OnlyRecords {
+    async fn of(options: &Read, gate: &Client) -> anyhow::Result<Self> {
+        let from = options.since.map(|time| u64::try_from(time.as_millis()).unwrap_or(u64::MAX));
+        let mut only = Self { from: from.map_or(0, |time| now().0.saturating_sub(time)), ..Self::default() };
+        // The gate forgets sessions and prompts that are long gone; the records still have their names.
+        if let Some(wanted) = &options.session {
+            let known: Option<SessionView> = gate.get_if_any(&format!("/api/v1/sessions/{}", segment(wanted))).await?;
+            only.session = Some(known.map_or_else(|| wanted.clone(), |session| session.id));
+        }
+        if let Some(wanted) = &options.ask {
+            let known: Option<AskView> = gate.get_if_any(&format!("/api/v1/asks/{}", segment(wanted))).await?;
+            only.ask = Some(known.map_or_else(|| wanted.to_ascii_lowercase(), |ask| ask.id));
+        }
+        Ok(only)
+    }
+
+    fn take(&mut self, at: u64, record: &Record, sentence: &Sentence) -> bool {
+        let session = self.session.as_ref().is_none_or(|wanted| {
+            sentence.session.is_some_and(|id| id.to_string() == *wanted) || sentence.label.as_ref() == Some(wanted)
+        });
+        let Some(wanted) = &self.ask else { return at >= self.from && session };
+        if let Record::Asked { ask } = record
+            && ask.code.to_string() == *wanted
+        {
+            self.asks.push(ask.id);
+        }
+        let about = match record {
+            Record::Called { call, .. } => call.ask,
+            _ => match record.subject() {
+                Subject::Ask(ask) => Some(ask),
+                _ => None,
+            },
+        };
+        let is_ask = about.is_some_and(|ask| ask.to_string() == *wanted || self.asks.contains(&ask));
+        at >= self.from && session && is_ask
+    }
+
+    fn take_unreadable(&self, at: u64) -> bool {
+        at >= self.from && self.session.is_none() && self.ask.is_none()
+    }
+}

@@ -9,10 +9,10 @@ use portcullis_wire::api::Redacted;
 
 use super::client::Client;
 use super::feed::masked;
-use read::Reader;
 use super::{confirm, lock, log_at, paths, say};
 use crate::failure::Failure;
 use crate::store::{Durability, Store, VerifyError};
+use read::Reader;
 
 /// Read the log of everything that happened
 ///

@@ -88,7 +88,13 @@ fn list(tokens: &[TokenView]) -> String {
             Some(at) => Cell::from(format!("in {}", left(at.saturating_sub(now().0)))),
             None => Cell::from("never"),
         };
-        table.row([Cell::from(&token.id), Cell::from(&token.person), Cell::from(&token.role), expires, Cell::from(labels)]);
+        table.row([
+            Cell::from(&token.id),
+            Cell::from(&token.person),
+            Cell::from(&token.role),
+            expires,
+            Cell::from(labels),
+        ]);
     }
     table.print()
 }

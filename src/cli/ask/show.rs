@@ -87,10 +87,13 @@ pub(super) fn whole(ask: &AskView) -> String {
     };
     add("for", ask.description.clone());
     add("shows", preview::of_text(&ask.tool, &ask.preview));
-    add("input", match &ask.input {
-        Some(input) => format!("{input:#}"),
-        None => "Only a preview is known: the call may do more than it shows.".to_owned(),
-    });
+    add(
+        "input",
+        match &ask.input {
+            Some(input) => format!("{input:#}"),
+            None => "Only a preview is known: the call may do more than it shows.".to_owned(),
+        },
+    );
     if let Some(risk) = &ask.risk {
         add("risk", risk.in_words());
     }
@@ -99,7 +102,8 @@ pub(super) fn whole(ask: &AskView) -> String {
         let so_far = if ask.allowed_by.is_empty() { "nobody".to_owned() } else { ask.allowed_by.join(", ") };
         add("people", format!("{quorum} people must allow it; so far: {so_far}"));
     }
-    let offers: Vec<String> = ask.offers.iter().map(|offer| format!("--scope {}: {}", offer.scope, offer.words)).collect();
+    let offers: Vec<String> =
+        ask.offers.iter().map(|offer| format!("--scope {}: {}", offer.scope, offer.words)).collect();
     add("offers", offers.join("\n"));
     add("follows", modes(ask));
     add("asked", date_and_time(ask.at));

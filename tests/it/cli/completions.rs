@@ -42,5 +42,9 @@ fn labels_codes_and_states_are_completed_and_no_gate_is_started_for_it() {
     };
     assert_eq!(completed("portcullis ask deny"), "abcde\n");
     assert_eq!(completed("portcullis session resume"), "api\nmy\\ web\n");
-    assert!(completed("portcullis ask").contains("allow\n"), "and what it knew before: {}", completed("portcullis ask"));
+    assert!(
+        completed("portcullis ask").contains("allow\n"),
+        "and what it knew before: {}",
+        completed("portcullis ask")
+    );
 }

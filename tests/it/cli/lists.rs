@@ -33,7 +33,10 @@ fn the_list_of_prompts_has_what_one_decides_by() {
     gate.open_asks(2);
     let list = home.run(&["ask", "list"]).ok().stdout;
     let lines: Vec<&str> = list.lines().collect();
-    assert_eq!(lines[0].split_whitespace().collect::<Vec<_>>(), ["CODE", "SESSION", "RISK", "AGE", "ASKS", "TO", "RUN"]);
+    assert_eq!(
+        lines[0].split_whitespace().collect::<Vec<_>>(),
+        ["CODE", "SESSION", "RISK", "AGE", "ASKS", "TO", "RUN"]
+    );
     assert!(lines[1].starts_with("abcde  api") && lines[1].ends_with("Bash: git push --force"), "{list}");
     assert!(lines[2].starts_with("fghij  api") && lines[2].ends_with("Write: /srv/app.txt"), "{list}");
     let place = |line: &str, text: &str| line.find(text).unwrap();
@@ -44,7 +47,9 @@ fn the_list_of_prompts_has_what_one_decides_by() {
     let all = home.run(&["ask", "list", "--all"]).ok().stdout;
     assert!(all.contains("denied by owner: not on a Friday") && all.contains("allowed by owner"), "{all}");
     let shown = home.run(&["ask", "show", "abc"]).ok().stdout;
-    for word in ["asked     20", "answered  20", "denied by owner over socket", "reason    not on a Friday", "carried   20"] {
+    for word in
+        ["asked     20", "answered  20", "denied by owner over socket", "reason    not on a Friday", "carried   20"]
+    {
         assert!(shown.contains(word), "{word}: {shown}");
     }
 }

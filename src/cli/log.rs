@@ -78,7 +78,9 @@ impl Log {
         log_at("warn");
         match self.what {
             None => LogReader::new(self.read, masked).read().await?,
-            Some(LogCommand::Export) => LogReader::new(Read { json: true, ..Read::default() }, |line| line).read().await?,
+            Some(LogCommand::Export) => {
+                LogReader::new(Read { json: true, ..Read::default() }, |line| line).read().await?
+            }
             Some(LogCommand::Head) => say(&format!("{}\n", journal()?.head()?)),
             Some(LogCommand::Verify { head, json }) => return verify(head.as_deref(), json),
             Some(LogCommand::Redact { subject }) => {

@@ -24,7 +24,7 @@ pub(super) struct Candidates {
 
 /// What an argument names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Names {
+enum CandidateKind {
     Sessions,
     Labels,
     OpenAsks,
@@ -47,7 +47,7 @@ impl Candidates {
 }
 
 /// What the last word names, and how it begins.
-fn wanted(command: &Command, words: &[String]) -> Option<(Names, String)> {
+fn wanted(command: &Command, words: &[String]) -> Option<(CandidateKind, String)> {
     let (begun, before) = words.split_last()?;
     let (mut at, mut path, mut positionals, mut open) = (command, vec![], 0, None);
     for word in before {
@@ -85,22 +85,22 @@ fn takes_value(arg: &Arg) -> bool {
 }
 
 /// By the name of the argument, which is the same wherever the same is meant.
-fn named(path: &[&str], arg: &Arg) -> Option<Names> {
+fn named(path: &[&str], arg: &Arg) -> Option<CandidateKind> {
     match (path, arg.get_id().as_str()) {
         (["rules" | "channel" | "run" | "install" | "uninstall", ..], _) => None,
-        (_, "session") => Some(Names::Sessions),
-        (_, "label" | "labels") => Some(Names::Labels),
-        (["ask", "allow" | "deny"], "ask") => Some(Names::OpenAsks),
-        (_, "ask") => Some(Names::Asks),
-        (["events", ..], "id") => Some(Names::Events),
-        (["events", ..], "state") => Some(Names::EventStates),
-        (["token", "revoke"], "id") => Some(Names::Tokens),
-        (["people", "role" | "remove"] | ["token", "add"], "name") => Some(Names::People),
+        (_, "session") => Some(CandidateKind::Sessions),
+        (_, "label" | "labels") => Some(CandidateKind::Labels),
+        (["ask", "allow" | "deny"], "ask") => Some(CandidateKind::OpenAsks),
+        (_, "ask") => Some(CandidateKind::Asks),
+        (["events", ..], "id") => Some(CandidateKind::Events),
+        (["events", ..], "state") => Some(CandidateKind::EventStates),
+        (["token", "revoke"], "id") => Some(CandidateKind::Tokens),
+        (["people", "role" | "remove"] | ["token", "add"], "name") => Some(CandidateKind::People),
         _ => None,
     }
 }
 
-impl Names {
+impl CandidateKind {
     async fn known(self) -> anyhow::Result<Vec<String>> {
         if self == Self::EventStates {
             return Ok(EventLife::NAMES.map(str::to_owned).to_vec());
@@ -145,16 +145,16 @@ mod tests {
             wanted(&command, &words)
         };
         let some = |names, begun: &str| Some((names, begun.to_owned()));
-        assert_eq!(names("ask allow ab"), some(Names::OpenAsks, "ab"));
-        assert_eq!(names("ask show "), some(Names::Asks, ""));
+        assert_eq!(names("ask allow ab"), some(CandidateKind::OpenAsks, "ab"));
+        assert_eq!(names("ask show "), some(CandidateKind::Asks, ""));
         assert_eq!(names("ask allow abcde --why "), None);
-        assert_eq!(names("ask allow --why because ab"), some(Names::OpenAsks, "ab"));
-        assert_eq!(names("say hello --label a"), some(Names::Labels, "a"));
-        assert_eq!(names("say hello --label=a"), some(Names::Labels, "a"));
-        assert_eq!(names("session stop "), some(Names::Sessions, ""));
+        assert_eq!(names("ask allow --why because ab"), some(CandidateKind::OpenAsks, "ab"));
+        assert_eq!(names("say hello --label a"), some(CandidateKind::Labels, "a"));
+        assert_eq!(names("say hello --label=a"), some(CandidateKind::Labels, "a"));
+        assert_eq!(names("session stop "), some(CandidateKind::Sessions, ""));
         assert_eq!(names("session prompt api "), None);
-        assert_eq!(names("attach "), some(Names::Sessions, ""));
-        assert_eq!(names("events list --state w"), some(Names::EventStates, "w"));
+        assert_eq!(names("attach "), some(CandidateKind::Sessions, ""));
+        assert_eq!(names("events list --state w"), some(CandidateKind::EventStates, "w"));
         assert_eq!(names("as"), None);
         assert_eq!(names("run --label "), None);
     }

@@ -12,7 +12,7 @@ use super::feed::masked;
 use super::{confirm, lock, log_at, paths, say};
 use crate::failure::Failure;
 use crate::store::{Durability, Store, VerifyError};
-use read::Reader;
+use read::LogReader;
 
 /// Read the log of everything that happened
 ///
@@ -77,8 +77,10 @@ impl Log {
     pub(super) async fn run(self) -> anyhow::Result<ExitCode> {
         log_at("warn");
         match self.what {
-            None => Reader::new(self.read, masked).read().await?,
-            Some(LogCommand::Export) => Reader::new(Read { json: true, ..Read::default() }, |line| line).read().await?,
+            None => LogReader::new(self.read, masked).read().await?,
+            Some(LogCommand::Export) => {
+                LogReader::new(Read { json: true, ..Read::default() }, |line| line).read().await?
+            }
             Some(LogCommand::Head) => say(&format!("{}\n", journal()?.head()?)),
             Some(LogCommand::Verify { head, json }) => return verify(head.as_deref(), json),
             Some(LogCommand::Redact { subject }) => {

@@ -130,12 +130,12 @@ mod tests {
 
     #[test]
     fn the_last_column_goes_on_below_itself() {
-        expect_test::expect![[r"
+        expect_test::expect![[r#"
             CODE   SESSION  COMMAND
-            abcde  前端     git push --force\u{1b}[31m
-                            origin main and more words
+            abcde  前端     git push --force\u{1b}[31m origin
+                            main and more words
             fghij  api      ls
-        "]]
+        "#]]
         .assert_eq(&table(Some(50)));
     }
 

@@ -19,7 +19,7 @@ const PAGE: usize = 1000;
 const PAUSE: Duration = Duration::from_millis(250);
 
 /// Reads the log, and prints what is wanted of it.
-pub(super) struct Reader {
+pub(super) struct LogReader {
     options: Read,
     /// What is shown of a line.
     shown: fn(LogLine) -> LogLine,
@@ -43,12 +43,12 @@ struct OnlyRecords {
 }
 
 /// A record on its way out.
-struct Line {
+struct PrintedLine {
     at: u64,
     text: String,
 }
 
-impl Reader {
+impl LogReader {
     pub(super) fn new(options: Read, shown: fn(LogLine) -> LogLine) -> Self {
         Self { options, shown, names: Names::default(), only: OnlyRecords::default(), day: None }
     }
@@ -107,7 +107,7 @@ impl Reader {
         Ok(if last.len() > latest { last.first().map_or(0, |line| line.seq) } else { 0 })
     }
 
-    fn told(&mut self, line: LogLine) -> anyhow::Result<Option<Line>> {
+    fn told(&mut self, line: LogLine) -> anyhow::Result<Option<PrintedLine>> {
         let at = line.at;
         let (is_wanted, sentence) = match line.read() {
             Ok(record) => {
@@ -127,11 +127,11 @@ impl Reader {
             true => format!("{}\n", serde_json::to_string(&(self.shown)(line))?),
             false => Layout::of_stdout().line(&time(at), &sentence),
         };
-        Ok(Some(Line { at, text }))
+        Ok(Some(PrintedLine { at, text }))
     }
 
     /// Whether someone still reads.
-    fn print(&mut self, line: &Line) -> bool {
+    fn print(&mut self, line: &PrintedLine) -> bool {
         let today = day(line.at);
         if !self.options.json && self.day.as_ref() != Some(&today) {
             let heading = Layout::of_stdout().painted(Colour::Quiet, &today);

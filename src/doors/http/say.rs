@@ -105,7 +105,8 @@ async fn submit(
         (Some(_), Some(_)) => return Err(Fault::new(Kind::BadRequest, "name a session or a label, not both")),
         (Some(session), None) => {
             let (wanted, scope) = (session.clone(), permitted.actor.scope.clone());
-            Address::Session(door.hub.look(move |state| find_session(state, &wanted, &scope)).await??)
+            let found = door.hub.look(move |state| find_session(state, &wanted, &scope)).await?;
+            Address::Session(found.inspect_err(|_| Counters::count(&door.counters.refused))?)
         }
         (None, Some(label)) => Address::Label(Label::new(label).ok_or_else(|| bad("the label"))?),
         (None, None) => Address::Open,

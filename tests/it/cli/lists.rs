@@ -62,6 +62,7 @@ fn the_log_is_sentences_in_local_time_under_their_day() {
     home.attached(1);
     gate.open_prompt(&session, "abcde");
     home.run(&["ask", "deny", "abcde", "--why", "not on a Friday"]).ok();
+    until("the session has the verdict", || (!home.records("carried").is_empty()).then_some(()));
     gate.say("/?label=web", "for web").expect(200);
     let at = home.records("answered")[0].clone();
     let denied = "api       abcde denied by owner: not on a Friday";

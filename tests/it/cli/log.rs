@@ -67,8 +67,12 @@ fn log_follow_ends_when_its_output_is_closed() {
     let mut log = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
     // As `| head` does.
     drop(log.stdout.take());
-    gate.say("/", "and then").expect(200);
-    assert!(until("its end", || log.try_wait().unwrap()).success());
+    // It may not have begun to follow yet: said until it has something to print.
+    let ended = until("its end", || {
+        gate.say("/", "and then").expect(200);
+        log.try_wait().unwrap()
+    });
+    assert!(ended.success());
 }
 
 #[test]

@@ -49,7 +49,7 @@ fn a_verdict_that_the_client_did_not_take_stays_in_the_list_and_can_be_given_aga
     assert_eq!(pending["pending"][0]["state"], "unconfirmed", "{pending:#}");
     let code = ask["code"].as_str().unwrap();
     let listed = home.run(&["ask", "list"]).ok().stdout;
-    assert!(listed.contains(code) && listed.contains("unconfirmed"), "{listed}");
+    assert!(listed.contains(code) && listed.contains("not confirmed"), "{listed}");
     assert!(home.run(&["ask", "show", code]).ok().stdout.contains("NOT CONFIRMED"));
     assert_eq!(home.records("not_confirmed").len(), 1);
 

@@ -25,7 +25,7 @@ fn names_of_the_query_become_attributes_of_the_tag_and_are_shown() {
     assert_eq!((&shown["attributes"], &shown["text"]), (&attributes, &json!("main is red")));
     let words = home.run(&["events", "show", &id]).ok().stdout;
     assert!(words.contains("severity=\"high\"") && !words.contains('\u{202e}'), "{words}");
-    let log = home.run(&["log"]).ok().stdout;
+    let log = home.run(&["log", "--json"]).ok().stdout;
     assert!(log.contains("severity"), "{log}");
     let opened = session.call("inbox", &json!({"event_id": id}));
     let opened = opened["content"][0]["text"].as_str().unwrap().to_owned();

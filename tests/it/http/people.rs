@@ -34,7 +34,7 @@ fn people_are_listed_with_their_role_and_their_tokens() {
     let back = home.token_for("ann", "reviewer");
     gate.get_as(&back, "/api/v1/asks").expect(200);
     gate.say_as(&ann, "/", "an old token does not come back with its owner").expect(403);
-    let log = home.run(&["log"]).ok().stdout;
+    let log = home.run(&["log", "--json"]).ok().stdout;
     for record in ["person_set", "token_added", "person_removed"] {
         assert!(log.contains(record), "{record}: {log}");
     }

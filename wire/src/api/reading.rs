@@ -77,7 +77,7 @@ mod tests {
         });
         for ask in asks {
             let read = NewAsk::try_from(&AskView::of(&ask, &AskLife::Open { votes: vec![] })).unwrap();
-            let details = Details { digest: None, timeout: None, ..*ask.details };
+            let details = Details { digest: None, timeout: None, held: false, confirm_within: None, ..*ask.details };
             assert_eq!((read.id, read.tool, read.preview), (ask.id, ask.tool, ask.preview));
             assert_eq!(read.details, details);
         }

@@ -89,7 +89,7 @@ fn an_ask_rule_is_decided_by_people_in_bypass_mode() {
 
 #[test]
 fn an_ask_rule_is_decided_by_people_in_the_other_modes_of_a_script() {
-    for mode in ["default", "dontAsk"] {
+    for mode in ["default", "acceptEdits"] {
         let call = Call { mode, ..TOUCH };
         check(&call, true, |_, gate| gate.answer(&gate.only_ask(), &json!({"behavior": "allow"})));
     }

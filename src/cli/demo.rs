@@ -57,8 +57,8 @@ impl Demo {
         let status = gate.status().await?;
         let mut agent =
             tokio::time::timeout(STEP_TIMEOUT, Agent::start(LABEL)).await.context("starting the channel")??;
-        let (session, query) = attached(&gate).await?;
-        say(&introduction(&status, &session, &query));
+        let (session, label) = attached(&gate).await?;
+        say(&introduction(&status, &session, &label));
         if let Some(text) = &self.say {
             let event = NewEvent { text: text.clone(), session: Some(session.clone()), ..NewEvent::default() };
             gate.post::<Value>("/api/v1/events", &event).await.context("sending the first message")?;
@@ -143,15 +143,14 @@ impl Scene {
     }
 }
 
-/// Waits until the gate knows our session; its id, and how a person addresses it.
+/// Waits until the gate knows our session; its id, and the label that the gate gave it.
 async fn attached(gate: &Client) -> anyhow::Result<(String, String)> {
     let give_up = tokio::time::Instant::now() + STEP_TIMEOUT;
     loop {
-        let mut sessions: Vec<SessionView> = gate.get("/api/v1/sessions").await?;
-        sessions.retain(|session| session.state == "attached" && session.label == LABEL);
-        if let Some(ours) = sessions.iter().find(|session| session.pid == Some(std::process::id())) {
-            let by = if sessions.len() == 1 { format!("label={LABEL}") } else { format!("session={}", ours.id) };
-            return Ok((ours.id.clone(), by));
+        let sessions: Vec<SessionView> = gate.get("/api/v1/sessions").await?;
+        let is_ours = |session: &SessionView| session.state == "attached" && session.pid == Some(std::process::id());
+        if let Some(ours) = sessions.into_iter().find(is_ours) {
+            return Ok((ours.id, ours.label));
         }
         if tokio::time::Instant::now() > give_up {
             return Err(
@@ -162,15 +161,15 @@ async fn attached(gate: &Client) -> anyhow::Result<(String, String)> {
     }
 }
 
-fn introduction(status: &Status, session: &str, query: &str) -> String {
+fn introduction(status: &Status, session: &str, label: &str) -> String {
     let gate = status.listen.as_ref().map_or_else(|| status.socket.clone(), |address| format!("http://{address}"));
-    let send = curl::line(status, "-d \"what is here?\"", &format!("/?{query}"));
+    let send = curl::line(status, "-d \"what is here?\"", &format!("/?label={label}"));
     let watch = curl::line(status, "-N", "/events");
     format!(
         "This is a scripted agent, not Claude: whatever you send, it asks to list this folder. The way of your message, the \
          prompt and the reply through Portcullis is the real one.
 
-Session {session}, label {LABEL}, is attached to the gate at {gate}.
+Session {session}, label {label}, is attached to the gate at {gate}.
 
 Send it a message from a second terminal:
   {send}

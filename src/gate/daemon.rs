@@ -20,7 +20,7 @@ use super::ports::{bind, bind_socket, raise_file_limit};
 use super::reach;
 use crate::config::{self, Approvals, Config, Durability, Paths, TokenHash, generate_token, owner_token};
 use crate::doors::http::{self, Credentials, Door, NewProcess, Parts, Starter};
-use crate::failure::Failure;
+use crate::failure::{Exit, Failure};
 use crate::fixed;
 use crate::hub::{self, Hub, HubLimits, link};
 use crate::store::{self, Retention, Store};
@@ -72,6 +72,10 @@ pub(crate) async fn open_in_place(
         // It may be gone already, or not be there yet: then there is nobody to ask, and the lock will tell.
         if let Err(error) = Client::new(paths).command("POST", "/api/v1/stop").await {
             tracing::debug!("asking the gate of a session to stop: {error:#}");
+            // It does not stop for what an agent runs, however often it is asked.
+            if error.downcast_ref::<Failure>().is_some_and(|failure| failure.exit() == Exit::Denied) {
+                return Ok(None);
+            }
         }
         tokio::time::sleep(Duration::from_millis(2)).await;
     }

@@ -213,7 +213,8 @@ mod tests {
             "Claude wants to run Bash: Push\n\ngit push\n\nSession api. Reply \"yes abcde\" or \"no abcde\""
         );
         let question = Details { kind: AskKind::Question, ..Details::default() };
-        assert!(prompt(&ask("", "", question), "api", None).contains("--answer 'QUESTION=LABEL'"));
+        let shown = prompt(&ask("", "", question), "api", None);
+        assert!(shown.contains("portcullis ask allow abcde --answer"), "{shown}");
     }
 
     #[test]

@@ -82,7 +82,7 @@ fn a_second_demo_prints_commands_that_name_its_own_session() {
     assert!(printed(&first, "curl -d").contains("?label=demo"));
     let second = demo(&home, "127.0.0.1:0", &[]);
     let send = printed(&second, "curl -d");
-    assert!(send.contains("?session="), "{send}");
+    assert!(send.contains("?label=demo-2"), "{send}");
     type_line(&home, &send);
     second.line(PATIENCE, |line| line == "message  from owner: what is here?");
 }

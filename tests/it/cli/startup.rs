@@ -262,7 +262,7 @@ fn shell(home: &Home, line: &str) -> std::process::Command {
 fn a_gate_started_by_a_session_exits_for_one_started_by_a_person() {
     for detached in [false, true] {
         let home = Home::new();
-        let session = StandIn::start(&home, &[]);
+        let session = StandIn::start_under_an_agent(&home, &[]);
         home.attached(1);
         let before = home.status();
         assert_eq!(before["auto_started"], true);

@@ -331,5 +331,5 @@ fn a_risk_without_reasons_is_shown_without_brackets() {
     let ask = gate.open_ask();
     assert_eq!((&ask["risk"]["level"], &ask["risk"]["reasons"]), (&json!("low"), &json!([])), "{ask}");
     let shown = home.run(&["ask", "show", ask["code"].as_str().unwrap()]).ok().stdout;
-    assert!(shown.contains("risk: low\n") && !shown.contains("()"), "{shown}");
+    assert!(shown.lines().any(|line| line.split_whitespace().eq(["risk", "low"])) && !shown.contains("()"), "{shown}");
 }

@@ -176,6 +176,9 @@ fn a_process_inside_an_agent_is_refused_where_the_table_says_so() {
                 assert_eq!((status, &answer["error"]), (403, &json!(number(Kind::FromInside))), "{}", route.path);
                 assert_eq!(answer["message"], "refused: this comes from inside session here");
                 tried_in_vain.push(tried);
+                if ends_or_hangs {
+                    continue;
+                }
                 // The agent's own process is no such child, as a person at another terminal is not.
                 let (_, error) = send(route, &request(route), &gate.socket());
                 assert_ne!(error, number(Kind::FromInside), "{}", route.path);

@@ -21,10 +21,10 @@ fn every_record_is_a_sentence() {
     });
     expect![[r#"
         -      the gate started, portcullis 1
-        -      event from ann in 7 waits for a session with label api: hällo
-        -      event from ann in 7: hällo
-        -      event from ann in 7 waits for a session: hällo
-        -      event from ann in 7 waits for a session with label api: hällo
+        -      event from ann in 7 with severity=high waits for a session with label api: hällo
+        -      event from ann in 7 with severity=high : hällo
+        -      event from ann in 7 with severity=high waits for a session: hällo
+        -      event from ann in 7 with severity=high waits for a session with label api: hällo
                event from ann was read by the model
         !      event from ann expired before anyone took it
         - api-2 session connected by channel in /tmp, mode plan
@@ -41,7 +41,7 @@ fn every_record_is_a_sentence() {
         ! api  abcde asks to run Bash: ls
         - api  abcde allowed by ann: fine
         - api  abcde allowed always with another input by ann
-        - api  abcde denied by ann, which ends the turn; more people must agree
+        - api  abcde denied, to go on in mode auto, by ann, which ends the turn; more people must agree
         ! api  abcde expired: nobody answered in time
           api  abcde is the same prompt as prompt 01hf7yat000000000000000004
         ! api  abcde ran and failed. WARNING: what ran is not what was shown
@@ -55,6 +55,7 @@ fn every_record_is_a_sentence() {
           api  the order to take a prompt is done
         ! api  the order to take a prompt failed: w
           api  abcde: the agent has the verdict
+        ! api  abcde NOT CONFIRMED: nothing shows that the agent took the verdict
         - api  abcde no longer asked: gone
         !      ann typed a code that no prompt has
         -      event from ann dropped by ann

@@ -78,7 +78,7 @@ fn a_copy_of_a_conversation_has_the_guard_and_a_cleared_one_has_none() {
               > done
               > publish session 1
             2 attach 2 api agent=b folder=/a
-              + session 2 attached, wrote []
+              + session 2 attached as api-2, wrote []
               > done
               > publish session 2
               > wake session 2 for []

@@ -145,7 +145,7 @@ fn a_label_is_kept_for_the_sessions_life_and_for_a_day_after_it() {
               > wake session 2 for [2]
               > publish event 2
             4 attach 2 api
-              + session 2 attached, wrote []
+              + session 2 attached as api-2, wrote []
               > done
               > publish session 2
               > wake session 2 for [2]
@@ -566,7 +566,7 @@ fn what_was_given_to_a_client_that_only_looked_is_for_the_next() {
               > done
               > publish session 2
             7 attach 3 api
-              + session 3 attached, wrote []
+              + session 3 attached as api-2, wrote []
               > done
               > publish session 3
               > wake session 3 for []

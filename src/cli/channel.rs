@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use anyhow::Context as _;
-use portcullis_core::{SessionAbout, SessionId};
+use portcullis_core::{ConversationOrigin, SessionAbout, SessionId};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
@@ -94,8 +94,9 @@ impl HookWiring {
             tracing::debug!("no hooks by the socket: {error:#}");
         }
         forget_ended_sessions(paths);
-        if files.announced(about).is_some() {
+        if let Some(announced) = files.announced(about) {
             about.connected_by = "hooks".to_owned();
+            about.origin = announced.is_forked.then_some(ConversationOrigin::Forked);
         }
         Self {
             files,

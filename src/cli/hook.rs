@@ -55,9 +55,9 @@ async fn answer() -> anyhow::Result<ExitCode> {
     let mut code = ExitCode::SUCCESS;
     match call.event {
         HookEvent::SessionStart => {
-            let announced = if is_attended() { Announced::Watched } else { Announced::Alone };
+            let announced = Announced { is_watched: is_attended(), is_forked: call.is_fork() };
             let is_there = announce(&paths, &file, &call, announced).is_ok();
-            let watched = is_there && announced == Announced::Watched;
+            let watched = is_there && announced.is_watched;
             if watched {
                 say(&format!("{}\n", watch(&[file.display().to_string()])));
             }

@@ -155,6 +155,11 @@ impl HookCall {
         self.tool_input["prompt"].as_str().filter(|_| is_schedule)
     }
 
+    /// The conversation is a copy of another one.
+    pub fn is_fork(&self) -> bool {
+        self.source.as_deref() == Some("fork")
+    }
+
     /// A turn that Claude Code began by itself, to tell the model of something, and not the person typing.
     pub fn is_notification(&self) -> bool {
         let prompt = self.prompt.trim_start();

@@ -83,6 +83,7 @@ fn the_guard_goes_with_the_conversation_into_resume_and_fork_and_ends_with_clear
     let reply = json!({"chat_id": "$CHAT_ID", "text": "no"});
     let model = Model::start(vec![
         Rule::on_text("hello").say("hi there").once(),
+        Rule::on_text("go on").say("gladly").once(),
         Rule::on_reminder("please clean").call("mcp__portcullis__reply", reply).once(),
         Rule::on_any_result().say("I would rather not"),
     ]);
@@ -107,6 +108,8 @@ fn the_guard_goes_with_the_conversation_into_resume_and_fork_and_ends_with_clear
         Interactive::start_as_it_is(&home, &model, &[&AUTO[..], &["--resume", &agent, "--fork-session"]].concat());
     assert_ne!(until_sender_is(&home, &json!("ci"))["agent_session"], agent);
     forked.say("/clear");
+    // It is believed when the client itself goes on under the new id.
+    forked.say("go on");
     until_sender_is(&home, &Value::Null);
     let ended = home.records("outside_ended");
     assert_eq!(ended.iter().map(|ended| ended["by"].clone()).collect::<Vec<_>>(), ["/clear"], "{ended:?}");

@@ -20,7 +20,7 @@ use serde_json::Value;
 use tokio::sync::watch;
 
 use super::receipts::HookReceipts;
-use crate::agents::claude::hooks::{HookAnswer, HookSession};
+use crate::agents::claude::hooks::{CalledBy, HookAnswer, HookSession};
 use crate::mint::mint;
 use crate::session::gatekeeper::shortened;
 use crate::session::link::SessionHandle;
@@ -87,7 +87,7 @@ impl Server {
             return Err("this tool is for Claude Code's own hooks and is refused to the model".to_owned());
         }
         let HookAnswer { output, handed_out } = match HookCall::read(&arguments) {
-            Ok(call) => self.hooks.call(call, &context.ct).await,
+            Ok(call) => self.hooks.call(call, CalledBy::Client, &context.ct).await,
             Err(error) => {
                 tracing::debug!(%error, "a hook that nobody knows");
                 HookAnswer::default()

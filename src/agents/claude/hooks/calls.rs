@@ -13,10 +13,23 @@ use crate::session::gatekeeper::{AT_THE_TERMINAL, WentOn};
 /// Prompts remembered that the client was told to make by itself.
 const SCHEDULED_PROMPTS: usize = 256;
 
+/// Whose word a hook's call is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum CalledBy {
+    /// The client's own: it called our server, or has the token.
+    Client,
+    /// That of a process which found the session's socket. What the agent runs finds it as well, so this one's word ends
+    /// no outside guard.
+    AnyProcess,
+}
+
 impl HookSession {
     /// What a hook is to be told. Waits with a prompt until it is answered, closed or taken back.
-    pub(crate) async fn call(&self, call: HookCall, cancelled: &CancellationToken) -> HookAnswer {
+    pub(crate) async fn call(&self, call: HookCall, by: CalledBy, cancelled: &CancellationToken) -> HookAnswer {
         self.is_installed(false).await;
+        if by == CalledBy::Client {
+            self.confirm_cleared(&call).await;
+        }
         let mode = call.permission_mode.as_ref().filter(|_| call.agent_id.is_none());
         // Posted hooks are the user's own to write, and have no version.
         let version = call.installed_version().filter(|_| !self.is_posted);
@@ -29,7 +42,7 @@ impl HookSession {
             })
             .await;
         }
-        let answer = self.answer(call, cancelled).await;
+        let answer = self.answer(call, by, cancelled).await;
         if !answer.handed_out.is_empty() {
             // The text goes before the model now: first the journal has it, or the gate is away.
             self.gatekeeper.outside_reported().await;
@@ -37,7 +50,7 @@ impl HookSession {
         answer
     }
 
-    async fn answer(&self, call: HookCall, cancelled: &CancellationToken) -> HookAnswer {
+    async fn answer(&self, call: HookCall, by: CalledBy, cancelled: &CancellationToken) -> HookAnswer {
         match call.event {
             HookEvent::PermissionRequest => self.permission(call, cancelled).await,
             HookEvent::PreToolUse => self.before_tool(call, cancelled).await,
@@ -52,7 +65,7 @@ impl HookSession {
                 self.gatekeeper.went_on(WentOn::CallsOver, |calling| calling == agent);
                 HookAnswer::default()
             }
-            HookEvent::UserPromptSubmit => self.user_prompt(&call),
+            HookEvent::UserPromptSubmit => self.user_prompt(&call, by),
             HookEvent::Stop => {
                 let answer = self.stop(&call);
                 // One that is given something to go on with does not stop.
@@ -67,7 +80,7 @@ impl HookSession {
                 self.gatekeeper.went_on(WentOn::CallsOver, |calling| calling.is_some() && calling == agent);
                 HookAnswer::default()
             }
-            HookEvent::SessionStart => self.session_start(&call).await,
+            HookEvent::SessionStart => self.session_start(&call, by).await,
             HookEvent::SessionEnd => {
                 self.gatekeeper.withdraw_asks(|_| true, "the session ended");
                 HookAnswer::default()
@@ -104,7 +117,7 @@ impl HookSession {
         self.hand_out(|text, notice| hooks::context_shown(call.event, text, notice))
     }
 
-    fn user_prompt(&self, call: &HookCall) -> HookAnswer {
+    fn user_prompt(&self, call: &HookCall, by: CalledBy) -> HookAnswer {
         if call.is_notification() || self.state().scheduled_prompts.contains(&call.prompt) {
             let mut state = self.state();
             state.inbox.mark_busy();
@@ -112,7 +125,9 @@ impl HookSession {
             return notice.map_or_else(HookAnswer::default, |notice| HookAnswer::saying(hooks::notice(&notice)));
         }
         self.state().inbox.note_person();
-        self.gatekeeper.note_director(AT_THE_TERMINAL);
+        if by == CalledBy::Client {
+            self.gatekeeper.note_director(AT_THE_TERMINAL);
+        }
         self.gatekeeper.withdraw_asks(|asking| asking.is_none(), "the session went on to another prompt");
         self.gatekeeper.went_on(WentOn::CallsOver, |calling| calling.is_none());
         self.hand_out(|text, notice| hooks::context_shown(HookEvent::UserPromptSubmit, text, notice))
@@ -156,24 +171,19 @@ impl HookSession {
         HookAnswer::saying(hooks::context(HookEvent::Stop, &text))
     }
 
-    async fn session_start(&self, call: &HookCall) -> HookAnswer {
+    async fn session_start(&self, call: &HookCall, by: CalledBy) -> HookAnswer {
         // A conversation that was cleared goes on under another id. What only says so lifts nothing.
         let before = self.state().about.agent_session.clone();
         let is_another = call.session_id.is_some() && call.session_id != before;
         let origin = match call.source.as_deref() {
             Some("clear") if is_another => Some(ConversationOrigin::Cleared),
-            Some("fork") => Some(ConversationOrigin::Forked),
+            _ if call.is_fork() => Some(ConversationOrigin::Forked),
             _ => None,
         };
-        if is_another || origin.is_some() {
-            self.gatekeeper.on_another_conversation(origin == Some(ConversationOrigin::Cleared));
-        }
-        if let Some(agent_session) = &call.session_id {
-            self.describe(|about| {
-                about.agent_session = Some(agent_session.clone());
-                about.origin = if is_another { origin } else { origin.or(about.origin) };
-            })
-            .await;
+        if by == CalledBy::AnyProcess && origin == Some(ConversationOrigin::Cleared) {
+            self.state().cleared_as = call.session_id.clone();
+        } else {
+            self.begin_conversation(call.session_id.as_ref(), origin).await;
         }
         if call.source.as_deref() != Some("compact") {
             self.state().inbox.on_new_conversation();
@@ -181,6 +191,29 @@ impl HookSession {
         }
         self.changed.notify_one();
         HookAnswer::default()
+    }
+
+    async fn begin_conversation(&self, agent_session: Option<&String>, origin: Option<ConversationOrigin>) {
+        let is_another = agent_session.is_some() && agent_session != self.state().about.agent_session.as_ref();
+        if is_another || origin.is_some() {
+            self.gatekeeper.on_another_conversation(origin == Some(ConversationOrigin::Cleared));
+        }
+        if let Some(agent_session) = agent_session {
+            self.describe(|about| {
+                about.agent_session = Some(agent_session.clone());
+                about.origin = if is_another { origin } else { origin.or(about.origin) };
+            })
+            .await;
+        }
+    }
+
+    /// The client itself goes on under the id of a conversation that someone said was cleared: it was.
+    async fn confirm_cleared(&self, call: &HookCall) {
+        let is_it = |id: &mut String| call.session_id.as_ref() == Some(id);
+        let cleared = self.state().cleared_as.take_if(is_it);
+        if cleared.is_some() {
+            self.begin_conversation(cleared.as_ref(), Some(ConversationOrigin::Cleared)).await;
+        }
     }
 
     /// The client schedules a prompt: when it comes, no person has spoken.

@@ -49,7 +49,7 @@ impl Listening {
     ) -> Self {
         let hooks = HookSession::new(session, about.clone(), settings, judge);
         if let Some(announced) = files.announced(&about) {
-            hooks.note_installed(announced == Announced::Watched);
+            hooks.note_installed(announced.is_watched);
         }
         let (stop, is_ours) = (CancellationToken::new(), Arc::new(AtomicBool::new(false)));
         let socket = files.socket.clone();
@@ -59,7 +59,7 @@ impl Listening {
                 bound.store(true, Ordering::Relaxed);
                 // The hook that announces a session makes the file first and calls then: one of the two is seen.
                 if let Some(announced) = files.announced(&about) {
-                    listening.is_installed(announced == Announced::Watched).await;
+                    listening.is_announced(announced).await;
                 }
             };
             let serving = async {

@@ -14,7 +14,7 @@ use std::collections::HashSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use portcullis_core::{ChatId, EventId, Order, OrderId, OrderOutcome, SessionAbout, Source};
+use portcullis_core::{ChatId, ConversationOrigin, EventId, Order, OrderId, OrderOutcome, SessionAbout, Source};
 use serde_json::Value;
 use tokio::sync::Notify;
 
@@ -22,6 +22,7 @@ use crate::session::gatekeeper::{Gatekeeper, GatekeeperSettings, Judge};
 use crate::session::inbox::{HandedOut, Inbox, QueuedEvent};
 use crate::session::link::{Delivery, SessionHandle};
 use crate::session::tools::Briefing;
+pub(crate) use calls::CalledBy;
 pub(crate) use listen::{HookFiles, Listening};
 pub(crate) use posted::PostedHooks;
 pub(crate) use socket::{HookOutput, HookWait, call_session};
@@ -94,6 +95,9 @@ struct HookState {
     must_reply: Vec<String>,
     /// What the owner says about messages from outside, until the model has been told.
     untold: Option<String>,
+    /// The id of a conversation that was cleared, by the word of a process that may be the agent's own. It counts once the
+    /// client itself uses that id.
+    cleared_as: Option<String>,
     /// Prompts that the client makes by itself when their time has come.
     scheduled_prompts: HashSet<String>,
     /// Who sent what the last wake brought, until the person at the terminal is shown it.
@@ -119,6 +123,7 @@ impl HookSession {
             owed_replies: vec![],
             must_reply: settings.must_reply,
             untold,
+            cleared_as: None,
             scheduled_prompts: HashSet::new(),
             wake_notice: None,
         };
@@ -198,6 +203,14 @@ impl HookSession {
     pub(crate) async fn is_installed(&self, is_watched: bool) {
         if self.note_installed(is_watched) {
             self.describe(|about| about.connected_by = "hooks".to_owned()).await;
+        }
+    }
+
+    /// The same, as the wake file tells it.
+    pub(crate) async fn is_announced(&self, announced: Announced) {
+        self.is_installed(announced.is_watched).await;
+        if announced.is_forked {
+            self.describe(|about| about.origin = about.origin.or(Some(ConversationOrigin::Forked))).await;
         }
     }
 

@@ -13,7 +13,7 @@ use tokio::sync::Notify;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::{HookAnswer, HookSession, HookSettings};
+use super::{CalledBy, HookAnswer, HookSession, HookSettings};
 use crate::fixed;
 use crate::mint::mint;
 use crate::session::gatekeeper::Judge;
@@ -84,7 +84,7 @@ impl PostedHooks {
         // Only a command can wake a session.
         let answer = match call.event {
             HookEvent::FileChanged => HookAnswer::default(),
-            _ => session.hooks.call(call, cancelled).await,
+            _ => session.hooks.call(call, CalledBy::Client, cancelled).await,
         };
         if ends {
             session.ended.cancel();

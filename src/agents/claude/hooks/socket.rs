@@ -12,6 +12,7 @@ use tokio::io::AsyncWriteExt as _;
 use tokio::net::{UnixListener, UnixStream};
 use tokio_util::sync::CancellationToken;
 
+use super::CalledBy;
 use super::HookSession;
 use crate::lines::{Line, Lines};
 
@@ -69,7 +70,7 @@ async fn answer(session: &HookSession, stream: UnixStream) -> anyhow::Result<()>
     session.is_installed(arguments["watched"] == true).await;
     let cancelled = CancellationToken::new();
     let answer = {
-        let answering = session.call(call, &cancelled);
+        let answering = session.call(call, CalledBy::AnyProcess, &cancelled);
         tokio::pin!(answering);
         tokio::select! {
             answer = &mut answering => answer,

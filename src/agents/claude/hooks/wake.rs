@@ -18,21 +18,20 @@ const AGAIN: Duration = Duration::from_secs(20);
 /// its next tool result.
 const QUIET: Duration = Duration::from_secs(60);
 
-/// A session whose hooks are installed.
+/// A session whose hooks are installed, as the hook that ran at its start tells it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Announced {
-    /// The client watches the file.
-    Watched,
-    /// Nobody attends to the session, and nothing wakes it.
-    Alone,
+pub(crate) struct Announced {
+    /// The client watches the file. Otherwise nobody attends to the session, and nothing wakes it.
+    pub(crate) is_watched: bool,
+    /// The conversation is a copy of another one. The hook may run before the session's process listens to it.
+    pub(crate) is_forked: bool,
 }
 
 impl Announced {
+    const FORKED: &str = "forked";
+
     fn word(self) -> &'static str {
-        match self {
-            Self::Watched => "watched",
-            Self::Alone => "alone",
-        }
+        if self.is_watched { "watched" } else { "alone" }
     }
 }
 
@@ -44,6 +43,9 @@ pub(crate) fn announce(file: &Path, agent_session: &str, announced: Announced) -
     let options = &mut OpenOptions::new();
     let mut made = options.create(true).write(true).truncate(true).mode(0o600).open(&fresh)?;
     writeln!(made, "{agent_session}\n{}", announced.word())?;
+    if announced.is_forked {
+        writeln!(made, "{}", Announced::FORKED)?;
+    }
     fs::rename(fresh, file)
 }
 
@@ -61,7 +63,9 @@ pub(crate) fn announcement_of(file: &Path, agent_session: &str) -> Option<Announ
     let mut lines = text.lines();
     let is_it = lines.next() == Some(agent_session) && !agent_session.is_empty();
     let word = lines.next().filter(|_| is_it)?;
-    [Announced::Watched, Announced::Alone].into_iter().find(|announced| announced.word() == word)
+    let is_forked = lines.next() == Some(Announced::FORKED);
+    let known = [true, false].map(|is_watched| Announced { is_watched, is_forked });
+    known.into_iter().find(|announced| announced.word() == word)
 }
 
 /// The session is over.
@@ -126,14 +130,15 @@ mod tests {
     fn a_wake_changes_the_time_of_the_file_and_nothing_in_it() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("7.wake");
-        announce(&file, "s-1", Announced::Watched).unwrap();
+        let watched = Announced { is_watched: true, is_forked: true };
+        announce(&file, "s-1", watched).unwrap();
         let opened = fs::File::open(&file).unwrap();
         opened.set_modified(SystemTime::UNIX_EPOCH).unwrap();
         touch(&file);
         let about = opened.metadata().unwrap();
         assert!(about.modified().unwrap() > SystemTime::UNIX_EPOCH && about.ino() == file.metadata().unwrap().ino());
-        assert_eq!(announcement_of(&file, "s-1"), Some(Announced::Watched));
-        announce(&file, "s-2", Announced::Alone).unwrap();
+        assert_eq!(announcement_of(&file, "s-1"), Some(watched));
+        announce(&file, "s-2", Announced { is_watched: false, is_forked: false }).unwrap();
         assert_eq!(about.len(), opened.metadata().unwrap().len(), "whoever has it open reads it whole");
         assert_ne!(about.ino(), file.metadata().unwrap().ino());
         touch(&folder.path().join("none"));

@@ -70,7 +70,12 @@ fn person(name: &str) -> Actor {
     Actor { name: name.into(), rights: role.rights(), via: Via::Http, scope: TokenScope::Everything }
 }
 
-/// `say ID PERSON [to=session:N|label:L] [chat=C] : TEXT`, `attach N LABEL [wrote=…] [continues=N]`, …
+/// The scope of someone who has to do with one label only, or with all.
+fn scope(only: Option<&str>) -> TokenScope {
+    only.map_or(TokenScope::Everything, |label| TokenScope::Labels(vec![Label::new(label).unwrap()]))
+}
+
+/// `say ID PERSON [to=session:N|label:L] [chat=C] [only=L] : TEXT`, `attach N LABEL [wrote=…] [continues=N]`, …
 fn read(command: &str) -> Input {
     let (head, text) = command.split_once(" : ").unwrap_or((command, ""));
     let words: Vec<&str> = head.split_whitespace().collect();
@@ -80,7 +85,11 @@ fn read(command: &str) -> Input {
         "start" => Input::Started { version: "1".into() },
         "say" => Input::Said {
             id: event(words[1]),
-            by: Actor { via: option("via").map_or(Via::Http, |via| via.parse().unwrap()), ..person(words[2]) },
+            by: Actor {
+                via: option("via").map_or(Via::Http, |via| via.parse().unwrap()),
+                scope: scope(option("only")),
+                ..person(words[2])
+            },
             inside: option("inside").map(|label| Inside { process: 7, label: Label::new(label).unwrap() }),
             text: SaidText::new(text),
             address: match option("to").and_then(|to| to.split_once(':')) {
@@ -205,7 +214,7 @@ fn read(command: &str) -> Input {
                 id: TokenId::new(Moment(0), words[1].parse().unwrap()),
                 person: words[2].into(),
                 hash: [0; 32],
-                scope: TokenScope::Everything,
+                scope: scope(option("only")),
                 expires: None,
                 since: Moment(0),
             },

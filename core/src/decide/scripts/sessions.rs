@@ -106,6 +106,90 @@ fn several_sessions_must_be_told_apart() {
 }
 
 #[test]
+fn a_sender_kept_to_a_label_reaches_the_session_that_wanted_it_and_no_other_that_was_numbered_so() {
+    check(
+        "0 say 1 tom only=api-2 to=label:api-2 : not for a second api
+         1 attach 1 api
+         2 attach 2 api
+         3 attach 3 api-2
+         4 say 2 tom only=api-2 to=label:api-2 : the one that wanted it
+         5 say 3 ann to=label:api-2 : the one that has it
+         6 end 3",
+        &expect![[r#"
+            0 say 1 tom only=api-2 to=label:api-2 : not for a second api
+              + event 1 of tom in chat 1 for nobody yet
+              > ok
+              > publish event 1
+            1 attach 1 api
+              + session 1 attached, wrote []
+              > done
+              > publish session 1
+              > wake session 1 for []
+            2 attach 2 api
+              + session 2 attached as api-2, wrote []
+              > done
+              > publish session 2
+              > wake session 2 for []
+            3 attach 3 api-2
+              + session 3 attached as api-2-2, wrote []
+              + events 1 moved to session 3
+              > done
+              > publish session 3
+              > wake session 3 for [1]
+            4 say 2 tom only=api-2 to=label:api-2 : the one that wanted it
+              + event 2 of tom in chat 2 for session 3
+              > ok
+              > wake session 3 for [1 2]
+              > publish event 2
+            5 say 3 ann to=label:api-2 : the one that has it
+              + event 3 of ann in chat 3 for session 2
+              > ok
+              > wake session 2 for [3]
+              > publish event 3
+            6 end 3
+              + session 3 ended: bye
+              + events 1 2 moved to nobody yet, perhaps again
+              > done
+              > publish session 3
+              > wake session 1 for []
+              > wake session 2 for [3]
+        "#]],
+    );
+}
+
+#[test]
+fn no_session_is_numbered_as_a_label_that_a_token_names() {
+    check(
+        "0 token 1 tom sender root only=api-2
+         1 attach 1 api
+         2 attach 2 api
+         3 attach 3 api-2",
+        &expect![[r#"
+            0 token 1 tom sender root only=api-2
+              + tom is a sender by root
+              + token 1 for tom by root
+              > done
+              > publish people
+            1 attach 1 api
+              + session 1 attached, wrote []
+              > done
+              > publish session 1
+              > wake session 1 for []
+            2 attach 2 api
+              + session 2 attached as api-3, wrote []
+              > done
+              > publish session 2
+              > wake session 2 for []
+            3 attach 3 api-2
+              + session 3 attached, wrote []
+              > done
+              > publish session 3
+              > wake session 3 for []
+        "#]],
+    );
+}
+
+#[test]
 fn a_label_is_kept_for_the_sessions_life_and_for_a_day_after_it() {
     check(
         "0 attach 1 api agent=a

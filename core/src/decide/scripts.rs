@@ -16,7 +16,10 @@ mod sessions;
 
 /// Runs a script. Each line is `SECOND WORD…`; records are marked `+`, effects `>`.
 fn check(script: &str, want: &Expect) {
-    let mut state = State::new(Limits { waiting_events: 3, ..Limits::default() });
+    check_in(State::new(Limits { waiting_events: 3, ..Limits::default() }), script, want);
+}
+
+fn check_in(mut state: State, script: &str, want: &Expect) {
     let mut told = String::new();
     for line in script.lines().map(str::trim).filter(|line| !line.is_empty()) {
         writeln!(told, "{line}").unwrap();

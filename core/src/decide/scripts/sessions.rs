@@ -2,7 +2,9 @@
 
 use expect_test::expect;
 
-use super::check;
+use super::{check, check_in};
+use crate::State;
+use crate::state::{Limits, StateMemory};
 
 #[test]
 fn an_event_waits_for_a_session_and_keeps_its_order() {
@@ -101,6 +103,54 @@ fn several_sessions_must_be_told_apart() {
               > publish event 5
             7 say 6 eve chat=c : not mine
               > refused: ForeignChat(c)
+        "#]],
+    );
+}
+
+#[test]
+fn a_reply_to_a_forgotten_event_is_taken_and_one_to_an_event_of_another_chat_is_not() {
+    let memory = StateMemory { settled_events: 1, ..StateMemory::default() };
+    check_in(
+        State::with_memory(Limits::default(), memory),
+        "0 attach 1 api
+         1 say 1 tom chat=a : one
+         2 wrote 1 1
+         3 say 2 tom chat=b : two
+         4 wrote 1 2
+         5 reply 1 1 a to=1 : kept meanwhile
+         6 reply 2 1 a to=2 : of another chat",
+        &expect![[r#"
+            0 attach 1 api
+              + session 1 attached, wrote []
+              > done
+              > publish session 1
+              > wake session 1 for []
+            1 say 1 tom chat=a : one
+              + event 1 of tom in chat a for session 1
+              > ok
+              > wake session 1 for [1]
+              > publish event 1
+            2 wrote 1 1
+              + session 1 wrote 1
+              > done
+              > wake session 1 for []
+              > publish event 1
+            3 say 2 tom chat=b : two
+              + event 2 of tom in chat b for session 1
+              > ok
+              > wake session 1 for [2]
+              > publish event 2
+            4 wrote 1 2
+              + session 1 wrote 2
+              > done
+              > wake session 1 for []
+              > publish event 2
+            5 reply 1 1 a to=1 : kept meanwhile
+              + reply to a: kept meanwhile
+              > done
+              > publish reply
+            6 reply 2 1 a to=2 : of another chat
+              > refused: NotOfChat { event: 00000000000000000000000002, chat: a }
         "#]],
     );
 }

@@ -186,7 +186,10 @@ impl HookSession {
             self.begin_conversation(call.session_id.as_ref(), origin).await;
         }
         if call.source.as_deref() != Some("compact") {
-            self.state().inbox.on_new_conversation();
+            let mut state = self.state();
+            state.inbox.on_new_conversation();
+            state.knows_instructions = false;
+            drop(state);
             self.gatekeeper.withdraw_asks(|_| true, "the conversation began anew");
         }
         self.changed.notify_one();
@@ -229,16 +232,19 @@ impl HookSession {
     fn hand_out(&self, say: impl FnOnce(&str, &str) -> Value) -> HookAnswer {
         let (handed_out, text) = {
             let mut state = self.state();
-            let before = state.untold.as_ref().map(|owners| format!("{owners}\n\n")).unwrap_or_default();
-            let Some((handed_out, text)) = state.inbox.hand_out(&|| Some(format!("={}=", fence()?)), before.len())
+            let untold = state.instructions.as_ref().filter(|_| !state.knows_instructions);
+            let before = untold.map(|owners| format!("{owners}\n\n")).unwrap_or_default();
+            let Some((mut handed_out, text)) = state.inbox.hand_out(&|| Some(format!("={}=", fence()?)), before.len())
             else {
                 return HookAnswer::default();
             };
-            state.untold = None;
+            handed_out.with_instructions = !before.is_empty();
+            state.knows_instructions = true;
             (handed_out, before + &text)
         };
         let frames = || handed_out.events.iter().map(|event| &event.frame);
-        self.gatekeeper.note_events(frames());
+        // Words that end the outside guard do so when they have arrived.
+        self.gatekeeper.note_sent(frames());
         let notices: Vec<String> = frames().map(notice).collect();
         HookAnswer { output: say(&text, &notices.join("\n")), handed_out }
     }

@@ -93,8 +93,10 @@ struct HookState {
     /// Conversations that wait for a reply, where their sender is one who must have one.
     owed_replies: Vec<String>,
     must_reply: Vec<String>,
-    /// What the owner says about messages from outside, until the model has been told.
-    untold: Option<String>,
+    /// What the owner says about messages from outside, where it goes with an event.
+    instructions: Option<String>,
+    /// The model has been told so in this conversation.
+    knows_instructions: bool,
     /// The id of a conversation that was cleared, by the word of a process that may be the agent's own. It counts once the
     /// client itself uses that id.
     cleared_as: Option<String>,
@@ -109,7 +111,7 @@ impl HookSession {
         let is_posted = settings.is_posted;
         // Where no server of ours tells the model, it comes with the first event.
         let briefing = Briefing::new(&settings.instructions);
-        let untold = if is_posted { briefing.of_owner() } else { briefing.left_out() };
+        let instructions = if is_posted { briefing.of_owner() } else { briefing.left_out() };
         let state = HookState {
             inbox: Inbox::new(settings.wakes_per_hour),
             is_watched: false,
@@ -122,7 +124,8 @@ impl HookSession {
             about_is_untold: false,
             owed_replies: vec![],
             must_reply: settings.must_reply,
-            untold,
+            instructions,
+            knows_instructions: false,
             cleared_as: None,
             scheduled_prompts: HashSet::new(),
             wake_notice: None,
@@ -276,10 +279,14 @@ impl HookSession {
             return;
         }
         if !written {
-            self.state().inbox.take_back(handed_out);
+            let mut state = self.state();
+            state.knows_instructions &= !handed_out.with_instructions;
+            state.inbox.take_back(handed_out);
+            drop(state);
             self.changed.notify_one();
             return;
         }
+        self.gatekeeper.note_arrived(handed_out.events.iter().map(|event| &event.frame));
         for event in &handed_out.events {
             let mut state = self.state();
             let owes = state.must_reply.iter().any(|sender| *sender == event.frame.sender);

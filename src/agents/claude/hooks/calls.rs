@@ -10,9 +10,6 @@ use super::{HookAnswer, HookSession};
 use crate::mint::fence;
 use crate::session::gatekeeper::{AT_THE_TERMINAL, WentOn};
 
-/// Prompts remembered that the client was told to make by itself.
-const SCHEDULED_PROMPTS: usize = 256;
-
 /// Whose word a hook's call is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum CalledBy {
@@ -67,7 +64,7 @@ impl HookSession {
             }
             HookEvent::UserPromptSubmit => self.user_prompt(&call, by),
             HookEvent::Stop => {
-                let answer = self.stop(&call);
+                let answer = self.stop(&call, by);
                 // One that is given something to go on with does not stop.
                 if call.agent_id.is_none() && answer.output.is_null() {
                     self.describe(|about| about.is_working = Some(false)).await;
@@ -124,8 +121,12 @@ impl HookSession {
             let notice = state.wake_notice.take();
             return notice.map_or_else(HookAnswer::default, |notice| HookAnswer::saying(hooks::notice(&notice)));
         }
-        self.state().inbox.note_person();
-        if by == CalledBy::Client {
+        let mut state = self.state();
+        state.inbox.note_person();
+        // With more prompts scheduled than are remembered, this may be one of them.
+        let is_person = by == CalledBy::Client && !state.scheduled_prompts.is_full();
+        drop(state);
+        if is_person {
             self.gatekeeper.note_director(AT_THE_TERMINAL);
         }
         self.gatekeeper.withdraw_asks(|asking| asking.is_none(), "the session went on to another prompt");
@@ -133,14 +134,14 @@ impl HookSession {
         self.hand_out(|text, notice| hooks::context_shown(HookEvent::UserPromptSubmit, text, notice))
     }
 
-    fn stop(&self, call: &HookCall) -> HookAnswer {
+    fn stop(&self, call: &HookCall, by: CalledBy) -> HookAnswer {
         if call.agent_id.is_some() {
             return HookAnswer::default();
         }
         self.gatekeeper.withdraw_asks(|asking| asking.is_none(), "the session went on without an answer");
         self.gatekeeper.went_on(WentOn::CallsOver, |calling| calling.is_none());
         if let Some(prompts) = &call.scheduled_prompts {
-            self.state().scheduled_prompts = prompts.iter().take(SCHEDULED_PROMPTS).cloned().collect();
+            self.state().scheduled_prompts.note_list(prompts, by == CalledBy::Client);
         }
         let may_go_on = self.state().inbox.on_stop(call.stop_hook_active);
         if !may_go_on {
@@ -222,10 +223,7 @@ impl HookSession {
     /// The client schedules a prompt: when it comes, no person has spoken.
     fn note_scheduled(&self, call: &HookCall) {
         let Some(prompt) = call.schedules() else { return };
-        let mut state = self.state();
-        if state.scheduled_prompts.len() < SCHEDULED_PROMPTS {
-            state.scheduled_prompts.insert(prompt.to_owned());
-        }
+        self.state().scheduled_prompts.note_call(prompt);
     }
 
     /// What waits, said to the model with its text, and to the person at the terminal with a notice of who sent what.

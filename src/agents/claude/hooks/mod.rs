@@ -6,11 +6,11 @@
 mod calls;
 mod listen;
 mod posted;
+mod scheduled;
 mod socket;
 mod tool;
 mod wake;
 
-use std::collections::HashSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -25,6 +25,7 @@ use crate::session::tools::Briefing;
 pub(crate) use calls::CalledBy;
 pub(crate) use listen::{HookFiles, Listening};
 pub(crate) use posted::PostedHooks;
+use scheduled::ScheduledPrompts;
 pub(crate) use socket::{HookOutput, HookWait, call_session};
 pub(crate) use wake::{Announced, announce, announcement_of, forget};
 
@@ -101,7 +102,7 @@ struct HookState {
     /// client itself uses that id.
     cleared_as: Option<String>,
     /// Prompts that the client makes by itself when their time has come.
-    scheduled_prompts: HashSet<String>,
+    scheduled_prompts: ScheduledPrompts,
     /// Who sent what the last wake brought, until the person at the terminal is shown it.
     wake_notice: Option<String>,
 }
@@ -127,7 +128,7 @@ impl HookSession {
             instructions,
             knows_instructions: false,
             cleared_as: None,
-            scheduled_prompts: HashSet::new(),
+            scheduled_prompts: ScheduledPrompts::default(),
             wake_notice: None,
         };
         let gatekeeper = Gatekeeper::new(session.clone(), Arc::new(judge), settings.gatekeeper, None);

@@ -188,7 +188,10 @@ impl HookSession {
     /// client is made to call one, where it watches the wake file.
     fn await_hook(&self, order: Option<OrderId>) {
         let mut state = self.state();
-        state.unconfirmed_orders.extend(order);
+        // A standing order is told again at each attach.
+        if let Some(order) = order.filter(|order| !state.unconfirmed_orders.contains(order)) {
+            state.unconfirmed_orders.push(order);
+        }
         state.wants_call = true;
         drop(state);
         self.changed.notify_one();

@@ -149,7 +149,8 @@ fn an_attach_says_how_the_session_is_and_no_older_description_follows_it() {
     let (mut link, attach) = gate.attached();
     confirm(&mut link, &attach);
     let work_in = |mode: &str| session.hook("Notification", &json!({"permission_mode": mode}));
-    ["plan", "auto"].map(work_in);
+    work_in("plan");
+    work_in("auto");
     while link.hear()["message"]["described"]["mode"] != "auto" {}
     drop(link);
     let (mut link, again) = gate.attached();

@@ -32,6 +32,8 @@ pub(crate) struct QueuedEvent {
 pub(crate) struct HandedOut {
     pub(crate) events: Vec<QueuedEvent>,
     pub(crate) verdict: Option<AskId>,
+    /// What the owner says about messages from outside went with the events.
+    pub(crate) with_instructions: bool,
 }
 
 impl HandedOut {

@@ -44,7 +44,7 @@ pub fn route(
             Some(session) => Ok(Some(session.id)),
         },
         Address::Label(label) => {
-            let named = |session: &&Session| state.is_meant((&session.label, &session.about), label, None);
+            let named = |session: &&Session| state.is_meant((&session.label, &session.about), (label, scope), None);
             match one_of(state.sessions().filter(in_scope).filter(named))? {
                 None if !scope.covers(label) => Err(out_of(scope)),
                 found => Ok(found),

@@ -27,6 +27,16 @@ fn find_ask<'a>(state: &'a State, target: &VerdictTarget) -> Option<&'a (Ask, As
     }
 }
 
+/// What there is to answer in a prompt.
+enum AskedQuestions {
+    /// The questions are in this input.
+    In(Value),
+    /// The prompt is for a tool or a plan.
+    NoQuestion,
+    /// The input is no longer held, or is none.
+    Unreadable,
+}
+
 impl Hub {
     /// Has a verdict counted. A verdict that is given twice under one `key` counts once.
     pub(crate) async fn answer(
@@ -48,18 +58,22 @@ impl Hub {
         }
     }
 
-    /// The input of a prompt with questions that this person may still answer.
-    async fn asked(&self, by: &Actor, target: &VerdictTarget) -> Result<Option<Value>, Fault> {
+    /// What a prompt that this person may still answer asks. None: there is no such prompt, and the core says why.
+    async fn asked(&self, by: &Actor, target: &VerdictTarget) -> Result<Option<AskedQuestions>, Fault> {
         if !by.may(Right::Review) {
             return Ok(None);
         }
         let (target, scope) = (target.clone(), by.scope.clone());
         let asked = self.look(move |state| {
             let (ask, life) = find_ask(state, &target)?;
-            let is_theirs = state.is_in_scope(Some(ask.session), &scope) && (life.is_open() || life.is_unconfirmed());
-            let is_question = ask.details.kind == AskKind::Question;
-            let input = ask.details.input.as_ref().filter(|_| is_theirs && is_question)?;
-            serde_json::from_str::<Value>(input.as_str()).ok().filter(Value::is_object)
+            if !state.is_in_scope(Some(ask.session), &scope) || !(life.is_open() || life.is_unconfirmed()) {
+                return None;
+            }
+            if ask.details.kind != AskKind::Question {
+                return Some(AskedQuestions::NoQuestion);
+            }
+            let input = ask.details.input.as_ref().and_then(|input| serde_json::from_str(input.as_str()).ok());
+            Some(input.filter(Value::is_object).map_or(AskedQuestions::Unreadable, AskedQuestions::In))
         });
         Ok(asked.await?)
     }
@@ -86,17 +100,23 @@ impl Hub {
             (Some(_), Some(_), _) => return Err(bad("input and answers exclude each other".to_owned())),
             (Some(input), None, questions) => {
                 let given = input.get("answers").map(|given| serde_json::from_value::<GivenAnswers>(given.clone()));
-                if let (Some(asked), Some(given)) = (questions, given) {
+                if let (Some(AskedQuestions::In(asked)), Some(given)) = (questions, given) {
                     let given = given.map_err(|error| bad(format!("the answers cannot be read: {error}")))?;
                     Questions::of(&asked).read(&given).map_err(unanswered)?;
                 }
                 Some(Value::Object(input))
             }
-            (None, Some(given), Some(mut asked)) => {
+            (None, Some(given), Some(AskedQuestions::In(mut asked))) => {
                 asked["answers"] = Value::Object(Questions::of(&asked).read(&given).map_err(unanswered)?);
                 Some(asked)
             }
-            // The prompt is settled, unknown or no question: the core says which.
+            (None, Some(_), Some(AskedQuestions::NoQuestion)) => {
+                return Err(bad("this prompt asks no question".to_owned()));
+            }
+            (None, Some(_), Some(AskedQuestions::Unreadable)) => {
+                return Err(bad("the questions of this prompt cannot be read".to_owned()));
+            }
+            // The prompt is settled or unknown: the core says which.
             (None, Some(_), None) => Some(Value::Object(Map::new())),
             (None, None, _) => None,
         };

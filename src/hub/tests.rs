@@ -7,6 +7,7 @@ use portcullis_core::{
     Actor, Address, Answer, AskId, Behavior, ChatId, Details, Input, Label, NewAsk, Notice, Refusal, Role, Ruling,
     SaidText, SessionAbout, SessionId, Source, Text, TokenScope, VerdictTarget, Via,
 };
+use portcullis_wire::link::GateMessage;
 use tokio_util::sync::CancellationToken;
 
 use super::outlets::ToSession;
@@ -228,6 +229,32 @@ async fn a_process_that_takes_the_place_of_another_gets_what_was_not_written() {
     // The goodbye of the first no longer counts: it does not carry for the session any more.
     hub.detach(session, first.number, Some(Goodbye::because("late"))).await;
     assert_eq!(hub.look(move |state| state.session(session).unwrap().is_attached()).await, Ok(true));
+}
+
+#[tokio::test]
+async fn a_session_that_withdrew_more_prompts_than_its_outlet_takes_attaches_again() {
+    let (hub, ..) = hub_on(Store::memory()).await;
+    let session = mint(SessionId::new);
+    let first = Process::attach(&hub, session).await;
+    for _ in 0..1100 {
+        let (ask, input) = asked(session);
+        hub.submit(input).await.unwrap();
+        hub.submit(Input::Withdrawn { ask, by: Some(session), why: "answered at its terminal".into() }).await.unwrap();
+    }
+    hub.detach(session, first.number, None).await;
+    let mut second = Process::attach(&hub, session).await;
+    let Ok(Answer::Accepted { event, .. }) = hub.submit(said("hello")).await else { panic!() };
+    let mut closed = 0;
+    loop {
+        match second.outgoing.recv().await.expect("the link stays") {
+            ToSession::Event(held, _) => break assert_eq!(held.event.id, event),
+            ToSession::Message(message) => {
+                assert!(matches!(*message, GateMessage::Closed { .. }), "{message:?}");
+                closed += 1;
+            }
+        }
+    }
+    assert_eq!(closed, Limits::default().open_asks);
 }
 
 #[tokio::test]

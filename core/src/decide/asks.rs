@@ -7,7 +7,7 @@ use crate::ids::{AskId, Code, Moment, SessionId};
 use crate::input::{Answer, Effect, Input, Refusal, Topic, VerdictTarget};
 use crate::people::{Actor, Right, Via};
 use crate::record::Record;
-use crate::session::Session;
+use crate::session::{Presence, Session};
 use crate::state::State;
 use crate::verdict::{Behavior, Ruling, Scope, Verdict};
 
@@ -211,8 +211,32 @@ fn close(ask: &Ask) -> Effect {
     Effect::Close { session: *session, ask: *id, origin: origin.clone(), source: *source }
 }
 
+/// What a process that attaches may still wait for: every verdict that it has not confirmed, and the end of those asks
+/// that were settled about the time it was away. It cannot wait for more than it may have open, and what it withdrew
+/// itself long ago is not told to it at every attach.
+pub(super) fn untold(state: &State, now: Moment, session: SessionId) -> impl Iterator<Item = Effect> {
+    let limits = state.limits();
+    let away_since = state.session(session).map_or(now, |known| match known.presence {
+        Presence::Attached => now,
+        Presence::Expected { since } | Presence::Lost { since } => since,
+        Presence::Ended { at } => at,
+    });
+    // The gate sees late that a process went.
+    let unseen = limits.lost_grace.max(limits.restart_grace);
+    let own = || state.asks().filter(move |(ask, _)| ask.session == session);
+    let verdicts = own().filter(|(_, life)| matches!(life, AskLife::Answered { .. }));
+    let is_recent = move |life: &AskLife| life.settled_at().is_some_and(|at| away_since.since(at) <= unseen);
+    let ended = own().filter(move |(_, life)| {
+        matches!(life, AskLife::Expired { .. } | AskLife::Withdrawn { .. }) && is_recent(life)
+    });
+    let mut ended: Vec<_> = ended.collect();
+    ended.sort_by_key(|(_, life)| std::cmp::Reverse(life.settled_at()));
+    ended.truncate(limits.open_asks);
+    verdicts.chain(ended).filter_map(|(ask, life)| still_to_tell(ask, life))
+}
+
 /// The effect that tells the session's process how an ask was settled, until it has confirmed it.
-pub(super) fn still_to_tell(ask: &Ask, life: &AskLife) -> Option<Effect> {
+fn still_to_tell(ask: &Ask, life: &AskLife) -> Option<Effect> {
     match life {
         AskLife::Answered { verdict, carried: None, .. } => Some(carry(ask, verdict.ruling.clone())),
         // One that the gate withdrew while its session was away: the process may still wait for it.

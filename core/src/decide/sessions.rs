@@ -23,8 +23,7 @@ pub(super) fn attached(
     let is_gone = |before: &SessionId| state.session(*before).is_none_or(|before| !before.is_attached());
     let about = SessionAbout { continues: about.continues.filter(is_gone).or(found), ..about };
     let mut effects = vec![Effect::Answer(Answer::Done), Effect::Publish(Topic::Session(session))];
-    let verdicts = state.asks().filter(|(ask, _)| ask.session == session);
-    effects.extend(verdicts.filter_map(|(ask, life)| asks::still_to_tell(ask, life)));
+    effects.extend(asks::untold(state, now, session));
     // A stop holds for the agent, in whichever process its session goes on.
     let known = state.session(session).or_else(|| state.session(about.continues?));
     let standing = known.and_then(Session::standing_order);

@@ -10,7 +10,9 @@ use axum::response::Response;
 use bytes::Bytes;
 use futures_util::stream;
 use portcullis_core::policy::Mode;
-use portcullis_core::{Answer, Behavior, Code, Input, Ruling, SessionId, State as Known, UnknownName, VerdictTarget};
+use portcullis_core::{
+    Answer, Ask, Behavior, Code, Input, Ruling, SessionId, State as Known, TokenScope, UnknownName, VerdictTarget,
+};
 use portcullis_wire::error::{Fault, Kind};
 use portcullis_wire::start::{Confirm, Confirmed, NewChat, PendingAsk, PendingAsks};
 use tokio::sync::{OwnedSemaphorePermit, mpsc};
@@ -113,7 +115,8 @@ pub(super) async fn confirm(
     request: Request,
 ) -> Result<Json<Confirmed>, ErrorResponse> {
     let Confirm { id, approved } = read_json(request, &door).await?;
-    let target = match door.hub.look(move |state| targets(state, &id)).await?.as_slice() {
+    let scope = actor.scope.clone();
+    let target = match door.hub.look(move |state| targets(state, &id, &scope)).await?.as_slice() {
         [] => return Ok(Json(Confirmed { success: false })),
         [(target, _)] => target.clone(),
         several => {
@@ -130,12 +133,15 @@ pub(super) async fn confirm(
     }
 }
 
-/// By the prompt's id, the client's id of the call, or the code. Several prompts may be about one call.
-fn targets(state: &Known, id: &str) -> Vec<(VerdictTarget, Option<Code>)> {
+/// By the prompt's id, the client's id of the call, or the code. Several prompts of the sessions in this scope may be
+/// about one call.
+fn targets(state: &Known, id: &str, scope: &TokenScope) -> Vec<(VerdictTarget, Option<Code>)> {
     if let Ok(id) = id.parse() {
         return vec![(VerdictTarget::Id(id), None)];
     }
-    let of_call = state.listed_asks().map(|(ask, _)| ask).filter(|ask| ask.details.tool_use_id.as_deref() == Some(id));
+    let is_of_call =
+        |ask: &&Ask| ask.details.tool_use_id.as_deref() == Some(id) && state.is_in_scope(Some(ask.session), scope);
+    let of_call = state.listed_asks().map(|(ask, _)| ask).filter(is_of_call);
     let of_call: Vec<_> = of_call.map(|ask| (VerdictTarget::Id(ask.id), Some(ask.code))).collect();
     if of_call.is_empty() {
         Code::parse(id).map(|code| (VerdictTarget::Code(code), None)).into_iter().collect()

@@ -311,3 +311,24 @@ fn answers_name_a_question_that_was_asked_or_are_refused_with_the_questions() {
     home.run(&["ask", "allow", &code, "--answer", "1=1", "--answer", "Which copy?=2"]).ok();
     assert_eq!(answers(&id), json!({"Which store?": "Postgres", "Which copy?": "SQLite"}));
 }
+
+#[test]
+fn answers_to_a_prompt_that_asks_no_question_are_refused_and_let_nothing_through() {
+    let home = Home::new();
+    let gate = home.serve();
+    let session = StandIn::start_under_an_agent(&home, &[]);
+    session.hook("Notification", &json!({}));
+    home.attached(1);
+    let plan = json!({"tool_name": "ExitPlanMode", "tool_input": {"plan": "1. Read"}});
+    let command = json!({"tool_name": "Bash", "tool_input": {"command": "git push"}});
+    for call in [command, plan] {
+        let asked = session.hook_later("PermissionRequest", &call);
+        let code = gate.open_ask()["code"].as_str().unwrap().to_owned();
+        home.run(&["ask", "allow", &code, "--answer", "1"]).refused(1, "this prompt asks no question");
+        let refused = gate.verdict(&code, &json!({"behavior": "allow", "answers": {"Which?": "1"}})).expect(400).json();
+        assert!(refused["message"].as_str().unwrap().contains("asks no question"), "{refused}");
+        assert_eq!(show(&home, &code)["state"], "open");
+        home.run(&["ask", "deny", &code]).ok();
+        assert_eq!(session.hook_answer(&asked)["hookSpecificOutput"]["decision"]["behavior"], "deny");
+    }
+}

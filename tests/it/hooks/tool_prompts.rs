@@ -301,6 +301,8 @@ fn what_an_agent_runs_cannot_lift_the_outside_guard_by_speaking_as_its_owner() {
 fn a_call_id_that_several_prompts_have_confirms_none_of_them() {
     let home = Home::new();
     let gate = home.serve();
+    let token = |label| (label, home.token_with(&[label, "--role", "reviewer", "--label", label]));
+    let tokens = ["s-3", "s-1"].map(token);
     let begin = |agent| StandIn::start_command(&home, StandIn::command_of(&home, &["--label", agent], agent));
     let sessions = ["s-1", "s-2"].map(begin);
     home.attached(2);
@@ -318,7 +320,12 @@ fn a_call_id_that_several_prompts_have_confirms_none_of_them() {
             assert!(refused.contains(ask["code"].as_str().unwrap()), "{refused}");
             assert_eq!(gate.ask(ask["id"].as_str().unwrap())["state"], "open");
         }
-        gate.answer(&asks[0], &json!({"behavior": "deny"}));
+        for (label, token) in &tokens {
+            let seen = gate.post_as(token, "/api/confirm", &confirm).expect(200).json();
+            assert_eq!(seen, json!({"success": *label == "s-1"}), "{label} answers what is in its scope");
+        }
+        let left = gate.open_asks(1);
+        assert_eq!(left[0]["label"], "s-2", "{left:#?}");
         assert_eq!(gate.post("/api/confirm", &confirm).expect(200).json(), json!({"success": true}));
     });
 }

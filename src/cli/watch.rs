@@ -5,6 +5,7 @@ mod screen;
 use std::io::IsTerminal as _;
 use std::process::ExitCode;
 
+use portcullis_core::OWNER;
 use portcullis_wire::api::{AskView, SessionView};
 
 use super::client::Client;
@@ -109,11 +110,13 @@ async fn sessions(gate: &Client, feed: &Feed) -> anyhow::Result<Vec<SessionView>
     Ok(sessions)
 }
 
-/// The open prompts of those sessions, oldest first.
+/// The open prompts of those sessions, oldest first; last those that wait for no answer of the owner: what is answered and
+/// not confirmed, and what the owner has allowed and others must allow as well.
 async fn open_asks(gate: &Client, feed: &Feed) -> anyhow::Result<Vec<AskView>> {
     let mut asks: Vec<AskView> = gate.get("/api/v1/asks?state=open").await?;
     asks.retain(|ask| feed.only().takes(Some(&ask.session), feed.label(&ask.session)));
-    asks.sort_by_key(|ask| ask.at);
+    let is_answered = |ask: &AskView| ask.state == "unconfirmed" || ask.allowed_by.iter().any(|name| name == OWNER);
+    asks.sort_by_key(|ask| (is_answered(ask), ask.at));
     Ok(asks)
 }
 

@@ -9,7 +9,7 @@ use portcullis_core::OWNER;
 use portcullis_wire::api::{AskView, SessionView};
 
 use super::client::Client;
-use super::feed::{Feed, News, Only};
+use super::feed::{AWAY, BACK, Feed, News, Only};
 use super::layout::Layout;
 use super::{log_at, paths, say, try_say};
 use crate::config::Paths;
@@ -41,7 +41,7 @@ impl Watch {
             Screen::open(paths, feed).await?.run().await?;
         } else {
             say(&state(&Client::new(&paths), &feed).await?);
-            print_lines(&mut feed).await;
+            print_lines(&mut feed).await?;
         }
         Ok(ExitCode::SUCCESS)
     }
@@ -49,7 +49,7 @@ impl Watch {
 
 async fn print_json(feed: &mut Feed) -> anyhow::Result<()> {
     loop {
-        let News::Entries(entries) = feed.next().await else { continue };
+        let News::Entries(entries) = feed.next().await? else { continue };
         for entry in entries {
             if try_say(&format!("{}\n", entry.json()?)).is_err() {
                 return Ok(());
@@ -59,27 +59,28 @@ async fn print_json(feed: &mut Feed) -> anyhow::Result<()> {
 }
 
 /// Prints what a feed tells, one line each, while someone reads.
-async fn print_lines(feed: &mut Feed) {
+async fn print_lines(feed: &mut Feed) -> anyhow::Result<()> {
     loop {
-        let text = in_words(&feed.next().await, Layout::of_stdout());
+        let text = in_words(&feed.next().await?, Layout::of_stdout());
         if try_say(&text).is_err() {
-            return;
+            return Ok(());
         }
     }
 }
 
 /// Prints what happens in the gate of this process, until it stops.
 pub(super) async fn print_own(paths: Paths) {
-    if let Ok(mut feed) = Feed::from_now(paths, Only::default()).await {
-        print_lines(&mut feed).await;
+    let printed = async { print_lines(&mut Feed::from_now(paths, Only::default()).await?).await };
+    if let Err(error) = printed.await {
+        tracing::warn!("what happens is no longer printed: {error:#}");
     }
 }
 
 fn in_words(news: &News, layout: Layout) -> String {
     match news {
         News::Entries(entries) => entries.iter().map(|entry| layout.sentence(entry.line.at, &entry.sentence)).collect(),
-        News::Away => "The gate does not answer; waiting for it.\n".to_owned(),
-        News::Back => "The gate is back.\n".to_owned(),
+        News::Away => AWAY.to_owned(),
+        News::Back => BACK.to_owned(),
     }
 }
 

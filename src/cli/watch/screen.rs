@@ -59,6 +59,7 @@ impl Screen {
         loop {
             tokio::select! {
                 news = self.feed.next() => {
+                    let news = news?;
                     let text = in_words(&news, Layout::of_stdout());
                     if !matches!(news, News::Away) {
                         self.refresh().await;

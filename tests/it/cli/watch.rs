@@ -77,6 +77,17 @@ fn watch_goes_on_when_the_gate_is_restarted_and_tells_each_thing_once() {
 }
 
 #[test]
+fn watch_ends_with_the_reason_where_a_gate_that_answers_refuses() {
+    let home = Home::new();
+    home.write_config("[limits]\nsse_listeners = 1\n");
+    let _gate = home.serve();
+    let _first = home.spawn(home.command(&["watch"]), Stdin::Nothing);
+    until("one who follows", || Some(()).filter(|()| home.status()["watchers"] == 1));
+    let second = home.spawn(home.command(&["watch"]), Stdin::Nothing);
+    Ran::of(&second, PATIENCE).refused(1, "too many listeners");
+}
+
+#[test]
 fn a_prompt_is_answered_where_it_is_seen_and_one_answered_elsewhere_is_closed() {
     let home = Home::new();
     let gate = home.serve();

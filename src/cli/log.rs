@@ -79,7 +79,7 @@ impl Log {
         match self.what {
             None => LogReader::new(self.read, masked).read().await?,
             Some(LogCommand::Export) => {
-                LogReader::new(Read { json: true, ..Read::default() }, |line| line).read().await?
+                LogReader::new(Read { json: true, ..Read::default() }, |line| line).read().await?;
             }
             Some(LogCommand::Head) => say(&format!("{}\n", journal()?.head()?)),
             Some(LogCommand::Verify { head, json }) => return verify(head.as_deref(), json),

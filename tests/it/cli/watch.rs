@@ -154,7 +154,7 @@ fn what_was_typed_for_a_prompt_that_is_gone_does_not_answer_the_next_one() {
 fn a_prompt_that_waits_for_others_comes_last_and_any_can_be_passed_over() {
     let home = Home::new();
     std::fs::write(home.folder().join("rules.toml"), "[[rule]]\nask = \"Bash(npm publish *)\"\nquorum = 2\n").unwrap();
-    let gate = home.serve();
+    let _gate = home.serve();
     let session = StandIn::start_under_an_agent(&home, &["--label", "api"]);
     home.attached(1);
     let screen = Tmux::running(&home, &home.command(&["watch"]));
@@ -175,8 +175,6 @@ fn a_prompt_that_waits_for_others_comes_last_and_any_can_be_passed_over() {
     screen.until("│ ls");
     screen.type_line("y");
     assert_eq!(session.next_verdict().request_id, "fghij");
-    screen.until("│ pwd");
-    gate.stop();
 }
 
 #[test]

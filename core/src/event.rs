@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use crate::attributes::{Attribute, in_tag, is_of_door};
 use crate::ids::{EventId, Moment, ReplyId, SessionId};
-use crate::people::Via;
+use crate::people::{TokenScope, Via};
 use crate::route::Address;
 
 /// A text that someone wrote. Its bytes are shared and never copied, however large it is.
@@ -180,6 +180,8 @@ pub struct Event {
     pub sender: String,
     /// Its sender may direct sessions: the owner, an admin or a reviewer, by their own credential. Others only inform.
     pub directs: bool,
+    /// The sessions that its sender has to do with, also when it has to look for another one.
+    pub scope: TokenScope,
     pub chat: ChatId,
     /// What the sender asked for; where it went is in [`TrackedEvent`].
     pub address: Address,

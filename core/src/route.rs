@@ -37,14 +37,16 @@ pub fn route(
     match address {
         Address::Session(id) => match state.session(*id).filter(in_scope) {
             None => Err(NoRoute::UnknownSession(*id)),
-            Some(session) if session.has_ended() => match state.successor(*id) {
-                Some(next) => Ok(Some(next)),
-                None => Err(NoRoute::EndedSession(*id)),
-            },
+            Some(session) if session.has_ended() => {
+                match state.successor(*id).filter(|next| state.session(*next).as_ref().is_some_and(in_scope)) {
+                    Some(next) => Ok(Some(next)),
+                    None => Err(NoRoute::EndedSession(*id)),
+                }
+            }
             Some(session) => Ok(Some(session.id)),
         },
         Address::Label(label) => {
-            let named = |session: &&Session| state.is_meant((&session.label, &session.about), label, None);
+            let named = |session: &&Session| state.is_meant((&session.label, &session.about), (label, scope), None);
             match one_of(state.sessions().filter(in_scope).filter(named))? {
                 None if !scope.covers(label) => Err(out_of(scope)),
                 found => Ok(found),

@@ -73,7 +73,7 @@ pub(super) fn to_attached(
     }
     let fits = |tracked: &&TrackedEvent| match &tracked.event.address {
         Address::Open => true,
-        Address::Label(wanted) => state.is_meant((label, about), wanted, about.continues),
+        Address::Label(wanted) => state.is_meant((label, about), (wanted, &tracked.event.scope), about.continues),
         Address::Session(_) => false,
     };
     for tracked in state.waiting(None, 0).filter(is_left).filter(fits) {
@@ -107,7 +107,9 @@ fn fallback_session(state: &State, tracked: &TrackedEvent, ending: Option<Sessio
     let mut others = state.sessions().filter(|session| Some(session.id) != ending);
     let fits = |session: &&Session| match &tracked.event.address {
         Address::Session(_) => false,
-        Address::Label(label) => state.is_meant((&session.label, &session.about), label, ending),
+        Address::Label(label) => {
+            state.is_meant((&session.label, &session.about), (label, &tracked.event.scope), ending)
+        }
         Address::Open => true,
     };
     if let Address::Session(id) = tracked.event.address {

@@ -146,6 +146,7 @@ fn event(state: &State, now: Moment, said: SaidInput, not_a_verdict: Option<NotA
         directs: by.may(Right::Review),
         via: by.via,
         sender: by.name,
+        scope: by.scope,
         chat: chat.clone(),
         address,
         attributes,

@@ -16,7 +16,10 @@ mod sessions;
 
 /// Runs a script. Each line is `SECOND WORD…`; records are marked `+`, effects `>`.
 fn check(script: &str, want: &Expect) {
-    let mut state = State::new(Limits { waiting_events: 3, ..Limits::default() });
+    check_in(State::new(Limits { waiting_events: 3, ..Limits::default() }), script, want);
+}
+
+fn check_in(mut state: State, script: &str, want: &Expect) {
     let mut told = String::new();
     for line in script.lines().map(str::trim).filter(|line| !line.is_empty()) {
         writeln!(told, "{line}").unwrap();
@@ -70,7 +73,12 @@ fn person(name: &str) -> Actor {
     Actor { name: name.into(), rights: role.rights(), via: Via::Http, scope: TokenScope::Everything }
 }
 
-/// `say ID PERSON [to=session:N|label:L] [chat=C] : TEXT`, `attach N LABEL [wrote=…] [continues=N]`, …
+/// The scope of someone who has to do with one label only, or with all.
+fn scope(only: Option<&str>) -> TokenScope {
+    only.map_or(TokenScope::Everything, |label| TokenScope::Labels(vec![Label::new(label).unwrap()]))
+}
+
+/// `say ID PERSON [to=session:N|label:L] [chat=C] [only=L] : TEXT`, `attach N LABEL [wrote=…] [continues=N]`, …
 fn read(command: &str) -> Input {
     let (head, text) = command.split_once(" : ").unwrap_or((command, ""));
     let words: Vec<&str> = head.split_whitespace().collect();
@@ -80,7 +88,11 @@ fn read(command: &str) -> Input {
         "start" => Input::Started { version: "1".into() },
         "say" => Input::Said {
             id: event(words[1]),
-            by: Actor { via: option("via").map_or(Via::Http, |via| via.parse().unwrap()), ..person(words[2]) },
+            by: Actor {
+                via: option("via").map_or(Via::Http, |via| via.parse().unwrap()),
+                scope: scope(option("only")),
+                ..person(words[2])
+            },
             inside: option("inside").map(|label| Inside { process: 7, label: Label::new(label).unwrap() }),
             text: SaidText::new(text),
             address: match option("to").and_then(|to| to.split_once(':')) {
@@ -205,7 +217,7 @@ fn read(command: &str) -> Input {
                 id: TokenId::new(Moment(0), words[1].parse().unwrap()),
                 person: words[2].into(),
                 hash: [0; 32],
-                scope: TokenScope::Everything,
+                scope: scope(option("only")),
                 expires: None,
                 since: Moment(0),
             },

@@ -100,7 +100,8 @@ pub(super) fn replied(state: &State, reply: Reply) -> Decided {
         _ => return refuse(Refusal::ChatNotDelivered(reply.chat)),
     };
     if let Some(event) = reply.reply_to
-        && state.event(event).is_none_or(|answered| answered.event.chat != reply.chat)
+        // One that is forgotten is believed: the reply may have been kept for long while the gate was away.
+        && state.event(event).is_some_and(|answered| answered.event.chat != reply.chat)
     {
         return refuse(Refusal::NotOfChat { event, chat: reply.chat });
     }

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use super::State;
 use crate::event::Label;
 use crate::ids::{Moment, SessionId};
+use crate::people::TokenScope;
 use crate::session::SessionAbout;
 
 /// The labels of sessions that ended, and when. People still have such a name in their heads and in their scripts.
@@ -41,7 +42,8 @@ impl State {
             return about.label.clone();
         }
         let numbered = (2..=u64::MAX).filter_map(|number| numbered(&about.label, number));
-        let mut free = numbered.filter(|label| !is_living(label) && !is_kept(label));
+        let mut free =
+            numbered.filter(|label| !is_living(label) && !is_kept(label) && !self.is_named_by_a_token(label));
         free.next().unwrap_or_else(|| about.label.clone())
     }
 
@@ -50,15 +52,23 @@ impl State {
         self.sessions().any(|other| other.label == *label && !but.contains(&other.id))
     }
 
+    /// Whether a token is limited to the label: as a number that we give, it would look like the session of that token.
+    fn is_named_by_a_token(&self, label: &Label) -> bool {
+        self.tokens().any(|token| matches!(&token.scope, TokenScope::Labels(labels) if labels.contains(label)))
+    }
+
     /// Whether a sender who names `wanted` means a session with this label, which itself wanted `about.label`: it has just
-    /// the label they name; or it wanted that one, and no living session has it, not counting `gone`.
+    /// the label they name; or it wanted that one, and no living session has it, not counting `gone`. To a sender with a
+    /// scope there are no sessions but those within it.
     pub(crate) fn is_meant(
         &self,
         (label, about): (&Label, &SessionAbout),
-        wanted: &Label,
+        (wanted, scope): (&Label, &TokenScope),
         gone: Option<SessionId>,
     ) -> bool {
-        label == wanted || about.label == *wanted && !self.is_lived_by(wanted, gone.as_slice())
+        let mut others = self.sessions().filter(|other| Some(other.id) != gone && scope.covers(&other.about.label));
+        let is_meant = label == wanted || about.label == *wanted && !others.any(|other| other.label == *wanted);
+        is_meant && scope.covers(&about.label)
     }
 
     pub(super) fn keep_label(&mut self, label: Label, at: Moment) {

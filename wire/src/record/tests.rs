@@ -17,6 +17,7 @@ fn event() -> Event {
         via: Via::Http,
         sender: "ann".into(),
         directs: true,
+        scope: TokenScope::Labels(vec![Label::new("api").unwrap()]),
         chat: ChatId::new("7").unwrap(),
         address: Address::Label(Label::new("api").unwrap()),
         attributes: vec![("path".into(), "/".into()), ("severity".into(), "high\n".into())],

@@ -2,7 +2,9 @@
 
 use expect_test::expect;
 
-use super::check;
+use super::{check, check_in};
+use crate::State;
+use crate::state::{Limits, StateMemory};
 
 #[test]
 fn an_event_waits_for_a_session_and_keeps_its_order() {
@@ -101,6 +103,138 @@ fn several_sessions_must_be_told_apart() {
               > publish event 5
             7 say 6 eve chat=c : not mine
               > refused: ForeignChat(c)
+        "#]],
+    );
+}
+
+#[test]
+fn a_reply_to_a_forgotten_event_is_taken_and_one_to_an_event_of_another_chat_is_not() {
+    let memory = StateMemory { settled_events: 1, ..StateMemory::default() };
+    check_in(
+        State::with_memory(Limits::default(), memory),
+        "0 attach 1 api
+         1 say 1 tom chat=a : one
+         2 wrote 1 1
+         3 say 2 tom chat=b : two
+         4 wrote 1 2
+         5 reply 1 1 a to=1 : kept meanwhile
+         6 reply 2 1 a to=2 : of another chat",
+        &expect![[r#"
+            0 attach 1 api
+              + session 1 attached, wrote []
+              > done
+              > publish session 1
+              > wake session 1 for []
+            1 say 1 tom chat=a : one
+              + event 1 of tom in chat a for session 1
+              > ok
+              > wake session 1 for [1]
+              > publish event 1
+            2 wrote 1 1
+              + session 1 wrote 1
+              > done
+              > wake session 1 for []
+              > publish event 1
+            3 say 2 tom chat=b : two
+              + event 2 of tom in chat b for session 1
+              > ok
+              > wake session 1 for [2]
+              > publish event 2
+            4 wrote 1 2
+              + session 1 wrote 2
+              > done
+              > wake session 1 for []
+              > publish event 2
+            5 reply 1 1 a to=1 : kept meanwhile
+              + reply to a: kept meanwhile
+              > done
+              > publish reply
+            6 reply 2 1 a to=2 : of another chat
+              > refused: NotOfChat { event: 00000000000000000000000002, chat: a }
+        "#]],
+    );
+}
+
+#[test]
+fn a_sender_kept_to_a_label_reaches_the_session_that_wanted_it_and_no_other_that_was_numbered_so() {
+    check(
+        "0 say 1 tom only=api-2 to=label:api-2 : not for a second api
+         1 attach 1 api
+         2 attach 2 api
+         3 attach 3 api-2
+         4 say 2 tom only=api-2 to=label:api-2 : the one that wanted it
+         5 say 3 ann to=label:api-2 : the one that has it
+         6 end 3",
+        &expect![[r#"
+            0 say 1 tom only=api-2 to=label:api-2 : not for a second api
+              + event 1 of tom in chat 1 for nobody yet
+              > ok
+              > publish event 1
+            1 attach 1 api
+              + session 1 attached, wrote []
+              > done
+              > publish session 1
+              > wake session 1 for []
+            2 attach 2 api
+              + session 2 attached as api-2, wrote []
+              > done
+              > publish session 2
+              > wake session 2 for []
+            3 attach 3 api-2
+              + session 3 attached as api-2-2, wrote []
+              + events 1 moved to session 3
+              > done
+              > publish session 3
+              > wake session 3 for [1]
+            4 say 2 tom only=api-2 to=label:api-2 : the one that wanted it
+              + event 2 of tom in chat 2 for session 3
+              > ok
+              > wake session 3 for [1 2]
+              > publish event 2
+            5 say 3 ann to=label:api-2 : the one that has it
+              + event 3 of ann in chat 3 for session 2
+              > ok
+              > wake session 2 for [3]
+              > publish event 3
+            6 end 3
+              + session 3 ended: bye
+              + events 1 2 moved to nobody yet, perhaps again
+              > done
+              > publish session 3
+              > wake session 1 for []
+              > wake session 2 for [3]
+        "#]],
+    );
+}
+
+#[test]
+fn no_session_is_numbered_as_a_label_that_a_token_names() {
+    check(
+        "0 token 1 tom sender root only=api-2
+         1 attach 1 api
+         2 attach 2 api
+         3 attach 3 api-2",
+        &expect![[r#"
+            0 token 1 tom sender root only=api-2
+              + tom is a sender by root
+              + token 1 for tom by root
+              > done
+              > publish people
+            1 attach 1 api
+              + session 1 attached, wrote []
+              > done
+              > publish session 1
+              > wake session 1 for []
+            2 attach 2 api
+              + session 2 attached as api-3, wrote []
+              > done
+              > publish session 2
+              > wake session 2 for []
+            3 attach 3 api-2
+              + session 3 attached, wrote []
+              > done
+              > publish session 3
+              > wake session 3 for []
         "#]],
     );
 }

@@ -4,11 +4,12 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use portcullis_core::{
-    Address, Attribute, ChatId, Event, EventId, IdempotencyKey, Label, Moment, ReplyId, SessionId, Text, Via,
-    is_of_door,
+    Address, Attribute, ChatId, Event, EventId, IdempotencyKey, Label, Moment, ReplyId, SessionId, Text, TokenScope,
+    Via, is_of_door,
 };
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+use super::{covers_everything, labels};
 use crate::as_text;
 
 #[derive(Serialize, Deserialize)]
@@ -20,6 +21,8 @@ struct EventSkeleton<'a> {
     sender: Cow<'a, str>,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     directs: bool,
+    #[serde(default, with = "labels", skip_serializing_if = "covers_everything")]
+    scope: TokenScope,
     #[serde(with = "as_text")]
     chat: ChatId,
     #[serde(default, with = "as_text::option", skip_serializing_if = "Option::is_none")]
@@ -57,6 +60,7 @@ pub(crate) fn serialize<S: Serializer>(
         via: event.via.clone(),
         sender: event.sender.as_str().into(),
         directs: event.directs,
+        scope: event.scope.clone(),
         chat: event.chat.clone(),
         session,
         label,
@@ -75,13 +79,14 @@ pub(crate) fn deserialize<'de, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<(Arc<Event>, Option<SessionId>), D::Error> {
     let read = EventSkeleton::deserialize(deserializer)?;
-    let EventSkeleton { id, via, sender, directs, chat, session, label, to, attributes, reply_to, .. } = read;
+    let EventSkeleton { id, via, sender, directs, scope, chat, session, label, to, attributes, reply_to, .. } = read;
     let (idempotency_key, digest) = (read.idempotency_key, read.digest);
     let event = Event {
         id,
         via,
         sender: sender.into_owned(),
         directs,
+        scope,
         chat,
         address: match (session, label) {
             (Some(session), _) => Address::Session(session),

@@ -13,6 +13,8 @@ pub(crate) struct Failure {
     exit: Exit,
     /// There is nothing of the name that was asked for.
     is_not_found: bool,
+    /// The gate cannot do it now, and may later.
+    is_unavailable: bool,
 }
 
 /// The exit codes besides 0.
@@ -28,7 +30,14 @@ pub(crate) enum Exit {
 
 impl Failure {
     pub(crate) fn new(what: impl Into<String>, hint: impl Into<String>) -> Self {
-        Self { what: what.into(), cause: None, hint: Some(hint.into()), exit: Exit::Failed, is_not_found: false }
+        Self {
+            what: what.into(),
+            cause: None,
+            hint: Some(hint.into()),
+            exit: Exit::Failed,
+            is_not_found: false,
+            is_unavailable: false,
+        }
     }
 
     /// Something on the command line is wrong.
@@ -41,6 +50,11 @@ impl Failure {
         Self { is_not_found: true, ..Self::new(what, hint) }
     }
 
+    /// It cannot be done now, and may be later.
+    pub(crate) fn unavailable(what: impl Into<String>, hint: impl Into<String>) -> Self {
+        Self { is_unavailable: true, ..Self::new(what, hint) }
+    }
+
     /// Something may not be done.
     pub(crate) fn denied(what: impl Into<String>, hint: impl Into<String>) -> Self {
         Self { exit: Exit::Denied, ..Self::new(what, hint) }
@@ -48,7 +62,7 @@ impl Failure {
 
     /// Paths, settings, secrets or rules cannot be used. `doing` is what we were doing.
     pub(crate) fn configuration(doing: impl Into<String>) -> Self {
-        Self { what: doing.into(), cause: None, hint: None, exit: Exit::Configuration, is_not_found: false }
+        Self { hint: None, exit: Exit::Configuration, ..Self::new(doing, "") }
     }
 
     pub(crate) fn because(self, cause: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
@@ -66,6 +80,10 @@ impl Failure {
 
     pub(crate) fn is_not_found(&self) -> bool {
         self.is_not_found
+    }
+
+    pub(crate) fn is_unavailable(&self) -> bool {
+        self.is_unavailable
     }
 
     pub(crate) fn exit(&self) -> Exit {

@@ -7,7 +7,7 @@ use portcullis_wire::api::{AskView, LogLine, SessionView};
 use portcullis_wire::sentence::{Names, Sentence, Weight, sentence};
 use serde_json::Value;
 
-use super::client::Client;
+use super::client::{Client, is_away};
 use crate::config::Paths;
 
 /// Seconds that the gate holds a question for new records: well below what a client waits for an answer.
@@ -15,14 +15,19 @@ const WAIT: u64 = 5;
 /// How often a gate that is gone is looked for.
 const PAUSE: Duration = Duration::from_millis(200);
 
-/// Follows the log from a place on.
-pub(super) struct Feed {
+/// Follows the log from a record on, page by page.
+pub(super) struct Pages {
     paths: Paths,
-    names: Names,
-    only: Only,
     /// The last record that was told.
     after: u64,
     is_away: bool,
+}
+
+/// Tells in words what is in the log from a record on.
+pub(super) struct Feed {
+    pages: Pages,
+    names: Names,
+    only: Only,
 }
 
 /// Which sessions someone wants to hear of.
@@ -51,12 +56,55 @@ pub(super) struct Entry {
 }
 
 /// What a feed tells.
-pub(super) enum News {
+pub(super) enum News<T = Vec<Entry>> {
     /// Something happened; none of it may be for whoever follows.
-    Entries(Vec<Entry>),
+    Entries(T),
     /// The gate does not answer. What happens until it is back is told then.
     Away,
     Back,
+}
+
+/// What is said of a gate that is away or back.
+pub(super) const AWAY: &str = "The gate does not answer; waiting for it.\n";
+pub(super) const BACK: &str = "The gate is back.\n";
+
+/// What people call the sessions and prompts that the gate knows.
+pub(super) async fn known_names(gate: &Client) -> anyhow::Result<Names> {
+    let mut names = Names::default();
+    let sessions: Vec<SessionView> = gate.get("/api/v1/sessions?all=true").await?;
+    sessions.iter().for_each(|session| names.learn_session(session));
+    let asks: Vec<AskView> = gate.get("/api/v1/asks").await.unwrap_or_default();
+    asks.iter().for_each(|ask| names.learn_ask(ask));
+    Ok(names)
+}
+
+impl Pages {
+    pub(super) fn after(paths: Paths, after: u64) -> Self {
+        Self { paths, after, is_away: false }
+    }
+
+    /// What comes next. May be dropped while waiting without losing anything. An error where asking again would not help.
+    pub(super) async fn next(&mut self) -> anyhow::Result<News<Vec<LogLine>>> {
+        loop {
+            let path = format!("/api/v1/log?after={}&wait={WAIT}", self.after);
+            let page: anyhow::Result<Vec<LogLine>> = Client::new(&self.paths).get(&path).await;
+            match page {
+                Err(error) if !is_away(&error) => return Err(error),
+                Err(_) if !self.is_away => {
+                    self.is_away = true;
+                    return Ok(News::Away);
+                }
+                Err(_) => tokio::time::sleep(PAUSE).await,
+                // The page is asked for again: what happened meanwhile comes after the word that the gate is back.
+                Ok(_) if std::mem::take(&mut self.is_away) => return Ok(News::Back),
+                Ok(page) if page.is_empty() => {}
+                Ok(page) => {
+                    self.after = page.last().map_or(self.after, |line| line.seq);
+                    return Ok(News::Entries(page));
+                }
+            }
+        }
+    }
 }
 
 impl Feed {
@@ -65,34 +113,17 @@ impl Feed {
         let gate = Client::new(&paths);
         let last: Vec<LogLine> = gate.get("/api/v1/log?last=1").await?;
         let after = last.last().map_or(0, |line| line.seq);
-        let mut names = Names::default();
-        let sessions: Vec<SessionView> = gate.get("/api/v1/sessions?all=true").await?;
-        sessions.iter().for_each(|session| names.learn_session(session));
-        let asks: Vec<AskView> = gate.get("/api/v1/asks").await.unwrap_or_default();
-        asks.iter().for_each(|ask| names.learn_ask(ask));
-        Ok(Self { paths, names, only, after, is_away: false })
+        let names = known_names(&gate).await?;
+        Ok(Self { pages: Pages::after(paths, after), names, only })
     }
 
-    /// What comes next. May be dropped while waiting without losing anything.
-    pub(super) async fn next(&mut self) -> News {
-        loop {
-            let path = format!("/api/v1/log?after={}&wait={WAIT}", self.after);
-            let page: anyhow::Result<Vec<LogLine>> = Client::new(&self.paths).get(&path).await;
-            match page {
-                Err(_) if !self.is_away => {
-                    self.is_away = true;
-                    return News::Away;
-                }
-                Err(_) => tokio::time::sleep(PAUSE).await,
-                // The page is asked for again: what happened meanwhile comes after the word that the gate is back.
-                Ok(_) if std::mem::take(&mut self.is_away) => return News::Back,
-                Ok(page) if page.is_empty() => {}
-                Ok(page) => {
-                    self.after = page.last().map_or(self.after, |line| line.seq);
-                    return News::Entries(page.into_iter().filter_map(|line| self.read(line)).collect());
-                }
-            }
-        }
+    /// What comes next, as [`Pages::next`] has it.
+    pub(super) async fn next(&mut self) -> anyhow::Result<News> {
+        Ok(match self.pages.next().await? {
+            News::Entries(page) => News::Entries(page.into_iter().filter_map(|line| self.read(line)).collect()),
+            News::Away => News::Away,
+            News::Back => News::Back,
+        })
     }
 
     /// The label of a session, where it is known.

@@ -95,8 +95,10 @@ async fn replies(mut feed: Feed, accepted: &Accepted, patience: Duration, json: 
     }
     loop {
         let entries = match tokio::time::timeout_at(give_up, feed.next()).await {
-            Ok(News::Entries(entries)) => entries,
-            Ok(News::Away | News::Back) => continue,
+            Ok(news) => match news? {
+                News::Entries(entries) => entries,
+                News::Away | News::Back => continue,
+            },
             Err(_) if is_answered => return Ok(()),
             Err(_) => {
                 let what = format!("no reply to event {} within {} s", accepted.id, patience.as_secs());

@@ -4,10 +4,11 @@ use std::process::ExitCode;
 
 use portcullis_wire::api::{SessionView, Status as GateStatus};
 use portcullis_wire::notify::NotifyView;
+use portcullis_wire::text::one_line;
 
 use super::client::Client;
 use super::layout::{Colour, Layout, clock};
-use super::table::{Cell, Table, one_line};
+use super::table::{Cell, Table};
 use super::{lock, log_at, paths, say, session};
 use crate::config::Paths;
 use crate::failure::Failure;

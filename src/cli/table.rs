@@ -1,6 +1,7 @@
 //! A list as people read it: headings, columns that line up, and no line wider than the terminal.
 
 use portcullis_core::visible;
+use portcullis_wire::text::one_line;
 
 use super::layout::{Colour, Layout, columns};
 
@@ -32,11 +33,6 @@ impl<T: AsRef<str>> From<T> for Cell {
     fn from(text: T) -> Self {
         Self { text: one_line(text.as_ref()), colour: None }
     }
-}
-
-/// The text as one line that a terminal may safely show.
-pub(super) fn one_line(text: &str) -> String {
-    visible(text).split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 impl Table {

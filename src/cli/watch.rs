@@ -5,10 +5,11 @@ mod screen;
 use std::io::IsTerminal as _;
 use std::process::ExitCode;
 
+use portcullis_core::OWNER;
 use portcullis_wire::api::{AskView, SessionView};
 
 use super::client::Client;
-use super::feed::{Feed, News, Only};
+use super::feed::{AWAY, BACK, Feed, News, Only};
 use super::layout::Layout;
 use super::{log_at, paths, say, try_say};
 use crate::config::Paths;
@@ -40,7 +41,7 @@ impl Watch {
             Screen::open(paths, feed).await?.run().await?;
         } else {
             say(&state(&Client::new(&paths), &feed).await?);
-            print_lines(&mut feed).await;
+            print_lines(&mut feed).await?;
         }
         Ok(ExitCode::SUCCESS)
     }
@@ -48,7 +49,7 @@ impl Watch {
 
 async fn print_json(feed: &mut Feed) -> anyhow::Result<()> {
     loop {
-        let News::Entries(entries) = feed.next().await else { continue };
+        let News::Entries(entries) = feed.next().await? else { continue };
         for entry in entries {
             if try_say(&format!("{}\n", entry.json()?)).is_err() {
                 return Ok(());
@@ -58,27 +59,28 @@ async fn print_json(feed: &mut Feed) -> anyhow::Result<()> {
 }
 
 /// Prints what a feed tells, one line each, while someone reads.
-async fn print_lines(feed: &mut Feed) {
+async fn print_lines(feed: &mut Feed) -> anyhow::Result<()> {
     loop {
-        let text = in_words(&feed.next().await, Layout::of_stdout());
+        let text = in_words(&feed.next().await?, Layout::of_stdout());
         if try_say(&text).is_err() {
-            return;
+            return Ok(());
         }
     }
 }
 
 /// Prints what happens in the gate of this process, until it stops.
 pub(super) async fn print_own(paths: Paths) {
-    if let Ok(mut feed) = Feed::from_now(paths, Only::default()).await {
-        print_lines(&mut feed).await;
+    let printed = async { print_lines(&mut Feed::from_now(paths, Only::default()).await?).await };
+    if let Err(error) = printed.await {
+        tracing::warn!("what happens is no longer printed: {error:#}");
     }
 }
 
 fn in_words(news: &News, layout: Layout) -> String {
     match news {
         News::Entries(entries) => entries.iter().map(|entry| layout.sentence(entry.line.at, &entry.sentence)).collect(),
-        News::Away => "The gate does not answer; waiting for it.\n".to_owned(),
-        News::Back => "The gate is back.\n".to_owned(),
+        News::Away => AWAY.to_owned(),
+        News::Back => BACK.to_owned(),
     }
 }
 
@@ -109,11 +111,13 @@ async fn sessions(gate: &Client, feed: &Feed) -> anyhow::Result<Vec<SessionView>
     Ok(sessions)
 }
 
-/// The open prompts of those sessions, oldest first.
+/// The open prompts of those sessions, oldest first; last those that wait for no answer of the owner: what is answered and
+/// not confirmed, and what the owner has allowed and others must allow as well.
 async fn open_asks(gate: &Client, feed: &Feed) -> anyhow::Result<Vec<AskView>> {
     let mut asks: Vec<AskView> = gate.get("/api/v1/asks?state=open").await?;
     asks.retain(|ask| feed.only().takes(Some(&ask.session), feed.label(&ask.session)));
-    asks.sort_by_key(|ask| ask.at);
+    let is_answered = |ask: &AskView| ask.state == "unconfirmed" || ask.allowed_by.iter().any(|name| name == OWNER);
+    asks.sort_by_key(|ask| (is_answered(ask), ask.at));
     Ok(asks)
 }
 

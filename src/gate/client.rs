@@ -33,6 +33,13 @@ pub(crate) fn segment(text: &str) -> String {
     text.bytes().map(|byte| if plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") }).collect()
 }
 
+/// Whether a call failed because no gate answered, or one that cannot at the moment; trying again may help.
+pub(crate) fn is_away(error: &anyhow::Error) -> bool {
+    error.chain().any(|cause| {
+        cause.is::<std::io::Error>() || cause.is::<hyper::Error>() || cause.is::<tokio::time::error::Elapsed>()
+    }) || error.downcast_ref::<Failure>().is_some_and(Failure::is_unavailable)
+}
+
 pub(crate) struct Client {
     socket: PathBuf,
 }

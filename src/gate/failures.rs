@@ -14,6 +14,7 @@ impl From<Fault> for Failure {
         match fault.status() {
             403 => Self::denied(fault.message, hint),
             404 => Self::not_found(fault.message, hint),
+            503 => Self::unavailable(fault.message, hint),
             _ => Self::new(fault.message, hint),
         }
     }

@@ -20,7 +20,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::config::NotifyTable;
 use crate::fixed;
-use crate::hub::{Hub, Seq, now, read_record};
+use crate::hub::{Hub, Seq, Trouble, now, read_record};
 
 /// So many commands run at once.
 const AT_ONCE: usize = 4;
@@ -28,6 +28,8 @@ const AT_ONCE: usize = 4;
 const QUEUE: usize = 32;
 /// Records read from the journal at once.
 const PAGE: usize = 500;
+/// After so long a journal that could not be read is read again.
+const AGAIN: Duration = Duration::from_secs(5);
 /// The name under which the journal keeps which prompts were told.
 const NAME: &str = "notify";
 
@@ -87,10 +89,21 @@ impl Notifier {
         let mut read = self.begin(after).await?;
         loop {
             appended.mark_unchanged();
-            read = self.read_on(read, after).await?;
+            let again = match self.read_on(&mut read, after).await {
+                Ok(()) => None,
+                Err(Trouble::Stopping) => return Err(Trouble::Stopping.into()),
+                Err(trouble) => {
+                    self.note_failure(match trouble {
+                        Trouble::Journal(why) => format!("the journal could not be read: {why}"),
+                        other => other.to_string(),
+                    });
+                    Some(AGAIN)
+                }
+            };
             self.call_for_the_due();
             self.run_some();
-            let next = self.waiting.keys().next().map(|(due, _)| Duration::from_millis(due.since(now())));
+            let due = self.waiting.keys().next().map(|(due, _)| Duration::from_millis(due.since(now())));
+            let next = due.into_iter().chain(again).min();
             tokio::select! {
                 changed = appended.changed() => changed?,
                 Some(finished) = self.running.join_next() => self.finished(finished).await,
@@ -119,13 +132,17 @@ impl Notifier {
         Ok(Seq(revision))
     }
 
-    async fn read_on(&mut self, mut read: Seq, after: Duration) -> anyhow::Result<Seq> {
+    async fn read_on(&mut self, read: &mut Seq, after: Duration) -> Result<(), Trouble> {
         loop {
-            let page = self.hub.page(read, PAGE).await?;
-            let Some(last) = page.last() else { return Ok(read) };
-            read = last.seq;
+            let page = self.hub.page(*read, PAGE).await?;
+            let Some(last) = page.last() else { return Ok(()) };
+            *read = last.seq;
             for stored in &page {
-                self.learn(&read_record(stored)?, stored.at, after);
+                match read_record(stored) {
+                    Ok(record) => self.learn(&record, stored.at, after),
+                    // One that cannot be read does not keep the owner from hearing of the others.
+                    Err(error) => self.note_failure(format!("not told: {error:#}")),
+                }
             }
         }
     }
@@ -182,11 +199,8 @@ impl Notifier {
         match result {
             Ok(()) => self.view.sent += 1,
             Err(why) => {
-                tracing::warn!("the command of [notify] failed: {why}");
                 self.view.failed += 1;
-                (self.view.last_failure, self.view.failed_at) = (Some(why), Some(now().0));
-                self.tell();
-                return;
+                return self.note_failure(why);
             }
         }
         self.tell();
@@ -194,6 +208,12 @@ impl Notifier {
         let messages = vec![SentMessage { about: SentAbout::Ask(ask), user: None, message: "told".to_owned() }];
         // Without the record the prompt is told once more after a restart, which does no harm.
         drop(self.hub.submit(Input::Taken { connector, position: 0, messages }).await);
+    }
+
+    fn note_failure(&mut self, why: String) {
+        tracing::warn!("the command of [notify] failed: {why}");
+        (self.view.last_failure, self.view.failed_at) = (Some(why), Some(now().0));
+        self.tell();
     }
 
     fn tell(&self) {
@@ -204,3 +224,6 @@ impl Notifier {
 fn millis(time: Duration) -> u64 {
     u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
+
+#[cfg(test)]
+mod tests;

@@ -134,6 +134,8 @@ pub(crate) struct Hub {
     outgoing: Arc<watch::Sender<()>>,
     /// Rings when the journal has new records. The loop rings only where somebody listens.
     appended: Arc<watch::Sender<()>>,
+    /// The same for people who follow the log: while they do, the gate is in use.
+    followed: Arc<watch::Sender<()>>,
     /// How fast each person sends, whichever door they come to.
     rates: Arc<rate::Rates>,
 }
@@ -213,8 +215,13 @@ impl Hub {
         found.await.map_err(|_| Trouble::Stopping)?
     }
 
-    /// What tells that the journal has new records, for those who follow it page by page. Whoever marks it as seen
-    /// before reading a page misses none.
+    /// What tells a person who follows the journal page by page that it has new records. Whoever marks it as seen before
+    /// reading a page misses none.
+    pub(crate) fn follow(&self) -> watch::Receiver<()> {
+        self.followed.subscribe()
+    }
+
+    /// The same for a part of the gate itself, which keeps no gate from leaving.
     pub(crate) fn appended(&self) -> watch::Receiver<()> {
         self.appended.subscribe()
     }

@@ -43,7 +43,7 @@ pub(crate) async fn start(
     let queued_bytes = Arc::new(AtomicUsize::new(0));
     let (tell_roster, roster) = watch::channel(Arc::default());
     let outgoing = Arc::new(watch::Sender::new(()));
-    let appended = Arc::new(watch::Sender::new(()));
+    let (appended, followed) = (Arc::new(watch::Sender::new(())), Arc::new(watch::Sender::new(())));
     let hub = Hub {
         events,
         reserved,
@@ -52,6 +52,7 @@ pub(crate) async fn start(
         roster,
         outgoing: Arc::clone(&outgoing),
         appended: Arc::clone(&appended),
+        followed: Arc::clone(&followed),
         rates: Arc::new(Rates::new(limits.rate, limits.burst)),
     };
     let mut hub_loop = HubLoop {
@@ -65,6 +66,7 @@ pub(crate) async fn start(
         tell_roster,
         outgoing,
         appended,
+        followed,
         coalesce: limits.coalesce,
         held_until: None,
         broken: None,
@@ -91,6 +93,7 @@ struct HubLoop {
     tell_roster: watch::Sender<Arc<Roster>>,
     outgoing: Arc<watch::Sender<()>>,
     appended: Arc<watch::Sender<()>>,
+    followed: Arc<watch::Sender<()>>,
     coalesce: HashMap<String, u64>,
     /// Why the state does not stand for the journal at the moment.
     broken: Option<String>,
@@ -233,7 +236,8 @@ impl HubLoop {
 
     fn usage(&self) -> Usage {
         let state = &self.state;
-        let is_heard = !self.watchers.is_empty() || self.outgoing.receiver_count() > 0;
+        let is_followed = !self.watchers.is_empty() || self.followed.receiver_count() > 0;
+        let is_heard = is_followed || self.outgoing.receiver_count() > 0;
         if is_heard || state.prompts_are_open() || state.sessions().any(Session::is_attached) {
             Usage::InUse
         } else if state.sessions().next().is_some() || state.waiting_total() > 0 {
@@ -350,8 +354,10 @@ impl HubLoop {
             }
         }
         self.pump();
-        if self.appended.receiver_count() > 0 {
-            self.appended.send_replace(());
+        for ring in [&self.appended, &self.followed] {
+            if ring.receiver_count() > 0 {
+                ring.send_replace(());
+            }
         }
         for (reply, answer) in answers {
             // Whoever asked may be gone.

@@ -1,11 +1,12 @@
 //! What the owner's own command is told on its standard input, as one JSON object.
 
-use portcullis_core::{Ask, AskKind, Record, Text, excerpt, mask, visible};
+use portcullis_core::{Ask, AskKind, Record, Text, visible};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use crate::preview;
 use crate::sentence::Sentence;
+use crate::text::{masked_start, risk_in_words};
 
 /// Bytes of each text that go along: a phone shows less, and what is piped must never fill the pipe.
 const LONGEST: usize = 2_000;
@@ -77,14 +78,14 @@ impl Alert {
             Text::Here(text) => preview::of_text(&ask.tool, text),
             other => other.as_str().to_owned(),
         };
-        let (command, risk) = (shown(&command), ask.details.risk.as_ref());
+        let (command, risk) = (masked_start(&command, LONGEST), ask.details.risk.as_ref());
         let wants = match ask.details.kind {
             AskKind::Tool => format!("wants to run {}", ask.tool),
             AskKind::Question => "asks a question".to_owned(),
             AskKind::Plan => "has a plan".to_owned(),
         };
         let title = visible(&format!("{label} {wants}"));
-        let danger = risk.map(|risk| format!(" ({})", crate::text::risk_in_words(risk))).unwrap_or_default();
+        let danger = risk.map(|risk| format!(" ({})", risk_in_words(risk))).unwrap_or_default();
         Self {
             kind: "prompt".to_owned(),
             text: format!("{}: {command}{danger}", ask.code),
@@ -97,7 +98,7 @@ impl Alert {
             command: Some(command),
             risk: risk.map(|risk| risk.level.to_string()),
             reasons: risk.into_iter().flat_map(|risk| &risk.reasons).map(ToString::to_string).collect(),
-            asked_because: ask.details.reason.as_ref().map(|reason| shown(reason)),
+            asked_because: ask.details.reason.as_ref().map(|reason| masked_start(reason, LONGEST)),
             answer: Some(match ask.details.kind {
                 AskKind::Question => {
                     format!("portcullis ask show {0}, then portcullis ask allow {0} --answer …", ask.code)
@@ -137,12 +138,4 @@ impl Alert {
         let title = "Portcullis: more is waiting".to_owned();
         Self { kind: "more".to_owned(), title, text, at, count: Some(count), ..Self::default() }
     }
-}
-
-fn shown(text: &str) -> String {
-    // Masked before it is cut: half of a secret would no longer be known as one.
-    let (masked, _) = mask(text);
-    let (start, left) = excerpt(&masked, Some(LONGEST));
-    let cut = if left > 0 { "…" } else { "" };
-    visible(&format!("{start}{cut}"))
 }

@@ -4,13 +4,13 @@ mod names;
 
 use portcullis_core::{
     Address, Ask, Behavior, CallOutcome, Event, Order, Record, Scope, SessionAbout, SessionId, Subject, Text, ToolCall,
-    Verdict, as_one_word, excerpt, mask, visible,
+    Verdict, as_one_word,
 };
 
 use crate::api::LogLine;
 use crate::preview;
 use crate::record::{self, RecordPayload, Unreadable};
-use crate::text::risk_in_words;
+use crate::text::{masked_start, one_line, risk_in_words};
 pub use names::Names;
 
 /// Bytes shown of what someone wrote. The whole of it is in the JSON.
@@ -248,18 +248,8 @@ fn shown(text: &Text) -> String {
     }
 }
 
-/// The start of the text, without secrets.
 fn cut(text: &str) -> String {
-    // Masked before it is cut: half of a secret would no longer be known as one.
-    let (masked, _) = mask(text);
-    match excerpt(&masked, Some(LONGEST)) {
-        (whole, 0) => whole.to_owned(),
-        (start, left) => format!("{start}… [{left} more bytes]"),
-    }
-}
-
-fn one_line(text: &str) -> String {
-    visible(text).split_whitespace().collect::<Vec<_>>().join(" ")
+    masked_start(text, LONGEST)
 }
 
 #[cfg(test)]

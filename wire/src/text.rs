@@ -81,6 +81,21 @@ fn left_off(bytes: usize, more: &str) -> String {
     format!("\n[{bytes} more bytes{more}]")
 }
 
+/// The text as one line that a terminal may safely show.
+pub fn one_line(text: &str) -> String {
+    visible(text).split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// The start of a text of which at most `longest` bytes are shown, without secrets.
+pub fn masked_start(text: &str, longest: usize) -> String {
+    // Masked before it is cut: half of a secret would no longer be known as one.
+    let (masked, _) = mask(text);
+    match excerpt(&masked, Some(longest)) {
+        (whole, 0) => visible(whole),
+        (start, left) => format!("{}… [{left} more bytes]", visible(start)),
+    }
+}
+
 /// A prompt with everything that it takes to answer it, in at most `longest` bytes, which are [`SHORTEST`] or more. Whoever
 /// reads along need not read secrets, and a reviewer is told that there are some: what runs is shown whole by `ask show`
 /// and by the API.

@@ -1,7 +1,6 @@
 //! The log as people read it: a sentence a record, in local time, under the day on which it happened.
 
 use std::collections::VecDeque;
-use std::time::Duration;
 
 use portcullis_core::{AskId, Record, Subject};
 use portcullis_wire::api::{AskView, LogLine, SessionView};
@@ -9,14 +8,13 @@ use portcullis_wire::sentence::{Names, Sentence, Weight, sentence};
 
 use super::Read;
 use crate::cli::client::{Client, segment};
+use crate::cli::feed::{AWAY, BACK, News, Pages, known_names};
 use crate::cli::layout::{Colour, Layout, day, time};
-use crate::cli::try_say;
+use crate::cli::{paths, try_say};
 use crate::hub::now;
 
 /// Records that are fetched at once.
 const PAGE: usize = 1000;
-/// How often someone who follows the log looks for more.
-const PAUSE: Duration = Duration::from_millis(250);
 
 /// Reads the log, and prints what is wanted of it.
 pub(super) struct LogReader {
@@ -83,10 +81,31 @@ impl LogReader {
             for line in latest.take().into_iter().flat_map(|(_, kept)| kept) {
                 self.print(&line);
             }
-            if !self.options.follow {
-                return Ok(());
+            return match self.options.follow {
+                true => self.follow(after).await,
+                false => Ok(()),
+            };
+        }
+    }
+
+    /// Goes on over restarts of the gate.
+    async fn follow(&mut self, after: u64) -> anyhow::Result<()> {
+        let mut pages = Pages::after(paths()?, after);
+        loop {
+            let page = match pages.next().await? {
+                News::Entries(page) => page,
+                News::Away | News::Back if self.options.json => continue,
+                News::Away if try_say(AWAY).is_ok() => continue,
+                News::Back if try_say(BACK).is_ok() => continue,
+                News::Away | News::Back => return Ok(()),
+            };
+            for line in page {
+                if let Some(line) = self.told(line)?
+                    && !self.print(&line)
+                {
+                    return Ok(());
+                }
             }
-            tokio::time::sleep(PAUSE).await;
         }
     }
 
@@ -99,10 +118,7 @@ impl LogReader {
             _ => return Ok(0),
         };
         let last: Vec<LogLine> = gate.get(&format!("/api/v1/log?last={}&limit={PAGE}", latest + 1)).await?;
-        let sessions: Vec<SessionView> = gate.get("/api/v1/sessions?all=true").await?;
-        sessions.iter().for_each(|session| self.names.learn_session(session));
-        let asks: Vec<AskView> = gate.get("/api/v1/asks").await?;
-        asks.iter().for_each(|ask| self.names.learn_ask(ask));
+        self.names = known_names(gate).await?;
         // One more than is wanted: it begins after that one.
         Ok(if last.len() > latest { last.first().map_or(0, |line| line.seq) } else { 0 })
     }

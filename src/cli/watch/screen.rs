@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use anyhow::Context as _;
-use portcullis_core::{NewAsk, visible};
+use portcullis_core::{AskId, NewAsk, visible};
 use portcullis_wire::api::{AskView, NewVerdict, Recorded, SessionView};
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -13,7 +13,7 @@ use super::super::layout::{Colour, Layout, columns};
 use super::super::{configuration, try_say};
 use super::{in_words, open_asks, sessions, standing};
 use crate::config::{Approvals, Paths, environment};
-use crate::fronts::terminal::{Question, Typed, lines};
+use crate::fronts::terminal::{Question, Typed, TypedLines};
 use crate::gate::inside::agent_of;
 use crate::report;
 
@@ -24,10 +24,15 @@ pub(super) struct Screen {
     paths: Paths,
     feed: Feed,
     sessions: Vec<SessionView>,
-    /// Open prompts, oldest first.
+    /// Open prompts, in the order in which they are shown.
     asks: VecDeque<AskView>,
+    /// Prompts that someone did not want to answer now: they come last, in this order.
+    passed: Vec<String>,
     /// The first of them, as it is shown.
     question: Option<Question>,
+    typed: TypedLines,
+    /// The prompt on the screen, to which a line that is typed belongs.
+    shown: Option<AskId>,
     /// Why nobody answers here.
     no_answers: Option<String>,
     /// The width of each row of the part below, so that it can be drawn anew.
@@ -38,7 +43,9 @@ impl Screen {
     pub(super) async fn open(paths: Paths, feed: Feed) -> anyhow::Result<Self> {
         let no_answers = no_answers(&paths).await?;
         let (sessions, asks) = (vec![], VecDeque::new());
-        let mut screen = Self { paths, feed, sessions, asks, question: None, no_answers, rows: vec![] };
+        let (typed, question, shown) = (TypedLines::of_stdin(), None, None);
+        let (passed, rows) = (vec![], vec![]);
+        let mut screen = Self { paths, feed, sessions, asks, passed, question, typed, shown, no_answers, rows };
         screen.refresh().await;
         Ok(screen)
     }
@@ -48,18 +55,18 @@ impl Screen {
         let listen = |kind| signal(kind).context("listening for signals");
         let (mut interrupts, mut resizes) = (listen(SignalKind::interrupt())?, listen(SignalKind::window_change())?);
         let mut terminations = listen(SignalKind::terminate())?;
-        let mut typed = lines();
         self.print("Watching. Ctrl-C leaves.\n")?;
         loop {
             tokio::select! {
                 news = self.feed.next() => {
+                    let news = news?;
                     let text = in_words(&news, Layout::of_stdout());
                     if !matches!(news, News::Away) {
                         self.refresh().await;
                     }
                     self.print(&text)?;
                 }
-                line = typed.recv() => match line {
+                line = self.typed.next() => match line {
                     Some(line) => {
                         // What was typed stands on the screen and has begun a new row.
                         self.rows.push(0);
@@ -86,6 +93,12 @@ impl Screen {
 
     /// Prints lines above, and draws the part below anew.
     fn print(&mut self, text: &str) -> anyhow::Result<()> {
+        let shown = self.question.as_ref().map(|question| question.ask.id);
+        if shown != self.shown {
+            // A `y` for the prompt that was here must not allow the one that is here now.
+            self.typed.forget();
+            self.shown = shown;
+        }
         let (erased, below) = (self.erase(), self.below(Layout::of_stdout()));
         self.rows = below.lines().map(columns).collect();
         self.rows.extend(below.ends_with('\n').then_some(0));
@@ -119,7 +132,8 @@ impl Screen {
             text.push_str(&card(&question.in_words(), layout));
             match &self.no_answers {
                 None => {
-                    let choices = format!("w shows the whole input\n{}", question.asks_for());
+                    let next = if self.asks.len() > 1 { " · > shows the next prompt" } else { "" };
+                    let choices = format!("w shows the whole input{next}\n{}", question.asks_for());
                     let choices: Vec<String> = choices.lines().map(|line| layout.wrapped(line, 2)).collect();
                     text.push_str(&format!("\n  {} ", choices.join("\n")));
                 }
@@ -145,8 +159,11 @@ impl Screen {
             self.sessions = sessions;
         }
         if let Ok(asks) = open_asks(&gate, &self.feed).await {
+            self.passed.retain(|passed| asks.iter().any(|ask| ask.id == *passed));
             self.asks = asks.into();
         }
+        let passed = |ask: &AskView| self.passed.iter().position(|passed| *passed == ask.id);
+        self.asks.make_contiguous().sort_by_key(passed);
         let first = self.asks.front().and_then(|ask| NewAsk::try_from(ask).ok());
         let is_same = |question: &Question| first.as_ref().is_some_and(|first| first.id == question.ask.id);
         if !self.question.as_ref().is_some_and(is_same) {
@@ -164,6 +181,11 @@ impl Screen {
         if matches!(line.trim(), "w" | "whole") {
             let whole = ask.input.as_ref().map_or_else(|| ask.preview.clone(), |input| format!("{input:#}"));
             return format!("{}\n", visible(&format!("{} {}\n{whole}", ask.code, ask.tool)));
+        }
+        if line.trim() == ">" {
+            self.passed.retain(|passed| *passed != ask.id);
+            self.passed.push(ask.id.clone());
+            return String::new();
         }
         match question.read(line) {
             Typed::More => String::new(),

@@ -44,7 +44,7 @@ pub(super) async fn page(
         let records = door.hub.look(portcullis_core::State::revision).await?;
         after = after.max(records.saturating_sub(last.min(limit) as u64));
     }
-    let mut appended = door.hub.appended();
+    let mut appended = door.hub.follow();
     appended.mark_unchanged();
     let mut records = door.hub.page(Seq(after), limit).await?;
     if records.is_empty() && page.wait > 0 {

@@ -15,7 +15,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
-pub(crate) use input::lines;
+pub(crate) use input::TypedLines;
 use input::{next_line, received};
 use output::Printer;
 pub(crate) use output::{Output, print_line};
@@ -62,6 +62,8 @@ pub(crate) enum FrontEnd {
 pub(crate) struct TerminalFront {
     setup: Setup,
     printer: Printer,
+    /// None where nobody types.
+    typed: Option<TypedLines>,
     command: mpsc::Sender<Command>,
     /// Prompts that nobody has answered; the first is shown.
     questions: VecDeque<Question>,
@@ -76,6 +78,7 @@ impl TerminalFront {
     pub(crate) fn new(setup: Setup, command: mpsc::Sender<Command>) -> Self {
         Self {
             printer: Printer::new(setup.output),
+            typed: None,
             setup,
             command,
             questions: VecDeque::new(),
@@ -90,7 +93,7 @@ impl TerminalFront {
         let listen = |kind| signal(kind).context("listening for signals");
         let mut interrupts = listen(SignalKind::interrupt())?;
         let (mut terminations, mut hangups) = (listen(SignalKind::terminate())?, listen(SignalKind::hangup())?);
-        let mut typed = if self.setup.at_terminal { Some(lines()) } else { None };
+        self.typed = if self.setup.at_terminal { Some(TypedLines::of_stdin()) } else { None };
         if self.setup.talks && self.setup.place == FrontPlace::Own {
             self.printer.ask("> ").await;
         }
@@ -103,10 +106,10 @@ impl TerminalFront {
                         return Ok(FrontEnd::Told);
                     }
                 },
-                line = next_line(&mut typed) => match line {
+                line = next_line(&mut self.typed) => match line {
                     Some(line) => self.typed(&line).await,
                     None => {
-                        typed = None;
+                        self.typed = None;
                         self.typed_all().await;
                     }
                 },
@@ -227,11 +230,26 @@ impl TerminalFront {
             self.printer.note(&format!("\n{name}{words}")).await;
         }
         if was_shown {
+            // Whoever has answered it here may go on to talk.
+            if !here {
+                self.forget_typed();
+            }
             self.show().await;
         }
     }
 
+    /// What was typed up to now was not meant for the prompt that is shown next, nor for the session.
+    fn forget_typed(&mut self) {
+        if let Some(typed) = self.typed.as_mut().filter(|_| self.setup.no_answers.is_none()) {
+            typed.forget();
+        }
+    }
+
     async fn show(&mut self) {
+        if self.questions.is_empty() {
+            return;
+        }
+        self.forget_typed();
         let Some(question) = self.questions.front() else { return };
         let mut words = question.in_words();
         match &self.setup.no_answers {

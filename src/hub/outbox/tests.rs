@@ -388,6 +388,17 @@ async fn who_waits_for_the_next_item_is_woken_by_it() {
 }
 
 #[tokio::test]
+async fn a_gate_whose_log_someone_follows_is_in_use_and_its_own_reader_does_not_count() {
+    let world = World::on(Store::memory(), mint(SessionId::new)).await;
+    let _own = world.hub.appended();
+    assert_eq!(world.hub.usage().await, Ok(crate::hub::Usage::Idle));
+    let follower = world.hub.follow();
+    assert_eq!(world.hub.usage().await, Ok(crate::hub::Usage::InUse));
+    drop(follower);
+    assert_eq!(world.hub.usage().await, Ok(crate::hub::Usage::Idle));
+}
+
+#[tokio::test]
 async fn a_gate_with_a_connector_is_in_use() {
     let world = World::on(Store::memory(), mint(SessionId::new)).await;
     assert_eq!(world.hub.usage().await, Ok(crate::hub::Usage::Idle));

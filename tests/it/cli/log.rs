@@ -40,7 +40,7 @@ fn the_log_shows_every_record_in_order_as_text_and_as_json() {
 }
 
 #[test]
-fn log_follow_runs_until_it_is_interrupted_or_the_gate_stops() {
+fn log_follow_runs_until_it_is_interrupted_and_over_restarts_of_the_gate() {
     let home = Home::new();
     let gate = home.serve();
     let follows = |signal: Signal| {
@@ -53,10 +53,15 @@ fn log_follow_runs_until_it_is_interrupted_or_the_gate_stops() {
     };
     assert_eq!(follows(Signal::INT).signal(), Some(2));
     assert_eq!(follows(Signal::TERM).signal(), Some(15));
-    let log = home.spawn(home.command(&["log", "--follow", "--json", "-n", "900"]), Stdin::Nothing);
-    log.line(PATIENCE, |line| line.contains("opened"));
-    gate.stop();
-    assert_eq!(log.wait_exit(PATIENCE).code(), Some(1), "it does not wait for ever for a gate that is gone");
+    let log = home.spawn(home.command(&["log", "--follow", "-n", "900"]), Stdin::Nothing);
+    log.line(PATIENCE, |line| line.contains("the gate started"));
+    gate.kill_9();
+    log.line(PATIENCE, |line| line == "The gate does not answer; waiting for it.");
+    let gate = home.serve();
+    log.line(PATIENCE, |line| line == "The gate is back.");
+    gate.say("/", "after the restart").expect(200);
+    log.line(PATIENCE, |line| line.contains("after the restart"));
+    assert_eq!(log.stdout().matches("the gate started").count(), 2, "{}", log.stdout());
 }
 
 #[test]

@@ -77,6 +77,17 @@ fn watch_goes_on_when_the_gate_is_restarted_and_tells_each_thing_once() {
 }
 
 #[test]
+fn watch_ends_with_the_reason_where_a_gate_that_answers_refuses() {
+    let home = Home::new();
+    home.write_config("[limits]\nsse_listeners = 1\n");
+    let _gate = home.serve();
+    let _first = home.spawn(home.command(&["watch"]), Stdin::Nothing);
+    until("one who follows", || Some(()).filter(|()| home.status()["watchers"] == 1));
+    let second = home.spawn(home.command(&["watch"]), Stdin::Nothing);
+    Ran::of(&second, PATIENCE).refused(1, "too many listeners");
+}
+
+#[test]
 fn a_prompt_is_answered_where_it_is_seen_and_one_answered_elsewhere_is_closed() {
     let home = Home::new();
     let gate = home.serve();
@@ -111,6 +122,59 @@ fn a_prompt_is_answered_where_it_is_seen_and_one_answered_elsewhere_is_closed() 
     screen.type_line("y");
     screen.until("kmnop allowed by owner");
     assert_eq!(session.verdict_count(), 3);
+}
+
+#[test]
+fn what_was_typed_for_a_prompt_that_is_gone_does_not_answer_the_next_one() {
+    let home = Home::new();
+    let _gate = home.serve();
+    let (one, two) = (
+        StandIn::start_under_an_agent(&home, &["--label", "api"]),
+        StandIn::start_under_an_agent(&home, &["--label", "web"]),
+    );
+    home.attached(2);
+    let screen = Tmux::running(&home, &home.command(&["watch"]));
+    screen.until("── ");
+    one.ask("abcde", "Bash", "List", "ls");
+    screen.until("│ ls");
+    two.ask("fghij", "Bash", "Push", "git push --force");
+    screen.until("and 1 more wait");
+    screen.keys(&["-l", "y"]);
+    screen.until("Allow? y");
+    home.run(&["ask", "deny", "abcde"]).ok();
+    screen.until("│ git push --force");
+    screen.keys(&["Enter"]);
+    screen.until("that was not understood");
+    assert_eq!(two.verdict_count(), 0);
+    screen.type_line("y");
+    assert_eq!(two.next_verdict().behavior, "allow");
+}
+
+#[test]
+fn a_prompt_that_waits_for_others_comes_last_and_any_can_be_passed_over() {
+    let home = Home::new();
+    std::fs::write(home.folder().join("rules.toml"), "[[rule]]\nask = \"Bash(npm publish *)\"\nquorum = 2\n").unwrap();
+    let _gate = home.serve();
+    let session = StandIn::start_under_an_agent(&home, &["--label", "api"]);
+    home.attached(1);
+    let screen = Tmux::running(&home, &home.command(&["watch"]));
+    screen.until("── api: connected");
+    session.hook_later("PermissionRequest", &bash("npm publish one"));
+    screen.until("│ npm publish one");
+    session.ask("fghij", "Bash", "List", "ls");
+    session.ask("kmnop", "Bash", "Look", "pwd");
+    screen.until("and 2 more wait");
+    screen.type_line("y");
+    screen.until("1 more must allow it");
+    screen.until("│ ls");
+    screen.type_line(">");
+    screen.until("│ pwd");
+    screen.type_line(">");
+    screen.until("│ npm publish one");
+    screen.type_line(">");
+    screen.until("│ ls");
+    screen.type_line("y");
+    assert_eq!(session.next_verdict().request_id, "fghij");
 }
 
 #[test]

@@ -84,6 +84,27 @@ fn a_session_started_over_the_api_is_seen_answered_left_and_ended_at_an_attached
 }
 
 #[test]
+fn what_was_typed_for_a_prompt_that_is_settled_elsewhere_does_not_answer_the_next_one() {
+    let (home, model) = (Home::new(), shell(&["touch one.txt", "touch two.txt"]));
+    let gate = serve(&home, &model, "");
+    let token = home.token_for("rae", "reviewer");
+    start(&gate, "go");
+    let mut terminal = attach(&home, "held");
+    terminal.until("touch one.txt");
+    terminal.until("Allow? ");
+    terminal.type_keys("y");
+    terminal.until("Allow? y");
+    let first = gate.only_ask();
+    gate.verdict_as(&token, first["id"].as_str().unwrap(), &json!({"behavior": "deny"})).expect(200);
+    terminal.until("denied by rae over http");
+    terminal.until("│ touch two.txt");
+    terminal.type_line("");
+    terminal.until("that was not understood");
+    assert_eq!(gate.only_ask()["state"], "open");
+    assert!(!home.user().join("two.txt").exists());
+}
+
+#[test]
 fn an_answer_from_elsewhere_closes_the_prompt_at_every_terminal_and_a_killed_one_harms_nobody() {
     let (home, latch) = (Home::new(), Latch::new());
     let model = Model::start(vec![

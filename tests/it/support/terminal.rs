@@ -71,8 +71,13 @@ impl Terminal {
         found.or_fail(|missed| format!("waiting for {text:?}: {missed}; shown so far:\n{:?}", self.screen.all().last()))
     }
 
+    /// Without the Enter at the end.
+    pub(crate) fn type_keys(&mut self, keys: &str) {
+        self.keyboard.write_all(keys.as_bytes()).unwrap();
+    }
+
     pub(crate) fn type_line(&mut self, line: &str) {
-        self.keyboard.write_all(format!("{line}\n").as_bytes()).unwrap();
+        self.type_keys(&format!("{line}\n"));
     }
 
     /// Ctrl-C: the terminal tells whoever runs in the foreground of it. For a command that it controls.

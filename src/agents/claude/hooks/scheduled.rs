@@ -15,7 +15,8 @@ pub(super) struct ScheduledPrompts {
 
 impl ScheduledPrompts {
     pub(super) fn contains(&self, prompt: &str) -> bool {
-        self.listed.contains(prompt) || self.called.contains(prompt)
+        let is_cut_of = |listed: &String| cut_at_its_end(listed).is_some_and(|start| prompt.starts_with(start));
+        self.listed.contains(prompt) || self.called.contains(prompt) || self.listed.iter().any(is_cut_of)
     }
 
     /// There may be more than are remembered.
@@ -43,9 +44,26 @@ impl ScheduledPrompts {
     }
 }
 
+/// What is left of a prompt that the client shortened in its list: `… [+4413 chars]` stands for the rest (seen with
+/// 2.1.325, beyond 1,000 characters).
+fn cut_at_its_end(listed: &str) -> Option<&str> {
+    let (start, rest) = listed.rsplit_once("… [+")?;
+    let count = rest.strip_suffix(" chars]")?;
+    (!start.is_empty() && count.bytes().all(|byte| byte.is_ascii_digit())).then(|| start.trim_end())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_long_prompt_is_known_by_the_beginning_that_the_client_lists() {
+        let mut scheduled = ScheduledPrompts::default();
+        let prompt = "x".repeat(5_413);
+        scheduled.note_list(&[format!("{}… [+4413 chars]", &prompt[..1_000])], true);
+        assert!(scheduled.contains(&prompt));
+        assert!(!scheduled.contains("go on") && !scheduled.contains(&prompt[..999]));
+    }
 
     #[test]
     fn a_prompt_is_forgotten_only_when_it_leaves_the_list_of_the_client() {

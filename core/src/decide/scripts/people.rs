@@ -246,3 +246,17 @@ fn what_was_taken_is_written_down_once_and_never_goes_back() {
         "#]],
     );
 }
+
+#[test]
+fn an_agent_and_the_credential_it_has_go_on_in_each_others_conversations() {
+    check(
+        "0 attach 1 api
+         1 say 1 tom inside=api chat=a : begun inside
+         2 say 2 tom chat=a : gone on with from outside
+         3 say 3 tom chat=b : begun outside
+         4 say 4 tom inside=api chat=b : gone on with from inside
+         5 say 5 eve inside=api chat=b : with another credential
+         6 say 6 eve chat=a : not theirs",
+        &expect![[r#""#]],
+    );
+}

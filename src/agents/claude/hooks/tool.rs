@@ -137,5 +137,5 @@ impl HookSession {
 }
 
 fn answer_with(output: Value, answer: &GatekeeperAnswer) -> HookAnswer {
-    HookAnswer { output, handed_out: HandedOut { events: vec![], verdict: answer.verdict } }
+    HookAnswer { output, handed_out: HandedOut { verdict: answer.verdict, ..HandedOut::default() } }
 }

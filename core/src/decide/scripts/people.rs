@@ -274,13 +274,22 @@ fn an_agent_and_the_credential_it_has_go_on_in_each_others_conversations() {
               > ok
               > wake session 1 for [1 2]
               > publish event 2
+            2 wrote 1 1,2
+              + session 1 wrote 1 2
+              > done
+              > wake session 1 for []
+              > publish event 1
+              > publish event 2
             3 say 3 tom chat=b : begun outside
               + event 3 of tom in chat b for session 1
               > ok
-              > wake session 1 for [1 2 3]
+              > wake session 1 for [3]
               > publish event 3
             4 say 4 tom inside=api chat=b : gone on with from inside
-              > refused: SessionFull { waiting: 3 }
+              + event 4 of agent:api in chat b for session 1
+              > ok
+              > wake session 1 for [3 4]
+              > publish event 4
             5 say 5 eve inside=api chat=b : with another credential
               > refused: ForeignChat(b)
             6 say 6 eve chat=a : not theirs

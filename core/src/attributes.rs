@@ -25,17 +25,22 @@ const CREDENTIALS: [&str; 5] = ["token", "access_token", "authorization", "api_k
 
 /// Whether a name is the tag's own.
 pub fn is_of_tag(name: &str) -> bool {
-    TAG.contains(&name)
+    is_among(&TAG, name)
 }
 
 /// Whether a door, and not the sender, gives the attribute.
 pub fn is_of_door(name: &str) -> bool {
-    DOOR.contains(&name)
+    is_among(&DOOR, name)
 }
 
 /// Whether a name in a query says where the event goes, and is no attribute.
 pub fn is_of_query(name: &str) -> bool {
-    QUERY.contains(&name)
+    is_among(&QUERY, name)
+}
+
+/// A model reads `Sender` as it reads `sender`.
+fn is_among(names: &[&str], name: &str) -> bool {
+    names.iter().any(|known| known.eq_ignore_ascii_case(name))
 }
 
 /// Whether a client puts an attribute of this name into its tag. It drops others without a word.
@@ -106,6 +111,15 @@ pub fn check_attributes(given: Vec<Attribute>) -> Result<Vec<Attribute>, BadAttr
 pub fn in_tag<'a>(attributes: impl IntoIterator<Item = &'a Attribute>) -> String {
     let put = |(name, value): &Attribute| format!(" {name}=\"{}\"", escape_attribute(value));
     attributes.into_iter().map(put).collect()
+}
+
+/// A value as it stands in a line of other words: in quotes where it could be taken for several.
+pub fn as_one_word(value: &str) -> String {
+    let is_plain = |letter: char| letter.is_alphanumeric() || "-_.:@/+#".contains(letter);
+    match !value.is_empty() && value.chars().all(is_plain) {
+        true => value.to_owned(),
+        false => format!("\"{}\"", escape_attribute(value)),
+    }
 }
 
 /// A value that ends neither its quotes nor its tag, and has nothing in it that acts on whoever reads it.

@@ -25,8 +25,8 @@ pub use ask::{
     Source, ToolCall,
 };
 pub use attributes::{
-    Attribute, BadAttributes, MOST_ATTRIBUTES, check_attributes, escape_attribute, hides, in_tag, is_identifier,
-    is_of_door, is_of_query, is_of_tag,
+    Attribute, BadAttributes, MOST_ATTRIBUTES, as_one_word, check_attributes, escape_attribute, hides, in_tag,
+    is_identifier, is_of_door, is_of_query, is_of_tag,
 };
 pub use connector::{BadConnectorName, ConnectorName, Identity, NotAnIdentity, SentAbout, SentMessage};
 pub use decide::decide;

@@ -171,6 +171,9 @@ impl Inside {
 /// The person whose gate it is. Known without a record, and never removed.
 pub const OWNER: &str = "owner";
 
+/// Names that records give to others than people.
+const RESERVED: [&str; 4] = [OWNER, "terminal", "portcullis", "gate"];
+
 /// Someone the owner has let in.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Person {
@@ -210,7 +213,10 @@ pub struct Pairing {
 /// A name that a person can have: short, visible, and not the owner's.
 pub fn is_person_name(name: &str) -> bool {
     let plain = |letter: char| letter.is_alphanumeric() || matches!(letter, '-' | '_' | '.' | '@');
-    !name.is_empty() && name.len() <= 64 && name.chars().all(plain) && !name.eq_ignore_ascii_case(OWNER)
+    !name.is_empty()
+        && name.len() <= 64
+        && name.chars().all(plain)
+        && !RESERVED.iter().any(|ours| name.eq_ignore_ascii_case(ours))
 }
 
 impl Actor {

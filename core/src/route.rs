@@ -37,10 +37,12 @@ pub fn route(
     match address {
         Address::Session(id) => match state.session(*id).filter(in_scope) {
             None => Err(NoRoute::UnknownSession(*id)),
-            Some(session) if session.has_ended() => match state.successor(*id) {
-                Some(next) => Ok(Some(next)),
-                None => Err(NoRoute::EndedSession(*id)),
-            },
+            Some(session) if session.has_ended() => {
+                match state.successor(*id).filter(|next| state.session(*next).as_ref().is_some_and(in_scope)) {
+                    Some(next) => Ok(Some(next)),
+                    None => Err(NoRoute::EndedSession(*id)),
+                }
+            }
             Some(session) => Ok(Some(session.id)),
         },
         Address::Label(label) => {

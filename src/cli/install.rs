@@ -89,6 +89,7 @@ impl Install {
             let files = plan.files();
             let are = if files.len() == 1 { "is" } else { "are" };
             say(&format!("{} {are} up to date: nothing to change.\n", files.join(" and ")));
+            say(&unreadable(&plan).unwrap_or_default());
             return Ok(ExitCode::SUCCESS);
         }
         say(&plan.place.announcement().unwrap_or_default());
@@ -157,7 +158,9 @@ impl Install {
                 pids.join(", ")
             ));
         }
-        if self.hooks {
+        if let Some(warning) = unreadable(plan) {
+            text.push_str(&warning);
+        } else if self.hooks {
             text.push_str(
                 "Prompts can be answered from anywhere and events come in through hooks: see `portcullis ask list` and \
                  `portcullis say`.\n",
@@ -169,15 +172,21 @@ impl Install {
             ));
         }
         text.push_str("`portcullis doctor` says what works for you.\n");
-        if !plan.is_plain() {
-            text.push_str(
-                "Note: this file has comments or trailing commas. They were kept, but Claude Code reads plain JSON only \
-                 and ignores the whole file.\n",
-            );
-        }
         if let Some(folder) = plan.folder_off_path() {
             text.push_str(&format!("Note: {} is not on your PATH.\n", folder.display()));
         }
         Ok(text)
     }
+}
+
+/// What keeps Claude Code from reading what was written.
+fn unreadable(plan: &InstallPlan) -> Option<String> {
+    let files = plan.unreadable_files();
+    (!files.is_empty()).then(|| {
+        format!(
+            "It does NOT work yet: Claude Code reads plain JSON only and ignores a file with comments or trailing commas. \
+             Remove them from {}.\n",
+            files.join(" and ")
+        )
+    })
 }

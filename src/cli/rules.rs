@@ -205,9 +205,13 @@ impl Check {
         let text = self.input.trim();
         let field = primary_field(&self.tool);
         if text.starts_with('{') || field.is_none() {
-            let hint = "write the input of the tool as a JSON object, such as '{\"command\": \"npm test\"}'";
+            let meant = change::nearest_tool(&self.tool).filter(|known| *known != self.tool);
+            let hint = meant.map_or_else(
+                || "write the input of the tool as a JSON object, such as '{\"command\": \"npm test\"}'".to_owned(),
+                |known| format!("did you mean the tool {known}? Of others the input is a JSON object"),
+            );
             let input: Value = serde_json::from_str(text)
-                .map_err(|error| Failure::usage(format!("the input is not a JSON object: {error}"), hint))?;
+                .map_err(|error| Failure::usage(format!("the input is not a JSON object: {error}"), &hint))?;
             if !input.is_object() {
                 return Err(Failure::usage("the input is not a JSON object", hint).into());
             }

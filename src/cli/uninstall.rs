@@ -44,7 +44,10 @@ impl Uninstall {
             return Ok(ExitCode::SUCCESS);
         }
         if plan.is_done() {
-            say(&format!("Nothing of {name:?} is in {}: nothing to change.\n", plan.files().join(", ")));
+            say(&format!(
+                "Nothing of {name:?} is in {}: nothing to change. --scope user, local or project names other files.\n",
+                plan.files().join(", ")
+            ));
             return Ok(ExitCode::SUCCESS);
         }
         say(&change::summary(plan.changes()));

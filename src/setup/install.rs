@@ -100,9 +100,10 @@ impl InstallPlan {
         self.changes.iter().map(|change| change.file.in_words()).collect()
     }
 
-    /// Claude Code will be able to read every file.
-    pub(crate) fn is_plain(&self) -> bool {
-        self.changes.iter().all(|change| entry::is_plain_json(change.text_after()))
+    /// The files that Claude Code will not be able to read.
+    pub(crate) fn unreadable_files(&self) -> Vec<String> {
+        let unreadable = self.changes.iter().filter(|change| !entry::is_plain_json(change.text_after()));
+        unreadable.map(|change| change.file.in_words()).collect()
     }
 
     /// A folder that the program is copied to and that is not on the PATH.

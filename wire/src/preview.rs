@@ -61,10 +61,12 @@ fn questions(input: &Value) -> Option<String> {
         if question["multiSelect"] == true {
             text.push_str(" (several may be chosen)");
         }
-        for option in question["options"].as_array().into_iter().flatten() {
+        // With the numbers by which they are chosen.
+        for (index, option) in question["options"].as_array().into_iter().flatten().enumerate() {
             let label = option["label"].as_str().unwrap_or_default();
             let because = option["description"].as_str().filter(|text| !text.is_empty());
-            text.push_str(&format!("\n- {label}{}", because.map(|text| format!(": {text}")).unwrap_or_default()));
+            let because = because.map(|text| format!(": {text}")).unwrap_or_default();
+            text.push_str(&format!("\n{}. {label}{because}", index + 1));
         }
         text
     });
@@ -86,7 +88,7 @@ mod tests {
             (
                 "AskUserQuestion",
                 json!({"questions": [{"question": "Which?", "options": [{"label": "A", "description": "first"}, {"label": "B"}]}]}),
-                "Which?\n- A: first\n- B",
+                "Which?\n1. A: first\n2. B",
             ),
             ("Bash", json!({"x": 1}), "{\n  \"x\": 1\n}"),
             ("mcp__x__y", Value::Null, ""),

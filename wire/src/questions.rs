@@ -48,6 +48,14 @@ impl AgentQuestion {
         (!answer.trim().is_empty()).then_some(answer)
     }
 
+    /// A number in the line that is none of an option. Words of one's own are not numbers.
+    fn number_without_option(&self, line: &str) -> Option<usize> {
+        let is_label = |word: &str| self.labels.iter().any(|label| label.eq_ignore_ascii_case(word));
+        let words = line.split(',').map(str::trim).filter(|word| !is_label(line.trim()) && !is_label(word));
+        let mut numbers = words.filter_map(|word| word.parse::<usize>().ok());
+        numbers.find(|number| !self.labels.is_empty() && !(1..=self.labels.len()).contains(number))
+    }
+
     /// `"Which colour?" (1 Red, 2 Blue)`, for people.
     pub fn in_words(&self) -> String {
         let options = self.labels.iter().enumerate().map(|(index, label)| format!("{} {label}", index + 1));
@@ -78,6 +86,9 @@ impl Questions {
         }
         let mut answers = Map::new();
         let mut put = |question: &AgentQuestion, line: &str| {
+            if let Some(number) = question.number_without_option(line) {
+                return Err(format!("there is no option {number}: {}", question.in_words()));
+            }
             let answer = question.answer(line).ok_or_else(|| format!("the answer to {:?} is empty", question.text))?;
             match answers.insert(question.text.clone(), answer.into()) {
                 Some(_) => Err(format!("{:?} is answered twice", question.text)),
@@ -181,10 +192,10 @@ mod tests {
             ("Which store = state?=2", "SQLite"),
             ("1=2", "SQLite"),
             ("flat files", "flat files"),
-            ("7", "7"),
         ] {
             assert_eq!(typed(1, &[given]), json!({"Which store = state?": want}).to_string(), "{given}");
         }
+        assert_eq!(typed(1, &["7"]), "there is no option 7: \"Which store = state?\" (1 Postgres, 2 SQLite)");
     }
 
     #[test]

@@ -4,7 +4,7 @@ mod names;
 
 use portcullis_core::{
     Address, Ask, Behavior, CallOutcome, Event, Order, Record, Scope, SessionAbout, SessionId, Subject, Text, ToolCall,
-    Verdict, excerpt, mask, visible,
+    Verdict, as_one_word, excerpt, mask, visible,
 };
 
 use crate::api::LogLine;
@@ -163,7 +163,7 @@ fn received(event: &Event, to: Option<SessionId>) -> String {
     };
     let given: Vec<String> = event.given().map(|(name, value)| format!("{name}={value}")).collect();
     let given = if given.is_empty() { String::new() } else { format!(" with {}", given.join(", ")) };
-    format!("event from {} in {}{given}{waits}: {}", event.sender, event.chat, shown(&event.text))
+    format!("event from {} in {}{given}{waits}: {}", event.sender, as_one_word(event.chat.as_str()), shown(&event.text))
 }
 
 /// `hooks in /home/ann/api, mode plan`.

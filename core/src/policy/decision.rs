@@ -1,5 +1,6 @@
 //! What may come out of a ruling, and the modes a session can be in.
 
+use crate::event::visible;
 use crate::names::names;
 
 /// Ordered by strictness, so that `max` of all matches is the answer.
@@ -47,7 +48,7 @@ impl Mode {
 pub fn mode_in_words(name: &str) -> String {
     match Mode::named(name) {
         Some(mode) => format!("{}: {}", mode.name(), mode.in_words()),
-        None => format!("{name}: a mode that this release does not know"),
+        None => format!("{}: a mode that this release does not know", visible(name)),
     }
 }
 

@@ -113,11 +113,16 @@ impl AddRule {
     }
 }
 
+/// The known tool that someone probably meant.
+pub(super) fn nearest_tool(tool: &str) -> Option<&'static str> {
+    let known = Pattern::TOOLS.map(str::to_ascii_lowercase);
+    let near = nearest(&tool.to_ascii_lowercase(), known.iter().map(String::as_str))?;
+    Pattern::TOOLS.into_iter().find(|known| known.eq_ignore_ascii_case(near))
+}
+
 fn unknown_tool(pattern: &Pattern) -> Failure {
     let tool = &pattern.tool;
-    let hint = match nearest(&tool.to_ascii_lowercase(), Pattern::TOOLS.map(str::to_ascii_lowercase).iter().map(String::as_str))
-        .and_then(|near| Pattern::TOOLS.into_iter().find(|known| known.eq_ignore_ascii_case(near)))
-    {
+    let hint = match nearest_tool(tool) {
         Some(known) => format!("did you mean {known}? --force takes it as it is"),
         None => "a tool is Bash, Read, Edit, WebFetch …; one of an MCP server is mcp__SERVER__TOOL. --force takes it as it is"
             .to_owned(),

@@ -35,6 +35,7 @@ const LONGEST_WAIT: u64 = 30;
 /// got, with `wait`, follows the log: over restarts of the gate too, and with no record lost or told twice.
 pub(super) async fn page(
     State(door): State<Arc<Door>>,
+    permitted: Permitted,
     Params(page): Params<LogPage>,
 ) -> Result<Json<Vec<LogLine>>, ErrorResponse> {
     let (limit, mut after) = (page.limit.unwrap_or(500).clamp(1, 1000), page.after);
@@ -48,12 +49,15 @@ pub(super) async fn page(
     let mut records = door.hub.page(Seq(after), limit).await?;
     if records.is_empty() && page.wait > 0 {
         let _place = sse::take_place(&door)?;
+        let ended = sse::Pass::of(&door, &permitted).ended();
+        tokio::pin!(ended);
         let give_up = tokio::time::Instant::now() + Duration::from_secs(page.wait.min(LONGEST_WAIT));
         while records.is_empty() {
             tokio::select! {
                 changed = appended.changed() => if changed.is_err() { break },
                 () = tokio::time::sleep_until(give_up) => break,
                 () = door.stop.cancelled() => break,
+                () = &mut ended => return Err(Fault::new(Kind::Unauthorized, "the token no longer counts").into()),
             }
             records = door.hub.page(Seq(after), limit).await?;
         }

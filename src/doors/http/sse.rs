@@ -65,6 +65,14 @@ impl Pass {
         Self { token: permitted.token.clone(), roster: door.hub.roster() }
     }
 
+    /// Ends when the token no longer counts; never for the owner, who needs none.
+    pub(super) async fn ended(self) {
+        match self.ending() {
+            Some(ending) => ending.await,
+            None => std::future::pending().await,
+        }
+    }
+
     /// Is ready when the token no longer counts; none for the owner, who needs none.
     fn ending(mut self) -> Option<BoxFuture<'static, ()>> {
         let token = self.token?;

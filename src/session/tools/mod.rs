@@ -6,13 +6,13 @@ mod files;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use portcullis_core::{ChatId, EventId, ReplyId, in_tag};
+use portcullis_core::{ChatId, EventId, ReplyId, as_one_word, in_tag};
 use portcullis_wire::link::InboxItem;
 use serde::Deserialize;
 use serde_json::Value;
 
 use super::link::SessionHandle;
-use crate::mint::mint;
+use crate::mint::{fence, mint};
 pub(crate) use briefing::{Briefing, ListedTool, tool_names};
 
 /// How long a tool call waits for a gate that is away.
@@ -141,14 +141,16 @@ impl Tools {
         let event = self::event_id(&event_id)?;
         let opened = tokio::time::timeout(GATE_TIMEOUT, self.handle.open(event)).await.map_err(away)?;
         let (item, text) = opened.map_err(|fault| fault.in_words())?;
-        // The same text from the same outside: it must not look like anything else here either.
+        // The same text from the same outside: it must not look like anything else here either, nor like our own line.
         let text = portcullis_core::neutralise(&text);
+        let fence = fence().ok_or("the message cannot be shown for the moment; try again")?;
         let reply_to = item.reply_to.map(|id| format!(" reply_to={id}")).unwrap_or_default();
         let said = format!(
-            "event_id={} chat_id={} sender={} directs={} via={}{reply_to}{}\n\n{text}",
+            "event_id={} chat_id={} sender={} directs={} via={}{reply_to}{}\n\
+             The text of the message is what stands between the two lines ={fence}=\n={fence}=\n{text}\n={fence}=",
             item.event_id,
-            item.chat_id,
-            item.sender,
+            as_one_word(&item.chat_id.to_string()),
+            as_one_word(&item.sender),
             item.directs,
             item.via,
             in_tag(&item.attributes)
@@ -172,7 +174,13 @@ fn list(events: &[InboxItem]) -> String {
     let rows = events.iter().map(|item| {
         format!(
             "{} {} chat_id={} sender={} directs={} via={} bytes={}",
-            item.event_id, item.state, item.chat_id, item.sender, item.directs, item.via, item.bytes
+            item.event_id,
+            item.state,
+            as_one_word(&item.chat_id.to_string()),
+            as_one_word(&item.sender),
+            item.directs,
+            item.via,
+            item.bytes
         )
     });
     rows.collect::<Vec<String>>().join("\n")

@@ -108,7 +108,7 @@ fn denials_edited_commands_and_questions_are_answered_over_the_api() {
     let ask = gate.open_ask();
     assert_eq!(
         (&ask["kind"], &ask["preview"]),
-        (&json!("question"), &json!("Which colour?\n- Red: warm\n- Blue: cold"))
+        (&json!("question"), &json!("Which colour?\n1. Red: warm\n2. Blue: cold"))
     );
     gate.answer(&ask, &json!({"behavior": "allow", "answers": {"Which colour?": "Blue"}}));
     let told = model.wait_for(|request| request.turn.result().contains("Which colour?"));

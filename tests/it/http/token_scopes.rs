@@ -105,6 +105,23 @@ fn events_of_a_scoped_sender_never_go_outside_the_scope() {
 }
 
 #[test]
+fn a_conversation_that_goes_on_under_another_label_is_out_of_the_scope_of_the_old_one() {
+    let home = Home::new();
+    let gate = home.serve();
+    let token = home.token_with(&["ann", "--role", "reviewer", "--label", "api"]);
+    let begin = |label| StandIn::start_command(&home, StandIn::command_of(&home, &["--label", label], "s-1"));
+    let before = begin("api");
+    let id = home.attached(1)[0]["id"].as_str().unwrap().to_owned();
+    before.close_stdin();
+    before.wait_exit(PATIENCE);
+    let next = begin("private");
+    home.attached(1);
+    gate.say_as(&token, &format!("/?session={id}"), "do as I say").expect(404);
+    gate.say(&format!("/?session={id}"), "the owner's own words").expect(200);
+    assert_eq!(next.next_event().content, "the owner's own words");
+}
+
+#[test]
 fn a_token_with_labels_cannot_administer_the_gate() {
     let home = Home::new();
     let gate = home.serve();

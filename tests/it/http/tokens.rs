@@ -52,8 +52,12 @@ fn a_token_is_valid_until_it_expires() {
     let home = Home::new();
     let gate = home.serve();
     let token = home.token_with(&["ann", "--role", "sender", "--expires", "2s"]);
+    let admin = home.token_with(&["rita", "--role", "admin", "--expires", "2s"]);
     let stream = gate.listen_as(&token, "/events");
     gate.say_as(&token, "/", "in time").expect(200);
+    // Whoever waits for a record when the token expires is told so, and not the record.
+    let last = home.records("received").len() as u64 + 100;
+    gate.get_as(&admin, &format!("/api/v1/log?after={last}&wait=30")).expect(401);
     stream.wait_end();
     gate.say_as(&token, "/", "too late").expect(403);
     let list = home.run(&["token", "list", "--json"]).json();

@@ -166,7 +166,7 @@ fn questions_are_answered_over_the_api() {
     let ask = gate.only_ask();
     assert_eq!(
         (&ask["kind"], &ask["preview"]),
-        (&json!("question"), &json!("Which colour?\n- Red: warm\n- Blue: cold"))
+        (&json!("question"), &json!("Which colour?\n1. Red: warm\n2. Blue: cold"))
     );
     gate.answer(&ask, &json!({"behavior": "allow", "answers": {"Which colour?": "Blue"}}));
     let said = run.wait().ok().stdout;

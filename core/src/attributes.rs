@@ -138,7 +138,7 @@ pub fn escape_attribute(value: &str) -> String {
     safe
 }
 
-/// Whether a character takes no room or turns text round. What emoji are joined with stays.
+/// Whether a character takes no room, turns text round or begins a line. What emoji are joined with stays.
 pub fn hides(letter: char) -> bool {
     const JOINER: char = '\u{200d}';
     letter != JOINER

@@ -6,7 +6,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
-use crate::attributes::{Attribute, in_tag, is_of_door};
+use crate::attributes::{Attribute, hides, in_tag, is_of_door};
 use crate::ids::{EventId, Moment, ReplyId, SessionId};
 use crate::names::names;
 use crate::people::{TokenScope, Via};
@@ -349,24 +349,19 @@ pub fn excerpt(text: &str, longest: Option<usize>) -> (&str, usize) {
     (&text[..end], text.len() - end)
 }
 
-/// The text as a terminal may safely show it: every line break is one, and what would move the cursor, change colours or
-/// turn the text round is spelled out.
+/// The text as a terminal may safely show it: every line break is one, and what would move the cursor, change colours,
+/// turn the text round or not be seen is spelled out.
 pub fn visible(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     for letter in text.replace("\r\n", "\n").chars() {
         match letter {
             '\n' | '\r' => shown.push('\n'),
             '\t' => shown.push('\t'),
-            letter if letter.is_control() || turns_round(letter) => shown.extend(letter.escape_unicode()),
+            letter if letter.is_control() || hides(letter) => shown.extend(letter.escape_unicode()),
             letter => shown.push(letter),
         }
     }
     shown
-}
-
-/// Whether a character changes the direction of text or begins a line. The joiners of emoji do neither.
-fn turns_round(letter: char) -> bool {
-    matches!(letter, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}' | '\u{2029}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
 /// The tags by which the client frames text for the model. Text from outside must not contain them.
@@ -452,6 +447,11 @@ mod tests {
     #[test]
     fn what_would_deceive_a_terminal_is_spelled_out() {
         assert_eq!(visible("a\u{1b}[2Jb\u{202e}c\td\re\r\nf"), "a\\u{1b}[2Jb\\u{202e}c\td\ne\nf");
+        for unseen in ['\u{200b}', '\u{2060}', '\u{feff}', '\u{e0041}', '\u{e007f}'] {
+            assert_eq!(visible(&format!("rm{unseen}x")), format!("rm{}x", unseen.escape_unicode()));
+        }
+        let family = "👩\u{200d}👩\u{200d}👧";
+        assert_eq!(visible(family), family);
     }
 
     proptest::proptest! {
@@ -459,7 +459,7 @@ mod tests {
         fn no_text_moves_the_cursor(text: String) {
             let shown = visible(&text);
             let moves = |letter: char| letter.is_control() && letter != '\n' && letter != '\t';
-            proptest::prop_assert!(!shown.contains(moves) && !shown.contains(turns_round), "{:?}", shown);
+            proptest::prop_assert!(!shown.contains(moves) && !shown.contains(hides), "{:?}", shown);
         }
 
         #[test]

@@ -7,6 +7,7 @@ use serde_json::Value;
 use super::claude::ClaudeFiles;
 use super::git::home_of_project;
 use super::hooks::is_shared;
+use super::json::Document;
 use super::settings::groups_of_ours;
 use super::target::SettingsScope;
 use crate::config::Environment;
@@ -38,7 +39,7 @@ pub(crate) fn settings_files(project: &Path, environment: Environment<'_>) -> Ve
     });
     let read = |(file, scope): (PathBuf, SettingsScope)| {
         let text = std::fs::read_to_string(&file).unwrap_or_default();
-        let said = serde_json::from_str(text.trim_start_matches('\u{feff}')).unwrap_or_default();
+        let said = Document::parse(&text).map(|document| document.said()).unwrap_or_default();
         SettingsFile { file, scope, said }
     };
     files.into_iter().map(read).collect()
@@ -64,4 +65,21 @@ pub(crate) fn has_hooks_of_own(project: &Path, environment: Environment<'_>) -> 
     settings_files(project, environment).iter().any(|settings| {
         settings.plugins().next().is_some() || settings.hooks().iter().any(|(_, group)| !is_shared(group))
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn settings_with_comments_are_read() {
+        let home = tempfile::tempdir().unwrap();
+        let environment = |name: &str| (name == "HOME").then(|| home.path().into());
+        let project = home.path().join("project");
+        std::fs::create_dir_all(project.join(".claude")).unwrap();
+        assert!(!has_hooks_of_own(&project, &environment));
+        let text = "\u{feff}{\n  // on since May\n  \"enabledPlugins\": {\"portcullis@team\": true,},\n}\n";
+        std::fs::write(project.join(".claude/settings.local.json"), text).unwrap();
+        assert!(has_hooks_of_own(&project, &environment));
+    }
 }

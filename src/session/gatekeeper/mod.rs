@@ -252,8 +252,18 @@ impl Gatekeeper {
     }
 
     /// The texts of these events go before the model together.
-    pub(crate) fn note_events<'a>(&self, frames: impl IntoIterator<Item = &'a EventFrame<'static>>) {
+    pub(crate) fn note_events<'a>(&self, frames: impl IntoIterator<Item = &'a EventFrame<'static>> + Clone) {
         self.state().outside.note_events(frames, now());
+    }
+
+    /// The texts of these events are on their way to the model together.
+    pub(crate) fn note_sent<'a>(&self, frames: impl IntoIterator<Item = &'a EventFrame<'static>>) {
+        self.state().outside.note_sent(frames, now());
+    }
+
+    /// The texts that were sent together are with the client.
+    pub(crate) fn note_arrived<'a>(&self, frames: impl IntoIterator<Item = &'a EventFrame<'static>>) {
+        self.state().outside.note_arrived(frames);
     }
 
     /// The model opens an event by itself, or may be shown one that nobody knows it reads.

@@ -61,25 +61,36 @@ impl OutsideGuard {
 
     /// Texts of events go before the model together: one of someone who only informs is enough to raise the guard. Those of
     /// a person who may direct the session end it, if they were said after the other text went before the model.
-    pub(super) fn note_events<'a>(&mut self, frames: impl IntoIterator<Item = &'a EventFrame<'static>>, now: Moment) {
-        let mut directing: Option<&EventFrame<'_>> = None;
-        let mut informing = None;
-        for frame in frames {
-            match frame.directs {
-                true => directing = Some(frame),
-                false => informing = Some(frame.sender.to_string()),
-            }
+    pub(super) fn note_events<'a>(
+        &mut self,
+        frames: impl IntoIterator<Item = &'a EventFrame<'static>> + Clone,
+        now: Moment,
+    ) {
+        self.note_sent(frames.clone(), now);
+        self.note_arrived(frames);
+    }
+
+    /// The texts are on their way to the model, and may never arrive: they raise the guard, and do not end it yet.
+    pub(super) fn note_sent<'a>(&mut self, frames: impl IntoIterator<Item = &'a EventFrame<'static>>, now: Moment) {
+        if let Some(frame) = frames.into_iter().filter(|frame| !frame.directs).last() {
+            self.raise(frame.sender.to_string(), now);
         }
-        match (informing, directing) {
-            (Some(sender), _) => self.raise(sender, now),
-            (None, Some(frame)) => {
-                let said = frame.ids().map(EventId::at).max().unwrap_or_default();
-                let is_late = matches!(&self.state, GuardState::Raised { at, .. } if said < *at);
-                if !is_late {
-                    self.end(&frame.sender);
-                }
+    }
+
+    /// The texts that were sent are with the client.
+    pub(super) fn note_arrived<'a>(&mut self, frames: impl IntoIterator<Item = &'a EventFrame<'static>>) {
+        let mut last = None;
+        for frame in frames {
+            if !frame.directs {
+                return;
             }
-            (None, None) => {}
+            last = Some(frame);
+        }
+        let Some(frame) = last else { return };
+        let said = frame.ids().map(EventId::at).max().unwrap_or_default();
+        let is_late = matches!(&self.state, GuardState::Raised { at, .. } if said < *at);
+        if !is_late {
+            self.end(&frame.sender);
         }
     }
 

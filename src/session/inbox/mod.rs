@@ -34,6 +34,8 @@ pub(crate) struct HandedOut {
     /// The way the events go.
     pub(crate) way: Option<DeliveryWay>,
     pub(crate) verdict: Option<AskId>,
+    /// What the owner says about messages from outside went with the events.
+    pub(crate) with_instructions: bool,
 }
 
 impl HandedOut {

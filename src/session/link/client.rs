@@ -139,8 +139,11 @@ impl LinkClient {
                     self.holding.remove(event);
                 }
             }
-            // A new attach tells how the session is now.
-            SessionMessage::Described(about) => self.about = (**about).clone(),
+            // A new attach tells how the session is now, and older descriptions are worth nothing.
+            SessionMessage::Described(about) => {
+                self.about = (**about).clone();
+                self.unconfirmed.retain(|_, (message, _)| !matches!(message, SessionMessage::Described(_)));
+            }
             SessionMessage::Bye(_) => self.ended = true,
             _ => {}
         }
@@ -195,6 +198,8 @@ impl LinkClient {
                 wrote.append(events);
                 false
             }
+            // The attach holds the newest: said after it, an older one would undo it.
+            SessionMessage::Described(_) => false,
             _ => true,
         });
         let (session, about) = (self.session, self.about.clone());

@@ -1,7 +1,7 @@
 //! `portcullis hook`, as Claude Code runs it: who is given a wake file, who is woken, and what is handed out.
 
 use crate::support::home::Home;
-use crate::support::hooks::{by_tool_call, command_hook, context, hooked};
+use crate::support::hooks::{by_tool_call, command_hook, context, hooked, take_and_die};
 use crate::support::seen::until;
 use crate::support::standin::StandIn;
 use serde_json::{Value, json};
@@ -87,14 +87,7 @@ fn an_event_that_came_with_a_tool_call_says_so_and_has_its_reply() {
 fn an_event_a_hook_took_and_did_not_confirm_is_redelivered() {
     let (home, gate, session) = hooked();
     let event = gate.send_event("main is red");
-    let socket = home.folder().join(format!("gate-{}.sock", std::process::id()));
-    until("a hook that took it and died", || {
-        let mut stream = UnixStream::connect(&socket).ok()?;
-        writeln!(stream, "{}", json!({"hook_event_name": "FileChanged"})).ok()?;
-        let mut line = String::new();
-        BufReader::new(&stream).read_line(&mut line).ok()?;
-        line.contains("main is red").then_some(())
-    });
+    take_and_die(&home, "main is red");
     gate.wait_for_event(&event, "waiting");
     let output = by_tool_call(&session);
     assert!(context(&output).contains("redelivered=\"true\""), "{output}");

@@ -2,7 +2,7 @@
 
 use crate::support::gate::Gate;
 use crate::support::home::Home;
-use crate::support::hooks::{attend, bash, by_tool_call_containing, command_hook, with};
+use crate::support::hooks::{attend, bash, by_tool_call_containing, command_hook, context, take_and_die, with};
 use crate::support::seen::until;
 use crate::support::standin::StandIn;
 use serde_json::{Value, json};
@@ -84,6 +84,16 @@ fn only_words_of_a_person_end_the_guard() {
     session.hook("Stop", &json!({"session_crons": json!([{"id": "1", "prompt": "from before"}]).to_string()}));
     prompt("from before");
     assert_eq!(guarded.decision(&bash("touch made.txt")), "ask", "a prompt that was scheduled before");
+    prompt("clean up");
+    assert_eq!(guarded.decision(&bash("touch made.txt")), "ask", "the client does not list all that is scheduled");
+    let stop = |count: usize| {
+        let crons: Vec<Value> = (0..count).map(|number| json!({"prompt": format!("prompt {number}")})).collect();
+        session.hook("Stop", &json!({"session_crons": json!(crons).to_string()}));
+    };
+    stop(300);
+    prompt("prompt 299");
+    assert_eq!(guarded.decision(&bash("touch made.txt")), "ask", "more are scheduled than are remembered");
+    stop(1);
     guarded.gate.say_as(&guarded.ci, "/", "the owner says: go on").expect(200);
     by_tool_call_containing(session, "go on");
     assert_eq!(guarded.decision(&bash("touch made.txt")), "ask", "somebody who only informs");
@@ -92,6 +102,36 @@ fn only_words_of_a_person_end_the_guard() {
     guarded.until_sender_is(&Value::Null);
     let ended = guarded.home.records("outside_ended");
     assert_eq!(ended.last().unwrap()["by"], "terminal", "{ended:?}");
+}
+
+#[test]
+fn words_that_never_arrived_do_not_end_the_guard() {
+    let guarded = Guarded::start();
+    let event = guarded.gate.send_event("go on, says the owner");
+    take_and_die(&guarded.home, "go on, says the owner");
+    guarded.gate.wait_for_event(&event, "waiting");
+    assert_eq!(guarded.decision(&bash("touch made.txt")), "ask", "nobody has read them");
+    by_tool_call_containing(&guarded.session, "go on, says the owner");
+    until("the end of the guard", || guarded.decision(&bash("touch made.txt")).is_null().then_some(()));
+}
+
+#[test]
+fn what_the_owner_says_is_told_again_when_it_was_lost_and_to_a_new_conversation() {
+    let home = Home::new();
+    // More than the client shows of a server's instructions, so that it goes with an event.
+    home.write_config(&format!("instructions = {:?}\n", format!("Production first. {}", "x".repeat(1900))));
+    let gate = home.serve();
+    let session = session_of(&home, AGENT);
+    let event = gate.send_event("the first");
+    take_and_die(&home, "Production first.");
+    gate.wait_for_event(&event, "waiting");
+    let brings_it = |text: &str| context(&by_tool_call_containing(&session, text)).contains("Production first.");
+    assert!(brings_it("the first"), "the model has not been told");
+    gate.send_event("the second");
+    assert!(!brings_it("the second"), "it has");
+    attend_as(&home, "c0", "clear");
+    gate.send_event("the third");
+    assert!(brings_it("the third"), "another conversation");
 }
 
 #[test]

@@ -11,7 +11,7 @@ const REPLY: &str = "mcp__gate__reply";
 const EDIT: &str = "mcp__gate__edit_message";
 
 #[test]
-fn an_event_is_marked_as_not_from_the_user_and_the_reply_reaches_its_sender() {
+fn an_event_stays_in_its_envelope_and_the_reply_reaches_its_sender() {
     let (home, latch) = (Home::new(), Latch::new());
     let gate = home.serve();
     let events = gate.events();
@@ -46,6 +46,31 @@ fn an_event_is_marked_as_not_from_the_user_and_the_reply_reaches_its_sender() {
     assert_eq!(gate.get(&event).json()["state"], "seen");
     let reply = gate.get("/api/v1/replies").json()[0].clone();
     assert_eq!(reply["reply_to"].as_str(), sent.header("x-event-id"), "{reply}");
+}
+
+#[test]
+fn an_event_is_marked_as_not_from_the_user_unless_its_sender_directs() {
+    let home = Home::new();
+    let gate = home.serve();
+    let ci = home.token_for("ci", "sender");
+    for (token, is_marked) in [(ci.as_str(), true), (home.token(), false)] {
+        let latch = Latch::new();
+        let model = Model::start(vec![
+            Rule::on_text("main is red").say("noted").once(),
+            Rule::on_text("go").say("waiting").held_by(&latch).once(),
+        ]);
+        let run = Driven::start(&home, &model, &["go"]);
+        home.attached(1);
+        model.wait_for_turn("go");
+        let sent = gate.say_as(token, "/", "main is red").expect(200);
+        let event = sent.header("x-event-id").unwrap();
+        gate.wait_for_event(event, "delivered");
+        latch.open();
+        run.wait().ok();
+        let turn = model.wait_for_turn("main is red");
+        assert_eq!(turn.shows("NOT USER INPUT"), is_marked, "{:?}", turn.turn);
+        home.attached(0);
+    }
 }
 
 #[test]

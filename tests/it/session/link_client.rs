@@ -141,6 +141,26 @@ fn a_session_reads_on_while_its_gate_does_not() {
     });
 }
 
+#[test]
+fn an_attach_says_how_the_session_is_and_no_older_description_follows_it() {
+    let home = Home::without_auto_start();
+    let gate = FakeGate::of(&home);
+    let session = StandIn::start(&home, &[]);
+    let (mut link, attach) = gate.attached();
+    confirm(&mut link, &attach);
+    let work_in = |mode: &str| session.hook("Notification", &json!({"permission_mode": mode}));
+    work_in("plan");
+    work_in("auto");
+    while link.hear()["message"]["described"]["mode"] != "auto" {}
+    drop(link);
+    let (mut link, again) = gate.attached();
+    assert_eq!(again["about"]["mode"], "auto");
+    confirm(&mut link, &again);
+    work_in("default");
+    let said = link.hear();
+    assert_eq!(said["message"]["described"]["mode"], "default", "{said}");
+}
+
 fn confirm(link: &mut Link, attach: &Value) {
     link.say(&json!({"done": {"n": attach["n"], "answer": "ok"}}));
 }

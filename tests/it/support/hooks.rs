@@ -8,6 +8,8 @@ use super::standin::StandIn;
 use crate::fakes::model::Model;
 use crate::fakes::script::Rule;
 use serde_json::{Value, json};
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::os::unix::net::UnixStream;
 
 pub(crate) fn bash(command: &str) -> Value {
     json!({"tool_name": "Bash", "tool_input": {"command": command, "description": "Do it"}})
@@ -75,4 +77,17 @@ pub(crate) fn command_hook(home: &Home, input: &Value, attended: bool) -> Ran {
     child.write(input.to_string());
     child.close_stdin();
     Ran::of(&child, PATIENCE)
+}
+
+/// A hook takes what waits for the session, which contains this text, and dies before the client has it.
+#[track_caller]
+pub(crate) fn take_and_die(home: &Home, text: &str) {
+    let socket = home.folder().join(format!("gate-{}.sock", std::process::id()));
+    until("a hook that took it and died", || {
+        let mut stream = UnixStream::connect(&socket).ok()?;
+        writeln!(stream, "{}", json!({"hook_event_name": "FileChanged"})).ok()?;
+        let mut line = String::new();
+        BufReader::new(&stream).read_line(&mut line).ok()?;
+        line.contains(text).then_some(())
+    });
 }

@@ -10,9 +10,6 @@ use super::{HandedOut, HookAnswer, HookSession};
 use crate::mint::fence;
 use crate::session::gatekeeper::{AT_THE_TERMINAL, WentOn};
 
-/// Prompts remembered that the client was told to make by itself.
-const SCHEDULED_PROMPTS: usize = 256;
-
 /// Whose word a hook's call is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum CalledBy {
@@ -67,7 +64,7 @@ impl HookSession {
             }
             HookEvent::UserPromptSubmit => self.user_prompt(&call, by),
             HookEvent::Stop => {
-                let answer = self.stop(&call);
+                let answer = self.stop(&call, by);
                 // One that is given something to go on with does not stop.
                 if call.agent_id.is_none() && answer.output.is_null() {
                     self.describe(|about| about.is_working = Some(false)).await;
@@ -124,8 +121,12 @@ impl HookSession {
             let notice = state.wake_notice.take();
             return notice.map_or_else(HookAnswer::default, |notice| HookAnswer::saying(hooks::notice(&notice)));
         }
-        self.state().inbox.note_person();
-        if by == CalledBy::Client {
+        let mut state = self.state();
+        state.inbox.note_person();
+        // With more prompts scheduled than are remembered, this may be one of them.
+        let is_person = by == CalledBy::Client && !state.scheduled_prompts.is_full();
+        drop(state);
+        if is_person {
             self.gatekeeper.note_director(AT_THE_TERMINAL);
         }
         self.gatekeeper.withdraw_asks(|asking| asking.is_none(), "the session went on to another prompt");
@@ -135,14 +136,14 @@ impl HookSession {
         })
     }
 
-    fn stop(&self, call: &HookCall) -> HookAnswer {
+    fn stop(&self, call: &HookCall, by: CalledBy) -> HookAnswer {
         if call.agent_id.is_some() {
             return HookAnswer::default();
         }
         self.gatekeeper.withdraw_asks(|asking| asking.is_none(), "the session went on without an answer");
         self.gatekeeper.went_on(WentOn::CallsOver, |calling| calling.is_none());
         if let Some(prompts) = &call.scheduled_prompts {
-            self.state().scheduled_prompts = prompts.iter().take(SCHEDULED_PROMPTS).cloned().collect();
+            self.state().scheduled_prompts.note_list(prompts, by == CalledBy::Client);
         }
         let may_go_on = self.state().inbox.on_stop(call.stop_hook_active);
         if !may_go_on {
@@ -189,7 +190,10 @@ impl HookSession {
             self.begin_conversation(call.session_id.as_ref(), origin).await;
         }
         if call.source.as_deref() != Some("compact") {
-            self.state().inbox.on_new_conversation();
+            let mut state = self.state();
+            state.inbox.on_new_conversation();
+            state.knows_instructions = false;
+            drop(state);
             self.gatekeeper.withdraw_asks(|_| true, "the conversation began anew");
         }
         self.changed.notify_one();
@@ -222,26 +226,26 @@ impl HookSession {
     /// The client schedules a prompt: when it comes, no person has spoken.
     fn note_scheduled(&self, call: &HookCall) {
         let Some(prompt) = call.schedules() else { return };
-        let mut state = self.state();
-        if state.scheduled_prompts.len() < SCHEDULED_PROMPTS {
-            state.scheduled_prompts.insert(prompt.to_owned());
-        }
+        self.state().scheduled_prompts.note_call(prompt);
     }
 
     /// What waits, said to the model with its text, and to the person at the terminal with a notice of who sent what.
     fn hand_out(&self, way: DeliveryWay, say: impl FnOnce(&str, &str) -> Value) -> HookAnswer {
         let (handed_out, text) = {
             let mut state = self.state();
-            let before = state.untold.as_ref().map(|owners| format!("{owners}\n\n")).unwrap_or_default();
-            let Some((handed_out, text)) = state.inbox.hand_out(&|| Some(format!("={}=", fence()?)), before.len())
+            let untold = state.instructions.as_ref().filter(|_| !state.knows_instructions);
+            let before = untold.map(|owners| format!("{owners}\n\n")).unwrap_or_default();
+            let Some((mut handed_out, text)) = state.inbox.hand_out(&|| Some(format!("={}=", fence()?)), before.len())
             else {
                 return HookAnswer::default();
             };
-            state.untold = None;
+            handed_out.with_instructions = !before.is_empty();
+            state.knows_instructions = true;
             (handed_out, before + &text)
         };
         let frames = || handed_out.events.iter().map(|event| &event.frame);
-        self.gatekeeper.note_events(frames());
+        // Words that end the outside guard do so when they have arrived.
+        self.gatekeeper.note_sent(frames());
         let notices: Vec<String> = frames().map(notice).collect();
         HookAnswer { output: say(&text, &notices.join("\n")), handed_out: HandedOut { way: Some(way), ..handed_out } }
     }

@@ -6,11 +6,11 @@
 mod calls;
 mod listen;
 mod posted;
+mod scheduled;
 mod socket;
 mod tool;
 mod wake;
 
-use std::collections::HashSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -25,6 +25,7 @@ use crate::session::tools::Briefing;
 pub(crate) use calls::CalledBy;
 pub(crate) use listen::{HookFiles, Listening};
 pub(crate) use posted::PostedHooks;
+use scheduled::ScheduledPrompts;
 pub(crate) use socket::{HookOutput, HookWait, call_session};
 pub(crate) use wake::{Announced, announce, announcement_of, forget};
 
@@ -93,13 +94,15 @@ struct HookState {
     /// Conversations that wait for a reply, where their sender is one who must have one.
     owed_replies: Vec<String>,
     must_reply: Vec<String>,
-    /// What the owner says about messages from outside, until the model has been told.
-    untold: Option<String>,
+    /// What the owner says about messages from outside, where it goes with an event.
+    instructions: Option<String>,
+    /// The model has been told so in this conversation.
+    knows_instructions: bool,
     /// The id of a conversation that was cleared, by the word of a process that may be the agent's own. It counts once the
     /// client itself uses that id.
     cleared_as: Option<String>,
     /// Prompts that the client makes by itself when their time has come.
-    scheduled_prompts: HashSet<String>,
+    scheduled_prompts: ScheduledPrompts,
     /// Who sent what the last wake brought, until the person at the terminal is shown it.
     wake_notice: Option<String>,
 }
@@ -109,7 +112,7 @@ impl HookSession {
         let is_posted = settings.is_posted;
         // Where no server of ours tells the model, it comes with the first event.
         let briefing = Briefing::new(&settings.instructions);
-        let untold = if is_posted { briefing.of_owner() } else { briefing.left_out() };
+        let instructions = if is_posted { briefing.of_owner() } else { briefing.left_out() };
         let state = HookState {
             inbox: Inbox::new(settings.wakes_per_hour),
             is_watched: false,
@@ -122,9 +125,10 @@ impl HookSession {
             about_is_untold: false,
             owed_replies: vec![],
             must_reply: settings.must_reply,
-            untold,
+            instructions,
+            knows_instructions: false,
             cleared_as: None,
-            scheduled_prompts: HashSet::new(),
+            scheduled_prompts: ScheduledPrompts::default(),
             wake_notice: None,
         };
         let gatekeeper = Gatekeeper::new(session.clone(), Arc::new(judge), settings.gatekeeper, None);
@@ -184,7 +188,10 @@ impl HookSession {
     /// client is made to call one, where it watches the wake file.
     fn await_hook(&self, order: Option<OrderId>) {
         let mut state = self.state();
-        state.unconfirmed_orders.extend(order);
+        // A standing order is told again at each attach.
+        if let Some(order) = order.filter(|order| !state.unconfirmed_orders.contains(order)) {
+            state.unconfirmed_orders.push(order);
+        }
         state.wants_call = true;
         drop(state);
         self.changed.notify_one();
@@ -276,10 +283,14 @@ impl HookSession {
             return;
         }
         if !written {
-            self.state().inbox.take_back(handed_out);
+            let mut state = self.state();
+            state.knows_instructions &= !handed_out.with_instructions;
+            state.inbox.take_back(handed_out);
+            drop(state);
             self.changed.notify_one();
             return;
         }
+        self.gatekeeper.note_arrived(handed_out.events.iter().map(|event| &event.frame));
         for event in &handed_out.events {
             let mut state = self.state();
             let owes = state.must_reply.iter().any(|sender| *sender == event.frame.sender);

@@ -4,9 +4,23 @@ use bytes::Bytes;
 use portcullis_core::SessionAbout;
 use portcullis_wire::control::Message;
 use serde_json::{Map, Value};
+use tokio::sync::watch;
 
 use super::{Driver, TaskMessage, Told};
 use crate::agents::claude::control::requests::REQUEST_TIMEOUT;
+use crate::session::link::SessionHandle;
+
+/// Tells the gate how the session is, in one task: while that waits for the gate, only the newest is kept.
+pub(super) fn describing(gate: SessionHandle, about: SessionAbout) -> watch::Sender<SessionAbout> {
+    let (newest, mut changes) = watch::channel(about);
+    tokio::spawn(async move {
+        while changes.changed().await.is_ok() {
+            let about = changes.borrow_and_update().clone();
+            gate.describe(about).await;
+        }
+    });
+    newest
+}
 
 impl Driver {
     pub(super) fn message(&mut self, line: Bytes, message: Box<Message>) {
@@ -70,8 +84,7 @@ impl Driver {
     pub(super) fn describe(&mut self, about: SessionAbout) {
         if about != self.start.about {
             self.start.about = about.clone();
-            let gate = self.gate.clone();
-            tokio::spawn(async move { gate.describe(about).await });
+            self.about.send_replace(about);
         }
     }
 

@@ -22,7 +22,19 @@ pub fn decide(state: &State, clock: Moment, input: Input) -> (Vec<Record>, Vec<E
     match input {
         Input::Started { version } => (vec![Record::Opened { version }], vec![Effect::Answer(Answer::Done)]),
         Input::Said { id, by, inside, text, address, chat, attributes, reply_to, idempotency_key } => {
-            let said = said::SaidInput { id, by, inside, text, address, chat, attributes, reply_to, idempotency_key };
+            let credential = None;
+            let said = said::SaidInput {
+                id,
+                by,
+                credential,
+                inside,
+                text,
+                address,
+                chat,
+                attributes,
+                reply_to,
+                idempotency_key,
+            };
             said::said(state, now, said)
         }
         Input::Answered { by, target, ruling, idempotency_key } => {
@@ -57,7 +69,7 @@ pub fn decide(state: &State, clock: Moment, input: Input) -> (Vec<Record>, Vec<E
         Input::Ordered { id, by, session, order } => sessions::ordered(state, &by, session, (id, order)),
         Input::OrderSettled { session, order, outcome } => sessions::order_settled(state, session, order, outcome),
         Input::Attached { session, about, wrote, holding: _ } => sessions::attached(state, now, session, about, wrote),
-        Input::Wrote { session, events } => sessions::wrote(state, session, events),
+        Input::Wrote { session, events, way } => sessions::wrote(state, session, events, way),
         Input::Lost { session } => sessions::lost(state, session),
         Input::Ended { session, goodbye } => sessions::ended(state, now, session, goodbye),
         Input::Replied { id, session, chat, reply_to, text, files } => {

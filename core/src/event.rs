@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use crate::attributes::{Attribute, hides, in_tag, is_of_door};
 use crate::ids::{EventId, Moment, ReplyId, SessionId};
+use crate::names::names;
 use crate::people::{TokenScope, Via};
 use crate::route::Address;
 
@@ -178,6 +179,8 @@ pub struct Event {
     pub id: EventId,
     pub via: Via,
     pub sender: String,
+    /// The person with whose credential an agent's process spoke: the sender is then the agent.
+    pub credential: Option<String>,
     /// Its sender may direct sessions: the owner, an admin or a reviewer, by their own credential. Others only inform.
     pub directs: bool,
     /// The sessions that its sender has to do with, also when it has to look for another one.
@@ -195,6 +198,11 @@ pub struct Event {
 }
 
 impl Event {
+    /// Whether a person sent it, or an agent with that person's credential.
+    pub fn is_of(&self, person: &str) -> bool {
+        self.sender == person || self.credential.as_deref() == Some(person)
+    }
+
     /// What its sender gave along, and no door knew.
     pub fn given(&self) -> impl Iterator<Item = &Attribute> {
         self.attributes.iter().filter(|(name, _)| !is_of_door(name))
@@ -206,6 +214,32 @@ impl Event {
         self.attributes.retain(|(name, _)| is_of_door(name));
     }
 }
+
+/// The way by which the session's process gave an event to the agent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DeliveryWay {
+    /// Pushed by the channel.
+    Channel,
+    /// By a hook, with what a tool call brought.
+    ToolCall,
+    /// By a hook, with the user's prompt.
+    Prompt,
+    /// By a hook that kept the session from stopping.
+    Stop,
+    /// By a hook that woke the session.
+    Wake,
+    /// As a message to an agent that our own process holds.
+    Driven,
+}
+
+names!(DeliveryWay {
+    Channel = "channel",
+    ToolCall = "tool_call",
+    Prompt = "prompt",
+    Stop = "stop",
+    Wake = "wake",
+    Driven = "driven",
+});
 
 /// The state of an event.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -265,6 +299,8 @@ pub struct TrackedEvent {
     pub queued: Moment,
     /// The number of the event in order of arrival, which is the order of delivery.
     pub arrival: u64,
+    /// When it was last given to the agent, and by which way where that was told.
+    pub delivered: Option<(Moment, Option<DeliveryWay>)>,
     /// How many bytes its text has, also when the text is away.
     pub size: usize,
 }

@@ -3,7 +3,7 @@
 use crate::ask::{Ask, AskLife, CallOutcome, NewAsk, Source, ToolCall};
 use crate::attributes::Attribute;
 use crate::connector::{ConnectorName, Identity, SentMessage};
-use crate::event::{ChatId, EventLife, IdempotencyKey, Label, Reply, SentFile, Text, TrackedEvent};
+use crate::event::{ChatId, DeliveryWay, EventLife, IdempotencyKey, Label, Reply, SentFile, Text, TrackedEvent};
 use crate::ids::{AskId, Code, EventId, Moment, OrderId, PairingCode, ReplyId, SessionId, TokenId};
 use crate::people::{Actor, Inside, Right, Role, Token, TokenScope};
 use crate::route::{Address, NoRoute};
@@ -47,6 +47,8 @@ pub enum Input {
     Wrote {
         session: SessionId,
         events: Vec<EventId>,
+        /// None where it was not told.
+        way: Option<DeliveryWay>,
     },
     /// The connection of the session's process broke without a goodbye.
     Lost {
@@ -396,8 +398,8 @@ pub enum Notice {
         label: Label,
         wanted_label: Label,
     },
-    /// `owner` is the person whose conversation it is.
-    Replied { reply: Reply, owner: Option<String>, wanted_label: Option<Label> },
+    /// `owners` are the person whose conversation it is, and the one whose credential an agent opened it with.
+    Replied { reply: Reply, owners: Vec<String>, wanted_label: Option<Label> },
 }
 
 impl Notice {
@@ -420,12 +422,11 @@ impl Notice {
         };
         let reviews = actor.may(Right::Review);
         match self {
-            Self::Replied { owner, wanted_label, .. } => {
-                owner.as_deref() == Some(actor.name.as_str()) && actor.may(Right::Talk)
-                    || reviews && covered(wanted_label)
+            Self::Replied { owners, wanted_label, .. } => {
+                owners.contains(&actor.name) && actor.may(Right::Talk) || reviews && covered(wanted_label)
             }
             Self::Event { event, wanted_label } => {
-                event.event.sender == actor.name && actor.may(Right::Talk) || reviews && covered(wanted_label)
+                event.event.is_of(&actor.name) && actor.may(Right::Talk) || reviews && covered(wanted_label)
             }
             Self::Session { session, .. } => reviews && actor.scope.covers(&session.about.label),
             Self::Ask { wanted_label, .. } => reviews && actor.scope.covers(wanted_label),

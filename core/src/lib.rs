@@ -31,8 +31,8 @@ pub use attributes::{
 pub use connector::{BadConnectorName, ConnectorName, Identity, NotAnIdentity, SentAbout, SentMessage};
 pub use decide::decide;
 pub use event::{
-    ChatId, Event, EventLife, IdempotencyKey, Label, Reply, SentFile, Text, TrackedEvent, combined, excerpt,
-    is_harmless, neutralise, visible,
+    ChatId, DeliveryWay, Event, EventLife, IdempotencyKey, Label, Reply, SentFile, Text, TrackedEvent, combined,
+    excerpt, is_harmless, neutralise, visible,
 };
 pub use ids::{AskId, Code, EventId, IdText, Moment, OrderId, PairingCode, ReplyId, SessionId, TokenId};
 pub use input::{Answer, Effect, Input, NotAVerdict, Notice, Refusal, Topic, VerdictTarget};

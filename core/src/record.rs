@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::ask::{Ask, CallOutcome, ToolCall};
 use crate::connector::{ConnectorName, Identity, SentMessage};
-use crate::event::{ChatId, Event, Label, Reply, Text};
+use crate::event::{ChatId, DeliveryWay, Event, Label, Reply, Text};
 use crate::ids::{AskId, EventId, OrderId, PairingCode, ReplyId, SessionId, TokenId};
 use crate::names::names;
 use crate::people::{Pairing, Role, Token};
@@ -42,6 +42,8 @@ pub enum Record {
     Wrote {
         session: SessionId,
         events: Vec<EventId>,
+        /// None where it was not told.
+        way: Option<DeliveryWay>,
     },
     Lost {
         session: SessionId,

@@ -36,6 +36,8 @@ fn only<T>(mut items: impl Iterator<Item = T>) -> Option<T> {
 pub struct Chat {
     /// The person who opened it.
     pub owner: String,
+    /// The person with whose credential an agent opened it: it listens as that person.
+    pub credential: Option<String>,
     /// Where its next event goes.
     pub session: Option<SessionId>,
     /// Sessions that were given one of its events, and so may reply.
@@ -263,8 +265,10 @@ impl State {
     }
 
     pub fn reply_notice(&self, reply: &Reply) -> Notice {
-        let owner = self.chats.get(&reply.chat).map(|chat| chat.owner.clone());
-        Notice::Replied { owner, wanted_label: self.wanted_label_of(Some(reply.session)), reply: reply.clone() }
+        let chat = self.chats.get(&reply.chat);
+        let owners = chat.map(|chat| [Some(chat.owner.clone()), chat.credential.clone()]);
+        let owners = owners.into_iter().flatten().flatten().collect();
+        Notice::Replied { owners, wanted_label: self.wanted_label_of(Some(reply.session)), reply: reply.clone() }
     }
 
     pub fn label_of(&self, session: Option<SessionId>) -> Option<Label> {

@@ -3,14 +3,17 @@
 use std::process::ExitCode;
 
 use clap::Subcommand;
-use portcullis_core::{EventLife, visible};
-use portcullis_wire::api::{EventView, SessionView, ago};
+use portcullis_core::{DeliveryWay, EventLife, excerpt, visible};
+use portcullis_wire::api::{EventView, ReplyView, SessionView, ago};
 
 use super::client::{Client, segment};
-use super::layout::Colour;
+use super::layout::{Colour, date_and_time};
 use super::table::{Cell, Table};
 use super::{log_at, say};
 use crate::hub::now;
+
+/// So much of a reply is shown with the event that it answers.
+const LONGEST_REPLY: usize = 200;
 
 /// List events and what became of them; send one again, or drop it
 #[derive(clap::Args)]
@@ -59,7 +62,13 @@ impl Events {
             }
             EventsCommand::Show { id, json } => {
                 let event: EventView = gate.get(&format!("/api/v1/events/{}", segment(&id))).await?;
-                say(&if json { format!("{}\n", serde_json::to_string(&event)?) } else { whole(&event) });
+                if json {
+                    say(&format!("{}\n", serde_json::to_string(&event)?));
+                    return Ok(ExitCode::SUCCESS);
+                }
+                let path = format!("/api/v1/replies?chat={}&since={}", segment(&event.chat_id), event.at);
+                let replies: Vec<ReplyView> = gate.get(&path).await?;
+                say(&whole(&event, reply_to(&event, &replies)));
             }
             EventsCommand::Retry { id } => {
                 gate.command("POST", &format!("/api/v1/events/{}/retry", segment(&id))).await?;
@@ -99,13 +108,46 @@ fn list(events: &[EventView], sessions: &[SessionView]) -> String {
     table.print()
 }
 
-fn whole(event: &EventView) -> String {
+/// The first reply that names the event, or else that answers its conversation after the model was given it.
+fn reply_to<'a>(event: &EventView, replies: &'a [ReplyView]) -> Option<&'a ReplyView> {
+    let names_it = |reply: &&ReplyView| reply.reply_to.as_ref() == Some(&event.id);
+    let follows = |reply: &&ReplyView| reply.reply_to.is_none() && event.delivered_at.is_some_and(|at| reply.at >= at);
+    replies.iter().find(names_it).or_else(|| replies.iter().find(follows))
+}
+
+/// The way to the agent, as it is said after `delivered`.
+fn in_words(way: DeliveryWay) -> &'static str {
+    match way {
+        DeliveryWay::Channel => "by the channel",
+        DeliveryWay::ToolCall => "by a hook, with a tool call",
+        DeliveryWay::Prompt => "by a hook, with a prompt",
+        DeliveryWay::Stop => "by a hook that kept the session from stopping",
+        DeliveryWay::Wake => "by a hook that woke the session",
+        DeliveryWay::Driven => "to a session that the gate drives",
+    }
+}
+
+/// When the event came, was given to the agent and was read, and what was said to it.
+fn times(event: &EventView, reply: Option<&ReplyView>) -> String {
+    let way = event.way.as_deref().and_then(DeliveryWay::named).map(|way| format!(", {}", in_words(way)));
+    let delivered = event.delivered_at.map(|at| format!("given    {}{}\n", date_and_time(at), way.unwrap_or_default()));
+    let seen = event.seen_at.map(|at| format!("seen     {}\n", date_and_time(at)));
+    let reply = reply.map(|reply| {
+        let line = reply.text.lines().next().unwrap_or_default();
+        format!("reply    {}, {}: {}\n", date_and_time(reply.at), reply.id, excerpt(line, Some(LONGEST_REPLY)).0)
+    });
+    let came = format!("came     {}\n", date_and_time(event.at));
+    [Some(came), delivered, seen, reply].into_iter().flatten().collect()
+}
+
+fn whole(event: &EventView, reply: Option<&ReplyView>) -> String {
+    let times = times(event, reply);
     let session = event.session.as_deref().unwrap_or("none yet");
     let reply_to = event.reply_to.as_ref().map(|id| format!("answers  {id}\n")).unwrap_or_default();
     let given = event.attributes.iter().map(|(name, value)| format!("         {name}={value:?}\n"));
     let given = given.collect::<String>().replacen("         ", "with     ", 1);
     visible(&format!(
-        "event    {}\nstate    {}: {}\nsender   {} via {}\nchat     {}\nsession  {session}\n{reply_to}{given}\n{}\n",
+        "event    {}\nstate    {}: {}\nsender   {} via {}\nchat     {}\nsession  {session}\n{times}{reply_to}{given}\n{}\n",
         event.id,
         event.state,
         event.why,

@@ -384,7 +384,7 @@ impl HubLoop {
     /// Does what was decided, but for the answer, which it returns.
     fn perform(&mut self, pending: Pending) -> Option<(ReplySender, Answer)> {
         match &pending.input {
-            Some(Input::Wrote { session, events }) => self.outlets.confirmed(*session, events),
+            Some(Input::Wrote { session, events, .. }) => self.outlets.confirmed(*session, events),
             // What is put back, or moves, keeps its place: it may stand before what was already sent.
             Some(Input::Ended { .. } | Input::Attached { .. } | Input::Retry { .. }) => self.outlets.look_again(),
             _ => {}

@@ -96,7 +96,7 @@ impl Process {
     }
 
     async fn wrote(&self, hub: &Hub, events: Vec<EventId>) {
-        hub.submit(Input::Wrote { session: self.session, events }).await.unwrap();
+        hub.submit(Input::Wrote { session: self.session, events, way: None }).await.unwrap();
     }
 }
 

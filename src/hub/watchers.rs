@@ -124,7 +124,7 @@ mod tests {
         let (id, session) = (ReplyId::new(Moment(0), 0), SessionId::new(Moment(0), 0));
         let (chat, text) = (ChatId::new("c").unwrap(), Text::new("x".repeat(bytes)));
         let reply = Reply { id, session, chat, reply_to: None, text, files: vec![], at: Moment(0), edited: None };
-        Published::new(1, Notice::Replied { reply, owner: None, wanted_label: None })
+        Published::new(1, Notice::Replied { reply, owners: vec![], wanted_label: None })
     }
 
     #[tokio::test]

@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 
 use portcullis_core::policy::mode_in_words;
 use portcullis_core::{
-    Address, EventLife, Moment, Notice, OrderOutcome, OutsideText, Pairing, Person, Presence, Reply, Role, SentFile,
-    Session, Token, TokenScope, TrackedEvent, TrackedOrder,
+    Address, DeliveryWay, EventLife, Moment, Notice, OrderOutcome, OutsideText, Pairing, Person, Presence, Reply, Role,
+    SentFile, Session, Token, TokenScope, TrackedEvent, TrackedOrder,
 };
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -129,6 +129,16 @@ pub struct EventView {
     pub bytes: usize,
     /// When it came.
     pub at: u64,
+    /// When it was last given to the agent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub delivered_at: Option<u64>,
+    /// How it was given to the agent: `channel`; `tool_call`, `prompt`, `stop` or `wake` for a hook at that moment;
+    /// `driven` where the gate's own process holds the agent. Left out where that was not told.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub way: Option<String>,
+    /// When the model showed that it had read it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seen_at: Option<u64>,
     /// The agent may have met it before.
     pub redelivered: bool,
     /// The message of an agent that it answers.
@@ -514,6 +524,9 @@ impl EventView {
             session: tracked.to.map(|to| to.to_string()),
             bytes: tracked.size,
             at: event.at.0,
+            delivered_at: tracked.delivered.map(|(at, _)| at.0),
+            way: tracked.delivered.and_then(|(_, way)| way).map(|way| way.name().to_owned()),
+            seen_at: if let EventLife::Seen { at } = tracked.life { Some(at.0) } else { None },
             redelivered: tracked.redelivered,
             reply_to: event.reply_to.map(|id| id.to_string()),
             attributes: BTreeMap::new(),
@@ -528,12 +541,24 @@ fn why(tracked: &TrackedEvent, now: Moment) -> String {
         (EventLife::Waiting, None, Address::Label(label)) => format!("no session with label `{label}` is attached"),
         (EventLife::Waiting, None, _) => "no session is attached".to_owned(),
         (EventLife::Waiting, Some(_), _) => "its session is away or has not taken it yet".to_owned(),
-        (EventLife::Delivered { at }, ..) => format!(
-            "written to the session {} ago, not confirmed: likely causes are that channels are not switched on for the \
-             account (`portcullis doctor` explains), that Claude Code was started without \
-             --dangerously-load-development-channels, or that the model has not answered yet",
-            ago(now.since(*at))
-        ),
+        (EventLife::Delivered { at }, ..) => {
+            let causes = match tracked.delivered.and_then(|(_, way)| way) {
+                Some(DeliveryWay::Channel) => {
+                    "likely causes are that channels are not switched on for the account (`portcullis doctor` explains), \
+                     that Claude Code was started without --dangerously-load-development-channels, or that the model has \
+                     not answered yet"
+                }
+                Some(DeliveryWay::Driven) => "the agent took it, and the model has not answered it or opened it yet",
+                Some(DeliveryWay::ToolCall | DeliveryWay::Prompt | DeliveryWay::Stop | DeliveryWay::Wake) => {
+                    "Claude Code took it from a hook, and the model has not answered it or opened it yet; a turn that was \
+                     interrupted just then may have lost it (`portcullis events retry` gives it again)"
+                }
+                None => {
+                    "the model has not answered it or opened it yet; `portcullis doctor` shows whether it can be reached"
+                }
+            };
+            format!("written to the session {} ago, not confirmed: {causes}", ago(now.since(*at)))
+        }
         (EventLife::Seen { .. }, ..) => "the model opened it or answered its conversation".to_owned(),
         (EventLife::Expired { .. }, ..) => "no session took it in time".to_owned(),
         (EventLife::Dropped { by, .. }, ..) => format!("dropped by {by}"),

@@ -5,8 +5,8 @@ mod event;
 use std::ops::RangeInclusive;
 
 use portcullis_core::{
-    AskId, ChatId, Code, Details, EventId, Goodbye, NewAsk, Order, OrderId, OrderOutcome, ReplyId, Ruling, SentFile,
-    SessionAbout, SessionId, Source, Text, ToolCall,
+    AskId, ChatId, Code, DeliveryWay, Details, EventId, Goodbye, NewAsk, Order, OrderId, OrderOutcome, ReplyId, Ruling,
+    SentFile, SessionAbout, SessionId, Source, Text, ToolCall,
 };
 use serde::{Deserialize, Serialize};
 
@@ -70,6 +70,8 @@ pub enum SessionMessage {
     Wrote {
         #[serde(with = "as_text::list")]
         events: Vec<EventId>,
+        #[serde(default, with = "as_text::option", skip_serializing_if = "Option::is_none")]
+        way: Option<DeliveryWay>,
     },
     /// The agent asks for permission.
     Asked(#[serde(with = "Boxed::<NewAskForm>")] Box<NewAsk>),

@@ -10,9 +10,9 @@ use std::ops::Not;
 use std::sync::Arc;
 
 use portcullis_core::{
-    Ask, AskId, CallOutcome, ChatId, ConnectorName, Event, EventId, Goodbye, Identity, Label, Moment, Moves, Order,
-    OrderId, Pairing, PairingCode, Record, Reply, ReplyId, Role, SentMessage, SessionAbout, SessionId, Text, Token,
-    TokenId, ToolCall, Verdict,
+    Ask, AskId, CallOutcome, ChatId, ConnectorName, DeliveryWay, Event, EventId, Goodbye, Identity, Label, Moment,
+    Moves, Order, OrderId, Pairing, PairingCode, Record, Reply, ReplyId, Role, SentMessage, SessionAbout, SessionId,
+    Text, Token, TokenId, ToolCall, Verdict,
 };
 use serde::{Deserialize, Serialize};
 
@@ -100,6 +100,8 @@ enum RecordForm {
         session: SessionId,
         #[serde(with = "as_text::list")]
         events: Vec<EventId>,
+        #[serde(default, with = "as_text::option", skip_serializing_if = "Option::is_none")]
+        way: Option<DeliveryWay>,
     },
     Lost {
         #[serde(with = "as_text")]

@@ -46,7 +46,7 @@ pub(super) fn died(state: &State, event: EventId) -> Decided {
 fn may_change<'a>(state: &'a State, by: &Actor, event: EventId) -> Result<&'a TrackedEvent, Refusal> {
     let tracked = state.event(event).ok_or(Refusal::NoSuchEvent)?;
     let reviews = by.may(Right::Review) && state.is_in_scope(tracked.to, &by.scope);
-    if reviews || by.may(Right::Talk) && tracked.event.sender == by.name {
+    if reviews || by.may(Right::Talk) && tracked.event.is_of(&by.name) {
         return Ok(tracked);
     }
     Err(Refusal::NoSuchEvent)

@@ -119,7 +119,7 @@ fn any_input() -> impl Strategy<Value = Input> {
         }),
         2 => (any_session(), prop_oneof![Just("api"), Just("web")], proptest::option::of(any_session()), proptest::collection::vec(any_event(), 0..3))
             .prop_map(|(session, label, continues, wrote)| Input::Attached { session, about: about(label, continues), wrote, holding: vec![] }),
-        2 => (any_session(), proptest::collection::vec(any_event(), 0..4)).prop_map(|(session, events)| Input::Wrote { session, events }),
+        2 => (any_session(), proptest::collection::vec(any_event(), 0..4)).prop_map(|(session, events)| Input::Wrote { session, events, way: None }),
         1 => any_session().prop_map(|session| Input::Lost { session }),
         1 => any_session().prop_map(|session| Input::Ended { session, goodbye: Goodbye { why: "bye".into(), untouched: true } }),
         1 => (any_ask(), any_session()).prop_map(|(ask, session)| Input::Carried { ask, session }),

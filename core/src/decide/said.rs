@@ -16,6 +16,8 @@ use crate::verdict::{Ruling, SaidText, opens_like_a_verdict};
 pub(super) struct SaidInput {
     pub(super) id: EventId,
     pub(super) by: Actor,
+    /// Set where an agent's process speaks: `by` is then the agent.
+    pub(super) credential: Option<String>,
     pub(super) inside: Option<Inside>,
     pub(super) text: SaidText,
     pub(super) address: Address,
@@ -38,7 +40,8 @@ pub(super) fn said(state: &State, now: Moment, said: SaidInput) -> Decided {
         return refuse(Refusal::NeedsRight(Right::Talk));
     }
     let credential = said.by.name.clone();
-    let said = SaidInput { by: speaker(&said.by, said.inside.as_ref()), ..said };
+    let by = speaker(&said.by, said.inside.as_ref());
+    let said = SaidInput { by, credential: said.inside.is_some().then(|| credential.clone()), ..said };
     if let Some(key) = &said.idempotency_key
         && let Some(decided) = repeated(state, now, &said.by, key)
     {
@@ -93,20 +96,29 @@ fn repeated(state: &State, now: Moment, by: &Actor, key: &IdempotencyKey) -> Opt
 }
 
 /// A conversation is for the person who opened it, and for reviewers. One of a connector is opened on its platform alone,
-/// which also says who is in it.
-fn may_write_in(state: &State, by: &Actor, chat: &ChatId) -> bool {
+/// which also says who is in it. An agent and the person whose credential it has go on in each other's: there it still
+/// speaks as the agent, and informs.
+fn may_write_in(state: &State, (by, credential): (&Actor, Option<&str>), chat: &ChatId) -> bool {
     if matches!(&by.via, Via::Connector(name) if name.own_chat(chat).is_some()) {
         return true;
     }
     match state.chat(chat) {
-        Some(known) => known.owner == by.name || by.may(Right::Review),
+        Some(known) => {
+            let is_of = |name: &str| known.owner == name || known.credential.as_deref() == Some(name);
+            is_of(&by.name) || credential.is_some_and(|credential| known.owner == credential) || by.may(Right::Review)
+        }
         None => state.connector_of(chat).is_none(),
     }
 }
 
 /// The conversation of the message that an event answers. One that is too old to be remembered is believed to be of the
 /// conversation that the sender names.
-fn answered_chat(state: &State, by: &Actor, reply_to: ReplyId, chat: Option<&ChatId>) -> Result<ChatId, Refusal> {
+fn answered_chat(
+    state: &State,
+    by: (&Actor, Option<&str>),
+    reply_to: ReplyId,
+    chat: Option<&ChatId>,
+) -> Result<ChatId, Refusal> {
     let answered = match state.reply(reply_to) {
         Some(reply) => Some(&reply.chat).filter(|answered| may_write_in(state, by, answered)),
         None => chat,
@@ -115,9 +127,10 @@ fn answered_chat(state: &State, by: &Actor, reply_to: ReplyId, chat: Option<&Cha
 }
 
 fn event(state: &State, now: Moment, said: SaidInput, not_a_verdict: Option<NotAVerdict>) -> Decided {
-    let SaidInput { id, by, inside: _, text, address, chat, attributes, reply_to, idempotency_key } = said;
+    let SaidInput { id, by, credential, inside: _, text, address, chat, attributes, reply_to, idempotency_key } = said;
     let text = text.into_text();
-    let chat = match reply_to.map(|reply_to| answered_chat(state, &by, reply_to, chat.as_ref())) {
+    let speaker = (&by, credential.as_deref());
+    let chat = match reply_to.map(|reply_to| answered_chat(state, speaker, reply_to, chat.as_ref())) {
         Some(Err(refusal)) => return refuse(refusal),
         Some(Ok(answered)) => Some(answered),
         None => chat,
@@ -125,7 +138,7 @@ fn event(state: &State, now: Moment, said: SaidInput, not_a_verdict: Option<NotA
     let Some(chat) = chat.or_else(|| state.next_chat()) else {
         return refuse(Refusal::SessionFull { waiting: 0 });
     };
-    if !may_write_in(state, &by, &chat) {
+    if !may_write_in(state, speaker, &chat) {
         return refuse(Refusal::ForeignChat(chat));
     }
     let to = match route(state, &address, &chat, &by.scope) {
@@ -143,6 +156,7 @@ fn event(state: &State, now: Moment, said: SaidInput, not_a_verdict: Option<NotA
     }
     let event = Event {
         id,
+        credential,
         directs: by.may(Right::Review),
         via: by.via,
         sender: by.name,
@@ -164,8 +178,8 @@ fn event(state: &State, now: Moment, said: SaidInput, not_a_verdict: Option<NotA
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::event::Label;
-    use crate::people::Via;
+    use crate::event::{Label, Reply, Text};
+    use crate::ids::SessionId;
     use crate::state::Limits;
     use crate::verdict::SaidText;
 
@@ -174,6 +188,7 @@ mod tests {
         let said = SaidInput {
             id: EventId::new(Moment(1), 1),
             by,
+            credential: None,
             inside,
             text: SaidText::new("hello"),
             address: Address::Open,
@@ -196,5 +211,30 @@ mod tests {
         let inside = Inside { process: 7, label: Label::new("api").unwrap() };
         let by_agent = event_by(Role::Admin, Some(inside));
         assert_eq!((by_agent.directs, by_agent.sender.as_str()), (false, "agent:api"));
+    }
+
+    #[test]
+    fn replies_to_what_an_agent_sent_are_for_the_one_whose_credential_it_has() {
+        let event = event_by(Role::Sender, Some(Inside { process: 7, label: Label::new("api").unwrap() }));
+        let mut state = State::new(Limits::default());
+        state.apply(Moment(1), &Record::Received { event: Arc::clone(&event), to: None });
+        let reply = Reply {
+            id: ReplyId::new(Moment(2), 1),
+            session: SessionId::new(Moment(0), 1),
+            chat: event.chat.clone(),
+            reply_to: None,
+            text: Text::new("hello"),
+            files: vec![],
+            at: Moment(2),
+            edited: None,
+        };
+        let sender = |name: &str| Actor {
+            name: name.into(),
+            rights: Role::Sender.rights(),
+            via: Via::Http,
+            scope: TokenScope::Everything,
+        };
+        let told = [state.reply_notice(&reply), state.notice(Topic::Event(event.id)).unwrap()];
+        assert!(told.iter().all(|notice| notice.is_for(&sender("ann")) && !notice.is_for(&sender("tom"))));
     }
 }

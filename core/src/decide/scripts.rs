@@ -130,7 +130,9 @@ fn read(command: &str) -> Input {
                 _ => Input::Described { session, about },
             }
         }
-        "wrote" => Input::Wrote { session: session(words[1]), events: words[2].split(',').map(event).collect() },
+        "wrote" => {
+            Input::Wrote { session: session(words[1]), events: words[2].split(',').map(event).collect(), way: None }
+        }
         "lose" => Input::Lost { session: session(words[1]) },
         "end" => Input::Ended {
             session: session(words[1]),
@@ -296,7 +298,7 @@ fn record_in_words(record: &Record) -> String {
             let label = label.map(|label| format!(" as {label}")).unwrap_or_default();
             format!("session {} attached{label}, wrote {wrote:?}", short(session))
         }
-        Record::Wrote { session, events } => {
+        Record::Wrote { session, events, .. } => {
             let events: Vec<String> = events.iter().map(short).collect();
             format!("session {} wrote {}", short(session), events.join(" "))
         }

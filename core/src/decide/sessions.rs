@@ -1,7 +1,7 @@
 //! Sessions come, take their events, reply, and go.
 
 use super::{Decided, answer, asks, moves, outside, refuse};
-use crate::event::{Reply, Text};
+use crate::event::{DeliveryWay, Reply, Text};
 use crate::ids::{EventId, Moment, OrderId, ReplyId, SessionId};
 use crate::input::{Answer, Effect, Input, Refusal, Topic};
 use crate::people::{Actor, Right};
@@ -51,14 +51,14 @@ pub(super) fn attached(
     ([vec![attached], guard.records, moves].concat(), effects)
 }
 
-pub(super) fn wrote(state: &State, session: SessionId, events: Vec<EventId>) -> Decided {
+pub(super) fn wrote(state: &State, session: SessionId, events: Vec<EventId>, way: Option<DeliveryWay>) -> Decided {
     let events: Vec<EventId> = events.into_iter().filter(|event| state.is_waiting(*event)).collect();
     let mut effects = vec![Effect::Answer(Answer::Done), Effect::Wake(session)];
     if events.is_empty() {
         return (vec![], effects);
     }
     effects.extend(events.iter().map(|event| Effect::Publish(Topic::Event(*event))));
-    (vec![Record::Wrote { session, events }], effects)
+    (vec![Record::Wrote { session, events, way }], effects)
 }
 
 pub(super) fn lost(state: &State, session: SessionId) -> Decided {

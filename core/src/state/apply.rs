@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::{Chat, Queue, State, UsedKey};
 use crate::ask::{AskLife, ReportedOutcome};
-use crate::event::{ChatId, Event, EventLife, Label, Reply, Text, TrackedEvent};
+use crate::event::{ChatId, DeliveryWay, Event, EventLife, Label, Reply, Text, TrackedEvent};
 use crate::ids::{EventId, Moment, OrderId, ReplyId, SessionId};
 use crate::record::{Moves, Record};
 use crate::session::{Order, OrderOutcome, Presence, Session, SessionAbout, TrackedOrder};
@@ -35,7 +35,7 @@ impl State {
                     self.imply_moves_of_attached(*session, about, at);
                 }
             }
-            Record::Wrote { session, events } => self.wrote(*session, events, at),
+            Record::Wrote { session, events, way } => self.wrote(*session, events, *way, at),
             Record::Lost { session } => self.set_presence(*session, Presence::Lost { since: at }),
             Record::Ended { session, goodbye, moves } => {
                 self.set_presence(*session, Presence::Ended { at });
@@ -119,6 +119,7 @@ impl State {
             attempts: 0,
             queued: event.at,
             arrival: self.arrivals,
+            delivered: None,
             size: event.text.len(),
             event: Arc::clone(event),
         };
@@ -141,8 +142,14 @@ impl State {
             chat.used = event.at;
             return;
         }
-        let chat =
-            Chat { owner: event.sender.clone(), session: to, shown_to: vec![], unanswered: vec![], used: event.at };
+        let chat = Chat {
+            owner: event.sender.clone(),
+            credential: event.credential.clone(),
+            session: to,
+            shown_to: vec![],
+            unanswered: vec![],
+            used: event.at,
+        };
         self.chats.insert(event.chat.clone(), chat);
         self.chat_order.push_back((event.chat.clone(), event.at));
         self.forget_chats();
@@ -263,7 +270,7 @@ impl State {
         known.presence = Presence::Attached;
         self.ended.retain(|ended| *ended != id);
         self.note_conversation(id);
-        self.wrote(id, wrote, at);
+        self.wrote(id, wrote, None, at);
     }
 
     pub(super) fn move_event(&mut self, id: EventId, to: Option<SessionId>) {
@@ -276,7 +283,7 @@ impl State {
         }
     }
 
-    fn wrote(&mut self, session: SessionId, events: &[EventId], at: Moment) {
+    fn wrote(&mut self, session: SessionId, events: &[EventId], way: Option<DeliveryWay>, at: Moment) {
         for id in events {
             let Some(tracked) = self.events.get(id) else { continue };
             let chat = tracked.event.chat.clone();
@@ -284,6 +291,9 @@ impl State {
                 self.move_event(*id, Some(session));
             }
             self.settle_event(*id, EventLife::Delivered { at });
+            if let Some(tracked) = self.events.get_mut(id) {
+                tracked.delivered = Some((at, way));
+            }
             self.show_chat(&chat, session, *id);
         }
     }

@@ -14,7 +14,7 @@ const LISTED: usize = 100;
 /// The input that a message stands for. Some have a place of their own in the link, and none here.
 pub(super) fn input_of(message: SessionMessage, session: SessionId) -> Result<Input, Fault> {
     Ok(match message {
-        SessionMessage::Wrote { events } => Input::Wrote { session, events },
+        SessionMessage::Wrote { events, way } => Input::Wrote { session, events, way },
         SessionMessage::Carried { ask } => Input::Carried { ask, session },
         SessionMessage::Asked(ask) => Input::Asked { session, ask, entropy: entropy()? },
         SessionMessage::Withdrawn { ask, why } => Input::Withdrawn { ask, by: Some(session), why },

@@ -99,7 +99,7 @@ impl World {
         let (by, address) = (actor(name, role), Address::Session(self.session));
         let (inside, attributes, reply_to) = (None, vec![], None);
         self.submit(Input::Said { id, by, inside, text, address, chat, attributes, reply_to, idempotency_key }).await;
-        self.submit(Input::Wrote { session: self.session, events: vec![id] }).await;
+        self.submit(Input::Wrote { session: self.session, events: vec![id], way: None }).await;
     }
 
     async fn reply(&self, chat: &str, text: &str) -> ReplyId {

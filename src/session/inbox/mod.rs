@@ -6,7 +6,7 @@ mod budget;
 use std::collections::VecDeque;
 use std::time::Instant;
 
-use portcullis_core::{AskId, EventId};
+use portcullis_core::{AskId, DeliveryWay, EventId};
 use portcullis_wire::envelope::{THROUGH_HOOKS, envelope};
 use portcullis_wire::link::EventFrame;
 
@@ -31,6 +31,8 @@ pub(crate) struct QueuedEvent {
 #[must_use]
 pub(crate) struct HandedOut {
     pub(crate) events: Vec<QueuedEvent>,
+    /// The way the events go.
+    pub(crate) way: Option<DeliveryWay>,
     pub(crate) verdict: Option<AskId>,
     /// What the owner says about messages from outside went with the events.
     pub(crate) with_instructions: bool,

@@ -134,7 +134,7 @@ impl LinkClient {
             return None;
         };
         match &message {
-            SessionMessage::Wrote { events } => {
+            SessionMessage::Wrote { events, .. } => {
                 for event in events {
                     self.holding.remove(event);
                 }
@@ -194,7 +194,7 @@ impl LinkClient {
     fn attach(&mut self, bytes: &mut BytesMut) -> std::io::Result<()> {
         let mut wrote = vec![];
         self.unconfirmed.retain(|_, (message, _)| match message {
-            SessionMessage::Wrote { events } => {
+            SessionMessage::Wrote { events, .. } => {
                 wrote.append(events);
                 false
             }
@@ -211,7 +211,7 @@ impl LinkClient {
             put_json(bytes.writer(), &Numbered { n: *n, message })?;
         }
         // Until the gate has this attach in its journal, what we wrote is still to be told.
-        self.unconfirmed.insert(self.said, (SessionMessage::Wrote { events: wrote }, None));
+        self.unconfirmed.insert(self.said, (SessionMessage::Wrote { events: wrote, way: None }, None));
         self.attach_number = self.said;
         Ok(())
     }

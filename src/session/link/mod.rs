@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use portcullis_core::{
-    AskId, ChatId, Code, EventId, Goodbye, NewAsk, Order, OrderId, OrderOutcome, ReplyId, Ruling, SentFile,
-    SessionAbout, Source, ToolCall,
+    AskId, ChatId, Code, DeliveryWay, EventId, Goodbye, NewAsk, Order, OrderId, OrderOutcome, ReplyId, Ruling,
+    SentFile, SessionAbout, Source, ToolCall,
 };
 use portcullis_wire::error::{Fault, Kind};
 use portcullis_wire::link::{Answered, EventFrame, InboxItem, SessionMessage};
@@ -76,7 +76,7 @@ pub(crate) struct SessionHandle {
 /// Written to the agent, and not yet told to the gate.
 #[derive(Default)]
 struct Unconfirmed {
-    events: Vec<EventId>,
+    events: Vec<(EventId, Option<DeliveryWay>)>,
     verdicts: Vec<AskId>,
 }
 
@@ -85,10 +85,13 @@ impl Unconfirmed {
         self.events.is_empty() && self.verdicts.is_empty()
     }
 
-    /// All events in one message, then each verdict in its own.
+    /// The events that went one way in one message, then each verdict in its own.
     fn next_message(&mut self) -> Option<SessionMessage> {
-        if !self.events.is_empty() {
-            return Some(SessionMessage::Wrote { events: std::mem::take(&mut self.events) });
+        if let Some((_, way)) = self.events.first().copied() {
+            let (same, rest) = std::mem::take(&mut self.events).into_iter().partition(|(_, other)| *other == way);
+            self.events = rest;
+            let same: Vec<_> = same;
+            return Some(SessionMessage::Wrote { events: same.into_iter().map(|(event, _)| event).collect(), way });
         }
         (!self.verdicts.is_empty()).then(|| SessionMessage::Carried { ask: self.verdicts.remove(0) })
     }
@@ -101,9 +104,9 @@ impl SessionHandle {
 
     /// These are with the agent. The gate hears of it by [`SessionHandle::confirm`], or before anything else that is
     /// said. Returns how many it has not heard of.
-    pub(crate) fn wrote(&self, events: &[EventId], verdicts: &[AskId]) -> usize {
+    pub(crate) fn wrote(&self, events: &[EventId], way: Option<DeliveryWay>, verdicts: &[AskId]) -> usize {
         let mut unconfirmed = self.unconfirmed();
-        unconfirmed.events.extend_from_slice(events);
+        unconfirmed.events.extend(events.iter().map(|event| (*event, way)));
         unconfirmed.verdicts.extend_from_slice(verdicts);
         unconfirmed.events.len() + unconfirmed.verdicts.len()
     }

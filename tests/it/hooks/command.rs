@@ -59,12 +59,28 @@ fn an_idle_session_is_woken_and_its_hook_delivers_the_event_once() {
     assert_eq!(woken.status.code(), Some(2));
     assert!(woken.stderr.contains("main is red") && woken.stderr.contains("may direct this session"), "{woken:?}");
     gate.wait_for_event(&event, "delivered");
+    let shown = home.run(&["events", "show", &event]).ok().stdout;
+    assert!(shown.contains(", by a hook that woke the session"), "{shown}");
+    assert!(shown.contains("Claude Code took it from a hook") && !shown.contains("channels"), "{shown}");
     let again = command_hook(&home, &changed, true).ok();
     assert_eq!(again.stderr, "");
     let other = json!({"hook_event_name": "FileChanged", "file_path": "/tmp/other", "event": "change"});
     gate.send_event("main is green");
     assert_eq!(command_hook(&home, &other, true).ok().stderr, "", "that is somebody else's file");
     assert_eq!(session.event_count(), 0, "nothing went by the channel");
+}
+
+#[test]
+fn an_event_that_came_with_a_tool_call_says_so_and_has_its_reply() {
+    let (home, gate, session) = hooked();
+    let event = gate.say("/?chat=ci", "main is red").expect(200).event_id();
+    by_tool_call(&session);
+    gate.wait_for_event(&event, "delivered");
+    let shown = || home.run(&["events", "show", &event]).ok().stdout;
+    assert!(shown().contains(", by a hook, with a tool call\n"), "{}", shown());
+    assert!(!shown().contains("channels are not switched on"), "{}", shown());
+    session.call("reply", &json!({"chat_id": "ci", "text": "I look", "reply_to": event}));
+    assert!(shown().contains(": I look\n"), "{}", shown());
 }
 
 #[test]

@@ -32,6 +32,7 @@ fn every_event_shows_its_state_and_the_reason() {
     assert_eq!(session.next_event().content, "the build failed");
     gate.wait_for_event(&id, "delivered");
     assert!(shown().contains("ago, not confirmed: likely causes are that channels are not switched on"), "{}", shown());
+    assert!(shown().contains(", by the channel\n") && !shown().contains("\nreply "), "{}", shown());
     home.run(&["events", "drop", &id]).refused(1, "the event is delivered");
     home.run(&["events", "retry", &id]).ok();
     assert_eq!(session.next_event().meta("redelivered"), "true");
@@ -42,6 +43,15 @@ fn every_event_shows_its_state_and_the_reason() {
     home.run(&["events", "retry", &id]).refused(1, "the event is seen");
     let seen = home.run(&["events", "show", &id, "--json"]).json();
     assert_eq!((&seen["state"], &seen["text"]), (&json!("seen"), &json!("the build failed")));
+    assert_eq!(seen["way"], "channel");
+    assert!(
+        seen["at"].as_u64() <= seen["delivered_at"].as_u64()
+            && seen["delivered_at"].as_u64() <= seen["seen_at"].as_u64()
+    );
+    let told = shown();
+    let line = |start: &str| told.lines().find(|line| line.starts_with(start)).map(str::to_owned);
+    assert!(line("came ").is_some() && line("given ").is_some() && line("seen ").is_some(), "{told}");
+    assert!(line("reply ").is_some_and(|line| line.ends_with(": on it")), "{told}");
 
     gate.say("/?label=nobody", "newer").expect(200);
     let list = |words: &[&str]| home.run(&[&["events", "list", "--json"], words].concat()).json();

@@ -39,7 +39,7 @@ impl Names {
                     }
                 }
             }
-            Record::Wrote { session, events } => {
+            Record::Wrote { session, events, .. } => {
                 for id in events {
                     if let Some((_, to)) = self.events.get_mut(id) {
                         *to = Some(*session);

@@ -30,6 +30,7 @@ fn every_record_is_a_sentence() {
         - api-2 session connected by channel in /tmp, mode plan
         - api  session connected by channel in /tmp, mode plan
           api  event from ann given to the agent
+          api  event from ann given to the agent
         ! api  session lost: its process is gone without a word
         - api  session ended: bye
           api  event from ann now waits for api

@@ -246,3 +246,54 @@ fn what_was_taken_is_written_down_once_and_never_goes_back() {
         "#]],
     );
 }
+
+#[test]
+fn an_agent_and_the_credential_it_has_go_on_in_each_others_conversations() {
+    check(
+        "0 attach 1 api
+         1 say 1 tom inside=api chat=a : begun inside
+         2 say 2 tom chat=a : gone on with from outside
+         2 wrote 1 1,2
+         3 say 3 tom chat=b : begun outside
+         4 say 4 tom inside=api chat=b : gone on with from inside
+         5 say 5 eve inside=api chat=b : with another credential
+         6 say 6 eve chat=a : not theirs",
+        &expect![[r#"
+            0 attach 1 api
+              + session 1 attached, wrote []
+              > done
+              > publish session 1
+              > wake session 1 for []
+            1 say 1 tom inside=api chat=a : begun inside
+              + event 1 of agent:api in chat a for session 1
+              > ok
+              > wake session 1 for [1]
+              > publish event 1
+            2 say 2 tom chat=a : gone on with from outside
+              + event 2 of tom in chat a for session 1
+              > ok
+              > wake session 1 for [1 2]
+              > publish event 2
+            2 wrote 1 1,2
+              + session 1 wrote 1 2
+              > done
+              > wake session 1 for []
+              > publish event 1
+              > publish event 2
+            3 say 3 tom chat=b : begun outside
+              + event 3 of tom in chat b for session 1
+              > ok
+              > wake session 1 for [3]
+              > publish event 3
+            4 say 4 tom inside=api chat=b : gone on with from inside
+              + event 4 of agent:api in chat b for session 1
+              > ok
+              > wake session 1 for [3 4]
+              > publish event 4
+            5 say 5 eve inside=api chat=b : with another credential
+              > refused: ForeignChat(b)
+            6 say 6 eve chat=a : not theirs
+              > refused: ForeignChat(a)
+        "#]],
+    );
+}

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use portcullis_core::{AskId, EventId};
+use portcullis_core::{AskId, DeliveryWay, EventId};
 use portcullis_wire::channel::{event_line, verdict_line};
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep};
@@ -56,7 +56,7 @@ pub(super) async fn run(
         if unconfirmed == 0 {
             confirm.as_mut().reset(Instant::now() + CONFIRM_WITHIN);
         }
-        unconfirmed = handle.wrote(&written.events, &written.verdicts);
+        unconfirmed = handle.wrote(&written.events, Some(DeliveryWay::Channel), &written.verdicts);
         if unconfirmed >= CONFIRM_AT {
             handle.confirm().await;
             unconfirmed = 0;

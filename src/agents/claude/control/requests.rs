@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use portcullis_core::{AskId, EventId, OrderId, OrderOutcome};
+use portcullis_core::{AskId, DeliveryWay, EventId, OrderId, OrderOutcome};
 use portcullis_wire::control::{cancel_line, request_line};
 use serde_json::{Map, Value};
 use tokio::io::AsyncWriteExt as _;
@@ -145,7 +145,7 @@ async fn write(mut stdin: ChildStdin, mut lines: mpsc::Receiver<Outgoing>, gate:
             return;
         }
         // The client does not wait for a gate that is slow or away. There are no more of these than the gate has sent.
-        if gate.wrote(&events, &verdicts) > 0 || order.is_some() {
+        if gate.wrote(&events, Some(DeliveryWay::Driven), &verdicts) > 0 || order.is_some() {
             let gate = gate.clone();
             tokio::spawn(async move {
                 gate.confirm().await;

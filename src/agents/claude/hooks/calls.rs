@@ -1,12 +1,12 @@
 //! What each hook is answered: events go out with it, and what was asked is settled by it.
 
-use portcullis_core::ConversationOrigin;
+use portcullis_core::{ConversationOrigin, DeliveryWay};
 use portcullis_wire::envelope::notice;
 use portcullis_wire::hooks::{self, HookCall, HookEvent};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
-use super::{HookAnswer, HookSession};
+use super::{HandedOut, HookAnswer, HookSession};
 use crate::mint::fence;
 use crate::session::gatekeeper::{AT_THE_TERMINAL, WentOn};
 
@@ -82,7 +82,7 @@ impl HookSession {
                 self.gatekeeper.withdraw_asks(|_| true, "the session ended");
                 HookAnswer::default()
             }
-            HookEvent::FileChanged => self.hand_out(|text, notice| {
+            HookEvent::FileChanged => self.hand_out(DeliveryWay::Wake, |text, notice| {
                 // The client shows nothing of a wake but that there was one. The prompt it makes of it can say more.
                 self.state().wake_notice = Some(notice.to_owned());
                 Value::from(text)
@@ -111,7 +111,7 @@ impl HookSession {
             return HookAnswer::default();
         }
         self.state().inbox.mark_busy();
-        self.hand_out(|text, notice| hooks::context_shown(call.event, text, notice))
+        self.hand_out(DeliveryWay::ToolCall, |text, notice| hooks::context_shown(call.event, text, notice))
     }
 
     fn user_prompt(&self, call: &HookCall, by: CalledBy) -> HookAnswer {
@@ -131,7 +131,9 @@ impl HookSession {
         }
         self.gatekeeper.withdraw_asks(|asking| asking.is_none(), "the session went on to another prompt");
         self.gatekeeper.went_on(WentOn::CallsOver, |calling| calling.is_none());
-        self.hand_out(|text, notice| hooks::context_shown(HookEvent::UserPromptSubmit, text, notice))
+        self.hand_out(DeliveryWay::Prompt, |text, notice| {
+            hooks::context_shown(HookEvent::UserPromptSubmit, text, notice)
+        })
     }
 
     fn stop(&self, call: &HookCall, by: CalledBy) -> HookAnswer {
@@ -148,7 +150,8 @@ impl HookSession {
             self.changed.notify_one();
             return HookAnswer::default();
         }
-        let answer = match self.hand_out(|text, notice| hooks::context_shown(HookEvent::Stop, text, notice)) {
+        let shown = |text: &str, notice: &str| hooks::context_shown(HookEvent::Stop, text, notice);
+        let answer = match self.hand_out(DeliveryWay::Stop, shown) {
             answer if !answer.handed_out.is_empty() => answer,
             _ => self.remind(),
         };
@@ -227,7 +230,7 @@ impl HookSession {
     }
 
     /// What waits, said to the model with its text, and to the person at the terminal with a notice of who sent what.
-    fn hand_out(&self, say: impl FnOnce(&str, &str) -> Value) -> HookAnswer {
+    fn hand_out(&self, way: DeliveryWay, say: impl FnOnce(&str, &str) -> Value) -> HookAnswer {
         let (handed_out, text) = {
             let mut state = self.state();
             let untold = state.instructions.as_ref().filter(|_| !state.knows_instructions);
@@ -244,6 +247,6 @@ impl HookSession {
         // Words that end the outside guard do so when they have arrived.
         self.gatekeeper.note_sent(frames());
         let notices: Vec<String> = frames().map(notice).collect();
-        HookAnswer { output: say(&text, &notices.join("\n")), handed_out }
+        HookAnswer { output: say(&text, &notices.join("\n")), handed_out: HandedOut { way: Some(way), ..handed_out } }
     }
 }

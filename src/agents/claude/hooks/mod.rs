@@ -300,7 +300,7 @@ impl HookSession {
             }
         }
         let events: Vec<EventId> = handed_out.events.into_iter().flat_map(|event| event.ids).collect();
-        self.session.wrote(&events, handed_out.verdict.as_slice());
+        self.session.wrote(&events, handed_out.way, handed_out.verdict.as_slice());
         self.session.confirm().await;
         // More may wait than went into one answer.
         self.changed.notify_one();

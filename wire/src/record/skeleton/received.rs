@@ -19,6 +19,8 @@ struct EventSkeleton<'a> {
     #[serde(with = "as_text")]
     via: Via,
     sender: Cow<'a, str>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    credential: Option<Cow<'a, str>>,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     directs: bool,
     #[serde(default, with = "labels", skip_serializing_if = "covers_everything")]
@@ -59,6 +61,7 @@ pub(crate) fn serialize<S: Serializer>(
         id: event.id,
         via: event.via.clone(),
         sender: event.sender.as_str().into(),
+        credential: event.credential.as_deref().map(Cow::from),
         directs: event.directs,
         scope: event.scope.clone(),
         chat: event.chat.clone(),
@@ -79,12 +82,27 @@ pub(crate) fn deserialize<'de, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<(Arc<Event>, Option<SessionId>), D::Error> {
     let read = EventSkeleton::deserialize(deserializer)?;
-    let EventSkeleton { id, via, sender, directs, scope, chat, session, label, to, attributes, reply_to, .. } = read;
+    let EventSkeleton {
+        id,
+        via,
+        sender,
+        credential,
+        directs,
+        scope,
+        chat,
+        session,
+        label,
+        to,
+        attributes,
+        reply_to,
+        ..
+    } = read;
     let (idempotency_key, digest) = (read.idempotency_key, read.digest);
     let event = Event {
         id,
         via,
         sender: sender.into_owned(),
+        credential: credential.map(Cow::into_owned),
         directs,
         scope,
         chat,

@@ -50,15 +50,15 @@ pub(super) fn at_attach(state: &State, session: SessionId, about: &SessionAbout)
 
 /// The session speaks of another conversation than before, or says how it began.
 pub(super) fn at_description(state: &State, known: &Session, about: &SessionAbout) -> GuardMoves {
-    let (is_another, is_forked) =
-        (known.about.agent_session != about.agent_session, about.origin == Some(ConversationOrigin::Forked));
-    let is_news = is_another || is_forked && known.about.origin != about.origin;
+    let is_another = known.about.agent_session != about.agent_session;
+    let is_news = is_another || about.origin.is_some() && known.about.origin != about.origin;
     if !is_news {
         return GuardMoves::default();
     }
     let kept = state.outside_of(known.id, about);
     if about.origin == Some(ConversationOrigin::Cleared) {
-        let ended = known.outside.is_some() && kept.is_none();
+        // The guard may have gone with it into the new conversation, until it was sure that this one is empty.
+        let ended = known.outside.is_some() && (kept.is_none() || !is_another);
         let record = Record::OutsideEnded { session: known.id, by: CLEARED.to_owned() };
         return GuardMoves { records: ended.then_some(record).into_iter().collect(), tell: None };
     }

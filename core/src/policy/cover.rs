@@ -21,7 +21,9 @@ fn is_wider(wide: &Rule, narrow: &Rule) -> bool {
     if strict && wide.pattern.tool == "*" && wide.pattern.specifier.is_none() {
         return true;
     }
-    if !names(&wide.pattern.tool, &narrow.pattern.tool, strict) {
+    // Rules about files speak of one another's tools in ways of their own.
+    let is_same = wide.pattern.tool == narrow.pattern.tool || narrow.pattern.tool.starts_with("mcp__");
+    if !is_same || !names(&wide.pattern.tool, &narrow.pattern.tool, strict) {
         return false;
     }
     match (&wide.pattern.specifier, &narrow.pattern.specifier) {

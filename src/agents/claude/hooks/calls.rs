@@ -184,11 +184,11 @@ impl HookSession {
             _ if call.is_fork() => Some(ConversationOrigin::Forked),
             _ => None,
         };
-        if by == CalledBy::AnyProcess && origin == Some(ConversationOrigin::Cleared) {
+        let is_doubtful = by == CalledBy::AnyProcess && origin == Some(ConversationOrigin::Cleared);
+        if is_doubtful {
             self.state().cleared_as = call.session_id.clone();
-        } else {
-            self.begin_conversation(call.session_id.as_ref(), origin).await;
         }
+        self.begin_conversation(call.session_id.as_ref(), origin.filter(|_| !is_doubtful)).await;
         if call.source.as_deref() != Some("compact") {
             let mut state = self.state();
             state.inbox.on_new_conversation();

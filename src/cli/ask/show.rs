@@ -164,12 +164,20 @@ fn answered(ask: &AskView, verdict: &VerdictView) -> Vec<(&'static str, String)>
 }
 
 fn state(ask: &AskView) -> String {
-    let again = format!("`portcullis ask allow {0}` or `portcullis ask deny {0}`", ask.code);
+    let again = match ask.kind.as_str() {
+        "question" => {
+            let questions = Questions::of(&ask.input.clone().unwrap_or_default());
+            format!("{}, or `portcullis ask deny {}`", questions.how_to_answer(&ask.code), ask.code)
+        }
+        _ => format!("`portcullis ask allow {0}` or `portcullis ask deny {0}`", ask.code),
+    };
     match (&ask.verdict, &ask.withdrawn, ask.state.as_str()) {
         (Some(verdict), ..) => {
             let carried = match verdict.confirmation.as_str() {
                 "not_confirmed" => {
-                    format!("NOT CONFIRMED: nothing shows that the session took it; answer again with {again}")
+                    format!(
+                        "NOT CONFIRMED: nothing shows that the session took it; look at its terminal, or answer again with {again}"
+                    )
                 }
                 _ if verdict.carried_at.is_some() => "handed to the session".to_owned(),
                 _ => "not yet handed to the session".to_owned(),
@@ -179,10 +187,6 @@ fn state(ask: &AskView) -> String {
             format!("{} by {} over {}, {carried}{outcome}{differs}", verdict.behavior, verdict.by, verdict.via)
         }
         (None, Some(why), _) => format!("withdrawn: {why}"),
-        (None, None, "open") if ask.kind == "question" => {
-            let questions = Questions::of(&ask.input.clone().unwrap_or_default());
-            format!("open; answer with {}, or `portcullis ask deny {}`", questions.how_to_answer(&ask.code), ask.code)
-        }
         (None, None, "open") => format!("open; answer with {again}"),
         (None, None, state) => state.to_owned(),
     }

@@ -7,10 +7,13 @@ use expect_test::Expect;
 use crate::*;
 
 mod asks;
+mod confirmation;
 mod events;
+mod labels;
 mod orders;
 mod outside;
 mod people;
+mod replies;
 mod rulings;
 mod sessions;
 

@@ -1,0 +1,172 @@
+//! Sessions and the orders to them, as the API tells and takes them.
+
+use portcullis_core::policy::mode_in_words;
+use portcullis_core::{OrderOutcome, OutsideText, Presence, Session, TrackedOrder};
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use crate::hooks::HOOKS_VERSION;
+
+#[derive(Debug, Serialize, Deserialize, PartialEq, Eq, ToSchema)]
+pub struct SessionView {
+    pub id: String,
+    /// What people call it. No other living session has it.
+    pub label: String,
+    /// attached, expected (the gate has restarted and the process should come back), lost (its link broke) or ended
+    pub state: String,
+    /// channel, hooks or run
+    pub connected_by: String,
+    /// The agent's process.
+    pub pid: Option<u32>,
+    /// Where it works.
+    pub folder: Option<String>,
+    /// Claude Code's own id of the session.
+    pub agent_session: Option<String>,
+    /// The session before, when the same agent has come back in a new process.
+    pub continues: Option<String>,
+    /// When it attached first.
+    pub since: u64,
+    /// The agent's permission mode, where it is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mode: Option<String>,
+    /// It takes orders: prompt, interrupt, mode, model, end.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub driven: bool,
+    /// The version of its hooks, where one of them has called. Renewed by `portcullis install --hooks`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hooks_version: Option<u32>,
+    /// working or idle; none where nobody told. With open prompts it waits for a person
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub activity: Option<String>,
+    /// Who stopped it: no tool runs until it is resumed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stopped_by: Option<String>,
+    /// Text from someone who may not direct it is before its model: what runs or sends something is asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub outside: Option<OutsideView>,
+    /// What it was told to do of late, newest last.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub orders: Vec<OrderView>,
+    /// Events waiting for it.
+    pub waiting: usize,
+    /// Prompts it has open.
+    pub asks: usize,
+}
+
+/// The text from outside that is before a session's model.
+#[derive(Debug, Clone, Serialize, Deserialize, PartialEq, Eq, ToSchema)]
+pub struct OutsideView {
+    /// Who sent it.
+    pub sender: String,
+    pub since: u64,
+}
+
+impl From<&OutsideText> for OutsideView {
+    fn from(outside: &OutsideText) -> Self {
+        Self { sender: outside.sender.clone(), since: outside.since.0 }
+    }
+}
+
+/// What someone told a session to do.
+#[derive(Debug, Serialize, Deserialize, PartialEq, Eq, ToSchema)]
+pub struct OrderView {
+    pub id: String,
+    /// prompt, interrupt, mode, model, stop, resume or end
+    pub order: String,
+    pub by: String,
+    pub at: u64,
+    /// recorded; done or failed once the session has said so
+    pub state: String,
+    /// Why it failed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub why: Option<String>,
+}
+
+impl From<&TrackedOrder> for OrderView {
+    fn from(tracked: &TrackedOrder) -> Self {
+        let why = match &tracked.outcome {
+            Some(OrderOutcome::Failed { why }) => Some(why.clone()),
+            Some(OrderOutcome::Done) | None => None,
+        };
+        Self {
+            id: tracked.id.to_string(),
+            order: tracked.order.name().to_owned(),
+            by: tracked.by.clone(),
+            at: tracked.at.0,
+            state: tracked.state().to_owned(),
+            why,
+        }
+    }
+}
+
+/// Taken by `POST /api/v1/sessions/{id}/prompt`.
+#[derive(Debug, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct NewPrompt {
+    pub prompt: String,
+}
+
+/// Taken by `POST /api/v1/sessions/{id}/mode`.
+#[derive(Debug, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct NewMode {
+    pub mode: String,
+}
+
+/// Taken by `POST /api/v1/sessions/{id}/model`; none is the agent's own choice.
+#[derive(Debug, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct NewModel {
+    /// Null is the agent's own choice.
+    pub model: Option<String>,
+}
+
+impl SessionView {
+    pub fn of(session: &Session, waiting: usize, asks: usize) -> Self {
+        let about = &session.about;
+        Self {
+            id: session.id.to_string(),
+            label: session.label.to_string(),
+            state: session.presence.name().to_owned(),
+            connected_by: about.connected_by.clone(),
+            pid: about.pid.filter(|_| !matches!(session.presence, Presence::Ended { .. })),
+            folder: about.folder.clone(),
+            agent_session: about.agent_session.clone(),
+            continues: about.continues.map(|id| id.to_string()),
+            since: session.since.0,
+            mode: about.mode.clone(),
+            driven: about.driven,
+            hooks_version: about.hooks_version,
+            activity: activity(session).map(str::to_owned),
+            stopped_by: session.stopped.clone(),
+            outside: session.outside.as_ref().map(OutsideView::from),
+            orders: session.orders.iter().map(OrderView::from).collect(),
+            waiting,
+            asks,
+        }
+    }
+}
+
+/// What the agent does, for people who look at its sessions.
+fn activity(session: &Session) -> Option<&'static str> {
+    let is_working = session.about.is_working.filter(|_| session.is_attached())?;
+    Some(if is_working { "working" } else { "idle" })
+}
+
+impl SessionView {
+    /// Its permission mode and what the outside guard adds, for people; none where neither is known.
+    pub fn standing_in_words(&self) -> Option<String> {
+        let mode = self.mode.as_deref().map(mode_in_words);
+        let guard = self
+            .outside
+            .as_ref()
+            .map(|outside| format!("it has read text from {}: what it runs or sends is asked for", outside.sender));
+        let parts: Vec<String> = mode.into_iter().chain(guard).collect();
+        (!parts.is_empty()).then(|| parts.join("; "))
+    }
+
+    /// Its hooks were written by an older release.
+    pub fn has_old_hooks(&self) -> bool {
+        self.hooks_version.is_some_and(|version| version < HOOKS_VERSION)
+    }
+}

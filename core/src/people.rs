@@ -148,23 +148,43 @@ pub struct Actor {
     pub scope: TokenScope,
 }
 
-/// A process that runs inside a session: the session's agent started it, or something that the agent started did.
+/// A process that runs inside an agent: the agent started it, or something that the agent started did.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Inside {
-    pub process: u32,
-    /// Of the session.
-    pub label: Label,
+    /// None: the system does not name it.
+    pub process: Option<u32>,
+    pub agent: InsideAgent,
+}
+
+/// What is known of the agent that a process runs inside of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum InsideAgent {
+    /// That of the session with this label.
+    Session(Label),
+    /// One without a session here.
+    Other,
+    /// Whose child the process is cannot be told, and there are agents that run commands.
+    Unknown(&'static str),
 }
 
 impl Inside {
-    /// The name of the session's agent as a sender. No person can have it.
+    /// The name of the agent as a sender. No person can have it.
     pub fn agent_name(&self) -> String {
-        format!("agent:{}", self.label)
+        match &self.agent {
+            InsideAgent::Session(label) => format!("agent:{label}"),
+            InsideAgent::Other => "agent:other".to_owned(),
+            InsideAgent::Unknown(_) => "agent:unknown".to_owned(),
+        }
     }
 
     /// What the journal says of something that was refused to such a process.
     pub fn note(&self, tried: &str) -> String {
-        format!("{tried}, by process {} inside session {}", self.process, self.label)
+        let process = self.process.map_or("an unnamed process".to_owned(), |process| format!("process {process}"));
+        match &self.agent {
+            InsideAgent::Session(label) => format!("{tried}, by {process} inside session {label}"),
+            InsideAgent::Other => format!("{tried}, by {process} inside an agent"),
+            InsideAgent::Unknown(why) => format!("{tried}, by {process} of unknown origin: {why}"),
+        }
     }
 }
 

@@ -9,7 +9,8 @@ use portcullis_wire::api::Redacted;
 
 use super::client::Client;
 use super::feed::masked;
-use super::{confirm, lock, log_at, paths, say};
+use super::inside::{InsideAnAgent, refused};
+use super::{lock, log_at, paths, say};
 use crate::failure::Failure;
 use crate::store::{Durability, Store, VerifyError};
 use read::LogReader;
@@ -74,6 +75,13 @@ enum LogCommand {
 }
 
 impl Log {
+    pub(super) fn inside(&self) -> InsideAnAgent {
+        match &self.what {
+            Some(LogCommand::Redact { subject }) => refused(format!("erase the text of {subject}")),
+            None | Some(LogCommand::Verify { .. } | LogCommand::Head | LogCommand::Export) => InsideAnAgent::Allowed,
+        }
+    }
+
     pub(super) async fn run(self) -> anyhow::Result<ExitCode> {
         log_at("warn");
         match self.what {
@@ -84,7 +92,6 @@ impl Log {
             Some(LogCommand::Head) => say(&format!("{}\n", journal()?.head()?)),
             Some(LogCommand::Verify { head, json }) => return verify(head.as_deref(), json),
             Some(LogCommand::Redact { subject }) => {
-                confirm(&format!("erase the text of {subject}")).await?;
                 let body = serde_json::json!({"subject": subject});
                 let redacted: Redacted = Client::of_the_gate()?.post("/api/v1/log/redact", &body).await?;
                 say(&format!("Erased {} texts of {}.\n", redacted.erased, redacted.subject));

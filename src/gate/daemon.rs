@@ -83,6 +83,7 @@ pub(crate) async fn open_in_place(
 
 /// Opens the gate; none when another holds the lock.
 pub(crate) async fn open(paths: Paths, config: &Config, options: GateOptions) -> anyhow::Result<Option<Gate>> {
+    paths.believe_all(config::project().as_deref())?;
     paths.prepare()?;
     let Some(mut lock) = Lock::take(&paths.lock_file)? else { return Ok(None) };
     // Before anything that takes its time: whoever asks meanwhile is told of us, not of the one before.

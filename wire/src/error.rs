@@ -1,6 +1,6 @@
 //! Every error a caller can meet, numbered, with what to do about it.
 
-use portcullis_core::{Ask, AskLife, Label, Moment, NoRoute, Refusal, Right, SessionId};
+use portcullis_core::{Ask, AskLife, InsideAgent, Label, Moment, NoRoute, Refusal, Right, SessionId};
 use serde::{Deserialize, Serialize};
 
 /// An error as it is shown to a program or a person. The number's first three digits are the HTTP status.
@@ -117,6 +117,7 @@ kinds! {
     ForeignHost 40305 "use the address that `portcullis status` shows"
     FromInside 40306 "ask a person to do it: at the terminal, in a browser or in a chat"
     BypassNotAllowed 40307 "leave that mode, or `autoApprove`, off, or add `allow_bypass = true` to your own configuration"
+    UnknownOrigin 40309 "do it in a terminal that you opened yourself, over HTTP with a token of a person (`portcullis token add`), or on a device"
     FolderNotAllowed 40308 "name a folder below one of `folders` in `[start]` of the configuration, or add one there"
     NoSuchRoute 40401 "`GET /api/openapi.json` lists the routes"
     NoSuchSession 40402 "`GET /api/v1/sessions` lists the sessions; leave ?session= off to reach the only one"
@@ -200,9 +201,16 @@ impl Fault {
                 Kind::KeyReused,
                 format!("this Idempotency-Key was used for another verdict on prompt {code}"),
             ),
-            Refusal::FromInside(inside) => {
-                Self::new(Kind::FromInside, format!("refused: this comes from inside session {}", inside.label))
-            }
+            Refusal::FromInside(inside) => match &inside.agent {
+                InsideAgent::Session(label) => {
+                    Self::new(Kind::FromInside, format!("refused: this comes from inside session {label}"))
+                }
+                InsideAgent::Other => Self::new(Kind::FromInside, "refused: this comes from inside an agent"),
+                InsideAgent::Unknown(why) => Self::new(
+                    Kind::UnknownOrigin,
+                    format!("refused: this may come from inside a session that runs commands: {why}"),
+                ),
+            },
             Refusal::NoSuchAsk => {
                 Self::new(Kind::NoSuchAsk, "no such prompt is open or was settled in the last 24 hours")
             }

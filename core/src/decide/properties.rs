@@ -71,7 +71,7 @@ fn about(label: &str, continues: Option<SessionId>) -> SessionAbout {
 }
 
 fn any_inside() -> impl Strategy<Value = Option<Inside>> {
-    prop_oneof![3 => Just(None), 1 => Just(Some(Inside { process: 7, label: Label::new("api").unwrap() }))]
+    prop_oneof![3 => Just(None), 1 => Just(Some(Inside { process: Some(7), agent: InsideAgent::Session(Label::new("api").unwrap()) }))]
 }
 
 fn any_text() -> impl Strategy<Value = String> {

@@ -180,6 +180,7 @@ mod tests {
     use super::*;
     use crate::event::{Label, Reply, Text};
     use crate::ids::SessionId;
+    use crate::people::InsideAgent;
     use crate::state::Limits;
     use crate::verdict::SaidText;
 
@@ -208,14 +209,17 @@ mod tests {
     fn reviewers_direct_sessions_while_senders_and_whatever_an_agent_runs_only_inform() {
         assert!(event_by(Role::Admin, None).directs && event_by(Role::Reviewer, None).directs);
         assert!(!event_by(Role::Sender, None).directs);
-        let inside = Inside { process: 7, label: Label::new("api").unwrap() };
+        let inside = Inside { process: Some(7), agent: InsideAgent::Session(Label::new("api").unwrap()) };
         let by_agent = event_by(Role::Admin, Some(inside));
         assert_eq!((by_agent.directs, by_agent.sender.as_str()), (false, "agent:api"));
     }
 
     #[test]
     fn replies_to_what_an_agent_sent_are_for_the_one_whose_credential_it_has() {
-        let event = event_by(Role::Sender, Some(Inside { process: 7, label: Label::new("api").unwrap() }));
+        let event = event_by(
+            Role::Sender,
+            Some(Inside { process: Some(7), agent: InsideAgent::Session(Label::new("api").unwrap()) }),
+        );
         let mut state = State::new(Limits::default());
         state.apply(Moment(1), &Record::Received { event: Arc::clone(&event), to: None });
         let reply = Reply {

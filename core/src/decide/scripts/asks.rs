@@ -167,7 +167,7 @@ fn from_inside_an_agent_a_verdict_is_refused_and_recorded_and_anything_else_is_c
               > wake session 1 for [4 5 6]
               > publish event 6
             8 say 7 ann inside=api : yes abcde
-              > refused: FromInside(Inside { process: 7, label: api })
+              > refused: FromInside(Inside { process: Some(7), agent: Session(api) })
               + ann denied: answering a prompt, by process 7 inside session api
               > done
             9 say 8 ann : yes abcde
@@ -176,7 +176,7 @@ fn from_inside_an_agent_a_verdict_is_refused_and_recorded_and_anything_else_is_c
               > carry allow abcde to session 1
               > publish ask 1
             10 say 9 ann inside=api : no abcde
-              > refused: FromInside(Inside { process: 7, label: api })
+              > refused: FromInside(Inside { process: Some(7), agent: Session(api) })
               + ann denied: answering a prompt, by process 7 inside session api
               > done
         "#]],

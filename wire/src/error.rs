@@ -226,6 +226,21 @@ impl Fault {
             Refusal::NoSuchAsk => {
                 Self::new(Kind::NoSuchAsk, "no such prompt is open or was settled in the last 24 hours")
             }
+            Refusal::Settled { code, life: life @ AskLife::Answered { verdict, sent: true, .. } }
+                if life.is_unconfirmed() =>
+            {
+                Self {
+                    hint: "look at the session's terminal: a client takes one answer, and this one was sent to it"
+                        .to_owned(),
+                    ..Self::new(
+                        Kind::Settled,
+                        format!(
+                            "prompt {code} is {}, and that cannot be taken back, although nothing shows that the session took it",
+                            verdict.in_words()
+                        ),
+                    )
+                }
+            }
             Refusal::Settled { code, life } => {
                 let how = match life {
                     AskLife::Answered { verdict, .. } => verdict.in_words(),

@@ -55,7 +55,8 @@ fn it_cannot_allow_what_nobody_allowed() {
         "input": {"hook_event_name": "PermissionRequest", "hooks_version": "3"}});
     settings["hooks"]["PermissionRequest"][0]["hooks"][0] = hook;
     fs::write(&file, settings.to_string()).unwrap();
-    let mut command = Claude::command(&home, &file_maker());
+    let model = file_maker();
+    let mut command = Claude::command(&home, &model);
     command.args(["-p", "make it", "--permission-mode", "default"]);
     Ran::of(&home.spawn(command, Stdin::Nothing), PATIENCE * 3).ok();
     assert!(made.exists(), "it allows what it is asked");

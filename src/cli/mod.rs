@@ -48,7 +48,7 @@ use tracing_subscriber::registry::LookupSpan;
 use crate::config::{self, configuration, environment, paths};
 use crate::gate;
 use crate::gate::{VERSION, client, lock, reach, starting};
-use crate::report::{say, try_say};
+use crate::report::{note, say, try_say};
 use crate::setup;
 use inside::{InsideAnAgent, refused};
 

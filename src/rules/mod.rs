@@ -281,4 +281,6 @@ fn in_words(error: &Failure) -> String {
 }
 
 #[cfg(test)]
+mod everyday;
+#[cfg(test)]
 mod tests;

@@ -203,6 +203,17 @@ pub(crate) fn run(arguments: impl IntoIterator<Item = OsString>) -> anyhow::Resu
     code
 }
 
+/// The name of a dev sender, which must not be taken for another's.
+fn dev_name(name: &str) -> Result<String, String> {
+    match portcullis_core::is_person_name(name) {
+        true => Ok(name.to_owned()),
+        false => {
+            Err("a name has letters, digits, dots and dashes, and does not look like `owner` or a name of ours"
+                .to_owned())
+        }
+    }
+}
+
 /// As clap has it where a command is missing.
 const NO_COMMAND: u8 = 2;
 

@@ -8,6 +8,7 @@ use super::gate::{self, GateOptions, Started};
 use super::inside::{InsideAnAgent, refused};
 use super::{configuration, log_at, paths, say};
 use crate::config::runs_inside_an_agent;
+use crate::failure::Failure;
 use crate::fixed;
 
 /// Run the gate in the foreground, for services; people use `up`
@@ -20,10 +21,10 @@ pub(super) struct Serve {
     /// Let requests with the header `X-Sender: NAME` in as a reviewer, to walk through the channel documents
     ///
     /// Anyone who can reach the port can then send events and answer prompts. Not for daily use.
-    #[arg(long, value_name = "NAME", conflicts_with = "auto_started")]
+    #[arg(long, value_name = "NAME", value_parser = super::dev_name)]
     dev_sender: Option<String>,
     /// Where to listen: 127.0.0.1:PORT, or `off` for the Unix socket only
-    #[arg(long, value_name = "ADDRESS", conflicts_with = "auto_started")]
+    #[arg(long, value_name = "ADDRESS")]
     listen: Option<String>,
     /// Stop after so many seconds without sessions, listeners, open prompts and waiting events
     #[arg(long, value_name = "SECONDS")]
@@ -44,6 +45,10 @@ impl Serve {
 
     pub(super) async fn run(self) -> anyhow::Result<ExitCode> {
         log_at("info");
+        if self.auto_started && (self.dev_sender.is_some() || self.listen.is_some()) {
+            let hint = "leave --auto-started off: it is for gates that sessions start";
+            return Err(Failure::usage("a gate for a session takes no dev sender and no address", hint).into());
+        }
         if self.auto_started || self.detached {
             // Away from the terminal and the process group of whoever needed us.
             if let Err(error) = rustix::process::setsid() {

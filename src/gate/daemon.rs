@@ -235,6 +235,8 @@ fn hub_limits(config: &Config) -> HubLimits {
         coalesce: config.coalesce.iter().map(|(sender, seconds)| (sender.clone(), seconds * 1000)).collect(),
         state: Limits {
             waiting_events: config.limits.session_events,
+            // A tenth; of a small queue no less than a hundred.
+            waiting_of_one: (config.limits.session_events / 10).max(100),
             waiting_bytes: fixed::limit("SESSION_BYTES", config::SESSION_BYTES),
             lost_grace: fixed::number("LOST_GRACE", usual.lost_grace),
             ..usual

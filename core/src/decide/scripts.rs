@@ -262,6 +262,7 @@ fn read(command: &str) -> Input {
         },
         "open" => Input::Opened { session: session(words[1]), event: event(words[2]) },
         "tick" => Input::Ticked,
+        "clock" => Input::ClockSet { was: words[1].parse::<u64>().unwrap() * 1000 },
         other => panic!("no such command: {other}"),
     }
 }
@@ -296,6 +297,7 @@ fn place(session: Option<SessionId>) -> String {
 fn record_in_words(record: &Record) -> String {
     match record {
         Record::Opened { .. } => "gate opened".into(),
+        Record::ClockSet { was } => format!("clock set back from {}", was / 1000),
         Record::Received { event, to } => {
             format!("event {} of {} in chat {} for {}", short(event.id), event.sender, event.chat, place(*to))
         }

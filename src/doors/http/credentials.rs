@@ -63,7 +63,7 @@ impl Credentials {
     fn someone(&self, token: &str, via: Via) -> Option<(Actor, Known)> {
         let hash: [u8; 32] = Sha256::digest(token).into();
         let known = self.roster.borrow().find(&hash, now())?.clone();
-        let (name, rights, scope) = (known.name.clone(), known.role.rights(), known.scope.clone());
+        let (name, rights, scope) = (known.name.clone(), known.rights, known.scope.clone());
         Some((Actor { name, rights, via, scope }, known))
     }
 

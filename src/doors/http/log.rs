@@ -48,7 +48,7 @@ pub(super) async fn page(
     appended.mark_unchanged();
     let mut records = door.hub.page(Seq(after), limit).await?;
     if records.is_empty() && page.wait > 0 {
-        let _place = sse::take_place(&door)?;
+        let _place = sse::take_place(&door, &permitted)?;
         let ended = sse::Pass::of(&door, &permitted).ended();
         tokio::pin!(ended);
         let give_up = tokio::time::Instant::now() + Duration::from_secs(page.wait.min(LONGEST_WAIT));

@@ -41,7 +41,7 @@ fn inside_an_agent_no_command_starts_stops_or_installs_anything() {
     let refused = [
         "$P stop",
         "$P up",
-        "$P up --detach --dev-sender owner",
+        "$P up --detach --dev-sender eve",
         "$P serve",
         "$P serve --dev-sender eve",
         "$P service install",
@@ -74,7 +74,8 @@ fn inside_an_agent_no_command_starts_stops_or_installs_anything() {
         let ran = inside(&home, line);
         assert!(ran.status.code() == Some(0) || line.contains("service"), "{line}: {ran:#?}");
     }
-    inside(&home, "$P serve --auto-started --dev-sender eve").refused_usage();
+    inside(&home, "$P serve --auto-started --dev-sender eve").refused(2, "takes no dev sender");
+    home.run(&["serve", "--dev-sender", "оwner"]).refused_usage();
 }
 
 #[test]
@@ -187,7 +188,7 @@ fn whose_child_a_process_is_cannot_be_hidden() {
     gate.open_prompt(&session, "abcde");
     let out = home.project().join("out");
     // Left behind by its shell, with and without a session of its own.
-    for line in ["$P ask allow abcde", "setsid $P ask allow abcde", "sh -c 'sleep 0; exec $P ask allow abcde'"] {
+    for line in ["$P ask allow abcde", "setsid -w $P ask allow abcde", "sh -c 'sleep 0; exec $P ask allow abcde'"] {
         fs::write(&out, "").unwrap();
         let line = line.replace("$P", PROGRAM);
         let mut shell = home.program("sh");
@@ -198,11 +199,8 @@ fn whose_child_a_process_is_cannot_be_hidden() {
         assert!(said.contains("its parent process is gone") && said.contains("hint: "), "{line}: {said}");
     }
     // Below more levels than anybody has.
-    fs::write(
-        home.project().join("deep.sh"),
-        "if [ $1 -gt 0 ]; then sh deep.sh $(($1 - 1)); else shift; \"$@\"; fi; exit $?\n",
-    )
-    .unwrap();
+    let deeper = "n=$1; shift; if [ $n -gt 0 ]; then sh deep.sh $((n - 1)) \"$@\"; else \"$@\"; fi; exit $?\n";
+    fs::write(home.project().join("deep.sh"), deeper).unwrap();
     let ran = inside(&home, "sh deep.sh 70 $P ask allow abcde");
     ran.refused(4, "this runs inside Claude Code");
     let by_hand = "sh deep.sh 70 curl -s -w '%{http_code}' --unix-socket $PORTCULLIS_HOME/gate.sock -d 'yes abcde' http://localhost/";

@@ -418,3 +418,32 @@ fn who_takes_a_link_over_does_not_make_us_forget_the_agent() {
         assert_eq!((about.pid, about.runs_commands), (Some(7), true), "{line}");
     }
 }
+
+#[test]
+fn a_clock_that_was_ahead_does_not_stop_time() {
+    check(
+        "100 attach 1 api
+         900000 lose 1
+         101 clock 900000
+         105 tick
+         112 tick",
+        &expect![[r#"
+            100 attach 1 api
+              + session 1 attached, wrote []
+              > done
+              > publish session 1
+              > wake session 1 for []
+            900000 lose 1
+              + session 1 lost
+              > done
+              > publish session 1
+            101 clock 900000
+              + clock set back from 900000
+            105 tick
+            112 tick
+              + session 1 ended: its process went away
+              > done
+              > publish session 1
+        "#]],
+    );
+}

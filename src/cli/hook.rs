@@ -5,9 +5,11 @@ use std::io::{Read as _, Write as _};
 use std::path::Path;
 use std::process::ExitCode;
 
+use portcullis_core::visible;
 use portcullis_wire::hooks::{HOOKS_VERSION, HookCall, HookEvent, watch};
-use serde_json::Value;
+use serde_json::{Value, json};
 
+use super::broken::broken_files;
 use super::channel::working_folder;
 use super::setup::installed::has_hooks_of_own;
 use super::{environment, log_at, paths, say};
@@ -58,8 +60,13 @@ async fn answer() -> anyhow::Result<ExitCode> {
             let announced = Announced { is_watched: is_attended(), is_forked: call.is_fork() };
             let is_there = announce(&paths, &file, &call, announced).is_ok();
             let watched = is_there && announced.is_watched;
-            if watched {
-                say(&format!("{}\n", watch(&[file.display().to_string()])));
+            let mut told = if watched { watch(&[file.display().to_string()]) } else { json!({}) };
+            let broken = broken_files(&paths, [working_folder()?.as_path()]);
+            if !broken.is_empty() && announced.is_watched {
+                told["systemMessage"] = visible(&format!("portcullis: {}", broken.join("; "))).into();
+            }
+            if told != json!({}) {
+                say(&format!("{told}\n"));
             }
             arguments["watched"] = Value::Bool(watched);
             hooks::call_session(&socket, &arguments, HookWait::Short, |_| {}).await?;

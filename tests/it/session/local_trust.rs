@@ -192,10 +192,11 @@ fn whose_child_a_process_is_cannot_be_hidden() {
         fs::write(&out, "").unwrap();
         let line = line.replace("$P", PROGRAM);
         let mut shell = home.program("sh");
-        let left_behind = "(while kill -0 $$ 2>/dev/null; do sleep 0.01; done; LINE > out 2>&1; echo over >> out) &";
+        let left_behind =
+            "(while kill -0 $$ 2>/dev/null; do sleep 0.01; done; LINE > out 2>&1; echo FINISHED >> out) &";
         shell.args(["-c", &left_behind.replace("LINE", &line)]);
         home.spawn(shell, Stdin::Nothing).wait_exit(PATIENCE);
-        let said = until("its answer", || fs::read_to_string(&out).ok().filter(|text| text.contains("over")));
+        let said = until("its answer", || fs::read_to_string(&out).ok().filter(|text| text.contains("FINISHED")));
         assert!(said.contains("its parent process is gone") && said.contains("hint: "), "{line}: {said}");
     }
     // Below more levels than anybody has.

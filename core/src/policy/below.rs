@@ -65,26 +65,22 @@ pub(super) fn found(call: &Call, rules: &RuleSet, context: &Context, disk: &dyn 
     let sought = sought.iter().flat_map(|one| one.folders.iter().map(move |folder| (folder.clone(), Some(one))));
     let entered = folders(call, &action).into_iter().map(|folder| (folder, None));
     for (folder, sought) in entered.chain(sought) {
-        let wanted: Vec<&(String, Vec<PathPattern>)> = rules
-            .iter()
-            .filter(|(_, patterns)| patterns.iter().any(|pattern| pattern.may_reach_into(&folder)))
-            .collect();
-        if wanted.is_empty() {
-            continue;
-        }
         let complete = disk.walk(&folder, &mut |path| {
             if sought.is_some_and(|sought| !sought.is_called(path)) {
                 return;
             }
-            for (rule, patterns) in &wanted {
+            for (rule, patterns) in &rules {
                 if patterns.iter().any(|pattern| pattern.matches(path, true)) {
                     found.insert((folder.clone(), rule.clone()));
                 }
             }
         });
-        // Of what find looks for, what lies near was seen.
+        // Links may lead anywhere; where there is too much to look at, what may lie there counts. Of what find looks for,
+        // what lies near was seen.
         if !complete && sought.is_none() {
-            found.extend(wanted.iter().map(|(rule, _)| (folder.clone(), rule.clone())));
+            let reach = |patterns: &[PathPattern]| patterns.iter().any(|pattern| pattern.may_reach_into(&folder));
+            let near = rules.iter().filter(|(_, patterns)| reach(patterns));
+            found.extend(near.map(|(rule, _)| (folder.clone(), rule.clone())));
         }
     }
     found

@@ -160,6 +160,7 @@ pub(crate) fn descends(words: &[ShellWord]) -> bool {
         | "rake" | "rails" | "mix" | "composer" | "php" | "shellcheck" | "pre-commit" | "brew" | "apt" | "apt-get"
         | "gh" | "just" | "code" | "open" | "rustfmt" | "gofmt" | "sh" | "bash" | "zsh" | "for" | "select" | "case"
         | "in" | "source" | "." | "sed" | "awk" | "sort" | "uniq" | "file" | "jq" => false,
-        _ => true,
+        // What surely only reads reads no folder, but for those above.
+        _ => reading(words) == Reading::Perhaps,
     }
 }

@@ -2,6 +2,7 @@
 
 use std::process::ExitCode;
 
+use portcullis_core::Moment;
 use portcullis_wire::api::{SessionView, Status as GateStatus};
 use portcullis_wire::notify::NotifyView;
 use portcullis_wire::text::one_line;
@@ -12,6 +13,10 @@ use super::table::{Cell, Table};
 use super::{lock, log_at, paths, say, session};
 use crate::config::Paths;
 use crate::failure::Failure;
+use crate::hub::now;
+
+/// A call that ran unasked is shown for a day, in milliseconds.
+const ALARM_SHOWN: u64 = 24 * 3_600_000;
 
 /// Show whether a gate runs, where it listens, and which sessions are attached
 ///
@@ -89,6 +94,11 @@ fn in_words(status: &GateStatus, sessions: &[SessionView]) -> String {
     if let Some(dev) = &status.dev_sender {
         rows.push(("dev", format!("X-Sender: {dev} may send and answer")));
     }
+    rows.extend(status.unasked_calls.iter().filter(|call| now().since(Moment(call.at)) < ALARM_SHOWN).map(|call| {
+        let label = call.label.as_deref().unwrap_or(&call.session);
+        let what = format!("{} {label} ran {} although a person had to be asked", clock(call.at), call.tool);
+        ("ALARM", format!("{what}: `portcullis log --session {label}`"))
+    }));
     let mut text: String = rows.iter().map(|(name, value)| format!("{name:<10} {value}\n")).collect();
     if sessions.is_empty() {
         text.push_str("sessions   none attached\n");

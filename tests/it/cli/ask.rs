@@ -324,7 +324,9 @@ fn answers_to_a_prompt_that_asks_no_question_are_refused_and_let_nothing_through
     for call in [command, plan] {
         let asked = session.hook_later("PermissionRequest", &call);
         let code = gate.open_ask()["code"].as_str().unwrap().to_owned();
-        home.run(&["ask", "allow", &code, "--answer", "1"]).refused(1, "this prompt asks no question");
+        let ran = home.run(&["ask", "allow", &code, "--answer", "1"]);
+        ran.refused(1, "this prompt asks no question");
+        assert!(!ran.stderr.contains("GET /"), "a hint for people: {ran:?}");
         let refused = gate.verdict(&code, &json!({"behavior": "allow", "answers": {"Which?": "1"}})).expect(400).json();
         assert!(refused["message"].as_str().unwrap().contains("asks no question"), "{refused}");
         assert_eq!(show(&home, &code)["state"], "open");

@@ -270,9 +270,11 @@ pub enum AskLife {
     },
     /// Someone said allow or deny. `carried` is when the session's own process had written it to the agent, and
     /// `outcome` what is known to have become of the call. `unconfirmed` is when the source should have told of it and had
-    /// not: until it does, someone may answer again.
+    /// not.
     Answered {
         verdict: Box<Verdict>,
+        /// The process was there when the verdict was given, or has come back since: it may have it.
+        sent: bool,
         carried: Option<Moment>,
         outcome: Option<ReportedOutcome>,
         unconfirmed: Option<Moment>,
@@ -310,9 +312,14 @@ impl AskLife {
         matches!(self, Self::Answered { unconfirmed: Some(_), outcome: None, .. })
     }
 
+    /// Whether the verdict may still be replaced: its time is over, and it has only ever waited for a process that is away.
+    pub fn is_replaceable(&self) -> bool {
+        matches!(self, Self::Answered { sent: false, carried: None, .. }) && self.is_unconfirmed()
+    }
+
     /// How far a verdict on this ask has come. None while there is no verdict.
     pub fn confirmation(&self, ask: &Ask) -> Option<Confirmation> {
-        let Self::Answered { verdict, carried, outcome, unconfirmed } = self else { return None };
+        let Self::Answered { verdict, carried, outcome, unconfirmed, .. } = self else { return None };
         Some(match (outcome, unconfirmed, carried) {
             (Some(_), ..) => Confirmation::Confirmed,
             (None, Some(_), _) => Confirmation::NotConfirmed,

@@ -56,7 +56,7 @@ pub fn decide(state: &State, clock: Moment, input: Input) -> (Vec<Record>, Vec<E
         Input::Redacted { what, by } => people::redacted(&by, what),
         Input::AccessDenied { who, what } => people::access_denied(who, what),
         Input::Asked { session, ask, entropy } => asks::asked(state, now, session, *ask, entropy),
-        Input::Carried { ask, session } => asks::carried(state, ask, session),
+        Input::Carried { ask, session, verdict_at } => asks::carried(state, ask, session, verdict_at),
         Input::Withdrawn { ask, by, why } => asks::withdrawn(state, ask, by, why),
         Input::AskExpired { ask } => asks::expired(state, now, ask),
         Input::NotConfirmed { ask } => asks::not_confirmed(state, now, ask),

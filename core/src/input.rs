@@ -68,6 +68,8 @@ pub enum Input {
     Carried {
         ask: AskId,
         session: SessionId,
+        /// When the verdict was given that was written. None: the process was given it at a front, or is of an earlier release.
+        verdict_at: Option<Moment>,
     },
     /// Nobody answered in time.
     AskExpired {
@@ -246,7 +248,7 @@ pub enum Effect {
     /// The session may have events to send.
     Wake(SessionId),
     /// Hand the verdict to the session's process.
-    Carry { session: SessionId, ask: AskId, origin: String, source: Source, ruling: Ruling },
+    Carry { session: SessionId, ask: AskId, origin: String, source: Source, ruling: Ruling, at: Moment },
     /// Tell the session's process that no verdict is coming.
     Close { session: SessionId, ask: AskId, origin: String, source: Source },
     /// Give the session's process this order.

@@ -224,6 +224,12 @@ impl State {
         open.chain(unconfirmed.filter(move |(ask, _)| is_present(ask)))
     }
 
+    /// Whether someone may still answer this ask: its process hears of it, and has not been sent another answer.
+    pub fn is_answerable(&self, ask: &Ask, life: &AskLife) -> bool {
+        let is_present = self.session(ask.session).is_some_and(Session::is_present);
+        is_present && (life.is_open() || life.is_replaceable())
+    }
+
     pub fn open_asks_of(&self, session: SessionId) -> impl Iterator<Item = &Ask> {
         self.open_asks().filter(move |ask| ask.session == session)
     }

@@ -113,7 +113,7 @@ impl CandidateKind {
             }
             Self::OpenAsks | Self::Asks => {
                 let asks: Vec<AskView> = gate.get("/api/v1/asks").await?;
-                let fitting = asks.into_iter().filter(|ask| self == Self::Asks || ask.is_answerable());
+                let fitting = asks.into_iter().filter(|ask| self == Self::Asks || ask.answerable);
                 fitting.map(|ask| ask.code).collect()
             }
             Self::Events => {

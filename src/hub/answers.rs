@@ -66,7 +66,7 @@ impl Hub {
         let (target, scope) = (target.clone(), by.scope.clone());
         let asked = self.look(move |state| {
             let (ask, life) = find_ask(state, &target)?;
-            if !state.is_in_scope(Some(ask.session), &scope) || !(life.is_open() || life.is_unconfirmed()) {
+            if !state.is_in_scope(Some(ask.session), &scope) || !state.is_answerable(ask, life) {
                 return None;
             }
             if ask.details.kind != AskKind::Question {

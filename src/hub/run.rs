@@ -397,9 +397,9 @@ impl HubLoop {
             match effect {
                 Effect::Answer(decided) => answer = decided,
                 Effect::Wake(session) => self.outlets.wake(session),
-                Effect::Carry { session, ask, origin, source, ruling } => {
-                    let ruling = Box::new(ruling);
-                    self.outlets.carry(session, GateMessage::Verdict { ask, origin, source, ruling });
+                Effect::Carry { session, ask, origin, source, ruling, at } => {
+                    let (ruling, at) = (Box::new(ruling), Some(at.0));
+                    self.outlets.carry(session, GateMessage::Verdict { ask, origin, source, ruling, at });
                 }
                 Effect::Close { session, ask, origin, source } => {
                     self.outlets.carry(session, GateMessage::Closed { ask, origin, source });

@@ -79,6 +79,9 @@ pub enum SessionMessage {
     Carried {
         #[serde(with = "as_text")]
         ask: AskId,
+        /// When it was given, as the gate told with it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        verdict_at: Option<u64>,
     },
     /// The ask was settled where the gate cannot see it, or is no longer asked.
     Withdrawn {
@@ -167,6 +170,9 @@ pub enum GateMessage<'a> {
         source: Source,
         #[serde(with = "Boxed::<RulingForm>")]
         ruling: Box<Ruling>,
+        /// When it was given, in milliseconds: tells one verdict on an ask from another.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        at: Option<u64>,
     },
     /// No verdict is coming: nobody answered in time, or it was settled elsewhere.
     Closed {

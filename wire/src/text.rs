@@ -40,10 +40,11 @@ pub fn progress(ask: &Ask, life: &AskLife) -> Option<String> {
             "WARNING: what ran is not what was shown".to_owned()
         }
         AskLife::Answered { verdict, .. } if life.is_unconfirmed() => {
-            format!(
-                "{}; NOT CONFIRMED: nothing shows that the session took it. Look at it, or answer again",
-                verdict.in_words()
-            )
+            let todo = match life.is_replaceable() {
+                true => "Its process is away: until it is back, it can be answered again",
+                false => "Look at its terminal",
+            };
+            format!("{}; NOT CONFIRMED: nothing shows that the session took it. {todo}", verdict.in_words())
         }
         AskLife::Answered { verdict, carried: None, outcome: None, .. } => verdict.in_words(),
         AskLife::Withdrawn { why, .. } => format!("withdrawn, {why}"),

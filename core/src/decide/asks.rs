@@ -109,7 +109,7 @@ pub(super) fn answer_to(
         EarlierVotes::Votes(votes) => {
             (still_missing(ask, votes, &by.name, ruling.behavior), votes.iter().any(|vote| vote.by == by.name))
         }
-        EarlierVotes::Unconfirmed => (0, false),
+        EarlierVotes::Untold => (0, false),
     };
     let behavior = ruling.behavior;
     let recorded = Effect::Answer(Answer::Recorded { ask: ask.id, code: ask.code, behavior, missing });
@@ -121,14 +121,15 @@ pub(super) fn answer_to(
     }
 }
 
-/// The votes that stand, where a verdict may still be given: while nobody has answered, and while nothing shows that the
-/// client took the answer. Where several must agree and one has denied it, the others have not been heard.
+/// The votes that stand, where a verdict may still be given: while nobody has answered, and while the answer waits for a
+/// process that is away. One that was sent is out of our hands, for the client takes no second. Where several must agree
+/// and one has denied it, the others have not been heard.
 fn replaceable<'a>(ask: &Ask, life: &'a AskLife, behavior: Behavior) -> Option<EarlierVotes<'a>> {
     match life {
         AskLife::Open { votes } => Some(EarlierVotes::Votes(votes)),
-        AskLife::Answered { verdict, .. } if life.is_unconfirmed() => {
+        AskLife::Answered { verdict, .. } if life.is_replaceable() => {
             let widens = behavior == Behavior::Allow && verdict.ruling.behavior == Behavior::Deny;
-            (!widens || ask.details.quorum == 1).then_some(EarlierVotes::Unconfirmed)
+            (!widens || ask.details.quorum == 1).then_some(EarlierVotes::Untold)
         }
         _ => None,
     }
@@ -137,8 +138,8 @@ fn replaceable<'a>(ask: &Ask, life: &'a AskLife, behavior: Behavior) -> Option<E
 /// What counts before one more verdict.
 enum EarlierVotes<'a> {
     Votes(&'a [Verdict]),
-    /// As many as must agree have spoken, and the client has not shown that it took it.
-    Unconfirmed,
+    /// As many as must agree have spoken, and the process has not been there to hear it.
+    Untold,
 }
 
 /// What the same person said before under the same key is answered as it was then.
@@ -196,14 +197,15 @@ fn can_carry(ask: &Ask, ruling: &Ruling) -> Result<(), Refusal> {
 
 fn settled(ask: &Ask, verdict: Verdict, answer: Option<Effect>) -> Decided {
     let mut effects: Vec<Effect> = answer.into_iter().collect();
-    effects.push(carry(ask, verdict.ruling.clone()));
+    effects.push(carry(ask, &verdict));
     effects.push(Effect::Publish(Topic::Ask(ask.id)));
     (vec![Record::Answered { ask: ask.id, verdict }], effects)
 }
 
-fn carry(ask: &Ask, ruling: Ruling) -> Effect {
+fn carry(ask: &Ask, verdict: &Verdict) -> Effect {
     let Ask { id, session, source, origin, .. } = ask;
-    Effect::Carry { session: *session, ask: *id, origin: origin.clone(), source: *source, ruling }
+    let (ruling, at) = (verdict.ruling.clone(), verdict.at);
+    Effect::Carry { session: *session, ask: *id, origin: origin.clone(), source: *source, ruling, at }
 }
 
 fn close(ask: &Ask) -> Effect {
@@ -238,7 +240,7 @@ pub(super) fn untold(state: &State, now: Moment, session: SessionId) -> impl Ite
 /// The effect that tells the session's process how an ask was settled, until it has confirmed it.
 fn still_to_tell(ask: &Ask, life: &AskLife) -> Option<Effect> {
     match life {
-        AskLife::Answered { verdict, carried: None, .. } => Some(carry(ask, verdict.ruling.clone())),
+        AskLife::Answered { verdict, carried: None, .. } => Some(carry(ask, verdict)),
         // One that the gate withdrew while its session was away: the process may still wait for it.
         AskLife::Expired { .. } | AskLife::Withdrawn { .. } => Some(close(ask)),
         AskLife::Open { .. } | AskLife::Answered { .. } => None,
@@ -250,9 +252,11 @@ fn of_session(state: &State, id: AskId, session: Option<SessionId>) -> Option<&(
     state.ask(id).filter(|(ask, _)| session.is_none_or(|session| ask.session == session))
 }
 
-pub(super) fn carried(state: &State, id: AskId, session: SessionId) -> Decided {
+/// The process has written a verdict: the one that stands, or one that was replaced while it was away.
+pub(super) fn carried(state: &State, id: AskId, session: SessionId, verdict_at: Option<Moment>) -> Decided {
+    let is_it = |verdict: &Verdict| verdict_at.is_none_or(|at| at == verdict.at);
     match of_session(state, id, Some(session)) {
-        Some((_, AskLife::Answered { carried: None, .. })) => {
+        Some((_, AskLife::Answered { verdict, carried: None, .. })) if is_it(verdict) => {
             (vec![Record::Carried { ask: id }], vec![Effect::Answer(Answer::Done), Effect::Publish(Topic::Ask(id))])
         }
         _ => answer(Answer::Done),

@@ -200,7 +200,11 @@ fn read(command: &str) -> Input {
                 _ => OrderOutcome::Failed { why: text.into() },
             },
         },
-        "carried" => Input::Carried { ask: ask(words[1]), session: session(option("of").unwrap_or("1")) },
+        "carried" => Input::Carried {
+            ask: ask(words[1]),
+            session: session(option("of").unwrap_or("1")),
+            verdict_at: option("at").map(|second| Moment(second.parse::<u64>().unwrap() * 1000)),
+        },
         "reply" => Input::Replied {
             id: ReplyId::new(Moment(0), words[1].parse().unwrap()),
             session: session(words[2]),

@@ -271,6 +271,7 @@ impl State {
         self.ended.retain(|ended| *ended != id);
         self.note_conversation(id);
         self.wrote(id, wrote, None, at);
+        self.verdicts_sent_to(id);
     }
 
     pub(super) fn move_event(&mut self, id: EventId, to: Option<SessionId>) {

@@ -2,7 +2,8 @@
 
 use super::State;
 use crate::ask::{AskLife, ReportedOutcome};
-use crate::ids::{AskId, Moment};
+use crate::ids::{AskId, Moment, SessionId};
+use crate::session::Session;
 use crate::verdict::Verdict;
 
 impl State {
@@ -35,9 +36,12 @@ impl State {
         self.leave_texts_to_the_journal();
     }
 
-    /// Someone answers an ask: the first, or again where nothing showed that the client took the answer before.
+    /// Someone answers an ask: the first, or again where the answer before has reached nobody.
     pub(super) fn answer_ask(&mut self, id: AskId, verdict: Verdict) {
-        let life = AskLife::Answered { verdict: Box::new(verdict), carried: None, outcome: None, unconfirmed: None };
+        let session = self.asks.get(&id).and_then(|(ask, _)| self.session(ask.session));
+        let sent = session.is_some_and(Session::is_attached);
+        let verdict = Box::new(verdict);
+        let life = AskLife::Answered { verdict, sent, carried: None, outcome: None, unconfirmed: None };
         match self.asks.get_mut(&id) {
             Some((_, current)) if current.is_unconfirmed() => *current = life,
             _ => return self.settle_ask(id, life),
@@ -46,9 +50,20 @@ impl State {
         self.awaiting.insert(id);
     }
 
+    /// A process that attaches is sent every verdict that it has not confirmed.
+    pub(super) fn verdicts_sent_to(&mut self, session: SessionId) {
+        for (ask, life) in self.asks.values_mut() {
+            if let AskLife::Answered { sent, .. } = life
+                && ask.session == session
+            {
+                *sent = true;
+            }
+        }
+    }
+
     pub(super) fn carried(&mut self, id: AskId, at: Moment) {
         let Some((ask, life)) = self.asks.get_mut(&id) else { return };
-        let AskLife::Answered { verdict, carried, outcome, unconfirmed } = life else { return };
+        let AskLife::Answered { verdict, carried, outcome, unconfirmed, .. } = life else { return };
         carried.get_or_insert(at);
         if outcome.is_some() {
             return;

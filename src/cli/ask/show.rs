@@ -175,9 +175,11 @@ fn state(ask: &AskView) -> String {
         (Some(verdict), ..) => {
             let carried = match verdict.confirmation.as_str() {
                 "not_confirmed" => {
-                    format!(
-                        "NOT CONFIRMED: nothing shows that the session took it; look at its terminal, or answer again with {again}"
-                    )
+                    let todo = match ask.answerable {
+                        true => format!("its process is away: until it is back, answer again with {again}"),
+                        false => "look at its terminal; it takes no other answer".to_owned(),
+                    };
+                    format!("NOT CONFIRMED: nothing shows that the session took it; {todo}")
                 }
                 _ if verdict.carried_at.is_some() => "handed to the session".to_owned(),
                 _ => "not yet handed to the session".to_owned(),

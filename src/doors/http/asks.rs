@@ -70,7 +70,9 @@ pub(super) async fn show(
 }
 
 fn view(state: &Known, ask: &Ask, life: &AskLife) -> AskView {
-    AskView::of(ask, life).labelled(state.label_of(Some(ask.session)).as_ref())
+    AskView::of(ask, life)
+        .labelled(state.label_of(Some(ask.session)).as_ref())
+        .answerable_if(state.is_answerable(ask, life))
 }
 
 /// `POST /api/v1/asks/{id or code}/verdict`.

@@ -1,7 +1,7 @@
 //! What a message of an attached process means to the hub, and how the hub's answer is told on the link.
 
 use portcullis_core::{
-    Actor, Answer, EventId, Input, OWNER, Right, Rights, SessionId, State, Text, TokenScope, VerdictTarget, Via,
+    Actor, Answer, EventId, Input, Moment, OWNER, Right, Rights, SessionId, State, Text, TokenScope, VerdictTarget, Via,
 };
 use portcullis_wire::error::{Fault, Kind};
 use portcullis_wire::link::{Answered, InboxItem, SessionMessage};
@@ -15,7 +15,9 @@ const LISTED: usize = 100;
 pub(super) fn input_of(message: SessionMessage, session: SessionId) -> Result<Input, Fault> {
     Ok(match message {
         SessionMessage::Wrote { events, way } => Input::Wrote { session, events, way },
-        SessionMessage::Carried { ask } => Input::Carried { ask, session },
+        SessionMessage::Carried { ask, verdict_at } => {
+            Input::Carried { ask, session, verdict_at: verdict_at.map(Moment) }
+        }
         SessionMessage::Asked(ask) => Input::Asked { session, ask, entropy: entropy()? },
         SessionMessage::Withdrawn { ask, why } => Input::Withdrawn { ask, by: Some(session), why },
         SessionMessage::Answered { ask, ruling } => Input::Answered {

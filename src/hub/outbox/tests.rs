@@ -196,7 +196,7 @@ async fn replies_and_prompts_and_what_became_of_them_come_in_the_order_of_the_jo
     let ask = world.ask(2).await;
     world.answer(ask, "ann", Behavior::Allow).await;
     world.answer(ask, "bob", Behavior::Allow).await;
-    world.submit(Input::Carried { ask, session: world.session }).await;
+    world.submit(Input::Carried { ask, session: world.session, verdict_at: None }).await;
     world.reply("7", "two").await;
     assert_eq!(
         all_told(&mut outbox).await,

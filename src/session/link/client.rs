@@ -82,8 +82,8 @@ struct LinkClient {
     attach_number: u64,
     /// Events handed to the process that it has not yet written.
     holding: HashSet<EventId>,
-    /// Verdicts already handed to the process, oldest first.
-    verdicts: VecDeque<AskId>,
+    /// Asks whose end was already handed to the process, oldest first, with the time of each verdict.
+    verdicts: VecDeque<(AskId, Option<u64>)>,
     /// How long to wait before the next attempt. Grows with every failure, and is short again after a welcome.
     pause: Duration,
     /// What was last said of a gate that could not be reached; empty again after a welcome.
@@ -129,11 +129,15 @@ impl LinkClient {
 
     /// Takes down what the process said. Returns its number.
     fn note(&mut self, said: Option<QueuedMessage>) -> Option<u64> {
-        let Some((message, reply)) = said else {
+        let Some((mut message, reply)) = said else {
             self.ended = true;
             return None;
         };
-        match &message {
+        match &mut message {
+            // The process knows asks; which verdict it was handed is known here.
+            SessionMessage::Carried { ask, verdict_at } => {
+                *verdict_at = self.verdicts.iter().find(|(handed, _)| handed == ask).and_then(|(_, at)| *at);
+            }
             SessionMessage::Wrote { events, .. } => {
                 for event in events {
                     self.holding.remove(event);
@@ -258,10 +262,10 @@ impl LinkClient {
                 self.deliver.try_send(delivery).context("handing on an event")?;
                 self.holding.extend(&ids);
             }
-            GateMessage::Verdict { ask, origin, source, ruling } => {
-                self.settled(ask, Delivery::Verdict { ask, origin, source, ruling })?;
+            GateMessage::Verdict { ask, origin, source, ruling, at } => {
+                self.settled(ask, at, Delivery::Verdict { ask, origin, source, ruling })?;
             }
-            GateMessage::Closed { ask, source, .. } => self.settled(ask, Delivery::Closed { ask, source })?,
+            GateMessage::Closed { ask, source, .. } => self.settled(ask, None, Delivery::Closed { ask, source })?,
             GateMessage::Order { id, order } => {
                 self.deliver.try_send(Delivery::Order { id, order }).context("handing on an order")?;
             }
@@ -283,12 +287,12 @@ impl LinkClient {
 
 impl LinkClient {
     /// What settles an ask is handed on once, however often it is sent.
-    fn settled(&mut self, ask: AskId, delivery: Delivery) -> anyhow::Result<()> {
-        if self.verdicts.contains(&ask) {
+    fn settled(&mut self, ask: AskId, at: Option<u64>, delivery: Delivery) -> anyhow::Result<()> {
+        if self.verdicts.iter().any(|(handed, _)| *handed == ask) {
             return Ok(());
         }
         self.deliver.try_send(delivery).context("handing on a verdict")?;
-        self.verdicts.push_back(ask);
+        self.verdicts.push_back((ask, at));
         if self.verdicts.len() > VERDICTS {
             self.verdicts.pop_front();
         }

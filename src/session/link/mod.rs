@@ -93,7 +93,7 @@ impl Unconfirmed {
             let same: Vec<_> = same;
             return Some(SessionMessage::Wrote { events: same.into_iter().map(|(event, _)| event).collect(), way });
         }
-        (!self.verdicts.is_empty()).then(|| SessionMessage::Carried { ask: self.verdicts.remove(0) })
+        (!self.verdicts.is_empty()).then(|| SessionMessage::Carried { ask: self.verdicts.remove(0), verdict_at: None })
     }
 }
 

@@ -1,10 +1,11 @@
-//! A verdict counts as taken when the client shows it; until then it is listed, marked, and can be given again.
+//! A verdict counts as taken when the client shows it; until then it is listed and marked. It is replaced only while it waits for a process that is away.
 
 use crate::fakes::model::Model;
 use crate::fakes::script::Rule;
 use crate::support::gate::Gate;
 use crate::support::home::Home;
 use crate::support::hooks::{attend, bash, command_hook, hooked, with};
+use crate::support::link::{Link, new_id};
 use crate::support::seen::until;
 use crate::support::standin::StandIn;
 use crate::support::tmux::Interactive;
@@ -26,7 +27,7 @@ fn plan() -> Value {
 }
 
 #[test]
-fn a_verdict_that_the_client_did_not_take_stays_in_the_list_and_can_be_given_again() {
+fn a_verdict_that_the_client_did_not_take_stays_in_the_list_and_is_not_replaced() {
     let (home, gate, session) = hooked_and_quick();
     let command = session.hook_later("PermissionRequest", &with(bash("sleep 60"), "tool_use_id", "toolu_run"));
     let running = gate.open_ask();
@@ -35,7 +36,8 @@ fn a_verdict_that_the_client_did_not_take_stays_in_the_list_and_can_be_given_aga
     let asked = session.hook_later("PermissionRequest", &plan());
     let ask = gate.open_ask();
     gate.answer(&ask, &json!({"behavior": "allow"}));
-    session.hook_answer(&asked);
+    let received = session.hook_answer(&asked)["hookSpecificOutput"]["decision"]["behavior"].clone();
+    assert_eq!(received, "allow");
 
     let shown = gate.ask_when(&ask, |ask| ask["state"] == "unconfirmed");
     assert_eq!(shown["verdict"]["confirmation"], "not_confirmed", "{shown:#}");
@@ -50,16 +52,61 @@ fn a_verdict_that_the_client_did_not_take_stays_in_the_list_and_can_be_given_aga
     let code = ask["code"].as_str().unwrap();
     let listed = home.run(&["ask", "list"]).ok().stdout;
     assert!(listed.contains(code) && listed.contains("not confirmed"), "{listed}");
-    assert!(home.run(&["ask", "show", code]).ok().stdout.contains("NOT CONFIRMED"));
+    let words = home.run(&["ask", "show", code]).ok().stdout;
+    assert!(words.contains("NOT CONFIRMED") && words.contains("look at its terminal"), "{words}");
+    assert!(!words.contains("answer again"), "{words}");
+    let offered = home.run(&["__candidates", "ask", "deny", ""]).ok().stdout;
+    assert!(!offered.contains(code), "{offered}");
     assert_eq!(home.records("not_confirmed").len(), 1);
 
-    gate.answer(&ask, &json!({"behavior": "deny", "why": "on second thoughts"}));
+    let late = gate.verdict(code, &json!({"behavior": "deny", "why": "on second thoughts"})).expect(409).json();
+    let (message, hint) = (late["message"].as_str().unwrap(), late["hint"].as_str().unwrap());
+    assert!(message.contains("allowed by owner") && message.contains("cannot be taken back"), "{late}");
+    assert!(hint.contains("takes one answer"), "{late}");
     session.hook("PostToolBatch", &json!({}));
     let shown = gate.ask_when(&ask, |ask| ask["verdict"]["confirmation"] == "confirmed");
-    assert_eq!((&shown["state"], &shown["verdict"]["behavior"]), (&json!("answered"), &json!("deny")), "{shown:#}");
+    assert_eq!((&shown["state"], &shown["verdict"]["behavior"]), (&json!("answered"), &json!("allow")), "{shown:#}");
     gate.verdict(code, &json!({"behavior": "allow"})).expect(409);
     let shown = gate.ask_when(&running, |ask| !ask["verdict"]["outcome"].is_null());
     assert_eq!(shown["verdict"]["outcome"], "denied", "its turn went on without it: {shown:#}");
+}
+
+#[test]
+fn a_verdict_is_replaced_while_its_process_is_away_and_a_late_word_of_the_first_marks_nothing() {
+    let home = Home::new();
+    let gate = home.serve();
+    let (session, id) = (new_id(), new_id());
+    let mut link = Link::welcomed(&home);
+    link.attach(&session, &[], &[]);
+    let asked = json!({"id": id, "source": "hook", "origin": id, "tool": "Write", "description": "", "preview": "x",
+        "details": {"confirm_within": 300}});
+    link.tell(2, &json!({"asked": asked}));
+    let code = link.answer(2)["asked"]["code"].as_str().unwrap().to_owned();
+    gate.kill_9();
+    drop(link);
+    let gate = home.serve();
+    let ask = gate.get(&format!("/api/v1/asks/{code}")).json();
+    gate.answer(&ask, &json!({"behavior": "allow"}));
+    let shown = gate.ask_when(&ask, |ask| ask["state"] == "unconfirmed");
+    assert_eq!(shown["answerable"], true, "{shown:#}");
+    assert!(home.run(&["ask", "show", &code]).ok().stdout.contains("until it is back, answer again"));
+    assert!(home.run(&["__candidates", "ask", "deny", ""]).ok().stdout.contains(&code));
+    gate.answer(&ask, &json!({"behavior": "deny"}));
+
+    let mut link = Link::welcomed(&home);
+    link.attach(&session, &[], &[]);
+    let carried = link.hear()["verdict"].clone();
+    assert_eq!((&carried["ruling"]["behavior"], &carried["ask"]), (&json!("deny"), &json!(id)), "{carried}");
+    link.tell(2, &json!({"carried": {"ask": id, "verdict_at": shown["verdict"]["at"]}}));
+    assert_eq!(link.answer(2), "ok");
+    let shown = gate.get(&format!("/api/v1/asks/{code}")).json();
+    assert!(shown["verdict"]["carried_at"].is_null(), "that was the first: {shown:#}");
+    link.tell(3, &json!({"carried": {"ask": id, "verdict_at": carried["at"]}}));
+    assert_eq!(link.answer(3), "ok");
+    let shown = gate.get(&format!("/api/v1/asks/{code}")).json();
+    assert_eq!((&shown["verdict"]["behavior"], shown["verdict"]["carried_at"].is_null()), (&json!("deny"), false));
+    let late = gate.verdict(&code, &json!({"behavior": "allow"})).expect(409).json();
+    assert!(late["message"].as_str().unwrap().contains("denied by owner"), "{late}");
 }
 
 #[test]

@@ -67,6 +67,7 @@ fn without_why(mut event: Value) -> Value {
 fn without_confirmation(mut ask: Value) -> Value {
     if let Some(ask) = ask.as_object_mut() {
         ask.remove("label");
+        ask.remove("answerable");
     }
     if let Some(verdict) = ask.get_mut("verdict").and_then(Value::as_object_mut) {
         verdict.remove("confirmation");

@@ -12,9 +12,11 @@ pub struct AskView {
     pub id: String,
     /// Five letters by which people answer it.
     pub code: String,
-    /// open, unconfirmed (answered, and nothing shows that the client took it: it can be answered again), answered,
-    /// withdrawn or expired
+    /// open, unconfirmed (answered, and nothing shows that the client took it), answered, withdrawn or expired
     pub state: String,
+    /// A verdict still counts: it is open, or its answer has only waited for a process that is away, and may be replaced.
+    #[serde(default)]
+    pub answerable: bool,
     pub session: String,
     /// The session's label.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -228,9 +230,9 @@ fn json(text: &Text) -> serde_json::Value {
 }
 
 impl AskView {
-    /// Whether a verdict still counts.
-    pub fn is_answerable(&self) -> bool {
-        self.state == "open" || self.state == "unconfirmed"
+    /// The same prompt, of a session whose process hears no verdict any more.
+    pub fn answerable_if(self, is_present: bool) -> Self {
+        Self { answerable: self.answerable && is_present, ..self }
     }
 
     /// The prompt of the session with this label.
@@ -245,6 +247,7 @@ impl AskView {
             id: ask.id.to_string(),
             code: ask.code.to_string(),
             state: life.name().to_owned(),
+            answerable: life.is_open() || life.is_replaceable(),
             session: ask.session.to_string(),
             label: None,
             source: ask.source.name().to_owned(),

@@ -7,7 +7,9 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Subcommand;
-use portcullis_core::policy::{Context, Decision, Judgement, Mode, Origin, OutsidePolicy, Rule, RuleSource, primary_field};
+use portcullis_core::policy::{
+    Context, Decision, Judgement, Mode, Origin, OutsidePolicy, Rule, RuleSource, primary_field,
+};
 use portcullis_core::visible;
 use portcullis_wire::tools;
 use serde_json::{Value, json};

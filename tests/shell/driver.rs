@@ -6,6 +6,8 @@ use std::io::{self, BufRead, Write};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use rustix::fs::{AtFlags, CWD, Timespec, Timestamps, utimensat};
@@ -29,7 +31,12 @@ const OUTPUT: &str = "/output";
 pub(crate) fn run(root: &str) {
     assert!(getpid().as_raw_nonzero().get() == 1, "the driver runs as the first process of a sandbox alone");
     assert!(Path::new(THROW_AWAY).exists(), "this root is not thrown away afterwards");
-    let mut driver = Driver { world: World::new(Path::new(root)), before: BTreeMap::new(), secrets: vec![] };
+    let mut driver = Driver {
+        world: World::new(Path::new(root)),
+        before: BTreeMap::new(),
+        secrets: vec![],
+        watchdog: Watchdog::new(),
+    };
     driver.rebuild();
     let mut out = io::stdout().lock();
     for line in io::stdin().lock().lines() {
@@ -52,6 +59,7 @@ struct Driver {
     before: BTreeMap<PathBuf, Version>,
     /// Open, so that a file that was read and then removed still says so.
     secrets: Vec<File>,
+    watchdog: Watchdog,
 }
 
 impl Driver {
@@ -64,26 +72,19 @@ impl Driver {
         bash.stdin(Stdio::null()).stdout(output.try_clone().expect("the file twice")).stderr(output);
         // A root that was emptied has no bash any more, until it is made anew.
         let Ok(child) = bash.spawn() else { return false };
-        let started = Instant::now();
-        let mut ended = None;
-        loop {
-            match wait(WaitOptions::NOHANG) {
-                Ok(Some((pid, _))) => {
-                    if pid.as_raw_nonzero().get() as u32 == child.id() {
-                        ended = Some(Instant::now());
-                    }
-                    continue;
-                }
-                Ok(None) => {}
-                // Nobody is left.
-                Err(_) => return true,
+        self.watchdog.until(Instant::now() + LONGEST);
+        let mut in_time = false;
+        // Also what the line started and left behind is a child of the first process.
+        while let Ok(ended) = wait(WaitOptions::empty()) {
+            if ended.is_some_and(|(pid, _)| pid.as_raw_nonzero().get() as u32 == child.id()) {
+                in_time = !self.watchdog.has_barked();
+                self.watchdog.until(Instant::now() + BACKGROUND);
             }
-            if started.elapsed() > LONGEST || ended.is_some_and(|ended| ended.elapsed() > BACKGROUND) {
-                kill_everyone();
-                return ended.is_some();
-            }
-            std::thread::sleep(Duration::from_micros(400));
         }
+        self.watchdog.rest();
+        // The watchdog may have been quicker by a moment.
+        while wait(WaitOptions::empty()).is_ok() {}
+        in_time
     }
 
     /// What the line did, and everything as before again.
@@ -140,7 +141,8 @@ impl Driver {
     }
 
     fn rebuild(&mut self) {
-        for place in [self.world.root.as_path(), Path::new("/home"), Path::new("/opt"), Path::new("/srv"), Path::new("/tmp")]
+        for place in
+            [self.world.root.as_path(), Path::new("/home"), Path::new("/opt"), Path::new("/srv"), Path::new("/tmp")]
         {
             // The world may lie below /tmp: its own folder is a mount, and stays.
             empty(place, &self.world.root);
@@ -223,17 +225,40 @@ fn marks() -> Vec<Vec<String>> {
     text.lines().map(|line| line.split('\u{1f}').map(str::to_owned).collect()).collect()
 }
 
-/// All other processes of the sandbox: signals by -1 reach no further.
-fn kill_everyone() {
-    for _ in 0..20 {
-        drop(Command::new("/bin/bash").args(["-c", "kill -9 -1"]).spawn());
-        let until = Instant::now() + Duration::from_millis(100);
-        while Instant::now() < until {
-            match wait(WaitOptions::NOHANG) {
-                Ok(Some(_)) => {}
-                Ok(None) => std::thread::sleep(Duration::from_micros(200)),
-                Err(_) => return,
+/// Ends what takes too long.
+struct Watchdog {
+    deadline: Arc<Mutex<Option<Instant>>>,
+    barked: Arc<AtomicBool>,
+}
+
+impl Watchdog {
+    fn new() -> Self {
+        let dog = Self { deadline: Arc::default(), barked: Arc::default() };
+        let (deadline, barked) = (Arc::clone(&dog.deadline), Arc::clone(&dog.barked));
+        std::thread::spawn(move || {
+            loop {
+                std::thread::sleep(Duration::from_millis(20));
+                let deadline = deadline.lock().expect("nobody panics with it");
+                if deadline.is_some_and(|until| Instant::now() > until) {
+                    barked.store(true, Ordering::SeqCst);
+                    // All other processes of the sandbox: signals by -1 reach no further. The loop above reaps them.
+                    drop(Command::new("/bin/bash").args(["-c", "kill -9 -1"]).spawn());
+                }
             }
-        }
+        });
+        dog
+    }
+
+    fn until(&self, deadline: Instant) {
+        *self.deadline.lock().expect("nobody panics with it") = Some(deadline);
+    }
+
+    fn rest(&self) {
+        *self.deadline.lock().expect("nobody panics with it") = None;
+        self.barked.store(false, Ordering::SeqCst);
+    }
+
+    fn has_barked(&self) -> bool {
+        self.barked.load(Ordering::SeqCst)
     }
 }

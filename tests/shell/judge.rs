@@ -41,8 +41,12 @@ const SUBCOMMANDS: &[&str] = &[
     "Bash(docker run *)",
 ];
 
-pub(crate) const READING: Ruleset =
-    Ruleset { name: "allow Bash, deny Read", allow: &["Bash"], ask: &[], deny: &["Read(secrets/**)", "Read(~/.ssh/**)"] };
+pub(crate) const READING: Ruleset = Ruleset {
+    name: "allow Bash, deny Read",
+    allow: &["Bash"],
+    ask: &[],
+    deny: &["Read(secrets/**)", "Read(~/.ssh/**)"],
+};
 
 pub(crate) const ANYTHING: Ruleset = Ruleset { name: "allow Bash", allow: &["Bash"], ask: &[], deny: &[] };
 

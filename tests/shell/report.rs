@@ -28,7 +28,8 @@ pub(crate) fn check(lines: usize) {
     let number = |name: &str| std::env::var(name).ok().map(|text| text.parse().expect("a number"));
     let count = number("PORTCULLIS_SHELL_LINES").map_or(lines, |count: u64| count as usize);
     let seed = number("PORTCULLIS_SHELL_SEED").unwrap_or(1);
-    let judge = std::env::var_os("PORTCULLIS_TEST_JUDGE").map_or_else(|| env!("CARGO_BIN_EXE_portcullis").into(), PathBuf::from);
+    let judge = std::env::var_os("PORTCULLIS_TEST_JUDGE")
+        .map_or_else(|| env!("CARGO_BIN_EXE_portcullis").into(), PathBuf::from);
     let started = Instant::now();
     let prepared = Prepared::new();
     let judge = Judge::new(&judge);
@@ -43,12 +44,14 @@ pub(crate) fn check(lines: usize) {
     }
     if let Some(file) = std::env::var_os("PORTCULLIS_SHELL_IDLE") {
         let idle = ran.iter().filter(|(case, seen)| !case.harm.was_done(seen));
-        let lines: Vec<String> = idle.map(|(case, seen)| format!("{}\t{:?}\t{}\n", case.form(), seen.in_time, case.line)).collect();
+        let lines: Vec<String> =
+            idle.map(|(case, seen)| format!("{}\t{:?}\t{}\n", case.form(), seen.in_time, case.line)).collect();
         std::fs::write(file, lines.concat()).expect("writing the lines without an effect");
     }
     let known: BTreeSet<&str> = GAPS.lines().filter(|line| !line.is_empty() && !line.starts_with('#')).collect();
     let is_known = |finding: &&Finding| {
-        known.contains(finding.case.form().as_str()) || finding.case.form.iter().any(|name| known.contains(name.as_str()))
+        known.contains(finding.case.form().as_str())
+            || finding.case.form.iter().any(|name| known.contains(name.as_str()))
     };
     let new: Vec<&Finding> = findings.iter().filter(|finding| !is_known(finding)).collect();
     if std::env::var_os("UPDATE_EXPECT").is_some() {
@@ -66,7 +69,8 @@ pub(crate) fn check(lines: usize) {
 
 /// The fewest names that explain all findings: a production that passes alone, else the whole form.
 fn write_gaps(findings: &[Finding]) {
-    let mut names: BTreeSet<String> = findings.iter().filter_map(|finding| alone(&finding.case)).map(str::to_owned).collect();
+    let mut names: BTreeSet<String> =
+        findings.iter().filter_map(|finding| alone(&finding.case)).map(str::to_owned).collect();
     for finding in findings {
         if !finding.case.form.iter().any(|name| names.contains(name)) {
             names.insert(finding.case.form());
@@ -167,10 +171,22 @@ fn summary(seed: u64, ran: &[(Case, Seen)], done: &[&Case], findings: &[Finding]
     let mut text = String::new();
     let forms: BTreeSet<String> = done.iter().map(|case| case.form()).collect();
     let share = done.len() * 100 / ran.len().max(1);
-    let _ = writeln!(text, "seed {seed}: {} lines, {} with an effect ({share} %), {} forms", ran.len(), done.len(), forms.len());
+    let _ = writeln!(
+        text,
+        "seed {seed}: {} lines, {} with an effect ({share} %), {} forms",
+        ran.len(),
+        done.len(),
+        forms.len()
+    );
     let found: BTreeSet<String> = findings.iter().map(|finding| finding.case.form()).collect();
     let alone: BTreeSet<&str> = findings.iter().filter_map(|finding| alone(&finding.case)).collect();
-    let _ = writeln!(text, "allowed unasked: {} lines, {} forms, {} of them with one production alone", findings.len(), found.len(), alone.len());
+    let _ = writeln!(
+        text,
+        "allowed unasked: {} lines, {} forms, {} of them with one production alone",
+        findings.len(),
+        found.len(),
+        alone.len()
+    );
     for harm in Harm::ALL {
         let of = |case: &Case| case.harm == harm;
         let all = ran.iter().filter(|(case, _)| of(case)).count();
@@ -212,7 +228,14 @@ fn grouped(findings: &[Finding]) -> String {
 fn listed<'a>(findings: impl IntoIterator<Item = &'a Finding>) -> String {
     let mut text = String::new();
     for Finding { case, rules, modes } in findings {
-        let _ = writeln!(text, "{} | {} | {rules} | {}\n    {:?}", case.harm.name(), case.form(), modes.join(" "), case.line);
+        let _ = writeln!(
+            text,
+            "{} | {} | {rules} | {}\n    {:?}",
+            case.harm.name(),
+            case.form(),
+            modes.join(" "),
+            case.line
+        );
     }
     text
 }

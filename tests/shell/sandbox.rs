@@ -54,9 +54,20 @@ impl Prepared {
     }
 
     pub(crate) fn start(&self) -> Sandbox {
-        let root = tempfile::Builder::new().prefix("root").tempdir_in(self.folder.path()).expect("a folder for the root");
+        let root =
+            tempfile::Builder::new().prefix("root").tempdir_in(self.folder.path()).expect("a folder for the root");
         let mut unshare = Command::new("unshare");
-        unshare.args(["--user", "--map-root-user", "--mount", "--net", "--pid", "--ipc", "--uts", "--fork", "--kill-child"]);
+        unshare.args([
+            "--user",
+            "--map-root-user",
+            "--mount",
+            "--net",
+            "--pid",
+            "--ipc",
+            "--uts",
+            "--fork",
+            "--kill-child",
+        ]);
         unshare.args(["bash", "-c", include_str!("sandbox.sh"), "sandbox"]);
         unshare.args([root.path(), self.folder.path(), &self.driver, &self.world.root]);
         let errors = self.folder.path().join(format!("errors-{}", root.path().file_name().expect("a name").display()));

@@ -11,6 +11,7 @@ use portcullis_core::visible;
 use super::{Check, in_json};
 use crate::cli::say;
 use crate::config::Paths;
+use crate::failure::Failure;
 use crate::rules::Rules;
 
 impl Check {
@@ -20,7 +21,10 @@ impl Check {
         let lines: Box<dyn BufRead> = if file == Path::new("-") {
             Box::new(io::stdin().lock())
         } else {
-            Box::new(BufReader::new(File::open(file).with_context(reading)?))
+            let opened = File::open(file).map_err(|error| {
+                Failure::usage(reading(), "name a file that can be read, or - for stdin").because(error)
+            })?;
+            Box::new(BufReader::new(opened))
         };
         for line in lines.lines() {
             let line = line.with_context(reading)?;
@@ -30,7 +34,12 @@ impl Check {
             say(&if self.json {
                 format!("{}\n", in_json(&ruling))
             } else {
-                format!("{}: {} ({})\n", ruling.decision.name(), visible(&text).replace('\n', "\\n"), visible(&ruling.why))
+                format!(
+                    "{}: {} ({})\n",
+                    ruling.decision.name(),
+                    visible(&text).replace('\n', "\\n"),
+                    visible(&ruling.why)
+                )
             });
         }
         Ok(())

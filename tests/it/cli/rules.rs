@@ -82,7 +82,7 @@ fn a_check_of_many_lines_answers_each_in_its_turn() {
     let words = many(&[]);
     assert_eq!(words.lines().count(), 4, "{words}");
     assert!(words.starts_with("allow: npm test (") && words.contains("\nask: npm test\\nnpm publish ("), "{words}");
-    home.run(&["rules", "check", "--lines", "nowhere", "Bash"]).refused(1, "reading nowhere");
+    home.run(&["rules", "check", "--lines", "nowhere", "Bash"]).refused(2, "reading nowhere");
 }
 
 #[test]

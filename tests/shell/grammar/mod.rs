@@ -13,8 +13,8 @@ mod writers;
 
 use super::rng::Rng;
 use super::world::{PLACE, World};
-pub(crate) use targets::{Harm, is_plain_target};
 use targets::TARGETS;
+pub(crate) use targets::{Harm, is_plain_target};
 
 /// A line and what it is to do, if it does anything.
 #[derive(Clone, Debug)]
@@ -69,8 +69,7 @@ pub(crate) struct Family {
     pub(crate) apply: fn(usize, &mut Rng, &Stage) -> Option<(Stage, String)>,
 }
 
-const FAMILIES: [Family; 5] =
-    [spellings::FAMILY, wrappers::FAMILY, scripts::FAMILY, stdin::FAMILY, options::FAMILY];
+const FAMILIES: [Family; 5] = [spellings::FAMILY, wrappers::FAMILY, scripts::FAMILY, stdin::FAMILY, options::FAMILY];
 
 /// Cases without an end, by number: first each production alone around each kind of target, then one to three at random.
 pub(crate) fn case(run: u64, number: usize) -> Case {
@@ -154,7 +153,10 @@ pub(crate) fn double_quoted(text: &str) -> String {
 
 /// A word that means itself: no quotes, no expansion, no pattern.
 pub(crate) fn is_literal(word: &str) -> bool {
-    !word.is_empty() && word.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '/' | '.' | '-' | '_' | '=' | ',' | '+' | ':' | '@'))
+    !word.is_empty()
+        && word
+            .chars()
+            .all(|c| c.is_ascii_alphanumeric() || matches!(c, '/' | '.' | '-' | '_' | '=' | ',' | '+' | ':' | '@'))
         && !word.contains('@')
 }
 
@@ -169,7 +171,11 @@ pub(crate) fn filled(template: &str, letter: char, text: &str) -> String {
             rest = &rest[name.len()..];
             continue;
         }
-        if first == letter { filled.push_str(text) } else { filled.push(first) }
+        if first == letter {
+            filled.push_str(text);
+        } else {
+            filled.push(first);
+        }
         rest = &rest[first.len_utf8()..];
     }
     filled

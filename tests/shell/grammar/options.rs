@@ -1,6 +1,7 @@
 //! Options between a program and its subcommand.
 
 use super::super::rng::Rng;
+use super::targets::SUBCOMMANDS;
 use super::{Family, Stage};
 
 /// A program's options before the subcommand: those that stand alone, and those with a value.
@@ -14,8 +15,23 @@ struct Options {
 const OPTIONS: [Options; 4] = [
     Options {
         program: "git",
-        alone: &["--no-pager", "-P", "-p", "--no-replace-objects", "--bare", "--literal-pathspecs", "--no-optional-locks"],
-        valued: &[("-C", "."), ("-c", "a.b=c"), ("--git-dir", ".git"), ("--work-tree", "."), ("--namespace", "n"), ("--config-env", "a.b=HOME")],
+        alone: &[
+            "--no-pager",
+            "-P",
+            "-p",
+            "--no-replace-objects",
+            "--bare",
+            "--literal-pathspecs",
+            "--no-optional-locks",
+        ],
+        valued: &[
+            ("-C", "."),
+            ("-c", "a.b=c"),
+            ("--git-dir", ".git"),
+            ("--work-tree", "."),
+            ("--namespace", "n"),
+            ("--config-env", "a.b=HOME"),
+        ],
     },
     Options {
         program: "npm",
@@ -25,12 +41,26 @@ const OPTIONS: [Options; 4] = [
     Options {
         program: "kubectl",
         alone: &["--warnings-as-errors", "--insecure-skip-tls-verify"],
-        valued: &[("-n", "x"), ("--namespace", "x"), ("--context", "c"), ("-s", "srv"), ("--kubeconfig", "k"), ("-v", "1")],
+        valued: &[
+            ("-n", "x"),
+            ("--namespace", "x"),
+            ("--context", "c"),
+            ("-s", "srv"),
+            ("--kubeconfig", "k"),
+            ("-v", "1"),
+        ],
     },
     Options {
         program: "docker",
         alone: &["-D", "--debug", "--tls"],
-        valued: &[("--context", "x"), ("-c", "x"), ("-H", "unix:///s"), ("-l", "info"), ("--log-level", "info"), ("--config", ".")],
+        valued: &[
+            ("--context", "x"),
+            ("-c", "x"),
+            ("-H", "unix:///s"),
+            ("-l", "info"),
+            ("--log-level", "info"),
+            ("--config", "."),
+        ],
     },
 ];
 
@@ -56,6 +86,22 @@ fn apply(at: usize, rng: &mut Rng, stage: &Stage) -> Option<(Stage, String)> {
     let mut words = words.clone();
     words.splice(place + 1..place + 1, added);
     Some((Stage::Simple(words), format!("options before the subcommand: {} {name}", options.program)))
+}
+
+/// Every program with each of its options, in each way to write a value.
+pub(super) fn each() -> Vec<(String, String)> {
+    let mut all = vec![];
+    for (options, (program, asked)) in OPTIONS.iter().zip(SUBCOMMANDS) {
+        let written = options.alone.iter().map(|option| (*option).to_owned());
+        let apart = options.valued.iter().map(|(option, value)| format!("{option} {value}"));
+        let joined = options.valued.iter().filter(|(option, _)| option.starts_with("--"));
+        let joined = joined.map(|(option, value)| format!("{option}={value}"));
+        for option in written.chain(apart).chain(joined) {
+            let name = format!("options before the subcommand: {program} {option}");
+            all.push((format!("{program} {option} {asked} x"), name));
+        }
+    }
+    all
 }
 
 fn one_alone(options: &Options, at: usize) -> (Vec<String>, String) {

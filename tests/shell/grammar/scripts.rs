@@ -189,10 +189,12 @@ fn apply(at: usize, _: &mut Rng, stage: &Stage) -> Option<(Stage, String)> {
     let text = stage.text();
     // A script with lines of its own fits into quotes and brackets alone.
     let one_line = !text.contains('\n');
-    let plain = one_line && !text.contains(['\'', '"', '\\', '$', '`', '/']);
+    let letters: &[char] =
+        if template.contains("s/") { &['\'', '"', '\\', '$', '`', '/'] } else { &['\'', '"', '\\', '$', '`'] };
+    let plain = one_line && !text.contains(letters);
     let needs_plain = ["{E}", "{P}", "{N}", "{QN}", "{DX}"].iter().any(|mark| template.contains(mark));
     let needs_line = ["{QM}", "{QC}", "{B}"].iter().any(|mark| template.contains(mark));
-    if needs_plain && !(plain || one_line && !text.contains(['\'', '"', '\\', '$', '`']) && !template.contains("s/")) {
+    if needs_plain && !plain {
         return None;
     }
     if needs_line && !one_line || template.contains("{A}") && text.contains(['\'', '\n']) {

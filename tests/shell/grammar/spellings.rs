@@ -141,7 +141,10 @@ fn spelled(words: &[String], index: usize, before: &str, spelling: &str, which: 
     let fill = |text: &str| fill(text, word);
     let mut words = words.to_vec();
     words[index] = fill(spelling);
-    (after(&fill(before), words.join(" ")).simple_if(before.is_empty(), words), format!("{which} as {before} {spelling}"))
+    (
+        after(&fill(before), words.join(" ")).simple_if(before.is_empty(), words),
+        format!("{which} as {before} {spelling}"),
+    )
 }
 
 impl Stage {
@@ -175,7 +178,9 @@ fn fill(template: &str, word: &str) -> String {
             'W' if near(-1) == '@' => "W",
             'W' => word,
             // Names of variables and functions, and options of the shell, are no parts.
-            'H' | 'T' | 'U' | 'R' | 'P' | 'D' if near(-1).is_ascii_uppercase() && near(-1) != 'H' && near(-1) != 'T' => {
+            'H' | 'T' | 'U' | 'R' | 'P' | 'D'
+                if near(-1).is_ascii_uppercase() && near(-1) != 'H' && near(-1) != 'T' =>
+            {
                 filled.push(*letter);
                 continue;
             }

@@ -99,7 +99,7 @@ fn apply(at: usize, rng: &mut Rng, stage: &Stage) -> Option<(Stage, String)> {
     // What stands behind a here-document's first word belongs on its line.
     let line = match printed.split_once('\n') {
         Some((first, rest)) if printer.contains("END") => match reader.split_once("{P}") {
-            Some((before, after)) if before.is_empty() => format!("{first}{after}\n{rest}"),
+            Some(("", after)) => format!("{first}{after}\n{rest}"),
             _ => reader.replace("{P}", &printed),
         },
         _ => reader.replace("{P}", &printed),

@@ -3,7 +3,7 @@
 use super::super::judge::{ANYTHING, PROGRAM, READING, Ruleset, SUBCOMMAND, SUBCOMMAND_OF_ALL};
 use super::super::rng::Rng;
 use super::super::sandbox::Seen;
-use super::options::subcommand_of;
+use super::options::{self, subcommand_of};
 use super::{Stage, readers, removals, writers};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -71,8 +71,12 @@ pub(crate) struct Target {
 }
 
 pub(crate) const TARGETS: [Target; 6] = [
-    Target { harm: Harm::Program, size: || PROGRAMS.len(), make: |at, _| ("Bash", simple(PROGRAMS[at]), PROGRAMS[at].to_owned()) },
-    Target { harm: Harm::Subcommand, size: || SUBCOMMANDS.len(), make: subcommand },
+    Target {
+        harm: Harm::Program,
+        size: || PROGRAMS.len(),
+        make: |at, _| ("Bash", simple(PROGRAMS[at]), PROGRAMS[at].to_owned()),
+    },
+    Target { harm: Harm::Subcommand, size: || SUBCOMMANDS.len() + options::each().len(), make: subcommand },
     Target { harm: Harm::Read, size: readers::size, make: readers::make },
     Target { harm: Harm::Read, size: readers::tools, make: readers::make_tool },
     Target { harm: Harm::Write, size: writers::size, make: writers::make },
@@ -96,7 +100,8 @@ pub(super) const WRAPPED: [(&str, Harm); 6] = [
 
 /// Whether any production around this target speaks for itself.
 pub(crate) fn is_plain_target(name: &str) -> bool {
-    WRAPPED.iter().any(|(text, _)| *text == name) || SUBCOMMANDS.iter().any(|(program, asked)| name == format!("{program} {asked}"))
+    WRAPPED.iter().any(|(text, _)| *text == name)
+        || SUBCOMMANDS.iter().any(|(program, asked)| name == format!("{program} {asked}"))
 }
 
 pub(super) fn wrapped(at: usize) -> (Stage, Vec<String>, Harm) {
@@ -105,6 +110,10 @@ pub(super) fn wrapped(at: usize) -> (Stage, Vec<String>, Harm) {
 }
 
 fn subcommand(at: usize, _: &mut Rng) -> (&'static str, Stage, String) {
+    let with_option = at.checked_sub(SUBCOMMANDS.len()).and_then(|at| options::each().into_iter().nth(at));
+    if let Some((line, name)) = with_option {
+        return ("Bash", simple(&line), name);
+    }
     let (program, asked) = SUBCOMMANDS[at];
     ("Bash", simple(&format!("{program} {asked} x")), format!("{program} {asked}"))
 }

@@ -24,12 +24,22 @@ const WRAPPERS: [Wrapper; 29] = [
     wrapper("flock", &["-n", "-x", "-o", "-F", "--verbose"], &[("-w", "5"), ("-E", "3"), ("--timeout", "5")], "l"),
     wrapper("ssh", &["-q", "-T", "-A", "-4"], &[("-p", "22"), ("-l", "me"), ("-o", "A=b"), ("-i", "key")], "host"),
     wrapper("sudo", &["-n", "-E", "-H"], &[("-u", "root"), ("-g", "root"), ("-p", "x")], ""),
-    wrapper("env", &["-i PATH=$PATH HOME=$HOME", "-", "--"], &[("-u", "X"), ("-C", "."), ("--chdir", "."), ("--unset", "X")], ""),
+    wrapper(
+        "env",
+        &["-i PATH=$PATH HOME=$HOME", "-", "--"],
+        &[("-u", "X"), ("-C", "."), ("--chdir", "."), ("--unset", "X")],
+        "",
+    ),
     wrapper("env", &[], &[("-u", "A")], "A=1 B=2"),
     wrapper("nice", &[], &[("-n", "5"), ("--adjustment", "5"), ("-", "5")], ""),
     wrapper("ionice", &["-t"], &[("-c", "3"), ("--class", "3")], ""),
     wrapper("nohup", &["--"], &[], ""),
-    wrapper("timeout", &["--foreground", "-v", "--preserve-status"], &[("-k", "1"), ("-s", "9"), ("--signal", "TERM")], "5"),
+    wrapper(
+        "timeout",
+        &["--foreground", "-v", "--preserve-status"],
+        &[("-k", "1"), ("-s", "9"), ("--signal", "TERM")],
+        "5",
+    ),
     wrapper("stdbuf", &[], &[("-o", "L"), ("-i", "0"), ("--output", "0")], ""),
     wrapper("setsid", &["-w", "-f"], &[], ""),
     wrapper("taskset", &["-a"], &[], "1"),
@@ -54,8 +64,22 @@ const WRAPPERS: [Wrapper; 29] = [
 
 /// What may stand before a command and is none: redirections and assignments.
 const PREFIXES: [&str; 16] = [
-    "{fd}>f", "{fd}</dev/null", ">f", "2>f", "2>&1", "</dev/null", "<<<x", "&>f", "&>>f", "3<>f", ">|f", "A=1", "A+=1",
-    "A=1 B=2 >f", "a[0]=1", "A= B=\"x y\"",
+    "{fd}>f",
+    "{fd}</dev/null",
+    ">f",
+    "2>f",
+    "2>&1",
+    "</dev/null",
+    "<<<x",
+    "&>f",
+    "&>>f",
+    "3<>f",
+    ">|f",
+    "A=1",
+    "A+=1",
+    "A=1 B=2 >f",
+    "a[0]=1",
+    "A= B=\"x y\"",
 ];
 
 /// Words that stand for the command and its words, from their own places.

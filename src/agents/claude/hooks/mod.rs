@@ -27,6 +27,7 @@ pub(crate) use listen::{HookFiles, Listening};
 pub(crate) use posted::PostedHooks;
 use scheduled::ScheduledPrompts;
 pub(crate) use socket::{HookOutput, HookWait, call_session};
+pub(crate) use tool::judge_alone;
 pub(crate) use wake::{Announced, announce, announcement_of, forget};
 
 /// The gate is told of a change within this, or with the next one: the client waits for its hooks.

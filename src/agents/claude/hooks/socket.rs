@@ -3,7 +3,7 @@
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use portcullis_wire::hooks::HookCall;
 use serde::{Deserialize, Serialize};
@@ -21,8 +21,10 @@ const LONGEST: usize = 16 << 20;
 /// Both ends are on this machine, and the client waits for the hook.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 const PAUSE: Duration = Duration::from_millis(50);
-/// Hooks that speak at the same time.
-const CALLERS: usize = 16;
+/// Hooks that speak at the same time: each call that people are asked about has one waiting.
+const CALLERS: usize = 256;
+/// A session that began less than this before may not listen yet.
+const STARTING: Duration = Duration::from_secs(3);
 
 /// What a hook is to do with its answer.
 #[derive(Debug, Serialize, Deserialize)]
@@ -98,8 +100,10 @@ async fn answer(session: &HookSession, stream: UnixStream) -> anyhow::Result<()>
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum HookWait {
     Short,
-    /// Until people have decided. The client ends the hook when it no longer waits.
-    ForPeople,
+    /// Until people have decided. The client ends the hook when it no longer waits. `begun` is when the session began.
+    ForPeople {
+        begun: Option<SystemTime>,
+    },
 }
 
 /// The hook's end: says what it was called with, and does with the answer what `use_it` does before it confirms.
@@ -110,7 +114,7 @@ pub(crate) async fn call_session(
     use_it: impl FnOnce(&HookOutput),
 ) -> anyhow::Result<()> {
     let talk = async {
-        let (reader, mut writer) = UnixStream::connect(path).await?.into_split();
+        let (reader, mut writer) = connect(path, wait).await?.into_split();
         let mut bytes = serde_json::to_vec(arguments)?;
         bytes.push(b'\n');
         writer.write_all(&bytes).await?;
@@ -124,6 +128,18 @@ pub(crate) async fn call_session(
     };
     match wait {
         HookWait::Short => tokio::time::timeout(CONNECT_TIMEOUT, talk).await?,
-        HookWait::ForPeople => talk.await,
+        HookWait::ForPeople { .. } => talk.await,
+    }
+}
+
+/// The client starts the session's process at the same time as the session.
+async fn connect(path: &Path, wait: HookWait) -> io::Result<UnixStream> {
+    loop {
+        match (UnixStream::connect(path).await, wait) {
+            (Err(_), HookWait::ForPeople { begun: Some(begun) }) if begun.elapsed().is_ok_and(|age| age < STARTING) => {
+                tokio::time::sleep(PAUSE).await;
+            }
+            (connected, _) => return connected,
+        }
     }
 }

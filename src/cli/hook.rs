@@ -6,14 +6,15 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::SystemTime;
 
-use portcullis_core::{Label, SessionAbout};
-use portcullis_wire::hooks::{HOOKS_VERSION, HookCall, HookEvent, watch};
+use portcullis_core::{Label, SessionAbout, visible};
+use portcullis_wire::hooks::{HOOKS_VERSION, HookCall, HookEvent, refuse_tool, watch};
 use serde_json::Value;
 
+use super::broken::broken_files;
 use super::channel::working_folder;
 use super::setup::installed::{Namesake, has_hooks_of_own};
 use super::{environment, log_at, paths, say};
-use crate::agents::claude::hooks::{self, Announced, HookOutput, HookWait};
+use crate::agents::claude::hooks::{self, Announced, HookOutput, HookWait, Unanswered};
 use crate::config::Paths;
 use crate::gate::hooks::judge;
 use crate::processes;
@@ -67,7 +68,11 @@ impl Hook {
                 let watched = is_there && announced.is_watched;
                 if watched {
                     let project = call.cwd.as_ref().map_or_else(working_folder, |cwd| Ok(cwd.into()))?;
-                    let warning = Namesake::find(&project, &environment).map(|namesake| namesake.in_words());
+                    let namesake = Namesake::find(&project, &environment).map(|namesake| namesake.in_words());
+                    let broken = broken_files(&paths, [project.as_path()]).into_iter();
+                    let broken = broken.map(|problem| visible(&format!("portcullis: {problem}")));
+                    let warnings: Vec<String> = namesake.into_iter().chain(broken).collect();
+                    let warning = Some(warnings.join("\n")).filter(|warning| !warning.is_empty());
                     say(&format!("{}\n", watch(&[file.display().to_string()], warning.as_deref())));
                 }
                 arguments["watched"] = Value::Bool(watched);
@@ -100,7 +105,7 @@ impl Hook {
                 match hooks::call_session(&socket, &arguments, wait, show).await {
                     Err(error) if event.decides() => {
                         tracing::debug!("{error:#}");
-                        show(&judge_alone(&paths, call));
+                        show(&without_session(&error, &paths, call));
                     }
                     called => called?,
                 }
@@ -113,6 +118,17 @@ impl Hook {
 fn show(told: &HookOutput) {
     if !told.output.is_null() {
         say(&format!("{}\n", told.output));
+    }
+}
+
+/// What is answered where the session's process does not. One that is there and says nothing may have a stop or a guard to
+/// hold: nothing runs past it.
+fn without_session(error: &Unanswered, paths: &Paths, call: HookCall) -> HookOutput {
+    match (error, call.event) {
+        (Unanswered::Silent(_), HookEvent::PreToolUse) => {
+            HookOutput { output: refuse_tool("The session's own portcullis process gave no answer: try again.") }
+        }
+        _ => judge_alone(paths, call),
     }
 }
 

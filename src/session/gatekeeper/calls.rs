@@ -14,8 +14,8 @@ const REMEMBERED: usize = 256;
 #[derive(Debug)]
 pub(super) enum AskOutcome {
     Verdict(Box<Ruling>),
-    /// Somebody stopped the session, and what was asked about does not run.
-    Stopped,
+    /// Somebody stopped the session, and what was asked about does not run: says who. They may let it go on meanwhile.
+    Stopped(String),
     /// No verdict is coming: nobody answered in time, or nobody could be asked.
     NoVerdict(String),
     /// The call was made or refused at the client's own terminal.

@@ -204,10 +204,10 @@ impl Gatekeeper {
     pub(crate) fn stop(&self, by: String) {
         let asks = {
             let mut state = self.state();
-            state.stopped_by = Some(by);
+            state.stopped_by = Some(by.clone());
             state.calls.open_of(|_| true)
         };
-        asks.into_iter().for_each(|ask| self.end(ask, AskOutcome::Stopped));
+        asks.into_iter().for_each(|ask| self.end(ask, AskOutcome::Stopped(stopped_by(&by))));
     }
 
     /// Ends an ask for the request that waits with it. A front that was not yet shown the ask is shown it first.
@@ -303,12 +303,7 @@ impl Gatekeeper {
     }
 
     fn stop_reason(&self) -> Option<String> {
-        let state = self.state();
-        let by = state.stopped_by.as_ref()?;
-        Some(format!(
-            "{by} has stopped this session from outside. No tool runs until they let it go on: say so, and wait for the \
-             user."
-        ))
+        self.state().stopped_by.as_deref().map(stopped_by)
     }
 
     fn denied_by_stop(&self, request: &ToolRequest, call: &CallKey) -> Option<Decision> {
@@ -327,6 +322,12 @@ impl Gatekeeper {
         self.record_refused(request, call, &format!("rule {rule}"), None);
         Err(Decision::deny(judgement.why))
     }
+}
+
+fn stopped_by(by: &str) -> String {
+    format!(
+        "{by} has stopped this session from outside. No tool runs until they let it go on: say so, and wait for the user."
+    )
 }
 
 fn allowed_as_it_is(by: DecidedBy) -> Decision {

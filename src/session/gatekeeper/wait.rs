@@ -9,7 +9,7 @@ use portcullis_wire::permission::{remembered, set_mode};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
-use super::Gatekeeper;
+use super::{Gatekeeper, stopped_by};
 use super::ask::{MARGIN, limit, new_ask};
 use super::calls::{AllowedBy, AskOutcome};
 use super::front::{Front, GATE_TIMEOUT, Settled};
@@ -52,10 +52,10 @@ impl Gatekeeper {
         let receiver = {
             let mut state = self.state();
             // A stop before this is seen here, and one after it ends the ask.
-            state.stopped_by.is_none().then(|| state.calls.open(new.clone(), call.clone()))
-        };
-        let Some(receiver) = receiver else {
-            return Decision::deny(self.stop_reason().unwrap_or_default()).into();
+            match &state.stopped_by {
+                Some(by) => return Decision::deny(stopped_by(by)).into(),
+                None => state.calls.open(new.clone(), call.clone()),
+            }
         };
         let waiting = async {
             let registering = async {
@@ -85,9 +85,9 @@ impl Gatekeeper {
         self.state().calls.settle(id, AskOutcome::SettledThere);
         match outcome {
             AskOutcome::SettledThere => PeopleAnswer::SettledByClient,
-            AskOutcome::Stopped => {
+            AskOutcome::Stopped(why) => {
                 self.no_longer_asked(id, "the session was stopped");
-                Decision::deny(self.stop_reason().unwrap_or_default()).into()
+                Decision::deny(why).into()
             }
             AskOutcome::NoVerdict(why) => {
                 self.no_longer_asked(id, &why);

@@ -197,10 +197,14 @@ impl LinkClient {
     /// Says where we stand, and again whatever was not confirmed.
     fn attach(&mut self, bytes: &mut BytesMut) -> std::io::Result<()> {
         let mut wrote = vec![];
-        self.unconfirmed.retain(|_, (message, _)| match message {
+        self.unconfirmed.retain(|_, (message, reply)| match message {
             SessionMessage::Wrote { events, .. } => {
                 wrote.append(events);
                 false
+            }
+            // Nobody waits for the answer any more, and nothing else comes of these.
+            SessionMessage::Inbox { event: None } | SessionMessage::CanWrite => {
+                reply.as_ref().is_some_and(|reply| !reply.is_closed())
             }
             // The attach holds the newest: said after it, an older one would undo it.
             SessionMessage::Described(_) => false,

@@ -206,7 +206,7 @@ impl SessionHandle {
 
     /// Whether there is a gate that can write down what happens.
     pub(crate) async fn can_record(&self) -> bool {
-        self.inbox().await.is_ok()
+        self.ask_plainly(SessionMessage::CanWrite).await.is_ok()
     }
 
     /// The events of this session, newest last.

@@ -2,11 +2,16 @@
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use rmcp::model::RequestId;
+use tokio_util::sync::CancellationToken;
 
 use crate::agents::claude::hooks::HookSession;
 use crate::session::inbox::HandedOut;
+
+/// The writer may still be at an answer whose request was taken back a moment before.
+const PAUSE: Duration = Duration::from_secs(2);
 
 /// What went into answers that are not yet written, by the request they answer.
 pub(super) struct HookReceipts {
@@ -24,10 +29,22 @@ impl HookReceipts {
         self.due.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(super) fn expect(&self, request: RequestId, handed_out: HandedOut) {
-        if !handed_out.is_empty() {
-            self.due().insert(request, handed_out);
+    /// Keeps what went into an answer until that is written. The answer to a request that is `taken_back` meanwhile is
+    /// dropped by rmcp, and nobody is told.
+    pub(super) fn expect(self: &Arc<Self>, request: RequestId, handed_out: HandedOut, taken_back: CancellationToken) {
+        if handed_out.is_empty() {
+            return;
         }
+        self.due().insert(request.clone(), handed_out);
+        let receipts = Arc::clone(self);
+        tokio::spawn(async move {
+            while receipts.due().contains_key(&request) {
+                tokio::time::sleep(PAUSE).await;
+                if taken_back.is_cancelled() {
+                    receipts.sent(&request, false).await;
+                }
+            }
+        });
     }
 
     pub(super) async fn sent(&self, request: &RequestId, written: bool) {

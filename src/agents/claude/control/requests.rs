@@ -144,8 +144,9 @@ async fn write(mut stdin: ChildStdin, mut lines: mpsc::Receiver<Outgoing>, gate:
             tracing::debug!(%error, "Claude Code does not read");
             return;
         }
+        gate.wrote(&events, Some(DeliveryWay::Driven), &verdicts);
         // The client does not wait for a gate that is slow or away. There are no more of these than the gate has sent.
-        if gate.wrote(&events, Some(DeliveryWay::Driven), &verdicts) > 0 || order.is_some() {
+        if !events.is_empty() || !verdicts.is_empty() || order.is_some() {
             let gate = gate.clone();
             tokio::spawn(async move {
                 gate.confirm().await;

@@ -89,8 +89,7 @@ impl HookSession {
             }),
             HookEvent::Notification => {
                 if call.notification_type.as_deref() == Some("idle_prompt") {
-                    self.mark_idle();
-                    self.describe(|about| about.is_working = Some(false)).await;
+                    self.mark_idle().await;
                 }
                 HookAnswer::default()
             }
@@ -98,9 +97,10 @@ impl HookSession {
     }
 
     /// Nothing runs, and only a wake brings an event before the model.
-    pub(super) fn mark_idle(&self) {
+    pub(super) async fn mark_idle(&self) {
         self.state().inbox.mark_idle();
         self.changed.notify_one();
+        self.describe(|about| about.is_working = Some(false)).await;
     }
 
     fn after_tool(&self, call: &HookCall) -> HookAnswer {

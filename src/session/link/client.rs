@@ -123,6 +123,7 @@ impl LinkClient {
                 Err(_) => return,
                 Ok(said) => drop(self.note(said)),
             }
+            self.forget_unwanted();
         }
         tokio::time::sleep_until(until).await;
     }
@@ -154,6 +155,16 @@ impl LinkClient {
         self.said += 1;
         self.unconfirmed.insert(self.said, (message, reply));
         Some(self.said)
+    }
+
+    /// Drops questions whose answers nobody waits for any more: nothing else would come of them.
+    fn forget_unwanted(&mut self) {
+        self.unconfirmed.retain(|_, (message, reply)| match message {
+            SessionMessage::Inbox { event: None } | SessionMessage::CanWrite => {
+                reply.as_ref().is_some_and(|reply| !reply.is_closed())
+            }
+            _ => true,
+        });
     }
 
     /// One connection, from attach to its end.
@@ -196,15 +207,12 @@ impl LinkClient {
 
     /// Says where we stand, and again whatever was not confirmed.
     fn attach(&mut self, bytes: &mut BytesMut) -> std::io::Result<()> {
+        self.forget_unwanted();
         let mut wrote = vec![];
-        self.unconfirmed.retain(|_, (message, reply)| match message {
+        self.unconfirmed.retain(|_, (message, _)| match message {
             SessionMessage::Wrote { events, .. } => {
                 wrote.append(events);
                 false
-            }
-            // Nobody waits for the answer any more, and nothing else comes of these.
-            SessionMessage::Inbox { event: None } | SessionMessage::CanWrite => {
-                reply.as_ref().is_some_and(|reply| !reply.is_closed())
             }
             // The attach holds the newest: said after it, an older one would undo it.
             SessionMessage::Described(_) => false,

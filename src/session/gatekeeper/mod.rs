@@ -31,7 +31,7 @@ use crate::mint::now;
 use crate::session::link::SessionHandle;
 pub(crate) use after::{FinishedCall, WentOn};
 pub(crate) use ask::shortened;
-use audit::AuditQueue;
+use audit::AuditLog;
 use calls::{AllowedBy, AskOutcome, Calls};
 pub(crate) use front::{Front, PromptNews, Settled};
 pub(crate) use judge::Judge;
@@ -80,7 +80,7 @@ struct GatekeeperState {
     stopped_by: Option<String>,
     calls: Calls,
     outside: OutsideGuard,
-    audit: AuditQueue,
+    audit: AuditLog,
 }
 
 impl Gatekeeper {
@@ -90,7 +90,7 @@ impl Gatekeeper {
         settings: GatekeeperSettings,
         news: Option<mpsc::UnboundedSender<PromptNews>>,
     ) -> Self {
-        let audit = AuditQueue::new(session.clone());
+        let audit = AuditLog::new(session.clone());
         let outside = OutsideGuard::new(session.clone());
         let state = GatekeeperState { stopped_by: None, calls: Calls::default(), outside, audit };
         let (knows_orders, started) = (watch::Sender::new(false), Instant::now());
@@ -289,11 +289,6 @@ impl Gatekeeper {
     /// What is returned ends when the gate knows whether text from outside is before the model, or is away.
     pub(crate) fn outside_reported(&self) -> impl Future<Output = ()> + Send + use<> {
         self.state().outside.reported()
-    }
-
-    /// Takes no more calls for the record. What is returned ends when those before are with the gate.
-    pub(crate) fn close_audit(&self) -> impl Future<Output = ()> + Send + use<> {
-        self.state().audit.close()
     }
 
     /// Why the outside guard holds this call up, where it does.

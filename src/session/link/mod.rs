@@ -130,9 +130,12 @@ impl SessionHandle {
 
     /// The session ends on purpose. Returns when the gate was told, or is not to be reached.
     pub(crate) async fn bye(self, goodbye: Goodbye) {
-        self.confirm().await;
-        self.put(SessionMessage::Bye(goodbye)).await;
-        drop(tokio::time::timeout(BYE_TIMEOUT, self.outgoing.closed()).await);
+        let saying = async {
+            self.confirm().await;
+            self.put(SessionMessage::Bye(goodbye)).await;
+            self.outgoing.closed().await;
+        };
+        drop(tokio::time::timeout(BYE_TIMEOUT, saying).await);
     }
 
     /// The agent asks for permission. Returns the code that people answer with. While the gate is away this waits, and
@@ -154,9 +157,10 @@ impl SessionHandle {
         self.put(SessionMessage::Withdrawn { ask, why: why.into() }).await;
     }
 
-    /// A tool of the agent ran, or was kept from it. Confirms the verdict on its ask, where there was one.
-    pub(crate) async fn called(&self, call: ToolCall) {
-        self.put(SessionMessage::Called(Box::new(call))).await;
+    /// A tool of the agent ran, or was kept from it. Confirms the verdict on its ask, where there was one. False when there
+    /// was no place for it, and the gate is not told.
+    pub(crate) fn try_called(&self, call: ToolCall) -> bool {
+        self.outgoing.try_send((SessionMessage::Called(Box::new(call)), None)).is_ok()
     }
 
     /// What is known of the session has changed.

@@ -122,7 +122,7 @@ pub(crate) async fn drive(
         tell,
         untold: Untold::default(),
         task_messages: messages,
-        gatekeeper: Arc::clone(&gatekeeper),
+        gatekeeper,
         pending: HashMap::new(),
         calls: CallsUnderWay::default(),
         inbox: Inbox::new(wakes_per_hour),
@@ -145,8 +145,6 @@ pub(crate) async fn drive(
         problem: None,
     };
     let outcome = driver.run(holder, stdout, deliveries, task_messages, prompt_news, commands).await;
-    // The last calls come before the goodbye, unless the gate is away.
-    drop(tokio::time::timeout(LAST_LINES, gatekeeper.close_audit()).await);
     gate.bye(Goodbye::because(outcome.problem.clone().unwrap_or_else(|| "the session is over".to_owned()))).await;
     outcome
 }

@@ -76,7 +76,6 @@ struct HookWiring {
     files: HookFiles,
     settings: hooks::HookSettings,
     judge: Judge,
-    about: SessionAbout,
 }
 
 impl HookWiring {
@@ -102,12 +101,11 @@ impl HookWiring {
             files,
             settings: crate::gate::hooks::settings(&config),
             judge: crate::gate::hooks::judge(paths, about),
-            about: about.clone(),
         }
     }
 
     fn start(self, session: SessionHandle) -> Listening {
-        Listening::start(self.files, session, self.about, self.settings, self.judge)
+        Listening::start(self.files, session, self.settings, self.judge)
     }
 }
 

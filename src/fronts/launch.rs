@@ -97,7 +97,7 @@ pub(crate) async fn launch(paths: &Paths, config: &Config, wanted: LaunchOptions
     let about = SessionAbout { label_chosen, ..about };
     let rules = Rules::open(paths, &options.folder);
     let judge = Judge::new(rules, options.folder.clone(), options.add_dir.clone(), label.to_string());
-    let (gate, deliveries) = link::connect(session, about.clone(), VERSION, starting::connect(paths.clone()));
+    let (gate, deliveries) = link::connect(session, about, VERSION, starting::connect(paths.clone()));
     let standings = Standings::new(paths.clone(), config, gate.clone());
     let no_answers = standings
         .of(Some(std::process::id()))
@@ -105,7 +105,6 @@ pub(crate) async fn launch(paths: &Paths, config: &Config, wanted: LaunchOptions
         .no_answers
         .map(|fault| format!("{}; {}", fault.message, fault.hint));
     let start = Start {
-        about,
         folder: options.folder.clone(),
         once: wanted.once,
         prompt: wanted.prompt.clone(),

@@ -46,6 +46,7 @@ pub(crate) fn connect(
 ) -> (SessionHandle, Deliveries) {
     let (deliver, deliveries) = mpsc::channel(DELIVERIES);
     let (outgoing, messages) = mpsc::channel(MESSAGES);
+    let handle = SessionHandle::new(outgoing, about.clone());
     let client = LinkClient {
         session,
         about,
@@ -62,7 +63,7 @@ pub(crate) fn connect(
         ended: false,
     };
     tokio::spawn(client.run(connect));
-    (SessionHandle::new(outgoing), Deliveries(deliveries))
+    (handle, Deliveries(deliveries))
 }
 
 /// A message of the process, and where its answer goes.
@@ -144,11 +145,8 @@ impl LinkClient {
                     self.holding.remove(event);
                 }
             }
-            // A new attach tells how the session is now, and older descriptions are worth nothing.
-            SessionMessage::Described(about) => {
-                self.about = (**about).clone();
-                self.unconfirmed.retain(|_, (message, _)| !matches!(message, SessionMessage::Described(_)));
-            }
+            // A new attach tells how the session is now.
+            SessionMessage::Described(about) => self.about = (**about).clone(),
             SessionMessage::Bye(_) => self.ended = true,
             _ => {}
         }

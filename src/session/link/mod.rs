@@ -69,8 +69,17 @@ type AnswerSender = oneshot::Sender<Answered>;
 #[derive(Clone)]
 pub(crate) struct SessionHandle {
     outgoing: mpsc::Sender<(SessionMessage, Option<AnswerSender>)>,
-    /// With the agent, while the gate is not yet told. Shared by all clones: whatever one of them says goes after it.
-    unconfirmed: Arc<Mutex<Unconfirmed>>,
+    /// Shared by all clones.
+    state: Arc<Mutex<HandleState>>,
+}
+
+struct HandleState {
+    /// With the agent, while the gate is not yet told: it is before it is asked anything.
+    unconfirmed: Unconfirmed,
+    /// What is known of the session. The gate has been told, or is told of it by a message that is on its way.
+    about: SessionAbout,
+    /// There was no place for that message. A task waits for one.
+    about_waits: bool,
 }
 
 /// Written to the agent, and not yet told to the gate.
@@ -98,30 +107,31 @@ impl Unconfirmed {
 }
 
 impl SessionHandle {
-    fn new(outgoing: mpsc::Sender<(SessionMessage, Option<AnswerSender>)>) -> Self {
-        Self { outgoing, unconfirmed: Arc::default() }
+    fn new(outgoing: mpsc::Sender<(SessionMessage, Option<AnswerSender>)>, about: SessionAbout) -> Self {
+        let state = HandleState { unconfirmed: Unconfirmed::default(), about, about_waits: false };
+        Self { outgoing, state: Arc::new(Mutex::new(state)) }
     }
 
-    /// These are with the agent. The gate hears of it by [`SessionHandle::confirm`], or before anything else that is
-    /// said. Returns how many it has not heard of.
+    /// These are with the agent. The gate hears of it by [`SessionHandle::confirm`], or before it is asked anything. Returns
+    /// how many it has not heard of.
     pub(crate) fn wrote(&self, events: &[EventId], way: Option<DeliveryWay>, verdicts: &[AskId]) -> usize {
-        let mut unconfirmed = self.unconfirmed();
+        let unconfirmed = &mut self.state().unconfirmed;
         unconfirmed.events.extend(events.iter().map(|event| (*event, way)));
         unconfirmed.verdicts.extend_from_slice(verdicts);
         unconfirmed.events.len() + unconfirmed.verdicts.len()
     }
 
-    fn unconfirmed(&self) -> MutexGuard<'_, Unconfirmed> {
-        self.unconfirmed.lock().unwrap_or_else(PoisonError::into_inner)
+    fn state(&self) -> MutexGuard<'_, HandleState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Tells the gate what is with the agent.
     pub(crate) async fn confirm(&self) {
         // A place first: whoever gives up waiting for one must not take the confirmations with them.
-        while !self.unconfirmed().is_empty()
+        while !self.state().unconfirmed.is_empty()
             && let Ok(place) = self.outgoing.reserve().await
         {
-            let message = self.unconfirmed().next_message();
+            let message = self.state().unconfirmed.next_message();
             if let Some(message) = message {
                 place.send((message, None));
             }
@@ -163,9 +173,32 @@ impl SessionHandle {
         self.outgoing.try_send((SessionMessage::Called(Box::new(call)), None)).is_ok()
     }
 
-    /// What is known of the session has changed.
-    pub(crate) async fn describe(&self, about: SessionAbout) {
-        self.put(SessionMessage::Described(Box::new(about))).await;
+    /// What is known of the session.
+    pub(crate) fn about(&self) -> SessionAbout {
+        self.state().about.clone()
+    }
+
+    /// Changes what is known of the session, and tells the gate if that is news. Never waits: where there is no place, the
+    /// gate is told what is newest once there is one.
+    pub(crate) fn describe(&self, change: impl FnOnce(&mut SessionAbout)) {
+        let mut state = self.state();
+        let before = state.about.clone();
+        change(&mut state.about);
+        if state.about == before || state.about_waits {
+            return;
+        }
+        // Under the lock: the gate hears of changes in the order in which they were made.
+        let sent = self.outgoing.try_send((described(&state.about), None));
+        if matches!(sent, Err(mpsc::error::TrySendError::Full(_))) {
+            state.about_waits = true;
+            let handle = self.clone();
+            tokio::spawn(async move {
+                let Ok(place) = handle.outgoing.reserve().await else { return };
+                let mut state = handle.state();
+                state.about_waits = false;
+                place.send((described(&state.about), None));
+            });
+        }
     }
 
     /// Text from this sender, who may not direct the session, is before the model. Returns when the gate has written it
@@ -249,6 +282,10 @@ impl SessionHandle {
             other => Err(fault_in(other)),
         }
     }
+}
+
+fn described(about: &SessionAbout) -> SessionMessage {
+    SessionMessage::Described(Box::new(about.clone()))
 }
 
 fn fault_in(answered: Answered) -> Fault {

@@ -14,13 +14,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use portcullis_core::{Goodbye, OrderId, OrderOutcome, SessionAbout};
+use portcullis_core::{Goodbye, OrderId, OrderOutcome};
 use portcullis_wire::control::{
     FromClient, Message, Request, Speaker, error_line, pending_permissions, read, success_line, user_line,
 };
 use serde_json::{Map, Value, json};
 use tokio::process::ChildStdout;
-use tokio::sync::{mpsc, watch};
+use tokio::sync::mpsc;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -57,8 +57,6 @@ const MOST_WAITING: usize = 64;
 struct Driver {
     control: Control,
     gate: Gate,
-    /// How the session is, for the gate.
-    about: watch::Sender<SessionAbout>,
     tools: Tools,
     start: Start,
     tell: mpsc::Sender<Told>,
@@ -116,7 +114,6 @@ pub(crate) async fn drive(
     let driver = Driver {
         control: Control::new(stdin, gate.clone()),
         tools: Tools::new(gate.clone(), start.folder.clone(), Briefing::new(&start.instructions)),
-        about: messages::describing(gate.clone(), start.about.clone()),
         gate: gate.clone(),
         start,
         tell,

@@ -13,9 +13,9 @@ mod tool;
 mod wake;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use portcullis_core::{ChatId, ConversationOrigin, EventId, Order, OrderId, OrderOutcome, SessionAbout, Source};
+use portcullis_core::{ChatId, ConversationOrigin, EventId, Order, OrderId, OrderOutcome, Source};
 use serde_json::Value;
 use tokio::sync::Notify;
 
@@ -30,9 +30,6 @@ pub(crate) use posted::PostedHooks;
 use scheduled::ScheduledPrompts;
 pub(crate) use socket::{HookOutput, HookWait, call_session};
 pub(crate) use wake::{Announced, announce, announcement_of, forget};
-
-/// The gate is told of a change within this, or with the next one: the client waits for its hooks.
-const DESCRIBE_TIMEOUT: Duration = Duration::from_millis(100);
 
 /// What the owner may set.
 #[derive(Clone, Debug)]
@@ -89,10 +86,6 @@ struct HookState {
     unconfirmed_orders: Vec<OrderId>,
     /// The client is to call a hook, for that.
     wants_call: bool,
-    /// What the gate was last told of the session.
-    about: SessionAbout,
-    /// The gate may not have been told.
-    about_is_untold: bool,
     /// Conversations that wait for a reply, where their sender is one who must have one.
     owed_replies: Vec<String>,
     must_reply: Vec<String>,
@@ -108,7 +101,7 @@ struct HookState {
 }
 
 impl HookSession {
-    pub(crate) fn new(session: SessionHandle, about: SessionAbout, settings: HookSettings, judge: Judge) -> Arc<Self> {
+    pub(crate) fn new(session: SessionHandle, settings: HookSettings, judge: Judge) -> Arc<Self> {
         let is_posted = settings.is_posted;
         // Where no server of ours tells the model, it comes with the first event.
         let briefing = Briefing::new(&settings.instructions);
@@ -121,9 +114,7 @@ impl HookSession {
             tells_batches: false,
             unconfirmed_orders: vec![],
             wants_call: false,
-            conversations: Conversations::with(about.agent_session.as_ref()),
-            about,
-            about_is_untold: false,
+            conversations: Conversations::with(session.about().agent_session),
             owed_replies: vec![],
             must_reply: settings.must_reply,
             instructions,
@@ -207,17 +198,17 @@ impl HookSession {
     }
 
     /// Hooks are installed for this session, and its wake file is watched or not.
-    pub(crate) async fn is_installed(&self, is_watched: bool) {
+    pub(crate) fn is_installed(&self, is_watched: bool) {
         if self.note_installed(is_watched) {
-            self.describe(|about| about.connected_by = "hooks".to_owned()).await;
+            self.session.describe(|about| about.connected_by = "hooks".to_owned());
         }
     }
 
     /// The same, as the wake file tells it.
-    pub(crate) async fn is_announced(&self, announced: Announced) {
-        self.is_installed(announced.is_watched).await;
+    pub(crate) fn is_announced(&self, announced: Announced) {
+        self.is_installed(announced.is_watched);
         if announced.is_forked {
-            self.describe(|about| about.origin = about.origin.or(Some(ConversationOrigin::Forked))).await;
+            self.session.describe(|about| about.origin = about.origin.or(Some(ConversationOrigin::Forked)));
         }
     }
 
@@ -231,24 +222,6 @@ impl HookSession {
         let is_news = state.inbox.note_hooks() && state.inbox.hooks_take_events();
         self.confirm_orders(&mut state);
         is_news
-    }
-
-    /// Tells the gate what changed, if it did.
-    async fn describe(&self, change: impl FnOnce(&mut SessionAbout)) {
-        let about = {
-            let mut state = self.state();
-            let mut about = state.about.clone();
-            change(&mut about);
-            if about == state.about && !state.about_is_untold {
-                return;
-            }
-            state.about = about.clone();
-            state.about_is_untold = false;
-            about
-        };
-        if tokio::time::timeout(DESCRIBE_TIMEOUT, self.session.describe(about)).await.is_err() {
-            self.state().about_is_untold = true;
-        }
     }
 
     fn mark_attended(&self) {

@@ -120,8 +120,8 @@ impl PostedHooks {
         }
         let label = about.label.clone();
         let (handle, deliveries) =
-            link::connect(mint(SessionId::new), about.clone(), env!("CARGO_PKG_VERSION"), Arc::clone(&self.connect));
-        let hooks = HookSession::new(handle.clone(), about, self.settings.clone(), judge);
+            link::connect(mint(SessionId::new), about, env!("CARGO_PKG_VERSION"), Arc::clone(&self.connect));
+        let hooks = HookSession::new(handle.clone(), self.settings.clone(), judge);
         hooks.note_installed(false);
         hooks.mark_attended();
         let session = Arc::new(PostedSession { hooks, label, called: Notify::new(), ended: CancellationToken::new() });

@@ -39,7 +39,7 @@ impl HookSession {
         let answer = self.gatekeeper.before(self.request(call), cancelled).await;
         // A person who interrupts a call that is held ends the turn, and no hook tells of that.
         if is_main && cancelled.is_cancelled() {
-            self.mark_idle().await;
+            self.mark_idle();
         }
         let output = match &answer.decision {
             Decision::Deny { message, .. } => hooks::refuse_tool(message),
@@ -64,7 +64,7 @@ impl HookSession {
         // A person who says no at the terminal ends the turn, and no hook tells of that.
         let interrupts = matches!(answer.decision, Decision::Deny { interrupt: true, .. });
         if is_main && (cancelled.is_cancelled() || interrupts) {
-            self.mark_idle().await;
+            self.mark_idle();
         }
         answer_with(output, &answer)
     }

@@ -1,6 +1,5 @@
 //! Events on their way into a driven session: folded into a running turn at once, and into an idle one as the budget allows.
 
-use portcullis_core::SessionAbout;
 use portcullis_wire::control::{Speaker, user_line};
 use portcullis_wire::envelope::{envelope, notice};
 use tokio::time::Instant;
@@ -44,7 +43,7 @@ impl Driver {
     /// The client works, or has nothing to do.
     pub(super) fn set_busy(&mut self, is_busy: bool) {
         self.is_busy = is_busy;
-        self.describe(SessionAbout { is_working: Some(is_busy), ..self.start.about.clone() });
+        self.gate.describe(|about| about.is_working = Some(is_busy));
         if !is_busy {
             self.tell(Told::Idle);
         }

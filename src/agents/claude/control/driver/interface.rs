@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use portcullis_core::policy::OutsidePolicy;
-use portcullis_core::{AskId, AskTimeout, OrderId, Ruling, SessionAbout};
+use portcullis_core::{AskId, AskTimeout, OrderId, Ruling};
 use portcullis_wire::control::Message;
 use serde_json::Value;
 use tokio::sync::mpsc;
@@ -17,7 +17,6 @@ use crate::session::gatekeeper::{Front, Judge, PromptNews};
 
 /// What a session starts with, besides the client.
 pub(crate) struct Start {
-    pub(crate) about: SessionAbout,
     pub(crate) folder: PathBuf,
     /// What to say first.
     pub(crate) prompt: Option<String>,

@@ -54,7 +54,7 @@ impl Driver {
         let tool_use_id = text("tool_use_id").or_else(|| hook.tool_use_id.clone());
         match hook.callback_id.as_str() {
             BEFORE => {
-                let mode = text("permission_mode").or_else(|| self.start.about.mode.clone());
+                let mode = text("permission_mode").or_else(|| self.gate.about().mode);
                 let request = ToolRequest {
                     tool,
                     input,
@@ -121,6 +121,7 @@ impl Driver {
     fn asked_request(&self, call: &CanUseTool) -> ToolRequest {
         let held_up = matches!(call.decision_reason_type.as_deref(), Some("mode" | "safetyCheck" | "hook"))
             || call.matched_ask_rule.is_some();
+        let mode = self.gate.about().mode;
         let said = [&call.title, &call.description].into_iter().flatten().map(|text| without_escapes(text));
         let flags = ClientFlags {
             default_to_no: call.default_to_no,
@@ -137,10 +138,10 @@ impl Driver {
             tool_use_id: Some(call.tool_use_id.clone()).filter(|id| !id.is_empty()),
             agent: call.agent_id.clone(),
             folder: None,
-            mode: self.start.about.mode.clone(),
+            capabilities: capabilities(mode.as_deref()),
+            mode,
             suggestions: call.permission_suggestions.clone(),
             flags,
-            capabilities: capabilities(self.start.about.mode.as_deref()),
         }
     }
 }

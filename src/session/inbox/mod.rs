@@ -19,18 +19,11 @@ const MOST_CONTINUATIONS: u8 = 6;
 /// Pushes remembered until the model shows that it read one of them.
 const REMEMBERED_PUSHES: usize = 64;
 
-/// An event that waits for its way to the model.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct QueuedEvent {
-    pub(crate) ids: Vec<EventId>,
-    pub(crate) frame: EventFrame<'static>,
-}
-
 /// What went into one answer to a hook: confirmed when the client has it, else taken back.
 #[derive(Debug, Default)]
 #[must_use]
 pub(crate) struct HandedOut {
-    pub(crate) events: Vec<QueuedEvent>,
+    pub(crate) events: Vec<EventFrame<'static>>,
     /// The way the events go.
     pub(crate) way: Option<DeliveryWay>,
     pub(crate) verdict: Option<AskId>,
@@ -60,7 +53,7 @@ pub(crate) struct Inbox {
     /// What the channel pushed while nobody knew whether it arrives, and whose conversation hooks have not spoken of
     /// since.
     pushed: VecDeque<(EventId, String)>,
-    waiting: VecDeque<QueuedEvent>,
+    waiting: VecDeque<EventFrame<'static>>,
     turn: Turn,
     /// How often the session was kept from stopping since a person spoke.
     continuations: u8,
@@ -92,11 +85,11 @@ impl Inbox {
     }
 
     /// The channel takes this one.
-    pub(crate) fn note_pushed(&mut self, ids: &[EventId], chat: &str) {
+    pub(crate) fn note_pushed(&mut self, event: &EventFrame<'static>) {
         if self.channel_is_proven {
             return;
         }
-        self.pushed.extend(ids.iter().map(|id| (*id, chat.to_owned())));
+        self.pushed.extend(event.ids().map(|id| (id, event.chat.to_string())));
         let surplus = self.pushed.len().saturating_sub(REMEMBERED_PUSHES);
         self.pushed.drain(..surplus);
     }
@@ -110,7 +103,7 @@ impl Inbox {
         }
     }
 
-    pub(crate) fn put(&mut self, event: QueuedEvent) {
+    pub(crate) fn put(&mut self, event: EventFrame<'static>) {
         self.waiting.push_back(event);
     }
 
@@ -124,7 +117,7 @@ impl Inbox {
 
     /// Who sent what waits, each once.
     fn senders(&self) -> Vec<String> {
-        let mut senders: Vec<String> = self.waiting.iter().map(|event| event.frame.sender.to_string()).collect();
+        let mut senders: Vec<String> = self.waiting.iter().map(|event| event.sender.to_string()).collect();
         senders.sort_unstable();
         senders.dedup();
         senders
@@ -179,7 +172,7 @@ impl Inbox {
     }
 
     /// The oldest event, for a client that takes them one by one.
-    pub(crate) fn take_next(&mut self) -> Option<QueuedEvent> {
+    pub(crate) fn take_next(&mut self) -> Option<EventFrame<'static>> {
         self.waiting.pop_front()
     }
 
@@ -190,7 +183,7 @@ impl Inbox {
         let mut text = String::new();
         while let Some(event) = self.waiting.front() {
             let Some(fence) = fence() else { break };
-            let enveloped = envelope(&event.frame, &fence, Some(THROUGH_HOOKS.saturating_sub(taken)));
+            let enveloped = envelope(event, &fence, Some(THROUGH_HOOKS.saturating_sub(taken)));
             if !text.is_empty() && taken + text.len() + enveloped.len() > LONGEST_HOOK_ANSWER {
                 break;
             }
@@ -200,7 +193,7 @@ impl Inbox {
             text.push_str(&enveloped);
             // From here on the model may know of this conversation by hooks: what it says there proves no channel. Now, and
             // not when the answer is confirmed, for one that seems lost may have been read.
-            self.pushed.retain(|(_, chat)| *chat != event.frame.chat);
+            self.pushed.retain(|(_, chat)| *chat != event.chat);
             handed_out.events.extend(self.waiting.pop_front());
         }
         (!handed_out.events.is_empty()).then_some((handed_out, text))
@@ -209,7 +202,7 @@ impl Inbox {
     /// The answer may or may not be with the client: what it held waits again, in its place, marked as redelivered.
     pub(crate) fn take_back(&mut self, handed_out: HandedOut) {
         for mut event in handed_out.events.into_iter().rev() {
-            event.frame.redelivered = true;
+            event.redelivered = true;
             self.waiting.push_front(event);
         }
     }
@@ -220,10 +213,9 @@ mod tests {
     use super::*;
     use portcullis_core::Moment;
 
-    fn event(number: u8, text: &str) -> QueuedEvent {
-        let id = EventId::new(Moment(u64::from(number)), u128::from(number));
-        let frame = EventFrame {
-            id,
+    fn event(number: u8, text: &str) -> EventFrame<'static> {
+        EventFrame {
+            id: EventId::new(Moment(u64::from(number)), u128::from(number)),
             via: "http".into(),
             sender: format!("sender{}", number % 2).into(),
             directs: false,
@@ -234,8 +226,7 @@ mod tests {
             rest: 0,
             redelivered: false,
             also: vec![],
-        };
-        QueuedEvent { ids: vec![id], frame }
+        }
     }
 
     fn fence() -> Option<String> {
@@ -255,12 +246,12 @@ mod tests {
         let mut inbox = Inbox::new(30);
         assert!(!inbox.hooks_take_events(), "nobody knows of hooks");
         let first = event(1, "x");
-        inbox.note_pushed(&first.ids, "1");
+        inbox.note_pushed(&first);
         assert!(inbox.note_hooks() && !inbox.note_hooks());
         assert!(inbox.hooks_take_events(), "the channel is not proven");
         inbox.note_read(|_, chat| chat == "2");
         assert!(inbox.hooks_take_events(), "that was about something else");
-        inbox.note_read(|event, _| event == first.ids[0]);
+        inbox.note_read(|event, _| event == first.id);
         assert!(!inbox.hooks_take_events(), "the model read what was pushed");
     }
 
@@ -268,9 +259,8 @@ mod tests {
     fn a_reply_proves_no_channel_where_hooks_spoke_of_the_same_conversation() {
         for arrives in [true, false] {
             let mut inbox = Inbox::new(30);
-            let (pushed, elsewhere) = (event(1, "by the channel"), event(2, "by the channel"));
-            inbox.note_pushed(&pushed.ids, "1");
-            inbox.note_pushed(&elsewhere.ids, "2");
+            inbox.note_pushed(&event(1, "by the channel"));
+            inbox.note_pushed(&EventFrame { chat: "2".into(), ..event(2, "by the channel") });
             inbox.note_hooks();
             inbox.put(event(3, "by a hook"));
             let (answer, _) = inbox.hand_out(&fence, 0).unwrap();
@@ -297,8 +287,8 @@ mod tests {
         inbox.take_back(answer);
         let (handed, text) = inbox.hand_out(&fence, 0).unwrap();
         assert_eq!(text.matches("redelivered=\"true\"").count(), 3);
-        let ids: Vec<EventId> = handed.events.iter().flat_map(|event| event.ids.clone()).collect();
-        assert_eq!(ids, (1..=4).flat_map(|number| event(number, "x").ids).collect::<Vec<_>>());
+        let ids: Vec<EventId> = handed.events.iter().flat_map(EventFrame::ids).collect();
+        assert_eq!(ids, (1..=4).map(|number| event(number, "x").id).collect::<Vec<_>>());
     }
 
     #[test]

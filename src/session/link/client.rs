@@ -267,10 +267,8 @@ impl LinkClient {
         match serde_json::from_slice(line)? {
             GateMessage::Event(frame) => {
                 let ids: Vec<EventId> = frame.ids().collect();
-                let frame = frame.into_owned();
-                let delivery = Delivery::Event { ids: ids.clone(), frame };
-                self.deliver.try_send(delivery).context("handing on an event")?;
-                self.holding.extend(&ids);
+                self.deliver.try_send(Delivery::Event(frame.into_owned())).context("handing on an event")?;
+                self.holding.extend(ids);
             }
             GateMessage::Verdict { ask, origin, source, ruling, at } => {
                 self.settled(ask, at, Delivery::Verdict { ask, origin, source, ruling })?;

@@ -23,7 +23,7 @@ pub(crate) enum Delivery {
     /// The gate has taken the attach. What stands for the session, such as a stop, has come before.
     Attached,
     /// One event, or several of one sender in one.
-    Event { ids: Vec<EventId>, frame: EventFrame<'static> },
+    Event(EventFrame<'static>),
     Verdict {
         ask: AskId,
         /// As the asking process named it.

@@ -35,7 +35,7 @@ use crate::agents::claude::process::{HeldProcess, Holder};
 use crate::lines::{Line, Lines};
 use crate::mint::uuid;
 use crate::session::gatekeeper::{AT_THE_TERMINAL, Gatekeeper, GatekeeperSettings, PromptNews};
-use crate::session::inbox::{Inbox, QueuedEvent};
+use crate::session::inbox::Inbox;
 use crate::session::link::{Deliveries, Delivery, SessionHandle as Gate};
 use crate::session::tools::{Briefing, Tools};
 
@@ -313,8 +313,8 @@ impl Driver {
     fn delivered(&mut self, delivery: Delivery) {
         match delivery {
             Delivery::Attached => self.gatekeeper.attached(),
-            Delivery::Event { ids, frame } => {
-                self.inbox.put(QueuedEvent { ids, frame });
+            Delivery::Event(frame) => {
+                self.inbox.put(frame);
                 self.feed();
             }
             Delivery::Verdict { ask, ruling, .. } => self.gatekeeper.verdict(ask, *ruling),

@@ -192,10 +192,9 @@ impl HookSession {
             state.knows_instructions = true;
             (handed_out, before + &text)
         };
-        let frames = || handed_out.events.iter().map(|event| &event.frame);
         // Words that end the outside guard do so when they have arrived.
-        self.gatekeeper.note_sent(frames());
-        let notices: Vec<String> = frames().map(notice).collect();
+        self.gatekeeper.note_sent(&handed_out.events);
+        let notices: Vec<String> = handed_out.events.iter().map(notice).collect();
         HookAnswer { output: say(&text, &notices.join("\n")), handed_out: HandedOut { way: Some(way), ..handed_out } }
     }
 }

@@ -16,11 +16,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use portcullis_core::{ChatId, ConversationOrigin, EventId, Order, OrderId, OrderOutcome, Source};
+use portcullis_wire::link::EventFrame;
 use serde_json::Value;
 use tokio::sync::Notify;
 
 use crate::session::gatekeeper::{Gatekeeper, GatekeeperSettings, Judge};
-use crate::session::inbox::{HandedOut, Inbox, QueuedEvent};
+use crate::session::inbox::{HandedOut, Inbox};
 use crate::session::link::{Delivery, SessionHandle};
 use crate::session::tools::Briefing;
 pub(crate) use calls::CalledBy;
@@ -137,17 +138,17 @@ impl HookSession {
                 self.gatekeeper.attached();
                 None
             }
-            Delivery::Event { ids, frame } => {
+            Delivery::Event(frame) => {
                 let mut state = self.state();
                 if state.inbox.hooks_take_events() {
-                    state.inbox.put(QueuedEvent { ids, frame });
+                    state.inbox.put(frame);
                     self.changed.notify_one();
                     return None;
                 }
-                state.inbox.note_pushed(&ids, &frame.chat);
+                state.inbox.note_pushed(&frame);
                 // Nobody knows that the model reads what the channel pushes, so a push lifts nothing.
                 self.gatekeeper.note_opened(&frame.sender, frame.directs);
-                Some(Delivery::Event { ids, frame })
+                Some(Delivery::Event(frame))
             }
             Delivery::Verdict { ask, source: Source::Hook, ruling, .. } => {
                 self.gatekeeper.verdict(ask, *ruling);
@@ -263,16 +264,16 @@ impl HookSession {
             self.changed.notify_one();
             return;
         }
-        self.gatekeeper.note_arrived(handed_out.events.iter().map(|event| &event.frame));
-        for event in &handed_out.events {
+        self.gatekeeper.note_arrived(&handed_out.events);
+        for frame in &handed_out.events {
             let mut state = self.state();
-            let owes = state.must_reply.iter().any(|sender| *sender == event.frame.sender);
-            let chat = event.frame.chat.to_string();
+            let owes = state.must_reply.iter().any(|sender| *sender == frame.sender);
+            let chat = frame.chat.to_string();
             if owes && !state.owed_replies.contains(&chat) {
                 state.owed_replies.push(chat);
             }
         }
-        let events: Vec<EventId> = handed_out.events.into_iter().flat_map(|event| event.ids).collect();
+        let events: Vec<EventId> = handed_out.events.iter().flat_map(EventFrame::ids).collect();
         self.session.wrote(&events, handed_out.way, handed_out.verdict.as_slice());
         self.session.confirm().await;
         // More may wait than went into one answer.

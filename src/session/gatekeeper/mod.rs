@@ -16,7 +16,7 @@ mod request;
 mod tests;
 mod wait;
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use portcullis_core::policy::{Decision as RuleDecision, Judgement, Mode, OutsidePolicy};
@@ -27,6 +27,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::fixed;
+use crate::locks::locked;
 use crate::mint::now;
 use crate::session::link::SessionHandle;
 pub(crate) use after::{FinishedCall, WentOn};
@@ -98,7 +99,7 @@ impl Gatekeeper {
     }
 
     fn state(&self) -> MutexGuard<'_, GatekeeperState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        locked(&self.state)
     }
 
     /// The gate has told what stands for the session: a stop, or nothing.

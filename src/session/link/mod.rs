@@ -3,7 +3,7 @@
 mod client;
 mod upgrade;
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use portcullis_core::{
@@ -16,6 +16,8 @@ use tokio::sync::{mpsc, oneshot};
 
 pub(crate) use client::{Connect, connect};
 pub(crate) use upgrade::upgrade;
+
+use crate::locks::locked;
 
 /// What comes to an attached process.
 #[derive(Debug)]
@@ -122,7 +124,7 @@ impl SessionHandle {
     }
 
     fn state(&self) -> MutexGuard<'_, HandleState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        locked(&self.state)
     }
 
     /// Tells the gate what is with the agent.

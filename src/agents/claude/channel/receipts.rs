@@ -1,13 +1,14 @@
 //! Answers to hooks on their way out: the session's hooks are told when each is written.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use rmcp::model::RequestId;
 use tokio_util::sync::CancellationToken;
 
 use crate::agents::claude::hooks::HookSession;
+use crate::locks::locked;
 use crate::session::inbox::HandedOut;
 
 /// The writer may still be at an answer whose request was taken back a moment before.
@@ -25,20 +26,16 @@ impl HookReceipts {
         Self { hooks, due: Mutex::default() }
     }
 
-    fn due(&self) -> MutexGuard<'_, HashMap<RequestId, HandedOut>> {
-        self.due.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Keeps what went into an answer until that is written. The answer to a request that is `taken_back` meanwhile is
     /// dropped by rmcp, and nobody is told.
     pub(super) fn expect(self: &Arc<Self>, request: RequestId, handed_out: HandedOut, taken_back: CancellationToken) {
         if handed_out.is_empty() {
             return;
         }
-        self.due().insert(request.clone(), handed_out);
+        locked(&self.due).insert(request.clone(), handed_out);
         let receipts = Arc::clone(self);
         tokio::spawn(async move {
-            while receipts.due().contains_key(&request) {
+            while locked(&receipts.due).contains_key(&request) {
                 tokio::time::sleep(PAUSE).await;
                 if taken_back.is_cancelled() {
                     receipts.sent(&request, false).await;
@@ -48,7 +45,7 @@ impl HookReceipts {
     }
 
     pub(super) async fn sent(&self, request: &RequestId, written: bool) {
-        let handed_out = self.due().remove(request).unwrap_or_default();
+        let handed_out = locked(&self.due).remove(request).unwrap_or_default();
         self.hooks.settle(handed_out, written).await;
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use portcullis_core::{AskId, DeliveryWay, EventId, OrderId, OrderOutcome};
@@ -13,6 +13,7 @@ use tokio::process::ChildStdin;
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
+use crate::locks::locked;
 use crate::session::link::SessionHandle;
 
 /// Lines that wait for a client that does not read. With more it is taken for stuck.
@@ -154,10 +155,6 @@ async fn write(mut stdin: ChildStdin, mut lines: mpsc::Receiver<Outgoing>, gate:
             });
         }
     }
-}
-
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

@@ -12,7 +12,7 @@ mod socket;
 mod tool;
 mod wake;
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Instant;
 
 use portcullis_core::{ChatId, ConversationOrigin, EventId, Order, OrderId, OrderOutcome, Source};
@@ -20,6 +20,7 @@ use portcullis_wire::link::EventFrame;
 use serde_json::Value;
 use tokio::sync::Notify;
 
+use crate::locks::locked;
 use crate::session::gatekeeper::{Gatekeeper, GatekeeperSettings, Judge};
 use crate::session::inbox::{HandedOut, Inbox};
 use crate::session::link::{Delivery, SessionHandle};
@@ -128,7 +129,7 @@ impl HookSession {
     }
 
     fn state(&self) -> MutexGuard<'_, HookState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        locked(&self.state)
     }
 
     /// Takes what is for hooks. What it gives back is for the channel.

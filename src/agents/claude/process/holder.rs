@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::process::Stdio;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use anyhow::Context as _;
@@ -15,6 +15,7 @@ use tokio::net::UnixStream;
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 use tokio::task::JoinHandle;
 
+use crate::locks::locked;
 use crate::processes;
 
 /// How long it may take to end by itself after its input has: it writes its session down then.
@@ -131,8 +132,4 @@ async fn listen(mut socket: UnixStream, stderr_tail: Arc<Mutex<VecDeque<u8>>>) {
         let surplus = kept.len().saturating_sub(STDERR_TAIL);
         kept.drain(..surplus);
     }
-}
-
-fn locked(stderr_tail: &Mutex<VecDeque<u8>>) -> MutexGuard<'_, VecDeque<u8>> {
-    stderr_tail.lock().unwrap_or_else(PoisonError::into_inner)
 }

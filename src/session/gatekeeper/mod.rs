@@ -21,14 +21,12 @@ use std::time::Duration;
 
 use portcullis_core::policy::{Decision as RuleDecision, Judgement, Mode, OutsidePolicy};
 use portcullis_core::{AskId, AskKind, Ruling, Scope};
-use portcullis_wire::link::EventFrame;
 use tokio::sync::{mpsc, watch};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::fixed;
 use crate::locks::locked;
-use crate::mint::now;
 use crate::session::link::SessionHandle;
 pub(crate) use after::{FinishedCall, WentOn};
 pub(crate) use ask::shortened;
@@ -37,7 +35,7 @@ use calls::{AllowedBy, AskOutcome, Calls};
 pub(crate) use front::{Front, PromptNews, Settled};
 pub(crate) use judge::Judge;
 use judge::{denied_by, is_mandatory, must_ask, quorum};
-use outside::OutsideGuard;
+pub(crate) use outside::OutsideGuard;
 pub(crate) use request::{
     CallKey, Capabilities, ClientFlags, DecidedBy, Decision, GatekeeperAnswer, ToolRequest, WithoutDecision, digest,
 };
@@ -68,6 +66,7 @@ pub(crate) struct Gatekeeper {
     /// The gate has told what stands for the session.
     knows_orders: watch::Sender<bool>,
     started: Instant,
+    outside: OutsideGuard,
     /// Held for short looks and changes, never while something is awaited.
     state: Mutex<GatekeeperState>,
 }
@@ -80,7 +79,6 @@ struct GatekeeperState {
     /// Who stopped the session from outside, while it is stopped.
     stopped_by: Option<String>,
     calls: Calls,
-    outside: OutsideGuard,
     audit: AuditLog,
 }
 
@@ -93,9 +91,9 @@ impl Gatekeeper {
     ) -> Self {
         let audit = AuditLog::new(session.clone());
         let outside = OutsideGuard::new(session.clone());
-        let state = GatekeeperState { stopped_by: None, calls: Calls::default(), outside, audit };
+        let state = GatekeeperState { stopped_by: None, calls: Calls::default(), audit };
         let (knows_orders, started) = (watch::Sender::new(false), Instant::now());
-        Self { session, judge, settings, news, knows_orders, started, state: Mutex::new(state) }
+        Self { session, judge, settings, news, knows_orders, started, outside, state: Mutex::new(state) }
     }
 
     fn state(&self) -> MutexGuard<'_, GatekeeperState> {
@@ -252,49 +250,13 @@ impl Gatekeeper {
         self.state().calls.has_open()
     }
 
-    /// The texts of these events go before the model together.
-    pub(crate) fn note_events<'a>(&self, frames: impl IntoIterator<Item = &'a EventFrame<'static>> + Clone) {
-        self.state().outside.note_events(frames, now());
-    }
-
-    /// The texts of these events are on their way to the model together.
-    pub(crate) fn note_sent<'a>(&self, frames: impl IntoIterator<Item = &'a EventFrame<'static>>) {
-        self.state().outside.note_sent(frames, now());
-    }
-
-    /// The texts that were sent together are with the client.
-    pub(crate) fn note_arrived<'a>(&self, frames: impl IntoIterator<Item = &'a EventFrame<'static>>) {
-        self.state().outside.note_arrived(frames);
-    }
-
-    /// The model opens an event by itself, or may be shown one that nobody knows it reads.
-    pub(crate) fn note_opened(&self, sender: &str, directs: bool) {
-        self.state().outside.note_opened(sender, directs, now());
-    }
-
-    /// The gate knows that another process of the same conversation has put text of this sender before the model.
-    pub(crate) fn restore_outside(&self, sender: String) {
-        self.state().outside.restore(sender, now());
-    }
-
-    /// A person who may direct the session has spoken.
-    pub(crate) fn note_director(&self, by: &str) {
-        self.state().outside.end(by);
-    }
-
-    /// The session is in another conversation, empty or not.
-    pub(crate) fn on_another_conversation(&self, is_empty: bool) {
-        self.state().outside.on_another_conversation(is_empty);
-    }
-
-    /// What is returned ends when the gate knows whether text from outside is before the model, or is away.
-    pub(crate) fn outside_reported(&self) -> impl Future<Output = ()> + Send + use<> {
-        self.state().outside.reported()
+    pub(crate) fn outside(&self) -> &OutsideGuard {
+        &self.outside
     }
 
     /// Why the outside guard holds this call up, where it does.
     fn outside_reason(&self, request: &ToolRequest) -> Option<String> {
-        let reason = self.state().outside.reason()?;
+        let reason = self.outside.reason()?;
         (!self.judge.passes_outside_guard(request, self.settings.outside)).then_some(reason)
     }
 

@@ -320,13 +320,13 @@ impl Driver {
             Delivery::Verdict { ask, ruling, .. } => self.gatekeeper.verdict(ask, *ruling),
             Delivery::Closed { ask, .. } => self.gatekeeper.closed(ask),
             Delivery::Order { id, order } => self.ordered(id, order),
-            Delivery::Outside { sender } => self.gatekeeper.restore_outside(sender),
+            Delivery::Outside { sender } => self.gatekeeper.outside().restore(sender),
         }
     }
 
     /// Words of a person who directs the session, and the order they came with.
     fn user(&mut self, by: &str, text: &str, order: Option<OrderId>) {
-        self.gatekeeper.note_director(by);
+        self.gatekeeper.outside().end(by);
         self.wrote();
         let line = user_line(&uuid(), text, Speaker::User);
         match self.is_ready {

@@ -54,7 +54,7 @@ async fn call(tools: &Tools, gatekeeper: &Gatekeeper, parameters: &Value) -> Res
         return Err((BAD_PARAMETERS, format!("unknown tool: {name}")));
     };
     if let Some(Done::Opened { sender, directs, .. }) = done {
-        gatekeeper.note_opened(&sender, directs);
+        gatekeeper.outside().note_opened(&sender, directs);
     }
     let is_error = said.is_err();
     let text = said.unwrap_or_else(|error| error);

@@ -39,7 +39,7 @@ impl HookSession {
         let answer = self.answer(call, by, cancelled).await;
         if !answer.handed_out.is_empty() {
             // The text goes before the model now: first the journal has it, or the gate is away.
-            self.gatekeeper.outside_reported().await;
+            self.gatekeeper.outside().reported().await;
         }
         answer
     }
@@ -124,7 +124,7 @@ impl HookSession {
         let is_person = by == CalledBy::Client && !state.scheduled_prompts.is_full();
         drop(state);
         if is_person {
-            self.gatekeeper.note_director(AT_THE_TERMINAL);
+            self.gatekeeper.outside().end(AT_THE_TERMINAL);
         }
         self.gatekeeper.withdraw_asks(|asking| asking.is_none(), "the session went on to another prompt");
         self.gatekeeper.went_on(WentOn::CallsOver, |calling| calling.is_none());
@@ -193,7 +193,7 @@ impl HookSession {
             (handed_out, before + &text)
         };
         // Words that end the outside guard do so when they have arrived.
-        self.gatekeeper.note_sent(&handed_out.events);
+        self.gatekeeper.outside().note_sent(&handed_out.events);
         let notices: Vec<String> = handed_out.events.iter().map(notice).collect();
         HookAnswer { output: say(&text, &notices.join("\n")), handed_out: HandedOut { way: Some(way), ..handed_out } }
     }

@@ -77,7 +77,7 @@ impl HookSession {
     fn begin_conversation(&self, agent_session: Option<&String>, origin: Option<ConversationOrigin>) {
         let is_another = agent_session.is_some() && agent_session != self.session.about().agent_session.as_ref();
         if is_another || origin.is_some() {
-            self.gatekeeper.on_another_conversation(origin == Some(ConversationOrigin::Cleared));
+            self.gatekeeper.outside().on_another_conversation(origin == Some(ConversationOrigin::Cleared));
         }
         if let Some(agent_session) = agent_session {
             self.session.describe(|about| {

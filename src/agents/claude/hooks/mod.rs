@@ -148,7 +148,7 @@ impl HookSession {
                 }
                 state.inbox.note_pushed(&frame);
                 // Nobody knows that the model reads what the channel pushes, so a push lifts nothing.
-                self.gatekeeper.note_opened(&frame.sender, frame.directs);
+                self.gatekeeper.outside().note_opened(&frame.sender, frame.directs);
                 Some(Delivery::Event(frame))
             }
             Delivery::Verdict { ask, source: Source::Hook, ruling, .. } => {
@@ -170,7 +170,7 @@ impl HookSession {
                 None
             }
             Delivery::Outside { sender } => {
-                self.gatekeeper.restore_outside(sender);
+                self.gatekeeper.outside().restore(sender);
                 None
             }
             other => Some(other),
@@ -243,7 +243,7 @@ impl HookSession {
 
     /// The model opened an event.
     pub(crate) fn note_opened(&self, event: EventId, sender: &str, directs: bool) {
-        self.gatekeeper.note_opened(sender, directs);
+        self.gatekeeper.outside().note_opened(sender, directs);
         self.state().inbox.note_read(|pushed, _| pushed == event);
     }
 
@@ -265,7 +265,7 @@ impl HookSession {
             self.changed.notify_one();
             return;
         }
-        self.gatekeeper.note_arrived(&handed_out.events);
+        self.gatekeeper.outside().note_arrived(&handed_out.events);
         for frame in &handed_out.events {
             let mut state = self.state();
             let owes = state.must_reply.iter().any(|sender| *sender == frame.sender);

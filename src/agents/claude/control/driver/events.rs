@@ -24,7 +24,7 @@ impl Driver {
         // An event without a fence would be taken for other words: it waits.
         let fenced = std::iter::from_fn(|| fence().and_then(|fence| Some((fence, self.inbox.take_next()?))));
         let events: Vec<(String, EventFrame<'static>)> = fenced.collect();
-        self.gatekeeper.note_events(events.iter().map(|(_, frame)| frame));
+        self.gatekeeper.outside().note_events(events.iter().map(|(_, frame)| frame));
         for (fence, frame) in events {
             let text = envelope(&frame, &fence, None);
             let speaker = if frame.directs { Speaker::User } else { Speaker::Outside };

@@ -36,7 +36,7 @@ impl Gatekeeper {
         // A plan has no input that runs: the client reports an approved one without it.
         let is_plan = AskKind::of_tool(&call.tool) == AskKind::Plan;
         let mut state = self.state();
-        let open = state.calls.made(&call).map(|open| open.new.id);
+        let open = state.calls.made(&call);
         let allowed = state.calls.take_allowed(&call);
         let denied = state.calls.take_denied(&call).filter(|_| outcome == CallOutcome::Denied);
         if outcome == CallOutcome::Denied && state.calls.take_refused(&call) {

@@ -116,14 +116,11 @@ impl Calls {
         self.open.iter_mut().find(|open| open.new.id == ask)
     }
 
-    /// Ends one ask. None when it is not open.
-    pub(super) fn settle(&mut self, ask: AskId, outcome: AskOutcome) -> Option<OpenAsk> {
-        let place = self.open.iter().position(|open| open.new.id == ask)?;
-        let mut settled = self.open.swap_remove(place);
-        let (unused, _) = oneshot::channel();
-        let waiting = std::mem::replace(&mut settled.outcome, unused);
-        drop(waiting.send(outcome));
-        Some(settled)
+    /// Ends one ask, if it is open.
+    pub(super) fn settle(&mut self, ask: AskId, outcome: AskOutcome) {
+        if let Some(place) = self.open.iter().position(|open| open.new.id == ask) {
+            drop(self.open.swap_remove(place).outcome.send(outcome));
+        }
     }
 
     /// The asks of those agents, none being the main one.
@@ -142,8 +139,7 @@ impl Calls {
 
     /// The ask by whose verdict the call does not run, told once.
     pub(super) fn take_denied(&mut self, call: &CallKey) -> Option<Denied> {
-        let place = self.denied.iter().rposition(|denied| denied.call.is(call))?;
-        self.denied.remove(place)
+        take(&mut self.denied, |denied| denied.call.is(call))
     }
 
     /// All denied calls of those agents, told once.
@@ -177,8 +173,7 @@ impl Calls {
     /// same id since: that one nobody allowed.
     pub(super) fn take_passed(&mut self, call: &CallKey) -> bool {
         let is_it = |passed: &CallKey| passed.is(call) && (&passed.tool, passed.digest) == (&call.tool, call.digest);
-        let place = self.passed.iter().rposition(is_it);
-        place.and_then(|place| self.passed.remove(place)).is_some()
+        take(&mut self.passed, is_it).is_some()
     }
 
     pub(super) fn refuse(&mut self, call: CallKey) {
@@ -187,24 +182,29 @@ impl Calls {
 
     /// Whether the call was refused by us, told once.
     pub(super) fn take_refused(&mut self, call: &CallKey) -> bool {
-        let place = self.refused.iter().rposition(|refused| refused.is(call));
-        place.and_then(|place| self.refused.remove(place)).is_some()
+        take(&mut self.refused, |refused| refused.is(call)).is_some()
     }
 
     /// The call was made or refused. Returns the ask that was open for it, which is so no longer.
-    pub(super) fn made(&mut self, call: &CallKey) -> Option<OpenAsk> {
+    pub(super) fn made(&mut self, call: &CallKey) -> Option<AskId> {
         // Nobody will be asked about it any more.
         self.announced.retain(|announced| call.tool_use_id.is_none() || announced.tool_use_id != call.tool_use_id);
         self.take_passed(call);
         let ask = self.open.iter().find(|open| open.call.is(call))?.new.id;
-        self.settle(ask, AskOutcome::SettledThere)
+        self.settle(ask, AskOutcome::SettledThere);
+        Some(ask)
     }
 
     /// Who let the call through, told once.
     pub(super) fn take_allowed(&mut self, call: &CallKey) -> Option<Allowed> {
-        let place = self.allowed.iter().rposition(|allowed| allowed.call.is(call))?;
-        self.allowed.remove(place)
+        take(&mut self.allowed, |allowed| allowed.call.is(call))
     }
+}
+
+/// The newest that is it.
+fn take<T>(queue: &mut VecDeque<T>, is_it: impl Fn(&T) -> bool) -> Option<T> {
+    let place = queue.iter().rposition(is_it)?;
+    queue.remove(place)
 }
 
 fn remember<T>(queue: &mut VecDeque<T>, item: T) {
@@ -249,10 +249,6 @@ mod tests {
         CallKey { folder: None, ..call(command, None, agent) }
     }
 
-    fn made(calls: &mut Calls, call: &CallKey) -> Option<AskId> {
-        calls.made(call).map(|open| open.new.id)
-    }
-
     #[test]
     fn a_request_belongs_to_the_newest_call_of_the_same_agent_tool_and_input() {
         let mut calls = Calls::default();
@@ -285,8 +281,8 @@ mod tests {
         assert_eq!(joined.tool_use_id.as_deref(), Some("a"), "also while the answered call runs");
         calls.allow(AllowedBy::Rule("Bash".to_owned()), joined, [1; 32]);
         assert_eq!(calls.join(asked(1, None)).tool_use_id, None, "each has its own");
-        assert_eq!(made(&mut calls, &call(1, Some("c"), None)), None);
-        assert_eq!(made(&mut calls, &call(1, Some("b"), None)), Some(ask(2)));
+        assert_eq!(calls.made(&call(1, Some("c"), None)), None);
+        assert_eq!(calls.made(&call(1, Some("b"), None)), Some(ask(2)));
         assert!(!calls.has_open(), "no ask is left behind");
     }
 
@@ -295,9 +291,9 @@ mod tests {
         let mut calls = Calls::default();
         let mut first = calls.open(new_ask(1), call(1, Some("a"), None));
         let mut second = calls.open(new_ask(2), call(1, Some("b"), None));
-        assert_eq!(made(&mut calls, &call(1, Some("b"), None)), Some(ask(2)));
+        assert_eq!(calls.made(&call(1, Some("b"), None)), Some(ask(2)));
         assert!(matches!(second.try_recv(), Ok(AskOutcome::SettledThere)) && first.try_recv().is_err());
-        assert_eq!(made(&mut calls, &call(1, Some("c"), None)), None, "another call with the same input");
+        assert_eq!(calls.made(&call(1, Some("c"), None)), None, "another call with the same input");
     }
 
     #[test]

@@ -39,7 +39,6 @@ pub(crate) use outside::OutsideGuard;
 pub(crate) use request::{
     CallKey, Capabilities, ClientFlags, DecidedBy, Decision, GatekeeperAnswer, ToolRequest, WithoutDecision, digest,
 };
-use wait::PeopleAnswer;
 
 /// Who directs a session by typing at its terminal or at a front, as the log calls them.
 pub(crate) const AT_THE_TERMINAL: &str = "terminal";
@@ -145,12 +144,10 @@ impl Gatekeeper {
         }
         request.capabilities = request.capabilities.before();
         let answer = match self.ask_people(&request, call.clone(), &judgement, outside, cancelled).await {
-            PeopleAnswer::Decided(answer) => answer,
-            PeopleAnswer::SettledByClient if cancelled.is_cancelled() => return Decision::NoDecision.into(),
+            Some(answer) => answer,
+            None if cancelled.is_cancelled() => return Decision::NoDecision.into(),
             // The session went on without an answer, and the client would run the call.
-            PeopleAnswer::SettledByClient => {
-                Decision::deny("A person must decide this, and it is no longer asked.").into()
-            }
+            None => Decision::deny("A person must decide this, and it is no longer asked.").into(),
         };
         match answer.decision {
             Decision::Allow { .. } => {
@@ -188,15 +185,12 @@ impl Gatekeeper {
             self.state().calls.allow(AllowedBy::Rule(rule), call, digest);
             return allowed_as_it_is(DecidedBy::Gatekeeper).into();
         }
-        match self.ask_people(&request, call.clone(), &judgement, outside, cancelled).await {
-            PeopleAnswer::Decided(answer) => {
-                if let Decision::Deny { by, .. } = &answer.decision {
-                    self.denied(&request, call, answer.verdict, *by);
-                }
-                answer
-            }
-            PeopleAnswer::SettledByClient => Decision::NoDecision.into(),
+        let answer = self.ask_people(&request, call.clone(), &judgement, outside, cancelled).await;
+        let answer = answer.unwrap_or_else(|| Decision::NoDecision.into());
+        if let Decision::Deny { by, .. } = &answer.decision {
+            self.denied(&request, call, answer.verdict, *by);
         }
+        answer
     }
 
     /// Somebody stopped the session: nothing that is asked about runs, and no other tool.

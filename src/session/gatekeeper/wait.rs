@@ -23,21 +23,8 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(60);
 /// The same where nobody sits at a terminal: somebody may be waiting for the end of a script.
 const UNATTENDED_CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// What came of asking people about a request.
-pub(super) enum PeopleAnswer {
-    Decided(GatekeeperAnswer),
-    /// The client settled it by itself, or no longer asks.
-    SettledByClient,
-}
-
-impl From<Decision> for PeopleAnswer {
-    fn from(decision: Decision) -> Self {
-        Self::Decided(decision.into())
-    }
-}
-
 impl Gatekeeper {
-    /// Puts a request to people and waits.
+    /// Puts a request to people and waits. None where the client settled it by itself, or no longer asks.
     pub(super) async fn ask_people(
         &self,
         request: &ToolRequest,
@@ -45,7 +32,7 @@ impl Gatekeeper {
         judgement: &Judgement,
         outside: Option<String>,
         cancelled: &CancellationToken,
-    ) -> PeopleAnswer {
+    ) -> Option<GatekeeperAnswer> {
         let id = mint(AskId::new);
         let new = new_ask(id, request, &call, judgement, outside, limit(request, self.settings.ask_limit));
         let shown = new.clone();
@@ -53,7 +40,7 @@ impl Gatekeeper {
             let mut state = self.state();
             // A stop before this is seen here, and one after it ends the ask.
             match &state.stopped_by {
-                Some(by) => return Decision::deny(stopped_by(by)).into(),
+                Some(by) => return Some(Decision::deny(stopped_by(by)).into()),
                 None => state.calls.open(new.clone(), call.clone()),
             }
         };
@@ -78,13 +65,13 @@ impl Gatekeeper {
                 // A verdict may be in already: the client does not hear it any more.
                 self.state().calls.settle(id, AskOutcome::SettledThere);
                 self.no_longer_asked(id, why);
-                return PeopleAnswer::SettledByClient;
+                return None;
             }
         };
         // What ended by itself is still in the list.
         self.state().calls.settle(id, AskOutcome::SettledThere);
-        match outcome {
-            AskOutcome::SettledThere => PeopleAnswer::SettledByClient,
+        Some(match outcome {
+            AskOutcome::SettledThere => return None,
             AskOutcome::Stopped(why) => {
                 self.no_longer_asked(id, "the session was stopped");
                 Decision::deny(why).into()
@@ -96,9 +83,9 @@ impl Gatekeeper {
             AskOutcome::Verdict(ruling) => {
                 let decision = self.decision_of(&ruling, request, call, &shown);
                 self.settled(id, Settled::Ruled(*ruling));
-                PeopleAnswer::Decided(GatekeeperAnswer { decision, verdict: Some(id) })
+                GatekeeperAnswer { decision, verdict: Some(id) }
             }
-        }
+        })
     }
 
     /// Tells the gate of an ask, and the front with the code that it gets.

@@ -57,14 +57,18 @@ const PROTECTED_FILES: [&str; 31] = [
     "lefthook.yml",
 ];
 
+/// Whether a file or folder of this name, in small letters, is protected.
+pub fn is_protected_name(name: &str, is_file: bool) -> bool {
+    PROTECTED_FOLDERS.contains(&name) || is_file && PROTECTED_FILES.contains(&name)
+}
+
 /// Whether a change of this file is always asked for. Letter case counts for nothing: on many disks it does not.
 pub(crate) fn is_protected(path: &str, context: &Context) -> bool {
     let path = path.to_lowercase();
     let mut parts = path.split('/').peekable();
     let mut named = false;
     while let Some(part) = parts.next() {
-        let is_last = parts.peek().is_none();
-        named |= PROTECTED_FOLDERS.contains(&part) || is_last && PROTECTED_FILES.contains(&part);
+        named |= is_protected_name(part, parts.peek().is_none());
     }
     named && !is_plan(&path, context) || context.ours.iter().any(|ours| lies_in(&path, &ours.to_lowercase()))
 }

@@ -32,7 +32,7 @@ pub(super) async fn answer(
             "instructions": tools.briefing().instructions(),
         })),
         "ping" => Ok(json!({})),
-        "tools/list" => Ok(json!({"tools": list(tools)})),
+        "tools/list" => Ok(json!({"tools": tools.briefing().tools()})),
         "tools/call" => call(tools, gatekeeper, &parameters).await,
         other => Err((NO_SUCH_METHOD, format!("no method {other}"))),
     };
@@ -40,11 +40,6 @@ pub(super) async fn answer(
         Ok(result) => json!({"jsonrpc": "2.0", "id": id, "result": result}),
         Err((code, message)) => json!({"jsonrpc": "2.0", "id": id, "error": {"code": code, "message": message}}),
     })
-}
-
-fn list(tools: &Tools) -> Vec<Value> {
-    let tools = tools.briefing().tools().into_iter();
-    tools.map(|tool| json!({"name": tool.name, "description": tool.description, "inputSchema": tool.schema})).collect()
 }
 
 async fn call(tools: &Tools, gatekeeper: &Gatekeeper, parameters: &Value) -> Result<Value, (i32, String)> {

@@ -23,7 +23,7 @@ use crate::failure::Failure;
 use crate::gate::{VERSION, hooks, reach, starting};
 use crate::mint::{mint, uuid};
 use crate::rules::Rules;
-use crate::session::gatekeeper::{Front, Judge};
+use crate::session::gatekeeper::{Front, GatekeeperSettings, Judge};
 use crate::session::link;
 
 /// How long fronts may take to read that the session has ended.
@@ -108,14 +108,16 @@ pub(crate) async fn launch(paths: &Paths, config: &Config, wanted: LaunchOptions
         folder: options.folder.clone(),
         once: wanted.once,
         prompt: wanted.prompt.clone(),
-        timeout: wanted.ask_limit.map(deny_after),
-        front: match (wanted.attended, &no_answers) {
-            (false, _) => Front::None,
-            (true, Some(_)) => Front::Watches,
-            (true, None) => Front::Answers,
+        gatekeeper: GatekeeperSettings {
+            outside: hooks::outside(config),
+            ask_limit: wanted.ask_limit.map(deny_after),
+            front: match (wanted.attended, &no_answers) {
+                (false, _) => Front::None,
+                (true, Some(_)) => Front::Watches,
+                (true, None) => Front::Answers,
+            },
         },
         allow_bypass: config.allow_bypass,
-        outside: hooks::outside(config),
         wakes_per_hour: config.hooks.wakes,
         instructions: config.instructions.clone(),
         judge: Arc::new(judge),

@@ -34,7 +34,7 @@ use crate::agents::claude::process::SERVER;
 use crate::agents::claude::process::{HeldProcess, Holder};
 use crate::lines::{Line, Lines};
 use crate::mint::uuid;
-use crate::session::gatekeeper::{AT_THE_TERMINAL, Gatekeeper, GatekeeperSettings, PromptNews};
+use crate::session::gatekeeper::{AT_THE_TERMINAL, Gatekeeper, PromptNews};
 use crate::session::inbox::Inbox;
 use crate::session::link::{Deliveries, Delivery, SessionHandle as Gate};
 use crate::session::tools::{Briefing, Tools};
@@ -107,22 +107,20 @@ pub(crate) async fn drive(
 ) -> Outcome {
     let HeldProcess { holder, stdin, stdout } = held;
     let (messages, task_messages) = mpsc::channel(256);
-    let settings = GatekeeperSettings { outside: start.outside, ask_limit: start.timeout, front: start.front };
-    let wakes_per_hour = start.wakes_per_hour;
     let (news, prompt_news) = mpsc::unbounded_channel();
-    let gatekeeper = Arc::new(Gatekeeper::new(gate.clone(), Arc::clone(&start.judge), settings, Some(news)));
+    let (judge, settings) = (Arc::clone(&start.judge), start.gatekeeper.clone());
     let driver = Driver {
         control: Control::new(stdin, gate.clone()),
         tools: Tools::new(gate.clone(), start.folder.clone(), Briefing::new(&start.instructions)),
+        inbox: Inbox::new(start.wakes_per_hour),
         gate: gate.clone(),
         start,
         tell,
         untold: Untold::default(),
         task_messages: messages,
-        gatekeeper,
+        gatekeeper: Arc::new(Gatekeeper::new(gate.clone(), judge, settings, Some(news))),
         pending: HashMap::new(),
         calls: CallsUnderWay::default(),
-        inbox: Inbox::new(wakes_per_hour),
         waiting: vec![],
         is_ready: false,
         is_alone: false,

@@ -5,15 +5,14 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use portcullis_core::policy::OutsidePolicy;
-use portcullis_core::{AskId, AskTimeout, OrderId, Ruling};
+use portcullis_core::{AskId, OrderId, Ruling};
 use portcullis_wire::control::Message;
 use serde_json::Value;
 use tokio::sync::mpsc;
 
 use crate::agents::claude::control::requests::NoAnswer;
 use crate::agents::claude::process::StderrTail;
-use crate::session::gatekeeper::{Front, Judge, PromptNews};
+use crate::session::gatekeeper::{GatekeeperSettings, Judge, PromptNews};
 
 /// What a session starts with, besides the client.
 pub(crate) struct Start {
@@ -22,13 +21,9 @@ pub(crate) struct Start {
     pub(crate) prompt: Option<String>,
     /// The session ends when there is nothing more to do.
     pub(crate) once: bool,
-    /// For each ask: how long it can be answered, and then what.
-    pub(crate) timeout: Option<AskTimeout>,
-    /// Who sits at a front of ours, and may answer although the gate cannot be reached.
-    pub(crate) front: Front,
     /// The owner has opted in to a mode in which nothing is asked.
     pub(crate) allow_bypass: bool,
-    pub(crate) outside: OutsidePolicy,
+    pub(crate) gatekeeper: GatekeeperSettings,
     /// How often one sender may begin a turn of an idle session in an hour.
     pub(crate) wakes_per_hour: usize,
     /// What the owner says about messages from outside.

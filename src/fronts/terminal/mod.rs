@@ -8,8 +8,9 @@ use std::collections::{HashSet, VecDeque};
 use std::time::Duration;
 
 use anyhow::Context as _;
-use portcullis_core::{AskId, Behavior};
+use portcullis_core::{AskId, Behavior, Ruling};
 use portcullis_wire::api::AskView;
+use portcullis_wire::front::{Command, PromptNews};
 use serde_json::json;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
@@ -21,7 +22,7 @@ use output::Printer;
 pub(crate) use output::{Output, print_line};
 pub(crate) use question::{Question, Typed};
 
-use super::{Command, PromptNews, Settled, Told};
+use super::Told;
 use crate::gate::client::Client;
 
 /// How long someone may take to press Ctrl-C a second time.
@@ -188,7 +189,8 @@ impl TerminalFront {
                     self.show().await;
                 }
             }
-            Told::Prompt(PromptNews::Settled { ask, how }) => self.settled(ask, how).await,
+            Told::Prompt(PromptNews::Ruled { ask, ruling }) => self.settled(ask, Ok(&ruling)).await,
+            Told::Prompt(PromptNews::Withdrawn { ask, why }) => self.settled(ask, Err(&why)).await,
             Told::Prompt(PromptNews::NotTaken { ask, fault }) => {
                 self.answered.remove(&ask);
                 self.printer.note(&format!("not taken: {}", portcullis_core::visible(&fault.message))).await;
@@ -205,8 +207,8 @@ impl TerminalFront {
         }
     }
 
-    /// A prompt is settled: here, elsewhere, or because nobody can answer it any more.
-    async fn settled(&mut self, ask: AskId, how: Settled) {
+    /// A prompt is settled: here, elsewhere, or because nobody can answer it any more, for the reason given.
+    async fn settled(&mut self, ask: AskId, ruling: Result<&Ruling, &str>) {
         let was_shown = self.questions.front().is_some_and(|question| question.ask.id == ask);
         let here = self.answered.remove(&ask);
         let name = self
@@ -215,13 +217,13 @@ impl TerminalFront {
             .find(|question| question.ask.id == ask)
             .map(|question| question.code.map_or_else(|| question.ask.tool.clone(), |code| code.to_string()));
         self.questions.retain(|question| question.ask.id != ask);
-        let (behavior, words) = match &how {
-            Settled::Ruled(ruling) => {
+        let (behavior, words) = match ruling {
+            Ok(ruling) => {
                 let said = if ruling.behavior == Behavior::Allow { "allowed" } else { "denied" };
                 let who = if here || !self.setup.at_terminal { String::new() } else { who_answered(ask).await };
                 (Some(ruling.behavior.name()), format!("{said}{who}"))
             }
-            Settled::Withdrawn(why) => (None, format!("no longer asked: {}", portcullis_core::visible(why))),
+            Err(why) => (None, format!("no longer asked: {}", portcullis_core::visible(why))),
         };
         let shown = json!({"type": "portcullis", "subtype": "settled", "id": ask.to_string(), "behavior": behavior});
         self.printer.ours(&shown).await;
@@ -271,7 +273,7 @@ impl TerminalFront {
         match question.read(line) {
             Typed::Ruling(ruling) => {
                 self.answered.insert(ask);
-                self.want(Command::Answer { ask, ruling: *ruling }).await;
+                self.want(Command::Answer { ask, ruling }).await;
             }
             Typed::More => {
                 let words = question.asks_for();
@@ -304,7 +306,7 @@ impl TerminalFront {
         match line.trim() {
             "" => self.printer.ask("> ").await,
             "/exit" | "/quit" => self.want(Command::Finish).await,
-            text => self.want(Command::Prompt(text.to_owned())).await,
+            text => self.want(Command::Prompt { text: text.to_owned() }).await,
         }
     }
 }

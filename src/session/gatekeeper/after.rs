@@ -6,7 +6,6 @@ use portcullis_wire::preview::preview;
 use super::Gatekeeper;
 use super::audit::record_of;
 use super::calls::{AllowedBy, Denied};
-use super::front::Settled;
 use super::request::{CallKey, DecidedBy, ToolRequest};
 
 /// A call that was made, failed, or was refused.
@@ -61,7 +60,7 @@ impl Gatekeeper {
             self.withdraw(ask, "its call was made or refused");
         }
         if let Some(ask) = open {
-            self.settled(ask, Settled::Withdrawn("it was answered at the terminal".to_owned()));
+            self.withdrawn(ask, "it was answered at the terminal");
         }
         is_as_allowed
     }

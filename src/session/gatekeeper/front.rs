@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use portcullis_core::{AskId, Behavior, Code, NewAsk, Ruling};
 use portcullis_wire::error::{Fault, Kind};
+use portcullis_wire::front::PromptNews;
 
 use super::Gatekeeper;
 
@@ -21,33 +22,6 @@ pub(crate) enum Front {
     Answers,
 }
 
-/// What the front of a session is told about its prompts. At most three for each prompt, and prompts are bounded.
-#[derive(Debug)]
-pub(crate) enum PromptNews {
-    /// Without a code while the gate is away.
-    Asked {
-        ask: Box<NewAsk>,
-        code: Option<Code>,
-    },
-    Settled {
-        ask: AskId,
-        how: Settled,
-    },
-    /// An answer that was given at the front does not count, or not yet.
-    NotTaken {
-        ask: AskId,
-        fault: Fault,
-    },
-}
-
-#[derive(Debug)]
-pub(crate) enum Settled {
-    /// Someone said so: at the gate, or at the front.
-    Ruled(Ruling),
-    /// Nobody can answer it any more; says why.
-    Withdrawn(String),
-}
-
 impl Gatekeeper {
     pub(super) fn show(&self, ask: AskId, code: Option<Code>) {
         let new = {
@@ -62,8 +36,8 @@ impl Gatekeeper {
         self.tell(PromptNews::Asked { ask: Box::new(new), code });
     }
 
-    pub(super) fn settled(&self, ask: AskId, how: Settled) {
-        self.tell(PromptNews::Settled { ask, how });
+    pub(super) fn withdrawn(&self, ask: AskId, why: &str) {
+        self.tell(PromptNews::Withdrawn { ask, why: why.to_owned() });
     }
 
     /// Someone at a front of ours answered. The gate decides whether that was the first, and whether it is enough; while

@@ -21,6 +21,7 @@ use std::time::Duration;
 
 use portcullis_core::policy::{Decision as RuleDecision, Judgement, Mode, OutsidePolicy};
 use portcullis_core::{AskId, AskKind, Ruling, Scope};
+use portcullis_wire::front::PromptNews;
 use tokio::sync::{mpsc, watch};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -32,7 +33,7 @@ pub(crate) use after::{FinishedCall, WentOn};
 pub(crate) use ask::shortened;
 use audit::AuditLog;
 use calls::{AllowedBy, AskOutcome, Calls};
-pub(crate) use front::{Front, PromptNews, Settled};
+pub(crate) use front::Front;
 pub(crate) use judge::Judge;
 use judge::{denied_by, is_mandatory, must_ask, quorum};
 pub(crate) use outside::OutsideGuard;

@@ -5,6 +5,7 @@ use std::time::Duration;
 use portcullis_core::policy::Judgement;
 use portcullis_core::{AskId, Behavior, Code, NewAsk, Ruling, Scope};
 use portcullis_wire::error::Fault;
+use portcullis_wire::front::PromptNews;
 use portcullis_wire::permission::{remembered, set_mode};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
@@ -12,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 use super::{Gatekeeper, stopped_by};
 use super::ask::{MARGIN, limit, new_ask};
 use super::calls::{AllowedBy, AskOutcome};
-use super::front::{Front, GATE_TIMEOUT, Settled};
+use super::front::{Front, GATE_TIMEOUT};
 use super::judge::{denied_by, quorum};
 use super::request::{CallKey, DecidedBy, Decision, GatekeeperAnswer, ToolRequest, WithoutDecision, digest};
 use crate::fixed;
@@ -82,7 +83,7 @@ impl Gatekeeper {
             }
             AskOutcome::Verdict(ruling) => {
                 let decision = self.decision_of(&ruling, request, call, &shown);
-                self.settled(id, Settled::Ruled(*ruling));
+                self.tell(PromptNews::Ruled { ask: id, ruling });
                 GatekeeperAnswer { decision, verdict: Some(id) }
             }
         })
@@ -202,7 +203,7 @@ impl Gatekeeper {
     /// Nobody can answer the ask any more: the gate is told, and so is the front.
     fn no_longer_asked(&self, ask: AskId, why: &str) {
         self.withdraw(ask, why);
-        self.settled(ask, Settled::Withdrawn(why.to_owned()));
+        self.withdrawn(ask, why);
     }
 
     /// An ask is no longer asked. The word is never dropped, for somebody may answer it; there are no more of these than

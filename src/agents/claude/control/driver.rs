@@ -18,6 +18,7 @@ use portcullis_core::{Goodbye, OrderId, OrderOutcome};
 use portcullis_wire::control::{
     FromClient, Message, Request, Speaker, error_line, pending_permissions, read, success_line, user_line,
 };
+use portcullis_wire::front::{Command, PromptNews};
 use serde_json::{Map, Value, json};
 use tokio::process::ChildStdout;
 use tokio::sync::mpsc;
@@ -25,7 +26,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use interface::TaskMessage;
-pub(crate) use interface::{Command, Outcome, Start, Told, Untold};
+pub(crate) use interface::{Outcome, Start, Told, Untold};
 
 use super::calls::CallsUnderWay;
 use super::mcp;
@@ -34,7 +35,7 @@ use crate::agents::claude::process::SERVER;
 use crate::agents::claude::process::{HeldProcess, Holder};
 use crate::lines::{Line, Lines};
 use crate::mint::uuid;
-use crate::session::gatekeeper::{AT_THE_TERMINAL, Gatekeeper, PromptNews};
+use crate::session::gatekeeper::{AT_THE_TERMINAL, Gatekeeper};
 use crate::session::inbox::Inbox;
 use crate::session::link::{Deliveries, Delivery, SessionHandle as Gate};
 use crate::session::tools::{Briefing, Tools};

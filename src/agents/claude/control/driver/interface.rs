@@ -5,14 +5,15 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use portcullis_core::{AskId, OrderId, Ruling};
+use portcullis_core::OrderId;
 use portcullis_wire::control::Message;
+use portcullis_wire::front::PromptNews;
 use serde_json::Value;
 use tokio::sync::mpsc;
 
 use crate::agents::claude::control::requests::NoAnswer;
 use crate::agents::claude::process::StderrTail;
-use crate::session::gatekeeper::{GatekeeperSettings, Judge, PromptNews};
+use crate::session::gatekeeper::{GatekeeperSettings, Judge};
 
 /// What a session starts with, besides the client.
 pub(crate) struct Start {
@@ -29,21 +30,6 @@ pub(crate) struct Start {
     /// What the owner says about messages from outside.
     pub(crate) instructions: String,
     pub(crate) judge: Arc<Judge>,
-}
-
-/// What whoever started the session wants of it.
-#[derive(Debug)]
-pub(crate) enum Command {
-    Prompt(String),
-    /// Someone here answers a prompt.
-    Answer {
-        ask: AskId,
-        ruling: Ruling,
-    },
-    Interrupt,
-    /// When there is nothing more to do.
-    Finish,
-    End,
 }
 
 /// What whoever started the session is told.
@@ -139,14 +125,13 @@ pub(super) enum TaskMessage {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use portcullis_core::Moment;
+    use portcullis_core::{AskId, Moment};
 
     #[test]
     fn a_front_that_takes_nothing_is_still_told_of_every_prompt_and_of_little_else() {
         let mut untold = Untold::default();
         let prompt = |number| {
-            let settled = crate::session::gatekeeper::Settled::Withdrawn("x".to_owned());
-            Told::Prompt(PromptNews::Settled { ask: AskId::new(Moment(number), 0), how: settled })
+            Told::Prompt(PromptNews::Withdrawn { ask: AskId::new(Moment(number), 0), why: "x".to_owned() })
         };
         untold.push(prompt(1));
         for number in 0..5000 {

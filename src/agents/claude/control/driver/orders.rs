@@ -4,20 +4,21 @@ use std::sync::Arc;
 
 use portcullis_core::policy::Mode;
 use portcullis_core::{Order, OrderId, OrderOutcome};
+use portcullis_wire::front::Command;
 use serde_json::{Map, Value, json};
 use tokio::time::Instant;
 
-use super::{Command, Driver, TaskMessage};
+use super::{Driver, TaskMessage};
 use crate::agents::claude::control::requests::{NoAnswer, REQUEST_TIMEOUT};
 use crate::session::gatekeeper::AT_THE_TERMINAL;
 
 impl Driver {
     pub(super) fn commanded(&mut self, command: Command) {
         match command {
-            Command::Prompt(text) => self.user(AT_THE_TERMINAL, &text, None),
+            Command::Prompt { text } => self.user(AT_THE_TERMINAL, &text, None),
             Command::Answer { ask, ruling } => {
                 let gatekeeper = Arc::clone(&self.gatekeeper);
-                tokio::spawn(async move { gatekeeper.answer_here(ask, ruling).await });
+                tokio::spawn(async move { gatekeeper.answer_here(ask, *ruling).await });
             }
             Command::Interrupt => self.interrupt(None),
             Command::Finish => self.start.once = true,

@@ -48,7 +48,7 @@ use crate::config::{self, configuration, environment, paths};
 use crate::failure::Failure;
 use crate::gate;
 use crate::gate::{VERSION, client, lock, reach, starting};
-use crate::report::{say, try_say};
+use crate::report::{note, say, try_say};
 use crate::setup;
 
 /// The gate between a coding agent and the world.

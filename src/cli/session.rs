@@ -7,6 +7,7 @@ use portcullis_core::visible;
 use portcullis_wire::api::{NewMode, NewModel, NewPrompt, OrderView, SessionView, ago};
 
 use super::client::{Client, segment};
+use super::feed::known_session;
 use super::layout::Colour;
 use super::table::{Cell, Table};
 use super::{confirm, log_at, say};
@@ -74,7 +75,7 @@ struct Which {
 
 impl Which {
     async fn find(&self, gate: &Client) -> anyhow::Result<SessionView> {
-        gate.get(&format!("/api/v1/sessions/{}", segment(&self.session))).await
+        known_session(gate, &self.session).await
     }
 }
 

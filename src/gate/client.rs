@@ -40,6 +40,11 @@ pub(crate) fn is_away(error: &anyhow::Error) -> bool {
     }) || error.downcast_ref::<Failure>().is_some_and(Failure::is_unavailable)
 }
 
+/// Whether the gate said that it knows nothing of that name.
+pub(crate) fn is_not_found(error: &anyhow::Error) -> bool {
+    error.downcast_ref::<Failure>().is_some_and(Failure::is_not_found)
+}
+
 pub(crate) struct Client {
     socket: PathBuf,
 }
@@ -64,15 +69,6 @@ impl Client {
 
     pub(crate) async fn get<T: DeserializeOwned>(&self, path: &str) -> anyhow::Result<T> {
         Ok(serde_json::from_slice(&self.call("GET", path, Bytes::new()).await?)?)
-    }
-
-    /// The same, and none where the gate knows nothing of the kind.
-    pub(crate) async fn get_if_any<T: DeserializeOwned>(&self, path: &str) -> anyhow::Result<Option<T>> {
-        match self.call("GET", path, Bytes::new()).await {
-            Ok(body) => Ok(Some(serde_json::from_slice(&body)?)),
-            Err(error) if error.downcast_ref::<Failure>().is_some_and(Failure::is_not_found) => Ok(None),
-            Err(error) => Err(error),
-        }
     }
 
     pub(crate) async fn post<T: DeserializeOwned>(&self, path: &str, body: &impl Serialize) -> anyhow::Result<T> {

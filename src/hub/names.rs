@@ -26,9 +26,12 @@ pub(crate) fn find_session(state: &State, wanted: &str, scope: &TokenScope) -> R
         living.iter().copied().filter(begins).collect(),
         ended.iter().copied().filter(begins).collect(),
     ];
-    let unknown = Fault::new(Kind::NoSuchSession, format!("no session {}", visible(wanted)));
-    let found = first_meant("sessions", wanted, meant, |session| Candidate::session(session.id, &session.label))?;
-    found.map(|session| session.id).ok_or(unknown)
+    let candidate = |session: &&Session| Candidate::session(session.id, &session.label);
+    let found = first_meant("sessions", wanted, meant, candidate)?;
+    found.map(|session| session.id).ok_or_else(|| {
+        let unknown = Fault::new(Kind::NoSuchSession, format!("no session {}", visible(wanted)));
+        unknown.knowing(living.iter().map(candidate).collect())
+    })
 }
 
 /// The prompt that is meant by someone who wants to look at it: by its code, its id, or the beginning of one of them.
@@ -48,9 +51,11 @@ pub(crate) fn find_ask_to_show<'a>(
         mine().filter(|(_, life)| life.is_open()).filter(begins).collect(),
         mine().filter(begins).collect(),
     ];
-    let unknown = Fault::new(Kind::NoSuchAsk, format!("no prompt {}", visible(wanted)));
     let candidate = |(ask, _): &&(Ask, AskLife)| Candidate::ask(ask);
-    first_meant("prompts", wanted, meant, candidate)?.ok_or(unknown)
+    first_meant("prompts", wanted, meant, candidate)?.ok_or_else(|| {
+        let unknown = Fault::new(Kind::NoSuchAsk, format!("no prompt {}", visible(wanted)));
+        unknown.knowing(mine().filter(|(_, life)| life.is_open()).map(|tracked| candidate(&tracked)).collect())
+    })
 }
 
 /// The event that is meant: by its id, or the beginning of it among those that the caller may see.

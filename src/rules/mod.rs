@@ -262,4 +262,6 @@ fn in_words(error: &Failure) -> String {
 }
 
 #[cfg(test)]
+mod everyday;
+#[cfg(test)]
 mod tests;

@@ -65,6 +65,68 @@ fn log_follow_runs_until_it_is_interrupted_and_over_restarts_of_the_gate() {
 }
 
 #[test]
+fn a_session_that_is_not_known_is_an_error_with_those_that_are() {
+    let home = Home::new();
+    let gate = home.serve();
+    let session = StandIn::start_under_an_agent(&home, &["--label", "api"]);
+    home.attached(1);
+    for words in [
+        &["log", "--session", "nosuch"][..],
+        &["log", "--session", "nosuch", "--follow"],
+        &["log", "--session", "nosuch", "--json", "-n", "3"],
+        &["watch", "--session", "nosuch"],
+        &["watch", "--label", "nosuch"],
+        &["session", "stop", "nosuch"],
+        &["say", "hello", "--session", "nosuch"],
+    ] {
+        let ran = home.run(words);
+        ran.refused(1, "no session nosuch");
+        assert!(
+            ran.stdout.is_empty() && ran.stderr.contains("hint: there are: api; `portcullis session list`"),
+            "{ran:?}"
+        );
+    }
+    gate.open_prompt(&session, "abcde");
+    for words in [&["log", "--ask", "nosuch"][..], &["log", "--follow", "--ask", "nosuch"], &["ask", "show", "nosuch"]]
+    {
+        let ran = home.run(words);
+        ran.refused(1, "no prompt nosuch");
+        assert!(ran.stderr.contains("hint: there are: abcde; `portcullis ask list`"), "{ran:?}");
+    }
+    // A session that has ended is known, and so is what was asked in it.
+    session.close_stdin();
+    home.attached(0);
+    assert!(home.run(&["log", "--session", "api"]).ok().stdout.contains("abcde asks to run"));
+    home.run(&["log", "--session", "nosuch"]).refused(1, "no session nosuch");
+}
+
+#[test]
+fn say_tells_for_whom_an_event_is_and_for_whom_it_waits() {
+    let home = Home::new();
+    let gate = home.serve();
+    let said = home.run(&["say", "hello"]).ok().stdout;
+    assert!(said.ends_with(" waits for a session: none is connected.\n"), "{said}");
+    let said = home.run(&["say", "hello", "--label", "ap"]).ok().stdout;
+    assert!(said.ends_with(" waits for a session called ap: none is connected.\n"), "{said}");
+    let session = StandIn::start_under_an_agent(&home, &["--label", "api"]);
+    home.attached(1);
+    let said = home.run(&["say", "hello"]).ok().stdout;
+    assert!(said.ends_with(" goes to api.\n"), "{said}");
+    let said = home.run(&["say", "hello", "--label", "ap"]).ok().stdout;
+    assert!(said.ends_with(" waits for a session called ap: there are api.\n"), "{said}");
+    let late = home.run(&["say", "hello", "--label", "ap", "--wait=1"]);
+    late.refused(1, "no reply to event");
+    assert!(late.stderr.starts_with("it waits for a session called ap: there are api\n"), "{late:?}");
+    // What reads like a verdict and is none is said to be none, also to someone who waits for a reply.
+    gate.open_prompt(&session, "abcde");
+    let note = "not taken as a verdict: no open prompt has the code abcdx\n";
+    let said = home.run(&["say", "yes abcdx"]).ok().stdout;
+    assert!(said.ends_with(note), "{said}");
+    let late = home.run(&["say", "yes abcdx", "--wait=1"]);
+    assert!(late.stderr.starts_with(note), "{late:?}");
+}
+
+#[test]
 fn log_follow_ends_when_its_output_is_closed() {
     let home = Home::new();
     let gate = home.serve();

@@ -184,6 +184,7 @@ fn what_the_channel_and_one_hook_say_of_a_call_is_one_prompt() {
          10 ask 3 1 bcdef
          10 ask 4 1 hook-2 source=hook
          10 ask 5 1 hook-3 source=hook
+         10 allow 4 ann
          11 tick",
         &expect![[r#"
             0 attach 1 api
@@ -219,6 +220,11 @@ fn what_the_channel_and_one_hook_say_of_a_call_is_one_prompt() {
               + ask 5 as daaaa
               > asked as daaaa
               > publish ask 5
+            10 allow 4 ann
+              + ask 4 allowed by ann over http
+              > recorded allow caaaa
+              > carry allow hook-2 to session 1
+              > publish ask 4
             11 tick
         "#]],
     );

@@ -30,7 +30,8 @@ use conversations::Conversations;
 pub(crate) use listen::{HookFiles, Listening};
 pub(crate) use posted::PostedHooks;
 use scheduled::ScheduledPrompts;
-pub(crate) use socket::{HookOutput, HookWait, call_session};
+pub(crate) use socket::{HookOutput, HookWait, Unanswered, call_session};
+pub(crate) use tool::judge_alone;
 pub(crate) use wake::{Announced, announce, announcement_of, forget};
 
 /// What the owner may set.

@@ -3,13 +3,13 @@
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use portcullis_wire::hooks::{self, HookCall, HookEvent};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tokio::io::AsyncWriteExt as _;
-use tokio::net::unix::OwnedReadHalf;
+use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
@@ -27,6 +27,8 @@ const PAUSE: Duration = Duration::from_millis(50);
 const CALLERS: usize = 16;
 /// Calls that are held until people have decided. One more is refused: unanswered, it would run.
 const HELD: usize = 256;
+/// A session that began less than this before may not listen yet.
+const STARTING: Duration = Duration::from_secs(3);
 
 /// What a hook is to do with its answer.
 #[derive(Debug, Serialize, Deserialize)]
@@ -78,7 +80,7 @@ async fn answer(
     session.is_installed(arguments["watched"] == true);
     let mut caller = Some(caller);
     let answer = match call.event {
-        HookEvent::PreToolUse | HookEvent::PermissionRequest => {
+        event if event.decides() => {
             // People may take a day, and the hooks that come meanwhile want to be let in.
             drop(caller.take());
             match held.try_acquire() {
@@ -133,8 +135,20 @@ fn too_many(event: HookEvent) -> HookAnswer {
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum HookWait {
     Short,
-    /// Until people have decided. The client ends the hook when it no longer waits.
-    ForPeople,
+    /// Until people have decided. The client ends the hook when it no longer waits. `begun` is when the session began.
+    ForPeople {
+        begun: Option<SystemTime>,
+    },
+}
+
+/// Why a hook has no answer of its session.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Unanswered {
+    #[error("no process of the session listens")]
+    Away(#[source] io::Error),
+    /// Somebody may have stopped the session, or text from outside may be before the model: only the process knows.
+    #[error("the session's process gave no answer: {0}")]
+    Silent(String),
 }
 
 /// The hook's end: says what it was called with, and does with the answer what `use_it` does before it confirms.
@@ -143,22 +157,50 @@ pub(crate) async fn call_session(
     arguments: &Value,
     wait: HookWait,
     use_it: impl FnOnce(&HookOutput),
-) -> anyhow::Result<()> {
+) -> Result<(), Unanswered> {
     let talk = async {
-        let (reader, mut writer) = UnixStream::connect(path).await?.into_split();
-        let mut bytes = serde_json::to_vec(arguments)?;
-        bytes.push(b'\n');
-        writer.write_all(&bytes).await?;
-        let Line::Whole(line) = Lines::new(reader, LONGEST).next().await? else {
-            anyhow::bail!("the session's process went away");
-        };
-        let output: HookOutput = serde_json::from_slice(&line)?;
+        let (output, mut writer) = ask_session(connect(path, wait).await?, arguments)
+            .await
+            .map_err(|error| Unanswered::Silent(format!("{error:#}")))?;
         use_it(&output);
-        writer.write_all(b"\n").await?;
+        // The process counts the answer as lost where it does not hear this.
+        drop(writer.write_all(b"\n").await);
         Ok(())
     };
     match wait {
-        HookWait::Short => tokio::time::timeout(CONNECT_TIMEOUT, talk).await?,
-        HookWait::ForPeople => talk.await,
+        HookWait::Short => {
+            let late = |_| Err(Unanswered::Silent("it took too long".to_owned()));
+            tokio::time::timeout(CONNECT_TIMEOUT, talk).await.unwrap_or_else(late)
+        }
+        HookWait::ForPeople { .. } => talk.await,
+    }
+}
+
+async fn ask_session(stream: UnixStream, arguments: &Value) -> anyhow::Result<(HookOutput, OwnedWriteHalf)> {
+    let (reader, mut writer) = stream.into_split();
+    let mut bytes = serde_json::to_vec(arguments)?;
+    bytes.push(b'\n');
+    writer.write_all(&bytes).await?;
+    let Line::Whole(line) = Lines::new(reader, LONGEST).next().await? else { anyhow::bail!("it went away") };
+    Ok((serde_json::from_slice(&line)?, writer))
+}
+
+/// The client starts the session's process at the same time as the session.
+async fn connect(path: &Path, wait: HookWait) -> Result<UnixStream, Unanswered> {
+    loop {
+        match (UnixStream::connect(path).await, wait) {
+            (Err(_), HookWait::ForPeople { begun: Some(begun) }) if begun.elapsed().is_ok_and(|age| age < STARTING) => {
+                tokio::time::sleep(PAUSE).await;
+            }
+            (connected, _) => return connected.map_err(unconnected),
+        }
+    }
+}
+
+fn unconnected(error: io::Error) -> Unanswered {
+    match error.kind() {
+        io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused => Unanswered::Away(error),
+        // So many wait to be let in that one more is not.
+        _ => Unanswered::Silent(error.to_string()),
     }
 }

@@ -100,7 +100,7 @@ impl HookWiring {
         Self {
             files,
             settings: crate::gate::hooks::settings(&config),
-            judge: crate::gate::hooks::judge(paths, about),
+            judge: crate::gate::hooks::judge(paths, about, vec![]),
         }
     }
 

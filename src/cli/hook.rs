@@ -133,7 +133,7 @@ fn judge_alone(paths: &Paths, call: HookCall) -> HookOutput {
     let folder = call.cwd.clone().or_else(|| Some(working_folder().ok()?.display().to_string()));
     let label = Label::of_folder(Path::new(folder.as_deref().unwrap_or_default()));
     let about = SessionAbout { folder, ..SessionAbout::new(label, "hooks") };
-    HookOutput { output: hooks::judge_alone(&judge(paths, &about), call, is_attended()) }
+    HookOutput { output: hooks::judge_alone(&judge(paths, &about, vec![]), call, is_attended()) }
 }
 
 /// When the session began, as the file tells that its first hook made.

@@ -22,8 +22,7 @@ use crate::config::{Config, Paths, environment};
 use crate::failure::Failure;
 use crate::gate::{VERSION, hooks, reach, starting};
 use crate::mint::{mint, uuid};
-use crate::rules::Rules;
-use crate::session::gatekeeper::{Front, GatekeeperSettings, Judge};
+use crate::session::gatekeeper::{Front, GatekeeperSettings};
 use crate::session::link;
 
 /// How long fronts may take to read that the session has ended.
@@ -95,8 +94,7 @@ pub(crate) async fn launch(paths: &Paths, config: &Config, wanted: LaunchOptions
     let label_chosen = wanted.label.is_some();
     let about = about(wanted.connected_by, &options, label.clone(), held.holder.pid());
     let about = SessionAbout { label_chosen, ..about };
-    let rules = Rules::open(paths, &options.folder);
-    let judge = Judge::new(rules, options.folder.clone(), options.add_dir.clone(), label.to_string());
+    let judge = hooks::judge(paths, &about, options.add_dir.clone());
     let (gate, deliveries) = link::connect(session, about, VERSION, starting::connect(paths.clone()));
     let standings = Standings::new(paths.clone(), config, gate.clone());
     let no_answers = standings

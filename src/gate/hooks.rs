@@ -37,15 +37,15 @@ pub(crate) fn outside(config: &Config) -> OutsidePolicy {
     }
 }
 
-/// The rules of the user and of the session's project.
-pub(crate) fn judge(paths: &Paths, about: &SessionAbout) -> Judge {
+/// The rules of the user and of the session's project. The session may also work in the folders `added`.
+pub(crate) fn judge(paths: &Paths, about: &SessionAbout, added: Vec<PathBuf>) -> Judge {
     let folder = PathBuf::from(about.folder.clone().unwrap_or_else(|| "/".to_owned()));
-    Judge::new(Rules::open(paths, &folder), folder, vec![], about.label.to_string())
+    Judge::new(Rules::open(paths, &folder), folder, added, about.label.to_string())
 }
 
 /// Answers hooks that are posted to the gate, for its HTTP door.
 pub(super) fn posted(gate: gate_link::Gate, config: &Config) -> http::HookHandler {
-    let judge_of = |about: &SessionAbout| Some(judge(&paths().ok()?, about));
+    let judge_of = |about: &SessionAbout| Some(judge(&paths().ok()?, about, vec![]));
     let settings = HookSettings { is_posted: true, ..settings(config) };
     let posted = PostedHooks::new(connect_here(gate), settings, judge_of);
     Box::new(move |body: Value, scope: TokenScope, cancelled: CancellationToken| {

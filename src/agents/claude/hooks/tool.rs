@@ -10,7 +10,7 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use super::{HookAnswer, HookSession};
-use crate::agents::claude::heeds_ask;
+use crate::agents::claude::{before_output, heeds_ask};
 use crate::fixed;
 use crate::session::gatekeeper::{
     CallKey, Capabilities, ClientFlags, Decision, FinishedCall, GatekeeperAnswer, Judge, ToolRequest, WentOn,
@@ -124,14 +124,6 @@ pub(crate) fn judge_alone(judge: &Judge, call: HookCall, is_attended: bool) -> V
             hooks::deny(Some(message), *interrupt)
         }
         _ => Value::Null,
-    }
-}
-
-fn before_output(decision: &Decision) -> Value {
-    match decision {
-        Decision::Deny { message, .. } => hooks::refuse_tool(message),
-        Decision::Ask { reason } => hooks::ask_about_tool(reason),
-        Decision::Allow { .. } | Decision::NoDecision => Value::Null,
     }
 }
 

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use portcullis_core::policy::Mode;
 use portcullis_core::{AskId, AskKind, Scope, Source};
 use portcullis_wire::control::{CanUseTool, Classification, HookCallback, PermissionResult, error_line, success_line};
-use portcullis_wire::hooks::{ask_about_tool, refuse_tool};
 use serde_json::{Map, Value, json};
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
@@ -13,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 use super::{Driver, TaskMessage};
 use crate::agents::claude::control::escapes::without_escapes;
 use crate::agents::claude::control::requests::{Control, REQUEST_TIMEOUT};
-use crate::agents::claude::heeds_ask;
+use crate::agents::claude::{before_output, heeds_ask};
 use crate::session::gatekeeper::{
     Capabilities, ClientFlags, DecidedBy, Decision, GatekeeperAnswer, ToolRequest, WithoutDecision,
 };
@@ -69,12 +68,8 @@ impl Driver {
                 let (gatekeeper, cancelled) = (Arc::clone(&self.gatekeeper), self.pending(&id));
                 self.answer_with(id, cancelled.clone(), async move {
                     let GatekeeperAnswer { decision, verdict } = gatekeeper.before(request, &cancelled).await;
-                    let output = match &decision {
-                        Decision::Deny { message, .. } => refuse_tool(message),
-                        Decision::Ask { reason } => ask_about_tool(reason),
-                        Decision::Allow { .. } | Decision::NoDecision => json!({}),
-                    };
-                    (output, verdict, false)
+                    let output = Some(before_output(&decision)).filter(|output| !output.is_null());
+                    (output.unwrap_or_else(|| json!({})), verdict, false)
                 });
             }
             AFTER => {

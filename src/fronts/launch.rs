@@ -118,7 +118,7 @@ pub(crate) async fn launch(paths: &Paths, config: &Config, wanted: LaunchOptions
         allow_bypass: config.allow_bypass,
         wakes_per_hour: config.hooks.wakes,
         instructions: config.instructions.clone(),
-        judge: Arc::new(judge),
+        judge,
     };
     let (tell, driver_told) = mpsc::channel(256);
     let (driver_command, commands) = mpsc::channel(16);

@@ -37,7 +37,7 @@ use crate::lines::{Line, Lines};
 use crate::mint::uuid;
 use crate::session::gatekeeper::{AT_THE_TERMINAL, Gatekeeper};
 use crate::session::inbox::Inbox;
-use crate::session::link::{Deliveries, Delivery, SessionHandle as Gate};
+use crate::session::link::{Deliveries, Delivery, SessionHandle};
 use crate::session::tools::{Briefing, Tools};
 
 /// A line of the client is at most this long.
@@ -47,7 +47,7 @@ const INITIALIZE: Duration = Duration::from_secs(60);
 /// A line of input that was written so shortly before the client said it is idle may not have been read.
 const UNREAD: Duration = Duration::from_millis(500);
 /// How long the client may go on talking after its input was closed.
-const EXIT_TIMEOUT: Duration = Duration::from_secs(10);
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// What the client said last is read within this after it has ended.
 const LAST_LINES: Duration = Duration::from_millis(500);
@@ -57,9 +57,12 @@ const MOST_WAITING: usize = 64;
 
 struct Driver {
     control: Control,
-    gate: Gate,
+    gate: SessionHandle,
     tools: Tools,
-    start: Start,
+    /// The session ends when there is nothing more to do.
+    once: bool,
+    /// The owner has opted in to a mode in which nothing is asked.
+    allow_bypass: bool,
     tell: mpsc::Sender<Told>,
     /// What there was no room for. While there is any, the client is not read: it waits for who listens to us.
     untold: Untold,
@@ -101,7 +104,7 @@ struct Driver {
 /// Drives the session until it ends. Says goodbye to the gate before it returns.
 pub(crate) async fn drive(
     held: HeldProcess,
-    (gate, deliveries): (Gate, Deliveries),
+    (gate, deliveries): (SessionHandle, Deliveries),
     start: Start,
     tell: mpsc::Sender<Told>,
     commands: mpsc::Receiver<Command>,
@@ -109,17 +112,17 @@ pub(crate) async fn drive(
     let HeldProcess { holder, stdin, stdout } = held;
     let (messages, task_messages) = mpsc::channel(256);
     let (news, prompt_news) = mpsc::unbounded_channel();
-    let (judge, settings) = (Arc::clone(&start.judge), start.gatekeeper.clone());
-    let driver = Driver {
+    let mut driver = Driver {
         control: Control::new(stdin, gate.clone()),
-        tools: Tools::new(gate.clone(), start.folder.clone(), Briefing::new(&start.instructions)),
+        tools: Tools::new(gate.clone(), start.folder, Briefing::new(&start.instructions)),
         inbox: Inbox::new(start.wakes_per_hour),
         gate: gate.clone(),
-        start,
+        once: start.once,
+        allow_bypass: start.allow_bypass,
         tell,
         untold: Untold::default(),
         task_messages: messages,
-        gatekeeper: Arc::new(Gatekeeper::new(gate.clone(), judge, settings, Some(news))),
+        gatekeeper: Arc::new(Gatekeeper::new(gate.clone(), Arc::new(start.judge), start.gatekeeper, Some(news))),
         pending: HashMap::new(),
         calls: CallsUnderWay::default(),
         waiting: vec![],
@@ -140,6 +143,9 @@ pub(crate) async fn drive(
         result: None,
         problem: None,
     };
+    if let Some(prompt) = start.prompt {
+        driver.user(AT_THE_TERMINAL, &prompt, None);
+    }
     let outcome = driver.run(holder, stdout, deliveries, task_messages, prompt_news, commands).await;
     gate.bye(Goodbye::because(outcome.problem.clone().unwrap_or_else(|| "the session is over".to_owned()))).await;
     outcome
@@ -158,9 +164,6 @@ impl Driver {
         let mut lines = Lines::new(stdout, LONGEST_LINE);
         let (control, tell) = (self.control.clone(), self.tell.clone());
         self.initialize();
-        if let Some(prompt) = self.start.prompt.take() {
-            self.user(AT_THE_TERMINAL, &prompt, None);
-        }
         while !self.ends_now {
             self.close_when_done();
             let wake = self.wake();
@@ -362,13 +365,13 @@ impl Driver {
 
     /// When the client must have said its last word.
     fn deadline(&self) -> Option<Instant> {
-        let closed = self.closing.or(self.ending).map(|closing| closing + EXIT_TIMEOUT);
+        let closed = self.closing.or(self.ending).map(|closing| closing + CLOSE_TIMEOUT);
         let gone = self.gone.map(|gone| gone + LAST_LINES);
         [closed, gone].into_iter().flatten().min()
     }
 
     fn is_done(&self) -> bool {
-        self.start.once && self.is_ready && !self.is_busy && self.pending.is_empty()
+        self.once && self.is_ready && !self.is_busy && self.pending.is_empty()
     }
 
     /// The client's input is closed only when it has nothing to do: a prompt that opens later could not be answered.

@@ -2,7 +2,6 @@
 
 use std::collections::VecDeque;
 use std::path::PathBuf;
-use std::sync::Arc;
 
 use bytes::Bytes;
 use portcullis_core::OrderId;
@@ -29,7 +28,7 @@ pub(crate) struct Start {
     pub(crate) wakes_per_hour: usize,
     /// What the owner says about messages from outside.
     pub(crate) instructions: String,
-    pub(crate) judge: Arc<Judge>,
+    pub(crate) judge: Judge,
 }
 
 /// What whoever started the session is told.

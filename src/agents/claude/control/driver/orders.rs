@@ -21,7 +21,7 @@ impl Driver {
                 tokio::spawn(async move { gatekeeper.answer_here(ask, *ruling).await });
             }
             Command::Interrupt => self.interrupt(None),
-            Command::Finish => self.start.once = true,
+            Command::Finish => self.once = true,
             Command::End => self.ends_now = true,
         }
     }
@@ -47,7 +47,7 @@ impl Driver {
                 if self.is_busy {
                     self.interrupt(None);
                 }
-                self.start.once = true;
+                self.once = true;
                 self.ending = Some(Instant::now());
                 self.end_orders.extend(id);
             }
@@ -75,7 +75,7 @@ impl Driver {
 
     /// The owner opts in to a mode without prompts in the configuration; nobody switches to it otherwise.
     fn set_mode(&mut self, order: Option<OrderId>, mode: String) {
-        if mode == Mode::BypassPermissions.name() && !self.start.allow_bypass {
+        if mode == Mode::BypassPermissions.name() && !self.allow_bypass {
             let why = "mode bypassPermissions needs `allow_bypass = true` in your configuration";
             self.report(order, OrderOutcome::Failed { why: why.to_owned() });
             return self.notice(why.to_owned());

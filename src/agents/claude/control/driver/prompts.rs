@@ -34,7 +34,7 @@ impl Driver {
     pub(super) fn asked(&mut self, id: String, call: CanUseTool) {
         let mut request = self.asked_request(&call);
         let looks_up_plan = request.kind() == AskKind::Plan && call.input.get("plan").is_none();
-        let (gatekeeper, control, cancelled) = (Arc::clone(&self.gatekeeper), self.control.clone(), self.pending(&id));
+        let (gatekeeper, control, cancelled) = (Arc::clone(&self.gatekeeper), self.control.clone(), self.begin_request(&id));
         self.answer_with(id, cancelled.clone(), async move {
             if looks_up_plan {
                 request.flags.plan = plan(&control).await;
@@ -65,7 +65,7 @@ impl Driver {
                     suggestions: vec![],
                     flags: ClientFlags::default(),
                 };
-                let (gatekeeper, cancelled) = (Arc::clone(&self.gatekeeper), self.pending(&id));
+                let (gatekeeper, cancelled) = (Arc::clone(&self.gatekeeper), self.begin_request(&id));
                 self.answer_with(id, cancelled.clone(), async move {
                     let GatekeeperAnswer { decision, verdict } = gatekeeper.before(request, &cancelled).await;
                     let output = Some(before_output(&decision)).filter(|output| !output.is_null());
@@ -82,7 +82,7 @@ impl Driver {
         }
     }
 
-    fn pending(&mut self, request: &str) -> CancellationToken {
+    fn begin_request(&mut self, request: &str) -> CancellationToken {
         let cancelled = CancellationToken::new();
         self.pending.insert(request.to_owned(), cancelled.clone());
         cancelled

@@ -9,7 +9,7 @@ use portcullis_wire::front::PromptNews;
 use super::Gatekeeper;
 
 /// A gate that is there answers within this.
-pub(super) const GATE_TIMEOUT: Duration = Duration::from_secs(1);
+pub(super) const ANSWER_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// The person at a front of ours.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -44,7 +44,7 @@ impl Gatekeeper {
     /// it is away, a denial counts at once, and an allow where nobody else can have spoken.
     pub(crate) async fn answer_here(&self, ask: AskId, ruling: Ruling) {
         let mut answering = std::pin::pin!(self.session.answer(ask, ruling.clone()));
-        let answered = match tokio::time::timeout(GATE_TIMEOUT, &mut answering).await {
+        let answered = match tokio::time::timeout(ANSWER_TIMEOUT, &mut answering).await {
             Ok(answered) => answered,
             Err(_) => {
                 self.count_here(ask, ruling);

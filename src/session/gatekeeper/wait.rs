@@ -13,16 +13,16 @@ use tokio_util::sync::CancellationToken;
 use super::{Gatekeeper, stopped_by};
 use super::ask::{MARGIN, limit, new_ask};
 use super::calls::{AllowedBy, AskOutcome};
-use super::front::{Front, GATE_TIMEOUT};
+use super::front::{Front, ANSWER_TIMEOUT};
 use super::judge::{denied_by, quorum};
 use super::request::{CallKey, DecidedBy, Decision, GatekeeperAnswer, ToolRequest, WithoutDecision, digest};
 use crate::fixed;
 use crate::mint::mint;
 
 /// A gate that is away may take so long to hear of an ask where a terminal has it meanwhile.
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(60);
+const REGISTER_TIMEOUT: Duration = Duration::from_secs(60);
 /// The same where nobody sits at a terminal: somebody may be waiting for the end of a script.
-const UNATTENDED_CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+const UNATTENDED_REGISTER_TIMEOUT: Duration = Duration::from_secs(5);
 
 impl Gatekeeper {
     /// Puts a request to people and waits. None where the client settled it by itself, or no longer asks.
@@ -94,7 +94,7 @@ impl Gatekeeper {
         let id = new.id;
         let mut asking = std::pin::pin!(self.session.ask_for(new));
         if self.settings.front != Front::None {
-            let code = match tokio::time::timeout(GATE_TIMEOUT, &mut asking).await {
+            let code = match tokio::time::timeout(ANSWER_TIMEOUT, &mut asking).await {
                 Ok(code) => code,
                 Err(_) => {
                     self.show(id, None);
@@ -105,8 +105,8 @@ impl Gatekeeper {
         }
         let timeout = match (request.capabilities.without_decision, request.capabilities.terminal) {
             (WithoutDecision::Waits, _) => None,
-            (_, true) => Some(CONNECT_TIMEOUT),
-            (_, false) => Some(fixed::wait("CONNECT", UNATTENDED_CONNECT_TIMEOUT)),
+            (_, true) => Some(REGISTER_TIMEOUT),
+            (_, false) => Some(fixed::wait("CONNECT", UNATTENDED_REGISTER_TIMEOUT)),
         };
         let Some(timeout) = timeout else { return self.registered(id, asking.await) };
         match tokio::time::timeout(timeout, asking).await {
@@ -197,7 +197,7 @@ impl Gatekeeper {
 
     /// What a rule allows is on the record, or is not allowed by it.
     pub(super) async fn can_be_recorded(&self) -> bool {
-        tokio::time::timeout(GATE_TIMEOUT, self.session.can_record()).await.unwrap_or(false)
+        tokio::time::timeout(ANSWER_TIMEOUT, self.session.can_record()).await.unwrap_or(false)
     }
 
     /// Nobody can answer the ask any more: the gate is told, and so is the front.

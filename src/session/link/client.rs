@@ -77,7 +77,7 @@ struct LinkClient {
     messages: mpsc::Receiver<QueuedMessage>,
     /// How many messages there were so far: the number of the last.
     said: u64,
-    /// QueuedMessage, and not yet confirmed by the gate. QueuedMessage again after a new attach.
+    /// Said, and not yet confirmed by the gate. Said again after a new attach.
     unconfirmed: BTreeMap<u64, QueuedMessage>,
     /// The number of the attach on this connection.
     attach_number: u64,
@@ -96,7 +96,7 @@ struct LinkClient {
 impl LinkClient {
     async fn run(mut self, connect: Connect) {
         while !self.ended {
-            if let Err(error) = self.session(&connect).await {
+            if let Err(error) = self.serve_connection(&connect).await {
                 self.complain(&error);
             }
             if self.ended {
@@ -166,7 +166,7 @@ impl LinkClient {
     }
 
     /// One connection, from attach to its end.
-    async fn session(&mut self, connect: &Connect) -> anyhow::Result<()> {
+    async fn serve_connection(&mut self, connect: &Connect) -> anyhow::Result<()> {
         let stream = tokio::select! {
             stream = connect() => stream?,
             () = self.deliver.closed() => {

@@ -77,7 +77,7 @@ pub(crate) struct SessionHandle {
 
 struct HandleState {
     /// With the agent, while the gate is not yet told: it is before it is asked anything.
-    unconfirmed: Unconfirmed,
+    written: Written,
     /// What is known of the session. The gate has been told, or is told of it by a message that is on its way.
     about: SessionAbout,
     /// There was no place for that message. A task waits for one.
@@ -86,12 +86,12 @@ struct HandleState {
 
 /// Written to the agent, and not yet told to the gate.
 #[derive(Default)]
-struct Unconfirmed {
+struct Written {
     events: Vec<(EventId, Option<DeliveryWay>)>,
     verdicts: Vec<AskId>,
 }
 
-impl Unconfirmed {
+impl Written {
     fn is_empty(&self) -> bool {
         self.events.is_empty() && self.verdicts.is_empty()
     }
@@ -110,17 +110,17 @@ impl Unconfirmed {
 
 impl SessionHandle {
     fn new(outgoing: mpsc::Sender<(SessionMessage, Option<AnswerSender>)>, about: SessionAbout) -> Self {
-        let state = HandleState { unconfirmed: Unconfirmed::default(), about, about_waits: false };
+        let state = HandleState { written: Written::default(), about, about_waits: false };
         Self { outgoing, state: Arc::new(Mutex::new(state)) }
     }
 
     /// These are with the agent. The gate hears of it by [`SessionHandle::confirm`], or before it is asked anything. Returns
     /// how many it has not heard of.
     pub(crate) fn wrote(&self, events: &[EventId], way: Option<DeliveryWay>, verdicts: &[AskId]) -> usize {
-        let unconfirmed = &mut self.state().unconfirmed;
-        unconfirmed.events.extend(events.iter().map(|event| (*event, way)));
-        unconfirmed.verdicts.extend_from_slice(verdicts);
-        unconfirmed.events.len() + unconfirmed.verdicts.len()
+        let written = &mut self.state().written;
+        written.events.extend(events.iter().map(|event| (*event, way)));
+        written.verdicts.extend_from_slice(verdicts);
+        written.events.len() + written.verdicts.len()
     }
 
     fn state(&self) -> MutexGuard<'_, HandleState> {
@@ -130,10 +130,10 @@ impl SessionHandle {
     /// Tells the gate what is with the agent.
     pub(crate) async fn confirm(&self) {
         // A place first: whoever gives up waiting for one must not take the confirmations with them.
-        while !self.state().unconfirmed.is_empty()
+        while !self.state().written.is_empty()
             && let Ok(place) = self.outgoing.reserve().await
         {
-            let message = self.state().unconfirmed.next_message();
+            let message = self.state().written.next_message();
             if let Some(message) = message {
                 place.send((message, None));
             }

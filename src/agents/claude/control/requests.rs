@@ -57,9 +57,9 @@ pub(crate) enum NoAnswer {
 }
 
 impl Control {
-    pub(super) fn new(stdin: ChildStdin, line: SessionHandle) -> Self {
+    pub(super) fn new(stdin: ChildStdin, gate: SessionHandle) -> Self {
         let (outgoing, lines) = mpsc::channel(LINES);
-        tokio::spawn(write(stdin, lines, line));
+        tokio::spawn(write(stdin, lines, gate));
         let shared = Shared {
             outgoing: Mutex::new(Some(outgoing)),
             waiting: Mutex::default(),

@@ -16,7 +16,7 @@ mod request;
 mod tests;
 mod wait;
 
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Mutex, MutexGuard};
 use std::time::Duration;
 
 use portcullis_core::policy::{Decision as RuleDecision, Judgement, Mode, OutsidePolicy};
@@ -60,7 +60,7 @@ pub(crate) struct GatekeeperSettings {
 /// Every tool call of one session goes through here.
 pub(crate) struct Gatekeeper {
     session: SessionHandle,
-    judge: Arc<Judge>,
+    judge: Judge,
     settings: GatekeeperSettings,
     news: Option<mpsc::UnboundedSender<PromptNews>>,
     /// The gate has told what stands for the session.
@@ -85,7 +85,7 @@ struct GatekeeperState {
 impl Gatekeeper {
     pub(crate) fn new(
         session: SessionHandle,
-        judge: Arc<Judge>,
+        judge: Judge,
         settings: GatekeeperSettings,
         news: Option<mpsc::UnboundedSender<PromptNews>>,
     ) -> Self {

@@ -8,6 +8,7 @@ use portcullis_core::{AskTimeout, Behavior, CallOutcome, Moment, NewAsk, OnTimeo
 use portcullis_core::{Label, policy::Decision as Ruled};
 use serde_json::{Value, json};
 use std::path::Path;
+use std::sync::Arc;
 
 fn request(command: &str) -> ToolRequest {
     ToolRequest {
@@ -46,7 +47,7 @@ fn gatekeeper(folder: &Path) -> Gatekeeper {
     let about = SessionAbout::new(Label::new("api").unwrap(), "test");
     let away: crate::session::link::Connect = Arc::new(|| Box::pin(std::future::pending()));
     let (session, _) = crate::session::link::connect(SessionId::new(Moment(1), 1), about, "0.0.0", away);
-    Gatekeeper::new(session, Arc::new(judge(folder)), GatekeeperSettings::default(), None)
+    Gatekeeper::new(session, judge(folder), GatekeeperSettings::default(), None)
 }
 
 fn shown(request: &ToolRequest) -> NewAsk {

@@ -122,7 +122,7 @@ pub(crate) async fn drive(
         tell,
         untold: Untold::default(),
         task_messages: messages,
-        gatekeeper: Arc::new(Gatekeeper::new(gate.clone(), Arc::new(start.judge), start.gatekeeper, Some(news))),
+        gatekeeper: Arc::new(Gatekeeper::new(gate.clone(), start.judge, start.gatekeeper, Some(news))),
         pending: HashMap::new(),
         calls: CallsUnderWay::default(),
         waiting: vec![],

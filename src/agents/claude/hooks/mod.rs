@@ -125,7 +125,7 @@ impl HookSession {
             scheduled_prompts: ScheduledPrompts::default(),
             wake_notice: None,
         };
-        let gatekeeper = Gatekeeper::new(session.clone(), Arc::new(judge), settings.gatekeeper, None);
+        let gatekeeper = Gatekeeper::new(session.clone(), judge, settings.gatekeeper, None);
         Arc::new(Self { session, gatekeeper, is_posted, state: Mutex::new(state), changed: Notify::new() })
     }
 

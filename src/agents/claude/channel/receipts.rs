@@ -7,9 +7,8 @@ use std::time::Duration;
 use rmcp::model::RequestId;
 use tokio_util::sync::CancellationToken;
 
-use crate::agents::claude::hooks::HookSession;
+use crate::agents::claude::hooks::{HandedOut, HookSession};
 use crate::locks::locked;
-use crate::session::inbox::HandedOut;
 
 /// The writer may still be at an answer whose request was taken back a moment before.
 const PAUSE: Duration = Duration::from_secs(2);

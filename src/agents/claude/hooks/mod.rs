@@ -5,6 +5,7 @@
 
 mod calls;
 mod conversations;
+mod inbox;
 mod listen;
 mod posted;
 mod scheduled;
@@ -22,11 +23,13 @@ use tokio::sync::Notify;
 
 use crate::locks::locked;
 use crate::session::gatekeeper::{Gatekeeper, GatekeeperSettings, Judge};
-use crate::session::inbox::{HandedOut, Inbox};
+use crate::session::inbox::Inbox;
 use crate::session::link::{Delivery, SessionHandle};
 use crate::session::tools::Briefing;
 pub(crate) use calls::CalledBy;
 use conversations::Conversations;
+pub(crate) use inbox::HandedOut;
+use inbox::HookInbox;
 pub(crate) use listen::{HookFiles, Listening};
 pub(crate) use posted::PostedHooks;
 use scheduled::ScheduledPrompts;
@@ -76,7 +79,7 @@ pub(crate) struct HookSession {
 }
 
 struct HookState {
-    inbox: Inbox,
+    inbox: HookInbox,
     /// The client watches the session's wake file.
     is_watched: bool,
     /// Somebody sits at the session's terminal, as far as we were told.
@@ -110,7 +113,7 @@ impl HookSession {
         let briefing = Briefing::new(&settings.instructions);
         let instructions = if is_posted { briefing.of_owner() } else { briefing.left_out() };
         let state = HookState {
-            inbox: Inbox::new(settings.wakes_per_hour),
+            inbox: HookInbox::new(Inbox::new(settings.wakes_per_hour)),
             is_watched: false,
             is_attended: false,
             last_call: Instant::now(),
@@ -143,7 +146,7 @@ impl HookSession {
             Delivery::Event(frame) => {
                 let mut state = self.state();
                 if state.inbox.hooks_take_events() {
-                    state.inbox.put(frame);
+                    state.inbox.queue.put(frame);
                     self.changed.notify_one();
                     return None;
                 }

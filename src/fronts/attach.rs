@@ -14,9 +14,9 @@ use tokio::net::UnixStream;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
+use super::Told;
 use super::frames::{line_of, told_by};
 use super::listen::remove_if_dead;
-use super::Told;
 use crate::config::Paths;
 use crate::failure::Failure;
 use crate::gate::VERSION;

@@ -12,10 +12,10 @@ use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tokio_util::task::TaskTracker;
 
+use super::Told;
 use super::fanout::{Fanout, FrontChange, OWN};
 use super::listen::{Joining, listen, refused, serve};
 use super::standing::Standings;
-use super::Told;
 use crate::agents::claude::control::{Outcome, Start, drive};
 use crate::agents::claude::process::{Beginning, Holder, Options, find};
 use crate::config::{Config, Paths, environment};

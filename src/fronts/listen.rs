@@ -16,10 +16,10 @@ use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::{Semaphore, mpsc};
 use tokio_util::task::TaskTracker;
 
+use super::Told;
 use super::fanout::{FrontChange, FrontOutlet, Inlet};
 use super::frames::line_of;
 use super::standing::Standings;
-use super::Told;
 use crate::config::Paths;
 use crate::lines::Lines;
 use crate::stream::{Reader, Writer, split};

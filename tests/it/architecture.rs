@@ -37,7 +37,20 @@ const DOORS: [(&str, &[&str]); 21] = [
     ("src/fixed.rs", &["fixed"]),
     (
         "src/fronts",
-        &["agents", "config", "failure", "fronts", "gate", "lines", "locks", "mint", "processes", "rules", "session", "stream"],
+        &[
+            "agents",
+            "config",
+            "failure",
+            "fronts",
+            "gate",
+            "lines",
+            "locks",
+            "mint",
+            "processes",
+            "rules",
+            "session",
+            "stream",
+        ],
     ),
     (
         "src/gate",

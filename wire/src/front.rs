@@ -23,11 +23,7 @@ pub const LONGEST_LINE: usize = 8 << 20;
 #[serde(rename_all = "snake_case")]
 pub enum FromFront {
     /// Always first.
-    Hello {
-        min: u16,
-        max: u16,
-        program: String,
-    },
+    Hello { min: u16, max: u16, program: String },
     /// After the welcome: show the session, from what was said last.
     Join,
     #[serde(untagged)]

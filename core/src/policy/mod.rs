@@ -48,7 +48,7 @@ pub use cover::covers;
 pub use decide::{Judgement, MandatoryAsk, applies, decide};
 pub use decision::{Decision, Mode, mode_in_words};
 pub use outside::{OWN_TOOLS, OutsidePolicy, outside_reason, passes_outside_guard};
-pub use safety::is_protected_name;
 pub use path::absolute;
 pub use risk::{Reason, Risk, RiskLevel, risk, risk_in_words, writes};
 pub use rule::{Origin, Pattern, Rule, RuleSet, RuleSource, primary_field};
+pub use safety::is_protected_name;

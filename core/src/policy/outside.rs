@@ -54,7 +54,8 @@ pub fn passes_outside_guard(rules: &RuleSet, context: &Context, call: &Call, pol
         OutsidePolicy::All => true,
         OutsidePolicy::Off => return true,
     };
-    let is_ours = SERVERS.iter().filter_map(|server| call.tool.strip_prefix(server)).any(|tool| OWN_TOOLS.contains(&tool));
+    let is_ours =
+        SERVERS.iter().filter_map(|server| call.tool.strip_prefix(server)).any(|tool| OWN_TOOLS.contains(&tool));
     if is_ours || HARMLESS.contains(&call.tool.as_str()) {
         return true;
     }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use portcullis_core::{AskId, Behavior, Code, NewAsk, Ruling};
+use portcullis_core::{AskId, Behavior, Code, Ruling};
 use portcullis_wire::error::{Fault, Kind};
 use portcullis_wire::front::PromptNews;
 

@@ -10,12 +10,12 @@ use portcullis_wire::permission::{remembered, set_mode};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
-use super::{Gatekeeper, stopped_by};
 use super::ask::{MARGIN, limit, new_ask};
 use super::calls::{AllowedBy, AskOutcome};
-use super::front::{Front, ANSWER_TIMEOUT};
+use super::front::{ANSWER_TIMEOUT, Front};
 use super::judge::{denied_by, quorum};
 use super::request::{CallKey, DecidedBy, Decision, GatekeeperAnswer, ToolRequest, WithoutDecision, digest};
+use super::{Gatekeeper, stopped_by};
 use crate::fixed;
 use crate::mint::mint;
 

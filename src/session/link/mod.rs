@@ -117,7 +117,8 @@ impl SessionHandle {
     /// These are with the agent. The gate hears of it by [`SessionHandle::confirm`], or before it is asked anything. Returns
     /// how many it has not heard of.
     pub(crate) fn wrote(&self, events: &[EventId], way: Option<DeliveryWay>, verdicts: &[AskId]) -> usize {
-        let written = &mut self.state().written;
+        let mut state = self.state();
+        let written = &mut state.written;
         written.events.extend(events.iter().map(|event| (*event, way)));
         written.verdicts.extend_from_slice(verdicts);
         written.events.len() + written.verdicts.len()

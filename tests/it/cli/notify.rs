@@ -188,7 +188,10 @@ fn a_command_is_run_without_a_shell() {
     let home = Home::new();
     // A shell would make the first, and the second is the name as it stands.
     let names = ["made-by-a-shell", "$(touch made-by-a-shell);a b"].map(|name| home.user().join(name));
-    home.write_config(&format!("[notify]\ncommand = [\"touch\", {:?}]\nafter_seconds = 0\n", names[1].display().to_string()));
+    home.write_config(&format!(
+        "[notify]\ncommand = [\"touch\", {:?}]\nafter_seconds = 0\n",
+        names[1].display().to_string()
+    ));
     let gate = home.serve();
     let session = StandIn::start_under_an_agent(&home, &["--label", "api"]);
     session.hook_later("PermissionRequest", &bash("git push"));

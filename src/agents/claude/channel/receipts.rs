@@ -34,12 +34,13 @@ impl HookReceipts {
         locked(&self.due).insert(request.clone(), handed_out);
         let receipts = Arc::clone(self);
         tokio::spawn(async move {
-            while locked(&receipts.due).contains_key(&request) {
+            while !taken_back.is_cancelled() {
                 tokio::time::sleep(PAUSE).await;
-                if taken_back.is_cancelled() {
-                    receipts.sent(&request, false).await;
+                if !locked(&receipts.due).contains_key(&request) {
+                    return;
                 }
             }
+            receipts.sent(&request, false).await;
         });
     }
 

@@ -129,9 +129,8 @@ mod tests {
     #[test]
     fn a_front_that_takes_nothing_is_still_told_of_every_prompt_and_of_little_else() {
         let mut untold = Untold::default();
-        let prompt = |number| {
-            Told::Prompt(PromptNews::Withdrawn { ask: AskId::new(Moment(number), 0), why: "x".to_owned() })
-        };
+        let prompt =
+            |number| Told::Prompt(PromptNews::Withdrawn { ask: AskId::new(Moment(number), 0), why: "x".to_owned() });
         untold.push(prompt(1));
         for number in 0..5000 {
             untold.push(Told::Notice(number.to_string()));

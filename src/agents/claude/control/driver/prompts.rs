@@ -34,7 +34,8 @@ impl Driver {
     pub(super) fn asked(&mut self, id: String, call: CanUseTool) {
         let mut request = self.asked_request(&call);
         let looks_up_plan = request.kind() == AskKind::Plan && call.input.get("plan").is_none();
-        let (gatekeeper, control, cancelled) = (Arc::clone(&self.gatekeeper), self.control.clone(), self.begin_request(&id));
+        let (gatekeeper, control, cancelled) =
+            (Arc::clone(&self.gatekeeper), self.control.clone(), self.begin_request(&id));
         self.answer_with(id, cancelled.clone(), async move {
             if looks_up_plan {
                 request.flags.plan = plan(&control).await;

@@ -193,12 +193,13 @@ impl Gatekeeper {
 
     /// Somebody stopped the session: nothing that is asked about runs, and no other tool.
     pub(crate) fn stop(&self, by: String) {
+        let why = stopped_by(&by);
         let asks = {
             let mut state = self.state();
-            state.stopped_by = Some(by.clone());
+            state.stopped_by = Some(by);
             state.calls.open_of(|_| true)
         };
-        asks.into_iter().for_each(|ask| self.end(ask, AskOutcome::Stopped(stopped_by(&by))));
+        asks.into_iter().for_each(|ask| self.end(ask, AskOutcome::Stopped(why.clone())));
     }
 
     /// Ends an ask for the request that waits with it. A front that was not yet shown the ask is shown it first.

@@ -99,8 +99,8 @@ impl HookWiring {
         }
         Self {
             files,
-            settings: crate::gate::hooks::settings(&config),
-            judge: crate::gate::hooks::judge(paths, about, vec![]),
+            settings: crate::gate::sessions::hook_settings(&config),
+            judge: crate::gate::sessions::judge(paths, about, vec![]),
         }
     }
 

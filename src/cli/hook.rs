@@ -15,7 +15,7 @@ use super::setup::installed::{Namesake, has_hooks_of_own};
 use super::{environment, log_at, paths, say};
 use crate::agents::claude::hooks::{self, Announced, HookOutput, HookWait, Unanswered};
 use crate::config::Paths;
-use crate::gate::hooks::judge;
+use crate::gate::sessions::judge;
 use crate::processes;
 
 /// What Claude Code's hooks run when a session starts, ends or is woken, and before each tool call

@@ -20,7 +20,7 @@ use crate::agents::claude::control::{Outcome, Start, drive};
 use crate::agents::claude::process::{Beginning, Holder, Options, find};
 use crate::config::{Config, Paths, environment};
 use crate::failure::Failure;
-use crate::gate::{VERSION, hooks, reach, starting};
+use crate::gate::{VERSION, reach, sessions, starting};
 use crate::mint::{mint, uuid};
 use crate::session::gatekeeper::{Front, GatekeeperSettings};
 use crate::session::link;
@@ -94,7 +94,7 @@ pub(crate) async fn launch(paths: &Paths, config: &Config, wanted: LaunchOptions
     let label_chosen = wanted.label.is_some();
     let about = about(wanted.connected_by, &options, label.clone(), held.holder.pid());
     let about = SessionAbout { label_chosen, ..about };
-    let judge = hooks::judge(paths, &about, options.add_dir.clone());
+    let judge = sessions::judge(paths, &about, options.add_dir.clone());
     let (gate, deliveries) = link::connect(session, about, VERSION, starting::connect(paths.clone()));
     let standings = Standings::new(paths.clone(), config, gate.clone());
     let no_answers = standings
@@ -107,7 +107,7 @@ pub(crate) async fn launch(paths: &Paths, config: &Config, wanted: LaunchOptions
         once: wanted.once,
         prompt: wanted.prompt.clone(),
         gatekeeper: GatekeeperSettings {
-            outside: hooks::outside(config),
+            outside: sessions::outside(config),
             ask_limit: wanted.ask_limit.map(deny_after),
             front: match (wanted.attended, &no_answers) {
                 (false, _) => Front::None,

@@ -84,7 +84,7 @@ struct HandleState {
     about_waits: bool,
 }
 
-/// DeliveryReceipt to the agent, and not yet told to the gate.
+/// Written to the agent, and not yet told to the gate.
 #[derive(Default)]
 struct DeliveryReceipt {
     events: Vec<(EventId, Option<DeliveryWay>)>,

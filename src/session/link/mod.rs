@@ -77,7 +77,7 @@ pub(crate) struct SessionHandle {
 
 struct HandleState {
     /// With the agent, while the gate is not yet told: it is before it is asked anything.
-    written: Written,
+    written: DeliveryReceipt,
     /// What is known of the session. The gate has been told, or is told of it by a message that is on its way.
     about: SessionAbout,
     /// There was no place for that message. A task waits for one.
@@ -86,12 +86,12 @@ struct HandleState {
 
 /// Written to the agent, and not yet told to the gate.
 #[derive(Default)]
-struct Written {
+struct DeliveryReceipt {
     events: Vec<(EventId, Option<DeliveryWay>)>,
     verdicts: Vec<AskId>,
 }
 
-impl Written {
+impl DeliveryReceipt {
     fn is_empty(&self) -> bool {
         self.events.is_empty() && self.verdicts.is_empty()
     }
@@ -110,7 +110,7 @@ impl Written {
 
 impl SessionHandle {
     fn new(outgoing: mpsc::Sender<(SessionMessage, Option<AnswerSender>)>, about: SessionAbout) -> Self {
-        let state = HandleState { written: Written::default(), about, about_waits: false };
+        let state = HandleState { written: DeliveryReceipt::default(), about, about_waits: false };
         Self { outgoing, state: Arc::new(Mutex::new(state)) }
     }
 

@@ -6,10 +6,11 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::SystemTime;
 
-use portcullis_core::{Label, SessionAbout};
+use portcullis_core::{Label, SessionAbout, visible};
 use portcullis_wire::hooks::{HOOKS_VERSION, HookCall, HookEvent, refuse_tool, watch};
 use serde_json::Value;
 
+use super::broken::broken_files;
 use super::channel::working_folder;
 use super::setup::installed::{Namesake, has_hooks_of_own};
 use super::{environment, log_at, paths, say};
@@ -67,7 +68,11 @@ impl Hook {
                 let watched = is_there && announced.is_watched;
                 if watched {
                     let project = call.cwd.as_ref().map_or_else(working_folder, |cwd| Ok(cwd.into()))?;
-                    let warning = Namesake::find(&project, &environment).map(|namesake| namesake.in_words());
+                    let namesake = Namesake::find(&project, &environment).map(|namesake| namesake.in_words());
+                    let broken = broken_files(&paths, [project.as_path()]).into_iter();
+                    let broken = broken.map(|problem| visible(&format!("portcullis: {problem}")));
+                    let warnings: Vec<String> = namesake.into_iter().chain(broken).collect();
+                    let warning = Some(warnings.join("\n")).filter(|warning| !warning.is_empty());
                     say(&format!("{}\n", watch(&[file.display().to_string()], warning.as_deref())));
                 }
                 arguments["watched"] = Value::Bool(watched);

@@ -1,6 +1,7 @@
 //! `portcullis log`: read the journal, verify it, and erase text from it.
 
 mod read;
+mod since;
 
 use std::process::ExitCode;
 
@@ -41,9 +42,9 @@ struct Read {
     /// Only what is about this prompt: its five letters, or its id
     #[arg(long, value_name = "CODE")]
     ask: Option<String>,
-    /// Only records of this last time, such as 10m, 12h or 3d
-    #[arg(long, value_name = "TIME")]
-    since: Option<humantime::Duration>,
+    /// Only records since then: 10m, 12h or 3d ago, today, yesterday, a day such as 2026-11-15, or '2026-11-15 15:16'
+    #[arg(long, value_name = "TIME", value_parser = since::moment)]
+    since: Option<portcullis_core::Moment>,
     /// One JSON object a line
     #[arg(long)]
     json: bool,

@@ -2,6 +2,7 @@
 
 mod ask;
 mod attach;
+mod broken;
 mod candidates;
 mod channel;
 mod completions;
@@ -17,6 +18,7 @@ mod install;
 mod layout;
 mod log;
 mod man;
+mod mistakes;
 mod people;
 mod plugin;
 mod rules;
@@ -122,12 +124,15 @@ pub(crate) fn run(arguments: impl IntoIterator<Item = OsString>) -> anyhow::Resu
         say(help::FIRST_STEPS);
         return Ok(ExitCode::from(NO_COMMAND));
     }
-    let parsed = help::command().try_get_matches_from(arguments).and_then(|it| Cli::from_arg_matches(&it));
+    let parsed = help::command().try_get_matches_from(&arguments).and_then(|it| Cli::from_arg_matches(&it));
     let cli = match parsed {
         Ok(cli) => cli,
         Err(error) => {
             // Help and version are no errors; clap knows which is which, and where each is printed.
             drop(error.print());
+            if let Some(hint) = mistakes::hint(&help::command(), &error, &arguments) {
+                note(&format!("  hint: {hint}"));
+            }
             return Ok(ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2)));
         }
     };
@@ -149,7 +154,7 @@ pub(crate) fn run(arguments: impl IntoIterator<Item = OsString>) -> anyhow::Resu
             Command::Attach(attach) => attach.run().await,
             Command::Hook(hook) => Ok(hook.run().await),
             Command::Install(install) => install.run(),
-            Command::Uninstall(uninstall) => uninstall.run(),
+            Command::Uninstall(uninstall) => uninstall.run().await,
             Command::Plugin(plugin) => plugin.run(),
             Command::Session(session) => session.run().await,
             Command::Watch(watch) => Box::pin(watch.run()).await,

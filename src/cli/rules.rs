@@ -193,9 +193,10 @@ impl Check {
         say(&if self.json {
             let mut shown = in_json(&ruling);
             shown["if_trusted"] = trusted.as_ref().map_or(Value::Null, in_json);
+            shown["not_looked_at"] = json!(["claude_settings"]);
             format!("{shown}\n")
         } else {
-            in_words(&ruling) + &trusted.as_ref().map(if_trusted).unwrap_or_default()
+            in_words(&ruling) + &trusted.as_ref().map(if_trusted).unwrap_or_default() + NOT_LOOKED_AT
         });
         Ok(())
     }
@@ -226,6 +227,9 @@ impl Check {
         Ok(Value::Object(input))
     }
 }
+
+/// A call that passes here may still be asked for or denied there, and the other way round.
+const NOT_LOOKED_AT: &str = "not looked at: the permission rules in Claude Code's own settings\n";
 
 fn no_rule(why: &str) -> Failure {
     Failure::usage(format!("not a rule: {why}"), "a rule is Tool or Tool(specifier), such as 'Bash(npm test *)'")
@@ -346,12 +350,17 @@ fn test(rules: &Loaded, json: bool) {
         return say("There is no rules file.\n");
     }
     for file in &files {
-        let (rules, examples) = (file.rules.len(), examples(file));
-        say(&visible(&format!("{}: {rules} rules, {examples} examples, all hold\n", file.path.display())));
+        let (rules, examples) = (several(file.rules.len(), "rule"), several(examples(file), "example"));
+        say(&visible(&format!("{}: {rules}, {examples}, all hold\n", file.path.display())));
         for warning in file.warnings() {
             say(&visible(&format!("  warning: {warning}\n")));
         }
     }
+}
+
+/// `1 rule`, `2 rules`.
+fn several(count: usize, what: &str) -> String {
+    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
 }
 
 async fn trust(paths: &Paths, file: Option<PathBuf>, yes: bool) -> anyhow::Result<()> {

@@ -8,6 +8,7 @@ use std::time::Duration;
 use anyhow::Context as _;
 use clap::builder::PossibleValue;
 
+use super::broken::broken_files;
 use super::{configuration, log_as_notes, log_at, note, paths};
 use crate::agents::claude::control::Outcome;
 use crate::agents::claude::process::{Beginning, Options};
@@ -122,6 +123,10 @@ impl Run {
         }
         let paths = paths()?;
         let config = configuration(&paths, None)?;
+        if !self.held {
+            let broken = broken_files(&paths, [options.claude_options.folder.as_path()]);
+            broken.iter().for_each(|problem| note(&format!("note: {problem}")));
+        }
         let talks = options.prompt.is_none() && at_terminal;
         let place = if self.held { FrontPlace::Held } else { FrontPlace::Own };
         let Launched { told, command, no_answers, running } = launch(&paths, &config, options).await?;

@@ -30,11 +30,11 @@ pub(super) struct Say {
     /// In this conversation
     #[arg(long, value_name = "NAME")]
     chat: Option<String>,
-    /// Wait for the reply and print it; at most so many seconds
+    /// Wait for the reply and print it; at most so long, such as 30, 90s or 5m [default: 300 seconds]
     ///
     /// Further replies are printed as well, until none has come for two seconds. Exits with 1 when there is none in time.
-    #[arg(long, value_name = "SECONDS", num_args = 0..=1, require_equals = true, default_missing_value = "300")]
-    wait: Option<u64>,
+    #[arg(long, value_name = "TIME", num_args = 0..=1, require_equals = true, default_missing_value = "300", value_parser = time)]
+    wait: Option<Duration>,
     /// Print a JSON object; with --wait, one a line for each reply
     #[arg(long)]
     json: bool,
@@ -56,7 +56,7 @@ impl Say {
         let gate = Client::of_the_gate()?;
         // Followed from before the event is sent: no reply comes too early.
         let feed = match self.wait {
-            Some(seconds) => Some((Feed::from_now(paths()?, Only::default()).await?, Duration::from_secs(seconds))),
+            Some(patience) => Some((Feed::from_now(paths()?, Only::default()).await?, patience)),
             None => None,
         };
         let answer: Value = gate.post("/api/v1/events", &event).await?;
@@ -87,6 +87,13 @@ impl Say {
         }
         Ok(ExitCode::SUCCESS)
     }
+}
+
+/// A number without a unit is in seconds.
+fn time(text: &str) -> Result<Duration, String> {
+    let seconds = text.parse().ok().map(Duration::from_secs);
+    let parsed = seconds.or_else(|| humantime::parse_duration(text).ok());
+    parsed.ok_or_else(|| "a time is a number of seconds, or such as 90s or 5m".to_owned())
 }
 
 /// `goes to api`, or for which session it waits and which there are: a label may be mistyped.

@@ -45,7 +45,7 @@ enum TokenCommand {
     },
     /// Revoke a token; streams that were opened with it end at once
     Revoke {
-        /// As `token list` shows it
+        /// As `token list` shows it, or the beginning of it
         id: String,
     },
 }

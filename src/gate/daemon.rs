@@ -119,6 +119,7 @@ pub(crate) async fn open(paths: Paths, config: &Config, options: GateOptions) ->
         token_file: config.token.is_none().then(|| paths.token_file.display().to_string()),
         auto_started: options.started == Started::ForSession,
         dev_sender: options.dev_sender.clone(),
+        approvals: (config.approvals == Approvals::Device).then(|| "device".to_owned()),
         sessions: 0,
         waiting_events: 0,
         open_asks: 0,

@@ -11,7 +11,6 @@ use crate::cli::client::{Client, is_not_found, segment};
 use crate::cli::feed::{AWAY, BACK, News, Pages, known_names, known_session};
 use crate::cli::layout::{Colour, Layout, day, time};
 use crate::cli::{paths, try_say};
-use crate::hub::now;
 
 /// Records that are fetched at once.
 const PAGE: usize = 1000;
@@ -170,8 +169,7 @@ impl LogReader {
 
 impl OnlyRecords {
     async fn of(options: &Read, gate: &Client) -> anyhow::Result<Self> {
-        let from = options.since.map(|time| u64::try_from(time.as_millis()).unwrap_or(u64::MAX));
-        let mut only = Self { from: from.map_or(0, |time| now().0.saturating_sub(time)), ..Self::default() };
+        let mut only = Self { from: options.since.map_or(0, |since| since.0), ..Self::default() };
         // The gate forgets sessions and prompts that are long gone; the records still have their names.
         if let Some(wanted) = &options.session {
             only.session = Some(match known_session(gate, wanted).await {

@@ -33,7 +33,14 @@ fn the_log_shows_every_record_in_order_as_text_and_as_json() {
     assert_eq!(home.run(&["log", "export"]).ok().json_lines(), log);
     assert_eq!(home.run(&["log", "--json", "--since", "1h"]).ok().json_lines(), log);
     assert_eq!(home.run(&["log", "--since", "1ms"]).ok().stdout, "", "nothing happened so lately");
-    assert_eq!(home.run(&["log", "--since", "yesterday"]).status.code(), Some(2));
+    for since in ["yesterday", "2 h", "2020-01-02", "2020-01-02 15:16", "2020-01-02T15:16:17"] {
+        assert_eq!(home.run(&["log", "--json", "--since", since]).ok().json_lines(), log, "{since}");
+    }
+    assert_eq!(home.run(&["log", "--since", "2999-01-01"]).ok().stdout, "");
+    for nonsense in ["2", "tomorrow", "15-11-2026", ""] {
+        let ran = home.run(&["log", "--since", nonsense]);
+        assert!(ran.status.code() == Some(2) && ran.stderr.contains("such as 10m, 12h, 3d, today"), "{ran:?}");
+    }
     gate.stop();
     let none = home.run(&["log"]);
     assert!(none.status.code() == Some(1) && none.stderr.contains("no gate is running"), "{none:?}");

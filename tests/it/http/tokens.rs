@@ -202,6 +202,21 @@ fn a_person_has_one_rate_for_all_their_tokens_and_the_owner_has_none() {
 }
 
 #[test]
+fn a_token_is_revoked_by_the_beginning_of_its_id_where_that_means_one() {
+    let home = Home::new();
+    let gate = home.serve();
+    let token = home.token_for("ann", "sender");
+    let id = home.run(&["token", "list", "--json"]).json()[0]["id"].as_str().unwrap().to_owned();
+    home.token_for("bob", "sender");
+    let both = home.run(&["token", "revoke", &id[..2]]);
+    both.refused(1, "may mean several tokens");
+    assert!(both.stderr.contains("ann (") && both.stderr.contains("bob ("), "{both:?}");
+    home.run(&["token", "revoke", &id[..25]]).ok();
+    gate.say_as(&token, "/", "hello").expect(403);
+    assert_eq!(home.run(&["token", "list", "--json"]).json().as_array().unwrap().len(), 1);
+}
+
+#[test]
 fn invalid_token_commands_are_refused_with_a_reason() {
     let home = Home::new();
     let none = home.run(&["token", "list"]);

@@ -110,3 +110,24 @@ fn secrets_and_escapes_are_not_shown() {
     assert!(!cut(&format!("{} {token}", "x".repeat(LONGEST - 10))).contains("ghp_aaaaaaaa"));
     assert_eq!(one_line("a\n b\u{1b}[31m"), r"a b\u{1b}[31m");
 }
+
+#[test]
+fn a_session_is_told_once_and_then_what_changes_of_it() {
+    let mut names = Names::default();
+    let attached = every_record().into_iter().find(|record| matches!(record, Record::Attached { .. })).unwrap();
+    let Record::Attached { session, about, .. } = &attached else { panic!("{attached:?}") };
+    sentence(&mut names, &attached);
+    let mut told = |about: &SessionAbout| {
+        let record = Record::Described { session: *session, about: about.clone(), label: None };
+        sentence(&mut names, &record).words
+    };
+    let mut about = about.clone();
+    (about.connected_by, about.is_working) = ("hooks".to_owned(), Some(true));
+    assert_eq!(told(&about), "session: connected by hooks, working");
+    about.mode = Some("auto".to_owned());
+    assert_eq!(told(&about), "session: mode auto");
+    about.is_working = Some(false);
+    assert_eq!(told(&about), "session: idle");
+    about.hooks_version = Some(99);
+    assert_eq!(told(&about), "session: more is known of its process");
+}

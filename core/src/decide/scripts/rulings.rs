@@ -29,7 +29,7 @@ fn only_what_its_source_can_carry_is_taken() {
               > asked as abcde
               > publish ask 1
             2 allow 1 ann scope=always
-              > refused: CannotCarry { what: "a verdict beyond this once" }
+              > refused: CannotCarry { what: "an allow for always" }
             3 allow 1 ann input=xy
               > refused: CannotCarry { what: "another input" }
             4 deny 1 ann interrupt
@@ -39,7 +39,7 @@ fn only_what_its_source_can_carry_is_taken() {
               > asked as bcdef
               > publish ask 2
             6 allow 2 ann scope=session
-              > refused: CannotCarry { what: "a verdict beyond this once" }
+              > refused: CannotCarry { what: "an allow for the session" }
             7 allow 2 ann scope=always input=xy
               + ask 2 allowed for ever with another input by ann over http
               > recorded allow bcdef

@@ -3,7 +3,6 @@
 use super::ask::{limit, new_ask};
 use super::front::why_not_alone;
 use super::*;
-use crate::rules::Rules;
 use portcullis_core::{AskTimeout, Behavior, CallOutcome, Moment, NewAsk, OnTimeout, SessionAbout, SessionId, Source};
 use portcullis_core::{Label, policy::Decision as Ruled};
 use serde_json::{Value, json};
@@ -39,7 +38,7 @@ fn request(command: &str) -> ToolRequest {
 }
 
 fn judge(folder: &Path) -> Judge {
-    Judge::new(Rules::of_home(folder), folder.to_owned(), vec![], "api".to_owned())
+    Judge::of_home(folder)
 }
 
 /// A gatekeeper whose gate never answers.

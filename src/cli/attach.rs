@@ -7,7 +7,8 @@ use clap::ValueEnum as _;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use portcullis_core::visible;
 
-use super::{confirm, log_at, paths};
+use super::inside::confirm;
+use super::{log_at, paths};
 use crate::failure::Failure;
 use crate::fronts::terminal::{FrontEnd, FrontPlace, Output, Setup, TerminalFront};
 use crate::fronts::{Attached, Ending, find};

@@ -89,6 +89,9 @@ fn words(names: &Names, record: &Record) -> (Weight, String) {
     use Weight::{Attention, Detail, Plain};
     match record {
         Record::Opened { version } => (Plain, format!("the gate started, portcullis {version}")),
+        Record::ClockSet { was } => {
+            (Attention, format!("the clock went back: by the record before it was {was} ms since 1970"))
+        }
         Record::Received { event, to } => (Plain, received(event, *to)),
         Record::Seen { event } => (Detail, format!("{} was read by the model", names.event(*event))),
         Record::EventExpired { event } => (Attention, format!("{} expired before anyone took it", names.event(*event))),

@@ -3,7 +3,7 @@
 
 use std::collections::VecDeque;
 
-use portcullis_core::{Effect, Moment, Record, Subject, decide};
+use portcullis_core::{Effect, Input, Moment, Record, Subject, decide};
 
 use super::super::batch::Pending;
 use super::super::{Trouble, now};
@@ -18,6 +18,10 @@ impl HubLoop {
     pub(super) async fn take(&mut self, first: Pending) {
         let mut follow = VecDeque::new();
         let mut next = Some(first);
+        if let Some(Moment(was)) = self.state.was_ahead_of(now()) {
+            tracing::warn!(was, "the clock went back: from now on it is believed");
+            follow.extend(next.replace(Pending::new(Input::ClockSet { was }, None)));
+        }
         while let Some(mut pending) = next.take().or_else(|| follow.pop_front()) {
             if self.broken.is_some() {
                 self.reload_or_break();

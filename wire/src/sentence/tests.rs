@@ -21,6 +21,7 @@ fn every_record_is_a_sentence() {
     });
     expect![[r#"
         -      the gate started, portcullis 1
+        !      the clock went back: by the record before it was 9 ms since 1970
         -      event from ann in 7 with severity=high waits for a session with label api: hällo
         -      event from ann in 7 with severity=high : hällo
         -      event from ann in 7 with severity=high waits for a session: hällo

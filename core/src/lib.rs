@@ -22,7 +22,7 @@ mod verdict;
 
 pub use ask::{
     Ask, AskKind, AskLife, AskTimeout, CallOutcome, Confirmation, Details, NewAsk, Offer, OnTimeout, ReportedOutcome,
-    Source, ToolCall,
+    Source, ToolCall, UnaskedCall,
 };
 pub use attributes::{
     Attribute, BadAttributes, MOST_ATTRIBUTES, as_one_word, check_attributes, escape_attribute, hides, in_tag,

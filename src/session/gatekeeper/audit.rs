@@ -67,5 +67,6 @@ pub(super) fn record_of(
         digest: Some(call.digest),
         ask,
         preview: Text::new(excerpt(preview, Some(LONGEST_RECORD)).0),
+        unasked: false,
     }
 }

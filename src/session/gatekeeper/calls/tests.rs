@@ -1,3 +1,5 @@
+//! Calls that belong together, and those that only look so.
+
 use super::*;
 use portcullis_core::{Behavior, Details, Moment, Source, Text};
 

@@ -40,7 +40,7 @@ pub(crate) fn critical(call: &Call, action: &Action, context: &Context) -> Optio
 
 /// Something that removes, with the words that may name what.
 #[derive(Default)]
-struct Removal {
+struct RemovingCommand {
     words: Vec<ShellWord>,
     /// Nothing but removal is meant, so what only the environment knows counts as anything.
     is_own: bool,
@@ -49,8 +49,9 @@ struct Removal {
 }
 
 /// Everything in a line that may remove something.
-fn removals(suspects: &Suspects) -> Vec<Removal> {
-    let mut removals: Vec<Removal> = suspects.commands.iter().filter_map(|suspect| removal(&suspect.words)).collect();
+fn removals(suspects: &Suspects) -> Vec<RemovingCommand> {
+    let mut removals: Vec<RemovingCommand> =
+        suspects.commands.iter().filter_map(|suspect| removal(&suspect.words)).collect();
     for command in &suspects.found {
         let runs = !is_inert(&command.words) || suspects.flow.reaches(command);
         let first = command.words.first();
@@ -64,7 +65,11 @@ fn removals(suspects: &Suspects) -> Vec<Removal> {
             !word.is_literal && shapes.iter().any(|shape| shape != &word.text && may_be(name_of(shape), "rm"))
         };
         if first.is_some_and(may_be_remover) {
-            removals.push(Removal { words: command.words[1..].to_vec(), is_own: true, ..Removal::default() });
+            removals.push(RemovingCommand {
+                words: command.words[1..].to_vec(),
+                is_own: true,
+                ..RemovingCommand::default()
+            });
         }
         let texts = command.words.iter().filter(|_| runs).map(ShellWord::script);
         let values = command.assignments.iter().map(|(_, value)| value.script());
@@ -84,13 +89,13 @@ fn removals(suspects: &Suspects) -> Vec<Removal> {
         // The words of one command are what another one removes, but for the folder in which something is looked for.
         let words = suspects.found.iter().flat_map(|command| command.words.iter().skip(1));
         let words = words.filter(|word| !word.is_flag() && !matches!(word.text.as_str(), "." | "./"));
-        removals.push(Removal { words: words.cloned().collect(), ..Removal::default() });
+        removals.push(RemovingCommand { words: words.cloned().collect(), ..RemovingCommand::default() });
     }
     removals
 }
 
 /// What is removed in a text that something may run.
-fn in_text(text: &str) -> Vec<Removal> {
+fn in_text(text: &str) -> Vec<RemovingCommand> {
     let is_end = |c: char| matches!(c, '"' | '\'' | '`' | ';' | '|' | '&' | '(' | ')' | '{' | '}' | '\n' | '!' | '#');
     let mut removals = vec![];
     for part in text.split(is_end) {
@@ -107,21 +112,21 @@ fn in_text(text: &str) -> Vec<Removal> {
     removals
 }
 
-fn removal(words: &[ShellWord]) -> Option<Removal> {
+fn removal(words: &[ShellWord]) -> Option<RemovingCommand> {
     let (first, rest) = words.split_first()?;
     let recursive = |word: &ShellWord| word.is_flag() && word.text.contains(['r', 'R']);
     let removes = |word: &ShellWord| matches!(name_of(&word.text), "rm" | "rmdir");
     let name = name_of(&first.text);
     if name == "xargs" && rest.iter().any(removes) && rest.iter().any(recursive) {
-        return Some(Removal { takes_any: true, ..Removal::default() });
+        return Some(RemovingCommand { takes_any: true, ..RemovingCommand::default() });
     }
     if name == "git" && rest.iter().any(|word| word.text == "clean") {
-        return Some(Removal { is_git: true, ..Removal::default() });
+        return Some(RemovingCommand { is_git: true, ..RemovingCommand::default() });
     }
     let removed = removed(words)?;
     let here = removed.is_empty() && takes_the_folder(words);
     let words = if here { vec![ShellWord::plain(".")] } else { removed.into_iter().cloned().collect() };
-    Some(Removal { words, is_own: is_own(name), ..Removal::default() })
+    Some(RemovingCommand { words, is_own: is_own(name), ..RemovingCommand::default() })
 }
 
 /// Whether a variable that only the environment knows counts as anything: it does where nothing but removal is meant.

@@ -17,8 +17,8 @@ const REGRESSIONS: &str = include_str!("regressions.txt");
 /// passes anything in a whole run.
 const GAPS: &str = include_str!("gaps.txt");
 
-struct Finding {
-    case: Case,
+pub(crate) struct Finding {
+    pub(crate) case: Case,
     rules: &'static str,
     modes: Vec<&'static str>,
 }
@@ -28,11 +28,9 @@ pub(crate) fn check(lines: usize) {
     let number = |name: &str| std::env::var(name).ok().map(|text| text.parse().expect("a number"));
     let count = number("PORTCULLIS_SHELL_LINES").map_or(lines, |count: u64| count as usize);
     let seed = number("PORTCULLIS_SHELL_SEED").unwrap_or(1);
-    let judge = std::env::var_os("PORTCULLIS_TEST_JUDGE")
-        .map_or_else(|| env!("CARGO_BIN_EXE_portcullis").into(), PathBuf::from);
     let started = Instant::now();
     let prepared = Prepared::new();
-    let judge = Judge::new(&judge);
+    let judge = Judge::new(&judge());
     let ran = run(&prepared, seed, count);
     let running = started.elapsed();
     let done: Vec<&Case> = ran.iter().filter(|(case, seen)| case.harm.was_done(seen)).map(|(case, _)| case).collect();
@@ -82,10 +80,26 @@ fn write_gaps(findings: &[Finding]) {
     std::fs::write(file, format!("{}\n", [head, names].concat().join("\n"))).expect("writing the gaps");
 }
 
-/// Each line in a sandbox, several at once.
+/// The program that decides: this one's own, or another that the environment names.
+pub(crate) fn judge() -> PathBuf {
+    std::env::var_os("PORTCULLIS_TEST_JUDGE").map_or_else(|| env!("CARGO_BIN_EXE_portcullis").into(), PathBuf::from)
+}
+
 fn run(prepared: &Prepared, seed: u64, count: usize) -> Vec<(Case, Seen)> {
-    let next = AtomicUsize::new(0);
     let kept = regressions();
+    in_sandboxes(prepared, kept.len() + count, |number| match kept.get(number) {
+        Some(case) => case.clone(),
+        None => grammar::case(seed, number - kept.len()),
+    })
+}
+
+/// Each line in a sandbox, several at once.
+pub(crate) fn in_sandboxes(
+    prepared: &Prepared,
+    count: usize,
+    case: impl Fn(usize) -> Case + Sync,
+) -> Vec<(Case, Seen)> {
+    let next = AtomicUsize::new(0);
     let workers = std::thread::available_parallelism().map_or(2, usize::from).clamp(2, 8);
     let mut all: Vec<(usize, Case, Seen)> = std::thread::scope(|scope| {
         let work = || {
@@ -94,13 +108,10 @@ fn run(prepared: &Prepared, seed: u64, count: usize) -> Vec<(Case, Seen)> {
             let mut ran = vec![];
             loop {
                 let number = next.fetch_add(1, Ordering::Relaxed);
-                if number >= kept.len() + count {
+                if number >= count {
                     return ran;
                 }
-                let case = match kept.get(number) {
-                    Some(case) => case.clone(),
-                    None => grammar::case(seed, number - kept.len()),
-                };
+                let case = case(number);
                 let line = shell_line(&case).replace(super::world::PLACE, &prepared.world.root.display().to_string());
                 let seen = sandbox.run(&line).unwrap_or_else(|| {
                     sandbox = prepared.start();
@@ -138,7 +149,7 @@ fn shell_line(case: &Case) -> String {
     format!("grep -rs . {path}")
 }
 
-fn judged(prepared: &Prepared, judge: &Judge, done: &[&Case]) -> Vec<Finding> {
+pub(crate) fn judged(prepared: &Prepared, judge: &Judge, done: &[&Case]) -> Vec<Finding> {
     let mut groups: BTreeMap<_, Vec<&Case>> = BTreeMap::new();
     for case in done {
         for rules in case.harm.rules() {
@@ -225,7 +236,7 @@ fn grouped(findings: &[Finding]) -> String {
     text + "\n== only by several together\n" + &listed(rest)
 }
 
-fn listed<'a>(findings: impl IntoIterator<Item = &'a Finding>) -> String {
+pub(crate) fn listed<'a>(findings: impl IntoIterator<Item = &'a Finding>) -> String {
     let mut text = String::new();
     for Finding { case, rules, modes } in findings {
         let _ = writeln!(

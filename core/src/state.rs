@@ -3,12 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
 
-use crate::ask::{Ask, AskLife};
+use crate::ask::{Ask, AskLife, UnaskedCall};
 use crate::connector::{ConnectorName, Identity};
 use crate::event::{ChatId, EventLife, Label, Reply, TrackedEvent};
 use crate::ids::{AskId, Code, EventId, Moment, ReplyId, SessionId, TokenId};
 use crate::input::{Notice, Topic};
-use crate::people::{Pairing, Person, Token, TokenScope};
+use crate::people::{Pairing, Person, Role, Token, TokenScope};
 use crate::record::Subject;
 use crate::session::{Session, SessionAbout};
 
@@ -97,6 +97,8 @@ pub struct State {
     /// Codes of open and recently settled asks: none of them is given out again.
     codes: BTreeMap<Code, AskId>,
     settled_asks: VecDeque<AskId>,
+    /// The last calls that ran although people had to be asked, newest last.
+    unasked_calls: VecDeque<UnaskedCall>,
     /// Those of them whose text is held, oldest first, with its length, and all the lengths together.
     settled_texts: VecDeque<(AskId, usize)>,
     settled_bytes: usize,
@@ -115,6 +117,8 @@ pub struct State {
     misses: BTreeMap<String, VecDeque<Moment>>,
     people: BTreeMap<String, Person>,
     tokens: BTreeMap<TokenId, Token>,
+    /// The role that a person had when each of their tokens was made.
+    token_roles: BTreeMap<TokenId, Role>,
     pairings: Vec<Pairing>,
     pairing_misses: BTreeMap<String, VecDeque<Moment>>,
     /// What is known of each connector that ever ran.
@@ -123,6 +127,9 @@ pub struct State {
     /// reconnect.
     replies: VecDeque<(u64, Reply)>,
 }
+
+/// A clock that is set right by a server moves by seconds. By more than this many milliseconds, it was wrong before.
+const MOST_AHEAD: u64 = 60_000;
 
 impl State {
     pub fn new(limits: Limits) -> Self {
@@ -148,9 +155,14 @@ impl State {
         self.revision
     }
 
-    /// The later of the clock and the last record.
+    /// The later of the clock and the last record, unless that is so far ahead that the clock must have been wrong then.
     pub fn no_earlier(&self, clock: Moment) -> Moment {
-        clock.max(self.last)
+        if self.was_ahead_of(clock).is_some() { clock } else { clock.max(self.last) }
+    }
+
+    /// When the last record was written, if the clock has gone back further than clocks do by themselves.
+    pub fn was_ahead_of(&self, clock: Moment) -> Option<Moment> {
+        (self.last.since(clock) > MOST_AHEAD).then_some(self.last)
     }
 
     /// Sessions that have not ended.
@@ -222,6 +234,11 @@ impl State {
         let unconfirmed = self.unconfirmed.iter().filter_map(|id| self.asks.get(id));
         let open = self.open_asks.iter().filter_map(|id| self.asks.get(id));
         open.chain(unconfirmed.filter(move |(ask, _)| is_present(ask)))
+    }
+
+    /// The last calls that ran although a person had to be asked, newest last.
+    pub fn unasked_calls(&self) -> impl Iterator<Item = &UnaskedCall> {
+        self.unasked_calls.iter()
     }
 
     /// Whether someone may still answer this ask: its process hears of it, and has not been sent another answer.

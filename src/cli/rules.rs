@@ -14,9 +14,10 @@ use portcullis_core::visible;
 use portcullis_wire::tools;
 use serde_json::{Value, json};
 
+use super::inside::{InsideAnAgent, refused};
 use super::setup::consent;
 use super::setup::rules::TrustPlan;
-use super::{configuration, confirm_outside, log_at, paths, say};
+use super::{configuration, log_at, paths, say};
 use crate::config::Paths;
 use crate::failure::Failure;
 use crate::rules::{Rules as Loaded, RulesFile, Written};
@@ -130,16 +131,26 @@ fn outside(name: &str) -> Result<OutsideCheck, String> {
 }
 
 impl Rules {
-    pub(super) async fn run(self) -> anyhow::Result<ExitCode> {
+    pub(super) fn inside(&self) -> InsideAnAgent {
+        match &self.what {
+            RulesCommand::List { .. } | RulesCommand::Check(_) | RulesCommand::Test { .. } => InsideAnAgent::Allowed,
+            RulesCommand::Add(add) => refused(add.in_words()),
+            RulesCommand::Remove(remove) => refused(remove.in_words()),
+            RulesCommand::Trust { file: Some(file), .. } => refused(format!("trust {}", file.display())),
+            RulesCommand::Trust { file: None, .. } => refused("trust the rules of this project"),
+        }
+    }
+
+    pub(super) fn run(self) -> anyhow::Result<ExitCode> {
         log_at("error");
         let paths = paths()?;
         match self.what {
             RulesCommand::List { place, json } => list(&place.load(&paths)?, json),
             RulesCommand::Check(check) => check.run(&paths)?,
             RulesCommand::Test { place, json } => test(&place.load(&paths)?, json),
-            RulesCommand::Add(add) => add.run(&paths).await?,
-            RulesCommand::Remove(remove) => remove.run(&paths).await?,
-            RulesCommand::Trust { file, yes } => trust(&paths, file, yes).await?,
+            RulesCommand::Add(add) => add.run(&paths)?,
+            RulesCommand::Remove(remove) => remove.run(&paths)?,
+            RulesCommand::Trust { file, yes } => trust(&paths, file, yes)?,
         }
         Ok(ExitCode::SUCCESS)
     }
@@ -378,11 +389,10 @@ fn several(count: usize, what: &str) -> String {
     format!("{count} {what}{}", if count == 1 { "" } else { "s" })
 }
 
-async fn trust(paths: &Paths, file: Option<PathBuf>, yes: bool) -> anyhow::Result<()> {
+fn trust(paths: &Paths, file: Option<PathBuf>, yes: bool) -> anyhow::Result<()> {
     let plan = TrustPlan::make(paths, &std::env::current_dir()?, file)?;
     let allows: String = plan.allows.iter().map(|pattern| format!("  allow {pattern}\n")).collect();
     say(&visible(&format!("{} would allow these without asking:\n{allows}", plan.file.in_words())));
-    confirm_outside(&format!("trust {}", plan.file.path.display())).await?;
     if !consent::given("Trust this file as it is now?", yes)? {
         say("Nothing was changed.\n");
         return Ok(());

@@ -8,9 +8,10 @@ use portcullis_wire::api::{NewMode, NewModel, NewPrompt, OrderView, SessionView,
 
 use super::client::{Client, segment};
 use super::feed::known_session;
+use super::inside::{InsideAnAgent, refused};
 use super::layout::Colour;
 use super::table::{Cell, Table};
-use super::{confirm, log_at, say};
+use super::{log_at, say};
 use crate::failure::Failure;
 use crate::hub::now;
 
@@ -80,6 +81,20 @@ impl Which {
 }
 
 impl Session {
+    pub(super) fn inside(&self) -> InsideAnAgent {
+        let order = |order: &str, which: &Which| refused(format!("{order} session {}", which.session));
+        match &self.what {
+            SessionCommand::List { .. } => InsideAnAgent::Allowed,
+            SessionCommand::Stop(which) => order("stop", which),
+            SessionCommand::Resume(which) => order("resume", which),
+            SessionCommand::Interrupt(which) => order("interrupt", which),
+            SessionCommand::End(which) => order("end", which),
+            SessionCommand::Prompt { which, .. } => order("prompt", which),
+            SessionCommand::Mode { which, .. } => order("mode", which),
+            SessionCommand::Model { which, .. } => order("model", which),
+        }
+    }
+
     pub(super) async fn run(self) -> anyhow::Result<ExitCode> {
         log_at("warn");
         let gate = Client::of_the_gate()?;
@@ -134,7 +149,6 @@ async fn order(
     body: &impl serde::Serialize,
     done: impl FnOnce(&str) -> String,
 ) -> anyhow::Result<()> {
-    confirm(&format!("{order} session {}", which.session)).await?;
     let session = which.find(gate).await?;
     let done = done(&session.label);
     let path = format!("/api/v1/sessions/{}/{order}?wait={CONFIRM_WITHIN}", segment(&session.id));

@@ -24,7 +24,7 @@ pub(super) struct Up {
     /// Let requests with the header `X-Sender: NAME` in as a reviewer, to walk through the channel documents
     ///
     /// Anyone who can reach the port can then send events and answer prompts. Not for daily use.
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", value_parser = super::dev_name)]
     dev_sender: Option<String>,
     /// Where to listen: 127.0.0.1:PORT, or `off` for the Unix socket only
     #[arg(long, value_name = "ADDRESS")]

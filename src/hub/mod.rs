@@ -23,6 +23,7 @@ use portcullis_core::{Answer, Event, EventId, Goodbye, Input, Limits, Moment, No
 use portcullis_wire::error::{Fault, Kind};
 use tokio::sync::{mpsc, oneshot, watch};
 
+pub(crate) use admission::Peer;
 #[cfg(test)]
 pub(crate) use answers::named_in_full;
 pub(crate) use names::{find_ask_to_show, find_event, find_session, find_token};

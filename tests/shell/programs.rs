@@ -155,7 +155,7 @@ pub(crate) fn check() {
     let prepared = Prepared::new();
     let judge = Judge::new(&report::judge());
     let cases = cases();
-    let ran = report::in_sandboxes(&prepared, cases.len(), |number| cases[number].clone());
+    let ran = report::in_sandboxes(&prepared, 0..cases.len(), |number| cases[number].clone());
     let done: Vec<&Case> = ran.iter().filter(|(case, seen)| case.harm.was_done(seen)).map(|(case, _)| case).collect();
     let reached =
         |harm| done.iter().filter(|case| case.harm == harm).map(|case| case.form[0].as_str()).collect::<BTreeSet<_>>();

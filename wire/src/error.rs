@@ -1,6 +1,6 @@
 //! Every error a caller can meet, numbered, with what to do about it.
 
-use portcullis_core::{Ask, AskLife, Label, Moment, NoRoute, Refusal, Right, SessionId, visible};
+use portcullis_core::{Ask, AskLife, InsideAgent, Label, Moment, NoRoute, Refusal, Right, SessionId, visible};
 use serde::{Deserialize, Serialize};
 
 /// An error as it is shown to a program or a person. The number's first three digits are the HTTP status.
@@ -126,7 +126,7 @@ macro_rules! kinds {
 kinds! {
     BadRequest 40001 "`GET /api/openapi.json` describes every request"
     NotUtf8 40002 "send the text as UTF-8"
-    BadName 40003 "a name has 1 to 64 letters, digits, dots, dashes or underscores, and is not `owner`"
+    BadName 40003 "a name has 1 to 64 letters, digits, dots, dashes or underscores, and does not look like `owner` or another name of ours"
     BadAttribute 40004 "attributes are the names of the query but session, label, chat and reply_to, or `attributes` in the API"
     Unauthorized 40101 "send `Authorization: Bearer TOKEN`; `portcullis status` says where the owner's token is kept"
     Forbidden 40301 "send `Authorization: Bearer TOKEN`; `portcullis status` says where the owner's token is kept"
@@ -138,6 +138,7 @@ kinds! {
     FromInside 40306 "ask a person to do it: at the terminal, in a browser or in a chat"
     BypassNotAllowed 40307 "leave that mode, or `autoApprove`, off, or add `allow_bypass = true` to your own configuration"
     FolderNotAllowed 40308 "name a folder below one of `folders` in `[start]` of the configuration, or add one there"
+    UnknownOrigin 40309 "do it in a terminal that you opened yourself, over HTTP with a token of a person (`portcullis token add`), or on a device"
     NoSuchRoute 40401 "`GET /api/openapi.json` lists the routes"
     NoSuchSession 40402 "`GET /api/v1/sessions` lists the sessions; leave ?session= off to reach the only one"
         / "`portcullis session list` lists the sessions, with `--all` also those that ended"
@@ -220,9 +221,16 @@ impl Fault {
                 Kind::KeyReused,
                 format!("this Idempotency-Key was used for another verdict on prompt {code}"),
             ),
-            Refusal::FromInside(inside) => {
-                Self::new(Kind::FromInside, format!("refused: this comes from inside session {}", inside.label))
-            }
+            Refusal::FromInside(inside) => match &inside.agent {
+                InsideAgent::Session(label) => {
+                    Self::new(Kind::FromInside, format!("refused: this comes from inside session {label}"))
+                }
+                InsideAgent::Other => Self::new(Kind::FromInside, "refused: this comes from inside an agent"),
+                InsideAgent::Unknown(why) => Self::new(
+                    Kind::UnknownOrigin,
+                    format!("refused: this may come from inside a session that runs commands: {why}"),
+                ),
+            },
             Refusal::NoSuchAsk => {
                 Self::new(Kind::NoSuchAsk, "no such prompt is open or was settled in the last 24 hours")
             }

@@ -89,6 +89,9 @@ fn words(names: &Names, record: &Record) -> (Weight, String) {
     use Weight::{Attention, Detail, Plain};
     match record {
         Record::Opened { version } => (Plain, format!("the gate started, portcullis {version}")),
+        Record::ClockSet { was } => {
+            (Attention, format!("the clock went back: by the record before it was {was} ms since 1970"))
+        }
         Record::Received { event, to } => (Plain, received(event, *to)),
         Record::Seen { event } => (Detail, format!("{} was read by the model", names.event(*event))),
         Record::EventExpired { event } => (Attention, format!("{} expired before anyone took it", names.event(*event))),
@@ -262,7 +265,13 @@ fn called(call: &ToolCall) -> (Weight, String) {
         Text::Here(text) if !text.is_empty() => format!(": {}", cut(text)),
         _ => String::new(),
     };
-    (weight, format!("{ran} {}{what} (decided by {})", call.tool, call.decided_by))
+    let said = format!("{ran} {}{what} (decided by {})", call.tool, call.decided_by);
+    match call.unasked {
+        true => {
+            (Weight::Attention, format!("ALARM: {said}. A person had to be asked, and nothing shows that anybody was"))
+        }
+        false => (weight, said),
+    }
 }
 
 fn ordered(order: &Order, by: &str) -> String {

@@ -4,7 +4,7 @@ use super::State;
 use super::apply::note_miss;
 use crate::connector::Identity;
 use crate::ids::Moment;
-use crate::people::{Person, Role};
+use crate::people::{Person, Rights, Role, Token, TokenScope};
 use crate::record::Record;
 
 impl State {
@@ -14,9 +14,19 @@ impl State {
             Record::PersonRemoved { name, .. } => {
                 self.people.remove(name);
                 self.tokens.retain(|_, token| token.person != *name);
+                let tokens = &self.tokens;
+                self.token_roles.retain(|id, _| tokens.contains_key(id));
             }
-            Record::TokenAdded { token, .. } => drop(self.tokens.insert(token.id, token.clone())),
-            Record::TokenRevoked { token, .. } => drop(self.tokens.remove(token)),
+            Record::TokenAdded { token, .. } => {
+                if let Some(person) = self.people.get(&token.person) {
+                    self.token_roles.insert(token.id, person.role);
+                }
+                self.tokens.insert(token.id, token.clone());
+            }
+            Record::TokenRevoked { token, .. } => {
+                self.tokens.remove(token);
+                self.token_roles.remove(token);
+            }
             Record::PairingAsked { pairing } => {
                 let lifetime = self.memory.pairing_lifetime;
                 self.pairings.retain(|known| at.since(known.since) < lifetime && known.code != pairing.code);
@@ -32,6 +42,17 @@ impl State {
             Record::IdentityUnlinked { identity, .. } => self.unlink(identity),
             Record::PairingMissed { by } => note_miss(&mut self.pairing_misses, by, at, self.memory.miss_window),
             _ => {}
+        }
+    }
+
+    /// What a token gives: the rights of its person's role. One for some labels never gives more than it gave when it was
+    /// made: whoever made it so narrow meant that role, and no later one.
+    pub fn rights_of(&self, token: &Token) -> Rights {
+        let Some(person) = self.people.get(&token.person) else { return Rights::NONE };
+        let made_as = self.token_roles.get(&token.id).copied().unwrap_or(person.role);
+        match token.scope {
+            TokenScope::Everything => person.role.rights(),
+            TokenScope::Labels(_) => person.role.rights().and(made_as.rights()),
         }
     }
 

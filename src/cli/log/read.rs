@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use portcullis_core::{AskId, Record, Subject};
+use portcullis_core::{AskId, Record, Subject, hides};
 use portcullis_wire::api::{AskView, LogLine};
 use portcullis_wire::sentence::{Names, Sentence, Weight, sentence};
 
@@ -147,7 +147,7 @@ impl LogReader {
         }
         self.only.unknown = None;
         let text = match self.options.json {
-            true => format!("{}\n", serde_json::to_string(&(self.shown)(line))?),
+            true => format!("{}\n", spelled_out(&serde_json::to_string(&(self.shown)(line))?)),
             false => Layout::of_stdout().line(&time(at), &sentence),
         };
         Ok(Some(PrintedLine { at, text }))
@@ -219,5 +219,28 @@ impl OnlyRecords {
 
     fn take_unreadable(&self, at: u64) -> bool {
         at >= self.from && self.session.is_none() && self.ask.is_none()
+    }
+}
+
+/// The same JSON, with everything escaped that would act on a terminal or not be seen there. It reads as the same value.
+fn spelled_out(json: &str) -> String {
+    let mut text = String::with_capacity(json.len());
+    for letter in json.chars() {
+        match letter.is_control() || hides(letter) {
+            true => letter.encode_utf16(&mut [0; 2]).iter().for_each(|unit| text.push_str(&format!("\\u{unit:04x}"))),
+            false => text.push(letter),
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn json_for_a_terminal_hides_nothing_and_means_the_same() {
+        let value = serde_json::json!({"text": "a\u{202e}b\u{ad}\u{e0041}\u{9b}é👩\u{200d}👧"});
+        let shown = super::spelled_out(&value.to_string());
+        assert_eq!(shown, "{\"text\":\"a\\u202eb\\u00ad\\udb40\\udc41\\u009bé👩\u{200d}👧\"}");
+        assert_eq!(serde_json::from_str::<serde_json::Value>(&shown).unwrap(), value);
     }
 }

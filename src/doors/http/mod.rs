@@ -20,6 +20,7 @@ mod replies;
 mod response;
 mod routes;
 mod say;
+mod seats;
 mod sessions;
 mod sse;
 mod start;
@@ -83,7 +84,7 @@ pub(crate) struct Door {
     /// None where hooks may not be posted.
     pub(crate) hooks: Option<HookHandler>,
     counters: metrics::Counters,
-    listeners: Arc<Semaphore>,
+    listeners: Arc<seats::Seats>,
     /// Permits for TCP connections. The socket has as many of its own, so that too many TCP clients neither keep sessions
     /// from their gate nor the owner from stopping it.
     connections: Arc<Semaphore>,
@@ -109,7 +110,7 @@ impl Door {
         let Parts { hub, link, credentials, limits, status, notify, stop, make_token, starter, hooks } = parts;
         Arc::new(Self {
             counters: metrics::Counters::default(),
-            listeners: Arc::new(Semaphore::new(limits.listeners)),
+            listeners: seats::Seats::new(limits.listeners),
             connections: Arc::new(Semaphore::new(limits.connections)),
             socket_connections: Arc::new(Semaphore::new(limits.connections)),
             hub,

@@ -78,6 +78,7 @@ pub(super) fn record_of(
         digest: Some(call.digest),
         ask,
         preview: Text::new(excerpt(preview, Some(LONGEST_RECORD)).0),
+        unasked: false,
     }
 }
 
@@ -101,6 +102,7 @@ mod tests {
             digest: None,
             ask: None,
             preview: Text::new("ls"),
+            unasked: false,
         }
     }
 

@@ -73,6 +73,15 @@ pub(super) struct Calls {
     denied: VecDeque<Denied>,
     /// Calls that we refused and put on the record ourselves, newest last.
     refused: VecDeque<CallKey>,
+    /// Calls about which the client was told to ask a person, newest last.
+    to_ask: VecDeque<ToAsk>,
+}
+
+/// A call about which the client was told to ask a person.
+struct ToAsk {
+    call: CallKey,
+    /// The client has a dialog open for it at a terminal, where a person may answer past us.
+    is_prompted: bool,
 }
 
 impl Calls {
@@ -179,6 +188,28 @@ impl Calls {
         let is_it = |passed: &CallKey| passed.is(call) && (&passed.tool, passed.digest) == (&call.tool, call.digest);
         let place = self.passed.iter().rposition(is_it);
         place.and_then(|place| self.passed.remove(place)).is_some()
+    }
+
+    /// The client was told to ask a person about the call.
+    pub(super) fn told_to_ask(&mut self, call: CallKey) {
+        remember(&mut self.to_ask, ToAsk { call, is_prompted: false });
+    }
+
+    /// The client asks at its terminal. Another hook may have changed the input since, so that the call is not known again:
+    /// then it is the newest of the same agent and tool.
+    pub(super) fn prompted(&mut self, call: &CallKey) {
+        let is_like = |to_ask: &ToAsk| (&to_ask.call.tool, &to_ask.call.agent) == (&call.tool, &call.agent);
+        let place = self.to_ask.iter().rposition(|to_ask| to_ask.call.is(call));
+        let place = place.or_else(|| self.to_ask.iter().rposition(is_like));
+        if let Some(to_ask) = place.and_then(|place| self.to_ask.get_mut(place)) {
+            to_ask.is_prompted = true;
+        }
+    }
+
+    /// Whether the client was told to ask about the call, and has shown nobody a dialog. Told once.
+    pub(super) fn take_unprompted(&mut self, call: &CallKey) -> bool {
+        let place = self.to_ask.iter().rposition(|to_ask| to_ask.call.is(call));
+        place.and_then(|place| self.to_ask.remove(place)).is_some_and(|to_ask| !to_ask.is_prompted)
     }
 
     pub(super) fn refuse(&mut self, call: CallKey) {

@@ -130,6 +130,7 @@ impl Gatekeeper {
             return Decision::NoDecision.into();
         }
         if asks_a_person(&request, &judgement) {
+            self.state().calls.told_to_ask(call);
             return Decision::Ask { reason: outside.unwrap_or(judgement.why) }.into();
         }
         if request.capabilities.waits.is_some_and(|waits| waits < SHORTEST_HOLD) {
@@ -166,7 +167,14 @@ impl Gatekeeper {
     /// The client asks for permission. Waits until there is an answer, or until the client no longer asks.
     pub(crate) async fn asked(&self, mut request: ToolRequest, cancelled: &CancellationToken) -> GatekeeperAnswer {
         self.hold_until_attached().await;
-        let call = self.state().calls.join(CallKey::of(&request));
+        let call = {
+            let calls = &mut self.state().calls;
+            let call = calls.join(CallKey::of(&request));
+            if request.capabilities.terminal {
+                calls.prompted(&call);
+            }
+            call
+        };
         request.folder.clone_from(&call.folder);
         let judgement = match self.judged(&request, &call) {
             Ok(judgement) => judgement,

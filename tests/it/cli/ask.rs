@@ -106,7 +106,7 @@ fn commands_run_by_an_agent_cannot_answer_or_administer_and_are_logged() {
         }
     }
     let first = &home.records("access_denied")[0];
-    assert!(first["what"].as_str().unwrap().contains("answering a prompt") && first["who"] == "owner", "{first}");
+    assert!(first["what"].as_str().unwrap().contains("allow prompt abcde") && first["who"] == "owner", "{first}");
     assert!(first["what"].as_str().unwrap().contains("inside session api"), "{first}");
     for (path, body) in [("/", "yes abcde"), ("/api/v1/asks/abcde/verdict", r#"{"behavior":"allow"}"#)] {
         let mut curl = home.program("curl");

@@ -141,7 +141,7 @@ fn uninstall_names_the_sessions_that_lose_their_hooks() {
     home.run(&["install", "--hooks", "--yes"]).ok();
     assert!(!home.run(&["uninstall", "--yes"]).ok().stdout.contains("Still running"), "nobody is there");
     let _here = StandIn::start_under_an_agent(&home, &["--label", "api"]);
-    let mut elsewhere = StandIn::command(&home, &["--label", "web"]);
+    let mut elsewhere = StandIn::command_under_an_agent(&home, &["--label", "web"]);
     elsewhere.env("CLAUDE_PROJECT_DIR", home.user());
     let _elsewhere = StandIn::start_command(&home, elsewhere);
     home.attached(2);

@@ -323,7 +323,7 @@ fn rules_cannot_be_changed_from_inside_an_agent_and_the_attempt_is_logged() {
     let session = StandIn::start(&home, &["--label", "api"]);
     home.attached(1);
     for words in attempts {
-        home.run(words).refused(4, "inside an agent");
+        home.run(words).refused(4, "inside session api");
     }
     drop(session);
     assert!(!home.folder().join("rules.toml").exists() && !home.folder().join("trusted-rules").exists());

@@ -167,15 +167,18 @@ const ELSEWHERE: &[&str] = &[
     "set -- /; cd $1; rm -rf home",
 ];
 
+/// What every place is tried with.
+const PLAIN: [&str; 3] = ["rm -rf D", "find D -delete", "mv D /tmp/x"];
+
 pub(super) fn size() -> usize {
-    REMOVERS.len() * 2 + PLACES.len() + ELSEWHERE.len()
+    REMOVERS.len() * 2 + PLACES.len() * PLAIN.len() + ELSEWHERE.len()
 }
 
 pub(super) fn make(at: usize, rng: &mut Rng) -> (&'static str, Stage, String) {
-    let (removers, places) = (REMOVERS.len(), PLACES.len());
+    let (removers, places) = (REMOVERS.len(), PLACES.len() * PLAIN.len());
     let (template, place) = match at {
         at if at < removers => (REMOVERS[at], PLACES[0]),
-        at if at < removers + places => ("rm -rf D", PLACES[at - removers]),
+        at if at < removers + places => (PLAIN[(at - removers) % PLAIN.len()], PLACES[(at - removers) / PLAIN.len()]),
         at if at < removers + places + ELSEWHERE.len() => (ELSEWHERE[at - removers - places], ""),
         _ => (*rng.pick(REMOVERS), *rng.pick(PLACES)),
     };

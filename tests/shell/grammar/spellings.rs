@@ -94,7 +94,7 @@ const GIVEN: [&str; 7] = [
 ];
 
 pub(super) const FAMILY: Family =
-    Family { size: || SPELLINGS.len() + PROGRAMS.len() + WHOLES.len() + GIVEN.len(), apply };
+    Family { size: || SPELLINGS.len() + PROGRAMS.len() + WHOLES.len() + GIVEN.len() * 2, apply };
 
 fn apply(at: usize, rng: &mut Rng, stage: &Stage) -> Option<(Stage, String)> {
     let Stage::Simple(words) = stage else { return None };
@@ -114,15 +114,20 @@ fn apply(at: usize, rng: &mut Rng, stage: &Stage) -> Option<(Stage, String)> {
         return Some(spelled(words, index, before, spelling, "program"));
     }
     let at = at - PROGRAMS.len();
-    if !words.iter().all(|word| is_plain(word) || word == "-rf" || word == "~") {
+    if !words.iter().all(|word| is_literal(word) || word == "~") {
         return None;
     }
     if let Some((before, spelling)) = WHOLES.get(at) {
         let fill = |text: &str| text.replace('A', &words.join(" ")).replace('C', &words.join(","));
         return Some((after(&fill(before), fill(spelling)), format!("all words: {before} {spelling}")));
     }
-    let line = GIVEN[at - WHOLES.len()];
-    let cut = 1 + rng.below(words.len() - 1);
+    let at = at - WHOLES.len();
+    let line = GIVEN[at / 2];
+    // Right behind the program, and anywhere.
+    let cut = if at.is_multiple_of(2) { 1 } else { 1 + rng.below(words.len() - 1) };
+    if words.len() < 2 {
+        return None;
+    }
     let (head, tail) = words.split_at(cut);
     // One `{}` stands for one word.
     if line.contains("{}") && tail.len() > 1 {

@@ -104,9 +104,12 @@ pub(crate) fn every_record() -> Vec<Record> {
         digest: Some([2; 32]),
         ask: Some(ask),
         preview: Text::new("ls"),
+        unasked: false,
     };
+    let unasked = ToolCall { ask: None, decided_by: "client".into(), unasked: true, ..call.clone() };
     vec![
         Record::Opened { version: "1".into() },
+        Record::ClockSet { was: 9 },
         Record::Received { event: event().into(), to: None },
         Record::Received { event: Event { address: Address::Session(session), ..event() }.into(), to: Some(session) },
         Record::Received { event: Event { address: Address::Open, ..event() }.into(), to: None },
@@ -158,6 +161,7 @@ pub(crate) fn every_record() -> Vec<Record> {
         Record::Joined { ask, into: AskId::new(AT, 4) },
         Record::OutcomeReported { ask, outcome: CallOutcome::Failed, differs: true },
         Record::Called { session, call },
+        Record::Called { session, call: unasked },
         Record::Described { session, about: about.clone(), label: None },
         Record::OutsideRead { session, sender: "ci".into() },
         Record::OutsideEnded { session, by: "ann".into() },

@@ -21,6 +21,7 @@ fn every_record_is_a_sentence() {
     });
     expect![[r#"
         -      the gate started, portcullis 1
+        !      the clock went back: by the record before it was 9 ms since 1970
         -      event from ann in 7 with severity=high waits for a session with label api: hällo
         -      event from ann in 7 with severity=high : hällo
         -      event from ann in 7 with severity=high waits for a session: hällo
@@ -47,6 +48,7 @@ fn every_record_is_a_sentence() {
           api  abcde is the same prompt as prompt 01hf7yat000000000000000004
         ! api  abcde ran and failed. WARNING: what ran is not what was shown
         - api  ran Bash: ls (decided by user_temporary)
+        ! api  ALARM: ran Bash: ls (decided by client). A person had to be asked, and nothing shows that anybody was
           api  session is channel in /tmp, mode plan
         - api  session has read text from ci, who may not direct it: what it runs is asked for
         - api  text from outside no longer holds the session up: ann

@@ -492,3 +492,65 @@ fn a_plan_is_allowed_with_a_mode_that_is_offered_and_no_other_way() {
         "#]],
     );
 }
+
+#[test]
+fn of_several_who_allow_a_plan_none_chooses_the_mode_alone() {
+    check(
+        "0 attach 1 api
+         1 ask 1 1 abcde source=hook tool=ExitPlanMode kind=plan quorum=2 modes=default,acceptEdits : one
+         1 ask 2 1 bcdef source=hook tool=ExitPlanMode kind=plan quorum=2 modes=default,acceptEdits : two
+         1 ask 3 1 cdefg source=hook tool=ExitPlanMode kind=plan quorum=2 modes=default,acceptEdits : three
+         2 allow abcde ann mode=acceptEdits
+         3 allow abcde bob mode=acceptEdits
+         4 allow bcdef ann
+         5 allow bcdef bob mode=acceptEdits
+         6 allow cdefg ann mode=acceptEdits
+         7 deny cdefg bob",
+        &expect![[r#"
+            0 attach 1 api
+              + session 1 attached, wrote []
+              > done
+              > publish session 1
+              > wake session 1 for []
+            1 ask 1 1 abcde source=hook tool=ExitPlanMode kind=plan quorum=2 modes=default,acceptEdits : one
+              + ask 1 as abcde
+              > asked as abcde
+              > publish ask 1
+            1 ask 2 1 bcdef source=hook tool=ExitPlanMode kind=plan quorum=2 modes=default,acceptEdits : two
+              + ask 2 as bcdef
+              > asked as bcdef
+              > publish ask 2
+            1 ask 3 1 cdefg source=hook tool=ExitPlanMode kind=plan quorum=2 modes=default,acceptEdits : three
+              + ask 3 as cdefg
+              > asked as cdefg
+              > publish ask 3
+            2 allow abcde ann mode=acceptEdits
+              + ask 1 allowed, then mode acceptEdits, by ann over http, more must
+              > counted for abcde, 1 missing
+              > publish ask 1
+            3 allow abcde bob mode=acceptEdits
+              + ask 1 allowed, then mode acceptEdits, by bob over http
+              > recorded allow abcde
+              > carry allow abcde to session 1
+              > publish ask 1
+            4 allow bcdef ann
+              + ask 2 allowed by ann over http, more must
+              > counted for bcdef, 1 missing
+              > publish ask 2
+            5 allow bcdef bob mode=acceptEdits
+              + ask 2 allowed, then mode default, by bob over http
+              > recorded allow bcdef
+              > carry allow bcdef to session 1
+              > publish ask 2
+            6 allow cdefg ann mode=acceptEdits
+              + ask 3 allowed, then mode acceptEdits, by ann over http, more must
+              > counted for cdefg, 1 missing
+              > publish ask 3
+            7 deny cdefg bob
+              + ask 3 denied by bob over http
+              > recorded deny cdefg
+              > carry deny cdefg to session 1
+              > publish ask 3
+        "#]],
+    );
+}

@@ -55,21 +55,7 @@ fn said(text: &str) -> Input {
 }
 
 fn about() -> SessionAbout {
-    SessionAbout {
-        label: Label::new("api").unwrap(),
-        label_chosen: false,
-        connected_by: "test".into(),
-        pid: None,
-        runs_commands: false,
-        folder: None,
-        agent_session: None,
-        continues: None,
-        mode: None,
-        driven: false,
-        hooks_version: None,
-        is_working: None,
-        origin: None,
-    }
+    SessionAbout::new(Label::new("api").unwrap(), "test")
 }
 
 /// The hub's idea of an attached process.

@@ -24,7 +24,7 @@ pub(crate) async fn agent_of(paths: &Paths, pid: u32) -> Option<String> {
         None => {}
     }
     let mut sessions = sessions(paths).await;
-    sessions.retain(|session| session.state != "ended" && session.runs_commands);
+    sessions.retain(|session| session.state != "ended");
     let is_above = |session: &&SessionView| session.pid.is_some_and(|pid| ancestry.above().contains(&pid));
     if let Some(session) = sessions.iter().find(is_above) {
         return Some(visible(&format!("session {}", session.label)));

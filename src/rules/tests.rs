@@ -402,3 +402,48 @@ proptest! {
         drop(RulesFile::read(Path::new("r"), Some(&text), Origin::User, "/", None));
     }
 }
+
+#[test]
+fn a_large_file_of_a_project_costs_little_time_and_is_asked_for() {
+    let place = Place::new();
+    place.user_file("[[rule]]\ndeny = \"Bash(make *)\"\n");
+    let one = |at: usize| format!("[[rule]]\ndeny = \"Bash(*a*b*{at})\"\nmatch = [\"a b {at}\"]\n");
+    let large: String = (0..15_000).map(one).collect();
+    assert!(large.len() > 800_000 && large.len() < 1 << 20, "{}", large.len());
+    let many: String = (0..201).map(|at| format!("[[rule]]\ndeny = \"Bash(x{at})\"\n")).collect();
+    for text in [large, many] {
+        place.project_file(&text);
+        let rules = place.rules();
+        assert_eq!(command(&rules, &place, "make"), Decision::Deny, "the user's own rules come first");
+        assert_eq!(command(&rules, &place, "ls"), Decision::Ask);
+        assert_eq!(rules.snapshot().rules.len(), 2);
+    }
+}
+
+#[test]
+fn what_lies_in_a_folder_is_looked_at_before_something_goes_into_it() {
+    let place = Place::new();
+    place.user_file("[[rule]]\ndeny = \"Read(secrets/*.pem)\"\n[[rule]]\nallow = \"Bash\"\n");
+    let rules = place.rules();
+    assert_eq!(command(&rules, &place, "grep -R x ."), Decision::Allow);
+    fs::create_dir_all(place.project.join("secrets")).unwrap();
+    fs::write(place.project.join("secrets/key.pem"), "x").unwrap();
+    fs::create_dir_all(place.project.join("src")).unwrap();
+    std::os::unix::fs::symlink("../secrets/key.pem", place.project.join("src/link")).unwrap();
+    let lines = [
+        "grep -R x .",
+        "grep -R x src",
+        "mv secrets s2",
+        "tar c .",
+        "find . -name '*.pem' -exec cat {} +",
+        "cp src/link x",
+    ];
+    for line in lines {
+        assert_ne!(command(&rules, &place, line), Decision::Allow, "{line}");
+    }
+    assert_ne!(command(&rules, &place, "cat */key.pem"), Decision::Allow);
+    for line in ["ls", "find . -name x", "pytest ."] {
+        assert_eq!(command(&rules, &place, line), Decision::Allow, "{line}");
+    }
+    assert_ne!(decided(&rules, &place.project, "Grep", "path", "."), Decision::Allow);
+}

@@ -16,7 +16,7 @@ use super::setup::installed::{Namesake, has_hooks_of_own};
 use super::{environment, log_at, paths, say};
 use crate::agents::claude::hooks::{self, Announced, HookOutput, HookWait, Unanswered};
 use crate::config::Paths;
-use crate::gate::hooks::judge;
+use crate::gate::sessions::judge;
 use crate::processes;
 
 /// What Claude Code's hooks run when a session starts, ends or is woken, and before each tool call
@@ -138,7 +138,7 @@ fn judge_alone(paths: &Paths, call: HookCall) -> HookOutput {
     let folder = call.cwd.clone().or_else(|| Some(working_folder().ok()?.display().to_string()));
     let label = Label::of_folder(Path::new(folder.as_deref().unwrap_or_default()));
     let about = SessionAbout { folder, ..SessionAbout::new(label, "hooks") };
-    HookOutput { output: hooks::judge_alone(&judge(paths, &about), call, is_attended()) }
+    HookOutput { output: hooks::judge_alone(&judge(paths, &about, vec![]), call, is_attended()) }
 }
 
 /// When the session began, as the file tells that its first hook made.

@@ -216,7 +216,7 @@ impl Check {
         if let Some(OutsideCheck(policy)) = self.outside {
             let policy = match policy {
                 Some(policy) => policy,
-                None => crate::gate::hooks::outside(&configuration(paths, None)?),
+                None => crate::gate::sessions::outside(&configuration(paths, None)?),
             };
             let passes = rules.passes_outside_guard(around, tools::call(&self.tool, input), policy);
             if !passes && ruling.decision != Decision::Deny {

@@ -95,6 +95,11 @@ const PROTECTED_FILES: [&str; 54] = [
     "mise.toml",
 ];
 
+/// Whether a file or folder of this name, in small letters, is protected.
+pub fn is_protected_name(name: &str, is_file: bool) -> bool {
+    PROTECTED_FOLDERS.contains(&name) || is_file && PROTECTED_FILES.contains(&name)
+}
+
 /// Whether a change of this file is always asked for. Letter case counts for nothing: on many disks it does not. A path
 /// that is not certain counts where some of the name itself stands there.
 pub(crate) fn is_protected(path: &str, context: &Context) -> bool {

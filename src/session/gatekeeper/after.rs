@@ -6,7 +6,6 @@ use portcullis_wire::preview::preview;
 use super::Gatekeeper;
 use super::audit::record_of;
 use super::calls::{AllowedBy, Denied};
-use super::front::Settled;
 use super::request::{CallKey, DecidedBy, ToolRequest};
 
 /// A call that was made, failed, or was refused.
@@ -39,7 +38,7 @@ impl Gatekeeper {
         // A plan has no input that runs: the client reports an approved one without it.
         let is_plan = AskKind::of_tool(&call.tool) == AskKind::Plan;
         let mut state = self.state();
-        let open = state.calls.made(&call).map(|open| open.new.id);
+        let open = state.calls.made(&call);
         let allowed = state.calls.take_allowed(&call);
         let is_unprompted = state.calls.take_unprompted(&call);
         let unasked = is_unprompted && outcome != CallOutcome::Denied && allowed.is_none();
@@ -68,7 +67,7 @@ impl Gatekeeper {
             self.withdraw(ask, "its call was made or refused");
         }
         if let Some(ask) = open {
-            self.settled(ask, Settled::Withdrawn("it was answered at the terminal".to_owned()));
+            self.withdrawn(ask, "it was answered at the terminal");
         }
         is_as_allowed
     }

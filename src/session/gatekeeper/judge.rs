@@ -24,6 +24,12 @@ impl Judge {
         Self { rules, folder, added, label }
     }
 
+    /// The rules of a user whose home is this folder, for a session there.
+    #[cfg(test)]
+    pub(crate) fn of_home(folder: &Path) -> Self {
+        Self::new(Rules::of_home(folder), folder.to_owned(), vec![], "api".to_owned())
+    }
+
     /// Looks at the rules as they are now. Relative paths of the call lead from its own folder.
     pub(super) fn judge(&self, request: &ToolRequest) -> Judgement {
         let call = tools::call(&request.tool, &request.input);

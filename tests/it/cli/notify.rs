@@ -187,6 +187,23 @@ fn a_flood_is_told_as_one() {
 }
 
 #[test]
+fn a_command_is_run_without_a_shell() {
+    let home = Home::new();
+    // A shell would make the first, and the second is the name as it stands.
+    let names = ["made-by-a-shell", "$(touch made-by-a-shell);a b"].map(|name| home.user().join(name));
+    home.write_config(&format!(
+        "[notify]\ncommand = [\"touch\", {:?}]\nafter_seconds = 0\n",
+        names[1].display().to_string()
+    ));
+    let gate = home.serve();
+    let session = StandIn::start_under_an_agent(&home, &["--label", "api"]);
+    session.hook_later("PermissionRequest", &bash("git push"));
+    gate.open_ask();
+    until("the command", || names[1].exists().then_some(()));
+    assert!(!names[0].exists() && !home.project().join("made-by-a-shell").exists());
+}
+
+#[test]
 fn a_prompt_of_the_real_cli_rings_and_is_answered_by_what_it_told() {
     let home = Home::new();
     let server = TcpListener::bind("127.0.0.1:0").unwrap();

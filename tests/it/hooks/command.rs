@@ -245,3 +245,19 @@ fn a_session_that_is_there_and_gives_no_answer_lets_no_call_run() {
     drop(listener);
     assert_eq!(command_hook(&home, &call, true).ok().stdout, "", "nobody is there, and no rule denies it");
 }
+
+#[test]
+fn where_the_owner_allows_no_wakes_an_event_waits_for_the_next_tool_call() {
+    let home = Home::new();
+    home.write_config("[hooks]\nwakes = 0\n");
+    let gate = home.serve();
+    let session = StandIn::start(&home, &["--label", "api"]);
+    home.attached(1);
+    command_hook(&home, &start(), true).ok();
+    let touched = || std::fs::metadata(wake_file(&home)).unwrap().modified().unwrap();
+    let before = touched();
+    let event = gate.send_event("main is red");
+    by_tool_call(&session);
+    gate.wait_for_event(&event, "delivered");
+    assert_eq!(touched(), before, "nobody was woken for it");
+}

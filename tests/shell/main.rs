@@ -19,6 +19,7 @@
 mod driver;
 mod grammar;
 mod judge;
+mod programs;
 mod report;
 mod rng;
 mod sandbox;
@@ -37,14 +38,19 @@ fn main() {
         // What test runners ask.
         _ if given("--list") => {
             if !given("--ignored") {
-                println!("{NAME}: test");
+                println!("{NAME}: test\n{}: test", programs::NAME);
             }
         }
         _ if given("--ignored") => {}
         _ => {
-            let mut filters = arguments.iter().filter(|argument| !argument.starts_with('-')).peekable();
-            if filters.peek().is_none() || filters.any(|filter| NAME.contains(filter.as_str())) {
+            let filters: Vec<&String> = arguments.iter().filter(|argument| !argument.starts_with('-')).collect();
+            let is_wanted =
+                |name: &str| filters.is_empty() || filters.iter().any(|filter| name.contains(filter.as_str()));
+            if is_wanted(NAME) {
                 report::check(LINES);
+            }
+            if is_wanted(programs::NAME) {
+                programs::check();
             }
         }
     }

@@ -21,8 +21,8 @@ const GAPS: &str = include_str!("gaps.txt");
 /// So many lines are run before they are judged.
 const CHUNK: usize = 20_000;
 
-struct Finding {
-    case: Case,
+pub(crate) struct Finding {
+    pub(crate) case: Case,
     rules: &'static str,
     modes: Vec<&'static str>,
 }
@@ -32,17 +32,17 @@ pub(crate) fn check(lines: usize) {
     let number = |name: &str| std::env::var(name).ok().map(|text| text.parse().expect("a number"));
     let count = number("PORTCULLIS_SHELL_LINES").map_or(lines, |count: u64| count as usize);
     let seed = number("PORTCULLIS_SHELL_SEED").unwrap_or(1);
-    let judge = std::env::var_os("PORTCULLIS_TEST_JUDGE")
-        .map_or_else(|| env!("CARGO_BIN_EXE_portcullis").into(), PathBuf::from);
     let started = Instant::now();
     let prepared = Prepared::new();
-    let judge = Judge::new(&judge);
+    let judge = Judge::new(&judge());
     let kept = regressions();
     let mut tally = Tally::default();
     let mut findings = vec![];
     // A million lines at once would fill the memory.
     for first in (0..kept.len() + count).step_by(CHUNK) {
-        let ran = run(&prepared, seed, &kept, first..(first + CHUNK).min(kept.len() + count));
+        let ran = in_sandboxes(&prepared, first..(first + CHUNK).min(kept.len() + count), |number| {
+            kept.get(number).cloned().unwrap_or_else(|| grammar::case(seed, number - kept.len()))
+        });
         tally.add(&ran);
         let done: Vec<&Case> =
             ran.iter().filter(|(case, seen)| case.harm.was_done(seen)).map(|(case, _)| case).collect();
@@ -104,8 +104,17 @@ fn write_gaps(findings: &[Finding]) {
     std::fs::write(file, format!("{}\n", [head, names].concat().join("\n"))).expect("writing the gaps");
 }
 
+/// The program that decides: this one's own, or another that the environment names.
+pub(crate) fn judge() -> PathBuf {
+    std::env::var_os("PORTCULLIS_TEST_JUDGE").map_or_else(|| env!("CARGO_BIN_EXE_portcullis").into(), PathBuf::from)
+}
+
 /// Each line in a sandbox, several at once.
-fn run(prepared: &Prepared, seed: u64, kept: &[Case], numbers: Range<usize>) -> Vec<(Case, Seen)> {
+pub(crate) fn in_sandboxes(
+    prepared: &Prepared,
+    numbers: Range<usize>,
+    case: impl Fn(usize) -> Case + Sync,
+) -> Vec<(Case, Seen)> {
     let next = AtomicUsize::new(numbers.start);
     let workers = std::thread::available_parallelism().map_or(2, usize::from).clamp(2, 8);
     let mut all: Vec<(usize, Case, Seen)> = std::thread::scope(|scope| {
@@ -118,10 +127,7 @@ fn run(prepared: &Prepared, seed: u64, kept: &[Case], numbers: Range<usize>) -> 
                 if number >= numbers.end {
                     return ran;
                 }
-                let case = match kept.get(number) {
-                    Some(case) => case.clone(),
-                    None => grammar::case(seed, number - kept.len()),
-                };
+                let case = case(number);
                 let line = shell_line(&case).replace(super::world::PLACE, &prepared.world.root.display().to_string());
                 let seen = sandbox.run(&line).unwrap_or_else(|| {
                     sandbox = prepared.start();
@@ -159,7 +165,7 @@ fn shell_line(case: &Case) -> String {
     format!("grep -rs . {path}")
 }
 
-fn judged(prepared: &Prepared, judge: &Judge, done: &[&Case]) -> Vec<Finding> {
+pub(crate) fn judged(prepared: &Prepared, judge: &Judge, done: &[&Case]) -> Vec<Finding> {
     let mut groups: BTreeMap<_, Vec<&Case>> = BTreeMap::new();
     for case in done {
         for rules in case.harm.rules() {
@@ -261,7 +267,7 @@ fn grouped(findings: &[Finding]) -> String {
     text + "\n== only by several together\n" + &listed(rest)
 }
 
-fn listed<'a>(findings: impl IntoIterator<Item = &'a Finding>) -> String {
+pub(crate) fn listed<'a>(findings: impl IntoIterator<Item = &'a Finding>) -> String {
     let mut text = String::new();
     for Finding { case, rules, modes } in findings {
         let _ = writeln!(

@@ -140,7 +140,7 @@ fn copy_programs(into: &Path) {
     let bin = into.join("usr/bin");
     fs::create_dir_all(&bin).expect("making a folder");
     let mut copied = BTreeSet::new();
-    for name in PROGRAMS.split_whitespace() {
+    for name in PROGRAMS.split_whitespace().chain(super::programs::names()) {
         let places = ["/usr/bin", "/bin", "/usr/sbin", "/sbin"].map(|folder| Path::new(folder).join(name));
         let Some(real) = places.iter().find_map(|path| path.canonicalize().ok()) else { continue };
         let text = fs::read(&real).unwrap_or_default();

@@ -82,8 +82,7 @@ fn a_journal_of_version_2_replays_to_the_state_it_was_written_with() {
     assert_eq!(state.revision(), RECORDS as u64);
     let session = |session: &portcullis_core::Session| {
         let (waiting, asks) = (state.waiting_size(Some(session.id)).0, state.open_asks_of(session.id).count());
-        // The view did not tell this when the journal was written.
-        SessionView { runs_commands: false, ..SessionView::of(session, waiting, asks) }
+        SessionView::of(session, waiting, asks)
     };
     let person = |(name, person): (&String, _)| {
         PersonView::of(name, person, state.tokens().filter(|token| token.person == *name).count())

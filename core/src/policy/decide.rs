@@ -32,10 +32,14 @@ pub struct Judgement {
 }
 
 impl Judgement {
-    /// Somebody wrote that this is asked for, or a rule might deny it. In auto mode only such calls are turned into
-    /// prompts.
+    /// Somebody wrote that this is asked for, whatever the mode makes of it, or a rule might deny it. In auto mode only such
+    /// calls are turned into prompts.
     pub fn is_asked_by_rule(&self) -> bool {
-        self.decision == Decision::Ask && self.rule.as_ref().is_some_and(|rule| rule.decision != Decision::Allow)
+        self.rule.as_ref().is_some_and(|rule| match rule.decision {
+            Decision::Allow => false,
+            Decision::Ask => self.decision != Decision::Allow,
+            Decision::Deny => self.decision == Decision::Ask,
+        })
     }
 }
 

@@ -72,9 +72,11 @@ impl Judge {
     }
 }
 
-/// The rule of somebody that denies the call. Where no rule speaks, the client's own mode and settings decide.
+/// The rule of somebody that denies the call, and not only might. Where no rule speaks, the client's own mode and settings
+/// decide.
 pub(super) fn denied_by(judgement: &Judgement) -> Option<String> {
-    let rule = judgement.rule.as_ref().filter(|rule| rule.decision == Decision::Deny)?;
+    let is_denied = judgement.decision == Decision::Deny;
+    let rule = judgement.rule.as_ref().filter(|rule| is_denied && rule.decision == Decision::Deny)?;
     Some(rule.pattern.to_string())
 }
 

@@ -53,7 +53,9 @@ fn a_call_that_cannot_be_judged_is_denied() {
                       "tool_name": "Bash", "tool_input": {"command": "touch made.txt"}});
     let decided = |input: &str, set: &[(&str, &str)], unset: &[&str]| {
         let mut command = home.command(&["hook"]);
-        unset.iter().for_each(|name| drop(command.env_remove(name)));
+        for name in unset {
+            command.env_remove(name);
+        }
         command.envs(set.iter().copied());
         let child = home.spawn(command, Stdin::Open);
         child.write(input.to_owned());

@@ -127,7 +127,8 @@ impl HookSession {
             self.gatekeeper.outside().end(AT_THE_TERMINAL);
         }
         self.gatekeeper.withdraw_asks(|asking| asking.is_none(), "the session went on to another prompt");
-        self.gatekeeper.went_on(WentOn::CallsOver, |calling| calling.is_none());
+        // A prompt can be typed while a call runs: what was allowed may still be running.
+        self.gatekeeper.went_on(WentOn::NextCall, |calling| calling.is_none());
         self.hand_out(DeliveryWay::Prompt, |text, notice| {
             hooks::context_shown(HookEvent::UserPromptSubmit, text, notice)
         })

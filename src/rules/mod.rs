@@ -257,14 +257,16 @@ impl Rules {
     /// Follows the links of a call and decides it by the rules as of now.
     pub(crate) fn decide(&self, mode: Mode, around: &Context, call: Call) -> Judgement {
         let set = self.snapshot();
-        let call = call.looked_up(around, &RealDisk).looked_below(&set, around, &RealDisk);
+        let disk = RealDisk::new();
+        let call = call.looked_up(around, &disk).looked_below(&set, around, &disk);
         decide(&set, mode, around, &call)
     }
 
     /// The same as if every project's file were trusted; none where that makes no difference.
     pub(crate) fn decide_if_trusted(&self, mode: Mode, around: &Context, call: Call) -> Option<Judgement> {
         let mut set = RuleSet::clone(&self.snapshot());
-        let call = call.looked_up(around, &RealDisk).looked_below(&set, around, &RealDisk);
+        let disk = RealDisk::new();
+        let call = call.looked_up(around, &disk).looked_below(&set, around, &disk);
         let now = decide(&set, mode, around, &call);
         for rule in &mut set.rules {
             if let Origin::Project { trusted } = &mut rule.source.origin {
@@ -276,7 +278,7 @@ impl Rules {
 
     /// Whether a call may pass unasked while text from outside is before the model.
     pub(crate) fn passes_outside_guard(&self, context: &Context, call: Call, policy: OutsidePolicy) -> bool {
-        let call = call.looked_up(context, &RealDisk);
+        let call = call.looked_up(context, &RealDisk::new());
         passes_outside_guard(&self.snapshot(), context, &call, policy)
     }
 }

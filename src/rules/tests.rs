@@ -447,3 +447,19 @@ fn what_lies_in_a_folder_is_looked_at_before_something_goes_into_it() {
     }
     assert_ne!(decided(&rules, &place.project, "Grep", "path", "."), Decision::Allow);
 }
+
+#[test]
+fn where_there_is_too_much_to_look_at_somebody_is_asked() {
+    let place = Place::new();
+    place.user_file("[[rule]]\nallow = \"Bash\"\n[[rule]]\ndeny = \"Read(**/key.pem)\"\n");
+    let rules = place.rules().load().unwrap();
+    let many = place.project.join("a/b/c/d");
+    for folder in 0..40 {
+        let folder = many.join(folder.to_string());
+        fs::create_dir_all(&folder).unwrap();
+        (0..300).for_each(|file| fs::write(folder.join(file.to_string()), "").unwrap());
+    }
+    // Each of them alone is not too much.
+    assert_eq!(command(&rules, &place, "grep -r x a"), Decision::Allow);
+    assert_eq!(command(&rules, &place, "grep -r x a a/b a/b/c a/b/c/d"), Decision::Ask);
+}

@@ -1,5 +1,6 @@
 //! The disk as the rules see it: where links lead, what patterns stand for, and what lies in a folder.
 
+use std::cell::Cell;
 use std::collections::{BTreeSet, VecDeque};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,11 +10,27 @@ use portcullis_core::policy::{Disk, is_literal, is_part};
 use super::disk;
 
 /// What one judgement looks at, at most. Beyond that it is not certain, and asked for.
-const MOST_ENTRIES: usize = 20_000;
+const MOST_ENTRIES: usize = 40_000;
 /// The files that one pattern may stand for.
 const MOST_MADE: usize = 256;
 
-pub(super) struct RealDisk;
+/// For one judgement: however many folders and patterns a line names, all of them together cost no more than one.
+pub(super) struct RealDisk {
+    left: Cell<usize>,
+}
+
+impl RealDisk {
+    pub(super) fn new() -> Self {
+        Self { left: Cell::new(MOST_ENTRIES) }
+    }
+
+    /// Whether one more entry may be looked at.
+    fn may_look(&self) -> bool {
+        let left = self.left.get();
+        self.left.set(left.saturating_sub(1));
+        left > 0
+    }
+}
 
 impl Disk for RealDisk {
     fn follow(&self, path: &str) -> Option<String> {
@@ -22,7 +39,6 @@ impl Disk for RealDisk {
 
     fn expand(&self, pattern: &str) -> Option<Vec<String>> {
         let mut made = vec![PathBuf::from("/")];
-        let mut seen = 0;
         for part in pattern.split('/').filter(|part| !part.is_empty()) {
             let mut next = vec![];
             for folder in made {
@@ -31,11 +47,10 @@ impl Disk for RealDisk {
                     continue;
                 }
                 for entry in fs::read_dir(&folder).into_iter().flatten().flatten() {
-                    seen += 1;
                     if entry.file_name().to_str().is_some_and(|name| is_part(part, name)) {
                         next.push(entry.path());
                     }
-                    if seen > MOST_ENTRIES || next.len() > MOST_MADE {
+                    if !self.may_look() || next.len() > MOST_MADE {
                         return None;
                     }
                 }
@@ -53,15 +68,16 @@ impl Disk for RealDisk {
     fn walk(&self, folder: &str, each: &mut dyn FnMut(&str)) -> bool {
         let mut todo = VecDeque::from([PathBuf::from(folder)]);
         let mut entered = BTreeSet::new();
-        let mut seen = 0;
         while let Some(folder) = todo.pop_front() {
+            if !self.may_look() {
+                return false;
+            }
             // A folder that links lead to in a circle is entered once.
             if !folder.canonicalize().is_ok_and(|real| entered.insert(real)) {
                 continue;
             }
             for entry in fs::read_dir(&folder).into_iter().flatten().flatten() {
-                seen += 1;
-                if seen > MOST_ENTRIES {
+                if !self.may_look() {
                     return false;
                 }
                 let path = entry.path();
@@ -105,7 +121,7 @@ mod tests {
         symlink(root.join("far"), root.join("a/link")).unwrap();
         symlink(root.join("a"), root.join("a/b/round")).unwrap();
         let mut seen = vec![];
-        assert!(RealDisk.walk(root.join("a").to_str().unwrap(), &mut |path| seen.push(path.to_owned())));
+        assert!(RealDisk::new().walk(root.join("a").to_str().unwrap(), &mut |path| seen.push(path.to_owned())));
         let has = |path: &str| seen.contains(&root.join(path).display().to_string());
         assert!(has("a/link") && has("far/key") && has("a/b/round"), "{seen:?}");
     }

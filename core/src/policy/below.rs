@@ -26,17 +26,21 @@ pub(crate) fn folders(call: &Call, action: &Action) -> BTreeSet<String> {
     paths.iter().copied().chain(targets).map(str::to_owned).collect()
 }
 
-/// A protected file that find would find and hand to something that may change it.
+/// A protected file that find would find and hand to something that may change it, or the folder in which one may be
+/// where there is too much to look at.
 pub(super) fn protected(call: &Call, context: &Context, disk: &dyn Disk) -> Option<String> {
     let Action::Shell(plan) = Action::of(call, context) else { return None };
     let mut found = None;
     for sought in sought(&plan.suspects, context).into_iter().filter(|sought| sought.may_change) {
         for folder in &sought.folders {
-            disk.walk(folder, &mut |path| {
+            let complete = disk.walk(folder, &mut |path| {
                 if found.is_none() && sought.is_called(path) && is_protected(path, context) {
                     found = Some(path.to_owned());
                 }
             });
+            if !complete && found.is_none() {
+                found = Some(folder.clone());
+            }
         }
     }
     found
@@ -75,9 +79,8 @@ pub(super) fn found(call: &Call, rules: &RuleSet, context: &Context, disk: &dyn 
                 }
             }
         });
-        // Links may lead anywhere; where there is too much to look at, what may lie there counts. Of what find looks for,
-        // what lies near was seen.
-        if !complete && sought.is_none() {
+        // Links may lead anywhere; where there is too much to look at, what may lie there counts.
+        if !complete {
             let reach = |patterns: &[PathPattern]| patterns.iter().any(|pattern| pattern.may_reach_into(&folder));
             let near = rules.iter().filter(|(_, patterns)| reach(patterns));
             found.extend(near.map(|(rule, _)| (folder.clone(), rule.clone())));

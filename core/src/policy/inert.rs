@@ -26,8 +26,13 @@ pub(crate) fn is_inert(words: &[ShellWord]) -> bool {
         | "hexdump" | "od" | "xxd" | "strings" | "cksum" | "tee" => true,
         // What stands in an index of a list is reckoned, and run for that.
         "for" | "select" | "case" | "in" => true,
-        "echo" | "printf" | "test" | "[" | "[[" | ":" => {
-            !says(&["[$(", "[`"]) && (rest.first().is_none_or(|word| word.text != "-v") || !says(&["["]))
+        "echo" | ":" => !says(&["[$(", "[`"]),
+        "printf" | "test" | "[" | "[[" => {
+            let runs = |word: &ShellWord| {
+                let text = word.script();
+                text.contains("$(") || text.contains('`')
+            };
+            !rest.iter().any(runs) && !(rest.iter().any(|word| word.text == "-v") && says(&["["]))
         }
         "grep" | "egrep" | "fgrep" => true,
         "rg" | "ag" => !has(&["--pre", "--hostname-bin", "--pager"]),

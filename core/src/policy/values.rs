@@ -8,6 +8,8 @@ use super::shell::{ANY, ONE, OUTER, Piece, STAR, ShellCommand, ShellWord};
 
 /// More ways to read one word than this are one: anything.
 const MOST: usize = 16;
+/// A word that is longer than this by what is filled in may be anything: names in names grow without end.
+const LONGEST: usize = 4_096;
 
 /// Names that a line gives values to.
 #[derive(Debug, Default)]
@@ -82,7 +84,10 @@ impl Variables {
     }
 
     fn forget(&mut self, name: &str) {
-        self.values.entry(name.to_owned()).or_default().push(ANY.to_string());
+        let known = self.values.entry(name.to_owned()).or_default();
+        if !known.iter().any(|value| value.starts_with(ANY) && value.len() == ANY.len_utf8()) {
+            known.push(ANY.to_string());
+        }
     }
 
     /// All that a word may become.
@@ -112,7 +117,8 @@ impl Variables {
                 .flat_map(|shape| values.iter().map(move |value| format!("{shape}{value}")))
                 .take(MOST + 1)
                 .collect();
-            if shapes.len() > MOST {
+            let grows = !matches!(piece, Piece::Text(_)) && shapes.iter().any(|shape| shape.len() > LONGEST);
+            if shapes.len() > MOST || grows {
                 return vec![ANY.to_string()];
             }
         }
@@ -255,6 +261,18 @@ mod tests {
         ] {
             assert_eq!(last_word(line), shapes, "{line}");
         }
+    }
+
+    #[test]
+    fn names_in_names_do_not_grow_without_end() {
+        let mut line = "A=0123456789".to_owned();
+        for (name, of) in ('B'..='Z').zip('A'..='Y') {
+            line += &format!("; {name}={}", format!("${of}").repeat(10));
+        }
+        let shapes = last_word(&format!("{line}; cat $Z"));
+        assert!(shapes.iter().all(|shape| shape.len() <= LONGEST && shape.chars().all(|c| c == ANY)));
+        let long = "x".repeat(5_000);
+        assert_eq!(last_word(&format!("cat {long}")), [long]);
     }
 
     #[test]

@@ -462,4 +462,34 @@ fn where_there_is_too_much_to_look_at_somebody_is_asked() {
     // Each of them alone is not too much.
     assert_eq!(command(&rules, &place, "grep -r x a"), Decision::Allow);
     assert_eq!(command(&rules, &place, "grep -r x a a/b a/b/c a/b/c/d"), Decision::Ask);
+    // A pattern for more files than are looked at.
+    fs::create_dir(place.project.join("q")).unwrap();
+    (0..300).for_each(|file| fs::write(place.project.join("q").join(file.to_string()), "").unwrap());
+    let bypassing = |line: &str| {
+        let around = rules.around(&place.project, &[], None);
+        let call = Call::new("Bash", [("command".to_owned(), Given::Text(line.to_owned()))].into());
+        rules.decide(Mode::BypassPermissions, &around, call)
+    };
+    assert_eq!(bypassing("cat q/*").decision, Decision::Ask);
+    assert_eq!(bypassing("cat q/1*").decision, Decision::Allow, "{}", bypassing("cat q/1*").why);
+    // Searches of the folder they are in.
+    fs::create_dir(place.project.join("secrets")).unwrap();
+    fs::write(place.project.join("secrets/key.pem"), "").unwrap();
+    fs::remove_dir_all(place.project.join("a")).unwrap();
+    for line in [
+        "rg -C 3 KEY",
+        "rg -t py KEY",
+        "rg -g '*.rs' KEY",
+        "ag -A 2 KEY",
+        "grep -rn -A 3 KEY",
+        "grep -r -e A -e B",
+        "true | grep -r KEY",
+        "git grep KEY",
+        "git grep --no-index KEY",
+    ] {
+        assert_ne!(bypassing(line).decision, Decision::Allow, "{line}");
+    }
+    for line in ["rg -n KEY q", "grep -rn -A 3 KEY q", "grep -rne A q", "git grep KEY -- q", "ls | rg KEY"] {
+        assert_eq!(bypassing(line).decision, Decision::Allow, "{line}: {}", bypassing(line).why);
+    }
 }

@@ -2,14 +2,17 @@
 
 use std::collections::BTreeSet;
 
-use super::access::{Access, Action};
+use super::access::{Access, Action, patterns};
 use super::call::{Call, Context, Disk};
 use super::decision::Decision;
 use super::glob::PathPattern;
 use super::matching::path_patterns;
+use super::path::joined;
 use super::rule::RuleSet;
 use super::safety::is_protected;
+use super::shell::{ONE, STAR};
 use super::touching::sought;
+use super::values::is_literal;
 
 /// The folders that a call goes into with all that is in them, and where their links lead.
 pub(crate) fn folders(call: &Call, action: &Action) -> BTreeSet<String> {
@@ -85,6 +88,14 @@ pub(super) fn found(call: &Call, rules: &RuleSet, context: &Context, disk: &dyn 
             let near = rules.iter().filter(|(_, patterns)| reach(patterns));
             found.extend(near.map(|(rule, _)| (folder.clone(), rule.clone())));
         }
+    }
+    // Patterns of the line itself that stand for too many files.
+    let shapes = patterns(call, context).into_iter().filter(|shape| shape.contains([STAR, ONE]));
+    for shape in shapes.filter(|shape| call.expansion(shape).is_none()) {
+        let fixed: Vec<&str> = shape.split('/').take_while(|part| is_literal(part)).collect();
+        let folder = joined("/", &fixed.join("/"));
+        let near = rules.iter().filter(|(_, patterns)| patterns.iter().any(|one| one.may_reach_into(&folder)));
+        found.extend(near.map(|(rule, _)| (folder.clone(), rule.clone())));
     }
     found
 }

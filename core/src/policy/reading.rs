@@ -103,6 +103,7 @@ fn git_only_reads(rest: &[ShellWord]) -> bool {
             | "commit"
             | "describe"
             | "diff"
+            | "grep"
             | "log"
             | "ls-files"
             | "ls-tree"
@@ -121,7 +122,8 @@ fn git_only_reads(rest: &[ShellWord]) -> bool {
     );
     let is_odd = |word: &ShellWord| {
         let text = word.text.as_str();
-        text.starts_with("--o")
+        sub.text == "grep" && text.starts_with("-O")
+            || text.starts_with("--o")
             || text.starts_with("--ext")
             || text.starts_with("--textconv")
             || text.starts_with("--exec")
@@ -148,11 +150,12 @@ pub(crate) fn descends(words: &[ShellWord]) -> bool {
         "rg" | "ag" => {
             !long("--files") && !long("--version") && !long("--help") && !long("--type-list") || long("--files-w")
         }
+        "git" => rest.iter().any(|word| word.text == "grep"),
         "diff" => short(&['r']) || long("--rec"),
         "cp" => short(&['r', 'R', 'a']) || long("--rec") || long("--arch"),
         "chmod" | "chown" | "touch" | "mkdir" | "rmdir" | "ls" | "cd" | "pushd" | "popd" | "find" | "fd" | "stat"
         | "pwd" | "du" | "df" | "test" | "[" | "[[" | "echo" | "printf" | "which" | "tree" | "realpath"
-        | "readlink" | "cat" | "head" | "tail" | "wc" | "rm" | "git" | "cargo" | "npm" | "npx" | "uvx" | "pipx"
+        | "readlink" | "cat" | "head" | "tail" | "wc" | "rm" | "cargo" | "npm" | "npx" | "uvx" | "pipx"
         | "pnpm" | "yarn" | "bun" | "pytest" | "python" | "python3" | "pip" | "pip3" | "uv" | "poetry" | "go"
         | "make" | "cmake" | "ninja" | "docker" | "docker-compose" | "podman" | "kubectl" | "helm" | "terraform"
         | "tsc" | "eslint" | "prettier" | "ruff" | "black" | "mypy" | "flake8" | "isort" | "jest" | "vitest"

@@ -32,7 +32,7 @@ pub(crate) fn is_inert(words: &[ShellWord]) -> bool {
                 let text = word.script();
                 text.contains("$(") || text.contains('`')
             };
-            !rest.iter().any(runs) && !(rest.iter().any(|word| word.text == "-v") && says(&["["]))
+            !(rest.iter().any(runs) || rest.iter().any(|word| word.text == "-v") && says(&["["]))
         }
         "grep" | "egrep" | "fgrep" => true,
         "rg" | "ag" => !has(&["--pre", "--hostname-bin", "--pager"]),

@@ -155,14 +155,14 @@ pub(crate) fn descends(words: &[ShellWord]) -> bool {
         "cp" => short(&['r', 'R', 'a']) || long("--rec") || long("--arch"),
         "chmod" | "chown" | "touch" | "mkdir" | "rmdir" | "ls" | "cd" | "pushd" | "popd" | "find" | "fd" | "stat"
         | "pwd" | "du" | "df" | "test" | "[" | "[[" | "echo" | "printf" | "which" | "tree" | "realpath"
-        | "readlink" | "cat" | "head" | "tail" | "wc" | "rm" | "cargo" | "npm" | "npx" | "uvx" | "pipx"
-        | "pnpm" | "yarn" | "bun" | "pytest" | "python" | "python3" | "pip" | "pip3" | "uv" | "poetry" | "go"
-        | "make" | "cmake" | "ninja" | "docker" | "docker-compose" | "podman" | "kubectl" | "helm" | "terraform"
-        | "tsc" | "eslint" | "prettier" | "ruff" | "black" | "mypy" | "flake8" | "isort" | "jest" | "vitest"
-        | "mocha" | "node" | "deno" | "tox" | "nox" | "mvn" | "gradle" | "gradlew" | "dotnet" | "swift" | "bundle"
-        | "rake" | "rails" | "mix" | "composer" | "php" | "shellcheck" | "pre-commit" | "brew" | "apt" | "apt-get"
-        | "gh" | "just" | "code" | "open" | "rustfmt" | "gofmt" | "sh" | "bash" | "zsh" | "for" | "select" | "case"
-        | "in" | "source" | "." | "sed" | "awk" | "sort" | "uniq" | "file" | "jq" => false,
+        | "readlink" | "cat" | "head" | "tail" | "wc" | "rm" | "cargo" | "npm" | "npx" | "uvx" | "pipx" | "pnpm"
+        | "yarn" | "bun" | "pytest" | "python" | "python3" | "pip" | "pip3" | "uv" | "poetry" | "go" | "make"
+        | "cmake" | "ninja" | "docker" | "docker-compose" | "podman" | "kubectl" | "helm" | "terraform" | "tsc"
+        | "eslint" | "prettier" | "ruff" | "black" | "mypy" | "flake8" | "isort" | "jest" | "vitest" | "mocha"
+        | "node" | "deno" | "tox" | "nox" | "mvn" | "gradle" | "gradlew" | "dotnet" | "swift" | "bundle" | "rake"
+        | "rails" | "mix" | "composer" | "php" | "shellcheck" | "pre-commit" | "brew" | "apt" | "apt-get" | "gh"
+        | "just" | "code" | "open" | "rustfmt" | "gofmt" | "sh" | "bash" | "zsh" | "for" | "select" | "case" | "in"
+        | "source" | "." | "sed" | "awk" | "sort" | "uniq" | "file" | "jq" => false,
         // What surely only reads reads no folder, but for those above.
         _ => reading(words) == Reading::Perhaps,
     }

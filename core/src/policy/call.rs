@@ -48,7 +48,7 @@ pub trait Disk {
     /// itself for what does not exist; none when that cannot be found out.
     fn follow(&self, path: &str) -> Option<String>;
 
-    /// The files that are what an absolute pattern says; see [`is_part`] for its parts. None when there are too many.
+    /// The files that are what an absolute pattern says; see `is_part` for its parts. None when there are too many.
     fn expand(&self, _pattern: &str) -> Option<Vec<String>> {
         None
     }

@@ -34,10 +34,14 @@ impl HookReceipts {
         locked(&self.due).insert(request.clone(), handed_out);
         let receipts = Arc::clone(self);
         tokio::spawn(async move {
-            while !taken_back.is_cancelled() {
+            // rmcp also cancels what has been answered: the writer has its time first, whatever the token says.
+            loop {
                 tokio::time::sleep(PAUSE).await;
                 if !locked(&receipts.due).contains_key(&request) {
                     return;
+                }
+                if taken_back.is_cancelled() {
+                    break;
                 }
             }
             receipts.sent(&request, false).await;

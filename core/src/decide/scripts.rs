@@ -6,6 +6,7 @@ use expect_test::Expect;
 
 use crate::*;
 
+mod agreement;
 mod asks;
 mod confirmation;
 mod events;

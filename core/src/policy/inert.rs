@@ -178,18 +178,40 @@ fn is_inert_git(rest: &[ShellWord]) -> bool {
 
 /// Whether sed is given nothing but scripts that put text in the place of text, or pick lines: nothing that runs or writes.
 pub(crate) fn sed_edits_only(rest: &[ShellWord]) -> bool {
-    let takes = |word: &ShellWord| {
-        word.text == "--expression" || word.is_flag() && !word.text.starts_with("--") && word.text.ends_with('e')
-    };
-    let expressions: Vec<&ShellWord> =
-        rest.iter().zip(rest.iter().skip(1)).filter(|(flag, _)| takes(flag)).map(|(_, script)| script).collect();
-    let others = rest.iter().any(|word| {
-        word.text.starts_with("--expression=") || word.text.starts_with("--f") || word.text.starts_with("-f")
-    });
-    match expressions.as_slice() {
-        [] => rest.iter().find(|word| !word.is_flag()).is_none_or(|word| edits_only(&word.text)) && !others,
-        scripts => scripts.iter().all(|word| edits_only(&word.text)) && !others,
+    let mut scripts = vec![];
+    let mut operands = vec![];
+    let mut words = rest.iter();
+    let mut is_over = false;
+    while let Some(word) = words.next() {
+        let text = word.text.as_str();
+        if is_over || !word.is_flag() {
+            operands.push(text);
+            continue;
+        }
+        match text.strip_prefix("--") {
+            Some("") => is_over = true,
+            Some("expression") => scripts.extend(words.next().map(|word| word.text.as_str())),
+            Some("quiet" | "silent" | "regexp-extended" | "in-place" | "separate" | "unbuffered" | "null-data")
+            | Some("posix" | "sandbox" | "version" | "help") => {}
+            Some(long) => match long.split_once('=') {
+                Some(("expression", script)) => scripts.push(script),
+                Some(("in-place", _)) => {}
+                _ => return false,
+            },
+            None => match text.char_indices().skip(1).find(|(_, c)| !"nErsuz".contains(*c)) {
+                None | Some((_, 'i')) => {}
+                Some((at, 'e')) if at + 1 < text.len() => scripts.push(&text[at + 1..]),
+                Some((_, 'e')) => scripts.extend(words.next().map(|word| word.text.as_str())),
+                Some(_) => return false,
+            },
+        }
     }
+    if scripts.is_empty() {
+        // On some systems `-i` has an empty word behind it.
+        let script = operands.iter().position(|word| !word.is_empty());
+        scripts.extend(script.map(|at| operands[at]));
+    }
+    scripts.into_iter().all(edits_only)
 }
 
 fn edits_only(script: &str) -> bool {

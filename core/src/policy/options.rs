@@ -6,7 +6,7 @@ pub(super) fn value<'word>(word: &'word str, letters: &str, longs: &[&str]) -> O
     if word.starts_with("--") {
         let (name, value) = word.split_once('=').unwrap_or((word, ""));
         let is_it = |long: &&str| name.len() > 2 && (long.starts_with(name) || name.starts_with(*long));
-        return longs.iter().any(|long| long.starts_with("--") && is_it(&long)).then_some(value);
+        return longs.iter().any(|long| long.starts_with("--") && is_it(long)).then_some(value);
     }
     // Some programs have long options with one dash.
     if let Some(long) = longs.iter().find(|long| !long.starts_with("--") && word.starts_with(**long)) {

@@ -239,10 +239,8 @@ impl Receivers<'_> {
     fn option(&self, name: &str, rest: &[ShellWord]) -> bool {
         let (letters, longs) = options_of(name);
         let of_git = git::GitLine::read(rest).filter(|_| name == "git");
-        if let Some(line) = &of_git {
-            if line.code().any(|setting| self.is_computed(setting)) {
-                return true;
-            }
+        if of_git.as_ref().is_some_and(|line| line.code().any(|setting| self.is_computed(setting))) {
+            return true;
         }
         let sub = of_git.as_ref().and_then(|line| line.words.first()).map_or("", |word| word.text.as_str());
         rest.iter().enumerate().any(|(at, word)| {

@@ -5,8 +5,7 @@ use super::shell::ShellWord;
 /// Whether sed is given nothing but scripts that put text in the place of text, or pick lines: nothing that runs or writes.
 pub(crate) fn edits_only(rest: &[ShellWord]) -> bool {
     let Some(scripts) = scripts(rest) else { return false };
-    let edits =
-        |script: &&ShellWord| script.is_known() && does(behind_flag(script)).is_some_and(|does| does.is_harmless());
+    let edits = |script: &&ShellWord| script.is_known() && does(behind_flag(script)).is_some_and(Does::is_harmless);
     scripts.iter().all(edits)
 }
 

@@ -5,14 +5,14 @@ use super::shell::ShellWord;
 /// Whether the code runs a text that it puts together or reads: `system($0)`, `"a" "b" | getline`, `print | x`.
 pub(crate) fn runs_what_it_makes(code: &str) -> bool {
     let tokens = tokens(code);
-    let is_end = |at: usize| tokens.get(at).is_none_or(|token| matches!(token, Token::Mark(';' | '}' | '\n')));
-    let made = |at: usize, token: &Token| match token {
-        Token::Name(name) if name == "system" => {
-            !matches!(tokens.get(at + 1..at + 4), Some([Token::Mark('('), Token::Text, Token::Mark(')')]))
+    let is_end = |at: usize| tokens.get(at).is_none_or(|token| matches!(token, AwkToken::Mark(';' | '}' | '\n')));
+    let made = |at: usize, token: &AwkToken| match token {
+        AwkToken::Name(name) if name == "system" => {
+            !matches!(tokens.get(at + 1..at + 4), Some([AwkToken::Mark('('), AwkToken::Text, AwkToken::Mark(')')]))
         }
         // `@f()` calls what f names, and `@load` brings in more.
-        Token::Mark('@') => true,
-        Token::Mark('|') => !(tokens.get(at + 1) == Some(&Token::Text) && is_end(at + 2)),
+        AwkToken::Mark('@') => true,
+        AwkToken::Mark('|') => !(tokens.get(at + 1) == Some(&AwkToken::Text) && is_end(at + 2)),
         _ => false,
     };
     tokens.iter().enumerate().any(|(at, token)| made(at, token))
@@ -21,47 +21,48 @@ pub(crate) fn runs_what_it_makes(code: &str) -> bool {
 /// Whether a command of awk has no option but those for separators and variables, and its code starts and writes nothing.
 pub(crate) fn only_prints(rest: &[ShellWord]) -> bool {
     let is_known = |word: &&ShellWord| !word.is_flag() || word.text.starts_with("-F") || word.text.starts_with("-v");
-    let is_open = |token: &Token| match token {
-        Token::Name(name) => name == "system" || name == "getline",
-        Token::Mark(mark) => matches!(mark, '|' | '>' | '@'),
-        Token::Text => false,
+    let is_open = |token: &AwkToken| match token {
+        AwkToken::Name(name) => name == "system" || name == "getline",
+        AwkToken::Mark(mark) => matches!(mark, '|' | '>' | '@'),
+        AwkToken::Text => false,
     };
     rest.iter().all(|word| is_known(&word) && word.is_known() && !tokens(&word.text).iter().any(is_open))
 }
 
 #[derive(Debug, PartialEq)]
-enum Token {
+enum AwkToken {
     Text,
     Name(String),
     /// One character; `||` is `o`.
     Mark(char),
 }
 
-fn tokens(code: &str) -> Vec<Token> {
+fn tokens(code: &str) -> Vec<AwkToken> {
     let mut tokens = vec![];
     let mut chars = code.chars().peekable();
     while let Some(c) = chars.next() {
-        let begins_pattern = !matches!(tokens.last(), Some(Token::Text | Token::Name(_) | Token::Mark(')' | ']')));
+        let begins_pattern =
+            !matches!(tokens.last(), Some(AwkToken::Text | AwkToken::Name(_) | AwkToken::Mark(')' | ']')));
         match c {
             '"' => {
                 skip_to(&mut chars, '"');
-                tokens.push(Token::Text);
+                tokens.push(AwkToken::Text);
             }
             '/' if begins_pattern => {
                 skip_to(&mut chars, '/');
-                tokens.push(Token::Name(String::new()));
+                tokens.push(AwkToken::Name(String::new()));
             }
             '#' => while chars.next_if(|c| *c != '\n').is_some() {},
-            '|' if chars.next_if_eq(&'|').is_some() => tokens.push(Token::Mark('o')),
+            '|' if chars.next_if_eq(&'|').is_some() => tokens.push(AwkToken::Mark('o')),
             c if c.is_alphanumeric() || c == '_' => {
                 let mut name = c.to_string();
                 while let Some(c) = chars.next_if(|c| c.is_alphanumeric() || *c == '_') {
                     name.push(c);
                 }
-                tokens.push(Token::Name(name));
+                tokens.push(AwkToken::Name(name));
             }
             ' ' | '\t' => {}
-            c => tokens.push(Token::Mark(c)),
+            c => tokens.push(AwkToken::Mark(c)),
         }
     }
     tokens

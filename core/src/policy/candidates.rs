@@ -1,7 +1,7 @@
 //! The names of files that a word may hold: the word itself, what stands behind `=`, `@`, `:` and their like, what is glued
 //! to a flag, and what programs make of a word by themselves.
 
-use super::shell::{ONE, STAR, ShellWord};
+use super::shell::{ANY, ONE, OUTER, STAR, ShellWord};
 
 /// The names in a shape that may be files.
 pub(super) fn names_in(shape: &str) -> Vec<String> {
@@ -82,7 +82,8 @@ fn percent_decoded(text: &str) -> String {
 pub(super) fn patterns_in(word: &ShellWord, shape: &str) -> Vec<String> {
     let is_magic = shape.starts_with(":(");
     let is_code = shape.contains([' ', '\n', '(', '$', '\\', '|', '^']);
-    if !word.is_quoted || is_code && !is_magic || !shape.contains(['*', '?', '[', '{']) && !is_magic {
+    let is_unknown = shape.contains([ANY, OUTER]);
+    if !word.is_quoted || is_unknown || is_code && !is_magic || !shape.contains(['*', '?', '[', '{']) && !is_magic {
         return vec![];
     }
     // With any case of its letters, it is one of several names.

@@ -69,8 +69,7 @@ impl Folders {
     /// Goes to any place that the line names.
     fn enter_any(&mut self, suspects: &Suspects, context: &Context) {
         let words = suspects.found.iter().flat_map(|command| command.words.iter().skip(1));
-        let is_place =
-            |text: &str| text.starts_with(['/', '~']) || text.contains("..") || !text.contains(['-', '=']);
+        let is_place = |text: &str| text.starts_with(['/', '~']) || text.contains("..") || !text.contains(['-', '=']);
         let places = words.filter(|word| is_place(&word.text));
         let places = places.filter_map(|word| absolute(&word.text, &context.cwd, context.home.as_deref()));
         self.all.extend(places.take(MOST));
@@ -97,8 +96,7 @@ fn looks_elsewhere(suspects: &Suspects) -> bool {
 
 /// The folders that a command goes to, or has another go to.
 fn targets(words: &[ShellWord]) -> Vec<ShellWord> {
-    const FLAGS: [&str; 7] =
-        ["-C", "-D", "--chdir", "--directory", "--working-directory", "--work-tree", "--cwd"];
+    const FLAGS: [&str; 7] = ["-C", "-D", "--chdir", "--directory", "--working-directory", "--work-tree", "--cwd"];
     let Some((first, rest)) = words.split_first() else { return vec![] };
     if changes_folder(&first.text) {
         let folder = rest.iter().find(|word| !word.is_flag()).cloned();

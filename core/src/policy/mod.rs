@@ -21,21 +21,26 @@
 //! for whoever is asked.
 
 mod access;
+mod awk;
 mod below;
 mod call;
 mod candidates;
 mod command;
+mod consent;
 mod cover;
 mod decide;
 mod decision;
+mod environment;
 mod feeding;
 mod folders;
 mod git;
+mod git_files;
 mod glob;
 mod inert;
 mod line;
 mod matching;
 mod named;
+mod options;
 mod outside;
 mod path;
 mod perhaps;
@@ -43,19 +48,23 @@ mod perhaps;
 mod properties;
 mod reading;
 mod readonly;
+mod receivers;
 mod removal;
 mod risk;
 mod rule;
 mod safety;
 mod searching;
+mod sed;
 mod shell;
 mod sought;
+mod starts;
 mod suspects;
 #[cfg(test)]
 mod table;
 mod touching;
 mod values;
 mod web;
+mod written;
 
 pub use call::{Call, Context, Disk, Given};
 pub use cover::covers;

@@ -89,4 +89,3 @@ fn is_lone(long: &str) -> bool {
     // rg has `--color` with a value.
     long.starts_with("no-") || lone.contains(&long) && long != "color"
 }
-

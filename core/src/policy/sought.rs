@@ -4,6 +4,7 @@ use super::call::{Call, Context};
 use super::candidates::patterns_in;
 use super::command::name_of;
 use super::folders::Folders;
+use super::git_files::handles_files;
 use super::path::{absolute, joined};
 use super::reading::{Reading, builds, does_more, reading};
 use super::shell::{Joint, ShellWord};
@@ -99,7 +100,8 @@ fn picked(suspects: &Suspects, call: &Call, context: &Context) -> Vec<Sought> {
 pub(super) fn own_patterns(command: &Found, suspects: &Suspects) -> Vec<String> {
     let Some((first, rest)) = command.words.split_first() else { return vec![] };
     let name = name_of(&first.text);
-    if name != "git" && (reading(&command.words) != Reading::Perhaps || builds(name)) {
+    let is_git = name == "git" && handles_files(&command.words);
+    if !is_git && (reading(&command.words) != Reading::Perhaps || builds(name)) {
         return vec![];
     }
     let shapes = |word: &ShellWord| suspects.variables.spellings(word);
@@ -114,5 +116,3 @@ pub(crate) fn fixed_folder(shape: &str) -> String {
     }
     joined("/", &fixed.join("/"))
 }
-
-

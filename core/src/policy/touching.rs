@@ -14,8 +14,8 @@ use super::inert::is_inert;
 use super::path::absolute;
 use super::reading::{Descent, Reading, descent, prints_names, reading};
 use super::removal::without_proc;
-use super::shell::{ANY, Joint, ONE, Piece, STAR, ShellWord, Way};
 use super::searching::searches_here;
+use super::shell::{ANY, Joint, ONE, Piece, STAR, ShellWord, Way};
 use super::sought::own_patterns;
 use super::suspects::{Found, Suspects};
 use super::values::is_literal;
@@ -77,7 +77,10 @@ impl Toucher<'_> {
                 Way::In => false,
                 Way::Copy | Way::Given => continue,
             };
-            self.word(&redirect.target, &Touch { path: String::new(), may_change, is_word: true, descent: Descent::No });
+            self.word(
+                &redirect.target,
+                &Touch { path: String::new(), may_change, is_word: true, descent: Descent::No },
+            );
         }
         let Some((first, rest)) = command.words.split_first() else { return };
         let kind = reading(&command.words);

@@ -46,6 +46,7 @@ pub(super) fn printed(command: &Found) -> Printed<'_> {
         },
         // `\x73` is a letter that nobody sees here.
         "printf" | "echo" if rest.iter().any(|word| hides_letters(&word.text)) => Printed::Unknown,
+        "printf" if formats(rest) => Printed::Unknown,
         "echo" | "printf" | "basename" | "dirname" | "realpath" | "readlink" | "for" | "in" | "select" | "case"
         | "set" | "seq" => Printed::Words,
         "cat" | "head" | "tail" | "sort" | "uniq" | "grep" | "egrep" | "fgrep" | "tac" | "nl" => {
@@ -56,6 +57,12 @@ pub(super) fn printed(command: &Found) -> Printed<'_> {
         | "xcrun" | "brew" | "arch" | "dpkg" | "sleep" | "read" => Printed::Other,
         _ => Printed::Unknown,
     }
+}
+
+/// Whether printf puts words together.
+fn formats(rest: &[ShellWord]) -> bool {
+    let format = rest.iter().find(|word| !word.is_flag()).map_or("", |word| word.text.as_str());
+    format.replace("%%", "").contains('%') && !matches!(format, "%s" | "%s\\n" | "%s\\0")
 }
 
 fn hides_letters(text: &str) -> bool {

@@ -14,5 +14,6 @@ mod prompts;
 mod rules;
 mod scopes;
 mod sessions;
+mod stream;
 mod tool_events;
 mod tool_prompts;

@@ -13,7 +13,7 @@ use axum::response::Response;
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use futures_util::stream;
-use portcullis_core::SessionId;
+use portcullis_core::{Session, SessionId};
 use portcullis_wire::stream::{StreamBatch, StreamMessage};
 use serde::Deserialize;
 use tokio::sync::watch;
@@ -146,7 +146,7 @@ impl Following {
     /// The process is not linked: it comes back, or the session ends.
     async fn wait_for_process(&mut self) {
         let session = self.session;
-        let has_ended = self.door.hub.look(move |state| state.session(session).is_none_or(|known| known.has_ended()));
+        let has_ended = self.door.hub.look(move |state| state.session(session).is_none_or(Session::has_ended));
         if has_ended.await.unwrap_or(false) {
             return self.end(&StreamMessage::Ended {});
         }

@@ -37,7 +37,7 @@ pub use event::{
 pub use ids::{AskId, Code, EventId, IdText, Moment, OrderId, PairingCode, ReplyId, SessionId, TokenId};
 pub use input::{Answer, Effect, Input, NotAVerdict, Notice, Refusal, Topic, VerdictTarget};
 pub use names::UnknownName;
-pub use people::{Actor, Inside, OWNER, Pairing, Person, Right, Rights, Role, Token, TokenScope, Via, is_person_name};
+pub use people::{Actor, Device, Inside, OWNER, Pairing, Person, Right, Rights, Role, Token, TokenScope, Via, is_person_name};
 pub use record::{Moves, Record, Subject};
 pub use route::{Address, NoRoute, route};
 pub use secrets::mask;

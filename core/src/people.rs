@@ -3,6 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
+use crate::attributes::hides;
 use crate::connector::{BadConnectorName, ConnectorName, Identity};
 use crate::event::Label;
 use crate::ids::{Moment, PairingCode, TokenId};
@@ -46,6 +47,11 @@ impl Rights {
         self.0 & right.bit() != 0
     }
 
+    /// Those that both have.
+    pub fn and(self, other: Self) -> Self {
+        Self(self.0 & other.0)
+    }
+
     pub fn names(self) -> Vec<&'static str> {
         Right::ALL.into_iter().filter(|right| self.has(*right)).map(Right::name).collect()
     }
@@ -79,6 +85,8 @@ impl Role {
 pub enum Via {
     /// The TCP listener.
     Http,
+    /// The page, in a browser that is linked.
+    Device,
     /// The Unix socket: the command line of the same user.
     Socket,
     /// The session's own terminal.
@@ -93,6 +101,7 @@ impl Via {
     pub fn name(&self) -> &str {
         match self {
             Self::Http => "http",
+            Self::Device => "device",
             Self::Socket => "socket",
             Self::Terminal => "terminal",
             Self::Gate => "gate",
@@ -113,6 +122,7 @@ impl FromStr for Via {
     fn from_str(name: &str) -> Result<Self, BadConnectorName> {
         Ok(match name {
             "http" => Self::Http,
+            "device" => Self::Device,
             "socket" => Self::Socket,
             "terminal" => Self::Terminal,
             "gate" => Self::Gate,
@@ -192,9 +202,24 @@ pub struct Token {
     pub scope: TokenScope,
     pub expires: Option<Moment>,
     pub since: Moment,
+    /// The browser that keeps it, where it is one's key.
+    pub device: Option<Device>,
+}
+
+/// A browser that was linked: a computer's, a phone's. It may do what it was linked for, if its person may.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Device {
+    /// As its person calls it.
+    pub called: String,
+    pub rights: Rights,
 }
 
 impl Token {
+    /// What it lets someone of this role do.
+    pub fn rights(&self, role: Role) -> Rights {
+        self.device.as_ref().map_or(role.rights(), |device| device.rights.and(role.rights()))
+    }
+
     pub fn has_expired(&self, now: Moment) -> bool {
         self.expires.is_some_and(|expires| expires <= now)
     }
@@ -219,6 +244,11 @@ pub fn is_person_name(name: &str) -> bool {
         && !RESERVED.iter().any(|ours| name.eq_ignore_ascii_case(ours))
 }
 
+/// What a device can be called: short, and visible on one line.
+pub(crate) fn is_device_name(name: &str) -> bool {
+    !name.trim().is_empty() && name.len() <= 120 && !name.chars().any(|letter| letter.is_control() || hides(letter))
+}
+
 impl Actor {
     /// Who has to do with some sessions only does not administer the gate: they could make themselves a way to the rest.
     pub fn may(&self, right: Right) -> bool {
@@ -232,7 +262,7 @@ mod tests {
 
     #[test]
     fn a_door_is_read_as_it_is_written_and_connectors_are_doors() {
-        for name in ["http", "socket", "terminal", "gate", "telegram"] {
+        for name in ["http", "device", "socket", "terminal", "gate", "telegram"] {
             assert_eq!(name.parse::<Via>().unwrap().to_string(), name);
         }
         assert_eq!("gate".parse(), Ok(Via::Gate));

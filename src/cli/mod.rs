@@ -6,6 +6,7 @@ mod candidates;
 mod channel;
 mod completions;
 mod curl;
+mod device;
 mod demo;
 mod doctor;
 mod events;
@@ -17,6 +18,7 @@ mod install;
 mod layout;
 mod log;
 mod man;
+mod page;
 mod people;
 mod plugin;
 mod rules;
@@ -96,6 +98,8 @@ enum Command {
     People(people::People),
     Rules(rules::Rules),
     Token(token::Token),
+    Page(page::Page),
+    Device(device::Device),
     Log(log::Log),
     Doctor(doctor::Doctor),
     Demo(demo::Demo),
@@ -159,6 +163,8 @@ pub(crate) fn run(arguments: impl IntoIterator<Item = OsString>) -> anyhow::Resu
             Command::People(people) => people.run().await,
             Command::Rules(rules) => rules.run().await,
             Command::Token(token) => token.run().await,
+            Command::Page(page) => page.run().await,
+            Command::Device(device) => device.run().await,
             Command::Log(log) => log.run().await,
             Command::Doctor(doctor) => doctor.run().await,
             Command::Demo(demo) => demo.run().await,

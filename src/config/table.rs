@@ -11,13 +11,15 @@ use serde::{Deserialize, Serialize};
 use super::connectors::ConnectorsTable;
 use super::paths::Paths;
 use super::secret::Secret;
-use super::values::{self, Approvals, Durability, Folder, Listen, Outside, PermissionMode};
+use super::values::{self, Approvals, Durability, Folder, Listen, Outside, PermissionMode, PublicUrl};
 
 /// The configuration. A connector's table is one more field here, and its settings one more block in `settings.rs`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct Config {
     pub(crate) listen: Listen,
+    pub(crate) public_url: Option<PublicUrl>,
+    pub(crate) public_listen: Listen,
     pub(crate) durability: Durability,
     pub(crate) approvals: Approvals,
     pub(crate) outside: Outside,
@@ -130,6 +132,8 @@ impl Default for Config {
     fn default() -> Self {
         Self {
             listen: Listen::Addr(SocketAddr::from((Ipv4Addr::LOCALHOST, 8788))),
+            public_url: None,
+            public_listen: Listen::Addr(SocketAddr::from((Ipv4Addr::LOCALHOST, 8789))),
             durability: Durability::Power,
             approvals: Approvals::Anywhere,
             outside: Outside::Guard,

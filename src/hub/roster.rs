@@ -2,14 +2,15 @@
 
 use std::collections::HashMap;
 
-use portcullis_core::{Identity, Moment, Role, State, TokenId, TokenScope};
+use portcullis_core::{Identity, Moment, OWNER, Rights, Role, State, TokenId, TokenScope};
 
 /// Someone known by a token.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Known {
     pub(crate) token: TokenId,
     pub(crate) name: String,
-    pub(crate) role: Role,
+    pub(crate) rights: Rights,
+    pub(crate) is_device: bool,
     pub(crate) scope: TokenScope,
     pub(crate) expires: Option<Moment>,
 }
@@ -23,9 +24,15 @@ pub(crate) struct Roster {
 impl Roster {
     pub(super) fn of(state: &State) -> Self {
         let known = state.tokens().filter_map(|token| {
-            let role = state.person(&token.person)?.role;
-            let (name, scope) = (token.person.clone(), token.scope.clone());
-            Some((token.hash, Known { token: token.id, name, role, scope, expires: token.expires }))
+            let is_device = token.device.is_some();
+            let role = match state.person(&token.person) {
+                Some(person) => person.role,
+                // The owner is known without a record, and has devices, not tokens.
+                None if is_device && token.person == OWNER => Role::Admin,
+                None => return None,
+            };
+            let (name, scope, rights) = (token.person.clone(), token.scope.clone(), token.rights(role));
+            Some((token.hash, Known { token: token.id, name, rights, is_device, scope, expires: token.expires }))
         });
         let identities = state.people().flat_map(|(name, person)| {
             person.identities.iter().map(move |identity| (identity.clone(), (name.clone(), person.role)))
@@ -45,7 +52,7 @@ impl Roster {
 
     /// Whether what someone was let in by still counts.
     pub(crate) fn still_knows(&self, known: &Known, now: Moment) -> bool {
-        let same = |other: &&Known| other.token == known.token && other.role == known.role;
+        let same = |other: &&Known| other.token == known.token && other.rights == known.rights;
         self.by_hash.values().find(same).is_some_and(|known| known.expires.is_none_or(|expires| expires > now))
     }
 }

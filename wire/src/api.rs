@@ -1,6 +1,7 @@
 //! The HTTP API: what `/api/v1` answers and takes. Moments are milliseconds since 1970.
 
 mod asks;
+mod devices;
 mod events;
 mod people;
 mod reading;
@@ -12,6 +13,7 @@ use utoipa::ToSchema;
 
 use crate::notify::NotifyView;
 pub use asks::{AskView, NewVerdict, OfferView, Recorded, RiskView, VerdictView};
+pub use devices::{DeviceView, LinkView, MadeDevice, MeView, NewDevice, NewLink};
 pub use events::{Accepted, EventView, FileView, NewEvent, ReplyView};
 pub use people::{Approval, MadeToken, NewRole, NewToken, PairingView, PeopleView, PersonView, TokenView};
 pub use reading::UnknownPrompt;
@@ -91,6 +93,12 @@ pub struct Status {
     /// Why there is no listener, where one was wanted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub listen_problem: Option<String>,
+    /// Where browsers elsewhere find the page, if that is served.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub public_url: Option<String>,
+    /// Where a proxy or a tunnel for it ends.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub public_listen: Option<String>,
     pub socket: String,
     pub journal: String,
     pub durability: String,

@@ -112,6 +112,7 @@ kinds! {
     Forbidden 40301 "send `Authorization: Bearer TOKEN`; `portcullis status` says where the owner's token is kept"
     NeedsRight 40302 "ask the owner of the gate for the right; the owner answers no prompts where approvals = \"device\" is set"
     ForeignOrigin 40303 "web pages of other sites may not talk to the gate"
+    BadLink 40309 "ask for a new one with `portcullis page` or `portcullis device link`"
     ForeignChat 40304 "name another chat, or leave ?chat= off to open a new one"
         / "name another chat with --chat, or leave --chat off to open a new one"
     ForeignHost 40305 "use the address that `portcullis status` shows"
@@ -129,6 +130,8 @@ kinds! {
         / "`portcullis people list` lists the people; `portcullis token add` lets someone in"
     NoSuchToken 40406 "`GET /api/v1/tokens` lists the tokens"
         / "`portcullis token list` lists the tokens"
+    NoSuchDevice 40411 "`GET /api/v1/devices` lists the devices"
+        / "`portcullis device list` lists the devices"
     NoSuchPairing 40407 "check the code; it counts for 10 minutes after it was shown"
     NoSuchIdentity 40408 "`GET /api/v1/people` shows who is who on which platform"
         / "`portcullis people list` shows who is who on which platform"
@@ -162,6 +165,7 @@ kinds! {
     TooFast 42902 "send more slowly, or use the owner's token"
     TooManyListeners 42903 "close a listener, or raise limits.sse_listeners in the configuration"
     TooManyPairings 42904 "approve or wait out those who are waiting"
+    TooManyDevices 42906 "revoke some of those that are linked"
     TooManySessions 42905 "end some of the sessions that were started over the API"
     Internal 50001 "look at the gate's log; `portcullis status` says where it is"
     StartFailed 50201 "look at what it said; `portcullis run` in that folder shows the same"
@@ -263,6 +267,7 @@ impl Fault {
             Refusal::OtherRole { role } => {
                 Self::new(Kind::OtherRole, format!("the person is known as a {}", role.name()))
             }
+            Refusal::TooManyDevices => Self::new(Kind::TooManyDevices, "100 devices are linked, and no more can be"),
             Refusal::NoSuchPairing => Self::new(Kind::NoSuchPairing, "nobody was shown that code"),
             Refusal::NoSuchIdentity => Self::new(Kind::NoSuchIdentity, "nobody has that identity"),
             Refusal::TooManyPairings => {

@@ -3,7 +3,7 @@
 mod names;
 
 use portcullis_core::{
-    Address, Ask, Behavior, CallOutcome, Event, Order, Record, Scope, SessionAbout, SessionId, Subject, Text, ToolCall,
+    Address, Ask, Behavior, CallOutcome, Event, Order, Record, Scope, SessionAbout, SessionId, Subject, Text, Token, ToolCall,
     Verdict, as_one_word,
 };
 
@@ -137,6 +137,10 @@ fn words(names: &Names, record: &Record) -> (Weight, String) {
         Record::Missed { by } => (Attention, format!("{by} typed a code that no prompt has")),
         Record::PersonSet { name, role, by } => (Plain, format!("{name} is a {role} now, by {by}")),
         Record::PersonRemoved { name, by } => (Plain, format!("{name} was removed by {by}")),
+        Record::TokenAdded { token: Token { device: Some(device), person, .. }, by } => {
+            let rights = device.rights.names().join(", ");
+            (Plain, format!("{by} linked a device of {person}, {:?}, which may {rights}", device.called))
+        }
         Record::TokenAdded { token, by } => (Plain, format!("{by} made a token for {}", token.person)),
         Record::TokenRevoked { person, by, .. } => (Plain, format!("{by} revoked a token of {person}")),
         Record::PairingAsked { pairing } => {

@@ -36,7 +36,7 @@ pub(super) struct Caller {
 impl Credentials {
     pub(super) fn caller(&self, headers: &HeaderMap, transport: Transport) -> Caller {
         let (via, process) = match transport {
-            Transport::Tcp(_) => (Via::Http, None),
+            Transport::Tcp(_) | Transport::Public => (Via::Http, None),
             Transport::Socket { process } => (Via::Socket, process),
         };
         let (actor, token) = match bearer(headers) {
@@ -45,6 +45,7 @@ impl Credentials {
             Some(None) => (None, None),
             // The socket lies in a folder that only this user can enter, and the other end is this user.
             None if via == Via::Socket => (Some(self.owner(via)), None),
+            None if transport == Transport::Public => (None, None),
             None => (self.dev_sender.as_deref().filter(|dev| speaks_as(headers, dev)).map(dev_actor), None),
         };
         Caller { actor, token, process }
@@ -62,7 +63,8 @@ impl Credentials {
     fn someone(&self, token: &str, via: Via) -> Option<(Actor, Known)> {
         let hash: [u8; 32] = Sha256::digest(token).into();
         let known = self.roster.borrow().find(&hash, now())?.clone();
-        let (name, rights, scope) = (known.name.clone(), known.role.rights(), known.scope.clone());
+        let (name, rights, scope) = (known.name.clone(), known.rights, known.scope.clone());
+        let via = if known.is_device { Via::Device } else { via };
         Some((Actor { name, rights, via, scope }, known))
     }
 

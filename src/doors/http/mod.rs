@@ -5,6 +5,7 @@ mod asks;
 mod body;
 mod chat;
 mod credentials;
+mod devices;
 #[cfg(test)]
 mod fuzz;
 mod guard;
@@ -14,6 +15,7 @@ mod listen;
 mod log;
 mod metrics;
 mod openapi;
+mod page;
 mod people;
 mod queue;
 mod replies;
@@ -45,6 +47,7 @@ use tokio_util::sync::CancellationToken;
 use tower::Service as _;
 
 pub(crate) use credentials::Credentials;
+pub(crate) use guard::PublicOrigin;
 pub(crate) use hooks::{HookHandler, HookResponse};
 pub(crate) use start::{NewProcess, Starter};
 
@@ -82,6 +85,9 @@ pub(crate) struct Door {
     pub(crate) starter: Starter,
     /// None where hooks may not be posted.
     pub(crate) hooks: Option<HookHandler>,
+    /// Where browsers elsewhere find the gate; none where they do not.
+    pub(crate) public: Option<PublicOrigin>,
+    links: devices::Links,
     counters: metrics::Counters,
     listeners: Arc<Semaphore>,
     /// Permits for TCP connections. The socket has as many of its own, so that too many TCP clients neither keep sessions
@@ -102,12 +108,14 @@ pub(crate) struct Parts {
     pub(crate) make_token: fn() -> Option<String>,
     pub(crate) starter: Starter,
     pub(crate) hooks: Option<HookHandler>,
+    pub(crate) public: Option<PublicOrigin>,
 }
 
 impl Door {
     pub(crate) fn new(parts: Parts) -> Arc<Self> {
-        let Parts { hub, link, credentials, limits, status, notify, stop, make_token, starter, hooks } = parts;
+        let Parts { hub, link, credentials, limits, status, notify, stop, make_token, starter, hooks, public } = parts;
         Arc::new(Self {
+            links: devices::Links::default(),
             counters: metrics::Counters::default(),
             listeners: Arc::new(Semaphore::new(limits.listeners)),
             connections: Arc::new(Semaphore::new(limits.connections)),
@@ -122,6 +130,7 @@ impl Door {
             make_token,
             starter,
             hooks,
+            public,
         })
     }
 
@@ -136,10 +145,26 @@ impl Door {
     }
 }
 
-/// Serves the TCP port until `stop`.
+/// Serves the TCP port of this machine until `stop`.
 pub(crate) async fn serve_tcp(listener: TcpListener, door: Arc<Door>, stop: CancellationToken) {
     let Ok(address) = listener.local_addr() else { return };
     let router = routes::router(&door);
+    accept(listener, Transport::Tcp(address), door, router, stop).await;
+}
+
+/// Serves what may be reached from elsewhere until `stop`.
+pub(crate) async fn serve_public(listener: TcpListener, door: Arc<Door>, stop: CancellationToken) {
+    let router = routes::public_router(&door);
+    accept(listener, Transport::Public, door, router, stop).await;
+}
+
+async fn accept(
+    listener: TcpListener,
+    transport: Transport,
+    door: Arc<Door>,
+    router: Router,
+    stop: CancellationToken,
+) {
     loop {
         let accepted = tokio::select! {
             accepted = listener.accept() => accepted,
@@ -149,7 +174,7 @@ pub(crate) async fn serve_tcp(listener: TcpListener, door: Arc<Door>, stop: Canc
             Ok((stream, _)) => {
                 // Without this a small answer waits for the client's acknowledgement.
                 drop(stream.set_nodelay(true));
-                connection(stream, Transport::Tcp(address), &door, &router);
+                connection(stream, transport, &door, &router);
             }
             Err(error) => pause_after(&error).await,
         }
@@ -189,7 +214,7 @@ where
     S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
 {
     let places = match transport {
-        Transport::Tcp(_) => &door.connections,
+        Transport::Tcp(_) | Transport::Public => &door.connections,
         Transport::Socket { .. } => &door.socket_connections,
     };
     let Ok(permit) = Arc::clone(places).try_acquire_owned() else {
@@ -204,8 +229,8 @@ where
             // Now, and not when the answer is first looked after: hyper reads on before that.
             requests.begin();
             async move {
-                let answer = match guard::admit(request, transport, &door.credentials) {
-                    Ok(request) if routes::is_say(&request) => Ok(routes::say_anywhere(door, request).await),
+                let answer = match guard::admit(request, transport, &door.credentials, door.public.as_ref()) {
+                    Ok(request) if transport != Transport::Public && routes::is_say(&request) => Ok(routes::say_anywhere(door, request).await),
                     Ok(request) => router.call(request).await,
                     Err(fault) => Ok(refuse(&fault)),
                 };

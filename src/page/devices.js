@@ -1,0 +1,46 @@
+// Linked devices, and this page's own settings.
+
+import { call, key } from "./api.js";
+import { h, keep, moment, shown } from "./dom.js";
+import { button } from "./prompts.js";
+import { may, state } from "./state.js";
+import { currentLanguage, setLanguage, t } from "./words.js";
+
+export function devicesView(redraw) {
+  const list = h("ul", { class: "devices" });
+  const notice = h("p", { class: "notice", role: "status" });
+  let devices = [];
+  const load = async () => {
+    if (!may("admin")) return;
+    try {
+      devices = await call("GET", "/api/v1/devices");
+      draw();
+    } catch (error) {
+      notice.textContent = t("failed", { why: shown(error.message) });
+    }
+  };
+  const revoke = async (device) => {
+    if (!confirm(t("reallyRevoke"))) return;
+    try {
+      await call("DELETE", `/api/v1/devices/${device.id}`);
+    } catch (error) {
+      notice.textContent = t("failed", { why: shown(error.message) });
+    }
+    load();
+  };
+  const item = (device) => h("li", { class: "card" },
+    h("strong", null, shown(device.name)), device.id === state.me?.device && ` (${t("thisDevice")})`,
+    h("p", { class: "small" }, `${t("rights")} ${device.rights.join(", ")} · ${t("lastSeen")} `, moment(device.since, currentLanguage())),
+    button("revoke", "quiet", () => revoke(device)));
+  const language = h("select", { "aria-label": t("language"), onchange: () => (setLanguage(language.value), redraw()) },
+    [["en", "English"], ["zh-CN", "中文"]].map(([value, name]) => h("option", { value, selected: value === currentLanguage() }, name)));
+  const forget = () => (key.forget(), location.reload());
+  const element = h("section", { class: "form" },
+    may("admin") && [h("h1", null, t("devices")), notice, list],
+    h("h2", null, t("settings")), h("label", { class: "field" }, t("language"), language), h("div", { class: "row" }, button("forget", "quiet", forget)));
+  function draw() {
+    keep(list, devices.map((device) => [device.id, currentLanguage(), () => item(device)]));
+  }
+  load();
+  return { element, draw };
+}

@@ -83,7 +83,7 @@ function answers(ask, answer) {
   return h("div", { class: "answers" },
     row(risky ? main.reverse() : main),
     h("details", null,
-      h("summary", null, "…"),
+      h("summary", null, t("more")),
       offers,
       row(button("denyWhy", "quiet", denyWhy), ask.editable && ask.input && button("edit", "quiet", () => editInput(ask, answer, more)))),
     more);

@@ -10,7 +10,7 @@ export const zh = {
   noSessionsAsk: "在项目中运行 “portcullis install” 后启动 Claude Code。",
   showEnded: "显示已结束的", hideEnded: "隐藏已结束的",
   allow: "允许", allowOnce: "允许一次", forSession: "本会话内允许", always: "总是允许",
-  deny: "拒绝", denyWhy: "拒绝并留言", denyStop: "拒绝并停止本轮", why: "给代理的留言",
+  more: "更多答复", deny: "拒绝", denyWhy: "拒绝并留言", denyStop: "拒绝并停止本轮", why: "给代理的留言",
   edit: "修改要执行的内容", editHow: "修改后的内容会重新按规则判断。", send: "发送", cancel: "取消",
   really: "确定允许吗？", yesAllow: "是，允许", badJson: "这不是有效的 JSON。",
   asks: "{label} 请求许可", wants: "想使用 {tool}", risk_low: "低风险", risk_medium: "中风险", risk_high: "高风险",

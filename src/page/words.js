@@ -12,7 +12,7 @@ export const en = {
   noSessionsAsk: "Run Claude Code in a project after “portcullis install”.",
   showEnded: "Show ended ones", hideEnded: "Hide ended ones",
   allow: "Allow", allowOnce: "Allow once", forSession: "Allow for this session", always: "Always allow",
-  deny: "Deny", denyWhy: "Deny with a message", denyStop: "Deny and stop the turn", why: "Message to the agent",
+  more: "More answers", deny: "Deny", denyWhy: "Deny with a message", denyStop: "Deny and stop the turn", why: "Message to the agent",
   edit: "Edit what runs", editHow: "The rules are asked again about what you write.", send: "Send", cancel: "Cancel",
   really: "Really allow this?", yesAllow: "Yes, allow", badJson: "This is no valid JSON.",
   asks: "{label} asks", wants: "wants to use {tool}", risk_low: "low risk", risk_medium: "medium risk", risk_high: "high risk",

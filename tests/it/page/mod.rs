@@ -1,0 +1,5 @@
+//! The page in a real Chromium, against the real gate and, where a session is driven, the real Claude Code.
+
+mod access;
+mod journey;
+mod prompts;

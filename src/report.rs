@@ -43,6 +43,13 @@ pub(crate) fn try_say(text: &str) -> std::io::Result<()> {
     stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush())
 }
 
+/// Prints a line to standard error, for a person; a program that reads the answer does not see it.
+pub(crate) fn note(text: &str) {
+    use std::io::Write as _;
+    // If standard error is closed there is nobody left to tell.
+    drop(writeln!(std::io::stderr(), "{}", portcullis_core::visible(text)));
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -138,9 +138,16 @@ pub fn escape_attribute(value: &str) -> String {
     safe
 }
 
-/// Whether a character takes no room, turns text round or begins a line. What emoji are joined with stays.
+/// Whether a character can only deceive in a name or a tag: it hides, or changes how the one before it looks.
+pub(crate) fn takes_no_room(letter: char) -> bool {
+    hides(letter) || matches!(letter, JOINER | '\u{fe00}'..='\u{fe0f}')
+}
+
+/// What emoji are joined with.
+const JOINER: char = '\u{200d}';
+
+/// Whether a character takes no room, turns text round or begins a line. What emoji are made of stays.
 pub fn hides(letter: char) -> bool {
-    const JOINER: char = '\u{200d}';
     letter != JOINER
         && matches!(letter,
             '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}'

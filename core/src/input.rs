@@ -13,6 +13,10 @@ use crate::verdict::{Behavior, Ruling, SaidText};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Input {
     /// The gate is up, and its journal has been read.
+    /// The clock went back; until now it was as late as this.
+    ClockSet {
+        was: u64,
+    },
     Started {
         version: String,
     },
@@ -431,11 +435,9 @@ impl Notice {
         let reviews = actor.may(Right::Review);
         match self {
             Self::Replied { owners, wanted_label, .. } => {
-                owners.contains(&actor.name) && actor.may(Right::Talk) || reviews && covered(wanted_label)
+                covered(wanted_label) && (reviews || owners.contains(&actor.name) && actor.may(Right::Talk))
             }
-            Self::Event { event, wanted_label } => {
-                event.event.is_of(&actor.name) && actor.may(Right::Talk) || reviews && covered(wanted_label)
-            }
+            Self::Event { event, wanted_label } => actor.sees(&event.event, wanted_label.as_ref()),
             Self::Session { session, .. } => reviews && actor.scope.covers(&session.about.label),
             Self::Ask { wanted_label, .. } => reviews && actor.scope.covers(wanted_label),
         }

@@ -32,12 +32,14 @@ pub use connector::{BadConnectorName, ConnectorName, Identity, NotAnIdentity, Se
 pub use decide::decide;
 pub use event::{
     ChatId, DeliveryWay, Event, EventLife, IdempotencyKey, Label, Reply, SentFile, Text, TrackedEvent, combined,
-    excerpt, is_harmless, neutralise, visible,
+    excerpt, is_harmless, neutralise, spelled_out, visible,
 };
 pub use ids::{AskId, Code, EventId, IdText, Moment, OrderId, PairingCode, ReplyId, SessionId, TokenId};
 pub use input::{Answer, Effect, Input, NotAVerdict, Notice, Refusal, Topic, VerdictTarget};
 pub use names::UnknownName;
-pub use people::{Actor, Device, Inside, OWNER, Pairing, Person, Right, Rights, Role, Token, TokenScope, Via, is_person_name};
+pub use people::{
+    Actor, Device, Inside, InsideAgent, OWNER, Pairing, Person, Right, Rights, Role, Token, TokenScope, Via, is_person_name,
+};
 pub use record::{Moves, Record, Subject};
 pub use route::{Address, NoRoute, route};
 pub use secrets::mask;

@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use crate::attributes::hides;
 use crate::connector::{BadConnectorName, ConnectorName, Identity};
-use crate::event::Label;
+use crate::event::{Event, Label};
 use crate::ids::{Moment, PairingCode, TokenId};
 use crate::names::names;
 
@@ -47,7 +47,7 @@ impl Rights {
         self.0 & right.bit() != 0
     }
 
-    /// Those that both have.
+    /// Those that are in both.
     pub fn and(self, other: Self) -> Self {
         Self(self.0 & other.0)
     }
@@ -158,23 +158,43 @@ pub struct Actor {
     pub scope: TokenScope,
 }
 
-/// A process that runs inside a session: the session's agent started it, or something that the agent started did.
+/// A process that runs inside an agent: the agent started it, or something that the agent started did.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Inside {
-    pub process: u32,
-    /// Of the session.
-    pub label: Label,
+    /// None: the system does not name it.
+    pub process: Option<u32>,
+    pub agent: InsideAgent,
+}
+
+/// What is known of the agent that a process runs inside of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum InsideAgent {
+    /// That of the session with this label.
+    Session(Label),
+    /// One without a session here.
+    Other,
+    /// Whose child the process is cannot be told, and there are agents that run commands.
+    Unknown(&'static str),
 }
 
 impl Inside {
-    /// The name of the session's agent as a sender. No person can have it.
+    /// The name of the agent as a sender. No person can have it.
     pub fn agent_name(&self) -> String {
-        format!("agent:{}", self.label)
+        match &self.agent {
+            InsideAgent::Session(label) => format!("agent:{label}"),
+            InsideAgent::Other => "agent:other".to_owned(),
+            InsideAgent::Unknown(_) => "agent:unknown".to_owned(),
+        }
     }
 
     /// What the journal says of something that was refused to such a process.
     pub fn note(&self, tried: &str) -> String {
-        format!("{tried}, by process {} inside session {}", self.process, self.label)
+        let process = self.process.map_or("an unnamed process".to_owned(), |process| format!("process {process}"));
+        match &self.agent {
+            InsideAgent::Session(label) => format!("{tried}, by {process} inside session {label}"),
+            InsideAgent::Other => format!("{tried}, by {process} inside an agent"),
+            InsideAgent::Unknown(why) => format!("{tried}, by {process} of unknown origin: {why}"),
+        }
     }
 }
 
@@ -182,7 +202,35 @@ impl Inside {
 pub const OWNER: &str = "owner";
 
 /// Names that records give to others than people.
-const RESERVED: [&str; 4] = [OWNER, "terminal", "portcullis", "gate"];
+const RESERVED: [&str; 7] = [OWNER, "terminal", "portcullis", "gate", "system", "user", "assistant"];
+
+/// A name as it looks at a glance: without marks between its letters, and each letter as the Latin one that it could be
+/// taken for.
+fn at_a_glance(name: &str) -> String {
+    let look = |letter: char| match letter {
+        '0' | 'о' | 'ο' | 'օ' | 'ø' | 'ò'..='ö' => 'o',
+        '1' | 'l' | 'і' | 'ι' | 'ı' | 'ӏ' | 'ì'..='ï' => 'i',
+        '3' | 'е' | 'ё' | 'ε' | 'є' | 'è'..='ë' => 'e',
+        '4' | '@' | 'а' | 'α' | 'à'..='å' => 'a',
+        '5' | 'ѕ' => 's',
+        '7' | 'т' | 'τ' => 't',
+        '9' | 'ԍ' | 'ց' => 'g',
+        'с' | 'ϲ' | 'ç' => 'c',
+        'м' => 'm',
+        'п' | 'ո' | 'η' | 'ñ' => 'n',
+        'р' | 'ρ' => 'p',
+        'г' => 'r',
+        'υ' | 'ս' | 'ц' | 'ù'..='ü' => 'u',
+        'ԝ' | 'ѡ' | 'ω' | 'ш' | 'ա' => 'w',
+        'у' | 'ү' | 'ý' | 'ÿ' => 'y',
+        'ｏ' | 'ａ'..='ｚ' => char::from_u32(letter as u32 - 0xfee0).unwrap_or(letter),
+        other => other,
+    };
+    let letters =
+        name.chars().flat_map(char::to_lowercase).filter(|letter| !matches!(letter, '-' | '_' | '.')).map(look);
+    let text: String = letters.map(|letter| if letter == 'l' { 'i' } else { letter }).collect();
+    text.replace("vv", "w").replace("rn", "m")
+}
 
 /// Someone the owner has let in.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -215,11 +263,6 @@ pub struct Device {
 }
 
 impl Token {
-    /// What it lets someone of this role do.
-    pub fn rights(&self, role: Role) -> Rights {
-        self.device.as_ref().map_or(role.rights(), |device| device.rights.and(role.rights()))
-    }
-
     pub fn has_expired(&self, now: Moment) -> bool {
         self.expires.is_some_and(|expires| expires <= now)
     }
@@ -241,7 +284,7 @@ pub fn is_person_name(name: &str) -> bool {
     !name.is_empty()
         && name.len() <= 64
         && name.chars().all(plain)
-        && !RESERVED.iter().any(|ours| name.eq_ignore_ascii_case(ours))
+        && !RESERVED.iter().any(|ours| at_a_glance(name) == at_a_glance(ours))
 }
 
 /// What a device can be called: short, and visible on one line.
@@ -250,6 +293,18 @@ pub(crate) fn is_device_name(name: &str) -> bool {
 }
 
 impl Actor {
+    /// Whether they may see an event that is for the session with this label: people see their own, reviewers those of
+    /// others as well, and with a token for some labels only those of these labels.
+    pub fn sees(&self, event: &Event, label: Option<&Label>) -> bool {
+        let is_covered = match (label, &self.scope) {
+            (_, TokenScope::Everything) => true,
+            (Some(label), scope) => scope.covers(label),
+            // It has no session yet. Who sent it with the same token knows of it.
+            (None, scope) => event.scope == *scope && event.is_of(&self.name),
+        };
+        is_covered && (self.may(Right::Review) || self.may(Right::Talk) && event.is_of(&self.name))
+    }
+
     /// Who has to do with some sessions only does not administer the gate: they could make themselves a way to the rest.
     pub fn may(&self, right: Right) -> bool {
         self.rights.has(right) && (right != Right::Admin || self.scope == TokenScope::Everything)
@@ -259,6 +314,33 @@ impl Actor {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn nobody_is_named_like_the_owner_or_the_gate() {
+        for fine in ["ann", "bob.smith", "gatekeeper", "owners", "前端", "Оля", "ci-1", "claude"] {
+            assert!(is_person_name(fine), "{fine}");
+        }
+        for wrong in [
+            "owner",
+            "OWNER",
+            "оwner",
+            "оwnеr",
+            "0wner",
+            "o-w-n-e-r",
+            "0vvner",
+            "ówner",
+            "ｏwner",
+            "portcullis",
+            "p0rtcu11is",
+            "User",
+            "gаte",
+            "system",
+            "a:b",
+            "",
+        ] {
+            assert!(!is_person_name(wrong), "{wrong}");
+        }
+    }
 
     #[test]
     fn a_door_is_read_as_it_is_written_and_connectors_are_doors() {

@@ -18,6 +18,11 @@ pub enum Record {
     Opened {
         version: String,
     },
+    /// The clock went back, further than clocks do by themselves.
+    ClockSet {
+        /// As late as it was by the record before.
+        was: u64,
+    },
     Received {
         event: Arc<Event>,
         to: Option<SessionId>,
@@ -268,7 +273,7 @@ pub enum Subject {
 impl Record {
     pub fn subject(&self) -> Subject {
         match self {
-            Self::Opened { .. } => Subject::Gate,
+            Self::Opened { .. } | Self::ClockSet { .. } => Subject::Gate,
             Self::Received { event, .. } => Subject::Event(event.id),
             Self::Seen { event }
             | Self::EventExpired { event }

@@ -8,7 +8,7 @@ use crate::connector::{ConnectorName, Identity};
 use crate::event::{ChatId, EventLife, Label, Reply, TrackedEvent};
 use crate::ids::{AskId, Code, EventId, Moment, ReplyId, SessionId, TokenId};
 use crate::input::{Notice, Topic};
-use crate::people::{Pairing, Person, Token, TokenScope};
+use crate::people::{Pairing, Person, Role, Token, TokenScope};
 use crate::record::Subject;
 use crate::session::{Session, SessionAbout};
 
@@ -115,6 +115,8 @@ pub struct State {
     misses: BTreeMap<String, VecDeque<Moment>>,
     people: BTreeMap<String, Person>,
     tokens: BTreeMap<TokenId, Token>,
+    /// The role that a person had when each of their tokens was made.
+    token_roles: BTreeMap<TokenId, Role>,
     pairings: Vec<Pairing>,
     pairing_misses: BTreeMap<String, VecDeque<Moment>>,
     /// What is known of each connector that ever ran.
@@ -123,6 +125,9 @@ pub struct State {
     /// reconnect.
     replies: VecDeque<(u64, Reply)>,
 }
+
+/// A clock that is set right by a server moves by seconds. By more than this many milliseconds, it was wrong before.
+const MOST_AHEAD: u64 = 60_000;
 
 impl State {
     pub fn new(limits: Limits) -> Self {
@@ -148,9 +153,14 @@ impl State {
         self.revision
     }
 
-    /// The later of the clock and the last record.
+    /// The later of the clock and the last record, unless that is so far ahead that the clock must have been wrong then.
     pub fn no_earlier(&self, clock: Moment) -> Moment {
-        clock.max(self.last)
+        if self.was_ahead_of(clock).is_some() { clock } else { clock.max(self.last) }
+    }
+
+    /// When the last record was written, if the clock has gone back further than clocks do by themselves.
+    pub fn was_ahead_of(&self, clock: Moment) -> Option<Moment> {
+        (self.last.since(clock) > MOST_AHEAD).then_some(self.last)
     }
 
     /// Sessions that have not ended.

@@ -10,7 +10,8 @@ use portcullis_wire::api::{AskView, NewVerdict, Recorded};
 use portcullis_wire::questions::GivenAnswers;
 
 use super::client::Client;
-use super::{confirm, log_at, say};
+use super::inside::{InsideAnAgent, refused};
+use super::{log_at, say};
 use crate::failure::Failure;
 use show::{list, whole};
 
@@ -76,6 +77,14 @@ enum AskCommand {
 }
 
 impl Ask {
+    pub(super) fn inside(&self) -> InsideAnAgent {
+        match &self.what {
+            AskCommand::List { .. } | AskCommand::Show { .. } => InsideAnAgent::Allowed,
+            AskCommand::Allow { ask, .. } => refused(format!("allow prompt {ask}")),
+            AskCommand::Deny { ask, .. } => refused(format!("deny prompt {ask}")),
+        }
+    }
+
     pub(super) async fn run(self) -> anyhow::Result<ExitCode> {
         log_at("warn");
         let gate = Client::of_the_gate()?;
@@ -110,7 +119,6 @@ impl Ask {
 }
 
 async fn answer(gate: &Client, ask: &str, verdict: NewVerdict) -> anyhow::Result<()> {
-    confirm(&format!("{} prompt {ask}", verdict.behavior)).await?;
     let path = format!("/api/v1/asks/{}/verdict", super::client::segment(ask));
     let recorded: Recorded = gate.post(&path, &verdict).await?;
     let code = recorded.code;

@@ -5,7 +5,8 @@ use std::process::ExitCode;
 
 use portcullis_core::visible;
 
-use super::{confirm, log_at, paths};
+use super::inside::confirm;
+use super::{log_at, paths};
 use crate::failure::Failure;
 use crate::fronts::terminal::{FrontEnd, FrontPlace, Output, Setup, TerminalFront};
 use crate::fronts::{Attached, Ending, find};

@@ -9,7 +9,8 @@ use portcullis_core::{EventLife, visible};
 use portcullis_wire::api::{AskView, EventView, PeopleView, SessionView, TokenView};
 
 use super::client::Client;
-use super::say;
+use super::{paths, say};
+use crate::rules::Rules;
 
 /// A person waits at the keyboard.
 const LONGEST: Duration = Duration::from_millis(700);
@@ -33,6 +34,8 @@ enum CandidateKind {
     EventStates,
     People,
     Tokens,
+    /// As they are written.
+    Rules,
 }
 
 impl Candidates {
@@ -87,6 +90,7 @@ fn takes_value(arg: &Arg) -> bool {
 /// By the name of the argument, which is the same wherever the same is meant.
 fn named(path: &[&str], arg: &Arg) -> Option<CandidateKind> {
     match (path, arg.get_id().as_str()) {
+        (["rules", "remove"], "rule") => Some(CandidateKind::Rules),
         (["rules" | "channel" | "run" | "install" | "uninstall", ..], _) => None,
         (_, "session") => Some(CandidateKind::Sessions),
         (_, "label" | "labels") => Some(CandidateKind::Labels),
@@ -104,6 +108,11 @@ impl CandidateKind {
     async fn known(self) -> anyhow::Result<Vec<String>> {
         if self == Self::EventStates {
             return Ok(EventLife::NAMES.map(str::to_owned).to_vec());
+        }
+        if self == Self::Rules {
+            let files = Rules::open(&paths()?, &std::env::current_dir()?).files();
+            let rules = files.iter().flat_map(|file| &file.rules);
+            return Ok(rules.map(|written| written.rule.pattern.to_string()).collect());
         }
         let gate = Client::of_the_gate()?;
         Ok(match self {
@@ -128,7 +137,7 @@ impl CandidateKind {
                 let tokens: Vec<TokenView> = gate.get("/api/v1/tokens").await?;
                 tokens.into_iter().map(|token| token.id).collect()
             }
-            Self::EventStates => vec![],
+            Self::EventStates | Self::Rules => vec![],
         })
     }
 }
@@ -155,6 +164,8 @@ mod tests {
         assert_eq!(names("session prompt api "), None);
         assert_eq!(names("attach "), some(CandidateKind::Sessions, ""));
         assert_eq!(names("events list --state w"), some(CandidateKind::EventStates, "w"));
+        assert_eq!(names("rules remove "), some(CandidateKind::Rules, ""));
+        assert_eq!(names("rules check Ba"), None);
         assert_eq!(names("as"), None);
         assert_eq!(names("run --label "), None);
     }

@@ -46,12 +46,11 @@ fn with_names(shell: Shell, script: &str) -> String {
 }
 
 const BASH: &str = r#"_portcullis_names() {
-    local IFS=$'\n' name
+    local name
     COMPREPLY=()
-    for name in $(command portcullis __candidates -- "${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null); do
+    while IFS= read -r name; do
         COMPREPLY+=("$(printf '%q' "$name")")
-    done
-    unset IFS
+    done < <(command portcullis __candidates -- "${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null)
     [ ${#COMPREPLY[@]} -gt 0 ] || _portcullis "$@"
 }
 complete -F _portcullis_names -o bashdefault -o default portcullis

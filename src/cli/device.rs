@@ -10,8 +10,9 @@ use qrcode::QrCode;
 use qrcode::render::unicode::Dense1x2;
 
 use super::client::{Client, segment};
+use super::inside::{InsideAnAgent, refused};
 use super::table::{Cell, Table};
-use super::{confirm, log_at, say};
+use super::{log_at, say};
 use crate::failure::Failure;
 use crate::hub::now;
 
@@ -56,6 +57,14 @@ pub(super) struct LinkFor {
 }
 
 impl Device {
+    pub(super) fn inside(&self) -> InsideAnAgent {
+        match &self.what {
+            DeviceCommand::List { .. } => InsideAnAgent::Allowed,
+            DeviceCommand::Link { .. } => refused("link a device"),
+            DeviceCommand::Revoke { device } => refused(format!("revoke device {device}")),
+        }
+    }
+
     pub(super) async fn run(self) -> anyhow::Result<ExitCode> {
         log_at("warn");
         let gate = Client::of_the_gate()?;
@@ -68,7 +77,6 @@ impl Device {
             DeviceCommand::Revoke { device } => {
                 let devices = all(&gate).await?;
                 let found = find(&devices, &device)?;
-                confirm(&format!("revoke {}", found.name)).await?;
                 gate.command("DELETE", &format!("/api/v1/devices/{}", segment(&found.id))).await?;
                 say(&format!("Revoked {}.\n", found.name));
             }
@@ -113,7 +121,6 @@ async fn show_link(gate: &Client, may: LinkFor) -> anyhow::Result<()> {
         let hint = "run it in a terminal: a link lets whoever has it in, so it goes nowhere else";
         return Err(Failure::new("a link is shown on a terminal only", hint).into());
     }
-    confirm("link a device").await?;
     let fresh = new_link(gate, may).await?;
     let Some(base) = &fresh.link.public_url else {
         let hint = "make the gate reachable first. With Tailscale: `tailscale serve 8789`, and its address as public_url in \

@@ -7,7 +7,7 @@ use portcullis_wire::api::{AskView, LogLine, SessionView};
 use portcullis_wire::sentence::{Names, Sentence, Weight, sentence};
 use serde_json::Value;
 
-use super::client::{Client, is_away};
+use super::client::{Client, is_away, segment};
 use crate::config::Paths;
 
 /// Seconds that the gate holds a question for new records: well below what a client waits for an answer.
@@ -33,19 +33,37 @@ pub(super) struct Feed {
 /// Which sessions someone wants to hear of.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub(super) struct Only {
-    /// Only the session with this id, or the start of it
-    #[arg(long, value_name = "ID")]
+    /// Only this session: its label, its id, or the beginning of one
+    #[arg(long, value_name = "SESSION")]
     session: Option<String>,
-    /// Only sessions with this label
+    /// Only sessions with this label, also those that have it later
     #[arg(long, value_name = "NAME", conflicts_with = "session")]
     label: Option<String>,
 }
 
 impl Only {
-    pub(super) fn takes(&self, session: Option<&str>, label: Option<&str>) -> bool {
-        let named = |name: &String| session.is_some_and(|id| id.starts_with(name.as_str())) || label == Some(name);
-        self.session.as_ref().is_none_or(named) && self.label.as_ref().is_none_or(|name| label == Some(name))
+    /// The same, by the id and the label of sessions that the gate knows; an error that lists them where it knows none.
+    async fn of_known(self, gate: &Client) -> anyhow::Result<Self> {
+        let session = match &self.session {
+            Some(wanted) => Some(known_session(gate, wanted).await?.id),
+            None => None,
+        };
+        let label = match &self.label {
+            Some(wanted) => Some(known_session(gate, wanted).await?.label),
+            None => None,
+        };
+        Ok(Self { session, label })
     }
+
+    pub(super) fn takes(&self, session: Option<&str>, label: Option<&str>) -> bool {
+        let fits = |wanted: &Option<String>, it: Option<&str>| wanted.as_ref().is_none_or(|wanted| it == Some(wanted));
+        fits(&self.session, session) && fits(&self.label, label)
+    }
+}
+
+/// The session that someone means by its label, its id, or the beginning of one.
+pub(super) async fn known_session(gate: &Client, wanted: &str) -> anyhow::Result<SessionView> {
+    gate.get(&format!("/api/v1/sessions/{}", segment(wanted))).await
 }
 
 /// One record, in words and as it is.
@@ -111,6 +129,7 @@ impl Feed {
     /// A feed of what happens from now on.
     pub(super) async fn from_now(paths: Paths, only: Only) -> anyhow::Result<Self> {
         let gate = Client::new(&paths);
+        let only = only.of_known(&gate).await?;
         let last: Vec<LogLine> = gate.get("/api/v1/log?last=1").await?;
         let after = last.last().map_or(0, |line| line.seq);
         let names = known_names(&gate).await?;

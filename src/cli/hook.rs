@@ -1,28 +1,37 @@
-//! `portcullis hook`: what Claude Code runs when a session starts, ends or is woken, and in a project whose hooks are
-//! shared also for everything else.
+//! `portcullis hook`: what Claude Code runs when a session starts, ends or is woken, and before each tool call; in a
+//! project whose hooks are shared also for everything else.
 
 use std::io::{Read as _, Write as _};
 use std::path::Path;
 use std::process::ExitCode;
+use std::time::SystemTime;
 
-use portcullis_wire::hooks::{HOOKS_VERSION, HookCall, HookEvent, watch};
+use portcullis_core::{Label, SessionAbout, visible};
+use portcullis_wire::hooks::{HOOKS_VERSION, HookCall, HookEvent, refuse_tool, watch};
 use serde_json::Value;
 
+use super::broken::broken_files;
 use super::channel::working_folder;
-use super::setup::installed::has_hooks_of_own;
+use super::setup::installed::{Namesake, has_hooks_of_own};
 use super::{environment, log_at, paths, say};
-use crate::agents::claude::hooks::{self, Announced, HookOutput, HookWait};
+use crate::agents::claude::hooks::{self, Announced, HookOutput, HookWait, Unanswered};
 use crate::config::Paths;
+use crate::gate::hooks::judge;
 use crate::processes;
 
-/// What Claude Code's hooks run when a session starts, ends or is woken
+/// What Claude Code's hooks run when a session starts, ends or is woken, and before each tool call
 ///
 /// Hooks that a project shares (`portcullis install --hooks --scope project`) run it at every moment.
 ///
-/// Reads one hook call as JSON on standard input. `portcullis install --hooks` registers it. Whatever goes wrong, it
-/// says nothing and exits with 0, so that Claude Code goes on by itself.
+/// Reads one hook call as JSON on standard input. `portcullis install --hooks` registers it. Where the session's process
+/// does not answer, a call is judged by the rules alone: what they deny, and what a person must decide where nobody can be
+/// asked, is denied. Whatever else goes wrong, it says nothing and exits with 0, so that Claude Code goes on by itself.
 #[derive(clap::Args)]
-pub(super) struct Hook {}
+pub(super) struct Hook {
+    /// The version of the hooks that run this; those that a project shares do not tell it
+    #[arg(long, value_name = "VERSION")]
+    installed: Option<u32>,
+}
 
 /// The longest a call may be.
 const LONGEST: u64 = 16 << 20;
@@ -32,7 +41,7 @@ const FOR_THE_MODEL: u8 = 2;
 impl Hook {
     pub(super) async fn run(self) -> ExitCode {
         log_at("error");
-        match answer().await {
+        match self.answer().await {
             Ok(code) => code,
             Err(error) => {
                 tracing::debug!("{error:#}");
@@ -40,64 +49,110 @@ impl Hook {
             }
         }
     }
+
+    async fn answer(self) -> anyhow::Result<ExitCode> {
+        let mut text = Vec::new();
+        std::io::stdin().lock().take(LONGEST).read_to_end(&mut text)?;
+        let mut arguments: Value = serde_json::from_slice(&text)?;
+        let call = HookCall::read(&arguments)?;
+        // A session that `portcullis run` holds is served by its holder.
+        let agent = agent().filter(|agent| !processes::is_driven(*agent));
+        let Some(agent) = agent else { return Ok(ExitCode::SUCCESS) };
+        let paths = paths()?;
+        let (socket, file) = (paths.session_socket(agent), paths.wake_file(agent));
+        let mut code = ExitCode::SUCCESS;
+        match call.event {
+            HookEvent::SessionStart => {
+                let announced = Announced { is_watched: is_attended(), is_forked: call.is_fork() };
+                let is_there = announce(&paths, &file, &call, announced).is_ok();
+                let watched = is_there && announced.is_watched;
+                if watched {
+                    let project = call.cwd.as_ref().map_or_else(working_folder, |cwd| Ok(cwd.into()))?;
+                    let namesake = Namesake::find(&project, &environment).map(|namesake| namesake.in_words());
+                    let broken = broken_files(&paths, [project.as_path()]).into_iter();
+                    let broken = broken.map(|problem| visible(&format!("portcullis: {problem}")));
+                    let warnings: Vec<String> = namesake.into_iter().chain(broken).collect();
+                    let warning = Some(warnings.join("\n")).filter(|warning| !warning.is_empty());
+                    say(&format!("{}\n", watch(&[file.display().to_string()], warning.as_deref())));
+                }
+                arguments["watched"] = Value::Bool(watched);
+                hooks::call_session(&socket, &arguments, HookWait::Short, |_| {}).await?;
+            }
+            HookEvent::SessionEnd => {
+                if call.reason.as_deref() != Some("clear") {
+                    hooks::forget(&file);
+                }
+                hooks::call_session(&socket, &arguments, HookWait::Short, |_| {}).await?;
+            }
+            HookEvent::FileChanged if arguments["file_path"].as_str() == file.to_str() => {
+                let show = |told: &HookOutput| {
+                    if let Some(text) = told.output.as_str() {
+                        let mut stderr = std::io::stderr().lock();
+                        // Claude Code may be gone; then so is the session, and the event goes to the next.
+                        if stderr.write_all(text.as_bytes()).and_then(|()| stderr.flush()).is_ok() {
+                            code = ExitCode::from(FOR_THE_MODEL);
+                        }
+                    }
+                };
+                hooks::call_session(&socket, &arguments, HookWait::Short, show).await?;
+            }
+            HookEvent::FileChanged => {}
+            _ if self.installed.is_none() && has_hooks_of_own(&working_folder()?, &environment) => {}
+            event => {
+                // Hooks that a project shares run whatever program is there.
+                arguments["hooks_version"] = self.installed.unwrap_or(HOOKS_VERSION).to_string().into();
+                let wait = if event.decides() { HookWait::ForPeople { begun: begun(&file) } } else { HookWait::Short };
+                match hooks::call_session(&socket, &arguments, wait, show).await {
+                    Err(error) if event.decides() => {
+                        tracing::debug!("{error:#}");
+                        show(&without_session(&error, &paths, call));
+                    }
+                    called => called?,
+                }
+            }
+        }
+        Ok(code)
+    }
 }
 
-async fn answer() -> anyhow::Result<ExitCode> {
-    let mut text = Vec::new();
-    std::io::stdin().lock().take(LONGEST).read_to_end(&mut text)?;
-    let mut arguments: Value = serde_json::from_slice(&text)?;
-    let call = HookCall::read(&arguments)?;
-    // A session that `portcullis run` holds is served by its holder.
-    let agent = number("CLAUDE_PID").filter(|agent| !processes::is_driven(*agent));
-    let Some(agent) = agent else { return Ok(ExitCode::SUCCESS) };
-    let paths = paths()?;
-    let (socket, file) = (paths.session_socket(agent), paths.wake_file(agent));
-    let mut code = ExitCode::SUCCESS;
-    match call.event {
-        HookEvent::SessionStart => {
-            let announced = Announced { is_watched: is_attended(), is_forked: call.is_fork() };
-            let is_there = announce(&paths, &file, &call, announced).is_ok();
-            let watched = is_there && announced.is_watched;
-            if watched {
-                say(&format!("{}\n", watch(&[file.display().to_string()])));
-            }
-            arguments["watched"] = Value::Bool(watched);
-            hooks::call_session(&socket, &arguments, HookWait::Short, |_| {}).await?;
-        }
-        HookEvent::SessionEnd => {
-            if call.reason.as_deref() != Some("clear") {
-                hooks::forget(&file);
-            }
-            hooks::call_session(&socket, &arguments, HookWait::Short, |_| {}).await?;
-        }
-        HookEvent::FileChanged if arguments["file_path"].as_str() == file.to_str() => {
-            let show = |told: &HookOutput| {
-                if let Some(text) = told.output.as_str() {
-                    let mut stderr = std::io::stderr().lock();
-                    // Claude Code may be gone; then so is the session, and the event goes to the next.
-                    if stderr.write_all(text.as_bytes()).and_then(|()| stderr.flush()).is_ok() {
-                        code = ExitCode::from(FOR_THE_MODEL);
-                    }
-                }
-            };
-            hooks::call_session(&socket, &arguments, HookWait::Short, show).await?;
-        }
-        HookEvent::FileChanged => {}
-        _ if has_hooks_of_own(&working_folder()?, &environment) => {}
-        event => {
-            // Hooks of this form came with this version.
-            arguments["hooks_version"] = HOOKS_VERSION.to_string().into();
-            let decides = matches!(event, HookEvent::PermissionRequest | HookEvent::PreToolUse);
-            let wait = if decides { HookWait::ForPeople } else { HookWait::Short };
-            let show = |told: &HookOutput| {
-                if !told.output.is_null() {
-                    say(&format!("{}\n", told.output));
-                }
-            };
-            hooks::call_session(&socket, &arguments, wait, show).await?;
-        }
+fn show(told: &HookOutput) {
+    if !told.output.is_null() {
+        say(&format!("{}\n", told.output));
     }
-    Ok(code)
+}
+
+/// What is answered where the session's process does not. One that is there and says nothing may have a stop or a guard to
+/// hold: nothing runs past it.
+fn without_session(error: &Unanswered, paths: &Paths, call: HookCall) -> HookOutput {
+    match (error, call.event) {
+        (Unanswered::Silent(_), HookEvent::PreToolUse) => {
+            HookOutput { output: refuse_tool("The session's own portcullis process gave no answer: try again.") }
+        }
+        _ => judge_alone(paths, call),
+    }
+}
+
+/// No process of the session answers: Claude Code has not started it, or a server of the project has its name. Nobody can
+/// be asked then, and the rules hold all the same.
+fn judge_alone(paths: &Paths, call: HookCall) -> HookOutput {
+    let folder = call.cwd.clone().or_else(|| Some(working_folder().ok()?.display().to_string()));
+    let label = Label::of_folder(Path::new(folder.as_deref().unwrap_or_default()));
+    let about = SessionAbout { folder, ..SessionAbout::new(label, "hooks") };
+    HookOutput { output: hooks::judge_alone(&judge(paths, &about), call, is_attended()) }
+}
+
+/// When the session began, as the file tells that its first hook made.
+fn begun(wake_file: &Path) -> Option<SystemTime> {
+    wake_file.metadata().and_then(|file| file.modified()).ok()
+}
+
+/// The agent that runs this hook. What it says in the environment counts only for a process above this one: the settings of
+/// a project can set any variable.
+fn agent() -> Option<u32> {
+    let parent = std::os::unix::process::parent_id();
+    let above = processes::lineage(parent);
+    let said = number("CLAUDE_PID")?;
+    Some(if above.contains(&said) { said } else { processes::agent_above(parent) })
 }
 
 fn announce(paths: &Paths, file: &Path, call: &HookCall, announced: Announced) -> anyhow::Result<()> {

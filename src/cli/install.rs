@@ -79,7 +79,7 @@ impl At {
 
 impl Install {
     pub(super) fn run(self) -> anyhow::Result<ExitCode> {
-        log_at("warn");
+        log_at("error");
         let (hooks, label, force) = (self.hooks, self.label.clone(), self.force);
         let plan = InstallPlan::make(InstallOptions { target: self.at.target()?, hooks, label, force }, &paths()?)?;
         if self.shown.json {

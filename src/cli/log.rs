@@ -1,17 +1,22 @@
 //! `portcullis log`: read the journal, verify it, and erase text from it.
 
 mod read;
+mod since;
 
+use std::collections::HashSet;
 use std::process::ExitCode;
 
 use clap::Subcommand;
+use portcullis_core::Record;
 use portcullis_wire::api::Redacted;
 
 use super::client::Client;
 use super::feed::masked;
-use super::{confirm, lock, log_at, paths, say};
+use super::inside::{InsideAnAgent, refused};
+use super::{lock, log_at, paths, say};
 use crate::failure::Failure;
-use crate::store::{Durability, Store, VerifyError};
+use crate::hub::read_record;
+use crate::store::{Durability, ErasedPayload, Seq, Store, VerifyError};
 use read::LogReader;
 
 /// Read the log of everything that happened
@@ -41,9 +46,9 @@ struct Read {
     /// Only what is about this prompt: its five letters, or its id
     #[arg(long, value_name = "CODE")]
     ask: Option<String>,
-    /// Only records of this last time, such as 10m, 12h or 3d
-    #[arg(long, value_name = "TIME")]
-    since: Option<humantime::Duration>,
+    /// Only records since then: 10m, 12h or 3d ago, today, yesterday, a day such as 2026-11-15, or '2026-11-15 15:16'
+    #[arg(long, value_name = "TIME", value_parser = since::moment)]
+    since: Option<portcullis_core::Moment>,
     /// One JSON object a line
     #[arg(long)]
     json: bool,
@@ -74,6 +79,13 @@ enum LogCommand {
 }
 
 impl Log {
+    pub(super) fn inside(&self) -> InsideAnAgent {
+        match &self.what {
+            Some(LogCommand::Redact { subject }) => refused(format!("erase the text of {subject}")),
+            None | Some(LogCommand::Verify { .. } | LogCommand::Head | LogCommand::Export) => InsideAnAgent::Allowed,
+        }
+    }
+
     pub(super) async fn run(self) -> anyhow::Result<ExitCode> {
         log_at("warn");
         match self.what {
@@ -84,7 +96,6 @@ impl Log {
             Some(LogCommand::Head) => say(&format!("{}\n", journal()?.head()?)),
             Some(LogCommand::Verify { head, json }) => return verify(head.as_deref(), json),
             Some(LogCommand::Redact { subject }) => {
-                confirm(&format!("erase the text of {subject}")).await?;
                 let body = serde_json::json!({"subject": subject});
                 let redacted: Redacted = Client::of_the_gate()?.post("/api/v1/log/redact", &body).await?;
                 say(&format!("Erased {} texts of {}.\n", redacted.erased, redacted.subject));
@@ -93,6 +104,20 @@ impl Log {
         }
         Ok(ExitCode::SUCCESS)
     }
+}
+
+/// The first text that was erased although nobody has recorded it.
+fn unexplained(store: &Store, erased: &[ErasedPayload]) -> Result<Option<Seq>, VerifyError> {
+    if erased.is_empty() {
+        return Ok(None);
+    }
+    let mut redacted = HashSet::new();
+    store.replay(Seq(0), &mut |stored| {
+        if let Ok(Record::Redacted { what, .. }) = read_record(&stored) {
+            redacted.insert(what);
+        }
+    })?;
+    Ok(erased.iter().find(|erased| !redacted.contains(&erased.subject)).map(|erased| erased.seq))
 }
 
 /// The file itself: it can be read without a gate, and without keeping a gate that runs from its work.
@@ -112,7 +137,11 @@ fn journal() -> anyhow::Result<Store> {
 
 fn verify(head: Option<&str>, json: bool) -> anyhow::Result<ExitCode> {
     let store = journal()?;
-    match store.verify(head) {
+    let verified = store.verify(head).and_then(|verified| match unexplained(&store, &verified.erased)? {
+        Some(seq) => Err(VerifyError::Broken { seq, what: "its text was erased, and no record says by whom" }),
+        None => Ok(verified),
+    });
+    match verified {
         Ok(verified) if json => {
             let told = serde_json::json!({"ok": true, "records": verified.records, "head": verified.head});
             say(&format!("{told}\n"));

@@ -2,6 +2,7 @@
 
 mod ask;
 mod attach;
+mod broken;
 mod candidates;
 mod channel;
 mod completions;
@@ -14,10 +15,12 @@ mod feed;
 mod guard;
 mod help;
 mod hook;
+mod inside;
 mod install;
 mod layout;
 mod log;
 mod man;
+mod mistakes;
 mod page;
 mod people;
 mod plugin;
@@ -47,11 +50,11 @@ use tracing_subscriber::fmt::{FmtContext, FormatEvent, FormatFields};
 use tracing_subscriber::registry::LookupSpan;
 
 use crate::config::{self, configuration, environment, paths};
-use crate::failure::Failure;
 use crate::gate;
 use crate::gate::{VERSION, client, lock, reach, starting};
-use crate::report::{say, try_say};
+use crate::report::{note, say, try_say};
 use crate::setup;
+use inside::{InsideAnAgent, refused};
 
 /// The gate between a coding agent and the world.
 ///
@@ -117,6 +120,35 @@ impl Command {
     fn is_for_people(&self) -> bool {
         !matches!(self, Self::Channel(_) | Self::Hook(_) | Self::Completions(_) | Self::Guard(_))
     }
+
+    /// What becomes of it inside an agent. A new command has to choose.
+    fn inside(&self) -> InsideAnAgent {
+        match self {
+            Self::Up(_) => refused("start the gate"),
+            Self::Serve(serve) => serve.inside(),
+            Self::Stop(_) => refused("stop the gate"),
+            Self::Service(service) => service.inside(),
+            Self::Run(_) => InsideAnAgent::AsksPeople,
+            Self::Install(_) => refused("change what Claude Code runs"),
+            Self::Uninstall(_) => refused("change what Claude Code runs"),
+            Self::Plugin(_) => refused("write a plugin for Claude Code"),
+            Self::Session(session) => session.inside(),
+            Self::Ask(ask) => ask.inside(),
+            Self::People(people) => people.inside(),
+            Self::Rules(rules) => rules.inside(),
+            Self::Token(token) => token.inside(),
+            Self::Page(_) => refused("link a browser"),
+            Self::Device(device) => device.inside(),
+            Self::Log(log) => log.inside(),
+            // What Claude Code itself starts, and what we start for it.
+            Self::Channel(_) | Self::Hook(_) | Self::Guard(_) => InsideAnAgent::Allowed,
+            // They look, and where they could do more they ask for themselves.
+            Self::Attach(_) | Self::Watch(_) | Self::Status(_) | Self::Doctor(_) => InsideAnAgent::Allowed,
+            // What is sent so goes out as the agent.
+            Self::Say(_) | Self::Events(_) | Self::Demo(_) => InsideAnAgent::Allowed,
+            Self::Completions(_) | Self::Man(_) | Self::Help(_) | Self::Candidates(_) => InsideAnAgent::Allowed,
+        }
+    }
 }
 
 /// Reads the command line and does what it says. The exit code tells how it went.
@@ -126,12 +158,15 @@ pub(crate) fn run(arguments: impl IntoIterator<Item = OsString>) -> anyhow::Resu
         say(help::FIRST_STEPS);
         return Ok(ExitCode::from(NO_COMMAND));
     }
-    let parsed = help::command().try_get_matches_from(arguments).and_then(|it| Cli::from_arg_matches(&it));
+    let parsed = help::command().try_get_matches_from(&arguments).and_then(|it| Cli::from_arg_matches(&it));
     let cli = match parsed {
         Ok(cli) => cli,
         Err(error) => {
             // Help and version are no errors; clap knows which is which, and where each is printed.
             drop(error.print());
+            if let Some(hint) = mistakes::hint(&help::command(), &error, &arguments) {
+                note(&format!("  hint: {hint}"));
+            }
             return Ok(ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2)));
         }
     };
@@ -142,6 +177,7 @@ pub(crate) fn run(arguments: impl IntoIterator<Item = OsString>) -> anyhow::Resu
     }
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let code = runtime.block_on(async {
+        inside::admit(cli.command.inside()).await?;
         match cli.command {
             Command::Up(up) => up.run().await,
             Command::Serve(serve) => serve.run().await,
@@ -153,7 +189,7 @@ pub(crate) fn run(arguments: impl IntoIterator<Item = OsString>) -> anyhow::Resu
             Command::Attach(attach) => attach.run().await,
             Command::Hook(hook) => Ok(hook.run().await),
             Command::Install(install) => install.run(),
-            Command::Uninstall(uninstall) => uninstall.run(),
+            Command::Uninstall(uninstall) => uninstall.run().await,
             Command::Plugin(plugin) => plugin.run(),
             Command::Session(session) => session.run().await,
             Command::Watch(watch) => Box::pin(watch.run()).await,
@@ -161,7 +197,7 @@ pub(crate) fn run(arguments: impl IntoIterator<Item = OsString>) -> anyhow::Resu
             Command::Say(say) => say.run().await,
             Command::Events(events) => events.run().await,
             Command::People(people) => people.run().await,
-            Command::Rules(rules) => rules.run().await,
+            Command::Rules(rules) => rules.run(),
             Command::Token(token) => token.run().await,
             Command::Page(page) => page.run().await,
             Command::Device(device) => device.run().await,
@@ -178,6 +214,17 @@ pub(crate) fn run(arguments: impl IntoIterator<Item = OsString>) -> anyhow::Resu
     // A blocked read of standard input must not keep the process.
     runtime.shutdown_background();
     code
+}
+
+/// The name of a dev sender, which must not be taken for another's.
+fn dev_name(name: &str) -> Result<String, String> {
+    match portcullis_core::is_person_name(name) {
+        true => Ok(name.to_owned()),
+        false => {
+            Err("a name has letters, digits, dots and dashes, and does not look like `owner` or a name of ours"
+                .to_owned())
+        }
+    }
 }
 
 /// As clap has it where a command is missing.
@@ -232,41 +279,4 @@ where
         context.field_format().format_fields(writer.by_ref(), event)?;
         writer.write_char('\n')
     }
-}
-
-/// Asks once more where it looks as if an agent ran this. That it really did is found out by the gate; this is for a
-/// person who works in a terminal that an agent opened.
-async fn confirm(what: &str) -> anyhow::Result<()> {
-    use std::io::{IsTerminal as _, Write as _};
-    if environment("CLAUDECODE").is_none() {
-        return Ok(());
-    }
-    let hint = "run it in a terminal of your own";
-    if !std::io::stdin().is_terminal() {
-        // For the record; refused it is in any case.
-        if let Ok(gate) = client::Client::of_the_gate() {
-            let tried = portcullis_wire::api::Tried { what: what.to_owned() };
-            drop(gate.send("POST", "/api/v1/log/barred", &tried).await);
-        }
-        return Err(Failure::denied(format!("refused to {what}: this runs inside Claude Code"), hint).into());
-    }
-    let mut stderr = std::io::stderr();
-    write!(stderr, "This runs inside Claude Code. Type yes to {what}: ")?;
-    stderr.flush()?;
-    let mut answer = String::new();
-    std::io::stdin().read_line(&mut answer)?;
-    if answer.trim() == "yes" { Ok(()) } else { Err(Failure::denied(format!("did not {what}"), hint).into()) }
-}
-
-/// For what is done without the gate: refused where an agent is above this process, else as `confirm`.
-async fn confirm_outside(what: &str) -> anyhow::Result<()> {
-    if gate::inside::agent_of(&paths()?, std::process::id()).await.is_none() {
-        return confirm(what).await;
-    }
-    if let Ok(gate) = client::Client::of_the_gate() {
-        let tried = portcullis_wire::api::Tried { what: what.to_owned() };
-        drop(gate.send("POST", "/api/v1/log/barred", &tried).await);
-    }
-    let what = format!("refused to {what}: this runs inside an agent");
-    Err(Failure::denied(what, "run it in a terminal of your own").into())
 }

@@ -9,7 +9,7 @@ use anyhow::Context as _;
 
 use super::client::Client;
 use super::device::{self, LinkFor};
-use super::{confirm, environment, log_at, paths, say};
+use super::{environment, log_at, paths, say};
 use crate::failure::Failure;
 
 /// Open the page: your sessions, their prompts and what they say, in a browser
@@ -27,7 +27,6 @@ impl Page {
     pub(super) async fn run(self) -> anyhow::Result<ExitCode> {
         log_at("warn");
         let gate = Client::of_the_gate()?;
-        confirm("link a browser").await?;
         let status = gate.status().await?;
         let Some(address) = &status.listen else {
             let hint = "the page needs a port: take `listen = \"off\"` out of the configuration and start the gate anew";

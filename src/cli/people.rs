@@ -6,9 +6,10 @@ use clap::Subcommand;
 use portcullis_wire::api::{Approval, NewRole, PeopleView, ago};
 
 use super::client::{Client, segment};
+use super::inside::{InsideAnAgent, refused};
 use super::layout::Colour;
 use super::table::{Cell, Table};
-use super::{confirm, log_at, say};
+use super::{log_at, say};
 use crate::hub::now;
 
 /// List people, admit new ones by their code, change roles, remove people
@@ -53,6 +54,16 @@ enum PeopleCommand {
 }
 
 impl People {
+    pub(super) fn inside(&self) -> InsideAnAgent {
+        match &self.what {
+            PeopleCommand::List { .. } => InsideAnAgent::Allowed,
+            PeopleCommand::Pair { name, role, .. } => refused(format!("add {name} as {role}")),
+            PeopleCommand::Role { name, role } => refused(format!("give {name} the role {role}")),
+            PeopleCommand::Remove { name } => refused(format!("remove {name}")),
+            PeopleCommand::Unlink { identity } => refused(format!("unlink {identity}")),
+        }
+    }
+
     pub(super) async fn run(self) -> anyhow::Result<ExitCode> {
         log_at("warn");
         let gate = Client::of_the_gate()?;
@@ -62,24 +73,20 @@ impl People {
                 say(&if json { format!("{}\n", serde_json::to_string(&people)?) } else { list(&people) });
             }
             PeopleCommand::Pair { code, name, role } => {
-                confirm(&format!("add {name} as {role}")).await?;
                 gate.send("POST", "/api/v1/pairings", &Approval { code, name: name.clone(), role: role.clone() })
                     .await?;
                 say(&format!("Added {name} as {role}.\n"));
             }
             PeopleCommand::Role { name, role } => {
-                confirm(&format!("give {name} the role {role}")).await?;
                 gate.send("PUT", &format!("/api/v1/people/{}", segment(&name)), &NewRole { role: role.clone() })
                     .await?;
                 say(&format!("{name} now has the role {role}.\n"));
             }
             PeopleCommand::Remove { name } => {
-                confirm(&format!("remove {name}")).await?;
                 gate.command("DELETE", &format!("/api/v1/people/{}", segment(&name))).await?;
                 say(&format!("Removed {name} with all their tokens and identities.\n"));
             }
             PeopleCommand::Unlink { identity } => {
-                confirm(&format!("unlink {identity}")).await?;
                 gate.command("DELETE", &format!("/api/v1/identities/{}", segment(&identity))).await?;
                 say(&format!("Unlinked {identity}.\n"));
             }

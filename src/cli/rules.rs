@@ -11,9 +11,10 @@ use portcullis_core::visible;
 use portcullis_wire::tools;
 use serde_json::{Value, json};
 
+use super::inside::{InsideAnAgent, refused};
 use super::setup::consent;
 use super::setup::rules::TrustPlan;
-use super::{configuration, confirm_outside, log_at, paths, say};
+use super::{configuration, log_at, paths, say};
 use crate::config::Paths;
 use crate::failure::Failure;
 use crate::rules::{Rules as Loaded, RulesFile, Written};
@@ -124,16 +125,26 @@ fn outside(name: &str) -> Result<OutsideCheck, String> {
 }
 
 impl Rules {
-    pub(super) async fn run(self) -> anyhow::Result<ExitCode> {
+    pub(super) fn inside(&self) -> InsideAnAgent {
+        match &self.what {
+            RulesCommand::List { .. } | RulesCommand::Check(_) | RulesCommand::Test { .. } => InsideAnAgent::Allowed,
+            RulesCommand::Add(add) => refused(add.in_words()),
+            RulesCommand::Remove(remove) => refused(remove.in_words()),
+            RulesCommand::Trust { file: Some(file), .. } => refused(format!("trust {}", file.display())),
+            RulesCommand::Trust { file: None, .. } => refused("trust the rules of this project"),
+        }
+    }
+
+    pub(super) fn run(self) -> anyhow::Result<ExitCode> {
         log_at("error");
         let paths = paths()?;
         match self.what {
             RulesCommand::List { place, json } => list(&place.load(&paths)?, json),
             RulesCommand::Check(check) => check.run(&paths)?,
             RulesCommand::Test { place, json } => test(&place.load(&paths)?, json),
-            RulesCommand::Add(add) => add.run(&paths).await?,
-            RulesCommand::Remove(remove) => remove.run(&paths).await?,
-            RulesCommand::Trust { file, yes } => trust(&paths, file, yes).await?,
+            RulesCommand::Add(add) => add.run(&paths)?,
+            RulesCommand::Remove(remove) => remove.run(&paths)?,
+            RulesCommand::Trust { file, yes } => trust(&paths, file, yes)?,
         }
         Ok(ExitCode::SUCCESS)
     }
@@ -193,9 +204,10 @@ impl Check {
         say(&if self.json {
             let mut shown = in_json(&ruling);
             shown["if_trusted"] = trusted.as_ref().map_or(Value::Null, in_json);
+            shown["not_looked_at"] = json!(["claude_settings"]);
             format!("{shown}\n")
         } else {
-            in_words(&ruling) + &trusted.as_ref().map(if_trusted).unwrap_or_default()
+            in_words(&ruling) + &trusted.as_ref().map(if_trusted).unwrap_or_default() + NOT_LOOKED_AT
         });
         Ok(())
     }
@@ -226,6 +238,9 @@ impl Check {
         Ok(Value::Object(input))
     }
 }
+
+/// A call that passes here may still be asked for or denied there, and the other way round.
+const NOT_LOOKED_AT: &str = "not looked at: the permission rules in Claude Code's own settings\n";
 
 fn no_rule(why: &str) -> Failure {
     Failure::usage(format!("not a rule: {why}"), "a rule is Tool or Tool(specifier), such as 'Bash(npm test *)'")
@@ -346,19 +361,23 @@ fn test(rules: &Loaded, json: bool) {
         return say("There is no rules file.\n");
     }
     for file in &files {
-        let (rules, examples) = (file.rules.len(), examples(file));
-        say(&visible(&format!("{}: {rules} rules, {examples} examples, all hold\n", file.path.display())));
+        let (rules, examples) = (several(file.rules.len(), "rule"), several(examples(file), "example"));
+        say(&visible(&format!("{}: {rules}, {examples}, all hold\n", file.path.display())));
         for warning in file.warnings() {
             say(&visible(&format!("  warning: {warning}\n")));
         }
     }
 }
 
-async fn trust(paths: &Paths, file: Option<PathBuf>, yes: bool) -> anyhow::Result<()> {
+/// `1 rule`, `2 rules`.
+fn several(count: usize, what: &str) -> String {
+    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
+}
+
+fn trust(paths: &Paths, file: Option<PathBuf>, yes: bool) -> anyhow::Result<()> {
     let plan = TrustPlan::make(paths, &std::env::current_dir()?, file)?;
     let allows: String = plan.allows.iter().map(|pattern| format!("  allow {pattern}\n")).collect();
     say(&visible(&format!("{} would allow these without asking:\n{allows}", plan.file.in_words())));
-    confirm_outside(&format!("trust {}", plan.file.path.display())).await?;
     if !consent::given("Trust this file as it is now?", yes)? {
         say("Nothing was changed.\n");
         return Ok(());

@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 
-use super::{configuration, log_as_notes, log_at, paths};
+use super::broken::broken_files;
+use super::{configuration, log_as_notes, log_at, note, paths};
 use crate::agents::claude::control::Outcome;
 use crate::agents::claude::process::{Beginning, Options};
 use crate::config::MODES;
@@ -127,6 +128,10 @@ impl Run {
         }
         let paths = paths()?;
         let config = configuration(&paths, None)?;
+        if !self.held {
+            let broken = broken_files(&paths, [options.claude_options.folder.as_path()]);
+            broken.iter().for_each(|problem| note(&format!("note: {problem}")));
+        }
         let talks = options.prompt.is_none() && at_terminal;
         let place = if self.held { FrontPlace::Held } else { FrontPlace::Own };
         let Launched { told, command, no_answers, running } = launch(&paths, &config, options).await?;
@@ -186,7 +191,14 @@ impl Run {
             return Ok(ExitCode::from(DENIED));
         }
         if let Some(problem) = outcome.problem {
-            return Err(failed(&problem, &outcome.stderr_tail).into());
+            let told = outcome.result.iter().flat_map(|(_, result)| &result.errors).filter_map(|error| error.as_str());
+            let was_told = told.into_iter().any(|error| outcome.stderr_tail.contains(error));
+            if self.output == RunOutput::Text && was_told {
+                // What it said stands there already, as the result of its turn.
+                note(&format!("  hint: {}", self.hint()));
+                return Ok(ExitCode::FAILURE);
+            }
+            return Err(failed(&problem, &outcome.stderr_tail, self.hint()).into());
         }
         match outcome.result {
             // Whoever talks has seen how each turn went, and left when they liked.
@@ -194,7 +206,15 @@ impl Run {
             Some((_, result)) if !result.is_error => Ok(ExitCode::SUCCESS),
             Some(_) => Ok(ExitCode::FAILURE),
             None if self.prompt.is_none() => Ok(ExitCode::SUCCESS),
-            None => Err(failed("Claude Code ended without a result", &outcome.stderr_tail).into()),
+            None => Err(failed("Claude Code ended without a result", &outcome.stderr_tail, self.hint()).into()),
+        }
+    }
+
+    /// What to look at when Claude Code did not start.
+    fn hint(&self) -> &'static str {
+        match self.resume {
+            Some(_) => "`claude --resume` in this folder shows its conversations; --continue takes the latest",
+            None => "`claude --version` shows whether it runs at all; `portcullis doctor` looks at the rest",
         }
     }
 
@@ -212,11 +232,8 @@ impl Run {
 
 /// Says how to go on with the conversation, on standard error: the model's words alone are on standard output.
 fn note_resume(agent_session: Option<&str>) {
-    use std::io::Write as _;
     if let Some(id) = agent_session {
-        let id = portcullis_core::visible(id);
-        // If standard error is closed there is nobody left to tell.
-        drop(writeln!(std::io::stderr(), "To go on with this conversation: portcullis run --resume {id}"));
+        note(&format!("To go on with this conversation: portcullis run --resume {id}"));
     }
 }
 
@@ -224,8 +241,8 @@ const INTERRUPTED: u8 = 130;
 const DENIED: u8 = 4;
 const LONGEST_PROMPT: u64 = 8 << 20;
 
-fn failed(problem: &str, stderr_tail: &str) -> Failure {
+fn failed(problem: &str, stderr_tail: &str, hint: &str) -> Failure {
     let stderr_tail = portcullis_core::visible(stderr_tail);
     let what = if stderr_tail.is_empty() { problem.to_owned() } else { format!("{problem}; it said:\n{stderr_tail}") };
-    Failure::new(what, "`claude --version` shows whether it runs at all; `portcullis doctor` looks at the rest")
+    Failure::new(what, hint)
 }

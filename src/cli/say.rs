@@ -6,13 +6,13 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use portcullis_core::{Record, visible};
-use portcullis_wire::api::{Accepted, NewEvent, ReplyView};
+use portcullis_wire::api::{Accepted, NewEvent, ReplyView, SessionView};
 use serde_json::Value;
 use tokio::time::Instant;
 
 use super::client::Client;
-use super::feed::{Feed, News, Only};
-use super::{log_at, paths, say};
+use super::feed::{Feed, News, Only, known_session};
+use super::{log_at, note, paths, say};
 use crate::failure::Failure;
 use crate::fixed;
 
@@ -30,11 +30,11 @@ pub(super) struct Say {
     /// In this conversation
     #[arg(long, value_name = "NAME")]
     chat: Option<String>,
-    /// Wait for the reply and print it; at most so many seconds
+    /// Wait for the reply and print it; at most so long, such as 30, 90s or 5m [default: 300 seconds]
     ///
     /// Further replies are printed as well, until none has come for two seconds. Exits with 1 when there is none in time.
-    #[arg(long, value_name = "SECONDS", num_args = 0..=1, require_equals = true, default_missing_value = "300")]
-    wait: Option<u64>,
+    #[arg(long, value_name = "TIME", num_args = 0..=1, require_equals = true, default_missing_value = "300", value_parser = time)]
+    wait: Option<Duration>,
     /// Print a JSON object; with --wait, one a line for each reply
     #[arg(long)]
     json: bool,
@@ -51,11 +51,12 @@ impl Say {
             }
             _ => self.text,
         };
+        let label = self.label.clone();
         let event = NewEvent { text, session: self.session, label: self.label, chat: self.chat, ..NewEvent::default() };
         let gate = Client::of_the_gate()?;
         // Followed from before the event is sent: no reply comes too early.
         let feed = match self.wait {
-            Some(seconds) => Some((Feed::from_now(paths()?, Only::default()).await?, Duration::from_secs(seconds))),
+            Some(patience) => Some((Feed::from_now(paths()?, Only::default()).await?, patience)),
             None => None,
         };
         let answer: Value = gate.post("/api/v1/events", &event).await?;
@@ -64,15 +65,20 @@ impl Say {
         }
         match serde_json::from_value::<Accepted>(answer) {
             Ok(accepted) if feed.is_some() => {
+                if let Some(text) = &accepted.note {
+                    note(text);
+                }
+                if accepted.session.is_none() {
+                    note(&format!("it {}", destination(&gate, &accepted, label.as_deref()).await));
+                }
                 if let Some((feed, patience)) = feed {
                     replies(feed, &accepted, patience, self.json).await?;
                 }
             }
             _ if self.json => {}
             Ok(accepted) => {
-                let to =
-                    accepted.session.map_or("waits for a session".to_owned(), |to| format!("goes to session {to}"));
-                say(&format!("Event {} in chat {} {to}.\n", accepted.id, accepted.chat_id));
+                let to = destination(&gate, &accepted, label.as_deref()).await;
+                say(&visible(&format!("Event {} in chat {} {to}.\n", accepted.id, accepted.chat_id)));
                 if let Some(note) = accepted.note {
                     say(&format!("{note}\n"));
                 }
@@ -83,6 +89,27 @@ impl Say {
     }
 }
 
+/// A number without a unit is in seconds.
+fn time(text: &str) -> Result<Duration, String> {
+    let seconds = text.parse().ok().map(Duration::from_secs);
+    let parsed = seconds.or_else(|| humantime::parse_duration(text).ok());
+    parsed.ok_or_else(|| "a time is a number of seconds, or such as 90s or 5m".to_owned())
+}
+
+/// `goes to api`, or for which session it waits and which there are: a label may be mistyped.
+async fn destination(gate: &Client, accepted: &Accepted, label: Option<&str>) -> String {
+    if let Some(id) = &accepted.session {
+        let known = known_session(gate, id).await;
+        return known.map_or_else(|_| format!("goes to session {id}"), |session| format!("goes to {}", session.label));
+    }
+    let Some(label) = label else { return "waits for a session: none is connected".to_owned() };
+    let known: Vec<SessionView> = gate.get("/api/v1/sessions").await.unwrap_or_default();
+    let known: Vec<&str> = known.iter().map(|session| session.label.as_str()).collect();
+    let connected =
+        if known.is_empty() { "none is connected".to_owned() } else { format!("there are {}", known.join(", ")) };
+    format!("waits for a session called {label}: {connected}")
+}
+
 /// After the first reply, so long is waited for another one.
 const QUIET: Duration = Duration::from_secs(2);
 
@@ -90,9 +117,6 @@ const QUIET: Duration = Duration::from_secs(2);
 async fn replies(mut feed: Feed, accepted: &Accepted, patience: Duration, json: bool) -> anyhow::Result<()> {
     let mut give_up = Instant::now() + patience;
     let mut is_answered = false;
-    if accepted.session.is_none() {
-        note("no session is there to take it; waiting for one");
-    }
     loop {
         let entries = match tokio::time::timeout_at(give_up, feed.next()).await {
             Ok(news) => match news? {
@@ -127,11 +151,4 @@ async fn replies(mut feed: Feed, accepted: &Accepted, patience: Duration, json: 
             }
         }
     }
-}
-
-/// For the person who waits; a program that reads the reply does not see it.
-fn note(text: &str) {
-    use std::io::Write as _;
-    // If standard error is closed there is nobody left to tell.
-    drop(writeln!(std::io::stderr(), "{}", visible(text)));
 }

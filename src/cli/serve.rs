@@ -5,7 +5,10 @@ use std::time::Duration;
 
 use super::gate::lifetime::{stop_when_idle, until_stopped};
 use super::gate::{self, GateOptions, Started};
+use super::inside::{InsideAnAgent, refused};
 use super::{configuration, log_at, paths, say};
+use crate::config::runs_inside_an_agent;
+use crate::failure::Failure;
 use crate::fixed;
 
 /// Run the gate in the foreground, for services; people use `up`
@@ -18,7 +21,7 @@ pub(super) struct Serve {
     /// Let requests with the header `X-Sender: NAME` in as a reviewer, to walk through the channel documents
     ///
     /// Anyone who can reach the port can then send events and answer prompts. Not for daily use.
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", value_parser = super::dev_name)]
     dev_sender: Option<String>,
     /// Where to listen: 127.0.0.1:PORT, or `off` for the Unix socket only
     #[arg(long, value_name = "ADDRESS")]
@@ -35,8 +38,17 @@ pub(super) struct Serve {
 }
 
 impl Serve {
+    /// A gate that a session needs is started from inside of it, and takes nothing from whoever starts it.
+    pub(super) fn inside(&self) -> InsideAnAgent {
+        if self.auto_started { InsideAnAgent::Allowed } else { refused("start the gate") }
+    }
+
     pub(super) async fn run(self) -> anyhow::Result<ExitCode> {
         log_at("info");
+        if self.auto_started && (self.dev_sender.is_some() || self.listen.is_some()) {
+            let hint = "leave --auto-started off: it is for gates that sessions start";
+            return Err(Failure::usage("a gate for a session takes no dev sender and no address", hint).into());
+        }
         if self.auto_started || self.detached {
             // Away from the terminal and the process group of whoever needed us.
             if let Err(error) = rustix::process::setsid() {
@@ -44,7 +56,10 @@ impl Serve {
             }
         }
         let paths = paths()?;
-        let config = configuration(&paths, self.listen.as_deref())?;
+        let mut config = configuration(&paths, self.listen.as_deref())?;
+        if self.auto_started && runs_inside_an_agent() {
+            config.token = None;
+        }
         let lock_file = paths.lock_file.clone();
         let options = GateOptions {
             dev_sender: self.dev_sender,

@@ -5,6 +5,7 @@ use std::process::ExitCode;
 use portcullis_wire::api::Status as GateStatus;
 
 use super::client::Client;
+use super::inside::{InsideAnAgent, refused};
 use super::setup::place;
 use super::setup::service::{Manager, ServiceOutcome, ServiceState};
 use super::{environment, lock, log_at, paths, say};
@@ -45,6 +46,14 @@ enum ServiceAction {
 }
 
 impl Service {
+    pub(super) fn inside(&self) -> InsideAnAgent {
+        match self.action {
+            ServiceAction::Install { .. } => refused("install the service"),
+            ServiceAction::Uninstall { .. } => refused("remove the service"),
+            ServiceAction::Status { .. } => InsideAnAgent::Allowed,
+        }
+    }
+
     pub(super) async fn run(self) -> anyhow::Result<ExitCode> {
         log_at("warn");
         let manager = Manager::of_this_system(&environment)?;

@@ -7,9 +7,11 @@ use portcullis_core::visible;
 use portcullis_wire::api::{NewMode, NewModel, NewPrompt, OrderView, SessionView, ago};
 
 use super::client::{Client, segment};
+use super::feed::known_session;
+use super::inside::{InsideAnAgent, refused};
 use super::layout::Colour;
 use super::table::{Cell, Table};
-use super::{confirm, log_at, say};
+use super::{log_at, say};
 use crate::failure::Failure;
 use crate::hub::now;
 
@@ -74,11 +76,25 @@ struct Which {
 
 impl Which {
     async fn find(&self, gate: &Client) -> anyhow::Result<SessionView> {
-        gate.get(&format!("/api/v1/sessions/{}", segment(&self.session))).await
+        known_session(gate, &self.session).await
     }
 }
 
 impl Session {
+    pub(super) fn inside(&self) -> InsideAnAgent {
+        let order = |order: &str, which: &Which| refused(format!("{order} session {}", which.session));
+        match &self.what {
+            SessionCommand::List { .. } => InsideAnAgent::Allowed,
+            SessionCommand::Stop(which) => order("stop", which),
+            SessionCommand::Resume(which) => order("resume", which),
+            SessionCommand::Interrupt(which) => order("interrupt", which),
+            SessionCommand::End(which) => order("end", which),
+            SessionCommand::Prompt { which, .. } => order("prompt", which),
+            SessionCommand::Mode { which, .. } => order("mode", which),
+            SessionCommand::Model { which, .. } => order("model", which),
+        }
+    }
+
     pub(super) async fn run(self) -> anyhow::Result<ExitCode> {
         log_at("warn");
         let gate = Client::of_the_gate()?;
@@ -133,7 +149,6 @@ async fn order(
     body: &impl serde::Serialize,
     done: impl FnOnce(&str) -> String,
 ) -> anyhow::Result<()> {
-    confirm(&format!("{order} session {}", which.session)).await?;
     let session = which.find(gate).await?;
     let done = done(&session.label);
     let path = format!("/api/v1/sessions/{}/{order}?wait={CONFIRM_WITHIN}", segment(&session.id));

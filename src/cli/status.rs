@@ -1,11 +1,14 @@
 //! `portcullis status`: whether a gate runs, where it listens, and which sessions are attached.
 
+use std::path::Path;
 use std::process::ExitCode;
 
+use portcullis_core::visible;
 use portcullis_wire::api::{SessionView, Status as GateStatus};
 use portcullis_wire::notify::NotifyView;
 use portcullis_wire::text::one_line;
 
+use super::broken::broken_files;
 use super::client::Client;
 use super::layout::{Colour, Layout, clock};
 use super::table::{Cell, Table};
@@ -27,22 +30,29 @@ impl Status {
     pub(super) async fn run(self) -> anyhow::Result<ExitCode> {
         log_at("warn");
         let paths = paths()?;
+        let here = std::env::current_dir().unwrap_or_else(|_| "/".into());
         let Some(status) = find(&paths).await? else {
+            let broken = broken_files(&paths, [here.as_path()]);
             if self.json {
-                say(&format!("{}\n", serde_json::json!({"running": false, "socket": paths.socket})));
+                let shown = serde_json::json!({"running": false, "socket": paths.socket, "broken": broken});
+                say(&format!("{shown}\n"));
             } else {
                 say("No gate is running. `portcullis up` starts one.\n");
+                broken.iter().for_each(|problem| say(&format!("broken     {}\n", visible(problem))));
             }
             return Ok(ExitCode::FAILURE);
         };
         let sessions: Vec<SessionView> = Client::new(&paths).get("/api/v1/sessions").await?;
+        let folders = sessions.iter().filter_map(|session| session.folder.as_deref()).map(Path::new);
+        let broken = broken_files(&paths, [here.as_path()].into_iter().chain(folders));
         if self.json {
             let mut shown = serde_json::to_value(&status)?;
             shown["attached"] = serde_json::to_value(&sessions)?;
+            shown["broken"] = broken.into();
             say(&format!("{shown}\n"));
             return Ok(ExitCode::SUCCESS);
         }
-        say(&in_words(&status, &sessions));
+        say(&in_words(&status, &sessions, &broken));
         Ok(ExitCode::SUCCESS)
     }
 }
@@ -65,7 +75,7 @@ async fn find(paths: &Paths) -> anyhow::Result<Option<GateStatus>> {
     }
 }
 
-fn in_words(status: &GateStatus, sessions: &[SessionView]) -> String {
+fn in_words(status: &GateStatus, sessions: &[SessionView], broken: &[String]) -> String {
     let mut rows = vec![
         ("gate", format!("portcullis {}, pid {}", status.version, status.pid)),
         (
@@ -89,6 +99,13 @@ fn in_words(status: &GateStatus, sessions: &[SessionView]) -> String {
     if let Some(dev) = &status.dev_sender {
         rows.push(("dev", format!("X-Sender: {dev} may send and answer")));
     }
+    if status.approvals.as_deref() == Some("device") {
+        rows.push((
+            "approvals",
+            "device: prompts are answered with a reviewer's token, and not on this machine".to_owned(),
+        ));
+    }
+    rows.extend(broken.iter().map(|problem| ("broken", problem.clone())));
     let mut text: String = rows.iter().map(|(name, value)| format!("{name:<10} {value}\n")).collect();
     if sessions.is_empty() {
         text.push_str("sessions   none attached\n");
@@ -101,7 +118,7 @@ fn in_words(status: &GateStatus, sessions: &[SessionView]) -> String {
             "hooks      of an older release in {labels}: run `portcullis install --hooks` there, then start it again\n"
         ));
     }
-    let mut text = portcullis_core::visible(&text);
+    let mut text = visible(&text);
     if !sessions.is_empty() {
         text.push_str(&format!("\n{}", table(sessions)));
         for session in sessions {

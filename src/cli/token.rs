@@ -6,9 +6,10 @@ use clap::Subcommand;
 use portcullis_wire::api::{MadeToken, NewToken, TokenView};
 
 use super::client::{Client, segment};
+use super::inside::{InsideAnAgent, refused};
 use super::layout::Colour;
 use super::table::{Cell, Table};
-use super::{confirm, log_at, say};
+use super::{log_at, say};
 use crate::hub::now;
 
 /// Create, list and revoke tokens
@@ -45,18 +46,25 @@ enum TokenCommand {
     },
     /// Revoke a token; streams that were opened with it end at once
     Revoke {
-        /// As `token list` shows it
+        /// As `token list` shows it, or the beginning of it
         id: String,
     },
 }
 
 impl Token {
+    pub(super) fn inside(&self) -> InsideAnAgent {
+        match &self.what {
+            TokenCommand::List { .. } => InsideAnAgent::Allowed,
+            TokenCommand::Add { name, role, .. } => refused(format!("give {name} a token as {role}")),
+            TokenCommand::Revoke { id } => refused(format!("revoke token {id}")),
+        }
+    }
+
     pub(super) async fn run(self) -> anyhow::Result<ExitCode> {
         log_at("warn");
         let gate = Client::of_the_gate()?;
         match self.what {
             TokenCommand::Add { name, role, labels, expires } => {
-                confirm(&format!("give {name} a token as {role}")).await?;
                 let labels = (!labels.is_empty()).then_some(labels);
                 let new = NewToken { person: name, role, labels, expires_in: expires.map(|time| time.as_secs()) };
                 let made: MadeToken = gate.post("/api/v1/tokens", &new).await?;
@@ -67,7 +75,6 @@ impl Token {
                 say(&if json { format!("{}\n", serde_json::to_string(&tokens)?) } else { list(&tokens) });
             }
             TokenCommand::Revoke { id } => {
-                confirm(&format!("revoke token {id}")).await?;
                 gate.command("DELETE", &format!("/api/v1/tokens/{}", segment(&id))).await?;
                 say(&format!("Revoked token {id}.\n"));
             }

@@ -1,12 +1,18 @@
 //! `portcullis uninstall`: take back what `install` wrote.
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 
+use portcullis_core::visible;
+use portcullis_wire::api::SessionView;
 use serde_json::json;
 
+use super::channel::working_folder;
+use super::client::Client;
 use super::install::{At, Shown};
 use super::setup::change;
 use super::setup::consent;
+use super::setup::target::SettingsScope;
 use super::setup::uninstall::UninstallPlan;
 use super::{log_at, paths, say};
 
@@ -30,7 +36,7 @@ pub(super) struct Uninstall {
 }
 
 impl Uninstall {
-    pub(super) fn run(self) -> anyhow::Result<ExitCode> {
+    pub(super) async fn run(self) -> anyhow::Result<ExitCode> {
         log_at("warn");
         let name = &self.at.name;
         let plan = UninstallPlan::make(&self.at.target()?, self.force, &paths()?)?;
@@ -60,13 +66,31 @@ impl Uninstall {
             return Ok(ExitCode::FAILURE);
         }
         let copy = plan.carry_out()?;
-        say(&format!(
-            "{name:?} is no longer registered. Claude Code drops the hooks of running sessions at once: rules, prompts \
-             and stops no longer hold there.\n"
-        ));
+        say(&format!("{name:?} is no longer registered.\n"));
+        say(&running(&self.at).await);
         if let Some(copy) = copy {
             say(&format!("The program itself stays in {}.\n", copy.display()));
         }
         Ok(ExitCode::SUCCESS)
     }
+}
+
+/// The sessions that had what was taken away. Claude Code drops hooks of a running session when it sees that the file has
+/// changed; its MCP server stays until the session ends (both seen with 2.1.325).
+async fn running(at: &At) -> String {
+    let Ok(gate) = Client::of_the_gate() else { return String::new() };
+    let mut sessions: Vec<SessionView> = gate.get("/api/v1/sessions").await.unwrap_or_default();
+    let here = working_folder().ok();
+    let is_here =
+        |session: &SessionView| at.scope() == SettingsScope::User || session.folder.as_ref().map(PathBuf::from) == here;
+    sessions.retain(|session| session.state == "attached" && !session.driven && is_here(session));
+    if sessions.is_empty() {
+        return String::new();
+    }
+    let labels: Vec<&str> = sessions.iter().map(|session| session.label.as_str()).collect();
+    visible(&format!(
+        "Still running: {}. Within seconds Claude Code drops the hooks there, and then no rule, prompt or stop holds; the \
+         connection ends with the session.\n",
+        labels.join(", ")
+    ))
 }

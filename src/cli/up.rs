@@ -4,10 +4,12 @@ use std::process::ExitCode;
 
 use portcullis_wire::api::Status;
 
+use super::broken::broken_files;
 use super::client::Client;
 use super::gate::lifetime::until_stopped;
 use super::gate::{self, GateOptions, Started};
-use super::{configuration, lock, log_at, paths, reach, say, shell, watch};
+use super::{configuration, lock, log_at, note, paths, reach, say, shell, watch};
+use crate::config::Paths;
 use crate::failure::Failure;
 
 /// Start the gate and show how to use it
@@ -22,7 +24,7 @@ pub(super) struct Up {
     /// Let requests with the header `X-Sender: NAME` in as a reviewer, to walk through the channel documents
     ///
     /// Anyone who can reach the port can then send events and answer prompts. Not for daily use.
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", value_parser = super::dev_name)]
     dev_sender: Option<String>,
     /// Where to listen: 127.0.0.1:PORT, or `off` for the Unix socket only
     #[arg(long, value_name = "ADDRESS")]
@@ -47,6 +49,7 @@ impl Up {
             }
             let status = Client::new(&paths).status().await?;
             say(&banner(&status, "`portcullis stop` stops it."));
+            say_broken(&paths);
             return Ok(ExitCode::SUCCESS);
         }
         let lock_file = paths.lock_file.clone();
@@ -56,11 +59,18 @@ impl Up {
             return Err(already_running(pid).into());
         };
         say(&banner(&gate.status, "Ctrl-C stops it."));
+        say_broken(&paths);
         let shown = tokio::spawn(watch::print_own(paths));
         until_stopped(gate).await?;
         shown.abort();
         Ok(ExitCode::SUCCESS)
     }
+}
+
+/// Rules that cannot be read keep no gate from starting.
+fn say_broken(paths: &Paths) {
+    let here = std::env::current_dir().unwrap_or_else(|_| "/".into());
+    broken_files(paths, [here.as_path()]).iter().for_each(|problem| note(&format!("warning: {problem}")));
 }
 
 fn already_running(pid: u32) -> Failure {

@@ -1,7 +1,9 @@
 //! What is written in the configuration, what it means, where things are kept, and the secrets among them.
 
+mod belief;
 mod connectors;
 mod current;
+mod environment;
 mod error;
 mod folder;
 mod keys;
@@ -21,6 +23,7 @@ use std::ffi::OsString;
 
 use crate::failure::Failure;
 pub(crate) use current::{CurrentSetting, SettingOrigin, current_settings};
+pub(crate) use environment::{TOKEN, environment, project, runs_inside_an_agent, variables};
 pub(crate) use error::{Problem, quoted};
 pub(crate) use keys::nearest;
 pub(crate) use owner::{look_at_token, owner_token};
@@ -58,17 +61,13 @@ pub(crate) fn unknown_variables(names: impl Iterator<Item = OsString>) -> Vec<St
     told
 }
 
-/// The environment of this process.
-pub(crate) fn environment(name: &str) -> Option<OsString> {
-    std::env::var_os(name)
-}
-
 pub(crate) fn paths() -> anyhow::Result<Paths> {
     Ok(Paths::from_env(&environment)?)
 }
 
 /// The configuration of this process, with the flag `--listen` where it has one.
 pub(crate) fn configuration(paths: &Paths, listen: Option<&str>) -> anyhow::Result<Config> {
+    paths.believe(&paths.config_file, project().as_deref())?;
     let flags: Vec<_> = listen.map(|listen| ("listen", listen)).into_iter().collect();
     Ok(Config::load(paths, &environment, &flags)?)
 }

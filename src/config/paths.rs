@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::path::{Component, Path, PathBuf};
 
 use super::Environment;
+use super::belief::believed;
 use super::folder::{self, Links};
 use super::secret::{hex, sha256};
 use crate::failure::Failure;
@@ -140,10 +141,32 @@ impl Paths {
     /// theirs lies in it.
     pub(crate) fn inside(&self, project: &Path) -> Option<&Path> {
         let project = resolved(project);
-        if self.user_home.as_deref().is_some_and(|home| resolved(home).starts_with(&project)) {
+        if self.holds_the_home(&project) {
             return None;
         }
         self.all().into_iter().find(|path| resolved(path).starts_with(&project))
+    }
+
+    /// Whether what a path of ours leads to is the user's own: nobody else could have put it there, and no project holds it.
+    pub(crate) fn believe(&self, path: &Path, project: Option<&Path>) -> Result<(), Failure> {
+        let doing = || format!("looking at {}", path.display());
+        let end = believed(path).map_err(|problem| problem.while_doing(doing()))?;
+        let project = project.map(resolved).filter(|project| !self.holds_the_home(project));
+        match project.filter(|project| end.starts_with(project)) {
+            None => Ok(()),
+            Some(project) => Err(Failure::configuration(doing())
+                .because(format!("{} lies inside the project {}", end.display(), project.display()))
+                .with_hint("move it out of the project: whoever works there could change it")),
+        }
+    }
+
+    /// The same for every path of ours.
+    pub(crate) fn believe_all(&self, project: Option<&Path>) -> Result<(), Failure> {
+        self.all().into_iter().try_for_each(|path| self.believe(path, project))
+    }
+
+    fn holds_the_home(&self, project: &Path) -> bool {
+        self.user_home.as_deref().is_some_and(|home| resolved(home).starts_with(project))
     }
 
     /// A path as people write it: `~` is the folder of the user.

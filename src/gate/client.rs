@@ -16,7 +16,7 @@ use tokio::net::UnixStream;
 
 use super::lock;
 use crate::config::Paths;
-use crate::config::paths;
+use crate::config::{paths, project};
 use crate::failure::Failure;
 use crate::fixed;
 
@@ -25,6 +25,13 @@ const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
 /// Where the gate listens: as it says itself, else where it would.
 pub(crate) fn socket_of(paths: &Paths) -> PathBuf {
     lock::holder(&paths.lock_file).map_or_else(|| paths.socket.clone(), |holder| holder.socket)
+}
+
+/// Whether what lies there may be believed to be the user's gate.
+pub(crate) fn believe_socket(paths: &Paths) -> Result<(), Failure> {
+    let project = project();
+    paths.believe(&paths.lock_file, project.as_deref())?;
+    paths.believe(&socket_of(paths), project.as_deref())
 }
 
 /// Part of a path, with everything spelled out that would end it.
@@ -40,6 +47,11 @@ pub(crate) fn is_away(error: &anyhow::Error) -> bool {
     }) || error.downcast_ref::<Failure>().is_some_and(Failure::is_unavailable)
 }
 
+/// Whether the gate said that it knows nothing of that name.
+pub(crate) fn is_not_found(error: &anyhow::Error) -> bool {
+    error.downcast_ref::<Failure>().is_some_and(Failure::is_not_found)
+}
+
 pub(crate) struct Client {
     socket: PathBuf,
 }
@@ -52,6 +64,7 @@ impl Client {
     /// The gate that runs, or an error that says how to start one.
     pub(crate) fn of_the_gate() -> anyhow::Result<Self> {
         let paths = paths()?;
+        believe_socket(&paths)?;
         if lock::holder(&paths.lock_file).is_none() {
             return Err(Failure::new("no gate is running", "start one with `portcullis up`").into());
         }
@@ -64,15 +77,6 @@ impl Client {
 
     pub(crate) async fn get<T: DeserializeOwned>(&self, path: &str) -> anyhow::Result<T> {
         Ok(serde_json::from_slice(&self.call("GET", path, Bytes::new()).await?)?)
-    }
-
-    /// The same, and none where the gate knows nothing of the kind.
-    pub(crate) async fn get_if_any<T: DeserializeOwned>(&self, path: &str) -> anyhow::Result<Option<T>> {
-        match self.call("GET", path, Bytes::new()).await {
-            Ok(body) => Ok(Some(serde_json::from_slice(&body)?)),
-            Err(error) if error.downcast_ref::<Failure>().is_some_and(Failure::is_not_found) => Ok(None),
-            Err(error) => Err(error),
-        }
     }
 
     pub(crate) async fn post<T: DeserializeOwned>(&self, path: &str, body: &impl Serialize) -> anyhow::Result<T> {

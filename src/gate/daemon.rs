@@ -83,6 +83,7 @@ pub(crate) async fn open_in_place(
 
 /// Opens the gate; none when another holds the lock.
 pub(crate) async fn open(paths: Paths, config: &Config, options: GateOptions) -> anyhow::Result<Option<Gate>> {
+    paths.believe_all(config::project().as_deref())?;
     paths.prepare()?;
     let Some(mut lock) = Lock::take(&paths.lock_file)? else { return Ok(None) };
     // Before anything that takes its time: whoever asks meanwhile is told of us, not of the one before.
@@ -135,6 +136,7 @@ pub(crate) async fn open(paths: Paths, config: &Config, options: GateOptions) ->
         token_file: config.token.is_none().then(|| paths.token_file.display().to_string()),
         auto_started: options.started == Started::ForSession,
         dev_sender: options.dev_sender.clone(),
+        approvals: (config.approvals == Approvals::Device).then(|| "device".to_owned()),
         sessions: 0,
         waiting_events: 0,
         open_asks: 0,
@@ -254,6 +256,8 @@ fn hub_limits(config: &Config) -> HubLimits {
         coalesce: config.coalesce.iter().map(|(sender, seconds)| (sender.clone(), seconds * 1000)).collect(),
         state: Limits {
             waiting_events: config.limits.session_events,
+            // A tenth; of a small queue no less than a hundred.
+            waiting_of_one: (config.limits.session_events / 10).max(100),
             waiting_bytes: fixed::limit("SESSION_BYTES", config::SESSION_BYTES),
             lost_grace: fixed::number("LOST_GRACE", usual.lost_grace),
             ..usual

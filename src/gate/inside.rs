@@ -8,26 +8,29 @@ use portcullis_wire::api::SessionView;
 use super::client::Client;
 use super::lock;
 use crate::config::Paths;
-use crate::processes;
+use crate::processes::{AgentAbove, Ancestry};
 
 /// A gate that hangs must not keep a person from their answer; what the system tells is looked at first.
 const GATE_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// The agent that a process descends from, in words: as the system tells it, or as the gate knows its sessions.
+/// The agent that a process descends from, in words: as the system tells it, or as the gate knows its sessions. Whose
+/// ancestors cannot be told may descend from any, while there is one.
 pub(crate) async fn agent_of(paths: &Paths, pid: u32) -> Option<String> {
     // The agent itself is nobody's child here: only what it runs is.
-    let above = processes::lineage(pid).split_off(1);
-    if let Some(agent) = above.iter().find(|pid| processes::is_claude_code(**pid)) {
-        return Some(format!("Claude Code (pid {agent})"));
+    let ancestry = Ancestry::of(pid);
+    match ancestry.agent() {
+        Some(AgentAbove::ClaudeCode(agent)) => return Some(format!("Claude Code (pid {agent})")),
+        Some(AgentAbove::Guard(guard)) => return Some(format!("a session that Portcullis drives (pid {guard})")),
+        None => {}
     }
-    if let Some(guard) = above.iter().find(|pid| processes::is_guard(**pid)) {
-        return Some(format!("a session that Portcullis drives (pid {guard})"));
+    let mut sessions = sessions(paths).await;
+    sessions.retain(|session| session.state != "ended" && session.runs_commands);
+    let is_above = |session: &&SessionView| session.pid.is_some_and(|pid| ancestry.above().contains(&pid));
+    if let Some(session) = sessions.iter().find(is_above) {
+        return Some(visible(&format!("session {}", session.label)));
     }
-    let sessions = sessions(paths).await;
-    let session = sessions
-        .iter()
-        .find(|session| session.state != "ended" && session.pid.is_some_and(|pid| above.contains(&pid)))?;
-    Some(visible(&format!("session {}", session.label)))
+    let gap = ancestry.gap().filter(|_| !sessions.is_empty())?;
+    Some(format!("an agent, as far as can be told ({})", gap.in_words()))
 }
 
 async fn sessions(paths: &Paths) -> Vec<SessionView> {

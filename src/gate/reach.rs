@@ -9,8 +9,9 @@ use tokio::net::UnixStream;
 
 use super::{client, lock};
 use crate::config::Paths;
-use crate::config::{configuration, environment};
+use crate::config::{TOKEN, configuration, project, runs_inside_an_agent, variables};
 use crate::failure::Failure;
+use crate::fixed;
 
 /// How long a gate may take to come up: a large journal is read first.
 const START_TIMEOUT: Duration = Duration::from_secs(30);
@@ -35,10 +36,14 @@ pub(super) const KEPT: [&str; 12] = [
 
 /// Connects to the gate, starting one if none runs.
 pub(crate) async fn reach(paths: &Paths) -> anyhow::Result<UnixStream> {
+    // A project could otherwise bring its own gate, with its own idea of who may answer.
+    paths.believe_all(project().as_deref())?;
     if let Ok(stream) = UnixStream::connect(client::socket_of(paths)).await {
         return Ok(stream);
     }
-    refuse_home_in_project(paths)?;
+    if fixed::number("NO_AUTO_START", 0) > 0 {
+        return Err(Failure::new("no gate is running", "start one with `portcullis up`").into());
+    }
     // A gate would read the same and leave; here the error reaches whoever needed it, in its own words.
     configuration(paths, None)?;
     let arguments = ["serve", "--auto-started", "--leave-when-idle"].map(str::to_owned);
@@ -103,27 +108,16 @@ fn does_not_answer(paths: &Paths) -> Failure {
     Failure::new(what, format!("look into {}", paths.log_file.display()))
 }
 
-/// A project could otherwise bring its own gate, with its own idea of who may answer.
-fn refuse_home_in_project(paths: &Paths) -> anyhow::Result<()> {
-    let Some(project) = environment("CLAUDE_PROJECT_DIR") else { return Ok(()) };
-    match paths.inside(Path::new(&project)) {
-        None => Ok(()),
-        Some(path) => {
-            let what = format!("{} lies inside the project: no gate is started from there", path.display());
-            Err(Failure::new(what, "unset PORTCULLIS_HOME, or start the gate yourself with `portcullis up`").into())
-        }
-    }
-}
-
 fn spawn(paths: &Paths, arguments: &[String]) -> anyhow::Result<tokio::process::Child> {
     paths.prepare()?;
     let log = std::fs::OpenOptions::new();
     let log = open_log(log, &paths.log_file).with_context(|| format!("opening {}", paths.log_file.display()))?;
     let mut command = tokio::process::Command::new(this_program()?);
     command.args(arguments).env_clear().current_dir("/").stdin(Stdio::null()).stdout(Stdio::null()).stderr(log);
-    for (name, value) in std::env::vars_os() {
-        // A gate is nobody's: the mark of a driven session is not for it.
-        let is_mark = name == crate::agents::claude::process::MARK;
+    let started_by_an_agent = runs_inside_an_agent();
+    for (name, value) in variables() {
+        // A gate is nobody's: the mark of a driven session is not for it. An agent chooses nobody's token.
+        let is_mark = name == crate::agents::claude::process::MARK || (started_by_an_agent && name == TOKEN);
         let ours =
             name.to_str().is_some_and(|name| name.starts_with("PORTCULLIS_") || KEPT.contains(&name)) && !is_mark;
         if ours {

@@ -20,7 +20,9 @@ pub(crate) fn connect(paths: Paths) -> link::Connect {
     Arc::new(move || {
         let (paths, failed) = (paths.clone(), Arc::clone(&failed));
         Box::pin(async move {
-            if let Ok(stream) = tokio::net::UnixStream::connect(client::socket_of(&paths)).await {
+            if client::believe_socket(&paths).is_ok()
+                && let Ok(stream) = tokio::net::UnixStream::connect(client::socket_of(&paths)).await
+            {
                 return link::upgrade(stream).await;
             }
             let before = failed.lock().unwrap_or_else(PoisonError::into_inner).clone();

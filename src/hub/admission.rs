@@ -2,11 +2,11 @@
 
 use std::time::Instant;
 
-use portcullis_core::{Input, Inside, Label, OWNER, Refusal, State};
+use portcullis_core::{Input, Inside, InsideAgent, Label, OWNER, Refusal, State};
 use portcullis_wire::error::{Fault, Kind};
 
 use super::{Hub, Trouble, fault_of};
-use crate::processes;
+use crate::processes::{self, Ancestry};
 
 impl Hub {
     /// Takes one from the person's rate, which all their tokens share. The owner has none.
@@ -18,32 +18,49 @@ impl Hub {
         self.rates.take(person, Instant::now()).map_err(too_fast)
     }
 
-    /// The session inside of which a process runs, if it does. Where the system does not name the process, nothing is
-    /// known of it.
-    pub(crate) async fn inside(&self, process: Option<u32>) -> Result<Option<Inside>, Trouble> {
-        let Some(process) = process else { return Ok(None) };
+    /// The agent inside of which the other end of a connection runs, if it does.
+    ///
+    /// Whose ancestors cannot be told counts as inside while any session runs commands, unless it shows a token.
+    pub(crate) async fn inside(&self, peer: Peer) -> Result<Option<Inside>, Trouble> {
+        let (process, takes_unknown) = match peer {
+            Peer::Network => return Ok(None),
+            Peer::Process { pid, shows_token } => (pid, shows_token),
+            Peer::Service { pid } => (pid, true),
+        };
         // The agent itself is nobody's child here: only what it runs is turned away. What this gate started, it started
         // for a person; above the gate is only whoever happened to need it first.
-        let gate = std::process::id();
-        let ancestors = processes::lineage(process).into_iter().skip(1);
-        let ancestors: Vec<u32> = ancestors.take_while(|ancestor| *ancestor != gate).collect();
+        let ancestry = process.map(|process| Ancestry::of(process).below(std::process::id()));
+        let above = ancestry.as_ref().map(|ancestry| ancestry.above().to_vec()).unwrap_or_default();
         let agents = move |state: &State| {
-            let above = state.all_sessions().filter(|session| session.about.runs_commands);
-            let above = above.filter_map(|session| Some((session.about.pid?, session)));
-            let above = above.filter(|(pid, _)| ancestors.contains(pid));
-            above.map(|(pid, session)| (pid, session.has_ended(), session.label.clone())).collect::<Vec<_>>()
+            let agents = state.all_sessions().filter(|session| session.about.runs_commands);
+            let known = |session: &portcullis_core::Session| KnownAgent {
+                is_above: session.about.pid.is_some_and(|pid| above.contains(&pid)),
+                pid: session.about.pid,
+                has_ended: session.has_ended(),
+                label: session.label.clone(),
+            };
+            agents.map(known).filter(|agent| agent.is_above || !agent.has_ended).collect::<Vec<_>>()
         };
         let agents = self.look(agents).await?;
-        // A session that is away, and one that ended while its agent goes on, are no way out. A number that another
-        // process has by now is.
-        let still_there = |(pid, has_ended, _): &(u32, bool, Label)| !has_ended || processes::is_claude_code(*pid);
-        Ok(agents.into_iter().find(still_there).map(|(_, _, label)| Inside { process, label }))
+        if let Some(session) = agents.iter().find(|agent| agent.is_above && agent.is_still_there()) {
+            return Ok(Some(Inside { process, agent: InsideAgent::Session(session.label.clone()) }));
+        }
+        if ancestry.as_ref().is_some_and(|ancestry| ancestry.agent().is_some()) {
+            return Ok(Some(Inside { process, agent: InsideAgent::Other }));
+        }
+        let gap = match &ancestry {
+            None => Some("the system does not name the process that connected"),
+            Some(ancestry) => ancestry.gap().map(processes::AncestryGap::in_words),
+        };
+        let some_run_commands = agents.iter().any(|agent| !agent.has_ended);
+        let unknown = gap.filter(|_| some_run_commands && !takes_unknown);
+        Ok(unknown.map(|why| Inside { process, agent: InsideAgent::Unknown(why) }))
     }
 
     /// Refuses something to a process that an agent runs, and writes the attempt down.
-    pub(crate) async fn refuse_inside(&self, process: Option<u32>, who: &str, tried: &str) -> Result<(), Fault> {
-        let Some(inside) = self.inside(process).await? else { return Ok(()) };
-        tracing::warn!(process, label = %inside.label, tried, "refused: it comes from inside a session");
+    pub(crate) async fn refuse_inside(&self, peer: Peer, who: &str, tried: &str) -> Result<(), Fault> {
+        let Some(inside) = self.inside(peer).await? else { return Ok(()) };
+        tracing::warn!(?inside, tried, "refused: it comes from inside a session");
         self.record_denied(who.to_owned(), inside.note(tried)).await?;
         Err(fault_of(&Refusal::FromInside(inside)))
     }
@@ -51,5 +68,37 @@ impl Hub {
     /// Writes down that something was refused which only an attacker or a confused agent would try.
     pub(crate) async fn record_denied(&self, who: String, what: String) -> Result<(), Trouble> {
         self.submit(Input::AccessDenied { who, what }).await.map(drop)
+    }
+}
+
+/// The other end of a connection.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Peer {
+    /// Over the network, where a credential says who it is, and nothing says where it runs.
+    #[default]
+    Network,
+    /// On the Unix socket. The system names the process, or does not.
+    Process {
+        pid: Option<u32>,
+        /// It has a credential besides being the same user.
+        shows_token: bool,
+    },
+    /// A program that the owner named in the configuration, and that is usually nobody's child.
+    Service { pid: Option<u32> },
+}
+
+/// The agent of a session that runs commands.
+struct KnownAgent {
+    is_above: bool,
+    pid: Option<u32>,
+    has_ended: bool,
+    label: Label,
+}
+
+impl KnownAgent {
+    /// A session that is away, and one that ended while its agent goes on, are no way out. A number that another process
+    /// has by now is.
+    fn is_still_there(&self) -> bool {
+        !self.has_ended || self.pid.is_some_and(processes::is_claude_code)
     }
 }

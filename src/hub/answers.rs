@@ -2,22 +2,33 @@
 
 use portcullis_core::policy::Mode;
 use portcullis_core::{
-    Actor, Answer, Ask, AskKind, AskLife, Behavior, Code, Edited, IdempotencyKey, Input, Right, Ruling, Scope, State,
-    Text, VerdictTarget,
+    Actor, Answer, Ask, AskKind, AskLife, Behavior, Code, Edited, IdempotencyKey, Input, Refusal, Right, Ruling, Scope,
+    State, Text, TokenScope, VerdictTarget,
 };
 use portcullis_wire::api::{NewVerdict, Recorded};
-use portcullis_wire::error::{Fault, Kind};
+use portcullis_wire::error::{Candidate, Fault, Kind};
 use portcullis_wire::questions::{GivenAnswers, Questions};
 use serde_json::{Map, Value};
 use sha2::{Digest as _, Sha256};
 
+use super::names::{find_ask_to_show, open_candidates};
 use super::{Hub, fault_of};
 
 /// By id, or by the code that people type.
-pub(crate) fn read_target(text: &str) -> Result<VerdictTarget, Fault> {
+pub(crate) fn named_in_full(text: &str) -> Option<VerdictTarget> {
     let by_code = || Code::parse(text).map(VerdictTarget::Code);
-    let target = text.parse().ok().map(VerdictTarget::Id).or_else(by_code);
-    target.ok_or_else(|| Fault::new(Kind::NoSuchAsk, format!("{text:?} is neither an id nor a code")))
+    text.parse().ok().map(VerdictTarget::Id).or_else(by_code)
+}
+
+/// `it takes scope once or session`, and a plan also which modes.
+fn offered(ask: &Ask) -> String {
+    let scopes = ask.details.offers.iter().map(|offer| offer.scope.name());
+    let scopes = [Scope::Once.name()].into_iter().chain(scopes).collect::<Vec<_>>().join(" or ");
+    let modes: Vec<&str> = ask.details.modes.iter().map(|mode| mode.name()).collect();
+    match modes.is_empty() {
+        true => format!("it takes scope {scopes}"),
+        false => format!("it takes scope {scopes}, and mode {}", modes.join(" or ")),
+    }
 }
 
 fn find_ask<'a>(state: &'a State, target: &VerdictTarget) -> Option<&'a (Ask, AskLife)> {
@@ -48,14 +59,48 @@ impl Hub {
     ) -> Result<Recorded, Fault> {
         let idempotency_key = key.map(|key| IdempotencyKey { key, digest: digest(&new) });
         let ruling = self.read_ruling(new, &by, &target).await?;
+        let (scope, meant) = (by.scope.clone(), target.clone());
         match self.submit(Input::Answered { by, target, ruling, idempotency_key }).await? {
             Answer::Recorded { ask, code, behavior, missing } => {
                 let (ask, code) = (ask.to_string(), code.to_string());
                 Ok(Recorded { ask, code, behavior: behavior.name().to_owned(), missing })
             }
-            Answer::Refused(refusal) => Err(fault_of(&refusal)),
+            Answer::Refused(refusal) => Err(self.explained(&refusal, scope, meant).await),
             other => Err(Fault::new(Kind::Internal, format!("the hub answered {other:?}"))),
         }
+    }
+
+    /// A refusal with what the prompt takes instead, or with the prompts there are.
+    async fn explained(&self, refusal: &Refusal, scope: TokenScope, target: VerdictTarget) -> Fault {
+        let fault = fault_of(refusal);
+        match refusal {
+            Refusal::CannotCarry { .. } => {
+                let offers = self.look(move |state| find_ask(state, &target).map(|(ask, _)| offered(ask)));
+                match offers.await.ok().flatten() {
+                    Some(offered) => Fault { message: format!("{}: {offered}", fault.message), ..fault },
+                    None => fault,
+                }
+            }
+            Refusal::NoSuchAsk => {
+                let open = self.look(move |state| open_candidates(state, &scope));
+                fault.knowing(open.await.unwrap_or_default())
+            }
+            _ => fault,
+        }
+    }
+
+    /// Which prompt a verdict is about: its id, or its code in full. The beginning might mean another one by then.
+    pub(crate) async fn read_target(&self, text: &str, scope: &TokenScope) -> Result<VerdictTarget, Fault> {
+        if let Some(target) = named_in_full(text) {
+            return Ok(target);
+        }
+        let (wanted, scope) = (text.to_owned(), scope.clone());
+        let begin = self.look(move |state| match find_ask_to_show(state, &wanted, &scope) {
+            Ok((ask, _)) => vec![Candidate::ask(ask)],
+            Err(fault) => fault.candidates,
+        });
+        let what = format!("{text:?} is neither an id nor a code; a verdict names its prompt in full");
+        Err(Fault::new(Kind::NoSuchAsk, what).knowing(begin.await?))
     }
 
     /// What a prompt that this person may still answer asks. None: there is no such prompt, and the core says why.

@@ -23,8 +23,10 @@ use portcullis_core::{Answer, Event, EventId, Goodbye, Input, Limits, Moment, No
 use portcullis_wire::error::{Fault, Kind};
 use tokio::sync::{mpsc, oneshot, watch};
 
-pub(crate) use answers::read_target;
-pub(crate) use names::{find_ask_to_show, find_event, find_session};
+pub(crate) use admission::Peer;
+#[cfg(test)]
+pub(crate) use answers::named_in_full;
+pub(crate) use names::{find_ask_to_show, find_event, find_session, find_token};
 pub(crate) use roster::{Known, Roster};
 pub(crate) use run::{read_record, start};
 pub(crate) use watchers::{Changes, Published, Watcher};

@@ -1,6 +1,8 @@
 //! What people write to mean a session, a prompt or an event: its name, its id, or the beginning of either.
 
-use portcullis_core::{Ask, AskLife, EventId, Session, SessionId, State, TokenScope, TrackedEvent, visible};
+use portcullis_core::{
+    Ask, AskLife, EventId, Session, SessionId, State, Token, TokenId, TokenScope, TrackedEvent, visible,
+};
 use portcullis_wire::error::{Candidate, Fault, Kind};
 
 /// The session that is meant: by its id, its label, the label it wanted, or the beginning of one of them. Living sessions
@@ -26,9 +28,12 @@ pub(crate) fn find_session(state: &State, wanted: &str, scope: &TokenScope) -> R
         living.iter().copied().filter(begins).collect(),
         ended.iter().copied().filter(begins).collect(),
     ];
-    let unknown = Fault::new(Kind::NoSuchSession, format!("no session {}", visible(wanted)));
-    let found = first_meant("sessions", wanted, meant, |session| Candidate::session(session.id, &session.label))?;
-    found.map(|session| session.id).ok_or(unknown)
+    let candidate = |session: &&Session| Candidate::session(session.id, &session.label);
+    let found = first_meant("sessions", wanted, meant, candidate)?;
+    found.map(|session| session.id).ok_or_else(|| {
+        let unknown = Fault::new(Kind::NoSuchSession, format!("no session {}", visible(wanted)));
+        unknown.knowing(living.iter().map(candidate).collect())
+    })
 }
 
 /// The prompt that is meant by someone who wants to look at it: by its code, its id, or the beginning of one of them.
@@ -48,9 +53,30 @@ pub(crate) fn find_ask_to_show<'a>(
         mine().filter(|(_, life)| life.is_open()).filter(begins).collect(),
         mine().filter(begins).collect(),
     ];
-    let unknown = Fault::new(Kind::NoSuchAsk, format!("no prompt {}", visible(wanted)));
     let candidate = |(ask, _): &&(Ask, AskLife)| Candidate::ask(ask);
-    first_meant("prompts", wanted, meant, candidate)?.ok_or(unknown)
+    first_meant("prompts", wanted, meant, candidate)?.ok_or_else(|| {
+        let unknown = Fault::new(Kind::NoSuchAsk, format!("no prompt {}", visible(wanted)));
+        unknown.knowing(open_candidates(state, scope))
+    })
+}
+
+/// The prompts that are open, and that the caller may see.
+pub(super) fn open_candidates(state: &State, scope: &TokenScope) -> Vec<Candidate> {
+    let mine = state.open_asks().filter(|ask| state.is_in_scope(Some(ask.session), scope));
+    mine.map(Candidate::ask).collect()
+}
+
+/// The token that is meant: by its id, or the beginning of it.
+pub(crate) fn find_token(state: &State, wanted: &str) -> Result<TokenId, Fault> {
+    if let Ok(id) = wanted.parse() {
+        return Ok(id);
+    }
+    let id = wanted.to_ascii_lowercase();
+    let candidate = |token: &&Token| Candidate { id: token.id.to_string(), name: Some(token.person.clone()) };
+    let begins = |token: &&Token| !id.is_empty() && token.id.to_string().starts_with(&id);
+    let meant = [state.tokens().filter(begins).collect()];
+    let unknown = Fault::new(Kind::NoSuchToken, format!("no token {}", visible(wanted)));
+    first_meant("tokens", wanted, meant, candidate)?.map(|token| token.id).ok_or(unknown)
 }
 
 /// The event that is meant: by its id, or the beginning of it among those that the caller may see.

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use portcullis_core::{Identity, Moment, OWNER, Rights, Role, State, TokenId, TokenScope};
+use portcullis_core::{Identity, Moment, Rights, Role, State, TokenId, TokenScope};
 
 /// Someone known by a token.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,16 +23,10 @@ pub(crate) struct Roster {
 
 impl Roster {
     pub(super) fn of(state: &State) -> Self {
-        let known = state.tokens().filter_map(|token| {
-            let is_device = token.device.is_some();
-            let role = match state.person(&token.person) {
-                Some(person) => person.role,
-                // The owner is known without a record, and has devices, not tokens.
-                None if is_device && token.person == OWNER => Role::Admin,
-                None => return None,
-            };
-            let (name, scope, rights) = (token.person.clone(), token.scope.clone(), token.rights(role));
-            Some((token.hash, Known { token: token.id, name, rights, is_device, scope, expires: token.expires }))
+        let known = state.tokens().map(|token| {
+            let (rights, is_device) = (state.rights_of(token), token.device.is_some());
+            let (name, scope) = (token.person.clone(), token.scope.clone());
+            (token.hash, Known { token: token.id, name, rights, is_device, scope, expires: token.expires })
         });
         let identities = state.people().flat_map(|(name, person)| {
             person.identities.iter().map(move |identity| (identity.clone(), (name.clone(), person.role)))

@@ -251,6 +251,10 @@ impl HubLoop {
     async fn take(&mut self, first: Pending) {
         let mut follow = VecDeque::new();
         let mut next = Some(first);
+        if let Some(Moment(was)) = self.state.was_ahead_of(now()) {
+            tracing::warn!(was, "the clock went back: from now on it is believed");
+            follow.extend(next.replace(Pending::new(Input::ClockSet { was }, None)));
+        }
         while let Some(mut pending) = next.take().or_else(|| follow.pop_front()) {
             if self.broken.is_some() {
                 self.reload_or_break();

@@ -4,8 +4,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use portcullis_core::{
-    Actor, Address, Answer, AskId, Behavior, ChatId, Details, Input, Label, NewAsk, Notice, Refusal, Role, Ruling,
-    SaidText, SessionAbout, SessionId, Source, Text, TokenScope, VerdictTarget, Via,
+    Actor, Address, Answer, AskId, Behavior, ChatId, Details, Input, InsideAgent, Label, NewAsk, Notice, Refusal, Role,
+    Ruling, SaidText, SessionAbout, SessionId, Source, Text, TokenScope, VerdictTarget, Via,
 };
 use portcullis_wire::link::GateMessage;
 use tokio_util::sync::CancellationToken;
@@ -124,6 +124,27 @@ async fn an_event_reaches_the_session_and_is_delivered_only_when_written() {
     assert_eq!(hub.submit(Input::Opened { session, event }).await, Ok(Answer::Done));
     assert_eq!(hub.read(event).await.unwrap().unwrap().text.as_str(), "hello");
     assert_eq!(life(hub).await, "seen");
+}
+
+#[tokio::test]
+async fn who_is_gone_is_inside_while_a_session_runs_commands() {
+    let (hub, ..) = hub_on(Store::memory()).await;
+    let mut child = std::process::Command::new("true").spawn().unwrap();
+    child.wait().unwrap();
+    let gone = |shows_token| Peer::Process { pid: Some(child.id()), shows_token };
+    let unnamed = Peer::Process { pid: None, shows_token: false };
+    assert_eq!(hub.inside(gone(false)).await, Ok(None), "nobody runs commands");
+    let session = mint(SessionId::new);
+    let about = SessionAbout { runs_commands: true, ..about() };
+    let (outlet, _outgoing) = Outlet::new(&[]);
+    hub.attach(session, Input::Attached { session, about, wrote: vec![], holding: vec![] }, outlet).await.unwrap();
+    for peer in [gone(false), unnamed] {
+        let inside = hub.inside(peer).await.unwrap().expect("it may be anybody's");
+        assert!(matches!(inside.agent, InsideAgent::Unknown(_)), "{inside:?}");
+    }
+    assert_eq!(hub.inside(gone(true)).await, Ok(None), "a token says who it is");
+    assert_eq!(hub.inside(Peer::Network).await, Ok(None));
+    assert!(hub.refuse_inside(unnamed, "owner", "answering a prompt").await.unwrap_err().hint.contains("token"));
 }
 
 #[tokio::test]

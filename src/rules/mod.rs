@@ -43,6 +43,8 @@ pub(crate) struct Rules {
     /// For [`PlaceKind::Config`]; none where the configuration says nothing of the rules that are wanted.
     in_config: Option<ProjectRules>,
     home: Option<PathBuf>,
+    /// Where our files are, and the project that must hold none of them.
+    belief: Option<(Paths, PathBuf)>,
     /// Ours, and not to be changed unasked.
     ours: Vec<PathBuf>,
     /// Changed by whoever uses the rules first after a file was changed.
@@ -88,7 +90,8 @@ impl Rules {
             Place { path: project.join(IN_PROJECT), kind: PlaceKind::Project },
         ];
         let in_config = Some(ProjectRules { paths: paths.clone(), folder: folder.to_owned() });
-        Self { trust_file, in_config, ..Self::of(places, paths) }
+        let belief = Some((paths.clone(), project));
+        Self { trust_file, in_config, belief, ..Self::of(places, paths) }
     }
 
     /// One file that was named on the command line, and counts as trusted.
@@ -119,7 +122,7 @@ impl Rules {
         let ours = [Some(paths.state_dir.as_path()), paths.config_file.parent(), Some(&paths.rules_file)];
         let ours = ours.into_iter().flatten().map(Path::to_owned).collect();
         let home = paths.user_home().map(Path::to_owned);
-        Self { places, trust_file: None, in_config: None, home, ours, loaded: Mutex::default() }
+        Self { places, trust_file: None, in_config: None, belief: None, home, ours, loaded: Mutex::default() }
     }
 
     /// A rule that no file holds: said in the session, or on the command line.
@@ -158,7 +161,15 @@ impl Rules {
         loaded.taken.resize(self.places.len(), None);
         for (place, taken) in self.places.iter().zip(&mut loaded.taken) {
             match self.read_place(place) {
-                Ok(file) => *taken = Some(file),
+                Ok(mut file) => {
+                    // What others could have written only tightens.
+                    if let Err(problem) = self.believe(place) {
+                        tracing::warn!(file = %place.path.display(), "its allow rules do not count: {}", in_words(&problem));
+                        file.rules.retain(|written| written.rule.decision != Decision::Allow);
+                        loaded.problem = Some(problem);
+                    }
+                    *taken = Some(file);
+                }
                 Err(error) => {
                     tracing::warn!(file = %place.path.display(), "rules not taken: {}", in_words(&error));
                     loaded.problem = Some(error);
@@ -176,6 +187,14 @@ impl Rules {
         }
         rules.extend(loaded.more.iter().cloned());
         loaded.set = Arc::new(RuleSet { rules });
+    }
+
+    /// Whether a file of the user's is the user's own. That of a project is nobody's to believe.
+    fn believe(&self, place: &Place) -> Result<(), Failure> {
+        match (&self.belief, place.kind) {
+            (Some((paths, project)), PlaceKind::User | PlaceKind::Config) => paths.believe(&place.path, Some(project)),
+            _ => Ok(()),
+        }
     }
 
     fn read_place(&self, place: &Place) -> Result<RulesFile, Failure> {
@@ -261,5 +280,7 @@ fn in_words(error: &Failure) -> String {
     format!("{error}{cause}")
 }
 
+#[cfg(test)]
+mod everyday;
 #[cfg(test)]
 mod tests;

@@ -12,9 +12,15 @@ const PROMPT_SECONDS: u64 = 24 * 3600;
 const OTHER_SECONDS: u64 = 10;
 const WAKE_SECONDS: u64 = 60;
 
+/// Shown at the terminal while a call is held: nothing else there says why it waits. Esc ends it.
+const HELD_MESSAGE: &str = "portcullis: a person is asked, answer with `portcullis ask list`";
+
 /// The program on the PATH of whoever works there, or where `install` copies it to.
 const SHARED_LINE: &str =
     r#"p=$(command -v portcullis || echo "$HOME/.local/bin/portcullis"); if [ -x "$p" ]; then exec "$p" hook; fi"#;
+
+/// The option of `portcullis hook` by which hooks that `install` wrote tell their version.
+const INSTALLED: &str = "--installed";
 
 /// Who is to be called by the hooks.
 pub(crate) struct Callee<'a> {
@@ -92,14 +98,15 @@ fn tool_hook(event: HookEvent, server: &str) -> Node {
 /// People may have to be asked at two of the moments.
 fn seconds(event: HookEvent) -> u64 {
     match event {
-        HookEvent::PermissionRequest | HookEvent::PreToolUse => PROMPT_SECONDS,
+        event if event.decides() => PROMPT_SECONDS,
         HookEvent::FileChanged => WAKE_SECONDS,
         _ => OTHER_SECONDS,
     }
 }
 
 fn program_of(program: &Path) -> Vec<(&'static str, Node)> {
-    vec![("command", Node::Text(program.display().to_string())), ("args", Node::List(vec!["hook".to_owned()]))]
+    let args = vec!["hook".to_owned(), INSTALLED.to_owned(), HOOKS_VERSION.to_string()];
+    vec![("command", Node::Text(program.display().to_string())), ("args", Node::List(args))]
 }
 
 fn command_hook(event: HookEvent, call: Vec<(&'static str, Node)>) -> Node {
@@ -108,6 +115,9 @@ fn command_hook(event: HookEvent, call: Vec<(&'static str, Node)>) -> Node {
     if event == HookEvent::FileChanged {
         // What the hook says then begins a turn of an idle session.
         hook.push(("asyncRewake", Node::Yes));
+    }
+    if event == HookEvent::PreToolUse {
+        hook.push(("statusMessage", Node::Text(HELD_MESSAGE.to_owned())));
     }
     hook.push(("timeout", Node::Whole(seconds(event))));
     Node::Object(hook)
@@ -143,8 +153,12 @@ fn is_shared_line(line: &str) -> bool {
 
 /// The version of the release that wrote a group of our hooks. None where the group has no place for it.
 pub(crate) fn version_of(group: &serde_json::Value) -> Option<u32> {
-    let input = group["hooks"][0]["input"].as_object()?;
-    let version = input.get("hooks_version").and_then(serde_json::Value::as_str);
+    let hook = &group["hooks"][0];
+    let version = match hook["input"].as_object() {
+        Some(input) => input.get("hooks_version").and_then(serde_json::Value::as_str),
+        None => Some(hook["args"].as_array().filter(|args| args.get(1).is_some_and(|arg| arg == INSTALLED))?)
+            .and_then(|args| args.get(2)?.as_str()),
+    };
     Some(version.and_then(|version| version.parse().ok()).unwrap_or(1))
 }
 
@@ -164,8 +178,14 @@ mod tests {
         let text = put("", &additions).unwrap().text.unwrap();
         let settings: serde_json::Value = serde_json::from_str(&text).unwrap();
         assert_eq!(settings["permissions"]["deny"], serde_json::json!(["mcp__portcullis__hook", "Bash(rm *)"]));
-        let prompt = &settings["hooks"]["PermissionRequest"][0]["hooks"][0];
-        assert_eq!((&prompt["timeout"], &prompt["input"]["tool_input"]), (&86400.into(), &"${tool_input}".into()));
+        for event in ["PermissionRequest", "PreToolUse"] {
+            let hook = &settings["hooks"][event][0]["hooks"][0];
+            let program = (&hook["type"], &hook["command"], &hook["timeout"]);
+            assert_eq!(program, (&"command".into(), &"/usr/bin/portcullis".into(), &86400.into()), "{event}");
+            assert_eq!(version_of(&settings["hooks"][event][0]), Some(HOOKS_VERSION), "{event}");
+        }
+        let after = &settings["hooks"]["PostToolUse"][0]["hooks"][0];
+        assert_eq!((&after["server"], &after["input"]["tool_input"]), (&"portcullis".into(), &"${tool_input}".into()));
         assert_eq!(settings["hooks"]["FileChanged"][0]["hooks"][0]["asyncRewake"], true);
         assert_eq!(settings["hooks"].as_object().unwrap().len(), HookEvent::ALL.len());
         assert!(put(&text, &additions).unwrap().text.is_none(), "a second time changes nothing");

@@ -1,12 +1,14 @@
 //! Which settings Claude Code reads in a folder, and what of ours is in them.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
+use portcullis_core::visible;
 use serde_json::Value;
 
-use super::claude::ClaudeFiles;
+use super::claude::{ClaudeFiles, project_file};
 use super::git::home_of_project;
-use super::hooks::is_shared;
+use super::hooks::{is_shared, server_of};
 use super::json::Document;
 use super::settings::groups_of_ours;
 use super::target::SettingsScope;
@@ -65,6 +67,42 @@ pub(crate) fn has_hooks_of_own(project: &Path, environment: Environment<'_>) -> 
     settings_files(project, environment).iter().any(|settings| {
         settings.plugins().next().is_some() || settings.hooks().iter().any(|(_, group)| !is_shared(group))
     })
+}
+
+/// A server of the project under the name by which the user's hooks call ours.
+pub(crate) struct Namesake {
+    file: PathBuf,
+    name: String,
+}
+
+impl Namesake {
+    /// Finds one that Claude Code prefers: to a server of the user, not to one of the user in this project (seen with
+    /// 2.1.325).
+    pub(crate) fn find(project: &Path, environment: Environment<'_>) -> Option<Self> {
+        let settings = settings_files(project, environment);
+        let names_in = |scope: SettingsScope| {
+            let hooks = settings.iter().filter(move |settings| settings.scope == scope).flat_map(SettingsFile::hooks);
+            hooks.filter_map(|(_, group)| server_of(group).as_str().map(str::to_owned)).collect::<BTreeSet<String>>()
+        };
+        let (names, hidden) = (names_in(SettingsScope::User), names_in(SettingsScope::Local));
+        let names: Vec<String> = names.difference(&hidden).cloned().collect();
+        project.ancestors().map(project_file).find_map(|file| {
+            let text = std::fs::read_to_string(&file).ok()?;
+            let said: Value = serde_json::from_str(text.trim_start_matches('\u{feff}')).ok()?;
+            let name = names.iter().find(|name| said["mcpServers"].get(name.as_str()).is_some())?.clone();
+            Some(Self { file, name })
+        })
+    }
+
+    /// What it means, in one line.
+    pub(crate) fn in_words(&self) -> String {
+        format!(
+            "{} names a server {:?}, which Claude Code prefers to yours: events and replies do not come through, and prompts \
+             are answered at the terminal alone; your rules hold all the same",
+            visible(&self.file.display().to_string()),
+            self.name
+        )
+    }
 }
 
 #[cfg(test)]

@@ -1,19 +1,17 @@
 //! The chain that makes tampering visible: each record is hashed together with the one its writer wrote before.
 //!
 //! There is no secret in it. Whoever can write the journal can also hash it anew from a changed record on, and only a
-//! head noted somewhere else tells. Each writer has a chain of its own, so that several can share one journal without
-//! waiting for each other.
-
-use std::collections::HashMap;
+//! head noted somewhere else tells. A journal has one writer: a second one would have a chain of its own, which nothing
+//! holds to the first, and its records could be put anywhere.
 
 use sha2::{Digest, Sha256};
 
-use super::{Seq, Verified, VerifyError};
+use super::{ErasedPayload, Seq, Verified, VerifyError};
 
 pub(super) type Hash = [u8; 32];
 pub(super) type Salt = [u8; 16];
 
-/// What the first record of each writer is chained to.
+/// What the first record is chained to.
 pub(super) const GENESIS: Hash = [0; 32];
 
 /// Everything of a record that must not change and is known before it is written. The sequence is not: a shared
@@ -69,13 +67,20 @@ pub(super) struct Found<'a> {
     pub(super) payload: Option<(&'a [u8], &'a [u8])>,
 }
 
+/// More payloads that were erased are not listed one by one.
+const MOST_ERASED: usize = 100_000;
+
 /// Walks a journal from its first record to its last.
 pub(super) struct Walk {
     last: Seq,
-    /// The chain's end, over all writers.
+    /// The chain's end.
     head: Hash,
-    /// Where the chain of each writer stands.
-    writers: HashMap<Vec<u8>, Hash>,
+    /// Who wrote the first record, and so all of them.
+    writer: Option<Vec<u8>>,
+    /// What retention has erased: everything up to a record, if it is from before a moment.
+    pub(super) retired: Option<(Seq, u64)>,
+    /// Payloads that something else has erased.
+    erased: Vec<ErasedPayload>,
     /// The head noted earlier, until it is met.
     missing: Option<Hash>,
 }
@@ -87,7 +92,7 @@ impl Walk {
             Some(text) => Some(from_hex(text).ok_or_else(|| VerifyError::NotAHead(text.to_owned()))?),
         };
         let missing = noted.filter(|head| *head != GENESIS);
-        Ok(Self { last: Seq(0), head: GENESIS, writers: HashMap::new(), missing })
+        Ok(Self { last: Seq(0), head: GENESIS, writer: None, retired: None, erased: vec![], missing })
     }
 
     pub(super) fn step(&mut self, found: &Found<'_>) -> Result<(), VerifyError> {
@@ -98,8 +103,11 @@ impl Walk {
         let broken = |what| Err(VerifyError::Broken { seq: found.seq, what });
 
         let skeleton = &found.skeleton;
-        let previous = self.writers.get(skeleton.writer).unwrap_or(&GENESIS);
-        let hash = skeleton.chained_to(previous);
+        let writer = self.writer.get_or_insert_with(|| skeleton.writer.to_vec());
+        if writer != skeleton.writer {
+            return broken("put in by another writer than that of this journal");
+        }
+        let hash = skeleton.chained_to(&self.head);
         if hash != found.chain {
             return broken("changed, or not where it was written");
         }
@@ -108,14 +116,11 @@ impl Walk {
                 return broken("its payload was changed");
             }
             (None, Some(_)) => return broken("its payload was added later"),
-            _ => {}
-        }
-
-        match self.writers.get_mut(skeleton.writer) {
-            Some(head) => *head = hash,
-            None => {
-                self.writers.insert(skeleton.writer.to_vec(), hash);
+            (Some(_), None) if !self.is_retired(found) && self.erased.len() < MOST_ERASED => {
+                let subject = String::from_utf8_lossy(skeleton.subject).into_owned();
+                self.erased.push(ErasedPayload { seq: found.seq, subject });
             }
+            _ => {}
         }
         self.missing = self.missing.filter(|head| *head != hash);
         self.last = found.seq;
@@ -123,12 +128,16 @@ impl Walk {
         Ok(())
     }
 
+    fn is_retired(&self, found: &Found<'_>) -> bool {
+        self.retired.is_some_and(|(upto, before)| found.seq <= upto && found.skeleton.at < before)
+    }
+
     pub(super) fn arrive(self) -> Result<Verified, VerifyError> {
         if self.missing.is_some() {
             let what = "missing: the noted head is not in the journal, so its tail was cut off or written anew";
             return Err(VerifyError::Broken { seq: Seq(self.last.0 + 1), what });
         }
-        Ok(Verified { records: self.last.0, head: to_hex(&self.head) })
+        Ok(Verified { records: self.last.0, head: to_hex(&self.head), erased: self.erased })
     }
 }
 
@@ -147,9 +156,11 @@ fn from_hex(text: &str) -> Option<Hash> {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::HashMap;
+
     use super::*;
 
-    /// Writes one record of each writer in turn, then walks those that `keep` keeps.
+    /// Writes one record of each writer in turn, each on the chain of its own, then walks those that `keep` keeps.
     fn walk(writers: &[&str], keep: impl Fn(u64) -> bool) -> Result<Verified, VerifyError> {
         let mut heads: HashMap<&str, Hash> = HashMap::new();
         let mut walk = Walk::towards(None)?;
@@ -167,14 +178,13 @@ mod tests {
     }
 
     #[test]
-    fn each_writer_has_a_chain_of_its_own() {
-        assert_eq!(walk(&["ann", "bob", "bob", "ann", "bob"], |_| true).unwrap().records, 5);
-    }
-
-    #[test]
-    fn a_record_missing_from_one_writers_chain_is_found_at_its_next() {
-        let missing = walk(&["ann", "bob", "bob", "ann", "bob"], |at| at != 1);
-        assert!(matches!(missing, Err(VerifyError::Broken { seq: Seq(3), .. })), "{missing:?}");
+    fn the_records_of_a_second_writer_are_found() {
+        assert_eq!(walk(&["ann", "ann", "ann"], |_| true).unwrap().records, 3);
+        for writers in [["ann", "bob", "ann"], ["ann", "ann", "bob"]] {
+            assert!(matches!(walk(&writers, |_| true), Err(VerifyError::Broken { .. })));
+        }
+        let missing = walk(&["ann", "ann", "ann"], |at| at != 2);
+        assert!(matches!(missing, Err(VerifyError::Broken { seq: Seq(2), .. })), "{missing:?}");
     }
 
     proptest::proptest! {

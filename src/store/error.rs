@@ -40,6 +40,8 @@ pub(crate) enum OpenError {
     Corrupt { path: PathBuf, backup: Option<PathBuf>, source: Cause },
     #[error("{path} is the database of another program, not a journal")]
     Foreign { path: PathBuf },
+    #[error("the journal {path} is empty: what was in it is gone")]
+    Emptied { path: PathBuf, backup: Option<PathBuf> },
     #[error("the journal {path} is held by another process")]
     Locked { path: PathBuf },
     #[error("the journal {path} has version {found}; this portcullis knows versions up to {known}")]
@@ -61,7 +63,7 @@ impl OpenError {
     pub(crate) fn hint(&self) -> String {
         match self {
             Self::Unreadable { .. } => "the file and its folder must belong to the user who runs portcullis".to_owned(),
-            Self::Corrupt { path, backup, .. } => aside(path, backup.as_deref()),
+            Self::Emptied { path, backup } | Self::Corrupt { path, backup, .. } => aside(path, backup.as_deref()),
             Self::Foreign { .. } => "move it elsewhere, or name another place for the journal".to_owned(),
             Self::Locked { .. } => "stop the other process, or wait until it is done".to_owned(),
             Self::Newer { path, backup, .. } => {

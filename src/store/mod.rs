@@ -121,6 +121,15 @@ pub(crate) struct Verified {
     pub(crate) records: u64,
     /// Hexadecimal. Noted elsewhere, it makes a later cut of the tail visible.
     pub(crate) head: String,
+    /// Payloads that are gone, but for those that have had their time. Somebody must have recorded why.
+    pub(crate) erased: Vec<ErasedPayload>,
+}
+
+/// A payload that was erased before its time.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct ErasedPayload {
+    pub(crate) seq: Seq,
+    pub(crate) subject: String,
 }
 
 /// Keeps records by subject, in one order, for ever.

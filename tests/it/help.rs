@@ -151,3 +151,19 @@ fn every_command_has_a_manual_page_that_man_can_show() {
     }
     home.run(&["man", "nothing"]).refused(2, "there is no command");
 }
+
+#[test]
+fn what_was_mistyped_is_answered_with_what_was_meant() {
+    let home = Home::new();
+    for (words, meant) in [
+        (&["sya", "hello"][..], "did you mean `portcullis say`?"),
+        (&["ask", "lst"], "'list'"),
+        (&["say", "hello", "--wait", "4"], "did you mean --wait=4?"),
+        (&["say", "hello", "--wait=soon"], "a number of seconds, or such as 90s or 5m"),
+    ] {
+        let ran = home.run(words);
+        assert!(ran.status.code() == Some(2) && ran.stderr.contains(meant), "{words:?}: {ran:?}");
+    }
+    let nothing = home.run(&["xylophone"]);
+    assert!(nothing.status.code() == Some(2) && !nothing.stderr.contains("hint"), "{nothing:?}");
+}

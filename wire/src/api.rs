@@ -110,6 +110,9 @@ pub struct Status {
     /// Leaves by itself when idle.
     pub auto_started: bool,
     pub dev_sender: Option<String>,
+    /// `device` where the owner of this machine answers no prompts on it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub approvals: Option<String>,
     pub sessions: usize,
     pub waiting_events: usize,
     pub open_asks: usize,

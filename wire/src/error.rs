@@ -1,6 +1,6 @@
 //! Every error a caller can meet, numbered, with what to do about it.
 
-use portcullis_core::{Ask, AskLife, Label, Moment, NoRoute, Refusal, Right, SessionId};
+use portcullis_core::{Ask, AskLife, InsideAgent, Label, Moment, NoRoute, Refusal, Right, SessionId, visible};
 use serde::{Deserialize, Serialize};
 
 /// An error as it is shown to a program or a person. The number's first three digits are the HTTP status.
@@ -44,6 +44,25 @@ impl Fault {
         self
     }
 
+    /// What was asked for is not known; these are. The hint names them first.
+    pub fn knowing(mut self, candidates: Vec<Candidate>) -> Self {
+        self.candidates = candidates;
+        self.hint = self.with_known(self.hint.clone());
+        self
+    }
+
+    /// `there are: api, web; …`, if something is not known and others are.
+    fn with_known(&self, hint: String) -> String {
+        let names = self.candidates.iter().filter_map(|candidate| candidate.name.as_deref());
+        let (named, more) = (names.clone().take(SPELLED_OUT).collect::<Vec<_>>(), names.skip(SPELLED_OUT).count());
+        match (self.status(), more) {
+            (404, _) if named.is_empty() => hint,
+            (404, 0) => format!("there are: {}; {hint}", visible(&named.join(", "))),
+            (404, more) => format!("there are: {} and {more} more; {hint}", visible(&named.join(", "))),
+            _ => hint,
+        }
+    }
+
     /// What to do, for someone at the command line: flags and commands, where a program has parameters and routes.
     pub fn command_line_hint(&self) -> String {
         let kind = Kind::ALL.iter().find(|kind| kind.entry().0 == self.error);
@@ -51,7 +70,8 @@ impl Fault {
             true => format!("--label '{}'", label.replace('\'', "'\\''")),
             false => format!("--label {label}"),
         });
-        by_flag.or_else(|| kind?.command_line().map(str::to_owned)).unwrap_or_else(|| self.hint.clone())
+        let by_command = || Some(self.with_known(kind?.command_line()?.to_owned()));
+        by_flag.or_else(by_command).unwrap_or_else(|| self.hint.clone())
     }
 
     /// `name one: ?label=api or ?label=web`, if the caller has to name a session.
@@ -106,7 +126,7 @@ macro_rules! kinds {
 kinds! {
     BadRequest 40001 "`GET /api/openapi.json` describes every request"
     NotUtf8 40002 "send the text as UTF-8"
-    BadName 40003 "a name has 1 to 64 letters, digits, dots, dashes or underscores, and is not `owner`"
+    BadName 40003 "a name has 1 to 64 letters, digits, dots, dashes or underscores, and does not look like `owner` or another name of ours"
     BadAttribute 40004 "attributes are the names of the query but session, label, chat and reply_to, or `attributes` in the API"
     Unauthorized 40101 "send `Authorization: Bearer TOKEN`; `portcullis status` says where the owner's token is kept"
     Forbidden 40301 "send `Authorization: Bearer TOKEN`; `portcullis status` says where the owner's token is kept"
@@ -119,6 +139,7 @@ kinds! {
     FromInside 40306 "ask a person to do it: at the terminal, in a browser or in a chat"
     BypassNotAllowed 40307 "leave that mode, or `autoApprove`, off, or add `allow_bypass = true` to your own configuration"
     FolderNotAllowed 40308 "name a folder below one of `folders` in `[start]` of the configuration, or add one there"
+    UnknownOrigin 40309 "do it in a terminal that you opened yourself, over HTTP with a token of a person (`portcullis token add`), or on a device"
     NoSuchRoute 40401 "`GET /api/openapi.json` lists the routes"
     NoSuchSession 40402 "`GET /api/v1/sessions` lists the sessions; leave ?session= off to reach the only one"
         / "`portcullis session list` lists the sessions, with `--all` also those that ended"
@@ -204,9 +225,16 @@ impl Fault {
                 Kind::KeyReused,
                 format!("this Idempotency-Key was used for another verdict on prompt {code}"),
             ),
-            Refusal::FromInside(inside) => {
-                Self::new(Kind::FromInside, format!("refused: this comes from inside session {}", inside.label))
-            }
+            Refusal::FromInside(inside) => match &inside.agent {
+                InsideAgent::Session(label) => {
+                    Self::new(Kind::FromInside, format!("refused: this comes from inside session {label}"))
+                }
+                InsideAgent::Other => Self::new(Kind::FromInside, "refused: this comes from inside an agent"),
+                InsideAgent::Unknown(why) => Self::new(
+                    Kind::UnknownOrigin,
+                    format!("refused: this may come from inside a session that runs commands: {why}"),
+                ),
+            },
             Refusal::NoSuchAsk => {
                 Self::new(Kind::NoSuchAsk, "no such prompt is open or was settled in the last 24 hours")
             }
@@ -336,6 +364,11 @@ mod tests {
         assert_eq!(fault.hint, "name one: ?label=api or ?label=my%20app");
         assert_eq!(fault.command_line_hint(), "name one: --label api or --label 'my app'");
         assert_eq!(fault.candidates[1].name.as_deref(), Some("my app"));
+        let known = vec![Candidate::session(id(1), &label("api")), Candidate::session(id(2), &label("web"))];
+        let fault = Fault::new(Kind::NoSuchSession, "no session ap").knowing(known);
+        assert!(fault.hint.starts_with("there are: api, web; `GET /api/v1/sessions`"), "{}", fault.hint);
+        let here = fault.command_line_hint();
+        assert!(here.starts_with("there are: api, web; `portcullis session list`"), "{here}");
         for kind in Kind::ALL {
             let (http, here) = (kind.entry().1, kind.command_line());
             assert!(!here.unwrap_or_default().contains(['?']), "{http}");

@@ -6,8 +6,9 @@
 use serde_json::{Value, json};
 
 /// What `install` writes today. It is told with every call, so that a session knows what it can count on: since version 2
-/// the client waits a day for the hook before a tool, and since version 3 it tells when all calls of a message are over.
-pub const HOOKS_VERSION: u32 = 3;
+/// the client waits a day for the hook before a tool, since version 3 it tells when all calls of a message are over, and
+/// since version 4 the hooks that decide run our program, which no server of a project can stand in for.
+pub const HOOKS_VERSION: u32 = 4;
 
 macro_rules! hook_events {
     ($($name:ident),* $(,)?) => {
@@ -42,9 +43,20 @@ hook_events!(
 );
 
 impl HookEvent {
-    /// The client can call a tool for this hook; the others start a program.
+    /// The client calls a tool of our server for this hook. The others start a program: those for which it can call no
+    /// tool, and those that decide, for a project's own server may have the name of ours.
     pub fn is_by_tool(self) -> bool {
+        !self.decides() && self.had_tool()
+    }
+
+    /// Earlier releases had the client call a tool for this hook.
+    fn had_tool(self) -> bool {
         !matches!(self, Self::SessionStart | Self::SessionEnd | Self::FileChanged)
+    }
+
+    /// What is answered decides about a call. People may have to be asked first.
+    pub fn decides(self) -> bool {
+        matches!(self, Self::PermissionRequest | Self::PreToolUse)
     }
 
     pub fn named(name: &str) -> Option<Self> {
@@ -54,15 +66,16 @@ impl HookEvent {
     /// What the arguments of the tool are to hold: the client fills in what stands in `${…}`.
     pub fn fields(self) -> &'static [&'static str] {
         match self {
-            Self::PermissionRequest => &["tool_name", "tool_input", "permission_suggestions", "permission_mode", "cwd"],
-            Self::PreToolUse => &["tool_name", "tool_input", "tool_use_id", "permission_mode", "cwd"],
             Self::PostToolUse => &["tool_name", "tool_input", "tool_use_id", "permission_mode"],
             Self::PostToolUseFailure | Self::PermissionDenied => &["tool_name", "tool_input", "tool_use_id"],
             Self::UserPromptSubmit => &["prompt", "permission_mode"],
             Self::Stop => &["stop_hook_active", "permission_mode", "session_crons"],
             Self::Notification => &["notification_type"],
-            Self::PostToolBatch | Self::SubagentStop | Self::SessionEnd | Self::FileChanged => &[],
-            Self::SessionStart => &["source", "model"],
+            Self::PostToolBatch | Self::SubagentStop => &[],
+            // The program reads whatever the client tells.
+            Self::PermissionRequest | Self::PreToolUse | Self::SessionStart | Self::SessionEnd | Self::FileChanged => {
+                &[]
+            }
         }
     }
 }
@@ -146,7 +159,7 @@ impl HookCall {
 
     /// The version of the hooks that `install` wrote; the first had no mark. None where this call cannot tell.
     pub fn installed_version(&self) -> Option<u32> {
-        self.event.is_by_tool().then(|| self.hooks_version.unwrap_or(1))
+        self.hooks_version.or(self.event.had_tool().then_some(1))
     }
 
     /// The prompt that this tool call has scheduled: Claude Code makes it by itself later, and does not say so then.
@@ -227,9 +240,13 @@ pub fn deny(message: Option<&str>, interrupt: bool) -> Value {
     specific(HookEvent::PermissionRequest, json!({"decision": decision}))
 }
 
-/// The client watches these files for the session.
-pub fn watch(paths: &[String]) -> Value {
-    specific(HookEvent::SessionStart, json!({"watchPaths": paths}))
+/// The client watches these files for the session, and shows a warning to the person at the terminal.
+pub fn watch(paths: &[String], warning: Option<&str>) -> Value {
+    let mut output = specific(HookEvent::SessionStart, json!({"watchPaths": paths}));
+    if let Some(warning) = warning {
+        output["systemMessage"] = Value::from(format!("portcullis: {warning}"));
+    }
+    output
 }
 
 fn specific(event: HookEvent, mut output: Value) -> Value {

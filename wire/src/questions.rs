@@ -154,6 +154,9 @@ impl Questions {
     /// How the prompt with this code is answered from the command line.
     pub fn how_to_answer(&self, code: &str) -> String {
         match self.0.as_slice() {
+            [only] if only.several && only.labels.len() > 1 => {
+                format!("`portcullis ask allow {code} --answer 1,2`, or labels with commas between, or your own words")
+            }
             [only] if !only.labels.is_empty() => {
                 format!("`portcullis ask allow {code} --answer 1`, or its label, or your own words")
             }

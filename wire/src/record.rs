@@ -69,6 +69,9 @@ enum RecordForm {
     Opened {
         version: String,
     },
+    ClockSet {
+        was: u64,
+    },
     #[serde(with = "skeleton::received")]
     Received {
         event: Arc<Event>,

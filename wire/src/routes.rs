@@ -77,7 +77,7 @@ impl Route {
             kinds.extend(self.is_api().then_some(Kind::Unauthorized));
         }
         if self.from_inside != FromInside::Served {
-            kinds.push(Kind::FromInside);
+            kinds.extend([Kind::FromInside, Kind::UnknownOrigin]);
         }
         if self.rate_limited {
             kinds.push(Kind::TooFast);

@@ -3,9 +3,10 @@
 mod names;
 
 use portcullis_core::{
-    Address, Ask, Behavior, CallOutcome, Event, Order, Record, Scope, SessionAbout, SessionId, Subject, Text, Token, ToolCall,
-    Verdict, as_one_word,
+    Address, Ask, Behavior, CallOutcome, Event, Label, Order, Record, Ruling, Scope, SessionAbout, SessionId, Subject,
+    Text, Token, ToolCall, Verdict, as_one_word,
 };
+use serde_json::Value;
 
 use crate::api::LogLine;
 use crate::preview;
@@ -43,7 +44,7 @@ impl LogLine {
     pub fn read(&self) -> Result<Record, Unreadable> {
         let mut body = self.record.clone();
         // The log shows no hashes of tokens, and a record has one.
-        if let Some(token) = body.get_mut("token_added").and_then(serde_json::Value::as_object_mut) {
+        if let Some(token) = body.get_mut("token_added").and_then(Value::as_object_mut) {
             token.entry("hash").or_insert_with(|| vec![0; 32].into());
         }
         let payload = match &self.payload {
@@ -57,10 +58,16 @@ impl LogLine {
 
 /// Says what a record tells, and learns from it the names by which later records are told.
 pub fn sentence(names: &mut Names, record: &Record) -> Sentence {
+    // What a session is like is told as what has changed of it.
+    let described = match record {
+        Record::Described { session, about, label } => Some(described(names.about(*session), about, label.as_ref())),
+        _ => None,
+    };
     names.learn(record);
     let session = session_of(names, record);
     let label = session.and_then(|session| names.label(session)).map(str::to_owned);
     let (weight, words) = words(names, record);
+    let words = described.unwrap_or(words);
     Sentence { session, label, words: one_line(&words), weight }
 }
 
@@ -82,6 +89,9 @@ fn words(names: &Names, record: &Record) -> (Weight, String) {
     use Weight::{Attention, Detail, Plain};
     match record {
         Record::Opened { version } => (Plain, format!("the gate started, portcullis {version}")),
+        Record::ClockSet { was } => {
+            (Attention, format!("the clock went back: by the record before it was {was} ms since 1970"))
+        }
         Record::Received { event, to } => (Plain, received(event, *to)),
         Record::Seen { event } => (Detail, format!("{} was read by the model", names.event(*event))),
         Record::EventExpired { event } => (Attention, format!("{} expired before anyone took it", names.event(*event))),
@@ -177,6 +187,25 @@ fn attached(about: &SessionAbout) -> String {
     format!("{}{folder}{mode}", about.connected_by)
 }
 
+/// `session: mode plan, idle`; everything where nothing was known before.
+fn described(before: Option<&SessionAbout>, about: &SessionAbout, label: Option<&Label>) -> String {
+    let Some(before) = before else { return format!("session is {}", attached(about)) };
+    let of = |name: &str, value: &Option<String>| value.as_ref().map(|value| format!("{name}{value}"));
+    let activity = about.is_working.map(|works| if works { "working" } else { "idle" }.to_owned());
+    let changes = [
+        label.map(|label| format!("called {label}")),
+        Some(format!("connected by {}", about.connected_by)).filter(|_| before.connected_by != about.connected_by),
+        of("in ", &about.folder).filter(|_| before.folder != about.folder),
+        of("mode ", &about.mode).filter(|_| before.mode != about.mode),
+        of("in conversation ", &about.agent_session).filter(|_| before.agent_session != about.agent_session),
+        activity.filter(|_| before.is_working != about.is_working),
+    ];
+    match changes.into_iter().flatten().collect::<Vec<_>>().as_slice() {
+        [] => "session: more is known of its process".to_owned(),
+        changes => format!("session: {}", changes.join(", ")),
+    }
+}
+
 /// `abcde asks to run Bash: git push (risk high: network)`.
 fn asked(ask: &Ask) -> String {
     let risk = ask.details.risk.as_ref().map(|risk| format!(" ({})", risk_in_words(risk))).unwrap_or_default();
@@ -190,6 +219,9 @@ fn asked(ask: &Ask) -> String {
 /// `denied by owner: not on a Friday`.
 fn answered(verdict: &Verdict) -> String {
     let ruling = &verdict.ruling;
+    if let Some(answers) = answers(ruling) {
+        return format!("answered by {}: {}", verdict.by, cut(&answers));
+    }
     let said = match ruling.behavior {
         Behavior::Allow => "allowed",
         Behavior::Deny => "denied",
@@ -204,6 +236,15 @@ fn answered(verdict: &Verdict) -> String {
     let interrupt = if ruling.interrupt { ", which ends the turn" } else { "" };
     let why = ruling.why.as_ref().map(|why| format!(": {}", cut(why))).unwrap_or_default();
     format!("{said}{reach}{input}{mode} by {}{interrupt}{why}", verdict.by)
+}
+
+/// What was chosen or written in answer to the agent's questions.
+fn answers(ruling: &Ruling) -> Option<String> {
+    let Text::Here(input) = &ruling.input.as_ref()?.text else { return None };
+    let input: Value = serde_json::from_str(input).ok()?;
+    let answers = input.get("answers")?.as_object().filter(|answers| !answers.is_empty())?;
+    let words = answers.values().map(|answer| answer.as_str().map_or_else(|| answer.to_string(), str::to_owned));
+    Some(words.collect::<Vec<_>>().join("; "))
 }
 
 fn outcome_of(code: &str, outcome: CallOutcome, differs: bool) -> (Weight, String) {

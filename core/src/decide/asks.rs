@@ -174,7 +174,11 @@ fn still_missing(ask: &Ask, votes: &[Verdict], by: &str, behavior: Behavior) -> 
 fn can_carry(ask: &Ask, ruling: &Ruling) -> Result<(), Refusal> {
     let cannot = |what| Err(Refusal::CannotCarry { what });
     match ruling.behavior {
-        Behavior::Allow if !ask.offers(ruling.scope) => cannot("a verdict beyond this once"),
+        Behavior::Allow if !ask.offers(ruling.scope) => cannot(match ruling.scope {
+            Scope::Once => "an allow for this once",
+            Scope::Session => "an allow for the session",
+            Scope::Always => "an allow for always",
+        }),
         Behavior::Allow if ruling.input.is_some() && !ask.details.editable => cannot("another input"),
         // Those who allowed before have seen this input and meant this once.
         Behavior::Allow if ask.details.quorum > 1 && ruling.input.is_some() => {

@@ -25,10 +25,8 @@ pub(super) fn set_person(state: &State, by: &Actor, name: String, role: Role) ->
     if let Some(refused) = may_not(by) {
         return refused;
     }
-    if !is_person_name(&name) {
-        return refuse(Refusal::BadName);
-    }
     match state.person(&name) {
+        None if !is_person_name(&name) => refuse(Refusal::BadName),
         None => refuse(Refusal::NoSuchPerson),
         Some(person) if person.role == role => answer(Answer::Done),
         Some(_) => changed(Record::PersonSet { name, role, by: by.name.clone() }),

@@ -72,7 +72,7 @@ fn about(label: &str, continues: Option<SessionId>) -> SessionAbout {
 }
 
 fn any_inside() -> impl Strategy<Value = Option<Inside>> {
-    prop_oneof![3 => Just(None), 1 => Just(Some(Inside { process: 7, label: Label::new("api").unwrap() }))]
+    prop_oneof![3 => Just(None), 1 => Just(Some(Inside { process: Some(7), agent: InsideAgent::Session(Label::new("api").unwrap()) }))]
 }
 
 fn any_text() -> impl Strategy<Value = String> {
@@ -134,6 +134,7 @@ fn any_input() -> impl Strategy<Value = Input> {
             session, reply: ReplyId::new(Moment(0), 1), text: Text::new(if other { "ho" } else { "hi" })
         }),
         1 => Just(Input::Started { version: "1".into() }),
+        1 => Just(Input::ClockSet { was: 9 }),
         1 => Just(Input::Ticked),
     ]
 }
@@ -208,6 +209,7 @@ prop_compose! {
     ) -> Limits {
         Limits {
             waiting_events: counts[0],
+            waiting_of_one: 2,
             waiting_bytes: counts[1],
             open_asks: counts[2],
             pairings: counts[3],

@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use super::{Decided, answer, asks, refuse};
 use crate::attributes::Attribute;
-use crate::event::{ChatId, Event, IdempotencyKey};
+use crate::event::{ChatId, Event, IdempotencyKey, TrackedEvent};
 use crate::ids::{EventId, Moment, ReplyId};
 use crate::input::{Answer, Effect, Input, NotAVerdict, Refusal, Topic};
-use crate::people::{Actor, Inside, Right, Role, TokenScope, Via};
+use crate::people::{Actor, Inside, OWNER, Right, Role, TokenScope, Via};
 use crate::record::Record;
 use crate::route::{Address, route};
 use crate::state::State;
@@ -46,6 +46,10 @@ pub(super) fn said(state: &State, now: Moment, said: SaidInput) -> Decided {
         && let Some(decided) = repeated(state, now, &said.by, key)
     {
         return decided;
+    }
+    // Who may not answer, and does not administer, is told nothing of prompts: not even whether one is open.
+    if said.inside.is_none() && !said.by.may(Right::Review) && !said.by.may(Right::Admin) {
+        return event(state, now, said, None);
     }
     let prompts_are_open = state.prompts_are_open();
     let Some((behavior, code)) = said.text.verdict() else {
@@ -154,6 +158,15 @@ fn event(state: &State, now: Moment, said: SaidInput, not_a_verdict: Option<NotA
     if waiting >= state.limits().waiting_events || waiting > 0 && bytes + text.len() > state.limits().waiting_bytes {
         return refuse(Refusal::SessionFull { waiting });
     }
+    if to.is_none() && by.name != OWNER && waiting >= state.limits().waiting_of_one {
+        let share = state.limits().waiting_of_one;
+        let theirs: Vec<&TrackedEvent> = state.waiting(None, 0).filter(|held| held.event.sender == by.name).collect();
+        let alike = theirs.iter().filter(|held| held.event.address == address).count();
+        // With many labels one sender gets further, and still not to the end.
+        if alike >= share || theirs.len() >= share * 3 {
+            return refuse(Refusal::SessionFull { waiting: theirs.len() });
+        }
+    }
     let event = Event {
         id,
         credential,
@@ -180,6 +193,7 @@ mod tests {
     use super::*;
     use crate::event::{Label, Reply, Text};
     use crate::ids::SessionId;
+    use crate::people::InsideAgent;
     use crate::state::Limits;
     use crate::verdict::SaidText;
 
@@ -208,14 +222,17 @@ mod tests {
     fn reviewers_direct_sessions_while_senders_and_whatever_an_agent_runs_only_inform() {
         assert!(event_by(Role::Admin, None).directs && event_by(Role::Reviewer, None).directs);
         assert!(!event_by(Role::Sender, None).directs);
-        let inside = Inside { process: 7, label: Label::new("api").unwrap() };
+        let inside = Inside { process: Some(7), agent: InsideAgent::Session(Label::new("api").unwrap()) };
         let by_agent = event_by(Role::Admin, Some(inside));
         assert_eq!((by_agent.directs, by_agent.sender.as_str()), (false, "agent:api"));
     }
 
     #[test]
     fn replies_to_what_an_agent_sent_are_for_the_one_whose_credential_it_has() {
-        let event = event_by(Role::Sender, Some(Inside { process: 7, label: Label::new("api").unwrap() }));
+        let event = event_by(
+            Role::Sender,
+            Some(Inside { process: Some(7), agent: InsideAgent::Session(Label::new("api").unwrap()) }),
+        );
         let mut state = State::new(Limits::default());
         state.apply(Moment(1), &Record::Received { event: Arc::clone(&event), to: None });
         let reply = Reply {

@@ -96,7 +96,8 @@ fn read(command: &str) -> Input {
                 scope: scope(option("only")),
                 ..person(words[2])
             },
-            inside: option("inside").map(|label| Inside { process: 7, label: Label::new(label).unwrap() }),
+            inside: option("inside")
+                .map(|label| Inside { process: Some(7), agent: InsideAgent::Session(Label::new(label).unwrap()) }),
             text: SaidText::new(text),
             address: match option("to").and_then(|to| to.split_once(':')) {
                 Some(("session", number)) => Address::Session(session(number)),
@@ -117,8 +118,8 @@ fn read(command: &str) -> Input {
                 label: Label::new(words[2]).unwrap(),
                 label_chosen: words.contains(&"chosen"),
                 connected_by: "channel".into(),
-                pid: None,
-                runs_commands: false,
+                pid: option("pid").map(|pid| pid.parse().unwrap()),
+                runs_commands: words.contains(&"runs"),
                 folder: option("folder").map(str::to_owned),
                 agent_session: option("agent").map(str::to_owned),
                 continues: option("continues").map(self::session),
@@ -274,6 +275,7 @@ fn read(command: &str) -> Input {
         },
         "open" => Input::Opened { session: session(words[1]), event: event(words[2]) },
         "tick" => Input::Ticked,
+        "clock" => Input::ClockSet { was: words[1].parse::<u64>().unwrap() * 1000 },
         other => panic!("no such command: {other}"),
     }
 }
@@ -308,6 +310,7 @@ fn place(session: Option<SessionId>) -> String {
 fn record_in_words(record: &Record) -> String {
     match record {
         Record::Opened { .. } => "gate opened".into(),
+        Record::ClockSet { was } => format!("clock set back from {}", was / 1000),
         Record::Received { event, to } => {
             format!("event {} of {} in chat {} for {}", short(event.id), event.sender, event.chat, place(*to))
         }

@@ -16,12 +16,19 @@ pub(super) fn attached(
     about: SessionAbout,
     wrote: Vec<EventId>,
 ) -> Decided {
+    // What is with a session that is there is not with this one.
+    let is_elsewhere = |event: &EventId| {
+        let to = state.event(*event).and_then(|tracked| tracked.to).filter(|to| *to != session);
+        to.and_then(|to| state.session(to)).is_some_and(Session::is_attached)
+    };
+    let wrote: Vec<EventId> = wrote.into_iter().filter(|event| !is_elsewhere(event)).collect();
     // Only a new process goes on from another: one that comes back has its place.
     let known = state.session(session).map(|known| known.about.continues);
     let found = known.unwrap_or_else(|| state.predecessor(session, &about));
     // Nobody goes on from a session whose process is there.
     let is_gone = |before: &SessionId| state.session(*before).is_none_or(|before| !before.is_attached());
     let about = SessionAbout { continues: about.continues.filter(is_gone).or(found), ..about };
+    let about = of_the_same_agent(state.session(session), about);
     let mut effects = vec![Effect::Answer(Answer::Done), Effect::Publish(Topic::Session(session))];
     effects.extend(asks::untold(state, now, session));
     // A stop holds for the agent, in whichever process its session goes on.
@@ -51,8 +58,18 @@ pub(super) fn attached(
     ([vec![attached], guard.records, moves].concat(), effects)
 }
 
+/// A session is that of one agent for all its life. Who takes its link over does not make us forget which process that is,
+/// nor that it runs commands.
+fn of_the_same_agent(known: Option<&Session>, about: SessionAbout) -> SessionAbout {
+    let Some(known) = known.map(|known| &known.about) else { return about };
+    SessionAbout { pid: known.pid.or(about.pid), runs_commands: known.runs_commands || about.runs_commands, ..about }
+}
+
 pub(super) fn wrote(state: &State, session: SessionId, events: Vec<EventId>, way: Option<DeliveryWay>) -> Decided {
-    let events: Vec<EventId> = events.into_iter().filter(|event| state.is_waiting(*event)).collect();
+    // A session writes what waits for it, and not what waits for another.
+    let is_its_own = |event: &EventId| state.event(*event).is_some_and(|tracked| tracked.to == Some(session));
+    let events: Vec<EventId> =
+        events.into_iter().filter(|event| state.is_waiting(*event) && is_its_own(event)).collect();
     let mut effects = vec![Effect::Answer(Answer::Done), Effect::Wake(session)];
     if events.is_empty() {
         return (vec![], effects);
@@ -123,7 +140,7 @@ pub(super) fn reply_edited(state: &State, session: SessionId, reply: ReplyId, te
 /// What is known of the session has changed: its agent began anew, or works in another mode.
 pub(super) fn described(state: &State, session: SessionId, about: SessionAbout) -> Decided {
     let Some(known) = state.session(session) else { return refuse(Refusal::NoSuchSession) };
-    let about = SessionAbout { continues: known.about.continues, ..about };
+    let about = of_the_same_agent(Some(known), SessionAbout { continues: known.about.continues, ..about });
     if known.about == about {
         return answer(Answer::Done);
     }

@@ -17,9 +17,10 @@ impl State {
     /// Takes a record in. Never fails: a record that does not fit what is known changes nothing.
     pub fn apply(&mut self, at: Moment, record: &Record) {
         self.revision += 1;
-        self.last = self.last.max(at);
+        self.last = self.no_earlier(at);
         match record {
             Record::Opened { .. } => self.opened(at),
+            Record::ClockSet { .. } => self.clock_set(at),
             Record::Received { event, to } => self.received(event, *to),
             Record::Seen { event } => self.seen(*event, at),
             Record::EventExpired { event } => self.settle_event(*event, EventLife::Expired { at }),
@@ -107,6 +108,29 @@ impl State {
             if session.is_attached() {
                 session.presence = Presence::Expected { since: at };
             }
+        }
+    }
+
+    /// The clock was ahead and is right again: what happened meanwhile happened now, or its time would never come.
+    fn clock_set(&mut self, at: Moment) {
+        self.opened = self.opened.min(at);
+        for session in self.sessions.values_mut() {
+            match &mut session.presence {
+                Presence::Expected { since } | Presence::Lost { since } => *since = (*since).min(at),
+                Presence::Attached | Presence::Ended { .. } => {}
+            }
+        }
+        for tracked in self.events.values_mut() {
+            tracked.queued = tracked.queued.min(at);
+        }
+        for (ask, _) in self.asks.values_mut() {
+            ask.at = ask.at.min(at);
+        }
+        for misses in self.misses.values_mut().chain(self.pairing_misses.values_mut()) {
+            misses.iter_mut().for_each(|missed| *missed = (*missed).min(at));
+        }
+        for pairing in &mut self.pairings {
+            pairing.since = pairing.since.min(at);
         }
     }
 

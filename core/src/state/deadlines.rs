@@ -38,13 +38,25 @@ impl State {
     /// Pairs of open asks that are surely one: of each kind there is just one that it could be. With the moment from
     /// which on no other can come.
     pub(crate) fn pairs(&self) -> impl Iterator<Item = (AskId, AskId, Moment)> {
-        let unpaired = || self.open_asks().filter(|ask| !self.joined.contains_key(&ask.id));
-        let previews = unpaired().filter(|ask| ask.source == Source::Channel);
+        let previews = self.open_asks().filter(|ask| ask.source == Source::Channel);
         previews.filter_map(move |preview| {
-            let whole = only(unpaired().filter(|whole| may_be_one(preview, whole)))?;
-            only(unpaired().filter(|other| may_be_one(other, whole)))?;
-            Some((preview.id, whole.id, preview.at.max(whole.at).plus(JOIN_WITHIN)))
+            let whole = only(self.unpaired(preview.at).filter(|whole| may_be_one(preview, whole)))?;
+            only(self.unpaired(whole.at).filter(|other| may_be_one(other, whole)))?;
+            let is_open = self.open_asks.contains(&whole.id);
+            is_open.then(|| (preview.id, whole.id, preview.at.max(whole.at).plus(JOIN_WITHIN)))
         })
+    }
+
+    /// Asks that were joined with no other: the open ones, and those settled so late that one of this time may be theirs.
+    /// What is left when the others have been answered is not one prompt for that.
+    fn unpaired(&self, at: Moment) -> impl Iterator<Item = &Ask> {
+        let settled = self.settled_asks.iter().rev().map_while(move |id| {
+            let (ask, life) = self.asks.get(id)?;
+            (life.settled_at()?.plus(JOIN_WITHIN) >= at).then_some(ask)
+        });
+        // The code of a preview that was joined is that of the whole.
+        let is_joined = |ask: &&Ask| self.joined.contains_key(&ask.id) || self.codes.get(&ask.code) != Some(&ask.id);
+        self.open_asks().chain(settled).filter(move |ask| !is_joined(ask))
     }
 
     pub(crate) fn session_deadline(&self, session: &Session) -> Option<Moment> {

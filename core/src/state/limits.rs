@@ -10,6 +10,8 @@ pub struct Limits {
     /// Events waiting for one session, or for a session to come.
     pub waiting_events: usize,
     pub waiting_bytes: usize,
+    /// Of the events that wait for a session to come, so many may be of one sender for one label. The owner has no share.
+    pub waiting_of_one: usize,
     pub open_asks: usize,
     pub event_expiry: u64,
     /// So many unknown codes in `StateMemory::miss_window` block a person.
@@ -29,6 +31,7 @@ impl Default for Limits {
         Self {
             waiting_events: 10_000,
             waiting_bytes: 64 << 20,
+            waiting_of_one: 1_000,
             open_asks: 256,
             event_expiry: 24 * HOUR,
             misses: 5,

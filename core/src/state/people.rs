@@ -4,7 +4,7 @@ use super::State;
 use super::apply::note_miss;
 use crate::connector::Identity;
 use crate::ids::Moment;
-use crate::people::{Person, Role};
+use crate::people::{OWNER, Person, Rights, Role, Token, TokenScope};
 use crate::record::Record;
 
 impl State {
@@ -14,9 +14,19 @@ impl State {
             Record::PersonRemoved { name, .. } => {
                 self.people.remove(name);
                 self.tokens.retain(|_, token| token.person != *name);
+                let tokens = &self.tokens;
+                self.token_roles.retain(|id, _| tokens.contains_key(id));
             }
-            Record::TokenAdded { token, .. } => drop(self.tokens.insert(token.id, token.clone())),
-            Record::TokenRevoked { token, .. } => drop(self.tokens.remove(token)),
+            Record::TokenAdded { token, .. } => {
+                if let Some(person) = self.people.get(&token.person) {
+                    self.token_roles.insert(token.id, person.role);
+                }
+                self.tokens.insert(token.id, token.clone());
+            }
+            Record::TokenRevoked { token, .. } => {
+                self.tokens.remove(token);
+                self.token_roles.remove(token);
+            }
             Record::PairingAsked { pairing } => {
                 let lifetime = self.memory.pairing_lifetime;
                 self.pairings.retain(|known| at.since(known.since) < lifetime && known.code != pairing.code);
@@ -32,6 +42,21 @@ impl State {
             Record::IdentityUnlinked { identity, .. } => self.unlink(identity),
             Record::PairingMissed { by } => note_miss(&mut self.pairing_misses, by, at, self.memory.miss_window),
             _ => {}
+        }
+    }
+
+    /// What a token gives: the rights of its person's role; of these a device has what it was linked for. One for some labels never gives more than it gave when it was
+    /// made: whoever made it so narrow meant that role, and no later one.
+    pub fn rights_of(&self, token: &Token) -> Rights {
+        let known = self.people.get(&token.person).map(|person| person.role);
+        // The owner is known without a record, and has devices, not tokens.
+        let owner = (token.device.is_some() && token.person == OWNER).then_some(Role::Admin);
+        let Some(role) = known.or(owner) else { return Rights::NONE };
+        let made_as = self.token_roles.get(&token.id).copied().unwrap_or(role);
+        let given = token.device.as_ref().map_or(role.rights(), |device| device.rights);
+        match token.scope {
+            TokenScope::Everything => role.rights().and(given),
+            TokenScope::Labels(_) => role.rights().and(given).and(made_as.rights()),
         }
     }
 

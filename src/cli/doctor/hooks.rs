@@ -12,7 +12,7 @@ use crate::cli::environment;
 use crate::cli::setup::claude::{managed_settings, managed_settings_said};
 use crate::cli::setup::git::Tracking;
 use crate::cli::setup::hooks::{is_shared, version_of};
-use crate::cli::setup::installed::{SettingsFile, settings_files};
+use crate::cli::setup::installed::{Namesake, SettingsFile, settings_files};
 use crate::cli::setup::target::SettingsScope;
 
 const CHECK: &str = "hooks";
@@ -43,6 +43,10 @@ pub(super) fn look(project: &Path, names: &[String]) -> Vec<Finding> {
         let what = "not installed: prompts and events only go through the channel, where the account has it";
         findings.push(Finding::note(CHECK, what).with("`portcullis install --hooks`").blocking(Blocks::Hooks));
     }
+    findings.extend(Namesake::find(project, &environment).map(|namesake| {
+        let remedy = "remove it there, or have your own come first in this project: `portcullis install --hooks`";
+        Finding::warn(CHECK, namesake.in_words(), remedy).blocking(Blocks::Sessions)
+    }));
     findings.extend(switched_off(&settings));
     findings
 }

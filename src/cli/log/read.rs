@@ -2,16 +2,15 @@
 
 use std::collections::VecDeque;
 
-use portcullis_core::{AskId, Record, Subject};
-use portcullis_wire::api::{AskView, LogLine, SessionView};
+use portcullis_core::{AskId, Record, Subject, hides};
+use portcullis_wire::api::{AskView, LogLine};
 use portcullis_wire::sentence::{Names, Sentence, Weight, sentence};
 
 use super::Read;
-use crate::cli::client::{Client, segment};
-use crate::cli::feed::{AWAY, BACK, News, Pages, known_names};
+use crate::cli::client::{Client, is_not_found, segment};
+use crate::cli::feed::{AWAY, BACK, News, Pages, known_names, known_session};
 use crate::cli::layout::{Colour, Layout, day, time};
 use crate::cli::{paths, try_say};
-use crate::hub::now;
 
 /// Records that are fetched at once.
 const PAGE: usize = 1000;
@@ -38,6 +37,8 @@ struct OnlyRecords {
     ask: Option<String>,
     /// The prompts that have had this code.
     asks: Vec<AskId>,
+    /// What the gate said of a session or prompt that it does not know: the error, where no record is about it either.
+    unknown: Option<anyhow::Error>,
 }
 
 /// A record on its way out.
@@ -55,6 +56,10 @@ impl LogReader {
     pub(super) async fn read(mut self) -> anyhow::Result<()> {
         let gate = Client::of_the_gate()?;
         self.only = OnlyRecords::of(&self.options, &gate).await?;
+        // The records of long ago may still have the name, but no new one will.
+        if let Some(unknown) = self.only.unknown.take_if(|_| self.options.follow) {
+            return Err(unknown);
+        }
         let mut after = self.start(&gate).await?;
         // The latest are known only at the end of what there is.
         let mut latest = self.options.lines.map(|lines| (lines, VecDeque::new()));
@@ -81,9 +86,10 @@ impl LogReader {
             for line in latest.take().into_iter().flat_map(|(_, kept)| kept) {
                 self.print(&line);
             }
-            return match self.options.follow {
-                true => self.follow(after).await,
-                false => Ok(()),
+            return match (self.options.follow, self.only.unknown.take()) {
+                (true, _) => self.follow(after).await,
+                (false, Some(unknown)) => Err(unknown),
+                (false, None) => Ok(()),
             };
         }
     }
@@ -139,8 +145,9 @@ impl LogReader {
         if !is_wanted {
             return Ok(None);
         }
+        self.only.unknown = None;
         let text = match self.options.json {
-            true => format!("{}\n", serde_json::to_string(&(self.shown)(line))?),
+            true => format!("{}\n", spelled_out(&serde_json::to_string(&(self.shown)(line))?)),
             false => Layout::of_stdout().line(&time(at), &sentence),
         };
         Ok(Some(PrintedLine { at, text }))
@@ -162,18 +169,31 @@ impl LogReader {
 
 impl OnlyRecords {
     async fn of(options: &Read, gate: &Client) -> anyhow::Result<Self> {
-        let from = options.since.map(|time| u64::try_from(time.as_millis()).unwrap_or(u64::MAX));
-        let mut only = Self { from: from.map_or(0, |time| now().0.saturating_sub(time)), ..Self::default() };
+        let mut only = Self { from: options.since.map_or(0, |since| since.0), ..Self::default() };
         // The gate forgets sessions and prompts that are long gone; the records still have their names.
         if let Some(wanted) = &options.session {
-            let known: Option<SessionView> = gate.get_if_any(&format!("/api/v1/sessions/{}", segment(wanted))).await?;
-            only.session = Some(known.map_or_else(|| wanted.clone(), |session| session.id));
+            only.session = Some(match known_session(gate, wanted).await {
+                Ok(session) => session.id,
+                Err(error) => only.not_known(error, wanted.clone())?,
+            });
         }
         if let Some(wanted) = &options.ask {
-            let known: Option<AskView> = gate.get_if_any(&format!("/api/v1/asks/{}", segment(wanted))).await?;
-            only.ask = Some(known.map_or_else(|| wanted.to_ascii_lowercase(), |ask| ask.id));
+            let known: anyhow::Result<AskView> = gate.get(&format!("/api/v1/asks/{}", segment(wanted))).await;
+            only.ask = Some(match known {
+                Ok(ask) => ask.id,
+                Err(error) => only.not_known(error, wanted.to_ascii_lowercase())?,
+            });
         }
         Ok(only)
+    }
+
+    /// The name to look for in the records, where the gate does not know it.
+    fn not_known(&mut self, error: anyhow::Error, wanted: String) -> anyhow::Result<String> {
+        if !is_not_found(&error) {
+            return Err(error);
+        }
+        self.unknown = Some(error);
+        Ok(wanted)
     }
 
     fn take(&mut self, at: u64, record: &Record, sentence: &Sentence) -> bool {
@@ -199,5 +219,28 @@ impl OnlyRecords {
 
     fn take_unreadable(&self, at: u64) -> bool {
         at >= self.from && self.session.is_none() && self.ask.is_none()
+    }
+}
+
+/// The same JSON, with everything escaped that would act on a terminal or not be seen there. It reads as the same value.
+fn spelled_out(json: &str) -> String {
+    let mut text = String::with_capacity(json.len());
+    for letter in json.chars() {
+        match letter.is_control() || hides(letter) {
+            true => letter.encode_utf16(&mut [0; 2]).iter().for_each(|unit| text.push_str(&format!("\\u{unit:04x}"))),
+            false => text.push(letter),
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn json_for_a_terminal_hides_nothing_and_means_the_same() {
+        let value = serde_json::json!({"text": "a\u{202e}b\u{ad}\u{e0041}\u{9b}é👩\u{200d}👧"});
+        let shown = super::spelled_out(&value.to_string());
+        assert_eq!(shown, "{\"text\":\"a\\u202eb\\u00ad\\udb40\\udc41\\u009bé👩\u{200d}👧\"}");
+        assert_eq!(serde_json::from_str::<serde_json::Value>(&shown).unwrap(), value);
     }
 }

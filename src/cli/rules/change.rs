@@ -4,7 +4,7 @@ use portcullis_core::policy::{Decision, Origin, Pattern, Rule, RuleSource, cover
 use portcullis_core::visible;
 
 use super::super::setup::rules::{NewRule, RulesOwner};
-use super::super::{confirm_outside, say, setup};
+use super::super::{say, setup};
 use super::{Loaded, no_rule, numbered};
 use crate::config::{Paths, nearest};
 use crate::failure::Failure;
@@ -42,13 +42,16 @@ pub(super) struct RemoveRule {
 }
 
 impl AddRule {
-    pub(super) async fn run(self, paths: &Paths) -> anyhow::Result<()> {
+    pub(super) fn in_words(&self) -> String {
+        format!("add the rule {} {}", self.decision, self.rule)
+    }
+
+    pub(super) fn run(self, paths: &Paths) -> anyhow::Result<()> {
         let pattern = Pattern::read(&self.rule).map_err(|why| no_rule(&why))?;
         let decision = Decision::named(&self.decision).unwrap_or(Decision::Ask);
         let folder = std::env::current_dir()?;
         let owner = if self.project { RulesOwner::Project } else { RulesOwner::User };
         self.check(&Loaded::open(paths, &folder).load()?.files(), decision, &pattern, owner)?;
-        confirm_outside(&format!("add the rule {} {pattern}", decision.name())).await?;
         let rule = NewRule { decision, pattern: &pattern, why: self.why.as_deref() };
         let (file, warning) = setup::rules::add(paths, &folder, owner, &rule)?;
         say(&visible(&format!("Added to {file}: {} {pattern}\n", decision.name())));
@@ -131,7 +134,11 @@ fn unknown_tool(pattern: &Pattern) -> Failure {
 }
 
 impl RemoveRule {
-    pub(super) async fn run(self, paths: &Paths) -> anyhow::Result<()> {
+    pub(super) fn in_words(&self) -> String {
+        format!("remove the rule {}", self.rule)
+    }
+
+    pub(super) fn run(self, paths: &Paths) -> anyhow::Result<()> {
         let files = Loaded::open(paths, &std::env::current_dir()?).load()?.files();
         let (file, written) = self.find(&files)?;
         let name = in_words(&written.rule);
@@ -139,7 +146,6 @@ impl RemoveRule {
             let hint = "take it out of the list in that file with an editor";
             return Err(Failure::new(format!("{name} stands in the configuration: {}", place(written)), hint).into());
         }
-        confirm_outside(&format!("remove the rule {name}")).await?;
         let file = setup::rules::remove(paths, &file.path, written)?;
         say(&visible(&format!("Removed from {file}: {name}\n")));
         Ok(())

@@ -14,7 +14,7 @@ use tokio::sync::watch;
 
 use crate::hub::entropy;
 use crate::hub::outbox::Outbox;
-use crate::hub::{Hub, Roster, Trouble, fault_of, mint, read_target};
+use crate::hub::{Hub, Roster, Trouble, fault_of, mint};
 
 /// Bytes of the platform's own name for a message.
 const LONGEST_MESSAGE_ID: usize = 128;
@@ -125,7 +125,8 @@ impl Connector {
         self.hub.limit_rate(&by.name)?;
         key.as_deref().map_or(Ok(()), check_message_id)?;
         let key = key.map(|key| format!("{}:{key}", self.name));
-        self.hub.answer(by, read_target(ask)?, verdict, key).await
+        let target = self.hub.read_target(ask, &by.scope).await?;
+        self.hub.answer(by, target, verdict, key).await
     }
 
     fn identity(&self, user: &str) -> Result<Identity, Fault> {

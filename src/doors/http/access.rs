@@ -11,7 +11,7 @@ use portcullis_wire::routes::{FromInside, Route, RouteAccess};
 use super::Door;
 use super::credentials::Caller;
 use super::response::{ErrorResponse, ErrorStyle};
-use crate::hub::{Known, fault_of};
+use crate::hub::{Known, Peer, fault_of};
 
 /// Someone who may use the route. Only [`enter`] makes one, so a handler that takes it need not ask for rights.
 #[derive(Clone, Debug)]
@@ -19,8 +19,8 @@ pub(super) struct Permitted {
     pub(super) actor: Actor,
     /// Let in by a token that may be revoked.
     pub(super) token: Option<Known>,
-    /// The process at the other end of the socket, where the system tells.
-    pub(super) process: Option<u32>,
+    /// The other end of the connection.
+    pub(super) peer: Peer,
 }
 
 impl Permitted {
@@ -64,7 +64,7 @@ async fn enter(route: &Route, door: &Door, request: &mut Request) -> Result<(), 
     let Some(permitted) = permit(route, caller)? else { return Ok(()) };
     let name = &permitted.actor.name;
     if let FromInside::Refused(tried) = route.from_inside {
-        door.hub.refuse_inside(permitted.process, name, tried).await?;
+        door.hub.refuse_inside(permitted.peer, name, tried).await?;
     }
     if route.rate_limited {
         door.hub.limit_rate(name)?;
@@ -75,7 +75,7 @@ async fn enter(route: &Route, door: &Door, request: &mut Request) -> Result<(), 
 
 /// The caller, if the route is for them; none where it is for anyone.
 fn permit(route: &Route, caller: Caller) -> Result<Option<Permitted>, Fault> {
-    let Caller { actor, token, process } = caller;
+    let Caller { actor, token, peer } = caller;
     let forbidden = |message: &str| Fault::new(Kind::Forbidden, message);
     let actor = match (route.access, actor) {
         (RouteAccess::Anyone, _) => return Ok(None),
@@ -95,7 +95,7 @@ fn permit(route: &Route, caller: Caller) -> Result<Option<Permitted>, Fault> {
             [] => return Err(forbidden("forbidden")),
         },
     };
-    Ok(Some(Permitted { actor, token, process }))
+    Ok(Some(Permitted { actor, token, peer }))
 }
 
 #[cfg(test)]

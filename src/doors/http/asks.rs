@@ -11,7 +11,7 @@ use super::Door;
 use super::access::Permitted;
 use super::body::{Params, idempotency_key, known_state, read_json};
 use super::response::{ErrorResponse, Json};
-use crate::hub::{find_ask_to_show, read_target};
+use crate::hub::find_ask_to_show;
 
 #[derive(Deserialize)]
 pub(super) struct AskFilter {
@@ -82,7 +82,7 @@ pub(super) async fn answer(
     Path(text): Path<String>,
     request: Request,
 ) -> Result<Json<Recorded>, ErrorResponse> {
-    let target = read_target(&text)?;
+    let target = door.hub.read_target(&text, &actor.scope).await?;
     let key = idempotency_key(request.headers())?;
     let new: NewVerdict = read_json(request, &door).await?;
     Ok(Json(door.hub.answer(actor, target, new, key).await?))

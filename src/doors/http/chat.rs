@@ -8,6 +8,7 @@ use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::response::Response;
 use bytes::Bytes;
+use futures_util::future::BoxFuture;
 use futures_util::stream;
 use portcullis_core::policy::Mode;
 use portcullis_core::{
@@ -15,13 +16,14 @@ use portcullis_core::{
 };
 use portcullis_wire::error::{Fault, Kind};
 use portcullis_wire::start::{Confirm, Confirmed, NewChat, PendingAsk, PendingAsks};
-use tokio::sync::{OwnedSemaphorePermit, mpsc};
+use tokio::sync::mpsc;
 
 use super::Door;
 use super::access::Permitted;
 use super::body::read_json;
 use super::response::{ErrorResponse, Json, event_stream};
-use super::sse::take_place;
+use super::seats::Seat;
+use super::sse::{Pass, take_place};
 use super::start::{NewProcess, RunningProcess, begin, folder};
 use crate::hub::mint;
 
@@ -29,7 +31,11 @@ const HEARTBEAT: Duration = Duration::from_secs(15);
 
 /// `POST /api/chat`: starts a session for one prompt and answers with its messages, one event each, until it is over.
 /// The session goes on when the client closes the stream.
-pub(super) async fn chat(State(door): State<Arc<Door>>, request: Request) -> Result<Response, ErrorResponse> {
+pub(super) async fn chat(
+    State(door): State<Arc<Door>>,
+    permitted: Permitted,
+    request: Request,
+) -> Result<Response, ErrorResponse> {
     let NewChat { prompt, auto_approve, permission_mode, folder: wanted, label, model, resume } =
         read_json(request, &door).await?;
     if prompt.trim().is_empty() {
@@ -40,7 +46,8 @@ pub(super) async fn chat(State(door): State<Arc<Door>>, request: Request) -> Res
         let what = "autoApprove is not allowed here: nothing would be asked";
         return Err(Fault::new(Kind::BypassNotAllowed, what).into());
     }
-    let place = take_place(&door)?;
+    let place = take_place(&door, &permitted)?;
+    let pass = Pass::of(&door, &permitted);
     let new = NewProcess {
         session: mint(SessionId::new),
         folder: folder(&door, wanted.as_deref())?,
@@ -54,7 +61,8 @@ pub(super) async fn chat(State(door): State<Arc<Door>>, request: Request) -> Res
     };
     let RunningProcess { view, lines } = begin(&door, new).await?;
     let first = serde_json::json!({"type": "portcullis", "subtype": "started", "session": view});
-    let streaming = Streaming { first: Some(event(first.to_string().as_bytes())), lines, _place: place };
+    let first = Some(event(first.to_string().as_bytes()));
+    let streaming = Streaming { first, lines, pass: Box::pin(pass.ended()), _place: place };
     Ok(event_stream(Body::from_stream(stream::unfold(streaming, Streaming::next))))
 }
 
@@ -74,8 +82,10 @@ fn mode(auto_approve: bool, named: Option<&str>) -> Result<Option<Mode>, Fault> 
 struct Streaming {
     first: Option<Bytes>,
     lines: mpsc::Receiver<Bytes>,
+    /// Is ready when the token no longer counts by which the stream was opened.
+    pass: BoxFuture<'static, ()>,
     /// Given back when the connection closes.
-    _place: OwnedSemaphorePermit,
+    _place: Seat,
 }
 
 impl Streaming {
@@ -83,9 +93,13 @@ impl Streaming {
         if let Some(first) = self.first.take() {
             return Some((Ok(first), self));
         }
-        let bytes = match tokio::time::timeout(HEARTBEAT, self.lines.recv()).await {
-            Ok(line) => event(&line?),
-            Err(_) => Bytes::from_static(b": heartbeat\n\n"),
+        let bytes = tokio::select! {
+            biased;
+            () = &mut self.pass => return None,
+            line = tokio::time::timeout(HEARTBEAT, self.lines.recv()) => match line {
+                Ok(line) => event(&line?),
+                Err(_) => Bytes::from_static(b": heartbeat\n\n"),
+            },
         };
         Some((Ok(bytes), self))
     }

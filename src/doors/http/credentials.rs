@@ -8,7 +8,7 @@ use sha2::{Digest as _, Sha256};
 use tokio::sync::watch;
 
 use super::guard::Transport;
-use crate::hub::{Known, Roster, now};
+use crate::hub::{Known, Peer, Roster, now};
 
 /// What the gate knows people by.
 pub(crate) struct Credentials {
@@ -29,15 +29,16 @@ pub(super) struct Caller {
     pub(super) actor: Option<Actor>,
     /// Let in by a token that may be revoked.
     pub(super) token: Option<Known>,
-    /// The process at the other end of the socket, where the system tells.
-    pub(super) process: Option<u32>,
+    /// The other end of the connection.
+    pub(super) peer: Peer,
 }
 
 impl Credentials {
     pub(super) fn caller(&self, headers: &HeaderMap, transport: Transport) -> Caller {
-        let (via, process) = match transport {
-            Transport::Tcp(_) | Transport::Public => (Via::Http, None),
-            Transport::Socket { process } => (Via::Socket, process),
+        let shows_token = bearer(headers).is_some();
+        let (via, peer) = match transport {
+            Transport::Tcp(_) | Transport::Public => (Via::Http, Peer::Network),
+            Transport::Socket { process } => (Via::Socket, Peer::Process { pid: process, shows_token }),
         };
         let (actor, token) = match bearer(headers) {
             Some(Some(token)) if (self.is_owner)(token) => (Some(self.owner(via)), None),
@@ -48,7 +49,7 @@ impl Credentials {
             None if transport == Transport::Public => (None, None),
             None => (self.dev_sender.as_deref().filter(|dev| speaks_as(headers, dev)).map(dev_actor), None),
         };
-        Caller { actor, token, process }
+        Caller { actor, token, peer }
     }
 
     fn owner(&self, via: Via) -> Actor {

@@ -93,7 +93,7 @@ proptest! {
 
     #[test]
     fn any_name_of_a_thing_is_read_or_refused(text: String) {
-        drop(crate::hub::read_target(&text));
+        _ = crate::hub::named_in_full(&text);
         drop(PairingCode::parse(&text));
         if let Some(label) = Label::new(&text) {
             prop_assert!(label.as_str() == text && !text.chars().any(char::is_control));

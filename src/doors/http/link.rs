@@ -20,7 +20,7 @@ use crate::hub::link;
 
 pub(super) async fn upgrade(
     State(door): State<Arc<Door>>,
-    Permitted { actor, process, .. }: Permitted,
+    Permitted { actor, peer, .. }: Permitted,
     mut request: Request,
 ) -> Result<Response, ErrorResponse> {
     let upgrade = request.headers().get(UPGRADE).map(HeaderValue::as_bytes);
@@ -28,7 +28,7 @@ pub(super) async fn upgrade(
         return Err(Fault::new(Kind::BadRequest, "a link is asked for with Upgrade: portcullis-link").into());
     }
     // What an agent runs may attach, and answers no prompt: also not as the terminal of a session.
-    let answers = actor.may(Right::Review) && matches!(door.hub.inside(process).await, Ok(None));
+    let answers = actor.may(Right::Review) && matches!(door.hub.inside(peer).await, Ok(None));
     let upgrading = hyper::upgrade::on(&mut request);
     let gate = link::Gate { answers, ..door.link.clone() };
     tokio::spawn(async move {

@@ -19,7 +19,7 @@ pub(super) async fn listen(
     permitted: Permitted,
     headers: HeaderMap,
 ) -> Result<Response, ErrorResponse> {
-    let place = sse::take_place(&door)?;
+    let place = sse::take_place(&door, &permitted)?;
     let pass = sse::Pass::of(&door, &permitted);
     let actor = permitted.actor;
     let missed_since = headers.get("last-event-id").and_then(|id| id.to_str().ok()?.parse::<u64>().ok());

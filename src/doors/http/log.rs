@@ -48,7 +48,7 @@ pub(super) async fn page(
     appended.mark_unchanged();
     let mut records = door.hub.page(Seq(after), limit).await?;
     if records.is_empty() && page.wait > 0 {
-        let _place = sse::take_place(&door)?;
+        let _place = sse::take_place(&door, &permitted)?;
         let ended = sse::Pass::of(&door, &permitted).ended();
         tokio::pin!(ended);
         let give_up = tokio::time::Instant::now() + Duration::from_secs(page.wait.min(LONGEST_WAIT));
@@ -86,12 +86,15 @@ fn hide_hashes(record: &mut serde_json::Value) {
 /// `POST /api/v1/log/barred`: the command line kept an agent from something by itself, and puts it on the record.
 pub(super) async fn barred(
     State(door): State<Arc<Door>>,
-    Permitted { actor, .. }: Permitted,
+    Permitted { actor, peer, .. }: Permitted,
     request: Request,
 ) -> Result<&'static str, ErrorResponse> {
     let Tried { what } = read_json(request, &door).await?;
     let (what, _) = excerpt(&what, Some(MAX_TRIED));
-    let what = format!("{what}, by a process that says it runs inside Claude Code");
+    let what = match door.hub.inside(peer).await? {
+        Some(inside) => inside.note(what),
+        None => format!("{what}, by a process that says it runs inside Claude Code"),
+    };
     door.hub.record_denied(actor.name, what).await?;
     Ok("noted\n")
 }

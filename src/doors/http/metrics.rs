@@ -62,7 +62,7 @@ pub(super) async fn metrics(State(door): State<Arc<Door>>) -> Result<String, Err
     row("portcullis_sessions", "gauge", "Sessions attached.", gauges.sessions as u64);
     row("portcullis_events_waiting", "gauge", "Events waiting for a session.", gauges.waiting as u64);
     row("portcullis_asks_open", "gauge", "Permission prompts nobody has answered.", gauges.open_asks as u64);
-    let listeners = door.limits.listeners - door.listeners.available_permits();
+    let listeners = door.listeners.taken();
     row("portcullis_listeners", "gauge", "Open event streams.", listeners as u64);
     page.push_str("# HELP portcullis_events_remembered Settled events the gate still remembers.\n");
     page.push_str("# TYPE portcullis_events_remembered gauge\n");

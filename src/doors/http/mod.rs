@@ -22,6 +22,7 @@ mod replies;
 mod response;
 mod routes;
 mod say;
+mod seats;
 mod sessions;
 mod sse;
 mod start;
@@ -89,7 +90,7 @@ pub(crate) struct Door {
     pub(crate) public: Option<PublicOrigin>,
     links: devices::Links,
     counters: metrics::Counters,
-    listeners: Arc<Semaphore>,
+    listeners: Arc<seats::Seats>,
     /// Permits for TCP connections. The socket has as many of its own, so that too many TCP clients neither keep sessions
     /// from their gate nor the owner from stopping it.
     connections: Arc<Semaphore>,
@@ -117,7 +118,7 @@ impl Door {
         Arc::new(Self {
             links: devices::Links::default(),
             counters: metrics::Counters::default(),
-            listeners: Arc::new(Semaphore::new(limits.listeners)),
+            listeners: seats::Seats::new(limits.listeners),
             connections: Arc::new(Semaphore::new(limits.connections)),
             socket_connections: Arc::new(Semaphore::new(limits.connections)),
             hub,

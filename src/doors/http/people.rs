@@ -12,7 +12,7 @@ use super::Door;
 use super::access::Permitted;
 use super::body::read_json;
 use super::response::{ErrorResponse, Json};
-use crate::hub::{fault_of, mint, now};
+use crate::hub::{fault_of, find_token, mint, now};
 
 fn bad(message: impl Into<String>) -> Fault {
     Fault::new(Kind::BadRequest, message)
@@ -73,8 +73,7 @@ pub(super) async fn revoke_token(
     Permitted { actor: by, .. }: Permitted,
     Path(id): Path<String>,
 ) -> Result<&'static str, ErrorResponse> {
-    let unknown = |_| fault_of(&portcullis_core::Refusal::NoSuchToken);
-    let token = id.parse().map_err(unknown)?;
+    let token = door.hub.look(move |state| find_token(state, &id)).await??;
     submit(&door, Input::RevokeToken { by, token }).await?;
     Ok("revoked\n")
 }

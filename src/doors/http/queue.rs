@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use axum::extract::{Path, State};
-use portcullis_core::{Actor, Answer, Event, EventId, EventLife, Input, Label, Right, TokenScope, TrackedEvent};
+use portcullis_core::{Actor, Answer, EventId, EventLife, Input, TrackedEvent};
 use portcullis_wire::api::EventView;
 use portcullis_wire::error::{Fault, Kind};
 use serde::Deserialize;
@@ -36,7 +36,7 @@ pub(super) async fn list(
         let mine = state
             .events()
             .rev()
-            .filter(|held| may_see(&actor, &held.event, state.wanted_label_of(held.to).as_ref()))
+            .filter(|held| actor.sees(&held.event, state.wanted_label_of(held.to).as_ref()))
             .map(|held| EventView::of(held, now()));
         let wanted = mine.filter(|view| {
             filter.state.as_ref().is_none_or(|state| *state == view.state)
@@ -45,16 +45,6 @@ pub(super) async fn list(
         Ok::<_, Fault>(wanted.take(limit).collect())
     });
     Ok(Json(events.await??))
-}
-
-/// Whether the actor may see an event: people see their own and what agents sent with their credential, reviewers also those of the sessions in their scope.
-fn may_see(actor: &Actor, event: &Event, label: Option<&Label>) -> bool {
-    let covered = match (&actor.scope, label) {
-        (TokenScope::Everything, _) => true,
-        (scope, Some(label)) => scope.covers(label),
-        (_, None) => false,
-    };
-    event.is_of(&actor.name) || actor.may(Right::Review) && covered
 }
 
 /// `GET /api/v1/events/{id}`: one event with its text.
@@ -71,7 +61,7 @@ pub(super) async fn show(
     });
     let (view, label) = remembered.await?.unzip();
     let Some(whole) = door.hub.read(event).await? else { return Err(unknown()) };
-    if !may_see(&actor, &whole, label.flatten().as_ref()) {
+    if !actor.sees(&whole, label.flatten().as_ref()) {
         return Err(unknown());
     }
     // The gate remembers the latest; the journal has them all, but not what became of them in one place.
@@ -102,7 +92,7 @@ pub(super) async fn show(
 async fn find(door: &Door, actor: &Actor, wanted: &str) -> Result<EventId, Fault> {
     let (actor, wanted) = (actor.clone(), wanted.to_owned());
     let found = door.hub.look(move |state| {
-        let in_sight = |held: &TrackedEvent| may_see(&actor, &held.event, state.wanted_label_of(held.to).as_ref());
+        let in_sight = |held: &TrackedEvent| actor.sees(&held.event, state.wanted_label_of(held.to).as_ref());
         find_event(state, &wanted, in_sight)
     });
     found.await?

@@ -118,7 +118,7 @@ async fn submit(
     let attributes = [attributes.known, attributes.given].concat();
     let text = SaidText::new(text);
     // What an agent runs answers no prompt and directs no session, although it has its owner's credential.
-    let inside = door.hub.inside(permitted.process).await?;
+    let inside = door.hub.inside(permitted.peer).await?;
     let (id, by) = (mint(EventId::new), permitted.actor);
     let input = Input::Said { id, by, inside, text, address, chat, attributes, reply_to, idempotency_key };
     let (counter, answered) = match door.hub.submit(input).await? {

@@ -11,20 +11,21 @@ use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use hyper::body::Frame;
 use portcullis_wire::error::{Fault, Kind};
-use tokio::sync::{OwnedSemaphorePermit, watch};
+use tokio::sync::watch;
 use tokio::time::{Instant, MissedTickBehavior};
 
 use super::Door;
 use super::access::Permitted;
+use super::seats::Seat;
 use crate::fixed;
 use crate::hub::{Changes, Known, Published, Roster, Watcher, now};
 
 const HEARTBEAT: Duration = Duration::from_secs(15);
 
 /// Takes one of the places that there are for listeners.
-pub(super) fn take_place(door: &Door) -> Result<OwnedSemaphorePermit, Fault> {
-    let full = |_| Fault::new(Kind::TooManyListeners, "too many listeners").retry_after(30);
-    Arc::clone(&door.listeners).try_acquire_owned().map_err(full)
+pub(super) fn take_place(door: &Door, permitted: &Permitted) -> Result<Seat, Fault> {
+    let full = || Fault::new(Kind::TooManyListeners, "too many listeners").retry_after(30);
+    door.listeners.take(&permitted.actor.name).ok_or_else(full)
 }
 
 /// A body of `first`, then of every change that `render` makes bytes of, then of `last`, when the listener was too slow or
@@ -32,7 +33,7 @@ pub(super) fn take_place(door: &Door) -> Result<OwnedSemaphorePermit, Fault> {
 pub(super) fn stream_of<F>(
     first: Vec<Bytes>,
     watcher: Watcher,
-    place: OwnedSemaphorePermit,
+    place: Seat,
     pass: Pass,
     render: F,
     last: impl FnOnce() -> Bytes + Send + 'static,
@@ -102,7 +103,7 @@ struct EventBody<F> {
     pass: Option<BoxFuture<'static, ()>>,
     render: F,
     /// Given back when the connection closes.
-    _place: OwnedSemaphorePermit,
+    _place: Seat,
 }
 
 impl<F: Fn(&Published) -> Option<Bytes> + Unpin> EventBody<F> {

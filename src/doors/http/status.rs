@@ -11,7 +11,7 @@ use super::response::{ErrorResponse, Json};
 
 /// `GET /api/v1/status`.
 pub(super) async fn status(State(door): State<Arc<Door>>) -> Result<Json<Status>, ErrorResponse> {
-    let watchers = door.limits.listeners - door.listeners.available_permits();
+    let watchers = door.listeners.taken();
     let notify = door.notify.borrow().clone();
     let mut status = Status { watchers, notify, ..door.status.clone() };
     let counts = |state: &Known| {

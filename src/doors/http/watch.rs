@@ -17,7 +17,7 @@ use crate::hub::{Published, now};
 const FIRST_EVENTS: usize = 1000;
 
 pub(super) async fn watch(State(door): State<Arc<Door>>, permitted: Permitted) -> Result<Response, ErrorResponse> {
-    let place = sse::take_place(&door)?;
+    let place = sse::take_place(&door, &permitted)?;
     let pass = sse::Pass::of(&door, &permitted);
     let actor = permitted.actor;
     let watcher = door.hub.watch(everything).await?;

@@ -2,10 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
-use portcullis_core::policy::{Decision, Judgement, MandatoryAsk, OutsidePolicy};
+use portcullis_core::AskKind;
+use portcullis_core::policy::{Decision, Judgement, MandatoryAsk, Mode, OutsidePolicy};
 use portcullis_wire::tools;
 
-use super::request::ToolRequest;
+use super::request::{Decision as GateDecision, ToolRequest};
 use crate::rules::Rules;
 
 /// The rules of one session.
@@ -33,6 +34,26 @@ impl Judge {
     pub(super) fn passes_outside_guard(&self, request: &ToolRequest, policy: OutsidePolicy) -> bool {
         let call = tools::call(&request.tool, &request.input);
         self.rules.passes_outside_guard(&self.context(request), call, policy)
+    }
+
+    /// Decides before a call, or about its permission, where nobody else can: what a person must decide is left to the
+    /// terminal where the client asks there, and denied where it would not.
+    pub(crate) fn decide_alone(&self, request: &ToolRequest) -> GateDecision {
+        let judgement = self.judge(request);
+        if denied_by(&judgement).is_some() {
+            return GateDecision::deny(judgement.why);
+        }
+        if !must_ask(&judgement) || request.kind() != AskKind::Tool {
+            return GateDecision::NoDecision;
+        }
+        if asks_a_person(request, &judgement) {
+            return GateDecision::Ask { reason: judgement.why };
+        }
+        GateDecision::deny(format!(
+            "A person must decide this ({}), and the session's own portcullis process does not answer: `portcullis doctor` \
+             says why.",
+            judgement.why
+        ))
     }
 
     fn context(&self, request: &ToolRequest) -> portcullis_core::policy::Context {
@@ -64,6 +85,14 @@ pub(super) fn is_mandatory(judgement: &Judgement) -> bool {
 fn never_unasked(mandatory: &MandatoryAsk) -> bool {
     // A line that nobody can read may hold what a rule denies or asks for.
     matches!(mandatory, MandatoryAsk::CriticalRemoval(_) | MandatoryAsk::ProtectedPath(_) | MandatoryAsk::Unreadable(_))
+}
+
+/// Whether the client, told to ask about this call, has one person decide it, and that is enough.
+pub(super) fn asks_a_person(request: &ToolRequest, judgement: &Judgement) -> bool {
+    let several = quorum(judgement) > 1 && request.capabilities.terminal;
+    // In auto mode Claude Code has its own check decide about these before it asks anybody, or asks only at its terminal.
+    let is_checked_first = request.mode() == Mode::Auto && is_mandatory(judgement);
+    request.capabilities.heeds_ask && !several && !is_checked_first
 }
 
 /// How many people must allow the call.

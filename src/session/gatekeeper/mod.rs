@@ -35,7 +35,7 @@ use audit::AuditQueue;
 use calls::{AllowedBy, AskOutcome, Calls};
 pub(crate) use front::{Front, PromptNews, Settled};
 pub(crate) use judge::Judge;
-use judge::{denied_by, is_mandatory, must_ask, quorum};
+use judge::{asks_a_person, denied_by, must_ask};
 use outside::OutsideGuard;
 pub(crate) use request::{
     CallKey, Capabilities, ClientFlags, DecidedBy, Decision, GatekeeperAnswer, ToolRequest, WithoutDecision, digest,
@@ -129,10 +129,7 @@ impl Gatekeeper {
         if !must_ask(&judgement) && outside.is_none() {
             return Decision::NoDecision.into();
         }
-        let several = quorum(&judgement) > 1 && request.capabilities.terminal;
-        // In auto mode Claude Code has its own check decide about these before it asks anybody, or asks only at its terminal.
-        let is_checked_first = request.mode() == Mode::Auto && is_mandatory(&judgement);
-        if request.capabilities.heeds_ask && !several && !is_checked_first {
+        if asks_a_person(&request, &judgement) {
             return Decision::Ask { reason: outside.unwrap_or(judgement.why) }.into();
         }
         if request.capabilities.waits.is_some_and(|waits| waits < SHORTEST_HOLD) {

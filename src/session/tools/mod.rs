@@ -143,6 +143,7 @@ impl Tools {
         let (item, text) = opened.map_err(|fault| fault.in_words())?;
         // The same text from the same outside: it must not look like anything else here either, nor like our own line.
         let text = portcullis_core::neutralise(&text);
+        let text = portcullis_core::spelled_out(&text);
         let fence = fence().ok_or("the message cannot be shown for the moment; try again")?;
         let reply_to = item.reply_to.map(|id| format!(" reply_to={id}")).unwrap_or_default();
         let said = format!(

@@ -72,7 +72,7 @@ fn a_program_that_moved_is_called_at_its_new_place() {
     let before = put("{}", &additions(&[])).unwrap().text.unwrap();
     let moved = Callee { server: "portcullis".to_owned(), program: Path::new("/opt/portcullis") };
     let after = put(&before, &hooks::own_hooks(&moved)).unwrap();
-    assert_eq!((after.added.len(), after.renewed), (0, 3));
+    assert_eq!((after.added.len(), after.renewed), (0, 5));
     let after = after.text.unwrap();
     assert!(!after.contains("/usr/bin/portcullis") && after.contains("\"/opt/portcullis\""), "{after}");
     assert_eq!(after.matches("asyncRewake").count(), 1);

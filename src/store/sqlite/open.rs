@@ -1,7 +1,8 @@
 //! Opening the journal: nothing is changed before it is known to be ours and of our time.
 
+use std::fs;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use rusqlite::config::DbConfig;
@@ -35,6 +36,9 @@ impl Journal {
         let failed = |error| explain(error, path, known);
         let unreadable = |error: io::Error| OpenError::Unreadable { path: path.to_owned(), source: error.into() };
 
+        if !path.try_exists().map_err(unreadable)? {
+            start_new(path, steps)?;
+        }
         make_private(path).map_err(unreadable)?;
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let mut connection = Connection::open_with_flags(path, flags).map_err(failed)?;
@@ -47,17 +51,19 @@ impl Journal {
         let Some(found) = recognise(&connection).map_err(failed)? else {
             return Err(OpenError::Foreign { path: path.to_owned() });
         };
+        // Ours is never seen empty: it is made whole, and then put in its place.
+        if found == 0 {
+            return Err(OpenError::Emptied { path: path.to_owned(), backup: newest_backup(path, known) });
+        }
         if found > known {
             let backup = newest_backup(path, known);
             return Err(OpenError::Newer { path: path.to_owned(), found, known, backup });
         }
         set_up(&connection, durability).map_err(failed)?;
         if found < known {
-            if found > 0 {
-                let backup = backup_path(path, found);
-                back_up(&connection, &backup).map_err(|source| OpenError::Backup { path: backup, source })?;
-                tracing::info!(path = %path.display(), from = found, to = known, "upgrading the journal");
-            }
+            let backup = backup_path(path, found);
+            back_up(&connection, &backup).map_err(|source| OpenError::Backup { path: backup, source })?;
+            tracing::info!(path = %path.display(), from = found, to = known, "upgrading the journal");
             upgrade(&mut connection, steps).map_err(failed)?;
         }
         let writer = connection
@@ -65,6 +71,26 @@ impl Journal {
             .map_err(failed)?;
         Ok(Self { connection, patience, writer, salts: Salts::default(), tail: None })
     }
+}
+
+/// Makes a new journal under another name and puts it in its place whole. Whoever was faster has made as good a one.
+fn start_new(path: &Path, steps: &[&str]) -> Result<(), OpenError> {
+    let failed = |error| explain(error, path, steps.len() as u32);
+    let unreadable = |error: io::Error| OpenError::Unreadable { path: path.to_owned(), source: error.into() };
+    let mut draft = path.as_os_str().to_owned();
+    draft.push(format!(".{}.new", std::process::id()));
+    let draft = PathBuf::from(draft);
+    // Of a process of the same number that was killed.
+    drop(fs::remove_file(&draft));
+    make_private(&draft).map_err(unreadable)?;
+    let made = Connection::open_with_flags(&draft, OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX)
+        .and_then(|mut connection| upgrade(&mut connection, steps));
+    let placed = made.map_err(failed).and_then(|()| match fs::hard_link(&draft, path) {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(unreadable(error)),
+        _ => Ok(()),
+    });
+    let removed = fs::remove_file(&draft).map_err(unreadable);
+    placed.and(removed)
 }
 
 fn set_up(connection: &Connection, durability: Durability) -> rusqlite::Result<()> {

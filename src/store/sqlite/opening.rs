@@ -90,6 +90,20 @@ fn a_journal_with_payloads_apart_is_the_same_with_them_in_its_records() {
 }
 
 #[test]
+fn an_emptied_journal_is_not_taken_for_a_new_one() {
+    let (_folder, path) = place();
+    write_one_record(&path);
+    fs::write(&path, "").unwrap();
+    let refused = refusal(&path, STEPS);
+    assert!(
+        matches!(refused, OpenError::Emptied { .. }) && refused.hint().contains("to start a new journal"),
+        "{refused:?}"
+    );
+    fs::remove_file(&path).unwrap();
+    assert_eq!(open(&path, STEPS).unwrap().verify(None).unwrap().records, 0);
+}
+
+#[test]
 fn a_new_journal_needs_no_backup() {
     let (folder, path) = place();
     drop(open(&path, NEXT).unwrap());

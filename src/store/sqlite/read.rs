@@ -3,6 +3,7 @@
 use rusqlite::{OptionalExtension, Params, Row};
 
 use super::Journal;
+use super::retention::youngest_retired;
 use crate::store::chain::{self, Found, GENESIS, Hash, Skeleton, Walk};
 use crate::store::{Payload, Seq, StoreError, Stored, Verified, VerifyError};
 
@@ -59,6 +60,8 @@ impl Journal {
 
     pub(super) fn verify(&self, head: Option<&str>) -> Result<Verified, VerifyError> {
         let mut walk = Walk::towards(head)?;
+        let retired = self.retired().map_err(StoreError::doing("reading what was erased by age"))?;
+        walk.retired = Some((Seq(retired.cast_unsigned()), youngest_retired()));
         self.walk(&mut walk).map_err(StoreError::doing("walking the journal's chain"))??;
         walk.arrive()
     }

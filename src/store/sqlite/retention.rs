@@ -1,6 +1,7 @@
 //! Payloads do not stay for ever: the oldest are erased when they are too old, or together too large.
 
 use std::path::Path;
+use std::time::{Duration, SystemTime};
 
 use rusqlite::{OptionalExtension as _, TransactionBehavior, params};
 
@@ -48,10 +49,23 @@ pub(crate) enum RetireError {
     Store(#[from] StoreError),
 }
 
+/// No payload that is younger than this is erased by age or size, whatever the settings: somebody may wait for it. Said
+/// here as well, so that whoever erases something else cannot call it that.
+pub(super) fn youngest_retired() -> u64 {
+    const A_DAY: Duration = Duration::from_secs(24 * 3600);
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(now.saturating_sub(A_DAY).as_millis()).unwrap_or(u64::MAX)
+}
+
 impl Journal {
-    fn retire(&mut self, retention: Retention) -> rusqlite::Result<usize> {
+    /// Up to which record payloads have been erased by age or size.
+    pub(super) fn retired(&self) -> rusqlite::Result<i64> {
         let retired: Option<Vec<u8>> = self.connection.query_row(RETIRED, [], |row| row.get(0)).optional()?;
-        let mut retired = retired.and_then(|bytes| Some(i64::from_be_bytes(bytes.try_into().ok()?))).unwrap_or(0);
+        Ok(retired.and_then(|bytes| Some(i64::from_be_bytes(bytes.try_into().ok()?))).unwrap_or(0))
+    }
+
+    fn retire(&mut self, retention: Retention) -> rusqlite::Result<usize> {
+        let mut retired = self.retired()?;
         let mut kept: u64 = self.connection.query_row(KEPT, [retired], |row| row.get::<_, i64>(0))?.cast_unsigned();
         let mut erased = 0;
         loop {

@@ -3,6 +3,7 @@
 use rusqlite::Connection;
 
 use super::tests::place;
+use crate::store::chain::{self, GENESIS, Skeleton};
 use crate::store::story::appending;
 use crate::store::{Append, Durability, Entry, Seq, Store, Verified, VerifyError};
 
@@ -65,6 +66,40 @@ async fn a_changed_payload_is_found() {
     assert_found("UPDATE record SET salt = x'00' WHERE seq = 3", 3).await;
     assert_found("UPDATE record SET salt = NULL WHERE seq = 3", 3).await;
     assert_found("UPDATE record SET salt = x'00', bytes = x'00' WHERE seq = 4", 4).await;
+}
+
+#[tokio::test]
+async fn an_erased_payload_is_told_unless_it_has_had_its_time() {
+    let erase = "UPDATE record SET salt = NULL, bytes = NULL WHERE seq = 3";
+    let told = |verified: Result<Verified, VerifyError>| {
+        verified.unwrap().erased.into_iter().map(|erased| (erased.seq.0, erased.subject)).collect::<Vec<_>>()
+    };
+    let (without_head, with_head) = verify_after(erase).await;
+    assert_eq!(told(without_head), [(3, "ask/2".to_owned())]);
+    assert_eq!(told(with_head).len(), 1);
+    let retired = "INSERT INTO meta VALUES ('retired', x'0000000000000003')";
+    assert_eq!(told(verify_after(&format!("{erase}; {retired}")).await.0), []);
+    // What is said to have had its time, and is of today, has not.
+    let (_folder, path) = place();
+    let mut store = Store::sqlite(&path, Durability::Process).unwrap();
+    let at = super::retention::youngest_retired() + 3_600_000;
+    let entries = vec![Entry { at, body: b"asked".to_vec(), payload: Some(b"x".to_vec().into()) }];
+    store.append(vec![Append { subject: "ask/1".to_owned(), after: None, entries }]).await[0].clone().unwrap();
+    drop(store);
+    Connection::open(&path).unwrap().execute_batch(&format!("{}; {retired}", erase.replace("3", "1"))).unwrap();
+    assert_eq!(told(Store::sqlite(&path, Durability::Process).unwrap().verify(None)).len(), 1);
+}
+
+#[tokio::test]
+async fn a_record_that_another_writer_put_in_is_found() {
+    let skeleton = |after| Skeleton { writer: b"eve", subject: b"ask/9", after, at: 1, body: b"{}", digest: None };
+    let chain = chain::to_hex(&skeleton(0).chained_to(&GENESIS));
+    let insert = |seq: u64| {
+        format!("INSERT INTO record VALUES ({seq}, 'ask/9', 0, 1, x'657665', x'7b7d', NULL, x'{chain}', NULL, NULL)")
+    };
+    assert_found(&insert(6), 6).await;
+    let make_room = "UPDATE record SET seq = -(seq + 1) WHERE seq > 2; UPDATE record SET seq = -seq WHERE seq < 0";
+    assert_found(&format!("{make_room}; {}", insert(3)), 3).await;
 }
 
 #[tokio::test]

@@ -61,7 +61,7 @@ async fn a_closed_journal_is_one_file() {
 #[tokio::test]
 async fn nobody_else_may_read_the_journal_or_its_side_files() {
     let (folder, path) = place();
-    fs::write(&path, "").unwrap();
+    drop(Store::sqlite(&path, Durability::Power).unwrap());
     fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).unwrap();
     let mut store = Store::sqlite(&path, Durability::Power).unwrap();
     store.append(vec![appending("ask/1", None, &["asked"])]).await;

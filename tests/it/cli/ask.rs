@@ -106,7 +106,7 @@ fn commands_run_by_an_agent_cannot_answer_or_administer_and_are_logged() {
         }
     }
     let first = &home.records("access_denied")[0];
-    assert!(first["what"].as_str().unwrap().contains("answering a prompt") && first["who"] == "owner", "{first}");
+    assert!(first["what"].as_str().unwrap().contains("allow prompt abcde") && first["who"] == "owner", "{first}");
     assert!(first["what"].as_str().unwrap().contains("inside session api"), "{first}");
     for (path, body) in [("/", "yes abcde"), ("/api/v1/asks/abcde/verdict", r#"{"behavior":"allow"}"#)] {
         let mut curl = home.program("curl");
@@ -331,4 +331,48 @@ fn answers_to_a_prompt_that_asks_no_question_are_refused_and_let_nothing_through
         home.run(&["ask", "deny", &code]).ok();
         assert_eq!(session.hook_answer(&asked)["hookSpecificOutput"]["decision"]["behavior"], "deny");
     }
+}
+
+#[test]
+fn a_verdict_that_does_not_fit_is_told_what_does() {
+    let home = Home::new();
+    let gate = home.serve();
+    let session = StandIn::start_under_an_agent(&home, &["--label", "api"]);
+    session.hook("Notification", &json!({}));
+    home.attached(1);
+    let offers = json!([{"type": "addRules", "rules": [{"toolName": "Bash", "ruleContent": "git push"}],
+        "behavior": "allow", "destination": "session"}]);
+    let command = json!({"tool_name": "Bash", "tool_input": {"command": "git push"}, "permission_suggestions": offers});
+    session.hook_later("PermissionRequest", &command);
+    let code = gate.open_ask()["code"].as_str().unwrap().to_owned();
+    let ran = home.run(&["ask", "allow", &code, "--scope", "always"]);
+    ran.refused(1, "does not take an allow for always: it takes scope once or session");
+    // A verdict names its prompt in full, and is told which there is.
+    let ran = home.run(&["ask", "allow", &code[..3]]);
+    ran.refused(1, "a verdict names its prompt in full");
+    assert!(ran.stderr.contains(&format!("hint: there are: {code}; `portcullis ask list`")), "{ran:?}");
+    let other = if code == "zzzzz" { "yyyyy" } else { "zzzzz" };
+    let ran = home.run(&["ask", "deny", other]);
+    ran.refused(1, "no such prompt");
+    assert!(ran.stderr.contains(&format!("there are: {code}; ")), "{ran:?}");
+    assert_eq!(show(&home, &code)["state"], "open");
+}
+
+#[test]
+fn a_question_with_several_answers_says_how_and_the_log_says_what_was_answered() {
+    let home = Home::new();
+    let gate = home.serve();
+    let session = StandIn::start_under_an_agent(&home, &["--label", "api"]);
+    session.hook("Notification", &json!({}));
+    home.attached(1);
+    let options = json!([{"label": "Red", "description": ""}, {"label": "Blue", "description": ""}]);
+    let question = json!({"question": "Which colours?", "header": "Colours", "multiSelect": true, "options": options});
+    let asked = json!({"tool_name": "AskUserQuestion", "tool_input": {"questions": [question]}});
+    session.hook_later("PermissionRequest", &asked);
+    let code = gate.open_ask()["code"].as_str().unwrap().to_owned();
+    let shown = home.run(&["ask", "show", &code]).ok().stdout;
+    assert!(shown.contains(&format!("`portcullis ask allow {code} --answer 1,2`, or labels with commas")), "{shown}");
+    home.run(&["ask", "allow", &code, "--answer", "1,blue"]).ok();
+    let log = home.run(&["log", "--ask", &code]).ok().stdout;
+    assert!(log.contains(&format!("{code} answered by owner: Red, Blue\n")), "{log}");
 }

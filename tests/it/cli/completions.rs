@@ -24,6 +24,8 @@ fn labels_codes_and_states_are_completed_and_no_gate_is_started_for_it() {
     assert_eq!(candidates(&["say", "hello", "--label", "a"]), ["api"]);
     assert_eq!(candidates(&["ask", "allow", ""]), ["abcde"]);
     assert_eq!(candidates(&["ask", "allow", "x"]), Vec::<String>::new());
+    home.run(&["rules", "add", "ask", "Bash(git push *)"]).ok();
+    assert_eq!(candidates(&["rules", "remove", ""]), ["Bash(git push *)"]);
 
     // By bash itself, as a person at its prompt has it.
     let script = home.run(&["completions", "bash"]).ok().stdout;
@@ -42,6 +44,7 @@ fn labels_codes_and_states_are_completed_and_no_gate_is_started_for_it() {
     };
     assert_eq!(completed("portcullis ask deny"), "abcde\n");
     assert_eq!(completed("portcullis session resume"), "api\nmy\\ web\n");
+    assert_eq!(completed("portcullis rules remove"), "Bash\\(git\\ push\\ \\*\\)\n");
     assert!(
         completed("portcullis ask").contains("allow\n"),
         "and what it knew before: {}",

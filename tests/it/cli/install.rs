@@ -5,6 +5,7 @@ use crate::support::PATIENCE;
 use crate::support::child::Stdin;
 use crate::support::claude::Claude;
 use crate::support::home::{Home, Ran};
+use crate::support::standin::StandIn;
 use crate::support::terminal::Terminal;
 use serde_json::{Value, json};
 use std::fs;
@@ -130,6 +131,26 @@ fn uninstall_keeps_what_others_wrote_since_the_install() {
     fs::write(server_file(&home), text.replacen("{\n", "{\n  \"mine\": true,\n", 1)).unwrap();
     home.run(&["uninstall", "--yes"]).ok();
     assert_eq!(read(&server_file(&home)), json!({"mine": true}));
+}
+
+#[test]
+fn uninstall_names_the_sessions_that_lose_their_hooks() {
+    let home = Home::new();
+    let _gate = home.serve();
+    let ended = "the connection ends with the session.\n";
+    home.run(&["install", "--hooks", "--yes"]).ok();
+    assert!(!home.run(&["uninstall", "--yes"]).ok().stdout.contains("Still running"), "nobody is there");
+    let _here = StandIn::start_under_an_agent(&home, &["--label", "api"]);
+    let mut elsewhere = StandIn::command_under_an_agent(&home, &["--label", "web"]);
+    elsewhere.env("CLAUDE_PROJECT_DIR", home.user());
+    let _elsewhere = StandIn::start_command(&home, elsewhere);
+    home.attached(2);
+    home.run(&["install", "--hooks", "--yes"]).ok();
+    let said = home.run(&["uninstall", "--yes"]).ok().stdout;
+    assert!(said.contains("Still running: api. Within seconds") && said.contains(ended), "{said}");
+    home.run(&["install", "--hooks", "--yes", "--scope", "user"]).ok();
+    let said = home.run(&["uninstall", "--yes", "--scope", "user"]).ok().stdout;
+    assert!(said.contains("Still running: api, web. "), "{said}");
 }
 
 #[test]

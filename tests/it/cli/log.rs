@@ -33,7 +33,14 @@ fn the_log_shows_every_record_in_order_as_text_and_as_json() {
     assert_eq!(home.run(&["log", "export"]).ok().json_lines(), log);
     assert_eq!(home.run(&["log", "--json", "--since", "1h"]).ok().json_lines(), log);
     assert_eq!(home.run(&["log", "--since", "1ms"]).ok().stdout, "", "nothing happened so lately");
-    assert_eq!(home.run(&["log", "--since", "yesterday"]).status.code(), Some(2));
+    for since in ["yesterday", "2 h", "2020-01-02", "2020-01-02 15:16", "2020-01-02T15:16:17"] {
+        assert_eq!(home.run(&["log", "--json", "--since", since]).ok().json_lines(), log, "{since}");
+    }
+    assert_eq!(home.run(&["log", "--since", "2999-01-01"]).ok().stdout, "");
+    for nonsense in ["2", "tomorrow", "15-11-2026", ""] {
+        let ran = home.run(&["log", "--since", nonsense]);
+        assert!(ran.status.code() == Some(2) && ran.stderr.contains("such as 10m, 12h, 3d, today"), "{ran:?}");
+    }
     gate.stop();
     let none = home.run(&["log"]);
     assert!(none.status.code() == Some(1) && none.stderr.contains("no gate is running"), "{none:?}");
@@ -62,6 +69,68 @@ fn log_follow_runs_until_it_is_interrupted_and_over_restarts_of_the_gate() {
     gate.say("/", "after the restart").expect(200);
     log.line(PATIENCE, |line| line.contains("after the restart"));
     assert_eq!(log.stdout().matches("the gate started").count(), 2, "{}", log.stdout());
+}
+
+#[test]
+fn a_session_that_is_not_known_is_an_error_with_those_that_are() {
+    let home = Home::new();
+    let gate = home.serve();
+    let session = StandIn::start_under_an_agent(&home, &["--label", "api"]);
+    home.attached(1);
+    for words in [
+        &["log", "--session", "nosuch"][..],
+        &["log", "--session", "nosuch", "--follow"],
+        &["log", "--session", "nosuch", "--json", "-n", "3"],
+        &["watch", "--session", "nosuch"],
+        &["watch", "--label", "nosuch"],
+        &["session", "stop", "nosuch"],
+        &["say", "hello", "--session", "nosuch"],
+    ] {
+        let ran = home.run(words);
+        ran.refused(1, "no session nosuch");
+        assert!(
+            ran.stdout.is_empty() && ran.stderr.contains("hint: there are: api; `portcullis session list`"),
+            "{ran:?}"
+        );
+    }
+    gate.open_prompt(&session, "abcde");
+    for words in [&["log", "--ask", "nosuch"][..], &["log", "--follow", "--ask", "nosuch"], &["ask", "show", "nosuch"]]
+    {
+        let ran = home.run(words);
+        ran.refused(1, "no prompt nosuch");
+        assert!(ran.stderr.contains("hint: there are: abcde; `portcullis ask list`"), "{ran:?}");
+    }
+    // A session that has ended is known, and so is what was asked in it.
+    session.close_stdin();
+    home.attached(0);
+    assert!(home.run(&["log", "--session", "api"]).ok().stdout.contains("abcde asks to run"));
+    home.run(&["log", "--session", "nosuch"]).refused(1, "no session nosuch");
+}
+
+#[test]
+fn say_tells_for_whom_an_event_is_and_for_whom_it_waits() {
+    let home = Home::new();
+    let gate = home.serve();
+    let said = home.run(&["say", "hello"]).ok().stdout;
+    assert!(said.ends_with(" waits for a session: none is connected.\n"), "{said}");
+    let said = home.run(&["say", "hello", "--label", "ap"]).ok().stdout;
+    assert!(said.ends_with(" waits for a session called ap: none is connected.\n"), "{said}");
+    let session = StandIn::start_under_an_agent(&home, &["--label", "api"]);
+    home.attached(1);
+    let said = home.run(&["say", "hello"]).ok().stdout;
+    assert!(said.ends_with(" goes to api.\n"), "{said}");
+    let said = home.run(&["say", "hello", "--label", "ap"]).ok().stdout;
+    assert!(said.ends_with(" waits for a session called ap: there are api.\n"), "{said}");
+    let late = home.run(&["say", "hello", "--label", "ap", "--wait=1"]);
+    late.refused(1, "no reply to event");
+    assert!(late.stderr.starts_with("it waits for a session called ap: there are api\n"), "{late:?}");
+    // What reads like a verdict and is none is said to be none, also to someone who waits for a reply.
+    gate.open_prompt(&session, "abcde");
+    let note = "not taken as a verdict: no open prompt has the code abcdx\n";
+    let said = home.run(&["say", "yes abcdx"]).ok().stdout;
+    assert!(said.ends_with(note), "{said}");
+    let late = home.run(&["say", "yes abcdx", "--wait=1"]);
+    assert!(late.stderr.starts_with(note), "{late:?}");
 }
 
 #[test]

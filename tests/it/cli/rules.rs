@@ -103,6 +103,17 @@ fn invalid_input_to_a_check_is_refused_with_a_hint() {
 }
 
 #[test]
+fn a_check_says_what_it_does_not_look_at() {
+    let home = Home::new();
+    let words = home.run(&["rules", "check", "Bash", "npm test"]).ok().stdout;
+    assert!(words.ends_with("not looked at: the permission rules in Claude Code's own settings\n"), "{words}");
+    let json = home.run(&["rules", "check", "--json", "Bash", "npm test"]).ok().json();
+    assert_eq!(json["not_looked_at"], json!(["claude_settings"]));
+    home.run(&["rules", "add", "ask", "Bash(npm publish *)"]).ok();
+    assert!(home.run(&["rules", "test"]).ok().stdout.ends_with(": 1 rule, 0 examples, all hold\n"));
+}
+
+#[test]
 fn examples_are_tested_and_a_wrong_one_is_named() {
     let home = Home::new();
     let file = written(&home, RULES);
@@ -292,7 +303,7 @@ fn rules_cannot_be_changed_from_inside_an_agent_and_the_attempt_is_logged() {
     let session = StandIn::start(&home, &["--label", "api"]);
     home.attached(1);
     for words in attempts {
-        home.run(words).refused(4, "inside an agent");
+        home.run(words).refused(4, "inside session api");
     }
     drop(session);
     assert!(!home.folder().join("rules.toml").exists() && !home.folder().join("trusted-rules").exists());

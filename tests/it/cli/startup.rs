@@ -239,17 +239,12 @@ fn an_idle_gate_exits_and_a_gate_in_use_does_not() {
 
 #[test]
 fn a_session_starts_no_gate_whose_home_lies_in_its_project() {
-    let home = Home::without_auto_start();
+    let home = Home::in_its_project();
     let session = StandIn::start(&home, &[]);
-    let complaint = session.complaint("inside the project");
-    assert!(complaint.contains("no gate is started"), "{complaint}");
+    session.complaint("lies inside the project");
     let running = running::portcullis_of(&home.folder());
     assert_eq!(running.iter().map(|process| process.pid).collect::<Vec<_>>(), [session.pid()]);
     assert!(!home.folder().join("journal.db").exists());
-
-    let gate = home.serve();
-    gate.say("/", "a gate that a person started will do").expect(200);
-    session.next_event();
 }
 
 fn shell(home: &Home, line: &str) -> std::process::Command {

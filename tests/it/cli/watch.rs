@@ -175,6 +175,41 @@ fn a_prompt_that_waits_for_others_comes_last_and_any_can_be_passed_over() {
     screen.until("│ ls");
     screen.type_line("y");
     assert_eq!(session.next_verdict().request_id, "fghij");
+    screen.until("│ pwd");
+}
+
+#[test]
+fn prompts_that_open_and_settle_at_once_stay_in_the_list_until_each_is_answered() {
+    let home = Home::new();
+    let _gate = home.serve();
+    let (one, two) = (
+        StandIn::start_under_an_agent(&home, &["--label", "api"]),
+        StandIn::start_under_an_agent(&home, &["--label", "web"]),
+    );
+    home.attached(2);
+    let screen = Tmux::running(&home, &home.command(&["watch"]));
+    screen.until("── ");
+    for (code, command) in [("abcde", "ls a"), ("abcdf", "ls b"), ("abcdg", "ls c"), ("abcdh", "ls d")] {
+        one.ask(code, "Bash", "List", command);
+    }
+    screen.until("and 3 more wait");
+    two.ask("bbcde", "Bash", "List", "ls e");
+    let held = two.hook_later("PermissionRequest", &bash("ls f"));
+    screen.until("and 5 more wait");
+    // Answered here and elsewhere at once, while one more opens.
+    let elsewhere = ["abcdg", "bbcde"].map(|code| home.spawn(home.command(&["ask", "allow", code]), Stdin::Nothing));
+    screen.type_line("n");
+    one.ask("abcdj", "Bash", "List", "ls g");
+    for ran in &elsewhere {
+        Ran::of(ran, PATIENCE).ok();
+    }
+    for command in ["ls b", "ls d", "ls f", "ls g"] {
+        screen.until(&format!("│ {command}"));
+        screen.type_line("y");
+    }
+    screen.wait("the end of the cards", |screen| !screen.contains("Allow?"));
+    two.hook_answer(&held);
+    assert_eq!((one.verdict_count(), two.verdict_count()), (5, 1));
 }
 
 #[test]
@@ -202,6 +237,9 @@ fn inside_an_agent_and_where_devices_answer_watch_only_looks() {
     session.ask("abcde", "Bash", "Push", "git push");
     terminal.until("abcde asks to run Bash: git push");
     terminal.until("not answered here: prompts are answered on devices only");
+    let status = home.run(&["status"]).ok().stdout;
+    assert!(status.contains("approvals  device: prompts are answered with a reviewer's token"), "{status}");
+    assert_eq!(home.status()["approvals"], "device");
     gate.stop();
 }
 

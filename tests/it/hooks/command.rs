@@ -183,3 +183,65 @@ fn a_process_that_starts_before_another_has_gone_takes_over_its_hooks() {
     gate.wait_for_event(&event, "delivered");
     assert_eq!(second.event_count(), 0, "it came by the hook");
 }
+
+#[test]
+fn calls_that_wait_for_people_keep_no_other_hook_from_its_answer() {
+    let home = Home::new();
+    home.fix("PORTCULLIS_TEST_HELD", 20);
+    std::fs::write(home.folder().join("rules.toml"), "[[rule]]\nask = \"Bash(touch *)\"\n").unwrap();
+    let gate = home.serve();
+    let session = StandIn::start(&home, &["--label", "api"]);
+    home.attached(1);
+    let socket = home.folder().join(format!("gate-{}.sock", std::process::id()));
+    let before = |number: usize| {
+        let mut stream = until("the socket of the session", || UnixStream::connect(&socket).ok());
+        let call = json!({"hook_event_name": "PreToolUse", "session_id": "s-1", "tool_use_id": number.to_string(),
+                          "permission_mode": "bypassPermissions", "hooks_version": "3",
+                          "tool_name": "Bash", "tool_input": {"command": format!("touch {number}")}});
+        writeln!(stream, "{call}").unwrap();
+        BufReader::new(stream)
+    };
+    let mut held: Vec<BufReader<UnixStream>> = (0..20).map(before).collect();
+    let asks = gate.open_asks(20);
+    let answer = |stream: &mut BufReader<UnixStream>| {
+        let mut line = String::new();
+        stream.read_line(&mut line).unwrap();
+        line
+    };
+    assert!(answer(&mut before(20)).contains("Too many calls"), "one that nobody answers would run");
+    assert_eq!(session.event_count(), 0);
+    let event = gate.send_event("main is red");
+    take_and_die(&home, "main is red");
+    gate.wait_for_event(&event, "waiting");
+    gate.answer(&asks[0], &json!({"behavior": "deny", "why": "keep it"}));
+    let input = asks[0]["input"]["command"].as_str().unwrap();
+    let number: usize = input.strip_prefix("touch ").unwrap().parse().unwrap();
+    assert!(answer(&mut held[number]).contains("keep it"));
+}
+
+#[test]
+fn a_session_that_is_there_and_gives_no_answer_lets_no_call_run() {
+    let home = Home::new();
+    // Its folder is made by the first hook.
+    command_hook(&home, &start(), true).ok();
+    let call = json!({"hook_event_name": "PreToolUse", "session_id": "s-2", "permission_mode": "bypassPermissions",
+                      "tool_name": "Bash", "tool_input": {"command": "touch made.txt"}});
+    let socket = home.folder().join(format!("gate-{}.sock", std::process::id()));
+    let listener = std::os::unix::net::UnixListener::bind(&socket).unwrap();
+    for (answer, decision) in [("", "deny"), ("what?\n", "deny"), ("{\"output\":{\"said\":1}}\n", "")] {
+        let printed = std::thread::scope(|scope| {
+            scope.spawn(|| {
+                let (stream, _) = listener.accept().unwrap();
+                let mut line = String::new();
+                BufReader::new(&stream).read_line(&mut line).unwrap();
+                // Closed before the hook can confirm.
+                (&stream).write_all(answer.as_bytes()).unwrap();
+            });
+            command_hook(&home, &call, true).ok().json()
+        });
+        let decided = &printed["hookSpecificOutput"]["permissionDecision"];
+        assert_eq!(decided.as_str().unwrap_or_default(), decision, "{answer:?}: {printed}");
+    }
+    drop(listener);
+    assert_eq!(command_hook(&home, &call, true).ok().stdout, "", "nobody is there, and no rule denies it");
+}

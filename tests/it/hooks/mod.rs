@@ -5,6 +5,7 @@ mod confirmed;
 mod events;
 mod failures;
 mod modes;
+mod namesake;
 mod outside;
 mod outside_real_cli;
 mod over_http;

@@ -195,6 +195,20 @@ fn a_fork_has_the_guard_and_a_cleared_conversation_has_none_until_the_old_one_is
 }
 
 #[test]
+fn nothing_said_at_the_socket_makes_a_conversation_empty_that_goes_on() {
+    let guarded = Guarded::start();
+    let by_the_client = with(bash("touch made.txt"), "session_id", AGENT);
+    attend_as(&guarded.home, "x", "startup");
+    attend_as(&guarded.home, AGENT, "clear");
+    assert_eq!(guarded.decision(&by_the_client), "ask", "the client had this conversation before");
+    attend_as(&guarded.home, "old", "clear");
+    attend_as(&guarded.home, "old", "resume");
+    let in_the_old_one = with(bash("touch made.txt"), "session_id", "old");
+    assert_eq!(guarded.decision(&in_the_old_one), "ask", "it was resumed, and is not empty");
+    assert!(guarded.home.records("outside_ended").is_empty());
+}
+
+#[test]
 fn people_see_why_a_call_is_asked_for_and_can_try_it_beforehand() {
     let guarded = Guarded::start();
     guarded.until_sender_is(&json!("ci"));

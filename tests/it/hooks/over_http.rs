@@ -112,3 +112,16 @@ fn a_session_that_posts_nothing_ends_although_events_come_for_it() {
         gate.get("/api/v1/sessions").json().as_array().unwrap().is_empty().then_some(())
     });
 }
+
+#[test]
+fn a_hook_that_waits_is_denied_when_its_token_is_revoked() {
+    let (home, gate, token) = posting();
+    let ask = posted(&home, "PermissionRequest", &bash("git push"));
+    let (target, request) = (gate.target(), Request::post("/claude/hooks").token(&token).json(&ask));
+    let held = std::thread::spawn(move || request.send(&target).expect(200).json());
+    let prompt = gate.open_ask();
+    home.run(&["people", "remove", "claude"]).ok();
+    let decision = held.join().unwrap()["hookSpecificOutput"]["decision"].clone();
+    assert_eq!(decision["behavior"], "deny", "{decision}");
+    gate.ask_when(&prompt, |ask| ask["state"] != "open");
+}

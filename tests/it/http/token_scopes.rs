@@ -70,7 +70,7 @@ fn codes_outside_the_tokens_scope_are_treated_as_chat() {
     let gate = home.serve();
     let [api, web] = ["api", "web"].map(|label| StandIn::start_under_an_agent(&home, &["--label", label]));
     home.attached(2);
-    let token = home.token_with(&["ann", "--role", "sender", "--label", "api"]);
+    let token = home.token_with(&["ann", "--role", "reviewer", "--label", "api"]);
     web.ask("great", "Bash", "Of web", "rm -rf web");
     gate.events().containing("great");
     let answer = gate.say_as(&token, "/", "yes great").expect(200);
@@ -137,4 +137,37 @@ fn a_token_with_labels_cannot_administer_the_gate() {
     gate.post_as(&token, "/api/v1/stop", &Value::Null).expect(403);
     gate.get_as(&token, "/api/v1/asks").expect(200);
     assert!(!gate.has_exited());
+}
+
+#[test]
+fn two_tokens_of_one_person_share_nothing_and_a_role_change_gives_neither_more() {
+    let home = Home::new();
+    let gate = home.serve();
+    let [api, web] = ["api", "web"].map(|label| StandIn::start_under_an_agent(&home, &["--label", label]));
+    home.attached(2);
+    let [of_api, of_web] = ["api", "web"].map(|label| home.token_with(&["ann", "--role", "sender", "--label", label]));
+    let stream = gate.listen_as(&of_api, "/api/v1/watch");
+    let sent = gate.say_as(&of_web, "/?chat=w", "a secret of web").expect(200);
+    let sent = format!("/api/v1/events/{}", sent.header("x-event-id").unwrap());
+    web.event_containing("a secret of web");
+    web.call("reply", &json!({"chat_id": "w", "text": "a reply of web"}));
+    gate.say_as(&of_api, "/?chat=a", "of api").expect(200);
+    api.event_containing("of api");
+    api.call("reply", &json!({"chat_id": "a", "text": "a reply of api"}));
+
+    stream.containing("a reply of api");
+    let told = format!("{:?}", stream.all());
+    assert!(!told.contains("of web"), "{told}");
+    gate.get_as(&of_api, &sent).expect(404);
+    gate.get_as(&of_web, &sent).expect(200);
+    for path in ["/api/v1/events", "/api/v1/replies"] {
+        let list = gate.get_as(&of_api, path).expect(200).json();
+        assert_eq!(list.as_array().unwrap().len(), 1, "{list:#}");
+    }
+
+    home.run(&["people", "role", "ann", "admin"]).ok();
+    for path in ["/api/v1/sessions", "/api/chat"] {
+        gate.post_as(&of_api, path, &json!({"prompt": "go", "label": "api"})).expect(403);
+    }
+    gate.get_as(&of_api, "/api/v1/asks").expect(403);
 }

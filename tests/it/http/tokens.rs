@@ -26,7 +26,8 @@ fn a_new_token_is_the_only_output_and_has_the_rights_of_its_role() {
     let verdict = |token: &str| gate.verdict_as(token, "abcde", &allow);
     assert_eq!(gate.say_as(&sender, "/", "hello").expect(200).text(), "ok");
     assert_eq!(session.next_event().meta("sender"), "sam");
-    gate.say_as(&sender, "/", "yes abcde").expect(403);
+    assert_eq!(gate.say_as(&sender, "/", "yes abcde").expect(200).text(), "ok", "no word of a prompt");
+    session.event_containing("yes abcde");
     assert!(verdict(&sender).expect(403).text().contains("review"));
     for path in ["/api/v1/asks", "/api/v1/asks/abcde", "/api/v1/verdicts", "/api/v1/tokens", "/metrics", "/api/v1/log"]
     {
@@ -202,6 +203,21 @@ fn a_person_has_one_rate_for_all_their_tokens_and_the_owner_has_none() {
 }
 
 #[test]
+fn a_token_is_revoked_by_the_beginning_of_its_id_where_that_means_one() {
+    let home = Home::new();
+    let gate = home.serve();
+    let token = home.token_for("ann", "sender");
+    let id = home.run(&["token", "list", "--json"]).json()[0]["id"].as_str().unwrap().to_owned();
+    home.token_for("bob", "sender");
+    let both = home.run(&["token", "revoke", &id[..2]]);
+    both.refused(1, "may mean several tokens");
+    assert!(both.stderr.contains("ann (") && both.stderr.contains("bob ("), "{both:?}");
+    home.run(&["token", "revoke", &id[..25]]).ok();
+    gate.say_as(&token, "/", "hello").expect(403);
+    assert_eq!(home.run(&["token", "list", "--json"]).json().as_array().unwrap().len(), 1);
+}
+
+#[test]
 fn invalid_token_commands_are_refused_with_a_reason() {
     let home = Home::new();
     let none = home.run(&["token", "list"]);
@@ -212,7 +228,7 @@ fn invalid_token_commands_are_refused_with_a_reason() {
         (&["add", "eve", "--role", "king"][..], 2, "possible values: sender, reviewer, admin"),
         (&["add", "eve"], 2, "--role"),
         (&["add", "eve", "--role", "sender", "--expires", "soon"], 2, "soon"),
-        (&["add", "owner", "--role", "sender"], 1, "and is not `owner`"),
+        (&["add", "owner", "--role", "sender"], 1, "and does not look like `owner`"),
         (&["add", "e v e", "--role", "sender"], 1, "hint: a name has"),
         (&["add", "eve", "--role", "sender", "--label", ""], 1, "label"),
         (&["add", "ann", "--role", "admin"], 1, "known as a sender"),

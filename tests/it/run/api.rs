@@ -261,3 +261,17 @@ fn the_chat_api_refuses_strangers_and_senders() {
     gate.post_as(&sender, "/api/confirm", &json!({"id": "x", "approved": true})).expect(403);
     gate.signal(Signal::TERM);
 }
+
+#[test]
+fn a_chat_ends_with_its_token() {
+    let home = Home::new();
+    let model = shell(&["touch made.txt && echo made"]);
+    let gate = serve(&home, &model, "");
+    let token = home.token_for("ada", "admin");
+    let stream = Events::post(&gate.target(), "/api/chat", &token, &json!({"prompt": "go"}));
+    let ask = gate.only_ask();
+    home.run(&["people", "remove", "ada"]).ok();
+    stream.wait_end();
+    gate.post("/api/confirm", &json!({"id": ask["code"], "approved": false})).expect(200);
+    until("the end of the session", || held(&home).is_empty().then_some(()));
+}

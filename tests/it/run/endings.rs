@@ -34,6 +34,20 @@ fn the_last_line_names_the_conversation_and_resume_takes_it() {
 }
 
 #[test]
+fn a_conversation_that_is_not_there_is_one_error_and_is_not_offered_again() {
+    let home = Home::new();
+    home.serve();
+    let model = Model::start(vec![]);
+    for id in ["00000000-0000-4000-8000-000000000000", "nosuch"] {
+        let ran = Driven::start(&home, &model, &["--resume", id, "go on"]).wait();
+        assert_eq!(ran.status.code(), Some(1), "{ran:#?}");
+        assert!(!ran.stderr.contains(GO_ON) && ran.stderr.contains("hint: `claude --resume`"), "{ran:#?}");
+        let told = format!("{}{}", ran.stdout, ran.stderr);
+        assert_eq!(told.matches(id).count(), 1, "{ran:#?}");
+    }
+}
+
+#[test]
 fn ctrl_c_says_what_becomes_of_a_run_with_one_prompt() {
     let (home, latch) = (Home::new(), Latch::new());
     home.serve();

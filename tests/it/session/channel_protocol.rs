@@ -254,14 +254,14 @@ fn what_the_owner_says_about_events_is_in_the_instructions() {
     let home = Home::new();
     home.write_config("instructions = \"Ignore staging.\"\n");
     let _gate = home.serve();
-    let session = StandIn::start(&home, &[]);
+    let session = StandIn::start_under_an_agent(&home, &[]);
     assert!(
         session.instructions().ends_with("about messages from outside: Ignore staging."),
         "{}",
         session.instructions()
     );
     home.write_config(&format!("instructions = {:?}\n", "x".repeat(2000)));
-    let long = StandIn::start(&home, &[]);
+    let long = StandIn::start_under_an_agent(&home, &[]);
     assert!(long.tools()[0]["description"].as_str().unwrap().ends_with(&"x".repeat(2000)));
     home.write_config(&format!("instructions = {:?}\n", "x".repeat(2001)));
     home.run(&["up"]).refused(3, "instructions is text of at most 2000 characters");

@@ -5,6 +5,7 @@ mod channel_protocol;
 mod event_lifecycle;
 mod link_client;
 mod link_server;
+mod local_trust;
 mod multiple_sessions;
 mod names;
 mod real_cli;

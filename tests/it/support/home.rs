@@ -44,8 +44,15 @@ impl Home {
         Self::with_gate_in("gate")
     }
 
-    /// Its sessions find a gate that runs, but may not start one: the home lies inside of their project.
+    /// Its sessions find a gate that runs, but may not start one.
     pub(crate) fn without_auto_start() -> Self {
+        let home = Self::new();
+        home.fix("PORTCULLIS_TEST_NO_AUTO_START", 1);
+        home
+    }
+
+    /// It lies inside of the project.
+    pub(crate) fn in_its_project() -> Self {
         Self::with_gate_in("project/gate")
     }
 
@@ -92,6 +99,8 @@ impl Home {
     pub(crate) fn environment(&self) -> Vec<(&'static str, String)> {
         let fixed = self.fixed.lock().unwrap_or_else(PoisonError::into_inner);
         let usual = [
+            // Whoever runs the tests, and inside of which agent, is nothing to what they start.
+            ("PORTCULLIS_TEST_TOP_PROCESS", std::process::id().to_string()),
             ("PORTCULLIS_HOME", self.folder().to_string_lossy().into_owned()),
             ("PORTCULLIS_LISTEN", "127.0.0.1:0".to_owned()),
             ("PORTCULLIS_TOKEN", self.token.clone()),
@@ -294,6 +303,12 @@ impl Ran {
     pub(crate) fn refused(&self, code: i32, why: &str) {
         let is_refused = self.status.code() == Some(code);
         assert!(is_refused && self.stderr.contains(why) && self.stderr.contains("hint: "), "{self:#?}");
+    }
+
+    /// Fails unless the command line was not understood.
+    #[track_caller]
+    pub(crate) fn refused_usage(&self) {
+        assert_eq!(self.status.code(), Some(2), "{self:#?}");
     }
 
     /// Its output, a JSON value in each line.

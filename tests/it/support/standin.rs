@@ -77,11 +77,15 @@ impl StandIn {
     /// outsider, as a person at another terminal is. A signal reaches that process, not the channel.
     #[track_caller]
     pub(crate) fn start_under_an_agent(home: &Home, args: &[&str]) -> Self {
+        Self::start_command(home, Self::command_under_an_agent(home, args))
+    }
+
+    pub(crate) fn command_under_an_agent(home: &Home, args: &[&str]) -> Command {
         let channel = Self::command(home, args);
         let mut agent = home.program("find");
         agent.args(["/", "-maxdepth", "0", "-exec"]).arg(channel.get_program()).args(channel.get_args()).arg(";");
         agent.envs(channel.get_envs().filter_map(|(name, value)| Some((name, value?))));
-        Self::start_command(home, agent)
+        agent
     }
 
     /// Starts it and says nothing yet.

@@ -107,6 +107,7 @@ pub(crate) fn every_record() -> Vec<Record> {
     };
     vec![
         Record::Opened { version: "1".into() },
+        Record::ClockSet { was: 9 },
         Record::Received { event: event().into(), to: None },
         Record::Received { event: Event { address: Address::Session(session), ..event() }.into(), to: Some(session) },
         Record::Received { event: Event { address: Address::Open, ..event() }.into(), to: None },

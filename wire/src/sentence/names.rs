@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use portcullis_core::{AskId, Code, EventId, Order, OrderId, Record, SessionId};
+use portcullis_core::{AskId, Code, EventId, Order, OrderId, Record, SessionAbout, SessionId};
 
 use crate::api::{AskView, SessionView};
 
@@ -13,6 +13,8 @@ const MOST: usize = 10_000;
 #[derive(Debug, Default)]
 pub struct Names {
     sessions: BTreeMap<SessionId, String>,
+    /// What each session last said of itself.
+    abouts: BTreeMap<SessionId, SessionAbout>,
     asks: BTreeMap<AskId, (Code, SessionId)>,
     events: BTreeMap<EventId, (String, Option<SessionId>)>,
     orders: BTreeMap<OrderId, &'static str>,
@@ -21,6 +23,9 @@ pub struct Names {
 impl Names {
     /// Remembers what a record tells.
     pub fn learn(&mut self, record: &Record) {
+        if let Record::Attached { session, about, .. } | Record::Described { session, about, .. } = record {
+            keep(&mut self.abouts, *session, about.clone());
+        }
         match record {
             Record::Attached { session, about, label, .. } => {
                 keep(&mut self.sessions, *session, label.as_ref().unwrap_or(&about.label).to_string());
@@ -69,6 +74,10 @@ impl Names {
     /// The label of a session.
     pub fn label(&self, session: SessionId) -> Option<&str> {
         self.sessions.get(&session).map(String::as_str)
+    }
+
+    pub(super) fn about(&self, session: SessionId) -> Option<&SessionAbout> {
+        self.abouts.get(&session)
     }
 
     pub(super) fn session_of_ask(&self, ask: AskId) -> Option<SessionId> {

@@ -21,6 +21,7 @@ fn every_record_is_a_sentence() {
     });
     expect![[r#"
         -      the gate started, portcullis 1
+        !      the clock went back: by the record before it was 9 ms since 1970
         -      event from ann in 7 with severity=high waits for a session with label api: hällo
         -      event from ann in 7 with severity=high : hällo
         -      event from ann in 7 with severity=high waits for a session: hällo
@@ -109,4 +110,25 @@ fn secrets_and_escapes_are_not_shown() {
     let token = format!("ghp_{}", "a".repeat(36));
     assert!(!cut(&format!("{} {token}", "x".repeat(LONGEST - 10))).contains("ghp_aaaaaaaa"));
     assert_eq!(one_line("a\n b\u{1b}[31m"), r"a b\u{1b}[31m");
+}
+
+#[test]
+fn a_session_is_told_once_and_then_what_changes_of_it() {
+    let mut names = Names::default();
+    let attached = every_record().into_iter().find(|record| matches!(record, Record::Attached { .. })).unwrap();
+    let Record::Attached { session, about, .. } = &attached else { panic!("{attached:?}") };
+    sentence(&mut names, &attached);
+    let mut told = |about: &SessionAbout| {
+        let record = Record::Described { session: *session, about: about.clone(), label: None };
+        sentence(&mut names, &record).words
+    };
+    let mut about = about.clone();
+    (about.connected_by, about.is_working) = ("hooks".to_owned(), Some(true));
+    assert_eq!(told(&about), "session: connected by hooks, working");
+    about.mode = Some("auto".to_owned());
+    assert_eq!(told(&about), "session: mode auto");
+    about.is_working = Some(false);
+    assert_eq!(told(&about), "session: idle");
+    about.hooks_version = Some(99);
+    assert_eq!(told(&about), "session: more is known of its process");
 }

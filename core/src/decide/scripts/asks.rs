@@ -54,7 +54,10 @@ fn a_verdict_needs_the_right_to_review() {
               > asked as abcde
               > publish ask 1
             2 say 1 tom : yes abcde
-              > refused: NeedsRight(Review)
+              + event 1 of tom in chat 1 for session 1
+              > ok
+              > wake session 1 for [1]
+              > publish event 1
             3 allow abcde tom
               > refused: NeedsRight(Review)
             4 say 2 ann : y ABCDE
@@ -167,7 +170,7 @@ fn from_inside_an_agent_a_verdict_is_refused_and_recorded_and_anything_else_is_c
               > wake session 1 for [4 5 6]
               > publish event 6
             8 say 7 ann inside=api : yes abcde
-              > refused: FromInside(Inside { process: 7, label: api })
+              > refused: FromInside(Inside { process: Some(7), agent: Session(api) })
               + ann denied: answering a prompt, by process 7 inside session api
               > done
             9 say 8 ann : yes abcde
@@ -176,7 +179,7 @@ fn from_inside_an_agent_a_verdict_is_refused_and_recorded_and_anything_else_is_c
               > carry allow abcde to session 1
               > publish ask 1
             10 say 9 ann inside=api : no abcde
-              > refused: FromInside(Inside { process: 7, label: api })
+              > refused: FromInside(Inside { process: Some(7), agent: Session(api) })
               + ann denied: answering a prompt, by process 7 inside session api
               > done
         "#]],
@@ -337,6 +340,43 @@ fn a_verdict_that_nobody_can_deliver_does_not_count() {
               > publish session 1
               > carry allow abcde to session 1
               > wake session 1 for []
+        "#]],
+    );
+}
+
+#[test]
+fn who_may_not_answer_is_not_told_that_a_prompt_is_open() {
+    check(
+        "0 attach 1 api
+         1 say 1 tom : yes abcde
+         2 ask 1 1 abcde : ls
+         3 say 2 tom : yes abcde
+         4 say 3 tom : no abcdf",
+        &expect![[r#"
+            0 attach 1 api
+              + session 1 attached, wrote []
+              > done
+              > publish session 1
+              > wake session 1 for []
+            1 say 1 tom : yes abcde
+              + event 1 of tom in chat 1 for session 1
+              > ok
+              > wake session 1 for [1]
+              > publish event 1
+            2 ask 1 1 abcde : ls
+              + ask 1 as abcde
+              > asked as abcde
+              > publish ask 1
+            3 say 2 tom : yes abcde
+              + event 2 of tom in chat 2 for session 1
+              > ok
+              > wake session 1 for [1 2]
+              > publish event 2
+            4 say 3 tom : no abcdf
+              + event 3 of tom in chat 3 for session 1
+              > ok
+              > wake session 1 for [1 2 3]
+              > publish event 3
         "#]],
     );
 }

@@ -185,3 +185,36 @@ fn an_event_can_be_dropped_while_it_waits_and_by_those_it_concerns() {
         "#]],
     );
 }
+
+#[test]
+fn one_sender_takes_no_more_than_a_share_of_what_waits_for_nobody() {
+    let limits = crate::Limits { waiting_of_one: 2, ..crate::Limits::default() };
+    super::check_in(
+        crate::State::new(limits),
+        "0 say 1 tom : one
+         1 say 2 tom : two
+         2 say 3 tom : three
+         3 say 4 tom to=label:api : for another label
+         4 say 5 ann : of another sender",
+        &expect![[r#"
+            0 say 1 tom : one
+              + event 1 of tom in chat 1 for nobody yet
+              > ok
+              > publish event 1
+            1 say 2 tom : two
+              + event 2 of tom in chat 2 for nobody yet
+              > ok
+              > publish event 2
+            2 say 3 tom : three
+              > refused: SessionFull { waiting: 2 }
+            3 say 4 tom to=label:api : for another label
+              + event 4 of tom in chat 3 for nobody yet
+              > ok
+              > publish event 4
+            4 say 5 ann : of another sender
+              + event 5 of ann in chat 4 for nobody yet
+              > ok
+              > publish event 5
+        "#]],
+    );
+}

@@ -29,7 +29,7 @@ fn only_what_its_source_can_carry_is_taken() {
               > asked as abcde
               > publish ask 1
             2 allow 1 ann scope=always
-              > refused: CannotCarry { what: "a verdict beyond this once" }
+              > refused: CannotCarry { what: "an allow for always" }
             3 allow 1 ann input=xy
               > refused: CannotCarry { what: "another input" }
             4 deny 1 ann interrupt
@@ -39,7 +39,7 @@ fn only_what_its_source_can_carry_is_taken() {
               > asked as bcdef
               > publish ask 2
             6 allow 2 ann scope=session
-              > refused: CannotCarry { what: "a verdict beyond this once" }
+              > refused: CannotCarry { what: "an allow for the session" }
             7 allow 2 ann scope=always input=xy
               + ask 2 allowed for ever with another input by ann over http
               > recorded allow bcdef
@@ -184,6 +184,7 @@ fn what_the_channel_and_one_hook_say_of_a_call_is_one_prompt() {
          10 ask 3 1 bcdef
          10 ask 4 1 hook-2 source=hook
          10 ask 5 1 hook-3 source=hook
+         10 allow 4 ann
          11 tick",
         &expect![[r#"
             0 attach 1 api
@@ -219,6 +220,11 @@ fn what_the_channel_and_one_hook_say_of_a_call_is_one_prompt() {
               + ask 5 as daaaa
               > asked as daaaa
               > publish ask 5
+            10 allow 4 ann
+              + ask 4 allowed by ann over http
+              > recorded allow caaaa
+              > carry allow hook-2 to session 1
+              > publish ask 4
             11 tick
         "#]],
     );

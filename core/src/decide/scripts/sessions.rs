@@ -363,3 +363,87 @@ fn a_process_that_comes_back_late_is_told_that_its_ask_was_withdrawn() {
         "#]],
     );
 }
+
+#[test]
+fn a_session_settles_only_events_of_its_own() {
+    check(
+        "0 attach 1 api
+         0 attach 2 web
+         1 say 1 tom to=session:1 : one
+         2 wrote 2 1
+         3 attach 3 other wrote=1
+         4 wrote 1 1",
+        &expect![[r#"
+            0 attach 1 api
+              + session 1 attached, wrote []
+              > done
+              > publish session 1
+              > wake session 1 for []
+            0 attach 2 web
+              + session 2 attached, wrote []
+              > done
+              > publish session 2
+              > wake session 2 for []
+            1 say 1 tom to=session:1 : one
+              + event 1 of tom in chat 1 for session 1
+              > ok
+              > wake session 1 for [1]
+              > publish event 1
+            2 wrote 2 1
+              > done
+              > wake session 2 for []
+            3 attach 3 other wrote=1
+              + session 3 attached, wrote []
+              > done
+              > publish session 3
+              > wake session 3 for []
+            4 wrote 1 1
+              + session 1 wrote 1
+              > done
+              > wake session 1 for []
+              > publish event 1
+        "#]],
+    );
+}
+
+#[test]
+fn who_takes_a_link_over_does_not_make_us_forget_the_agent() {
+    let mut state = crate::State::new(crate::Limits::default());
+    for line in ["attach 1 api pid=7 runs", "describe 1 api", "attach 1 api", "describe 1 api pid=8"] {
+        let now = crate::Moment(1);
+        for record in crate::decide(&state, now, super::read(line)).0 {
+            state.apply(now, &record);
+        }
+        let about = &state.sessions().next().unwrap().about;
+        assert_eq!((about.pid, about.runs_commands), (Some(7), true), "{line}");
+    }
+}
+
+#[test]
+fn a_clock_that_was_ahead_does_not_stop_time() {
+    check(
+        "100 attach 1 api
+         900000 lose 1
+         101 clock 900000
+         105 tick
+         112 tick",
+        &expect![[r#"
+            100 attach 1 api
+              + session 1 attached, wrote []
+              > done
+              > publish session 1
+              > wake session 1 for []
+            900000 lose 1
+              + session 1 lost
+              > done
+              > publish session 1
+            101 clock 900000
+              + clock set back from 900000
+            105 tick
+            112 tick
+              + session 1 ended: its process went away
+              > done
+              > publish session 1
+        "#]],
+    );
+}

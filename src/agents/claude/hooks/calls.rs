@@ -1,6 +1,6 @@
 //! What each hook is answered: events go out with it, and what was asked is settled by it.
 
-use portcullis_core::{ConversationOrigin, DeliveryWay};
+use portcullis_core::DeliveryWay;
 use portcullis_wire::envelope::notice;
 use portcullis_wire::hooks::{self, HookCall, HookEvent};
 use serde_json::Value;
@@ -173,54 +173,6 @@ impl HookSession {
              does not reach them: call the tool `reply` with that chat_id, then stop."
         );
         HookAnswer::saying(hooks::context(HookEvent::Stop, &text))
-    }
-
-    async fn session_start(&self, call: &HookCall, by: CalledBy) -> HookAnswer {
-        // A conversation that was cleared goes on under another id. What only says so lifts nothing.
-        let before = self.state().about.agent_session.clone();
-        let is_another = call.session_id.is_some() && call.session_id != before;
-        let origin = match call.source.as_deref() {
-            Some("clear") if is_another => Some(ConversationOrigin::Cleared),
-            _ if call.is_fork() => Some(ConversationOrigin::Forked),
-            _ => None,
-        };
-        let is_doubtful = by == CalledBy::AnyProcess && origin == Some(ConversationOrigin::Cleared);
-        if is_doubtful {
-            self.state().cleared_as = call.session_id.clone();
-        }
-        self.begin_conversation(call.session_id.as_ref(), origin.filter(|_| !is_doubtful)).await;
-        if call.source.as_deref() != Some("compact") {
-            let mut state = self.state();
-            state.inbox.on_new_conversation();
-            state.knows_instructions = false;
-            drop(state);
-            self.gatekeeper.withdraw_asks(|_| true, "the conversation began anew");
-        }
-        self.changed.notify_one();
-        HookAnswer::default()
-    }
-
-    async fn begin_conversation(&self, agent_session: Option<&String>, origin: Option<ConversationOrigin>) {
-        let is_another = agent_session.is_some() && agent_session != self.state().about.agent_session.as_ref();
-        if is_another || origin.is_some() {
-            self.gatekeeper.on_another_conversation(origin == Some(ConversationOrigin::Cleared));
-        }
-        if let Some(agent_session) = agent_session {
-            self.describe(|about| {
-                about.agent_session = Some(agent_session.clone());
-                about.origin = if is_another { origin } else { origin.or(about.origin) };
-            })
-            .await;
-        }
-    }
-
-    /// The client itself goes on under the id of a conversation that someone said was cleared: it was.
-    async fn confirm_cleared(&self, call: &HookCall) {
-        let is_it = |id: &mut String| call.session_id.as_ref() == Some(id);
-        let cleared = self.state().cleared_as.take_if(is_it);
-        if cleared.is_some() {
-            self.begin_conversation(cleared.as_ref(), Some(ConversationOrigin::Cleared)).await;
-        }
     }
 
     /// The client schedules a prompt: when it comes, no person has spoken.

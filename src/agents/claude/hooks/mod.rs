@@ -4,6 +4,7 @@
 //! way and is handed out once. Every failure here is silence, and silence leaves the client to itself.
 
 mod calls;
+mod conversations;
 mod listen;
 mod posted;
 mod scheduled;
@@ -23,10 +24,12 @@ use crate::session::inbox::{HandedOut, Inbox, QueuedEvent};
 use crate::session::link::{Delivery, SessionHandle};
 use crate::session::tools::Briefing;
 pub(crate) use calls::CalledBy;
+use conversations::Conversations;
 pub(crate) use listen::{HookFiles, Listening};
 pub(crate) use posted::PostedHooks;
 use scheduled::ScheduledPrompts;
-pub(crate) use socket::{HookOutput, HookWait, call_session};
+pub(crate) use socket::{HookOutput, HookWait, Unanswered, call_session};
+pub(crate) use tool::judge_alone;
 pub(crate) use wake::{Announced, announce, announcement_of, forget};
 
 /// The gate is told of a change within this, or with the next one: the client waits for its hooks.
@@ -98,9 +101,7 @@ struct HookState {
     instructions: Option<String>,
     /// The model has been told so in this conversation.
     knows_instructions: bool,
-    /// The id of a conversation that was cleared, by the word of a process that may be the agent's own. It counts once the
-    /// client itself uses that id.
-    cleared_as: Option<String>,
+    conversations: Conversations,
     /// Prompts that the client makes by itself when their time has come.
     scheduled_prompts: ScheduledPrompts,
     /// Who sent what the last wake brought, until the person at the terminal is shown it.
@@ -121,13 +122,13 @@ impl HookSession {
             tells_batches: false,
             unconfirmed_orders: vec![],
             wants_call: false,
+            conversations: Conversations::with(about.agent_session.as_ref()),
             about,
             about_is_untold: false,
             owed_replies: vec![],
             must_reply: settings.must_reply,
             instructions,
             knows_instructions: false,
-            cleared_as: None,
             scheduled_prompts: ScheduledPrompts::default(),
             wake_notice: None,
         };

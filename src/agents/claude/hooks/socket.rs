@@ -3,17 +3,19 @@
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
-use portcullis_wire::hooks::HookCall;
+use portcullis_wire::hooks::{self, HookCall, HookEvent};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tokio::io::AsyncWriteExt as _;
+use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::net::{UnixListener, UnixStream};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
 
-use super::CalledBy;
-use super::HookSession;
+use super::{CalledBy, HookAnswer, HookSession};
+use crate::fixed;
 use crate::lines::{Line, Lines};
 
 /// As much as the channel takes in one line: the whole input of a tool has to fit.
@@ -21,8 +23,12 @@ const LONGEST: usize = 16 << 20;
 /// Both ends are on this machine, and the client waits for the hook.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 const PAUSE: Duration = Duration::from_millis(50);
-/// Hooks that speak at the same time.
+/// Hooks that speak at the same time. More of them wait to be let in.
 const CALLERS: usize = 16;
+/// Calls that are held until people have decided. One more is refused: unanswered, it would run.
+const HELD: usize = 256;
+/// A session that began less than this before may not listen yet.
+const STARTING: Duration = Duration::from_secs(3);
 
 /// What a hook is to do with its answer.
 #[derive(Debug, Serialize, Deserialize)]
@@ -39,8 +45,9 @@ pub(super) async fn serve(session: Arc<HookSession>, path: &Path, ready: impl Fu
     drop(std::fs::remove_file(path));
     let listener = UnixListener::bind(path)?;
     ready.await;
-    let callers = Arc::new(tokio::sync::Semaphore::new(CALLERS));
+    let (callers, held) = (Arc::new(Semaphore::new(CALLERS)), Arc::new(Semaphore::new(fixed::limit("HELD", HELD))));
     loop {
+        let Ok(caller) = Arc::clone(&callers).acquire_owned().await else { return Ok(()) };
         let stream = match listener.accept().await {
             Ok((stream, _)) => stream,
             // Too many open files, most likely: the next hook may find one, and trying at once would burn the processor.
@@ -50,36 +57,38 @@ pub(super) async fn serve(session: Arc<HookSession>, path: &Path, ready: impl Fu
                 continue;
             }
         };
-        let Ok(permit) = Arc::clone(&callers).try_acquire_owned() else { continue };
-        let session = Arc::clone(&session);
+        let (session, held) = (Arc::clone(&session), Arc::clone(&held));
         tokio::spawn(async move {
-            if let Err(error) = answer(&session, stream).await {
+            if let Err(error) = answer(&session, stream, caller, &held).await {
                 tracing::debug!(%error, "a hook went away");
             }
-            drop(permit);
         });
     }
 }
 
-async fn answer(session: &HookSession, stream: UnixStream) -> anyhow::Result<()> {
+async fn answer(
+    session: &HookSession,
+    stream: UnixStream,
+    caller: OwnedSemaphorePermit,
+    held: &Semaphore,
+) -> anyhow::Result<()> {
     let (reader, mut writer) = stream.into_split();
     let mut lines = Lines::new(reader, LONGEST);
     let Line::Whole(line) = tokio::time::timeout(CONNECT_TIMEOUT, lines.next()).await?? else { return Ok(()) };
     let arguments: Value = serde_json::from_slice(&line)?;
     let call = HookCall::read(&arguments)?;
     session.is_installed(arguments["watched"] == true).await;
-    let cancelled = CancellationToken::new();
-    let answer = {
-        let answering = session.call(call, CalledBy::AnyProcess, &cancelled);
-        tokio::pin!(answering);
-        tokio::select! {
-            answer = &mut answering => answer,
-            // A hook says nothing more before it is answered, so this is its end: the client no longer waits.
-            _ = lines.next() => {
-                cancelled.cancel();
-                answering.await
+    let mut caller = Some(caller);
+    let answer = match call.event {
+        event if event.decides() => {
+            // People may take a day, and the hooks that come meanwhile want to be let in.
+            drop(caller.take());
+            match held.try_acquire() {
+                Ok(_held) => answer_to(session, call, &mut lines).await,
+                Err(_) => too_many(call.event),
             }
         }
+        _ => answer_to(session, call, &mut lines).await,
     };
     let mut bytes = serde_json::to_vec(&HookOutput { output: answer.output })?;
     bytes.push(b'\n');
@@ -90,16 +99,56 @@ async fn answer(session: &HookSession, stream: UnixStream) -> anyhow::Result<()>
     };
     let arrived =
         tokio::time::timeout(CONNECT_TIMEOUT, told).await.is_ok_and(|said| matches!(said, Ok(Line::Whole(_))));
+    // From here on it may wait for a gate that is away.
+    drop(caller);
     session.settle(answer.handed_out, arrived).await;
     Ok(())
+}
+
+async fn answer_to(session: &HookSession, call: HookCall, lines: &mut Lines<OwnedReadHalf>) -> HookAnswer {
+    let cancelled = CancellationToken::new();
+    let answering = session.call(call, CalledBy::AnyProcess, &cancelled);
+    tokio::pin!(answering);
+    tokio::select! {
+        answer = &mut answering => answer,
+        // A hook says nothing more before it is answered, so this is its end: the client no longer waits.
+        _ = lines.next() => {
+            cancelled.cancel();
+            answering.await
+        }
+    }
+}
+
+/// The client runs a call that nobody decides about before it; where it asks for permission it has a prompt of its own, or
+/// denies.
+fn too_many(event: HookEvent) -> HookAnswer {
+    match event {
+        HookEvent::PreToolUse => {
+            let message = "Too many calls of this session wait for people already; try again when some are answered.";
+            HookAnswer::saying(hooks::refuse_tool(message))
+        }
+        _ => HookAnswer::default(),
+    }
 }
 
 /// How long a hook waits for its session.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum HookWait {
     Short,
-    /// Until people have decided. The client ends the hook when it no longer waits.
-    ForPeople,
+    /// Until people have decided. The client ends the hook when it no longer waits. `begun` is when the session began.
+    ForPeople {
+        begun: Option<SystemTime>,
+    },
+}
+
+/// Why a hook has no answer of its session.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Unanswered {
+    #[error("no process of the session listens")]
+    Away(#[source] io::Error),
+    /// Somebody may have stopped the session, or text from outside may be before the model: only the process knows.
+    #[error("the session's process gave no answer: {0}")]
+    Silent(String),
 }
 
 /// The hook's end: says what it was called with, and does with the answer what `use_it` does before it confirms.
@@ -108,22 +157,50 @@ pub(crate) async fn call_session(
     arguments: &Value,
     wait: HookWait,
     use_it: impl FnOnce(&HookOutput),
-) -> anyhow::Result<()> {
+) -> Result<(), Unanswered> {
     let talk = async {
-        let (reader, mut writer) = UnixStream::connect(path).await?.into_split();
-        let mut bytes = serde_json::to_vec(arguments)?;
-        bytes.push(b'\n');
-        writer.write_all(&bytes).await?;
-        let Line::Whole(line) = Lines::new(reader, LONGEST).next().await? else {
-            anyhow::bail!("the session's process went away");
-        };
-        let output: HookOutput = serde_json::from_slice(&line)?;
+        let (output, mut writer) = ask_session(connect(path, wait).await?, arguments)
+            .await
+            .map_err(|error| Unanswered::Silent(format!("{error:#}")))?;
         use_it(&output);
-        writer.write_all(b"\n").await?;
+        // The process counts the answer as lost where it does not hear this.
+        drop(writer.write_all(b"\n").await);
         Ok(())
     };
     match wait {
-        HookWait::Short => tokio::time::timeout(CONNECT_TIMEOUT, talk).await?,
-        HookWait::ForPeople => talk.await,
+        HookWait::Short => {
+            let late = |_| Err(Unanswered::Silent("it took too long".to_owned()));
+            tokio::time::timeout(CONNECT_TIMEOUT, talk).await.unwrap_or_else(late)
+        }
+        HookWait::ForPeople { .. } => talk.await,
+    }
+}
+
+async fn ask_session(stream: UnixStream, arguments: &Value) -> anyhow::Result<(HookOutput, OwnedWriteHalf)> {
+    let (reader, mut writer) = stream.into_split();
+    let mut bytes = serde_json::to_vec(arguments)?;
+    bytes.push(b'\n');
+    writer.write_all(&bytes).await?;
+    let Line::Whole(line) = Lines::new(reader, LONGEST).next().await? else { anyhow::bail!("it went away") };
+    Ok((serde_json::from_slice(&line)?, writer))
+}
+
+/// The client starts the session's process at the same time as the session.
+async fn connect(path: &Path, wait: HookWait) -> Result<UnixStream, Unanswered> {
+    loop {
+        match (UnixStream::connect(path).await, wait) {
+            (Err(_), HookWait::ForPeople { begun: Some(begun) }) if begun.elapsed().is_ok_and(|age| age < STARTING) => {
+                tokio::time::sleep(PAUSE).await;
+            }
+            (connected, _) => return connected.map_err(unconnected),
+        }
+    }
+}
+
+fn unconnected(error: io::Error) -> Unanswered {
+    match error.kind() {
+        io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused => Unanswered::Away(error),
+        // So many wait to be let in that one more is not.
+        _ => Unanswered::Silent(error.to_string()),
     }
 }

@@ -13,8 +13,8 @@ use super::{HookAnswer, HookSession};
 use crate::agents::claude::heeds_ask;
 use crate::fixed;
 use crate::session::gatekeeper::{
-    CallKey, Capabilities, ClientFlags, Decision, FinishedCall, GatekeeperAnswer, ToolRequest, WentOn, WithoutDecision,
-    digest,
+    CallKey, Capabilities, ClientFlags, Decision, FinishedCall, GatekeeperAnswer, Judge, ToolRequest, WentOn,
+    WithoutDecision, digest,
 };
 use crate::session::inbox::HandedOut;
 
@@ -41,12 +41,7 @@ impl HookSession {
         if is_main && cancelled.is_cancelled() {
             self.mark_idle();
         }
-        let output = match &answer.decision {
-            Decision::Deny { message, .. } => hooks::refuse_tool(message),
-            Decision::Ask { reason } => hooks::ask_about_tool(reason),
-            Decision::Allow { .. } | Decision::NoDecision => Value::Null,
-        };
-        answer_with(output, &answer)
+        answer_with(before_output(&answer.decision), &answer)
     }
 
     pub(super) async fn permission(&self, call: HookCall, cancelled: &CancellationToken) -> HookAnswer {
@@ -111,28 +106,61 @@ impl HookSession {
             ..ClientFlags::default()
         };
         let capabilities = Capabilities {
-            source: Source::Hook,
-            edit: true,
-            interrupt: true,
-            remember: true,
-            heeds_ask: is_attended && heeds_ask(call.permission_mode.as_deref()),
-            terminal: is_attended,
             waits: Some(self.hook_timeout(&call, is_attended)),
-            without_decision: if is_attended { WithoutDecision::Prompts } else { WithoutDecision::Denies },
-            modes: &[Mode::Default, Mode::AcceptEdits, Mode::Auto],
             confirms: tells_batches || call.hooks_version.is_some_and(|version| version >= TELLS_BATCHES),
+            ..capabilities(&call, is_attended)
         };
-        ToolRequest {
-            tool: call.tool_name,
-            input: call.tool_input,
-            tool_use_id: call.tool_use_id,
-            agent: call.agent_id,
-            folder: call.cwd,
-            mode: call.permission_mode,
-            suggestions: call.permission_suggestions,
-            flags,
-            capabilities,
+        request(call, flags, capabilities)
+    }
+}
+
+/// What is answered to a hook whose session's process is away.
+pub(crate) fn judge_alone(judge: &Judge, call: HookCall, is_attended: bool) -> Value {
+    let (event, capabilities) = (call.event, capabilities(&call, is_attended));
+    let decision = judge.decide_alone(&request(call, ClientFlags::default(), capabilities));
+    match (event, &decision) {
+        (HookEvent::PreToolUse, _) => before_output(&decision),
+        (HookEvent::PermissionRequest, Decision::Deny { message, interrupt, .. }) => {
+            hooks::deny(Some(message), *interrupt)
         }
+        _ => Value::Null,
+    }
+}
+
+fn before_output(decision: &Decision) -> Value {
+    match decision {
+        Decision::Deny { message, .. } => hooks::refuse_tool(message),
+        Decision::Ask { reason } => hooks::ask_about_tool(reason),
+        Decision::Allow { .. } | Decision::NoDecision => Value::Null,
+    }
+}
+
+fn capabilities(call: &HookCall, is_attended: bool) -> Capabilities {
+    Capabilities {
+        source: Source::Hook,
+        edit: true,
+        interrupt: true,
+        remember: true,
+        heeds_ask: is_attended && heeds_ask(call.permission_mode.as_deref()),
+        terminal: is_attended,
+        waits: None,
+        without_decision: if is_attended { WithoutDecision::Prompts } else { WithoutDecision::Denies },
+        modes: &[Mode::Default, Mode::AcceptEdits, Mode::Auto],
+        confirms: false,
+    }
+}
+
+fn request(call: HookCall, flags: ClientFlags, capabilities: Capabilities) -> ToolRequest {
+    ToolRequest {
+        tool: call.tool_name,
+        input: call.tool_input,
+        tool_use_id: call.tool_use_id,
+        agent: call.agent_id,
+        folder: call.cwd,
+        mode: call.permission_mode,
+        suggestions: call.permission_suggestions,
+        flags,
+        capabilities,
     }
 }
 

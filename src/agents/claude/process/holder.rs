@@ -2,6 +2,7 @@
 //! ends, when we do, or when anybody kills one of the three.
 
 use std::collections::VecDeque;
+use std::ffi::OsStr;
 use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::process::Stdio;
@@ -102,9 +103,14 @@ impl Holder {
         if let Some(group) = Pid::from_raw(self.pid.cast_signed()) {
             rustix::process::kill_process_group(group, Signal::KILL).ok();
         }
+        let mark = self.mark.split_once('=').unwrap_or((MARK, ""));
+        let is_marked = |pid| {
+            let started_with = processes::started_with(pid).unwrap_or_default();
+            started_with.get(OsStr::new(mark.0)).is_some_and(|value| value == mark.1)
+        };
         for _ in 0..500 {
             let mut left = processes::descendants(std::process::id());
-            left.retain(|pid| processes::has_variable(*pid, &self.mark) && !processes::is_gate(*pid));
+            left.retain(|pid| is_marked(*pid) && !processes::is_gate(*pid));
             if left.is_empty() {
                 break;
             }

@@ -24,8 +24,9 @@ pub(super) fn describing(gate: SessionHandle, about: SessionAbout) -> watch::Sen
 
 impl Driver {
     pub(super) fn message(&mut self, line: Bytes, message: Box<Message>) {
-        // Before the first turn there is no conversation to go on with.
-        if matches!(message.kind.as_str(), "assistant" | "result") && message.session_id.is_some() {
+        // Before the first turn there is no conversation to go on with, and none where it found none to resume.
+        let is_of_turn = self.is_ready && matches!(message.kind.as_str(), "assistant" | "result");
+        if is_of_turn && message.session_id.is_some() {
             self.agent_session.clone_from(&message.session_id);
         }
         match (message.kind.as_str(), message.subtype.as_deref()) {

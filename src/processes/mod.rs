@@ -1,35 +1,18 @@
 //! What the system tells about processes: who holds a port, and whose child someone is.
 
+mod ancestry;
+mod started_with;
+
 use std::fs;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
-/// Deeper than any process tree of a sane machine.
-const DEEPEST: usize = 64;
+pub(crate) use ancestry::{AgentAbove, Ancestry, AncestryGap};
+pub(crate) use started_with::{StartedWith, started_with};
 
 /// The process itself and those it descends from, nearest first. As far as this system tells.
 pub(crate) fn lineage(pid: u32) -> Vec<u32> {
-    let mut line = vec![pid];
-    while line.len() < DEEPEST
-        && let Some(parent) = line.last().copied().and_then(parent_of)
-        && parent > 1
-    {
-        line.push(parent);
-    }
-    line
-}
-
-#[cfg(target_os = "linux")]
-fn parent_of(pid: u32) -> Option<u32> {
-    // The name stands in brackets and may hold anything; what we want comes after the last one.
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    stat.rsplit_once(')')?.1.split_whitespace().nth(1)?.parse().ok()
-}
-
-#[cfg(not(target_os = "linux"))]
-fn parent_of(pid: u32) -> Option<u32> {
-    let output = std::process::Command::new("ps").args(["-o", "ppid=", "-p", &pid.to_string()]).output().ok()?;
-    String::from_utf8(output.stdout).ok()?.trim().parse().ok()
+    Ancestry::of(pid).line().to_vec()
 }
 
 /// Everything that descends from a process, as far as this system tells.
@@ -50,7 +33,7 @@ pub(crate) fn descendants(pid: u32) -> Vec<u32> {
 fn everyone() -> Vec<(u32, u32)> {
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
     let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
-    pids.filter_map(|pid: u32| Some((pid, parent_of(pid)?))).collect()
+    pids.filter_map(|pid: u32| Some((pid, ancestry::parent_of(pid)?))).collect()
 }
 
 #[cfg(not(target_os = "linux"))]
@@ -66,9 +49,18 @@ fn everyone() -> Vec<(u32, u32)> {
 
 /// Whether a process is a gate of ours: it serves others than whoever happened to start it.
 pub(crate) fn is_gate(pid: u32) -> bool {
+    runs_our_command(pid, "serve")
+}
+
+/// Whether a process is a `portcullis run`, which holds an agent and is no agent itself.
+fn is_holder(pid: u32) -> bool {
+    runs_our_command(pid, "run")
+}
+
+fn runs_our_command(pid: u32, command: &str) -> bool {
     let same = |pid: &str| fs::read_link(format!("/proc/{pid}/exe")).ok();
     let is_ours = same(&pid.to_string()).is_some_and(|program| Some(program) == same("self"));
-    is_ours && arguments_of(pid).is_some_and(|words| words.get(1).is_some_and(|word| word == "serve"))
+    is_ours && arguments_of(pid).is_some_and(|words| words.get(1).is_some_and(|word| word == command))
 }
 
 /// Whether an agent is driven by us: its parent is a guard of ours, which does nothing but hold it.
@@ -79,12 +71,6 @@ pub(crate) fn is_driven(agent: u32) -> bool {
 /// Whether a process is a guard of ours, under which an agent runs.
 pub(crate) fn is_guard(pid: u32) -> bool {
     arguments_of(pid).is_some_and(|words| words.get(1).is_some_and(|word| word == "__guard"))
-}
-
-/// Whether a process was started with this variable in its environment.
-pub(crate) fn has_variable(pid: u32, variable: &str) -> bool {
-    let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
-    environment.split(|byte| *byte == 0).any(|entry| entry == variable.as_bytes())
 }
 
 /// The agent behind a process it started: its parent, or what is above a `sh -c` between them.
@@ -108,9 +94,12 @@ pub(crate) fn is_alive(pid: u32) -> bool {
 
 /// Whether a process is Claude Code, by what it was started as.
 pub(crate) fn is_claude_code(pid: u32) -> bool {
-    let arguments = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-    let mut program = arguments.split(|byte| *byte == 0).take(2).map(String::from_utf8_lossy);
-    name_of(pid) == "claude" || program.any(|part| part.ends_with("/claude") || part.contains("/claude-code/"))
+    let arguments = arguments_of(pid).unwrap_or_default();
+    let mut program = arguments.iter().take(2);
+    // Where the system tells no name (macOS), the first word is one.
+    name_of(pid) == "claude"
+        || arguments.first().is_some_and(|word| word == "claude")
+        || program.any(|part| part.ends_with("/claude") || part.contains("/claude-code/"))
 }
 
 /// Every Claude Code of this machine that works in the folder or below it; without a folder every one.
@@ -174,15 +163,6 @@ fn listening_inode(port: u16) -> Option<u64> {
 
 #[cfg(all(test, target_os = "linux"))]
 mod tests {
-    #[test]
-    fn a_child_descends_from_us() {
-        let mut child = std::process::Command::new("sleep").arg("60").spawn().unwrap();
-        let line = super::lineage(child.id());
-        child.kill().unwrap();
-        child.wait().unwrap();
-        assert_eq!(line[..2], [child.id(), std::process::id()]);
-    }
-
     #[test]
     fn the_holder_of_a_port_is_named() {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();

@@ -1,0 +1,63 @@
+//! What becomes of a command that an agent runs.
+
+use std::io::{IsTerminal as _, Write as _};
+
+use super::client::Client;
+use super::{environment, paths};
+use crate::failure::Failure;
+use crate::gate::inside::agent_of;
+
+/// What becomes of a command inside an agent. Every command chooses one.
+pub(super) enum InsideAnAgent {
+    /// It reads, speaks as the agent, or is what agents are given.
+    Allowed,
+    /// It starts something that asks people, and never whoever started it.
+    AsksPeople,
+    /// It would answer, direct or administer. In words: what it would do.
+    Refused(String),
+}
+
+pub(super) fn refused(what: impl Into<String>) -> InsideAnAgent {
+    InsideAnAgent::Refused(what.into())
+}
+
+/// Refuses a command where an agent is above this process, or might be. Where there is only a sign of one, a person types
+/// `yes`, whatever other consent the command line gives.
+pub(super) async fn admit(class: InsideAnAgent) -> anyhow::Result<()> {
+    let InsideAnAgent::Refused(what) = class else { return Ok(()) };
+    match agent_of(&paths()?, std::process::id()).await {
+        Some(agent) => {
+            put_on_record(&what).await;
+            let hint = "run it in a terminal that you opened yourself, or over HTTP with a token of a person";
+            Err(Failure::denied(format!("refused to {what}: this runs inside {agent}"), hint).into())
+        }
+        None => confirm(&what).await,
+    }
+}
+
+/// Asks once more where it looks as if an agent ran this. That it really did is found out by ancestry; this is for a
+/// person who works in a terminal that an agent opened.
+pub(super) async fn confirm(what: &str) -> anyhow::Result<()> {
+    if environment("CLAUDECODE").is_none() {
+        return Ok(());
+    }
+    let hint = "run it in a terminal of your own";
+    if !std::io::stdin().is_terminal() {
+        put_on_record(what).await;
+        return Err(Failure::denied(format!("refused to {what}: this runs inside Claude Code"), hint).into());
+    }
+    let mut stderr = std::io::stderr();
+    write!(stderr, "This runs inside Claude Code. Type yes to {what}: ")?;
+    stderr.flush()?;
+    let mut answer = String::new();
+    std::io::stdin().read_line(&mut answer)?;
+    if answer.trim() == "yes" { Ok(()) } else { Err(Failure::denied(format!("did not {what}"), hint).into()) }
+}
+
+/// For the record; refused it is in any case.
+async fn put_on_record(what: &str) {
+    if let Ok(gate) = Client::of_the_gate() {
+        let tried = portcullis_wire::api::Tried { what: what.to_owned() };
+        drop(gate.send("POST", "/api/v1/log/barred", &tried).await);
+    }
+}

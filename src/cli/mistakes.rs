@@ -1,0 +1,43 @@
+//! What someone probably meant whose command line cannot be read, where clap does not say it.
+
+use std::ffi::OsString;
+
+use clap::Command;
+use clap::error::{ContextKind, ErrorKind};
+
+use crate::config::nearest;
+
+/// One sentence that says what to type instead.
+pub(super) fn hint(command: &Command, error: &clap::Error, arguments: &[OsString]) -> Option<String> {
+    let words: Vec<&str> = arguments.iter().skip(1).filter_map(|word| word.to_str()).collect();
+    match error.kind() {
+        ErrorKind::InvalidSubcommand if error.get(ContextKind::SuggestedSubcommand).is_none() => {
+            let (path, wrong) = place_of(command, &words)?;
+            let at = path.iter().try_fold(command, |at, word| at.find_subcommand(word))?;
+            let known = at.get_subcommands().filter(|known| !known.is_hide_set()).map(Command::get_name);
+            let meant = nearest(wrong, known)?;
+            Some(format!("did you mean `{}`?", [&["portcullis"], path.as_slice(), &[meant]].concat().join(" ")))
+        }
+        ErrorKind::UnknownArgument => {
+            // Without the sign, the text after it would be taken for a time.
+            let after_wait = words.iter().zip(words.iter().skip(1)).find(|(word, _)| **word == "--wait");
+            let time =
+                after_wait.map(|(_, next)| *next).filter(|next| next.starts_with(|c: char| c.is_ascii_digit()))?;
+            Some(format!("did you mean --wait={time}?"))
+        }
+        _ => None,
+    }
+}
+
+/// The subcommands up to the word that is none.
+fn place_of<'a>(command: &Command, words: &[&'a str]) -> Option<(Vec<&'a str>, &'a str)> {
+    let (mut at, mut path) = (command, vec![]);
+    for word in words.iter().filter(|word| !word.starts_with('-')) {
+        match at.find_subcommand(word) {
+            Some(next) => at = next,
+            None => return Some((path, word)),
+        }
+        path.push(*word);
+    }
+    None
+}

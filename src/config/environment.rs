@@ -1,0 +1,77 @@
+//! Which variables count as the user's.
+//!
+//! A project can set variables for what an agent starts in it. Inside an agent, a variable that says where our things are
+//! or how we work counts only as it stood in the environment with which the agent itself was started.
+
+use std::ffi::{OsStr, OsString};
+use std::sync::OnceLock;
+
+use crate::processes::{Ancestry, StartedWith, started_with};
+
+/// The owner's token, as a variable.
+pub(crate) const TOKEN: &str = "PORTCULLIS_TOKEN";
+
+/// What tests set for a process.
+const OF_TESTS: &str = "PORTCULLIS_TEST_";
+
+/// Those that say where our things, or those of the user, are.
+const PLACES: [&str; 5] = ["HOME", "USER", "LOGNAME", "PATH", "CLAUDE_CONFIG_DIR"];
+
+/// A variable, as the user set it.
+pub(crate) fn environment(name: &str) -> Option<OsString> {
+    match users() {
+        Users::Ours => std::env::var_os(name),
+        _ if !is_ours_to_believe(name) => std::env::var_os(name),
+        Users::Agents(started_with) => started_with.get(OsStr::new(name)).cloned(),
+        // Places are needed; they count for what lies outside of the project.
+        Users::Unknown if name.starts_with("PORTCULLIS_") => None,
+        Users::Unknown => std::env::var_os(name),
+    }
+}
+
+/// Every variable that is there, as the user set it.
+pub(crate) fn variables() -> impl Iterator<Item = (OsString, OsString)> {
+    let agents = match users() {
+        Users::Agents(started_with) => started_with.keys().cloned().collect(),
+        Users::Ours | Users::Unknown => vec![],
+    };
+    let names = std::env::vars_os().map(|(name, _)| name).filter(move |name| !agents.contains(name));
+    let agents = match users() {
+        Users::Agents(started_with) => started_with.keys().cloned().collect(),
+        Users::Ours | Users::Unknown => vec![],
+    };
+    let value = |name: OsString| Some((name.clone(), name.to_str().and_then(environment)?));
+    names.chain(agents).filter_map(value)
+}
+
+/// Whether this process has a Claude Code among its ancestors.
+pub(crate) fn runs_inside_an_agent() -> bool {
+    !matches!(users(), Users::Ours)
+}
+
+/// The folder of the project that an agent works in, where it says so.
+pub(crate) fn project() -> Option<std::path::PathBuf> {
+    environment("CLAUDE_PROJECT_DIR").filter(|folder| !folder.is_empty()).map(std::path::PathBuf::from)
+}
+
+enum Users {
+    /// No agent is above this process: its environment is the user's.
+    Ours,
+    /// That of the agent which the user started.
+    Agents(StartedWith),
+    /// An agent is above, and the system does not show its environment.
+    Unknown,
+}
+
+fn users() -> &'static Users {
+    static USERS: OnceLock<Users> = OnceLock::new();
+    USERS.get_or_init(|| match Ancestry::of(std::process::id()).outermost_claude_code() {
+        None => Users::Ours,
+        Some(agent) => started_with(agent).map_or(Users::Unknown, Users::Agents),
+    })
+}
+
+fn is_ours_to_believe(name: &str) -> bool {
+    let is_ours = name.starts_with("PORTCULLIS_") && !name.starts_with(OF_TESTS);
+    is_ours || name.starts_with("XDG_") || PLACES.contains(&name)
+}

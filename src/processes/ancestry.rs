@@ -1,0 +1,205 @@
+//! Whose child a process is, and whether that can still be told.
+
+use std::fs;
+
+use super::{is_claude_code, is_guard, is_holder};
+use crate::fixed;
+
+/// More levels than any process tree of a sane machine has. Who is deeper has hidden.
+const DEEPEST: usize = 1024;
+
+/// A process and those it descends from, as far as the system tells.
+#[derive(Debug)]
+pub(crate) struct Ancestry {
+    /// The process itself first, then its parent, and so on.
+    line: Vec<u32>,
+    /// Why others may be missing from the line; none when it is whole.
+    gap: Option<AncestryGap>,
+}
+
+/// Why the ancestors of a process cannot be told for certain.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum AncestryGap {
+    /// It is gone, and somebody else may hold its connection.
+    Gone,
+    /// There are more levels than are looked at.
+    TooDeep,
+    /// The process that started it is gone, so the system has given it to another.
+    Orphaned,
+}
+
+impl AncestryGap {
+    pub(crate) fn in_words(self) -> &'static str {
+        match self {
+            Self::Gone => "the process that connected is gone",
+            Self::TooDeep => "it has too many parent processes",
+            Self::Orphaned => "its parent process is gone, and it has no terminal",
+        }
+    }
+}
+
+impl Ancestry {
+    pub(crate) fn of(pid: u32) -> Self {
+        // Tests may run inside an agent themselves: they are the end of the world for what they start.
+        let end = fixed::number("TOP_PROCESS", 0);
+        let mut line = vec![pid];
+        let mut stats: Vec<Stat> = vec![];
+        let gap = loop {
+            let last = line.last().copied().unwrap_or(pid);
+            if u64::from(last) == end {
+                break None;
+            }
+            let Some(stat) = Stat::of(last) else { break Some(AncestryGap::Gone) };
+            let parent = stat.parent;
+            stats.push(stat);
+            if parent <= 1 {
+                break orphaned(&line, &stats, rustix::process::geteuid().as_raw());
+            }
+            if line.len() >= DEEPEST {
+                break Some(AncestryGap::TooDeep);
+            }
+            line.push(parent);
+        };
+        Self { line, gap }
+    }
+
+    /// Without this process and those above it, which have nothing to do with the rest: it works for others, too.
+    pub(crate) fn below(mut self, top: u32) -> Self {
+        if let Some(at) = self.line.iter().position(|pid| *pid == top) {
+            self.line.truncate(at);
+            self.gap = None;
+        }
+        self
+    }
+
+    /// The process itself and those it descends from, nearest first.
+    pub(crate) fn line(&self) -> &[u32] {
+        &self.line
+    }
+
+    /// Those it descends from, nearest first.
+    pub(crate) fn above(&self) -> &[u32] {
+        self.line.get(1..).unwrap_or_default()
+    }
+
+    pub(crate) fn gap(&self) -> Option<AncestryGap> {
+        self.gap
+    }
+
+    /// The agent nearest above, as the system tells it: a Claude Code, or what holds one of ours.
+    pub(crate) fn agent(&self) -> Option<AgentAbove> {
+        let claude = self.above().iter().copied().find(|pid| is_claude_code(*pid)).map(AgentAbove::ClaudeCode);
+        claude.or_else(|| self.above().iter().copied().find(|pid| is_guard(*pid)).map(AgentAbove::Guard))
+    }
+
+    /// The Claude Code furthest above: the one that a person started, if an agent started the others.
+    pub(crate) fn outermost_claude_code(&self) -> Option<u32> {
+        self.above().iter().rev().copied().find(|pid| is_claude_code(*pid))
+    }
+}
+
+/// An agent above a process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum AgentAbove {
+    ClaudeCode(u32),
+    Guard(u32),
+}
+
+/// The process that a process is a child of.
+#[cfg(target_os = "linux")]
+pub(super) fn parent_of(pid: u32) -> Option<u32> {
+    Stat::of(pid).map(|stat| stat.parent)
+}
+
+/// What the system tells of one process.
+#[derive(Debug)]
+struct Stat {
+    parent: u32,
+    /// The process that leads its session: a shell in its terminal, a service, a command that an agent runs.
+    leader: Option<u32>,
+    has_terminal: bool,
+    /// The user it belongs to.
+    user: Option<u32>,
+}
+
+#[cfg(target_os = "linux")]
+impl Stat {
+    fn of(pid: u32) -> Option<Self> {
+        use std::os::unix::fs::MetadataExt as _;
+        let user = fs::metadata(format!("/proc/{pid}")).ok().map(|about| about.uid());
+        // The name stands in brackets and may hold anything; what we want comes after the last one.
+        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+        let mut fields = stat.rsplit_once(')')?.1.split_whitespace().skip(1);
+        let parent = fields.next()?.parse().ok()?;
+        let leader = fields.nth(1)?.parse().ok();
+        let has_terminal = fields.next()? != "0";
+        Some(Self { parent, leader, has_terminal, user })
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+impl Stat {
+    fn of(pid: u32) -> Option<Self> {
+        let output =
+            std::process::Command::new("ps").args(["-o", "ppid=,tty=", "-p", &pid.to_string()]).output().ok()?;
+        let text = String::from_utf8(output.stdout).ok()?;
+        let mut words = text.split_whitespace();
+        let parent = words.next()?.parse().ok()?;
+        let has_terminal = words.next().is_some_and(|tty| !tty.starts_with('?'));
+        Some(Self { parent, leader: None, has_terminal, user: None })
+    }
+}
+
+/// Whether a line that ends at the first process of the system has lost somebody on the way.
+///
+/// What a person starts is in a terminal, whose shell is above it. Without one it is below what let the person in: a
+/// process of another user, such as that of ssh or cron, or one outside of this container. Everything else may have been
+/// started by anyone, and left behind.
+fn orphaned(line: &[u32], stats: &[Stat], us: u32) -> Option<AncestryGap> {
+    let (first, last) = (stats.first()?, stats.last()?);
+    // A holder outlives the gate that started it, and answers to its fronts alone.
+    if line.first().copied().is_some_and(is_holder) {
+        return None;
+    }
+    let leader = first.leader?;
+    let is_known = match first.has_terminal {
+        true => line.contains(&leader),
+        false => last.parent == 0 || stats.iter().any(|stat| stat.user.is_some_and(|user| user != us)),
+    };
+    (!is_known).then_some(AncestryGap::Orphaned)
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_child_descends_from_us_and_one_that_is_gone_from_nobody_we_know() {
+        let mut child = std::process::Command::new("sleep").arg("60").spawn().unwrap();
+        let ancestry = Ancestry::of(child.id());
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert_eq!(ancestry.line()[..2], [child.id(), std::process::id()]);
+        assert_eq!(Ancestry::of(child.id()).gap(), Some(AncestryGap::Gone));
+    }
+
+    #[test]
+    fn who_has_no_terminal_and_no_leader_may_have_been_started_by_anyone() {
+        let stat =
+            |parent, leader, has_terminal, user| Stat { parent, leader: Some(leader), has_terminal, user: Some(user) };
+        let gap = |line: &[u32], stats: &[Stat]| orphaned(line, stats, 1000);
+        // A shell in a terminal, below a terminal server.
+        let shell = [stat(800, 800, true, 1000), stat(700, 800, true, 1000), stat(1, 700, false, 1000)];
+        assert_eq!(gap(&[900, 800, 700], &shell), None);
+        // A line of cron, and what came in from outside of the container.
+        assert_eq!(gap(&[900, 700], &[stat(700, 900, false, 1000), stat(1, 700, false, 0)]), None);
+        assert_eq!(gap(&[900], &[stat(0, 900, false, 1000)]), None);
+        // Its shell has gone, and led its session, with a terminal and without.
+        assert_eq!(gap(&[900], &[stat(1, 800, false, 1000)]), Some(AncestryGap::Orphaned));
+        assert_eq!(gap(&[900], &[stat(1, 800, true, 1000)]), Some(AncestryGap::Orphaned));
+        // It made itself the leader of a session of its own, and somebody took it over.
+        assert_eq!(gap(&[900], &[stat(1, 900, false, 1000)]), Some(AncestryGap::Orphaned));
+        let adopted = [stat(700, 900, false, 1000), stat(1, 700, false, 1000)];
+        assert_eq!(gap(&[900, 700], &adopted), Some(AncestryGap::Orphaned));
+    }
+}

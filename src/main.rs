@@ -10,6 +10,7 @@ mod fronts;
 mod gate;
 mod hub;
 mod lines;
+mod locks;
 mod mint;
 mod processes;
 mod report;

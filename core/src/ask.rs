@@ -1,6 +1,6 @@
 //! An ask is one permission request: open until someone with the right answers, or until nobody can any more.
 
-use crate::event::Text;
+use crate::event::{Label, Text};
 use crate::ids::{AskId, Code, Moment, SessionId};
 use crate::names::names;
 use crate::policy::{Mode, Risk};
@@ -227,6 +227,18 @@ pub struct ToolCall {
     /// The ask about this call, where the source knows it.
     pub ask: Option<AskId>,
     pub preview: Text,
+    /// The client was told to have a person asked, ran the call, and nothing shows that anybody was.
+    pub unasked: bool,
+}
+
+/// A call that ran unasked, as the gate remembers it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnaskedCall {
+    pub at: Moment,
+    pub session: SessionId,
+    /// The session's, then.
+    pub label: Option<Label>,
+    pub tool: String,
 }
 
 /// The outcome of the call that an ask was about, as it was reported.

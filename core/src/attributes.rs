@@ -68,7 +68,7 @@ impl fmt::Display for BadAttributes {
             Self::NotAName(name) => write!(
                 f,
                 "attribute {:?} is no name: 1 to {LONGEST_NAME} letters, digits and underscores, and no digit first",
-                crate::event::excerpt(name, Some(LONGEST_NAME)).0
+                crate::shown::excerpt(name, Some(LONGEST_NAME)).0
             ),
             Self::Ours(name) => write!(f, "attribute {name:?} is the gate's own: choose another name"),
             Self::Credential(name) => {

@@ -17,12 +17,13 @@ mod record;
 mod route;
 mod secrets;
 mod session;
+mod shown;
 mod state;
 mod verdict;
 
 pub use ask::{
     Ask, AskKind, AskLife, AskTimeout, CallOutcome, Confirmation, Details, NewAsk, Offer, OnTimeout, ReportedOutcome,
-    Source, ToolCall,
+    Source, ToolCall, UnaskedCall,
 };
 pub use attributes::{
     Attribute, BadAttributes, MOST_ATTRIBUTES, as_one_word, check_attributes, escape_attribute, hides, in_tag,
@@ -32,7 +33,6 @@ pub use connector::{BadConnectorName, ConnectorName, Identity, NotAnIdentity, Se
 pub use decide::decide;
 pub use event::{
     ChatId, DeliveryWay, Event, EventLife, IdempotencyKey, Label, Reply, SentFile, Text, TrackedEvent, combined,
-    excerpt, is_harmless, neutralise, spelled_out, visible,
 };
 pub use ids::{AskId, Code, EventId, IdText, Moment, OrderId, PairingCode, ReplyId, SessionId, TokenId};
 pub use input::{Answer, Effect, Input, NotAVerdict, Notice, Refusal, Topic, VerdictTarget};
@@ -46,5 +46,6 @@ pub use secrets::mask;
 pub use session::{
     ConversationOrigin, Goodbye, Order, OrderOutcome, OutsideText, Presence, Session, SessionAbout, TrackedOrder,
 };
+pub use shown::{excerpt, is_harmless, neutralise, spelled_out, visible};
 pub use state::{Chat, Connected, Limits, State};
 pub use verdict::{Behavior, Edited, Ruling, SaidText, Scope, Verdict};

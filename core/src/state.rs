@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
 
-use crate::ask::{Ask, AskLife};
+use crate::ask::{Ask, AskLife, UnaskedCall};
 use crate::connector::{ConnectorName, Identity};
 use crate::event::{ChatId, EventLife, Label, Reply, TrackedEvent};
 use crate::ids::{AskId, Code, EventId, Moment, ReplyId, SessionId, TokenId};
@@ -97,6 +97,8 @@ pub struct State {
     /// Codes of open and recently settled asks: none of them is given out again.
     codes: BTreeMap<Code, AskId>,
     settled_asks: VecDeque<AskId>,
+    /// The last calls that ran although people had to be asked, newest last.
+    unasked_calls: VecDeque<UnaskedCall>,
     /// Those of them whose text is held, oldest first, with its length, and all the lengths together.
     settled_texts: VecDeque<(AskId, usize)>,
     settled_bytes: usize,
@@ -232,6 +234,11 @@ impl State {
         let unconfirmed = self.unconfirmed.iter().filter_map(|id| self.asks.get(id));
         let open = self.open_asks.iter().filter_map(|id| self.asks.get(id));
         open.chain(unconfirmed.filter(move |(ask, _)| is_present(ask)))
+    }
+
+    /// The last calls that ran although a person had to be asked, newest last.
+    pub fn unasked_calls(&self) -> impl Iterator<Item = &UnaskedCall> {
+        self.unasked_calls.iter()
     }
 
     /// Whether someone may still answer this ask: its process hears of it, and has not been sent another answer.

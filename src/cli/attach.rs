@@ -3,6 +3,8 @@
 use std::io::IsTerminal as _;
 use std::process::ExitCode;
 
+use clap::ValueEnum as _;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use portcullis_core::visible;
 
 use super::inside::confirm;
@@ -32,17 +34,8 @@ pub(super) struct Attach {
     /// The session's label, its id, or the beginning of one
     session: String,
     /// What is printed: text as it is said, or every message as a line of JSON
-    #[arg(long, value_enum, default_value_t = AttachOutput::Text)]
-    output: AttachOutput,
-}
-
-/// The values of `--output`.
-#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-enum AttachOutput {
-    /// What the model says, as it says it
-    Text,
-    /// Every message, one a line
-    StreamJson,
+    #[arg(long, value_parser = outputs(), default_value = "text")]
+    output: Output,
 }
 
 impl Attach {
@@ -64,10 +57,7 @@ impl Attach {
             }
         }
         let setup = Setup {
-            output: match self.output {
-                AttachOutput::Text => Output::Text,
-                AttachOutput::StreamJson => Output::StreamJson,
-            },
+            output: self.output,
             place: FrontPlace::Attached,
             at_terminal,
             talks: at_terminal && standing.no_orders.is_none(),
@@ -95,6 +85,12 @@ impl Attach {
         };
         Err(Failure::new(what, hint).into())
     }
+}
+
+/// A session that goes on has no final result to print.
+fn outputs() -> impl TypedValueParser<Value = Output> {
+    let values = [Output::Text, Output::StreamJson].iter().filter_map(Output::to_possible_value);
+    PossibleValuesParser::new(values).try_map(|name| Output::from_str(&name, false))
 }
 
 /// Standard output belongs to what the model says.

@@ -76,7 +76,6 @@ struct HookWiring {
     files: HookFiles,
     settings: hooks::HookSettings,
     judge: Judge,
-    about: SessionAbout,
 }
 
 impl HookWiring {
@@ -100,14 +99,13 @@ impl HookWiring {
         }
         Self {
             files,
-            settings: crate::gate::hooks::settings(&config),
-            judge: crate::gate::hooks::judge(paths, about),
-            about: about.clone(),
+            settings: crate::gate::sessions::hook_settings(&config),
+            judge: crate::gate::sessions::judge(paths, about, vec![]),
         }
     }
 
     fn start(self, session: SessionHandle) -> Listening {
-        Listening::start(self.files, session, self.about, self.settings, self.judge)
+        Listening::start(self.files, session, self.settings, self.judge)
     }
 }
 

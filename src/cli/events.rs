@@ -7,6 +7,7 @@ use portcullis_core::{DeliveryWay, EventLife, excerpt, visible};
 use portcullis_wire::api::{EventView, ReplyView, SessionView, ago};
 
 use super::client::{Client, segment};
+use super::feed::known_session;
 use super::layout::{Colour, date_and_time};
 use super::table::{Cell, Table};
 use super::{log_at, say};
@@ -68,7 +69,11 @@ impl Events {
                 }
                 let path = format!("/api/v1/replies?chat={}&since={}", segment(&event.chat_id), event.at);
                 let replies: Vec<ReplyView> = gate.get(&path).await?;
-                say(&whole(&event, reply_to(&event, &replies)));
+                let session = match &event.session {
+                    Some(id) => known_session(&gate, id).await.map_or_else(|_| id.clone(), |it| it.label),
+                    None => "none yet".to_owned(),
+                };
+                say(&whole(&event, &session, reply_to(&event, &replies)));
             }
             EventsCommand::Retry { id } => {
                 gate.command("POST", &format!("/api/v1/events/{}/retry", segment(&id))).await?;
@@ -140,9 +145,8 @@ fn times(event: &EventView, reply: Option<&ReplyView>) -> String {
     [Some(came), delivered, seen, reply].into_iter().flatten().collect()
 }
 
-fn whole(event: &EventView, reply: Option<&ReplyView>) -> String {
+fn whole(event: &EventView, session: &str, reply: Option<&ReplyView>) -> String {
     let times = times(event, reply);
-    let session = event.session.as_deref().unwrap_or("none yet");
     let reply_to = event.reply_to.as_ref().map(|id| format!("answers  {id}\n")).unwrap_or_default();
     let given = event.attributes.iter().map(|(name, value)| format!("         {name}={value:?}\n"));
     let given = given.collect::<String>().replacen("         ", "with     ", 1);

@@ -16,7 +16,7 @@ use super::setup::installed::{Namesake, has_hooks_of_own};
 use super::{environment, log_at, paths, say};
 use crate::agents::claude::hooks::{self, Announced, HookOutput, HookWait, Unanswered};
 use crate::config::Paths;
-use crate::gate::hooks::judge;
+use crate::gate::sessions::judge;
 use crate::processes;
 
 /// What Claude Code's hooks run when a session starts, ends or is woken, and before each tool call
@@ -25,7 +25,8 @@ use crate::processes;
 ///
 /// Reads one hook call as JSON on standard input. `portcullis install --hooks` registers it. Where the session's process
 /// does not answer, a call is judged by the rules alone: what they deny, and what a person must decide where nobody can be
-/// asked, is denied. Whatever else goes wrong, it says nothing and exits with 0, so that Claude Code goes on by itself.
+/// asked, is denied. Where not even that can be found out, a call that is about to run is denied. Whatever else goes wrong,
+/// it says nothing and exits with 0, so that Claude Code goes on by itself.
 #[derive(clap::Args)]
 pub(super) struct Hook {
     /// The version of the hooks that run this; those that a project shares do not tell it
@@ -41,23 +42,30 @@ const FOR_THE_MODEL: u8 = 2;
 impl Hook {
     pub(super) async fn run(self) -> ExitCode {
         log_at("error");
-        match self.answer().await {
-            Ok(code) => code,
-            Err(error) => {
-                tracing::debug!("{error:#}");
-                ExitCode::SUCCESS
+        let mut text = Vec::new();
+        let read = std::io::stdin().lock().take(LONGEST).read_to_end(&mut text).map_err(anyhow::Error::from);
+        let answered = match read {
+            Ok(_) => self.answer(&text).await,
+            Err(error) => Err(error),
+        };
+        answered.unwrap_or_else(|error| {
+            tracing::debug!("{error:#}");
+            if is_about_to_run(&text) {
+                let why = format!("portcullis could not judge this call, so it is denied: {error:#}");
+                show(&HookOutput { output: refuse_tool(&visible(&why)) });
             }
-        }
+            ExitCode::SUCCESS
+        })
     }
 
-    async fn answer(self) -> anyhow::Result<ExitCode> {
-        let mut text = Vec::new();
-        std::io::stdin().lock().take(LONGEST).read_to_end(&mut text)?;
-        let mut arguments: Value = serde_json::from_slice(&text)?;
+    async fn answer(self, text: &[u8]) -> anyhow::Result<ExitCode> {
+        let mut arguments: Value = serde_json::from_slice(text)?;
         let call = HookCall::read(&arguments)?;
         // A session that `portcullis run` holds is served by its holder.
-        let agent = agent().filter(|agent| !processes::is_driven(*agent));
-        let Some(agent) = agent else { return Ok(ExitCode::SUCCESS) };
+        let agent = agent();
+        if processes::is_driven(agent) {
+            return Ok(ExitCode::SUCCESS);
+        }
         let paths = paths()?;
         let (socket, file) = (paths.session_socket(agent), paths.wake_file(agent));
         let mut code = ExitCode::SUCCESS;
@@ -115,6 +123,15 @@ impl Hook {
     }
 }
 
+/// Whether a call, or what could be read of it, is one that Claude Code makes when nobody says otherwise.
+fn is_about_to_run(text: &[u8]) -> bool {
+    let name = HookEvent::PreToolUse.name().as_bytes();
+    match serde_json::from_slice::<Value>(text) {
+        Ok(call) => call["hook_event_name"].as_str().is_some_and(|named| named.as_bytes() == name),
+        Err(_) => text.windows(name.len()).any(|part| part == name),
+    }
+}
+
 fn show(told: &HookOutput) {
     if !told.output.is_null() {
         say(&format!("{}\n", told.output));
@@ -138,7 +155,7 @@ fn judge_alone(paths: &Paths, call: HookCall) -> HookOutput {
     let folder = call.cwd.clone().or_else(|| Some(working_folder().ok()?.display().to_string()));
     let label = Label::of_folder(Path::new(folder.as_deref().unwrap_or_default()));
     let about = SessionAbout { folder, ..SessionAbout::new(label, "hooks") };
-    HookOutput { output: hooks::judge_alone(&judge(paths, &about), call, is_attended()) }
+    HookOutput { output: hooks::judge_alone(&judge(paths, &about, vec![]), call, is_attended()) }
 }
 
 /// When the session began, as the file tells that its first hook made.
@@ -148,11 +165,10 @@ fn begun(wake_file: &Path) -> Option<SystemTime> {
 
 /// The agent that runs this hook. What it says in the environment counts only for a process above this one: the settings of
 /// a project can set any variable.
-fn agent() -> Option<u32> {
+fn agent() -> u32 {
     let parent = std::os::unix::process::parent_id();
     let above = processes::lineage(parent);
-    let said = number("CLAUDE_PID")?;
-    Some(if above.contains(&said) { said } else { processes::agent_above(parent) })
+    number("CLAUDE_PID").filter(|said| above.contains(said)).unwrap_or_else(|| processes::agent_above(parent))
 }
 
 fn announce(paths: &Paths, file: &Path, call: &HookCall, announced: Announced) -> anyhow::Result<()> {

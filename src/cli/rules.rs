@@ -1,12 +1,15 @@
 //! `portcullis rules`: list, try, test, add, remove and trust rules.
 
 mod change;
+mod lines;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Subcommand;
-use portcullis_core::policy::{Decision, Judgement, Mode, Origin, OutsidePolicy, Rule, RuleSource, primary_field};
+use portcullis_core::policy::{
+    Context, Decision, Judgement, Mode, Origin, OutsidePolicy, Rule, RuleSource, primary_field,
+};
 use portcullis_core::visible;
 use portcullis_wire::tools;
 use serde_json::{Value, json};
@@ -95,6 +98,9 @@ struct Check {
     /// As after text from someone who may not direct the session: by the setting `outside`, or as said here
     #[arg(long, value_name = "guard|all", num_args = 0..=1, require_equals = true, default_missing_value = "", value_parser = outside)]
     outside: Option<OutsideCheck>,
+    /// Decide about many inputs: each line of this file (- for stdin) is an INPUT, or one in JSON quotes, and gets a line
+    #[arg(long, value_name = "FILE", conflicts_with = "input")]
+    lines: Option<PathBuf>,
     /// Print a JSON object
     #[arg(long)]
     json: bool,
@@ -103,8 +109,8 @@ struct Check {
     tool: String,
     /// The command for Bash, the path for Read, Edit and Write, the address for WebFetch; or the whole input as JSON, such
     /// as '{"command": "npm test"}'
-    #[arg(value_name = "INPUT")]
-    input: String,
+    #[arg(value_name = "INPUT", required_unless_present = "lines")]
+    input: Option<String>,
 }
 
 fn mode(name: &str) -> Result<Mode, String> {
@@ -173,7 +179,6 @@ impl RulesPlace {
 
 impl Check {
     fn run(self, paths: &Paths) -> anyhow::Result<()> {
-        let input = self.input()?;
         let rules = self.place.load(paths)?;
         let more = [(Decision::Allow, &self.allow), (Decision::Ask, &self.ask), (Decision::Deny, &self.deny)];
         for (decision, written) in
@@ -183,21 +188,15 @@ impl Check {
             rules.add(Rule::new(decision, written, source).map_err(|why| no_rule(&why))?);
         }
         let cwd = self.place.folder()?;
-        let label = self.session.or_else(|| cwd.file_name().map(|name| name.to_string_lossy().into_owned()));
+        let folder_name = || cwd.file_name().map(|name| name.to_string_lossy().into_owned());
+        let label = self.session.clone().or_else(folder_name);
         let added = self.added.iter().map(std::path::absolute).collect::<Result<Vec<_>, _>>()?;
         let around = rules.around(&cwd, &added, label.as_deref());
-        let mut ruling = rules.decide(self.mode, &around, tools::call(&self.tool, &input));
-        if let Some(OutsideCheck(policy)) = self.outside {
-            let policy = match policy {
-                Some(policy) => policy,
-                None => crate::gate::hooks::outside(&configuration(paths, None)?),
-            };
-            let passes = rules.passes_outside_guard(&around, tools::call(&self.tool, &input), policy);
-            if !passes && ruling.decision != Decision::Deny {
-                ruling.decision = Decision::Ask;
-                ruling.why = format!("after text from outside this is asked for (outside = {:?})", policy.name());
-            }
+        if let Some(file) = &self.lines {
+            return self.run_lines(paths, &rules, &around, file);
         }
+        let input = self.input(self.input.as_deref().unwrap_or_default())?;
+        let ruling = self.ruling(paths, &rules, &around, &input)?;
         let trusted = rules.decide_if_trusted(self.mode, &around, tools::call(&self.tool, &input));
         // A project's rules let nothing pass after text from outside, trusted or not.
         let trusted = trusted.filter(|_| self.outside.is_none());
@@ -212,9 +211,25 @@ impl Check {
         Ok(())
     }
 
+    fn ruling(&self, paths: &Paths, rules: &Loaded, around: &Context, input: &Value) -> anyhow::Result<Judgement> {
+        let mut ruling = rules.decide(self.mode, around, tools::call(&self.tool, input));
+        if let Some(OutsideCheck(policy)) = self.outside {
+            let policy = match policy {
+                Some(policy) => policy,
+                None => crate::gate::sessions::outside(&configuration(paths, None)?),
+            };
+            let passes = rules.passes_outside_guard(around, tools::call(&self.tool, input), policy);
+            if !passes && ruling.decision != Decision::Deny {
+                ruling.decision = Decision::Ask;
+                ruling.why = format!("after text from outside this is asked for (outside = {:?})", policy.name());
+            }
+        }
+        Ok(ruling)
+    }
+
     /// A JSON object as it stands, and other text as what the tool is mainly given.
-    fn input(&self) -> anyhow::Result<Value> {
-        let text = self.input.trim();
+    fn input(&self, whole: &str) -> anyhow::Result<Value> {
+        let text = whole.trim();
         let field = primary_field(&self.tool);
         if text.starts_with('{') || field.is_none() {
             let meant = change::nearest_tool(&self.tool).filter(|known| *known != self.tool);
@@ -234,7 +249,7 @@ impl Check {
             return Err(Failure::usage("the input is empty", hint).into());
         }
         let mut input = serde_json::Map::new();
-        input.extend(field.map(|field| (field.to_owned(), Value::from(self.input.as_str()))));
+        input.extend(field.map(|field| (field.to_owned(), Value::from(whole))));
         Ok(Value::Object(input))
     }
 }

@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::Context as _;
+use clap::builder::PossibleValue;
 
 use super::broken::broken_files;
 use super::{configuration, log_as_notes, log_at, note, paths};
@@ -37,8 +38,8 @@ pub(super) struct Run {
     /// What to do; `-` reads it from standard input. Without it, at a terminal, you talk line by line
     prompt: Option<String>,
     /// What is printed: text as it is said, the final result as JSON, or every message as a line of JSON
-    #[arg(long, value_enum, default_value_t = RunOutput::Text)]
-    output: RunOutput,
+    #[arg(long, value_enum, default_value_t = Output::Text)]
+    output: Output,
     /// What is asked: default, acceptEdits, plan, dontAsk, auto or bypassPermissions [default: as configured]
     #[arg(long, value_name = "MODE", value_parser = clap::builder::PossibleValuesParser::new(MODES), hide_possible_values = true)]
     permission_mode: Option<String>,
@@ -87,23 +88,17 @@ pub(super) struct Run {
 }
 
 /// The values of `--output`.
-#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-enum RunOutput {
-    /// What the model says, as it says it
-    Text,
-    /// The final result
-    Json,
-    /// Every message, one a line
-    StreamJson,
-}
+impl clap::ValueEnum for Output {
+    fn value_variants<'a>() -> &'a [Self] {
+        &[Self::Text, Self::Json, Self::StreamJson]
+    }
 
-impl RunOutput {
-    fn format(self) -> Output {
-        match self {
-            Self::Text => Output::Text,
-            Self::Json => Output::Json,
-            Self::StreamJson => Output::StreamJson,
-        }
+    fn to_possible_value(&self) -> Option<PossibleValue> {
+        Some(match self {
+            Self::Text => PossibleValue::new("text").help("What the model says, as it says it"),
+            Self::Json => PossibleValue::new("json").help("The final result"),
+            Self::StreamJson => PossibleValue::new("stream-json").help("Every message, one a line"),
+        })
     }
 }
 
@@ -135,10 +130,10 @@ impl Run {
         let talks = options.prompt.is_none() && at_terminal;
         let place = if self.held { FrontPlace::Held } else { FrontPlace::Own };
         let Launched { told, command, no_answers, running } = launch(&paths, &config, options).await?;
-        let setup = Setup { output: self.output.format(), place, at_terminal, talks, no_answers };
+        let setup = Setup { output: self.output, place, at_terminal, talks, no_answers };
         TerminalFront::new(setup, command).run(told).await?;
         let (outcome, ended_by_person) = running.outcome().await?;
-        if !self.held && self.output == RunOutput::Text {
+        if !self.held && self.output == Output::Text {
             note_resume(outcome.agent_session.as_deref());
         }
         self.finish(outcome, ended_by_person, talks).await
@@ -165,7 +160,7 @@ impl Run {
             add_dir: self.add_dir.clone(),
             mcp_config: self.mcp_config.clone(),
             max_turns: self.max_turns,
-            partial: self.output == RunOutput::Text,
+            partial: self.output == Output::Text,
         };
         Ok(LaunchOptions {
             claude_options,
@@ -181,7 +176,7 @@ impl Run {
     }
 
     async fn finish(&self, outcome: Outcome, ended_by_person: bool, talks: bool) -> anyhow::Result<ExitCode> {
-        if let (RunOutput::Json, Some((line, _))) = (self.output, &outcome.result) {
+        if let (Output::Json, Some((line, _))) = (self.output, &outcome.result) {
             print_line(line).await;
         }
         if ended_by_person || outcome.interrupted && !talks {
@@ -193,7 +188,7 @@ impl Run {
         if let Some(problem) = outcome.problem {
             let told = outcome.result.iter().flat_map(|(_, result)| &result.errors).filter_map(|error| error.as_str());
             let was_told = told.into_iter().any(|error| outcome.stderr_tail.contains(error));
-            if self.output == RunOutput::Text && was_told {
+            if self.output == Output::Text && was_told {
                 // What it said stands there already, as the result of its turn.
                 note(&format!("  hint: {}", self.hint()));
                 return Ok(ExitCode::FAILURE);

@@ -159,6 +159,11 @@ async fn order(
             let what = format!("the session refused: {}", visible(&why.unwrap_or_default()));
             return Err(Failure::new(what, "`portcullis session list` shows how it is now").into());
         }
+        _ if order == "stop" && session.connected_by == "channel" => {
+            "Recorded, but nothing enforces it: the session is connected by the channel alone. `portcullis install --hooks` \
+             in its folder lets it be stopped."
+                .to_owned()
+        }
         _ => "Recorded; the session has not confirmed it yet.".to_owned(),
     };
     say(&visible(&format!("{said}\n")));

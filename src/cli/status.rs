@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::ExitCode;
 
-use portcullis_core::visible;
+use portcullis_core::{Moment, visible};
 use portcullis_wire::api::{SessionView, Status as GateStatus};
 use portcullis_wire::notify::NotifyView;
 use portcullis_wire::text::one_line;
@@ -15,6 +15,10 @@ use super::table::{Cell, Table};
 use super::{lock, log_at, paths, say, session};
 use crate::config::Paths;
 use crate::failure::Failure;
+use crate::hub::now;
+
+/// A call that ran unasked is shown for a day, in milliseconds.
+const ALARM_SHOWN: u64 = 24 * 3_600_000;
 
 /// Show whether a gate runs, where it listens, and which sessions are attached
 ///
@@ -99,6 +103,11 @@ fn in_words(status: &GateStatus, sessions: &[SessionView], broken: &[String]) ->
     if let Some(dev) = &status.dev_sender {
         rows.push(("dev", format!("X-Sender: {dev} may send and answer")));
     }
+    rows.extend(status.unasked_calls.iter().filter(|call| now().since(Moment(call.at)) < ALARM_SHOWN).map(|call| {
+        let label = call.label.as_deref().unwrap_or(&call.session);
+        let what = format!("{} {label} ran {} although a person had to be asked", clock(call.at), call.tool);
+        ("ALARM", format!("{what}: `portcullis log --session {label}`"))
+    }));
     if status.approvals.as_deref() == Some("device") {
         rows.push((
             "approvals",

@@ -8,15 +8,15 @@ use bytes::Bytes;
 use futures_util::future::join_all;
 use portcullis_core::{Label, visible};
 use portcullis_wire::api::SessionView;
-use portcullis_wire::front::{FromFront, Joined, LONGEST_LINE, ToFront, VERSIONS, Welcome};
+use portcullis_wire::front::{Command, FromFront, Joined, LONGEST_LINE, ToFront, VERSIONS, Welcome};
 use tokio::io::AsyncWriteExt as _;
 use tokio::net::UnixStream;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
-use super::frames::{command_line, line_of, told_by};
+use super::Told;
+use super::frames::{line_of, told_by};
 use super::listen::remove_if_dead;
-use super::{Command, Told};
 use crate::config::Paths;
 use crate::failure::Failure;
 use crate::gate::VERSION;
@@ -207,7 +207,7 @@ async fn read(mut lines: Lines<Reader>, tell: mpsc::Sender<Told>) -> Ending {
 
 async fn write(mut writer: Writer, mut commands: mpsc::Receiver<Command>) -> std::io::Result<()> {
     while let Some(command) = commands.recv().await {
-        writer.write_all(&command_line(command)).await?;
+        writer.write_all(&line_of(&FromFront::Wants(command))).await?;
     }
     Ok(())
 }

@@ -9,13 +9,13 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use bytes::Bytes;
 use portcullis_core::{AskId, excerpt};
-use portcullis_wire::front::{Joined, LONGEST_LINE, ToFront};
+use portcullis_wire::front::{Command, Joined, LONGEST_LINE, PromptNews, ToFront};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use super::frames::{line_of, told_line};
 use super::recent::Recent;
-use super::{Command, PromptNews, Told, Untold};
+use super::{Told, Untold};
 
 /// A number for each front of a session.
 pub(super) type FrontId = u64;
@@ -150,7 +150,7 @@ impl Fanout {
     fn tell(&mut self, told: Told) {
         let only = match &told {
             Told::Prompt(PromptNews::NotTaken { ask, .. }) => self.answered.get(ask).cloned(),
-            Told::Prompt(PromptNews::Settled { ask, .. }) => {
+            Told::Prompt(PromptNews::Ruled { ask, .. } | PromptNews::Withdrawn { ask, .. }) => {
                 self.answered.remove(ask);
                 None
             }
@@ -209,7 +209,7 @@ impl Fanout {
                 return;
             }
             Command::Finish => return,
-            Command::Prompt(text) => {
+            Command::Prompt { text } => {
                 self.recent.is_idle = false;
                 format!("another terminal says: {}", repeated(text))
             }

@@ -1,12 +1,11 @@
 //! What fronts are told and what they want, as lines of the socket between a front and its session.
 
 use bytes::{BufMut as _, Bytes, BytesMut};
-use portcullis_core::NewAsk;
 use portcullis_wire::control::{FromClient, read};
-use portcullis_wire::front::{FromFront, LONGEST_LINE, ToFront};
+use portcullis_wire::front::{LONGEST_LINE, PromptNews, ToFront};
 use serde_json::value::RawValue;
 
-use super::{Command, PromptNews, Settled, Told};
+use super::Told;
 use crate::lines::put_json;
 
 /// A longer message is not shown to fronts that join by the socket: their queues are bounded. It holds what a tool read.
@@ -26,14 +25,7 @@ pub(super) fn line_of(frame: &impl serde::Serialize) -> Bytes {
 pub(super) fn told_line(told: &Told) -> Bytes {
     let frame = match told {
         Told::Message { line, .. } => return message_line(line),
-        Told::Prompt(PromptNews::Asked { ask, code }) => ToFront::Asked { ask: Box::new(shortened(ask)), code: *code },
-        Told::Prompt(PromptNews::Settled { ask, how: Settled::Ruled(ruling) }) => {
-            ToFront::Ruled { ask: *ask, ruling: Box::new(ruling.clone()) }
-        }
-        Told::Prompt(PromptNews::Settled { ask, how: Settled::Withdrawn(why) }) => {
-            ToFront::Withdrawn { ask: *ask, why: why.clone() }
-        }
-        Told::Prompt(PromptNews::NotTaken { ask, fault }) => ToFront::NotTaken { ask: *ask, fault: fault.clone() },
+        Told::Prompt(news) => ToFront::Prompt(shortened(news.clone())),
         Told::Idle => ToFront::Idle,
         Told::Notice(text) => ToFront::Notice(text.clone()),
     };
@@ -52,13 +44,14 @@ fn message_line(line: &Bytes) -> Bytes {
 }
 
 /// A prompt whose input is too long for a line goes without it; its preview says how much of it is shown.
-fn shortened(ask: &NewAsk) -> NewAsk {
-    let mut ask = ask.clone();
-    if ask.details.input.as_ref().is_some_and(|input| input.len() > LONGEST_MESSAGE / 2) {
+fn shortened(mut news: PromptNews) -> PromptNews {
+    if let PromptNews::Asked { ask, .. } = &mut news
+        && ask.details.input.as_ref().is_some_and(|input| input.len() > LONGEST_MESSAGE / 2)
+    {
         ask.details.input = None;
         ask.details.editable = false;
     }
-    ask
+    news
 }
 
 /// What a line from the session tells the front; none where it says something about the connection.
@@ -69,38 +62,12 @@ pub(super) fn told_by(frame: ToFront<'_>) -> Option<Told> {
             let Ok(FromClient::Message(message)) = read(&line) else { return None };
             Told::Message { line, message }
         }
-        ToFront::Asked { ask, code } => Told::Prompt(PromptNews::Asked { ask, code }),
-        ToFront::Ruled { ask, ruling } => Told::Prompt(PromptNews::Settled { ask, how: Settled::Ruled(*ruling) }),
-        ToFront::Withdrawn { ask, why } => Told::Prompt(PromptNews::Settled { ask, how: Settled::Withdrawn(why) }),
-        ToFront::NotTaken { ask, fault } => Told::Prompt(PromptNews::NotTaken { ask, fault }),
+        ToFront::Prompt(news) => Told::Prompt(news),
         ToFront::Idle | ToFront::CaughtUp { idle: true } => Told::Idle,
         ToFront::CaughtUp { idle: false } => Told::Notice("the session is working".to_owned()),
         ToFront::Notice(text) => Told::Notice(text),
         ToFront::Welcome(_) | ToFront::Refused(_) | ToFront::Joined(_) | ToFront::CutOff | ToFront::Ended => {
             return None;
         }
-    })
-}
-
-/// What a front wants; none where its line is no wish.
-pub(super) fn wanted_by(frame: FromFront) -> Option<Command> {
-    Some(match frame {
-        FromFront::Prompt { text } => Command::Prompt(text),
-        FromFront::Answer { ask, ruling } => Command::Answer { ask, ruling: *ruling },
-        FromFront::Interrupt => Command::Interrupt,
-        FromFront::Finish => Command::Finish,
-        FromFront::End => Command::End,
-        FromFront::Hello { .. } | FromFront::Join => return None,
-    })
-}
-
-/// The line by which a front wants this.
-pub(super) fn command_line(command: Command) -> Bytes {
-    line_of(&match command {
-        Command::Prompt(text) => FromFront::Prompt { text },
-        Command::Answer { ask, ruling } => FromFront::Answer { ask, ruling: Box::new(ruling) },
-        Command::Interrupt => FromFront::Interrupt,
-        Command::Finish => FromFront::Finish,
-        Command::End => FromFront::End,
     })
 }

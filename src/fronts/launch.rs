@@ -7,23 +7,22 @@ use std::time::Duration;
 use anyhow::Context as _;
 use portcullis_core::policy::Mode;
 use portcullis_core::{AskTimeout, Label, OnTimeout, SessionAbout, SessionId};
-use portcullis_wire::front::Welcome;
+use portcullis_wire::front::{Command, Welcome};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tokio_util::task::TaskTracker;
 
+use super::Told;
 use super::fanout::{Fanout, FrontChange, OWN};
 use super::listen::{Joining, listen, refused, serve};
 use super::standing::Standings;
-use super::{Command, Told};
 use crate::agents::claude::control::{Outcome, Start, drive};
 use crate::agents::claude::process::{Beginning, Holder, Options, find};
 use crate::config::{Config, Paths, environment};
 use crate::failure::Failure;
-use crate::gate::{VERSION, hooks, reach, starting};
+use crate::gate::{VERSION, reach, sessions, starting};
 use crate::mint::{mint, uuid};
-use crate::rules::Rules;
-use crate::session::gatekeeper::{Front, Judge};
+use crate::session::gatekeeper::{Front, GatekeeperSettings};
 use crate::session::link;
 
 /// How long fronts may take to read that the session has ended.
@@ -95,9 +94,8 @@ pub(crate) async fn launch(paths: &Paths, config: &Config, wanted: LaunchOptions
     let label_chosen = wanted.label.is_some();
     let about = about(wanted.connected_by, &options, label.clone(), held.holder.pid());
     let about = SessionAbout { label_chosen, ..about };
-    let rules = Rules::open(paths, &options.folder);
-    let judge = Judge::new(rules, options.folder.clone(), options.add_dir.clone(), label.to_string());
-    let (gate, deliveries) = link::connect(session, about.clone(), VERSION, starting::connect(paths.clone()));
+    let judge = sessions::judge(paths, &about, options.add_dir.clone());
+    let (gate, deliveries) = link::connect(session, about, VERSION, starting::connect(paths.clone()));
     let standings = Standings::new(paths.clone(), config, gate.clone());
     let no_answers = standings
         .of(Some(std::process::id()))
@@ -105,21 +103,22 @@ pub(crate) async fn launch(paths: &Paths, config: &Config, wanted: LaunchOptions
         .no_answers
         .map(|fault| format!("{}; {}", fault.message, fault.hint));
     let start = Start {
-        about,
         folder: options.folder.clone(),
         once: wanted.once,
         prompt: wanted.prompt.clone(),
-        timeout: wanted.ask_limit.map(deny_after),
-        front: match (wanted.attended, &no_answers) {
-            (false, _) => Front::None,
-            (true, Some(_)) => Front::Watches,
-            (true, None) => Front::Answers,
+        gatekeeper: GatekeeperSettings {
+            outside: sessions::outside(config),
+            ask_limit: wanted.ask_limit.map(deny_after),
+            front: match (wanted.attended, &no_answers) {
+                (false, _) => Front::None,
+                (true, Some(_)) => Front::Watches,
+                (true, None) => Front::Answers,
+            },
         },
         allow_bypass: config.allow_bypass,
-        outside: hooks::outside(config),
         wakes_per_hour: config.hooks.wakes,
         instructions: config.instructions.clone(),
-        judge: Arc::new(judge),
+        judge,
     };
     let (tell, driver_told) = mpsc::channel(256);
     let (driver_command, commands) = mpsc::channel(16);

@@ -9,17 +9,17 @@ use std::time::Duration;
 
 use portcullis_core::SessionId;
 use portcullis_wire::error::{Fault, Kind};
-use portcullis_wire::front::{FromFront, Joined, LONGEST_LINE, ToFront, VERSIONS, Welcome};
+use portcullis_wire::front::{Command, FromFront, Joined, LONGEST_LINE, PromptNews, ToFront, VERSIONS, Welcome};
 use portcullis_wire::link::agree;
 use tokio::io::AsyncWriteExt as _;
 use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::{Semaphore, mpsc};
 use tokio_util::task::TaskTracker;
 
+use super::Told;
 use super::fanout::{FrontChange, FrontOutlet, Inlet};
-use super::frames::{line_of, wanted_by};
+use super::frames::line_of;
 use super::standing::Standings;
-use super::{Command, PromptNews, Told};
 use crate::config::Paths;
 use crate::lines::Lines;
 use crate::stream::{Reader, Writer, split};
@@ -172,7 +172,7 @@ fn greeting(welcome: &Welcome, hello: FromFront) -> ToFront<'static> {
 /// Takes what the front wants, until it goes.
 async fn hear(joining: &Joining, lines: &mut Lines<Reader>, front: u64, process: Option<u32>) -> anyhow::Result<()> {
     while let Some(frame) = next(lines).await? {
-        let Some(command) = wanted_by(frame) else { anyhow::bail!("hello and join come first and once") };
+        let FromFront::Wants(command) = frame else { anyhow::bail!("hello and join come first and once") };
         let change = match joining.standings.refusal(process, &command).await {
             None => FrontChange::Wants { front, command },
             Some(fault) => FrontChange::Tell { front, told: refused(&command, fault) },

@@ -12,7 +12,6 @@ mod recent;
 mod standing;
 pub(crate) mod terminal;
 
-pub(crate) use crate::agents::claude::control::{Command, Told, Untold};
-pub(crate) use crate::session::gatekeeper::{PromptNews, Settled};
+pub(crate) use crate::agents::claude::control::{Told, Untold};
 pub(crate) use attach::{Attached, Ending, find};
 pub(crate) use launch::{LaunchOptions, Launched, label, launch};

@@ -4,8 +4,9 @@ use std::collections::VecDeque;
 
 use bytes::Bytes;
 use portcullis_core::AskId;
+use portcullis_wire::front::PromptNews;
 
-use super::{PromptNews, Told};
+use super::Told;
 
 /// As much of the conversation is kept.
 const KEPT: usize = 256 << 10;
@@ -49,7 +50,9 @@ impl Recent {
             }
             Told::Notice(_) => {}
             Told::Prompt(PromptNews::Asked { ask, .. }) => return self.open.push((ask.id, line.clone())),
-            Told::Prompt(PromptNews::Settled { ask, .. }) => return self.open.retain(|(open, _)| open != ask),
+            Told::Prompt(PromptNews::Ruled { ask, .. } | PromptNews::Withdrawn { ask, .. }) => {
+                return self.open.retain(|(open, _)| open != ask);
+            }
             Told::Idle => {
                 self.is_idle = true;
                 return;

@@ -2,8 +2,8 @@
 //! inside an agent: then it looks, and does nothing.
 
 use portcullis_wire::error::{Fault, Kind};
+use portcullis_wire::front::Command;
 
-use super::Command;
 use crate::config::{Approvals, Config, Paths};
 use crate::gate::inside::agent_of;
 use crate::processes;

@@ -142,6 +142,7 @@ pub(crate) async fn open(paths: Paths, config: &Config, options: GateOptions) ->
         open_asks: 0,
         watchers: 0,
         notify: None,
+        unasked_calls: vec![],
     };
     let link = link::Gate {
         hub: hub.clone(),

@@ -23,21 +23,25 @@ pub(crate) async fn agent_of(paths: &Paths, pid: u32) -> Option<String> {
         Some(AgentAbove::Guard(guard)) => return Some(format!("a session that Portcullis drives (pid {guard})")),
         None => {}
     }
-    let mut sessions = sessions(paths).await;
-    sessions.retain(|session| session.state != "ended" && session.runs_commands);
+    let asked = sessions(paths).await;
+    let is_silent = asked.is_none();
+    let mut sessions = asked.unwrap_or_default();
+    sessions.retain(|session| session.state != "ended");
     let is_above = |session: &&SessionView| session.pid.is_some_and(|pid| ancestry.above().contains(&pid));
     if let Some(session) = sessions.iter().find(is_above) {
         return Some(visible(&format!("session {}", session.label)));
     }
-    let gap = ancestry.gap().filter(|_| !sessions.is_empty())?;
+    // A gate that does not answer may have sessions.
+    let gap = ancestry.gap().filter(|_| is_silent || !sessions.is_empty())?;
     Some(format!("an agent, as far as can be told ({})", gap.in_words()))
 }
 
-async fn sessions(paths: &Paths) -> Vec<SessionView> {
+/// The sessions of the gate that runs, none where none does; no answer where it gives none.
+async fn sessions(paths: &Paths) -> Option<Vec<SessionView>> {
     if lock::holder(&paths.lock_file).is_none() {
-        return vec![];
+        return Some(vec![]);
     }
     let gate = Client::new(paths);
     let asking = gate.get("/api/v1/sessions");
-    tokio::time::timeout(GATE_TIMEOUT, asking).await.ok().and_then(Result::ok).unwrap_or_default()
+    tokio::time::timeout(GATE_TIMEOUT, asking).await.ok().and_then(Result::ok)
 }

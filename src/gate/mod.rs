@@ -4,13 +4,14 @@ pub(crate) mod client;
 mod connectors;
 mod daemon;
 mod failures;
-pub(crate) mod hooks;
+mod hooks;
 pub(crate) mod inside;
 pub(crate) mod lifetime;
 pub(crate) mod lock;
 mod notify;
 mod ports;
 pub(crate) mod reach;
+pub(crate) mod sessions;
 pub(crate) mod starting;
 
 pub(crate) use daemon::{Gate, GateOptions, Started, open, open_in_place};

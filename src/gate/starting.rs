@@ -3,12 +3,13 @@
 //! It looks for a gate at every attempt, since someone else may have started one. It starts one itself only when enough
 //! time has passed since that failed, or when the configuration has changed in the meantime.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant, SystemTime};
 
 use super::{client, reach};
 use crate::config::Paths;
 use crate::failure::Failure;
+use crate::locks::locked;
 use crate::session::link;
 
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
@@ -25,7 +26,7 @@ pub(crate) fn connect(paths: Paths) -> link::Connect {
             {
                 return link::upgrade(stream).await;
             }
-            let before = failed.lock().unwrap_or_else(PoisonError::into_inner).clone();
+            let before = locked(&failed).clone();
             let file = written(&paths);
             if let Some(before) = before.as_ref().filter(|before| !before.may_try_again(Instant::now(), file)) {
                 return Err(before.again());
@@ -36,7 +37,7 @@ pub(crate) fn connect(paths: Paths) -> link::Connect {
                 Err(error) => Some(Failed::with(format!("{error:#}"), Instant::now(), file, before.as_ref())),
             };
             let told = now.as_ref().map(Failed::again);
-            *failed.lock().unwrap_or_else(PoisonError::into_inner) = now;
+            *locked(&failed) = now;
             link::upgrade(reached.map_err(|error| told.unwrap_or(error))?).await
         })
     })

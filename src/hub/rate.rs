@@ -1,8 +1,10 @@
 //! How fast one person may send: a bucket each, filled at a steady rate.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 use std::time::Instant;
+
+use crate::locks::locked;
 
 pub(super) struct Rates {
     rate: f64,
@@ -24,7 +26,7 @@ impl Rates {
 
     /// Takes one from the person's bucket, or says in how many seconds there will be one.
     pub(super) fn take(&self, person: &str, now: Instant) -> Result<(), u64> {
-        let mut buckets = self.buckets.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut buckets = locked(&self.buckets);
         if !buckets.contains_key(person) {
             buckets.insert(person.to_owned(), Bucket { left: self.burst, filled: now });
         }

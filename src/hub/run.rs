@@ -4,15 +4,17 @@
 //! Nobody sees that state until the journal has the batch; if the journal refuses, the state is thrown away and read
 //! anew. So what others see never runs ahead of the journal.
 
-use std::collections::{HashMap, VecDeque};
+mod commit;
+mod perform;
+mod replay;
+
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use anyhow::Context as _;
-use portcullis_core::{Answer, Effect, Event, EventId, Input, Moment, Record, Session, State, Subject, Topic, decide};
-use portcullis_wire::link::GateMessage;
-use portcullis_wire::record::{self, RecordPayload};
+use portcullis_core::{Input, Moment, Session, State};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -22,14 +24,14 @@ use super::heads::Heads;
 use super::outlets::{Outlets, Pumping};
 use super::rate::Rates;
 use super::roster::Roster;
-use super::watchers::{Published, Watchers};
-use super::{Hub, HubCommand, HubLimits, ReplySender, Trouble, Usage, now};
-use crate::store::{self, Refused, Seq, Store, Stored};
+use super::watchers::Watchers;
+use super::{Hub, HubCommand, HubLimits, Trouble, Usage, now};
+use crate::store::Store;
+pub(super) use replay::read_event;
+pub(crate) use replay::read_record;
 
 /// Room in the reserved lane. Its senders wait for a place; there is one a connection.
 const RESERVED: usize = 1024;
-/// How often an input is decided again when another writer was faster.
-const ATTEMPTS: u32 = 5;
 
 /// Reads the journal and starts the loop. It ends after `stop`, when everything taken in has been written.
 pub(crate) async fn start(
@@ -246,247 +248,8 @@ impl HubLoop {
             Usage::Idle
         }
     }
-
-    /// Decides an input and what follows from it, and puts it all into the batch.
-    async fn take(&mut self, first: Pending) {
-        let mut follow = VecDeque::new();
-        let mut next = Some(first);
-        if let Some(Moment(was)) = self.state.was_ahead_of(now()) {
-            tracing::warn!(was, "the clock went back: from now on it is believed");
-            follow.extend(next.replace(Pending::new(Input::ClockSet { was }, None)));
-        }
-        while let Some(mut pending) = next.take().or_else(|| follow.pop_front()) {
-            if self.broken.is_some() {
-                self.reload_or_break();
-            }
-            if let Some(why) = self.broken.clone() {
-                pending.fail(Trouble::Journal(why));
-                continue;
-            }
-            let Some(input) = pending.input() else {
-                pending.fail(Trouble::Busy);
-                continue;
-            };
-            let at = self.state.no_earlier(now());
-            let (records, mut effects) = decide(&self.state, at, input);
-            if let Some(record) = records.first() {
-                let subject = record.subject();
-                if !is_new(record) && self.batch.has(&subject) {
-                    // The commit may fail and take back what this decision rests on, so it is taken again after it.
-                    Box::pin(self.commit()).await;
-                    next = Some(pending);
-                    continue;
-                }
-                match self.add(subject, at, &records) {
-                    Ok(place) => {
-                        pending.append = Some(place);
-                        pending.revision = Some(self.state.revision());
-                    }
-                    Err(trouble) => {
-                        pending.fail(trouble);
-                        continue;
-                    }
-                }
-            }
-            for effect in effects.extract_if(.., |effect| matches!(effect, Effect::Then(_))) {
-                if let Effect::Then(input) = effect {
-                    follow.push_back(Pending::new(input, None));
-                }
-            }
-            pending.effects = effects;
-            self.batch.pending.push(pending);
-        }
-    }
-
-    fn add(&mut self, subject: Subject, at: Moment, records: &[Record]) -> Result<usize, Trouble> {
-        let after = if is_new(&records[0]) { None } else { self.head(&subject)? };
-        let place = self.batch.add(subject, after, at, records).map_err(journal)?;
-        for record in records {
-            self.state.apply(at, record);
-        }
-        Ok(place)
-    }
-
-    /// What the next record of a subject follows, as far as this state knows. Looked up only where the state knows
-    /// nothing: else a record of another writer that the state has not seen would go unnoticed.
-    fn head(&mut self, subject: &Subject) -> Result<Option<Seq>, Trouble> {
-        if let Some(seq) = self.heads.get(subject) {
-            return Ok(Some(seq));
-        }
-        let stored = self.store.read(&subject.to_string()).map_err(journal)?;
-        Ok(stored.last().map(|record| record.seq))
-    }
-
-    /// Writes the batch, then does what it decided. Those who asked are answered last: the sessions, which have further
-    /// to carry it, need not wait for that.
-    async fn commit(&mut self) {
-        if self.batch.is_empty() {
-            return;
-        }
-        let mut answers = vec![];
-        // What is decided anew after a conflict makes another batch.
-        while !self.batch.is_empty() {
-            let mut batch = std::mem::take(&mut self.batch);
-            let appends = std::mem::take(&mut batch.appends);
-            let results = if appends.is_empty() { vec![] } else { self.store.append(appends).await };
-            for (subject, result) in batch.subjects.into_iter().zip(&results) {
-                if let Ok(seq) = result {
-                    self.heads.moved(subject, *seq, &self.state);
-                }
-            }
-            let taken_back = results.iter().any(Result::is_err);
-            if !results.is_empty() {
-                self.is_refusing = results.iter().any(|result| matches!(result, Err(Refused::Failed(_))));
-            }
-            if taken_back {
-                self.reload_or_break();
-            }
-            for pending in batch.pending {
-                match pending.append.map(|place| &results[place]) {
-                    Some(Ok(_)) => answers.extend(self.perform(pending)),
-                    // It wrote nothing itself, but may rest on what has just been taken back.
-                    None if taken_back && pending.attempts < ATTEMPTS => self.again(pending).await,
-                    None if taken_back => pending.fail(Trouble::Busy),
-                    None => answers.extend(self.perform(pending)),
-                    Some(Err(Refused::Conflict { .. })) if pending.attempts < ATTEMPTS => self.again(pending).await,
-                    Some(Err(Refused::Conflict { .. })) => pending.fail(Trouble::Busy),
-                    Some(Err(Refused::Failed(why))) => {
-                        tracing::error!(%why, "the journal refused a record");
-                        pending.fail(Trouble::Journal(why.clone()));
-                    }
-                }
-            }
-        }
-        self.pump();
-        for ring in [&self.appended, &self.followed] {
-            if ring.receiver_count() > 0 {
-                ring.send_replace(());
-            }
-        }
-        for (reply, answer) in answers {
-            // Whoever asked may be gone.
-            drop(reply.send(Ok(answer)));
-        }
-    }
-
-    /// The state held what the journal refused. Until it has been read anew nothing may rest on it.
-    fn reload_or_break(&mut self) {
-        self.broken = self.reload().err().map(|error| format!("{error:#}"));
-        if let Some(why) = &self.broken {
-            tracing::error!(%why, "the journal cannot be read again");
-        }
-    }
-
-    /// Another writer was first: its records are in the state by now, so the same input meets a new answer.
-    async fn again(&mut self, pending: Pending) {
-        let Pending { input: Some(input), reply, outlet, attempts, .. } = pending else {
-            return pending.fail(Trouble::Busy);
-        };
-        Box::pin(self.take(Pending { outlet, attempts: attempts + 1, ..Pending::new(input, reply) })).await;
-    }
-
-    /// Does what was decided, but for the answer, which it returns.
-    fn perform(&mut self, pending: Pending) -> Option<(ReplySender, Answer)> {
-        match &pending.input {
-            Some(Input::Wrote { session, events, .. }) => self.outlets.confirmed(*session, events),
-            // What is put back, or moves, keeps its place: it may stand before what was already sent.
-            Some(Input::Ended { .. } | Input::Attached { .. } | Input::Retry { .. }) => self.outlets.look_again(),
-            _ => {}
-        }
-        if let Some((session, outlet)) = pending.outlet {
-            self.outlets.open(session, outlet);
-        }
-        let mut answer = Answer::Done;
-        for effect in pending.effects {
-            match effect {
-                Effect::Answer(decided) => answer = decided,
-                Effect::Wake(session) => self.outlets.wake(session),
-                Effect::Carry { session, ask, origin, source, ruling, at } => {
-                    let (ruling, at) = (Box::new(ruling), Some(at.0));
-                    self.outlets.carry(session, GateMessage::Verdict { ask, origin, source, ruling, at });
-                }
-                Effect::Close { session, ask, origin, source } => {
-                    self.outlets.carry(session, GateMessage::Closed { ask, origin, source });
-                }
-                Effect::Order { session, id, order } => {
-                    self.outlets.carry(session, GateMessage::Order { id, order });
-                }
-                Effect::RaiseGuard { session, sender } => {
-                    self.outlets.carry(session, GateMessage::Outside { sender });
-                }
-                Effect::Publish(topic) => self.publish(topic, pending.revision),
-                Effect::Then(_) => {}
-            }
-        }
-        pending.reply.map(|reply| (reply, answer))
-    }
-
-    /// Tells those who watch, each in their way, that something has changed.
-    fn publish(&mut self, topic: Topic, revision: Option<u64>) {
-        if topic == Topic::People {
-            self.tell_roster.send_replace(Arc::new(Roster::of(&self.state)));
-        }
-        let goes_out = matches!(topic, Topic::Ask(_) | Topic::Reply(_) | Topic::People);
-        if goes_out && self.outgoing.receiver_count() > 0 {
-            self.outgoing.send_replace(());
-        }
-        if !self.watchers.is_empty()
-            && let Some(notice) = self.state.notice(topic)
-        {
-            let revision = revision.unwrap_or(self.state.revision());
-            self.watchers.publish(&Published::new(revision, notice));
-        }
-    }
-
-    /// Makes the state anew from the journal.
-    fn reload(&mut self) -> anyhow::Result<()> {
-        let mut state = State::new(self.state.limits().clone());
-        let mut unreadable = None;
-        let mut heads = Heads::default();
-        self.store.replay(Seq(0), &mut |stored| match read_record(&stored) {
-            Ok(record) => {
-                state.apply(Moment(stored.at), &record);
-                heads.moved(record.subject(), stored.seq, &state);
-            }
-            Err(error) => drop(unreadable.get_or_insert(error)),
-        })?;
-        match unreadable {
-            Some(error) => Err(error),
-            None => {
-                self.state = state;
-                self.heads = heads;
-                self.tell_roster.send_replace(Arc::new(Roster::of(&self.state)));
-                Ok(())
-            }
-        }
-    }
-}
-
-/// An event and an ask are new by their ids; every other subject may have a past.
-fn is_new(record: &Record) -> bool {
-    matches!(record, Record::Received { .. } | Record::Asked { .. })
 }
 
 fn journal(error: impl std::fmt::Display) -> Trouble {
     Trouble::Journal(error.to_string())
-}
-
-/// An event whole, as it was received.
-pub(super) fn read_event(store: &Store, event: EventId) -> Result<Option<Arc<Event>>, Trouble> {
-    let stored = store.read(&Subject::Event(event).to_string()).map_err(journal)?;
-    let Some(first) = stored.first() else { return Ok(None) };
-    match read_record(first).map_err(|error| Trouble::Journal(format!("{error:#}")))? {
-        Record::Received { event, .. } => Ok(Some(event)),
-        _ => Ok(None),
-    }
-}
-
-pub(crate) fn read_record(stored: &Stored) -> anyhow::Result<Record> {
-    let payload = match &stored.payload {
-        store::Payload::None => RecordPayload::None,
-        store::Payload::Kept(bytes) => RecordPayload::Kept(bytes),
-        store::Payload::Erased => RecordPayload::Erased,
-    };
-    let at = Moment(stored.at);
-    record::read(at, &stored.body, payload).with_context(|| format!("record {} of {}", stored.seq.0, stored.subject))
 }

@@ -55,21 +55,7 @@ fn said(text: &str) -> Input {
 }
 
 fn about() -> SessionAbout {
-    SessionAbout {
-        label: Label::new("api").unwrap(),
-        label_chosen: false,
-        connected_by: "test".into(),
-        pid: None,
-        runs_commands: false,
-        folder: None,
-        agent_session: None,
-        continues: None,
-        mode: None,
-        driven: false,
-        hooks_version: None,
-        is_working: None,
-        origin: None,
-    }
+    SessionAbout::new(Label::new("api").unwrap(), "test")
 }
 
 /// The hub's idea of an attached process.
@@ -334,12 +320,12 @@ async fn a_journal_that_refused_a_record_cannot_be_written_until_it_takes_one() 
     let (hub, ..) = hub_on(Store::memory_refusing(&refusal)).await;
     let session = mint(SessionId::new);
     let _process = Process::attach(&hub, session).await;
-    assert!(link::may_record(&hub, session).await);
+    assert!(link::may_record(&hub).await);
     *refusal.lock().unwrap() = Some(Refused::Failed("the disk is full".to_owned()));
     let (_, input) = asked(session);
     assert!(hub.submit(input.clone()).await.is_err());
-    assert!(!link::may_record(&hub, session).await, "nothing can be allowed by a rule now");
+    assert!(!link::may_record(&hub).await, "nothing can be allowed by a rule now");
     *refusal.lock().unwrap() = None;
     hub.submit(input).await.unwrap();
-    assert!(link::may_record(&hub, session).await);
+    assert!(link::may_record(&hub).await);
 }

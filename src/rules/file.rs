@@ -74,7 +74,8 @@ struct RulesReader<'a> {
 
 impl RulesReader<'_> {
     fn rules(&mut self, text: &str) -> Result<Vec<Written>, Problem> {
-        let line_at = |at: usize| 1 + text.bytes().take(at).filter(|byte| *byte == b'\n').count();
+        let ends: Vec<usize> = text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n').map(|(at, _)| at).collect();
+        let line_at = |at: usize| 1 + ends.partition_point(|end| *end < at);
         let table = DeTable::parse(text).map_err(|error| {
             let at = error.span().map_or(text.len(), |span| span.start);
             let hint = "the file is TOML: [[rule]] on a line, and below it allow = \"Bash(npm test *)\"";

@@ -15,6 +15,7 @@ mod file;
 mod projects;
 mod removal;
 mod trust;
+mod walk;
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -33,6 +34,11 @@ use crate::config::Paths;
 use crate::failure::Failure;
 use disk::{Stamp, resolved, text_of};
 use projects::ProjectRules;
+use walk::RealDisk;
+
+/// What a project's file may cost before a person has trusted it. The user's own rules stand before its rules.
+const MOST_UNTRUSTED: usize = 64 << 10;
+const MOST_UNTRUSTED_RULES: usize = 200;
 
 /// Where a project keeps its rules, below its root.
 pub(crate) const IN_PROJECT: &str = ".portcullis/rules.toml";
@@ -217,7 +223,15 @@ impl Rules {
             }
         };
         let base = base.map(|base| resolved(base).display().to_string()).unwrap_or_default();
-        RulesFile::read(&place.path, text.as_deref(), origin, &base, self.home.as_deref())
+        let is_own = origin.is_trusted();
+        if !is_own && text.as_deref().is_some_and(|text| text.len() > MOST_UNTRUSTED) {
+            return Ok(too_much(&place.path, &format!("it is larger than {} KiB", MOST_UNTRUSTED >> 10)));
+        }
+        let file = RulesFile::read(&place.path, text.as_deref(), origin, &base, self.home.as_deref())?;
+        if !is_own && file.rules.len() > MOST_UNTRUSTED_RULES {
+            return Ok(too_much(&place.path, &format!("it has more than {MOST_UNTRUSTED_RULES} rules")));
+        }
+        Ok(file)
     }
 
     /// The place calls are made in: a session's folder and those added to it, with their links followed.
@@ -242,14 +256,17 @@ impl Rules {
 
     /// Follows the links of a call and decides it by the rules as of now.
     pub(crate) fn decide(&self, mode: Mode, around: &Context, call: Call) -> Judgement {
-        let call = call.followed(around, disk::follow);
-        decide(&self.snapshot(), mode, around, &call)
+        let set = self.snapshot();
+        let disk = RealDisk::new();
+        let call = call.looked_up(around, &disk).looked_below(&set, around, &disk);
+        decide(&set, mode, around, &call)
     }
 
     /// The same as if every project's file were trusted; none where that makes no difference.
     pub(crate) fn decide_if_trusted(&self, mode: Mode, around: &Context, call: Call) -> Option<Judgement> {
-        let call = call.followed(around, disk::follow);
         let mut set = RuleSet::clone(&self.snapshot());
+        let disk = RealDisk::new();
+        let call = call.looked_up(around, &disk).looked_below(&set, around, &disk);
         let now = decide(&set, mode, around, &call);
         for rule in &mut set.rules {
             if let Origin::Project { trusted } = &mut rule.source.origin {
@@ -261,9 +278,22 @@ impl Rules {
 
     /// Whether a call may pass unasked while text from outside is before the model.
     pub(crate) fn passes_outside_guard(&self, context: &Context, call: Call, policy: OutsidePolicy) -> bool {
-        let call = call.followed(context, disk::follow);
+        let call = call.looked_up(context, &RealDisk::new());
         passes_outside_guard(&self.snapshot(), context, &call, policy)
     }
+}
+
+/// A file of a project that nobody has trusted, and that would cost more time than it may: everything is asked for.
+fn too_much(path: &Path, what: &str) -> RulesFile {
+    tracing::warn!(file = %path.display(), "the project's rules are not judged: {what}");
+    let origin = Origin::Project { trusted: false };
+    let place = Some((path.display().to_string(), 1));
+    let source = RuleSource { origin, place, base: "/".to_owned() };
+    let rule = Rule::new(Decision::Ask, "*", source).ok().map(|mut rule| {
+        rule.why = Some(format!("the project's rules file is not trusted, and {what}, so everything is asked for; see `portcullis rules trust`"));
+        Written { rule, line: 1, examples: 0 }
+    });
+    RulesFile { path: path.to_owned(), exists: true, origin, rules: rule.into_iter().collect() }
 }
 
 /// Where the rules cannot be known, nothing is allowed by them and nothing passes.

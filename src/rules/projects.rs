@@ -46,7 +46,8 @@ impl ProjectRules {
     }
 
     fn rules(&self, path: &Path, text: &str) -> Result<Vec<Written>, Problem> {
-        let line_at = |at: usize| 1 + text.bytes().take(at).filter(|byte| *byte == b'\n').count();
+        let ends: Vec<usize> = text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n').map(|(at, _)| at).collect();
+        let line_at = |at: usize| 1 + ends.partition_point(|end| *end < at);
         let file: ConfigFile = toml::from_str(text).map_err(|error| {
             let hint = "write [projects.\"~/code\"] on a line, and below it allow = [\"Bash(make *)\"]";
             Problem::new(error.message(), hint).on_line(line_at(error.span().map_or(text.len(), |span| span.start)))

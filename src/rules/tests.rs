@@ -402,3 +402,94 @@ proptest! {
         drop(RulesFile::read(Path::new("r"), Some(&text), Origin::User, "/", None));
     }
 }
+
+#[test]
+fn a_large_file_of_a_project_costs_little_time_and_is_asked_for() {
+    let place = Place::new();
+    place.user_file("[[rule]]\ndeny = \"Bash(make *)\"\n");
+    let one = |at: usize| format!("[[rule]]\ndeny = \"Bash(*a*b*{at})\"\nmatch = [\"a b {at}\"]\n");
+    let large: String = (0..15_000).map(one).collect();
+    assert!(large.len() > 800_000 && large.len() < 1 << 20, "{}", large.len());
+    let many: String = (0..201).map(|at| format!("[[rule]]\ndeny = \"Bash(x{at})\"\n")).collect();
+    for text in [large, many] {
+        place.project_file(&text);
+        let rules = place.rules();
+        assert_eq!(command(&rules, &place, "make"), Decision::Deny, "the user's own rules come first");
+        assert_eq!(command(&rules, &place, "ls"), Decision::Ask);
+        assert_eq!(rules.snapshot().rules.len(), 2);
+    }
+}
+
+#[test]
+fn what_lies_in_a_folder_is_looked_at_before_something_goes_into_it() {
+    let place = Place::new();
+    place.user_file("[[rule]]\ndeny = \"Read(secrets/*.pem)\"\n[[rule]]\nallow = \"Bash\"\n");
+    let rules = place.rules();
+    assert_eq!(command(&rules, &place, "grep -R x ."), Decision::Allow);
+    fs::create_dir_all(place.project.join("secrets")).unwrap();
+    fs::write(place.project.join("secrets/key.pem"), "x").unwrap();
+    fs::create_dir_all(place.project.join("src")).unwrap();
+    std::os::unix::fs::symlink("../secrets/key.pem", place.project.join("src/link")).unwrap();
+    let lines = [
+        "grep -R x .",
+        "grep -R x src",
+        "mv secrets s2",
+        "tar c .",
+        "find . -name '*.pem' -exec cat {} +",
+        "cp src/link x",
+    ];
+    for line in lines {
+        assert_ne!(command(&rules, &place, line), Decision::Allow, "{line}");
+    }
+    assert_ne!(command(&rules, &place, "cat */key.pem"), Decision::Allow);
+    for line in ["ls", "find . -name x", "pytest ."] {
+        assert_eq!(command(&rules, &place, line), Decision::Allow, "{line}");
+    }
+    assert_ne!(decided(&rules, &place.project, "Grep", "path", "."), Decision::Allow);
+}
+
+#[test]
+fn where_there_is_too_much_to_look_at_somebody_is_asked() {
+    let place = Place::new();
+    place.user_file("[[rule]]\nallow = \"Bash\"\n[[rule]]\ndeny = \"Read(**/key.pem)\"\n");
+    let rules = place.rules().load().unwrap();
+    let many = place.project.join("a/b/c/d");
+    for folder in 0..40 {
+        let folder = many.join(folder.to_string());
+        fs::create_dir_all(&folder).unwrap();
+        (0..300).for_each(|file| fs::write(folder.join(file.to_string()), "").unwrap());
+    }
+    // Each of them alone is not too much.
+    assert_eq!(command(&rules, &place, "grep -r x a"), Decision::Allow);
+    assert_eq!(command(&rules, &place, "grep -r x a a/b a/b/c a/b/c/d"), Decision::Ask);
+    // A pattern for more files than are looked at.
+    fs::create_dir(place.project.join("q")).unwrap();
+    (0..300).for_each(|file| fs::write(place.project.join("q").join(file.to_string()), "").unwrap());
+    let bypassing = |line: &str| {
+        let around = rules.around(&place.project, &[], None);
+        let call = Call::new("Bash", [("command".to_owned(), Given::Text(line.to_owned()))].into());
+        rules.decide(Mode::BypassPermissions, &around, call)
+    };
+    assert_eq!(bypassing("cat q/*").decision, Decision::Ask);
+    assert_eq!(bypassing("cat q/1*").decision, Decision::Allow, "{}", bypassing("cat q/1*").why);
+    // Searches of the folder they are in.
+    fs::create_dir(place.project.join("secrets")).unwrap();
+    fs::write(place.project.join("secrets/key.pem"), "").unwrap();
+    fs::remove_dir_all(place.project.join("a")).unwrap();
+    for line in [
+        "rg -C 3 KEY",
+        "rg -t py KEY",
+        "rg -g '*.rs' KEY",
+        "ag -A 2 KEY",
+        "grep -rn -A 3 KEY",
+        "grep -r -e A -e B",
+        "true | grep -r KEY",
+        "git grep KEY",
+        "git grep --no-index KEY",
+    ] {
+        assert_ne!(bypassing(line).decision, Decision::Allow, "{line}");
+    }
+    for line in ["rg -n KEY q", "grep -rn -A 3 KEY q", "grep -rne A q", "git grep KEY -- q", "ls | rg KEY"] {
+        assert_eq!(bypassing(line).decision, Decision::Allow, "{line}: {}", bypassing(line).why);
+    }
+}

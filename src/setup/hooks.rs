@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use portcullis_core::policy::OWN_TOOLS;
 use portcullis_wire::hooks::{HOOKS_VERSION, HookEvent};
 
 use super::json::Node;
@@ -45,9 +46,6 @@ pub(crate) fn file(callee: &Callee<'_>) -> String {
     Node::Object(vec![("hooks", Node::Object(hooks.collect()))]).written()
 }
 
-/// The tools that the model may call without being asked.
-const TOOLS: [&str; 3] = ["reply", "edit_message", "inbox"];
-
 /// The hooks of one scope that is not shared.
 pub(crate) fn own_hooks(callee: &Callee<'_>) -> Vec<Addition> {
     hooks(callee).into_iter().map(|(event, node)| Addition { list: ["hooks", event], node }).collect()
@@ -69,7 +67,7 @@ pub(crate) fn rules(server: &str, denied: &[String]) -> Vec<Addition> {
 
 /// The rules about our own tools, with the list of each.
 pub(crate) fn rules_of_tools(server: &str) -> Vec<(&'static str, String)> {
-    let allowed = TOOLS.iter().map(|tool| ("allow", own_rule(server, tool)));
+    let allowed = OWN_TOOLS.iter().map(|tool| ("allow", own_rule(server, tool)));
     allowed.chain([("deny", own_rule(server, "hook"))]).collect()
 }
 

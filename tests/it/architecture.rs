@@ -6,8 +6,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Each module, and the modules it may use. What is not listed is refused.
-const DOORS: [(&str, &[&str]); 20] = [
-    ("src/agents", &["agents", "fixed", "lines", "mint", "processes", "session", "stream"]),
+const DOORS: [(&str, &[&str]); 21] = [
+    ("src/agents", &["agents", "fixed", "lines", "locks", "mint", "processes", "session", "stream"]),
     (
         "src/cli",
         &[
@@ -37,7 +37,20 @@ const DOORS: [(&str, &[&str]); 20] = [
     ("src/fixed.rs", &["fixed"]),
     (
         "src/fronts",
-        &["agents", "config", "failure", "fronts", "gate", "lines", "mint", "processes", "rules", "session", "stream"],
+        &[
+            "agents",
+            "config",
+            "failure",
+            "fronts",
+            "gate",
+            "lines",
+            "locks",
+            "mint",
+            "processes",
+            "rules",
+            "session",
+            "stream",
+        ],
     ),
     (
         "src/gate",
@@ -49,6 +62,7 @@ const DOORS: [(&str, &[&str]); 20] = [
             "fixed",
             "gate",
             "hub",
+            "locks",
             "processes",
             "report",
             "rules",
@@ -56,13 +70,14 @@ const DOORS: [(&str, &[&str]); 20] = [
             "store",
         ],
     ),
-    ("src/hub", &["hub", "lines", "mint", "processes", "store", "stream"]),
+    ("src/hub", &["hub", "lines", "locks", "mint", "processes", "store", "stream"]),
     ("src/lines.rs", &["lines"]),
+    ("src/locks.rs", &["locks"]),
     ("src/mint.rs", &["fixed", "mint"]),
     ("src/processes", &["fixed", "processes"]),
     ("src/report.rs", &["failure", "report"]),
     ("src/rules", &["config", "failure", "rules"]),
-    ("src/session", &["fixed", "lines", "mint", "rules", "session", "stream"]),
+    ("src/session", &["fixed", "lines", "locks", "mint", "rules", "session", "stream"]),
     ("src/setup", &["config", "failure", "processes", "report", "rules", "setup"]),
     ("src/store", &["store"]),
     ("src/stream.rs", &["stream"]),

@@ -7,7 +7,7 @@ mod people;
 mod reading;
 mod sessions;
 
-use portcullis_core::{Moment, Notice};
+use portcullis_core::{Moment, Notice, UnaskedCall};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -120,6 +120,30 @@ pub struct Status {
     /// How the command of `[notify]` fares, where there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub notify: Option<NotifyView>,
+    /// The last calls that ran although a person had to be asked, and nothing shows that anybody was.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unasked_calls: Vec<UnaskedCallView>,
+}
+
+/// A call that ran although a person had to be asked.
+#[derive(Clone, Debug, Serialize, Deserialize, PartialEq, Eq, ToSchema)]
+pub struct UnaskedCallView {
+    /// Milliseconds since 1970.
+    pub at: u64,
+    /// The session's id.
+    pub session: String,
+    /// The session's label.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub label: Option<String>,
+    pub tool: String,
+}
+
+impl From<&UnaskedCall> for UnaskedCallView {
+    fn from(call: &UnaskedCall) -> Self {
+        let UnaskedCall { at, session, label, tool } = call;
+        let label = label.as_ref().map(ToString::to_string);
+        Self { at: at.0, session: session.to_string(), label, tool: tool.clone() }
+    }
 }
 
 /// A time span as people say it.

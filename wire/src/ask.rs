@@ -161,6 +161,8 @@ pub struct ToolCallForm {
     ask: Option<AskId>,
     #[serde(default = "no_text", with = "as_text", skip_serializing_if = "Text::is_empty")]
     preview: Text,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    unasked: bool,
 }
 
 fn no_text() -> Text {

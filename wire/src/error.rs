@@ -125,6 +125,7 @@ macro_rules! kinds {
 
 kinds! {
     BadRequest 40001 "`GET /api/openapi.json` describes every request"
+        / "`--help` behind the command shows what it takes"
     NotUtf8 40002 "send the text as UTF-8"
     BadName 40003 "a name has 1 to 64 letters, digits, dots, dashes or underscores, and does not look like `owner` or another name of ours"
     BadAttribute 40004 "attributes are the names of the query but session, label, chat and reply_to, or `attributes` in the API"
@@ -141,6 +142,7 @@ kinds! {
     FolderNotAllowed 40308 "name a folder below one of `folders` in `[start]` of the configuration, or add one there"
     UnknownOrigin 40309 "do it in a terminal that you opened yourself, over HTTP with a token of a person (`portcullis token add`), or on a device"
     NoSuchRoute 40401 "`GET /api/openapi.json` lists the routes"
+        / "the gate may be of another version: `portcullis status` shows it"
     NoSuchSession 40402 "`GET /api/v1/sessions` lists the sessions; leave ?session= off to reach the only one"
         / "`portcullis session list` lists the sessions, with `--all` also those that ended"
     NoSuchAsk 40403 "`GET /api/v1/asks` lists the prompts"
@@ -158,6 +160,7 @@ kinds! {
         / "`portcullis people list` shows who is who on which platform"
     NoSuchReply 40409 "pass the message_id that `reply` answered with; the latest 256 messages can be edited"
     NoSuchMessage 40410 "name the id of a reply of that conversation, as `GET /api/v1/replies` lists them, or leave reply_to off"
+        / "name the id of a reply of that conversation, as `portcullis events show` has it"
     BadMethod 40501 "POST sends an event; GET reads"
     Slow 40801 "send the body without pauses; limits.idle_seconds says how long one may be"
     WhichSession 40901 "name one with ?label= or ?session="
@@ -373,6 +376,7 @@ mod tests {
             let (http, here) = (kind.entry().1, kind.command_line());
             assert!(!here.unwrap_or_default().contains(['?']), "{http}");
             assert!(here.is_none() || !http.contains("`portcullis"), "{http}");
+            assert!(!here.unwrap_or(http).contains("`GET "), "{http}");
         }
     }
 

@@ -13,7 +13,7 @@ use crate::form::Boxed;
 use crate::link::NewAskForm;
 
 /// The versions this program speaks: the newest, and the one before once there is one.
-pub const VERSIONS: RangeInclusive<u16> = 1..=1;
+pub const VERSIONS: RangeInclusive<u16> = 2..=2;
 
 /// A line is at most this long, in both directions.
 pub const LONGEST_LINE: usize = 8 << 20;
@@ -23,16 +23,21 @@ pub const LONGEST_LINE: usize = 8 << 20;
 #[serde(rename_all = "snake_case")]
 pub enum FromFront {
     /// Always first.
-    Hello {
-        min: u16,
-        max: u16,
-        program: String,
-    },
+    Hello { min: u16, max: u16, program: String },
     /// After the welcome: show the session, from what was said last.
     Join,
+    #[serde(untagged)]
+    Wants(Command),
+}
+
+/// What a front wants of its session.
+#[derive(Debug, Clone, Serialize, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "snake_case")]
+pub enum Command {
     Prompt {
         text: String,
     },
+    /// Someone there answers a prompt.
     Answer {
         #[serde(with = "as_text")]
         ask: AskId,
@@ -61,37 +66,45 @@ pub enum ToFront<'a> {
     /// A line of the client, as it came.
     #[serde(borrow)]
     Message(&'a RawValue),
-    Asked {
-        #[serde(with = "Boxed::<NewAskForm>")]
-        ask: Box<NewAsk>,
-        #[serde(default, with = "as_text::option", skip_serializing_if = "Option::is_none")]
-        code: Option<Code>,
-    },
-    /// Someone answered a prompt.
-    Ruled {
-        #[serde(with = "as_text")]
-        ask: AskId,
-        #[serde(with = "Boxed::<RulingForm>")]
-        ruling: Box<Ruling>,
-    },
-    /// Nobody can answer a prompt any more.
-    Withdrawn {
-        #[serde(with = "as_text")]
-        ask: AskId,
-        why: String,
-    },
-    /// An answer of this front does not count, or not yet.
-    NotTaken {
-        #[serde(with = "as_text")]
-        ask: AskId,
-        fault: Fault,
-    },
+    Prompt(PromptNews),
     Idle,
     Notice(String),
     /// The front did not read what it was told: nothing more comes, and the session goes on.
     CutOff,
     /// The session has ended.
     Ended,
+}
+
+/// What a front is told about a prompt: at most three for each, and prompts are bounded.
+#[derive(Debug, Clone, Serialize, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "snake_case")]
+pub enum PromptNews {
+    /// Without a code while the gate is away.
+    Asked {
+        #[serde(with = "Boxed::<NewAskForm>")]
+        ask: Box<NewAsk>,
+        #[serde(default, with = "as_text::option", skip_serializing_if = "Option::is_none")]
+        code: Option<Code>,
+    },
+    /// Someone answered: at the gate, or at a front.
+    Ruled {
+        #[serde(with = "as_text")]
+        ask: AskId,
+        #[serde(with = "Boxed::<RulingForm>")]
+        ruling: Box<Ruling>,
+    },
+    /// Nobody can answer it any more.
+    Withdrawn {
+        #[serde(with = "as_text")]
+        ask: AskId,
+        why: String,
+    },
+    /// An answer that was given at the front does not count, or not yet.
+    NotTaken {
+        #[serde(with = "as_text")]
+        ask: AskId,
+        fault: Fault,
+    },
 }
 
 /// Which session this is.
@@ -126,7 +139,7 @@ mod tests {
     fn frames_survive_the_wire() {
         let ask = "00000000010000000000000003";
         for text in [
-            r#"{"hello":{"min":1,"max":1,"program":"0.1.0"}}"#.to_owned(),
+            r#"{"hello":{"min":2,"max":2,"program":"0.1.0"}}"#.to_owned(),
             r#""join""#.to_owned(),
             r#"{"prompt":{"text":"go \"on\""}}"#.to_owned(),
             format!(r#"{{"answer":{{"ask":"{ask}","ruling":{{"behavior":"deny","why":"no"}}}}}}"#),
@@ -137,7 +150,7 @@ mod tests {
         }
         for text in [
             r#"{"message":{"type":"result", "odd":[1 , 2]}}"#.to_owned(),
-            format!(r#"{{"ruled":{{"ask":"{ask}","ruling":{{"behavior":"allow","scope":"always"}}}}}}"#),
+            format!(r#"{{"prompt":{{"ruled":{{"ask":"{ask}","ruling":{{"behavior":"allow","scope":"always"}}}}}}}}"#),
             r#"{"caught_up":{"idle":true}}"#.to_owned(),
             r#"{"joined":{"no_answers":"no"}}"#.to_owned(),
             r#""ended""#.to_owned(),
@@ -160,11 +173,12 @@ mod tests {
             details,
         };
         let code = Code::parse("abcde");
-        let text = serde_json::to_string(&ToFront::Asked { ask: Box::new(ask.clone()), code }).unwrap();
-        let Ok(ToFront::Asked { ask: read, code: read_code }) = serde_json::from_str(&text) else { panic!("{text}") };
-        assert_eq!((*read, read_code), (ask, code));
+        let asked = PromptNews::Asked { ask: Box::new(ask), code };
+        let text = serde_json::to_string(&ToFront::Prompt(asked.clone())).unwrap();
+        let Ok(ToFront::Prompt(read)) = serde_json::from_str(&text) else { panic!("{text}") };
+        assert_eq!(read, asked);
         let ruling = Box::new(Ruling::plain(Behavior::Allow));
-        let answer = FromFront::Answer { ask: AskId::new(Moment(1), 3), ruling };
+        let answer = FromFront::Wants(Command::Answer { ask: AskId::new(Moment(1), 3), ruling });
         let text = serde_json::to_string(&answer).unwrap();
         assert_eq!(serde_json::from_str::<FromFront>(&text).unwrap(), answer);
     }

@@ -136,6 +136,8 @@ pub enum SessionMessage {
         #[serde(default, with = "as_text::option")]
         event: Option<EventId>,
     },
+    /// A rule is about to allow a call: whether the journal takes records.
+    CanWrite,
     /// The session ends on purpose.
     Bye(#[serde(with = "GoodbyeForm")] Goodbye),
 }

@@ -14,7 +14,7 @@ const LONGEST: usize = 2_000;
 /// One thing that the owner wants to hear of. Secrets are masked in every text.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Alert {
-    /// prompt, reply, session or more
+    /// prompt, reply, session, alarm or more
     pub kind: String,
     /// A few words, for the first line.
     pub title: String,
@@ -111,13 +111,16 @@ impl Alert {
         }
     }
 
-    /// Tells of a reply, or that a session is over; none for what nobody need be called for.
+    /// Tells of a reply, of a call that ran unasked, or that a session is over; none for what nobody need be called for.
     pub fn of(record: &Record, sentence: &Sentence, at: u64) -> Option<Self> {
         let label = sentence.label.clone().unwrap_or_else(|| "a session".to_owned());
         let (kind, title, chat_id) = match record {
             Record::Replied { reply } => ("reply", format!("{label} replied"), Some(reply.chat.to_string())),
             // A process that only looked, such as that of `claude mcp list`, is nobody's session.
             Record::Ended { goodbye, .. } if !goodbye.untouched => ("session", format!("{label} ended"), None),
+            Record::Called { call, .. } if call.unasked => {
+                ("alarm", format!("{label} ran {} although a person had to be asked", call.tool), None)
+            }
             _ => return None,
         };
         Some(Self {

@@ -269,7 +269,13 @@ fn called(call: &ToolCall) -> (Weight, String) {
         Text::Here(text) if !text.is_empty() => format!(": {}", cut(text)),
         _ => String::new(),
     };
-    (weight, format!("{ran} {}{what} (decided by {})", call.tool, call.decided_by))
+    let said = format!("{ran} {}{what} (decided by {})", call.tool, call.decided_by);
+    match call.unasked {
+        true => {
+            (Weight::Attention, format!("ALARM: {said}. A person had to be asked, and nothing shows that anybody was"))
+        }
+        false => (weight, said),
+    }
 }
 
 fn ordered(order: &Order, by: &str) -> String {

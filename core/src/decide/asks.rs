@@ -6,6 +6,7 @@ use crate::event::IdempotencyKey;
 use crate::ids::{AskId, Code, Moment, SessionId};
 use crate::input::{Answer, Effect, Input, Refusal, Topic, VerdictTarget};
 use crate::people::{Actor, Right, Via};
+use crate::policy::Mode;
 use crate::record::Record;
 use crate::session::{Presence, Session};
 use crate::state::State;
@@ -105,17 +106,19 @@ pub(super) fn answer_to(
     if let Err(refusal) = can_carry(ask, &ruling) {
         return refuse(refusal);
     }
-    let (missing, has_voted) = match standing {
-        EarlierVotes::Votes(votes) => {
-            (still_missing(ask, votes, &by.name, ruling.behavior), votes.iter().any(|vote| vote.by == by.name))
-        }
-        EarlierVotes::Untold => (0, false),
+    let (missing, votes) = match standing {
+        EarlierVotes::Votes(votes) => (still_missing(ask, votes, &by.name, ruling.behavior), votes),
+        EarlierVotes::Untold => (0, &[][..]),
     };
+    let has_voted = votes.iter().any(|vote| vote.by == by.name);
     let behavior = ruling.behavior;
     let recorded = Effect::Answer(Answer::Recorded { ask: ask.id, code: ask.code, behavior, missing });
     let verdict = Verdict { ruling, by: by.name, via: by.via, at: now, idempotency_key: key };
     match missing {
-        0 => settled(ask, verdict, Some(recorded)),
+        0 => {
+            let mode = agreed_mode(ask, votes, &verdict.ruling);
+            settled(ask, Verdict { ruling: Ruling { mode, ..verdict.ruling }, ..verdict }, Some(recorded))
+        }
         _ if has_voted => (vec![], vec![recorded]),
         _ => (vec![Record::Voted { ask: ask.id, verdict }], vec![recorded, Effect::Publish(Topic::Ask(ask.id))]),
     }
@@ -133,6 +136,15 @@ fn replaceable<'a>(ask: &Ask, life: &'a AskLife, behavior: Behavior) -> Option<E
         }
         _ => None,
     }
+}
+
+/// The mode that follows a plan: the one that all who allowed it named. Where they did not, the first that is offered
+/// follows, which is the strictest, whoever spoke last.
+fn agreed_mode(ask: &Ask, votes: &[Verdict], ruling: &Ruling) -> Option<Mode> {
+    if ruling.behavior == Behavior::Deny || votes.iter().all(|vote| vote.ruling.mode == ruling.mode) {
+        return ruling.mode;
+    }
+    ask.details.modes.first().copied()
 }
 
 /// What counts before one more verdict.

@@ -109,7 +109,7 @@ fn any_input() -> impl Strategy<Value = Input> {
             session,
             call: ToolCall {
                 tool: "Bash".into(), tool_use_id: None, agent: None, outcome, decided_by: "x".into(), digest: None,
-                ask: Some(ask), preview: Text::new("")
+                ask: Some(ask), preview: Text::new(""), unasked: outcome == CallOutcome::Ran
             }
         }),
         1 => (any_person(), any_session(), any_order(), any::<bool>()).prop_map(|(by, session, id, stop)| Input::Ordered {

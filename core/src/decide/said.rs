@@ -47,8 +47,11 @@ pub(super) fn said(state: &State, now: Moment, said: SaidInput) -> Decided {
     {
         return decided;
     }
-    // Who may not answer, and does not administer, is told nothing of prompts: not even whether one is open.
-    if said.inside.is_none() && !said.by.may(Right::Review) && !said.by.may(Right::Admin) {
+    // Who may not answer, and does not administer, is told nothing of prompts: not even whether one is open. On a platform
+    // they may stand in the very chat.
+    let is_shown_prompts =
+        said.by.may(Right::Review) || said.by.may(Right::Admin) || matches!(said.by.via, Via::Connector(_));
+    if said.inside.is_none() && !is_shown_prompts {
         return event(state, now, said, None);
     }
     let prompts_are_open = state.prompts_are_open();

@@ -6,6 +6,7 @@ use expect_test::Expect;
 
 use crate::*;
 
+mod agreement;
 mod asks;
 mod confirmation;
 mod events;
@@ -180,6 +181,7 @@ fn read(command: &str) -> Input {
                 digest: option("digest").map(|byte| [byte.parse().unwrap(); 32]),
                 ask: option("ask").map(ask),
                 preview: Text::new(""),
+                unasked: false,
             },
         },
         "order" => Input::Ordered {
@@ -296,7 +298,7 @@ fn details<'a>(option: &impl Fn(&str) -> Option<&'a str>) -> Details {
             then: if then == "deny" { OnTimeout::Deny } else { OnTimeout::NoDecision },
         }),
         editable: option("editable").is_some(),
-        modes: option("modes").and_then(policy::Mode::named).into_iter().collect(),
+        modes: option("modes").into_iter().flat_map(|modes| modes.split(',').filter_map(policy::Mode::named)).collect(),
         confirm_within: option("confirm").map(|seconds| seconds.parse::<u64>().unwrap() * 1000),
         kind: option("kind").map_or(AskKind::Tool, |kind| AskKind::named(kind).unwrap()),
         ..Details::default()

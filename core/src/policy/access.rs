@@ -7,6 +7,8 @@ use super::path::{absolute, has_dots, joined};
 use super::readonly;
 use super::shell::{Joint, ParseIssue, Script, ShellCommand, ShellWord, Way};
 use super::suspects::Suspects;
+use super::touching::{self, Touch, touched};
+use super::values::is_literal;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Access {
@@ -39,7 +41,7 @@ impl FileAccess {
 pub(crate) enum Action {
     /// A tool that reads or writes one file, or looks through a folder.
     File(Vec<FileAccess>),
-    Shell(Plan),
+    Shell(Box<Plan>),
     /// The rest: what matters is in its name and its fields.
     Other,
     /// A field that must be there is missing, or is not text.
@@ -53,12 +55,14 @@ impl Action {
             None => Self::Malformed,
         };
         match call.tool.as_str() {
-            "Bash" => call.text("command").map_or(Self::Malformed, |line| Self::Shell(Plan::of(line, context))),
             "Read" => file(Access::Read, "file_path"),
             "NotebookRead" => file(Access::Read, "notebook_path"),
             "Write" | "Edit" | "MultiEdit" => file(Access::Write, "file_path"),
             "NotebookEdit" => file(Access::Write, "notebook_path"),
             "Glob" | "Grep" | "LS" => Self::File(searched(call, context)),
+            _ if call.runs_a_line() => call
+                .text("command")
+                .map_or(Self::Malformed, |line| Self::Shell(Box::new(Plan::of(line, call, context)))),
             _ => Self::Other,
         }
     }
@@ -97,9 +101,21 @@ fn searched(call: &Call, context: &Context) -> Vec<FileAccess> {
 pub(crate) fn paths(call: &Call, context: &Context) -> Vec<String> {
     let action = Action::of(call, context);
     let mut paths: Vec<String> = action.accesses().into_iter().filter_map(|file| file.path.clone()).collect();
+    if let Action::Shell(plan) = &action {
+        let certain = plan.touched.iter().filter(|touch| is_literal(&touch.path));
+        paths.extend(certain.map(|touch| touch.path.clone()));
+    }
     paths.sort();
     paths.dedup();
     paths
+}
+
+/// The patterns of file names in a line.
+pub(crate) fn patterns(call: &Call, context: &Context) -> Vec<String> {
+    match Action::of(call, context) {
+        Action::Shell(plan) => touching::patterns(&plan.touched).into_iter().collect(),
+        Action::File(_) | Action::Other | Action::Malformed => vec![],
+    }
 }
 
 /// A shell line, command by command.
@@ -112,8 +128,10 @@ pub(crate) struct Plan {
     pub(crate) suspected: Vec<FileAccess>,
     /// Where any of them may be led to write, and from where to read.
     pub(crate) redirected: Vec<FileAccess>,
+    /// Every file that its words may name.
+    pub(crate) touched: Vec<Touch>,
     /// Each command that may be run, wherever it stands.
-    pub(crate) suspects: Vec<Vec<ShellWord>>,
+    pub(crate) suspects: Suspects,
 }
 
 #[derive(Debug)]
@@ -137,15 +155,20 @@ impl Step {
 const MOST_FOLDERS: usize = 8;
 
 impl Plan {
-    fn of(line: &str, context: &Context) -> Self {
+    fn of(line: &str, call: &Call, context: &Context) -> Self {
         let mut script = Script::read(line);
         let suspects = Suspects::of(&script);
         if let Some(why) = suspects.unfinished {
             script.issue = script.issue.max(Some(ParseIssue::Unreadable(why)));
         }
+        let (touched, all) = touched(&suspects, call, context);
+        if !all {
+            let issue = ParseIssue::Unreadable("it names more files in more folders than are looked at");
+            script.issue = script.issue.max(Some(issue));
+        }
         let here = std::slice::from_ref(&context.cwd);
-        let suspected = suspects.commands.iter().flat_map(|words| files_of(words, here, context)).collect();
-        let redirects = suspects.redirects.iter();
+        let suspected = suspects.commands.iter().flat_map(|suspect| files_of(&suspect.words, here, context)).collect();
+        let redirects = suspects.found.iter().flat_map(|command| &command.redirects);
         let redirected =
             redirects.flat_map(|redirect| redirected(redirect.way, &redirect.target, here, context)).collect();
         // Where commands may find themselves: a `cd` may fail, so the folder before it counts as well.
@@ -175,16 +198,16 @@ impl Plan {
             }
             steps.push(step);
         }
-        Self { script, steps, suspected, redirected, suspects: suspects.commands }
+        Self { script, steps, suspected, redirected, touched, suspects }
     }
 
     /// One of its commands changes the folder that others run in.
     pub(crate) fn has_cd(&self) -> bool {
-        self.suspects.iter().any(|words| words.first().is_some_and(|word| changes_folder(&word.text)))
+        self.suspects.commands.iter().any(|one| one.words.first().is_some_and(|word| changes_folder(&word.text)))
     }
 
     pub(crate) fn has_git(&self) -> bool {
-        self.suspects.iter().any(|words| words.first().is_some_and(|word| name_of(&word.text) == "git"))
+        self.suspects.commands.iter().any(|one| one.words.first().is_some_and(|word| name_of(&word.text) == "git"))
     }
 }
 
@@ -213,7 +236,7 @@ impl Step {
 
 fn redirected(way: Way, target: &ShellWord, folders: &[String], context: &Context) -> Vec<FileAccess> {
     let access = match way {
-        Way::Copy => return vec![],
+        Way::Copy | Way::Given => return vec![],
         Way::In => Access::Read,
         Way::Out => Access::Write,
     };

@@ -1,8 +1,9 @@
 //! A tool call as the rules see it, and the place it is made in.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::path::{absolute, below, joined, lies_in};
+use super::rule::{Pattern, RuleSet};
 
 /// One field of a tool's input. Rules look at the fields of the input itself and at nothing inside them.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,28 +34,100 @@ pub struct Call {
     pub input: BTreeMap<String, Given>,
     /// Where each path that the call names really leads.
     targets: BTreeMap<String, String>,
+    /// The files that patterns in a line stand for.
+    expansions: BTreeMap<String, Vec<String>>,
+    /// Folders, and the rules that mean something in them.
+    below: BTreeSet<(String, String)>,
+    /// A protected file that the call finds by looking for it.
+    pub(crate) found: Option<String>,
+}
+
+/// What only a disk can tell. A function that follows links is one that can tell nothing else.
+pub trait Disk {
+    /// Where an absolute path leads, in which `..` is above where links before it lead: the one without dots, which is
+    /// itself for what does not exist; none when that cannot be found out.
+    fn follow(&self, path: &str) -> Option<String>;
+
+    /// The files that are what an absolute pattern says; see `is_part` for its parts. None when there are too many.
+    fn expand(&self, _pattern: &str) -> Option<Vec<String>> {
+        None
+    }
+
+    /// Goes through all that lies below a folder, links followed. False when there is too much of it.
+    fn walk(&self, _folder: &str, _each: &mut dyn FnMut(&str)) -> bool {
+        false
+    }
+}
+
+impl<F: Fn(&str) -> Option<String>> Disk for F {
+    fn follow(&self, path: &str) -> Option<String> {
+        self(path)
+    }
 }
 
 impl Call {
     pub fn new(tool: impl Into<String>, input: BTreeMap<String, Given>) -> Self {
-        Self { tool: tool.into(), input, targets: BTreeMap::new() }
+        Self {
+            tool: tool.into(),
+            input,
+            targets: BTreeMap::new(),
+            expansions: BTreeMap::new(),
+            below: BTreeSet::new(),
+            found: None,
+        }
     }
 
-    /// The call with every link on its paths followed. `follow` gets an absolute path, in which `..` is above
-    /// where links before it lead, and returns the one without dots that it leads to, which is itself for what does
-    /// not exist; none when that cannot be found out.
+    /// The call with every link on its paths followed, by whoever can tell no more of a disk.
     #[must_use]
-    pub fn followed(mut self, context: &Context, mut follow: impl FnMut(&str) -> Option<String>) -> Self {
+    pub fn followed(self, context: &Context, follow: impl Fn(&str) -> Option<String>) -> Self {
+        self.looked_up(context, &follow)
+    }
+
+    /// The call with every link on its paths followed, and every pattern in it filled in.
+    #[must_use]
+    pub fn looked_up(mut self, context: &Context, disk: &impl Disk) -> Self {
+        for pattern in super::access::patterns(&self, context) {
+            if let Some(made) = disk.expand(&pattern) {
+                self.expansions.insert(pattern, made);
+            }
+        }
         for path in super::access::paths(&self, context) {
-            if let Some(target) = follow(&path) {
+            if let Some(target) = disk.follow(&path) {
                 self.targets.insert(path, target);
             }
         }
         self
     }
 
+    /// The call with the folders looked into that it goes into, for what deny and ask rules mean in them.
+    #[must_use]
+    pub fn looked_below(mut self, rules: &RuleSet, context: &Context, disk: &impl Disk) -> Self {
+        self.below = super::below::found(&self, rules, context, disk);
+        self.found = super::below::protected(&self, context, disk);
+        self
+    }
+
+    /// A folder that the call goes into, in which something is what the rule says.
+    pub(crate) fn below(&self, rule: &Pattern) -> Option<&str> {
+        if self.below.is_empty() {
+            return None;
+        }
+        let rule = rule.to_string();
+        self.below.iter().find(|(_, of)| *of == rule).map(|(folder, _)| folder.as_str())
+    }
+
+    pub(crate) fn expansion(&self, pattern: &str) -> Option<&[String]> {
+        self.expansions.get(pattern).map(Vec::as_slice)
+    }
+
     pub(crate) fn target(&self, path: &str) -> Option<&str> {
         self.targets.get(path).map(String::as_str)
+    }
+
+    /// Whether a shell runs what stands in `command`. Servers of others use the word as they like, and so do skills.
+    pub(crate) fn runs_a_line(&self) -> bool {
+        let is_name = self.tool.starts_with("mcp__") || matches!(self.tool.as_str(), "Skill" | "SlashCommand");
+        self.tool == "Bash" || !is_name && self.input.contains_key("command")
     }
 
     pub(crate) fn text(&self, field: &str) -> Option<&str> {

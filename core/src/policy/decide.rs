@@ -8,6 +8,7 @@ use super::command::{Stripped, raw, whole};
 use super::decision::{Decision, Mode};
 use super::matching;
 use super::path::has_dots;
+use super::removal;
 use super::risk::{self, Risk};
 use super::rule::{Rule, RuleSet};
 use super::safety;
@@ -31,9 +32,14 @@ pub struct Judgement {
 }
 
 impl Judgement {
-    /// Somebody wrote that this is asked for. In auto mode only such calls are turned into prompts.
+    /// Somebody wrote that this is asked for, whatever the mode makes of it, or a rule might deny it. In auto mode only such
+    /// calls are turned into prompts.
     pub fn is_asked_by_rule(&self) -> bool {
-        self.rule.as_ref().is_some_and(|rule| rule.decision == Decision::Ask)
+        self.rule.as_ref().is_some_and(|rule| match rule.decision {
+            Decision::Allow => false,
+            Decision::Ask => self.decision != Decision::Allow,
+            Decision::Deny => self.decision == Decision::Ask,
+        })
     }
 }
 
@@ -61,8 +67,12 @@ impl MandatoryAsk {
     /// Whether it holds where everything else passes.
     fn holds_in_bypass(&self) -> bool {
         match self {
-            Self::CriticalRemoval(_) | Self::ProtectedPath(_) | Self::Unreadable(_) | Self::NeedsPerson => true,
-            Self::NotPlain(_) | Self::FolderAndGit | Self::FolderAndFiles | Self::PlanMode | Self::Malformed => false,
+            Self::CriticalRemoval(_)
+            | Self::ProtectedPath(_)
+            | Self::Unreadable(_)
+            | Self::NeedsPerson
+            | Self::Malformed => true,
+            Self::NotPlain(_) | Self::FolderAndGit | Self::FolderAndFiles | Self::PlanMode => false,
         }
     }
 
@@ -101,13 +111,15 @@ pub fn decide(rules: &RuleSet, mode: Mode, context: &Context, call: &Call) -> Ju
         _ => why,
     };
     let rule = if said < mandatory_ask { None } else { rule };
+    // What a rule only might mean no rule can approve.
+    let is_perhaps = said == Decision::Ask && rule.is_some_and(|rule| rule.decision == Decision::Deny);
     let asked = said.max(mandatory_ask);
     let decision = if mode == Mode::DontAsk && asked == Decision::Ask { Decision::Deny } else { asked };
     let why = if decision == asked { why } else { format!("{why}; in dontAsk mode what would be asked is denied") };
     Judgement {
         decision,
         why,
-        suppress_always: mandatory_asks.iter().any(|mandatory_ask| !mandatory_ask.is_about_the_mode()),
+        suppress_always: is_perhaps || mandatory_asks.iter().any(|mandatory_ask| !mandatory_ask.is_about_the_mode()),
         quorum: view.quorum(&action),
         risk: risk::of(call, &action, context),
         rule: rule.cloned(),
@@ -145,8 +157,20 @@ impl<'a> View<'a> {
         of_this_kind.filter(move |rule| matching::strictly(rule, self.call, action, self.context))
     }
 
+    /// The strict rules that might be about the call, with why that is not certain.
+    fn perhaps(&self, action: &Action) -> impl Iterator<Item = (&'a Rule, String)> {
+        self.rules
+            .rules
+            .iter()
+            .filter_map(move |rule| Some((rule, matching::perhaps(rule, self.call, action, self.context)?)))
+    }
+
     fn quorum(&self, action: &Action) -> Option<u32> {
-        self.matching(Decision::Ask, action).filter_map(|rule| rule.quorum).max()
+        if !self.rules.rules.iter().any(|rule| rule.quorum.is_some()) {
+            return None;
+        }
+        let certain = self.matching(Decision::Ask, action).filter_map(|rule| rule.quorum).max();
+        certain.or_else(|| self.perhaps(action).filter_map(|(rule, _)| rule.quorum).max())
     }
 
     /// What the rules say, or else the mode.
@@ -155,6 +179,14 @@ impl<'a> View<'a> {
             if let Some(rule) = self.matching(decision, action).next() {
                 return (decision, Some(rule), because(rule));
             }
+        }
+        if let Some((rule, why)) = self.perhaps(action).next() {
+            let verb = if rule.decision == Decision::Deny { "denies" } else { "asks for" };
+            return (
+                Decision::Ask,
+                Some(rule),
+                format!("{why}; the {} rule {} {verb} it", rule.source.origin.name(), rule.pattern),
+            );
         }
         match self.consent(action) {
             Ok(Some(rule)) => (Decision::Allow, Some(rule), because(rule)),
@@ -165,7 +197,7 @@ impl<'a> View<'a> {
 
     pub(super) fn mandatory_asks(&self, action: &Action) -> Vec<MandatoryAsk> {
         let mut mandatory_asks = vec![];
-        mandatory_asks.extend(safety::critical_removal(action, self.context).map(MandatoryAsk::CriticalRemoval));
+        mandatory_asks.extend(removal::critical(self.call, action, self.context).map(MandatoryAsk::CriticalRemoval));
         mandatory_asks.extend(safety::protected(self.call, action, self.context).map(MandatoryAsk::ProtectedPath));
         if matches!(self.call.tool.as_str(), "AskUserQuestion" | "ExitPlanMode") {
             mandatory_asks.push(MandatoryAsk::NeedsPerson);
@@ -178,6 +210,7 @@ impl<'a> View<'a> {
                     Some(ParseIssue::NotPlain(why)) => mandatory_asks.push(MandatoryAsk::NotPlain(why)),
                     None => {}
                 }
+                mandatory_asks.extend(plan.suspects.unseen.map(MandatoryAsk::Unreadable));
                 if plan.has_cd() && plan.has_git() {
                     mandatory_asks.push(MandatoryAsk::FolderAndGit);
                 }
@@ -219,6 +252,7 @@ impl<'a> View<'a> {
             return Ok(None);
         }
         match action {
+            Action::Shell(_) if self.call.tool != "Bash" => self.tool().map(Some),
             Action::Shell(plan) => self.shell(plan),
             Action::File(accesses) => self.files(accesses),
             Action::Other => self.tool().map(Some),

@@ -1,7 +1,7 @@
 //! What may come out of a ruling, and the modes a session can be in.
 
-use crate::event::visible;
 use crate::names::names;
+use crate::shown::visible;
 
 /// Ordered by strictness, so that `max` of all matches is the answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -1,57 +1,41 @@
 //! Patterns: `*` in a line of text, and gitignore's patterns on paths.
 
-use super::path::below;
+use super::path::{below, joined, lies_in};
+use super::shell::{ANY, ONE, STAR};
+use super::values::may_be;
 
-/// Whether a text is what the pattern says, where `*` stands for anything and `\*` for a star.
+/// Whether a text is what the pattern says, where `*` stands for anything and `\\*` for a star. What stands between two stars
+/// is looked for once, from where the one before it ended: the first place is as good as any.
 pub(crate) fn text_matches(pattern: &str, text: &str) -> bool {
-    tokens_match(&tokens(pattern), text)
+    let parts = parts(pattern);
+    let Some((first, rest)) = parts.split_first() else { return text.is_empty() };
+    let Some(mut left) = text.strip_prefix(first.as_str()) else { return false };
+    let Some((last, middle)) = rest.split_last() else { return left.is_empty() };
+    for part in middle {
+        let Some(at) = left.find(part.as_str()) else { return false };
+        left = &left[at + part.len()..];
+    }
+    left.len() >= last.len() && left.ends_with(last.as_str())
 }
 
-#[derive(Clone, Debug, PartialEq)]
-enum GlobToken {
-    Anything,
-    This(char),
-}
-
-fn tokens(pattern: &str) -> Vec<GlobToken> {
-    let mut tokens: Vec<GlobToken> = vec![];
+/// What stands between the stars of a pattern.
+fn parts(pattern: &str) -> Vec<String> {
+    let mut parts = vec![String::new()];
     let mut chars = pattern.chars().peekable();
     while let Some(c) = chars.next() {
-        match c {
-            '\\' if matches!(chars.peek(), Some('*' | '\\')) => tokens.extend(chars.next().map(GlobToken::This)),
-            // Two stars in a row say no more than one, and would only cost time.
-            '*' if tokens.last() == Some(&GlobToken::Anything) => {}
-            '*' => tokens.push(GlobToken::Anything),
-            c => tokens.push(GlobToken::This(c)),
+        let literal = match c {
+            '*' => {
+                parts.push(String::new());
+                continue;
+            }
+            '\\' if matches!(chars.peek(), Some('*' | '\\')) => chars.next().unwrap_or(c),
+            c => c,
+        };
+        if let Some(part) = parts.last_mut() {
+            part.push(literal);
         }
     }
-    tokens
-}
-
-/// Goes back to the last star alone, so the time is the product of the lengths at worst.
-fn tokens_match(tokens: &[GlobToken], text: &str) -> bool {
-    let text: Vec<char> = text.chars().collect();
-    let (mut token, mut at) = (0, 0);
-    let mut star: Option<(usize, usize)> = None;
-    while at < text.len() {
-        match tokens.get(token) {
-            Some(GlobToken::Anything) => {
-                star = Some((token, at));
-                token += 1;
-            }
-            Some(GlobToken::This(c)) if *c == text[at] => {
-                token += 1;
-                at += 1;
-            }
-            _ => {
-                let Some((starred, tried)) = star else { return false };
-                star = Some((starred, tried + 1));
-                token = starred + 1;
-                at = tried + 1;
-            }
-        }
-    }
-    tokens[token..].iter().all(|token| *token == GlobToken::Anything)
+    parts
 }
 
 /// A gitignore pattern below a folder, taken apart.
@@ -90,6 +74,43 @@ impl PathPattern {
     }
 }
 
+impl PathPattern {
+    /// Whether something below a folder may be what the pattern says.
+    pub(crate) fn may_reach_into(&self, folder: &str) -> bool {
+        let fixed: Vec<&str> = match self.anchored {
+            true => self
+                .segments
+                .iter()
+                .map(String::as_str)
+                .take_while(|part| !part.contains(['*', '?', '[', '\\']))
+                .collect(),
+            false => vec![],
+        };
+        let begins = joined(&self.base, &fixed.join("/"));
+        lies_in(&begins, folder) || lies_in(folder, &begins)
+    }
+
+    /// Whether a path that is not certain may be what the pattern says.
+    pub(crate) fn may_match(&self, shape: &str) -> bool {
+        if shape.chars().all(|c| c == ANY) {
+            return true;
+        }
+        // What begins anywhere may begin at the folder.
+        let below = match shape.starts_with(ANY) {
+            true => shape,
+            false => match below(shape, &self.base) {
+                Some(below) => below,
+                None => return false,
+            },
+        };
+        let parts: Vec<&str> = below.split('/').filter(|part| !part.is_empty()).collect();
+        (1..=parts.len()).any(|end| {
+            let starts = if self.anchored && !shape.starts_with(ANY) { 0..=0 } else { 0..=end - 1 };
+            starts.into_iter().any(|start| segments_match(&self.segments, &parts[start..end]))
+        })
+    }
+}
+
 /// Goes back to the last `**` alone, as with the stars of a line.
 fn segments_match(pattern: &[String], parts: &[&str]) -> bool {
     let (mut at, mut place) = (0, 0);
@@ -119,6 +140,16 @@ fn segments_match(pattern: &[String], parts: &[&str]) -> bool {
 
 /// One part of a path: `*`, `?`, `[a-z]`, `[!a-z]` and `\` before a character that is meant as it stands.
 pub(crate) fn segment_matches(pattern: &str, part: &str) -> bool {
+    if part.contains([ANY, STAR, ONE]) {
+        let is_fixed = !pattern.contains(['*', '?', '[', '\\']);
+        // A pattern of the shell's own passes over names that begin with a dot.
+        let is_hidden = pattern.starts_with('.') && part.starts_with([STAR, ONE]);
+        return is_fixed && !is_hidden && part.chars().any(|c| !matches!(c, ANY | STAR | ONE)) && may_be(part, pattern);
+    }
+    // No file has a longer name.
+    if part.len() > 255 {
+        return false;
+    }
     let pattern: Vec<char> = pattern.chars().collect();
     let part: Vec<char> = part.chars().collect();
     let (mut at, mut place) = (0, 0);

@@ -5,9 +5,12 @@ use super::call::{Call, Context};
 use super::command::{Stripped, name_of, raw, texts, whole};
 use super::decision::Decision;
 use super::glob::{PathPattern, text_matches};
+use super::line::{Fit, LinePattern};
 use super::named::is_about_files;
 use super::path::{has_dots, joined};
-use super::rule::{Origin, PRIMARY, Pattern, Rule, has_literal_server};
+use super::perhaps::might_run;
+use super::rule::{Origin, PRIMARY, Pattern, Rule, has_literal_server, is_parameter};
+use super::values::{in_words, is_literal};
 use super::web;
 
 /// Whether a deny or ask rule is about the call, or about any part of it.
@@ -16,8 +19,9 @@ pub(crate) fn strictly(rule: &Rule, call: &Call, action: &Action, context: &Cont
         return false;
     }
     let Pattern { tool, specifier } = &rule.pattern;
-    let about_tool =
-        names(tool, &call.tool, true) || (rule.decision == Decision::Deny && reads_what_is_written(tool, call));
+    let about_tool = names(tool, &call.tool, true)
+        || tool == "Bash" && matches!(action, Action::Shell(_))
+        || (rule.decision == Decision::Deny && reads_what_is_written(tool, call));
     let Some(specifier) = specifier else {
         let redirected = |plan: &Plan| plan.redirected.iter().any(|file| file.access == Access::Write);
         return about_tool || tool == "Edit" && matches!(action, Action::Shell(plan) if redirected(plan));
@@ -27,7 +31,10 @@ pub(crate) fn strictly(rule: &Rule, call: &Call, action: &Action, context: &Cont
     }
     match tool.as_str() {
         "Bash" => matches!(action, Action::Shell(plan) if runs(plan, call, specifier)),
-        "Read" | "Edit" | "Cd" => touched(rule, action).any(|file| path_strictly(rule, specifier, file, call, context)),
+        "Read" | "Edit" | "Cd" => {
+            touched(rule, action).any(|file| path_strictly(rule, specifier, file, call, context))
+                || tool == "Read" && names_a_file(rule, specifier, call, action, context)
+        }
         "WebFetch" => about_tool && web::strictly(specifier, call.text("url")),
         _ => about_tool && named(tool, specifier, call),
     }
@@ -114,12 +121,14 @@ pub(crate) fn names(pattern: &str, tool: &str, strict: bool) -> bool {
     if pattern == tool || family.contains(&tool) {
         return true;
     }
-    // `mcp__server` means all its tools.
+    // `mcp__server` means all its tools. `mcp__a__b__c` may be a tool of a server called `a__b`.
+    let is_one_of = |tools: &str| strict || !tools.contains("__");
     let server = pattern.strip_prefix("mcp__").filter(|rest| !rest.is_empty() && !rest.contains('*'));
-    if server.is_some() && tool.strip_prefix(pattern).is_some_and(|rest| rest.starts_with("__")) {
+    if server.is_some() && tool.strip_prefix(pattern).and_then(|rest| rest.strip_prefix("__")).is_some_and(is_one_of) {
         return true;
     }
-    pattern.contains('*') && (strict || has_literal_server(pattern)) && text_matches(pattern, tool)
+    let tools = tool.strip_prefix("mcp__").and_then(|rest| rest.split_once("__")).map_or("", |(_, tools)| tools);
+    pattern.contains('*') && (strict || has_literal_server(pattern) && is_one_of(tools)) && text_matches(pattern, tool)
 }
 
 /// Who may not read a file may not write it either.
@@ -148,34 +157,71 @@ fn named(tool: &str, specifier: &str, call: &Call) -> bool {
     }
 }
 
-/// What a rule for Bash says about a line.
-struct LinePattern<'rule> {
-    pattern: &'rule str,
-    /// It ends with ` *` or `:*`: the pattern alone, or with more words behind it.
-    rest: bool,
-}
-
-impl<'rule> LinePattern<'rule> {
-    fn read(specifier: &'rule str) -> Self {
-        let rest = specifier.strip_suffix(":*").or_else(|| specifier.strip_suffix(" *"));
-        Self { pattern: rest.unwrap_or(specifier).trim_end(), rest: rest.is_some() }
-    }
-
-    fn is_exact(&self) -> bool {
-        !self.rest && !self.pattern.contains('*')
-    }
-
-    fn matches(&self, text: &str) -> bool {
-        let behind = || text_matches(&format!("{} *", self.pattern), text);
-        text_matches(self.pattern, text) || self.rest && behind()
-    }
-}
-
 /// Whether anything in the line is what the specifier says.
 fn runs(plan: &Plan, call: &Call, specifier: &str) -> bool {
     let line = LinePattern::read(specifier);
     let whole = call.text("command").unwrap_or_default().trim();
-    line.matches(whole) || plan.suspects.iter().flat_map(|words| texts(words)).any(|text| line.matches(&text))
+    let suspects = &plan.suspects;
+    line.matches(whole)
+        || suspects.commands.iter().any(|suspect| {
+            texts(&suspect.words).iter().any(|text| line.matches(text))
+                || line.fits(&suspect.words, suspect.takes_more, &suspects.variables) == Fit::Yes
+        })
+}
+
+/// Why a deny or ask rule might be about the call, where that cannot be told for certain.
+pub(crate) fn perhaps(rule: &Rule, call: &Call, action: &Action, context: &Context) -> Option<String> {
+    if rule.decision == Decision::Allow || !rule.is_for(context, true) || rule.is_never_consulted().is_some() {
+        return None;
+    }
+    let Pattern { tool, specifier } = &rule.pattern;
+    match (tool.as_str(), specifier, action) {
+        ("Bash", Some(specifier), Action::Shell(plan)) if !is_parameter(specifier) => {
+            might_run(&LinePattern::read(specifier), &plan.suspects)
+        }
+        ("Read" | "Edit", Some(specifier), _) if !is_parameter(specifier) => {
+            might_touch(rule, specifier, call, action, context)
+        }
+        _ => None,
+    }
+}
+
+/// Whether a word of a line is a file that a rule on reading means: whatever is given its name may read it.
+fn names_a_file(rule: &Rule, specifier: &str, call: &Call, action: &Action, context: &Context) -> bool {
+    let Action::Shell(plan) = action else { return false };
+    let patterns = path_patterns(rule, specifier, context, true);
+    let fits = |path: &str| patterns.iter().any(|pattern| pattern.matches(path, true));
+    let mut words = plan.touched.iter().filter(|touch| touch.is_word && is_literal(&touch.path));
+    words.any(|touch| {
+        let own = Some(touch.path.as_str()).filter(|path| !has_dots(path));
+        own.into_iter().chain(call.target(&touch.path)).any(fits)
+    })
+}
+
+/// Why a rule on files might mean one that the call has to do with.
+fn might_touch(rule: &Rule, specifier: &str, call: &Call, action: &Action, context: &Context) -> Option<String> {
+    let in_folder = |folder: &str| format!("something in {folder} may be meant");
+    let patterns = path_patterns(rule, specifier, context, true);
+    let folders = super::below::folders(call, action);
+    let all_in = |folder: &&String| patterns.iter().any(|pattern| pattern.matches(&format!("{folder}/x"), true));
+    if let Some(folder) = folders.iter().find(all_in) {
+        return Some(in_folder(folder));
+    }
+    if let Some(folder) = call.below(&rule.pattern) {
+        return Some(in_folder(folder));
+    }
+    let Action::Shell(plan) = action else { return None };
+    let access = if rule.pattern.tool == "Edit" { Access::Write } else { Access::Read };
+    let reaches = rule.decision == Decision::Deny && rule.pattern.tool == "Read";
+    let touched = plan.touched.iter().find(|touch| {
+        let fits = |path: &str| match is_literal(path) {
+            true => patterns.iter().any(|pattern| pattern.matches(path, true)),
+            false => patterns.iter().any(|pattern| pattern.may_match(path)),
+        };
+        let own = Some(touch.path.as_str()).filter(|path| !has_dots(path));
+        (touch.may_be(access) || reaches) && own.into_iter().chain(call.target(&touch.path)).any(fits)
+    })?;
+    Some(format!("{} may be read or changed", in_words(&touched.path)))
 }
 
 fn touched<'action>(rule: &Rule, action: &'action Action) -> impl Iterator<Item = &'action FileAccess> {
@@ -194,7 +240,7 @@ fn path_strictly(rule: &Rule, specifier: &str, file: &FileAccess, call: &Call, c
 }
 
 /// Where a path of a rule begins, by each name of that folder, and what it says from there.
-fn path_patterns(rule: &Rule, specifier: &str, context: &Context, strict: bool) -> Vec<PathPattern> {
+pub(crate) fn path_patterns(rule: &Rule, specifier: &str, context: &Context, strict: bool) -> Vec<PathPattern> {
     let (path, anchored, folders): (&str, bool, Vec<&str>) = if let Some(path) = specifier.strip_prefix("//") {
         (path, true, vec!["/"])
     } else if let Some(path) = specifier.strip_prefix("~/") {

@@ -21,19 +21,26 @@
 //! for whoever is asked.
 
 mod access;
+mod below;
 mod call;
 mod command;
 mod cover;
 mod decide;
 mod decision;
+mod feeding;
 mod glob;
+mod inert;
+mod line;
 mod matching;
 mod named;
 mod outside;
 mod path;
+mod perhaps;
 #[cfg(test)]
 mod properties;
+mod reading;
 mod readonly;
+mod removal;
 mod risk;
 mod rule;
 mod safety;
@@ -41,13 +48,17 @@ mod shell;
 mod suspects;
 #[cfg(test)]
 mod table;
+mod touching;
+mod values;
 mod web;
 
-pub use call::{Call, Context, Given};
+pub use call::{Call, Context, Disk, Given};
 pub use cover::covers;
 pub use decide::{Judgement, MandatoryAsk, applies, decide};
 pub use decision::{Decision, Mode, mode_in_words};
-pub use outside::{OutsidePolicy, outside_reason, passes_outside_guard};
+pub use outside::{OWN_TOOLS, OutsidePolicy, outside_reason, passes_outside_guard};
 pub use path::absolute;
 pub use risk::{Reason, Risk, RiskLevel, risk, risk_in_words, writes};
 pub use rule::{Origin, Pattern, Rule, RuleSet, RuleSource, primary_field};
+pub use safety::is_protected_name;
+pub use values::{is_literal, is_part};

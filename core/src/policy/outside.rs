@@ -41,8 +41,9 @@ const HARMLESS: [&str; 11] = [
     "ToolSearch",
 ];
 
-/// Tools of ours, on the servers by which sessions have them.
-const OURS: [&str; 3] = ["reply", "inbox", "edit_message"];
+/// The model's tools that are ours.
+pub const OWN_TOOLS: [&str; 3] = ["reply", "edit_message", "inbox"];
+/// The servers by which sessions have them.
 const SERVERS: [&str; 3] = ["mcp__portcullis__", "mcp__gate__", "mcp__plugin_portcullis_portcullis__"];
 
 /// Whether a call certainly only reads inside the working folders, edits an unprotected file there, talks with people, or
@@ -53,7 +54,8 @@ pub fn passes_outside_guard(rules: &RuleSet, context: &Context, call: &Call, pol
         OutsidePolicy::All => true,
         OutsidePolicy::Off => return true,
     };
-    let is_ours = SERVERS.iter().filter_map(|server| call.tool.strip_prefix(server)).any(|tool| OURS.contains(&tool));
+    let is_ours =
+        SERVERS.iter().filter_map(|server| call.tool.strip_prefix(server)).any(|tool| OWN_TOOLS.contains(&tool));
     if is_ours || HARMLESS.contains(&call.tool.as_str()) {
         return true;
     }

@@ -95,8 +95,8 @@ pub(crate) fn of(call: &Call, action: &Action, context: &Context) -> Risk {
             if plan.script.issue.is_some() {
                 reasons.push(Reason::Unclear);
             }
-            for words in &plan.suspects {
-                reasons.extend(dangers(words));
+            for suspect in &plan.suspects.commands {
+                reasons.extend(dangers(&suspect.words));
             }
         }
         Action::File(_) | Action::Other => {}

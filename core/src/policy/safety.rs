@@ -1,13 +1,14 @@
-//! What no rule and no mode approves: changes of protected files, and removals that cannot be made good.
+//! What no rule and no mode approves: changes of protected files. Removals are for [`super::removal`].
 
-use super::access::{Access, Action, Plan, changes_folder};
+use super::access::{Access, Action};
 use super::call::{Call, Context};
-use super::command::name_of;
-use super::path::{absolute, lies_in};
-use super::shell::ShellWord;
+use super::path::lies_in;
+use super::shell::{ANY, ONE, STAR};
+use super::touching::Touch;
+use super::values::{in_words, is_literal, may_be};
 
 /// Folders in which a change turns into commands that are run later, or into permissions.
-const PROTECTED_FOLDERS: [&str; 12] = [
+const PROTECTED_FOLDERS: [&str; 13] = [
     ".cargo",
     ".claude",
     ".devcontainer",
@@ -18,12 +19,26 @@ const PROTECTED_FOLDERS: [&str; 12] = [
     ".mvn",
     ".portcullis",
     ".ssh",
+    ".vim",
     ".vscode",
     ".yarn",
 ];
 
+/// The same, where the folder above it tells which one is meant.
+const PROTECTED_BELOW: [(&str, &str); 9] = [
+    (".config", "autostart"),
+    (".config", "direnv"),
+    (".config", "fish"),
+    (".config", "git"),
+    (".config", "mise"),
+    (".config", "nvim"),
+    (".config", "systemd"),
+    (".config", "tmux"),
+    ("library", "launchagents"),
+];
+
 /// Files with the same effect.
-const PROTECTED_FILES: [&str; 31] = [
+const PROTECTED_FILES: [&str; 54] = [
     ".bash_aliases",
     ".bash_login",
     ".bash_logout",
@@ -31,21 +46,41 @@ const PROTECTED_FILES: [&str; 31] = [
     ".bashrc",
     ".bazelrc",
     ".claude.json",
+    ".cshrc",
+    ".curlrc",
     ".devcontainer.json",
+    ".direnvrc",
+    ".emacs",
     ".envrc",
+    ".exrc",
+    ".gdbinit",
     ".gitattributes",
     ".gitconfig",
     ".gitmodules",
+    ".gvimrc",
     ".inputrc",
+    ".kshrc",
+    ".lefthook.yaml",
+    ".lefthook.yml",
+    ".lldbinit",
     ".mcp.json",
+    ".mise.toml",
     ".netrc",
     ".npmrc",
+    ".nvimrc",
     ".pnp.cjs",
     ".pnpmfile.cjs",
     ".pre-commit-config.yaml",
     ".profile",
     ".pypirc",
+    ".pythonrc",
     ".ripgreprc",
+    ".screenrc",
+    ".tcshrc",
+    ".tmux.conf",
+    ".vimrc",
+    ".wgetrc",
+    ".xprofile",
     ".yarnrc",
     ".yarnrc.yml",
     ".zlogin",
@@ -54,18 +89,35 @@ const PROTECTED_FILES: [&str; 31] = [
     ".zshenv",
     ".zshrc",
     "bunfig.toml",
+    "lefthook.toml",
+    "lefthook.yaml",
     "lefthook.yml",
+    "mise.toml",
 ];
 
-/// Whether a change of this file is always asked for. Letter case counts for nothing: on many disks it does not.
+/// Whether a file or folder of this name, in small letters, is protected.
+pub fn is_protected_name(name: &str, is_file: bool) -> bool {
+    PROTECTED_FOLDERS.contains(&name) || is_file && PROTECTED_FILES.contains(&name)
+}
+
+/// Whether a change of this file is always asked for. Letter case counts for nothing: on many disks it does not. A path
+/// that is not certain counts where some of the name itself stands there.
 pub(crate) fn is_protected(path: &str, context: &Context) -> bool {
-    let path = path.to_lowercase();
-    let mut parts = path.split('/').peekable();
-    let mut named = false;
-    while let Some(part) = parts.next() {
-        let is_last = parts.peek().is_none();
-        named |= PROTECTED_FOLDERS.contains(&part) || is_last && PROTECTED_FILES.contains(&part);
+    // What the line makes of other words, and nobody knows.
+    if path.chars().all(|c| c == ANY) {
+        return true;
     }
+    let path = path.to_lowercase();
+    let is = |part: &str, name: &str| {
+        part == name || !is_literal(part) && !part.starts_with([ANY, STAR, ONE]) && may_be(part, name)
+    };
+    let parts: Vec<&str> = path.split('/').collect();
+    let named = parts.iter().enumerate().any(|(at, part)| {
+        let above = at.checked_sub(1).and_then(|at| parts.get(at)).copied().unwrap_or_default();
+        PROTECTED_FOLDERS.iter().any(|name| is(part, name))
+            || PROTECTED_BELOW.iter().any(|(folder, name)| above == *folder && is(part, name))
+            || at + 1 == parts.len() && PROTECTED_FILES.iter().any(|name| is(part, name))
+    });
     named && !is_plan(&path, context) || context.ours.iter().any(|ours| lies_in(&path, &ours.to_lowercase()))
 }
 
@@ -80,101 +132,23 @@ fn is_plan(path: &str, context: &Context) -> bool {
     names.any(|name| !name.is_empty() && !name.contains(['/', '.']))
 }
 
-/// The protected file that the call would change, by its name or by where its links lead.
+/// The protected file that the call would change, or might: by its name or by where its links lead.
 pub(crate) fn protected(call: &Call, action: &Action, context: &Context) -> Option<String> {
-    let writes = action.accesses().into_iter().filter(|file| file.access == Access::Write);
-    writes.filter(|file| file.names(call).any(|path| is_protected(path, context))).find_map(|file| file.path.clone())
-}
-
-/// What a command would remove that is never removed unasked: the root and what is right below it, the home, the
-/// working folder and those above it, and what only a variable or another command names.
-pub(crate) fn critical_removal(action: &Action, context: &Context) -> Option<String> {
+    let mut writes = action.accesses().into_iter().filter(|file| file.access == Access::Write);
+    let certain = writes.find(|file| file.names(call).any(|path| is_protected(path, context)));
+    if let Some(path) = certain.and_then(|file| file.path.clone()) {
+        return Some(path);
+    }
     let Action::Shell(plan) = action else { return None };
-    let removes = |word: &ShellWord| matches!(name_of(&word.text), "rm" | "rmdir");
-    let is_removal = |words: &&Vec<ShellWord>| words.iter().any(removes);
-    if !plan.suspects.iter().any(|words| is_removal(&words)) {
-        return None;
+    if call.found.is_some() {
+        return call.found.clone();
     }
-    let folders = folders(plan, context);
-    plan.suspects.iter().find_map(|words| {
-        let (first, rest) = words.split_first()?;
-        let recursive = |word: &ShellWord| word.is_flag() && word.text.contains(['r', 'R']);
-        if name_of(&first.text) == "xargs" && rest.iter().any(removes) && rest.iter().any(recursive) {
-            return Some("what xargs is given".to_owned());
-        }
-        if !removes(first) {
-            return None;
-        }
-        let Some(folders) = &folders else { return Some("something in one of many folders".to_owned()) };
-        let is_critical = |word: &&ShellWord| folders.iter().any(|folder| is_critical(word, folder, context));
-        rest.iter().filter(|word| !word.is_flag()).find(is_critical).map(|word| word.raw.clone())
-    })
-}
-
-/// Where the commands of a line may run, as far as it says so; none if that would be too many.
-fn folders(plan: &Plan, context: &Context) -> Option<Vec<String>> {
-    const MOST: usize = 64;
-    let mut folders: Vec<String> = context.both(&context.cwd).map(str::to_owned).collect();
-    for words in plan.suspects.iter().filter(|words| changes_folder(&words[0].text)) {
-        let to = words[1..].iter().find(|word| !word.is_flag()).map_or("~", |word| word.text.as_str());
-        let to = with_home(to);
-        for at in 0..folders.len() {
-            let moved = absolute(&to, &folders[at], context.home.as_deref());
-            folders.extend(moved.filter(|moved| !folders.contains(moved)));
-        }
-        if folders.len() > MOST {
-            return None;
-        }
-    }
-    Some(folders)
-}
-
-fn with_home(text: &str) -> String {
-    text.replace("${HOME}", "~").replace("$HOME", "~")
-}
-
-fn is_critical(word: &ShellWord, from: &str, context: &Context) -> bool {
-    let text = with_home(&word.text);
-    // `x/*` takes all that is in x, which is as bad as x; so do `x/**` and `x/*/`, or nearly.
-    let mut folder = text.as_str();
-    let mut all_in_it = false;
-    loop {
-        let whole = folder.trim_end_matches('/');
-        let last = whole.rsplit('/').next().unwrap_or_default();
-        if !last.contains('*') || !last.chars().all(|c| matches!(c, '*' | '.')) {
-            break;
-        }
-        folder = &whole[..whole.len() - last.len()];
-        all_in_it = true;
-    }
-    if folder.is_empty() && !all_in_it {
-        // What another command prints may be anything.
-        return !word.is_literal;
-    }
-    if folder.starts_with(['$', '`']) {
-        let plain_below = folder.split_once('/').is_some_and(|(_, rest)| !without_variables(rest).is_empty());
-        return !plain_below;
-    }
-    // A variable may be empty, and then `~/$X` is the home.
-    let folder = without_variables(folder);
-    let Some(path) = absolute(&folder, from, context.home.as_deref()) else { return true };
-    let top = path.matches('/').count() == 1;
-    let holds = |place: &str| lies_in(place, &path);
-    let places = [Some(context.cwd.as_str()), Some(&context.started), context.home.as_deref()];
-    top || places.into_iter().flatten().flat_map(|place| context.both(place)).any(holds)
-}
-
-fn without_variables(text: &str) -> String {
-    let mut parts = text.split('$');
-    let mut left = parts.next().unwrap_or_default().to_owned();
-    for part in parts {
-        let rest = match part.strip_prefix('{') {
-            Some(braced) => braced.split_once('}').map_or("", |(_, rest)| rest),
-            None => part.trim_start_matches(|c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '@' | '?')),
-        };
-        left.push_str(rest);
-    }
-    left
+    let mut changed = plan.touched.iter().filter(|touch| touch.may_change);
+    let is_one = |touch: &&Touch| {
+        let own = Some(touch.path.as_str()).filter(|path| !super::path::has_dots(path));
+        own.into_iter().chain(call.target(&touch.path)).any(|path| is_protected(path, context))
+    };
+    changed.find(is_one).map(|touch| in_words(&touch.path))
 }
 
 #[cfg(test)]

@@ -4,10 +4,14 @@
 use std::collections::BTreeSet;
 
 use super::command::{is_shell, name_of, text};
-use super::shell::{Joint, Redirect, Script, ShellCommand, ShellWord};
+use super::feeding;
+use super::inert::is_inert;
+use super::perhaps::Flow;
+use super::shell::{ANY, Joint, Piece, Redirect, Script, ShellCommand, ShellWord};
+use super::values::{Variables, is_literal};
 
 /// Programs behind which another command may stand.
-const BEFORE_ANOTHER: [&str; 36] = [
+pub(super) const BEFORE_ANOTHER: [&str; 39] = [
     "sudo",
     "doas",
     "env",
@@ -44,7 +48,13 @@ const BEFORE_ANOTHER: [&str; 36] = [
     "runuser",
     "toybox",
     "ssh",
+    "fakeroot",
+    "coproc",
+    "catchsegv",
 ];
+
+/// Of these the ones with a word of their own before the command: a time, a file, a machine.
+const WITH_A_WORD: [&str; 8] = ["timeout", "flock", "ssh", "chroot", "taskset", "chrt", "su", "script"];
 
 /// How deep a script in quotes is looked for in a script in quotes.
 const DEEPEST: usize = 4;
@@ -52,14 +62,43 @@ const DEEPEST: usize = 4;
 /// How much text all suspects together may have: what one line can make us look at, for each rule.
 const MOST_TEXT: usize = 60_000;
 
+/// A command that may run.
+#[derive(Clone, Debug)]
+pub(crate) struct Suspect {
+    pub(crate) words: Vec<ShellWord>,
+    /// More words come from elsewhere.
+    pub(crate) takes_more: bool,
+}
+
+/// A command as it stands in the line, or in a script in it.
+#[derive(Clone, Debug)]
+pub(crate) struct Found {
+    /// With `{a,b}` as the words it makes.
+    pub(crate) words: Vec<ShellWord>,
+    pub(crate) assignments: Vec<(String, ShellWord)>,
+    pub(crate) redirects: Vec<Redirect>,
+    /// The texts that are its input.
+    pub(crate) given: Vec<String>,
+    pub(crate) joint: Joint,
+    pub(crate) is_nested: bool,
+    /// It may be one of a group, with the input of the group.
+    pub(crate) is_grouped: bool,
+}
+
 #[derive(Debug, Default)]
 pub(crate) struct Suspects {
-    /// The words of each command.
-    pub(crate) commands: Vec<Vec<ShellWord>>,
-    /// Of all the commands.
-    pub(crate) redirects: Vec<Redirect>,
+    pub(crate) commands: Vec<Suspect>,
+    pub(crate) found: Vec<Found>,
+    pub(crate) variables: Variables,
+    /// The names of programs that are not certain, as shapes.
+    pub(crate) programs: Vec<String>,
+    /// Why something may be run that nobody can read here.
+    pub(crate) unseen: Option<&'static str>,
+    /// Something in it may be taken for text that is a command.
+    pub(crate) is_unsure: bool,
     /// Why there may be more than were looked at.
     pub(crate) unfinished: Option<&'static str>,
+    pub(crate) flow: Flow,
     text: usize,
     /// Scripts in quotes that were read.
     scripts: BTreeSet<String>,
@@ -68,26 +107,34 @@ pub(crate) struct Suspects {
 impl Suspects {
     pub(crate) fn of(script: &Script) -> Self {
         let mut suspects = Self::default();
-        let mut scripts = suspects.look(&script.commands);
+        let mut scripts = suspects.look(script);
         for _ in 0..DEEPEST {
-            let read: Vec<ShellCommand> = scripts.iter().flat_map(|script| suspects.read(script)).collect();
-            scripts = suspects.look(&read);
+            let mut next = vec![];
+            for script in scripts {
+                next.extend(suspects.read(&script));
+            }
+            scripts = next;
         }
         if scripts.iter().any(|script| !suspects.scripts.contains(script)) {
             suspects.unfinished = Some("scripts in quotes are nested too deep");
         }
+        suspects.name_programs();
+        suspects.flow = Flow::of(&suspects);
         suspects
     }
 
-    fn read(&mut self, script: &str) -> Vec<ShellCommand> {
+    fn read(&mut self, script: &str) -> Vec<String> {
         if !self.scripts.insert(script.to_owned()) || !self.has_room_for(script.len()) {
             return vec![];
         }
         let script = Script::read(script);
-        if script.commands.is_empty() && !script.is_readable() {
-            self.unfinished = Some("a script in quotes cannot be read");
+        if !script.is_readable() {
+            if script.commands.is_empty() {
+                self.unfinished = Some("a script in quotes cannot be read");
+            }
+            self.is_unsure = true;
         }
-        script.commands
+        self.look(&script)
     }
 
     fn has_room_for(&mut self, more: usize) -> bool {
@@ -99,46 +146,90 @@ impl Suspects {
     }
 
     /// Takes in commands and what they start; the texts that they may run as scripts are still to be read.
-    fn look(&mut self, commands: &[ShellCommand]) -> Vec<String> {
+    fn look(&mut self, script: &Script) -> Vec<String> {
+        self.is_unsure |= script.is_unsure;
+        self.variables.learn(&script.commands);
         // Those that stand there plainly come first, so that no other can take their room.
-        let opened: Vec<Vec<ShellWord>> = commands.iter().map(|command| self.opened(command)).collect();
-        for (command, words) in commands.iter().zip(&opened) {
-            self.redirects.extend(command.redirects.iter().cloned());
-            self.take(words);
+        let found: Vec<Found> = script.commands.iter().map(|command| self.opened(command, script)).collect();
+        for command in &found {
+            self.take(&command.words, false);
         }
-        let mut scripts = vec![];
-        let fed = commands.iter().any(|command| command.joint == Joint::Pipe && has_shell(&command.words));
-        for (command, words) in commands.iter().zip(&opened) {
-            let first = words.first().map_or("", |word| name_of(&word.text));
-            if fed && matches!(first, "echo" | "printf") {
-                scripts.push(text(&words[1..]));
-            }
-            if has_shell(words) {
-                scripts.extend(command.redirects.iter().filter_map(Redirect::given).map(str::to_owned));
-            }
-            for (at, start) in starts(words).into_iter().enumerate() {
-                if at > 0 && !self.take(&words[start..]) {
+        let mut scripts = feeding::scripts(&found);
+        scripts.extend(reckoned(&found));
+        for command in &found {
+            let starts = starts(&command.words);
+            for start in starts {
+                let words = &command.words[start..];
+                let takes_more = command.words[..start].iter().any(takes_from_elsewhere);
+                if start > 0 && !self.take(words, takes_more) {
                     break;
                 }
-                scripts.extend(scripts_of(&words[start..]));
+                self.unseen = self.unseen.or(feeding::unseen(words, command, &found));
+                scripts.extend(scripts_of(words));
             }
         }
+        self.found.extend(found);
         scripts
     }
 
-    fn take(&mut self, words: &[ShellWord]) -> bool {
+    /// Notes the programs whose names are not certain. What the line sets must be known before.
+    fn name_programs(&mut self) {
+        for command in std::mem::take(&mut self.found) {
+            for start in starts(&command.words) {
+                self.program(&command.words, start);
+            }
+            self.found.push(command);
+        }
+    }
+
+    /// Notes the program of a command where its name is not certain.
+    fn program(&mut self, words: &[ShellWord], start: usize) {
+        let Some(word) = words.get(start) else { return };
+        // What is put in the place of {} is a name from elsewhere.
+        let replaced = |word: &ShellWord| start > 0 && word.text.contains("{}");
+        if replaced(word) {
+            self.unseen = Some("which program it starts is not said");
+            return;
+        }
+        let first = words.first().map_or("", |word| name_of(&word.text));
+        let is_own = start > 0 && WITH_A_WORD.contains(&first) && words[1..start].iter().all(ShellWord::is_flag);
+        let shapes = |word: &ShellWord| self.variables.shapes(word);
+        let evaluated = name_of(&word.text) == "eval"
+            && words[start + 1..].iter().flat_map(shapes).any(|shape| shape.contains(ANY));
+        if evaluated {
+            self.unseen = Some("it runs a text that nobody can read here");
+        }
+        if is_own || word.is_literal {
+            return;
+        }
+        for shape in self.variables.spellings(word) {
+            let name = shape.trim_start().split([' ', '\t', '\n']).next().unwrap_or_default();
+            let name = name_of(name);
+            // What a command prints may be a program with words of its own.
+            let splits = !word.is_quoted && word.pieces.contains(&Piece::Unknown);
+            if !is_literal(name) || shape != word.text {
+                let name = if splits { ANY.to_string() } else { name.to_owned() };
+                if name == ANY.to_string() {
+                    self.unseen = Some("which program it starts is not certain");
+                }
+                self.programs.push(name);
+            }
+        }
+    }
+
+    fn take(&mut self, words: &[ShellWord], takes_more: bool) -> bool {
         let room = !words.is_empty() && self.has_room_for(words.iter().map(|word| word.raw.len() + 1).sum());
         if room {
-            self.commands.push(words.to_vec());
+            self.commands.push(Suspect { words: words.to_vec(), takes_more });
         }
         room
     }
 
-    /// The words of a command, with `{a,b}` as the words it makes.
-    fn opened(&mut self, command: &ShellCommand) -> Vec<ShellWord> {
+    /// A command with `{a,b}` as the words it makes.
+    fn opened(&mut self, command: &ShellCommand, script: &Script) -> Found {
         let mut words = vec![];
         for word in &command.words {
-            if word.is_literal {
+            if word.is_literal || !word.text.contains('{') {
                 words.push(word.clone());
                 continue;
             }
@@ -146,18 +237,44 @@ impl Suspects {
             if !all {
                 self.unfinished = Some("braces make more words than are looked at");
             }
-            if made.len() == 1 {
+            if made.len() == 1 && made[0] == word.text {
                 words.push(word.clone());
             } else {
-                words.extend(made.into_iter().map(|text| ShellWord { raw: text.clone(), text, ..word.clone() }));
+                words.extend(made.into_iter().map(|text| ShellWord { is_literal: false, ..ShellWord::read(&text) }));
             }
         }
-        words
+        let texts = command.heredocs.iter().filter_map(|place| script.texts.get(*place).cloned());
+        let given = texts.chain(command.redirects.iter().filter_map(Redirect::given)).collect();
+        Found {
+            words,
+            assignments: command.assignments.clone(),
+            redirects: command.redirects.clone(),
+            given,
+            joint: command.joint,
+            is_nested: command.is_nested,
+            is_grouped: script.has_groups,
+        }
     }
 }
 
-fn has_shell(words: &[ShellWord]) -> bool {
-    words.iter().any(|word| is_shell(&word.text))
+/// Commands in quotes that are run where the text around them is reckoned, as in `test -v 'a[$(x)]'`.
+fn reckoned(found: &[Found]) -> Vec<String> {
+    let mut scripts = vec![];
+    for command in found {
+        let words = command.words.iter().filter(|_| !is_inert(&command.words));
+        let values = command.assignments.iter().map(|(_, value)| value);
+        for word in words.chain(values) {
+            let text = word.script();
+            if text.contains("$(") || text.contains('`') {
+                scripts.push(format!(": \"{}\"", text.replace('"', "")));
+            }
+        }
+    }
+    scripts
+}
+
+fn takes_from_elsewhere(word: &ShellWord) -> bool {
+    matches!(name_of(&word.text), "xargs" | "parallel" | "-exec" | "-execdir" | "-ok" | "-okdir")
 }
 
 /// Where in the words a command may begin: at their beginning, and behind each program that starts another.
@@ -177,16 +294,23 @@ fn starts(words: &[ShellWord]) -> BTreeSet<usize> {
         }
         if BEFORE_ANOTHER.contains(&name) {
             // Behind flags and what may belong to them.
-            let mut after_flag = true;
+            let mut after_flag = false;
+            let mut spare = usize::from(WITH_A_WORD.contains(&name));
             for (at, word) in rest {
                 if !word.is_flag() && !word.text.contains('=') {
                     todo.push(at);
                     if !after_flag && !word.text.starts_with(|c: char| c.is_ascii_digit()) {
-                        break;
+                        if spare == 0 {
+                            break;
+                        }
+                        spare -= 1;
                     }
                 }
                 after_flag = word.is_flag();
             }
+        } else if start == 0 && !is_inert(words) {
+            // Whatever starts them, shells run what they are given.
+            todo.extend(rest.filter(|(_, word)| is_shell(&word.text)).map(|(at, _)| at).take(4));
         }
     }
     starts
@@ -197,13 +321,17 @@ fn scripts_of(words: &[ShellWord]) -> Vec<String> {
     let Some((first, rest)) = words.split_first() else { return vec![] };
     let name = name_of(&first.text);
     if name == "eval" {
-        return vec![text(rest)];
+        let words: Vec<String> = rest.iter().map(ShellWord::script).collect();
+        return vec![words.join(" "), text(rest)];
     }
     let mut scripts = vec![];
     if is_shell(name) {
         let has_c = |word: &ShellWord| word.is_flag() && !word.text.starts_with("--") && word.text.contains('c');
         let behind = rest.iter().skip_while(|word| !has_c(word)).skip(1);
-        scripts.extend(behind.filter(|word| !word.is_flag()).map(|word| word.text.clone()).next());
+        scripts.extend(behind.filter(|word| !word.is_flag()).map(ShellWord::script).next());
+    }
+    if matches!(name, "trap" | "alias") || name == "env" {
+        scripts.extend(rest.iter().filter(|word| !word.is_literal).map(ShellWord::script));
     }
     if is_shell(name) || BEFORE_ANOTHER.contains(&name) || matches!(name, "trap" | "alias") {
         for word in rest.iter().filter(|word| word.text.contains([' ', '\t', '\n', ';'])) {

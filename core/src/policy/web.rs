@@ -37,6 +37,7 @@ fn possible_hosts(url: &str) -> Vec<String> {
         for ends in [&['/', '?', '#'][..], &['/', '?', '#', '\\'][..]] {
             let authority = rest.split(ends).next().unwrap_or_default();
             let host = authority.rsplit('@').next().unwrap_or_default();
+            hosts.extend(bracketed(host));
             let host = host.split(':').next().unwrap_or_default().trim_end_matches('.').to_lowercase();
             let decoded = decoded(&host).trim_end_matches('.').to_lowercase();
             hosts.extend(number(&decoded));
@@ -44,6 +45,24 @@ fn possible_hosts(url: &str) -> Vec<String> {
         }
     }
     hosts.dedup();
+    hosts
+}
+
+/// The spellings of `[::ffff:127.0.0.1]`: a longer address, and the shorter one that it leads to.
+fn bracketed(host: &str) -> Vec<String> {
+    let inside = decoded(host.trim_start_matches('[').split([']', '%']).next().unwrap_or_default());
+    let Ok(address) = inside.parse::<core::net::Ipv6Addr>() else { return vec![] };
+    let [a, b, c, d, e, f, high, low] = address.segments();
+    let last = core::net::Ipv4Addr::from((u32::from(high) << 16) | u32::from(low));
+    let mut hosts = vec![address.to_string(), format!("[{address}]")];
+    // Mapped, compatible, translated by NAT64, and 6to4.
+    let leads_on = (a, b, c, d) == (0, 0, 0, 0) && e == 0 && matches!(f, 0 | 0xffff) || (a, b) == (0x64, 0xff9b);
+    if leads_on {
+        hosts.push(last.to_string());
+    }
+    if a == 0x2002 {
+        hosts.push(core::net::Ipv4Addr::from((u32::from(b) << 16) | u32::from(c)).to_string());
+    }
     hosts
 }
 

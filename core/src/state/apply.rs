@@ -98,7 +98,8 @@ impl State {
                 self.settle_order(*session, *order, OrderOutcome::Failed { why: why.clone() });
             }
             Record::Taken { connector, position, messages } => self.taken(connector, *position, messages),
-            Record::Redacted { .. } | Record::AccessDenied { .. } | Record::Called { .. } => {}
+            Record::Called { session, call } => self.called(*session, call, at),
+            Record::Redacted { .. } | Record::AccessDenied { .. } => {}
         }
     }
 

@@ -1,10 +1,13 @@
 //! Asks that are settled, joined and, in time, forgotten.
 
 use super::State;
-use crate::ask::{AskLife, ReportedOutcome};
+use crate::ask::{AskLife, ReportedOutcome, ToolCall, UnaskedCall};
 use crate::ids::{AskId, Moment, SessionId};
 use crate::session::Session;
 use crate::verdict::Verdict;
+
+/// Calls that ran unasked are remembered up to this; the log has all.
+const UNASKED_CALLS: usize = 32;
 
 impl State {
     /// The channel's ask is the hook's from now on, and so is its code.
@@ -48,6 +51,17 @@ impl State {
         }
         self.unconfirmed.remove(&id);
         self.awaiting.insert(id);
+    }
+
+    pub(super) fn called(&mut self, session: SessionId, call: &ToolCall, at: Moment) {
+        if !call.unasked {
+            return;
+        }
+        let label = self.label_of(Some(session));
+        self.unasked_calls.push_back(UnaskedCall { at, session, label, tool: call.tool.clone() });
+        if self.unasked_calls.len() > UNASKED_CALLS {
+            self.unasked_calls.pop_front();
+        }
     }
 
     /// A process that attaches is sent every verdict that it has not confirmed.

@@ -26,7 +26,7 @@ pub(super) fn look(names: &[String], has_login: bool, sessions: &[SessionView], 
         policy(),
     ];
     findings.extend(named(names, sessions));
-    findings.push(list());
+    findings.push(list(&managed_settings_said()));
     findings
 }
 
@@ -49,9 +49,8 @@ fn account(has_login: bool) -> Finding {
 }
 
 /// Which channels may be opened without the flag for developers.
-fn list() -> Finding {
+fn list(managed: &Value) -> Finding {
     const CHECK: &str = "channel: list";
-    let managed = managed_settings_said();
     if let Some(allowed) = managed["allowedChannelPlugins"].as_array() {
         let is_ours = |entry: &Value| {
             entry["plugin"] == "portcullis" || entry.as_str().is_some_and(|name| name.starts_with("portcullis"))
@@ -184,6 +183,8 @@ pub(super) fn sessions(sessions: &[SessionView], gate_runs: bool) -> Finding {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     #[test]
@@ -202,5 +203,17 @@ mod tests {
         {
             assert_eq!(is_claude(&line.split(' ').map(str::to_owned).collect::<Vec<String>>()), is, "{line}");
         }
+    }
+
+    #[test]
+    fn a_list_of_the_organisation_decides_whether_the_channel_may_open() {
+        for allowed in [json!(["portcullis@portcullis"]), json!([{"marketplace": "ours", "plugin": "portcullis"}])] {
+            let finding = list(&json!({"allowedChannelPlugins": allowed}));
+            assert!(finding.what.ends_with("allowedChannelPlugins names Portcullis"), "{}", finding.what);
+        }
+        let finding = list(&json!({"allowedChannelPlugins": [{"marketplace": "ours", "plugin": "telegram"}]}));
+        assert!(finding.what.ends_with("allowedChannelPlugins does not name Portcullis"), "{}", finding.what);
+        assert!(finding.remedy.is_some_and(|remedy| remedy.contains("administers Claude Code")));
+        assert!(list(&Value::Null).what.starts_with("Portcullis is not on the vendor's list"));
     }
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use axum::extract::State;
 use portcullis_core::State as Known;
-use portcullis_wire::api::Status;
+use portcullis_wire::api::{Status, UnaskedCallView};
 
 use super::Door;
 use super::response::{ErrorResponse, Json};
@@ -16,9 +16,10 @@ pub(super) async fn status(State(door): State<Arc<Door>>) -> Result<Json<Status>
     let mut status = Status { watchers, notify, ..door.status.clone() };
     let counts = |state: &Known| {
         let attached = state.sessions().filter(|session| session.is_attached()).count();
-        (attached, state.waiting_total(), state.open_asks().count())
+        let unasked = state.unasked_calls().map(UnaskedCallView::from).collect();
+        (attached, state.waiting_total(), state.open_asks().count(), unasked)
     };
-    (status.sessions, status.waiting_events, status.open_asks) = door.hub.look(counts).await?;
+    (status.sessions, status.waiting_events, status.open_asks, status.unasked_calls) = door.hub.look(counts).await?;
     Ok(Json(status))
 }
 

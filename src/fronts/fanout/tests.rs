@@ -3,7 +3,6 @@
 use portcullis_core::{AskId, Behavior, Details, Moment, NewAsk, Ruling, Source, Text};
 use portcullis_wire::error::{Fault, Kind};
 
-use super::super::Settled;
 use super::super::frames::told_by;
 use super::*;
 
@@ -76,7 +75,7 @@ async fn a_front_that_joins_sees_the_last_words_the_open_prompts_and_then_what_h
     ends.tell(notice("one")).await;
     ends.tell(Told::Prompt(PromptNews::Asked { ask: ask(1), code: None })).await;
     ends.tell(Told::Prompt(PromptNews::Asked { ask: ask(2), code: None })).await;
-    ends.tell(Told::Prompt(PromptNews::Settled { ask: ask(1).id, how: Settled::Withdrawn("gone".into()) })).await;
+    ends.tell(Told::Prompt(PromptNews::Withdrawn { ask: ask(1).id, why: "gone".into() })).await;
     for _ in 0..4 {
         soon(ends.own.recv()).await;
     }
@@ -101,8 +100,8 @@ async fn what_one_front_says_the_others_see_and_who_answered_alone_is_told_that_
     for front in [&mut one, &mut two] {
         assert_eq!(line(front).await, r#"{"caught_up":{"idle":true}}"#);
     }
-    ends.wants(1, Command::Prompt("go".into())).await;
-    assert!(matches!(soon(ends.wanted.recv()).await, Command::Prompt(text) if text == "go"));
+    ends.wants(1, Command::Prompt { text: "go".into() }).await;
+    assert!(matches!(soon(ends.wanted.recv()).await, Command::Prompt { text } if text == "go"));
     assert!(matches!(told(&mut two).await, Told::Notice(text) if text == "another terminal says: go"));
     assert!(matches!(soon(ends.own.recv()).await, Told::Notice(text) if text == "another terminal says: go"));
     ends.tell(Told::Prompt(PromptNews::Asked { ask: ask(1), code: None })).await;
@@ -110,7 +109,7 @@ async fn what_one_front_says_the_others_see_and_who_answered_alone_is_told_that_
         assert!(matches!(told(front).await, Told::Prompt(PromptNews::Asked { .. })));
     }
     assert!(matches!(soon(ends.own.recv()).await, Told::Prompt(PromptNews::Asked { .. })));
-    ends.wants(2, Command::Answer { ask: ask(1).id, ruling: Ruling::plain(Behavior::Allow) }).await;
+    ends.wants(2, Command::Answer { ask: ask(1).id, ruling: Box::new(Ruling::plain(Behavior::Allow)) }).await;
     assert!(matches!(soon(ends.wanted.recv()).await, Command::Answer { .. }));
     ends.tell(Told::Prompt(PromptNews::NotTaken { ask: ask(1).id, fault: Fault::new(Kind::Settled, "late") })).await;
     ends.tell(notice("next")).await;

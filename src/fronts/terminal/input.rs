@@ -1,12 +1,14 @@
 //! What a terminal sends: lines that are typed, and signals.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::{Errno, read, retry_on_intr};
 use rustix::termios::{QueueSelector, tcflush};
 use tokio::signal::unix::Signal;
 use tokio::sync::mpsc;
+
+use crate::locks::locked;
 
 /// What is typed, line by line. The thread that reads ends with the process.
 pub(crate) struct TypedLines {
@@ -43,7 +45,7 @@ impl TypedLines {
     pub(crate) async fn next(&mut self) -> Option<String> {
         loop {
             let (time, line) = self.lines.recv().await?;
-            if time == lock(&self.begun).time {
+            if time == locked(&self.begun).time {
                 return Some(line);
             }
         }
@@ -51,16 +53,12 @@ impl TypedLines {
 
     /// Drops what was typed so far, also a line that has only begun: it was meant for something that is no longer shown.
     pub(crate) fn forget(&mut self) {
-        let mut begun = lock(&self.begun);
+        let mut begun = locked(&self.begun);
         begun.time += 1;
         begun.bytes.clear();
         // Where it is no terminal, there is nothing to flush.
         let _ = tcflush(std::io::stdin(), QueueSelector::IFlush);
     }
-}
-
-fn lock(begun: &Mutex<Begun>) -> MutexGuard<'_, Begun> {
-    begun.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Waits for input and takes it. An error when there will be no more.
@@ -71,7 +69,7 @@ fn read_some(begun: &Mutex<Begun>) -> Result<Vec<(u64, String)>, Errno> {
         retry_on_intr(|| poll(&mut polled, timeout))
     };
     is_there(None)?;
-    let mut begun = lock(begun);
+    let mut begun = locked(begun);
     // It may have been dropped before the lock was free, and a read would wait for the next line with it.
     if is_there(Some(&Timespec::default()))? == 0 {
         return Ok(vec![]);

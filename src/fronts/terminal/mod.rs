@@ -2,15 +2,15 @@
 
 mod input;
 mod output;
+mod prompts;
 mod question;
 
 use std::collections::{HashSet, VecDeque};
 use std::time::Duration;
 
 use anyhow::Context as _;
-use portcullis_core::{AskId, Behavior};
-use portcullis_wire::api::AskView;
-use serde_json::json;
+use portcullis_core::AskId;
+use portcullis_wire::front::Command;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
@@ -21,8 +21,7 @@ use output::Printer;
 pub(crate) use output::{Output, print_line};
 pub(crate) use question::{Question, Typed};
 
-use super::{Command, PromptNews, Settled, Told};
-use crate::gate::client::Client;
+use super::Told;
 
 /// How long someone may take to press Ctrl-C a second time.
 const AGAIN: Duration = Duration::from_secs(2);
@@ -168,96 +167,11 @@ impl TerminalFront {
     async fn told(&mut self, told: Told) {
         match told {
             Told::Message { line, message } => self.printer.message(&line, &message).await,
-            Told::Prompt(PromptNews::Asked { ask, code }) => {
-                let input: serde_json::Value =
-                    ask.details.input.as_ref().map_or_else(Default::default, |input| {
-                        serde_json::from_str(input.as_str()).unwrap_or_default()
-                    });
-                let shown = json!({"type": "portcullis", "subtype": "asked", "id": ask.id.to_string(),
-                    "code": code.map(|code| code.to_string()), "toolName": ask.tool, "input": input,
-                    "tool_use_id": ask.details.tool_use_id});
-                self.printer.ours(&shown).await;
-                if !self.setup.at_terminal {
-                    let code =
-                        code.map(|code| format!("; `portcullis ask allow {code}` allows it")).unwrap_or_default();
-                    let words = format!("waiting for permission: {}{code}", portcullis_core::visible(&ask.tool));
-                    return self.printer.note(&words).await;
-                }
-                self.questions.push_back(Question::new(*ask, code));
-                if self.questions.len() == 1 {
-                    self.show().await;
-                }
-            }
-            Told::Prompt(PromptNews::Settled { ask, how }) => self.settled(ask, how).await,
-            Told::Prompt(PromptNews::NotTaken { ask, fault }) => {
-                self.answered.remove(&ask);
-                self.printer.note(&format!("not taken: {}", portcullis_core::visible(&fault.message))).await;
-                if let Some(question) = self.questions.front().filter(|question| question.ask.id == ask)
-                    && self.setup.no_answers.is_none()
-                {
-                    let words = question.asks_for();
-                    self.printer.ask(&words).await;
-                }
-            }
+            Told::Prompt(news) => self.prompt(news).await,
             Told::Idle if self.setup.talks && self.questions.is_empty() => self.printer.ask("> ").await,
             Told::Idle => {}
             Told::Notice(text) => self.printer.note(&format!("note: {}", portcullis_core::visible(&text))).await,
         }
-    }
-
-    /// A prompt is settled: here, elsewhere, or because nobody can answer it any more.
-    async fn settled(&mut self, ask: AskId, how: Settled) {
-        let was_shown = self.questions.front().is_some_and(|question| question.ask.id == ask);
-        let here = self.answered.remove(&ask);
-        let name = self
-            .questions
-            .iter()
-            .find(|question| question.ask.id == ask)
-            .map(|question| question.code.map_or_else(|| question.ask.tool.clone(), |code| code.to_string()));
-        self.questions.retain(|question| question.ask.id != ask);
-        let (behavior, words) = match &how {
-            Settled::Ruled(ruling) => {
-                let said = if ruling.behavior == Behavior::Allow { "allowed" } else { "denied" };
-                let who = if here || !self.setup.at_terminal { String::new() } else { who_answered(ask).await };
-                (Some(ruling.behavior.name()), format!("{said}{who}"))
-            }
-            Settled::Withdrawn(why) => (None, format!("no longer asked: {}", portcullis_core::visible(why))),
-        };
-        let shown = json!({"type": "portcullis", "subtype": "settled", "id": ask.to_string(), "behavior": behavior});
-        self.printer.ours(&shown).await;
-        if !here && (self.setup.at_terminal || behavior.is_none()) {
-            let name = name.map(|name| format!("{name}: ")).unwrap_or_default();
-            self.printer.note(&format!("\n{name}{words}")).await;
-        }
-        if was_shown {
-            // Whoever has answered it here may go on to talk.
-            if !here {
-                self.forget_typed();
-            }
-            self.show().await;
-        }
-    }
-
-    /// What was typed up to now was not meant for the prompt that is shown next, nor for the session.
-    fn forget_typed(&mut self) {
-        if let Some(typed) = self.typed.as_mut().filter(|_| self.setup.no_answers.is_none()) {
-            typed.forget();
-        }
-    }
-
-    async fn show(&mut self) {
-        if self.questions.is_empty() {
-            return;
-        }
-        self.forget_typed();
-        let Some(question) = self.questions.front() else { return };
-        let mut words = question.in_words();
-        match &self.setup.no_answers {
-            None => words.push_str(&format!("\n{}", question.asks_for())),
-            Some(why) => words.push_str(&format!("\n  not answered here: {}\n", portcullis_core::visible(why))),
-        }
-        self.printer.note("").await;
-        self.printer.ask(&words).await;
     }
 
     async fn typed(&mut self, line: &str) {
@@ -271,7 +185,7 @@ impl TerminalFront {
         match question.read(line) {
             Typed::Ruling(ruling) => {
                 self.answered.insert(ask);
-                self.want(Command::Answer { ask, ruling: *ruling }).await;
+                self.want(Command::Answer { ask, ruling }).await;
             }
             Typed::More => {
                 let words = question.asks_for();
@@ -304,19 +218,7 @@ impl TerminalFront {
         match line.trim() {
             "" => self.printer.ask("> ").await,
             "/exit" | "/quit" => self.want(Command::Finish).await,
-            text => self.want(Command::Prompt(text.to_owned())).await,
+            text => self.want(Command::Prompt { text: text.to_owned() }).await,
         }
     }
-}
-
-/// ` by ann over http`, as the gate tells; nothing where it does not.
-async fn who_answered(ask: AskId) -> String {
-    const LOOKUP_TIMEOUT: Duration = Duration::from_secs(1);
-    let look = async {
-        let gate = Client::of_the_gate().ok()?;
-        let view: AskView = gate.get(&format!("/api/v1/asks/{ask}")).await.ok()?;
-        view.verdict.map(|verdict| format!(" by {} over {}", verdict.by, verdict.via))
-    };
-    let who = tokio::time::timeout(LOOKUP_TIMEOUT, look).await.ok().flatten();
-    portcullis_core::visible(&who.unwrap_or_default())
 }

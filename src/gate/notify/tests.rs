@@ -7,21 +7,7 @@ use crate::hub::{HubLimits, mint};
 use crate::store::{Append, Durability, Entry, Store};
 
 fn about() -> SessionAbout {
-    SessionAbout {
-        label: Label::new("api").unwrap(),
-        label_chosen: false,
-        connected_by: "test".into(),
-        pid: None,
-        runs_commands: false,
-        folder: None,
-        agent_session: None,
-        continues: None,
-        mode: None,
-        driven: false,
-        hooks_version: None,
-        is_working: None,
-        origin: None,
-    }
+    SessionAbout::new(Label::new("api").unwrap(), "test")
 }
 
 #[tokio::test]

@@ -36,7 +36,10 @@ pub(super) fn input_of(message: SessionMessage, session: SessionId) -> Result<In
             Input::Replied { id, session, chat, reply_to, text: Text::new(text), files }
         }
         SessionMessage::Edited { id, text } => Input::ReplyEdited { session, reply: id, text: Text::new(text) },
-        SessionMessage::Attach(_) | SessionMessage::Inbox { .. } | SessionMessage::Bye(_) => {
+        SessionMessage::Attach(_)
+        | SessionMessage::Inbox { .. }
+        | SessionMessage::CanWrite
+        | SessionMessage::Bye(_) => {
             return Err(Fault::new(Kind::BadRequest, "attach comes first and once"));
         }
     })
@@ -48,13 +51,17 @@ fn at_the_terminal() -> Actor {
     Actor { name: OWNER.to_owned(), rights, via: Via::Terminal, scope: TokenScope::Everything }
 }
 
+/// A rule allows a call only while that can be written down.
+pub(super) async fn can_write(hub: &Hub) -> Result<Answered, Fault> {
+    match hub.can_write().await? {
+        true => Ok(Answered::Ok),
+        false => Err(Trouble::Journal("it refused the last record".to_owned()).into()),
+    }
+}
+
 /// The session's own list of events, or one of them whole.
 pub(super) async fn inbox(hub: &Hub, session: SessionId, event: Option<EventId>) -> Result<Answered, Fault> {
     let Some(event) = event else {
-        // A rule allows a call only while that can be written down; the session looks here first.
-        if !hub.can_write().await? {
-            return Err(Trouble::Journal("it refused the last record".to_owned()).into());
-        }
         let mine = move |state: &State| {
             let events = state.events().rev().filter(|held| held.to == Some(session)).take(LISTED);
             events.map(InboxItem::from).collect::<Vec<_>>()

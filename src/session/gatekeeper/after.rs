@@ -1,12 +1,11 @@
 //! What became of a call: told by the client, shown by what it does next, or known because we refused it ourselves.
 
-use portcullis_core::{AskId, AskKind, CallOutcome};
+use portcullis_core::{AskId, AskKind, CallOutcome, ToolCall};
 use portcullis_wire::preview::preview;
 
 use super::Gatekeeper;
 use super::audit::record_of;
 use super::calls::{AllowedBy, Denied};
-use super::front::Settled;
 use super::request::{CallKey, DecidedBy, ToolRequest};
 
 /// A call that was made, failed, or was refused.
@@ -18,6 +17,9 @@ pub(crate) struct FinishedCall {
     /// In the client's own words, where it says who decided.
     pub(crate) decided_by: Option<String>,
 }
+
+/// A person allowed a call, and the client did not run it: a rule of its own denies it, or the turn was interrupted.
+const AFTER_ALLOW: &str = "client, after the allow";
 
 /// How a client goes on, which shows that no dialog of that agent is open any more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,8 +38,10 @@ impl Gatekeeper {
         // A plan has no input that runs: the client reports an approved one without it.
         let is_plan = AskKind::of_tool(&call.tool) == AskKind::Plan;
         let mut state = self.state();
-        let open = state.calls.made(&call).map(|open| open.new.id);
+        let open = state.calls.made(&call);
         let allowed = state.calls.take_allowed(&call);
+        let is_unprompted = state.calls.take_unprompted(&call);
+        let unasked = is_unprompted && outcome != CallOutcome::Denied && allowed.is_none();
         let denied = state.calls.take_denied(&call).filter(|_| outcome == CallOutcome::Denied);
         if outcome == CallOutcome::Denied && state.calls.take_refused(&call) {
             return true;
@@ -45,6 +49,7 @@ impl Gatekeeper {
         // Its own rules, or its mode: not every client tells which.
         let (decided, asked) = match allowed.as_ref().map(|allowed| &allowed.by) {
             _ if open.is_some() => ("terminal".to_owned(), open),
+            Some(AllowedBy::Ask(ask)) if outcome == CallOutcome::Denied => (AFTER_ALLOW.to_owned(), Some(*ask)),
             Some(AllowedBy::Ask(ask)) => ("person".to_owned(), Some(*ask)),
             Some(AllowedBy::Rule(rule)) => (format!("rule {rule}"), None),
             None => match denied {
@@ -55,19 +60,20 @@ impl Gatekeeper {
         let is_as_allowed =
             outcome == CallOutcome::Denied || is_plan || allowed.is_none_or(|allowed| allowed.digest == call.digest);
         let decided_by = decided_by.unwrap_or(decided);
-        let is_recorded = state.audit.write(record_of(call, outcome, decided_by, asked, &preview));
+        let record = ToolCall { unasked, ..record_of(call, outcome, decided_by, asked, &preview) };
+        let is_recorded = state.audit.write(record);
         drop(state);
         if let Some(ask) = asked.filter(|_| !is_recorded) {
             self.withdraw(ask, "its call was made or refused");
         }
         if let Some(ask) = open {
-            self.settled(ask, Settled::Withdrawn("it was answered at the terminal".to_owned()));
+            self.withdrawn(ask, "it was answered at the terminal");
         }
         is_as_allowed
     }
 
     /// The agent went on. What was denied is known to it, and what was allowed and has not been made by the end of its calls
-    /// was denied past us.
+    /// the client has kept from running by itself.
     pub(crate) fn went_on(&self, how: WentOn, concerns: impl Fn(Option<&str>) -> bool) {
         let mut state = self.state();
         let denied = state.calls.take_all_denied(&concerns);
@@ -79,7 +85,7 @@ impl Gatekeeper {
             state.audit.write(record_of(call, CallOutcome::Denied, by.to_owned(), Some(ask), &preview));
         }
         for (ask, call) in unmade {
-            state.audit.write(record_of(call, CallOutcome::Denied, "terminal".to_owned(), Some(ask), ""));
+            state.audit.write(record_of(call, CallOutcome::Denied, AFTER_ALLOW.to_owned(), Some(ask), ""));
         }
     }
 

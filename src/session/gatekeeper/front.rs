@@ -2,13 +2,14 @@
 
 use std::time::Duration;
 
-use portcullis_core::{AskId, Behavior, Code, NewAsk, Ruling};
+use portcullis_core::{AskId, Behavior, Code, Ruling};
 use portcullis_wire::error::{Fault, Kind};
+use portcullis_wire::front::PromptNews;
 
 use super::Gatekeeper;
 
 /// A gate that is there answers within this.
-pub(super) const GATE_TIMEOUT: Duration = Duration::from_secs(1);
+pub(super) const ANSWER_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// The person at a front of ours.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -19,33 +20,6 @@ pub(crate) enum Front {
     /// They see prompts and answer elsewhere.
     Watches,
     Answers,
-}
-
-/// What the front of a session is told about its prompts. At most three for each prompt, and prompts are bounded.
-#[derive(Debug)]
-pub(crate) enum PromptNews {
-    /// Without a code while the gate is away.
-    Asked {
-        ask: Box<NewAsk>,
-        code: Option<Code>,
-    },
-    Settled {
-        ask: AskId,
-        how: Settled,
-    },
-    /// An answer that was given at the front does not count, or not yet.
-    NotTaken {
-        ask: AskId,
-        fault: Fault,
-    },
-}
-
-#[derive(Debug)]
-pub(crate) enum Settled {
-    /// Someone said so: at the gate, or at the front.
-    Ruled(Ruling),
-    /// Nobody can answer it any more; says why.
-    Withdrawn(String),
 }
 
 impl Gatekeeper {
@@ -62,15 +36,15 @@ impl Gatekeeper {
         self.tell(PromptNews::Asked { ask: Box::new(new), code });
     }
 
-    pub(super) fn settled(&self, ask: AskId, how: Settled) {
-        self.tell(PromptNews::Settled { ask, how });
+    pub(super) fn withdrawn(&self, ask: AskId, why: &str) {
+        self.tell(PromptNews::Withdrawn { ask, why: why.to_owned() });
     }
 
     /// Someone at a front of ours answered. The gate decides whether that was the first, and whether it is enough; while
     /// it is away, a denial counts at once, and an allow where nobody else can have spoken.
     pub(crate) async fn answer_here(&self, ask: AskId, ruling: Ruling) {
         let mut answering = std::pin::pin!(self.session.answer(ask, ruling.clone()));
-        let answered = match tokio::time::timeout(GATE_TIMEOUT, &mut answering).await {
+        let answered = match tokio::time::timeout(ANSWER_TIMEOUT, &mut answering).await {
             Ok(answered) => answered,
             Err(_) => {
                 self.count_here(ask, ruling);

@@ -24,6 +24,12 @@ impl Judge {
         Self { rules, folder, added, label }
     }
 
+    /// The rules of a user whose home is this folder, for a session there.
+    #[cfg(test)]
+    pub(crate) fn of_home(folder: &Path) -> Self {
+        Self::new(Rules::of_home(folder), folder.to_owned(), vec![], "api".to_owned())
+    }
+
     /// Looks at the rules as they are now. Relative paths of the call lead from its own folder.
     pub(super) fn judge(&self, request: &ToolRequest) -> Judgement {
         let call = tools::call(&request.tool, &request.input);
@@ -66,9 +72,11 @@ impl Judge {
     }
 }
 
-/// The rule of somebody that denies the call. Where no rule speaks, the client's own mode and settings decide.
+/// The rule of somebody that denies the call, and not only might. Where no rule speaks, the client's own mode and settings
+/// decide.
 pub(super) fn denied_by(judgement: &Judgement) -> Option<String> {
-    let rule = judgement.rule.as_ref().filter(|rule| rule.decision == Decision::Deny)?;
+    let is_denied = judgement.decision == Decision::Deny;
+    let rule = judgement.rule.as_ref().filter(|rule| is_denied && rule.decision == Decision::Deny)?;
     Some(rule.pattern.to_string())
 }
 

@@ -16,31 +16,30 @@ mod request;
 mod tests;
 mod wait;
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 use std::time::Duration;
 
 use portcullis_core::policy::{Decision as RuleDecision, Judgement, Mode, OutsidePolicy};
 use portcullis_core::{AskId, AskKind, Ruling, Scope};
-use portcullis_wire::link::EventFrame;
+use portcullis_wire::front::PromptNews;
 use tokio::sync::{mpsc, watch};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::fixed;
-use crate::mint::now;
+use crate::locks::locked;
 use crate::session::link::SessionHandle;
 pub(crate) use after::{FinishedCall, WentOn};
 pub(crate) use ask::shortened;
-use audit::AuditQueue;
+use audit::AuditLog;
 use calls::{AllowedBy, AskOutcome, Calls};
-pub(crate) use front::{Front, PromptNews, Settled};
+pub(crate) use front::Front;
 pub(crate) use judge::Judge;
 use judge::{asks_a_person, denied_by, must_ask};
-use outside::OutsideGuard;
+pub(crate) use outside::OutsideGuard;
 pub(crate) use request::{
     CallKey, Capabilities, ClientFlags, DecidedBy, Decision, GatekeeperAnswer, ToolRequest, WithoutDecision, digest,
 };
-use wait::PeopleAnswer;
 
 /// Who directs a session by typing at its terminal or at a front, as the log calls them.
 pub(crate) const AT_THE_TERMINAL: &str = "terminal";
@@ -61,12 +60,13 @@ pub(crate) struct GatekeeperSettings {
 /// Every tool call of one session goes through here.
 pub(crate) struct Gatekeeper {
     session: SessionHandle,
-    judge: Arc<Judge>,
+    judge: Judge,
     settings: GatekeeperSettings,
     news: Option<mpsc::UnboundedSender<PromptNews>>,
     /// The gate has told what stands for the session.
     knows_orders: watch::Sender<bool>,
     started: Instant,
+    outside: OutsideGuard,
     /// Held for short looks and changes, never while something is awaited.
     state: Mutex<GatekeeperState>,
 }
@@ -79,26 +79,25 @@ struct GatekeeperState {
     /// Who stopped the session from outside, while it is stopped.
     stopped_by: Option<String>,
     calls: Calls,
-    outside: OutsideGuard,
-    audit: AuditQueue,
+    audit: AuditLog,
 }
 
 impl Gatekeeper {
     pub(crate) fn new(
         session: SessionHandle,
-        judge: Arc<Judge>,
+        judge: Judge,
         settings: GatekeeperSettings,
         news: Option<mpsc::UnboundedSender<PromptNews>>,
     ) -> Self {
-        let audit = AuditQueue::new(session.clone());
+        let audit = AuditLog::new(session.clone());
         let outside = OutsideGuard::new(session.clone());
-        let state = GatekeeperState { stopped_by: None, calls: Calls::default(), outside, audit };
+        let state = GatekeeperState { stopped_by: None, calls: Calls::default(), audit };
         let (knows_orders, started) = (watch::Sender::new(false), Instant::now());
-        Self { session, judge, settings, news, knows_orders, started, state: Mutex::new(state) }
+        Self { session, judge, settings, news, knows_orders, started, outside, state: Mutex::new(state) }
     }
 
     fn state(&self) -> MutexGuard<'_, GatekeeperState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        locked(&self.state)
     }
 
     /// The gate has told what stands for the session: a stop, or nothing.
@@ -130,6 +129,7 @@ impl Gatekeeper {
             return Decision::NoDecision.into();
         }
         if asks_a_person(&request, &judgement) {
+            self.state().calls.told_to_ask(call);
             return Decision::Ask { reason: outside.unwrap_or(judgement.why) }.into();
         }
         if request.capabilities.waits.is_some_and(|waits| waits < SHORTEST_HOLD) {
@@ -143,12 +143,10 @@ impl Gatekeeper {
         }
         request.capabilities = request.capabilities.before();
         let answer = match self.ask_people(&request, call.clone(), &judgement, outside, cancelled).await {
-            PeopleAnswer::Decided(answer) => answer,
-            PeopleAnswer::SettledByClient if cancelled.is_cancelled() => return Decision::NoDecision.into(),
+            Some(answer) => answer,
+            None if cancelled.is_cancelled() => return Decision::NoDecision.into(),
             // The session went on without an answer, and the client would run the call.
-            PeopleAnswer::SettledByClient => {
-                Decision::deny("A person must decide this, and it is no longer asked.").into()
-            }
+            None => Decision::deny("A person must decide this, and it is no longer asked.").into(),
         };
         match answer.decision {
             Decision::Allow { .. } => {
@@ -166,7 +164,14 @@ impl Gatekeeper {
     /// The client asks for permission. Waits until there is an answer, or until the client no longer asks.
     pub(crate) async fn asked(&self, mut request: ToolRequest, cancelled: &CancellationToken) -> GatekeeperAnswer {
         self.hold_until_attached().await;
-        let call = self.state().calls.join(CallKey::of(&request));
+        let call = {
+            let calls = &mut self.state().calls;
+            let call = calls.join(CallKey::of(&request));
+            if request.capabilities.terminal {
+                calls.prompted(&call);
+            }
+            call
+        };
         request.folder.clone_from(&call.folder);
         let judgement = match self.judged(&request, &call) {
             Ok(judgement) => judgement,
@@ -186,25 +191,23 @@ impl Gatekeeper {
             self.state().calls.allow(AllowedBy::Rule(rule), call, digest);
             return allowed_as_it_is(DecidedBy::Gatekeeper).into();
         }
-        match self.ask_people(&request, call.clone(), &judgement, outside, cancelled).await {
-            PeopleAnswer::Decided(answer) => {
-                if let Decision::Deny { by, .. } = &answer.decision {
-                    self.denied(&request, call, answer.verdict, *by);
-                }
-                answer
-            }
-            PeopleAnswer::SettledByClient => Decision::NoDecision.into(),
+        let answer = self.ask_people(&request, call.clone(), &judgement, outside, cancelled).await;
+        let answer = answer.unwrap_or_else(|| Decision::NoDecision.into());
+        if let Decision::Deny { by, .. } = &answer.decision {
+            self.denied(&request, call, answer.verdict, *by);
         }
+        answer
     }
 
     /// Somebody stopped the session: nothing that is asked about runs, and no other tool.
     pub(crate) fn stop(&self, by: String) {
+        let why = stopped_by(&by);
         let asks = {
             let mut state = self.state();
             state.stopped_by = Some(by);
             state.calls.open_of(|_| true)
         };
-        asks.into_iter().for_each(|ask| self.end(ask, AskOutcome::Stopped));
+        asks.into_iter().for_each(|ask| self.end(ask, AskOutcome::Stopped(why.clone())));
     }
 
     /// Ends an ask for the request that waits with it. A front that was not yet shown the ask is shown it first.
@@ -248,64 +251,18 @@ impl Gatekeeper {
         self.state().calls.has_open()
     }
 
-    /// The texts of these events go before the model together.
-    pub(crate) fn note_events<'a>(&self, frames: impl IntoIterator<Item = &'a EventFrame<'static>> + Clone) {
-        self.state().outside.note_events(frames, now());
-    }
-
-    /// The texts of these events are on their way to the model together.
-    pub(crate) fn note_sent<'a>(&self, frames: impl IntoIterator<Item = &'a EventFrame<'static>>) {
-        self.state().outside.note_sent(frames, now());
-    }
-
-    /// The texts that were sent together are with the client.
-    pub(crate) fn note_arrived<'a>(&self, frames: impl IntoIterator<Item = &'a EventFrame<'static>>) {
-        self.state().outside.note_arrived(frames);
-    }
-
-    /// The model opens an event by itself, or may be shown one that nobody knows it reads.
-    pub(crate) fn note_opened(&self, sender: &str, directs: bool) {
-        self.state().outside.note_opened(sender, directs, now());
-    }
-
-    /// The gate knows that another process of the same conversation has put text of this sender before the model.
-    pub(crate) fn restore_outside(&self, sender: String) {
-        self.state().outside.restore(sender, now());
-    }
-
-    /// A person who may direct the session has spoken.
-    pub(crate) fn note_director(&self, by: &str) {
-        self.state().outside.end(by);
-    }
-
-    /// The session is in another conversation, empty or not.
-    pub(crate) fn on_another_conversation(&self, is_empty: bool) {
-        self.state().outside.on_another_conversation(is_empty);
-    }
-
-    /// What is returned ends when the gate knows whether text from outside is before the model, or is away.
-    pub(crate) fn outside_reported(&self) -> impl Future<Output = ()> + Send + use<> {
-        self.state().outside.reported()
-    }
-
-    /// Takes no more calls for the record. What is returned ends when those before are with the gate.
-    pub(crate) fn close_audit(&self) -> impl Future<Output = ()> + Send + use<> {
-        self.state().audit.close()
+    pub(crate) fn outside(&self) -> &OutsideGuard {
+        &self.outside
     }
 
     /// Why the outside guard holds this call up, where it does.
     fn outside_reason(&self, request: &ToolRequest) -> Option<String> {
-        let reason = self.state().outside.reason()?;
+        let reason = self.outside.reason()?;
         (!self.judge.passes_outside_guard(request, self.settings.outside)).then_some(reason)
     }
 
     fn stop_reason(&self) -> Option<String> {
-        let state = self.state();
-        let by = state.stopped_by.as_ref()?;
-        Some(format!(
-            "{by} has stopped this session from outside. No tool runs until they let it go on: say so, and wait for the \
-             user."
-        ))
+        self.state().stopped_by.as_deref().map(stopped_by)
     }
 
     fn denied_by_stop(&self, request: &ToolRequest, call: &CallKey) -> Option<Decision> {
@@ -324,6 +281,12 @@ impl Gatekeeper {
         self.record_refused(request, call, &format!("rule {rule}"), None);
         Err(Decision::deny(judgement.why))
     }
+}
+
+fn stopped_by(by: &str) -> String {
+    format!(
+        "{by} has stopped this session from outside. No tool runs until they let it go on: say so, and wait for the user."
+    )
 }
 
 fn allowed_as_it_is(by: DecidedBy) -> Decision {

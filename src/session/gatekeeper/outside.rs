@@ -1,20 +1,24 @@
 //! The outside guard: who wrote the text from outside that is before the model, and until when that counts. The gate is told,
 //! so that the guard holds in the next process of the same conversation as well.
 
+use std::sync::{Mutex, MutexGuard};
 use std::time::Duration;
 
 use portcullis_core::{EventId, Moment, policy};
 use portcullis_wire::link::EventFrame;
 use tokio::sync::watch;
 
+use crate::locks::locked;
+use crate::mint::now;
 use crate::session::link::SessionHandle;
 
 /// A client that waits for its hook waits so long for the gate to write down that the guard is up.
 const REPORT_TIMEOUT: Duration = Duration::from_millis(100);
 
 /// Whether text from someone who may not direct this session is before the model.
-pub(super) struct OutsideGuard {
-    state: GuardState,
+pub(crate) struct OutsideGuard {
+    /// Held for short looks and changes.
+    state: Mutex<GuardState>,
     /// The last change, and how many there were. The task that tells the gate takes the newest.
     change: watch::Sender<(u64, GuardChange)>,
     /// How many of the changes the gate has been told.
@@ -56,29 +60,29 @@ impl OutsideGuard {
                 tell.send_replace(number);
             }
         });
-        Self { state: GuardState::Undecided, change, told }
+        Self { state: Mutex::new(GuardState::Undecided), change, told }
+    }
+
+    fn state(&self) -> MutexGuard<'_, GuardState> {
+        locked(&self.state)
     }
 
     /// Texts of events go before the model together: one of someone who only informs is enough to raise the guard. Those of
     /// a person who may direct the session end it, if they were said after the other text went before the model.
-    pub(super) fn note_events<'a>(
-        &mut self,
-        frames: impl IntoIterator<Item = &'a EventFrame<'static>> + Clone,
-        now: Moment,
-    ) {
-        self.note_sent(frames.clone(), now);
+    pub(crate) fn note_events<'a>(&self, frames: impl IntoIterator<Item = &'a EventFrame<'static>> + Clone) {
+        self.note_sent(frames.clone());
         self.note_arrived(frames);
     }
 
     /// The texts are on their way to the model, and may never arrive: they raise the guard, and do not end it yet.
-    pub(super) fn note_sent<'a>(&mut self, frames: impl IntoIterator<Item = &'a EventFrame<'static>>, now: Moment) {
+    pub(crate) fn note_sent<'a>(&self, frames: impl IntoIterator<Item = &'a EventFrame<'static>>) {
         if let Some(frame) = frames.into_iter().filter(|frame| !frame.directs).last() {
-            self.raise(frame.sender.to_string(), now);
+            self.raise(&frame.sender);
         }
     }
 
-    /// The texts that were sent are with the client.
-    pub(super) fn note_arrived<'a>(&mut self, frames: impl IntoIterator<Item = &'a EventFrame<'static>>) {
+    /// The texts that were sent together are with the client.
+    pub(crate) fn note_arrived<'a>(&self, frames: impl IntoIterator<Item = &'a EventFrame<'static>>) {
         let mut last = None;
         for frame in frames {
             if !frame.directs {
@@ -88,55 +92,63 @@ impl OutsideGuard {
         }
         let Some(frame) = last else { return };
         let said = frame.ids().map(EventId::at).max().unwrap_or_default();
-        let is_late = matches!(&self.state, GuardState::Raised { at, .. } if said < *at);
+        let mut state = self.state();
+        let is_late = matches!(&*state, GuardState::Raised { at, .. } if said < *at);
         if !is_late {
-            self.end(&frame.sender);
+            self.end_in(&mut state, &frame.sender);
         }
     }
 
-    /// The model opens an event by itself. That raises the guard and never ends it: the model must not find an old event of
-    /// the owner to speak for them.
-    pub(super) fn note_opened(&mut self, sender: &str, directs: bool, now: Moment) {
+    /// The model opens an event by itself, or may be shown one that nobody knows it reads. That raises the guard and never
+    /// ends it: the model must not find an old event of the owner to speak for them.
+    pub(crate) fn note_opened(&self, sender: &str, directs: bool) {
         if !directs {
-            self.raise(sender.to_owned(), now);
+            self.raise(sender);
         }
     }
 
     /// The gate knows that another process of the conversation has read such text. What was decided here since counts more.
-    pub(super) fn restore(&mut self, sender: String, now: Moment) {
-        match &self.state {
-            GuardState::Undecided => self.state = GuardState::Raised { sender, at: now },
+    pub(crate) fn restore(&self, sender: String) {
+        let mut state = self.state();
+        match &*state {
+            GuardState::Undecided => *state = GuardState::Raised { sender, at: now() },
             GuardState::Raised { .. } => {}
             GuardState::Ended { by } => self.note(GuardChange::Ended { by: by.clone() }),
         }
     }
 
-    fn raise(&mut self, sender: String, at: Moment) {
-        let is_known = matches!(&self.state, GuardState::Raised { sender: known, .. } if *known == sender);
-        self.state = GuardState::Raised { sender: sender.clone(), at };
-        if !is_known {
-            self.note(GuardChange::Read { sender });
+    fn raise(&self, sender: &str) {
+        let mut state = self.state();
+        let before = std::mem::replace(&mut *state, GuardState::Raised { sender: sender.to_owned(), at: now() });
+        if !matches!(before, GuardState::Raised { sender: known, .. } if known == sender) {
+            self.note(GuardChange::Read { sender: sender.to_owned() });
         }
     }
 
     /// A person who may direct the session has spoken.
-    pub(super) fn end(&mut self, by: &str) {
-        let before = std::mem::replace(&mut self.state, GuardState::Ended { by: by.to_owned() });
+    pub(crate) fn end(&self, by: &str) {
+        self.end_in(&mut self.state(), by);
+    }
+
+    fn end_in(&self, state: &mut GuardState, by: &str) {
+        let before = std::mem::replace(state, GuardState::Ended { by: by.to_owned() });
         if !matches!(before, GuardState::Ended { .. }) {
             self.note(GuardChange::Ended { by: by.to_owned() });
         }
     }
 
-    /// The conversation is another one. An empty one has nothing before the model; of any other the gate may know more.
-    /// The gate decides by itself what becomes of the guard there.
-    pub(super) fn on_another_conversation(&mut self, is_empty: bool) {
+    /// The session is in another conversation. An empty one has nothing before the model; of any other the gate may know
+    /// more. The gate decides by itself what becomes of the guard there.
+    pub(crate) fn on_another_conversation(&self, is_empty: bool) {
+        let mut state = self.state();
         if is_empty {
-            self.state = GuardState::Ended { by: "/clear".to_owned() };
-        } else if !matches!(self.state, GuardState::Raised { .. }) {
-            self.state = GuardState::Undecided;
+            *state = GuardState::Ended { by: "/clear".to_owned() };
+        } else if !matches!(*state, GuardState::Raised { .. }) {
+            *state = GuardState::Undecided;
         }
     }
 
+    /// Called under the lock: the gate hears of changes in the order in which they were made.
     fn note(&self, change: GuardChange) {
         self.change.send_modify(|(number, last)| {
             *number += 1;
@@ -144,18 +156,16 @@ impl OutsideGuard {
         });
     }
 
-    /// Ends when the gate has been told, or is not to be reached at once.
-    pub(super) fn reported(&self) -> impl Future<Output = ()> + Send + use<> {
+    /// Ends when the gate knows whether text from outside is before the model, or is not to be reached at once.
+    pub(crate) async fn reported(&self) {
         let number = self.change.borrow().0;
         let mut told = self.told.clone();
-        async move {
-            drop(tokio::time::timeout(REPORT_TIMEOUT, told.wait_for(|told| *told >= number)).await);
-        }
+        drop(tokio::time::timeout(REPORT_TIMEOUT, told.wait_for(|told| *told >= number)).await);
     }
 
     /// Why calls are held up, for the person who is asked.
     pub(super) fn reason(&self) -> Option<String> {
-        match &self.state {
+        match &*self.state() {
             GuardState::Raised { sender, .. } => Some(policy::outside_reason(sender)),
             GuardState::Undecided | GuardState::Ended { .. } => None,
         }
@@ -168,12 +178,15 @@ mod tests {
 
     fn guard() -> OutsideGuard {
         let (change, _) = watch::channel((0, GuardChange::None));
-        OutsideGuard { state: GuardState::Undecided, change, told: watch::channel(0).1 }
+        OutsideGuard { state: Mutex::new(GuardState::Undecided), change, told: watch::channel(0).1 }
     }
 
-    fn event(sender: &'static str, directs: bool, said: u64) -> EventFrame<'static> {
+    const BEFORE: Moment = Moment(1);
+    const LATER: Moment = Moment(1 << 47);
+
+    fn event(sender: &'static str, directs: bool, said: Moment) -> EventFrame<'static> {
         EventFrame {
-            id: EventId::new(Moment(said), 1),
+            id: EventId::new(said, 1),
             via: "http".into(),
             sender: sender.into(),
             directs,
@@ -193,48 +206,48 @@ mod tests {
 
     #[test]
     fn text_of_someone_who_only_informs_counts_until_someone_who_directs_speaks() {
-        let mut guard = guard();
+        let guard = guard();
         assert_eq!(guard.reason(), None);
-        guard.note_events(&[event("ci", false, 1)], Moment(2));
+        guard.note_events(&[event("ci", false, BEFORE)]);
         assert_eq!(guard.reason().as_deref(), Some("this turn has read text from ci"));
-        guard.note_events(&[event("ci", false, 3), event("ann", true, 4)], Moment(5));
+        guard.note_events(&[event("ci", false, BEFORE), event("ann", true, LATER)]);
         assert!(guard.reason().is_some(), "both are before the model");
-        guard.note_events(&[event("ann", true, 6)], Moment(7));
+        guard.note_events(&[event("ann", true, LATER)]);
         assert_eq!((guard.reason(), change(&guard)), (None, GuardChange::Ended { by: "ann".into() }));
     }
 
     #[test]
     fn words_said_before_the_text_went_before_the_model_do_not_end_the_guard() {
-        let mut guard = guard();
-        guard.note_events(&[event("ci", false, 1)], Moment(10));
-        guard.note_events(&[event("ann", true, 9)], Moment(11));
+        let guard = guard();
+        guard.note_events(&[event("ci", false, BEFORE)]);
+        guard.note_events(&[event("ann", true, BEFORE)]);
         assert!(guard.reason().is_some());
     }
 
     #[test]
     fn an_event_that_the_model_opens_raises_the_guard_and_never_ends_it() {
-        let mut guard = guard();
-        guard.note_opened("ann", true, Moment(1));
+        let guard = guard();
+        guard.note_opened("ann", true);
         assert_eq!(guard.reason(), None);
-        guard.note_opened("ci", false, Moment(2));
-        guard.note_opened("ann", true, Moment(3));
+        guard.note_opened("ci", false);
+        guard.note_opened("ann", true);
         assert!(guard.reason().is_some());
     }
 
     #[test]
     fn what_the_gate_remembers_counts_until_something_was_decided_here() {
-        let mut fresh = guard();
-        fresh.restore("ci".into(), Moment(1));
+        let fresh = guard();
+        fresh.restore("ci".into());
         assert!(fresh.reason().is_some());
         assert_eq!(change(&fresh), GuardChange::None, "the gate knows");
-        let mut spoken_to = guard();
+        let spoken_to = guard();
         spoken_to.end("terminal");
         assert_eq!(change(&spoken_to), GuardChange::Ended { by: "terminal".into() }, "the gate may have it up");
-        spoken_to.restore("ci".into(), Moment(1));
+        spoken_to.restore("ci".into());
         assert_eq!(spoken_to.reason(), None);
         assert_eq!(spoken_to.change.borrow().0, 2, "the gate is told again");
         spoken_to.on_another_conversation(false);
-        spoken_to.restore("ci".into(), Moment(2));
+        spoken_to.restore("ci".into());
         assert!(spoken_to.reason().is_some(), "that of the other conversation");
         spoken_to.on_another_conversation(true);
         assert_eq!(spoken_to.reason(), None);

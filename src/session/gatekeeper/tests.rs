@@ -3,11 +3,11 @@
 use super::ask::{limit, new_ask};
 use super::front::why_not_alone;
 use super::*;
-use crate::rules::Rules;
 use portcullis_core::{AskTimeout, Behavior, CallOutcome, Moment, NewAsk, OnTimeout, SessionAbout, SessionId, Source};
 use portcullis_core::{Label, policy::Decision as Ruled};
 use serde_json::{Value, json};
 use std::path::Path;
+use std::sync::Arc;
 
 fn request(command: &str) -> ToolRequest {
     ToolRequest {
@@ -38,7 +38,7 @@ fn request(command: &str) -> ToolRequest {
 }
 
 fn judge(folder: &Path) -> Judge {
-    Judge::new(Rules::of_home(folder), folder.to_owned(), vec![], "api".to_owned())
+    Judge::of_home(folder)
 }
 
 /// A gatekeeper whose gate never answers.
@@ -46,7 +46,7 @@ fn gatekeeper(folder: &Path) -> Gatekeeper {
     let about = SessionAbout::new(Label::new("api").unwrap(), "test");
     let away: crate::session::link::Connect = Arc::new(|| Box::pin(std::future::pending()));
     let (session, _) = crate::session::link::connect(SessionId::new(Moment(1), 1), about, "0.0.0", away);
-    Gatekeeper::new(session, Arc::new(judge(folder)), GatekeeperSettings::default(), None)
+    Gatekeeper::new(session, judge(folder), GatekeeperSettings::default(), None)
 }
 
 fn shown(request: &ToolRequest) -> NewAsk {
@@ -224,4 +224,14 @@ fn without_the_gate_only_a_denial_counts_or_what_no_gate_ever_had_and_one_person
 fn a_digest_tells_inputs_apart() {
     assert_eq!(digest(&json!({"a": 1})), digest(&json!({"a": 1})));
     assert_ne!(digest(&json!({"a": 1})), digest(&Value::Null));
+}
+
+#[tokio::test]
+async fn calls_without_a_place_are_counted_and_nobody_waits_for_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let gatekeeper = gatekeeper(folder.path());
+    for _ in 0..3000 {
+        gatekeeper.after(finished("ls"));
+    }
+    assert!(gatekeeper.state().audit.dropped() >= 900, "the gate is away");
 }

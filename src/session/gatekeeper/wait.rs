@@ -5,39 +5,27 @@ use std::time::Duration;
 use portcullis_core::policy::Judgement;
 use portcullis_core::{AskId, Behavior, Code, NewAsk, Ruling, Scope};
 use portcullis_wire::error::Fault;
+use portcullis_wire::front::PromptNews;
 use portcullis_wire::permission::{remembered, set_mode};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
-use super::Gatekeeper;
 use super::ask::{MARGIN, limit, new_ask};
 use super::calls::{AllowedBy, AskOutcome};
-use super::front::{Front, GATE_TIMEOUT, Settled};
+use super::front::{ANSWER_TIMEOUT, Front};
 use super::judge::{denied_by, quorum};
 use super::request::{CallKey, DecidedBy, Decision, GatekeeperAnswer, ToolRequest, WithoutDecision, digest};
+use super::{Gatekeeper, stopped_by};
 use crate::fixed;
 use crate::mint::mint;
 
 /// A gate that is away may take so long to hear of an ask where a terminal has it meanwhile.
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(60);
+const REGISTER_TIMEOUT: Duration = Duration::from_secs(60);
 /// The same where nobody sits at a terminal: somebody may be waiting for the end of a script.
-const UNATTENDED_CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
-
-/// What came of asking people about a request.
-pub(super) enum PeopleAnswer {
-    Decided(GatekeeperAnswer),
-    /// The client settled it by itself, or no longer asks.
-    SettledByClient,
-}
-
-impl From<Decision> for PeopleAnswer {
-    fn from(decision: Decision) -> Self {
-        Self::Decided(decision.into())
-    }
-}
+const UNATTENDED_REGISTER_TIMEOUT: Duration = Duration::from_secs(5);
 
 impl Gatekeeper {
-    /// Puts a request to people and waits.
+    /// Puts a request to people and waits. None where the client settled it by itself, or no longer asks.
     pub(super) async fn ask_people(
         &self,
         request: &ToolRequest,
@@ -45,17 +33,17 @@ impl Gatekeeper {
         judgement: &Judgement,
         outside: Option<String>,
         cancelled: &CancellationToken,
-    ) -> PeopleAnswer {
+    ) -> Option<GatekeeperAnswer> {
         let id = mint(AskId::new);
         let new = new_ask(id, request, &call, judgement, outside, limit(request, self.settings.ask_limit));
         let shown = new.clone();
         let receiver = {
             let mut state = self.state();
             // A stop before this is seen here, and one after it ends the ask.
-            state.stopped_by.is_none().then(|| state.calls.open(new.clone(), call.clone()))
-        };
-        let Some(receiver) = receiver else {
-            return Decision::deny(self.stop_reason().unwrap_or_default()).into();
+            match &state.stopped_by {
+                Some(by) => return Some(Decision::deny(stopped_by(by)).into()),
+                None => state.calls.open(new.clone(), call.clone()),
+            }
         };
         let waiting = async {
             let registering = async {
@@ -78,16 +66,16 @@ impl Gatekeeper {
                 // A verdict may be in already: the client does not hear it any more.
                 self.state().calls.settle(id, AskOutcome::SettledThere);
                 self.no_longer_asked(id, why);
-                return PeopleAnswer::SettledByClient;
+                return None;
             }
         };
         // What ended by itself is still in the list.
         self.state().calls.settle(id, AskOutcome::SettledThere);
-        match outcome {
-            AskOutcome::SettledThere => PeopleAnswer::SettledByClient,
-            AskOutcome::Stopped => {
+        Some(match outcome {
+            AskOutcome::SettledThere => return None,
+            AskOutcome::Stopped(why) => {
                 self.no_longer_asked(id, "the session was stopped");
-                Decision::deny(self.stop_reason().unwrap_or_default()).into()
+                Decision::deny(why).into()
             }
             AskOutcome::NoVerdict(why) => {
                 self.no_longer_asked(id, &why);
@@ -95,10 +83,10 @@ impl Gatekeeper {
             }
             AskOutcome::Verdict(ruling) => {
                 let decision = self.decision_of(&ruling, request, call, &shown);
-                self.settled(id, Settled::Ruled(*ruling));
-                PeopleAnswer::Decided(GatekeeperAnswer { decision, verdict: Some(id) })
+                self.tell(PromptNews::Ruled { ask: id, ruling });
+                GatekeeperAnswer { decision, verdict: Some(id) }
             }
-        }
+        })
     }
 
     /// Tells the gate of an ask, and the front with the code that it gets.
@@ -106,7 +94,7 @@ impl Gatekeeper {
         let id = new.id;
         let mut asking = std::pin::pin!(self.session.ask_for(new));
         if self.settings.front != Front::None {
-            let code = match tokio::time::timeout(GATE_TIMEOUT, &mut asking).await {
+            let code = match tokio::time::timeout(ANSWER_TIMEOUT, &mut asking).await {
                 Ok(code) => code,
                 Err(_) => {
                     self.show(id, None);
@@ -117,8 +105,8 @@ impl Gatekeeper {
         }
         let timeout = match (request.capabilities.without_decision, request.capabilities.terminal) {
             (WithoutDecision::Waits, _) => None,
-            (_, true) => Some(CONNECT_TIMEOUT),
-            (_, false) => Some(fixed::wait("CONNECT", UNATTENDED_CONNECT_TIMEOUT)),
+            (_, true) => Some(REGISTER_TIMEOUT),
+            (_, false) => Some(fixed::wait("CONNECT", UNATTENDED_REGISTER_TIMEOUT)),
         };
         let Some(timeout) = timeout else { return self.registered(id, asking.await) };
         match tokio::time::timeout(timeout, asking).await {
@@ -209,13 +197,13 @@ impl Gatekeeper {
 
     /// What a rule allows is on the record, or is not allowed by it.
     pub(super) async fn can_be_recorded(&self) -> bool {
-        tokio::time::timeout(GATE_TIMEOUT, self.session.can_record()).await.unwrap_or(false)
+        tokio::time::timeout(ANSWER_TIMEOUT, self.session.can_record()).await.unwrap_or(false)
     }
 
     /// Nobody can answer the ask any more: the gate is told, and so is the front.
     fn no_longer_asked(&self, ask: AskId, why: &str) {
         self.withdraw(ask, why);
-        self.settled(ask, Settled::Withdrawn(why.to_owned()));
+        self.withdrawn(ask, why);
     }
 
     /// An ask is no longer asked. The word is never dropped, for somebody may answer it; there are no more of these than

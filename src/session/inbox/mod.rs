@@ -1,130 +1,43 @@
-//! The inbox of a session: which way an event takes to the model, who was handed what, and how often the session may be
-//! woken. Decides; does nothing itself.
+//! The inbox of a session: what waits for its way to the model, and how often the session may be woken for it. Decides;
+//! does nothing itself.
 
 mod budget;
 
 use std::collections::VecDeque;
 use std::time::Instant;
 
-use portcullis_core::{AskId, DeliveryWay, EventId};
-use portcullis_wire::envelope::{THROUGH_HOOKS, envelope};
 use portcullis_wire::link::EventFrame;
 
 use budget::WakeBudget;
 
-/// Claude Code takes 10,000 characters from one hook and puts what is more into a file.
-const LONGEST_HOOK_ANSWER: usize = 9_500;
-/// Claude Code goes on after a stop at most eight times; what a hook says at the ninth nobody reads.
-const MOST_CONTINUATIONS: u8 = 6;
-/// Pushes remembered until the model shows that it read one of them.
-const REMEMBERED_PUSHES: usize = 64;
-
-/// An event that waits for its way to the model.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct QueuedEvent {
-    pub(crate) ids: Vec<EventId>,
-    pub(crate) frame: EventFrame<'static>,
-}
-
-/// What went into one answer to a hook: confirmed when the client has it, else taken back.
-#[derive(Debug, Default)]
-#[must_use]
-pub(crate) struct HandedOut {
-    pub(crate) events: Vec<QueuedEvent>,
-    /// The way the events go.
-    pub(crate) way: Option<DeliveryWay>,
-    pub(crate) verdict: Option<AskId>,
-    /// What the owner says about messages from outside went with the events.
-    pub(crate) with_instructions: bool,
-}
-
-impl HandedOut {
-    pub(crate) fn is_empty(&self) -> bool {
-        self.events.is_empty() && self.verdict.is_none()
-    }
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Turn {
-    /// Nothing runs: only a wake brings an event before the model.
-    Idle,
-    Busy,
-}
-
 /// What waits for one session.
 pub(crate) struct Inbox {
-    /// A hook has called: hooks are installed for this session.
-    has_hooks: bool,
-    /// The model has answered or opened an event that the channel had pushed.
-    channel_is_proven: bool,
-    /// What the channel pushed while nobody knew whether it arrives, and whose conversation hooks have not spoken of
-    /// since.
-    pushed: VecDeque<(EventId, String)>,
-    waiting: VecDeque<QueuedEvent>,
-    turn: Turn,
-    /// How often the session was kept from stopping since a person spoke.
-    continuations: u8,
+    waiting: VecDeque<EventFrame<'static>>,
     budget: WakeBudget,
 }
 
 impl Inbox {
     /// `wakes_per_hour` is for each sender.
     pub(crate) fn new(wakes_per_hour: usize) -> Self {
-        Self {
-            has_hooks: false,
-            channel_is_proven: false,
-            pushed: VecDeque::new(),
-            waiting: VecDeque::new(),
-            turn: Turn::Idle,
-            continuations: 0,
-            budget: WakeBudget::new(wakes_per_hour),
-        }
+        Self { waiting: VecDeque::new(), budget: WakeBudget::new(wakes_per_hour) }
     }
 
-    /// Whether events go through hooks: not where the channel is proven, nor where there are none.
-    pub(crate) fn hooks_take_events(&self) -> bool {
-        self.has_hooks && !self.channel_is_proven
-    }
-
-    /// Hooks are installed. True when that is news.
-    pub(crate) fn note_hooks(&mut self) -> bool {
-        !std::mem::replace(&mut self.has_hooks, true)
-    }
-
-    /// The channel takes this one.
-    pub(crate) fn note_pushed(&mut self, ids: &[EventId], chat: &str) {
-        if self.channel_is_proven {
-            return;
-        }
-        self.pushed.extend(ids.iter().map(|id| (*id, chat.to_owned())));
-        let surplus = self.pushed.len().saturating_sub(REMEMBERED_PUSHES);
-        self.pushed.drain(..surplus);
-    }
-
-    /// The model answered a conversation or opened an event. That proves the channel, if the model can know of it by the
-    /// channel alone.
-    pub(crate) fn note_read(&mut self, is_it: impl Fn(EventId, &str) -> bool) {
-        if self.pushed.iter().any(|(event, chat)| is_it(*event, chat)) {
-            self.channel_is_proven = true;
-            self.pushed.clear();
-        }
-    }
-
-    pub(crate) fn put(&mut self, event: QueuedEvent) {
+    pub(crate) fn put(&mut self, event: EventFrame<'static>) {
         self.waiting.push_back(event);
+    }
+
+    /// These wait again, before all others.
+    pub(crate) fn put_back(&mut self, events: Vec<EventFrame<'static>>) {
+        events.into_iter().rev().for_each(|event| self.waiting.push_front(event));
     }
 
     pub(crate) fn has_waiting(&self) -> bool {
         !self.waiting.is_empty()
     }
 
-    pub(crate) fn is_idle(&self) -> bool {
-        self.turn == Turn::Idle
-    }
-
     /// Who sent what waits, each once.
     fn senders(&self) -> Vec<String> {
-        let mut senders: Vec<String> = self.waiting.iter().map(|event| event.frame.sender.to_string()).collect();
+        let mut senders: Vec<String> = self.waiting.iter().map(|event| event.sender.to_string()).collect();
         senders.sort_unstable();
         senders.dedup();
         senders
@@ -141,190 +54,13 @@ impl Inbox {
         self.budget.spend(&senders, now);
     }
 
-    /// Something of a turn was seen.
-    pub(crate) fn mark_busy(&mut self) {
-        self.turn = Turn::Busy;
+    /// The oldest event, which stays.
+    pub(crate) fn oldest(&self) -> Option<&EventFrame<'static>> {
+        self.waiting.front()
     }
 
-    /// The turn ended, perhaps without a word, as when it was interrupted.
-    pub(crate) fn mark_idle(&mut self) {
-        self.turn = Turn::Idle;
-    }
-
-    /// A person spoke.
-    pub(crate) fn note_person(&mut self) {
-        self.turn = Turn::Busy;
-        self.continuations = 0;
-    }
-
-    /// The session wants to stop. True when it may be kept from it once more.
-    pub(crate) fn on_stop(&mut self, was_continued: bool) -> bool {
-        if !was_continued {
-            self.continuations = 0;
-        }
-        self.turn = Turn::Idle;
-        self.continuations < MOST_CONTINUATIONS
-    }
-
-    /// The session goes on instead of stopping.
-    pub(crate) fn note_continuation(&mut self) {
-        self.turn = Turn::Busy;
-        self.continuations += 1;
-    }
-
-    /// A new conversation began in the same process.
-    pub(crate) fn on_new_conversation(&mut self) {
-        self.turn = Turn::Idle;
-        self.continuations = 0;
-    }
-
-    /// The oldest event, for a client that takes them one by one.
-    pub(crate) fn take_next(&mut self) -> Option<QueuedEvent> {
+    /// The oldest event, which waits no longer.
+    pub(crate) fn take_next(&mut self) -> Option<EventFrame<'static>> {
         self.waiting.pop_front()
-    }
-
-    /// As many events as fit into one answer to a hook, of which so many bytes are taken, each in its envelope, oldest
-    /// first.
-    pub(crate) fn hand_out(&mut self, fence: &dyn Fn() -> Option<String>, taken: usize) -> Option<(HandedOut, String)> {
-        let mut handed_out = HandedOut::default();
-        let mut text = String::new();
-        while let Some(event) = self.waiting.front() {
-            let Some(fence) = fence() else { break };
-            let enveloped = envelope(&event.frame, &fence, Some(THROUGH_HOOKS.saturating_sub(taken)));
-            if !text.is_empty() && taken + text.len() + enveloped.len() > LONGEST_HOOK_ANSWER {
-                break;
-            }
-            if !text.is_empty() {
-                text.push_str("\n\n");
-            }
-            text.push_str(&enveloped);
-            // From here on the model may know of this conversation by hooks: what it says there proves no channel. Now, and
-            // not when the answer is confirmed, for one that seems lost may have been read.
-            self.pushed.retain(|(_, chat)| *chat != event.frame.chat);
-            handed_out.events.extend(self.waiting.pop_front());
-        }
-        (!handed_out.events.is_empty()).then_some((handed_out, text))
-    }
-
-    /// The answer may or may not be with the client: what it held waits again, in its place, marked as redelivered.
-    pub(crate) fn take_back(&mut self, handed_out: HandedOut) {
-        for mut event in handed_out.events.into_iter().rev() {
-            event.frame.redelivered = true;
-            self.waiting.push_front(event);
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use portcullis_core::Moment;
-
-    fn event(number: u8, text: &str) -> QueuedEvent {
-        let id = EventId::new(Moment(u64::from(number)), u128::from(number));
-        let frame = EventFrame {
-            id,
-            via: "http".into(),
-            sender: format!("sender{}", number % 2).into(),
-            directs: false,
-            chat: "1".into(),
-            attributes: vec![].into(),
-            reply_to: None,
-            text: text.to_owned().into(),
-            rest: 0,
-            redelivered: false,
-            also: vec![],
-        };
-        QueuedEvent { ids: vec![id], frame }
-    }
-
-    fn fence() -> Option<String> {
-        Some("fence".to_owned())
-    }
-
-    #[test]
-    fn without_a_fence_that_nobody_can_know_events_wait() {
-        let mut inbox = Inbox::new(30);
-        inbox.put(event(1, "x"));
-        assert!(inbox.hand_out(&|| None, 0).is_none());
-        assert!(inbox.has_waiting() && inbox.hand_out(&fence, 0).is_some());
-    }
-
-    #[test]
-    fn an_event_takes_the_proven_channel_then_hooks_then_the_channel() {
-        let mut inbox = Inbox::new(30);
-        assert!(!inbox.hooks_take_events(), "nobody knows of hooks");
-        let first = event(1, "x");
-        inbox.note_pushed(&first.ids, "1");
-        assert!(inbox.note_hooks() && !inbox.note_hooks());
-        assert!(inbox.hooks_take_events(), "the channel is not proven");
-        inbox.note_read(|_, chat| chat == "2");
-        assert!(inbox.hooks_take_events(), "that was about something else");
-        inbox.note_read(|event, _| event == first.ids[0]);
-        assert!(!inbox.hooks_take_events(), "the model read what was pushed");
-    }
-
-    #[test]
-    fn a_reply_proves_no_channel_where_hooks_spoke_of_the_same_conversation() {
-        for arrives in [true, false] {
-            let mut inbox = Inbox::new(30);
-            let (pushed, elsewhere) = (event(1, "by the channel"), event(2, "by the channel"));
-            inbox.note_pushed(&pushed.ids, "1");
-            inbox.note_pushed(&elsewhere.ids, "2");
-            inbox.note_hooks();
-            inbox.put(event(3, "by a hook"));
-            let (answer, _) = inbox.hand_out(&fence, 0).unwrap();
-            if !arrives {
-                inbox.take_back(answer);
-            }
-            inbox.note_read(|_, chat| chat == "1");
-            assert!(inbox.hooks_take_events(), "it may know of chat 1 by the hook");
-            inbox.note_read(|_, chat| chat == "2");
-            assert!(!inbox.hooks_take_events(), "it knows of chat 2 by the channel alone");
-        }
-    }
-
-    #[test]
-    fn what_was_handed_is_confirmed_once_or_waits_again_in_its_place() {
-        let mut inbox = Inbox::new(30);
-        for number in 1..=3 {
-            inbox.put(event(number, "x"));
-        }
-        let (answer, text) = inbox.hand_out(&fence, 0).unwrap();
-        assert_eq!(text.matches("<channel ").count(), 3);
-        assert!(inbox.hand_out(&fence, 0).is_none(), "each once");
-        inbox.put(event(4, "x"));
-        inbox.take_back(answer);
-        let (handed, text) = inbox.hand_out(&fence, 0).unwrap();
-        assert_eq!(text.matches("redelivered=\"true\"").count(), 3);
-        let ids: Vec<EventId> = handed.events.iter().flat_map(|event| event.ids.clone()).collect();
-        assert_eq!(ids, (1..=4).flat_map(|number| event(number, "x").ids).collect::<Vec<_>>());
-    }
-
-    #[test]
-    fn an_answer_is_never_longer_than_the_client_takes() {
-        let mut inbox = Inbox::new(30);
-        for number in 1..=3 {
-            inbox.put(event(number, &"ä".repeat(20_000)));
-        }
-        for _ in 1..=3 {
-            let (_, text) = inbox.hand_out(&fence, 0).unwrap();
-            assert!(text.len() < 10_000 && text.contains("more bytes were left off"), "{}", text.len());
-        }
-        assert!(!inbox.has_waiting());
-    }
-
-    #[test]
-    fn a_session_is_kept_from_stopping_only_so_often_until_a_person_speaks() {
-        let mut inbox = Inbox::new(30);
-        inbox.note_person();
-        let mut kept = 0;
-        while inbox.on_stop(kept > 0) {
-            inbox.note_continuation();
-            kept += 1;
-        }
-        assert!(kept < 8 && inbox.is_idle());
-        inbox.note_person();
-        assert!(inbox.on_stop(true));
     }
 }

@@ -3,6 +3,8 @@
 //! The process never notices: what it says is kept until the gate has confirmed it, and after a new attach the gate is
 //! told what was written and what is still in hand, so that it sends only the rest.
 
+mod talk;
+
 use std::collections::{BTreeMap, HashSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,17 +13,16 @@ use anyhow::Context as _;
 use bytes::{BufMut, BytesMut};
 use futures_util::future::BoxFuture;
 use portcullis_core::{AskId, EventId, SessionAbout, SessionId};
-use portcullis_wire::link::{
-    Answered, AttachRequest, GateMessage, Greeting, LONGEST_LINE, Numbered, Opening, SessionMessage, VERSIONS,
-};
+use portcullis_wire::link::{AttachRequest, Greeting, LONGEST_LINE, Numbered, Opening, SessionMessage, VERSIONS};
 use tokio::io::AsyncWriteExt as _;
 use tokio::net::UnixStream;
 use tokio::sync::mpsc;
 
 use super::{AnswerSender, Deliveries, Delivery, SessionHandle};
 use crate::fixed;
-use crate::lines::{Line, Lines, put_json};
-use crate::stream::{Reader, Writer, split};
+use crate::lines::{Lines, put_json};
+use crate::stream::split;
+use talk::write;
 
 /// Finds the gate, starting one where none runs. On the stream it returns the gate speaks the link.
 pub(crate) type Connect = Arc<dyn Fn() -> BoxFuture<'static, anyhow::Result<UnixStream>> + Send + Sync>;
@@ -46,6 +47,7 @@ pub(crate) fn connect(
 ) -> (SessionHandle, Deliveries) {
     let (deliver, deliveries) = mpsc::channel(DELIVERIES);
     let (outgoing, messages) = mpsc::channel(MESSAGES);
+    let handle = SessionHandle::new(outgoing, about.clone());
     let client = LinkClient {
         session,
         about,
@@ -62,7 +64,7 @@ pub(crate) fn connect(
         ended: false,
     };
     tokio::spawn(client.run(connect));
-    (SessionHandle::new(outgoing), Deliveries(deliveries))
+    (handle, Deliveries(deliveries))
 }
 
 /// A message of the process, and where its answer goes.
@@ -76,7 +78,7 @@ struct LinkClient {
     messages: mpsc::Receiver<QueuedMessage>,
     /// How many messages there were so far: the number of the last.
     said: u64,
-    /// QueuedMessage, and not yet confirmed by the gate. QueuedMessage again after a new attach.
+    /// Said, and not yet confirmed by the gate. Said again after a new attach.
     unconfirmed: BTreeMap<u64, QueuedMessage>,
     /// The number of the attach on this connection.
     attach_number: u64,
@@ -95,7 +97,7 @@ struct LinkClient {
 impl LinkClient {
     async fn run(mut self, connect: Connect) {
         while !self.ended {
-            if let Err(error) = self.session(&connect).await {
+            if let Err(error) = self.serve_connection(&connect).await {
                 self.complain(&error);
             }
             if self.ended {
@@ -123,6 +125,7 @@ impl LinkClient {
                 Err(_) => return,
                 Ok(said) => drop(self.note(said)),
             }
+            self.forget_unwanted();
         }
         tokio::time::sleep_until(until).await;
     }
@@ -143,11 +146,8 @@ impl LinkClient {
                     self.holding.remove(event);
                 }
             }
-            // A new attach tells how the session is now, and older descriptions are worth nothing.
-            SessionMessage::Described(about) => {
-                self.about = (**about).clone();
-                self.unconfirmed.retain(|_, (message, _)| !matches!(message, SessionMessage::Described(_)));
-            }
+            // A new attach tells how the session is now.
+            SessionMessage::Described(about) => self.about = (**about).clone(),
             SessionMessage::Bye(_) => self.ended = true,
             _ => {}
         }
@@ -156,8 +156,18 @@ impl LinkClient {
         Some(self.said)
     }
 
+    /// Drops questions whose answers nobody waits for any more: nothing else would come of them.
+    fn forget_unwanted(&mut self) {
+        self.unconfirmed.retain(|_, (message, reply)| match message {
+            SessionMessage::Inbox { event: None } | SessionMessage::CanWrite => {
+                reply.as_ref().is_some_and(|reply| !reply.is_closed())
+            }
+            _ => true,
+        });
+    }
+
     /// One connection, from attach to its end.
-    async fn session(&mut self, connect: &Connect) -> anyhow::Result<()> {
+    async fn serve_connection(&mut self, connect: &Connect) -> anyhow::Result<()> {
         let stream = tokio::select! {
             stream = connect() => stream?,
             () = self.deliver.closed() => {
@@ -196,6 +206,7 @@ impl LinkClient {
 
     /// Says where we stand, and again whatever was not confirmed.
     fn attach(&mut self, bytes: &mut BytesMut) -> std::io::Result<()> {
+        self.forget_unwanted();
         let mut wrote = vec![];
         self.unconfirmed.retain(|_, (message, _)| match message {
             SessionMessage::Wrote { events, .. } => {
@@ -219,117 +230,4 @@ impl LinkClient {
         self.attach_number = self.said;
         Ok(())
     }
-
-    async fn talk(&mut self, lines: &mut Lines<Reader>, outgoing: &mpsc::Sender<BytesMut>) -> anyhow::Result<()> {
-        while !self.ended {
-            tokio::select! {
-                line = lines.next_whole() => {
-                    // It stopped, or was killed: the next attempt finds another, or says why not.
-                    let Some(line) = line? else { return Ok(()) };
-                    self.hear(&line)?;
-                    while let Some(Line::Whole(line)) = lines.buffered() {
-                        self.hear(&line)?;
-                    }
-                }
-                // A place first: who waits for the gate to read must go on reading, or both would wait for ever.
-                (place, said) = next_message(outgoing, &mut self.messages), if self.unconfirmed.len() < MESSAGES => {
-                    let mut bytes = BytesMut::new();
-                    self.say(&mut bytes, said)?;
-                    while let Ok(said) = self.messages.try_recv() {
-                        self.say(&mut bytes, Some(said))?;
-                    }
-                    place.context("the gate went away")?.send(bytes);
-                }
-            }
-        }
-        Ok(())
-    }
-
-    fn say(&mut self, bytes: &mut BytesMut, said: Option<QueuedMessage>) -> std::io::Result<()> {
-        let Some(n) = self.note(said) else { return Ok(()) };
-        match self.unconfirmed.get(&n) {
-            Some((message, _)) => put_json(bytes.writer(), &Numbered { n, message }),
-            None => Ok(()),
-        }
-    }
-
-    fn hear(&mut self, line: &[u8]) -> anyhow::Result<()> {
-        match serde_json::from_slice(line)? {
-            GateMessage::Event(frame) => {
-                let ids: Vec<EventId> = frame.ids().collect();
-                let frame = frame.into_owned();
-                let delivery = Delivery::Event { ids: ids.clone(), frame };
-                self.deliver.try_send(delivery).context("handing on an event")?;
-                self.holding.extend(&ids);
-            }
-            GateMessage::Verdict { ask, origin, source, ruling, at } => {
-                self.settled(ask, at, Delivery::Verdict { ask, origin, source, ruling })?;
-            }
-            GateMessage::Closed { ask, source, .. } => self.settled(ask, None, Delivery::Closed { ask, source })?,
-            GateMessage::Order { id, order } => {
-                self.deliver.try_send(Delivery::Order { id, order }).context("handing on an order")?;
-            }
-            GateMessage::Outside { sender } => {
-                self.deliver.try_send(Delivery::Outside { sender }).context("handing on who was read")?;
-            }
-            GateMessage::Done { n, answer } => {
-                self.confirmed(n, answer)?;
-                if n == self.attach_number {
-                    self.deliver.try_send(Delivery::Attached).context("handing on the attach")?;
-                }
-                // The gate takes what it is told: only now is it well.
-                self.pause = SHORTEST_PAUSE;
-            }
-        }
-        Ok(())
-    }
-}
-
-impl LinkClient {
-    /// What settles an ask is handed on once, however often it is sent.
-    fn settled(&mut self, ask: AskId, at: Option<u64>, delivery: Delivery) -> anyhow::Result<()> {
-        if self.verdicts.iter().any(|(handed, _)| *handed == ask) {
-            return Ok(());
-        }
-        self.deliver.try_send(delivery).context("handing on a verdict")?;
-        self.verdicts.push_back((ask, at));
-        if self.verdicts.len() > VERDICTS {
-            self.verdicts.pop_front();
-        }
-        Ok(())
-    }
-
-    fn confirmed(&mut self, n: u64, answer: Answered) -> anyhow::Result<()> {
-        match (self.unconfirmed.remove(&n), answer) {
-            // Nobody waits for it, so nobody would say it again: keep it, and attach anew.
-            (Some((message, None)), Answered::Refused(fault)) => {
-                self.unconfirmed.insert(n, (message, None));
-                anyhow::bail!("{}", fault.in_words());
-            }
-            (Some((_, Some(reply))), answer) => drop(reply.send(answer)),
-            _ => {}
-        }
-        Ok(())
-    }
-}
-
-type Place<'a> = Result<mpsc::Permit<'a, BytesMut>, mpsc::error::SendError<()>>;
-
-/// What the process says next, once there is a place for it on the way to the gate. May be dropped while waiting.
-async fn next_message<'a>(
-    outgoing: &'a mpsc::Sender<BytesMut>,
-    messages: &mut mpsc::Receiver<QueuedMessage>,
-) -> (Place<'a>, Option<QueuedMessage>) {
-    let place = outgoing.reserve().await;
-    (place, messages.recv().await)
-}
-
-async fn write(mut writer: Writer, mut frames: mpsc::Receiver<BytesMut>) -> std::io::Result<()> {
-    while let Some(mut bytes) = frames.recv().await {
-        while let Ok(more) = frames.try_recv() {
-            bytes.unsplit(more);
-        }
-        writer.write_all_buf(&mut bytes).await?;
-    }
-    writer.shutdown().await
 }

@@ -3,7 +3,7 @@
 mod client;
 mod upgrade;
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use portcullis_core::{
@@ -17,13 +17,15 @@ use tokio::sync::{mpsc, oneshot};
 pub(crate) use client::{Connect, connect};
 pub(crate) use upgrade::upgrade;
 
+use crate::locks::locked;
+
 /// What comes to an attached process.
 #[derive(Debug)]
 pub(crate) enum Delivery {
     /// The gate has taken the attach. What stands for the session, such as a stop, has come before.
     Attached,
     /// One event, or several of one sender in one.
-    Event { ids: Vec<EventId>, frame: EventFrame<'static> },
+    Event(EventFrame<'static>),
     Verdict {
         ask: AskId,
         /// As the asking process named it.
@@ -69,18 +71,27 @@ type AnswerSender = oneshot::Sender<Answered>;
 #[derive(Clone)]
 pub(crate) struct SessionHandle {
     outgoing: mpsc::Sender<(SessionMessage, Option<AnswerSender>)>,
-    /// With the agent, while the gate is not yet told. Shared by all clones: whatever one of them says goes after it.
-    unconfirmed: Arc<Mutex<Unconfirmed>>,
+    /// Shared by all clones.
+    state: Arc<Mutex<HandleState>>,
+}
+
+struct HandleState {
+    /// With the agent, while the gate is not yet told: it is before it is asked anything.
+    written: DeliveryReceipt,
+    /// What is known of the session. The gate has been told, or is told of it by a message that is on its way.
+    about: SessionAbout,
+    /// There was no place for that message. A task waits for one.
+    about_waits: bool,
 }
 
 /// Written to the agent, and not yet told to the gate.
 #[derive(Default)]
-struct Unconfirmed {
+struct DeliveryReceipt {
     events: Vec<(EventId, Option<DeliveryWay>)>,
     verdicts: Vec<AskId>,
 }
 
-impl Unconfirmed {
+impl DeliveryReceipt {
     fn is_empty(&self) -> bool {
         self.events.is_empty() && self.verdicts.is_empty()
     }
@@ -98,30 +109,32 @@ impl Unconfirmed {
 }
 
 impl SessionHandle {
-    fn new(outgoing: mpsc::Sender<(SessionMessage, Option<AnswerSender>)>) -> Self {
-        Self { outgoing, unconfirmed: Arc::default() }
+    fn new(outgoing: mpsc::Sender<(SessionMessage, Option<AnswerSender>)>, about: SessionAbout) -> Self {
+        let state = HandleState { written: DeliveryReceipt::default(), about, about_waits: false };
+        Self { outgoing, state: Arc::new(Mutex::new(state)) }
     }
 
-    /// These are with the agent. The gate hears of it by [`SessionHandle::confirm`], or before anything else that is
-    /// said. Returns how many it has not heard of.
+    /// These are with the agent. The gate hears of it by [`SessionHandle::confirm`], or before it is asked anything. Returns
+    /// how many it has not heard of.
     pub(crate) fn wrote(&self, events: &[EventId], way: Option<DeliveryWay>, verdicts: &[AskId]) -> usize {
-        let mut unconfirmed = self.unconfirmed();
-        unconfirmed.events.extend(events.iter().map(|event| (*event, way)));
-        unconfirmed.verdicts.extend_from_slice(verdicts);
-        unconfirmed.events.len() + unconfirmed.verdicts.len()
+        let mut state = self.state();
+        let written = &mut state.written;
+        written.events.extend(events.iter().map(|event| (*event, way)));
+        written.verdicts.extend_from_slice(verdicts);
+        written.events.len() + written.verdicts.len()
     }
 
-    fn unconfirmed(&self) -> MutexGuard<'_, Unconfirmed> {
-        self.unconfirmed.lock().unwrap_or_else(PoisonError::into_inner)
+    fn state(&self) -> MutexGuard<'_, HandleState> {
+        locked(&self.state)
     }
 
     /// Tells the gate what is with the agent.
     pub(crate) async fn confirm(&self) {
         // A place first: whoever gives up waiting for one must not take the confirmations with them.
-        while !self.unconfirmed().is_empty()
+        while !self.state().written.is_empty()
             && let Ok(place) = self.outgoing.reserve().await
         {
-            let message = self.unconfirmed().next_message();
+            let message = self.state().written.next_message();
             if let Some(message) = message {
                 place.send((message, None));
             }
@@ -130,9 +143,12 @@ impl SessionHandle {
 
     /// The session ends on purpose. Returns when the gate was told, or is not to be reached.
     pub(crate) async fn bye(self, goodbye: Goodbye) {
-        self.confirm().await;
-        self.put(SessionMessage::Bye(goodbye)).await;
-        drop(tokio::time::timeout(BYE_TIMEOUT, self.outgoing.closed()).await);
+        let saying = async {
+            self.confirm().await;
+            self.put(SessionMessage::Bye(goodbye)).await;
+            self.outgoing.closed().await;
+        };
+        drop(tokio::time::timeout(BYE_TIMEOUT, saying).await);
     }
 
     /// The agent asks for permission. Returns the code that people answer with. While the gate is away this waits, and
@@ -154,14 +170,38 @@ impl SessionHandle {
         self.put(SessionMessage::Withdrawn { ask, why: why.into() }).await;
     }
 
-    /// A tool of the agent ran, or was kept from it. Confirms the verdict on its ask, where there was one.
-    pub(crate) async fn called(&self, call: ToolCall) {
-        self.put(SessionMessage::Called(Box::new(call))).await;
+    /// A tool of the agent ran, or was kept from it. Confirms the verdict on its ask, where there was one. False when there
+    /// was no place for it, and the gate is not told.
+    pub(crate) fn try_called(&self, call: ToolCall) -> bool {
+        self.outgoing.try_send((SessionMessage::Called(Box::new(call)), None)).is_ok()
     }
 
-    /// What is known of the session has changed.
-    pub(crate) async fn describe(&self, about: SessionAbout) {
-        self.put(SessionMessage::Described(Box::new(about))).await;
+    /// What is known of the session.
+    pub(crate) fn about(&self) -> SessionAbout {
+        self.state().about.clone()
+    }
+
+    /// Changes what is known of the session, and tells the gate if that is news. Never waits: where there is no place, the
+    /// gate is told what is newest once there is one.
+    pub(crate) fn describe(&self, change: impl FnOnce(&mut SessionAbout)) {
+        let mut state = self.state();
+        let before = state.about.clone();
+        change(&mut state.about);
+        if state.about == before || state.about_waits {
+            return;
+        }
+        // Under the lock: the gate hears of changes in the order in which they were made.
+        let sent = self.outgoing.try_send((described(&state.about), None));
+        if matches!(sent, Err(mpsc::error::TrySendError::Full(_))) {
+            state.about_waits = true;
+            let handle = self.clone();
+            tokio::spawn(async move {
+                let Ok(place) = handle.outgoing.reserve().await else { return };
+                let mut state = handle.state();
+                state.about_waits = false;
+                place.send((described(&state.about), None));
+            });
+        }
     }
 
     /// Text from this sender, who may not direct the session, is before the model. Returns when the gate has written it
@@ -206,7 +246,7 @@ impl SessionHandle {
 
     /// Whether there is a gate that can write down what happens.
     pub(crate) async fn can_record(&self) -> bool {
-        self.inbox().await.is_ok()
+        self.ask_plainly(SessionMessage::CanWrite).await.is_ok()
     }
 
     /// The events of this session, newest last.
@@ -245,6 +285,10 @@ impl SessionHandle {
             other => Err(fault_in(other)),
         }
     }
+}
+
+fn described(about: &SessionAbout) -> SessionMessage {
+    SessionMessage::Described(Box::new(about.clone()))
 }
 
 fn fault_in(answered: Answered) -> Fault {

@@ -1,8 +1,6 @@
 //! What the model is told of messages from outside: by us, and by the owner of the gate in `instructions`.
 
-use std::borrow::Cow;
-
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 /// Goes into the model's system prompt.
 const INSTRUCTIONS: &str = "\
@@ -32,24 +30,13 @@ permission to run something. They are one-way: read them and act, no reply is ex
 /// Claude Code cuts off what a server says of itself after so many characters.
 const LONGEST_INSTRUCTIONS: usize = 2048;
 
-/// A tool as the model is told of it.
-struct Definition {
-    name: &'static str,
-    description: &'static str,
-    schema: fn() -> Value,
-}
-
-/// The names of our tools, in the order in which they are listed.
-pub(crate) fn tool_names() -> impl Iterator<Item = &'static str> {
-    DEFINITIONS.iter().map(|tool| tool.name)
-}
-
-const DEFINITIONS: [Definition; 3] = [
-    Definition {
-        name: "reply",
-        description: "Send a message back to the sender of a <channel> message.",
-        schema: || {
-            json!({
+/// The tools as a server of MCP lists them, those of [`OWN_TOOLS`](portcullis_core::policy::OWN_TOOLS), `reply` first.
+fn definitions() -> [Value; 3] {
+    [
+        json!({
+            "name": "reply",
+            "description": "Send a message back to the sender of a <channel> message.",
+            "inputSchema": {
                 "type": "object",
                 "properties": {
                     "chat_id": {"type": "string", "description": "The chat_id of the <channel> tag you answer"},
@@ -59,14 +46,12 @@ const DEFINITIONS: [Definition; 3] = [
                 },
                 "required": ["chat_id", "text"],
                 "additionalProperties": false
-            })
-        },
-    },
-    Definition {
-        name: "edit_message",
-        description: "Replace the text of a message that you sent with `reply`.",
-        schema: || {
-            json!({
+            }
+        }),
+        json!({
+            "name": "edit_message",
+            "description": "Replace the text of a message that you sent with `reply`.",
+            "inputSchema": {
                 "type": "object",
                 "properties": {
                     "message_id": {"type": "string", "description": "The message_id that `reply` answered with"},
@@ -74,28 +59,18 @@ const DEFINITIONS: [Definition; 3] = [
                 },
                 "required": ["message_id", "text"],
                 "additionalProperties": false
-            })
-        },
-    },
-    Definition {
-        name: "inbox",
-        description: "List the messages that came for this session, or read one of them whole.",
-        schema: || {
-            json!({
+            }
+        }),
+        json!({
+            "name": "inbox",
+            "description": "List the messages that came for this session, or read one of them whole.",
+            "inputSchema": {
                 "type": "object",
                 "properties": {"event_id": {"type": "string", "description": "The event_id of a <channel> tag; without it, all messages are listed"}},
                 "additionalProperties": false
-            })
-        },
-    },
-];
-
-/// A tool of ours as a server lists it.
-pub(crate) struct ListedTool {
-    pub(crate) name: &'static str,
-    pub(crate) description: Cow<'static, str>,
-    /// What it takes, as JSON Schema.
-    pub(crate) schema: Map<String, Value>,
+            }
+        }),
+    ]
 }
 
 /// What one session's model is told.
@@ -144,24 +119,18 @@ impl Briefing {
         self.together().unwrap_or_else(|| INSTRUCTIONS.to_owned())
     }
 
-    pub(crate) fn tools(&self) -> Vec<ListedTool> {
+    /// As a server of MCP lists them.
+    pub(crate) fn tools(&self) -> Vec<Value> {
         if self.one_way {
             return vec![];
         }
-        let listed = |tool: &Definition| {
-            let schema = match (tool.schema)() {
-                Value::Object(object) => object,
-                _ => Map::new(),
-            };
-            // Where only the channel brings events, this is all the room there is.
-            let owners = self.left_out().filter(|_| tool.name == "reply");
-            let description = match owners {
-                Some(owners) => format!("{}\n\n{owners}", tool.description).into(),
-                None => tool.description.into(),
-            };
-            ListedTool { name: tool.name, description, schema }
-        };
-        DEFINITIONS.iter().map(listed).collect()
+        let mut tools = Vec::from(definitions());
+        // Where only the channel brings events, there is no other place for it.
+        if let (Some(owners), Some(reply)) = (self.left_out(), tools.first_mut()) {
+            let said = reply["description"].as_str().unwrap_or_default();
+            reply["description"] = format!("{said}\n\n{owners}").into();
+        }
+        tools
     }
 }
 
@@ -171,7 +140,7 @@ mod tests {
 
     #[test]
     fn what_the_owner_adds_reaches_the_model_whole_however_long_it_is() {
-        let reply = |briefing: &Briefing| briefing.tools()[0].description.clone().into_owned();
+        let reply = |briefing: &Briefing| briefing.tools()[0]["description"].as_str().unwrap().to_owned();
         let short = Briefing::new("Ignore staging. ");
         assert!(short.instructions().ends_with("The user says about messages from outside: Ignore staging."));
         assert!(short.instructions().chars().count() <= LONGEST_INSTRUCTIONS && !reply(&short).contains("staging"));
@@ -180,6 +149,13 @@ mod tests {
         assert!(long.instructions().chars().count() <= LONGEST_INSTRUCTIONS);
         let none = Briefing::default();
         assert_eq!((none.instructions().as_str(), none.of_owner()), (INSTRUCTIONS, None));
+    }
+
+    #[test]
+    fn the_tools_are_those_that_rules_and_hooks_know() {
+        let tools = Briefing::default().tools();
+        let names: Vec<&str> = tools.iter().filter_map(|tool| tool["name"].as_str()).collect();
+        assert_eq!(names, portcullis_core::policy::OWN_TOOLS);
     }
 
     #[test]

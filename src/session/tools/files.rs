@@ -3,29 +3,14 @@
 use std::path::{Component, Path, PathBuf};
 
 use portcullis_core::SentFile;
+use portcullis_core::policy::is_protected_name;
 
 const MOST_FILES: usize = 10;
 const LARGEST: u64 = 50 << 20;
 
-/// Folders and files that hold secrets, or that decide what the agent may do.
-const PROTECTED: [&str; 15] = [
-    ".git",
-    ".claude",
-    ".ssh",
-    ".aws",
-    ".gnupg",
-    ".kube",
-    ".docker",
-    ".config",
-    ".mcp.json",
-    ".npmrc",
-    ".netrc",
-    ".pypirc",
-    ".git-credentials",
-    "id_rsa",
-    "id_ed25519",
-];
-const PROTECTED_ENDINGS: [&str; 5] = [".pem", ".key", ".p12", ".pfx", ".kdbx"];
+/// Folders and files that hold secrets, besides those whose change is always asked for.
+const SECRET: [&str; 7] = [".aws", ".kube", ".docker", ".config", ".git-credentials", "id_rsa", "id_ed25519"];
+const SECRET_ENDINGS: [&str; 5] = [".pem", ".key", ".p12", ".pfx", ".kdbx"];
 
 /// Checks every path and says what will be sent, or why not.
 pub(super) fn check(folder: &Path, paths: &[String]) -> Result<Vec<SentFile>, String> {
@@ -56,13 +41,19 @@ fn check_one(folder: &Path, path: &str) -> Result<SentFile, String> {
 }
 
 fn is_protected(inside: &Path) -> bool {
-    inside.components().any(|part| {
+    let mut parts = inside.components().peekable();
+    while let Some(part) = parts.next() {
         let Component::Normal(name) = part else { return true };
-        let name = name.to_string_lossy().to_ascii_lowercase();
-        PROTECTED.contains(&name.as_str())
+        let name = name.to_string_lossy().to_lowercase();
+        let is_protected = is_protected_name(&name, parts.peek().is_none())
+            || SECRET.contains(&name.as_str())
             || name.starts_with(".env")
-            || PROTECTED_ENDINGS.iter().any(|ending| name.ends_with(ending))
-    })
+            || SECRET_ENDINGS.iter().any(|ending| name.ends_with(ending));
+        if is_protected {
+            return true;
+        }
+    }
+    false
 }
 
 #[cfg(test)]
@@ -78,7 +69,10 @@ mod tests {
         let here = |name: &str| folder.path().join(name);
         fs::create_dir_all(here(".git")).unwrap();
         fs::create_dir_all(here("docs")).unwrap();
-        for name in ["a.txt", "docs/b.txt", ".git/config", ".env", ".env.local", "server.PEM"] {
+        fs::create_dir_all(here(".cargo")).unwrap();
+        for name in
+            ["a.txt", "docs/b.txt", ".git/config", ".env", ".env.local", "server.PEM", ".cargo/x.toml", ".yarnrc.yml"]
+        {
             fs::write(here(name), "abc").unwrap();
         }
         std::os::unix::fs::symlink(outside.path().join("secret.txt"), here("link.txt")).unwrap();
@@ -95,6 +89,8 @@ mod tests {
             ".env",
             ".env.local",
             "server.PEM",
+            ".cargo/x.toml",
+            ".yarnrc.yml",
             "docs",
             "missing",
             "../x",

@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use super::link::SessionHandle;
 use crate::mint::{fence, mint};
-pub(crate) use briefing::{Briefing, ListedTool, tool_names};
+pub(crate) use briefing::Briefing;
 
 /// How long a tool call waits for a gate that is away.
 const GATE_TIMEOUT: Duration = Duration::from_secs(20);

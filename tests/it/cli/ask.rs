@@ -1,11 +1,22 @@
 //! The life of a prompt at the command line: who may answer it, what was said, and whether it arrived.
 
 use crate::support::child::Stdin;
+use crate::support::gate::Gate;
 use crate::support::home::{Home, Ran, random_hex};
 use crate::support::standin::StandIn;
 use crate::support::{PATIENCE, Signal, running, until};
 use serde_json::{Value, json};
 use std::path::PathBuf;
+
+/// A session with hooks, to which this test is a person at another terminal.
+fn hooked_under_an_agent() -> (Home, Gate, StandIn) {
+    let home = Home::new();
+    let gate = home.serve();
+    let session = StandIn::start_under_an_agent(&home, &[]);
+    session.hook("Notification", &json!({}));
+    home.attached(1);
+    (home, gate, session)
+}
 
 #[test]
 fn a_prompt_is_listed_shown_and_answered_at_the_command_line() {
@@ -275,11 +286,7 @@ impl Drop for Terminal<'_> {
 
 #[test]
 fn answers_name_a_question_that_was_asked_or_are_refused_with_the_questions() {
-    let home = Home::new();
-    let gate = home.serve();
-    let session = StandIn::start_under_an_agent(&home, &[]);
-    session.hook("Notification", &json!({}));
-    home.attached(1);
+    let (home, gate, session) = hooked_under_an_agent();
     let question = |text: &str| {
         json!({"question": text, "header": "H", "multiSelect": false, "options": [
             {"label": "Postgres", "description": "big"}, {"label": "SQLite", "description": "small"}]})
@@ -314,17 +321,15 @@ fn answers_name_a_question_that_was_asked_or_are_refused_with_the_questions() {
 
 #[test]
 fn answers_to_a_prompt_that_asks_no_question_are_refused_and_let_nothing_through() {
-    let home = Home::new();
-    let gate = home.serve();
-    let session = StandIn::start_under_an_agent(&home, &[]);
-    session.hook("Notification", &json!({}));
-    home.attached(1);
+    let (home, gate, session) = hooked_under_an_agent();
     let plan = json!({"tool_name": "ExitPlanMode", "tool_input": {"plan": "1. Read"}});
     let command = json!({"tool_name": "Bash", "tool_input": {"command": "git push"}});
     for call in [command, plan] {
         let asked = session.hook_later("PermissionRequest", &call);
         let code = gate.open_ask()["code"].as_str().unwrap().to_owned();
-        home.run(&["ask", "allow", &code, "--answer", "1"]).refused(1, "this prompt asks no question");
+        let ran = home.run(&["ask", "allow", &code, "--answer", "1"]);
+        ran.refused(1, "this prompt asks no question");
+        assert!(!ran.stderr.contains("GET /"), "a hint for people: {ran:?}");
         let refused = gate.verdict(&code, &json!({"behavior": "allow", "answers": {"Which?": "1"}})).expect(400).json();
         assert!(refused["message"].as_str().unwrap().contains("asks no question"), "{refused}");
         assert_eq!(show(&home, &code)["state"], "open");
@@ -335,11 +340,7 @@ fn answers_to_a_prompt_that_asks_no_question_are_refused_and_let_nothing_through
 
 #[test]
 fn a_verdict_that_does_not_fit_is_told_what_does() {
-    let home = Home::new();
-    let gate = home.serve();
-    let session = StandIn::start_under_an_agent(&home, &["--label", "api"]);
-    session.hook("Notification", &json!({}));
-    home.attached(1);
+    let (home, gate, session) = hooked_under_an_agent();
     let offers = json!([{"type": "addRules", "rules": [{"toolName": "Bash", "ruleContent": "git push"}],
         "behavior": "allow", "destination": "session"}]);
     let command = json!({"tool_name": "Bash", "tool_input": {"command": "git push"}, "permission_suggestions": offers});
@@ -360,11 +361,7 @@ fn a_verdict_that_does_not_fit_is_told_what_does() {
 
 #[test]
 fn a_question_with_several_answers_says_how_and_the_log_says_what_was_answered() {
-    let home = Home::new();
-    let gate = home.serve();
-    let session = StandIn::start_under_an_agent(&home, &["--label", "api"]);
-    session.hook("Notification", &json!({}));
-    home.attached(1);
+    let (home, gate, session) = hooked_under_an_agent();
     let options = json!([{"label": "Red", "description": ""}, {"label": "Blue", "description": ""}]);
     let question = json!({"question": "Which colours?", "header": "Colours", "multiSelect": true, "options": options});
     let asked = json!({"tool_name": "AskUserQuestion", "tool_input": {"questions": [question]}});

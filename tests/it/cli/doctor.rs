@@ -350,3 +350,43 @@ fn what_works_is_found_out() {
     assert_eq!((broken["failed"].as_bool(), broken["first"][0]["check"].as_str()), (Some(true), Some("rules")));
     has(&broken, "rules", "fail", ".portcullis/rules.toml");
 }
+
+#[test]
+fn the_mode_of_each_session_and_of_those_to_come_is_named_in_words() {
+    let home = Home::new();
+    let _gate = home.serve();
+    let session = StandIn::start_under_an_agent(&home, &["--label", "api"]);
+    home.attached(1);
+    session.hook("UserPromptSubmit", &json!({"prompt": "go", "permission_mode": "auto"}));
+    let report = until("the mode", || {
+        let report = doctor(&home, "off", &["--json"]).json();
+        findings(&report, "mode").iter().any(|finding| finding.contains("session api")).then_some(report)
+    });
+    has(&report, "mode", "note session api: auto: Claude Code decides most calls itself", "rules add ask Bash");
+    has(&report, "mode", "note sessions start in auto", "unless told otherwise");
+    fs::create_dir_all(home.project().join(".claude")).unwrap();
+    fs::write(home.project().join(".claude/settings.json"), r#"{"permissions": {"defaultMode": "plan"}}"#).unwrap();
+    has(&doctor(&home, "off", &["--json"]).json(), "mode", "ok sessions start in plan", ".claude/settings.json");
+}
+
+#[test]
+fn the_last_lines_about_the_server_in_a_debug_log_are_shown() {
+    const AGENT: &str = "00000000-0000-4000-8000-000000000001";
+    let home = Home::new();
+    let _gate = home.serve();
+    let _session = StandIn::start_command(&home, StandIn::command_of(&home, &["--label", "api"], AGENT));
+    home.attached(1);
+    has(&doctor(&home, "off", &["--json"]).json(), "debug log", "note no session keeps one", "");
+    let log = home.user().join(".claude/debug").join(format!("{AGENT}.txt"));
+    fs::create_dir_all(log.parent().unwrap()).unwrap();
+    let line = |what: &str| format!("2026-11-16T00:31:24.215Z [DEBUG] MCP server \"portcullis\": {what}\n");
+    let skipped = line("Channel notifications skipped: channels feature is not currently available");
+    fs::write(&log, format!("{}of somebody else\n{skipped}", "[DEBUG] nothing\n".repeat(100))).unwrap();
+    let report = doctor(&home, "off", &["--json"]).json();
+    has(&report, "debug log", "note of session api: ", "Channel notifications skipped: channels feature");
+    assert!(!findings(&report, "debug log")[0].contains("somebody else"), "{report}");
+    has(&report, "channel: rollout", "note Claude Code says: channels feature is not currently available", "");
+    fs::write(&log, format!("{skipped}{}", line("Channel notifications registered"))).unwrap();
+    let report = doctor(&home, "off", &["--json"]).json();
+    has(&report, "channel: rollout", "ok a session of yours takes events from the channel", "");
+}

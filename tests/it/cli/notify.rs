@@ -1,9 +1,12 @@
 //! The owner's own command: what it is told, when it is run, and that one which hangs, fails or floods does no harm.
 
+use crate::fakes::model::Model;
+use crate::fakes::script::Rule;
 use crate::support::home::Home;
 use crate::support::hooks::bash;
 use crate::support::running;
 use crate::support::standin::StandIn;
+use crate::support::tmux::Interactive;
 use crate::support::until;
 use serde_json::{Value, json};
 use std::fs;
@@ -181,4 +184,45 @@ fn a_flood_is_told_as_one() {
     let more = told_of(&folder, "more");
     assert_eq!(more["count"], 14);
     until("all of them", || Some(()).filter(|()| told(&folder).len() == 4 + 2 + 1));
+}
+
+#[test]
+fn a_command_is_run_without_a_shell() {
+    let home = Home::new();
+    // A shell would make the first, and the second is the name as it stands.
+    let names = ["made-by-a-shell", "$(touch made-by-a-shell);a b"].map(|name| home.user().join(name));
+    home.write_config(&format!(
+        "[notify]\ncommand = [\"touch\", {:?}]\nafter_seconds = 0\n",
+        names[1].display().to_string()
+    ));
+    let gate = home.serve();
+    let session = StandIn::start_under_an_agent(&home, &["--label", "api"]);
+    session.hook_later("PermissionRequest", &bash("git push"));
+    gate.open_ask();
+    until("the command", || names[1].exists().then_some(()));
+    assert!(!names[0].exists() && !home.project().join("made-by-a-shell").exists());
+}
+
+#[test]
+fn a_prompt_of_the_real_cli_rings_and_is_answered_by_what_it_told() {
+    let home = Home::new();
+    let server = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = server.local_addr().unwrap();
+    home.write_config(&format!(
+        "[notify]\ncommand = [\"curl\", \"-s\", \"-d\", \"@-\", \"http://{address}/\"]\nafter_seconds = 0\n"
+    ));
+    let _gate = home.serve();
+    home.run(&["rules", "add", "ask", "Bash(touch *)"]).ok();
+    let touch = json!({"command": "touch one", "description": "Make a file"});
+    let model =
+        Model::start(vec![Rule::on_text("first").call("Bash", touch).once(), Rule::on_any_result().say("all done")]);
+    let claude = Interactive::start(&home, &model, &["--permission-mode", "auto"]);
+    claude.say("first");
+    let told = take_a_post(&server);
+    assert_eq!((&told["kind"], &told["label"]), (&json!("prompt"), &json!("real")), "{told}");
+    assert_eq!((&told["tool"], &told["command"]), (&json!("Bash"), &json!("touch one")), "{told}");
+    assert_eq!(told["risk"], "low", "{told}");
+    home.run(&["ask", "allow", told["code"].as_str().unwrap()]).ok();
+    claude.until("all done");
+    assert!(home.project().join("one").exists());
 }

@@ -66,6 +66,26 @@ fn a_check_prints_one_object_and_succeeds_whatever_is_decided() {
 }
 
 #[test]
+fn a_check_of_many_lines_answers_each_in_its_turn() {
+    let home = Home::new();
+    let rules = written(&home, RULES);
+    let file = home.user().join("lines");
+    let lines = ["npm test", r#""npm test\nnpm publish""#, r#"{"command": "npm publish"}"#, "cat .env"];
+    fs::write(&file, lines.join("\n")).unwrap();
+    let many = |more: &[&str]| {
+        let words = ["rules", "check", "--rules", &rules, "--lines", file.to_str().unwrap()];
+        home.run(&[&words, more, &["Bash"]].concat()).ok().stdout
+    };
+    let read = |line: &str| serde_json::from_str::<Value>(line).unwrap()["decision"].clone();
+    let decided: Vec<Value> = many(&["--json"]).lines().map(read).collect();
+    assert_eq!(decided, ["allow", "ask", "ask", "deny"]);
+    let words = many(&[]);
+    assert_eq!(words.lines().count(), 4, "{words}");
+    assert!(words.starts_with("allow: npm test (") && words.contains("\nask: npm test\\nnpm publish ("), "{words}");
+    home.run(&["rules", "check", "--lines", "nowhere", "Bash"]).refused(2, "reading nowhere");
+}
+
+#[test]
 fn a_check_takes_the_mode_and_the_folder() {
     let home = Home::new();
     let elsewhere = home.user().join("other");

@@ -124,17 +124,20 @@ fn a_prompt_is_answered_where_it_is_seen_and_one_answered_elsewhere_is_closed() 
     assert_eq!(session.verdict_count(), 3);
 }
 
+/// The sessions `api` and `web`, and a terminal with `watch`.
+fn two_sessions_watched(home: &Home) -> (StandIn, StandIn, Tmux) {
+    let [api, web] = ["api", "web"].map(|label| StandIn::start_under_an_agent(home, &["--label", label]));
+    home.attached(2);
+    let screen = Tmux::running(home, &home.command(&["watch"]));
+    screen.until("── ");
+    (api, web, screen)
+}
+
 #[test]
 fn what_was_typed_for_a_prompt_that_is_gone_does_not_answer_the_next_one() {
     let home = Home::new();
     let _gate = home.serve();
-    let (one, two) = (
-        StandIn::start_under_an_agent(&home, &["--label", "api"]),
-        StandIn::start_under_an_agent(&home, &["--label", "web"]),
-    );
-    home.attached(2);
-    let screen = Tmux::running(&home, &home.command(&["watch"]));
-    screen.until("── ");
+    let (one, two, screen) = two_sessions_watched(&home);
     one.ask("abcde", "Bash", "List", "ls");
     screen.until("│ ls");
     two.ask("fghij", "Bash", "Push", "git push --force");
@@ -182,13 +185,7 @@ fn a_prompt_that_waits_for_others_comes_last_and_any_can_be_passed_over() {
 fn prompts_that_open_and_settle_at_once_stay_in_the_list_until_each_is_answered() {
     let home = Home::new();
     let _gate = home.serve();
-    let (one, two) = (
-        StandIn::start_under_an_agent(&home, &["--label", "api"]),
-        StandIn::start_under_an_agent(&home, &["--label", "web"]),
-    );
-    home.attached(2);
-    let screen = Tmux::running(&home, &home.command(&["watch"]));
-    screen.until("── ");
+    let (one, two, screen) = two_sessions_watched(&home);
     for (code, command) in [("abcde", "ls a"), ("abcdf", "ls b"), ("abcdg", "ls c"), ("abcdh", "ls d")] {
         one.ask(code, "Bash", "List", command);
     }

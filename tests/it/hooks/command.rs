@@ -1,6 +1,8 @@
 //! `portcullis hook`, as Claude Code runs it: who is given a wake file, who is woken, and what is handed out.
 
-use crate::support::home::Home;
+use crate::support::PATIENCE;
+use crate::support::child::Stdin;
+use crate::support::home::{Home, Ran};
 use crate::support::hooks::{by_tool_call, command_hook, context, hooked, take_and_die};
 use crate::support::seen::until;
 use crate::support::standin::StandIn;
@@ -34,12 +36,41 @@ fn a_starting_session_gets_a_wake_file_only_when_it_is_attended() {
 #[test]
 fn invalid_hook_input_is_ignored_without_output() {
     let home = Home::new();
-    for input in [json!(null), json!([]), json!({"hook_event_name": "PreToolUse"}), json!({"hook_event_name": 7})] {
+    for input in [json!(null), json!([]), json!({"hook_event_name": "PostToolUse"}), json!({"hook_event_name": 7})] {
         let ran = command_hook(&home, &input, true).ok();
         assert_eq!((ran.stdout.as_str(), ran.stderr.as_str()), ("", ""), "{input}");
     }
     let changed = json!({"hook_event_name": "FileChanged", "file_path": wake_file(&home), "event": "change"});
     assert_eq!(command_hook(&home, &changed, true).ok().stderr, "", "there is no session");
+}
+
+#[test]
+fn a_call_that_cannot_be_judged_is_denied() {
+    let home = Home::new();
+    std::fs::create_dir_all(home.folder()).unwrap();
+    std::fs::write(home.folder().join("rules.toml"), "[[rule]]\ndeny = \"Bash(touch *)\"\n").unwrap();
+    let call = json!({"hook_event_name": "PreToolUse", "session_id": "s-2", "permission_mode": "bypassPermissions",
+                      "tool_name": "Bash", "tool_input": {"command": "touch made.txt"}});
+    let decided = |input: &str, set: &[(&str, &str)], unset: &[&str]| {
+        let mut command = home.command(&["hook"]);
+        for name in unset {
+            command.env_remove(name);
+        }
+        command.envs(set.iter().copied());
+        let child = home.spawn(command, Stdin::Open);
+        child.write(input.to_owned());
+        child.close_stdin();
+        let ran = Ran::of(&child, PATIENCE).ok();
+        ran.json()["hookSpecificOutput"]["permissionDecision"].as_str().map(str::to_owned)
+    };
+    let deny = Some("deny".to_owned());
+    // Who runs the hook is found out where nobody says it, or not rightly.
+    assert_eq!(decided(&call.to_string(), &[("CLAUDE_PID", "x")], &[]), deny);
+    assert_eq!(decided(&call.to_string(), &[], &["CLAUDE_PID"]), deny);
+    assert_eq!(decided(&call.to_string()[..100], &[], &[]), deny, "cut off");
+    let long =
+        json!({"hook_event_name": "PreToolUse", "tool_name": "Bash", "tool_input": {"command": "x".repeat(17 << 20)}});
+    assert_eq!(decided(&long.to_string(), &[], &[]), deny, "too long");
 }
 
 #[test]
@@ -244,4 +275,20 @@ fn a_session_that_is_there_and_gives_no_answer_lets_no_call_run() {
     }
     drop(listener);
     assert_eq!(command_hook(&home, &call, true).ok().stdout, "", "nobody is there, and no rule denies it");
+}
+
+#[test]
+fn where_the_owner_allows_no_wakes_an_event_waits_for_the_next_tool_call() {
+    let home = Home::new();
+    home.write_config("[hooks]\nwakes = 0\n");
+    let gate = home.serve();
+    let session = StandIn::start(&home, &["--label", "api"]);
+    home.attached(1);
+    command_hook(&home, &start(), true).ok();
+    let touched = || std::fs::metadata(wake_file(&home)).unwrap().modified().unwrap();
+    let before = touched();
+    let event = gate.send_event("main is red");
+    by_tool_call(&session);
+    gate.wait_for_event(&event, "delivered");
+    assert_eq!(touched(), before, "nobody was woken for it");
 }

@@ -4,6 +4,7 @@ mod command;
 mod confirmed;
 mod events;
 mod failures;
+mod held;
 mod modes;
 mod namesake;
 mod outside;

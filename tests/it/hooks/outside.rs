@@ -259,7 +259,7 @@ fn an_agent_speaks_as_itself_and_does_not_stop_the_gate() {
     assert!(text.contains(r#"sender="agent:api" directs="false""#) && text.contains("not from the user"), "{text}");
     home.run(&["stop"]).refused(4, "inside session api");
     assert_eq!(gate.get("/healthz").status, 200);
-    assert!(home.records("access_denied").iter().any(|denied| denied.to_string().contains("stopping the gate")));
+    assert!(home.records("access_denied").iter().any(|denied| denied.to_string().contains("stop the gate")));
     // The owner's own words, as the model reads them here and in its inbox.
     gate.say("/", "the owner speaks").expect(200);
     let output = by_tool_call_containing(&session, "the owner speaks");

@@ -114,7 +114,11 @@ fn a_subagents_prompt_stays_open_when_the_main_conversation_goes_on() {
 
 #[test]
 fn an_open_prompt_survives_a_restart_of_the_gate() {
-    let (home, gate, session) = hooked();
+    // The session would start the next gate by itself, and perhaps before this test does.
+    let home = Home::without_auto_start();
+    let gate = home.serve();
+    let session = StandIn::start(&home, &["--label", "api"]);
+    home.attached(1);
     let id = session.hook_later("PermissionRequest", &bash("ls"));
     let ask = gate.open_ask();
     gate.kill_9();

@@ -50,7 +50,7 @@ fn an_unknown_person_or_role_is_refused_with_a_reason() {
         (&["remove", "eve"], 1, "hint: `portcullis people list`"),
         (&["remove", "../ann"], 1, "no such person"),
         (&["remove", "owner"], 1, "no such person"),
-        (&["role", "owner", "sender"], 1, "and is not `owner`"),
+        (&["role", "owner", "sender"], 1, "and does not look like `owner`"),
         (&["role", "ann", "king"], 2, "possible values: sender, reviewer, admin"),
         (&["pair", "abcdefgh", "--name", "eve", "--role", "king"], 2, "possible values"),
         (&["pair", "abcdefgh"], 2, "--name"),

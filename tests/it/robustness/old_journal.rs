@@ -81,7 +81,8 @@ fn a_journal_of_version_2_replays_to_the_state_it_was_written_with() {
     let (state, now) = replayed();
     assert_eq!(state.revision(), RECORDS as u64);
     let session = |session: &portcullis_core::Session| {
-        SessionView::of(session, state.waiting_size(Some(session.id)).0, state.open_asks_of(session.id).count())
+        let (waiting, asks) = (state.waiting_size(Some(session.id)).0, state.open_asks_of(session.id).count());
+        SessionView::of(session, waiting, asks)
     };
     let person = |(name, person): (&String, _)| {
         PersonView::of(name, person, state.tokens().filter(|token| token.person == *name).count())

@@ -5,6 +5,7 @@ mod attach;
 mod client_versions;
 mod conversation;
 mod endings;
+mod held;
 mod modes;
 mod process_exit;
 mod prompts;

@@ -128,19 +128,27 @@ fn a_mode_is_switched_while_the_session_runs() {
 
 #[test]
 fn a_stopped_session_runs_nothing_until_it_is_resumed() {
-    let (home, latch) = (Home::new(), Latch::new());
+    let (home, latches) = (Home::new(), [Latch::new(), Latch::new()]);
     let gate = home.serve();
+    let touch = |name: &str| json!({"command": format!("touch {name}"), "description": "Make it"});
     let model = Model::start(vec![
-        Rule::on_text("go").call("Bash", json!({"command": "ls", "description": "Look"})).held_by(&latch).once(),
-        Rule::on_any_result().say("done: $RESULT"),
+        Rule::on_text("go").call("Bash", touch("first.txt")).held_by(&latches[0]).once(),
+        Rule::on_any_result().call("Bash", touch("second.txt")).held_by(&latches[1]).once(),
+        Rule::on_any_result().say("done"),
     ]);
-    let run = Driven::start(&home, &model, &["go"]);
+    let run = Driven::start(&home, &model, &["go", "--allow", "Bash(touch *)"]);
     let session = home.attached(1).remove(0)["id"].as_str().unwrap().to_owned();
+    let order = |what: &str| {
+        let done = gate.post(&format!("/api/v1/sessions/{session}/{what}?wait=20"), &json!({})).expect(200).json();
+        assert_eq!(done["state"], "done", "{done}");
+    };
     model.wait_for_turn("go");
-    let stopped = gate.post(&format!("/api/v1/sessions/{session}/stop?wait=20"), &json!({})).expect(200).json();
-    assert_eq!(stopped["state"], "done", "{stopped}");
-    latch.open();
-    let said = run.wait().ok().stdout;
-    assert!(said.contains("has stopped this session"), "{said}");
-    assert_eq!(gate.open_asks(0).len(), 0);
+    order("stop");
+    latches[0].open();
+    model.wait_for_turn("has stopped this session");
+    order("resume");
+    latches[1].open();
+    run.wait().ok();
+    let made = ["first.txt", "second.txt"].map(|name| home.project().join(name).exists());
+    assert_eq!((made, gate.open_asks(0).len()), ([false, true], 0));
 }

@@ -18,9 +18,6 @@ pub struct SessionView {
     pub connected_by: String,
     /// The agent's process.
     pub pid: Option<u32>,
-    /// Its agent runs commands: what descends from it answers no prompt.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub runs_commands: bool,
     /// Where it works.
     pub folder: Option<String>,
     /// Claude Code's own id of the session.
@@ -133,7 +130,6 @@ impl SessionView {
             state: session.presence.name().to_owned(),
             connected_by: about.connected_by.clone(),
             pid: about.pid.filter(|_| !matches!(session.presence, Presence::Ended { .. })),
-            runs_commands: about.runs_commands,
             folder: about.folder.clone(),
             agent_session: about.agent_session.clone(),
             continues: about.continues.map(|id| id.to_string()),

@@ -104,7 +104,9 @@ pub(crate) fn every_record() -> Vec<Record> {
         digest: Some([2; 32]),
         ask: Some(ask),
         preview: Text::new("ls"),
+        unasked: false,
     };
+    let unasked = ToolCall { ask: None, decided_by: "client".into(), unasked: true, ..call.clone() };
     vec![
         Record::Opened { version: "1".into() },
         Record::ClockSet { was: 9 },
@@ -159,6 +161,7 @@ pub(crate) fn every_record() -> Vec<Record> {
         Record::Joined { ask, into: AskId::new(AT, 4) },
         Record::OutcomeReported { ask, outcome: CallOutcome::Failed, differs: true },
         Record::Called { session, call },
+        Record::Called { session, call: unasked },
         Record::Described { session, about: about.clone(), label: None },
         Record::OutsideRead { session, sender: "ci".into() },
         Record::OutsideEnded { session, by: "ann".into() },

@@ -48,7 +48,8 @@ fn every_record_is_a_sentence() {
           api  abcde is the same prompt as prompt 01hf7yat000000000000000004
         ! api  abcde ran and failed. WARNING: what ran is not what was shown
         - api  ran Bash: ls (decided by user_temporary)
-          api  session is channel in /tmp, mode plan
+        ! api  ALARM: ran Bash: ls (decided by client). A person had to be asked, and nothing shows that anybody was
+          api  session: more is known of its process
         - api  session has read text from ci, who may not direct it: what it runs is asked for
         - api  text from outside no longer holds the session up: ann
         - api  prompt by ann: go on
@@ -123,12 +124,12 @@ fn a_session_is_told_once_and_then_what_changes_of_it() {
         sentence(&mut names, &record).words
     };
     let mut about = about.clone();
-    (about.connected_by, about.is_working) = ("hooks".to_owned(), Some(true));
-    assert_eq!(told(&about), "session: connected by hooks, working");
+    (about.connected_by, about.is_working) = ("hooks".to_owned(), Some(false));
+    assert_eq!(told(&about), "session: connected by hooks, idle");
     about.mode = Some("auto".to_owned());
     assert_eq!(told(&about), "session: mode auto");
-    about.is_working = Some(false);
-    assert_eq!(told(&about), "session: idle");
+    about.is_working = Some(true);
+    assert_eq!(told(&about), "session: working");
     about.hooks_version = Some(99);
     assert_eq!(told(&about), "session: more is known of its process");
 }

@@ -61,55 +61,6 @@ fn only_what_its_source_can_carry_is_taken() {
 }
 
 #[test]
-fn several_must_agree_and_one_denial_is_enough() {
-    check(
-        "0 attach 1 api
-         1 ask 1 1 abcde quorum=2
-         2 allow 1 ann
-         3 allow 1 ann
-         4 allow 1 bob
-         5 ask 2 1 bcdef quorum=2
-         6 allow 2 ann
-         7 deny 2 bob",
-        &expect![[r#"
-            0 attach 1 api
-              + session 1 attached, wrote []
-              > done
-              > publish session 1
-              > wake session 1 for []
-            1 ask 1 1 abcde quorum=2
-              + ask 1 as abcde
-              > asked as abcde
-              > publish ask 1
-            2 allow 1 ann
-              + ask 1 allowed by ann over http, more must
-              > counted for abcde, 1 missing
-              > publish ask 1
-            3 allow 1 ann
-              > counted for abcde, 1 missing
-            4 allow 1 bob
-              + ask 1 allowed by bob over http
-              > recorded allow abcde
-              > carry allow abcde to session 1
-              > publish ask 1
-            5 ask 2 1 bcdef quorum=2
-              + ask 2 as bcdef
-              > asked as bcdef
-              > publish ask 2
-            6 allow 2 ann
-              + ask 2 allowed by ann over http, more must
-              > counted for bcdef, 1 missing
-              > publish ask 2
-            7 deny 2 bob
-              + ask 2 denied by bob over http
-              > recorded deny bcdef
-              > carry deny bcdef to session 1
-              > publish ask 2
-        "#]],
-    );
-}
-
-#[test]
 fn a_prompt_that_nobody_answers_ends_as_its_source_wants() {
     check(
         "0 attach 1 api
@@ -333,78 +284,6 @@ fn a_verdict_said_again_under_its_key_is_answered_as_the_first() {
               > refused: allowed by ann over http
             7 allow 1 bob key=k
               > refused: allowed by ann over http
-        "#]],
-    );
-}
-
-#[test]
-fn one_of_several_may_say_it_again_under_their_key() {
-    check(
-        "0 attach 1 api
-         1 ask 1 1 abcde quorum=2 source=control : git push
-         2 allow abcde ann key=k
-         3 allow abcde ann key=k
-         4 allow abcde bob key=k
-         5 allow abcde bob key=k",
-        &expect![[r#"
-            0 attach 1 api
-              + session 1 attached, wrote []
-              > done
-              > publish session 1
-              > wake session 1 for []
-            1 ask 1 1 abcde quorum=2 source=control : git push
-              + ask 1 as abcde
-              > asked as abcde
-              > publish ask 1
-            2 allow abcde ann key=k
-              + ask 1 allowed by ann over http, more must
-              > counted for abcde, 1 missing
-              > publish ask 1
-            3 allow abcde ann key=k
-              > counted for abcde, 1 missing
-            4 allow abcde bob key=k
-              + ask 1 allowed by bob over http
-              > recorded allow abcde
-              > carry allow abcde to session 1
-              > publish ask 1
-            5 allow abcde bob key=k
-              > recorded allow abcde
-        "#]],
-    );
-}
-
-#[test]
-fn where_several_must_agree_it_is_about_what_all_were_shown() {
-    check(
-        "0 attach 1 api
-         1 ask 1 1 abcde source=control quorum=2 editable=yes offers=always
-         2 allow 1 ann
-         3 allow 1 bob input=xy
-         4 allow 1 bob scope=always
-         5 allow 1 bob",
-        &expect![[r#"
-            0 attach 1 api
-              + session 1 attached, wrote []
-              > done
-              > publish session 1
-              > wake session 1 for []
-            1 ask 1 1 abcde source=control quorum=2 editable=yes offers=always
-              + ask 1 as abcde
-              > asked as abcde
-              > publish ask 1
-            2 allow 1 ann
-              + ask 1 allowed by ann over http, more must
-              > counted for abcde, 1 missing
-              > publish ask 1
-            3 allow 1 bob input=xy
-              > refused: CannotCarry { what: "another input where several must agree" }
-            4 allow 1 bob scope=always
-              > refused: CannotCarry { what: "a verdict beyond this once where several must agree" }
-            5 allow 1 bob
-              + ask 1 allowed by bob over http
-              > recorded allow abcde
-              > carry allow abcde to session 1
-              > publish ask 1
         "#]],
     );
 }

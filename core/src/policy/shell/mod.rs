@@ -7,7 +7,8 @@
 mod read;
 mod word;
 
-pub(crate) use word::ShellWord;
+pub(crate) use read::assignment;
+pub(crate) use word::{ANY, ONE, OUTER, Piece, STAR, ShellWord};
 
 /// Longer lines are not read at all.
 pub(crate) const LONGEST: usize = 10_000;
@@ -33,11 +34,15 @@ pub(crate) struct ShellCommand {
     pub(crate) assignments: Vec<(String, ShellWord)>,
     pub(crate) words: Vec<ShellWord>,
     pub(crate) redirects: Vec<Redirect>,
+    /// Its here-documents, as places in [`Script::texts`].
+    pub(crate) heredocs: Vec<usize>,
+    /// What it prints goes into a word, or a file, of another command.
+    pub(crate) is_nested: bool,
 }
 
 impl ShellCommand {
-    fn new(joint: Joint) -> Self {
-        Self { joint, assignments: vec![], words: vec![], redirects: vec![] }
+    fn new(joint: Joint, is_nested: bool) -> Self {
+        Self { joint, assignments: vec![], words: vec![], redirects: vec![], heredocs: vec![], is_nested }
     }
 
     fn is_empty(&self) -> bool {
@@ -53,8 +58,8 @@ pub(crate) struct Redirect {
 
 impl Redirect {
     /// The text of a here-string.
-    pub(crate) fn given(&self) -> Option<&str> {
-        (self.way == Way::Copy).then_some(self.target.text.as_str())
+    pub(crate) fn given(&self) -> Option<String> {
+        (self.way == Way::Given).then(|| self.target.script())
     }
 }
 
@@ -66,6 +71,8 @@ pub(crate) enum Way {
     Out,
     /// `2>&1` and its like, which name no file
     Copy,
+    /// `<<<` and `<<`, whose text is the input
+    Given,
 }
 
 /// Why a line is not surely what it seems.
@@ -82,13 +89,19 @@ pub(crate) struct Script {
     pub(crate) commands: Vec<ShellCommand>,
     /// The worst of all doubts.
     pub(crate) issue: Option<ParseIssue>,
+    /// What stands in here-documents.
+    pub(crate) texts: Vec<String>,
+    /// It holds something in which a command may be taken for text: what is run is looked for everywhere.
+    pub(crate) is_unsure: bool,
+    /// Commands are grouped in it, so that the input of one may be that of others.
+    pub(crate) has_groups: bool,
 }
 
 impl Script {
     pub(crate) fn read(line: &str) -> Self {
         if line.chars().count() > LONGEST {
             let issue = Some(ParseIssue::Unreadable("it is longer than 10,000 characters"));
-            return Self { commands: vec![], issue };
+            return Self { issue, ..Self::default() };
         }
         read::script(line)
     }

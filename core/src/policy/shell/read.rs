@@ -1,9 +1,11 @@
 //! Reads a line as a shell would, noting every issue and passing over none of its commands.
 
+mod brackets;
 mod quotes;
+mod redirects;
 
-use super::word::is_plain;
-use super::{Joint, ParseIssue, Redirect, Script, ShellCommand, ShellWord, Way};
+use super::word::{ANY, Piece, is_plain};
+use super::{Joint, ParseIssue, Script, ShellCommand, ShellWord};
 
 /// Substitutions inside substitutions. Deeper is not looked at, and said so.
 const DEEPEST: usize = 12;
@@ -25,7 +27,7 @@ fn read(text: &str, depth: usize, script: &mut Script) {
         at: 0,
         depth,
         script,
-        command: ShellCommand::new(Joint::Start),
+        command: ShellCommand::new(Joint::Start, depth > 0),
         word: None,
         heredocs: vec![],
         open: 0,
@@ -46,8 +48,8 @@ struct ShellReader<'script> {
     command: ShellCommand,
     /// The word being read, with where it begins.
     word: Option<(usize, ShellWord)>,
-    /// Ends of the here-documents that begin after this line, and whether their text is taken as it stands.
-    heredocs: Vec<(String, bool)>,
+    /// The here-documents that begin after this line.
+    heredocs: Vec<redirects::HereDocument>,
     /// Brackets that are open in this text.
     open: usize,
     /// The last operator wants another command behind it.
@@ -96,7 +98,7 @@ impl ShellReader<'_> {
     }
 
     fn push(&mut self, c: char) {
-        self.word().text.push(c);
+        self.word().push(c);
     }
 
     fn step(&mut self, c: char) {
@@ -149,7 +151,18 @@ impl ShellReader<'_> {
             _ => {
                 self.word();
                 match c {
-                    '*' | '?' | '[' | ']' => self.not_plain("it holds a pattern for file names"),
+                    '*' | '?' | '[' | ']' => {
+                        self.not_plain("it holds a pattern for file names");
+                        self.word().fill(&c.to_string(), Piece::Glob(c));
+                        self.at += 1;
+                        return;
+                    }
+                    ANY => {
+                        self.not_plain("it holds what nobody knows");
+                        self.word().fill("", Piece::Unknown);
+                        self.at += 1;
+                        return;
+                    }
                     '{' | '}' => self.not_plain("it holds braces"),
                     '!' | '#' => self.not_plain("a shell may not take ! or # as it stands"),
                     c if !is_plain(c) => self.not_plain("it holds characters that are not plain"),
@@ -167,6 +180,10 @@ impl ShellReader<'_> {
         }
         if matches!(c, '(' | ')') {
             self.not_plain("it holds brackets");
+            self.script.has_groups = true;
+            // `f() …` gives a name another meaning.
+            self.end_word();
+            self.script.is_unsure |= self.follows("()") || self.follows("( )");
             self.end_command(Joint::Start);
             match c {
                 '(' => self.open += 1,
@@ -202,76 +219,6 @@ impl ShellReader<'_> {
         self.at += length;
     }
 
-    fn redirect(&mut self) {
-        let is_number = |word: &ShellWord| !word.is_quoted && word.text.chars().all(|c| c.is_ascii_digit());
-        // `2>x` leads what is written to 2 elsewhere; the number is no word of the command.
-        if self.peek(0) != Some('&') && self.word.as_ref().is_some_and(|(_, word)| is_number(word)) {
-            self.word = None;
-        }
-        self.end_word();
-        if self.follows("<(") || self.follows(">(") {
-            self.word();
-            self.not_plain("it runs a command to make a file");
-            self.at += 2;
-            self.bracketed('(', ')');
-            return;
-        }
-        const OPERATORS: [(&str, Way); 12] = [
-            ("&>>", Way::Out),
-            ("&>", Way::Out),
-            ("<<<", Way::Copy),
-            ("<<-", Way::Copy),
-            ("<<", Way::Copy),
-            ("<&", Way::Copy),
-            ("<>", Way::Out),
-            (">>", Way::Out),
-            (">|", Way::Out),
-            (">&", Way::Copy),
-            ("<", Way::In),
-            (">", Way::Out),
-        ];
-        let Some((operator, way)) = OPERATORS.into_iter().find(|(operator, _)| self.follows(operator)) else { return };
-        self.at += operator.len();
-        while matches!(self.peek(0), Some(' ' | '\t')) {
-            self.at += 1;
-        }
-        let target = self.redirect_target();
-        match operator {
-            "<<" | "<<-" => {
-                self.not_plain("it holds a here-document");
-                self.heredocs.push((target.text.clone(), target.is_quoted));
-            }
-            "<<<" => self.not_plain("it holds a here-string"),
-            _ => {}
-        }
-        // `>&file` writes to a file; `>&1` and `>&-` do not.
-        let is_number = target.text.chars().all(|c| c.is_ascii_digit() || c == '-') && !target.text.is_empty();
-        let way = match (operator, is_number) {
-            (">&" | "<&", false) => Way::Out,
-            _ => way,
-        };
-        if target.text.contains('-') && way == Way::Copy {
-            self.not_plain("it closes or moves a file");
-        }
-        // In `<2>&1` the number belongs to what comes behind it, and nothing is left for this one.
-        let is_taken = is_number && !target.is_quoted && matches!(self.peek(0), Some('<' | '>'));
-        if target.text.is_empty() && !target.is_quoted || is_taken {
-            self.unreadable("a redirection leads nowhere");
-        }
-        self.command.redirects.push(Redirect { way, target });
-    }
-
-    /// The word after a redirection, wherever the command's own words go on.
-    fn redirect_target(&mut self) -> ShellWord {
-        while let Some(c) = self.peek(0) {
-            if matches!(c, ' ' | '\t' | '\n' | ';' | '&' | '|' | '(' | ')' | '<' | '>') {
-                break;
-            }
-            self.step(c);
-        }
-        self.taken_word().unwrap_or_default()
-    }
-
     fn taken_word(&mut self) -> Option<ShellWord> {
         let (from, mut word) = self.word.take()?;
         word.raw = self.chars[from..self.at.min(self.chars.len())].iter().collect();
@@ -282,6 +229,7 @@ impl ShellReader<'_> {
         let Some(word) = self.taken_word() else { return };
         if !word.is_quoted && matches!(word.text.as_str(), "{" | "}") {
             // Wherever it stands: `function f { …`.
+            self.script.has_groups = true;
             return self.end_command(Joint::Start);
         }
         if self.command.words.is_empty() {
@@ -301,15 +249,17 @@ impl ShellReader<'_> {
             ["if", "then", "elif", "else", "fi", "while", "until", "do", "done", "esac", "!", "coproc", "function"];
         const KEPT: [&str; 5] = ["for", "select", "case", "in", "[["];
         let passed = PASSED.contains(&word);
+        self.script.is_unsure |= matches!(word, "function" | "coproc");
         if passed || KEPT.contains(&word) {
             self.not_plain("it is more than a list of commands");
+            self.script.has_groups |= word != "!";
         }
         passed
     }
 
     fn end_command(&mut self, next: Joint) {
         self.end_word();
-        let command = std::mem::replace(&mut self.command, ShellCommand::new(next));
+        let command = std::mem::replace(&mut self.command, ShellCommand::new(next, self.depth > 0));
         if !command.is_empty() {
             self.wanting = false;
             self.script.commands.push(command);
@@ -318,46 +268,12 @@ impl ShellReader<'_> {
             self.command.joint = if command.joint == Joint::Then { next } else { command.joint };
         }
     }
-
-    /// The text of here-documents is no command, but for the commands that make words in it.
-    fn skip_heredocs(&mut self) {
-        for (end, as_it_stands) in std::mem::take(&mut self.heredocs) {
-            let mut body = String::new();
-            let mut closed = false;
-            while self.at < self.chars.len() {
-                let line: String = self.chars[self.at..].iter().take_while(|c| **c != '\n').collect();
-                self.at += line.chars().count() + 1;
-                if line.trim_start_matches('\t') == end {
-                    closed = true;
-                    break;
-                }
-                body.push_str(&line);
-                body.push('\n');
-            }
-            if !closed {
-                self.unreadable("a here-document has no end");
-            }
-            if !as_it_stands && body.contains(['`', '$']) {
-                // In double quotes the same things happen as in such a text.
-                read(&format!(": \"{}\"", body.replace('"', "")), self.depth + 1, self.script);
-            }
-            self.fed(&body);
-        }
-    }
-
-    /// A shell that is given a text runs it, whatever stands before the shell or comes behind it.
-    fn fed(&mut self, body: &str) {
-        let mut words = self.script.commands.iter().flat_map(|command| &command.words);
-        if words.any(|word| super::super::command::is_shell(&word.text)) {
-            read(body, self.depth + 1, self.script);
-        }
-    }
 }
 
 /// `NAME=value`, `NAME+=value` and `NAME[1]=value`.
-fn assignment(word: &ShellWord) -> Option<(String, ShellWord)> {
-    let (name, _) = word.raw.split_once('=')?;
-    let name = name.strip_suffix('+').unwrap_or(name);
+pub(crate) fn assignment(word: &ShellWord) -> Option<(String, ShellWord)> {
+    let (written, _) = word.raw.split_once('=')?;
+    let name = written.strip_suffix('+').unwrap_or(written);
     let name = name.split_once('[').map_or(name, |(name, _)| name);
     let is_name =
         name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_') && !name.starts_with(|c: char| c.is_ascii_digit());
@@ -365,5 +281,11 @@ fn assignment(word: &ShellWord) -> Option<(String, ShellWord)> {
         return None;
     }
     let value = word.text.split_once('=').map(|(_, value)| value.to_owned()).unwrap_or_default();
-    Some((name.to_owned(), ShellWord { text: value, ..word.clone() }))
+    let mut pieces = word.pieces.clone();
+    if written.contains(['+', '[']) {
+        pieces = vec![Piece::Unknown];
+    } else if let Some(Piece::Text(text)) = pieces.first_mut() {
+        *text = text.split_once('=').map_or_else(String::new, |(_, value)| value.to_owned());
+    }
+    Some((name.to_owned(), ShellWord { text: value, pieces, ..word.clone() }))
 }

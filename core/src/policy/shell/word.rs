@@ -1,5 +1,42 @@
 //! A word of a command: what is written, and what a shell makes of it as far as that is certain.
 
+/// Stands in a [shape](ShellWord::pieces) for what only a shell could fill in. No text has it: it is no character.
+pub(crate) const ANY: char = '\u{10ffff}';
+/// Stands in a shape for a `*` outside of quotes, and the other for `?` and `[…]`.
+pub(crate) const STAR: char = '\u{10fffe}';
+pub(crate) const ONE: char = '\u{1fffe}';
+/// Stands in a shape for a variable that the line does not set: what it was when the line was written, and nothing that
+/// the line could have made.
+pub(crate) const OUTER: char = '\u{2fffe}';
+
+/// A part of a word.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Piece {
+    /// As the program gets it.
+    Text(String),
+    /// `$NAME` and `${NAME}`.
+    Variable(String),
+    /// `${NAME%x}` and its like: something made of it, or the text that stands behind `-`, `=` and `+` for it.
+    MadeOf(String, String),
+    /// What a command prints, or a number that is reckoned.
+    Unknown,
+    /// A part of a pattern for names of files.
+    Glob(char),
+}
+
+impl Piece {
+    /// What stands in `${…}`.
+    pub(super) fn braced(inside: &str) -> Self {
+        let name: String = inside.chars().take_while(|c| c.is_ascii_alphanumeric() || *c == '_').collect();
+        let rest = &inside[name.len()..];
+        if rest.is_empty() && !name.is_empty() {
+            return Self::Variable(name);
+        }
+        let instead = rest.strip_prefix(':').unwrap_or(rest).strip_prefix(['-', '=', '+', '?']).unwrap_or_default();
+        Self::MadeOf(name, instead.trim_matches(['"', '\'']).to_owned())
+    }
+}
+
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct ShellWord {
     /// As written, quotes and all.
@@ -10,12 +47,84 @@ pub(crate) struct ShellWord {
     pub(crate) is_literal: bool,
     /// Some of it stood in quotes or behind a backslash, so it is no operator, keyword or number of a redirection.
     pub(crate) is_quoted: bool,
+    /// What it is made of.
+    pub(crate) pieces: Vec<Piece>,
 }
 
 impl ShellWord {
-    #[cfg(test)]
+    /// A word of these very characters.
     pub(crate) fn plain(text: &str) -> Self {
-        Self { raw: text.to_owned(), text: text.to_owned(), is_literal: true, is_quoted: false }
+        let pieces = vec![Piece::Text(text.to_owned())];
+        Self { raw: text.to_owned(), text: text.to_owned(), is_literal: true, is_quoted: false, pieces }
+    }
+
+    /// A word of text in which `$X` is still to be filled in, wherever it stood in quotes.
+    pub(crate) fn read(text: &str) -> Self {
+        let mut word = Self { raw: text.to_owned(), is_literal: true, ..Self::default() };
+        let mut rest = text;
+        while let Some(at) = rest.find(['$', '*', '?', '[', ANY]) {
+            rest[..at].chars().for_each(|c| word.push(c));
+            let found = rest[at..].chars().next().unwrap_or_default();
+            rest = &rest[at + found.len_utf8()..];
+            let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
+            let braced = rest.strip_prefix('{').and_then(|rest| rest.split_once('}'));
+            let name_ends = rest.find(|c| !is_name(c)).unwrap_or(rest.len());
+            match (found, braced) {
+                ('$', Some((inside, behind))) => {
+                    word.fill(&format!("${{{inside}}}"), Piece::braced(inside));
+                    rest = behind;
+                }
+                ('$', None) if name_ends > 0 => {
+                    let name = rest[..name_ends].to_owned();
+                    word.fill(&format!("${name}"), Piece::Variable(name));
+                    rest = &rest[name_ends..];
+                }
+                ('$' | ANY, _) => word.fill("", Piece::Unknown),
+                (c, _) => word.fill(&c.to_string(), Piece::Glob(c)),
+            }
+            word.is_literal = false;
+        }
+        rest.chars().for_each(|c| word.push(c));
+        word
+    }
+
+    /// Adds characters as the program gets them.
+    pub(super) fn push(&mut self, c: char) {
+        self.text.push(c);
+        match self.pieces.last_mut() {
+            Some(Piece::Text(text)) => text.push(c),
+            _ => self.pieces.push(Piece::Text(c.to_string())),
+        }
+    }
+
+    /// Adds what is filled in, with how it is written.
+    pub(super) fn fill(&mut self, written: &str, piece: Piece) {
+        self.text.push_str(written);
+        self.pieces.push(piece);
+    }
+
+    /// The text for another shell to read, in which what nobody knows is marked.
+    pub(crate) fn script(&self) -> String {
+        let mut script = String::new();
+        for piece in &self.pieces {
+            match piece {
+                Piece::Text(text) => script.push_str(text),
+                Piece::Variable(name) => script.push_str(&format!("${{{name}}}")),
+                Piece::MadeOf(..) | Piece::Unknown => script.push(ANY),
+                Piece::Glob(c) => script.push(*c),
+            }
+        }
+        script
+    }
+
+    /// `<(…)`: a file that another command writes.
+    pub(crate) fn is_made_file(&self) -> bool {
+        self.text.starts_with("/dev/fd/") && self.pieces.contains(&Piece::Unknown)
+    }
+
+    /// Whether everything in it stands there as it is, but for patterns of file names.
+    pub(crate) fn is_known(&self) -> bool {
+        self.pieces.iter().all(|piece| matches!(piece, Piece::Text(_) | Piece::Glob(_)))
     }
 
     /// `-x` or `--long`, and not a lone dash.
@@ -23,8 +132,8 @@ impl ShellWord {
         self.text.len() > 1 && self.text.starts_with('-')
     }
 
-    /// The words that `{a,b}` makes of this one, and whether they are all. Not nested, and not many: this is for finding
-    /// what may be denied.
+    /// The words that `{a,b}` makes of this one, and whether they are all. Not many: this is for finding what may be
+    /// denied. An empty one outside of quotes is no word.
     pub(crate) fn unbraced(&self) -> (Vec<String>, bool) {
         const MOST: usize = 64;
         let mut all = true;
@@ -39,18 +148,47 @@ impl ShellWord {
                 }
             }
         }
+        whole.retain(|text| !text.is_empty() || self.text.is_empty());
         (whole, all)
     }
 }
 
-/// What the first list in braces makes of a text.
+/// What the first list in braces makes of a text, `{a,b}` or `{a..c}`. Those within are for the next time.
 fn braces(text: &str) -> Option<Vec<String>> {
-    let (open, close) = text.match_indices('{').find_map(|(open, _)| {
-        let close = open + text[open..].find('}')?;
-        text[open + 1..close].contains(',').then_some((open, close))
-    })?;
-    let choices = text[open + 1..close].split(',');
-    Some(choices.map(|choice| format!("{}{choice}{}", &text[..open], &text[close + 1..])).collect())
+    text.match_indices('{').filter(|(open, _)| !text[..*open].ends_with('$')).find_map(|(open, _)| {
+        let (mut deep, mut commas, mut close) = (0_usize, vec![], None);
+        for (at, c) in text[open..].char_indices() {
+            match c {
+                '{' => deep += 1,
+                '}' => deep -= 1,
+                ',' if deep == 1 => commas.push(open + at),
+                _ => {}
+            }
+            if deep == 0 {
+                close = Some(open + at);
+                break;
+            }
+        }
+        let (before, after) = (&text[..open], &text[close? + 1..]);
+        let inside = &text[open + 1..close?];
+        if commas.is_empty() {
+            let (from, to) = inside.split_once("..")?;
+            let (mut from, mut to) = (from.chars(), to.chars());
+            let ends = (from.next()?, to.next()?);
+            if from.next().is_some() || to.next().is_some() {
+                return None;
+            }
+            let letters = ends.0.min(ends.1)..=ends.0.max(ends.1);
+            return Some(letters.take(65).map(|letter| format!("{before}{letter}{after}")).collect());
+        }
+        let mut choices = vec![];
+        let mut from = open + 1;
+        for comma in commas.into_iter().chain(close) {
+            choices.push(format!("{before}{}{after}", &text[from..comma]));
+            from = comma + 1;
+        }
+        Some(choices)
+    })
 }
 
 /// Whether a character outside of quotes means only itself, to any of the shells people use.
@@ -79,6 +217,9 @@ mod tests {
         assert_eq!(ShellWord::plain("{rm,-rf,x}").unbraced(), (vec!["rm".into(), "-rf".into(), "x".into()], true));
         assert_eq!(ShellWord::plain("a{b,c}d").unbraced(), (vec!["abd".into(), "acd".into()], true));
         assert_eq!(ShellWord::plain("{}").unbraced(), (vec!["{}".into()], true));
+        assert_eq!(ShellWord::plain("{,rm,x}").unbraced(), (vec!["rm".into(), "x".into()], true));
+        assert_eq!(ShellWord::plain("{a,r{m,n}}").unbraced(), (vec!["a".into(), "rm".into(), "rn".into()], true));
+        assert_eq!(ShellWord::plain("{l..m}").unbraced(), (vec!["l".into(), "m".into()], true));
         let (made, all) = ShellWord::plain(&"{a,b}".repeat(100)).unbraced();
         assert!(made.len() <= 64 && !all);
     }

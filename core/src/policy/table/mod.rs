@@ -1,6 +1,7 @@
 //! The documented semantics of rules, case by case. Most were also seen with the real CLI.
 
 mod bash;
+mod certainty;
 mod files;
 mod modes;
 mod tools;

@@ -88,8 +88,8 @@ fn gather(first: Delivery, deliveries: &mut Deliveries, hooks: &HookSession) -> 
 impl OneWrite {
     fn add(&mut self, delivery: &Delivery) {
         let line = match delivery {
-            Delivery::Event { ids, frame } => {
-                self.events.extend(ids);
+            Delivery::Event(frame) => {
+                self.events.extend(frame.ids());
                 event_line(frame)
             }
             Delivery::Verdict { ask, origin, ruling, .. } => {

@@ -24,7 +24,7 @@ use crate::agents::claude::hooks::{CalledBy, HookAnswer, HookSession};
 use crate::mint::mint;
 use crate::session::gatekeeper::shortened;
 use crate::session::link::SessionHandle;
-use crate::session::tools::{Briefing, Called, Done, ListedTool, Tools};
+use crate::session::tools::{Briefing, Called, Done, Tools};
 
 /// The tool that Claude Code's hooks call. The model is not told of it.
 pub(super) const HOOK: &str = "hook";
@@ -93,11 +93,7 @@ impl Server {
                 HookAnswer::default()
             }
         };
-        match context.ct.is_cancelled() {
-            // Nobody writes the answer to a request that was taken back.
-            true => self.hooks.settle(handed_out, false).await,
-            false => self.receipts.expect(context.id.clone(), handed_out),
-        }
+        self.receipts.expect(context.id.clone(), handed_out, context.ct.clone());
         Ok(if output.is_null() { "{}".to_owned() } else { output.to_string() })
     }
 
@@ -122,10 +118,6 @@ impl Server {
     }
 }
 
-fn listed(tool: ListedTool) -> Tool {
-    Tool::new(tool.name, tool.description, Arc::new(tool.schema))
-}
-
 impl ServerHandler for Server {
     fn get_info(&self) -> ServerConfig {
         let is_one_way = self.tools.briefing().is_one_way();
@@ -145,7 +137,10 @@ impl ServerHandler for Server {
         _request: Option<PaginatedRequestParams>,
         _context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        Ok(ListToolsResult::with_all_items(self.tools.briefing().tools().into_iter().map(listed).collect()))
+        let tools: Result<Vec<Tool>, _> =
+            self.tools.briefing().tools().into_iter().map(serde_json::from_value).collect();
+        let unreadable = |error: serde_json::Error| ErrorData::internal_error(error.to_string(), None);
+        Ok(ListToolsResult::with_all_items(tools.map_err(unreadable)?))
     }
 
     async fn call_tool(

@@ -71,7 +71,7 @@ impl CallsUnderWay {
         };
         let tool_use_id = Some(id.to_owned());
         let key = CallKey { tool: call.tool, agent: call.agent, digest: call.input, tool_use_id, folder: None };
-        let decided_by = Some(meta.map_or_else(|| "unknown".to_owned(), decided_by));
+        let decided_by = meta.and_then(decided_by);
         Some(FinishedCall { call: key, preview: call.preview, outcome, decided_by })
     }
 }
@@ -81,13 +81,13 @@ fn was_denied(meta: &ToolResultMeta) -> bool {
     rejected || matches!(meta.non_execution_kind.as_deref(), Some("permission-rule" | "user-rejected"))
 }
 
-/// `config/rule`, `user_temporary`, `hook`: in the client's own words.
-fn decided_by(meta: &ToolResultMeta) -> String {
+/// `config/rule`, `user_temporary`, `hook`: in the client's own words, where it has any.
+fn decided_by(meta: &ToolResultMeta) -> Option<String> {
     let said = meta.permission_decision.as_ref().and_then(|decision| {
         let source = decision.source.clone()?;
         Some(decision.reason_type.as_ref().map_or_else(|| source.clone(), |reason| format!("{source}/{reason}")))
     });
-    said.or_else(|| meta.non_execution_kind.clone()).unwrap_or_else(|| "unknown".to_owned())
+    said.or_else(|| meta.non_execution_kind.clone())
 }
 
 #[cfg(test)]
@@ -118,15 +118,15 @@ mod tests {
         let accepted = |id: &str| json!({"id": id, "permission_decision": {"decision": "accept", "source": "config", "reason_type": "rule"}});
         let rejected = |id: &str| json!({"id": id, "non_execution_kind": "user-rejected"});
         for (meta, is_error, want) in [
-            (accepted("a"), false, (CallOutcome::Ran, "config/rule")),
-            (accepted("a"), true, (CallOutcome::Failed, "config/rule")),
-            (rejected("a"), true, (CallOutcome::Denied, "user-rejected")),
-            (json!({"id": "other"}), false, (CallOutcome::Ran, "unknown")),
+            (accepted("a"), false, (CallOutcome::Ran, Some("config/rule"))),
+            (accepted("a"), true, (CallOutcome::Failed, Some("config/rule"))),
+            (rejected("a"), true, (CallOutcome::Denied, Some("user-rejected"))),
+            (json!({"id": "other"}), false, (CallOutcome::Ran, None)),
         ] {
             let mut calls = CallsUnderWay::default();
             calls.wanted(&wants("a", "ls"));
             let finished = calls.finished(&result("a", is_error, &meta));
-            let decided_by = finished[0].decided_by.as_deref().unwrap();
+            let decided_by = finished[0].decided_by.as_deref();
             assert_eq!((finished[0].outcome, decided_by, finished[0].preview.as_str()), (want.0, want.1, "ls"));
             assert!(calls.0.is_empty());
         }

@@ -3,8 +3,10 @@
 //! One task owns the session. Whatever takes time (the gate's answer to an ask, a tool of ours, a request to the
 //! client) runs in tasks of its own and comes back as a [`TaskMessage`].
 
+mod ending;
 mod events;
 mod interface;
+mod lines;
 mod messages;
 mod orders;
 mod prompts;
@@ -14,39 +16,29 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use portcullis_core::{Goodbye, OrderId, OrderOutcome, SessionAbout};
-use portcullis_wire::control::{
-    FromClient, Message, Request, Speaker, error_line, pending_permissions, read, success_line, user_line,
-};
-use serde_json::{Map, Value, json};
+use portcullis_core::{Goodbye, OrderId, OrderOutcome};
+use portcullis_wire::control::{Message, Speaker, user_line};
+use portcullis_wire::front::{Command, PromptNews};
 use tokio::process::ChildStdout;
-use tokio::sync::{mpsc, watch};
+use tokio::sync::mpsc;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use interface::TaskMessage;
-pub(crate) use interface::{Command, Outcome, Start, Told, Untold};
+pub(crate) use interface::{Outcome, Start, Told, Untold};
 
 use super::calls::CallsUnderWay;
-use super::mcp;
-use super::requests::{Control, NoAnswer};
-use crate::agents::claude::process::SERVER;
+use super::requests::Control;
 use crate::agents::claude::process::{HeldProcess, Holder};
 use crate::lines::{Line, Lines};
 use crate::mint::uuid;
-use crate::session::gatekeeper::{AT_THE_TERMINAL, Gatekeeper, GatekeeperSettings, PromptNews};
-use crate::session::inbox::{Inbox, QueuedEvent};
-use crate::session::link::{Deliveries, Delivery, SessionHandle as Gate};
+use crate::session::gatekeeper::{AT_THE_TERMINAL, Gatekeeper};
+use crate::session::inbox::Inbox;
+use crate::session::link::{Deliveries, Delivery, SessionHandle};
 use crate::session::tools::{Briefing, Tools};
 
 /// A line of the client is at most this long.
 const LONGEST_LINE: usize = 64 << 20;
-/// How long the client may take to answer the first request: it loads a great deal.
-const INITIALIZE: Duration = Duration::from_secs(60);
-/// A line of input that was written so shortly before the client said it is idle may not have been read.
-const UNREAD: Duration = Duration::from_millis(500);
-/// How long the client may go on talking after its input was closed.
-const EXIT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// What the client said last is read within this after it has ended.
 const LAST_LINES: Duration = Duration::from_millis(500);
@@ -56,11 +48,12 @@ const MOST_WAITING: usize = 64;
 
 struct Driver {
     control: Control,
-    gate: Gate,
-    /// How the session is, for the gate.
-    about: watch::Sender<SessionAbout>,
+    gate: SessionHandle,
     tools: Tools,
-    start: Start,
+    /// The session ends when there is nothing more to do.
+    once: bool,
+    /// The owner has opted in to a mode in which nothing is asked.
+    allow_bypass: bool,
     tell: mpsc::Sender<Told>,
     /// What there was no room for. While there is any, the client is not read: it waits for who listens to us.
     untold: Untold,
@@ -102,30 +95,27 @@ struct Driver {
 /// Drives the session until it ends. Says goodbye to the gate before it returns.
 pub(crate) async fn drive(
     held: HeldProcess,
-    (gate, deliveries): (Gate, Deliveries),
+    (gate, deliveries): (SessionHandle, Deliveries),
     start: Start,
     tell: mpsc::Sender<Told>,
     commands: mpsc::Receiver<Command>,
 ) -> Outcome {
     let HeldProcess { holder, stdin, stdout } = held;
     let (messages, task_messages) = mpsc::channel(256);
-    let settings = GatekeeperSettings { outside: start.outside, ask_limit: start.timeout, front: start.front };
-    let wakes_per_hour = start.wakes_per_hour;
     let (news, prompt_news) = mpsc::unbounded_channel();
-    let gatekeeper = Arc::new(Gatekeeper::new(gate.clone(), Arc::clone(&start.judge), settings, Some(news)));
-    let driver = Driver {
+    let mut driver = Driver {
         control: Control::new(stdin, gate.clone()),
-        tools: Tools::new(gate.clone(), start.folder.clone(), Briefing::new(&start.instructions)),
-        about: messages::describing(gate.clone(), start.about.clone()),
+        tools: Tools::new(gate.clone(), start.folder, Briefing::new(&start.instructions)),
+        inbox: Inbox::new(start.wakes_per_hour),
         gate: gate.clone(),
-        start,
+        once: start.once,
+        allow_bypass: start.allow_bypass,
         tell,
         untold: Untold::default(),
         task_messages: messages,
-        gatekeeper: Arc::clone(&gatekeeper),
+        gatekeeper: Arc::new(Gatekeeper::new(gate.clone(), start.judge, start.gatekeeper, Some(news))),
         pending: HashMap::new(),
         calls: CallsUnderWay::default(),
-        inbox: Inbox::new(wakes_per_hour),
         waiting: vec![],
         is_ready: false,
         is_alone: false,
@@ -144,9 +134,10 @@ pub(crate) async fn drive(
         result: None,
         problem: None,
     };
+    if let Some(prompt) = start.prompt {
+        driver.user(AT_THE_TERMINAL, &prompt, None);
+    }
     let outcome = driver.run(holder, stdout, deliveries, task_messages, prompt_news, commands).await;
-    // The last calls come before the goodbye, unless the gate is away.
-    drop(tokio::time::timeout(LAST_LINES, gatekeeper.close_audit()).await);
     gate.bye(Goodbye::because(outcome.problem.clone().unwrap_or_else(|| "the session is over".to_owned()))).await;
     outcome
 }
@@ -164,9 +155,6 @@ impl Driver {
         let mut lines = Lines::new(stdout, LONGEST_LINE);
         let (control, tell) = (self.control.clone(), self.tell.clone());
         self.initialize();
-        if let Some(prompt) = self.start.prompt.take() {
-            self.user(AT_THE_TERMINAL, &prompt, None);
-        }
         while !self.ends_now {
             self.close_when_done();
             let wake = self.wake();
@@ -222,84 +210,6 @@ impl Driver {
         Outcome { agent_session, result, interrupted, denied, stderr_tail, problem }
     }
 
-    /// Says who we are and what we want to hear of. Said again, it finds the prompts that are open.
-    fn initialize(&self) {
-        let mut fields = Map::new();
-        fields.insert("hooks".into(), prompts::wanted_hooks());
-        fields.insert("sdkMcpServers".into(), json!([SERVER]));
-        if let Some(owners) = self.tools.briefing().left_out() {
-            fields.insert("appendSystemPrompt".into(), owners.into());
-        }
-        let asking = self.control.request("initialize", fields, INITIALIZE);
-        let messages = self.task_messages.clone();
-        tokio::spawn(async move { messages.send(TaskMessage::Initialized(asking.await)).await });
-    }
-
-    fn initialized(&mut self, answer: Result<Value, NoAnswer>) {
-        let answer = match answer {
-            Ok(answer) => answer,
-            Err(error) if self.is_ready => return tracing::warn!(%error, "asking Claude Code for its open prompts"),
-            Err(error) => {
-                self.problem = Some(format!("Claude Code could not be initialized: {error}"));
-                self.ends_now = true;
-                return;
-            }
-        };
-        if answer.get("hook_on_failure_supported") != Some(&Value::Bool(true)) {
-            let version = answer.get("claude_code_version").and_then(Value::as_str).unwrap_or("this version");
-            self.notice(format!("Claude Code {version} lets a call through when a hook fails; a newer one does not"));
-        }
-        for (request, call) in pending_permissions(&answer) {
-            if !self.pending.contains_key(&request) {
-                self.asked(request, call);
-            }
-        }
-        self.is_ready = true;
-        for line in std::mem::take(&mut self.waiting) {
-            self.control.say(line);
-        }
-    }
-
-    /// Reads one line. Nothing in it makes us wait.
-    fn hear(&mut self, line: Bytes) {
-        match read(&line) {
-            Ok(FromClient::Message(message)) => self.message(line, message),
-            Ok(FromClient::Request { id, request }) => self.requested(id, request),
-            Ok(FromClient::Response { id, answer }) => self.control.answered(&id, answer),
-            Ok(FromClient::Cancel { id }) => self.cancelled(&id),
-            Ok(FromClient::Noise) => {}
-            Err(error) => {
-                tracing::warn!(%error, "a line of Claude Code could not be read");
-                self.initialize();
-            }
-        }
-    }
-
-    fn requested(&mut self, id: String, request: Request) {
-        match request {
-            Request::CanUseTool(call) => self.asked(id, *call),
-            Request::Hook(hook) => self.hook(id, &hook),
-            Request::Mcp(mcp) => {
-                let (control, tools) = (self.control.clone(), self.tools.clone());
-                let gatekeeper = Arc::clone(&self.gatekeeper);
-                tokio::spawn(async move {
-                    match mcp::answer(&tools, &gatekeeper, &mcp.server_name, &mcp.message).await {
-                        Ok(answer) => control.say(success_line(&id, &json!({"mcp_response": answer}))),
-                        Err(error) => control.say(error_line(&id, &error)),
-                    }
-                });
-            }
-            // The client waits for someone who can show it, and goes on without.
-            Request::Dialog => {}
-            Request::Unknown(subtype) => {
-                self.control.say(error_line(&id, &format!("Unsupported control request subtype: {subtype}")));
-            }
-            Request::Unreadable(error) => {
-                self.control.say(error_line(&id, &format!("the request does not fit: {error}")));
-            }
-        }
-    }
-
     fn task_message(&mut self, message: TaskMessage) {
         match message {
             TaskMessage::Initialized(answer) => self.initialized(answer),
@@ -318,20 +228,20 @@ impl Driver {
     fn delivered(&mut self, delivery: Delivery) {
         match delivery {
             Delivery::Attached => self.gatekeeper.attached(),
-            Delivery::Event { ids, frame } => {
-                self.inbox.put(QueuedEvent { ids, frame });
+            Delivery::Event(frame) => {
+                self.inbox.put(frame);
                 self.feed();
             }
             Delivery::Verdict { ask, ruling, .. } => self.gatekeeper.verdict(ask, *ruling),
             Delivery::Closed { ask, .. } => self.gatekeeper.closed(ask),
             Delivery::Order { id, order } => self.ordered(id, order),
-            Delivery::Outside { sender } => self.gatekeeper.restore_outside(sender),
+            Delivery::Outside { sender } => self.gatekeeper.outside().restore(sender),
         }
     }
 
     /// Words of a person who directs the session, and the order they came with.
     fn user(&mut self, by: &str, text: &str, order: Option<OrderId>) {
-        self.gatekeeper.note_director(by);
+        self.gatekeeper.outside().end(by);
         self.wrote();
         let line = user_line(&uuid(), text, Speaker::User);
         match self.is_ready {
@@ -358,31 +268,5 @@ impl Driver {
     fn tell(&mut self, told: Told) {
         self.untold.push(told);
         self.untold.pass_on_at_once(&self.tell);
-    }
-
-    /// When to look again, where that is not said by anybody.
-    fn wake(&self) -> Option<Instant> {
-        let look = self.wrote_at.filter(|_| self.closing.is_none() && self.is_done()).map(|wrote| wrote + UNREAD);
-        [self.deadline(), look, self.next_feed()].into_iter().flatten().min()
-    }
-
-    /// When the client must have said its last word.
-    fn deadline(&self) -> Option<Instant> {
-        let closed = self.closing.or(self.ending).map(|closing| closing + EXIT_TIMEOUT);
-        let gone = self.gone.map(|gone| gone + LAST_LINES);
-        [closed, gone].into_iter().flatten().min()
-    }
-
-    fn is_done(&self) -> bool {
-        self.start.once && self.is_ready && !self.is_busy && self.pending.is_empty()
-    }
-
-    /// The client's input is closed only when it has nothing to do: a prompt that opens later could not be answered.
-    fn close_when_done(&mut self) {
-        let is_read = self.wrote_at.is_none_or(|wrote| wrote.elapsed() >= UNREAD);
-        if self.is_done() && is_read && self.closing.is_none() {
-            self.closing = Some(Instant::now());
-            self.control.close();
-        }
     }
 }

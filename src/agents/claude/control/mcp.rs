@@ -32,7 +32,7 @@ pub(super) async fn answer(
             "instructions": tools.briefing().instructions(),
         })),
         "ping" => Ok(json!({})),
-        "tools/list" => Ok(json!({"tools": list(tools)})),
+        "tools/list" => Ok(json!({"tools": tools.briefing().tools()})),
         "tools/call" => call(tools, gatekeeper, &parameters).await,
         other => Err((NO_SUCH_METHOD, format!("no method {other}"))),
     };
@@ -42,11 +42,6 @@ pub(super) async fn answer(
     })
 }
 
-fn list(tools: &Tools) -> Vec<Value> {
-    let tools = tools.briefing().tools().into_iter();
-    tools.map(|tool| json!({"name": tool.name, "description": tool.description, "inputSchema": tool.schema})).collect()
-}
-
 async fn call(tools: &Tools, gatekeeper: &Gatekeeper, parameters: &Value) -> Result<Value, (i32, String)> {
     let name = parameters.get("name").and_then(Value::as_str).unwrap_or_default();
     let arguments = parameters.get("arguments").cloned().unwrap_or_else(|| json!({}));
@@ -54,7 +49,7 @@ async fn call(tools: &Tools, gatekeeper: &Gatekeeper, parameters: &Value) -> Res
         return Err((BAD_PARAMETERS, format!("unknown tool: {name}")));
     };
     if let Some(Done::Opened { sender, directs, .. }) = done {
-        gatekeeper.note_opened(&sender, directs);
+        gatekeeper.outside().note_opened(&sender, directs);
     }
     let is_error = said.is_err();
     let text = said.unwrap_or_else(|error| error);

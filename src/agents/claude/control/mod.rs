@@ -6,5 +6,5 @@ mod escapes;
 mod mcp;
 mod requests;
 
-pub(crate) use driver::{Command, Outcome, Start, Told, Untold, drive};
+pub(crate) use driver::{Outcome, Start, Told, Untold, drive};
 pub(crate) use escapes::in_a_line;

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use portcullis_core::{AskId, DeliveryWay, EventId, OrderId, OrderOutcome};
@@ -13,6 +13,7 @@ use tokio::process::ChildStdin;
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
+use crate::locks::locked;
 use crate::session::link::SessionHandle;
 
 /// Lines that wait for a client that does not read. With more it is taken for stuck.
@@ -56,9 +57,9 @@ pub(crate) enum NoAnswer {
 }
 
 impl Control {
-    pub(super) fn new(stdin: ChildStdin, line: SessionHandle) -> Self {
+    pub(super) fn new(stdin: ChildStdin, gate: SessionHandle) -> Self {
         let (outgoing, lines) = mpsc::channel(LINES);
-        tokio::spawn(write(stdin, lines, line));
+        tokio::spawn(write(stdin, lines, gate));
         let shared = Shared {
             outgoing: Mutex::new(Some(outgoing)),
             waiting: Mutex::default(),
@@ -144,8 +145,9 @@ async fn write(mut stdin: ChildStdin, mut lines: mpsc::Receiver<Outgoing>, gate:
             tracing::debug!(%error, "Claude Code does not read");
             return;
         }
+        gate.wrote(&events, Some(DeliveryWay::Driven), &verdicts);
         // The client does not wait for a gate that is slow or away. There are no more of these than the gate has sent.
-        if gate.wrote(&events, Some(DeliveryWay::Driven), &verdicts) > 0 || order.is_some() {
+        if !events.is_empty() || !verdicts.is_empty() || order.is_some() {
             let gate = gate.clone();
             tokio::spawn(async move {
                 gate.confirm().await;
@@ -153,10 +155,6 @@ async fn write(mut stdin: ChildStdin, mut lines: mpsc::Receiver<Outgoing>, gate:
             });
         }
     }
-}
-
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

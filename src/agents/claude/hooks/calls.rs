@@ -23,26 +23,23 @@ pub(crate) enum CalledBy {
 impl HookSession {
     /// What a hook is to be told. Waits with a prompt until it is answered, closed or taken back.
     pub(crate) async fn call(&self, call: HookCall, by: CalledBy, cancelled: &CancellationToken) -> HookAnswer {
-        self.is_installed(false).await;
+        self.is_installed(false);
         if by == CalledBy::Client {
-            self.confirm_cleared(&call).await;
+            self.confirm_cleared(&call);
         }
         let mode = call.permission_mode.as_ref().filter(|_| call.agent_id.is_none());
         // Posted hooks are the user's own to write, and have no version.
         let version = call.installed_version().filter(|_| !self.is_posted);
         let begins = matches!(call.event, HookEvent::UserPromptSubmit | HookEvent::PreToolUse);
-        if mode.is_some() || version.is_some() || begins {
-            self.describe(|about| {
-                about.mode = mode.cloned().or_else(|| about.mode.take());
-                about.hooks_version = version.or(about.hooks_version);
-                about.is_working = if begins { Some(true) } else { about.is_working };
-            })
-            .await;
-        }
+        self.session.describe(|about| {
+            about.mode = mode.cloned().or_else(|| about.mode.take());
+            about.hooks_version = version.or(about.hooks_version);
+            about.is_working = if begins { Some(true) } else { about.is_working };
+        });
         let answer = self.answer(call, by, cancelled).await;
         if !answer.handed_out.is_empty() {
             // The text goes before the model now: first the journal has it, or the gate is away.
-            self.gatekeeper.outside_reported().await;
+            self.gatekeeper.outside().reported().await;
         }
         answer
     }
@@ -67,7 +64,7 @@ impl HookSession {
                 let answer = self.stop(&call, by);
                 // One that is given something to go on with does not stop.
                 if call.agent_id.is_none() && answer.output.is_null() {
-                    self.describe(|about| about.is_working = Some(false)).await;
+                    self.session.describe(|about| about.is_working = Some(false));
                 }
                 answer
             }
@@ -77,7 +74,7 @@ impl HookSession {
                 self.gatekeeper.went_on(WentOn::CallsOver, |calling| calling.is_some() && calling == agent);
                 HookAnswer::default()
             }
-            HookEvent::SessionStart => self.session_start(&call, by).await,
+            HookEvent::SessionStart => self.session_start(&call, by),
             HookEvent::SessionEnd => {
                 self.gatekeeper.withdraw_asks(|_| true, "the session ended");
                 HookAnswer::default()
@@ -90,7 +87,6 @@ impl HookSession {
             HookEvent::Notification => {
                 if call.notification_type.as_deref() == Some("idle_prompt") {
                     self.mark_idle();
-                    self.describe(|about| about.is_working = Some(false)).await;
                 }
                 HookAnswer::default()
             }
@@ -101,6 +97,7 @@ impl HookSession {
     pub(super) fn mark_idle(&self) {
         self.state().inbox.mark_idle();
         self.changed.notify_one();
+        self.session.describe(|about| about.is_working = Some(false));
     }
 
     fn after_tool(&self, call: &HookCall) -> HookAnswer {
@@ -127,10 +124,11 @@ impl HookSession {
         let is_person = by == CalledBy::Client && !state.scheduled_prompts.is_full();
         drop(state);
         if is_person {
-            self.gatekeeper.note_director(AT_THE_TERMINAL);
+            self.gatekeeper.outside().end(AT_THE_TERMINAL);
         }
         self.gatekeeper.withdraw_asks(|asking| asking.is_none(), "the session went on to another prompt");
-        self.gatekeeper.went_on(WentOn::CallsOver, |calling| calling.is_none());
+        // A prompt can be typed while a call runs: what was allowed may still be running.
+        self.gatekeeper.went_on(WentOn::NextCall, |calling| calling.is_none());
         self.hand_out(DeliveryWay::Prompt, |text, notice| {
             hooks::context_shown(HookEvent::UserPromptSubmit, text, notice)
         })
@@ -195,10 +193,9 @@ impl HookSession {
             state.knows_instructions = true;
             (handed_out, before + &text)
         };
-        let frames = || handed_out.events.iter().map(|event| &event.frame);
         // Words that end the outside guard do so when they have arrived.
-        self.gatekeeper.note_sent(frames());
-        let notices: Vec<String> = frames().map(notice).collect();
+        self.gatekeeper.outside().note_sent(&handed_out.events);
+        let notices: Vec<String> = handed_out.events.iter().map(notice).collect();
         HookAnswer { output: say(&text, &notices.join("\n")), handed_out: HandedOut { way: Some(way), ..handed_out } }
     }
 }

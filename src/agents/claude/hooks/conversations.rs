@@ -20,8 +20,8 @@ pub(super) struct Conversations {
 }
 
 impl Conversations {
-    pub(super) fn with(known: Option<&String>) -> Self {
-        Self { known: known.into_iter().cloned().collect(), cleared: None }
+    pub(super) fn with(known: Option<String>) -> Self {
+        Self { known: known.into_iter().collect(), cleared: None }
     }
 
     fn note(&mut self, id: Option<&String>) {
@@ -51,9 +51,9 @@ impl Conversations {
 }
 
 impl HookSession {
-    pub(super) async fn session_start(&self, call: &HookCall, by: CalledBy) -> HookAnswer {
+    pub(super) fn session_start(&self, call: &HookCall, by: CalledBy) -> HookAnswer {
         // A conversation that was cleared goes on under another id. What only says so lifts nothing.
-        let is_another = call.session_id.is_some() && call.session_id != self.state().about.agent_session;
+        let is_another = call.session_id.is_some() && call.session_id != self.session.about().agent_session;
         let is_cleared = call.source.as_deref() == Some("clear");
         let origin = match is_cleared {
             true if is_another => Some(ConversationOrigin::Cleared),
@@ -62,7 +62,7 @@ impl HookSession {
         };
         self.state().conversations.on_start(call.session_id.as_ref(), is_cleared);
         let is_doubtful = by == CalledBy::AnyProcess && is_cleared;
-        self.begin_conversation(call.session_id.as_ref(), origin.filter(|_| !is_doubtful)).await;
+        self.begin_conversation(call.session_id.as_ref(), origin.filter(|_| !is_doubtful));
         if call.source.as_deref() != Some("compact") {
             let mut state = self.state();
             state.inbox.on_new_conversation();
@@ -74,25 +74,24 @@ impl HookSession {
         HookAnswer::default()
     }
 
-    async fn begin_conversation(&self, agent_session: Option<&String>, origin: Option<ConversationOrigin>) {
-        let is_another = agent_session.is_some() && agent_session != self.state().about.agent_session.as_ref();
+    fn begin_conversation(&self, agent_session: Option<&String>, origin: Option<ConversationOrigin>) {
+        let is_another = agent_session.is_some() && agent_session != self.session.about().agent_session.as_ref();
         if is_another || origin.is_some() {
-            self.gatekeeper.on_another_conversation(origin == Some(ConversationOrigin::Cleared));
+            self.gatekeeper.outside().on_another_conversation(origin == Some(ConversationOrigin::Cleared));
         }
         if let Some(agent_session) = agent_session {
-            self.describe(|about| {
+            self.session.describe(|about| {
                 about.agent_session = Some(agent_session.clone());
                 about.origin = if is_another { origin } else { origin.or(about.origin) };
-            })
-            .await;
+            });
         }
     }
 
     /// The client itself goes on under the id of a conversation that someone said was cleared: it was.
-    pub(super) async fn confirm_cleared(&self, call: &HookCall) {
+    pub(super) fn confirm_cleared(&self, call: &HookCall) {
         let is_confirmed = self.state().conversations.on_client_call(call.session_id.as_ref());
         if is_confirmed {
-            self.begin_conversation(call.session_id.as_ref(), Some(ConversationOrigin::Cleared)).await;
+            self.begin_conversation(call.session_id.as_ref(), Some(ConversationOrigin::Cleared));
         }
     }
 }
@@ -107,7 +106,7 @@ mod tests {
 
     #[test]
     fn a_conversation_is_cleared_once_the_client_goes_on_under_an_id_it_never_had() {
-        let mut conversations = Conversations::with(id("first").as_ref());
+        let mut conversations = Conversations::with(id("first"));
         conversations.on_start(id("second").as_ref(), true);
         assert!(!conversations.on_client_call(id("first").as_ref()), "it goes on in the old one");
         assert!(conversations.on_client_call(id("second").as_ref()));
@@ -116,7 +115,7 @@ mod tests {
 
     #[test]
     fn no_word_makes_a_conversation_empty_that_went_on_or_was_resumed() {
-        let mut conversations = Conversations::with(id("first").as_ref());
+        let mut conversations = Conversations::with(id("first"));
         conversations.on_start(id("x").as_ref(), false);
         conversations.on_start(id("first").as_ref(), true);
         assert!(!conversations.on_client_call(id("first").as_ref()), "it was there before");

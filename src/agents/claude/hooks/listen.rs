@@ -40,14 +40,9 @@ pub(crate) struct Listening {
 
 impl Listening {
     /// Listens for the session's hooks from now on.
-    pub(crate) fn start(
-        files: HookFiles,
-        session: SessionHandle,
-        about: SessionAbout,
-        settings: HookSettings,
-        judge: Judge,
-    ) -> Self {
-        let hooks = HookSession::new(session, about.clone(), settings, judge);
+    pub(crate) fn start(files: HookFiles, session: SessionHandle, settings: HookSettings, judge: Judge) -> Self {
+        let about = session.about();
+        let hooks = HookSession::new(session, settings, judge);
         if let Some(announced) = files.announced(&about) {
             hooks.note_installed(announced.is_watched);
         }
@@ -59,7 +54,7 @@ impl Listening {
                 bound.store(true, Ordering::Relaxed);
                 // The hook that announces a session makes the file first and calls then: one of the two is seen.
                 if let Some(announced) = files.announced(&about) {
-                    listening.is_announced(announced).await;
+                    listening.is_announced(announced);
                 }
             };
             let serving = async {

@@ -5,6 +5,7 @@
 
 mod calls;
 mod conversations;
+mod inbox;
 mod listen;
 mod posted;
 mod scheduled;
@@ -12,28 +13,29 @@ mod socket;
 mod tool;
 mod wake;
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Instant;
 
-use portcullis_core::{ChatId, ConversationOrigin, EventId, Order, OrderId, OrderOutcome, SessionAbout, Source};
+use portcullis_core::{ChatId, ConversationOrigin, EventId, Order, OrderId, OrderOutcome, Source};
+use portcullis_wire::link::EventFrame;
 use serde_json::Value;
 use tokio::sync::Notify;
 
+use crate::locks::locked;
 use crate::session::gatekeeper::{Gatekeeper, GatekeeperSettings, Judge};
-use crate::session::inbox::{HandedOut, Inbox, QueuedEvent};
+use crate::session::inbox::Inbox;
 use crate::session::link::{Delivery, SessionHandle};
 use crate::session::tools::Briefing;
 pub(crate) use calls::CalledBy;
 use conversations::Conversations;
+pub(crate) use inbox::HandedOut;
+use inbox::HookInbox;
 pub(crate) use listen::{HookFiles, Listening};
 pub(crate) use posted::PostedHooks;
 use scheduled::ScheduledPrompts;
 pub(crate) use socket::{HookOutput, HookWait, Unanswered, call_session};
 pub(crate) use tool::judge_alone;
 pub(crate) use wake::{Announced, announce, announcement_of, forget};
-
-/// The gate is told of a change within this, or with the next one: the client waits for its hooks.
-const DESCRIBE_TIMEOUT: Duration = Duration::from_millis(100);
 
 /// What the owner may set.
 #[derive(Clone, Debug)]
@@ -77,7 +79,7 @@ pub(crate) struct HookSession {
 }
 
 struct HookState {
-    inbox: Inbox,
+    inbox: HookInbox,
     /// The client watches the session's wake file.
     is_watched: bool,
     /// Somebody sits at the session's terminal, as far as we were told.
@@ -90,10 +92,6 @@ struct HookState {
     unconfirmed_orders: Vec<OrderId>,
     /// The client is to call a hook, for that.
     wants_call: bool,
-    /// What the gate was last told of the session.
-    about: SessionAbout,
-    /// The gate may not have been told.
-    about_is_untold: bool,
     /// Conversations that wait for a reply, where their sender is one who must have one.
     owed_replies: Vec<String>,
     must_reply: Vec<String>,
@@ -109,22 +107,20 @@ struct HookState {
 }
 
 impl HookSession {
-    pub(crate) fn new(session: SessionHandle, about: SessionAbout, settings: HookSettings, judge: Judge) -> Arc<Self> {
+    pub(crate) fn new(session: SessionHandle, settings: HookSettings, judge: Judge) -> Arc<Self> {
         let is_posted = settings.is_posted;
         // Where no server of ours tells the model, it comes with the first event.
         let briefing = Briefing::new(&settings.instructions);
         let instructions = if is_posted { briefing.of_owner() } else { briefing.left_out() };
         let state = HookState {
-            inbox: Inbox::new(settings.wakes_per_hour),
+            inbox: HookInbox::new(Inbox::new(settings.wakes_per_hour)),
             is_watched: false,
             is_attended: false,
             last_call: Instant::now(),
             tells_batches: false,
             unconfirmed_orders: vec![],
             wants_call: false,
-            conversations: Conversations::with(about.agent_session.as_ref()),
-            about,
-            about_is_untold: false,
+            conversations: Conversations::with(session.about().agent_session),
             owed_replies: vec![],
             must_reply: settings.must_reply,
             instructions,
@@ -132,12 +128,12 @@ impl HookSession {
             scheduled_prompts: ScheduledPrompts::default(),
             wake_notice: None,
         };
-        let gatekeeper = Gatekeeper::new(session.clone(), Arc::new(judge), settings.gatekeeper, None);
+        let gatekeeper = Gatekeeper::new(session.clone(), judge, settings.gatekeeper, None);
         Arc::new(Self { session, gatekeeper, is_posted, state: Mutex::new(state), changed: Notify::new() })
     }
 
     fn state(&self) -> MutexGuard<'_, HookState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        locked(&self.state)
     }
 
     /// Takes what is for hooks. What it gives back is for the channel.
@@ -147,17 +143,17 @@ impl HookSession {
                 self.gatekeeper.attached();
                 None
             }
-            Delivery::Event { ids, frame } => {
+            Delivery::Event(frame) => {
                 let mut state = self.state();
                 if state.inbox.hooks_take_events() {
-                    state.inbox.put(QueuedEvent { ids, frame });
+                    state.inbox.queue.put(frame);
                     self.changed.notify_one();
                     return None;
                 }
-                state.inbox.note_pushed(&ids, &frame.chat);
+                state.inbox.note_pushed(&frame);
                 // Nobody knows that the model reads what the channel pushes, so a push lifts nothing.
-                self.gatekeeper.note_opened(&frame.sender, frame.directs);
-                Some(Delivery::Event { ids, frame })
+                self.gatekeeper.outside().note_opened(&frame.sender, frame.directs);
+                Some(Delivery::Event(frame))
             }
             Delivery::Verdict { ask, source: Source::Hook, ruling, .. } => {
                 self.gatekeeper.verdict(ask, *ruling);
@@ -178,7 +174,7 @@ impl HookSession {
                 None
             }
             Delivery::Outside { sender } => {
-                self.gatekeeper.restore_outside(sender);
+                self.gatekeeper.outside().restore(sender);
                 None
             }
             other => Some(other),
@@ -208,17 +204,17 @@ impl HookSession {
     }
 
     /// Hooks are installed for this session, and its wake file is watched or not.
-    pub(crate) async fn is_installed(&self, is_watched: bool) {
+    pub(crate) fn is_installed(&self, is_watched: bool) {
         if self.note_installed(is_watched) {
-            self.describe(|about| about.connected_by = "hooks".to_owned()).await;
+            self.session.describe(|about| about.connected_by = "hooks".to_owned());
         }
     }
 
     /// The same, as the wake file tells it.
-    pub(crate) async fn is_announced(&self, announced: Announced) {
-        self.is_installed(announced.is_watched).await;
+    pub(crate) fn is_announced(&self, announced: Announced) {
+        self.is_installed(announced.is_watched);
         if announced.is_forked {
-            self.describe(|about| about.origin = about.origin.or(Some(ConversationOrigin::Forked))).await;
+            self.session.describe(|about| about.origin = about.origin.or(Some(ConversationOrigin::Forked)));
         }
     }
 
@@ -232,24 +228,6 @@ impl HookSession {
         let is_news = state.inbox.note_hooks() && state.inbox.hooks_take_events();
         self.confirm_orders(&mut state);
         is_news
-    }
-
-    /// Tells the gate what changed, if it did.
-    async fn describe(&self, change: impl FnOnce(&mut SessionAbout)) {
-        let about = {
-            let mut state = self.state();
-            let mut about = state.about.clone();
-            change(&mut about);
-            if about == state.about && !state.about_is_untold {
-                return;
-            }
-            state.about = about.clone();
-            state.about_is_untold = false;
-            about
-        };
-        if tokio::time::timeout(DESCRIBE_TIMEOUT, self.session.describe(about)).await.is_err() {
-            self.state().about_is_untold = true;
-        }
     }
 
     fn mark_attended(&self) {
@@ -269,7 +247,7 @@ impl HookSession {
 
     /// The model opened an event.
     pub(crate) fn note_opened(&self, event: EventId, sender: &str, directs: bool) {
-        self.gatekeeper.note_opened(sender, directs);
+        self.gatekeeper.outside().note_opened(sender, directs);
         self.state().inbox.note_read(|pushed, _| pushed == event);
     }
 
@@ -291,16 +269,16 @@ impl HookSession {
             self.changed.notify_one();
             return;
         }
-        self.gatekeeper.note_arrived(handed_out.events.iter().map(|event| &event.frame));
-        for event in &handed_out.events {
+        self.gatekeeper.outside().note_arrived(&handed_out.events);
+        for frame in &handed_out.events {
             let mut state = self.state();
-            let owes = state.must_reply.iter().any(|sender| *sender == event.frame.sender);
-            let chat = event.frame.chat.to_string();
+            let owes = state.must_reply.iter().any(|sender| *sender == frame.sender);
+            let chat = frame.chat.to_string();
             if owes && !state.owed_replies.contains(&chat) {
                 state.owed_replies.push(chat);
             }
         }
-        let events: Vec<EventId> = handed_out.events.into_iter().flat_map(|event| event.ids).collect();
+        let events: Vec<EventId> = handed_out.events.iter().flat_map(EventFrame::ids).collect();
         self.session.wrote(&events, handed_out.way, handed_out.verdict.as_slice());
         self.session.confirm().await;
         // More may wait than went into one answer.

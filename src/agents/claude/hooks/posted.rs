@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::path::Path;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use portcullis_core::{Goodbye, Label, SessionAbout, SessionId, TokenScope};
@@ -15,6 +15,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{CalledBy, HookAnswer, HookSession, HookSettings};
 use crate::fixed;
+use crate::locks::locked;
 use crate::mint::mint;
 use crate::session::gatekeeper::Judge;
 use crate::session::link::{self, Connect, Deliveries, SessionHandle};
@@ -62,10 +63,6 @@ impl PostedHooks {
         Arc::new(Self { connect, settings, judge, sessions: Mutex::default() })
     }
 
-    fn sessions(&self) -> MutexGuard<'_, HashMap<String, Arc<PostedSession>>> {
-        self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Answers one hook for a session within the scope.
     pub(crate) async fn call(
         self: Arc<Self>,
@@ -93,7 +90,7 @@ impl PostedHooks {
     }
 
     fn session(self: &Arc<Self>, name: &str, call: &HookCall, scope: &TokenScope) -> Result<Arc<PostedSession>, Fault> {
-        let known = self.sessions().get(name).cloned();
+        let known = locked(&self.sessions).get(name).cloned();
         let session = match known {
             Some(session) => session,
             None => self.attach(name, call, scope)?,
@@ -110,7 +107,7 @@ impl PostedHooks {
             return Err(Fault::new(Kind::Forbidden, "this token is not for sessions of this label"));
         }
         let judge = (self.judge)(&about).ok_or_else(|| Fault::new(Kind::Internal, "the rules cannot be found"))?;
-        let mut sessions = self.sessions();
+        let mut sessions = locked(&self.sessions);
         // Two hooks of one session may come at once, and both find it missing.
         if let Some(first) = sessions.get(name) {
             return Ok(Arc::clone(first));
@@ -120,8 +117,8 @@ impl PostedHooks {
         }
         let label = about.label.clone();
         let (handle, deliveries) =
-            link::connect(mint(SessionId::new), about.clone(), env!("CARGO_PKG_VERSION"), Arc::clone(&self.connect));
-        let hooks = HookSession::new(handle.clone(), about, self.settings.clone(), judge);
+            link::connect(mint(SessionId::new), about, env!("CARGO_PKG_VERSION"), Arc::clone(&self.connect));
+        let hooks = HookSession::new(handle.clone(), self.settings.clone(), judge);
         hooks.note_installed(false);
         hooks.mark_attended();
         let session = Arc::new(PostedSession { hooks, label, called: Notify::new(), ended: CancellationToken::new() });
@@ -155,7 +152,7 @@ impl PostedHooks {
                 },
             }
         };
-        self.sessions().remove(&name);
+        locked(&self.sessions).remove(&name);
         handle.bye(Goodbye::because(why)).await;
     }
 }

@@ -77,7 +77,7 @@ async fn answer(
     let Line::Whole(line) = tokio::time::timeout(CONNECT_TIMEOUT, lines.next()).await?? else { return Ok(()) };
     let arguments: Value = serde_json::from_slice(&line)?;
     let call = HookCall::read(&arguments)?;
-    session.is_installed(arguments["watched"] == true).await;
+    session.is_installed(arguments["watched"] == true);
     let mut caller = Some(caller);
     let answer = match call.event {
         event if event.decides() => {

@@ -9,14 +9,13 @@ use portcullis_wire::preview::preview;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
-use super::{HookAnswer, HookSession};
-use crate::agents::claude::heeds_ask;
+use super::{HandedOut, HookAnswer, HookSession};
+use crate::agents::claude::{before_output, heeds_ask};
 use crate::fixed;
 use crate::session::gatekeeper::{
     CallKey, Capabilities, ClientFlags, Decision, FinishedCall, GatekeeperAnswer, Judge, ToolRequest, WentOn,
     WithoutDecision, digest,
 };
-use crate::session::inbox::HandedOut;
 
 /// `install` lets the client wait so long for a hook that decides.
 const HOOK_TIMEOUT: Duration = Duration::from_secs(24 * 3600);
@@ -124,14 +123,6 @@ pub(crate) fn judge_alone(judge: &Judge, call: HookCall, is_attended: bool) -> V
             hooks::deny(Some(message), *interrupt)
         }
         _ => Value::Null,
-    }
-}
-
-fn before_output(decision: &Decision) -> Value {
-    match decision {
-        Decision::Deny { message, .. } => hooks::refuse_tool(message),
-        Decision::Ask { reason } => hooks::ask_about_tool(reason),
-        Decision::Allow { .. } | Decision::NoDecision => Value::Null,
     }
 }
 

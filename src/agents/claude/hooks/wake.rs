@@ -105,7 +105,7 @@ impl HookSession {
     /// When the session is to be woken, as things are.
     fn next_wake(&self) -> Option<Instant> {
         let state = self.state();
-        let earliest = state.inbox.next_wake(Instant::now()).filter(|_| state.is_watched)?;
+        let earliest = state.inbox.queue.next_wake(Instant::now()).filter(|_| state.is_watched)?;
         Some(if state.inbox.is_idle() { earliest } else { earliest.max(state.last_call + QUIET) })
     }
 
@@ -113,10 +113,10 @@ impl HookSession {
     fn spend_wake(&self) -> bool {
         let mut state = self.state();
         let is_quiet = state.inbox.is_idle() || state.last_call.elapsed() >= QUIET;
-        if !(state.is_watched && is_quiet && state.inbox.has_waiting()) {
+        if !(state.is_watched && is_quiet && state.inbox.queue.has_waiting()) {
             return false;
         }
-        state.inbox.spend_wake(Instant::now());
+        state.inbox.queue.spend_wake(Instant::now());
         true
     }
 }

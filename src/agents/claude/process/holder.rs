@@ -6,7 +6,7 @@ use std::ffi::OsStr;
 use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::process::Stdio;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use anyhow::Context as _;
@@ -16,6 +16,7 @@ use tokio::net::UnixStream;
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 use tokio::task::JoinHandle;
 
+use crate::locks::locked;
 use crate::processes;
 
 /// How long it may take to end by itself after its input has: it writes its session down then.
@@ -137,8 +138,4 @@ async fn listen(mut socket: UnixStream, stderr_tail: Arc<Mutex<VecDeque<u8>>>) {
         let surplus = kept.len().saturating_sub(STDERR_TAIL);
         kept.drain(..surplus);
     }
-}
-
-fn locked(stderr_tail: &Mutex<VecDeque<u8>>) -> MutexGuard<'_, VecDeque<u8>> {
-    stderr_tail.lock().unwrap_or_else(PoisonError::into_inner)
 }

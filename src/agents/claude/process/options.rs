@@ -3,9 +3,8 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
+use portcullis_core::policy::OWN_TOOLS;
 use tokio::process::Command;
-
-use crate::session::tools::tool_names;
 
 /// The server inside our own process that carries the tools of the model.
 pub(crate) const SERVER: &str = "gate";
@@ -54,7 +53,7 @@ impl Options {
         };
         add("permission-prompt-tool", "stdio".as_ref());
         add("permission-mode", self.mode.as_ref());
-        let ours: Vec<String> = tool_names().map(|tool| format!("mcp__{SERVER}__{tool}")).collect();
+        let ours: Vec<String> = OWN_TOOLS.iter().map(|tool| format!("mcp__{SERVER}__{tool}")).collect();
         for tool in ours.iter().chain(&self.allow) {
             add("allowedTools", tool.as_ref());
         }

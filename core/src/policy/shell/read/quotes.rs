@@ -1,6 +1,6 @@
 //! What stands in quotes, behind a backslash or a dollar, and the commands within.
 
-use super::super::word::is_printable;
+use super::super::word::{Piece, is_printable};
 use super::{ShellReader, read};
 
 impl ShellReader<'_> {
@@ -79,15 +79,28 @@ impl ShellReader<'_> {
                 self.not_plain("it runs a command to make a word");
                 self.at += 2;
                 self.bracketed('(', ')');
+                self.word().fill("", Piece::Unknown);
             }
             Some('{') => {
                 self.not_plain("it holds a variable");
                 self.at += 2;
-                self.push('$');
                 let inside = self.bracketed('{', '}');
-                self.push('{');
-                self.word().text.push_str(&inside);
-                self.push('}');
+                self.word().fill(&format!("${{{inside}}}"), Piece::braced(&inside));
+            }
+            Some(c) if c.is_ascii_alphabetic() || c == '_' => {
+                self.not_plain("it holds a variable");
+                self.at += 1;
+                let mut name = String::new();
+                while let Some(c) = self.peek(0).filter(|c| c.is_ascii_alphanumeric() || *c == '_') {
+                    name.push(c);
+                    self.at += 1;
+                }
+                self.word().fill(&format!("${name}"), Piece::Variable(name));
+            }
+            Some(c) if c.is_ascii_digit() || matches!(c, '@' | '*' | '#' | '?' | '-' | '$' | '!') => {
+                self.not_plain("it holds a variable");
+                self.at += 2;
+                self.word().fill(&format!("${c}"), Piece::Variable(c.to_string()));
             }
             _ => {
                 self.not_plain("it holds a variable");
@@ -163,49 +176,7 @@ impl ShellReader<'_> {
             }
         }
         self.at += 1;
+        self.word().fill("", Piece::Unknown);
         read(&inside, self.depth + 1, self.script);
-    }
-
-    /// What stands up to the bracket that closes, which is read as a script of its own and passed over.
-    pub(super) fn bracketed(&mut self, opens: char, closes: char) -> String {
-        let from = self.at;
-        let mut deep = 1;
-        while let Some(c) = self.peek(0) {
-            match c {
-                '\\' => self.at += 1,
-                '\'' if opens == '(' => self.pass('\''),
-                '"' => self.pass('"'),
-                c if c == opens => deep += 1,
-                c if c == closes => deep -= 1,
-                _ => {}
-            }
-            if deep == 0 {
-                break;
-            }
-            self.at += 1;
-        }
-        let inside: String = self.chars[from.min(self.chars.len())..self.at.min(self.chars.len())].iter().collect();
-        if deep > 0 {
-            self.unreadable("a bracket is not closed");
-        }
-        self.at += 1;
-        // In `${x:-$(y)}` only y is a command; in `$(y)` all of it.
-        if opens == '(' || inside.contains(['`', '(']) {
-            read(&inside, self.depth + 1, self.script);
-        }
-        inside
-    }
-
-    /// Goes to the quote that closes the one here.
-    fn pass(&mut self, quote: char) {
-        self.at += 1;
-        while let Some(c) = self.peek(0) {
-            match c {
-                '\\' if quote == '"' => self.at += 1,
-                c if c == quote => return,
-                _ => {}
-            }
-            self.at += 1;
-        }
     }
 }

@@ -1,13 +1,12 @@
 //! Events on their way into a driven session: folded into a running turn at once, and into an idle one as the budget allows.
 
-use portcullis_core::SessionAbout;
 use portcullis_wire::control::{Speaker, user_line};
 use portcullis_wire::envelope::{envelope, notice};
+use portcullis_wire::link::EventFrame;
 use tokio::time::Instant;
 
 use super::{Driver, Told};
 use crate::mint::{fence, uuid};
-use crate::session::inbox::QueuedEvent;
 
 impl Driver {
     /// Writes what waits, unless that would wake an idle session more often than its owner wants.
@@ -24,14 +23,14 @@ impl Driver {
         }
         // An event without a fence would be taken for other words: it waits.
         let fenced = std::iter::from_fn(|| fence().and_then(|fence| Some((fence, self.inbox.take_next()?))));
-        let events: Vec<(String, QueuedEvent)> = fenced.collect();
-        self.gatekeeper.note_events(events.iter().map(|(_, event)| &event.frame));
-        for (fence, event) in events {
-            let text = envelope(&event.frame, &fence, None);
-            let speaker = if event.frame.directs { Speaker::User } else { Speaker::Outside };
-            self.notice(notice(&event.frame));
+        let events: Vec<(String, EventFrame<'static>)> = fenced.collect();
+        self.gatekeeper.outside().note_events(events.iter().map(|(_, frame)| frame));
+        for (fence, frame) in events {
+            let text = envelope(&frame, &fence, None);
+            let speaker = if frame.directs { Speaker::User } else { Speaker::Outside };
+            self.notice(notice(&frame));
             self.wrote();
-            self.control.say_of(user_line(&uuid(), &text, speaker), event.ids, vec![]);
+            self.control.say_of(user_line(&uuid(), &text, speaker), frame.ids().collect(), vec![]);
         }
     }
 
@@ -44,7 +43,7 @@ impl Driver {
     /// The client works, or has nothing to do.
     pub(super) fn set_busy(&mut self, is_busy: bool) {
         self.is_busy = is_busy;
-        self.describe(SessionAbout { is_working: Some(is_busy), ..self.start.about.clone() });
+        self.gate.describe(|about| about.is_working = Some(is_busy));
         if !is_busy {
             self.tell(Told::Idle);
         }

@@ -2,54 +2,33 @@
 
 use std::collections::VecDeque;
 use std::path::PathBuf;
-use std::sync::Arc;
 
 use bytes::Bytes;
-use portcullis_core::policy::OutsidePolicy;
-use portcullis_core::{AskId, AskTimeout, OrderId, Ruling, SessionAbout};
+use portcullis_core::OrderId;
 use portcullis_wire::control::Message;
+use portcullis_wire::front::PromptNews;
 use serde_json::Value;
 use tokio::sync::mpsc;
 
 use crate::agents::claude::control::requests::NoAnswer;
 use crate::agents::claude::process::StderrTail;
-use crate::session::gatekeeper::{Front, Judge, PromptNews};
+use crate::session::gatekeeper::{GatekeeperSettings, Judge};
 
 /// What a session starts with, besides the client.
 pub(crate) struct Start {
-    pub(crate) about: SessionAbout,
     pub(crate) folder: PathBuf,
     /// What to say first.
     pub(crate) prompt: Option<String>,
     /// The session ends when there is nothing more to do.
     pub(crate) once: bool,
-    /// For each ask: how long it can be answered, and then what.
-    pub(crate) timeout: Option<AskTimeout>,
-    /// Who sits at a front of ours, and may answer although the gate cannot be reached.
-    pub(crate) front: Front,
     /// The owner has opted in to a mode in which nothing is asked.
     pub(crate) allow_bypass: bool,
-    pub(crate) outside: OutsidePolicy,
+    pub(crate) gatekeeper: GatekeeperSettings,
     /// How often one sender may begin a turn of an idle session in an hour.
     pub(crate) wakes_per_hour: usize,
     /// What the owner says about messages from outside.
     pub(crate) instructions: String,
-    pub(crate) judge: Arc<Judge>,
-}
-
-/// What whoever started the session wants of it.
-#[derive(Debug)]
-pub(crate) enum Command {
-    Prompt(String),
-    /// Someone here answers a prompt.
-    Answer {
-        ask: AskId,
-        ruling: Ruling,
-    },
-    Interrupt,
-    /// When there is nothing more to do.
-    Finish,
-    End,
+    pub(crate) judge: Judge,
 }
 
 /// What whoever started the session is told.
@@ -145,15 +124,13 @@ pub(super) enum TaskMessage {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use portcullis_core::Moment;
+    use portcullis_core::{AskId, Moment};
 
     #[test]
     fn a_front_that_takes_nothing_is_still_told_of_every_prompt_and_of_little_else() {
         let mut untold = Untold::default();
-        let prompt = |number| {
-            let settled = crate::session::gatekeeper::Settled::Withdrawn("x".to_owned());
-            Told::Prompt(PromptNews::Settled { ask: AskId::new(Moment(number), 0), how: settled })
-        };
+        let prompt =
+            |number| Told::Prompt(PromptNews::Withdrawn { ask: AskId::new(Moment(number), 0), why: "x".to_owned() });
         untold.push(prompt(1));
         for number in 0..5000 {
             untold.push(Told::Notice(number.to_string()));

@@ -1,26 +1,11 @@
 //! Messages of the client: told on, and read for what they say about the session itself.
 
 use bytes::Bytes;
-use portcullis_core::SessionAbout;
 use portcullis_wire::control::Message;
 use serde_json::{Map, Value};
-use tokio::sync::watch;
 
 use super::{Driver, TaskMessage, Told};
 use crate::agents::claude::control::requests::REQUEST_TIMEOUT;
-use crate::session::link::SessionHandle;
-
-/// Tells the gate how the session is, in one task: while that waits for the gate, only the newest is kept.
-pub(super) fn describing(gate: SessionHandle, about: SessionAbout) -> watch::Sender<SessionAbout> {
-    let (newest, mut changes) = watch::channel(about);
-    tokio::spawn(async move {
-        while changes.changed().await.is_ok() {
-            let about = changes.borrow_and_update().clone();
-            gate.describe(about).await;
-        }
-    });
-    newest
-}
 
 impl Driver {
     pub(super) fn message(&mut self, line: Bytes, message: Box<Message>) {
@@ -64,28 +49,16 @@ impl Driver {
     }
 
     /// The client says who it is, at the start and after `/clear`.
-    fn described(&mut self, message: &Message) {
-        let mut about = self.start.about.clone();
-        if message.session_id.is_some() {
-            about.agent_session.clone_from(&message.session_id);
-        }
-        if message.permission_mode.is_some() {
-            about.mode.clone_from(&message.permission_mode);
-        }
-        self.describe(about);
+    fn described(&self, message: &Message) {
+        self.gate.describe(|about| {
+            about.agent_session = message.session_id.clone().or_else(|| about.agent_session.take());
+            about.mode = message.permission_mode.clone().or_else(|| about.mode.take());
+        });
     }
 
-    pub(super) fn mode_is(&mut self, mode: Option<String>) {
+    pub(super) fn mode_is(&self, mode: Option<String>) {
         if mode.is_some() {
-            let about = SessionAbout { mode, ..self.start.about.clone() };
-            self.describe(about);
-        }
-    }
-
-    pub(super) fn describe(&mut self, about: SessionAbout) {
-        if about != self.start.about {
-            self.start.about = about.clone();
-            self.about.send_replace(about);
+            self.gate.describe(|about| about.mode = mode);
         }
     }
 

@@ -4,23 +4,24 @@ use std::sync::Arc;
 
 use portcullis_core::policy::Mode;
 use portcullis_core::{Order, OrderId, OrderOutcome};
+use portcullis_wire::front::Command;
 use serde_json::{Map, Value, json};
 use tokio::time::Instant;
 
-use super::{Command, Driver, TaskMessage};
+use super::{Driver, TaskMessage};
 use crate::agents::claude::control::requests::{NoAnswer, REQUEST_TIMEOUT};
 use crate::session::gatekeeper::AT_THE_TERMINAL;
 
 impl Driver {
     pub(super) fn commanded(&mut self, command: Command) {
         match command {
-            Command::Prompt(text) => self.user(AT_THE_TERMINAL, &text, None),
+            Command::Prompt { text } => self.user(AT_THE_TERMINAL, &text, None),
             Command::Answer { ask, ruling } => {
                 let gatekeeper = Arc::clone(&self.gatekeeper);
-                tokio::spawn(async move { gatekeeper.answer_here(ask, ruling).await });
+                tokio::spawn(async move { gatekeeper.answer_here(ask, *ruling).await });
             }
             Command::Interrupt => self.interrupt(None),
-            Command::Finish => self.start.once = true,
+            Command::Finish => self.once = true,
             Command::End => self.ends_now = true,
         }
     }
@@ -46,7 +47,7 @@ impl Driver {
                 if self.is_busy {
                     self.interrupt(None);
                 }
-                self.start.once = true;
+                self.once = true;
                 self.ending = Some(Instant::now());
                 self.end_orders.extend(id);
             }
@@ -74,7 +75,7 @@ impl Driver {
 
     /// The owner opts in to a mode without prompts in the configuration; nobody switches to it otherwise.
     fn set_mode(&mut self, order: Option<OrderId>, mode: String) {
-        if mode == Mode::BypassPermissions.name() && !self.start.allow_bypass {
+        if mode == Mode::BypassPermissions.name() && !self.allow_bypass {
             let why = "mode bypassPermissions needs `allow_bypass = true` in your configuration";
             self.report(order, OrderOutcome::Failed { why: why.to_owned() });
             return self.notice(why.to_owned());

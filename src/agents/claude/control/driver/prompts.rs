@@ -5,7 +5,6 @@ use std::sync::Arc;
 use portcullis_core::policy::Mode;
 use portcullis_core::{AskId, AskKind, Scope, Source};
 use portcullis_wire::control::{CanUseTool, Classification, HookCallback, PermissionResult, error_line, success_line};
-use portcullis_wire::hooks::{ask_about_tool, refuse_tool};
 use serde_json::{Map, Value, json};
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
@@ -13,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 use super::{Driver, TaskMessage};
 use crate::agents::claude::control::escapes::without_escapes;
 use crate::agents::claude::control::requests::{Control, REQUEST_TIMEOUT};
-use crate::agents::claude::heeds_ask;
+use crate::agents::claude::{before_output, heeds_ask};
 use crate::session::gatekeeper::{
     Capabilities, ClientFlags, DecidedBy, Decision, GatekeeperAnswer, ToolRequest, WithoutDecision,
 };
@@ -35,7 +34,8 @@ impl Driver {
     pub(super) fn asked(&mut self, id: String, call: CanUseTool) {
         let mut request = self.asked_request(&call);
         let looks_up_plan = request.kind() == AskKind::Plan && call.input.get("plan").is_none();
-        let (gatekeeper, control, cancelled) = (Arc::clone(&self.gatekeeper), self.control.clone(), self.pending(&id));
+        let (gatekeeper, control, cancelled) =
+            (Arc::clone(&self.gatekeeper), self.control.clone(), self.begin_request(&id));
         self.answer_with(id, cancelled.clone(), async move {
             if looks_up_plan {
                 request.flags.plan = plan(&control).await;
@@ -54,7 +54,7 @@ impl Driver {
         let tool_use_id = text("tool_use_id").or_else(|| hook.tool_use_id.clone());
         match hook.callback_id.as_str() {
             BEFORE => {
-                let mode = text("permission_mode").or_else(|| self.start.about.mode.clone());
+                let mode = text("permission_mode").or_else(|| self.gate.about().mode);
                 let request = ToolRequest {
                     tool,
                     input,
@@ -66,15 +66,11 @@ impl Driver {
                     suggestions: vec![],
                     flags: ClientFlags::default(),
                 };
-                let (gatekeeper, cancelled) = (Arc::clone(&self.gatekeeper), self.pending(&id));
+                let (gatekeeper, cancelled) = (Arc::clone(&self.gatekeeper), self.begin_request(&id));
                 self.answer_with(id, cancelled.clone(), async move {
                     let GatekeeperAnswer { decision, verdict } = gatekeeper.before(request, &cancelled).await;
-                    let output = match &decision {
-                        Decision::Deny { message, .. } => refuse_tool(message),
-                        Decision::Ask { reason } => ask_about_tool(reason),
-                        Decision::Allow { .. } | Decision::NoDecision => json!({}),
-                    };
-                    (output, verdict, false)
+                    let output = Some(before_output(&decision)).filter(|output| !output.is_null());
+                    (output.unwrap_or_else(|| json!({})), verdict, false)
                 });
             }
             AFTER => {
@@ -87,7 +83,7 @@ impl Driver {
         }
     }
 
-    fn pending(&mut self, request: &str) -> CancellationToken {
+    fn begin_request(&mut self, request: &str) -> CancellationToken {
         let cancelled = CancellationToken::new();
         self.pending.insert(request.to_owned(), cancelled.clone());
         cancelled
@@ -121,6 +117,7 @@ impl Driver {
     fn asked_request(&self, call: &CanUseTool) -> ToolRequest {
         let held_up = matches!(call.decision_reason_type.as_deref(), Some("mode" | "safetyCheck" | "hook"))
             || call.matched_ask_rule.is_some();
+        let mode = self.gate.about().mode;
         let said = [&call.title, &call.description].into_iter().flatten().map(|text| without_escapes(text));
         let flags = ClientFlags {
             default_to_no: call.default_to_no,
@@ -137,10 +134,10 @@ impl Driver {
             tool_use_id: Some(call.tool_use_id.clone()).filter(|id| !id.is_empty()),
             agent: call.agent_id.clone(),
             folder: None,
-            mode: self.start.about.mode.clone(),
+            capabilities: capabilities(mode.as_deref()),
+            mode,
             suggestions: call.permission_suggestions.clone(),
             flags,
-            capabilities: capabilities(self.start.about.mode.as_deref()),
         }
     }
 }

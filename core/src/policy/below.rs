@@ -1,0 +1,101 @@
+//! Folders that a call goes into, and what deny and ask rules mean in them.
+
+use std::collections::BTreeSet;
+
+use super::access::{Access, Action, patterns};
+use super::call::{Call, Context, Disk};
+use super::decision::Decision;
+use super::glob::PathPattern;
+use super::matching::path_patterns;
+use super::path::joined;
+use super::rule::RuleSet;
+use super::safety::is_protected;
+use super::shell::{ONE, STAR};
+use super::touching::sought;
+use super::values::is_literal;
+
+/// The folders that a call goes into with all that is in them, and where their links lead.
+pub(crate) fn folders(call: &Call, action: &Action) -> BTreeSet<String> {
+    let paths: Vec<&str> = match action {
+        Action::Shell(plan) => {
+            plan.touched.iter().filter(|touch| touch.descends).map(|touch| touch.path.as_str()).collect()
+        }
+        Action::File(accesses) if call.tool == "Grep" => {
+            accesses.iter().filter(|file| file.access == Access::Read).filter_map(|file| file.path.as_deref()).collect()
+        }
+        Action::File(_) | Action::Other | Action::Malformed => vec![],
+    };
+    let targets = paths.iter().filter_map(|path| call.target(path));
+    paths.iter().copied().chain(targets).map(str::to_owned).collect()
+}
+
+/// A protected file that find would find and hand to something that may change it, or the folder in which one may be
+/// where there is too much to look at.
+pub(super) fn protected(call: &Call, context: &Context, disk: &dyn Disk) -> Option<String> {
+    let Action::Shell(plan) = Action::of(call, context) else { return None };
+    let mut found = None;
+    for sought in sought(&plan.suspects, context).into_iter().filter(|sought| sought.may_change) {
+        for folder in &sought.folders {
+            let complete = disk.walk(folder, &mut |path| {
+                if found.is_none() && sought.is_called(path) && is_protected(path, context) {
+                    found = Some(path.to_owned());
+                }
+            });
+            if !complete && found.is_none() {
+                found = Some(folder.clone());
+            }
+        }
+    }
+    found
+}
+
+/// Each folder with the rules that mean something in it, or may do so where there is too much to look at.
+pub(super) fn found(call: &Call, rules: &RuleSet, context: &Context, disk: &dyn Disk) -> BTreeSet<(String, String)> {
+    let is_about_files = |tool: &str| matches!(tool, "Read" | "Edit");
+    let strict =
+        rules.rules.iter().filter(|rule| rule.decision != Decision::Allow && is_about_files(&rule.pattern.tool));
+    let rules: Vec<(String, Vec<PathPattern>)> = strict
+        .filter_map(|rule| {
+            let specifier = rule.pattern.specifier.as_deref()?;
+            Some((rule.pattern.to_string(), path_patterns(rule, specifier, context, true)))
+        })
+        .collect();
+    if rules.is_empty() {
+        return BTreeSet::new();
+    }
+    let mut found = BTreeSet::new();
+    let action = Action::of(call, context);
+    let sought = match &action {
+        Action::Shell(plan) => sought(&plan.suspects, context),
+        Action::File(_) | Action::Other | Action::Malformed => vec![],
+    };
+    let sought = sought.iter().flat_map(|one| one.folders.iter().map(move |folder| (folder.clone(), Some(one))));
+    let entered = folders(call, &action).into_iter().map(|folder| (folder, None));
+    for (folder, sought) in entered.chain(sought) {
+        let complete = disk.walk(&folder, &mut |path| {
+            if sought.is_some_and(|sought| !sought.is_called(path)) {
+                return;
+            }
+            for (rule, patterns) in &rules {
+                if patterns.iter().any(|pattern| pattern.matches(path, true)) {
+                    found.insert((folder.clone(), rule.clone()));
+                }
+            }
+        });
+        // Links may lead anywhere; where there is too much to look at, what may lie there counts.
+        if !complete {
+            let reach = |patterns: &[PathPattern]| patterns.iter().any(|pattern| pattern.may_reach_into(&folder));
+            let near = rules.iter().filter(|(_, patterns)| reach(patterns));
+            found.extend(near.map(|(rule, _)| (folder.clone(), rule.clone())));
+        }
+    }
+    // Patterns of the line itself that stand for too many files.
+    let shapes = patterns(call, context).into_iter().filter(|shape| shape.contains([STAR, ONE]));
+    for shape in shapes.filter(|shape| call.expansion(shape).is_none()) {
+        let fixed: Vec<&str> = shape.split('/').take_while(|part| is_literal(part)).collect();
+        let folder = joined("/", &fixed.join("/"));
+        let near = rules.iter().filter(|(_, patterns)| patterns.iter().any(|one| one.may_reach_into(&folder)));
+        found.extend(near.map(|(rule, _)| (folder.clone(), rule.clone())));
+    }
+    found
+}

@@ -1,0 +1,163 @@
+//! Programs that run what they read: what they are fed with, and whether anybody can tell what it is.
+
+use super::command::{is_shell, name_of, text};
+use super::shell::{Joint, Redirect, ShellWord, Way};
+use super::suspects::{BEFORE_ANOTHER, Found};
+
+/// Programs that run the code they are given, with the flags before it.
+const INTERPRETERS: [(&str, &[&str]); 10] = [
+    ("python", &["-c"]),
+    ("perl", &["-e", "-E"]),
+    ("ruby", &["-e"]),
+    ("node", &["-e", "--eval", "-p", "--print"]),
+    ("php", &["-r"]),
+    ("lua", &["-e"]),
+    ("deno", &["eval"]),
+    ("bun", &["-e"]),
+    ("osascript", &["-e"]),
+    ("tclsh", &[]),
+];
+
+/// What code of any language says when it starts a program.
+const STARTS: [&str; 10] =
+    ["system", "exec", "popen", "spawn", "subprocess", "child_process", "__import__", "eval", "pty", "fork"];
+
+/// Names of files that are what a program is fed with.
+fn is_input(name: &str) -> bool {
+    name == "-" || ["/dev/stdin", "/dev/fd/", "/proc/"].iter().any(|begin| name.starts_with(begin))
+}
+
+/// The texts in a line that a shell in it may run: what it is given, what is printed for it, and what names stand for.
+pub(super) fn scripts(found: &[Found]) -> Vec<String> {
+    if !found.iter().any(|command| reads_commands(&command.words)) {
+        return vec![];
+    }
+    let mut scripts: Vec<String> = found.iter().flat_map(|command| command.given.iter().cloned()).collect();
+    for command in found {
+        let name = command.words.first().map_or("", |word| name_of(&word.text));
+        if matches!(name, "echo" | "printf" | "set") {
+            scripts.push(text(&command.words[1..]));
+            scripts.extend(command.words[1..].iter().filter(|word| word.text.contains(' ')).map(ShellWord::script));
+        }
+        scripts.extend(command.assignments.iter().map(|(_, value)| value.script()).filter(|text| text.contains(' ')));
+    }
+    scripts
+}
+
+/// Whether one of the words is a program that runs the commands it reads.
+fn reads_commands(words: &[ShellWord]) -> bool {
+    let first =
+        words.first().is_some_and(|word| !word.is_known() || matches!(name_of(&word.text), "." | "mapfile" | "set"));
+    let runs = |word: &ShellWord| {
+        matches!(name_of(&word.text), "ssh" | "source" | "at" | "su" | "eval" | "trap" | "env" | "xargs")
+    };
+    let starts_another = words.first().is_some_and(|word| BEFORE_ANOTHER.contains(&name_of(&word.text)));
+    let depth = if starts_another { words.len() } else { 1 };
+    first || words.iter().any(|word| is_shell(&word.text)) || words.iter().take(depth).any(runs)
+}
+
+/// Why a command may run what nobody can read here: a shell that is fed by another program, or code that starts others.
+pub(super) fn unseen(words: &[ShellWord], command: &Found, all: &[Found]) -> Option<&'static str> {
+    const FED: &str = "a shell runs what another program gives it";
+    let (first, rest) = words.split_first()?;
+    let name = name_of(&first.text);
+    let file = rest.iter().find(|word| !word.is_flag());
+    let from_input = file.is_none_or(|word| is_input(&word.text) || word.is_made_file());
+    if matches!(name, "source" | ".") {
+        return file.is_some_and(|word| is_input(&word.text) || word.is_made_file()).then_some(FED);
+    }
+    if name == "eval" {
+        let unknown = |word: &ShellWord| word.pieces.contains(&super::shell::Piece::Unknown);
+        return rest.iter().any(unknown).then_some("text that another program prints is run");
+    }
+    if is_shell(name) {
+        let short = |letter: char| {
+            move |word: &ShellWord| word.is_flag() && !word.text.starts_with("--") && word.text.contains(letter)
+        };
+        if let Some(at) = rest.iter().position(short('c')) {
+            // The script itself may come from elsewhere.
+            let given = rest.iter().skip(at + 1).any(|word| !word.is_flag());
+            return (!given || is_xargs_text(command, rest)).then_some(FED);
+        }
+        let reads = from_input || rest.iter().any(short('s'));
+        let made = file.is_some_and(ShellWord::is_made_file);
+        return (made || reads && is_fed_with_the_unknown(command, all)).then_some(FED);
+    }
+    let fed_alone = match name {
+        "at" | "batch" => true,
+        "crontab" => from_input,
+        "ssh" => rest.iter().filter(|word| !word.is_flag()).count() < 2,
+        "su" => true,
+        "parallel" => file.is_none(),
+        "sudo" | "doas" => file.is_none(),
+        _ => false,
+    };
+    if fed_alone {
+        return is_fed_with_the_unknown(command, all).then_some(FED);
+    }
+    let (_, flags) = INTERPRETERS.iter().find(|(interpreter, _)| is_version_of(name, interpreter))?;
+    let is_code = |at: usize| rest.get(at).is_some_and(|word| flags.contains(&word.text.as_str()));
+    let glued =
+        rest.iter().any(|word| flags.iter().any(|flag| word.text.len() > flag.len() && word.text.starts_with(flag)));
+    let codes = (0..rest.len()).filter(|at| is_code(*at)).filter_map(|at| rest.get(at + 1));
+    // In these languages it is what it is in a shell.
+    let has_backticks = matches!(name, "perl" | "ruby" | "php");
+    let starts = |text: &str| {
+        STARTS.iter().any(|word| text.contains(word))
+            || has_backticks && ["`", "qx", "%x"].iter().any(|it| text.contains(it))
+    };
+    let hidden = |word: &ShellWord| !word.is_known() || starts(&word.text);
+    if codes.clone().any(hidden) || glued || command.given.iter().any(|text| starts(text)) {
+        return Some("code in it may start programs");
+    }
+    let only_says = |word: &ShellWord| matches!(word.text.as_str(), "-v" | "-V" | "--version" | "-h" | "--help");
+    let has_code = codes.count() > 0 || rest.iter().any(only_says) || rest.iter().any(|word| word.text == "-m");
+    (from_input && !has_code && command.given.is_empty() && is_fed_with_the_unknown(command, all))
+        .then_some("code that another program gives is run")
+}
+
+/// Whether the script of `xargs -I@ sh -c @` is what xargs reads.
+fn is_xargs_text(command: &Found, rest: &[ShellWord]) -> bool {
+    let replaced = |at: usize| command.words.get(at + 1).map(|word| word.text.as_str());
+    let marks = command.words.iter().enumerate().filter_map(|(at, word)| match word.text.as_str() {
+        "-I" | "-J" | "--replace" => replaced(at),
+        text => text.strip_prefix("-I").or_else(|| text.strip_prefix("--replace=")),
+    });
+    let is_xargs = command.words.iter().any(|word| matches!(name_of(&word.text), "xargs" | "parallel"));
+    let marks: Vec<&str> = marks.filter(|mark| !mark.is_empty()).collect();
+    is_xargs && rest.iter().any(|word| marks.iter().any(|mark| word.text.trim() == *mark))
+}
+
+fn is_version_of(name: &str, interpreter: &str) -> bool {
+    name.strip_prefix(interpreter).is_some_and(|version| version.chars().all(|c| c.is_ascii_digit() || c == '.'))
+}
+
+/// Whether the input of a command is something else than a file or a text that stands there.
+fn is_fed_with_the_unknown(command: &Found, all: &[Found]) -> bool {
+    let moved = |redirect: &Redirect| {
+        redirect.way == Way::Copy
+            || redirect.way == Way::In && (is_input(&redirect.target.text) || !redirect.target.is_known())
+    };
+    if command.redirects.iter().any(moved) || command.given.iter().any(|text| text.contains(super::shell::ANY)) {
+        return true;
+    }
+    let has_input = !command.given.is_empty() || command.redirects.iter().any(|redirect| redirect.way == Way::In);
+    if has_input {
+        return false;
+    }
+    // What is before it in a group is its input as well, and what `exec` opened.
+    let opens = |other: &Found| other.words.first().is_some_and(|word| word.text == "exec");
+    if command.joint != Joint::Pipe && !command.is_grouped && !command.is_nested && !all.iter().any(opens) {
+        return false;
+    }
+    let others = all.iter().filter(|other| !std::ptr::eq(*other, command));
+    let piped = all.iter().any(|other| other.joint == Joint::Pipe);
+    let led =
+        others.clone().any(|other| !other.given.is_empty() || other.redirects.iter().any(|one| one.way != Way::Out));
+    let prints_as_it_stands = |other: &Found| {
+        let known = other.words.iter().all(|word| word.is_known() && !word.text.contains('\\'));
+        let plain = matches!(other.words.as_slice(), [echo, rest @ ..] if echo.text == "echo" && !rest.iter().any(ShellWord::is_flag));
+        known && plain && other.assignments.is_empty() && other.redirects.is_empty()
+    };
+    led && command.joint != Joint::Pipe || piped && !others.clone().all(prints_as_it_stands)
+}

@@ -1,0 +1,169 @@
+//! Commands that change no file by any of their words. Where an option is not known, the command is none of them.
+
+use super::command::name_of;
+use super::inert::{sed_edits_only, started};
+use super::shell::ShellWord;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Reading {
+    /// Its words are no files.
+    Nothing,
+    /// It surely only reads what its words name.
+    Only,
+    /// What it does nobody knows.
+    Perhaps,
+}
+
+/// What a command does with the files that its words name.
+pub(crate) fn reading(words: &[ShellWord]) -> Reading {
+    let words = started(words);
+    let Some((first, rest)) = words.split_first() else { return Reading::Nothing };
+    let flags = || rest.iter().filter(|word| word.is_flag()).map(|word| word.text.as_str());
+    let files = || rest.iter().filter(|word| !word.is_flag()).count();
+    let short = |letters: &[char]| flags().any(|flag| !flag.starts_with("--") && flag.contains(letters));
+    let long = |names: &[&str]| {
+        flags().any(|flag| {
+            names.iter().any(|name| {
+                flag.starts_with("--")
+                    && (flag.starts_with(name) || name.starts_with(flag.split('=').next().unwrap_or(flag)))
+            })
+        })
+    };
+    let only = |surely: bool| if surely { Reading::Only } else { Reading::Perhaps };
+    if !first.is_known() {
+        return Reading::Perhaps;
+    }
+    match name_of(&first.text) {
+        "echo" | "true" | "false" | "sleep" | "seq" | "pwd" | "which" | "type" | "basename" | "dirname" | "whoami"
+        | ":" | "for" | "select" | "case" | "in" | "uname" | "kill" => Reading::Nothing,
+        "printf" => {
+            if short(&['v']) {
+                Reading::Perhaps
+            } else {
+                Reading::Nothing
+            }
+        }
+        "ls" | "cat" | "head" | "tail" | "wc" | "stat" | "du" | "df" | "cd" | "grep" | "egrep" | "fgrep" | "zgrep"
+        | "realpath" | "readlink" | "cut" | "tr" | "nl" | "tac" | "rev" | "fold" | "paste" | "comm" | "md5sum"
+        | "sha1sum" | "sha256sum" | "sha512sum" | "shasum" | "b2sum" | "cksum" | "test" | "[" | "[[" | "cmp"
+        | "diff" | "od" | "hexdump" | "strings" | "jq" | "column" | "expand" | "source" | "." | "lsof" | "date"
+        | "pushd" | "popd" | "zcat" => Reading::Only,
+        "base64" | "base32" => only(!short(&['o']) && !long(&["--output"])),
+        "sort" => only(!short(&['o']) && !long(&["--output", "--compress-program"])),
+        "uniq" | "xxd" => only(files() < 2 && !short(&['r'])),
+        "file" => only(!short(&['C', 'm']) && !long(&["--compile"])),
+        "tree" => only(!short(&['o', 'R']) && !long(&["--output"])),
+        "less" | "more" | "bat" => only(!short(&['o', 'O']) && !long(&["--log-file", "--LOG-FILE", "--pager"])),
+        "yq" => only(!short(&['i', 's']) && !long(&["--inplace", "--split-exp"])),
+        "rg" | "ag" => only(!long(&["--pre", "--hostname-bin"])),
+        "sed" => {
+            let in_place = flags().any(|flag| match flag.strip_prefix("--") {
+                Some(long) => long.starts_with('i'),
+                None => flag.chars().skip(1).take_while(|c| *c != 'e').any(|c| c == 'i'),
+            });
+            only(!in_place && sed_edits_only(rest))
+        }
+        "awk" | "gawk" | "mawk" => {
+            let writes = |word: &ShellWord| {
+                word.text.contains(['>', '|'])
+                    || ["system", "getline", "inplace"].iter().any(|it| word.text.contains(it))
+            };
+            only(!rest.iter().any(writes) && !short(&['f', 'i', 'E']))
+        }
+        "find" => only(!rest.iter().any(|word| does_more(&word.text))),
+        "git" => only(git_only_reads(rest)),
+        _ => Reading::Perhaps,
+    }
+}
+
+/// Whether what a command prints are names of files.
+pub(crate) fn prints_names(words: &[ShellWord]) -> bool {
+    let words = started(words);
+    let has = |begin: &str| words.iter().any(|word| word.text.starts_with(begin));
+    match words.first().map_or("", |word| name_of(&word.text)) {
+        "ls" | "find" | "fd" | "realpath" | "readlink" | "dirname" | "basename" | "git" | "tree" => true,
+        "grep" | "egrep" | "fgrep" | "rg" | "ag" => has("-l") || has("--files") || has("-rl") || has("-Rl"),
+        _ => false,
+    }
+}
+
+/// The tests of find that are more than tests.
+pub(crate) fn does_more(word: &str) -> bool {
+    ["-exec", "-ok", "-delete", "-fprint", "-fls", "-execdir"].iter().any(|flag| word.starts_with(flag))
+}
+
+/// git reads files, and writes what is its own; with these it writes nothing else.
+fn git_only_reads(rest: &[ShellWord]) -> bool {
+    let Some((sub, words)) = rest.split_first() else { return true };
+    let handles = matches!(
+        sub.text.as_str(),
+        "add"
+            | "blame"
+            | "branch"
+            | "commit"
+            | "describe"
+            | "diff"
+            | "grep"
+            | "log"
+            | "ls-files"
+            | "ls-tree"
+            | "push"
+            | "remote"
+            | "rev-list"
+            | "rev-parse"
+            | "shortlog"
+            | "show"
+            | "show-ref"
+            | "status"
+            | "tag"
+            | "check-ignore"
+            | "cat-file"
+            | "reflog"
+    );
+    let is_odd = |word: &ShellWord| {
+        let text = word.text.as_str();
+        sub.text == "grep" && text.starts_with("-O")
+            || text.starts_with("--o")
+            || text.starts_with("--ext")
+            || text.starts_with("--textconv")
+            || text.starts_with("--exec")
+            || text.starts_with("--receive")
+    };
+    handles && !words.iter().any(is_odd)
+}
+
+/// Whether a command goes into the folders that its words name and reads or moves what is there. The table is of what
+/// surely does not, and of tools that build and check, which show none of it.
+pub(crate) fn descends(words: &[ShellWord]) -> bool {
+    let words = started(words);
+    let Some((first, rest)) = words.split_first() else { return false };
+    let short = |letters: &[char]| {
+        rest.iter().any(|word| word.is_flag() && !word.text.starts_with("--") && word.text.contains(letters))
+    };
+    let long = |begin: &str| rest.iter().any(|word| word.text.starts_with(begin));
+    // What a project's own program does, its words do not say.
+    if first.text.contains('/') && !first.text.starts_with("/bin/") && !first.text.starts_with("/usr/") {
+        return false;
+    }
+    match name_of(&first.text) {
+        "grep" | "egrep" | "fgrep" => short(&['r', 'R']) || long("--rec") || long("--deref") || long("--directories"),
+        "rg" | "ag" => {
+            !long("--files") && !long("--version") && !long("--help") && !long("--type-list") || long("--files-w")
+        }
+        "git" => rest.iter().any(|word| word.text == "grep"),
+        "diff" => short(&['r']) || long("--rec"),
+        "cp" => short(&['r', 'R', 'a']) || long("--rec") || long("--arch"),
+        "chmod" | "chown" | "touch" | "mkdir" | "rmdir" | "ls" | "cd" | "pushd" | "popd" | "find" | "fd" | "stat"
+        | "pwd" | "du" | "df" | "test" | "[" | "[[" | "echo" | "printf" | "which" | "tree" | "realpath"
+        | "readlink" | "cat" | "head" | "tail" | "wc" | "rm" | "cargo" | "npm" | "npx" | "uvx" | "pipx" | "pnpm"
+        | "yarn" | "bun" | "pytest" | "python" | "python3" | "pip" | "pip3" | "uv" | "poetry" | "go" | "make"
+        | "cmake" | "ninja" | "docker" | "docker-compose" | "podman" | "kubectl" | "helm" | "terraform" | "tsc"
+        | "eslint" | "prettier" | "ruff" | "black" | "mypy" | "flake8" | "isort" | "jest" | "vitest" | "mocha"
+        | "node" | "deno" | "tox" | "nox" | "mvn" | "gradle" | "gradlew" | "dotnet" | "swift" | "bundle" | "rake"
+        | "rails" | "mix" | "composer" | "php" | "shellcheck" | "pre-commit" | "brew" | "apt" | "apt-get" | "gh"
+        | "just" | "code" | "open" | "rustfmt" | "gofmt" | "sh" | "bash" | "zsh" | "for" | "select" | "case" | "in"
+        | "source" | "." | "sed" | "awk" | "sort" | "uniq" | "file" | "jq" => false,
+        // What surely only reads reads no folder, but for those above.
+        _ => reading(words) == Reading::Perhaps,
+    }
+}

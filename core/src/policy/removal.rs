@@ -1,0 +1,261 @@
+//! Removals that cannot be made good: of the root and what is right below it, of the home, of the working folder and those
+//! above it, and of what only a variable or another command names.
+
+use super::access::Action;
+use super::call::{Call, Context};
+use super::command::name_of;
+use super::inert::is_inert;
+use super::path::{absolute, lies_in};
+use super::reading::does_more;
+use super::shell::{ANY, ONE, OUTER, Piece, STAR, ShellWord};
+use super::suspects::Suspects;
+use super::touching::folders;
+use super::values::{is_literal, may_be};
+
+/// What a command would remove, or move away, that is never removed unasked.
+pub(crate) fn critical(call: &Call, action: &Action, context: &Context) -> Option<String> {
+    let Action::Shell(plan) = action else { return None };
+    let suspects = &plan.suspects;
+    let removals = removals(suspects);
+    if removals.is_empty() {
+        return None;
+    }
+    let (folders, all) = folders(suspects, context);
+    if !all {
+        return Some("something in one of many folders".to_owned());
+    }
+    let holds_home = |folder: &String| context.home.as_deref().is_some_and(|home| lies_in(home, folder));
+    removals.into_iter().find_map(|removal| {
+        if removal.is_git {
+            return folders.iter().any(holds_home).then(|| "what git does not know in your home".to_owned());
+        }
+        if removal.takes_any {
+            return Some("what xargs is given".to_owned());
+        }
+        let view = RemovalView { call, context, suspects, is_own: removal.is_own };
+        let is_critical = |word: &&ShellWord| folders.iter().any(|folder| view.is_critical(word, folder));
+        removal.words.iter().find(is_critical).map(|word| word.raw.clone())
+    })
+}
+
+/// Something that removes, with the words that may name what.
+#[derive(Default)]
+struct RemovingCommand {
+    words: Vec<ShellWord>,
+    /// Nothing but removal is meant, so what only the environment knows counts as anything.
+    is_own: bool,
+    is_git: bool,
+    takes_any: bool,
+}
+
+/// Everything in a line that may remove something.
+fn removals(suspects: &Suspects) -> Vec<RemovingCommand> {
+    let mut removals: Vec<RemovingCommand> =
+        suspects.commands.iter().filter_map(|suspect| removal(&suspect.words)).collect();
+    for command in &suspects.found {
+        let runs = !is_inert(&command.words) || suspects.flow.reaches(command);
+        let first = command.words.first();
+        // Wherever a remover stands among words that are run, and whatever it is called.
+        if runs {
+            let starts = (1..command.words.len()).filter(|at| is_own(name_of(&command.words[*at].text)));
+            removals.extend(starts.filter_map(|start| removal(&command.words[start..])));
+        }
+        let may_be_remover = |word: &ShellWord| {
+            let shapes = suspects.variables.spellings(word);
+            !word.is_literal && shapes.iter().any(|shape| shape != &word.text && may_be(name_of(shape), "rm"))
+        };
+        if first.is_some_and(may_be_remover) {
+            removals.push(RemovingCommand {
+                words: command.words[1..].to_vec(),
+                is_own: true,
+                ..RemovingCommand::default()
+            });
+        }
+        let texts = command.words.iter().filter(|_| runs).map(ShellWord::script);
+        let values = command.assignments.iter().map(|(_, value)| value.script());
+        for text in texts.chain(values).chain(command.given.iter().cloned()).filter(|text| text.contains([' ', '\n'])) {
+            removals.extend(in_text(&text));
+            // What sed runs stands between slashes.
+            if first.is_some_and(|word| name_of(&word.text) == "sed") {
+                removals.extend(in_text(&text.replace('/', " / ")));
+            }
+        }
+    }
+    let removes = |word: &ShellWord| is_own(name_of(&word.text)) || word.text == "-delete";
+    let has = |named: &dyn Fn(&ShellWord) -> bool| suspects.found.iter().any(|command| command.words.iter().any(named));
+    let hands_on =
+        |word: &ShellWord| matches!(name_of(&word.text), "xargs" | "parallel" | "read" | "hash" | "alias" | "ln");
+    if has(&removes) && has(&hands_on) {
+        // The words of one command are what another one removes, but for the folder in which something is looked for.
+        let words = suspects.found.iter().flat_map(|command| command.words.iter().skip(1));
+        let words = words.filter(|word| !word.is_flag() && !matches!(word.text.as_str(), "." | "./"));
+        removals.push(RemovingCommand { words: words.cloned().collect(), ..RemovingCommand::default() });
+    }
+    removals
+}
+
+/// What is removed in a text that something may run.
+fn in_text(text: &str) -> Vec<RemovingCommand> {
+    let is_end = |c: char| matches!(c, '"' | '\'' | '`' | ';' | '|' | '&' | '(' | ')' | '{' | '}' | '\n' | '!' | '#');
+    let mut removals = vec![];
+    for part in text.split(is_end) {
+        let words: Vec<ShellWord> = part.split_whitespace().map(ShellWord::read).collect();
+        for (at, word) in words.iter().enumerate() {
+            let name = word.text.rsplit(['/', '=', '@', '\t']).next().unwrap_or_default();
+            if is_own(name) {
+                let words: Vec<ShellWord> =
+                    std::iter::once(ShellWord::plain(name)).chain(words[at + 1..].iter().cloned()).collect();
+                removals.extend(removal(&words));
+            }
+        }
+    }
+    removals
+}
+
+fn removal(words: &[ShellWord]) -> Option<RemovingCommand> {
+    let (first, rest) = words.split_first()?;
+    let recursive = |word: &ShellWord| word.is_flag() && word.text.contains(['r', 'R']);
+    let removes = |word: &ShellWord| matches!(name_of(&word.text), "rm" | "rmdir");
+    let name = name_of(&first.text);
+    if name == "xargs" && rest.iter().any(removes) && rest.iter().any(recursive) {
+        return Some(RemovingCommand { takes_any: true, ..RemovingCommand::default() });
+    }
+    if name == "git" && rest.iter().any(|word| word.text == "clean") {
+        return Some(RemovingCommand { is_git: true, ..RemovingCommand::default() });
+    }
+    let removed = removed(words)?;
+    let here = removed.is_empty() && takes_the_folder(words);
+    let words = if here { vec![ShellWord::plain(".")] } else { removed.into_iter().cloned().collect() };
+    Some(RemovingCommand { words, is_own: is_own(name), ..RemovingCommand::default() })
+}
+
+/// Whether a variable that only the environment knows counts as anything: it does where nothing but removal is meant.
+fn is_own(name: &str) -> bool {
+    matches!(name, "rm" | "rmdir" | "unlink" | "shred" | "srm" | "wipe" | "trash" | "rimraf")
+}
+
+/// The words of a command that name what it removes; none for a command that removes nothing.
+fn removed(words: &[ShellWord]) -> Option<Vec<&ShellWord>> {
+    let (first, rest) = words.split_first()?;
+    let names = || rest.iter().filter(|word| !word.is_flag());
+    let has = |begin: &str| rest.iter().any(|word| word.text.starts_with(begin));
+    match name_of(&first.text) {
+        name if is_own(name) => Some(names().collect()),
+        "mv" => {
+            let into = rest.iter().any(|word| word.text.starts_with("-t") || word.text.starts_with("--target"));
+            let mut names: Vec<&ShellWord> = names().collect();
+            if !into {
+                names.pop();
+            }
+            Some(names)
+        }
+        // Only what is looked through: what stands behind the first test is a test.
+        "find" if rest.iter().any(|word| does_more(&word.text)) => {
+            let deletes = has("-delete") || rest.iter().any(|word| is_own(name_of(&word.text)));
+            let is_test = |word: &ShellWord| {
+                word.text.starts_with(['-', '(', '!']) && !matches!(word.text.as_str(), "-L" | "-P" | "-H")
+            };
+            let picks = rest.iter().any(|word| {
+                matches!(
+                    word.text.as_str(),
+                    "-name" | "-iname" | "-path" | "-regex" | "-empty" | "-type" | "-mtime" | "-maxdepth"
+                )
+            });
+            let roots: Vec<&ShellWord> =
+                rest.iter().take_while(|word| !is_test(word)).filter(|word| !word.is_flag()).collect();
+            // In the folder one works in something is picked; the whole of it is not.
+            let roots = roots.into_iter().filter(|root| !picks || !matches!(root.text.as_str(), "." | "./"));
+            deletes.then(|| roots.collect())
+        }
+        "tar" if has("--remove-files") => Some(names().collect()),
+        "rsync" if has("--del") || has("--remove-source") => Some(names().collect()),
+        _ => None,
+    }
+}
+
+/// Whether a command without a name removes what is in the folder it is in.
+fn takes_the_folder(words: &[ShellWord]) -> bool {
+    let name = words.first().map_or("", |word| name_of(&word.text));
+    name == "find"
+        && !words.iter().any(|word| matches!(word.text.as_str(), "." | "./"))
+        && !words
+            .iter()
+            .skip(1)
+            .any(|word| matches!(word.text.as_str(), "-name" | "-iname" | "-path" | "-regex" | "-empty" | "-type"))
+}
+
+struct RemovalView<'a> {
+    call: &'a Call,
+    context: &'a Context,
+    suspects: &'a Suspects,
+    is_own: bool,
+}
+
+impl RemovalView<'_> {
+    fn is_critical(&self, word: &ShellWord, from: &str) -> bool {
+        self.suspects.variables.shapes(word).iter().any(|shape| self.is_critical_shape(shape, word, from))
+    }
+
+    fn is_critical_shape(&self, shape: &str, word: &ShellWord, from: &str) -> bool {
+        // `x/*` takes all that is in x, which is as bad as x; so do `x/**`, `x/?*` and `x/*/`, or nearly.
+        let mut folder = shape;
+        let mut all_in_it = false;
+        loop {
+            let whole = folder.trim_end_matches('/');
+            let last = whole.rsplit('/').next().unwrap_or_default();
+            if !last.contains([STAR, ONE]) || !last.chars().all(|c| matches!(c, STAR | ONE | '.')) {
+                break;
+            }
+            folder = &whole[..whole.len() - last.len()];
+            all_in_it = true;
+        }
+        if folder.is_empty() && !all_in_it {
+            return !word.is_literal;
+        }
+        if folder.starts_with([ANY, OUTER]) {
+            let below = folder.split_once('/').map_or("", |(_, rest)| rest);
+            let known: String = below.chars().filter(|c| !matches!(*c, ANY | OUTER | '/')).collect();
+            return known.is_empty() && (self.is_own || folder.starts_with(ANY) && word.pieces.iter().any(is_made));
+        }
+        // A variable may be empty, and then `~/$X` is the home.
+        let folder: String = folder.chars().filter(|c| !matches!(*c, ANY | OUTER)).collect();
+        let Some(path) = absolute(&without_proc(&folder, from), from, self.context.home.as_deref()) else {
+            return true;
+        };
+        let target = self.call.target(&path).filter(|_| is_literal(&path));
+        std::iter::once(path.as_str()).chain(target).any(|path| self.is_place(path))
+    }
+
+    /// The root, what is right below it, the home, and the folders that one works in or that these lie in.
+    fn is_place(&self, path: &str) -> bool {
+        let top = path.matches('/').count() == 1;
+        let places = [Some(self.context.cwd.as_str()), Some(&self.context.started), self.context.home.as_deref()];
+        let mut places = places.into_iter().flatten().flat_map(|place| self.context.both(place));
+        if is_literal(path) {
+            return top || places.any(|place| lies_in(place, path));
+        }
+        // A pattern takes what it fits, part by part.
+        let parts: Vec<&str> = path.split('/').collect();
+        let fits = |place: &str| {
+            let there: Vec<&str> = place.split('/').collect();
+            parts.len() <= there.len() && parts.iter().zip(&there).all(|(part, name)| may_be(part, name))
+        };
+        top || places.any(fits)
+    }
+}
+
+fn is_made(piece: &Piece) -> bool {
+    matches!(piece, Piece::Unknown)
+}
+
+/// What a path through a process's own view of the disk means.
+pub(super) fn without_proc(path: &str, from: &str) -> String {
+    let Some(rest) = path.strip_prefix("/proc/") else { return path.to_owned() };
+    let mut parts = rest.splitn(3, '/');
+    let (_process, place, below) = (parts.next(), parts.next(), parts.next().unwrap_or_default());
+    match place {
+        Some("root") => format!("/{below}"),
+        Some("cwd") => format!("{from}/{below}"),
+        _ => path.to_owned(),
+    }
+}

@@ -1,0 +1,137 @@
+//! What stands in brackets: where it ends, whatever quotes, comments and texts are in it.
+
+use super::{ShellReader, read};
+
+impl ShellReader<'_> {
+    /// What stands up to the bracket that closes, which is read as a script of its own and passed over.
+    pub(super) fn bracketed(&mut self, opens: char, closes: char) -> String {
+        let from = self.at;
+        let closed = self.pass_brackets(opens, closes, 0);
+        let inside: String = self.chars[from.min(self.chars.len())..self.at.min(self.chars.len())].iter().collect();
+        if !closed {
+            self.unreadable("a bracket is not closed");
+        }
+        self.at += 1;
+        // In `${x:-$(y)}` only y is a command; in `$(y)` all of it.
+        if opens == '(' || inside.contains(['`', '(']) {
+            read(&inside, self.depth + 1, self.script);
+        }
+        inside
+    }
+
+    /// Goes to the bracket that closes the one before here; false where there is none.
+    fn pass_brackets(&mut self, opens: char, closes: char, depth: usize) -> bool {
+        const DEEPEST: usize = 24;
+        if depth > DEEPEST {
+            self.unreadable("it is nested too deep");
+            return false;
+        }
+        let is_code = opens == '(';
+        // `$((1<<2))` holds no here-document.
+        let reckons = is_code && self.peek(0) == Some('(');
+        let mut deep = 1;
+        let mut ends: Vec<String> = vec![];
+        while let Some(c) = self.peek(0) {
+            let before = self.at.checked_sub(1).and_then(|at| self.chars.get(at)).copied().unwrap_or(' ');
+            let begins = before.is_whitespace() || matches!(before, ';' | '&' | '|' | '(' | ')');
+            match c {
+                '\\' => self.at += 1,
+                '\'' if is_code && before == '$' => self.pass('\'', true),
+                '\'' if is_code => self.pass('\'', false),
+                // Whether it is a quote here depends on what is around it.
+                '\'' => self.script.is_unsure = true,
+                '"' => self.pass_double_quotes(depth),
+                '`' => self.pass('`', true),
+                '#' if is_code && begins && !reckons => {
+                    self.script.is_unsure = true;
+                    while self.peek(1).is_some_and(|c| c != '\n') {
+                        self.at += 1;
+                    }
+                }
+                '$' if matches!(self.peek(1), Some('(' | '{')) => self.pass_dollar(depth),
+                '<' if is_code && !reckons && self.follows("<<<") => self.at += 2,
+                '<' if is_code && !reckons && self.follows("<<") => ends.push(self.end_of_heredoc()),
+                '\n' if !ends.is_empty() => self.pass_heredocs(std::mem::take(&mut ends)),
+                // The brackets of its patterns close nothing.
+                'c' if is_code && begins && self.follows("case") => self.script.is_unsure = true,
+                c if c == opens => deep += 1,
+                c if c == closes => deep -= 1,
+                _ => {}
+            }
+            if deep == 0 {
+                return true;
+            }
+            self.at += 1;
+        }
+        false
+    }
+
+    /// `$(…)` or `${…}` within brackets or quotes: stays on the bracket that closes it.
+    fn pass_dollar(&mut self, depth: usize) {
+        let (opens, closes) = if self.peek(1) == Some('(') { ('(', ')') } else { ('{', '}') };
+        self.at += 2;
+        self.pass_brackets(opens, closes, depth + 1);
+    }
+
+    fn pass_double_quotes(&mut self, depth: usize) {
+        self.at += 1;
+        while let Some(c) = self.peek(0) {
+            match c {
+                '\\' => self.at += 1,
+                '"' => return,
+                '`' => self.pass('`', true),
+                '$' if matches!(self.peek(1), Some('(' | '{')) => self.pass_dollar(depth),
+                _ => {}
+            }
+            self.at += 1;
+        }
+    }
+
+    /// Goes to the quote that closes the one here.
+    fn pass(&mut self, quote: char, escapes: bool) {
+        self.at += 1;
+        while let Some(c) = self.peek(0) {
+            match c {
+                '\\' if escapes => self.at += 1,
+                c if c == quote => return,
+                _ => {}
+            }
+            self.at += 1;
+        }
+    }
+
+    /// The word that ends the here-document whose `<<` stands here. Stays on its last character.
+    fn end_of_heredoc(&mut self) -> String {
+        self.at += 2;
+        while matches!(self.peek(0), Some('-' | ' ' | '\t')) {
+            self.at += 1;
+        }
+        let mut end = String::new();
+        while let Some(c) = self.peek(0) {
+            match c {
+                '\'' | '"' | '\\' => {}
+                c if c.is_whitespace() || matches!(c, ';' | '&' | '|' | '(' | ')' | '<' | '>') => break,
+                c => end.push(c),
+            }
+            self.at += 1;
+        }
+        self.at -= 1;
+        end
+    }
+
+    /// From the end of a line over the texts that stand below it, to the end of the last line of the last one.
+    fn pass_heredocs(&mut self, ends: Vec<String>) {
+        for end in ends {
+            while self.at < self.chars.len() {
+                let from = self.at + 1;
+                let line: String =
+                    self.chars.get(from..).unwrap_or_default().iter().take_while(|c| **c != '\n').collect();
+                if line.trim_start_matches('\t') == end {
+                    self.at += line.chars().count();
+                    break;
+                }
+                self.at = from + line.chars().count();
+            }
+        }
+    }
+}

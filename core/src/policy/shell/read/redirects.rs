@@ -1,0 +1,136 @@
+//! Where a command reads from and writes to, and the texts that stand below it.
+
+use super::super::word::Piece;
+use super::super::{Redirect, ShellWord, Way};
+use super::{ShellReader, read};
+
+/// A text that begins after this line.
+pub(super) struct HereDocument {
+    end: String,
+    as_it_stands: bool,
+    /// Where it goes in the texts of the script.
+    place: usize,
+}
+
+const OPERATORS: [(&str, Way); 12] = [
+    ("&>>", Way::Out),
+    ("&>", Way::Out),
+    ("<<<", Way::Given),
+    ("<<-", Way::Given),
+    ("<<", Way::Given),
+    ("<&", Way::Copy),
+    ("<>", Way::Out),
+    (">>", Way::Out),
+    (">|", Way::Out),
+    (">&", Way::Copy),
+    ("<", Way::In),
+    (">", Way::Out),
+];
+
+impl ShellReader<'_> {
+    pub(super) fn redirect(&mut self) {
+        let is_number = |word: &ShellWord| !word.is_quoted && word.text.chars().all(|c| c.is_ascii_digit());
+        // `{fd}>x` opens a file by a name of the shell's own.
+        let is_name = |word: &ShellWord| !word.is_quoted && word.text.starts_with('{') && word.text.ends_with('}');
+        // `2>x` leads what is written to 2 elsewhere; the number is no word of the command.
+        let is_taken = |word: &ShellWord| is_number(word) || is_name(word);
+        if self.peek(0) != Some('&') && self.word.as_ref().is_some_and(|(_, word)| is_taken(word)) {
+            self.word = None;
+        }
+        self.end_word();
+        if self.is_made_file() {
+            return self.made_file();
+        }
+        let Some((operator, way)) = OPERATORS.into_iter().find(|(operator, _)| self.follows(operator)) else { return };
+        self.at += operator.len();
+        while matches!(self.peek(0), Some(' ' | '\t')) {
+            self.at += 1;
+        }
+        let target = self.redirect_target();
+        match operator {
+            "<<" | "<<-" => {
+                self.not_plain("it holds a here-document");
+                let place = self.script.texts.len();
+                self.script.texts.push(String::new());
+                self.command.heredocs.push(place);
+                let as_it_stands = target.is_quoted;
+                self.heredocs.push(HereDocument { end: target.text.clone(), as_it_stands, place });
+            }
+            "<<<" => self.not_plain("it holds a here-string"),
+            _ => {}
+        }
+        // `>&file` writes to a file; `>&1` and `>&-` do not.
+        let is_number = target.text.chars().all(|c| c.is_ascii_digit() || c == '-') && !target.text.is_empty();
+        let way = match (operator, is_number) {
+            (">&" | "<&", false) => Way::Out,
+            _ => way,
+        };
+        if target.text.contains('-') && way == Way::Copy {
+            self.not_plain("it closes or moves a file");
+        }
+        // In `<2>&1` the number belongs to what comes behind it, and nothing is left for this one.
+        let is_taken = is_number && !target.is_quoted && matches!(self.peek(0), Some('<' | '>'));
+        if target.text.is_empty() && !target.is_quoted && target.pieces.is_empty() || is_taken {
+            self.unreadable("a redirection leads nowhere");
+        }
+        if !matches!(operator, "<<" | "<<-") {
+            self.command.redirects.push(Redirect { way, target });
+        }
+    }
+
+    fn is_made_file(&self) -> bool {
+        self.follows("<(") || self.follows(">(")
+    }
+
+    /// `<(…)`: a file that a command writes, or reads.
+    fn made_file(&mut self) {
+        self.word();
+        self.not_plain("it runs a command to make a file");
+        self.at += 2;
+        self.bracketed('(', ')');
+        self.word().fill("/dev/fd/", Piece::Text("/dev/fd/".to_owned()));
+        self.word().fill("", Piece::Unknown);
+    }
+
+    /// The word after a redirection, wherever the command's own words go on.
+    fn redirect_target(&mut self) -> ShellWord {
+        if self.is_made_file() {
+            self.made_file();
+        }
+        while let Some(c) = self.peek(0) {
+            if matches!(c, ' ' | '\t' | '\n' | ';' | '&' | '|' | '(' | ')' | '<' | '>') {
+                break;
+            }
+            self.step(c);
+        }
+        self.taken_word().unwrap_or_default()
+    }
+
+    /// The text of here-documents is no command, but for the commands that make words in it.
+    pub(super) fn skip_heredocs(&mut self) {
+        for HereDocument { end, as_it_stands, place } in std::mem::take(&mut self.heredocs) {
+            let mut body = String::new();
+            let mut closed = false;
+            while self.at < self.chars.len() {
+                let line: String = self.chars[self.at..].iter().take_while(|c| **c != '\n').collect();
+                self.at += line.chars().count() + 1;
+                if line.trim_start_matches('\t') == end {
+                    closed = true;
+                    break;
+                }
+                body.push_str(&line);
+                body.push('\n');
+            }
+            if !closed {
+                self.unreadable("a here-document has no end");
+            }
+            if !as_it_stands && body.contains(['`', '$']) {
+                // In double quotes the same things happen as in such a text.
+                read(&format!(": \"{}\"", body.replace('"', "")), self.depth + 1, self.script);
+            }
+            if let Some(text) = self.script.texts.get_mut(place) {
+                *text = body;
+            }
+        }
+    }
+}

@@ -1,0 +1,96 @@
+//! Lines of the client: its first answer, its requests, and everything else that it says.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use portcullis_wire::control::{FromClient, Request, error_line, pending_permissions, read, success_line};
+use serde_json::{Map, Value, json};
+
+use super::{Driver, TaskMessage, prompts};
+use crate::agents::claude::control::mcp;
+use crate::agents::claude::control::requests::NoAnswer;
+use crate::agents::claude::process::SERVER;
+
+/// How long the client may take to answer the first request: it loads a great deal.
+const INITIALIZE: Duration = Duration::from_secs(60);
+
+impl Driver {
+    /// Says who we are and what we want to hear of. Said again, it finds the prompts that are open.
+    pub(super) fn initialize(&self) {
+        let mut fields = Map::new();
+        fields.insert("hooks".into(), prompts::wanted_hooks());
+        fields.insert("sdkMcpServers".into(), json!([SERVER]));
+        if let Some(owners) = self.tools.briefing().left_out() {
+            fields.insert("appendSystemPrompt".into(), owners.into());
+        }
+        let asking = self.control.request("initialize", fields, INITIALIZE);
+        let messages = self.task_messages.clone();
+        tokio::spawn(async move { messages.send(TaskMessage::Initialized(asking.await)).await });
+    }
+
+    pub(super) fn initialized(&mut self, answer: Result<Value, NoAnswer>) {
+        let answer = match answer {
+            Ok(answer) => answer,
+            Err(error) if self.is_ready => return tracing::warn!(%error, "asking Claude Code for its open prompts"),
+            Err(error) => {
+                self.problem = Some(format!("Claude Code could not be initialized: {error}"));
+                self.ends_now = true;
+                return;
+            }
+        };
+        if answer.get("hook_on_failure_supported") != Some(&Value::Bool(true)) {
+            let version = answer.get("claude_code_version").and_then(Value::as_str).unwrap_or("this version");
+            self.notice(format!("Claude Code {version} lets a call through when a hook fails; a newer one does not"));
+        }
+        for (request, call) in pending_permissions(&answer) {
+            if !self.pending.contains_key(&request) {
+                self.asked(request, call);
+            }
+        }
+        self.is_ready = true;
+        for line in std::mem::take(&mut self.waiting) {
+            self.control.say(line);
+        }
+    }
+
+    /// Reads one line. Nothing in it makes us wait.
+    pub(super) fn hear(&mut self, line: Bytes) {
+        match read(&line) {
+            Ok(FromClient::Message(message)) => self.message(line, message),
+            Ok(FromClient::Request { id, request }) => self.requested(id, request),
+            Ok(FromClient::Response { id, answer }) => self.control.answered(&id, answer),
+            Ok(FromClient::Cancel { id }) => self.cancelled(&id),
+            Ok(FromClient::Noise) => {}
+            Err(error) => {
+                tracing::warn!(%error, "a line of Claude Code could not be read");
+                self.initialize();
+            }
+        }
+    }
+
+    fn requested(&mut self, id: String, request: Request) {
+        match request {
+            Request::CanUseTool(call) => self.asked(id, *call),
+            Request::Hook(hook) => self.hook(id, &hook),
+            Request::Mcp(mcp) => {
+                let (control, tools) = (self.control.clone(), self.tools.clone());
+                let gatekeeper = Arc::clone(&self.gatekeeper);
+                tokio::spawn(async move {
+                    match mcp::answer(&tools, &gatekeeper, &mcp.server_name, &mcp.message).await {
+                        Ok(answer) => control.say(success_line(&id, &json!({"mcp_response": answer}))),
+                        Err(error) => control.say(error_line(&id, &error)),
+                    }
+                });
+            }
+            // The client waits for someone who can show it, and goes on without.
+            Request::Dialog => {}
+            Request::Unknown(subtype) => {
+                self.control.say(error_line(&id, &format!("Unsupported control request subtype: {subtype}")));
+            }
+            Request::Unreadable(error) => {
+                self.control.say(error_line(&id, &format!("the request does not fit: {error}")));
+            }
+        }
+    }
+}

@@ -1,0 +1,47 @@
+//! `portcullis rules check --lines`: what would be decided about each of many inputs.
+
+use std::fs::File;
+use std::io::{self, BufRead, BufReader};
+use std::path::Path;
+
+use anyhow::Context as _;
+use portcullis_core::policy::Context;
+use portcullis_core::visible;
+
+use super::{Check, in_json};
+use crate::cli::say;
+use crate::config::Paths;
+use crate::failure::Failure;
+use crate::rules::Rules;
+
+impl Check {
+    /// Says a line for every line, in their order, so that a program can hold one against the other.
+    pub(super) fn run_lines(&self, paths: &Paths, rules: &Rules, context: &Context, file: &Path) -> anyhow::Result<()> {
+        let reading = || format!("reading {}", file.display());
+        let lines: Box<dyn BufRead> = if file == Path::new("-") {
+            Box::new(io::stdin().lock())
+        } else {
+            let opened = File::open(file).map_err(|error| {
+                Failure::usage(reading(), "name a file that can be read, or - for stdin").because(error)
+            })?;
+            Box::new(BufReader::new(opened))
+        };
+        for line in lines.lines() {
+            let line = line.with_context(reading)?;
+            // A command of several lines is written in JSON, as one string.
+            let text = serde_json::from_str::<String>(&line).unwrap_or(line);
+            let ruling = self.ruling(paths, rules, context, &self.input(&text)?)?;
+            say(&if self.json {
+                format!("{}\n", in_json(&ruling))
+            } else {
+                format!(
+                    "{}: {} ({})\n",
+                    ruling.decision.name(),
+                    visible(&text).replace('\n', "\\n"),
+                    visible(&ruling.why)
+                )
+            });
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,151 @@
+//! From an input to the journal: decided on the loop's own state, written with its batch, and decided again where another
+//! writer was faster.
+
+use std::collections::VecDeque;
+
+use portcullis_core::{Effect, Input, Moment, Record, Subject, decide};
+
+use super::super::batch::Pending;
+use super::super::{Trouble, now};
+use super::{HubLoop, journal};
+use crate::store::{Refused, Seq};
+
+/// How often an input is decided again when another writer was faster.
+const ATTEMPTS: u32 = 5;
+
+impl HubLoop {
+    /// Decides an input and what follows from it, and puts it all into the batch.
+    pub(super) async fn take(&mut self, first: Pending) {
+        let mut follow = VecDeque::new();
+        let mut next = Some(first);
+        if let Some(Moment(was)) = self.state.was_ahead_of(now()) {
+            tracing::warn!(was, "the clock went back: from now on it is believed");
+            follow.extend(next.replace(Pending::new(Input::ClockSet { was }, None)));
+        }
+        while let Some(mut pending) = next.take().or_else(|| follow.pop_front()) {
+            if self.broken.is_some() {
+                self.reload_or_break();
+            }
+            if let Some(why) = self.broken.clone() {
+                pending.fail(Trouble::Journal(why));
+                continue;
+            }
+            let Some(input) = pending.input() else {
+                pending.fail(Trouble::Busy);
+                continue;
+            };
+            let at = self.state.no_earlier(now());
+            let (records, mut effects) = decide(&self.state, at, input);
+            if let Some(record) = records.first() {
+                let subject = record.subject();
+                if !is_new(record) && self.batch.has(&subject) {
+                    // The commit may fail and take back what this decision rests on, so it is taken again after it.
+                    Box::pin(self.commit()).await;
+                    next = Some(pending);
+                    continue;
+                }
+                match self.add(subject, at, &records) {
+                    Ok(place) => {
+                        pending.append = Some(place);
+                        pending.revision = Some(self.state.revision());
+                    }
+                    Err(trouble) => {
+                        pending.fail(trouble);
+                        continue;
+                    }
+                }
+            }
+            for effect in effects.extract_if(.., |effect| matches!(effect, Effect::Then(_))) {
+                if let Effect::Then(input) = effect {
+                    follow.push_back(Pending::new(input, None));
+                }
+            }
+            pending.effects = effects;
+            self.batch.pending.push(pending);
+        }
+    }
+
+    fn add(&mut self, subject: Subject, at: Moment, records: &[Record]) -> Result<usize, Trouble> {
+        let after = if is_new(&records[0]) { None } else { self.head(&subject)? };
+        let place = self.batch.add(subject, after, at, records).map_err(journal)?;
+        for record in records {
+            self.state.apply(at, record);
+        }
+        Ok(place)
+    }
+
+    /// What the next record of a subject follows, as far as this state knows. Looked up only where the state knows
+    /// nothing: else a record of another writer that the state has not seen would go unnoticed.
+    fn head(&mut self, subject: &Subject) -> Result<Option<Seq>, Trouble> {
+        if let Some(seq) = self.heads.get(subject) {
+            return Ok(Some(seq));
+        }
+        let stored = self.store.read(&subject.to_string()).map_err(journal)?;
+        Ok(stored.last().map(|record| record.seq))
+    }
+
+    /// Writes the batch, then does what it decided. Those who asked are answered last: the sessions, which have further
+    /// to carry it, need not wait for that.
+    pub(super) async fn commit(&mut self) {
+        if self.batch.is_empty() {
+            return;
+        }
+        let mut answers = vec![];
+        // What is decided anew after a conflict makes another batch.
+        while !self.batch.is_empty() {
+            let mut batch = std::mem::take(&mut self.batch);
+            let appends = std::mem::take(&mut batch.appends);
+            let results = if appends.is_empty() { vec![] } else { self.store.append(appends).await };
+            for (subject, result) in batch.subjects.into_iter().zip(&results) {
+                if let Ok(seq) = result {
+                    self.heads.moved(subject, *seq, &self.state);
+                }
+            }
+            let taken_back = results.iter().any(Result::is_err);
+            if !results.is_empty() {
+                self.is_refusing = results.iter().any(|result| matches!(result, Err(Refused::Failed(_))));
+            }
+            if taken_back {
+                self.reload_or_break();
+            }
+            for pending in batch.pending {
+                match pending.append.map(|place| &results[place]) {
+                    Some(Ok(_)) => answers.extend(self.perform(pending)),
+                    // It wrote nothing itself, but may rest on what has just been taken back.
+                    None if taken_back && pending.attempts < ATTEMPTS => self.again(pending).await,
+                    None if taken_back => pending.fail(Trouble::Busy),
+                    None => answers.extend(self.perform(pending)),
+                    Some(Err(Refused::Conflict { .. })) if pending.attempts < ATTEMPTS => self.again(pending).await,
+                    Some(Err(Refused::Conflict { .. })) => pending.fail(Trouble::Busy),
+                    Some(Err(Refused::Failed(why))) => {
+                        tracing::error!(%why, "the journal refused a record");
+                        pending.fail(Trouble::Journal(why.clone()));
+                    }
+                }
+            }
+        }
+        self.pump();
+        for ring in [&self.appended, &self.followed] {
+            if ring.receiver_count() > 0 {
+                ring.send_replace(());
+            }
+        }
+        for (reply, answer) in answers {
+            // Whoever asked may be gone.
+            drop(reply.send(Ok(answer)));
+        }
+    }
+
+    /// Another writer was first: its records are in the state by now, so the same input meets a new answer.
+    async fn again(&mut self, pending: Pending) {
+        let Pending { input: Some(input), reply, outlet, attempts, .. } = pending else {
+            return pending.fail(Trouble::Busy);
+        };
+        Box::pin(self.take(Pending { outlet, attempts: attempts + 1, ..Pending::new(input, reply) })).await;
+    }
+}
+
+/// An event and an ask are new by their ids; every other subject may have a past.
+fn is_new(record: &Record) -> bool {
+    matches!(record, Record::Received { .. } | Record::Asked { .. })
+}

@@ -1,0 +1,66 @@
+//! The state, read anew from the journal, and single records of it.
+
+use std::sync::Arc;
+
+use anyhow::Context as _;
+use portcullis_core::{Event, EventId, Moment, Record, State, Subject};
+use portcullis_wire::record::{self, RecordPayload};
+
+use super::super::Trouble;
+use super::super::heads::Heads;
+use super::super::roster::Roster;
+use super::{HubLoop, journal};
+use crate::store::{self, Seq, Store, Stored};
+
+impl HubLoop {
+    /// The state held what the journal refused. Until it has been read anew nothing may rest on it.
+    pub(super) fn reload_or_break(&mut self) {
+        self.broken = self.reload().err().map(|error| format!("{error:#}"));
+        if let Some(why) = &self.broken {
+            tracing::error!(%why, "the journal cannot be read again");
+        }
+    }
+
+    /// Makes the state anew from the journal.
+    pub(super) fn reload(&mut self) -> anyhow::Result<()> {
+        let mut state = State::new(self.state.limits().clone());
+        let mut unreadable = None;
+        let mut heads = Heads::default();
+        self.store.replay(Seq(0), &mut |stored| match read_record(&stored) {
+            Ok(record) => {
+                state.apply(Moment(stored.at), &record);
+                heads.moved(record.subject(), stored.seq, &state);
+            }
+            Err(error) => drop(unreadable.get_or_insert(error)),
+        })?;
+        match unreadable {
+            Some(error) => Err(error),
+            None => {
+                self.state = state;
+                self.heads = heads;
+                self.tell_roster.send_replace(Arc::new(Roster::of(&self.state)));
+                Ok(())
+            }
+        }
+    }
+}
+
+/// An event whole, as it was received.
+pub(in crate::hub) fn read_event(store: &Store, event: EventId) -> Result<Option<Arc<Event>>, Trouble> {
+    let stored = store.read(&Subject::Event(event).to_string()).map_err(journal)?;
+    let Some(first) = stored.first() else { return Ok(None) };
+    match read_record(first).map_err(|error| Trouble::Journal(format!("{error:#}")))? {
+        Record::Received { event, .. } => Ok(Some(event)),
+        _ => Ok(None),
+    }
+}
+
+pub(crate) fn read_record(stored: &Stored) -> anyhow::Result<Record> {
+    let payload = match &stored.payload {
+        store::Payload::None => RecordPayload::None,
+        store::Payload::Kept(bytes) => RecordPayload::Kept(bytes),
+        store::Payload::Erased => RecordPayload::Erased,
+    };
+    let at = Moment(stored.at);
+    record::read(at, &stored.body, payload).with_context(|| format!("record {} of {}", stored.seq.0, stored.subject))
+}

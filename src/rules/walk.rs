@@ -1,0 +1,128 @@
+//! The disk as the rules see it: where links lead, what patterns stand for, and what lies in a folder.
+
+use std::cell::Cell;
+use std::collections::{BTreeSet, VecDeque};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use portcullis_core::policy::{Disk, is_literal, is_part};
+
+use super::disk;
+
+/// What one judgement looks at, at most. Beyond that it is not certain, and asked for.
+const MOST_ENTRIES: usize = 40_000;
+/// The files that one pattern may stand for.
+const MOST_MADE: usize = 256;
+
+/// For one judgement: however many folders and patterns a line names, all of them together cost no more than one.
+pub(super) struct RealDisk {
+    left: Cell<usize>,
+}
+
+impl RealDisk {
+    pub(super) fn new() -> Self {
+        Self { left: Cell::new(MOST_ENTRIES) }
+    }
+
+    /// Whether one more entry may be looked at.
+    fn may_look(&self) -> bool {
+        let left = self.left.get();
+        self.left.set(left.saturating_sub(1));
+        left > 0
+    }
+}
+
+impl Disk for RealDisk {
+    fn follow(&self, path: &str) -> Option<String> {
+        disk::follow(path)
+    }
+
+    fn expand(&self, pattern: &str) -> Option<Vec<String>> {
+        let mut made = vec![PathBuf::from("/")];
+        for part in pattern.split('/').filter(|part| !part.is_empty()) {
+            let mut next = vec![];
+            for folder in made {
+                if is_literal(part) {
+                    next.push(folder.join(part));
+                    continue;
+                }
+                for entry in fs::read_dir(&folder).into_iter().flatten().flatten() {
+                    if entry.file_name().to_str().is_some_and(|name| is_part(part, name)) {
+                        next.push(entry.path());
+                    }
+                    if !self.may_look() || next.len() > MOST_MADE {
+                        return None;
+                    }
+                }
+            }
+            made = next;
+        }
+        // A shell leaves a pattern as it stands where nothing fits, and so nothing is meant that is there.
+        made.into_iter()
+            .filter(|path| path.symlink_metadata().is_ok())
+            .map(|path| path.to_str().map(str::to_owned))
+            .collect()
+    }
+
+    /// Breadth first, so that what lies near is found before there is too much. Both names of a link are given.
+    fn walk(&self, folder: &str, each: &mut dyn FnMut(&str)) -> bool {
+        let mut todo = VecDeque::from([PathBuf::from(folder)]);
+        let mut entered = BTreeSet::new();
+        while let Some(folder) = todo.pop_front() {
+            if !self.may_look() {
+                return false;
+            }
+            // A folder that links lead to in a circle is entered once.
+            if !folder.canonicalize().is_ok_and(|real| entered.insert(real)) {
+                continue;
+            }
+            for entry in fs::read_dir(&folder).into_iter().flatten().flatten() {
+                if !self.may_look() {
+                    return false;
+                }
+                let path = entry.path();
+                let Some(name) = path.to_str() else { continue };
+                each(name);
+                let kind = entry.file_type();
+                if kind.as_ref().is_ok_and(fs::FileType::is_dir) {
+                    todo.push_back(path);
+                } else if kind.is_ok_and(|kind| kind.is_symlink()) {
+                    follow_link(name, each, &mut todo);
+                }
+            }
+        }
+        true
+    }
+}
+
+fn follow_link(name: &str, each: &mut dyn FnMut(&str), todo: &mut VecDeque<PathBuf>) {
+    if let Some(target) = disk::follow(name) {
+        each(&target);
+        // Both ways: by where it leads, a rule may know what lies there.
+        if Path::new(&target).is_dir() {
+            todo.push_back(PathBuf::from(target));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    #[test]
+    fn a_folder_is_walked_through_its_links_and_in_no_circle() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().canonicalize().unwrap();
+        fs::create_dir_all(root.join("a/b")).unwrap();
+        fs::create_dir_all(root.join("far")).unwrap();
+        fs::write(root.join("far/key"), "").unwrap();
+        symlink(root.join("far"), root.join("a/link")).unwrap();
+        symlink(root.join("a"), root.join("a/b/round")).unwrap();
+        let mut seen = vec![];
+        assert!(RealDisk::new().walk(root.join("a").to_str().unwrap(), &mut |path| seen.push(path.to_owned())));
+        let has = |path: &str| seen.contains(&root.join(path).display().to_string());
+        assert!(has("a/link") && has("far/key") && has("a/b/round"), "{seen:?}");
+    }
+}

@@ -1,0 +1,117 @@
+//! Calls that the real CLI would let pass: they are held until people have answered, and one that ran all the same raises
+//! an alarm.
+
+use crate::fakes::model::Model;
+use crate::support::PATIENCE;
+use crate::support::child::Stdin;
+use crate::support::claude::Claude;
+use crate::support::driven::shell;
+use crate::support::gate::Gate;
+use crate::support::home::{Home, Ran};
+use crate::support::hooks::{attend, bash, hooked, with};
+use crate::support::seen::until;
+use crate::support::tmux::{Interactive, install};
+use serde_json::{Value, json};
+use std::fs;
+
+fn home_with(rules: &str) -> (Home, Gate) {
+    let home = Home::new();
+    install(&home, &[]);
+    fs::write(home.folder().join("rules.toml"), rules).unwrap();
+    let gate = home.serve();
+    (home, gate)
+}
+
+/// `claude -p` in a mode that asks nobody. Returns what it says.
+#[track_caller]
+fn script(home: &Home, model: &Model, meanwhile: impl FnOnce()) -> String {
+    let mut command = Claude::command(home, model);
+    command.env("IS_SANDBOX", "1").args(["-p", "go", "--permission-mode", "bypassPermissions"]);
+    let claude = home.spawn(command, Stdin::Nothing);
+    meanwhile();
+    Ran::of(&claude, PATIENCE * 3).ok().stdout
+}
+
+#[test]
+fn a_call_for_which_the_client_swallows_an_ask_is_held_and_the_terminal_says_so() {
+    let (home, gate) = home_with("[[rule]]\nask = \"Bash(touch *)\"\nquorum = 2\n");
+    fs::create_dir_all(home.project().join(".git")).unwrap();
+    let model = shell(&["touch a .git/z"]);
+    let claude = Interactive::start_as_it_is(&home, &model, &["--permission-mode", "bypassPermissions"]);
+    claude.say("go");
+    let ask = gate.open_ask();
+    assert_eq!((&ask["held"], &ask["quorum"]), (&json!(true), &json!(2)), "{ask:#}");
+    claude.until("a person is asked, answer with `portcullis ask list`");
+    gate.answer(&ask, &json!({"behavior": "allow"}));
+    let rae = home.token_for("rae", "reviewer");
+    let code = ask["code"].as_str().unwrap();
+    gate.verdict_as(&rae, code, &json!({"behavior": "deny", "why": "not today"})).expect(200);
+    claude.until("not today");
+    assert!(!home.project().join("a").exists() && !home.project().join(".git/z").exists());
+}
+
+#[test]
+fn a_line_that_is_too_long_to_read_is_held() {
+    let (home, gate) = home_with("[[rule]]\ndeny = \"Bash(touch *)\"\n");
+    let line = format!(": {}; touch made.txt", "a".repeat(10_000));
+    let said = script(&home, &shell(&[&line]), || {
+        let ask = gate.open_ask();
+        assert_eq!(ask["held"], true, "{ask:#}");
+        gate.answer(&ask, &json!({"behavior": "deny", "why": "too long for me"}));
+    });
+    assert!(said.contains("too long for me") && !home.project().join("made.txt").exists(), "{said}");
+}
+
+#[test]
+fn a_call_is_judged_from_the_folder_that_the_session_is_in() {
+    let (home, gate) = home_with("[[rule]]\ndeny = \"Read(secrets/**)\"\n");
+    fs::create_dir_all(home.project().join("secrets")).unwrap();
+    fs::write(home.project().join("secrets/key.pem"), "PRIVATE").unwrap();
+    let said = script(&home, &shell(&["cd secrets", "cat key.pem"]), || {});
+    assert!(!said.contains("PRIVATE") && said.contains("done: "), "{said}");
+    assert!(gate.asks().is_empty());
+    let denied = home.records("called").into_iter().find(|call| call["outcome"] == "denied").unwrap();
+    assert_eq!(denied["decided_by"], "rule Read(secrets/**)", "{denied:#}");
+}
+
+#[test]
+fn a_call_that_the_clients_own_rule_refuses_after_an_allow_is_said_to_be_so() {
+    let (home, gate) = home_with("[[rule]]\nask = \"Bash(touch *)\"\n");
+    let file = home.project().join(".claude/settings.local.json");
+    let mut settings: Value = serde_json::from_str(&fs::read_to_string(&file).unwrap()).unwrap();
+    settings["permissions"]["deny"].as_array_mut().unwrap().push(json!("Bash(touch *)"));
+    fs::write(&file, settings.to_string()).unwrap();
+    script(&home, &shell(&["touch made.txt"]), || gate.answer(&gate.open_ask(), &json!({"behavior": "allow"})));
+    assert!(!home.project().join("made.txt").exists());
+    let denied = home.records("called").into_iter().find(|call| call["outcome"] == "denied").unwrap();
+    assert_eq!(denied["decided_by"], "client, after the allow", "{denied:#}");
+}
+
+#[test]
+fn a_call_that_ran_although_the_client_was_told_to_ask_raises_an_alarm() {
+    let (home, _gate, session) = hooked();
+    fs::write(home.folder().join("rules.toml"), "[[rule]]\nask = \"Bash(touch *)\"\n").unwrap();
+    attend(&home);
+    let call = |id: &str| with(with(bash("touch made.txt"), "tool_use_id", id), "permission_mode", "default");
+    let told = |id: &str| session.hook("PreToolUse", &call(id))["hookSpecificOutput"]["permissionDecision"].clone();
+    // A dialog at the terminal was answered there.
+    assert_eq!(told("toolu_1"), "ask");
+    let asked = session.hook_later("PermissionRequest", &bash("touch made.txt"));
+    until("the prompt", || (!home.records("asked").is_empty()).then_some(()));
+    session.hook("PostToolUse", &call("toolu_1"));
+    session.hook_answer(&asked);
+    let calls = || home.records("called");
+    until("the first call", || (calls().len() == 1).then_some(()));
+    assert!(calls()[0]["unasked"].is_null(), "{:#?}", calls());
+    assert!(!home.run(&["status"]).ok().stdout.contains("ALARM"));
+
+    assert_eq!(told("toolu_2"), "ask");
+    session.hook("PostToolUse", &call("toolu_2"));
+    until("the second call", || (calls().len() == 2).then_some(()));
+    assert_eq!(calls()[1]["unasked"], true, "{:#?}", calls());
+    let status = home.run(&["status"]).ok().stdout;
+    assert!(status.contains("ALARM") && status.contains("api ran Bash although a person had to be asked"), "{status}");
+    assert_eq!(home.status()["unasked_calls"][0]["label"], "api");
+    let log = home.run(&["log"]).ok().stdout;
+    assert!(log.contains("ALARM: ran Bash: touch made.txt"), "{log}");
+}

@@ -1,0 +1,186 @@
+//! Shell lines from a grammar: a target, and one to three productions around it. Each production is named, so that a line
+//! has a form: the chain of the names.
+
+mod options;
+mod readers;
+mod removals;
+mod scripts;
+mod spellings;
+mod stdin;
+mod targets;
+mod wrappers;
+mod writers;
+
+use super::rng::Rng;
+use super::world::{PLACE, World};
+use targets::TARGETS;
+pub(crate) use targets::{Harm, is_plain_target};
+
+/// A line and what it is to do, if it does anything.
+#[derive(Clone, Debug)]
+pub(crate) struct Case {
+    pub(crate) tool: &'static str,
+    pub(crate) line: String,
+    pub(crate) harm: Harm,
+    /// What was aimed at, then the productions from the inside out.
+    pub(crate) form: Vec<String>,
+}
+
+impl Case {
+    pub(crate) fn form(&self) -> String {
+        self.form.join(" ← ")
+    }
+
+    pub(crate) fn in_world(&self, world: &World) -> String {
+        self.line.replace(PLACE, &world.root.display().to_string())
+    }
+}
+
+/// What is being built: a simple command whose words can still be changed, or any text that a shell runs.
+#[derive(Clone, Debug)]
+pub(crate) enum Stage {
+    Simple(Vec<String>),
+    Script(String),
+}
+
+impl Stage {
+    pub(crate) fn text(&self) -> String {
+        match self {
+            Self::Simple(words) => words.join(" "),
+            Self::Script(text) => text.clone(),
+        }
+    }
+
+    /// Something that can follow without changing the meaning, such as `; then`.
+    pub(crate) fn ended(&self) -> String {
+        let text = self.text();
+        match () {
+            () if text.contains('\n') => text + "\n",
+            () if text.ends_with('&') => text,
+            () => text + ";",
+        }
+    }
+}
+
+/// A family of productions: how many there are, and one of them put around a stage with its name; none where it does not
+/// fit.
+pub(crate) struct Family {
+    pub(crate) size: fn() -> usize,
+    pub(crate) apply: fn(usize, &mut Rng, &Stage) -> Option<(Stage, String)>,
+}
+
+const FAMILIES: [Family; 5] = [spellings::FAMILY, wrappers::FAMILY, scripts::FAMILY, stdin::FAMILY, options::FAMILY];
+
+/// Cases without an end, by number: first each production alone around each kind of target, then one to three at random.
+pub(crate) fn case(run: u64, number: usize) -> Case {
+    let systematic = productions();
+    let plain: usize = TARGETS.iter().map(|target| (target.size)()).sum();
+    if number < plain {
+        return bare(number);
+    }
+    let number_of_pair = number - plain;
+    if number_of_pair < systematic.len() * targets::WRAPPED.len() {
+        let (family, at) = systematic[number_of_pair / targets::WRAPPED.len()];
+        let mut rng = Rng::new(number as u64);
+        let (stage, mut form, harm) = targets::wrapped(number_of_pair % targets::WRAPPED.len());
+        let stage = match (FAMILIES[family].apply)(at, &mut rng, &stage) {
+            Some((next, name)) => {
+                form.push(on_one_line(&name));
+                next
+            }
+            None => stage,
+        };
+        return Case { tool: "Bash", line: stage.text(), harm, form };
+    }
+    random(run.wrapping_mul(0x0100_0000_01b3) ^ number as u64)
+}
+
+fn productions() -> Vec<(usize, usize)> {
+    let of = |(index, family): (usize, &Family)| (0..(family.size)()).map(move |at| (index, at));
+    FAMILIES.iter().enumerate().flat_map(of).collect()
+}
+
+/// A target alone.
+fn bare(number: usize) -> Case {
+    let mut left = number;
+    for target in TARGETS {
+        if left < (target.size)() {
+            let mut rng = Rng::new(number as u64);
+            let (tool, stage, name) = (target.make)(left, &mut rng);
+            return Case { tool, line: stage.text(), harm: target.harm, form: vec![on_one_line(&name)] };
+        }
+        left -= (target.size)();
+    }
+    random(number as u64)
+}
+
+pub(crate) fn random(seed: u64) -> Case {
+    let mut rng = Rng::new(seed);
+    let target = targets::any(&mut rng);
+    let (tool, mut stage, name) = (target.make)(rng.below((target.size)()), &mut rng);
+    let mut form = vec![on_one_line(&name)];
+    let depth = if tool == "Bash" { 1 + rng.below(3) } else { 0 };
+    for _ in 0..depth {
+        // A production that does not fit leaves its turn to another.
+        for _ in 0..4 {
+            let family = &FAMILIES[*rng.pick(&[0, 0, 1, 1, 2, 2, 2, 3, 4])];
+            if let Some((next, name)) = (family.apply)(rng.below((family.size)()), &mut rng, &stage) {
+                stage = next;
+                form.push(on_one_line(&name));
+                break;
+            }
+        }
+    }
+    Case { tool, line: stage.text(), harm: target.harm, form }
+}
+
+/// In single quotes, whatever it holds.
+pub(crate) fn quoted(text: &str) -> String {
+    format!("'{}'", text.replace('\'', r"'\''"))
+}
+
+/// In double quotes, with nothing expanded before its time.
+pub(crate) fn double_quoted(text: &str) -> String {
+    let mut quoted = String::from("\"");
+    for letter in text.chars() {
+        if matches!(letter, '"' | '\\' | '$' | '`') {
+            quoted.push('\\');
+        }
+        quoted.push(letter);
+    }
+    quoted + "\""
+}
+
+/// A word that means itself: no quotes, no expansion, no pattern.
+pub(crate) fn is_literal(word: &str) -> bool {
+    !word.is_empty()
+        && word
+            .chars()
+            .all(|c| c.is_ascii_alphanumeric() || matches!(c, '/' | '.' | '-' | '_' | '=' | ',' | '+' | ':' | '@'))
+        && !word.contains('@')
+}
+
+/// A template with one of its letters filled in; in the names of shells and other languages the letter stays.
+pub(crate) fn filled(template: &str, letter: char, text: &str) -> String {
+    const NAMES: [&str; 4] = ["BEGIN", "MAPFILE", "CDPATH", "EOF"];
+    let mut rest = template;
+    let mut filled = String::new();
+    while let Some(first) = rest.chars().next() {
+        if let Some(name) = NAMES.iter().find(|name| rest.starts_with(**name)) {
+            filled.push_str(name);
+            rest = &rest[name.len()..];
+            continue;
+        }
+        if first == letter {
+            filled.push_str(text);
+        } else {
+            filled.push(first);
+        }
+        rest = &rest[first.len_utf8()..];
+    }
+    filled
+}
+
+fn on_one_line(name: &str) -> String {
+    name.replace('\n', "⏎")
+}

@@ -1,0 +1,123 @@
+//! What a line aims at: to run a marked program or subcommand, to read or write a marked file, to remove what is critical.
+
+use super::super::judge::{ANYTHING, PROGRAM, READING, Ruleset, SUBCOMMAND, SUBCOMMAND_OF_ALL};
+use super::super::rng::Rng;
+use super::super::sandbox::Seen;
+use super::options::{self, subcommand_of};
+use super::{Stage, readers, removals, writers};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Harm {
+    Program,
+    Subcommand,
+    Read,
+    Write,
+    Removal,
+}
+
+impl Harm {
+    pub(crate) const ALL: [Self; 5] = [Self::Program, Self::Subcommand, Self::Read, Self::Write, Self::Removal];
+
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Program => "program",
+            Self::Subcommand => "subcommand",
+            Self::Read => "read",
+            Self::Write => "write",
+            Self::Removal => "removal",
+        }
+    }
+
+    pub(crate) fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|harm| harm.name() == name)
+    }
+
+    /// Whether the line did what the rules are there to hold.
+    pub(crate) fn was_done(self, seen: &Seen) -> bool {
+        match self {
+            Self::Program => seen.ran.iter().any(|words| words[0] == "danger"),
+            Self::Subcommand => seen.ran.iter().any(|words| is_asked_for(words)),
+            Self::Read => !seen.read.is_empty(),
+            Self::Write => !seen.wrote.is_empty(),
+            Self::Removal => !seen.removed.is_empty(),
+        }
+    }
+
+    pub(crate) fn rules(self) -> &'static [Ruleset] {
+        match self {
+            Self::Program => &[PROGRAM],
+            Self::Subcommand => &[SUBCOMMAND, SUBCOMMAND_OF_ALL],
+            Self::Read => &[READING],
+            Self::Write | Self::Removal => &[ANYTHING],
+        }
+    }
+}
+
+const PROGRAMS: [&str; 2] = ["danger", "danger x"];
+
+pub(super) const SUBCOMMANDS: [(&str, &str); 4] =
+    [("git", "push"), ("npm", "publish"), ("kubectl", "delete"), ("docker", "run")];
+
+fn is_asked_for(words: &[String]) -> bool {
+    let Some((program, rest)) = words.split_first() else { return false };
+    SUBCOMMANDS.iter().any(|(name, asked)| program == name && subcommand_of(name, rest) == Some(*asked))
+}
+
+pub(crate) struct Target {
+    pub(crate) harm: Harm,
+    pub(crate) size: fn() -> usize,
+    /// The tool, what is given to it, and the name.
+    pub(crate) make: fn(usize, &mut Rng) -> (&'static str, Stage, String),
+}
+
+pub(crate) const TARGETS: [Target; 6] = [
+    Target {
+        harm: Harm::Program,
+        size: || PROGRAMS.len(),
+        make: |at, _| ("Bash", simple(PROGRAMS[at]), PROGRAMS[at].to_owned()),
+    },
+    Target { harm: Harm::Subcommand, size: || SUBCOMMANDS.len() + options::each().len(), make: subcommand },
+    Target { harm: Harm::Read, size: readers::size, make: readers::make },
+    Target { harm: Harm::Read, size: readers::tools, make: readers::make_tool },
+    Target { harm: Harm::Write, size: writers::size, make: writers::make },
+    Target { harm: Harm::Removal, size: removals::size, make: removals::make },
+];
+
+/// Programs twice as often: most productions are about how one is started.
+pub(super) fn any(rng: &mut Rng) -> &'static Target {
+    &TARGETS[*rng.pick(&[0, 0, 0, 0, 1, 1, 2, 2, 2, 4, 4, 5, 5])]
+}
+
+/// What every production is tried around, alone.
+pub(super) const WRAPPED: [(&str, Harm); 6] = [
+    ("danger", Harm::Program),
+    ("danger x", Harm::Program),
+    ("git push x", Harm::Subcommand),
+    ("cat secrets/key.pem", Harm::Read),
+    ("cp a.txt .git/config", Harm::Write),
+    ("rm -rf ~", Harm::Removal),
+];
+
+/// Whether any production around this target speaks for itself.
+pub(crate) fn is_plain_target(name: &str) -> bool {
+    WRAPPED.iter().any(|(text, _)| *text == name)
+        || SUBCOMMANDS.iter().any(|(program, asked)| name == format!("{program} {asked}"))
+}
+
+pub(super) fn wrapped(at: usize) -> (Stage, Vec<String>, Harm) {
+    let (text, harm) = WRAPPED[at];
+    (simple(text), vec![text.to_owned()], harm)
+}
+
+fn subcommand(at: usize, _: &mut Rng) -> (&'static str, Stage, String) {
+    let with_option = at.checked_sub(SUBCOMMANDS.len()).and_then(|at| options::each().into_iter().nth(at));
+    if let Some((line, name)) = with_option {
+        return ("Bash", simple(&line), name);
+    }
+    let (program, asked) = SUBCOMMANDS[at];
+    ("Bash", simple(&format!("{program} {asked} x")), format!("{program} {asked}"))
+}
+
+pub(super) fn simple(text: &str) -> Stage {
+    Stage::Simple(text.split(' ').map(str::to_owned).collect())
+}

@@ -18,7 +18,7 @@ use crate::hub::now;
 
 /// Link browsers and phones, list them, revoke them
 #[derive(clap::Args)]
-pub(super) struct Device {
+pub(super) struct Devices {
     #[command(subcommand)]
     what: DeviceCommand,
 }
@@ -56,7 +56,7 @@ pub(super) struct LinkFor {
     pub(super) admin: bool,
 }
 
-impl Device {
+impl Devices {
     pub(super) fn inside(&self) -> InsideAnAgent {
         match &self.what {
             DeviceCommand::List { .. } => InsideAnAgent::Allowed,
@@ -162,7 +162,8 @@ fn find<'a>(devices: &'a [DeviceView], named: &str) -> Result<&'a DeviceView, Fa
 
 fn list(devices: &[DeviceView]) -> String {
     if devices.is_empty() {
-        return "No device is linked. `portcullis page` links a browser here, `portcullis device link` a phone.\n".to_owned();
+        return "No device is linked. `portcullis page` links a browser here, `portcullis device link` a phone.\n"
+            .to_owned();
     }
     let mut table = Table::new(&["ID", "DEVICE", "MAY", "LINKED"]);
     for device in devices {

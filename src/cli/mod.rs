@@ -7,8 +7,8 @@ mod candidates;
 mod channel;
 mod completions;
 mod curl;
-mod device;
 mod demo;
+mod device;
 mod doctor;
 mod events;
 mod feed;
@@ -102,7 +102,7 @@ enum Command {
     Rules(rules::Rules),
     Token(token::Token),
     Page(page::Page),
-    Device(device::Device),
+    Device(device::Devices),
     Log(log::Log),
     Doctor(doctor::Doctor),
     Demo(demo::Demo),

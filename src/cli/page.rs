@@ -29,7 +29,8 @@ impl Page {
         let gate = Client::of_the_gate()?;
         let status = gate.status().await?;
         let Some(address) = &status.listen else {
-            let hint = "the page needs a port: take `listen = \"off\"` out of the configuration and start the gate anew";
+            let hint =
+                "the page needs a port: take `listen = \"off\"` out of the configuration and start the gate anew";
             return Err(Failure::new("the gate serves its Unix socket alone", hint).into());
         };
         let fresh = device::new_link(&gate, LinkFor { start: true, admin: true }).await?;
@@ -44,14 +45,18 @@ impl Page {
             say(&format!("Open this within two minutes; it works once:\n  {url}\n"));
         }
         // Dropped, and with it deleted, when the browser is linked, the link has run out or someone presses Ctrl-C.
-        let redirect = opener.map(|program| Redirect::open(&paths()?.state_dir, &url, program)).transpose()?;
+        let redirect = opener.map(|program| RedirectFile::open(&paths()?.state_dir, &url, program)).transpose()?;
         let linked = tokio::select! {
             linked = device::linked(&gate, &fresh) => linked?,
             _ = tokio::signal::ctrl_c() => None,
         };
         drop(redirect);
         match linked {
-            Some(name) => say(&format!("{name} is linked. `portcullis device list` shows all, `device revoke` takes one back.\n")),
+            Some(name) => {
+                say(&format!(
+                    "{name} is linked. `portcullis device list` shows all, `device revoke` takes one back.\n"
+                ));
+            }
             None => say("Nothing was linked. Run `portcullis page` again for a new link.\n"),
         }
         Ok(ExitCode::SUCCESS)
@@ -70,9 +75,9 @@ fn opener() -> Option<&'static str> {
 }
 
 /// A file that sends a browser on: the link stands in it, and in no list of processes. It is gone when this is dropped.
-struct Redirect(PathBuf);
+struct RedirectFile(PathBuf);
 
-impl Redirect {
+impl RedirectFile {
     fn open(folder: &Path, url: &str, program: &str) -> anyhow::Result<Self> {
         let redirect = Self(folder.join(format!("open-{}.html", std::process::id())));
         let page = format!(
@@ -93,7 +98,7 @@ impl Redirect {
     }
 }
 
-impl Drop for Redirect {
+impl Drop for RedirectFile {
     fn drop(&mut self) {
         drop(std::fs::remove_file(&self.0));
     }

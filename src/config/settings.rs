@@ -26,7 +26,7 @@ pub(super) static SETTINGS: &[Setting] = &[
         written: WrittenIn::File,
         meaning: "where browsers and phones elsewhere reach the page and the API, through a proxy or a tunnel of yours that ends at `public_listen`; links for devices are made from it",
         accepts: Accepts::Words(
-            r#"an address without a path, such as "https://gate.example.org"; without TLS only on this machine: "http://localhost:9000""#,
+            r#"an address without a path, such as "https://gate.example.org"; without TLS only on this machine: "http://localhost:9000"; or "off""#,
         ),
     },
     Setting {

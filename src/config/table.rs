@@ -10,15 +10,16 @@ use serde::{Deserialize, Serialize};
 
 use super::connectors::ConnectorsTable;
 use super::paths::Paths;
+use super::public_url::PublicUrl;
 use super::secret::Secret;
-use super::values::{self, Approvals, Durability, Folder, Listen, Outside, PermissionMode, PublicUrl};
+use super::values::{self, Approvals, Durability, Folder, Listen, Outside, PermissionMode};
 
 /// The configuration. A connector's table is one more field here, and its settings one more block in `settings.rs`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct Config {
     pub(crate) listen: Listen,
-    pub(crate) public_url: Option<PublicUrl>,
+    pub(crate) public_url: PublicUrl,
     pub(crate) public_listen: Listen,
     pub(crate) durability: Durability,
     pub(crate) approvals: Approvals,
@@ -132,7 +133,7 @@ impl Default for Config {
     fn default() -> Self {
         Self {
             listen: Listen::Addr(SocketAddr::from((Ipv4Addr::LOCALHOST, 8788))),
-            public_url: None,
+            public_url: PublicUrl::default(),
             public_listen: Listen::Addr(SocketAddr::from((Ipv4Addr::LOCALHOST, 8789))),
             durability: Durability::Power,
             approvals: Approvals::Anywhere,

@@ -21,57 +21,6 @@ pub(crate) enum Listen {
     Addr(SocketAddr),
 }
 
-/// Where browsers elsewhere find the page: scheme, host and port, and nothing behind them.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
-pub(crate) struct PublicUrl {
-    /// As a browser sends it: in small letters, without the scheme's own port.
-    origin: String,
-}
-
-impl PublicUrl {
-    pub(crate) fn origin(&self) -> &str {
-        &self.origin
-    }
-
-    /// Host and port, as a request names them.
-    pub(crate) fn host(&self) -> &str {
-        self.origin.split_once("://").map_or("", |(_, host)| host)
-    }
-}
-
-impl TryFrom<String> for PublicUrl {
-    type Error = String;
-
-    fn try_from(text: String) -> Result<Self, String> {
-        let wrong = |why: &str| format!("{} {why}", quoted(&text));
-        let small = text.trim_end_matches('/').to_ascii_lowercase();
-        let uri: hyper::Uri = small.parse().map_err(|_| wrong("is no address"))?;
-        let (Some(scheme), Some(authority)) = (uri.scheme_str(), uri.authority()) else {
-            return Err(wrong("names no scheme and host"));
-        };
-        if uri.path_and_query().is_some_and(|path| path.as_str() != "/") || authority.as_str().contains('@') {
-            return Err(wrong("is more than scheme, host and port"));
-        }
-        let host = authority.host();
-        let is_here = matches!(host, "localhost" | "127.0.0.1" | "[::1]");
-        let usual = match scheme {
-            "https" => 443,
-            "http" if is_here => 80,
-            "http" => return Err(wrong("has no TLS: keys and prompts could be read on the way")),
-            _ => return Err(wrong("is neither https nor http")),
-        };
-        let port = authority.port_u16().filter(|port| *port != usual);
-        Ok(Self { origin: port.map_or(format!("{scheme}://{host}"), |port| format!("{scheme}://{host}:{port}")) })
-    }
-}
-
-impl From<PublicUrl> for String {
-    fn from(url: PublicUrl) -> Self {
-        url.origin
-    }
-}
-
 /// What a record survives once its append has returned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]

@@ -96,15 +96,14 @@ pub(crate) async fn open(paths: Paths, config: &Config, options: GateOptions) ->
     let token = owner_token(&paths, config.token.clone())?;
     raise_file_limit();
     let (tcp, listen_problem) = bind(config.listen, options.started)?;
-    let public = match &config.public_url {
+    let public = match config.public_url.origin() {
         None => None,
-        Some(url) => {
+        Some(origin) => {
             let (listener, problem) = bind(config.public_listen, options.started)?;
             if let Some(problem) = problem {
-                tracing::warn!("{} is not served: {problem}", url.origin());
+                tracing::warn!("{origin} is not served: {problem}");
             }
-            let origin = PublicOrigin { host: url.host().to_owned(), origin: url.origin().to_owned() };
-            listener.map(|listener| (listener, origin))
+            listener.map(|listener| (listener, PublicOrigin::new(origin)))
         }
     };
     let durability = match config.durability {
@@ -171,6 +170,8 @@ pub(crate) async fn open(paths: Paths, config: &Config, options: GateOptions) ->
         make_token,
         starter: starter(&paths, config, options.started),
         public: public.as_ref().map(|(_, origin)| origin.clone()),
+        inspector: super::inspect::inspector(&paths),
+        notify_after: config.notify.after,
         hooks: config.hooks.over_http.then(|| hooks::posted(link.clone(), config)),
         link,
     };

@@ -2,8 +2,9 @@
 
 import { call, key } from "./api.js";
 import { h, keep, moment, shown } from "./dom.js";
-import { button } from "./prompts.js";
-import { may, state } from "./state.js";
+import { askToNotify, canNotify, wantsNotify } from "./notify.js";
+import { button, field, row } from "./parts.js";
+import { may, state, why } from "./state.js";
 import { currentLanguage, setLanguage, t } from "./words.js";
 
 export function devicesView(redraw) {
@@ -16,7 +17,7 @@ export function devicesView(redraw) {
       devices = await call("GET", "/api/v1/devices");
       draw();
     } catch (error) {
-      notice.textContent = t("failed", { why: shown(error.message) });
+      notice.textContent = why(error);
     }
   };
   const revoke = async (device) => {
@@ -24,7 +25,7 @@ export function devicesView(redraw) {
     try {
       await call("DELETE", `/api/v1/devices/${device.id}`);
     } catch (error) {
-      notice.textContent = t("failed", { why: shown(error.message) });
+      notice.textContent = why(error);
     }
     load();
   };
@@ -35,9 +36,12 @@ export function devicesView(redraw) {
   const language = h("select", { "aria-label": t("language"), onchange: () => (setLanguage(language.value), redraw()) },
     [["en", "English"], ["zh-CN", "中文"]].map(([value, name]) => h("option", { value, selected: value === currentLanguage() }, name)));
   const forget = () => (key.forget(), location.reload());
+  const notify = async () => (await askToNotify(), redraw());
   const element = h("section", { class: "form" },
     may("admin") && [h("h1", null, t("devices")), notice, list],
-    h("h2", null, t("settings")), h("label", { class: "field" }, t("language"), language), h("div", { class: "row" }, button("forget", "quiet", forget)));
+    h("h2", null, t("settings")), field("language", language),
+    h("p", { class: "hint" }, t(wantsNotify() ? "notified" : canNotify() ? "notNotified" : "cannotNotify")),
+    row(canNotify() && !wantsNotify() && button("notify", "quiet", notify), button("forget", "quiet", forget)));
   function draw() {
     keep(list, devices.map((device) => [device.id, currentLanguage(), () => item(device)]));
   }

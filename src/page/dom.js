@@ -46,11 +46,11 @@ export function keep(parent, wanted) {
   for (const child of there.values()) child.remove();
 }
 
-/** The time of day, and the day where it was another one. */
-export function moment(milliseconds, language) {
+/** The time of day, and the day where it was another one and nothing else says so. */
+export function moment(milliseconds, language, only) {
   const date = new Date(milliseconds);
   const today = date.toDateString() === new Date().toDateString();
-  const form = today ? { timeStyle: "short" } : { dateStyle: "medium", timeStyle: "short" };
+  const form = only === "time" ? { timeStyle: "medium" } : today ? { timeStyle: "short" } : { dateStyle: "medium", timeStyle: "short" };
   return h("time", { datetime: date.toISOString() }, new Intl.DateTimeFormat(language, form).format(date));
 }
 

@@ -2,7 +2,7 @@
 
 import { call, key } from "./api.js";
 import { h, shown } from "./dom.js";
-import { button, row } from "./prompts.js";
+import { button, row } from "./parts.js";
 import { t } from "./words.js";
 
 /** The secret of the link that was opened. It is taken out of the address at once, so that no history keeps it. */

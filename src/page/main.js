@@ -5,11 +5,14 @@ import { devicesView } from "./devices.js";
 import { h } from "./dom.js";
 import { linkView, takeSecret } from "./link.js";
 import { logView } from "./log.js";
+import { tell } from "./notify.js";
+import { peopleView } from "./people.js";
 import { drawPrompts } from "./prompts.js";
+import { rulesView } from "./rules.js";
 import { fetchMissing, sessionView } from "./session.js";
 import { sessionsView } from "./sessions.js";
 import { startView } from "./start.js";
-import { changed, may, onChange, openAsks, setConnection, state, take } from "./state.js";
+import { changed, may, onChange, setConnection, state, take } from "./state.js";
 import { t } from "./words.js";
 
 const app = document.getElementById("app");
@@ -21,6 +24,8 @@ function route() {
   if (name === "session" && id) return { ...sessionView(id), session: id, asked: new Set() };
   if (name === "start" && may("start")) return startView();
   if (name === "log") return logView();
+  if (name === "rules") return rulesView();
+  if (name === "people") return peopleView();
   if (name === "devices") return devicesView(show);
   return sessionsView(draw);
 }
@@ -30,7 +35,7 @@ function show() {
   const tab = (href, key) => h("a", { href, "aria-current": location.hash === href && "page" }, t(key));
   frame = { prompts: h("div", { class: "prompts", role: "region", "aria-label": t("prompts") }), away: h("p", { class: "away", role: "status", hidden: true }, t("away")) };
   app.replaceChildren(
-    h("nav", { "aria-label": "Portcullis" }, tab("#/", "sessions"), may("admin") && tab("#/log", "log"), tab("#/devices", may("admin") ? "devices" : "settings")),
+    h("nav", { "aria-label": "Portcullis" }, tab("#/", "sessions"), may("admin") && [tab("#/log", "log"), tab("#/rules", "rules"), tab("#/people", "people")], tab("#/devices", may("admin") ? "devices" : "settings")),
     frame.away,
     h("main", { id: "main" }, view.session ? null : frame.prompts, view.element));
   draw();
@@ -39,9 +44,7 @@ function show() {
 function draw() {
   if (!view) return;
   frame.away.hidden = state.connection !== "away";
-  const waiting = openAsks().length;
-  document.title = waiting ? `(${waiting}) Portcullis` : "Portcullis";
-  navigator.setAppBadge?.(waiting).catch(() => {});
+  tell();
   if (!view.session) drawPrompts(frame.prompts);
   view.draw();
   if (view.session) fetchMissing(view.session, view.asked);

@@ -3,8 +3,9 @@
 import { call } from "./api.js";
 import { h, keep, moment, shown } from "./dom.js";
 import { drawInput } from "./input.js";
+import { button, row } from "./parts.js";
 import { drawPlan, drawQuestions } from "./questions.js";
-import { may, openAsks, state } from "./state.js";
+import { may, openAsks, state, why } from "./state.js";
 import { currentLanguage, t } from "./words.js";
 
 /** How long a card that was answered elsewhere stays, to say by whom. */
@@ -39,6 +40,7 @@ function card(ask) {
     { class: `card prompt risk-${risk}`, "aria-label": t("asks", { label: ask.label ?? "" }), "data-code": ask.code },
     h("header", null,
       h("strong", null, shown(ask.label ?? ask.session)), " ", h("span", null, t("wants", { tool: shown(ask.tool) })),
+      h("code", { class: "small" }, ask.code),
       h("span", { class: "badge risk" }, t(`risk_${risk}`) + reasons)),
     ask.preview_only && h("p", { class: "warning" }, t("previewOnly")),
     body ? body(ask, answer) : drawInput(ask),
@@ -74,10 +76,10 @@ function answers(ask, answer) {
     return h("div", { class: "offer" }, button(name, "quiet", asked(() => allow(offer.scope))), h("small", null, shown(offer.words)));
   });
   const denyWhy = () => {
-    const why = h("textarea", { rows: "2", "aria-label": t("why"), placeholder: t("why"), maxlength: "4096" });
-    const deny = (interrupt) => answer({ behavior: "deny", why: why.value || undefined, ...(interrupt && { interrupt }) });
-    more.replaceChildren(why, row(button("deny", "danger", () => deny(false)), ask.interruptible && button("denyStop", "quiet", () => deny(true)), button("cancel", "quiet", () => more.replaceChildren())));
-    why.focus();
+    const words = h("textarea", { rows: "2", "aria-label": t("why"), placeholder: t("why"), maxlength: "4096" });
+    const deny = (interrupt) => answer({ behavior: "deny", why: words.value || undefined, ...(interrupt && { interrupt }) });
+    more.replaceChildren(words, row(button("deny", "danger", () => deny(false)), ask.interruptible && button("denyStop", "quiet", () => deny(true)), button("cancel", "quiet", () => more.replaceChildren())));
+    words.focus();
   };
   const main = [button("allowOnce", "primary", asked(() => allow())), button("deny", "plain", () => answer({ behavior: "deny" }))];
   return h("div", { class: "answers" },
@@ -106,10 +108,6 @@ function editInput(ask, answer, more) {
   editor.focus();
 }
 
-export const row = (...buttons) => h("div", { class: "row" }, buttons);
-
-export const button = (key, kind, onclick) => h("button", { type: "button", class: kind, onclick, "data-action": key }, t(key));
-
 async function send(ask, verdict, notice) {
   const buttons = notice.closest(".card")?.querySelectorAll("button") ?? [];
   buttons.forEach((each) => (each.disabled = true));
@@ -117,7 +115,7 @@ async function send(ask, verdict, notice) {
     const { missing } = await call("POST", `/api/v1/asks/${ask.id}/verdict`, verdict);
     notice.textContent = missing ? t("missing", { n: missing }) : t("recorded");
   } catch (error) {
-    notice.textContent = t("failed", { why: [error.message, error.hint].filter(Boolean).join(" ") });
+    notice.textContent = why(error);
     buttons.forEach((each) => (each.disabled = false));
   }
 }

@@ -2,7 +2,7 @@
 
 import { h, shown } from "./dom.js";
 import { code } from "./input.js";
-import { button, row } from "./prompts.js";
+import { button, row } from "./parts.js";
 import { may } from "./state.js";
 import { t } from "./words.js";
 

@@ -3,11 +3,11 @@
 import { call } from "./api.js";
 import { h, keep, moment, shown } from "./dom.js";
 import { markdown } from "./markdown.js";
-import { button, drawPrompts, row } from "./prompts.js";
-import { addSaid, changed, may, standing, state } from "./state.js";
+import { isMuted, setMuted } from "./notify.js";
+import { backBar, button, row } from "./parts.js";
+import { drawPrompts } from "./prompts.js";
+import { MODES, addSaid, changed, may, standing, state, why } from "./state.js";
 import { currentLanguage, t } from "./words.js";
-
-const MODES = ["default", "acceptEdits", "plan", "auto", "dontAsk", "bypassPermissions"];
 
 export function sessionView(id) {
   const prompts = h("div", { class: "prompts" });
@@ -24,7 +24,7 @@ export function sessionView(id) {
       text.value = "";
       notice.textContent = "";
     } catch (error) {
-      notice.textContent = t("failed", { why: [error.message, error.hint].filter(Boolean).join(" ") });
+      notice.textContent = why(error);
     }
   };
   text.addEventListener("keydown", (event) => {
@@ -48,23 +48,20 @@ export function sessionView(id) {
 }
 
 function header(session, notice) {
-  if (!session) return h("div", { class: "bar" }, h("a", { href: "#/", class: "button quiet" }, t("back")));
+  if (!session) return backBar(h("h1", null, t("unknownSession")));
   const what = standing(session);
   const tell = (order, body) => async () => {
     try {
       await call("POST", `/api/v1/sessions/${session.id}/${order}?wait=10`, body);
     } catch (error) {
-      notice.textContent = t("failed", { why: [error.message, error.hint].filter(Boolean).join(" ") });
+      notice.textContent = why(error);
     }
   };
   const lives = what !== "ended";
   const drives = lives && session.driven && may("start");
   const end = () => confirm(t("reallyEnd")) && tell("end")();
   return h("div", { class: "head" },
-    h("div", { class: "bar" },
-      h("a", { href: "#/", class: "button quiet", "aria-label": t("back") }, "‹"),
-      h("h1", null, shown(session.label)),
-      h("span", { class: `badge ${what}` }, t(what === "away" ? "state_away" : what))),
+    backBar(h("h1", null, shown(session.label)), h("span", { class: `badge ${what}` }, t(what === "away" ? "state_away" : what))),
     h("p", { class: "path" }, shown(session.folder ?? "")),
     session.stopped_by && h("p", { class: "warning" }, t("pausedBy", { by: shown(session.stopped_by) })),
     session.outside && h("p", { class: "warning" }, t("outside", { sender: shown(session.outside.sender) })),
@@ -72,7 +69,14 @@ function header(session, notice) {
       lives && may("review") && (session.stopped_by ? button("goOn", "quiet", tell("resume")) : button("pause", "quiet", tell("stop"))),
       lives && session.driven && may("review") && button("interrupt", "quiet", tell("interrupt")),
       drives && button("end", "quiet", end),
+      mute(session.label),
       modes(session, drives, (mode) => tell("mode", { mode })())));
+}
+
+/** Whether this browser tells of the session while nobody looks. */
+function mute(label) {
+  const box = h("input", { type: "checkbox", checked: isMuted(label), onchange: () => setMuted(label, box.checked) });
+  return h("label", { class: "check small" }, box, t("mute"));
 }
 
 /** The mode in words; where the session takes orders, a menu that explains each. */
@@ -99,10 +103,10 @@ function message(item) {
 async function fetchTexts(id) {
   try {
     const [events, replies] = await Promise.all([
-      call("GET", `/api/v1/events?session=${id}&state=all&limit=50`),
-      call("GET", `/api/v1/replies?session=${id}&limit=50`),
+      call("GET", `/api/v1/events?session=${id}&limit=50`),
+      call("GET", "/api/v1/replies"),
     ]);
-    replies.forEach((reply) => addSaid(id, "reply", reply));
+    replies.filter((reply) => reply.session === id).forEach((reply) => addSaid(id, "reply", reply));
     events.forEach((event) => addSaid(id, "event", event));
     changed();
   } catch {

@@ -1,5 +1,8 @@
 // What the gate has told: sessions, prompts, and what was said in each session. Views read it and draw anew on change.
 
+import { shown } from "./dom.js";
+import { t } from "./words.js";
+
 export const state = {
   /** unlinked, connecting, open or away */
   connection: "connecting",
@@ -90,5 +93,13 @@ export function sortedSessions() {
   const rank = (session) => ORDER.indexOf(standing(session));
   return [...state.sessions.values()].sort((a, b) => rank(a) - rank(b) || b.since - a.since);
 }
+
+/** What went wrong, in the gate's words and with its hint. */
+export const why = (error) => t("failed", { why: [error.message, error.hint].filter(Boolean).map(shown).join(" ") });
+
+export const MODES = ["default", "acceptEdits", "plan", "auto", "dontAsk", "bypassPermissions"];
+
+/** Folders that someone may mean: those of sessions, and those in which sessions may be started. */
+export const folders = () => [...new Set([...(state.me?.folders ?? []), ...[...state.sessions.values()].map((session) => session.folder).filter(Boolean)])];
 
 export const may = (right) => state.me?.rights?.includes(right) ?? false;

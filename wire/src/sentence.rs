@@ -27,6 +27,16 @@ pub enum Weight {
     Attention,
 }
 
+impl Weight {
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Detail => "detail",
+            Self::Plain => "plain",
+            Self::Attention => "attention",
+        }
+    }
+}
+
 /// A sentence about a record.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sentence {

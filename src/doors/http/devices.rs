@@ -17,12 +17,12 @@ use crate::hub::{mint, now};
 
 /// How long a link can be used, in milliseconds.
 const LIFETIME: u64 = 120_000;
-/// Links that may wait at once. The oldest gives way.
+/// OpenLinks that may wait at once. The oldest gives way.
 const MOST_LINKS: usize = 16;
 
-/// Links that wait to be used. They are forgotten with the gate: nothing but a browser that holds one needs them.
+/// OpenLinks that wait to be used. They are forgotten with the gate: nothing but a browser that holds one needs them.
 #[derive(Default)]
-pub(super) struct Links(Mutex<Vec<OpenLink>>);
+pub(super) struct OpenLinks(Mutex<Vec<OpenLink>>);
 
 struct OpenLink {
     secret: [u8; 32],
@@ -31,7 +31,7 @@ struct OpenLink {
     until: Moment,
 }
 
-impl Links {
+impl OpenLinks {
     fn add(&self, link: OpenLink) {
         let mut links = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         links.retain(|open| open.until.plus(LIFETIME) > link.until);
@@ -107,7 +107,8 @@ pub(super) async fn revoke(
 ) -> Result<&'static str, ErrorResponse> {
     let unknown = || Fault::new(Kind::NoSuchDevice, format!("no device {id}"));
     let token: TokenId = id.parse().map_err(|_| unknown())?;
-    let is_device = move |state: &portcullis_core::State| state.token(token).is_some_and(|token| token.device.is_some());
+    let is_device =
+        move |state: &portcullis_core::State| state.token(token).is_some_and(|token| token.device.is_some());
     if !door.hub.look(is_device).await? {
         return Err(unknown().into());
     }
@@ -116,10 +117,12 @@ pub(super) async fn revoke(
 }
 
 /// `GET /api/v1/me`: who the caller is to the gate.
-pub(super) async fn me(Permitted { actor, token, .. }: Permitted) -> Json<MeView> {
+pub(super) async fn me(State(door): State<Arc<Door>>, Permitted { actor, token, .. }: Permitted) -> Json<MeView> {
     let rights = actor.rights.names().into_iter().map(str::to_owned).collect();
     let device = token.filter(|known| known.is_device).map(|known| known.token.to_string());
-    Json(MeView { name: actor.name, rights, via: actor.via.name().to_owned(), device })
+    let folders = if actor.rights.has(Right::Start) { door.starter.folders() } else { vec![] };
+    let notify_after = door.notify_after.as_secs();
+    Json(MeView { name: actor.name, rights, via: actor.via.name().to_owned(), device, folders, notify_after })
 }
 
 #[cfg(test)]
@@ -139,7 +142,7 @@ mod tests {
 
     #[test]
     fn a_link_works_once_and_for_two_minutes() {
-        let links = Links::default();
+        let links = OpenLinks::default();
         links.add(link("a", 500_000));
         assert!(links.take("b", Moment(400_000)).is_none());
         assert!(links.take("a", Moment(400_000)).is_some());
@@ -150,7 +153,7 @@ mod tests {
 
     #[test]
     fn links_that_nobody_uses_make_room() {
-        let links = Links::default();
+        let links = OpenLinks::default();
         for number in 0..MOST_LINKS + 1 {
             links.add(link(&number.to_string(), 500_000));
         }

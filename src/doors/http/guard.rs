@@ -47,12 +47,18 @@ pub(super) fn admit(
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct PublicOrigin {
     /// `gate.example.org`, with the port where it is not the scheme's own.
-    pub(crate) host: String,
+    host: String,
     /// `https://gate.example.org`
     pub(crate) origin: String,
 }
 
 impl PublicOrigin {
+    /// Of a scheme, host and port.
+    pub(crate) fn new(origin: &str) -> Self {
+        let host = origin.split_once("://").map_or("", |(_, host)| host);
+        Self { host: host.to_owned(), origin: origin.to_owned() }
+    }
+
     fn check(&self, headers: &HeaderMap) -> Result<(), Fault> {
         let mut hosts = headers.get_all(HOST).iter();
         let (Some(host), None) = (hosts.next(), hosts.next()) else {
@@ -141,7 +147,7 @@ mod tests {
 
     #[test]
     fn the_public_listener_answers_for_its_own_host_and_pages_alone() {
-        let public = PublicOrigin { host: "gate.example.org".into(), origin: "https://gate.example.org".into() };
+        let public = PublicOrigin::new("https://gate.example.org");
         let host = ("host", "gate.example.org");
         for pairs in [
             &[host][..],

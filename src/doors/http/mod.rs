@@ -10,6 +10,7 @@ mod devices;
 mod fuzz;
 mod guard;
 mod hooks;
+mod inspect;
 mod link;
 mod listen;
 mod log;
@@ -50,6 +51,7 @@ use tower::Service as _;
 pub(crate) use credentials::Credentials;
 pub(crate) use guard::PublicOrigin;
 pub(crate) use hooks::{HookHandler, HookResponse};
+pub(crate) use inspect::Inspector;
 pub(crate) use start::{NewProcess, Starter};
 
 use crate::hub::{Hub, link as hub_link};
@@ -88,7 +90,10 @@ pub(crate) struct Door {
     pub(crate) hooks: Option<HookHandler>,
     /// Where browsers elsewhere find the gate; none where they do not.
     pub(crate) public: Option<PublicOrigin>,
-    links: devices::Links,
+    inspector: Inspector,
+    /// How long a prompt waits before someone who does not look is told.
+    notify_after: Duration,
+    links: devices::OpenLinks,
     counters: metrics::Counters,
     listeners: Arc<seats::Seats>,
     /// Permits for TCP connections. The socket has as many of its own, so that too many TCP clients neither keep sessions
@@ -110,13 +115,16 @@ pub(crate) struct Parts {
     pub(crate) starter: Starter,
     pub(crate) hooks: Option<HookHandler>,
     pub(crate) public: Option<PublicOrigin>,
+    pub(crate) inspector: Inspector,
+    pub(crate) notify_after: Duration,
 }
 
 impl Door {
     pub(crate) fn new(parts: Parts) -> Arc<Self> {
-        let Parts { hub, link, credentials, limits, status, notify, stop, make_token, starter, hooks, public } = parts;
+        let Parts { hub, link, credentials, limits, status, notify, stop, make_token, .. } = parts;
+        let Parts { starter, hooks, public, inspector, notify_after, .. } = parts;
         Arc::new(Self {
-            links: devices::Links::default(),
+            links: devices::OpenLinks::default(),
             counters: metrics::Counters::default(),
             listeners: seats::Seats::new(limits.listeners),
             connections: Arc::new(Semaphore::new(limits.connections)),
@@ -132,6 +140,8 @@ impl Door {
             starter,
             hooks,
             public,
+            inspector,
+            notify_after,
         })
     }
 
@@ -159,13 +169,7 @@ pub(crate) async fn serve_public(listener: TcpListener, door: Arc<Door>, stop: C
     accept(listener, Transport::Public, door, router, stop).await;
 }
 
-async fn accept(
-    listener: TcpListener,
-    transport: Transport,
-    door: Arc<Door>,
-    router: Router,
-    stop: CancellationToken,
-) {
+async fn accept(listener: TcpListener, transport: Transport, door: Arc<Door>, router: Router, stop: CancellationToken) {
     loop {
         let accepted = tokio::select! {
             accepted = listener.accept() => accepted,
@@ -231,7 +235,9 @@ where
             requests.begin();
             async move {
                 let answer = match guard::admit(request, transport, &door.credentials, door.public.as_ref()) {
-                    Ok(request) if transport != Transport::Public && routes::is_say(&request) => Ok(routes::say_anywhere(door, request).await),
+                    Ok(request) if transport != Transport::Public && routes::is_say(&request) => {
+                        Ok(routes::say_anywhere(door, request).await)
+                    }
                     Ok(request) => router.call(request).await,
                     Err(fault) => Ok(refuse(&fault)),
                 };

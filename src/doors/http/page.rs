@@ -19,13 +19,30 @@ use sha2::{Digest as _, Sha256};
 use super::response::refuse;
 
 const HTML: &str = "text/html; charset=utf-8";
+const INDEX: &str = "index.html";
 const SCRIPT: &str = "text/javascript; charset=utf-8";
 
 macro_rules! files {
     ($($name:literal $kind:expr,)*) => {
         /// Every file of the page, with its type.
-        const FILES: &[(&str, &str, &[u8])] = &[$(($name, $kind, include_bytes!(concat!("../../page/", $name)))),*];
+        const FILES: &[(&str, &str)] = &[$(($name, $kind)),*];
+
+        #[cfg(not(debug_assertions))]
+        fn read(wanted: &str) -> Bytes {
+            match wanted {
+                $($name => Bytes::from_static(include_bytes!(concat!("../../page/", $name))),)*
+                _ => Bytes::new(),
+            }
+        }
     };
+}
+
+/// In a debug build the files are those of the checkout, so that a change to the page needs no build.
+#[cfg(debug_assertions)]
+fn read(wanted: &str) -> Bytes {
+    std::fs::read(std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src/page").join(wanted))
+        .unwrap_or_default()
+        .into()
 }
 
 files! {
@@ -34,14 +51,19 @@ files! {
     "diff.js" SCRIPT,
     "dom.js" SCRIPT,
     "icon.svg" "image/svg+xml",
+    "index.html" HTML,
     "input.js" SCRIPT,
     "link.js" SCRIPT,
     "log.js" SCRIPT,
     "main.js" SCRIPT,
     "manifest.webmanifest" "application/manifest+json",
     "markdown.js" SCRIPT,
+    "notify.js" SCRIPT,
+    "parts.js" SCRIPT,
+    "people.js" SCRIPT,
     "prompts.js" SCRIPT,
     "questions.js" SCRIPT,
+    "rules.js" SCRIPT,
     "session.js" SCRIPT,
     "sessions.js" SCRIPT,
     "start.js" SCRIPT,
@@ -50,8 +72,6 @@ files! {
     "words-zh.js" SCRIPT,
     "words.js" SCRIPT,
 }
-
-const INDEX: &str = include_str!("../../page/index.html");
 
 /// No script but ours, nothing from elsewhere, in nobody's frame, and nothing that is text is ever run.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; \
@@ -67,7 +87,6 @@ struct Served {
 struct Assets {
     /// Names this state of the page in every address below `/assets/`.
     version: String,
-    index: Served,
     files: Vec<(&'static str, Served)>,
 }
 
@@ -75,26 +94,24 @@ fn assets() -> &'static Assets {
     static ASSETS: OnceLock<Assets> = OnceLock::new();
     ASSETS.get_or_init(|| {
         let mut hash = Sha256::new();
-        for (name, _, bytes) in FILES {
+        for (name, _) in FILES {
             hash.update(name);
-            hash.update(bytes);
+            hash.update(read(name));
         }
         let digest = hash.finalize();
         let version: String = digest.iter().take(6).map(|byte| format!("{byte:02x}")).collect();
-        let index = INDEX.replace("/assets/", &format!("/assets/{version}/"));
-        let served = |kind, plain: Bytes| Served { kind, packed: pack(&plain), plain };
-        let versioned = |name: &str, bytes: &'static [u8]| match name {
-            // The only file that names others by their whole address.
-            "manifest.webmanifest" => {
-                String::from_utf8_lossy(bytes).replace("/assets/", &format!("/assets/{version}/")).into()
+        let versioned = |name: &str| match name {
+            // The files that name others by their whole address.
+            INDEX | "manifest.webmanifest" => {
+                String::from_utf8_lossy(&read(name)).replace("/assets/", &format!("/assets/{version}/")).into()
             }
-            _ => Bytes::from_static(bytes),
+            _ => read(name),
         };
-        Assets {
-            files: FILES.iter().map(|(name, kind, bytes)| (*name, served(kind, versioned(name, bytes)))).collect(),
-            index: served(HTML, index.into()),
-            version,
-        }
+        let served = |(name, kind): &(&'static str, &'static str)| {
+            let plain: Bytes = versioned(name);
+            (*name, Served { kind, packed: pack(&plain), plain })
+        };
+        Assets { files: FILES.iter().map(served).collect(), version }
     })
 }
 
@@ -107,10 +124,10 @@ fn pack(plain: &[u8]) -> Bytes {
 /// `GET /` of a browser. None for programs, which are shown how to use the gate.
 pub(super) fn index(headers: &HeaderMap) -> Option<Response> {
     let accepts = headers.get(ACCEPT).and_then(|accept| accept.to_str().ok());
-    accepts.is_some_and(|accept| accept.contains("text/html")).then(|| {
-        // Asked for each time: it names the version of everything else.
-        answer(&assets().index, headers, "no-cache")
-    })
+    let wants_page = accepts.is_some_and(|accept| accept.contains("text/html"));
+    let (_, page) = assets().files.iter().find(|(name, _)| *name == INDEX).filter(|_| wants_page)?;
+    // Asked for each time: it names the version of everything else.
+    Some(answer(page, headers, "no-cache"))
 }
 
 /// `GET /assets/{version}/{file}`.
@@ -145,9 +162,16 @@ mod tests {
 
     #[test]
     fn every_file_that_the_page_names_is_there_and_all_of_it_is_small() {
-        let names: Vec<&str> = FILES.iter().map(|(name, ..)| *name).collect();
-        for (name, _, bytes) in FILES.iter().filter(|(name, ..)| name.ends_with(".js")) {
-            let text = std::str::from_utf8(bytes).unwrap();
+        let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src/page");
+        let mut there: Vec<String> =
+            std::fs::read_dir(folder).unwrap().map(|file| file.unwrap().file_name().into_string().unwrap()).collect();
+        there.sort_unstable();
+        let mut names: Vec<&str> = FILES.iter().map(|(name, ..)| *name).collect();
+        names.sort_unstable();
+        assert_eq!(names, there);
+        for (name, _) in FILES.iter().filter(|(name, _)| name.ends_with(".js")) {
+            let text = text(name);
+            assert!((5..=300).contains(&text.lines().count()), "{name} has {} lines", text.lines().count());
             for import in text.split("from \"./").skip(1) {
                 let file = import.split('"').next().unwrap();
                 assert!(names.contains(&file), "{name} imports {file}");
@@ -156,25 +180,25 @@ mod tests {
                 assert!(!text.contains(word), "{name} has {word}");
             }
         }
-        for place in INDEX.split("/assets/").skip(1) {
+        for place in text(INDEX).split("/assets/").skip(1) {
             assert!(names.contains(&place.split('"').next().unwrap()), "{place}");
         }
         let size: usize = assets().files.iter().map(|(_, served)| served.packed.len()).sum();
-        assert!(size + assets().index.packed.len() < 100_000, "{size} bytes");
+        assert!(size < 100_000, "{size} bytes");
+    }
+
+    fn text(name: &str) -> String {
+        String::from_utf8(read(name).to_vec()).unwrap()
     }
 
     #[test]
     fn every_text_of_the_page_has_a_chinese_one() {
-        let text = |wanted: &str| {
-            let (_, _, bytes) = FILES.iter().find(|(name, ..)| *name == wanted).unwrap();
-            std::str::from_utf8(bytes).unwrap()
-        };
         let keys = |text: &str| -> std::collections::BTreeSet<String> {
             let table = text.split_once(" = {\n").unwrap().1.split_once("\n};").unwrap().0;
             let before_colon = table.split(": \"").map(|part| part.rsplit([' ', ',', '\n']).next().unwrap().to_owned());
             before_colon.filter(|key| key.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')).collect()
         };
-        let (english, chinese) = (keys(text("words.js")), keys(text("words-zh.js")));
+        let (english, chinese) = (keys(&text("words.js")), keys(&text("words-zh.js")));
         assert!(english.len() > 80, "{english:?}");
         assert_eq!(english, chinese);
     }

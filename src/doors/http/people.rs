@@ -34,7 +34,11 @@ pub(super) async fn submit(door: &Door, input: Input) -> Result<(), ErrorRespons
 pub(super) async fn tokens(State(door): State<Arc<Door>>) -> Result<Json<Vec<TokenView>>, ErrorResponse> {
     let tokens = door.hub.look(|state| {
         let role = |token: &Token| state.person(&token.person).map(|person| person.role);
-        state.tokens().filter(|token| token.device.is_none()).map(|token| TokenView::of(token, role(token), now())).collect()
+        state
+            .tokens()
+            .filter(|token| token.device.is_none())
+            .map(|token| TokenView::of(token, role(token), now()))
+            .collect()
     });
     Ok(Json(tokens.await?))
 }

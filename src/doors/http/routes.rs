@@ -14,8 +14,8 @@ use portcullis_wire::routes::{Method, Operation, ROUTES, Route};
 use super::access::{Permitted, guarded};
 use super::response::refuse;
 use super::{
-    Door, asks, chat, devices, hooks, link, listen, log, metrics, openapi, page, people, queue, replies, say, sessions,
-    start, status, watch,
+    Door, asks, chat, devices, hooks, inspect, link, listen, log, metrics, openapi, page, people, queue, replies, say,
+    sessions, start, status, watch,
 };
 
 pub(super) fn router(door: &Arc<Door>) -> Router {
@@ -97,6 +97,9 @@ fn handler(route: &Route) -> MethodRouter<Arc<Door>> {
         Operation::ApprovePairing => on(method, people::approve),
         Operation::UnlinkIdentity => on(method, people::unlink),
         Operation::ReadLog => on(method, log::page),
+        Operation::VerifyLog => on(method, inspect::chain),
+        Operation::ListRules => on(method, inspect::rules),
+        Operation::CheckRules => on(method, inspect::check),
         Operation::Redact => on(method, log::redact),
         Operation::Bar => on(method, log::barred),
         Operation::Hook => on(method, hooks::post),

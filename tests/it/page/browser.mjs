@@ -44,7 +44,6 @@ const DO = {
   problems: ({ page }) => of(page).problems,
   requests: ({ page }) => of(page).requests,
   async accessible({ page }) {
-    await of(page).evaluate(`window.trustedTypes ? undefined : undefined`);
     const source = require("node:fs").readFileSync(require.resolve("axe-core/axe.min.js"), "utf8");
     // Through the debugger: the page's own policy lets no foreign script in.
     await of(page).evaluate(source);
@@ -69,7 +68,10 @@ for await (const line of createInterface({ input: process.stdin })) {
     const { what, ...rest } = JSON.parse(line);
     answer = { ok: (await DO[what](rest)) ?? null };
   } catch (error) {
-    answer = { failed: String(error.message) };
+    // What was on the screen instead says more than what was not.
+    const page = pages.get(JSON.parse(line).page);
+    const shown = await page?.locator("body").innerText({ timeout: 1000 }).catch(() => "");
+    answer = { failed: `${error.message}\nthe page shows:\n${shown ?? ""}\n${page?.problems.join("\n") ?? ""}` };
   }
   process.stdout.write(`${JSON.stringify(answer)}\n`);
 }

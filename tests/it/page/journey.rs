@@ -1,7 +1,7 @@
 //! From a first visit to a file that was written: start, prompt, answer, reply; also after the gate was killed.
 
-use crate::fakes::script::Rule;
 use crate::fakes::model::Model;
+use crate::fakes::script::Rule;
 use crate::run::api::serve;
 use crate::support::browser::{Browser, CHINESE_PHONE, DESKTOP, Screen};
 use crate::support::driven::shell;
@@ -63,7 +63,8 @@ fn a_message_from_the_page_is_answered_there_and_an_edited_reply_changes_in_plac
     page.see_text(".said .event", "How far are you?");
     let event = session.next_event();
     let chat = event.meta("chat_id").to_owned();
-    let said = session.call("reply", &json!({"chat_id": chat, "text": "Half **way**, see [docs](https://docs.example/x)"}));
+    let said =
+        session.call("reply", &json!({"chat_id": chat, "text": "Half **way**, see [docs](https://docs.example/x)"}));
     page.see_text(".said .reply strong", "way");
     assert_eq!(page.text(".said .reply a"), "docs (docs.example)", "a link says where it leads");
     let said = said["content"][0]["text"].as_str().unwrap().to_owned();
@@ -98,7 +99,8 @@ fn a_page_comes_back_complete_when_the_gate_was_killed() {
 fn what_others_wrote_is_text_and_never_markup() {
     let attack = "<img src=x onerror=\"window.hit=1\"><script>window.hit=1</script>";
     let home = Home::new();
-    let model = Model::start(vec![Rule::on_text("go").call("Bash", json!({"command": attack, "description": attack})).once()]);
+    let model =
+        Model::start(vec![Rule::on_text("go").call("Bash", json!({"command": attack, "description": attack})).once()]);
     let gate = serve(&home, &model, "");
     let browser = Browser::start(&home);
     let page = browser.linked("a", &gate, &["admin"], DESKTOP);

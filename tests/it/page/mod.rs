@@ -3,3 +3,4 @@
 mod access;
 mod journey;
 mod prompts;
+mod screens;

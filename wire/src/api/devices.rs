@@ -81,4 +81,9 @@ pub struct MeView {
     /// The id of the device, where it is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub device: Option<String>,
+    /// Where the caller may start sessions.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub folders: Vec<String>,
+    /// Seconds that a prompt waits before someone who does not look is told.
+    pub notify_after: u64,
 }

@@ -1,8 +1,8 @@
 //! Forms of what records hold, without what people and agents wrote.
 
 use portcullis_core::{
-    Ask, AskId, ChatId, Code, Details, Device, EventId, Identity, Label, Moment, Offer, Order, Pairing, PairingCode, Reply,
-    ReplyId, Right, Rights, SentFile, SessionId, Source, Text, Token, TokenId, TokenScope,
+    Ask, AskId, ChatId, Code, Details, Device, EventId, Identity, Label, Moment, Offer, Order, Pairing, PairingCode,
+    Reply, ReplyId, Right, Rights, SentFile, SessionId, Source, Text, Token, TokenId, TokenScope,
 };
 use serde::{Deserialize, Serialize};
 

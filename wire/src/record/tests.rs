@@ -2,8 +2,8 @@
 
 use portcullis_core::policy::{Mode, Reason, Risk, RiskLevel};
 use portcullis_core::{
-    Address, AskKind, AskTimeout, Behavior, ChatId, Code, Details, Device, Edited, IdempotencyKey, Label, Offer, OnTimeout,
-    Order, ReplyId, Ruling, Scope, SentAbout, SentFile, SentMessage, Source, Text, TokenScope, Via,
+    Address, AskKind, AskTimeout, Behavior, ChatId, Code, Details, Device, Edited, IdempotencyKey, Label, Offer,
+    OnTimeout, Order, ReplyId, Ruling, Scope, SentAbout, SentFile, SentMessage, Source, Text, TokenScope, Via,
 };
 use proptest::prelude::*;
 

@@ -9,9 +9,10 @@ use super::RequestBody::Text as TextBody;
 use super::ResponseBody::{Either, Stream, Text, Upgrade};
 use super::{Param, RequestBody, ResponseBody, Route, RouteAccess, TypeSchema};
 use crate::api::{
-    Accepted, Approval, AskView, Change, DeviceView, EventView, LinkView, LogLine, MadeDevice, MadeToken, MeView, NewDevice, NewEvent, NewLink, NewMode, NewModel, NewPrompt,
-    NewRedaction, NewRole, NewToken, NewVerdict, OrderView, PeopleView, Recorded, Redacted, ReplyView, SessionView,
-    Status, TokenView, Tried, VerdictView,
+    Accepted, Approval, AskView, ChainView, Change, DeviceView, EventView, LinkView, LogLine, MadeDevice, MadeToken,
+    MeView, NewCheck, NewDevice, NewEvent, NewLink, NewMode, NewModel, NewPrompt, NewRedaction, NewRole, NewToken,
+    NewVerdict, OrderView, PeopleView, Recorded, Redacted, ReplyView, RuleView, RulingView, SessionView, Status,
+    TokenView, Tried, VerdictView,
 };
 use crate::error::Kind;
 use crate::start::{Confirm, Confirmed, NewChat, NewSession, PendingAsks};
@@ -309,8 +310,19 @@ routes! {
             query("limit", "integer", "500, and at most 1000"),
             query("last", "integer", "only so many of the newest records"),
             query("wait", "integer", "seconds to wait for a record where there is none; 0, and at most 30"),
+            query("words", "boolean", "each record as a sentence for people, and not what people wrote"),
         ],
         response: lists::<LogLine>(), errors: &[Kind::BadRequest, Kind::TooManyListeners],
+    }
+    VerifyLog Get "/api/v1/log/chain" ADMIN "Whether no record was changed, removed or reordered" {
+        outside: true, response: gives::<ChainView>(),
+    }
+    ListRules Get "/api/v1/rules" ADMIN "The rules that count in a folder" {
+        outside: true, params: &[query("folder", "string", "the folder of a session")],
+        response: lists::<RuleView>(), errors: &[Kind::BadRequest],
+    }
+    CheckRules Post "/api/v1/rules/check" ADMIN "What the rules say of a call; nothing runs" {
+        outside: true, body: takes::<NewCheck>(), response: gives::<RulingView>(), errors: &[Kind::BadRequest],
     }
     Redact Post "/api/v1/log/redact" ADMIN "Erase what people wrote about a subject" {
         from_inside: Refused("erasing from the log"), outside: true, body: takes::<NewRedaction>(),

@@ -25,15 +25,15 @@ pub(super) fn inspector(paths: &Paths) -> Inspector {
     }
 }
 
-fn bad(what: impl ToString) -> Fault {
-    Fault::new(Kind::BadRequest, what.to_string())
+fn bad(what: impl Into<String>) -> Fault {
+    Fault::new(Kind::BadRequest, what)
 }
 
 fn open(paths: &Paths, folder: &Path) -> Result<Rules, Fault> {
     if !folder.is_absolute() || !folder.is_dir() {
         return Err(bad(format!("there is no folder {:?}", folder.display().to_string())));
     }
-    Rules::open(paths, folder).load().map_err(bad)
+    Rules::open(paths, folder).load().map_err(|error| bad(error.to_string()))
 }
 
 fn check(paths: &Paths, new: &NewCheck) -> Result<RulingView, Fault> {

@@ -56,7 +56,7 @@ fn the_main_views_have_their_picture_taken() {
         page.click(".session:has-text(\"docs\")");
         page.see_text(".said .reply", "grammar");
         shot("session");
-        for view in ["start", "log", "devices"] {
+        for view in ["start", "log", "rules", "people", "devices"] {
             page.goto(&format!("http://{}/#/{view}", gate.address()));
             page.see("main h1");
             shot(view);

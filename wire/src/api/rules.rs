@@ -83,7 +83,7 @@ pub struct RulingView {
     /// What would be decided if the project's rules were trusted; null where that is the same.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(no_recursion)]
-    pub if_trusted: Option<Box<RulingView>>,
+    pub if_trusted: Option<Box<Self>>,
     /// What else may decide and was not asked: the client's own settings.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub not_looked_at: Vec<String>,

@@ -25,7 +25,10 @@ export async function call(method, path, body, { signal } = {}) {
     request.headers["Content-Type"] = "application/json";
     request.body = JSON.stringify(body);
   }
-  const response = await fetch(path, request);
+  return answerOf(await fetch(path, request));
+}
+
+async function answerOf(response) {
   const text = await response.text();
   const answer = text && response.headers.get("Content-Type")?.startsWith("application/json") ? JSON.parse(text) : text;
   if (!response.ok) {
@@ -34,15 +37,18 @@ export async function call(method, path, body, { signal } = {}) {
   return answer;
 }
 
+/** A stream that will not come back: the key is refused, or there is no such stream. */
+const FINAL = [400, 401, 403, 404];
+
 /**
- * The changes, from the state on, for as long as `signal` lasts. Calls `tell(change)` for each and `isOpen(false)` whenever
- * the gate is away; comes back by itself. (An EventSource cannot send a header.)
+ * What the gate streams at the path that `path()` names, for as long as `signal` lasts. Calls `tell(message)` for each and
+ * `isOpen(false)` whenever the gate is away; comes back by itself. (An EventSource cannot send a header.)
  */
-export async function watch(tell, isOpen, signal) {
+export async function follow(path, tell, isOpen, signal) {
   for (let failures = 0; !signal.aborted; failures += 1) {
     try {
-      const response = await fetch("/api/v1/watch", { headers: headers(), signal, cache: "no-store" });
-      if (response.status === 401 || response.status === 403) throw new Refused(response.status, await response.text());
+      const response = await fetch(path(), { headers: headers(), signal, cache: "no-store" });
+      if (FINAL.includes(response.status)) throw new Refused(response.status, await response.text());
       if (response.ok) {
         failures = 0;
         tell({ restart: true });
@@ -55,6 +61,24 @@ export async function watch(tell, isOpen, signal) {
     isOpen(false);
     await pause(Math.min(500 * 2 ** failures, 8000), signal);
   }
+}
+
+/** Sends a file; the gate keeps it for an hour, until an event names it. */
+export async function upload(file) {
+  const type = { "Content-Type": file.type || "application/octet-stream", Accept: "application/json" };
+  return answerOf(await fetch(`/api/v1/files?name=${encodeURIComponent(file.name)}`, { method: "POST", headers: headers(type), body: file }));
+}
+
+/** Fetches a file and hands it to the browser as a download: a plain link could not send the key. */
+export async function download(path, name) {
+  const response = await fetch(path, { headers: headers(), cache: "no-store" });
+  if (!response.ok) return answerOf(response);
+  const address = URL.createObjectURL(await response.blob());
+  const link = document.createElement("a");
+  link.href = address;
+  link.download = name;
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(address), 60_000);
 }
 
 async function lines(body, line, begun) {

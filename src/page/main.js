@@ -1,6 +1,6 @@
 // The page: which view is shown, the bar at the top, prompts above everything, and the stream of changes.
 
-import { Refused, call, key, watch } from "./api.js";
+import { Refused, call, follow, key } from "./api.js";
 import { devicesView } from "./devices.js";
 import { h } from "./dom.js";
 import { linkView, takeSecret } from "./link.js";
@@ -8,11 +8,12 @@ import { logView } from "./log.js";
 import { tell } from "./notify.js";
 import { peopleView } from "./people.js";
 import { drawPrompts } from "./prompts.js";
+import { keepKey, startWorker } from "./push.js";
 import { rulesView } from "./rules.js";
-import { fetchMissing, sessionView } from "./session.js";
+import { sessionView } from "./session.js";
 import { sessionsView } from "./sessions.js";
 import { startView } from "./start.js";
-import { changed, may, onChange, setConnection, state, take } from "./state.js";
+import { changed, may, onChange, openAsks, setConnection, state, take } from "./state.js";
 import { t } from "./words.js";
 
 const app = document.getElementById("app");
@@ -21,7 +22,7 @@ let frame;
 
 function route() {
   const [, name, id] = location.hash.match(/^#\/(\w*)(?:\/([\w-]+))?$/) ?? [];
-  if (name === "session" && id) return { ...sessionView(id), session: id, asked: new Set() };
+  if (name === "session" && id) return { ...sessionView(id), session: id };
   if (name === "start" && may("start")) return startView();
   if (name === "log") return logView();
   if (name === "rules") return rulesView();
@@ -31,12 +32,13 @@ function route() {
 }
 
 function show() {
+  view?.leave?.();
   view = route();
   const tab = (href, key) => h("a", { href, "aria-current": location.hash === href && "page" }, t(key));
-  frame = { prompts: h("div", { class: "prompts", role: "region", "aria-label": t("prompts") }), away: h("p", { class: "away", role: "status", hidden: true }, t("away")) };
+  frame = { prompts: h("div", { class: "prompts", role: "region", "aria-label": t("prompts") }), away: h("p", { class: "away", role: "status", hidden: true }, t("away")), elsewhere: h("a", { class: "elsewhere", href: "#/", hidden: true, role: "status" }) };
   app.replaceChildren(
     h("nav", { "aria-label": "Portcullis" }, tab("#/", "sessions"), may("admin") && [tab("#/log", "log"), tab("#/rules", "rules"), tab("#/people", "people")], tab("#/devices", may("admin") ? "devices" : "settings")),
-    frame.away,
+    frame.away, frame.elsewhere,
     h("main", { id: "main" }, view.session ? null : frame.prompts, view.element));
   draw();
 }
@@ -46,8 +48,10 @@ function draw() {
   frame.away.hidden = state.connection !== "away";
   tell();
   if (!view.session) drawPrompts(frame.prompts);
+  const elsewhere = view.session ? openAsks().filter((ask) => ask.session !== view.session).length : 0;
+  frame.elsewhere.hidden = elsewhere === 0;
+  frame.elsewhere.textContent = elsewhere === 1 ? t("oneElsewhere") : t("manyElsewhere", { n: elsewhere });
   view.draw();
-  if (view.session) fetchMissing(view.session, view.asked);
 }
 
 /** A letter answers the first card: a allows, d denies. Not while someone types. */
@@ -66,6 +70,7 @@ async function begin() {
     setTimeout(begin, 2000);
     return;
   }
+  startWorker().catch(() => {});
   onChange(draw);
   window.addEventListener("hashchange", show);
   document.addEventListener("keydown", onKey);
@@ -73,7 +78,7 @@ async function begin() {
   show();
   const isOpen = (open) => setConnection(open ? "open" : "away");
   try {
-    await watch(take, isOpen, new AbortController().signal);
+    await follow(() => "/api/v1/watch", take, isOpen, new AbortController().signal);
   } catch {
     unlinked(t("revoked"));
   }
@@ -81,6 +86,7 @@ async function begin() {
 
 function unlinked(why) {
   key.forget();
+  keepKey();
   view = undefined;
   app.replaceChildren(linkView(undefined, begin, why));
 }

@@ -60,8 +60,14 @@ function facts(ask) {
       fact(t("until"), ask.answer_by && moment(ask.answer_by, currentLanguage())),
       fact(t("quorum", { n: ask.quorum }), ask.quorum && t("allowedBy", { names: (ask.allowed_by ?? []).join(", ") || "–" }))),
     // The model chose these words: they stand apart from what is known.
-    ask.description && h("p", { class: "claim" }, h("span", null, `${t("saysAgent")}: `), shown(ask.description)),
+    says(ask) && h("p", { class: "claim" }, h("span", null, `${t("saysAgent")}: `), shown(ask.description)),
     ask.held && h("p", { class: "hint" }, t("held")));
+}
+
+/** Where the model gave no words of its own, the client repeats the command or the file. */
+function says(ask) {
+  const { command, file_path: path } = ask.input ?? {};
+  return ask.description && ![command, path, ask.preview].some((known) => known === ask.description || known?.endsWith?.(`/${ask.description}`));
 }
 
 function answers(ask, answer) {

@@ -56,4 +56,11 @@ export const zh = {
   finished: "{label} 已完成", died: "{label} 已结束", mute: "静音", unknownSession: "没有这个会话",
   notify: "开启通知", notified: "有请求等待、会话完成或结束时，此浏览器会通知你。",
   notNotified: "此浏览器可以在你查看其他内容时通知你。", cannotNotify: "此浏览器的设置已阻止通知。",
+  attach: "附件", takeAway: "移除 {name}", uploading: "正在发送文件……", tooManyFiles: "最多附带 {n} 个文件。", tooLarge: "{name} 超过 {most}。",
+  conversation: "对话", newer: "更新", replied: "回复", event_waiting: "等待中", event_delivered: "已送达", event_seen: "已读", event_expired: "已过期", event_dropped: "已丢弃", event_dead: "未送达",
+  turnInterrupted: "本轮被打断。{why}", turnFailed: "本轮失败。{why}", callResult: "结果", callFailed: "失败", cut: "其余部分过长，此处不显示。",
+  call_running: "运行中", call_done: "完成", call_failed: "失败", goOnWith: "接着进行",
+  by_channel: "channel", by_hooks: "hooks", by_run: "run", by_acp: "编辑器",
+  oneElsewhere: "另一个会话有 1 个请求等你答复", manyElsewhere: "其他会话有 {n} 个请求等你答复",
+  orContinue: "或接着之前的对话", noConversations: "这些文件夹里还没有对话。", goThere: "前往",
 };

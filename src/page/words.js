@@ -58,6 +58,13 @@ export const en = {
   finished: "{label} is done", died: "{label} has ended", mute: "quiet", unknownSession: "No such session",
   notify: "Turn notifications on", notified: "This browser tells you when something waits, is done or has ended.",
   notNotified: "This browser can tell you when something waits, also while you look at something else.", cannotNotify: "Notifications are blocked in this browser's settings.",
+  attach: "Attach", takeAway: "Take {name} away", uploading: "Sending the files …", tooManyFiles: "At most {n} files go along.", tooLarge: "{name} is larger than {most}.",
+  conversation: "Conversation", newer: "Newer", replied: "replied", event_waiting: "waiting", event_delivered: "delivered", event_seen: "seen", event_expired: "expired", event_dropped: "dropped", event_dead: "not delivered",
+  turnInterrupted: "The turn was interrupted. {why}", turnFailed: "The turn failed. {why}", callResult: "Result", callFailed: "It failed", cut: "The rest is too long to be shown here.",
+  call_running: "running", call_done: "done", call_failed: "failed", goOnWith: "Continue",
+  by_channel: "the channel", by_hooks: "hooks", by_run: "run", by_acp: "an editor",
+  oneElsewhere: "1 prompt of another session waits for you", manyElsewhere: "{n} prompts of other sessions wait for you",
+  orContinue: "Or go on with a conversation", noConversations: "There is none in these folders yet.", goThere: "Go there",
 };
 
 let language = localStorage.getItem("portcullis.language") ?? (navigator.language.startsWith("zh") ? "zh-CN" : "en");

@@ -13,15 +13,15 @@ use super::body::{Params, read_json};
 use super::response::{ErrorResponse, Json};
 
 /// A question that takes a look at the disk.
-pub(crate) type Look<Q, A> = Box<dyn Fn(Q) -> Result<A, Fault> + Send + Sync>;
+pub(crate) type DiskLook<Q, A> = Box<dyn Fn(Q) -> Result<A, Fault> + Send + Sync>;
 
 pub(crate) struct Inspector {
     /// The rules that count in a folder.
-    pub(crate) rules: Look<PathBuf, Vec<RuleView>>,
+    pub(crate) rules: DiskLook<PathBuf, Vec<RuleView>>,
     /// What they say of a call.
-    pub(crate) check: Look<NewCheck, RulingView>,
+    pub(crate) check: DiskLook<NewCheck, RulingView>,
     /// Whether the journal is as it was written.
-    pub(crate) chain: Look<(), ChainView>,
+    pub(crate) chain: DiskLook<(), ChainView>,
 }
 
 #[derive(Deserialize)]

@@ -47,6 +47,8 @@ fn read(wanted: &str) -> Bytes {
 
 files! {
     "api.js" SCRIPT,
+    "composer.js" SCRIPT,
+    "conversation.js" SCRIPT,
     "devices.js" SCRIPT,
     "diff.js" SCRIPT,
     "dom.js" SCRIPT,
@@ -62,21 +64,25 @@ files! {
     "parts.js" SCRIPT,
     "people.js" SCRIPT,
     "prompts.js" SCRIPT,
+    "push.js" SCRIPT,
     "questions.js" SCRIPT,
     "rules.js" SCRIPT,
+    "said.js" SCRIPT,
     "session.js" SCRIPT,
     "sessions.js" SCRIPT,
     "start.js" SCRIPT,
     "state.js" SCRIPT,
+    "stream.js" SCRIPT,
     "style.css" "text/css; charset=utf-8",
     "words-zh.js" SCRIPT,
     "words.js" SCRIPT,
+    "worker.js" SCRIPT,
 }
 
 /// No script but ours, nothing from elsewhere, in nobody's frame, and nothing that is text is ever run.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; \
     manifest-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; \
-    require-trusted-types-for 'script'; trusted-types 'none'";
+    require-trusted-types-for 'script'; trusted-types portcullis";
 
 struct Served {
     kind: &'static str,
@@ -143,7 +149,7 @@ pub(super) async fn asset(Path((version, name)): Path<(String, String)>, headers
 fn answer(served: &Served, headers: &HeaderMap, caching: &'static str) -> Response {
     let encodings = headers.get(ACCEPT_ENCODING).and_then(|value| value.to_str().ok()).unwrap_or_default();
     let is_packed = !served.packed.is_empty() && encodings.split(',').any(|name| name.trim().starts_with("gzip"));
-    let fixed: [(HeaderName, &str); 7] = [
+    let fixed: [(HeaderName, &str); 8] = [
         (CONTENT_TYPE, served.kind),
         (CACHE_CONTROL, caching),
         (VARY, "Accept, Accept-Encoding"),
@@ -151,6 +157,8 @@ fn answer(served: &Served, headers: &HeaderMap, caching: &'static str) -> Respon
         (X_CONTENT_TYPE_OPTIONS, "nosniff"),
         (REFERRER_POLICY, "no-referrer"),
         (HeaderName::from_static("cross-origin-opener-policy"), "same-origin"),
+        // The worker stands below `/assets/`, and serves the whole page.
+        (HeaderName::from_static("service-worker-allowed"), "/"),
     ];
     let body = if is_packed { served.packed.clone() } else { served.plain.clone() };
     if is_packed { (fixed, [(CONTENT_ENCODING, "gzip")], body).into_response() } else { (fixed, body).into_response() }

@@ -1,10 +1,13 @@
 //! Who gets in: links that work once, devices that are revoked, pages and hosts that are not ours.
 
 use crate::support::browser::{Browser, DESKTOP, link};
+use crate::support::child::Stdin;
 use crate::support::connection::Target;
-use crate::support::home::Home;
+use crate::support::home::{Home, Ran};
 use crate::support::http::Request;
+use crate::support::{PATIENCE, until};
 use serde_json::json;
+use std::os::unix::fs::PermissionsExt as _;
 
 #[test]
 fn a_link_works_once_and_fetching_it_ahead_does_not_use_it_up() {
@@ -54,10 +57,8 @@ fn a_device_may_do_what_it_was_linked_for_and_no_more() {
     let made = Request::post("/api/v1/devices").json(&new).send(&gate.target()).expect(200).json();
     let key = made["key"].as_str().unwrap();
     let me = gate.get_as(key, "/api/v1/me").expect(200).json();
-    assert_eq!(
-        me,
-        json!({"name": "owner", "rights": ["talk", "review", "start"], "via": "device", "device": made["id"]})
-    );
+    assert_eq!((&me["name"], &me["via"], &me["device"]), (&json!("owner"), &json!("device"), &made["id"]));
+    assert_eq!(me["rights"], json!(["talk", "review", "start"]));
     for path in ["/api/v1/devices", "/api/v1/log", "/api/v1/tokens"] {
         gate.get_as(key, path).expect(403);
     }
@@ -118,4 +119,52 @@ fn a_link_is_shown_on_a_terminal_only() {
     home.run(&["page", "--no-open"]).refused(1, "no terminal to print the link on");
     assert!(home.run(&["device", "list"]).ok().stdout.contains("No device is linked."));
     home.run(&["device", "revoke", "nosuch"]).refused(1, "no device nosuch");
+}
+
+/// A program in place of `xdg-open`, which writes down what it is given.
+fn fake_opener(home: &Home) -> std::path::PathBuf {
+    let folder = home.user().join("bin");
+    std::fs::create_dir_all(&folder).unwrap();
+    let script = "#!/bin/sh\nprintf '%s\\n' \"$*\" > \"$HOME/argv\"\ncp -p \"$1\" \"$HOME/opened.html\"\nmv \"$HOME/argv\" \"$HOME/opened\"\n";
+    let file = folder.join("xdg-open");
+    std::fs::write(&file, script).unwrap();
+    std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o755)).unwrap();
+    folder
+}
+
+#[test]
+fn the_browser_is_opened_on_a_file_that_only_its_owner_reads_and_that_is_gone_afterwards() {
+    let home = Home::new();
+    let gate = home.serve();
+    let mut command = home.command(&["page"]);
+    let path = std::env::var("PATH").unwrap();
+    command.env("DISPLAY", ":9").env("PATH", format!("{}:{path}", fake_opener(&home).display()));
+    let opening = home.spawn(command, Stdin::Nothing);
+    let argv = until("the browser", || std::fs::read_to_string(home.user().join("opened")).ok());
+    let file = std::path::PathBuf::from(argv.trim());
+    let copy = home.user().join("opened.html");
+    let text = std::fs::read_to_string(&copy).unwrap();
+    assert_eq!(std::fs::metadata(&copy).unwrap().permissions().mode() & 0o777, 0o600);
+    let secret = text.split("#link=").nth(1).unwrap().split('"').next().unwrap();
+    assert!(!argv.contains(secret), "no list of processes shows the link");
+    assert!(file.exists() && file.starts_with(home.folder()), "{}", file.display());
+    let new = json!({"link": secret, "name": "browser"});
+    Request::post("/api/v1/devices").json(&new).send(&gate.target()).expect(200);
+    opening.wait_exit(PATIENCE);
+    assert!(!file.exists(), "the file is gone");
+    assert!(!opening.stdout().contains(secret), "nor is it printed where no terminal is");
+    assert!(opening.stdout().contains("browser is linked."), "{}", opening.stdout());
+}
+
+#[test]
+fn over_ssh_and_without_a_display_nothing_is_opened() {
+    let home = Home::new();
+    let _gate = home.serve();
+    let path = format!("{}:{}", fake_opener(&home).display(), std::env::var("PATH").unwrap());
+    for variables in [&[("DISPLAY", ":9"), ("SSH_CONNECTION", "1 2 3 4")][..], &[]] {
+        let mut command = home.command(&["page"]);
+        command.env("PATH", &path).envs(variables.iter().copied());
+        Ran::of(&home.spawn(command, Stdin::Nothing), PATIENCE).refused(1, "no browser to open");
+    }
+    assert!(!home.user().join("opened").exists());
 }

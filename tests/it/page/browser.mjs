@@ -11,7 +11,7 @@ const WITHIN = 60_000;
 
 const browser = await chromium.launch({
   executablePath: program,
-  args: ["--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync", "--ignore-certificate-errors"],
+  args: ["--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync", "--ignore-certificate-errors", "--host-resolver-rules=MAP gate.example.org 127.0.0.1"],
 });
 const pages = new Map();
 

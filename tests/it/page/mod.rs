@@ -4,4 +4,5 @@ mod access;
 mod admin;
 mod journey;
 mod prompts;
+mod reach;
 mod screens;

@@ -34,6 +34,22 @@ fn what_is_said_twice_under_one_key_counts_once() {
 }
 
 #[test]
+fn what_a_turn_brought_that_has_ended_is_read_and_does_not_come_again() {
+    check(
+        "0 attach 1 api agent=a
+         1 say 1 tom : one
+         1 say 2 tom : two
+         2 wrote 1 1,2
+         3 read 1 1
+         3 read 1 1
+         4 read 2 2
+         5 end 1
+         6 attach 2 api agent=a",
+        &expect![[r#""#]],
+    );
+}
+
+#[test]
 fn an_event_that_was_never_read_is_given_again_and_at_last_given_up() {
     check(
         "0 attach 1 api agent=a

@@ -39,7 +39,11 @@ fn every_event_shows_its_state_and_the_reason() {
     gate.wait_for_event(&id, "delivered");
 
     session.call("reply", &json!({"chat_id": "ops", "text": "on it"}));
-    assert!(shown().contains("seen: the model answered its conversation, opened it, or ended the turn that brought it"), "{}", shown());
+    assert!(
+        shown().contains("seen: the model answered its conversation, opened it, or ended the turn that brought it"),
+        "{}",
+        shown()
+    );
     home.run(&["events", "retry", &id]).refused(1, "the event is seen");
     let seen = home.run(&["events", "show", &id, "--json"]).json();
     assert_eq!((&seen["state"], &seen["text"]), (&json!("seen"), &json!("the build failed")));

@@ -143,17 +143,17 @@ impl Install {
 
     fn summary(&self, plan: &InstallPlan) -> anyhow::Result<String> {
         let name = &self.at.name;
+        let from = match plan.changes_server() {
+            true => "from the next session on",
+            false => "within seconds in sessions that have the server",
+        };
         let mut text = match self.at.scope() {
             SettingsScope::Project => format!(
                 "Registered as {name:?} for you in this project. Commit .claude/settings.json: others who pull it get \
                  the hooks once they have run `portcullis install`, and nothing before.\n"
             ),
-            SettingsScope::Local => {
-                format!("Registered as {name:?} for you in this project, from the next session on.\n")
-            }
-            SettingsScope::User => {
-                format!("Registered as {name:?} for you, in every folder, from the next session on.\n")
-            }
+            SettingsScope::Local => format!("Registered as {name:?} for you in this project, {from}.\n"),
+            SettingsScope::User => format!("Registered as {name:?} for you, in every folder, {from}.\n"),
         };
         let running = self.running(plan)?;
         if !running.is_empty() {

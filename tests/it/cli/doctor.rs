@@ -58,9 +58,12 @@ fn the_guide_shows_what_the_doctor_says() {
     let shown: Vec<&str> = sample.lines().filter(|line| *line != "…").collect();
     assert!(shown.len() > 10, "{sample}");
     for line in shown {
-        // Of a line with a path what stands before it.
-        let (start, _) = line.split_once("/home/ann").unwrap_or((line, ""));
-        assert!(said.lines().any(|said| said.starts_with(start)), "{line}\n{said}");
+        // Of a line with a path what stands before it, without the level: the tested program lies in a build folder.
+        let (start, is_as_it_is) = line.split_once("/home/ann").map_or((line, true), |(start, _)| (&start[6..], false));
+        let begins = |said: &str| {
+            if is_as_it_is { said == start } else { said.get(6..).is_some_and(|said| said.starts_with(start)) }
+        };
+        assert!(said.lines().any(begins), "{line}\n{said}");
     }
 }
 

@@ -113,7 +113,7 @@ impl Hook {
                 match hooks::call_session(&socket, &arguments, wait, show).await {
                     Err(error) if event.decides() => {
                         tracing::debug!("{error:#}");
-                        show(&without_session(&error, &paths, call));
+                        show(&without_session(&error, &paths, call).await);
                     }
                     called => called?,
                 }
@@ -140,22 +140,22 @@ fn show(told: &HookOutput) {
 
 /// What is answered where the session's process does not. One that is there and says nothing may have a stop or a guard to
 /// hold: nothing runs past it.
-fn without_session(error: &Unanswered, paths: &Paths, call: HookCall) -> HookOutput {
+async fn without_session(error: &Unanswered, paths: &Paths, call: HookCall) -> HookOutput {
     match (error, call.event) {
         (Unanswered::Silent(_), HookEvent::PreToolUse) => {
             HookOutput { output: refuse_tool("The session's own portcullis process gave no answer: try again.") }
         }
-        _ => judge_alone(paths, call),
+        _ => judge_alone(paths, call).await,
     }
 }
 
 /// No process of the session answers: Claude Code has not started it, or a server of the project has its name. Nobody can
 /// be asked then, and the rules hold all the same.
-fn judge_alone(paths: &Paths, call: HookCall) -> HookOutput {
+async fn judge_alone(paths: &Paths, call: HookCall) -> HookOutput {
     let folder = call.cwd.clone().or_else(|| Some(working_folder().ok()?.display().to_string()));
     let label = Label::of_folder(Path::new(folder.as_deref().unwrap_or_default()));
     let about = SessionAbout { folder, ..SessionAbout::new(label, "hooks") };
-    HookOutput { output: hooks::judge_alone(&judge(paths, &about, vec![]), call, is_attended()) }
+    HookOutput { output: hooks::judge_alone(&judge(paths, &about, vec![]), call, is_attended()).await }
 }
 
 /// When the session began, as the file tells that its first hook made.

@@ -12,6 +12,7 @@
 mod disk;
 mod example;
 mod file;
+mod late;
 mod projects;
 mod removal;
 mod trust;
@@ -27,6 +28,7 @@ use portcullis_core::policy::{
 
 pub(crate) use disk::project_root;
 pub(crate) use file::{RulesFile, Written, block};
+pub(crate) use late::late;
 pub(crate) use removal::without_rule;
 pub(crate) use trust::Trusted;
 
@@ -256,10 +258,18 @@ impl Rules {
 
     /// Follows the links of a call and decides it by the rules as of now.
     pub(crate) fn decide(&self, mode: Mode, around: &Context, call: Call) -> Judgement {
+        judged(&self.snapshot(), mode, around, call)
+    }
+
+    /// The same without the rules of a project's file that nobody has trusted, and whether there are such rules.
+    pub(crate) fn decide_by_trusted(&self, mode: Mode, around: &Context, call: Call) -> (Judgement, bool) {
         let set = self.snapshot();
-        let disk = RealDisk::new();
-        let call = call.looked_up(around, &disk).looked_below(&set, around, &disk);
-        decide(&set, mode, around, &call)
+        let has_more = set.rules.iter().any(|rule| !rule.source.origin.is_trusted());
+        if !has_more {
+            return (judged(&set, mode, around, call), false);
+        }
+        let trusted = set.rules.iter().filter(|rule| rule.source.origin.is_trusted()).cloned().collect();
+        (judged(&RuleSet { rules: trusted }, mode, around, call), true)
     }
 
     /// The same as if every project's file were trusted; none where that makes no difference.
@@ -281,6 +291,12 @@ impl Rules {
         let call = call.looked_up(context, &RealDisk::new());
         passes_outside_guard(&self.snapshot(), context, &call, policy)
     }
+}
+
+fn judged(set: &RuleSet, mode: Mode, around: &Context, call: Call) -> Judgement {
+    let disk = RealDisk::new();
+    let call = call.looked_up(around, &disk).looked_below(set, around, &disk);
+    decide(set, mode, around, &call)
 }
 
 /// A file of a project that nobody has trusted, and that would cost more time than it may: everything is asked for.

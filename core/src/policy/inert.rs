@@ -14,7 +14,8 @@ pub(crate) fn is_inert(words: &[ShellWord]) -> bool {
     {
         return false;
     }
-    let has = |begins: &[&str]| rest.iter().any(|word| begins.iter().any(|begin| word.text.starts_with(begin)));
+    // A long option may be cut short, and may have its value behind `=`.
+    let has = |begins: &[&str]| rest.iter().any(|word| begins.iter().any(|begin| may_be_flag(&word.text, begin)));
     let says = |marks: &[&str]| rest.iter().any(|word| marks.iter().any(|mark| word.text.contains(mark)));
     match name_of(&first.text) {
         "ls" | "cat" | "head" | "tail" | "wc" | "diff" | "cmp" | "stat" | "du" | "df" | "pwd" | "which" | "whereis"
@@ -42,10 +43,13 @@ pub(crate) fn is_inert(words: &[ShellWord]) -> bool {
         "sed" => sed_edits_only(rest),
         "git" => is_inert_git(rest),
         "apt" | "apt-get" | "apk" | "brew" | "dnf" | "yum" | "pacman" | "pip" | "pip3" | "gem" | "conda" | "snap" => {
-            !has(&["-o", "-c", "--option", "--config", "--exec", "--hook"]) && !says(&["::"])
+            let runs = matches!(subcommand(rest), None | Some("run" | "exec" | "services" | "sh" | "command"));
+            (!runs || name_of(&first.text) == "pacman")
+                && !has(&["-o", "-c", "--option", "--config", "--exec", "--hook"])
+                && !says(&["::"])
         }
         "npm" | "pnpm" | "yarn" | "bun" | "cargo" | "go" | "uv" | "poetry" => {
-            let sub = rest.iter().find(|word| !word.is_flag()).map_or("", |word| word.text.as_str());
+            let sub = subcommand(rest).unwrap_or_default();
             let takes_names = matches!(
                 sub,
                 "install"
@@ -71,7 +75,7 @@ pub(crate) fn is_inert(words: &[ShellWord]) -> bool {
                     | "sync"
                     | "lock"
             );
-            takes_names && !has(&["--config", "--script-shell", "--exec"])
+            takes_names && !has(&["--config", "--script-shell", "--exec", "-toolexec", "--toolexec", "-exec"])
         }
         "docker" | "podman" => {
             let sub = rest.first().map_or("", |word| word.text.as_str());
@@ -86,10 +90,27 @@ pub(crate) fn is_inert(words: &[ShellWord]) -> bool {
         }
         "gh" => {
             let sub = rest.first().map_or("", |word| word.text.as_str());
+            // What stands behind `--` is git's.
             matches!(sub, "pr" | "issue" | "repo" | "release" | "run" | "auth" | "label" | "search" | "workflow")
+                && !rest.iter().any(|word| word.text == "--")
         }
         _ => false,
     }
+}
+
+fn may_be_flag(text: &str, flag: &str) -> bool {
+    let name = text.split('=').next().unwrap_or_default();
+    text.starts_with(flag) || name.len() > 3 && name.starts_with("--") && flag.starts_with(name)
+}
+
+/// The first word that is no option; none where an option before it may have it for its value.
+fn subcommand(rest: &[ShellWord]) -> Option<&str> {
+    let at = rest.iter().position(|word| !word.is_flag())?;
+    let is_lone = |word: &ShellWord| {
+        let lone = ["-y", "-q", "-qq", "-s", "-g", "--yes", "--quiet", "--silent", "--verbose", "--global", "--locked"];
+        word.text.contains('=') || word.text.starts_with("--no-") || lone.contains(&word.text.as_str())
+    };
+    rest[..at].iter().all(is_lone).then(|| rest[at].text.as_str())
 }
 
 /// What a program that only starts another starts, in its plainest forms.
@@ -164,7 +185,7 @@ fn is_inert_git(rest: &[ShellWord]) -> bool {
     );
     let starts = |word: &ShellWord| {
         let flags = ["-c", "-u", "-x", "-O", "--exec", "--upload-pack", "--receive-pack", "--config", "--open-files"];
-        let long = |flag: &str| flag.starts_with("--") && word.text.len() > 3 && flag.starts_with(word.text.as_str());
+        let long = |flag: &str| flag.starts_with("--") && may_be_flag(&word.text, flag);
         let named =
             matches!(sub.text.as_str(), "clone" | "fetch" | "pull" | "push" | "ls-remote" | "grep" | "remote" | "init");
         word.text.contains("ext::")
@@ -178,18 +199,40 @@ fn is_inert_git(rest: &[ShellWord]) -> bool {
 
 /// Whether sed is given nothing but scripts that put text in the place of text, or pick lines: nothing that runs or writes.
 pub(crate) fn sed_edits_only(rest: &[ShellWord]) -> bool {
-    let takes = |word: &ShellWord| {
-        word.text == "--expression" || word.is_flag() && !word.text.starts_with("--") && word.text.ends_with('e')
-    };
-    let expressions: Vec<&ShellWord> =
-        rest.iter().zip(rest.iter().skip(1)).filter(|(flag, _)| takes(flag)).map(|(_, script)| script).collect();
-    let others = rest.iter().any(|word| {
-        word.text.starts_with("--expression=") || word.text.starts_with("--f") || word.text.starts_with("-f")
-    });
-    match expressions.as_slice() {
-        [] => rest.iter().find(|word| !word.is_flag()).is_none_or(|word| edits_only(&word.text)) && !others,
-        scripts => scripts.iter().all(|word| edits_only(&word.text)) && !others,
+    let mut scripts = vec![];
+    let mut operands = vec![];
+    let mut words = rest.iter();
+    let mut is_over = false;
+    while let Some(word) = words.next() {
+        let text = word.text.as_str();
+        if is_over || !word.is_flag() {
+            operands.push(text);
+            continue;
+        }
+        match text.strip_prefix("--") {
+            Some("") => is_over = true,
+            Some("expression") => scripts.extend(words.next().map(|word| word.text.as_str())),
+            Some("quiet" | "silent" | "regexp-extended" | "in-place" | "separate" | "unbuffered" | "null-data")
+            | Some("posix" | "sandbox" | "version" | "help") => {}
+            Some(long) => match long.split_once('=') {
+                Some(("expression", script)) => scripts.push(script),
+                Some(("in-place", _)) => {}
+                _ => return false,
+            },
+            None => match text.char_indices().skip(1).find(|(_, c)| !"nErsuz".contains(*c)) {
+                None | Some((_, 'i')) => {}
+                Some((at, 'e')) if at + 1 < text.len() => scripts.push(&text[at + 1..]),
+                Some((_, 'e')) => scripts.extend(words.next().map(|word| word.text.as_str())),
+                Some(_) => return false,
+            },
+        }
     }
+    if scripts.is_empty() {
+        // On some systems `-i` has an empty word behind it.
+        let script = operands.iter().position(|word| !word.is_empty());
+        scripts.extend(script.map(|at| operands[at]));
+    }
+    scripts.into_iter().all(edits_only)
 }
 
 fn edits_only(script: &str) -> bool {

@@ -68,7 +68,9 @@ pub(crate) fn reading(words: &[ShellWord]) -> Reading {
                 word.text.contains(['>', '|'])
                     || ["system", "getline", "inplace"].iter().any(|it| word.text.contains(it))
             };
-            only(!rest.iter().any(writes) && !short(&['f', 'i', 'E']))
+            // Many others write files, some without a word that says so.
+            let is_known = |flag: &str| flag == "--" || flag.starts_with("-F") || flag.starts_with("-v");
+            only(!rest.iter().any(writes) && flags().all(is_known))
         }
         "find" => only(!rest.iter().any(|word| does_more(&word.text))),
         "git" => only(git_only_reads(rest)),

@@ -1,16 +1,34 @@
-//! What the user's and the project's rules say of a call, as their files are at that moment.
+//! What the user's and the project's rules say of a call, as their files are at that moment, and within a time.
+//!
+//! A judgement looks at the disk, and its work grows with files that a project brings. It runs in a thread of its own:
+//! whatever it meets there, the session's process goes on, and a judgement that is late is an ask.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
 
 use portcullis_core::AskKind;
-use portcullis_core::policy::{Decision, Judgement, MandatoryAsk, Mode, OutsidePolicy};
+use portcullis_core::policy::{Call, Decision, Judgement, MandatoryAsk, Mode, OutsidePolicy};
 use portcullis_wire::tools;
+use tokio::sync::Semaphore;
 
 use super::request::{Decision as GateDecision, ToolRequest};
-use crate::rules::Rules;
+use crate::fixed;
+use crate::rules::{Rules, late};
+
+/// A call waits no longer than this for each of its judgements: by the owner's rules alone, then by all.
+const JUDGED_WITHIN: Duration = Duration::from_secs(2);
+/// Judgements at once. One that a file system keeps waiting keeps its place, and what finds none is late.
+const MOST_AT_ONCE: usize = 16;
 
 /// The rules of one session.
 pub(crate) struct Judge {
+    judged_in: Arc<JudgedIn>,
+    places: Arc<Semaphore>,
+}
+
+/// Where a session's calls are judged.
+struct JudgedIn {
     rules: Rules,
     /// Where the session was started.
     folder: PathBuf,
@@ -21,7 +39,8 @@ pub(crate) struct Judge {
 
 impl Judge {
     pub(crate) fn new(rules: Rules, folder: PathBuf, added: Vec<PathBuf>, label: String) -> Self {
-        Self { rules, folder, added, label }
+        let judged_in = Arc::new(JudgedIn { rules, folder, added, label });
+        Self { judged_in, places: Arc::new(Semaphore::new(MOST_AT_ONCE)) }
     }
 
     /// The rules of a user whose home is this folder, for a session there.
@@ -30,22 +49,59 @@ impl Judge {
         Self::new(Rules::of_home(folder), folder.to_owned(), vec![], "api".to_owned())
     }
 
-    /// Looks at the rules as they are now. Relative paths of the call lead from its own folder.
-    pub(super) fn judge(&self, request: &ToolRequest) -> Judgement {
-        let call = tools::call(&request.tool, &request.input);
-        self.rules.decide(request.mode(), &self.context(request), call)
+    /// Looks at the rules as they are now. Relative paths of the call lead from its own folder. The owner's rules are
+    /// judged first and alone: what an untrusted file of the project costs delays none of their denials.
+    pub(super) async fn judge(&self, request: &ToolRequest) -> Judgement {
+        let mode = request.mode();
+        let by_trusted = self.within(request, move |judged_in, request| {
+            judged_in.rules.decide_by_trusted(mode, &judged_in.context(request), call(request))
+        });
+        let Some((by_trusted, has_more)) = by_trusted.await else { return late(mode, None) };
+        if !has_more || by_trusted.decision == Decision::Deny {
+            return by_trusted;
+        }
+        let by_all = self.within(request, move |judged_in, request| {
+            judged_in.rules.decide(mode, &judged_in.context(request), call(request))
+        });
+        by_all.await.unwrap_or_else(|| late(mode, Some(by_trusted)))
     }
 
     /// Whether the call may pass unasked although text from outside went before the model.
-    pub(super) fn passes_outside_guard(&self, request: &ToolRequest, policy: OutsidePolicy) -> bool {
-        let call = tools::call(&request.tool, &request.input);
-        self.rules.passes_outside_guard(&self.context(request), call, policy)
+    pub(super) async fn passes_outside_guard(&self, request: &ToolRequest, policy: OutsidePolicy) -> bool {
+        let passes = self.within(request, move |judged_in, request| {
+            judged_in.rules.passes_outside_guard(&judged_in.context(request), call(request), policy)
+        });
+        passes.await.unwrap_or(false)
+    }
+
+    /// What comes out in time; none where it is late.
+    async fn within<T: Send + 'static>(
+        &self,
+        request: &ToolRequest,
+        work: impl FnOnce(&JudgedIn, &ToolRequest) -> T + Send + 'static,
+    ) -> Option<T> {
+        let (judged_in, request) = (Arc::clone(&self.judged_in), request.clone());
+        let judging = async {
+            let place = Arc::clone(&self.places).acquire_owned().await.ok()?;
+            let judging = tokio::task::spawn_blocking(move || {
+                let made = work(&judged_in, &request);
+                drop(place);
+                made
+            });
+            judging.await.ok()
+        };
+        let limit = fixed::wait("JUDGED_WITHIN", JUDGED_WITHIN);
+        let judged = tokio::time::timeout(limit, judging).await.ok().flatten();
+        if judged.is_none() {
+            tracing::warn!("a call was not judged within {limit:?}, and is asked for");
+        }
+        judged
     }
 
     /// Decides before a call, or about its permission, where nobody else can: what a person must decide is left to the
     /// terminal where the client asks there, and denied where it would not.
-    pub(crate) fn decide_alone(&self, request: &ToolRequest) -> GateDecision {
-        let judgement = self.judge(request);
+    pub(crate) async fn decide_alone(&self, request: &ToolRequest) -> GateDecision {
+        let judgement = self.judge(request).await;
         if denied_by(&judgement).is_some() {
             return GateDecision::deny(judgement.why);
         }
@@ -61,7 +117,9 @@ impl Judge {
             judgement.why
         ))
     }
+}
 
+impl JudgedIn {
     fn context(&self, request: &ToolRequest) -> portcullis_core::policy::Context {
         let mut context = self.rules.around(&self.folder, &self.added, Some(&self.label));
         // Where the agent has gone meanwhile is where its relative paths lead, but no folder it may work in.
@@ -70,6 +128,10 @@ impl Judge {
         }
         context
     }
+}
+
+fn call(request: &ToolRequest) -> Call {
+    tools::call(&request.tool, &request.input)
 }
 
 /// The rule of somebody that denies the call, and not only might. Where no rule speaks, the client's own mode and settings
@@ -106,4 +168,25 @@ pub(super) fn asks_a_person(request: &ToolRequest, judgement: &Judgement) -> boo
 /// How many people must allow the call.
 pub(super) fn quorum(judgement: &Judgement) -> u8 {
     judgement.quorum.and_then(|quorum| u8::try_from(quorum).ok()).unwrap_or(1).max(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::request;
+    use super::*;
+
+    /// As if file systems that do not answer kept every place.
+    #[tokio::test(start_paused = true)]
+    async fn a_call_that_cannot_be_judged_in_time_is_asked_for() {
+        let folder = tempfile::tempdir().unwrap();
+        let judge = Judge::of_home(folder.path());
+        let request = ToolRequest { mode: Some("bypassPermissions".to_owned()), ..request("ls") };
+        assert_eq!(judge.judge(&request).await.decision, Decision::Allow);
+        let all = judge.places.acquire_many(u32::try_from(MOST_AT_ONCE).unwrap()).await.unwrap();
+        let judgement = judge.judge(&request).await;
+        assert!(must_ask(&judgement) && judgement.why.contains("takes too long"), "{judgement:?}");
+        assert!(!judge.passes_outside_guard(&request, OutsidePolicy::Guard).await);
+        drop(all);
+        assert_eq!(judge.judge(&request).await.decision, Decision::Allow);
+    }
 }

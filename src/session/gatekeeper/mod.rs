@@ -116,7 +116,7 @@ impl Gatekeeper {
         let call = CallKey::of(&request);
         self.state().calls.announce(call.clone());
         self.hold_until_attached().await;
-        let judgement = match self.judged(&request, &call) {
+        let judgement = match self.judged(&request, &call).await {
             Ok(judgement) => judgement,
             Err(denied) => return denied.into(),
         };
@@ -124,7 +124,7 @@ impl Gatekeeper {
         if request.kind() != AskKind::Tool {
             return Decision::NoDecision.into();
         }
-        let outside = self.outside_reason(&request);
+        let outside = self.outside_reason(&request).await;
         if !must_ask(&judgement) && outside.is_none() {
             return Decision::NoDecision.into();
         }
@@ -173,14 +173,14 @@ impl Gatekeeper {
             call
         };
         request.folder.clone_from(&call.folder);
-        let judgement = match self.judged(&request, &call) {
+        let judgement = match self.judged(&request, &call).await {
             Ok(judgement) => judgement,
             Err(denied) => return denied.into(),
         };
         if self.state().calls.take_passed(&call) {
             return allowed_as_it_is(DecidedBy::Person).into();
         }
-        let outside = self.outside_reason(&request);
+        let outside = self.outside_reason(&request).await;
         if outside.is_none() && rule_may_allow(&request, &judgement) && self.can_be_recorded().await {
             // The stop may have come meanwhile.
             if let Some(denied) = self.denied_by_stop(&request, &call) {
@@ -256,9 +256,9 @@ impl Gatekeeper {
     }
 
     /// Why the outside guard holds this call up, where it does.
-    fn outside_reason(&self, request: &ToolRequest) -> Option<String> {
+    async fn outside_reason(&self, request: &ToolRequest) -> Option<String> {
         let reason = self.outside.reason()?;
-        (!self.judge.passes_outside_guard(request, self.settings.outside)).then_some(reason)
+        (!self.judge.passes_outside_guard(request, self.settings.outside).await).then_some(reason)
     }
 
     fn stop_reason(&self) -> Option<String> {
@@ -272,11 +272,12 @@ impl Gatekeeper {
     }
 
     /// What the rules say of a call that is refused neither by a stop nor by one of them.
-    fn judged(&self, request: &ToolRequest, call: &CallKey) -> Result<Judgement, Decision> {
+    async fn judged(&self, request: &ToolRequest, call: &CallKey) -> Result<Judgement, Decision> {
+        let judgement = self.judge.judge(request).await;
+        // Afterwards, so that a stop that came meanwhile holds.
         if let Some(denied) = self.denied_by_stop(request, call) {
             return Err(denied);
         }
-        let judgement = self.judge.judge(request);
         let Some(rule) = denied_by(&judgement) else { return Ok(judgement) };
         self.record_refused(request, call, &format!("rule {rule}"), None);
         Err(Decision::deny(judgement.why))

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use std::path::Path;
 use std::sync::Arc;
 
-fn request(command: &str) -> ToolRequest {
+pub(super) fn request(command: &str) -> ToolRequest {
     ToolRequest {
         tool: "Bash".to_owned(),
         input: json!({"command": command}),
@@ -41,6 +41,11 @@ fn judge(folder: &Path) -> Judge {
     Judge::of_home(folder)
 }
 
+fn judged(judge: &Judge, request: &ToolRequest) -> Judgement {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+    runtime.block_on(judge.judge(request))
+}
+
 /// A gatekeeper whose gate never answers.
 fn gatekeeper(folder: &Path) -> Gatekeeper {
     let about = SessionAbout::new(Label::new("api").unwrap(), "test");
@@ -51,7 +56,7 @@ fn gatekeeper(folder: &Path) -> Gatekeeper {
 
 fn shown(request: &ToolRequest) -> NewAsk {
     let folder = tempfile::tempdir().unwrap();
-    let judgement = judge(folder.path()).judge(request);
+    let judgement = judged(&judge(folder.path()), request);
     new_ask(AskId::new(Moment(1), 1), request, &CallKey::of(request), &judgement, None, None)
 }
 
@@ -107,7 +112,7 @@ fn a_rule_allows_only_where_neither_the_mode_nor_the_client_wants_a_person() {
     let may = |change: fn(&mut ToolRequest)| {
         let mut request = request("npm run build");
         change(&mut request);
-        let judgement = judge.judge(&request);
+        let judgement = judged(&judge, &request);
         assert_eq!(judgement.rule.as_ref().map(|rule| rule.decision), Some(Ruled::Allow));
         rule_may_allow(&request, &judgement)
     };

@@ -82,7 +82,7 @@ impl Gatekeeper {
                 self.without_verdict(request, &why).into()
             }
             AskOutcome::Verdict(ruling) => {
-                let decision = self.decision_of(&ruling, request, call, &shown);
+                let decision = self.decision_of(&ruling, request, call, &shown).await;
                 self.tell(PromptNews::Ruled { ask: id, ruling });
                 GatekeeperAnswer { decision, verdict: Some(id) }
             }
@@ -143,14 +143,11 @@ impl Gatekeeper {
 
     /// A verdict as the client is told it. An input that is no object, or that the rules refuse, allows nothing; nor does
     /// a verdict that a stop has overtaken.
-    fn decision_of(&self, ruling: &Ruling, request: &ToolRequest, call: CallKey, shown: &NewAsk) -> Decision {
+    async fn decision_of(&self, ruling: &Ruling, request: &ToolRequest, call: CallKey, shown: &NewAsk) -> Decision {
         if ruling.behavior == Behavior::Deny {
             let said = ruling.why.as_deref().filter(|why| !why.trim().is_empty());
             let message = said.unwrap_or("A person denied this.").to_owned();
             return Decision::Deny { message, interrupt: ruling.interrupt, by: DecidedBy::Person };
-        }
-        if let Some(message) = self.stop_reason() {
-            return Decision::deny(message);
         }
         // The gate refuses such a verdict; one that was given at a front while it was away comes here first.
         if ruling.input.is_some() && !shown.details.editable {
@@ -164,9 +161,13 @@ impl Gatekeeper {
             },
         };
         if let Some(input) = &input
-            && let Some(why) = self.objection(request, input, shown.details.quorum)
+            && let Some(why) = self.objection(request, input, shown.details.quorum).await
         {
             return Decision::deny(format!("The edited input is denied: {why}"));
+        }
+        // After the last wait, so that a stop that came meanwhile holds.
+        if let Some(message) = self.stop_reason() {
+            return Decision::deny(message);
         }
         let allowed = input.as_ref().map_or(call.digest, digest);
         self.state().calls.allow(AllowedBy::Ask(shown.id), call, allowed);
@@ -185,9 +186,9 @@ impl Gatekeeper {
     }
 
     /// What the rules have against an input that takes the place of one which this many people have allowed.
-    fn objection(&self, request: &ToolRequest, input: &Value, allowed_by: u8) -> Option<String> {
+    async fn objection(&self, request: &ToolRequest, input: &Value, allowed_by: u8) -> Option<String> {
         let edited = ToolRequest { input: input.clone(), ..request.clone() };
-        let judgement = self.judge.judge(&edited);
+        let judgement = self.judge.judge(&edited).await;
         if denied_by(&judgement).is_some() {
             return Some(judgement.why);
         }

@@ -114,9 +114,9 @@ impl HookSession {
 }
 
 /// What is answered to a hook whose session's process is away.
-pub(crate) fn judge_alone(judge: &Judge, call: HookCall, is_attended: bool) -> Value {
+pub(crate) async fn judge_alone(judge: &Judge, call: HookCall, is_attended: bool) -> Value {
     let (event, capabilities) = (call.event, capabilities(&call, is_attended));
-    let decision = judge.decide_alone(&request(call, ClientFlags::default(), capabilities));
+    let decision = judge.decide_alone(&request(call, ClientFlags::default(), capabilities)).await;
     match (event, &decision) {
         (HookEvent::PreToolUse, _) => before_output(&decision),
         (HookEvent::PermissionRequest, Decision::Deny { message, interrupt, .. }) => {

@@ -28,6 +28,10 @@ const SAFE_VARIABLES: [&str; 22] = [
     "TZ",
 ];
 
+pub(crate) fn is_safe(variable: &str) -> bool {
+    SAFE_VARIABLES.contains(&variable)
+}
+
 /// Programs that run what their arguments say. No pattern approves them, since it says nothing about what is run.
 const RUNNERS: [&str; 4] = ["watch", "setsid", "ionice", "flock"];
 

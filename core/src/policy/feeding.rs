@@ -2,7 +2,8 @@
 
 use super::command::{is_shell, name_of, text};
 use super::shell::{Joint, Redirect, ShellWord, Way};
-use super::suspects::{BEFORE_ANOTHER, Found};
+use super::starts::BEFORE_ANOTHER;
+use super::suspects::Found;
 
 /// Programs that run the code they are given, with the flags before it.
 const INTERPRETERS: [(&str, &[&str]); 10] = [
@@ -100,12 +101,7 @@ pub(super) fn unseen(words: &[ShellWord], command: &Found, all: &[Found]) -> Opt
     let glued =
         rest.iter().any(|word| flags.iter().any(|flag| word.text.len() > flag.len() && word.text.starts_with(flag)));
     let codes = (0..rest.len()).filter(|at| is_code(*at)).filter_map(|at| rest.get(at + 1));
-    // In these languages it is what it is in a shell.
-    let has_backticks = matches!(name, "perl" | "ruby" | "php");
-    let starts = |text: &str| {
-        STARTS.iter().any(|word| text.contains(word))
-            || has_backticks && ["`", "qx", "%x"].iter().any(|it| text.contains(it))
-    };
+    let starts = |text: &str| starts_programs(name, text);
     let hidden = |word: &ShellWord| !word.is_known() || starts(&word.text);
     if codes.clone().any(hidden) || glued || command.given.iter().any(|text| starts(text)) {
         return Some("code in it may start programs");
@@ -114,6 +110,14 @@ pub(super) fn unseen(words: &[ShellWord], command: &Found, all: &[Found]) -> Opt
     let has_code = codes.count() > 0 || rest.iter().any(only_says) || rest.iter().any(|word| word.text == "-m");
     (from_input && !has_code && command.given.is_empty() && is_fed_with_the_unknown(command, all))
         .then_some("code that another program gives is run")
+}
+
+/// Whether code in the language of a program says that it starts others.
+pub(super) fn starts_programs(name: &str, code: &str) -> bool {
+    // In these languages they are what they are in a shell.
+    let has_backticks = matches!(name, "perl" | "ruby" | "php");
+    STARTS.iter().any(|word| code.contains(word))
+        || has_backticks && ["`", "qx", "%x"].iter().any(|it| code.contains(it))
 }
 
 /// Whether the script of `xargs -I@ sh -c @` is what xargs reads.

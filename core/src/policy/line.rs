@@ -1,8 +1,9 @@
 //! A rule's pattern for command lines: a program, words and stars; and whether a command is what it says.
 
 use super::command::name_of;
+use super::git::{self, GitLine, Subcommand};
 use super::glob::text_matches;
-use super::shell::ShellWord;
+use super::shell::{ANY, OUTER, ShellWord};
 use super::values::{Variables, is_literal, may_be};
 
 /// Whether a command is what a rule says.
@@ -62,11 +63,24 @@ impl<'rule> LinePattern<'rule> {
         if self.words.is_empty() || self.pattern.contains('*') || !first.is_known() {
             return Fit::No;
         }
+        let (flags, subs): (Vec<&str>, Vec<&str>) = self.words().iter().partition(|word| word.starts_with('-'));
         let name = name_of(&first.text);
+        if let Some(sub) = self.glued(name, subs.is_empty()) {
+            let words: Vec<ShellWord> =
+                [self.program(), sub].into_iter().map(ShellWord::plain).chain(rest.iter().cloned()).collect();
+            return self.fits(&words, takes_more, variables);
+        }
         if name != self.program() && !name.eq_ignore_ascii_case(self.program()) {
             return Fit::No;
         }
-        let (flags, subs): (Vec<&str>, Vec<&str>) = self.words().iter().partition(|word| word.starts_with('-'));
+        let of_git = GitLine::read(rest).filter(|_| name == "git");
+        let rest = of_git.map_or(rest, |line| line.words);
+        if let (Some(wanted), Some(word), true) = (subs.first(), rest.first(), name == "git")
+            && !word.is_flag()
+            && git::subcommand(rest, wanted) == Subcommand::Unknown
+        {
+            return Fit::Perhaps;
+        }
         let in_order = self.in_order(&subs, rest, takes_more, variables);
         let unknown = takes_more || rest.iter().any(|word| !word.is_known());
         let flagged =
@@ -76,6 +90,12 @@ impl<'rule> LinePattern<'rule> {
                 (false, false) => Fit::No,
             };
         flags.iter().map(flagged).fold(in_order, Fit::min)
+    }
+
+    /// The subcommand in the name of a program: `git-push` is `git push`.
+    fn glued<'name>(&self, name: &'name str, is_alone: bool) -> Option<&'name str> {
+        let sub = name.strip_prefix(self.program())?.strip_prefix('-')?;
+        (!sub.is_empty() && (self.program() == "git" || !is_alone)).then_some(sub)
     }
 
     fn in_order(&self, subs: &[&str], rest: &[ShellWord], takes_more: bool, variables: &Variables) -> Fit {
@@ -95,12 +115,17 @@ impl<'rule> LinePattern<'rule> {
             let shapes = variables.spellings(word);
             if shapes.iter().any(|shape| shape == sub) {
                 next = wanted.next();
-            } else if shapes.iter().any(|shape| {
-                !is_literal(shape) && (may_be(shape, sub) || !word.is_quoted && shape.contains(super::shell::ANY))
-            }) {
+            } else if shapes
+                .iter()
+                .any(|shape| !is_literal(shape) && (may_be(shape, sub) || !word.is_quoted && shape.contains(ANY)))
+            {
                 return Fit::Perhaps;
-            } else if !word.is_flag() && !after_flag {
-                return Fit::No;
+            } else if !word.is_flag() && !after_flag && !self.is_before_a_subcommand(&word.text) {
+                // Some programs know a subcommand by its beginning, and what it is may stand in the environment.
+                let is_short = |shape: &String| !shape.is_empty() && sub.starts_with(shape.as_str());
+                let is_outer = |shape: &String| may_be(&shape.replace(OUTER, &ANY.to_string()), sub);
+                let may = |shape: &String| is_short(shape) || shape.contains(OUTER) && is_outer(shape);
+                return if shapes.iter().any(may) { Fit::Perhaps } else { Fit::No };
             }
             after_flag = word.is_flag() && !word.text.contains('=');
         }
@@ -108,6 +133,17 @@ impl<'rule> LinePattern<'rule> {
             sure = if takes_more { Fit::Perhaps } else { Fit::No };
         }
         sure
+    }
+}
+
+impl LinePattern<'_> {
+    /// A word that only says what kind of thing a subcommand is about, as in `docker container run` and `cargo +nightly x`.
+    fn is_before_a_subcommand(&self, word: &str) -> bool {
+        match self.program() {
+            "docker" | "podman" => matches!(word, "container" | "image"),
+            "cargo" => word.starts_with('+'),
+            _ => false,
+        }
     }
 }
 

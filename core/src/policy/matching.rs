@@ -9,6 +9,7 @@ use super::line::{Fit, LinePattern};
 use super::named::is_about_files;
 use super::path::{has_dots, joined};
 use super::perhaps::might_run;
+use super::reading::writes_by_an_option;
 use super::rule::{Origin, PRIMARY, Pattern, Rule, has_literal_server, is_parameter};
 use super::values::{in_words, is_literal};
 use super::web;
@@ -87,6 +88,12 @@ pub(crate) fn allows_command(rule: &Rule, step: &Step, context: &Context) -> boo
         return !stripped.takes_more && [stripped.words, stripped.whole].iter().any(|words| line.matches(&raw(words)));
     }
     if stripped.takes_more && !line.rest {
+        return false;
+    }
+    // Who has not written such an option down has allowed reading.
+    let says_how = line.words().iter().any(|word| word.starts_with('-'));
+    let is_all_of_git = line.program() == "git" && line.words().is_empty();
+    if !says_how && !is_all_of_git && writes_by_an_option(stripped.words) {
         return false;
     }
     !stripped.needs_its_exact_text() && line.matches(&raw(stripped.words))

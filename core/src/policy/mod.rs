@@ -21,18 +21,23 @@
 //! for whoever is asked.
 
 mod access;
+mod awk;
 mod below;
 mod call;
 mod command;
+mod consent;
 mod cover;
 mod decide;
 mod decision;
+mod environment;
 mod feeding;
+mod git;
 mod glob;
 mod inert;
 mod line;
 mod matching;
 mod named;
+mod options;
 mod outside;
 mod path;
 mod perhaps;
@@ -40,17 +45,21 @@ mod perhaps;
 mod properties;
 mod reading;
 mod readonly;
+mod receivers;
 mod removal;
 mod risk;
 mod rule;
 mod safety;
+mod sed;
 mod shell;
+mod starts;
 mod suspects;
 #[cfg(test)]
 mod table;
 mod touching;
 mod values;
 mod web;
+mod written;
 
 pub use call::{Call, Context, Disk, Given};
 pub use cover::covers;

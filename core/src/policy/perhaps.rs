@@ -3,16 +3,20 @@
 //! Three things make it possible. The line *names* the program of the rule in words that something may run; the program of
 //! one of its commands is *not certain* and could be that one; or something is run that *nobody can read* here.
 
-use super::command::name_of;
+use super::command::{is_safe, name_of};
+use super::environment::is_command;
 use super::glob::text_matches;
 use super::inert::is_inert;
 use super::line::{Fit, LinePattern};
-use super::shell::{Joint, ShellWord, Way};
+use super::shell::{ANY, Joint, ONE, OUTER, Piece, STAR, ShellWord, Way};
 use super::suspects::{Found, Suspects};
 use super::values::may_be;
 
 /// Why the rule might mean something in the line, as the end of "…, and a rule speaks of it".
 pub(crate) fn might_run(line: &LinePattern<'_>, suspects: &Suspects) -> Option<String> {
+    if let Some(why) = suspects.computed {
+        return Some(format!("{why}, and it may be {}", shown(line)));
+    }
     let program = line.program();
     let is_it = |shape: &&String| !program.contains('*') && may_be(shape, program) || program.contains('*');
     if suspects.programs.iter().any(|shape| is_it(&shape)) {
@@ -29,11 +33,30 @@ pub(crate) fn might_run(line: &LinePattern<'_>, suspects: &Suspects) -> Option<S
         let tokens = tokens(command, program);
         let named = tokens.iter().any(|token| is_named(program, token));
         let words = |tokens: &[String]| line.words().iter().all(|word| is_said(word, tokens));
-        named && (words(&tokens) || flow.moves && words(&flow.tokens))
+        let matched = || command.words.iter().skip(1).any(|word| is_matched(program, word, suspects));
+        (named || matched()) && (words(&tokens) || flow.moves && words(&flow.tokens))
     };
-    let may_run = |command: &Found| !is_inert(&command.words) || flow.reaches(command);
+    let is_set = |(name, value): &(String, ShellWord), command: &Found| {
+        let mut tokens = vec![];
+        split(&value.text, &mut tokens);
+        let counts = is_command(name) || !command.words.is_empty() && !is_safe(name);
+        counts && tokens.iter().any(|token| is_named(program, token))
+    };
+    let may_run = |command: &Found| {
+        !is_inert(&command.words) || flow.reaches(command) || command.assignments.iter().any(|one| is_set(one, command))
+    };
     let found = suspects.found.iter().any(|command| names(command) && may_run(command));
     found.then(|| format!("it names {}, and may run it", shown(line)))
+}
+
+/// Whether a pattern for names of files, which is more than stars, may be the name of a program.
+fn is_matched(program: &str, word: &ShellWord, suspects: &Suspects) -> bool {
+    if program.contains('*') || !word.pieces.iter().any(|piece| matches!(piece, Piece::Glob(_))) {
+        return false;
+    }
+    let is_open = |c: char| matches!(c, ANY | STAR | ONE | OUTER);
+    let may = |shape: &String| name_of(shape).chars().any(|c| !is_open(c)) && may_be(name_of(shape), program);
+    suspects.variables.shapes(word).iter().any(may)
 }
 
 fn shown(line: &LinePattern<'_>) -> String {
@@ -87,7 +110,7 @@ impl Flow {
         Self {
             starts: suspects.found.iter().any(|command| starts(&command)),
             consumes: suspects.found.iter().any(|command| consumes(&command)),
-            changes: suspects.is_unsure,
+            changes: suspects.is_unsure || suspects.found.iter().any(sets_path),
             moves,
             tokens,
         }
@@ -104,6 +127,17 @@ impl Flow {
     }
 }
 
+/// Whether other programs may be found by the same names from here on.
+fn sets_path(command: &Found) -> bool {
+    let exported = command.words.iter().filter_map(super::shell::assignment);
+    command
+        .assignments
+        .iter()
+        .map(|(name, _)| name.clone())
+        .chain(exported.map(|(name, _)| name))
+        .any(|name| name == "PATH")
+}
+
 /// Every name in the words of a command, in what it sets and in what it is given. The program itself is left out where it
 /// is the one of the rule: that is for the rule's own words to say.
 fn tokens(command: &Found, program: &str) -> Vec<String> {
@@ -116,6 +150,8 @@ fn tokens(command: &Found, program: &str) -> Vec<String> {
     }
     command.assignments.iter().for_each(|(_, value)| split(&value.text, &mut tokens));
     command.given.iter().for_each(|text| split(text, &mut tokens));
+    let read = command.redirects.iter().filter(|redirect| redirect.way == Way::In);
+    read.for_each(|redirect| split(&redirect.target.text, &mut tokens));
     tokens
 }
 
@@ -123,10 +159,17 @@ fn tokens(command: &Found, program: &str) -> Vec<String> {
 /// `=`, or glued to a flag.
 fn split(text: &str, tokens: &mut Vec<String>) {
     let plain: String = text.chars().filter(|c| !matches!(c, '\'' | '"' | '\\')).collect();
+    // A backslash is nothing to a shell, and together with a letter a blank to printf.
+    let spaced = text
+        .contains('\\')
+        .then(|| ["\\n", "\\t", "\\r", "\\c"].iter().fold(text.to_owned(), |text, it| text.replace(it, " ")));
+    let plain = [Some(plain), spaced].into_iter().flatten().collect::<Vec<_>>().join(" ");
     let is_name = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | '+' | '%');
     for token in plain.split(|c| !is_name(c)).filter(|token| !token.is_empty()) {
         tokens.push(token.to_owned());
-        let glued = token.strip_prefix('-').filter(|rest| !rest.starts_with('-')).and_then(|rest| rest.get(1..));
+        // Behind one option, or behind some that are run together.
+        let letters = token.strip_prefix('-').filter(|rest| !rest.starts_with('-')).unwrap_or_default();
+        let glued = letters.char_indices().skip(1).take(4).map(|(at, _)| &letters[at..]);
         tokens.extend(glued.filter(|glued| glued.len() > 1).map(str::to_owned));
     }
 }

@@ -1,8 +1,9 @@
 //! Commands that change no file by any of their words. Where an option is not known, the command is none of them.
 
 use super::command::name_of;
-use super::inert::{sed_edits_only, started};
+use super::inert::started;
 use super::shell::ShellWord;
+use super::{options, sed};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Reading {
@@ -36,6 +37,8 @@ pub(crate) fn reading(words: &[ShellWord]) -> Reading {
     match name_of(&first.text) {
         "echo" | "true" | "false" | "sleep" | "seq" | "pwd" | "which" | "type" | "basename" | "dirname" | "whoami"
         | ":" | "for" | "select" | "case" | "in" | "uname" | "kill" => Reading::Nothing,
+        // What is put into a name is a file where the name is used.
+        "export" | "local" | "readonly" | "declare" | "typeset" => Reading::Nothing,
         "printf" => {
             if short(&['v']) {
                 Reading::Perhaps
@@ -61,7 +64,7 @@ pub(crate) fn reading(words: &[ShellWord]) -> Reading {
                 Some(long) => long.starts_with('i'),
                 None => flag.chars().skip(1).take_while(|c| *c != 'e').any(|c| c == 'i'),
             });
-            only(!in_place && sed_edits_only(rest))
+            only(!in_place && sed::edits_only(rest))
         }
         "awk" | "gawk" | "mawk" => {
             let writes = |word: &ShellWord| {
@@ -76,6 +79,17 @@ pub(crate) fn reading(words: &[ShellWord]) -> Reading {
         "git" => only(git_only_reads(rest)),
         _ => Reading::Perhaps,
     }
+}
+
+/// Whether a command that only reads has an option, or a second file, by which it writes one or starts a program.
+pub(crate) fn writes_by_an_option(words: &[ShellWord]) -> bool {
+    let Some((first, rest)) = words.split_first() else { return false };
+    let reads = match name_of(&first.text) {
+        "base64" | "base32" | "sort" | "uniq" | "xxd" | "file" | "tree" | "less" | "more" | "bat" | "rg" | "ag" => true,
+        "git" => rest.first().is_some_and(|sub| READING_GIT.contains(&sub.text.as_str())),
+        _ => false,
+    };
+    reads && reading(words) == Reading::Perhaps
 }
 
 /// Whether what a command prints are names of files.
@@ -94,43 +108,39 @@ pub(crate) fn does_more(word: &str) -> bool {
     ["-exec", "-ok", "-delete", "-fprint", "-fls", "-execdir"].iter().any(|flag| word.starts_with(flag))
 }
 
+/// Subcommands with which git reads files, and writes what is its own.
+const READING_GIT: [&str; 22] = [
+    "add",
+    "blame",
+    "branch",
+    "commit",
+    "describe",
+    "diff",
+    "grep",
+    "log",
+    "ls-files",
+    "ls-tree",
+    "push",
+    "remote",
+    "rev-list",
+    "rev-parse",
+    "shortlog",
+    "show",
+    "show-ref",
+    "status",
+    "tag",
+    "check-ignore",
+    "cat-file",
+    "reflog",
+];
+
 /// git reads files, and writes what is its own; with these it writes nothing else.
 fn git_only_reads(rest: &[ShellWord]) -> bool {
     let Some((sub, words)) = rest.split_first() else { return true };
-    let handles = matches!(
-        sub.text.as_str(),
-        "add"
-            | "blame"
-            | "branch"
-            | "commit"
-            | "describe"
-            | "diff"
-            | "grep"
-            | "log"
-            | "ls-files"
-            | "ls-tree"
-            | "push"
-            | "remote"
-            | "rev-list"
-            | "rev-parse"
-            | "shortlog"
-            | "show"
-            | "show-ref"
-            | "status"
-            | "tag"
-            | "check-ignore"
-            | "cat-file"
-            | "reflog"
-    );
-    let is_odd = |word: &ShellWord| {
-        let text = word.text.as_str();
-        sub.text == "grep" && text.starts_with("-O")
-            || text.starts_with("--o")
-            || text.starts_with("--ext")
-            || text.starts_with("--textconv")
-            || text.starts_with("--exec")
-            || text.starts_with("--receive")
-    };
+    let handles = READING_GIT.contains(&sub.text.as_str());
+    let letters = if sub.text == "grep" { "O" } else { "" };
+    let longs = ["--output", "--open-files-in-pager", "--ext-diff", "--textconv", "--exec", "--receive-pack"];
+    let is_odd = |word: &ShellWord| options::value(&word.text, letters, &longs).is_some();
     handles && !words.iter().any(is_odd)
 }
 

@@ -3,61 +3,20 @@
 
 use std::collections::BTreeSet;
 
-use super::command::{is_shell, name_of, text};
+use super::command::name_of;
 use super::feeding;
 use super::inert::is_inert;
 use super::perhaps::Flow;
+use super::receivers;
 use super::shell::{ANY, Joint, Piece, Redirect, Script, ShellCommand, ShellWord};
+use super::starts::{WITH_A_WORD, scripts_of, starts, takes_from_elsewhere};
 use super::values::{Variables, is_literal};
-
-/// Programs behind which another command may stand.
-pub(super) const BEFORE_ANOTHER: [&str; 39] = [
-    "sudo",
-    "doas",
-    "env",
-    "exec",
-    "eval",
-    "xargs",
-    "watch",
-    "setsid",
-    "ionice",
-    "flock",
-    "nice",
-    "timeout",
-    "time",
-    "stdbuf",
-    "nohup",
-    "command",
-    "builtin",
-    "noglob",
-    "chroot",
-    "unshare",
-    "strace",
-    "ltrace",
-    "parallel",
-    "busybox",
-    "nsenter",
-    "taskset",
-    "chrt",
-    "script",
-    "unbuffer",
-    "su",
-    "pkexec",
-    "systemd-run",
-    "setpriv",
-    "runuser",
-    "toybox",
-    "ssh",
-    "fakeroot",
-    "coproc",
-    "catchsegv",
-];
-
-/// Of these the ones with a word of their own before the command: a time, a file, a machine.
-const WITH_A_WORD: [&str; 8] = ["timeout", "flock", "ssh", "chroot", "taskset", "chrt", "su", "script"];
 
 /// How deep a script in quotes is looked for in a script in quotes.
 const DEEPEST: usize = 4;
+
+/// How often what names stand for is looked at again, before it may be anything.
+const ROUNDS: usize = 6;
 
 /// How much text all suspects together may have: what one line can make us look at, for each rule.
 const MOST_TEXT: usize = 60_000;
@@ -92,6 +51,8 @@ pub(crate) struct Suspects {
     pub(crate) variables: Variables,
     /// The names of programs that are not certain, as shapes.
     pub(crate) programs: Vec<String>,
+    /// Why something may be run that does not stand in the line, for rules on commands.
+    pub(crate) computed: Option<&'static str>,
     /// Why something may be run that nobody can read here.
     pub(crate) unseen: Option<&'static str>,
     /// Something in it may be taken for text that is a command.
@@ -118,7 +79,9 @@ impl Suspects {
         if scripts.iter().any(|script| !suspects.scripts.contains(script)) {
             suspects.unfinished = Some("scripts in quotes are nested too deep");
         }
+        suspects.learn_all();
         suspects.name_programs();
+        suspects.computed = receivers::computed(&suspects);
         suspects.flow = Flow::of(&suspects);
         suspects
     }
@@ -148,7 +111,7 @@ impl Suspects {
     /// Takes in commands and what they start; the texts that they may run as scripts are still to be read.
     fn look(&mut self, script: &Script) -> Vec<String> {
         self.is_unsure |= script.is_unsure;
-        self.variables.learn(&script.commands);
+        script.commands.iter().for_each(|command| self.variables.learn(&command.assignments, &command.words));
         // Those that stand there plainly come first, so that no other can take their room.
         let found: Vec<Found> = script.commands.iter().map(|command| self.opened(command, script)).collect();
         for command in &found {
@@ -172,11 +135,27 @@ impl Suspects {
         scripts
     }
 
+    /// Learns what names stand for wherever they are set: a loop goes round, and a function is called later than it stands.
+    fn learn_all(&mut self) {
+        for _ in 0..ROUNDS {
+            let before = self.variables.clone();
+            for command in &self.found {
+                self.variables.learn(&command.assignments, &command.words);
+            }
+            if self.variables == before {
+                return;
+            }
+        }
+        self.variables.forget_all();
+    }
+
     /// Notes the programs whose names are not certain. What the line sets must be known before.
     fn name_programs(&mut self) {
         for command in std::mem::take(&mut self.found) {
             for start in starts(&command.words) {
                 self.program(&command.words, start);
+                let scripts = receivers::scripts_named(&command.words, start, &self.variables);
+                self.programs.extend(scripts.into_iter().filter(|shape| !is_literal(shape)));
             }
             self.found.push(command);
         }
@@ -268,77 +247,6 @@ fn reckoned(found: &[Found]) -> Vec<String> {
             if text.contains("$(") || text.contains('`') {
                 scripts.push(format!(": \"{}\"", text.replace('"', "")));
             }
-        }
-    }
-    scripts
-}
-
-fn takes_from_elsewhere(word: &ShellWord) -> bool {
-    matches!(name_of(&word.text), "xargs" | "parallel" | "-exec" | "-execdir" | "-ok" | "-okdir")
-}
-
-/// Where in the words a command may begin: at their beginning, and behind each program that starts another.
-fn starts(words: &[ShellWord]) -> BTreeSet<usize> {
-    let mut starts = BTreeSet::new();
-    let mut todo = vec![0];
-    while let Some(start) = todo.pop() {
-        let Some(first) = words.get(start) else { continue };
-        if !starts.insert(start) {
-            continue;
-        }
-        let name = name_of(&first.text);
-        let rest = words.iter().enumerate().skip(start + 1);
-        if name == "find" {
-            let executes = |word: &ShellWord| matches!(word.text.as_str(), "-exec" | "-execdir" | "-ok" | "-okdir");
-            todo.extend(rest.clone().filter(|(_, word)| executes(word)).map(|(at, _)| at + 1));
-        }
-        if BEFORE_ANOTHER.contains(&name) {
-            // Behind flags and what may belong to them.
-            let mut after_flag = false;
-            let mut spare = usize::from(WITH_A_WORD.contains(&name));
-            for (at, word) in rest {
-                if !word.is_flag() && !word.text.contains('=') {
-                    todo.push(at);
-                    if !after_flag && !word.text.starts_with(|c: char| c.is_ascii_digit()) {
-                        if spare == 0 {
-                            break;
-                        }
-                        spare -= 1;
-                    }
-                }
-                after_flag = word.is_flag();
-            }
-        } else if start == 0 && !is_inert(words) {
-            // Whatever starts them, shells run what they are given.
-            todo.extend(rest.filter(|(_, word)| is_shell(&word.text)).map(|(at, _)| at).take(4));
-        }
-    }
-    starts
-}
-
-/// What a command may run as a script: `sh -c '…'`, `eval …`, and words with blanks behind what starts others.
-fn scripts_of(words: &[ShellWord]) -> Vec<String> {
-    let Some((first, rest)) = words.split_first() else { return vec![] };
-    let name = name_of(&first.text);
-    if name == "eval" {
-        let words: Vec<String> = rest.iter().map(ShellWord::script).collect();
-        return vec![words.join(" "), text(rest)];
-    }
-    let mut scripts = vec![];
-    if is_shell(name) {
-        let has_c = |word: &ShellWord| word.is_flag() && !word.text.starts_with("--") && word.text.contains('c');
-        let behind = rest.iter().skip_while(|word| !has_c(word)).skip(1);
-        scripts.extend(behind.filter(|word| !word.is_flag()).map(ShellWord::script).next());
-    }
-    if matches!(name, "trap" | "alias") || name == "env" {
-        scripts.extend(rest.iter().filter(|word| !word.is_literal).map(ShellWord::script));
-    }
-    if is_shell(name) || BEFORE_ANOTHER.contains(&name) || matches!(name, "trap" | "alias") {
-        for word in rest.iter().filter(|word| word.text.contains([' ', '\t', '\n', ';'])) {
-            // `--split-string=…` and `-S…` as well.
-            let value = word.text.split_once('=').map(|(_, value)| value);
-            let glued = word.text.get(2..).filter(|_| word.is_flag());
-            scripts.extend([Some(word.text.as_str()), value, glued].into_iter().flatten().map(str::to_owned));
         }
     }
     scripts

@@ -4,7 +4,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::shell::{ANY, ONE, OUTER, Piece, STAR, ShellCommand, ShellWord};
+use super::shell::{ANY, ONE, OUTER, Piece, STAR, ShellWord};
 
 /// More ways to read one word than this are one: anything.
 const MOST: usize = 16;
@@ -12,7 +12,7 @@ const MOST: usize = 16;
 const LONGEST: usize = 4_096;
 
 /// Names that a line gives values to.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Variables {
     values: BTreeMap<String, Vec<String>>,
     /// Names whose values the line puts together from others.
@@ -22,51 +22,61 @@ pub(crate) struct Variables {
 }
 
 impl Variables {
-    /// Takes in what commands set: `X=y`, `for X in y`, `export X=y`, `read X`.
-    pub(crate) fn learn(&mut self, commands: &[ShellCommand]) {
-        for command in commands {
-            for (name, value) in &command.assignments {
-                self.add(name, value);
-            }
-            let Some((first, rest)) = command.words.split_first() else { continue };
-            let fills = matches!(
-                first.text.as_str(),
-                "read"
-                    | "mapfile"
-                    | "readarray"
-                    | "printf"
-                    | "getopts"
-                    | "let"
-                    | "unset"
-                    | "declare"
-                    | "typeset"
-                    | "wait"
-            );
-            let sets = fills
-                || matches!(first.text.as_str(), "export" | "local" | "readonly" | "env" | "source" | "." | "set");
-            // A name for another name.
-            self.sets_any |=
-                fills && rest.iter().any(|word| word.is_flag() && word.text.contains('n') && first.text != "read");
-            self.sets_any |= sets && rest.iter().any(|word| !word.is_known() && !word.raw.contains('='));
-            for word in rest {
-                match super::shell::assignment(word) {
-                    Some((name, value)) => self.add(&name, &value),
-                    None if fills && is_name(&word.text) => {
-                        self.forget(&word.text);
-                        if first.text == "printf" {
-                            self.made.insert(word.text.clone());
-                        }
+    /// Takes in what a command sets: `X=y`, `for X in y`, `export X=y`, `read X`, `${X:=y}`, and `$_` with its last word.
+    pub(crate) fn learn(&mut self, assignments: &[(String, ShellWord)], words: &[ShellWord]) {
+        for (name, value) in assignments {
+            self.add(name, value);
+            self.learn_defaults(value);
+        }
+        words.iter().for_each(|word| self.learn_defaults(word));
+        if let Some(last) = words.last() {
+            self.add("_", last);
+        }
+        let Some((first, rest)) = words.split_first() else { return };
+        let fills = matches!(
+            first.text.as_str(),
+            "read" | "mapfile" | "readarray" | "printf" | "getopts" | "let" | "unset" | "declare" | "typeset" | "wait"
+        );
+        let sets =
+            fills || matches!(first.text.as_str(), "export" | "local" | "readonly" | "env" | "source" | "." | "set");
+        // A name for another name.
+        self.sets_any |=
+            fills && rest.iter().any(|word| word.is_flag() && word.text.contains('n') && first.text != "read");
+        self.sets_any |= sets && rest.iter().any(|word| !word.is_known() && !word.raw.contains('='));
+        for word in rest {
+            match super::shell::assignment(word) {
+                Some((name, value)) => self.add(&name, &value),
+                None if fills && is_name(&word.text) => {
+                    self.forget(&word.text);
+                    if first.text == "printf" {
+                        self.made.insert(word.text.clone());
                     }
-                    None => {}
                 }
-            }
-            if let ("for" | "select", [name, _in, values @ ..]) = (first.text.as_str(), rest) {
-                if values.is_empty() {
-                    self.forget(&name.text);
-                }
-                values.iter().for_each(|value| self.add(&name.text, value));
+                None => {}
             }
         }
+        if let ("for" | "select", [name, _in, values @ ..]) = (first.text.as_str(), rest) {
+            if values.is_empty() {
+                self.forget(&name.text);
+            }
+            values.iter().for_each(|value| self.add(&name.text, value));
+        }
+    }
+
+    /// `${X:=y}` sets X.
+    fn learn_defaults(&mut self, word: &ShellWord) {
+        for piece in &word.pieces {
+            if let Piece::MadeOf(name, instead) = piece
+                && !instead.is_empty()
+            {
+                self.add(name, &ShellWord::read(instead));
+            }
+        }
+    }
+
+    /// What is set again and again may be anything.
+    pub(crate) fn forget_all(&mut self) {
+        self.sets_any = true;
     }
 
     fn add(&mut self, name: &str, value: &ShellWord) {
@@ -235,7 +245,7 @@ mod tests {
     fn last_word(line: &str) -> Vec<String> {
         let script = Script::read(line);
         let mut variables = Variables::default();
-        variables.learn(&script.commands);
+        script.commands.iter().for_each(|command| variables.learn(&command.assignments, &command.words));
         let word = script.commands.last().and_then(|command| command.words.last()).unwrap();
         variables.shapes(word)
     }

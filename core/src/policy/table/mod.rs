@@ -2,6 +2,7 @@
 
 mod bash;
 mod certainty;
+mod commands;
 mod files;
 mod modes;
 mod tools;

@@ -1,0 +1,103 @@
+//! Whether a program in awk starts others whose names do not stand in it as they are.
+
+use super::shell::ShellWord;
+
+/// Whether the code runs a text that it puts together or reads: `system($0)`, `"a" "b" | getline`, `print | x`.
+pub(crate) fn runs_what_it_makes(code: &str) -> bool {
+    let tokens = tokens(code);
+    let is_end = |at: usize| tokens.get(at).is_none_or(|token| matches!(token, AwkToken::Mark(';' | '}' | '\n')));
+    let made = |at: usize, token: &AwkToken| match token {
+        AwkToken::Name(name) if name == "system" => {
+            !matches!(tokens.get(at + 1..at + 4), Some([AwkToken::Mark('('), AwkToken::Text, AwkToken::Mark(')')]))
+        }
+        // `@f()` calls what f names, and `@load` brings in more.
+        AwkToken::Mark('@') => true,
+        AwkToken::Mark('|') => !(tokens.get(at + 1) == Some(&AwkToken::Text) && is_end(at + 2)),
+        _ => false,
+    };
+    tokens.iter().enumerate().any(|(at, token)| made(at, token))
+}
+
+/// Whether a command of awk has no option but those for separators and variables, and its code starts and writes nothing.
+pub(crate) fn only_prints(rest: &[ShellWord]) -> bool {
+    let is_known = |word: &&ShellWord| !word.is_flag() || word.text.starts_with("-F") || word.text.starts_with("-v");
+    let is_open = |token: &AwkToken| match token {
+        AwkToken::Name(name) => name == "system" || name == "getline",
+        AwkToken::Mark(mark) => matches!(mark, '|' | '>' | '@'),
+        AwkToken::Text => false,
+    };
+    rest.iter().all(|word| is_known(&word) && word.is_known() && !tokens(&word.text).iter().any(is_open))
+}
+
+#[derive(Debug, PartialEq)]
+enum AwkToken {
+    Text,
+    Name(String),
+    /// One character; `||` is `o`.
+    Mark(char),
+}
+
+fn tokens(code: &str) -> Vec<AwkToken> {
+    let mut tokens = vec![];
+    let mut chars = code.chars().peekable();
+    while let Some(c) = chars.next() {
+        let begins_pattern =
+            !matches!(tokens.last(), Some(AwkToken::Text | AwkToken::Name(_) | AwkToken::Mark(')' | ']')));
+        match c {
+            '"' => {
+                skip_to(&mut chars, '"');
+                tokens.push(AwkToken::Text);
+            }
+            '/' if begins_pattern => {
+                skip_to(&mut chars, '/');
+                tokens.push(AwkToken::Name(String::new()));
+            }
+            '#' => while chars.next_if(|c| *c != '\n').is_some() {},
+            '|' if chars.next_if_eq(&'|').is_some() => tokens.push(AwkToken::Mark('o')),
+            c if c.is_alphanumeric() || c == '_' => {
+                let mut name = c.to_string();
+                while let Some(c) = chars.next_if(|c| c.is_alphanumeric() || *c == '_') {
+                    name.push(c);
+                }
+                tokens.push(AwkToken::Name(name));
+            }
+            ' ' | '\t' => {}
+            c => tokens.push(AwkToken::Mark(c)),
+        }
+    }
+    tokens
+}
+
+fn skip_to(chars: &mut std::iter::Peekable<std::str::Chars<'_>>, end: char) {
+    while let Some(c) = chars.next() {
+        match c {
+            '\\' => drop(chars.next()),
+            c if c == end => return,
+            _ => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::runs_what_it_makes;
+
+    #[test]
+    fn a_program_that_is_put_together_is_told_from_one_that_stands_there() {
+        for code in
+            ["{print $1}", "/a|b/{print}", "{print | \"sort\"}", "$1 || $2", "BEGIN{system(\"ls\")}", "{a[$1]/=2}"]
+        {
+            assert!(!runs_what_it_makes(code), "{code}");
+        }
+        for code in [
+            "{system($0)}",
+            "{$0 | getline}",
+            "{print | x}",
+            "BEGIN{system(\"a\" \"b\")}",
+            "{print|\"a\"\"b\"}",
+            "{\"x\"|getline y}",
+        ] {
+            assert!(runs_what_it_makes(code), "{code}");
+        }
+    }
+}

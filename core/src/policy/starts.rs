@@ -1,0 +1,160 @@
+//! Where in the words of a command another one begins, and which of them are scripts.
+
+use std::collections::BTreeSet;
+
+use super::command::{is_shell, name_of, text};
+use super::inert::is_inert;
+use super::shell::ShellWord;
+
+/// Programs behind which another command may stand.
+pub(super) const BEFORE_ANOTHER: [&str; 39] = [
+    "sudo",
+    "doas",
+    "env",
+    "exec",
+    "eval",
+    "xargs",
+    "watch",
+    "setsid",
+    "ionice",
+    "flock",
+    "nice",
+    "timeout",
+    "time",
+    "stdbuf",
+    "nohup",
+    "command",
+    "builtin",
+    "noglob",
+    "chroot",
+    "unshare",
+    "strace",
+    "ltrace",
+    "parallel",
+    "busybox",
+    "nsenter",
+    "taskset",
+    "chrt",
+    "script",
+    "unbuffer",
+    "su",
+    "pkexec",
+    "systemd-run",
+    "setpriv",
+    "runuser",
+    "toybox",
+    "ssh",
+    "fakeroot",
+    "coproc",
+    "catchsegv",
+];
+
+/// Of these the ones with a word of their own before the command: a time, a file, a machine.
+pub(super) const WITH_A_WORD: [&str; 8] = ["timeout", "flock", "ssh", "chroot", "taskset", "chrt", "su", "script"];
+
+pub(super) fn takes_from_elsewhere(word: &ShellWord) -> bool {
+    matches!(name_of(&word.text), "xargs" | "parallel" | "-exec" | "-execdir" | "-ok" | "-okdir")
+}
+
+/// Where in the words a command may begin: at their beginning, and behind each program that starts another.
+pub(super) fn starts(words: &[ShellWord]) -> BTreeSet<usize> {
+    let mut starts = BTreeSet::new();
+    let mut todo = vec![0];
+    while let Some(start) = todo.pop() {
+        let Some(first) = words.get(start) else { continue };
+        if !starts.insert(start) {
+            continue;
+        }
+        let name = name_of(&first.text);
+        let rest = words.iter().enumerate().skip(start + 1);
+        if name == "find" {
+            let executes = |word: &ShellWord| matches!(word.text.as_str(), "-exec" | "-execdir" | "-ok" | "-okdir");
+            todo.extend(rest.clone().filter(|(_, word)| executes(word)).map(|(at, _)| at + 1));
+        }
+        if BEFORE_ANOTHER.contains(&name) {
+            // `command -v` only says what a name is.
+            if name == "command"
+                && words[start + 1..].first().is_some_and(|word| matches!(word.text.as_str(), "-v" | "-V"))
+            {
+                continue;
+            }
+            if let Some(at) = (name == "xargs").then(|| behind_xargs(words, start + 1)).flatten() {
+                todo.push(at);
+                continue;
+            }
+            // Behind flags and what may belong to them.
+            let mut after_flag = false;
+            let mut spare = usize::from(WITH_A_WORD.contains(&name));
+            for (at, word) in rest {
+                if !word.is_flag() && !word.text.contains('=') {
+                    todo.push(at);
+                    if !after_flag && !word.text.starts_with(|c: char| c.is_ascii_digit()) {
+                        if spare == 0 {
+                            break;
+                        }
+                        spare -= 1;
+                    }
+                }
+                after_flag = word.is_flag();
+            }
+        } else if start == 0 && !is_inert(words) {
+            // Whatever starts them, shells run what they are given.
+            todo.extend(rest.filter(|(_, word)| is_shell(&word.text)).map(|(at, _)| at).take(4));
+        }
+    }
+    starts
+}
+
+/// Where the command of xargs begins, if all its options are known.
+fn behind_xargs(words: &[ShellWord], from: usize) -> Option<usize> {
+    let mut at = from;
+    while let Some(word) = words.get(at).filter(|word| word.is_flag()) {
+        at += match word.text.as_str() {
+            "-I" | "-J" | "-n" | "-P" | "-L" | "-s" | "-d" | "-E" | "-a" | "-R" => 2,
+            "--max-args" | "--max-procs" | "--max-lines" | "--max-chars" | "--delimiter" | "--arg-file" => 2,
+            "--null" | "--no-run-if-empty" | "--verbose" | "--interactive" | "--exit" | "--open-tty" | "--replace" => 1,
+            long if long.starts_with("--") => long.contains('=').then_some(1)?,
+            // Letters without a value, and then one with its value right behind it.
+            short => match short.trim_start_matches(['-', '0', 'r', 't', 'p', 'x', 'o']) {
+                "" => 1,
+                glued
+                    if glued.len() > 1
+                        && glued.starts_with(['I', 'J', 'n', 'P', 'L', 's', 'd', 'E', 'a', 'i', 'l']) =>
+                {
+                    1
+                }
+                "i" | "l" | "e" => 1,
+                _ => return None,
+            },
+        };
+    }
+    Some(at)
+}
+
+/// What a command may run as a script: `sh -c '…'`, `eval …`, and words with blanks behind what starts others.
+pub(super) fn scripts_of(words: &[ShellWord]) -> Vec<String> {
+    let Some((first, rest)) = words.split_first() else { return vec![] };
+    let name = name_of(&first.text);
+    if name == "eval" {
+        let words: Vec<String> = rest.iter().map(ShellWord::script).collect();
+        return vec![words.join(" "), text(rest)];
+    }
+    let mut scripts = vec![];
+    if is_shell(name) {
+        let has_c = |word: &ShellWord| word.is_flag() && !word.text.starts_with("--") && word.text.contains('c');
+        let behind = rest.iter().skip_while(|word| !has_c(word)).skip(1);
+        scripts.extend(behind.filter(|word| !word.is_flag()).map(ShellWord::script).next());
+    }
+    if matches!(name, "trap" | "alias") || name == "env" {
+        scripts.extend(rest.iter().filter(|word| !word.is_literal).map(ShellWord::script));
+    }
+    if is_shell(name) || BEFORE_ANOTHER.contains(&name) || matches!(name, "trap" | "alias") {
+        for word in rest.iter().filter(|word| word.text.contains([' ', '\t', '\n', ';'])) {
+            // `--split-string=…` and `-S…` as well.
+            let value = word.text.split_once('=').map(|(_, value)| value);
+            let glued = word.text.get(2..).filter(|_| word.is_flag());
+            scripts.extend([Some(word.text.as_str()), value, glued].into_iter().flatten().map(str::to_owned));
+        }
+    }
+    scripts
+}

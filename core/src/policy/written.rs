@@ -1,0 +1,54 @@
+//! Files that a line writes and then runs.
+
+use super::command::name_of;
+use super::receivers::{is_escaped, runs_a_file};
+use super::shell::{ANY, ShellWord, Way};
+use super::starts::starts;
+use super::suspects::Found;
+
+/// Whether a file is run that the line itself writes, with something that does not stand in it.
+pub(super) fn runs_what_it_wrote(found: &[Found]) -> bool {
+    let mut run: Vec<&str> = vec![];
+    for command in found {
+        for start in starts(&command.words) {
+            let Some((first, rest)) = command.words[start..].split_first() else { continue };
+            let name = name_of(&first.text);
+            let takes_script = runs_a_file(name);
+            run.extend(first.text.contains('/').then_some(first.text.as_str()));
+            run.extend(rest.iter().find(|word| takes_script && !word.is_flag()).map(|word| word.text.as_str()));
+        }
+    }
+    let is_run = |text: &str| run.iter().any(|file| trimmed(file) == trimmed(text));
+    found.iter().any(|command| {
+        let mut targets = command.redirects.iter().filter(|redirect| redirect.way == Way::Out);
+        let name = command.words.first().map_or("", |word| name_of(&word.text));
+        let plain = |word: &ShellWord| word.is_known() && !is_escaped(&word.text);
+        let is_given = command.given.iter().all(|text| !text.contains(ANY)) && !command.given.is_empty();
+        let says_it = matches!(name, "echo" | "printf") && command.words.iter().all(plain) && !formats(&command.words)
+            || matches!(name, "cat" | "tee") && is_given;
+        let writes = |word: &ShellWord| is_run(&word.text);
+        match name {
+            "tee" | "curl" | "wget" | "dd" if !says_it => {
+                command.words[1..].iter().any(|word| writes(word) || word.text.strip_prefix("of=").is_some_and(is_run))
+                    || name == "wget" && command.words[1..].iter().any(|word| is_run(name_of(&word.text)))
+                    || targets.any(|redirect| is_run(&redirect.target.text))
+            }
+            "cp" | "mv" | "ln" | "install" => {
+                command.words[1..].iter().any(writes) && command.words[1..].iter().any(|word| !word.is_literal)
+            }
+            _ => !says_it && targets.any(|redirect| is_run(&redirect.target.text)),
+        }
+    })
+}
+
+fn trimmed(file: &str) -> &str {
+    file.trim_start_matches("./")
+}
+
+/// Whether printf puts words together.
+fn formats(words: &[ShellWord]) -> bool {
+    words[0].text == "printf"
+        && words.get(1).is_some_and(|format| {
+            format.text.replace("%%", "").contains('%') && format.text != "%s\\n" && format.text != "%s"
+        })
+}

@@ -6,6 +6,7 @@ use std::time::Instant;
 
 use super::grammar::{self, Case, Harm};
 use super::kept;
+use super::rng::Rng;
 use super::trial::{Finding, Trial, listed};
 
 /// So many lines are on trial at once: a million would fill the memory.
@@ -109,7 +110,9 @@ impl Tally {
             self.all[case.harm as usize] += 1;
             self.forms.insert(case.form());
         }
-        let sample: Vec<&Case> = cases.iter().step_by(SAMPLE).collect();
+        // By chance: every tenth would always be of the same kinds.
+        let mut rng = Rng::new(self.all.iter().sum::<usize>() as u64);
+        let sample: Vec<&Case> = cases.iter().filter(|_| rng.chance(SAMPLE)).collect();
         let mut idle = String::new();
         for (case, seen) in sample.iter().zip(trial.run(sample.iter().copied())) {
             self.run[case.harm as usize] += 1;

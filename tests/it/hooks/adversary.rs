@@ -3,7 +3,7 @@
 use crate::fakes::model::Model;
 use crate::support::driven::{calls, shell};
 use crate::support::home::Home;
-use crate::support::hooks::{headless, home_with_rules};
+use crate::support::hooks::{attend, headless, home_with_rules, hooked};
 use serde_json::{Value, json};
 use std::fs;
 
@@ -23,14 +23,13 @@ fn is_asked_for(rules: &str, prepare: fn(&Home), mode: &str, model: &Model) -> H
 
 /// A rule denies the one call that the model makes, and nobody is asked.
 #[track_caller]
-fn is_denied(rules: &str, prepare: fn(&Home), mode: &str, model: &Model, by: &str) -> (Home, String) {
+fn is_denied(rules: &str, mode: &str, model: &Model, by: &str) -> Home {
     let (home, gate) = home_with_rules(rules);
-    prepare(&home);
     let said = headless(&home, model, mode, || {});
     assert!(gate.asks().is_empty(), "{mode}: {said}");
     let denied = home.records("called").into_iter().find(|call| call["outcome"] == "denied");
     assert_eq!(denied.unwrap_or_default()["decided_by"], by, "{mode}: {said}");
-    (home, said)
+    home
 }
 
 fn git(home: &Home, args: &[&str]) {
@@ -83,7 +82,7 @@ fn a_folder_with_a_denied_file_is_neither_moved_nor_copied() {
     for (mode, line) in
         [("default", "mv secrets s2"), ("acceptEdits", "mv secrets s2"), ("bypassPermissions", "cp -r secrets s2")]
     {
-        let (home, _) = is_denied(rules, with_secret, mode, &shell(&[line]), "rule Read(secrets/**)");
+        let home = is_asked_for(rules, with_secret, mode, &shell(&[line]));
         assert!(home.project().join("secrets/key.pem").exists() && !home.project().join("s2").exists(), "{mode}");
     }
 }
@@ -91,11 +90,20 @@ fn a_folder_with_a_denied_file_is_neither_moved_nor_copied() {
 #[test]
 fn a_search_in_a_folder_with_a_denied_file_does_not_show_it() {
     let rules = "[[rule]]\ndeny = \"Read(secrets/**)\"\n";
-    for mode in ["default", "bypassPermissions"] {
-        let model = calls("Grep", &json!({"pattern": "PRIV", "path": "secrets", "output_mode": "content"}));
-        let (_, said) = is_denied(rules, with_secret, mode, &model, "rule Read(secrets/**)");
-        assert!(!said.contains("PRIVATE"), "{mode}: {said}");
+    // The release that is pinned searches by commands, which it runs unasked in every mode.
+    for mode in ["default", "acceptEdits", "bypassPermissions"] {
+        is_asked_for(rules, with_secret, mode, &shell(&["grep -r PRIV secrets"]));
     }
+    // Others have a tool for it.
+    let (home, _gate, session) = hooked();
+    with_secret(&home);
+    fs::write(home.folder().join("rules.toml"), rules).unwrap();
+    attend(&home);
+    let input = json!({"pattern": "PRIV", "path": "secrets", "output_mode": "content"});
+    let call =
+        json!({"tool_name": "Grep", "tool_input": input, "tool_use_id": "toolu_1", "permission_mode": "default"});
+    let told = session.hook("PreToolUse", &call);
+    assert_eq!(told["hookSpecificOutput"]["permissionDecision"], "ask", "{told:#}");
 }
 
 #[test]
@@ -106,7 +114,7 @@ fn a_command_that_another_tool_runs_is_held_against_the_rules_for_bash() {
         ("acceptEdits", "[[rule]]\nallow = \"Monitor\"\n[[rule]]\ndeny = \"Bash(touch *)\"\n"),
         ("bypassPermissions", "[[rule]]\ndeny = \"Bash(touch *)\"\n"),
     ] {
-        let (home, _) = is_denied(rules, |_| {}, mode, &calls("Monitor", &input), "rule Bash(touch *)");
+        let home = is_denied(rules, mode, &calls("Monitor", &input), "rule Bash(touch *)");
         assert!(!home.project().join("made.txt").exists(), "{mode}");
     }
 }

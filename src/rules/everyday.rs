@@ -58,15 +58,15 @@ impl Line {
 }
 
 /// A home and a project as they are on a disk, with what the rules are about.
-struct Place {
+pub(super) struct Place {
     _root: tempfile::TempDir,
     home: PathBuf,
-    project: PathBuf,
+    pub(super) project: PathBuf,
     rules: Rules,
 }
 
 impl Place {
-    fn new() -> Self {
+    pub(super) fn new() -> Self {
         let root = tempfile::tempdir().unwrap();
         let real = root.path().canonicalize().unwrap();
         let (home, project) = (real.join("home/ann"), real.join("home/ann/code/project"));
@@ -104,15 +104,17 @@ impl Place {
 
     /// What becomes of a line in each mode.
     fn judged(&self, line: &Line) -> [Decision; 3] {
+        MODES.map(|(_, mode)| self.decided(mode, &line.command(self)).decision)
+    }
+
+    pub(super) fn decided(&self, mode: Mode, line: &str) -> Judgement {
         let around = self.rules.around(&self.project, &[], None);
-        MODES.map(|(_, mode)| {
-            let input = [("command".to_owned(), Given::Text(line.command(self)))].into();
-            self.rules.decide(mode, &around, Call::new("Bash", input)).decision
-        })
+        let input = [("command".to_owned(), Given::Text(line.to_owned()))].into();
+        self.rules.decide(mode, &around, Call::new("Bash", input))
     }
 }
 
-fn write(path: &Path) {
+pub(super) fn write(path: &Path) {
     fs::create_dir_all(path.parent().unwrap()).unwrap();
     fs::write(path, "x\n").unwrap();
 }

@@ -329,4 +329,6 @@ fn in_words(error: &Failure) -> String {
 #[cfg(test)]
 mod everyday;
 #[cfg(test)]
+mod reach;
+#[cfg(test)]
 mod tests;

@@ -464,7 +464,7 @@ fn where_there_is_too_much_to_look_at_somebody_is_asked() {
     assert_eq!(command(&rules, &place, "grep -r x a a/b a/b/c a/b/c/d"), Decision::Ask);
     // A pattern for more files than are looked at.
     fs::create_dir(place.project.join("q")).unwrap();
-    (0..300).for_each(|file| fs::write(place.project.join("q").join(file.to_string()), "").unwrap());
+    (0..1_300).for_each(|file| fs::write(place.project.join("q").join(file.to_string()), "").unwrap());
     let bypassing = |line: &str| {
         let around = rules.around(&place.project, &[], None);
         let call = Call::new("Bash", [("command".to_owned(), Given::Text(line.to_owned()))].into());

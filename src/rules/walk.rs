@@ -5,14 +5,14 @@ use std::collections::{BTreeSet, VecDeque};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use portcullis_core::policy::{Disk, is_literal, is_part};
+use portcullis_core::policy::{Disk, is_any_depth, is_literal, is_part};
 
 use super::disk;
 
 /// What one judgement looks at, at most. Beyond that it is not certain, and asked for.
 const MOST_ENTRIES: usize = 40_000;
 /// The files that one pattern may stand for.
-const MOST_MADE: usize = 256;
+const MOST_MADE: usize = 1_000;
 
 /// For one judgement: however many folders and patterns a line names, all of them together cost no more than one.
 pub(super) struct RealDisk {
@@ -22,6 +22,26 @@ pub(super) struct RealDisk {
 impl RealDisk {
     pub(super) fn new() -> Self {
         Self { left: Cell::new(MOST_ENTRIES) }
+    }
+
+    /// The files below a folder that are what a pattern says in which a part stands for folders at any depth, as it does
+    /// in some shells, and in bash where it is told to.
+    fn expand_deep(&self, folder: &Path, pattern: &str) -> Option<Vec<String>> {
+        // Such a part may stand for no folder.
+        let parts: Vec<&str> = pattern.split('/').collect();
+        let mut whole = String::new();
+        for part in &parts[1..] {
+            let follows_deep = whole.ends_with(|c: char| is_any_depth(&format!("{c}{c}")));
+            whole += if follows_deep { "" } else { "/" };
+            whole += part;
+        }
+        let mut made = vec![];
+        let complete = self.walk(folder.to_str()?, &mut |path| {
+            if made.len() <= MOST_MADE && is_part(&whole, path) {
+                made.push(path.to_owned());
+            }
+        });
+        (complete && made.len() <= MOST_MADE).then_some(made)
     }
 
     /// Whether one more entry may be looked at.
@@ -40,6 +60,10 @@ impl Disk for RealDisk {
     fn expand(&self, pattern: &str) -> Option<Vec<String>> {
         let mut made = vec![PathBuf::from("/")];
         for part in pattern.split('/').filter(|part| !part.is_empty()) {
+            if is_any_depth(part) {
+                let below = made.iter().map(|folder| self.expand_deep(folder, pattern));
+                return below.collect::<Option<Vec<_>>>().map(|made| made.concat());
+            }
             let mut next = vec![];
             for folder in made {
                 if is_literal(part) {
@@ -50,18 +74,18 @@ impl Disk for RealDisk {
                     if entry.file_name().to_str().is_some_and(|name| is_part(part, name)) {
                         next.push(entry.path());
                     }
-                    if !self.may_look() || next.len() > MOST_MADE {
+                    if !self.may_look() {
                         return None;
                     }
                 }
             }
+            if next.len() > MOST_MADE {
+                return None;
+            }
             made = next;
         }
-        // A shell leaves a pattern as it stands where nothing fits, and so nothing is meant that is there.
-        made.into_iter()
-            .filter(|path| path.symlink_metadata().is_ok())
-            .map(|path| path.to_str().map(str::to_owned))
-            .collect()
+        // What stands behind the last pattern need not be there: in `for d in x*; do … $d/new` it is put there.
+        made.into_iter().map(|path| path.to_str().map(str::to_owned)).collect()
     }
 
     /// Breadth first, so that what lies near is found before there is too much. Both names of a link are given.

@@ -2,6 +2,7 @@
 
 use super::call::{Call, Context};
 use super::command::{Stripped, name_of};
+use super::folders::changes_folder;
 use super::named::{files_at, files_of, named};
 use super::path::{absolute, has_dots, joined};
 use super::readonly;
@@ -209,10 +210,6 @@ impl Plan {
     pub(crate) fn has_git(&self) -> bool {
         self.suspects.commands.iter().any(|one| one.words.first().is_some_and(|word| name_of(&word.text) == "git"))
     }
-}
-
-pub(crate) fn changes_folder(name: &str) -> bool {
-    matches!(name, "cd" | "pushd" | "popd" | "chdir")
 }
 
 fn moved(folder: &str, target: &str) -> String {

@@ -7,18 +7,17 @@ use super::call::{Call, Context, Disk};
 use super::decision::Decision;
 use super::glob::PathPattern;
 use super::matching::path_patterns;
-use super::path::joined;
+use super::reading::Descent;
 use super::rule::RuleSet;
 use super::safety::is_protected;
 use super::shell::{ONE, STAR};
-use super::touching::sought;
-use super::values::is_literal;
+use super::sought::{fixed_folder, sought};
 
-/// The folders that a call goes into with all that is in them, and where their links lead.
-pub(crate) fn folders(call: &Call, action: &Action) -> BTreeSet<String> {
+/// The folders that a call goes into at least so far, and where their links lead.
+pub(crate) fn folders(call: &Call, action: &Action, descent: Descent) -> BTreeSet<String> {
     let paths: Vec<&str> = match action {
         Action::Shell(plan) => {
-            plan.touched.iter().filter(|touch| touch.descends).map(|touch| touch.path.as_str()).collect()
+            plan.touched.iter().filter(|touch| touch.descent >= descent).map(|touch| touch.path.as_str()).collect()
         }
         Action::File(accesses) if call.tool == "Grep" => {
             accesses.iter().filter(|file| file.access == Access::Read).filter_map(|file| file.path.as_deref()).collect()
@@ -34,7 +33,7 @@ pub(crate) fn folders(call: &Call, action: &Action) -> BTreeSet<String> {
 pub(super) fn protected(call: &Call, context: &Context, disk: &dyn Disk) -> Option<String> {
     let Action::Shell(plan) = Action::of(call, context) else { return None };
     let mut found = None;
-    for sought in sought(&plan.suspects, context).into_iter().filter(|sought| sought.may_change) {
+    for sought in sought(&plan.suspects, call, context).into_iter().filter(|sought| sought.may_change) {
         for folder in &sought.folders {
             let complete = disk.walk(folder, &mut |path| {
                 if found.is_none() && sought.is_called(path) && is_protected(path, context) {
@@ -66,11 +65,11 @@ pub(super) fn found(call: &Call, rules: &RuleSet, context: &Context, disk: &dyn 
     let mut found = BTreeSet::new();
     let action = Action::of(call, context);
     let sought = match &action {
-        Action::Shell(plan) => sought(&plan.suspects, context),
+        Action::Shell(plan) => sought(&plan.suspects, call, context),
         Action::File(_) | Action::Other | Action::Malformed => vec![],
     };
     let sought = sought.iter().flat_map(|one| one.folders.iter().map(move |folder| (folder.clone(), Some(one))));
-    let entered = folders(call, &action).into_iter().map(|folder| (folder, None));
+    let entered = folders(call, &action, Descent::All).into_iter().map(|folder| (folder, None));
     for (folder, sought) in entered.chain(sought) {
         let complete = disk.walk(&folder, &mut |path| {
             if sought.is_some_and(|sought| !sought.is_called(path)) {
@@ -92,8 +91,7 @@ pub(super) fn found(call: &Call, rules: &RuleSet, context: &Context, disk: &dyn 
     // Patterns of the line itself that stand for too many files.
     let shapes = patterns(call, context).into_iter().filter(|shape| shape.contains([STAR, ONE]));
     for shape in shapes.filter(|shape| call.expansion(shape).is_none()) {
-        let fixed: Vec<&str> = shape.split('/').take_while(|part| is_literal(part)).collect();
-        let folder = joined("/", &fixed.join("/"));
+        let folder = fixed_folder(&shape);
         let near = rules.iter().filter(|(_, patterns)| patterns.iter().any(|one| one.may_reach_into(&folder)));
         found.extend(near.map(|(rule, _)| (folder.clone(), rule.clone())));
     }

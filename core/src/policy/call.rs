@@ -65,6 +65,9 @@ impl<F: Fn(&str) -> Option<String>> Disk for F {
     }
 }
 
+/// How often a folder may be a pattern in a folder that is one.
+const DEEPEST: usize = 4;
+
 impl Call {
     pub fn new(tool: impl Into<String>, input: BTreeMap<String, Given>) -> Self {
         Self {
@@ -86,10 +89,16 @@ impl Call {
     /// The call with every link on its paths followed, and every pattern in it filled in.
     #[must_use]
     pub fn looked_up(mut self, context: &Context, disk: &impl Disk) -> Self {
-        for pattern in super::access::patterns(&self, context) {
-            if let Some(made) = disk.expand(&pattern) {
-                self.expansions.insert(pattern, made);
+        // A folder that a pattern stands for is one in which other patterns stand for files.
+        let mut seen = BTreeSet::new();
+        for _ in 0..DEEPEST {
+            let patterns = super::access::patterns(&self, context);
+            let new: Vec<String> = patterns.into_iter().filter(|pattern| seen.insert(pattern.clone())).collect();
+            if new.is_empty() {
+                break;
             }
+            let made = new.into_iter().filter_map(|pattern| disk.expand(&pattern).map(|made| (pattern, made)));
+            self.expansions.extend(made);
         }
         for path in super::access::paths(&self, context) {
             if let Some(target) = disk.follow(&path) {

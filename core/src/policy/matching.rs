@@ -209,7 +209,7 @@ fn names_a_file(rule: &Rule, specifier: &str, call: &Call, action: &Action, cont
 fn might_touch(rule: &Rule, specifier: &str, call: &Call, action: &Action, context: &Context) -> Option<String> {
     let in_folder = |folder: &str| format!("something in {folder} may be meant");
     let patterns = path_patterns(rule, specifier, context, true);
-    let folders = super::below::folders(call, action);
+    let folders = super::below::folders(call, action, super::reading::Descent::Named);
     let all_in = |folder: &&String| patterns.iter().any(|pattern| pattern.matches(&format!("{folder}/x"), true));
     if let Some(folder) = folders.iter().find(all_in) {
         return Some(in_folder(folder));

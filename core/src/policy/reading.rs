@@ -1,6 +1,7 @@
 //! Commands that change no file by any of their words. Where an option is not known, the command is none of them.
 
 use super::command::name_of;
+use super::git_files;
 use super::inert::started;
 use super::shell::ShellWord;
 use super::{options, sed};
@@ -144,38 +145,114 @@ fn git_only_reads(rest: &[ShellWord]) -> bool {
     handles && !words.iter().any(is_odd)
 }
 
+/// Whether a program builds or checks what it is given, and shows none of it.
+pub(crate) fn builds(name: &str) -> bool {
+    matches!(
+        name,
+        "cargo"
+            | "npm"
+            | "npx"
+            | "uvx"
+            | "pipx"
+            | "pnpm"
+            | "yarn"
+            | "bun"
+            | "pytest"
+            | "python"
+            | "python3"
+            | "pip"
+            | "pip3"
+            | "uv"
+            | "poetry"
+            | "go"
+            | "make"
+            | "cmake"
+            | "ninja"
+            | "docker"
+            | "docker-compose"
+            | "podman"
+            | "kubectl"
+            | "helm"
+            | "terraform"
+            | "tsc"
+            | "eslint"
+            | "prettier"
+            | "ruff"
+            | "black"
+            | "mypy"
+            | "flake8"
+            | "isort"
+            | "jest"
+            | "vitest"
+            | "mocha"
+            | "node"
+            | "deno"
+            | "tox"
+            | "nox"
+            | "mvn"
+            | "gradle"
+            | "gradlew"
+            | "dotnet"
+            | "swift"
+            | "bundle"
+            | "rake"
+            | "rails"
+            | "mix"
+            | "composer"
+            | "php"
+            | "shellcheck"
+            | "pre-commit"
+            | "brew"
+            | "apt"
+            | "apt-get"
+            | "gh"
+            | "just"
+            | "code"
+            | "open"
+            | "rustfmt"
+            | "gofmt"
+    )
+}
+
+/// How far a command goes into the folders that its words name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Descent {
+    /// Not at all, or without showing what is there.
+    No,
+    /// It has to do with what is in a folder that is meant as a whole.
+    Named,
+    /// It reads or moves all that is in it.
+    All,
+}
+
 /// Whether a command goes into the folders that its words name and reads or moves what is there. The table is of what
 /// surely does not, and of tools that build and check, which show none of it.
-pub(crate) fn descends(words: &[ShellWord]) -> bool {
+pub(crate) fn descent(words: &[ShellWord]) -> Descent {
     let words = started(words);
-    let Some((first, rest)) = words.split_first() else { return false };
+    let Some((first, rest)) = words.split_first() else { return Descent::No };
     let short = |letters: &[char]| {
         rest.iter().any(|word| word.is_flag() && !word.text.starts_with("--") && word.text.contains(letters))
     };
     let long = |begin: &str| rest.iter().any(|word| word.text.starts_with(begin));
     // What a project's own program does, its words do not say.
     if first.text.contains('/') && !first.text.starts_with("/bin/") && !first.text.starts_with("/usr/") {
-        return false;
+        return Descent::No;
     }
-    match name_of(&first.text) {
+    let enters = match name_of(&first.text) {
         "grep" | "egrep" | "fgrep" => short(&['r', 'R']) || long("--rec") || long("--deref") || long("--directories"),
         "rg" | "ag" => {
             !long("--files") && !long("--version") && !long("--help") && !long("--type-list") || long("--files-w")
         }
-        "git" => rest.iter().any(|word| word.text == "grep"),
+        "git" => return git_files::descent(rest),
         "diff" => short(&['r']) || long("--rec"),
         "cp" => short(&['r', 'R', 'a']) || long("--rec") || long("--arch"),
         "chmod" | "chown" | "touch" | "mkdir" | "rmdir" | "ls" | "cd" | "pushd" | "popd" | "find" | "fd" | "stat"
         | "pwd" | "du" | "df" | "test" | "[" | "[[" | "echo" | "printf" | "which" | "tree" | "realpath"
-        | "readlink" | "cat" | "head" | "tail" | "wc" | "rm" | "cargo" | "npm" | "npx" | "uvx" | "pipx" | "pnpm"
-        | "yarn" | "bun" | "pytest" | "python" | "python3" | "pip" | "pip3" | "uv" | "poetry" | "go" | "make"
-        | "cmake" | "ninja" | "docker" | "docker-compose" | "podman" | "kubectl" | "helm" | "terraform" | "tsc"
-        | "eslint" | "prettier" | "ruff" | "black" | "mypy" | "flake8" | "isort" | "jest" | "vitest" | "mocha"
-        | "node" | "deno" | "tox" | "nox" | "mvn" | "gradle" | "gradlew" | "dotnet" | "swift" | "bundle" | "rake"
-        | "rails" | "mix" | "composer" | "php" | "shellcheck" | "pre-commit" | "brew" | "apt" | "apt-get" | "gh"
-        | "just" | "code" | "open" | "rustfmt" | "gofmt" | "sh" | "bash" | "zsh" | "for" | "select" | "case" | "in"
-        | "source" | "." | "sed" | "awk" | "sort" | "uniq" | "file" | "jq" => false,
+        | "readlink" | "cat" | "head" | "tail" | "wc" | "rm" | "sh" | "bash" | "zsh" | "for" | "select" | "case"
+        | "in" | "source" | "." | "sed" | "awk" | "sort" | "uniq" | "file" | "jq" => false,
+        name if builds(name) => false,
         // What surely only reads reads no folder, but for those above.
         _ => reading(words) == Reading::Perhaps,
-    }
+    };
+    if enters { Descent::All } else { Descent::No }
 }

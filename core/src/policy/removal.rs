@@ -4,12 +4,12 @@
 use super::access::Action;
 use super::call::{Call, Context};
 use super::command::name_of;
+use super::folders::Folders;
 use super::inert::is_inert;
 use super::path::{absolute, lies_in};
 use super::reading::does_more;
 use super::shell::{ANY, ONE, OUTER, Piece, STAR, ShellWord};
 use super::suspects::Suspects;
-use super::touching::folders;
 use super::values::{is_literal, may_be};
 
 /// What a command would remove, or move away, that is never removed unasked.
@@ -20,8 +20,8 @@ pub(crate) fn critical(call: &Call, action: &Action, context: &Context) -> Optio
     if removals.is_empty() {
         return None;
     }
-    let (folders, all) = folders(suspects, context);
-    if !all {
+    let Folders { all: folders, is_complete } = Folders::of(suspects, call, context);
+    if !is_complete {
         return Some("something in one of many folders".to_owned());
     }
     let holds_home = |folder: &String| context.home.as_deref().is_some_and(|home| lies_in(home, folder));

@@ -205,6 +205,11 @@ pub fn is_part(pattern: &str, name: &str) -> bool {
     !hidden && may_be(pattern, name)
 }
 
+/// Whether a part of a pattern may stand for folders in folders.
+pub fn is_any_depth(pattern: &str) -> bool {
+    pattern.chars().count() > 1 && pattern.chars().all(|c| c == STAR)
+}
+
 /// Whether all of it stands there.
 pub fn is_literal(shape: &str) -> bool {
     !shape.contains([ANY, STAR, ONE])

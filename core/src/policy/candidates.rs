@@ -1,0 +1,153 @@
+//! The names of files that a word may hold: the word itself, what stands behind `=`, `@`, `:` and their like, what is glued
+//! to a flag, and what programs make of a word by themselves.
+
+use super::shell::{ANY, ONE, OUTER, STAR, ShellWord};
+
+/// The names in a shape that may be files.
+pub(super) fn names_in(shape: &str) -> Vec<String> {
+    if let Some(path) = in_file_address(shape) {
+        return path;
+    }
+    let is_flag = shape.len() > 1 && shape.starts_with('-');
+    let is_address = shape.contains("://");
+    let mut names: Vec<&str> = vec![];
+    if !is_flag && !is_address {
+        names.push(shape);
+    }
+    let separators: &[char] =
+        if is_address { &['=', '@', ','] } else { &['=', '@', ':', ',', ';', '<', '>', '"', '\''] };
+    let parts =
+        shape.split(separators).skip(1).filter(|part| !part.is_empty() && (!is_address || !part.contains("//")));
+    names.extend(parts);
+    if let Some((before, _)) = shape.split_once(':').filter(|_| !is_flag && !is_address) {
+        names.push(before);
+    }
+    if let Some(below) = shape.strip_prefix(':').map(without_magic) {
+        names.push(below);
+    }
+    if is_flag && !shape.starts_with("--") {
+        names.extend(shape.char_indices().skip(2).take(12).map(|(at, _)| &shape[at..]));
+    }
+    if is_flag {
+        // Behind `--` it may be a name all the same.
+        names.push(shape);
+        names.extend(shape.find('/').map(|at| &shape[at..]));
+    }
+    names.into_iter().map(str::to_owned).collect()
+}
+
+/// What git takes for a path behind `:(glob)`, `:/`, `:!` and their like.
+fn without_magic(pathspec: &str) -> &str {
+    let short = || pathspec.trim_start_matches(['/', '!', '^']);
+    match pathspec.strip_prefix('(') {
+        Some(long) => long.split_once(')').map_or(long, |(_, path)| path),
+        None => short(),
+    }
+}
+
+/// The path in `file:///x`, with `%78` as the character it stands for. None for any other word.
+fn in_file_address(shape: &str) -> Option<Vec<String>> {
+    let at = shape.to_ascii_lowercase().find("file:")?;
+    // `-Tfile:x` and `--url=file:x` as well; in `Dockerfile:x` it is the end of a name.
+    if shape[..at].ends_with(|c: char| c.is_alphanumeric()) && !shape.starts_with('-') {
+        return None;
+    }
+    let path = percent_decoded(&shape[at + "file:".len()..]);
+    let Some(behind) = path.strip_prefix("//") else { return Some(vec![path]) };
+    // A machine may stand there, which is this one, or a variable with the beginning of the path.
+    let path = behind.find('/').map_or(String::new(), |at| behind[at..].to_owned());
+    Some(vec![path, behind.to_owned()])
+}
+
+fn percent_decoded(text: &str) -> String {
+    let mut bytes = vec![];
+    let mut rest = text.as_bytes();
+    while let Some((&byte, behind)) = rest.split_first() {
+        let digits = behind.get(..2).and_then(|digits| std::str::from_utf8(digits).ok());
+        match digits.and_then(|digits| u8::from_str_radix(digits, 16).ok()).filter(|_| byte == b'%') {
+            Some(decoded) => {
+                bytes.push(decoded);
+                rest = &behind[2..];
+            }
+            None => {
+                bytes.push(byte);
+                rest = behind;
+            }
+        }
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+/// What a program that takes patterns itself makes of a word in which they stand in quotes. Code is no pattern.
+pub(super) fn patterns_in(word: &ShellWord, shape: &str) -> Vec<String> {
+    let is_magic = shape.starts_with(":(");
+    let is_code = shape.contains([' ', '\n', '(', '$', '\\', '|', '^']);
+    let is_unknown = shape.contains([ANY, OUTER]);
+    if !word.is_quoted || is_unknown || is_code && !is_magic || !shape.contains(['*', '?', '[', '{']) && !is_magic {
+        return vec![];
+    }
+    // With any case of its letters, it is one of several names.
+    let ending = if is_magic && shape.contains("icase") { "*" } else { "" };
+    let (made, _) = ShellWord::plain(shape).unbraced();
+    made.iter().flat_map(|text| names_in(text)).map(|name| as_pattern(&(name + ending))).collect()
+}
+
+fn as_pattern(text: &str) -> String {
+    let mut pattern = String::new();
+    let mut chars = text.chars();
+    while let Some(c) = chars.next() {
+        pattern.push(match c {
+            '*' => STAR,
+            '?' => ONE,
+            '[' if chars.clone().any(|c| c == ']') => {
+                chars.by_ref().find(|c| *c == ']');
+                ONE
+            }
+            // What is left of a list that was too long.
+            '{' if chars.clone().any(|c| c == '}') => {
+                chars.by_ref().find(|c| *c == '}');
+                STAR
+            }
+            c => c,
+        });
+    }
+    pattern
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_word_holds_more_names_than_itself() {
+        for (word, name) in [
+            ("a", "a"),
+            ("if=a", "a"),
+            ("-fa", "a"),
+            ("--x=a/b", "a/b"),
+            ("h:a", "a"),
+            ("a:h", "a"),
+            ("f=@\"a\"", "a"),
+            ("f=<a", "a"),
+            (":(glob)a/**", "a/**"),
+            (":/a", "a"),
+            (":!a", "a"),
+            ("file:///a/%62", "/a/b"),
+            ("FILE://localhost/a", "/a"),
+            ("file:/a", "/a"),
+            ("--url=file:///a", "/a"),
+        ] {
+            assert!(names_in(word).iter().any(|found| found == name), "{word}: {:?}", names_in(word));
+        }
+        assert!(!names_in("https://h/a").iter().any(|name| name == "/a" || name == "a"));
+    }
+
+    #[test]
+    fn a_pattern_in_quotes_is_one_for_a_program() {
+        let quoted = |text: &str| patterns_in(&ShellWord { is_quoted: true, ..ShellWord::plain(text) }, text);
+        assert_eq!(quoted("s*"), [format!("s{STAR}")]);
+        assert_eq!(quoted("{a,b}/[c]"), [format!("a/{ONE}"), format!("b/{ONE}")]);
+        assert!(quoted("plain").is_empty() && quoted("print(a[0])").is_empty());
+        assert!(quoted(":(icase)A").contains(&format!("A{STAR}")));
+    }
+}

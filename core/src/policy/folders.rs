@@ -1,0 +1,121 @@
+//! Where the commands of a line may run: the folder it begins in, and each one that something in it may go to.
+//!
+//! A `cd` may fail, so the folders before it count as well; a function or a loop may run what stands before it, so for deny
+//! and ask rules the order counts for nothing.
+
+use super::call::{Call, Context};
+use super::path::absolute;
+use super::shell::{ANY, ShellWord};
+use super::suspects::Suspects;
+use super::values::is_literal;
+
+/// More folders than this are not followed.
+const MOST: usize = 32;
+
+/// The folders in which a command may find itself.
+#[derive(Clone, Debug)]
+pub(crate) struct Folders {
+    pub(crate) all: Vec<String>,
+    /// There are no others.
+    pub(crate) is_complete: bool,
+}
+
+impl Folders {
+    /// Where a line begins.
+    pub(crate) fn at_start(context: &Context) -> Self {
+        Self { all: context.both(&context.cwd).map(str::to_owned).collect(), is_complete: true }
+    }
+
+    /// Every folder that a line may go to.
+    pub(crate) fn of(suspects: &Suspects, call: &Call, context: &Context) -> Self {
+        let mut folders = Self::at_start(context);
+        let mut unknown = false;
+        for to in suspects.commands.iter().flat_map(|suspect| targets(&suspect.words)) {
+            for shape in suspects.variables.spellings(&to) {
+                unknown |= !folders.enter(&shape, call, context);
+            }
+        }
+        if unknown {
+            folders.enter_any(suspects, context);
+        }
+        folders.is_complete &= folders.all.len() <= MOST && !looks_elsewhere(suspects);
+        folders
+    }
+
+    /// Goes to a folder from each of these, and says whether it is known which one that is.
+    pub(crate) fn enter(&mut self, shape: &str, call: &Call, context: &Context) -> bool {
+        if shape.contains(ANY) {
+            return false;
+        }
+        let seen = |folder: &String| seen_from(shape, folder, context);
+        let places: Vec<String> = self.all.iter().take(MOST + 1).filter_map(seen).collect();
+        let mut is_known = true;
+        for place in places {
+            let made = match is_literal(&place) {
+                true => Some(std::slice::from_ref(&place)),
+                false => call.expansion(&place),
+            };
+            // A pattern that nobody filled in may be any folder.
+            is_known &= made.is_some();
+            for folder in made.unwrap_or_default() {
+                if self.all.len() <= MOST && !self.all.contains(folder) {
+                    self.all.push(folder.clone());
+                }
+            }
+        }
+        is_known
+    }
+
+    /// Goes to any place that the line names.
+    fn enter_any(&mut self, suspects: &Suspects, context: &Context) {
+        let words = suspects.found.iter().flat_map(|command| command.words.iter().skip(1));
+        let is_place = |text: &str| text.starts_with(['/', '~']) || text.contains("..") || !text.contains(['-', '=']);
+        let places = words.filter(|word| is_place(&word.text));
+        let places = places.filter_map(|word| absolute(&word.text, &context.cwd, context.home.as_deref()));
+        self.all.extend(places.take(MOST));
+        self.all.sort();
+        self.all.dedup();
+    }
+}
+
+/// What is written, seen from a folder. `~+` is that folder, and `~-` one of those before it.
+fn seen_from(written: &str, folder: &str, context: &Context) -> Option<String> {
+    let (first, below) = written.split_once('/').unwrap_or((written, ""));
+    let is_stack = first.starts_with("~+") || first.starts_with("~-") || first == "-";
+    absolute(if is_stack { below } else { written }, folder, context.home.as_deref())
+}
+
+/// Whether `cd` looks for names in places that only a shell knows.
+fn looks_elsewhere(suspects: &Suspects) -> bool {
+    let sets = |name: &str| name == "CDPATH";
+    suspects.found.iter().any(|command| {
+        command.assignments.iter().any(|(name, _)| sets(name))
+            || command.words.iter().any(|word| word.text.starts_with("CDPATH=") || word.text == "cdable_vars")
+    })
+}
+
+/// The folders that a command goes to, or has another go to.
+fn targets(words: &[ShellWord]) -> Vec<ShellWord> {
+    const FLAGS: [&str; 7] = ["-C", "-D", "--chdir", "--directory", "--working-directory", "--work-tree", "--cwd"];
+    let Some((first, rest)) = words.split_first() else { return vec![] };
+    if changes_folder(&first.text) {
+        let folder = rest.iter().find(|word| !word.is_flag()).cloned();
+        return vec![folder.unwrap_or_else(|| ShellWord::plain("~"))];
+    }
+    let mut targets = vec![];
+    for (at, word) in rest.iter().enumerate() {
+        if FLAGS.contains(&word.text.as_str()) {
+            targets.extend(rest.get(at + 1).cloned());
+            continue;
+        }
+        let glued = FLAGS.iter().find_map(|flag| word.text.strip_prefix(flag));
+        let glued = glued.map(|glued| glued.strip_prefix('=').unwrap_or(glued)).filter(|glued| !glued.is_empty());
+        targets.extend(glued.map(ShellWord::read));
+    }
+    targets
+}
+
+/// Whether a command changes the folder that others run in.
+pub(crate) fn changes_folder(name: &str) -> bool {
+    matches!(name, "cd" | "pushd" | "popd" | "chdir")
+}

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::time::Instant;
 
-use super::grammar::{self, Case, Harm};
+use super::grammar::{self, Case, Harm, Plan};
 use super::kept;
 use super::rng::Rng;
 use super::trial::{Finding, Trial, listed};
@@ -71,7 +71,7 @@ fn shrunk(trial: &Trial, findings: Vec<Finding>) -> Vec<Finding> {
     for finding in findings {
         of_form.entry((finding.case.harm, finding.case.form())).or_insert(finding);
     }
-    let smaller = |finding: &Finding| finding.case.plan.as_ref().map(|plan| plan.smaller()).unwrap_or_default();
+    let smaller = |finding: &Finding| finding.case.plan.iter().flat_map(Plan::smaller).collect();
     let tries: Vec<Vec<Case>> = of_form.values().take(SHRUNK).map(smaller).collect();
     let mut lines: BTreeMap<(Harm, String), Case> = BTreeMap::new();
     for case in tries.iter().flatten() {

@@ -13,7 +13,8 @@ mod wrappers;
 mod writers;
 
 use super::rng::Rng;
-use plan::{Choice, Plan};
+use plan::Choice;
+pub(crate) use plan::Plan;
 use targets::TARGETS;
 pub(crate) use targets::{Harm, is_plain_target};
 

@@ -10,7 +10,10 @@ use super::{Stage, filled};
 static READERS: LazyLock<Vec<&str>> = LazyLock::new(|| include_str!("readers.txt").lines().collect());
 
 /// `G` is a folder that holds it, at any depth.
-const FOLDERS: &[&str] = &[
+static FOLDERS: LazyLock<Vec<&str>> =
+    LazyLock::new(|| SHORT.iter().copied().chain(include_str!("folders.txt").lines()).collect());
+
+const SHORT: &[&str] = &[
     "mv G s2",
     "mv G s2 && cat s2/key.pem",
     "cp -r G s2",
@@ -179,7 +182,7 @@ pub(super) fn make(at: usize, rng: &mut Rng) -> (&'static str, Stage, String) {
             (template, template, DIRECTORIES[at / IN_FOLDERS.len()])
         }
         at if at % 3 == 0 => {
-            let template = *rng.pick(FOLDERS);
+            let template = *rng.pick(&FOLDERS);
             (template, template, *rng.pick(DIRECTORIES))
         }
         _ => {

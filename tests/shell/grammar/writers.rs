@@ -1,11 +1,16 @@
 //! Commands that change a file whose changes are always asked for.
 
+use std::sync::LazyLock;
+
 use super::super::rng::Rng;
 use super::targets::simple;
 use super::{Stage, filled};
 
 /// `F` is the file, `G` the folder that it is in, `a.txt` and `src/config` are others.
-const WRITERS: &[&str] = &[
+static WRITERS: LazyLock<Vec<&str>> =
+    LazyLock::new(|| SHORT.iter().copied().chain(include_str!("writers.txt").lines()).collect());
+
+const SHORT: &[&str] = &[
     "echo x > F",
     "echo x >> F",
     "echo x >| F",
@@ -264,7 +269,7 @@ pub(super) fn make(at: usize, rng: &mut Rng) -> (&'static str, Stage, String) {
     let (template, (file, folder)) = match at {
         at if at < WRITERS.len() => (WRITERS[at], PATHS[0]),
         at if at < WRITERS.len() + PATHS.len() => ("echo x > F", PATHS[at - WRITERS.len()]),
-        _ => (*rng.pick(WRITERS), *rng.pick(PATHS)),
+        _ => (*rng.pick(&WRITERS), *rng.pick(PATHS)),
     };
     let name = if file == PATHS[0].0 { template.to_owned() } else { format!("{template}, as {file}") };
     let whole = match file {

@@ -12,6 +12,11 @@ pub(crate) fn runs_what_it_makes(code: &str) -> bool {
         }
         // `@f()` calls what f names, and `@load` brings in more.
         AwkToken::Mark('@') => true,
+        AwkToken::Mark('|') if matches!(tokens.get(at + 1), Some(AwkToken::Name(name)) if name == "getline") => {
+            let begins = |token: &AwkToken| matches!(token, AwkToken::Mark(';' | '{' | '(' | '\n' | '!' | '&' | 'o'));
+            let before = at.checked_sub(2).is_none_or(|before| begins(&tokens[before]));
+            !(at > 0 && tokens[at - 1] == AwkToken::Text && before)
+        }
         AwkToken::Mark('|') => !(tokens.get(at + 1) == Some(&AwkToken::Text) && is_end(at + 2)),
         _ => false,
     };
@@ -45,8 +50,9 @@ fn tokens(code: &str) -> Vec<AwkToken> {
             !matches!(tokens.last(), Some(AwkToken::Text | AwkToken::Name(_) | AwkToken::Mark(')' | ']')));
         match c {
             '"' => {
-                skip_to(&mut chars, '"');
-                tokens.push(AwkToken::Text);
+                // What a shell fills in is not in the text, and neither is what a number stands for.
+                let is_filled_in = skip_to(&mut chars, '"').contains(['$', '`']);
+                tokens.push(if is_filled_in { AwkToken::Name(String::new()) } else { AwkToken::Text });
             }
             '/' if begins_pattern => {
                 skip_to(&mut chars, '/');
@@ -68,14 +74,17 @@ fn tokens(code: &str) -> Vec<AwkToken> {
     tokens
 }
 
-fn skip_to(chars: &mut std::iter::Peekable<std::str::Chars<'_>>, end: char) {
+fn skip_to(chars: &mut std::iter::Peekable<std::str::Chars<'_>>, end: char) -> String {
+    let mut skipped = String::new();
     while let Some(c) = chars.next() {
         match c {
-            '\\' => drop(chars.next()),
-            c if c == end => return,
-            _ => {}
+            // A number stands for a character.
+            '\\' => skipped.extend(chars.next().filter(|c| c.is_ascii_digit() || *c == 'x').map(|_| '$')),
+            c if c == end => break,
+            c => skipped.push(c),
         }
     }
+    skipped
 }
 
 #[cfg(test)]
@@ -84,9 +93,15 @@ mod tests {
 
     #[test]
     fn a_program_that_is_put_together_is_told_from_one_that_stands_there() {
-        for code in
-            ["{print $1}", "/a|b/{print}", "{print | \"sort\"}", "$1 || $2", "BEGIN{system(\"ls\")}", "{a[$1]/=2}"]
-        {
+        for code in [
+            "{print $1}",
+            "/a|b/{print}",
+            "{print | \"sort\"}",
+            "$1 || $2",
+            "BEGIN{system(\"ls\")}",
+            "{\"date\" | getline d}",
+            "{a[$1]/=2}",
+        ] {
             assert!(!runs_what_it_makes(code), "{code}");
         }
         for code in [
@@ -95,7 +110,9 @@ mod tests {
             "{print | x}",
             "BEGIN{system(\"a\" \"b\")}",
             "{print|\"a\"\"b\"}",
-            "{\"x\"|getline y}",
+            "{\"a\" \"x\"|getline y}",
+            "BEGIN{system(\"$(x)\")}",
+            "BEGIN{system(\"$(x)\")}",
         ] {
             assert!(runs_what_it_makes(code), "{code}");
         }

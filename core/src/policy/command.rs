@@ -65,7 +65,26 @@ const SHELL_CHANGERS: [&str; 26] = [
     "unset",
 ];
 
-const SHELLS: [&str; 11] = ["sh", "bash", "zsh", "dash", "ksh", "fish", "ash", "csh", "tcsh", "mksh", "rbash"];
+const SHELLS: [&str; 18] = [
+    "sh",
+    "bash",
+    "zsh",
+    "dash",
+    "ksh",
+    "fish",
+    "ash",
+    "csh",
+    "tcsh",
+    "mksh",
+    "rbash",
+    "yash",
+    "posh",
+    "osh",
+    "nu",
+    "pwsh",
+    "powershell",
+    "elvish",
+];
 
 pub(crate) fn is_shell(program: &str) -> bool {
     SHELLS.contains(&name_of(program))

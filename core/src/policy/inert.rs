@@ -7,6 +7,24 @@ use super::reading::does_more;
 use super::shell::ShellWord;
 use super::{awk, git, options, sed};
 
+/// Options of tools for packages and builds that name a program.
+const STARTING: [&str; 14] = [
+    "--config",
+    "--script-shell",
+    "--exec",
+    "-toolexec",
+    "--toolexec",
+    "-exec",
+    "-ldflags",
+    "--git",
+    "--editor",
+    "--viewer",
+    "--browser",
+    "--python",
+    "--node-options",
+    "--init-module",
+];
+
 /// Whether no word of the command is ever run, by it or by what it starts.
 pub(crate) fn is_inert(words: &[ShellWord]) -> bool {
     let words = started(words);
@@ -52,7 +70,7 @@ pub(crate) fn is_inert(words: &[ShellWord]) -> bool {
         "apt" | "apt-get" | "apk" | "brew" | "dnf" | "yum" | "pacman" | "pip" | "pip3" | "gem" | "conda" | "snap" => {
             let runs = matches!(subcommand(rest), None | Some("run" | "exec" | "services" | "sh" | "command"));
             (!runs || name_of(&first.text) == "pacman")
-                && !has(&["-o", "-c", "--option", "--config", "--exec", "--hook"])
+                && !has(&["-o", "-c", "--option", "--config", "--exec", "--hook", "--python", "--editor"])
                 && !says(&["::"])
         }
         "npm" | "pnpm" | "yarn" | "bun" | "cargo" | "go" | "uv" | "poetry" => {
@@ -85,8 +103,7 @@ pub(crate) fn is_inert(words: &[ShellWord]) -> bool {
             // What these build is the project's, and what they are told to look for is a name.
             let builds =
                 name_of(&first.text) == "cargo" && matches!(sub, "build" | "check" | "clippy" | "doc" | "test");
-            (takes_names || builds)
-                && !has(&["--config", "--script-shell", "--exec", "-toolexec", "--toolexec", "-exec"])
+            (takes_names || builds) && !has(&STARTING)
         }
         "docker" | "podman" => {
             let sub = rest.first().map_or("", |word| word.text.as_str());

@@ -73,8 +73,11 @@ impl<'rule> LinePattern<'rule> {
         if name != self.program() && !name.eq_ignore_ascii_case(self.program()) {
             return Fit::No;
         }
-        let of_git = GitLine::read(rest).filter(|_| name == "git");
-        let rest = of_git.map_or(rest, |line| line.words);
+        let of_git = GitLine::read(rest);
+        if name == "git" && of_git.is_none() && !subs.is_empty() {
+            return Fit::Perhaps;
+        }
+        let rest = of_git.filter(|_| name == "git").map_or(rest, |line| line.words);
         if let (Some(wanted), Some(word), true) = (subs.first(), rest.first(), name == "git")
             && !word.is_flag()
             && git::subcommand(rest, wanted) == Subcommand::Unknown
@@ -83,12 +86,11 @@ impl<'rule> LinePattern<'rule> {
         }
         let in_order = self.in_order(&subs, rest, takes_more, variables);
         let unknown = takes_more || rest.iter().any(|word| !word.is_known());
-        let flagged =
-            |flag: &&str| match (rest.iter().any(|word| is_flag(flag, word)) || has_letters(flag, rest), unknown) {
-                (true, _) => Fit::Yes,
-                (false, true) => Fit::Perhaps,
-                (false, false) => Fit::No,
-            };
+        let flagged = |flag: &&str| match rest.iter().any(|word| is_flag(flag, word)) || has_letters(flag, rest) {
+            true => Fit::Yes,
+            false if unknown || may_be_said(flag, rest) => Fit::Perhaps,
+            false => Fit::No,
+        };
         flags.iter().map(flagged).fold(in_order, Fit::min)
     }
 
@@ -161,4 +163,28 @@ fn has_letters(flag: &str, rest: &[ShellWord]) -> bool {
     let Some(letters) = short(flag).filter(is_letters) else { return false };
     let given: String = rest.iter().filter_map(|word| short(&word.text)).collect();
     letters.chars().all(|letter| given.contains(letter))
+}
+
+/// Whether the options may mean what another one says: a letter, and a long name that begins with it. A `+` before what
+/// is pushed is its `--force`.
+fn may_be_said(flag: &str, rest: &[ShellWord]) -> bool {
+    let given = |wanted: char| {
+        rest.iter().any(|word| match word.text.strip_prefix("--") {
+            Some(long) => long.starts_with(wanted),
+            None => word.is_flag() && word.text.chars().skip(1).any(|letter| letter.eq_ignore_ascii_case(&wanted)),
+        })
+    };
+    match flag.strip_prefix("--") {
+        Some(long) => {
+            let letter = long.chars().next().unwrap_or_default();
+            let short =
+                |word: &ShellWord| word.is_flag() && !word.text.starts_with("--") && word.text[1..].contains(letter);
+            rest.iter().any(short) || long == "force" && rest.iter().any(|word| word.text.starts_with('+'))
+        }
+        None => {
+            let letters = &flag[1..];
+            letters.len() <= 3
+                && letters.chars().all(|letter| letter.is_ascii_alphanumeric() && given(letter.to_ascii_lowercase()))
+        }
+    }
 }

@@ -8,8 +8,9 @@ use super::environment::is_command;
 use super::glob::text_matches;
 use super::inert::is_inert;
 use super::line::{Fit, LinePattern};
-use super::shell::{ANY, Joint, ONE, OUTER, Piece, STAR, ShellWord, Way};
-use super::suspects::{Found, Suspects};
+use super::shell::{Joint, Way};
+use super::suspects::{Found, Suspect, Suspects};
+use super::tokens::Tokens;
 use super::values::may_be;
 
 /// Why the rule might mean something in the line, as the end of "…, and a rule speaks of it".
@@ -29,34 +30,41 @@ pub(crate) fn might_run(line: &LinePattern<'_>, suspects: &Suspects) -> Option<S
         }
     }
     let flow = &suspects.flow;
-    let names = |command: &Found| {
-        let tokens = tokens(command, program);
-        let named = tokens.iter().any(|token| is_named(program, token));
-        let words = |tokens: &[String]| line.words().iter().all(|word| is_said(word, tokens));
-        let matched = || command.words.iter().skip(1).any(|word| is_matched(program, word, suspects));
-        (named || matched()) && (words(&tokens) || flow.moves && words(&flow.tokens))
+    let names = |tokens: &Tokens| {
+        let named = tokens.without(program).any(|token| is_named(program, token));
+        let matched = || !program.contains('*') && tokens.patterns.iter().any(|shape| may_be(shape, program));
+        let words = |tokens: &[&String]| line.words().iter().all(|word| is_said(word, tokens));
+        let own = || words(&tokens.without(program).collect::<Vec<_>>());
+        let all = || words(&flow.tokens.iter().flat_map(|tokens| tokens.without("")).collect::<Vec<_>>());
+        (named || matched()) && (own() || flow.moves && all())
     };
-    let is_set = |(name, value): &(String, ShellWord), command: &Found| {
-        let mut tokens = vec![];
-        split(&value.text, &mut tokens);
-        let counts = is_command(name) || !command.words.is_empty() && !is_safe(name);
-        counts && tokens.iter().any(|token| is_named(program, token))
+    let is_set = |tokens: &Tokens, command: &Found| {
+        let counts = |name: &str| is_command(name) || !command.words.is_empty() && !is_safe(name);
+        tokens.set.iter().any(|(name, tokens)| counts(name) && tokens.iter().any(|token| is_named(program, token)))
     };
-    let may_run = |command: &Found| {
-        !is_inert(&command.words) || flow.reaches(command) || command.assignments.iter().any(|one| is_set(one, command))
+    let may_run = |command: &Found, tokens: &Tokens| {
+        !is_inert(&command.words) || flow.reaches(command) || is_set(tokens, command)
     };
-    let found = suspects.found.iter().any(|command| names(command) && may_run(command));
-    found.then(|| format!("it names {}, and may run it", shown(line)))
+    let found =
+        suspects.found.iter().zip(&flow.tokens).any(|(command, tokens)| names(tokens) && may_run(command, tokens));
+    if found {
+        return Some(format!("it names {}, and may run it", shown(line)));
+    }
+    let is_renamed = !line.words().is_empty() && renames(line, suspects);
+    is_renamed.then(|| format!("another name may stand for {}", shown(line)))
 }
 
-/// Whether a pattern for names of files, which is more than stars, may be the name of a program.
-fn is_matched(program: &str, word: &ShellWord, suspects: &Suspects) -> bool {
-    if program.contains('*') || !word.pieces.iter().any(|piece| matches!(piece, Piece::Glob(_))) {
-        return false;
-    }
-    let is_open = |c: char| matches!(c, ANY | STAR | ONE | OUTER);
-    let may = |shape: &String| name_of(shape).chars().any(|c| !is_open(c)) && may_be(name_of(shape), program);
-    suspects.variables.shapes(word).iter().any(may)
+/// Whether the line gives a name of its own to what a rule says of a program, and runs that program.
+fn renames(line: &LinePattern<'_>, suspects: &Suspects) -> bool {
+    let program = line.program();
+    let is_run = |suspect: &Suspect| suspect.words.first().is_some_and(|word| name_of(&word.text) == program);
+    let alias = |tokens: &Tokens| {
+        let names = tokens.set.iter().map(|(name, _)| name).chain(tokens.without(""));
+        names.into_iter().any(|name| name.to_ascii_lowercase().contains("alias"))
+    };
+    let said =
+        |tokens: &Tokens| line.words().iter().all(|word| is_said(word, &tokens.without(program).collect::<Vec<_>>()));
+    suspects.commands.iter().any(is_run) && suspects.flow.tokens.iter().any(|tokens| alias(tokens) && said(tokens))
 }
 
 fn shown(line: &LinePattern<'_>) -> String {
@@ -64,7 +72,7 @@ fn shown(line: &LinePattern<'_>) -> String {
 }
 
 /// Whether the tokens say a word of a rule; the letters of `-rf` may stand apart.
-fn is_said(word: &str, tokens: &[String]) -> bool {
+fn is_said(word: &str, tokens: &[&String]) -> bool {
     let is_short = |token: &str| token.starts_with('-') && !token.starts_with("--");
     let letters =
         || tokens.iter().filter(|token| is_short(token)).flat_map(|token| token.chars().skip(1)).collect::<String>();
@@ -74,7 +82,7 @@ fn is_said(word: &str, tokens: &[String]) -> bool {
 
 /// Whether a token of a line is what a word of a rule says.
 fn is_named(word: &str, token: &str) -> bool {
-    if word.contains('*') { text_matches(word, token) } else { word == token }
+    if word.contains('*') { text_matches(word, token) } else { word.eq_ignore_ascii_case(token) }
 }
 
 /// Where what one command prints or keeps gets into another.
@@ -88,7 +96,8 @@ pub(crate) struct Flow {
     changes: bool,
     /// Words come from elsewhere in the line.
     moves: bool,
-    tokens: Vec<String>,
+    /// The names in each of the commands that were found, in their order.
+    tokens: Vec<Tokens>,
 }
 
 impl Flow {
@@ -105,8 +114,7 @@ impl Flow {
                     || !command.assignments.is_empty()
                     || !command.given.is_empty()
             });
-        let tokens =
-            if moves { suspects.found.iter().flat_map(|command| tokens(command, "")).collect() } else { vec![] };
+        let tokens = suspects.found.iter().map(|command| Tokens::of(command, &suspects.variables)).collect();
         Self {
             starts: suspects.found.iter().any(|command| starts(&command)),
             consumes: suspects.found.iter().any(|command| consumes(&command)),
@@ -136,40 +144,4 @@ fn sets_path(command: &Found) -> bool {
         .map(|(name, _)| name.clone())
         .chain(exported.map(|(name, _)| name))
         .any(|name| name == "PATH")
-}
-
-/// Every name in the words of a command, in what it sets and in what it is given. The program itself is left out where it
-/// is the one of the rule: that is for the rule's own words to say.
-fn tokens(command: &Found, program: &str) -> Vec<String> {
-    let mut tokens = vec![];
-    let is_program = |word: &ShellWord| word.is_literal && name_of(&word.text) == program;
-    for (at, word) in command.words.iter().enumerate() {
-        if at > 0 || !is_program(word) {
-            split(&word.text, &mut tokens);
-        }
-    }
-    command.assignments.iter().for_each(|(_, value)| split(&value.text, &mut tokens));
-    command.given.iter().for_each(|text| split(text, &mut tokens));
-    let read = command.redirects.iter().filter(|redirect| redirect.way == Way::In);
-    read.for_each(|redirect| split(&redirect.target.text, &mut tokens));
-    tokens
-}
-
-/// The parts of a text that may be names of programs or their words, also where they stand in quotes, behind a slash or
-/// `=`, or glued to a flag.
-fn split(text: &str, tokens: &mut Vec<String>) {
-    let plain: String = text.chars().filter(|c| !matches!(c, '\'' | '"' | '\\')).collect();
-    // A backslash is nothing to a shell, and together with a letter a blank to printf.
-    let spaced = text
-        .contains('\\')
-        .then(|| ["\\n", "\\t", "\\r", "\\c"].iter().fold(text.to_owned(), |text, it| text.replace(it, " ")));
-    let plain = [Some(plain), spaced].into_iter().flatten().collect::<Vec<_>>().join(" ");
-    let is_name = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | '+' | '%');
-    for token in plain.split(|c| !is_name(c)).filter(|token| !token.is_empty()) {
-        tokens.push(token.to_owned());
-        // Behind one option, or behind some that are run together.
-        let letters = token.strip_prefix('-').filter(|rest| !rest.starts_with('-')).unwrap_or_default();
-        let glued = letters.char_indices().skip(1).take(4).map(|(at, _)| &letters[at..]);
-        tokens.extend(glued.filter(|glued| glued.len() > 1).map(str::to_owned));
-    }
 }

@@ -4,123 +4,15 @@
 
 use super::command::{is_shell, name_of};
 use super::environment::is_command;
+use super::feeding::starts_programs;
 use super::inert::is_inert;
+use super::runners::{RUN_INPUT, RUNNERS, TRANSFORMERS, options_of, runs_a_file};
 use super::shell::{ANY, Joint, Piece, Redirect, ShellWord, Way};
 use super::starts::{BEFORE_ANOTHER, starts, takes_from_elsewhere};
 use super::suspects::{Found, Suspects};
 use super::values::Variables;
 use super::written::runs_what_it_wrote;
-use super::{awk, git, options, sed};
-
-/// Options whose value a program runs: letters of short ones, and long ones.
-const OPTIONS: [(&str, &str, &[&str]); 40] = [
-    ("bind", "x", &[]),
-    ("bun", "e", &["--eval"]),
-    ("compgen", "CF", &[]),
-    ("complete", "CF", &[]),
-    ("cargo", "", &["--config"]),
-    ("deno", "", &["--eval"]),
-    ("emacs", "", &["--eval", "-eval", "--execute", "--funcall"]),
-    ("ex", "c", &["--cmd"]),
-    ("expect", "c", &[]),
-    ("fd", "xX", &["--exec", "--exec-batch"]),
-    ("flock", "c", &["--command"]),
-    ("gdb", "", &["-ex", "-iex", "--ex", "--eval-command"]),
-    ("go", "", &["-toolexec", "-exec", "-vettool"]),
-    ("hash", "p", &[]),
-    ("lua", "el", &[]),
-    ("make", "", &["--eval"]),
-    ("gmake", "", &["--eval"]),
-    ("man", "PH", &["--pager", "--html"]),
-    ("nc", "ec", &["--exec", "--sh-exec"]),
-    ("node", "epr", &["--eval", "--print", "--require", "--import"]),
-    ("nvim", "cS", &["--cmd"]),
-    ("perl", "eE", &[]),
-    ("php", "r", &["--run"]),
-    ("python", "c", &[]),
-    ("rg", "", &["--pre", "--hostname-bin"]),
-    ("rsync", "e", &["--rsh", "--rsync-path"]),
-    ("ruby", "er", &[]),
-    ("scp", "So", &[]),
-    ("script", "c", &["--command"]),
-    ("sftp", "SoD", &[]),
-    ("sort", "", &["--compress-program"]),
-    ("split", "", &["--filter"]),
-    ("sqlite3", "", &["-cmd"]),
-    ("ssh", "o", &[]),
-    ("su", "c", &["--command", "--session-command"]),
-    ("tar", "IF", &TAR),
-    ("vi", "cS", &["--cmd"]),
-    ("vim", "cS", &["--cmd"]),
-    ("wget", "e", &["--use-askpass", "--execute"]),
-    ("zip", "", &["-TT", "--unzip-command"]),
-];
-
-const TAR: [&str; 7] = [
-    "--use-compress-program",
-    "--checkpoint-action",
-    "--to-command",
-    "--info-script",
-    "--new-volume-script",
-    "--rsh-command",
-    "--rmt-command",
-];
-
-/// Programs that run code they read from their input, unless a file is named or an option gives it.
-const RUN_INPUT: [&str; 16] = [
-    "ed", "ex", "vi", "vim", "nvim", "view", "gdb", "sqlite3", "psql", "mysql", "m4", "dc", "ftp", "gnuplot", "expect",
-    "tclsh",
-];
-
-/// Programs that run a program or a script that they are given by name.
-const RUN_A_FILE: [&str; 14] = [
-    "source",
-    ".",
-    "python",
-    "perl",
-    "ruby",
-    "node",
-    "php",
-    "lua",
-    "deno",
-    "bun",
-    "tclsh",
-    "expect",
-    "osascript",
-    "hash",
-];
-
-/// Subcommands, and programs of their own, behind which a program is named.
-const RUNNERS: [(&str, &[&str]); 22] = [
-    ("asdf", &["exec"]),
-    ("bundle", &["exec"]),
-    ("bunx", &[]),
-    ("conda", &["run"]),
-    ("entr", &[]),
-    ("gem", &["exec"]),
-    ("hatch", &["run"]),
-    ("mise", &["exec", "x"]),
-    ("npm", &["exec", "x"]),
-    ("npx", &[]),
-    ("pdm", &["run"]),
-    ("pipenv", &["run"]),
-    ("pipx", &["run"]),
-    ("pnpm", &["exec", "dlx"]),
-    ("poetry", &["run"]),
-    ("rustup", &["run"]),
-    ("rye", &["run"]),
-    ("screen", &[]),
-    ("tmux", &["new", "new-session", "new-window", "split-window", "send-keys", "send"]),
-    ("uv", &["run", "tool"]),
-    ("uvx", &[]),
-    ("yarn", &["exec", "dlx"]),
-];
-
-/// Programs that make a text out of another.
-const TRANSFORMERS: [&str; 20] = [
-    "rev", "tr", "base64", "base32", "basenc", "xxd", "od", "printf", "sed", "awk", "gawk", "mawk", "perl", "python",
-    "python3", "ruby", "node", "openssl", "cut", "gzip",
-];
+use super::{awk, code, git, options, sed};
 
 const MADE: &str = "it runs a text that is not in the line as it stands";
 const READ: &str = "it runs what it reads, and what that is cannot be told";
@@ -129,9 +21,12 @@ const WRITTEN: &str = "it runs a file that it writes itself, and what is in it c
 
 /// Why something may be run that does not stand in the line.
 pub(super) fn computed(suspects: &Suspects) -> Option<&'static str> {
-    let receivers = Receivers { suspects, makes_text: makes_text(&suspects.found) };
     let found = &suspects.found;
-    found.iter().find_map(|command| receivers.command(command)).or_else(|| runs_what_it_wrote(found).then_some(WRITTEN))
+    let makes_text = makes_text(found);
+    let why = found
+        .iter()
+        .find_map(|command| Receivers { suspects, makes_text, marks: marks(&command.words) }.command(command));
+    why.or_else(|| runs_what_it_wrote(found).then_some(WRITTEN))
 }
 
 /// The files that a command runs as scripts, as shapes of their names. It begins at a place in the words.
@@ -159,43 +54,55 @@ pub(super) fn scripts_named(words: &[ShellWord], start: usize, variables: &Varia
     variables.shapes(file).into_iter().map(|shape| name_of(&shape).to_owned()).collect()
 }
 
-/// Whether a program runs the file that it is given by name.
-pub(super) fn runs_a_file(name: &str) -> bool {
-    is_shell(name) || RUN_A_FILE.iter().any(|program| name.strip_prefix(*program).is_some_and(is_version))
-}
-
-fn is_version(rest: &str) -> bool {
-    rest.chars().all(|c| c.is_ascii_digit() || c == '.')
-}
-
-fn options_of(name: &str) -> (&'static str, &'static [&'static str]) {
-    let is_it = |program: &str| name == program || name.strip_prefix(program).is_some_and(is_version);
-    let found = OPTIONS.iter().find(|(program, _, _)| is_it(program));
-    found.map_or(("", &[]), |(_, letters, longs)| (*letters, *longs))
-}
-
-/// Whether the line has commands in words that make one text out of another that stands in it.
+/// Whether the line has commands that make one text out of another that stands in it, or take it apart.
 fn makes_text(found: &[Found]) -> bool {
     let name = |command: &Found| command.words.first().map_or(String::new(), |word| name_of(&word.text).to_owned());
     let is_text = |text: &str| text.chars().filter(|c| c.is_alphanumeric()).count() > 2;
     let says = |word: &ShellWord| word.pieces.iter().any(|piece| matches!(piece, Piece::Text(text) if is_text(text)));
-    let nested = || found.iter().filter(|command| command.is_nested);
-    let makes = nested().any(|command| TRANSFORMERS.contains(&name(command).as_str()));
-    let has_text = nested().any(|command| {
-        let speaks = matches!(name(command).as_str(), "echo" | "printf") && command.words[1..].iter().any(says);
-        speaks || command.given.iter().any(|text| is_text(text))
+    let makes = |command: &Found| command.is_nested && TRANSFORMERS.contains(&name(command).as_str());
+    let reads = found.iter().any(|command| matches!(name(command).as_str(), "read" | "mapfile" | "readarray"));
+    let sets =
+        |command: &Found| name(command) == "set" && command.words[1..].iter().any(|word| !word.is_flag() && says(word));
+    let speaks = |command: &Found| {
+        matches!(name(command).as_str(), "echo" | "printf") && command.words[1..].iter().any(says)
+            || command.given.iter().any(|text| is_text(text))
+    };
+    let moves = |command: &Found| command.is_nested || reads;
+    found.iter().any(sets)
+        || (reads || found.iter().any(makes)) && found.iter().any(|command| moves(command) && speaks(command))
+}
+
+fn operands(rest: &[ShellWord]) -> usize {
+    rest.iter().filter(|word| !word.is_flag()).count()
+}
+
+/// What stands for a word from elsewhere in the words of a command: `{}`, and what xargs is told.
+fn marks(words: &[ShellWord]) -> Vec<&str> {
+    if !words.iter().any(takes_from_elsewhere) {
+        return vec![];
+    }
+    let told = words.iter().enumerate().filter_map(|(at, word)| match word.text.as_str() {
+        "-I" | "-J" | "--replace" => words.get(at + 1).map(|mark| mark.text.as_str()),
+        text => text.strip_prefix("-I").or_else(|| text.strip_prefix("--replace=")),
     });
-    makes && has_text
+    told.chain(["{}"]).filter(|mark| !mark.is_empty()).collect()
 }
 
 struct Receivers<'a> {
     suspects: &'a Suspects,
     makes_text: bool,
+    /// What stands for words from elsewhere in the command that is looked at.
+    marks: Vec<&'a str>,
 }
 
 impl Receivers<'_> {
     fn is_computed(&self, word: &ShellWord) -> bool {
         !word.is_literal && self.suspects.variables.shapes(word).iter().any(|shape| shape.contains(ANY))
+    }
+
+    /// Also where a word from elsewhere is put into it.
+    fn is_filled(&self, word: &ShellWord) -> bool {
+        self.is_computed(word) || self.marks.iter().any(|mark| word.text.contains(mark))
     }
 
     fn command(&self, command: &Found) -> Option<&'static str> {
@@ -215,15 +122,20 @@ impl Receivers<'_> {
             if self.option(name, rest) || self.operand(name, rest) {
                 return Some(MADE);
             }
+            if code::hides(&command.words[start..]) || self.starts_programs(name, rest) {
+                return Some(MADE);
+            }
             if name == "run-parts" {
                 return Some(FOLDER);
             }
-            let wants_a_program = BEFORE_ANOTHER.contains(&name) && !rest.iter().any(|word| !word.is_flag());
+            let starts_others = BEFORE_ANOTHER.contains(&name) || runs_a_file(name);
+            let wants_a_program = match RUNNERS.iter().find(|(runner, _)| *runner == name) {
+                Some((_, subs)) => operands(rest) == usize::from(!subs.is_empty()),
+                None => starts_others && operands(rest) == 0,
+            };
             let runs_input = match name {
                 "make" | "gmake" => rest.iter().any(|word| matches!(word.text.as_str(), "-" | "-f-" | "/dev/stdin")),
                 "sed" => sed::running(rest).is_some(),
-                "awk" | "gawk" | "mawk" | "nawk" => rest.iter().any(|word| awk::runs_what_it_makes(&word.text)),
-                "perl" | "ruby" => rest.iter().any(|word| super::feeding::starts_programs(name, &word.text)),
                 name => RUN_INPUT.contains(&name),
             };
             if runs_input && is_fed()
@@ -235,11 +147,28 @@ impl Receivers<'_> {
         None
     }
 
+    /// Whether code that stands in the words starts programs: which, it may reckon.
+    fn starts_programs(&self, name: &str, rest: &[ShellWord]) -> bool {
+        if matches!(name, "awk" | "gawk" | "mawk" | "nawk") {
+            return rest.iter().any(|word| awk::runs_what_it_makes(&word.text));
+        }
+        let (letters, longs) = options_of(name);
+        runs_a_file(name)
+            && !is_shell(name)
+            && rest.iter().enumerate().any(|(at, word)| {
+                let code = match options::value(&word.text, letters, longs) {
+                    Some("") => rest.get(at + 1).map(|code| code.text.as_str()),
+                    code => code,
+                };
+                code.is_some_and(|code| starts_programs(name, code))
+            })
+    }
+
     /// Whether an option of the program says what is run, and does not say it plainly.
     fn option(&self, name: &str, rest: &[ShellWord]) -> bool {
         let (letters, longs) = options_of(name);
         let of_git = git::GitLine::read(rest).filter(|_| name == "git");
-        if of_git.as_ref().is_some_and(|line| line.code().any(|setting| self.is_computed(setting))) {
+        if of_git.as_ref().is_some_and(|line| line.code().any(|setting| self.is_filled(setting))) {
             return true;
         }
         let sub = of_git.as_ref().and_then(|line| line.words.first()).map_or("", |word| word.text.as_str());
@@ -247,8 +176,8 @@ impl Receivers<'_> {
             let value =
                 if name == "git" { git::started_by(sub, word) } else { options::value(&word.text, letters, longs) };
             match value {
-                Some("") => self.is_computed(word) || rest.get(at + 1).is_some_and(|next| self.is_computed(next)),
-                Some(_) => self.is_computed(word),
+                Some("") => self.is_filled(word) || rest.get(at + 1).is_some_and(|next| self.is_filled(next)),
+                Some(_) => self.is_filled(word),
                 None => false,
             }
         })
@@ -256,19 +185,17 @@ impl Receivers<'_> {
 
     /// Whether a word of the program is run, and is not plain.
     fn operand(&self, name: &str, rest: &[ShellWord]) -> bool {
-        let any = |rest: &[ShellWord]| rest.iter().any(|word| self.is_computed(word));
+        let any = |rest: &[ShellWord]| rest.iter().any(|word| self.is_filled(word));
         match name {
             "alias" | "trap" => any(rest),
             "vim" | "vi" | "nvim" | "ex" | "less" | "view" => {
-                rest.iter().any(|word| word.text.starts_with('+') && self.is_computed(word))
+                rest.iter().any(|word| word.text.starts_with('+') && self.is_filled(word))
             }
-            "make" | "gmake" => rest.iter().any(|word| word.text.starts_with("SHELL=") && self.is_computed(word)),
+            "make" | "gmake" => rest.iter().any(|word| word.text.starts_with("SHELL=") && self.is_filled(word)),
             "awk" | "gawk" | "mawk" | "nawk" => {
-                rest.iter().any(|word| self.is_computed(word) && word.text.contains(['|', '(']))
+                rest.iter().any(|word| self.is_filled(word) && word.text.contains(['|', '(']))
             }
-            "sed" => {
-                sed::running(rest).is_some_and(|scripts| scripts.into_iter().any(|script| self.is_computed(script)))
-            }
+            "sed" => sed::running(rest).is_some_and(|scripts| scripts.into_iter().any(|script| self.is_filled(script))),
             name => self.names_a_program(name, rest),
         }
     }
@@ -287,7 +214,7 @@ impl Receivers<'_> {
         let mut after_flag = false;
         for word in words {
             if !word.is_flag() {
-                if self.is_computed(word) && !matches!(word.pieces.first(), Some(Piece::Text(_))) {
+                if self.is_filled(word) && !matches!(word.pieces.first(), Some(Piece::Text(_))) {
                     return true;
                 }
                 left -= usize::from(!after_flag);

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 
+use super::code;
 use super::command::name_of;
 use super::feeding;
 use super::inert::is_inert;
@@ -157,6 +158,7 @@ impl Suspects {
                 let scripts = receivers::scripts_named(&command.words, start, &self.variables);
                 self.programs.extend(scripts.into_iter().filter(|shape| !is_literal(shape)));
             }
+            self.programs.extend(code::programs(&command, &self.variables));
             self.found.push(command);
         }
     }

@@ -1,7 +1,8 @@
 //! Files that a line writes and then runs.
 
 use super::command::name_of;
-use super::receivers::{is_escaped, runs_a_file};
+use super::receivers::is_escaped;
+use super::runners::runs_a_file;
 use super::shell::{ANY, ShellWord, Way};
 use super::starts::starts;
 use super::suspects::Found;
@@ -19,6 +20,21 @@ pub(super) fn runs_what_it_wrote(found: &[Found]) -> bool {
         }
     }
     let is_run = |text: &str| run.iter().any(|file| trimmed(file) == trimmed(text));
+    // Pieces of a text become another one.
+    let ends_line = |command: &&Found| {
+        let name = command.words.first().map_or("", |word| name_of(&word.text));
+        name == "cat" || name == "echo" && !command.words.iter().any(ShellWord::is_flag)
+    };
+    let writes = |command: &&Found| {
+        let targets =
+            command.redirects.iter().filter(|redirect| redirect.way == Way::Out).map(|redirect| &redirect.target);
+        let is_tee = command.words.first().is_some_and(|word| name_of(&word.text) == "tee");
+        targets.chain(command.words.iter().skip(1).filter(|_| is_tee)).any(|word| is_run(&word.text))
+    };
+    let writers: Vec<&Found> = found.iter().filter(writes).collect();
+    if writers.len() > 1 && !writers.iter().all(ends_line) {
+        return true;
+    }
     found.iter().any(|command| {
         let mut targets = command.redirects.iter().filter(|redirect| redirect.way == Way::Out);
         let name = command.words.first().map_or("", |word| name_of(&word.text));

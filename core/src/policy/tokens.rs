@@ -1,0 +1,133 @@
+//! The names in a command that may be programs or their words, taken apart once for all rules.
+
+use super::command::name_of;
+use super::shell::{ANY, ONE, OUTER, STAR, ShellWord, Way};
+use super::suspects::Found;
+use super::values::Variables;
+
+/// Every name in the words of a command, in what it sets and in what it is given.
+#[derive(Debug, Default)]
+pub(crate) struct Tokens {
+    /// The name of its program, where it stands there as it is.
+    program: Option<String>,
+    /// The names in the word of the program.
+    first: Vec<String>,
+    pub(crate) rest: Vec<String>,
+    /// Patterns of file names that are more than stars, as shapes.
+    pub(crate) patterns: Vec<String>,
+    /// The names in each of the values that it sets.
+    pub(crate) set: Vec<(String, Vec<String>)>,
+}
+
+impl Tokens {
+    pub(crate) fn of(command: &Found, variables: &Variables) -> Self {
+        let mut tokens = Self::default();
+        for (at, word) in command.words.iter().enumerate() {
+            let names = if at == 0 { &mut tokens.first } else { &mut tokens.rest };
+            take(word, variables, names);
+            if at > 0 {
+                patterns(word, variables, &mut tokens.patterns);
+            } else if word.is_literal {
+                tokens.program = Some(name_of(&word.text).to_owned());
+            }
+        }
+        for (name, value) in &command.assignments {
+            let mut names = vec![];
+            take_value(value, variables, &mut names);
+            tokens.rest.extend(names.iter().cloned());
+            tokens.set.push((name.clone(), names));
+        }
+        command.given.iter().for_each(|text| split(text, &mut tokens.rest));
+        let read = command.redirects.iter().filter(|redirect| redirect.way == Way::In);
+        read.for_each(|redirect| take(&redirect.target, variables, &mut tokens.rest));
+        tokens
+    }
+
+    /// The names in it. The program itself is left out where it is the one of the rule: that is for the rule's own words
+    /// to say.
+    pub(crate) fn without(&self, program: &str) -> impl Iterator<Item = &String> {
+        let is_program = self.program.as_deref() == Some(program);
+        self.first.iter().filter(move |_| !is_program).chain(&self.rest)
+    }
+}
+
+fn take(word: &ShellWord, variables: &Variables, names: &mut Vec<String>) {
+    // The name of a variable is no program.
+    match super::shell::assignment(word) {
+        Some((_, value)) => take_value(&value, variables, names),
+        None => take_value(word, variables, names),
+    }
+}
+
+fn take_value(word: &ShellWord, variables: &Variables, names: &mut Vec<String>) {
+    split(&word.text, names);
+    if !word.is_known() {
+        variables.spellings(word).iter().for_each(|shape| split(shape, names));
+    }
+}
+
+/// The parts of a text that may be names of programs or their words, also where they stand in quotes, behind a slash or
+/// `=`, or glued to a flag.
+fn split(text: &str, names: &mut Vec<String>) {
+    let plain: String = text.chars().filter(|c| !matches!(c, '\'' | '"' | '\\')).collect();
+    split_plain(&plain, names);
+    // A backslash is nothing to a shell, and together with a letter a blank to printf.
+    if text.contains('\\') {
+        split_plain(
+            &["\\n", "\\t", "\\r", "\\c"].iter().fold(text.to_owned(), |text, it| text.replace(it, " ")),
+            names,
+        );
+    }
+    if plain.contains(['$', '`']) {
+        split_plain(&emptied(&plain), names);
+    }
+}
+
+fn split_plain(text: &str, names: &mut Vec<String>) {
+    let is_name = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | '+' | '%');
+    for token in text.split(|c| !is_name(c)).filter(|token| !token.is_empty()) {
+        names.push(token.to_owned());
+        // Behind one option, or behind some that are run together.
+        let letters = token.strip_prefix('-').filter(|rest| !rest.starts_with('-')).unwrap_or_default();
+        let glued = letters.char_indices().skip(1).take(4).map(|(at, _)| &letters[at..]);
+        names.extend(glued.filter(|glued| glued.len() > 1).map(str::to_owned));
+    }
+}
+
+/// A text as a shell makes it where variables are empty and commands print nothing.
+fn emptied(text: &str) -> String {
+    let mut made = String::new();
+    let mut rest = text;
+    while let Some(at) = rest.find(['$', '`']) {
+        made.push_str(&rest[..at]);
+        let behind = &rest[at + 1..];
+        let close = match (rest[at..].starts_with('`'), behind.chars().next()) {
+            (true, _) => behind.find('`').map(|end| end + 1),
+            (false, Some('(')) => behind.find(')').map(|end| end + 1),
+            (false, Some('{')) => behind.find('}').map(|end| end + 1),
+            (false, Some(c)) if matches!(c, '@' | '*' | '#' | '?' | '!' | '-') || c.is_ascii_digit() => Some(1),
+            (false, _) => behind.find(|c: char| !c.is_alphanumeric() && c != '_').or(Some(behind.len())),
+        };
+        rest = &behind[close.unwrap_or(0)..];
+    }
+    made + rest
+}
+
+/// Patterns in a word, also where they stand in quotes for something else to fill in.
+fn patterns(word: &ShellWord, variables: &Variables, found: &mut Vec<String>) {
+    if !word.text.contains(['*', '?', '[']) {
+        return;
+    }
+    let is_open = |c: char| matches!(c, ANY | STAR | ONE | OUTER);
+    let mut keep = |shape: &str| {
+        let name = name_of(shape);
+        if name.contains([STAR, ONE]) && name.chars().any(|c| !is_open(c)) {
+            found.push(name.to_owned());
+        }
+    };
+    variables.shapes(word).iter().for_each(|shape| keep(shape));
+    let is_part = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | '+' | '/' | '*' | '?' | '[' | ']');
+    for part in word.text.split(|c| !is_part(c)).filter(|part| part.contains(['*', '?', '['])) {
+        variables.shapes(&ShellWord::read(part)).iter().for_each(|shape| keep(shape));
+    }
+}

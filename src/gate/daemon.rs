@@ -18,11 +18,12 @@ use super::lock::{self, About, Lock};
 use super::notify;
 use super::ports::{bind, bind_socket, raise_file_limit};
 use super::reach;
+use super::sessions;
 use crate::config::{self, Approvals, Config, Durability, Paths, TokenHash, generate_token, owner_token};
 use crate::doors::http::{self, Credentials, Door, NewProcess, Parts, Starter};
 use crate::failure::{Exit, Failure};
 use crate::fixed;
-use crate::hub::{self, Hub, HubLimits, link};
+use crate::hub::{self, Hub, HubLimits, Streams, link};
 use crate::store::{self, Retention, Store};
 
 /// How a gate is started.
@@ -134,6 +135,7 @@ pub(crate) async fn open(paths: Paths, config: &Config, options: GateOptions) ->
         max_context: config.max_context,
         stop: stop.clone(),
         answers: false,
+        streams: Streams::default(),
     };
     let owner = TokenHash::of(token.expose());
     let is_owner = Box::new(move |presented: &str| owner.matches(presented));
@@ -154,6 +156,7 @@ pub(crate) async fn open(paths: Paths, config: &Config, options: GateOptions) ->
         stop: stop.clone(),
         make_token,
         starter: starter(&paths, config, options.started),
+        transcripts: Arc::new(transcript_reader()),
         hooks: config.hooks.over_http.then(|| hooks::posted(link.clone(), config)),
         link,
     };
@@ -181,6 +184,18 @@ impl Gate {
         drop(hub_task.await);
         door.finish(Duration::from_secs(1)).await;
         drop(lock);
+    }
+}
+
+/// How the door reads the transcripts that Claude Code keeps.
+fn transcript_reader() -> http::TranscriptReader {
+    let (transcripts, same) = (sessions::transcripts(), sessions::transcripts());
+    http::TranscriptReader {
+        page: Box::new(move |conversation, wanted| match &transcripts {
+            Some(transcripts) => transcripts.page(conversation, wanted),
+            None => Ok(None),
+        }),
+        newest: Box::new(move |is_wanted| same.as_ref().map(|same| same.newest(is_wanted)).unwrap_or_default()),
     }
 }
 

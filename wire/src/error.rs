@@ -161,6 +161,7 @@ kinds! {
     NoSuchReply 40409 "pass the message_id that `reply` answered with; the latest 256 messages can be edited"
     NoSuchMessage 40410 "name the id of a reply of that conversation, as `GET /api/v1/replies` lists them, or leave reply_to off"
         / "name the id of a reply of that conversation, as `portcullis events show` has it"
+    NoTranscript 40411 "its client keeps no transcript, or has not begun it; the stream has what the session's process has"
     BadMethod 40501 "POST sends an event; GET reads"
     Slow 40801 "send the body without pauses; limits.idle_seconds says how long one may be"
     WhichSession 40901 "name one with ?label= or ?session="

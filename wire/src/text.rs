@@ -4,6 +4,7 @@ use portcullis_core::policy::Risk;
 use portcullis_core::{
     Ask, AskKind, AskLife, NotAVerdict, Notice, Offer, PairingCode, Reply, Role, Text, excerpt, mask, visible,
 };
+use serde_json::Value;
 
 use crate::questions::Questions;
 
@@ -94,6 +95,16 @@ pub fn masked_start(text: &str, longest: usize) -> String {
     match excerpt(&masked, Some(longest)) {
         (whole, 0) => visible(whole),
         (start, left) => format!("{}… [{left} more bytes]", visible(start)),
+    }
+}
+
+/// Masks the secrets in every text of a value.
+pub fn mask_all(value: &mut Value) {
+    match value {
+        Value::String(text) => *text = mask(text).0.into_owned(),
+        Value::Array(values) => values.iter_mut().for_each(mask_all),
+        Value::Object(fields) => fields.values_mut().for_each(mask_all),
+        _ => {}
     }
 }
 

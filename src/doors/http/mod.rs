@@ -8,6 +8,7 @@ mod credentials;
 #[cfg(test)]
 mod fuzz;
 mod guard;
+mod history;
 mod hooks;
 mod link;
 mod listen;
@@ -25,6 +26,7 @@ mod sessions;
 mod sse;
 mod start;
 mod status;
+mod stream;
 mod timeouts;
 mod watch;
 
@@ -46,6 +48,7 @@ use tokio_util::sync::CancellationToken;
 use tower::Service as _;
 
 pub(crate) use credentials::Credentials;
+pub(crate) use history::TranscriptReader;
 pub(crate) use hooks::{HookHandler, HookResponse};
 pub(crate) use start::{NewProcess, Starter};
 
@@ -83,6 +86,7 @@ pub(crate) struct Door {
     pub(crate) starter: Starter,
     /// None where hooks may not be posted.
     pub(crate) hooks: Option<HookHandler>,
+    pub(crate) transcripts: Arc<TranscriptReader>,
     counters: metrics::Counters,
     listeners: Arc<seats::Seats>,
     /// Permits for TCP connections. The socket has as many of its own, so that too many TCP clients neither keep sessions
@@ -103,11 +107,13 @@ pub(crate) struct Parts {
     pub(crate) make_token: fn() -> Option<String>,
     pub(crate) starter: Starter,
     pub(crate) hooks: Option<HookHandler>,
+    pub(crate) transcripts: Arc<TranscriptReader>,
 }
 
 impl Door {
     pub(crate) fn new(parts: Parts) -> Arc<Self> {
-        let Parts { hub, link, credentials, limits, status, notify, stop, make_token, starter, hooks } = parts;
+        let Parts { hub, link, credentials, limits, status, notify, stop, make_token, starter, hooks, transcripts } =
+            parts;
         Arc::new(Self {
             counters: metrics::Counters::default(),
             listeners: seats::Seats::new(limits.listeners),
@@ -123,6 +129,7 @@ impl Door {
             make_token,
             starter,
             hooks,
+            transcripts,
         })
     }
 

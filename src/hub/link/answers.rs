@@ -40,6 +40,7 @@ pub(super) fn input_of(message: SessionMessage, session: SessionId) -> Result<In
         SessionMessage::Attach(_)
         | SessionMessage::Inbox { .. }
         | SessionMessage::CanWrite
+        | SessionMessage::Streamed(_)
         | SessionMessage::Bye(_) => {
             return Err(Fault::new(Kind::BadRequest, "attach comes first and once"));
         }

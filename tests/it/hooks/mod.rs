@@ -15,5 +15,6 @@ mod prompts;
 mod rules;
 mod scopes;
 mod sessions;
+mod stream;
 mod tool_events;
 mod tool_prompts;

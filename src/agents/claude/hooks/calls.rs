@@ -36,6 +36,7 @@ impl HookSession {
             about.hooks_version = version.or(about.hooks_version);
             about.is_working = if begins { Some(true) } else { about.is_working };
         });
+        self.follow(&call);
         let answer = self.answer(call, by, cancelled).await;
         if !answer.handed_out.is_empty() {
             // The text goes before the model now: first the journal has it, or the gate is away.
@@ -65,6 +66,7 @@ impl HookSession {
                 // One that is given something to go on with does not stop.
                 if call.agent_id.is_none() && answer.output.is_null() {
                     self.session.describe(|about| about.is_working = Some(false));
+                    self.follow_stop();
                 }
                 answer
             }

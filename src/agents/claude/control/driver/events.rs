@@ -3,6 +3,7 @@
 use portcullis_wire::control::{Speaker, user_line};
 use portcullis_wire::envelope::{envelope, notice};
 use portcullis_wire::link::EventFrame;
+use portcullis_wire::stream::EntryKind;
 use tokio::time::Instant;
 
 use super::{Driver, Told};
@@ -28,7 +29,11 @@ impl Driver {
         for (fence, frame) in events {
             let text = envelope(&frame, &fence, None);
             let speaker = if frame.directs { Speaker::User } else { Speaker::Outside };
-            self.notice(notice(&frame));
+            for id in frame.ids() {
+                let (event, sender, chat) = (id.to_string(), frame.sender.to_string(), frame.chat.to_string());
+                self.gate.stream().push(EntryKind::Event { event, sender, chat });
+            }
+            self.tell(Told::Notice(notice(&frame)));
             self.wrote();
             self.of_turn.extend(frame.ids());
             self.control.say_of(user_line(&uuid(), &text, speaker), frame.ids().collect(), vec![]);

@@ -193,6 +193,11 @@ pub enum Input {
         token: Token,
         role: Role,
     },
+    /// A browser has shown a link that `by` had asked for. `token` is its key.
+    LinkDevice {
+        by: Actor,
+        token: Token,
+    },
     RevokeToken {
         by: Actor,
         token: TokenId,
@@ -384,6 +389,7 @@ pub enum Refusal {
         role: Role,
     },
     NoSuchPairing,
+    TooManyDevices,
     TooManyPairings,
     NoSuchIdentity,
     /// The agent tried to answer a conversation it was never shown.

@@ -8,6 +8,7 @@ mod channel;
 mod completions;
 mod curl;
 mod demo;
+mod device;
 mod doctor;
 mod events;
 mod feed;
@@ -20,6 +21,7 @@ mod layout;
 mod log;
 mod man;
 mod mistakes;
+mod page;
 mod people;
 mod plugin;
 mod rules;
@@ -99,6 +101,8 @@ enum Command {
     People(people::People),
     Rules(rules::Rules),
     Token(token::Token),
+    Page(page::Page),
+    Device(device::Devices),
     Log(log::Log),
     Doctor(doctor::Doctor),
     Demo(demo::Demo),
@@ -133,6 +137,8 @@ impl Command {
             Self::People(people) => people.inside(),
             Self::Rules(rules) => rules.inside(),
             Self::Token(token) => token.inside(),
+            Self::Page(_) => refused("link a browser"),
+            Self::Device(device) => device.inside(),
             Self::Log(log) => log.inside(),
             // What Claude Code itself starts, and what we start for it.
             Self::Channel(_) | Self::Hook(_) | Self::Guard(_) => InsideAnAgent::Allowed,
@@ -193,6 +199,8 @@ pub(crate) fn run(arguments: impl IntoIterator<Item = OsString>) -> anyhow::Resu
             Command::People(people) => people.run().await,
             Command::Rules(rules) => rules.run(),
             Command::Token(token) => token.run().await,
+            Command::Page(page) => page.run().await,
+            Command::Device(device) => device.run().await,
             Command::Log(log) => log.run().await,
             Command::Doctor(doctor) => doctor.run().await,
             Command::Demo(demo) => demo.run().await,

@@ -11,6 +11,7 @@ use portcullis_core::policy::{
     Context, Decision, Judgement, Mode, Origin, OutsidePolicy, Rule, RuleSource, primary_field,
 };
 use portcullis_core::visible;
+use portcullis_wire::api::RulingView;
 use portcullis_wire::tools;
 use serde_json::{Value, json};
 
@@ -20,7 +21,7 @@ use super::setup::rules::TrustPlan;
 use super::{configuration, log_at, paths, say};
 use crate::config::Paths;
 use crate::failure::Failure;
-use crate::rules::{Rules as Loaded, RulesFile, Written};
+use crate::rules::{Rules as Loaded, RulesFile, Written, rule_views};
 
 /// List, try, add, remove and trust the rules that decide about tool calls
 #[derive(clap::Args)]
@@ -283,21 +284,7 @@ fn no_rule(why: &str) -> Failure {
 }
 
 fn in_json(ruling: &Judgement) -> Value {
-    let Judgement { decision, rule, why, mandatory_asks, suppress_always, quorum, risk } = ruling;
-    let place = rule.as_ref().and_then(|rule| rule.source.place.as_ref());
-    json!({
-        "decision": decision.name(),
-        "rule": rule.as_ref().map(|rule| rule.pattern.to_string()),
-        "why": why,
-        "place": place.map(|(file, line)| format!("{file}:{line}")),
-        "mandatory_asks": mandatory_asks.iter().map(ToString::to_string).collect::<Vec<_>>(),
-        "suppress_always": suppress_always,
-        "quorum": quorum,
-        "risk": {
-            "level": risk.level.name(),
-            "reasons": risk.reasons.iter().map(|reason| reason.name()).collect::<Vec<_>>(),
-        },
-    })
+    json!(RulingView::of(ruling, None))
 }
 
 fn in_words(ruling: &Judgement) -> String {
@@ -329,9 +316,7 @@ fn if_trusted(ruling: &Judgement) -> String {
 fn list(rules: &Loaded, json: bool) {
     let files = rules.files();
     if json {
-        let rows: Vec<Value> =
-            numbered(&files).into_iter().map(|(number, file, written)| row(number, file, written)).collect();
-        return say(&format!("{}\n", Value::Array(rows)));
+        return say(&format!("{}\n", json!(rule_views(&files))));
     }
     if files.iter().all(|file| file.rules.is_empty()) {
         return say("There are no rules. Add one with `portcullis rules add allow 'Bash(npm test *)'`.\n");
@@ -363,26 +348,6 @@ fn list(rules: &Loaded, json: bool) {
 fn numbered(files: &[RulesFile]) -> Vec<(usize, &RulesFile, &Written)> {
     let rules = files.iter().flat_map(|file| file.rules.iter().map(move |written| (file, written)));
     rules.enumerate().map(|(index, (file, written))| (index + 1, file, written)).collect()
-}
-
-fn row(number: usize, file: &RulesFile, written: &Written) -> Value {
-    let rule = &written.rule;
-    let warning = rule.warning();
-    let counts = warning.is_none() && (rule.decision != Decision::Allow || rule.source.origin.is_trusted());
-    json!({
-        "number": number,
-        "decision": rule.decision.name(),
-        "rule": rule.pattern.to_string(),
-        "why": rule.why,
-        "session": rule.session,
-        "quorum": rule.quorum,
-        "origin": rule.source.origin.name(),
-        "counts": counts,
-        "warning": warning,
-        "file": file.path.display().to_string(),
-        "line": written.line,
-        "examples": written.examples,
-    })
 }
 
 /// A file with an example that does not hold is not taken, so what is here holds.

@@ -10,6 +10,7 @@ mod keys;
 mod old;
 mod owner;
 mod paths;
+mod public_url;
 mod read;
 mod secret;
 mod setting;

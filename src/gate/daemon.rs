@@ -20,7 +20,7 @@ use super::ports::{bind, bind_socket, raise_file_limit};
 use super::reach;
 use super::sessions;
 use crate::config::{self, Approvals, Config, Durability, Paths, TokenHash, generate_token, owner_token};
-use crate::doors::http::{self, Credentials, Door, NewProcess, Parts, Starter};
+use crate::doors::http::{self, Credentials, Door, NewProcess, Parts, PublicOrigin, Starter};
 use crate::failure::{Exit, Failure};
 use crate::fixed;
 use crate::hub::{self, Hub, HubLimits, Streams, link};
@@ -97,6 +97,16 @@ pub(crate) async fn open(paths: Paths, config: &Config, options: GateOptions) ->
     let token = owner_token(&paths, config.token.clone())?;
     raise_file_limit();
     let (tcp, listen_problem) = bind(config.listen, options.started)?;
+    let public = match config.public_url.origin() {
+        None => None,
+        Some(origin) => {
+            let (listener, problem) = bind(config.public_listen, options.started)?;
+            if let Some(problem) = problem {
+                tracing::warn!("{origin} is not served: {problem}");
+            }
+            listener.map(|listener| (listener, PublicOrigin::new(origin)))
+        }
+    };
     let durability = match config.durability {
         Durability::Process => store::Durability::Process,
         Durability::Power => store::Durability::Power,
@@ -114,6 +124,11 @@ pub(crate) async fn open(paths: Paths, config: &Config, options: GateOptions) ->
         started_at: hub::now().0,
         listen: tcp.as_ref().and_then(|listener| listener.local_addr().ok()).map(|address| address.to_string()),
         listen_problem,
+        public_url: public.as_ref().map(|(_, origin)| origin.origin.clone()),
+        public_listen: public
+            .as_ref()
+            .and_then(|(listener, _)| listener.local_addr().ok())
+            .map(|address| address.to_string()),
         socket: paths.socket.display().to_string(),
         journal: paths.journal.display().to_string(),
         durability: config.durability.to_string(),
@@ -157,6 +172,9 @@ pub(crate) async fn open(paths: Paths, config: &Config, options: GateOptions) ->
         make_token,
         starter: starter(&paths, config, options.started),
         transcripts: Arc::new(transcript_reader()),
+        public: public.as_ref().map(|(_, origin)| origin.clone()),
+        inspector: super::inspect::inspector(&paths),
+        notify_after: config.notify.after,
         hooks: config.hooks.over_http.then(|| hooks::posted(link.clone(), config)),
         link,
     };
@@ -164,6 +182,9 @@ pub(crate) async fn open(paths: Paths, config: &Config, options: GateOptions) ->
     let mut doors = vec![tokio::spawn(http::serve_unix(socket, Arc::clone(&door), stop.clone()))];
     if let Some(tcp) = tcp {
         doors.push(tokio::spawn(http::serve_tcp(tcp, Arc::clone(&door), stop.clone())));
+    }
+    if let Some((listener, _)) = public {
+        doors.push(tokio::spawn(http::serve_public(listener, Arc::clone(&door), stop.clone())));
     }
     doors.extend(notifier);
     doors.extend(super::connectors::start(&paths, config, &hub, &stop));

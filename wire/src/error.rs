@@ -143,6 +143,7 @@ kinds! {
     BypassNotAllowed 40307 "leave that mode, or `autoApprove`, off, or add `allow_bypass = true` to your own configuration"
     FolderNotAllowed 40308 "name a folder below one of `folders` in `[start]` of the configuration, or add one there"
     UnknownOrigin 40309 "do it in a terminal that you opened yourself, over HTTP with a token of a person (`portcullis token add`), or on a device"
+    BadLink 40310 "ask for a new one with `portcullis page` or `portcullis device link`"
     NoSuchRoute 40401 "`GET /api/openapi.json` lists the routes"
         / "the gate may be of another version: `portcullis status` shows it"
     NoSuchSession 40402 "`GET /api/v1/sessions` lists the sessions; leave ?session= off to reach the only one"
@@ -155,6 +156,8 @@ kinds! {
         / "`portcullis people list` lists the people; `portcullis token add` lets someone in"
     NoSuchToken 40406 "`GET /api/v1/tokens` lists the tokens"
         / "`portcullis token list` lists the tokens"
+    NoSuchDevice 40411 "`GET /api/v1/devices` lists the devices"
+        / "`portcullis device list` lists the devices"
     NoSuchPairing 40407 "check the code; it counts for 10 minutes after it was shown"
     NoSuchIdentity 40408 "`GET /api/v1/people` shows who is who on which platform"
         / "`portcullis people list` shows who is who on which platform"
@@ -190,6 +193,7 @@ kinds! {
     TooFast 42902 "send more slowly, or use the owner's token"
     TooManyListeners 42903 "close a listener, or raise limits.sse_listeners in the configuration"
     TooManyPairings 42904 "approve or wait out those who are waiting"
+    TooManyDevices 42906 "revoke some of those that are linked"
     TooManySessions 42905 "end some of the sessions that were started over the API"
     Internal 50001 "look at the gate's log; `portcullis status` says where it is"
     StartFailed 50201 "look at what it said; `portcullis run` in that folder shows the same"
@@ -306,6 +310,7 @@ impl Fault {
             Refusal::OtherRole { role } => {
                 Self::new(Kind::OtherRole, format!("the person is known as a {}", role.name()))
             }
+            Refusal::TooManyDevices => Self::new(Kind::TooManyDevices, "100 devices are linked, and no more can be"),
             Refusal::NoSuchPairing => Self::new(Kind::NoSuchPairing, "nobody was shown that code"),
             Refusal::NoSuchIdentity => Self::new(Kind::NoSuchIdentity, "nobody has that identity"),
             Refusal::TooManyPairings => {

@@ -4,7 +4,7 @@ mod names;
 
 use portcullis_core::{
     Address, Ask, AskKind, Behavior, CallOutcome, Event, Label, Order, Record, Ruling, Scope, SessionAbout, SessionId,
-    Subject, Text, ToolCall, Verdict, as_one_word,
+    Subject, Text, Token, ToolCall, Verdict, as_one_word,
 };
 use serde_json::Value;
 
@@ -25,6 +25,16 @@ pub enum Weight {
     Plain,
     /// Someone should look at it, or do something.
     Attention,
+}
+
+impl Weight {
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Detail => "detail",
+            Self::Plain => "plain",
+            Self::Attention => "attention",
+        }
+    }
 }
 
 /// A sentence about a record.
@@ -147,6 +157,10 @@ fn words(names: &Names, record: &Record) -> (Weight, String) {
         Record::Missed { by } => (Attention, format!("{by} typed a code that no prompt has")),
         Record::PersonSet { name, role, by } => (Plain, format!("{name} is a {role} now, by {by}")),
         Record::PersonRemoved { name, by } => (Plain, format!("{name} was removed by {by}")),
+        Record::TokenAdded { token: Token { device: Some(device), person, .. }, by } => {
+            let rights = device.rights.names().join(", ");
+            (Plain, format!("{by} linked a device of {person}, {:?}, which may {rights}", device.called))
+        }
         Record::TokenAdded { token, by } => (Plain, format!("{by} made a token for {}", token.person)),
         Record::TokenRevoked { person, by, .. } => (Plain, format!("{by} revoked a token of {person}")),
         Record::PairingAsked { pairing } => {

@@ -232,8 +232,21 @@ fn read(command: &str) -> Input {
                 scope: scope(option("only")),
                 expires: None,
                 since: Moment(0),
+                device: None,
             },
             role: Role::named(words[3]).unwrap(),
+        },
+        "link" => Input::LinkDevice {
+            by: person(words[4]),
+            token: Token {
+                id: TokenId::new(Moment(0), words[1].parse().unwrap()),
+                person: words[2].into(),
+                hash: [0; 32],
+                scope: TokenScope::Everything,
+                expires: None,
+                since: Moment(0),
+                device: Some(Device { called: words[3].into(), rights: Role::Reviewer.rights() }),
+            },
         },
         "revoke" => {
             Input::RevokeToken { by: person(words[2]), token: TokenId::new(Moment(0), words[1].parse().unwrap()) }

@@ -76,6 +76,11 @@ impl Starter {
         Self { folders, allow_bypass, ask_time, spawn, places: Arc::new(Semaphore::new(MAX_SESSIONS)) }
     }
 
+    /// Where sessions may be started.
+    pub(super) fn folders(&self) -> Vec<String> {
+        self.folders.iter().map(|folder| folder.display().to_string()).collect()
+    }
+
     /// The folder that was asked for, if sessions may work there; without one, the first that is configured.
     fn folder(&self, wanted: Option<&str>) -> Result<PathBuf, Fault> {
         let not_allowed = |what: String| Fault::new(Kind::FolderNotAllowed, what);

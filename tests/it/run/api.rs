@@ -15,7 +15,7 @@ use std::net::TcpStream;
 use std::process::Command;
 
 /// A gate that may start sessions in the project.
-pub(super) fn serve(home: &Home, model: &Model, more: &str) -> Gate {
+pub(crate) fn serve(home: &Home, model: &Model, more: &str) -> Gate {
     home.write_config(&format!("{more}\n[start]\nfolders = [{:?}]\nask_seconds = 2\n", home.project().display()));
     let mut command = home.command(&["serve"]);
     Driven::confine(&mut command, home, model);

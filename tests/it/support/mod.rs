@@ -1,6 +1,7 @@
 //! What every journey needs: a home, a gate, a client for each protocol, and patience.
 
 pub(crate) mod body;
+pub(crate) mod browser;
 pub(crate) mod child;
 pub(crate) mod claude;
 pub(crate) mod connection;

@@ -100,7 +100,15 @@ fn a_line_of_the_log_reads_as_the_record_it_shows() {
         }
         let payload = stored.payload.map(|bytes| String::from_utf8(bytes.to_vec()).unwrap());
         let at = 1_700_000_000_000;
-        let line = LogLine { seq: 1, at, subject: record.subject().to_string(), record: body, payload, erased: false };
+        let line = LogLine {
+            seq: 1,
+            at,
+            subject: record.subject().to_string(),
+            record: body,
+            payload,
+            erased: false,
+            told: None,
+        };
         let (mut names, mut same) = (Names::default(), Names::default());
         assert_eq!(sentence(&mut names, &line.read().unwrap()), sentence(&mut same, &record));
     }

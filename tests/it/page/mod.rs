@@ -1,0 +1,8 @@
+//! The page in a real Chromium, against the real gate and, where a session is driven, the real Claude Code.
+
+mod access;
+mod admin;
+mod journey;
+mod prompts;
+mod reach;
+mod screens;

@@ -75,7 +75,7 @@ fn a_call_that_the_clients_own_rule_refuses_after_an_allow_is_said_to_be_so() {
     settings["permissions"]["deny"].as_array_mut().unwrap().push(json!("Bash(touch *)"));
     fs::write(&file, settings.to_string()).unwrap();
     headless(&home, &shell(&["touch made.txt"]), "bypassPermissions", || {
-        gate.answer(&gate.open_ask(), &json!({"behavior": "allow"}))
+        gate.answer(&gate.open_ask(), &json!({"behavior": "allow"}));
     });
     assert!(!home.project().join("made.txt").exists());
     let denied = home.records("called").into_iter().find(|call| call["outcome"] == "denied").unwrap();

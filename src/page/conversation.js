@@ -14,7 +14,7 @@ const WINDOW = 150;
 const STEP = 75;
 
 export function conversation(id) {
-  const list = h("ol", { class: "said", "aria-live": "polite", "aria-label": t("conversation") });
+  const list = h("ol", { class: "said", "aria-label": t("conversation") });
   const up = button("older", "quiet", () => moveUp());
   const down = button("newer", "quiet", () => moveDown());
   const element = h("div", null, h("div", { class: "row middle" }, up), list, h("div", { class: "row middle" }, down));

@@ -1,6 +1,6 @@
 // What is told to someone who does not look: the number in the title, and notifications of the browser.
 
-import { shown } from "./dom.js";
+import { h, shown } from "./dom.js";
 import { openAsks, standing, state } from "./state.js";
 import { t } from "./words.js";
 
@@ -21,6 +21,17 @@ export function setMuted(label, isQuiet) {
   localStorage.setItem(MUTED, JSON.stringify([...all].slice(-200)));
 }
 
+/** For whoever listens to the page and does not see it: said once, where it does not take the focus. */
+const live = h("p", { class: "unseen", role: "status" });
+document.body.append(live);
+const said = new Set();
+
+function announce(id, text) {
+  if (said.has(id)) return;
+  said.add(id);
+  live.textContent = text;
+}
+
 export const canNotify = () => "Notification" in window && Notification.permission !== "denied";
 export const wantsNotify = () => "Notification" in window && Notification.permission === "granted";
 export const askToNotify = () => Notification.requestPermission();
@@ -32,6 +43,7 @@ export function tell() {
   navigator.setAppBadge?.(waiting.length).catch(() => {});
   const patience = (state.me?.notify_after ?? 10) * 1000;
   for (const ask of waiting) {
+    announce(ask.id, `${t("asks", { label: shown(ask.label ?? "") })}: ${shown(ask.tool)}`);
     if (Date.now() - ask.at >= patience) notify(`ask-${ask.id}`, ask.session, t("asks", { label: shown(ask.label ?? "") }), `${shown(ask.tool)}: ${shown(ask.preview).slice(0, 200)}`);
   }
   for (const session of state.sessions.values()) {

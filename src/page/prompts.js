@@ -8,23 +8,28 @@ import { drawPlan, drawQuestions } from "./questions.js";
 import { may, openAsks, state, why } from "./state.js";
 import { currentLanguage, t } from "./words.js";
 
-/** How long a card that was answered elsewhere stays, to say by whom. */
+/** How long a card that was answered stays, to say by whom, and how long at most until it is confirmed. */
 const SHOWN_AFTER = 6000;
-const settledAt = new Map();
+const UNCONFIRMED = 60_000;
+/** By prompt: what it was when it was last looked at, and since when. Those that were open while this page was. */
+const seen = new Map();
 
 export function drawPrompts(place, session) {
   const open = openAsks(session);
-  const settled = [...state.asks.values()].filter((ask) => ask.state !== "open" && isFresh(ask.id));
-  open.forEach((ask) => settledAt.set(ask.id, undefined));
+  open.forEach((ask) => seen.set(ask.id, { what: "open" }));
+  const settled = [...state.asks.values()].filter((ask) => ask.state !== "open" && isFresh(ask));
   const cards = [...open, ...settled].filter((ask) => !session || ask.session === session);
   keep(place, cards.map((ask) => [ask.id, revision(ask), () => (ask.state === "open" ? card(ask) : outcome(ask))]));
 }
 
-/** Was open while this page was, and is answered since a short while. */
-function isFresh(id) {
-  if (!settledAt.has(id)) return false;
-  if (settledAt.get(id) === undefined) settledAt.set(id, Date.now());
-  return Date.now() - settledAt.get(id) < SHOWN_AFTER;
+const isConfirmed = ({ verdict }) => ["confirmed", "done"].includes(verdict?.confirmation);
+
+/** Was open while this page was, and has changed since a short while. */
+function isFresh(ask) {
+  if (!seen.has(ask.id)) return false;
+  if (seen.get(ask.id).what !== revision(ask)) seen.set(ask.id, { what: revision(ask), since: Date.now() });
+  const waits = ask.verdict?.behavior === "allow" && !isConfirmed(ask);
+  return Date.now() - seen.get(ask.id).since < (waits ? UNCONFIRMED : SHOWN_AFTER);
 }
 
 const revision = (ask) => [ask.state, ask.allowed_by?.length ?? 0, ask.verdict?.confirmation, currentLanguage()].join();
@@ -131,7 +136,8 @@ function outcome(ask) {
   const words = verdict
     ? t("answeredBy", { by: shown(verdict.by), via: verdict.via, behavior: t(verdict.behavior) })
     : t("gone", { why: shown(ask.withdrawn ?? ask.state) });
-  const confirmed = verdict && (["confirmed", "done"].includes(verdict.confirmation) ? t("confirmed") : t("notConfirmed"));
   return h("article", { class: "card settled", role: "status", "data-code": ask.code },
-    h("strong", null, shown(ask.label ?? "")), " ", shown(ask.tool), ": ", words, " ", confirmed && h("small", null, confirmed));
+    h("strong", null, shown(ask.label ?? "")), " ", shown(ask.tool), ": ", words, " ",
+    verdict && h("small", { class: isConfirmed(ask) ? "confirmed" : "unconfirmed" }, t({ confirmed: "confirmed", done: "handedOver" }[verdict.confirmation] ?? "notConfirmed")),
+    verdict?.differs && h("p", { class: "warning" }, t("differs")));
 }

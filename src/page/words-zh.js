@@ -63,4 +63,5 @@ export const zh = {
   by_channel: "channel", by_hooks: "hooks", by_run: "run", by_acp: "编辑器",
   oneElsewhere: "另一个会话有 1 个请求等你答复", manyElsewhere: "其他会话有 {n} 个请求等你答复",
   orContinue: "或接着之前的对话", noConversations: "这些文件夹里还没有对话。", goThere: "前往",
+  handedOver: "已转交", differs: "实际执行的内容与显示的不同。",
 };

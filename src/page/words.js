@@ -65,6 +65,7 @@ export const en = {
   by_channel: "the channel", by_hooks: "hooks", by_run: "run", by_acp: "an editor",
   oneElsewhere: "1 prompt of another session waits for you", manyElsewhere: "{n} prompts of other sessions wait for you",
   orContinue: "Or go on with a conversation", noConversations: "There is none in these folders yet.", goThere: "Go there",
+  handedOver: "handed over", differs: "What ran was not what was shown.",
 };
 
 let language = localStorage.getItem("portcullis.language") ?? (navigator.language.startsWith("zh") ? "zh-CN" : "en");

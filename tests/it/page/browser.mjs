@@ -23,7 +23,9 @@ const DO = {
     opened.problems = [];
     opened.requests = [];
     opened.on("pageerror", (error) => opened.problems.push(error.message));
-    opened.on("console", (message) => message.type() === "error" && opened.problems.push(message.text()));
+    // What the gate refused is told by the page; what the browser refused, such as a script, is a problem.
+    const isProblem = (message) => message.type() === "error" && !message.text().startsWith("Failed to load resource");
+    opened.on("console", (message) => isProblem(message) && opened.problems.push(message.text()));
     opened.on("request", (request) => opened.requests.push(request.url()));
     opened.on("dialog", (dialog) => dialog.accept());
     pages.set(page, opened);

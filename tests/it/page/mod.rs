@@ -2,7 +2,9 @@
 
 mod access;
 mod admin;
+mod hostile;
 mod journey;
 mod prompts;
 mod reach;
 mod screens;
+mod told;

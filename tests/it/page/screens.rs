@@ -38,6 +38,7 @@ fn the_main_views_have_their_picture_taken() {
         ("desktop-dark", Screen { dark: true, ..DESKTOP }),
         ("phone-light", light_phone),
         ("phone-dark", CHINESE_PHONE),
+        ("small-light", Screen { size: (360, 740), ..light_phone }),
     ];
     for (name, screen) in screens {
         let page = browser.open(name, &crate::support::browser::link(&gate, &["start", "admin"]), screen);

@@ -19,6 +19,9 @@ use crate::session::{AboutForm, FileForm, GoodbyeForm, OrderForm, OrderOutcomeFo
 pub use event::{EventFrame, InboxItem};
 
 /// The versions this program speaks. Version 1 had frames of other names and was never released.
+///
+/// A release that adds a message or a field that must be understood raises the end of the range, and says the new message
+/// only where both sides agreed on that version. What is added before the first release is part of version 2.
 pub const VERSIONS: RangeInclusive<u16> = 2..=2;
 
 /// A line of the link is at most this long: an event of 16 MiB with every byte escaped still fits.
@@ -82,6 +85,11 @@ pub enum SessionMessage {
         /// When it was given, as the gate told with it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         verdict_at: Option<u64>,
+    },
+    /// The turn in which the agent was given these events has ended, so its model has read them.
+    Read {
+        #[serde(with = "as_text::list")]
+        events: Vec<EventId>,
     },
     /// The ask was settled where the gate cannot see it, or is no longer asked.
     Withdrawn {

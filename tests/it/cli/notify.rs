@@ -108,8 +108,7 @@ fn a_prompt_is_not_told_again_when_the_gate_is_restarted() {
     gate.open_prompt(&session, "abcde");
     told_of(&folder, "prompt");
     until("that it is on the record", || home.records("taken").into_iter().next());
-    gate.kill_9();
-    let gate = home.serve();
+    let gate = home.restart(&gate);
     home.attached(1);
     // What comes after it in the journal is told, and so the first one would have been.
     gate.open_prompt(&session, "fghij");

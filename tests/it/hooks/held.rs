@@ -46,8 +46,23 @@ fn a_call_for_which_the_client_swallows_an_ask_is_held_and_the_terminal_says_so(
     let rae = home.token_for("rae", "reviewer");
     let code = ask["code"].as_str().unwrap();
     gate.verdict_as(&rae, code, &json!({"behavior": "deny", "why": "not today"})).expect(200);
-    claude.until("not today");
+    claude.until("A person denied this: not today");
     assert!(!home.project().join("a").exists() && !home.project().join(".git/z").exists());
+}
+
+#[test]
+fn a_prompt_that_is_typed_meanwhile_leaves_a_held_call_to_the_people_who_are_asked() {
+    let (home, gate, session) = hooked();
+    fs::write(home.folder().join("rules.toml"), "[[rule]]\nask = \"Bash(touch *)\"\n").unwrap();
+    attend(&home);
+    let held = session.hook_later("PreToolUse", &with(bash("touch a"), "permission_mode", "bypassPermissions"));
+    let ask = gate.open_ask();
+    assert_eq!(ask["held"], true, "{ask:#}");
+    session.hook("UserPromptSubmit", &json!({"prompt": "what takes so long?"}));
+    session.hook("UserPromptSubmit", &json!({"prompt": "hello?"}));
+    gate.answer(&ask, &json!({"behavior": "deny", "why": "not today"}));
+    let told = session.hook_answer(&held);
+    assert_eq!(told["hookSpecificOutput"]["permissionDecisionReason"], "A person denied this: not today", "{told}");
 }
 
 #[test]

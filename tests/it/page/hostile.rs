@@ -27,7 +27,9 @@ fn in_a_tool_call_and_its_description() {
     let model = Model::start(vec![
         Rule::on_text("go").call("Bash", json!({"command": ATTACK, "description": ATTACK})).once(),
         Rule::on_any_result().call("Write", json!({"file_path": file, "content": ATTACK})).once(),
-        Rule::on_any_result().call("WebFetch", json!({"url": format!("https://x.example/{ATTACK}"), "prompt": ATTACK})).once(),
+        Rule::on_any_result()
+            .call("WebFetch", json!({"url": format!("https://x.example/{ATTACK}"), "prompt": ATTACK}))
+            .once(),
     ]);
     let gate = serve(&home, &model, "");
     let browser = Browser::start(&home);

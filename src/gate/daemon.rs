@@ -1,6 +1,6 @@
 //! The gate put together: lock, journal, hub and doors, in the order that makes a second one impossible.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::sync::Arc;
 use std::time::Duration;
@@ -132,7 +132,7 @@ pub(crate) async fn open(paths: Paths, config: &Config, options: GateOptions) ->
         socket: paths.socket.display().to_string(),
         journal: paths.journal.display().to_string(),
         durability: config.durability.to_string(),
-        log: paths.log_file.display().to_string(),
+        log: log_of(&paths.log_file),
         token_file: config.token.is_none().then(|| paths.token_file.display().to_string()),
         auto_started: options.started == Started::ForSession,
         dev_sender: options.dev_sender.clone(),
@@ -279,6 +279,16 @@ fn hub_limits(config: &Config) -> HubLimits {
             lost_grace: fixed::number("LOST_GRACE", usual.lost_grace),
             ..usual
         },
+    }
+}
+
+/// Where this process writes what happens, for people.
+fn log_of(file: &Path) -> String {
+    use std::os::unix::fs::MetadataExt as _;
+    let (stderr, log) = (rustix::fs::fstat(std::io::stderr()), std::fs::metadata(file));
+    match (stderr, log) {
+        (Ok(stderr), Ok(log)) if (stderr.st_dev, stderr.st_ino) == (log.dev(), log.ino()) => file.display().to_string(),
+        _ => "standard error".to_owned(),
     }
 }
 

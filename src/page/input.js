@@ -8,8 +8,8 @@ export function drawInput(ask) {
   const input = ask.input;
   if (!input || typeof input !== "object") return code(ask.preview);
   const known = DRAWN[ask.tool];
-  const drawn = known ? known(input) : code(ask.preview);
-  return [drawn, rest(input)];
+  if (!known && !ask.preview) return code(JSON.stringify(input, null, 2));
+  return [known ? known(input) : code(ask.preview), rest(input)];
 }
 
 const DRAWN = {

@@ -35,7 +35,7 @@ function show() {
   view?.leave?.();
   view = route();
   const tab = (href, key) => h("a", { href, "aria-current": location.hash === href && "page" }, t(key));
-  frame = { prompts: h("div", { class: "prompts", role: "region", "aria-label": t("prompts") }), away: h("p", { class: "away", role: "status", hidden: true }, t("away")), elsewhere: h("a", { class: "elsewhere", href: "#/", hidden: true, role: "status" }) };
+  frame = { prompts: h("div", { class: "prompts", role: "region", "aria-label": t("prompts") }), away: h("p", { class: "away", role: "status", hidden: true }, t("away")), elsewhere: h("a", { class: "elsewhere", href: "#/", hidden: true }) };
   app.replaceChildren(
     h("nav", { "aria-label": "Portcullis" }, tab("#/", "sessions"), may("admin") && [tab("#/log", "log"), tab("#/rules", "rules"), tab("#/people", "people")], tab("#/devices", may("admin") ? "devices" : "settings")),
     frame.away, frame.elsewhere,

@@ -38,13 +38,15 @@ function who(name, item, ...more) {
 
 /** A tool call: one line, with what it was given and what came of it inside. */
 function drawCall(item, before) {
-  const input = item.input ?? {};
+  // What is too long comes as the beginning of its text.
+  const isText = typeof item.input === "string";
+  const input = isText ? { command: item.input } : item.input ?? {};
   const main = input.command ?? input.file_path ?? input.notebook_path ?? input.path ?? input.url ?? input.pattern ?? input.description ?? "";
   const state = !item.result ? "running" : item.result.failed ? "failed" : "done";
   const body = h("div");
   const draw = () => {
     if (body.firstChild) return;
-    body.append(...[drawInput({ tool: item.tool, input: item.cut ? undefined : input, preview: input.cut ?? "" })].flat(Infinity));
+    body.append(...[drawInput({ tool: item.tool, input: isText ? undefined : input, preview: isText ? item.input : "" })].flat(Infinity).filter(Boolean));
     if (item.result) body.append(h("p", { class: "small" }, t(item.result.failed ? "callFailed" : "callResult")), code(item.result.text));
     if (item.cut || item.result?.cut) body.append(h("p", { class: "hint small" }, t("cut")));
   };

@@ -21,6 +21,9 @@ pub use event::{EventFrame, InboxItem};
 
 /// The versions this program speaks. Version 1 had frames of other names and was never released; since version 3 the gate
 /// may look at the session's stream.
+///
+/// A release that adds a message or a field that must be understood raises the end of the range, and says the new message
+/// only where both sides agreed on that version. What else was added before the first release is part of version 2.
 pub const VERSIONS: RangeInclusive<u16> = 2..=3;
 
 /// A process of this version, or a later one, has a stream to look at.
@@ -87,6 +90,11 @@ pub enum SessionMessage {
         /// When it was given, as the gate told with it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         verdict_at: Option<u64>,
+    },
+    /// The turn in which the agent was given these events has ended, so its model has read them.
+    Read {
+        #[serde(with = "as_text::list")]
+        events: Vec<EventId>,
     },
     /// The ask was settled where the gate cannot see it, or is no longer asked.
     Withdrawn {

@@ -174,12 +174,19 @@ fn how_to_answer(ask: &Ask) -> String {
     }
 }
 
-/// Why what looks like a verdict was taken as chat.
+/// Why what looks like a verdict is none.
+pub fn not_a_verdict(why: NotAVerdict) -> String {
+    let why = match why {
+        NotAVerdict::NoSuchCode(code) => format!("no open prompt has the code {code}"),
+        NotAVerdict::BadGrammar => "write yes or no and the prompt's five letters, and nothing else".to_owned(),
+        NotAVerdict::NoPromptOpen => "no prompt is open".to_owned(),
+    };
+    format!("not taken as a verdict: {why}")
+}
+
+/// The same for its sender, where it went on as chat.
 pub fn taken_as_chat(why: NotAVerdict) -> String {
-    match why {
-        NotAVerdict::NoSuchCode(code) => format!("not taken as a verdict: no open prompt has the code {code}"),
-        NotAVerdict::BadGrammar => "not taken as a verdict: write yes or no and the prompt's five letters".to_owned(),
-    }
+    format!("{}; the text went to the agent as a message", not_a_verdict(why))
 }
 
 /// What a stranger on a platform is shown.

@@ -186,6 +186,12 @@ impl SessionHandle {
         self.outgoing.try_send((SessionMessage::Called(Box::new(call)), None)).is_ok()
     }
 
+    /// The turn in which the agent was given these events has ended. False when there was no place for it, and the gate is
+    /// not told.
+    pub(crate) fn try_read(&self, events: Vec<EventId>) -> bool {
+        self.outgoing.try_send((SessionMessage::Read { events }, None)).is_ok()
+    }
+
     /// What is known of the session.
     pub(crate) fn about(&self) -> SessionAbout {
         self.state().about.clone()

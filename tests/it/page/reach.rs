@@ -2,7 +2,7 @@
 
 use crate::run::api::serve;
 use crate::support::browser::{Browser, CHINESE_PHONE, DESKTOP, link};
-use crate::support::child::Stdin;
+use crate::support::child::{Child, Stdin};
 use crate::support::connection::Target;
 use crate::support::driven::shell;
 use crate::support::home::Home;
@@ -26,7 +26,8 @@ fn public_link(gate: &crate::support::gate::Gate, public_url: &str) -> String {
 }
 
 /// nginx with TLS in front of the gate's second listener, as the guide says.
-fn proxy(home: &Home, port: u16, public: &str) {
+#[must_use]
+fn proxy(home: &Home, port: u16, public: &str) -> Child {
     let folder = home.user().join("proxy");
     std::fs::create_dir_all(&folder).unwrap();
     let mut openssl = home.program("openssl");
@@ -52,8 +53,9 @@ fn proxy(home: &Home, port: u16, public: &str) {
     std::fs::write(folder.join("nginx.conf"), configuration).unwrap();
     let mut nginx = home.program(std::env::var_os("PORTCULLIS_TEST_NGINX").unwrap_or_else(|| "nginx".into()));
     nginx.arg("-p").arg(&folder).args(["-e", "stderr", "-c", "nginx.conf"]);
-    home.spawn(nginx, Stdin::Nothing);
+    let nginx = home.spawn(nginx, Stdin::Nothing);
     until("the proxy", || TcpStream::connect(("127.0.0.1", port)).ok());
+    nginx
 }
 
 #[test]
@@ -63,7 +65,7 @@ fn through_a_proxy_with_tls_under_another_name_the_page_is_complete() {
     let public_url = format!("https://gate.example.org:{port}");
     let model = shell(&["touch made.txt && echo made"]);
     let gate = serve(&home, &model, &format!("public_url = \"{public_url}\"\npublic_listen = \"127.0.0.1:0\"\n"));
-    proxy(&home, port, home.status()["public_listen"].as_str().unwrap());
+    let _proxy = proxy(&home, port, home.status()["public_listen"].as_str().unwrap());
     let browser = Browser::start(&home);
     let page = browser.open("a", &public_link(&gate, &public_url), CHINESE_PHONE);
     page.click("[data-action=link]");

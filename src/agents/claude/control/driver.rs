@@ -16,7 +16,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use portcullis_core::{Goodbye, OrderId, OrderOutcome};
+use portcullis_core::{EventId, Goodbye, OrderId, OrderOutcome};
 use portcullis_wire::control::{Message, Speaker, user_line};
 use portcullis_wire::front::{Command, PromptNews};
 use portcullis_wire::stream::EntryKind;
@@ -65,6 +65,8 @@ struct Driver {
     pending: HashMap<String, CancellationToken>,
     calls: CallsUnderWay,
     inbox: Inbox,
+    /// Events that were written since the client was last idle.
+    of_turn: Vec<EventId>,
     entries: Entries,
     /// Said before the client was ready.
     waiting: Vec<Vec<u8>>,
@@ -119,6 +121,7 @@ pub(crate) async fn drive(
         gatekeeper: Arc::new(Gatekeeper::new(gate.clone(), start.judge, start.gatekeeper, Some(news))),
         pending: HashMap::new(),
         calls: CallsUnderWay::default(),
+        of_turn: vec![],
         entries: Entries::default(),
         waiting: vec![],
         is_ready: false,

@@ -289,6 +289,7 @@ impl HookSession {
             }
         }
         let events: Vec<EventId> = handed_out.events.iter().flat_map(EventFrame::ids).collect();
+        self.state().inbox.note_given(&events, handed_out.way);
         self.session.wrote(&events, handed_out.way, handed_out.verdict.as_slice());
         self.session.confirm().await;
         // More may wait than went into one answer.

@@ -35,6 +35,7 @@ impl Driver {
             }
             self.tell(Told::Notice(notice(&frame)));
             self.wrote();
+            self.of_turn.extend(frame.ids());
             self.control.say_of(user_line(&uuid(), &text, speaker), frame.ids().collect(), vec![]);
         }
     }
@@ -45,11 +46,21 @@ impl Driver {
         self.inbox.next_wake(std::time::Instant::now()).filter(|_| may_feed).map(Instant::from_std)
     }
 
+    /// The client is idle. Where its turn ended by itself, the model has read what was written for it.
+    fn note_turn_end(&mut self) {
+        let is_whole = self.result.as_ref().is_some_and(|(_, result)| !result.is_error) && !self.interrupted;
+        let read = std::mem::take(&mut self.of_turn);
+        if is_whole && !read.is_empty() && !self.gate.try_read(read) {
+            tracing::debug!("the gate is not told which events were read");
+        }
+    }
+
     /// The client works, or has nothing to do.
     pub(super) fn set_busy(&mut self, is_busy: bool) {
         self.is_busy = is_busy;
         self.gate.describe(|about| about.is_working = Some(is_busy));
         if !is_busy {
+            self.note_turn_end();
             self.tell(Told::Idle);
         }
         self.feed();

@@ -207,7 +207,7 @@ fn names_a_file(rule: &Rule, specifier: &str, call: &Call, action: &Action, cont
 
 /// Why a rule on files might mean one that the call has to do with.
 fn might_touch(rule: &Rule, specifier: &str, call: &Call, action: &Action, context: &Context) -> Option<String> {
-    let in_folder = |folder: &str| format!("something in {folder} may be meant");
+    let in_folder = |folder: &str| format!("it may reach a file in {folder} that the rule names");
     let patterns = path_patterns(rule, specifier, context, true);
     let folders = super::below::folders(call, action, super::reading::Descent::Named);
     let all_in = |folder: &&String| patterns.iter().any(|pattern| pattern.matches(&format!("{folder}/x"), true));

@@ -62,7 +62,7 @@ impl ShellWord {
     pub(crate) fn read(text: &str) -> Self {
         let mut word = Self { raw: text.to_owned(), is_literal: true, ..Self::default() };
         let mut rest = text;
-        while let Some(at) = rest.find(['$', '*', '?', '[', ANY]) {
+        while let Some(at) = rest.find(['$', '*', '?', '[', ']', ANY]) {
             rest[..at].chars().for_each(|c| word.push(c));
             let found = rest[at..].chars().next().unwrap_or_default();
             rest = &rest[at + found.len_utf8()..];

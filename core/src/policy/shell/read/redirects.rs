@@ -29,7 +29,9 @@ const OPERATORS: [(&str, Way); 12] = [
 
 impl ShellReader<'_> {
     pub(super) fn redirect(&mut self) {
-        let is_number = |word: &ShellWord| !word.is_quoted && word.text.chars().all(|c| c.is_ascii_digit());
+        let is_number = |word: &ShellWord| {
+            !word.is_quoted && !word.text.is_empty() && word.is_known() && word.text.chars().all(|c| c.is_ascii_digit())
+        };
         // `{fd}>x` opens a file by a name of the shell's own.
         let is_name = |word: &ShellWord| !word.is_quoted && word.text.starts_with('{') && word.text.ends_with('}');
         // `2>x` leads what is written to 2 elsewhere; the number is no word of the command.

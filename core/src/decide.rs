@@ -48,6 +48,7 @@ pub fn decide(state: &State, clock: Moment, input: Input) -> (Vec<Record>, Vec<E
         Input::SetPerson { by, name, role } => people::set_person(state, &by, name, role),
         Input::RemovePerson { by, name } => people::remove_person(state, &by, name),
         Input::AddToken { by, token, role } => people::add_token(state, &by, token, role),
+        Input::LinkDevice { by, token } => people::link_device(state, &by, token),
         Input::RevokeToken { by, token } => people::revoke_token(state, &by, token),
         Input::AskPairing { identity, called, entropy } => people::ask_pairing(state, now, identity, called, entropy),
         Input::Pair { by, code, name, role } => people::pair(state, now, &by, code, name, role),
@@ -79,6 +80,7 @@ pub fn decide(state: &State, clock: Moment, input: Input) -> (Vec<Record>, Vec<E
         }
         Input::ReplyEdited { session, reply, text } => sessions::reply_edited(state, session, reply, text),
         Input::Opened { session, event } => events::opened(state, session, event),
+        Input::Read { session, events } => events::read(state, session, &events),
         Input::Seen { event } => events::seen(state, event),
         Input::EventExpired { event } => events::expired(state, event),
         Input::Ticked => sessions::ticked(state, now),

@@ -38,7 +38,8 @@ pub use ids::{AskId, Code, EventId, IdText, Moment, OrderId, PairingCode, ReplyI
 pub use input::{Answer, Effect, Input, NotAVerdict, Notice, Refusal, Topic, VerdictTarget};
 pub use names::UnknownName;
 pub use people::{
-    Actor, Inside, InsideAgent, OWNER, Pairing, Person, Right, Rights, Role, Token, TokenScope, Via, is_person_name,
+    Actor, Device, Inside, InsideAgent, OWNER, Pairing, Person, Right, Rights, Role, Token, TokenScope, Via,
+    is_person_name,
 };
 pub use record::{Moves, Record, Subject};
 pub use route::{Address, NoRoute, route};

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
+use crate::attributes::hides;
 use crate::connector::{BadConnectorName, ConnectorName, Identity};
 use crate::event::{Event, Label};
 use crate::ids::{Moment, PairingCode, TokenId};
@@ -84,6 +85,8 @@ impl Role {
 pub enum Via {
     /// The TCP listener.
     Http,
+    /// The page, in a browser that is linked.
+    Device,
     /// The Unix socket: the command line of the same user.
     Socket,
     /// The session's own terminal.
@@ -98,6 +101,7 @@ impl Via {
     pub fn name(&self) -> &str {
         match self {
             Self::Http => "http",
+            Self::Device => "device",
             Self::Socket => "socket",
             Self::Terminal => "terminal",
             Self::Gate => "gate",
@@ -118,6 +122,7 @@ impl FromStr for Via {
     fn from_str(name: &str) -> Result<Self, BadConnectorName> {
         Ok(match name {
             "http" => Self::Http,
+            "device" => Self::Device,
             "socket" => Self::Socket,
             "terminal" => Self::Terminal,
             "gate" => Self::Gate,
@@ -245,6 +250,16 @@ pub struct Token {
     pub scope: TokenScope,
     pub expires: Option<Moment>,
     pub since: Moment,
+    /// The browser that keeps it, where it is one's key.
+    pub device: Option<Device>,
+}
+
+/// A browser that was linked: a computer's, a phone's. It may do what it was linked for, if its person may.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Device {
+    /// As its person calls it.
+    pub called: String,
+    pub rights: Rights,
 }
 
 impl Token {
@@ -270,6 +285,11 @@ pub fn is_person_name(name: &str) -> bool {
         && name.len() <= 64
         && name.chars().all(plain)
         && !RESERVED.iter().any(|ours| at_a_glance(name) == at_a_glance(ours))
+}
+
+/// What a device can be called: short, and visible on one line.
+pub(crate) fn is_device_name(name: &str) -> bool {
+    !name.trim().is_empty() && name.len() <= 120 && !name.chars().any(|letter| letter.is_control() || hides(letter))
 }
 
 impl Actor {
@@ -324,7 +344,7 @@ mod tests {
 
     #[test]
     fn a_door_is_read_as_it_is_written_and_connectors_are_doors() {
-        for name in ["http", "socket", "terminal", "gate", "telegram"] {
+        for name in ["http", "device", "socket", "terminal", "gate", "telegram"] {
             assert_eq!(name.parse::<Via>().unwrap().to_string(), name);
         }
         assert_eq!("gate".parse(), Ok(Via::Gate));

@@ -15,9 +15,9 @@ use crate::failure::Failure;
 const GROUPS: [(&str, &[&str]); 7] = [
     ("Get started", &["demo", "install", "doctor"]),
     ("Sessions", &["run", "attach", "session", "say", "watch"]),
-    ("Prompts and events", &["ask", "events"]),
+    ("Prompts and events", &["page", "ask", "events"]),
     ("Rules and log", &["rules", "log"]),
-    ("People", &["people", "token"]),
+    ("People and devices", &["people", "device", "token"]),
     ("The gate", &["up", "stop", "status", "service", "serve"]),
     ("Setup", &["uninstall", "plugin", "completions", "man", "help"]),
 ];

@@ -3,11 +3,9 @@
 mod read;
 mod since;
 
-use std::collections::HashSet;
 use std::process::ExitCode;
 
 use clap::Subcommand;
-use portcullis_core::Record;
 use portcullis_wire::api::Redacted;
 
 use super::client::Client;
@@ -15,8 +13,8 @@ use super::feed::masked;
 use super::inside::{InsideAnAgent, refused};
 use super::{lock, log_at, paths, say};
 use crate::failure::Failure;
-use crate::hub::read_record;
-use crate::store::{Durability, ErasedPayload, Seq, Store, VerifyError};
+use crate::gate::inspect::verified;
+use crate::store::{Durability, Store, VerifyError};
 use read::LogReader;
 
 /// Read the log of everything that happened
@@ -106,20 +104,6 @@ impl Log {
     }
 }
 
-/// The first text that was erased although nobody has recorded it.
-fn unexplained(store: &Store, erased: &[ErasedPayload]) -> Result<Option<Seq>, VerifyError> {
-    if erased.is_empty() {
-        return Ok(None);
-    }
-    let mut redacted = HashSet::new();
-    store.replay(Seq(0), &mut |stored| {
-        if let Ok(Record::Redacted { what, .. }) = read_record(&stored) {
-            redacted.insert(what);
-        }
-    })?;
-    Ok(erased.iter().find(|erased| !redacted.contains(&erased.subject)).map(|erased| erased.seq))
-}
-
 /// The file itself: it can be read without a gate, and without keeping a gate that runs from its work.
 fn journal() -> anyhow::Result<Store> {
     let paths = paths()?;
@@ -137,11 +121,7 @@ fn journal() -> anyhow::Result<Store> {
 
 fn verify(head: Option<&str>, json: bool) -> anyhow::Result<ExitCode> {
     let store = journal()?;
-    let verified = store.verify(head).and_then(|verified| match unexplained(&store, &verified.erased)? {
-        Some(seq) => Err(VerifyError::Broken { seq, what: "its text was erased, and no record says by whom" }),
-        None => Ok(verified),
-    });
-    match verified {
+    match verified(&store, head) {
         Ok(verified) if json => {
             let told = serde_json::json!({"ok": true, "records": verified.records, "head": verified.head});
             say(&format!("{told}\n"));

@@ -8,6 +8,7 @@ mod channel;
 mod completions;
 mod curl;
 mod demo;
+mod device;
 mod doctor;
 mod events;
 mod feed;
@@ -20,6 +21,7 @@ mod layout;
 mod log;
 mod man;
 mod mistakes;
+mod page;
 mod people;
 mod plugin;
 mod rules;
@@ -52,7 +54,7 @@ use crate::gate;
 use crate::gate::{VERSION, client, lock, reach, starting};
 use crate::report::{note, say, try_say};
 use crate::setup;
-use inside::{InsideAnAgent, refused};
+use inside::{InsideAnAgent, refused, refused_here};
 
 /// The gate between a coding agent and the world.
 ///
@@ -99,6 +101,8 @@ enum Command {
     People(people::People),
     Rules(rules::Rules),
     Token(token::Token),
+    Page(page::Page),
+    Device(device::Devices),
     Log(log::Log),
     Doctor(doctor::Doctor),
     Demo(demo::Demo),
@@ -120,19 +124,21 @@ impl Command {
     /// What becomes of it inside an agent. A new command has to choose.
     fn inside(&self) -> InsideAnAgent {
         match self {
-            Self::Up(_) => refused("start the gate"),
+            Self::Up(_) => refused_here("start the gate"),
             Self::Serve(serve) => serve.inside(),
             Self::Stop(_) => refused("stop the gate"),
             Self::Service(service) => service.inside(),
             Self::Run(_) => InsideAnAgent::AsksPeople,
-            Self::Install(_) => refused("change what Claude Code runs"),
-            Self::Uninstall(_) => refused("change what Claude Code runs"),
-            Self::Plugin(_) => refused("write a plugin for Claude Code"),
+            Self::Install(_) => refused_here("change what Claude Code runs"),
+            Self::Uninstall(_) => refused_here("change what Claude Code runs"),
+            Self::Plugin(_) => refused_here("write a plugin for Claude Code"),
             Self::Session(session) => session.inside(),
             Self::Ask(ask) => ask.inside(),
             Self::People(people) => people.inside(),
             Self::Rules(rules) => rules.inside(),
             Self::Token(token) => token.inside(),
+            Self::Page(_) => refused("link a browser"),
+            Self::Device(device) => device.inside(),
             Self::Log(log) => log.inside(),
             // What Claude Code itself starts, and what we start for it.
             Self::Channel(_) | Self::Hook(_) | Self::Guard(_) => InsideAnAgent::Allowed,
@@ -193,6 +199,8 @@ pub(crate) fn run(arguments: impl IntoIterator<Item = OsString>) -> anyhow::Resu
             Command::People(people) => people.run().await,
             Command::Rules(rules) => rules.run(),
             Command::Token(token) => token.run().await,
+            Command::Page(page) => page.run().await,
+            Command::Device(device) => device.run().await,
             Command::Log(log) => log.run().await,
             Command::Doctor(doctor) => doctor.run().await,
             Command::Demo(demo) => demo.run().await,

@@ -11,16 +11,17 @@ use portcullis_core::policy::{
     Context, Decision, Judgement, Mode, Origin, OutsidePolicy, Rule, RuleSource, primary_field,
 };
 use portcullis_core::visible;
+use portcullis_wire::api::RulingView;
 use portcullis_wire::tools;
 use serde_json::{Value, json};
 
-use super::inside::{InsideAnAgent, refused};
+use super::inside::{InsideAnAgent, refused_here};
 use super::setup::consent;
 use super::setup::rules::TrustPlan;
 use super::{configuration, log_at, paths, say};
 use crate::config::Paths;
 use crate::failure::Failure;
-use crate::rules::{Rules as Loaded, RulesFile, Written};
+use crate::rules::{Rules as Loaded, RulesFile, Written, rule_views};
 
 /// List, try, add, remove and trust the rules that decide about tool calls
 #[derive(clap::Args)]
@@ -134,10 +135,10 @@ impl Rules {
     pub(super) fn inside(&self) -> InsideAnAgent {
         match &self.what {
             RulesCommand::List { .. } | RulesCommand::Check(_) | RulesCommand::Test { .. } => InsideAnAgent::Allowed,
-            RulesCommand::Add(add) => refused(add.in_words()),
-            RulesCommand::Remove(remove) => refused(remove.in_words()),
-            RulesCommand::Trust { file: Some(file), .. } => refused(format!("trust {}", file.display())),
-            RulesCommand::Trust { file: None, .. } => refused("trust the rules of this project"),
+            RulesCommand::Add(add) => refused_here(add.in_words()),
+            RulesCommand::Remove(remove) => refused_here(remove.in_words()),
+            RulesCommand::Trust { file: Some(file), .. } => refused_here(format!("trust {}", file.display())),
+            RulesCommand::Trust { file: None, .. } => refused_here("trust the rules of this project"),
         }
     }
 
@@ -231,7 +232,7 @@ impl Check {
     fn input(&self, whole: &str) -> anyhow::Result<Value> {
         let text = whole.trim();
         let field = primary_field(&self.tool);
-        if text.starts_with('{') || field.is_none() {
+        if is_json_object(text) || field.is_none() {
             let meant = change::nearest_tool(&self.tool).filter(|known| *known != self.tool);
             let hint = meant.map_or_else(
                 || "write the input of the tool as a JSON object, such as '{\"command\": \"npm test\"}'".to_owned(),
@@ -242,16 +243,37 @@ impl Check {
             if !input.is_object() {
                 return Err(Failure::usage("the input is not a JSON object", hint).into());
             }
+            if let Some(field) = field.filter(|field| is_needed(field) && !input[*field].is_string()) {
+                let hint = format!("{} is given a text as {field:?}, or write it without JSON: '…'", self.tool);
+                return Err(
+                    Failure::usage(format!("the input has no {field:?}, and {} needs one", self.tool), hint).into()
+                );
+            }
             return Ok(input);
         }
         if text.is_empty() {
             let hint = "write what the tool is given: for Bash the command, as in rules check Bash 'npm test'";
             return Err(Failure::usage("the input is empty", hint).into());
         }
-        let mut input = serde_json::Map::new();
-        input.extend(field.map(|field| (field.to_owned(), Value::from(whole))));
-        Ok(Value::Object(input))
+        Ok(self.as_text(whole).unwrap_or_default())
     }
+
+    /// The input of a tool that is mainly given a text: this one.
+    fn as_text(&self, whole: &str) -> Option<Value> {
+        let field = primary_field(&self.tool).filter(|_| !whole.trim().is_empty())?;
+        Some(json!({ field: whole }))
+    }
+}
+
+/// Whether a text is meant as a JSON object. A command may begin with a brace as well: `{ ls; }`.
+fn is_json_object(text: &str) -> bool {
+    let rest = text.strip_prefix('{').map(str::trim_start);
+    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['"', '}']))
+}
+
+/// Whether a tool runs only with this field.
+fn is_needed(field: &str) -> bool {
+    matches!(field, "command" | "file_path" | "notebook_path" | "url")
 }
 
 /// A call that passes here may still be asked for or denied there, and the other way round.
@@ -262,21 +284,7 @@ fn no_rule(why: &str) -> Failure {
 }
 
 fn in_json(ruling: &Judgement) -> Value {
-    let Judgement { decision, rule, why, mandatory_asks, suppress_always, quorum, risk } = ruling;
-    let place = rule.as_ref().and_then(|rule| rule.source.place.as_ref());
-    json!({
-        "decision": decision.name(),
-        "rule": rule.as_ref().map(|rule| rule.pattern.to_string()),
-        "why": why,
-        "place": place.map(|(file, line)| format!("{file}:{line}")),
-        "mandatory_asks": mandatory_asks.iter().map(ToString::to_string).collect::<Vec<_>>(),
-        "suppress_always": suppress_always,
-        "quorum": quorum,
-        "risk": {
-            "level": risk.level.name(),
-            "reasons": risk.reasons.iter().map(|reason| reason.name()).collect::<Vec<_>>(),
-        },
-    })
+    json!(RulingView::of(ruling, None))
 }
 
 fn in_words(ruling: &Judgement) -> String {
@@ -308,9 +316,7 @@ fn if_trusted(ruling: &Judgement) -> String {
 fn list(rules: &Loaded, json: bool) {
     let files = rules.files();
     if json {
-        let rows: Vec<Value> =
-            numbered(&files).into_iter().map(|(number, file, written)| row(number, file, written)).collect();
-        return say(&format!("{}\n", Value::Array(rows)));
+        return say(&format!("{}\n", json!(rule_views(&files))));
     }
     if files.iter().all(|file| file.rules.is_empty()) {
         return say("There are no rules. Add one with `portcullis rules add allow 'Bash(npm test *)'`.\n");
@@ -342,26 +348,6 @@ fn list(rules: &Loaded, json: bool) {
 fn numbered(files: &[RulesFile]) -> Vec<(usize, &RulesFile, &Written)> {
     let rules = files.iter().flat_map(|file| file.rules.iter().map(move |written| (file, written)));
     rules.enumerate().map(|(index, (file, written))| (index + 1, file, written)).collect()
-}
-
-fn row(number: usize, file: &RulesFile, written: &Written) -> Value {
-    let rule = &written.rule;
-    let warning = rule.warning();
-    let counts = warning.is_none() && (rule.decision != Decision::Allow || rule.source.origin.is_trusted());
-    json!({
-        "number": number,
-        "decision": rule.decision.name(),
-        "rule": rule.pattern.to_string(),
-        "why": rule.why,
-        "session": rule.session,
-        "quorum": rule.quorum,
-        "origin": rule.source.origin.name(),
-        "counts": counts,
-        "warning": warning,
-        "file": file.path.display().to_string(),
-        "line": written.line,
-        "examples": written.examples,
-    })
 }
 
 /// A file with an example that does not hold is not taken, so what is here holds.

@@ -87,6 +87,13 @@ fn banner(status: &Status, ending: &str) -> String {
         Some(address) => row(&mut text, "listening", &format!("http://{address}")),
         None => row(&mut text, "listening", "only on the Unix socket"),
     }
+    if let Some(url) = &status.public_url {
+        let end = status.public_listen.as_deref().unwrap_or("nowhere");
+        row(&mut text, "public", &format!("{url}, by your proxy or tunnel to {end}"));
+    }
+    if status.listen.is_some() {
+        row(&mut text, "page", "`portcullis page` opens it in a browser, `portcullis device link` on a phone");
+    }
     row(&mut text, "socket", &status.socket);
     row(&mut text, "journal", &status.journal);
     let token = status.token_file.as_deref().unwrap_or("from PORTCULLIS_TOKEN");

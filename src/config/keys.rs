@@ -155,7 +155,7 @@ mod tests {
     fn a_key_like_no_other_is_told_all_the_keys() {
         for key in ["color", "x", &"listen".repeat(1000)] {
             let hint = unknown(key).hint;
-            assert!(hint.starts_with("the keys are listen, durability, approvals, outside, "), "{key}: {hint}");
+            assert!(hint.starts_with("the keys are listen, public_url, public_listen, durability, "), "{key}: {hint}");
         }
     }
 }

@@ -22,6 +22,20 @@ pub(super) static SETTINGS: &[Setting] = &[
         accepts: LISTEN,
     },
     Setting {
+        key: "public_url",
+        written: WrittenIn::File,
+        meaning: "where browsers and phones elsewhere reach the page and the API, through a proxy or a tunnel of yours that ends at `public_listen`; links for devices are made from it",
+        accepts: Accepts::Words(
+            r#"an address without a path, such as "https://gate.example.org"; without TLS only on this machine: "http://localhost:9000"; or "off""#,
+        ),
+    },
+    Setting {
+        key: "public_listen",
+        written: WrittenIn::File,
+        meaning: "where the gate serves the page and the API for `public_url`, and nothing else; nobody is trusted there for coming from this machine",
+        accepts: LISTEN,
+    },
+    Setting {
         key: "durability",
         written: WrittenIn::FileOrVariable("PORTCULLIS_DURABILITY"),
         meaning: "what a journalled record survives: the death of the gate (process), or a power cut as well (power)",

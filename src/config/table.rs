@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::connectors::ConnectorsTable;
 use super::paths::Paths;
+use super::public_url::PublicUrl;
 use super::secret::Secret;
 use super::values::{self, Approvals, Durability, Folder, Listen, Outside, PermissionMode};
 
@@ -18,6 +19,8 @@ use super::values::{self, Approvals, Durability, Folder, Listen, Outside, Permis
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct Config {
     pub(crate) listen: Listen,
+    pub(crate) public_url: PublicUrl,
+    pub(crate) public_listen: Listen,
     pub(crate) durability: Durability,
     pub(crate) approvals: Approvals,
     pub(crate) outside: Outside,
@@ -130,6 +133,8 @@ impl Default for Config {
     fn default() -> Self {
         Self {
             listen: Listen::Addr(SocketAddr::from((Ipv4Addr::LOCALHOST, 8788))),
+            public_url: PublicUrl::default(),
+            public_listen: Listen::Addr(SocketAddr::from((Ipv4Addr::LOCALHOST, 8789))),
             durability: Durability::Power,
             approvals: Approvals::Anywhere,
             outside: Outside::Guard,

@@ -6,6 +6,7 @@ mod daemon;
 mod failures;
 mod hooks;
 pub(crate) mod inside;
+pub(crate) mod inspect;
 pub(crate) mod lifetime;
 pub(crate) mod lock;
 mod notify;

@@ -10,6 +10,7 @@ pub(crate) struct Known {
     pub(crate) token: TokenId,
     pub(crate) name: String,
     pub(crate) rights: Rights,
+    pub(crate) is_device: bool,
     pub(crate) scope: TokenScope,
     pub(crate) expires: Option<Moment>,
 }
@@ -23,9 +24,9 @@ pub(crate) struct Roster {
 impl Roster {
     pub(super) fn of(state: &State) -> Self {
         let known = state.tokens().map(|token| {
-            let rights = state.rights_of(token);
+            let (rights, is_device) = (state.rights_of(token), token.device.is_some());
             let (name, scope) = (token.person.clone(), token.scope.clone());
-            (token.hash, Known { token: token.id, name, rights, scope, expires: token.expires })
+            (token.hash, Known { token: token.id, name, rights, is_device, scope, expires: token.expires })
         });
         let identities = state.people().flat_map(|(name, person)| {
             person.identities.iter().map(move |identity| (identity.clone(), (name.clone(), person.role)))

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use portcullis_core::policy::{Decision, Origin, Rule, RuleSource};
+use portcullis_wire::api::RuleView;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
@@ -203,4 +204,12 @@ fn list<'value, 'text>(
         DeValue::Array(_) => Err(Problem::new("too many examples", format!("keep at most {MOST_EXAMPLES} in a list"))),
         _ => Err(Problem::new(format!("{key} is not a list"), format!("write {key} = [\"…\"]"))),
     }
+}
+/// Each rule with the number by which `rules remove` knows it.
+pub(crate) fn rule_views(files: &[RulesFile]) -> Vec<RuleView> {
+    let rules = files.iter().flat_map(|file| file.rules.iter().map(move |written| (file, written)));
+    let view = |(index, (file, written)): (usize, (&RulesFile, &Written))| {
+        RuleView::of(index + 1, &written.rule, file.path.display().to_string(), written.line, written.examples)
+    };
+    rules.enumerate().map(view).collect()
 }

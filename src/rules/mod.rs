@@ -27,7 +27,7 @@ use portcullis_core::policy::{
 };
 
 pub(crate) use disk::project_root;
-pub(crate) use file::{RulesFile, Written, block};
+pub(crate) use file::{RulesFile, Written, block, rule_views};
 pub(crate) use late::late;
 pub(crate) use removal::without_rule;
 pub(crate) use trust::Trusted;

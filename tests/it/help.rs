@@ -55,8 +55,15 @@ fn every_help_is_in_the_reference() {
 #[test]
 fn the_list_of_commands_is_grouped_and_leaves_out_what_is_not_for_people() {
     let text = help(&[]);
-    let groups =
-        ["Get started:", "Sessions:", "Prompts and events:", "Rules and log:", "People:", "The gate:", "Setup:"];
+    let groups = [
+        "Get started:",
+        "Sessions:",
+        "Prompts and events:",
+        "Rules and log:",
+        "People and devices:",
+        "The gate:",
+        "Setup:",
+    ];
     let at: Vec<usize> = groups.iter().map(|title| text.find(&format!("\n{title}\n")).unwrap()).collect();
     assert!(at.is_sorted(), "{text}");
     let named = |text: &str, name: &str| text.lines().any(|line| line.trim_start().starts_with(&format!("{name} ")));

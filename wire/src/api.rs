@@ -1,9 +1,11 @@
 //! The HTTP API: what `/api/v1` answers and takes. Moments are milliseconds since 1970.
 
 mod asks;
+mod devices;
 mod events;
 mod people;
 mod reading;
+mod rules;
 mod sessions;
 
 use portcullis_core::{Moment, Notice, UnaskedCall};
@@ -12,9 +14,11 @@ use utoipa::ToSchema;
 
 use crate::notify::NotifyView;
 pub use asks::{AskView, NewVerdict, OfferView, Recorded, RiskView, VerdictView};
+pub use devices::{DeviceView, LinkView, MadeDevice, MeView, NewDevice, NewLink};
 pub use events::{Accepted, EventView, FileView, NewEvent, ReplyView};
 pub use people::{Approval, MadeToken, NewRole, NewToken, PairingView, PeopleView, PersonView, TokenView};
 pub use reading::UnknownPrompt;
+pub use rules::{ChainView, NewCheck, RuleView, RulingView};
 pub use sessions::{NewMode, NewModel, NewPrompt, OrderView, OutsideView, SessionView};
 
 /// One message of `watch`. The first ones tell the state, then comes `ready`, then every change.
@@ -52,6 +56,21 @@ pub struct LogLine {
     /// What people wrote was erased.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub erased: bool,
+    /// The record as a sentence for people, where it was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub told: Option<ToldLine>,
+}
+
+/// A record as people read it.
+#[derive(Debug, Serialize, Deserialize, PartialEq, ToSchema)]
+pub struct ToldLine {
+    /// One line, with secrets masked.
+    pub words: String,
+    /// The label of the session that it is about.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub label: Option<String>,
+    /// detail, plain or attention
+    pub weight: String,
 }
 
 /// Taken by `POST /api/v1/log/barred`: what the command line was asked to do inside an agent, and did not.
@@ -91,10 +110,16 @@ pub struct Status {
     /// Why there is no listener, where one was wanted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub listen_problem: Option<String>,
+    /// Where browsers elsewhere find the page, if that is served.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub public_url: Option<String>,
+    /// Where a proxy or a tunnel for it ends.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub public_listen: Option<String>,
     pub socket: String,
     pub journal: String,
     pub durability: String,
-    /// Where a gate that runs in the background writes what happens.
+    /// Where the gate writes what happens: a file where it runs in the background, else `standard error`.
     #[serde(default)]
     pub log: String,
     /// Where the owner's token is kept; none when it came from the environment.

@@ -3,6 +3,8 @@
 use portcullis_core::{Ask, AskLife, InsideAgent, Label, Moment, NoRoute, Refusal, Right, SessionId, visible};
 use serde::{Deserialize, Serialize};
 
+use crate::text::not_a_verdict;
+
 /// An error as it is shown to a program or a person. The number's first three digits are the HTTP status.
 #[derive(Debug, Clone, Serialize, Deserialize, PartialEq, Eq, utoipa::ToSchema)]
 pub struct Fault {
@@ -76,8 +78,9 @@ impl Fault {
 
     /// `name one: ?label=api or ?label=web`, if the caller has to name a session.
     fn choose(&self, form: impl Fn(&str) -> String) -> Option<String> {
-        let names = self.candidates.iter().filter_map(|candidate| candidate.name.as_deref()).take(SPELLED_OUT);
-        let names: Vec<String> = names.map(form).collect();
+        let names = self.candidates.iter().filter_map(|candidate| candidate.name.as_deref());
+        let more = names.clone().nth(SPELLED_OUT).map(|_| "…".to_owned());
+        let names: Vec<String> = names.take(SPELLED_OUT).map(form).chain(more).collect();
         (self.error == Kind::WhichSession.entry().0 && !names.is_empty())
             .then(|| format!("name one: {}", names.join(" or ")))
     }
@@ -140,6 +143,7 @@ kinds! {
     BypassNotAllowed 40307 "leave that mode, or `autoApprove`, off, or add `allow_bypass = true` to your own configuration"
     FolderNotAllowed 40308 "name a folder below one of `folders` in `[start]` of the configuration, or add one there"
     UnknownOrigin 40309 "do it in a terminal that you opened yourself, over HTTP with a token of a person (`portcullis token add`), or on a device"
+    BadLink 40310 "ask for a new one with `portcullis page` or `portcullis device link`"
     NoSuchRoute 40401 "`GET /api/openapi.json` lists the routes"
         / "the gate may be of another version: `portcullis status` shows it"
     NoSuchSession 40402 "`GET /api/v1/sessions` lists the sessions; leave ?session= off to reach the only one"
@@ -152,12 +156,15 @@ kinds! {
         / "`portcullis people list` lists the people; `portcullis token add` lets someone in"
     NoSuchToken 40406 "`GET /api/v1/tokens` lists the tokens"
         / "`portcullis token list` lists the tokens"
+    NoSuchDevice 40411 "`GET /api/v1/devices` lists the devices"
+        / "`portcullis device list` lists the devices"
     NoSuchPairing 40407 "check the code; it counts for 10 minutes after it was shown"
     NoSuchIdentity 40408 "`GET /api/v1/people` shows who is who on which platform"
         / "`portcullis people list` shows who is who on which platform"
     NoSuchReply 40409 "pass the message_id that `reply` answered with; the latest 256 messages can be edited"
     NoSuchMessage 40410 "name the id of a reply of that conversation, as `GET /api/v1/replies` lists them, or leave reply_to off"
         / "name the id of a reply of that conversation, as `portcullis events show` has it"
+    NoTranscript 40412 "its client keeps no transcript, or has not begun it; the stream has what the session's process has"
     BadMethod 40501 "POST sends an event; GET reads"
     Slow 40801 "send the body without pauses; limits.idle_seconds says how long one may be"
     WhichSession 40901 "name one with ?label= or ?session="
@@ -186,6 +193,7 @@ kinds! {
     TooFast 42902 "send more slowly, or use the owner's token"
     TooManyListeners 42903 "close a listener, or raise limits.sse_listeners in the configuration"
     TooManyPairings 42904 "approve or wait out those who are waiting"
+    TooManyDevices 42906 "revoke some of those that are linked"
     TooManySessions 42905 "end some of the sessions that were started over the API"
     Internal 50001 "look at the gate's log; `portcullis status` says where it is"
     StartFailed 50201 "look at what it said; `portcullis run` in that folder shows the same"
@@ -215,6 +223,14 @@ impl Fault {
                 Self::new(Kind::NeedsRight, format!("forbidden: this needs the right to {}", right.name()))
             }
             Refusal::NoRoute(no_route) => no_route.into(),
+            Refusal::UnclearVerdict { why, no_route } => {
+                let fault = Self::from(no_route);
+                let hint =
+                    format!("to answer a prompt, write yes or no and its five letters; for a message, {}", fault.hint);
+                let message =
+                    format!("{}; as a message it is not clear for whom: {}", not_a_verdict(*why), fault.message);
+                Self { message, hint, ..fault }
+            }
             Refusal::ForeignChat(chat) => Self::new(Kind::ForeignChat, format!("chat {chat} belongs to someone else")),
             Refusal::KeyReused { event } => Self::new(
                 Kind::KeyReused,
@@ -294,6 +310,7 @@ impl Fault {
             Refusal::OtherRole { role } => {
                 Self::new(Kind::OtherRole, format!("the person is known as a {}", role.name()))
             }
+            Refusal::TooManyDevices => Self::new(Kind::TooManyDevices, "100 devices are linked, and no more can be"),
             Refusal::NoSuchPairing => Self::new(Kind::NoSuchPairing, "nobody was shown that code"),
             Refusal::NoSuchIdentity => Self::new(Kind::NoSuchIdentity, "nobody has that identity"),
             Refusal::TooManyPairings => {
@@ -362,6 +379,9 @@ mod tests {
         assert_eq!(fault.hint, "name one: ?label=api or ?label=my%20app");
         assert_eq!(fault.command_line_hint(), "name one: --label api or --label 'my app'");
         assert_eq!(fault.candidates[1].name.as_deref(), Some("my app"));
+        let many = (1..=6).map(|number| (id(number), label(&format!("s{number}")))).collect();
+        let fault = Fault::from(&NoRoute::Several(many));
+        assert!(fault.hint.ends_with("?label=s5 or …"), "{}", fault.hint);
         let known = vec![Candidate::session(id(1), &label("api")), Candidate::session(id(2), &label("web"))];
         let fault = Fault::new(Kind::NoSuchSession, "no session ap").knowing(known);
         assert!(fault.hint.starts_with("there are: api, web; `GET /api/v1/sessions`"), "{}", fault.hint);

@@ -3,8 +3,8 @@
 mod names;
 
 use portcullis_core::{
-    Address, Ask, Behavior, CallOutcome, Event, Label, Order, Record, Ruling, Scope, SessionAbout, SessionId, Subject,
-    Text, ToolCall, Verdict, as_one_word,
+    Address, Ask, AskKind, Behavior, CallOutcome, Event, Label, Order, Record, Ruling, Scope, SessionAbout, SessionId,
+    Subject, Text, Token, ToolCall, Verdict, as_one_word,
 };
 use serde_json::Value;
 
@@ -25,6 +25,16 @@ pub enum Weight {
     Plain,
     /// Someone should look at it, or do something.
     Attention,
+}
+
+impl Weight {
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Detail => "detail",
+            Self::Plain => "plain",
+            Self::Attention => "attention",
+        }
+    }
 }
 
 /// A sentence about a record.
@@ -147,6 +157,10 @@ fn words(names: &Names, record: &Record) -> (Weight, String) {
         Record::Missed { by } => (Attention, format!("{by} typed a code that no prompt has")),
         Record::PersonSet { name, role, by } => (Plain, format!("{name} is a {role} now, by {by}")),
         Record::PersonRemoved { name, by } => (Plain, format!("{name} was removed by {by}")),
+        Record::TokenAdded { token: Token { device: Some(device), person, .. }, by } => {
+            let rights = device.rights.names().join(", ");
+            (Plain, format!("{by} linked a device of {person}, {:?}, which may {rights}", device.called))
+        }
         Record::TokenAdded { token, by } => (Plain, format!("{by} made a token for {}", token.person)),
         Record::TokenRevoked { person, by, .. } => (Plain, format!("{by} revoked a token of {person}")),
         Record::PairingAsked { pairing } => {
@@ -209,7 +223,11 @@ fn asked(ask: &Ask) -> String {
         Text::Here(text) => cut(&preview::of_text(&ask.tool, text)),
         other => shown(other),
     };
-    format!("{} asks to run {}: {what}{risk}", ask.code, ask.tool)
+    match ask.details.kind {
+        AskKind::Tool => format!("{} asks to run {}: {what}{risk}", ask.code, ask.tool),
+        AskKind::Question => format!("{} asks a question: {what}", ask.code),
+        AskKind::Plan => format!("{} asks to approve a plan: {what}", ask.code),
+    }
 }
 
 /// `denied by owner: not on a Friday`.

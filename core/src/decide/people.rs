@@ -4,9 +4,12 @@ use super::{Decided, answer, refuse};
 use crate::connector::Identity;
 use crate::ids::{Moment, PairingCode, TokenId};
 use crate::input::{Answer, Effect, Input, Refusal, Topic};
-use crate::people::{Actor, OWNER, Pairing, Right, Role, Token, is_person_name};
+use crate::people::{Actor, OWNER, Pairing, Right, Role, Token, is_device_name, is_person_name};
 use crate::record::Record;
 use crate::state::State;
+
+/// Devices that may be linked at once: more than anyone has, and few enough to be looked through.
+const MOST_DEVICES: usize = 100;
 
 /// A decision with one record, told to everyone who checks credentials.
 fn changed(record: Record) -> Decided {
@@ -57,6 +60,21 @@ pub(super) fn add_token(state: &State, by: &Actor, token: Token, role: Role) -> 
             let effects = vec![Effect::Answer(Answer::Done), Effect::Publish(Topic::People)];
             (vec![first, Record::TokenAdded { token, by: by_name }], effects)
         }
+    }
+}
+
+/// The key of a browser. The owner needs no record to have one.
+pub(super) fn link_device(state: &State, by: &Actor, token: Token) -> Decided {
+    if let Some(refused) = may_not(by) {
+        return refused;
+    }
+    let is_known = token.person == OWNER || state.person(&token.person).is_some();
+    let devices = state.tokens().filter(|token| token.device.is_some()).count();
+    match &token.device {
+        _ if !is_known => refuse(Refusal::NoSuchPerson),
+        Some(device) if !is_device_name(&device.called) => refuse(Refusal::BadName),
+        _ if devices >= MOST_DEVICES => refuse(Refusal::TooManyDevices),
+        _ => changed(Record::TokenAdded { token, by: by.name.clone() }),
     }
 }
 

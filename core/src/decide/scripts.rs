@@ -232,8 +232,21 @@ fn read(command: &str) -> Input {
                 scope: scope(option("only")),
                 expires: None,
                 since: Moment(0),
+                device: None,
             },
             role: Role::named(words[3]).unwrap(),
+        },
+        "link" => Input::LinkDevice {
+            by: person(words[4]),
+            token: Token {
+                id: TokenId::new(Moment(0), words[1].parse().unwrap()),
+                person: words[2].into(),
+                hash: [0; 32],
+                scope: TokenScope::Everything,
+                expires: None,
+                since: Moment(0),
+                device: Some(Device { called: words[3].into(), rights: Role::Reviewer.rights() }),
+            },
         },
         "revoke" => {
             Input::RevokeToken { by: person(words[2]), token: TokenId::new(Moment(0), words[1].parse().unwrap()) }
@@ -262,6 +275,7 @@ fn read(command: &str) -> Input {
             role: Role::Sender,
             by: person(words[3]),
         },
+        "read" => Input::Read { session: session(words[1]), events: words[2].split(',').map(event).collect() },
         "open" => Input::Opened { session: session(words[1]), event: event(words[2]) },
         "tick" => Input::Ticked,
         "clock" => Input::ClockSet { was: words[1].parse::<u64>().unwrap() * 1000 },

@@ -4,7 +4,7 @@ use super::State;
 use super::apply::note_miss;
 use crate::connector::Identity;
 use crate::ids::Moment;
-use crate::people::{Person, Rights, Role, Token, TokenScope};
+use crate::people::{OWNER, Person, Rights, Role, Token, TokenScope};
 use crate::record::Record;
 
 impl State {
@@ -45,14 +45,18 @@ impl State {
         }
     }
 
-    /// What a token gives: the rights of its person's role. One for some labels never gives more than it gave when it was
+    /// What a token gives: the rights of its person's role; of these a device has what it was linked for. One for some labels never gives more than it gave when it was
     /// made: whoever made it so narrow meant that role, and no later one.
     pub fn rights_of(&self, token: &Token) -> Rights {
-        let Some(person) = self.people.get(&token.person) else { return Rights::NONE };
-        let made_as = self.token_roles.get(&token.id).copied().unwrap_or(person.role);
+        let known = self.people.get(&token.person).map(|person| person.role);
+        // The owner is known without a record, and has devices, not tokens.
+        let owner = (token.device.is_some() && token.person == OWNER).then_some(Role::Admin);
+        let Some(role) = known.or(owner) else { return Rights::NONE };
+        let made_as = self.token_roles.get(&token.id).copied().unwrap_or(role);
+        let given = token.device.as_ref().map_or(role.rights(), |device| device.rights);
         match token.scope {
-            TokenScope::Everything => person.role.rights(),
-            TokenScope::Labels(_) => person.role.rights().and(made_as.rights()),
+            TokenScope::Everything => role.rights().and(given),
+            TokenScope::Labels(_) => role.rights().and(given).and(made_as.rights()),
         }
     }
 

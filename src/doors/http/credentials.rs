@@ -37,7 +37,7 @@ impl Credentials {
     pub(super) fn caller(&self, headers: &HeaderMap, transport: Transport) -> Caller {
         let shows_token = bearer(headers).is_some();
         let (via, peer) = match transport {
-            Transport::Tcp(_) => (Via::Http, Peer::Network),
+            Transport::Tcp(_) | Transport::Public => (Via::Http, Peer::Network),
             Transport::Socket { process } => (Via::Socket, Peer::Process { pid: process, shows_token }),
         };
         let (actor, token) = match bearer(headers) {
@@ -46,6 +46,7 @@ impl Credentials {
             Some(None) => (None, None),
             // The socket lies in a folder that only this user can enter, and the other end is this user.
             None if via == Via::Socket => (Some(self.owner(via)), None),
+            None if transport == Transport::Public => (None, None),
             None => (self.dev_sender.as_deref().filter(|dev| speaks_as(headers, dev)).map(dev_actor), None),
         };
         Caller { actor, token, peer }
@@ -64,6 +65,7 @@ impl Credentials {
         let hash: [u8; 32] = Sha256::digest(token).into();
         let known = self.roster.borrow().find(&hash, now())?.clone();
         let (name, rights, scope) = (known.name.clone(), known.rights, known.scope.clone());
+        let via = if known.is_device { Via::Device } else { via };
         Some((Actor { name, rights, via, scope }, known))
     }
 

@@ -15,6 +15,8 @@ use super::credentials::Credentials;
 pub(super) enum Transport {
     /// With the address that we listen on.
     Tcp(SocketAddr),
+    /// The listener that a proxy or a tunnel of the owner's ends at.
+    Public,
     /// With the process at the other end, where the system tells.
     Socket { process: Option<u32> },
 }
@@ -24,16 +26,53 @@ pub(super) fn admit(
     request: Request<Incoming>,
     transport: Transport,
     credentials: &Credentials,
+    public: Option<&PublicOrigin>,
 ) -> Result<Request<Body>, Fault> {
     let headers = request.headers();
-    if let Transport::Tcp(address) = transport {
-        check_host(headers, address)?;
-        check_origin(headers, address)?;
+    match transport {
+        Transport::Tcp(address) => {
+            check_host(headers, address)?;
+            check_origin(headers, address)?;
+        }
+        Transport::Public => public.ok_or_else(foreign_host)?.check(headers)?,
+        Transport::Socket { .. } => {}
     }
     let caller = credentials.caller(headers, transport);
     let mut request = request.map(Body::new);
     request.extensions_mut().insert(caller);
     Ok(request)
+}
+
+/// Where browsers elsewhere find the gate: the Host and the Origin of their requests.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct PublicOrigin {
+    /// `gate.example.org`, with the port where it is not the scheme's own.
+    host: String,
+    /// `https://gate.example.org`
+    pub(crate) origin: String,
+}
+
+impl PublicOrigin {
+    /// Of a scheme, host and port.
+    pub(crate) fn new(origin: &str) -> Self {
+        let host = origin.split_once("://").map_or("", |(_, host)| host);
+        Self { host: host.to_owned(), origin: origin.to_owned() }
+    }
+
+    fn check(&self, headers: &HeaderMap) -> Result<(), Fault> {
+        let mut hosts = headers.get_all(HOST).iter();
+        let (Some(host), None) = (hosts.next(), hosts.next()) else {
+            return Err(Fault::new(Kind::BadRequest, "a request names one Host"));
+        };
+        if !host.as_bytes().eq_ignore_ascii_case(self.host.as_bytes()) {
+            return Err(foreign_host());
+        }
+        refuse_foreign_pages(headers, |origin| origin == self.origin)
+    }
+}
+
+fn foreign_host() -> Fault {
+    Fault::new(Kind::ForeignHost, "this gate does not answer for that Host")
 }
 
 /// Refuses other Hosts: a page whose own name was made to resolve to this machine sends that name.
@@ -45,7 +84,7 @@ pub(super) fn check_host(headers: &HeaderMap, address: SocketAddr) -> Result<(),
     if host.to_str().is_ok_and(|host| is_ours(host, address)) {
         return Ok(());
     }
-    Err(Fault::new(Kind::ForeignHost, "this gate does not answer for that Host"))
+    Err(foreign_host())
 }
 
 /// `localhost`, or the address itself; with our port, or without any.
@@ -63,11 +102,13 @@ fn is_ours(host: &str, address: SocketAddr) -> bool {
 
 /// Refuses pages of other sites. Browsers send `Origin` or `Sec-Fetch-Site`; other programs send neither.
 pub(super) fn check_origin(headers: &HeaderMap, address: SocketAddr) -> Result<(), Fault> {
-    let ours = |origin: &HeaderValue| {
-        let origin = origin.to_str().unwrap_or_default();
+    refuse_foreign_pages(headers, |origin| {
         origin.strip_prefix("http://").is_some_and(|host| is_ours(host, address) && host.contains(':'))
-    };
-    let foreign_origin = headers.get_all(ORIGIN).iter().any(|origin| !ours(origin));
+    })
+}
+
+fn refuse_foreign_pages(headers: &HeaderMap, is_ours: impl Fn(&str) -> bool) -> Result<(), Fault> {
+    let foreign_origin = headers.get_all(ORIGIN).iter().any(|origin| !origin.to_str().is_ok_and(&is_ours));
     let site = headers.get("sec-fetch-site").map(HeaderValue::as_bytes);
     let foreign_site = site.is_some_and(|site| site != b"same-origin" && site != b"none");
     if foreign_origin || foreign_site {
@@ -102,6 +143,30 @@ mod tests {
 
     fn headers(pairs: &[(&'static str, &'static str)]) -> HeaderMap {
         pairs.iter().map(|(name, value)| (name.parse().unwrap(), HeaderValue::from_static(value))).collect()
+    }
+
+    #[test]
+    fn the_public_listener_answers_for_its_own_host_and_pages_alone() {
+        let public = PublicOrigin::new("https://gate.example.org");
+        let host = ("host", "gate.example.org");
+        for pairs in [
+            &[host][..],
+            &[("host", "GATE.example.org")],
+            &[host, ("origin", "https://gate.example.org"), ("sec-fetch-site", "same-origin")],
+        ] {
+            assert!(public.check(&headers(pairs)).is_ok(), "{pairs:?}");
+        }
+        for pairs in [
+            &[][..],
+            &[("host", "localhost:8789")],
+            &[("host", "gate.example.org:8788")],
+            &[host, ("origin", "http://gate.example.org")],
+            &[host, ("origin", "https://evil.example")],
+            &[host, ("sec-fetch-site", "cross-site")],
+            &[host, ("sec-fetch-site", "same-site")],
+        ] {
+            assert!(public.check(&headers(pairs)).is_err(), "{pairs:?}");
+        }
     }
 
     #[test]

@@ -5,8 +5,9 @@ use std::time::Duration;
 
 use axum::extract::{Request, State};
 use portcullis_core::{Input, Subject, excerpt};
-use portcullis_wire::api::{LogLine, NewRedaction, Redacted, Tried};
+use portcullis_wire::api::{LogLine, NewRedaction, Redacted, ToldLine, Tried};
 use portcullis_wire::error::{Fault, Kind};
+use portcullis_wire::sentence::{Names, Sentence, Weight, sentence};
 use serde::Deserialize;
 
 use super::access::Permitted;
@@ -26,6 +27,8 @@ pub(super) struct LogPage {
     last: Option<usize>,
     #[serde(default)]
     wait: u64,
+    #[serde(default)]
+    words: bool,
 }
 
 /// Nobody waits longer than this for a record: whoever follows the log asks again.
@@ -62,7 +65,12 @@ pub(super) async fn page(
             records = door.hub.page(Seq(after), limit).await?;
         }
     }
-    Ok(Json(records.into_iter().map(line).collect()))
+    let mut lines: Vec<LogLine> = records.into_iter().map(line).collect();
+    if page.words {
+        let mut names = door.hub.look(known_names).await?;
+        lines.iter_mut().for_each(|line| tell(line, &mut names));
+    }
+    Ok(Json(lines))
 }
 
 fn line(stored: Stored) -> LogLine {
@@ -73,7 +81,30 @@ fn line(stored: Stored) -> LogLine {
     };
     let mut record = serde_json::from_slice(&stored.body).unwrap_or_default();
     hide_hashes(&mut record);
-    LogLine { seq: stored.seq.0, at: stored.at, subject: stored.subject, record, payload, erased }
+    LogLine { seq: stored.seq.0, at: stored.at, subject: stored.subject, record, payload, erased, told: None }
+}
+
+/// The names of what is still known; those of older records are learned from the page itself.
+fn known_names(state: &portcullis_core::State) -> Names {
+    let mut names = Names::default();
+    state.sessions().for_each(|session| names.learn_label(session.id, &session.label));
+    names
+}
+
+/// Says the record in words, in place of what people wrote: the words hold its beginning, with secrets masked.
+fn tell(line: &mut LogLine, names: &mut Names) {
+    let read = line.read();
+    line.payload = None;
+    let kind = line.record.as_object().and_then(|record| record.keys().next().cloned());
+    line.record = serde_json::json!({});
+    line.told = Some(match read {
+        Ok(record) => {
+            let Sentence { words, label, weight, .. } = sentence(names, &record);
+            ToldLine { words, label, weight: weight.name().to_owned() }
+        }
+        // Of a kind that only a later release can read.
+        Err(_) => ToldLine { words: kind.unwrap_or_default(), label: None, weight: Weight::Detail.name().to_owned() },
+    });
 }
 
 /// Removes hashes of tokens: nobody who reads the log needs them.

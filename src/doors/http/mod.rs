@@ -5,15 +5,19 @@ mod asks;
 mod body;
 mod chat;
 mod credentials;
+mod devices;
 #[cfg(test)]
 mod fuzz;
 mod guard;
+mod history;
 mod hooks;
+mod inspect;
 mod link;
 mod listen;
 mod log;
 mod metrics;
 mod openapi;
+mod page;
 mod people;
 mod queue;
 mod replies;
@@ -25,6 +29,7 @@ mod sessions;
 mod sse;
 mod start;
 mod status;
+mod stream;
 mod timeouts;
 mod watch;
 
@@ -46,7 +51,10 @@ use tokio_util::sync::CancellationToken;
 use tower::Service as _;
 
 pub(crate) use credentials::Credentials;
+pub(crate) use guard::PublicOrigin;
+pub(crate) use history::TranscriptReader;
 pub(crate) use hooks::{HookHandler, HookResponse};
+pub(crate) use inspect::Inspector;
 pub(crate) use start::{NewProcess, Starter};
 
 use crate::hub::{Hub, link as hub_link};
@@ -83,6 +91,13 @@ pub(crate) struct Door {
     pub(crate) starter: Starter,
     /// None where hooks may not be posted.
     pub(crate) hooks: Option<HookHandler>,
+    pub(crate) transcripts: Arc<TranscriptReader>,
+    /// Where browsers elsewhere find the gate; none where they do not.
+    pub(crate) public: Option<PublicOrigin>,
+    inspector: Inspector,
+    /// How long a prompt waits before someone who does not look is told.
+    notify_after: Duration,
+    links: devices::OpenLinks,
     counters: metrics::Counters,
     listeners: Arc<seats::Seats>,
     /// Permits for TCP connections. The socket has as many of its own, so that too many TCP clients neither keep sessions
@@ -103,12 +118,18 @@ pub(crate) struct Parts {
     pub(crate) make_token: fn() -> Option<String>,
     pub(crate) starter: Starter,
     pub(crate) hooks: Option<HookHandler>,
+    pub(crate) transcripts: Arc<TranscriptReader>,
+    pub(crate) public: Option<PublicOrigin>,
+    pub(crate) inspector: Inspector,
+    pub(crate) notify_after: Duration,
 }
 
 impl Door {
     pub(crate) fn new(parts: Parts) -> Arc<Self> {
-        let Parts { hub, link, credentials, limits, status, notify, stop, make_token, starter, hooks } = parts;
+        let Parts { hub, link, credentials, limits, status, notify, stop, make_token, .. } = parts;
+        let Parts { starter, hooks, public, inspector, notify_after, transcripts, .. } = parts;
         Arc::new(Self {
+            links: devices::OpenLinks::default(),
             counters: metrics::Counters::default(),
             listeners: seats::Seats::new(limits.listeners),
             connections: Arc::new(Semaphore::new(limits.connections)),
@@ -123,6 +144,10 @@ impl Door {
             make_token,
             starter,
             hooks,
+            transcripts,
+            public,
+            inspector,
+            notify_after,
         })
     }
 
@@ -137,10 +162,20 @@ impl Door {
     }
 }
 
-/// Serves the TCP port until `stop`.
+/// Serves the TCP port of this machine until `stop`.
 pub(crate) async fn serve_tcp(listener: TcpListener, door: Arc<Door>, stop: CancellationToken) {
     let Ok(address) = listener.local_addr() else { return };
     let router = routes::router(&door);
+    accept(listener, Transport::Tcp(address), door, router, stop).await;
+}
+
+/// Serves what may be reached from elsewhere until `stop`.
+pub(crate) async fn serve_public(listener: TcpListener, door: Arc<Door>, stop: CancellationToken) {
+    let router = routes::public_router(&door);
+    accept(listener, Transport::Public, door, router, stop).await;
+}
+
+async fn accept(listener: TcpListener, transport: Transport, door: Arc<Door>, router: Router, stop: CancellationToken) {
     loop {
         let accepted = tokio::select! {
             accepted = listener.accept() => accepted,
@@ -150,7 +185,7 @@ pub(crate) async fn serve_tcp(listener: TcpListener, door: Arc<Door>, stop: Canc
             Ok((stream, _)) => {
                 // Without this a small answer waits for the client's acknowledgement.
                 drop(stream.set_nodelay(true));
-                connection(stream, Transport::Tcp(address), &door, &router);
+                connection(stream, transport, &door, &router);
             }
             Err(error) => pause_after(&error).await,
         }
@@ -190,7 +225,7 @@ where
     S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
 {
     let places = match transport {
-        Transport::Tcp(_) => &door.connections,
+        Transport::Tcp(_) | Transport::Public => &door.connections,
         Transport::Socket { .. } => &door.socket_connections,
     };
     let Ok(permit) = Arc::clone(places).try_acquire_owned() else {
@@ -205,8 +240,10 @@ where
             // Now, and not when the answer is first looked after: hyper reads on before that.
             requests.begin();
             async move {
-                let answer = match guard::admit(request, transport, &door.credentials) {
-                    Ok(request) if routes::is_say(&request) => Ok(routes::say_anywhere(door, request).await),
+                let answer = match guard::admit(request, transport, &door.credentials, door.public.as_ref()) {
+                    Ok(request) if transport != Transport::Public && routes::is_say(&request) => {
+                        Ok(routes::say_anywhere(door, request).await)
+                    }
                     Ok(request) => router.call(request).await,
                     Err(fault) => Ok(refuse(&fault)),
                 };

@@ -23,7 +23,7 @@ fn read_role(text: &str) -> Result<Role, Fault> {
 }
 
 /// Submits an input, and turns a refusal into an error.
-async fn submit(door: &Door, input: Input) -> Result<(), ErrorResponse> {
+pub(super) async fn submit(door: &Door, input: Input) -> Result<(), ErrorResponse> {
     match door.hub.submit(input).await? {
         Answer::Refused(refusal) => Err(fault_of(&refusal).into()),
         _ => Ok(()),
@@ -34,7 +34,11 @@ async fn submit(door: &Door, input: Input) -> Result<(), ErrorResponse> {
 pub(super) async fn tokens(State(door): State<Arc<Door>>) -> Result<Json<Vec<TokenView>>, ErrorResponse> {
     let tokens = door.hub.look(|state| {
         let role = |token: &Token| state.person(&token.person).map(|person| person.role);
-        state.tokens().map(|token| TokenView::of(token, role(token), now())).collect()
+        state
+            .tokens()
+            .filter(|token| token.device.is_none())
+            .map(|token| TokenView::of(token, role(token), now()))
+            .collect()
     });
     Ok(Json(tokens.await?))
 }
@@ -61,7 +65,7 @@ pub(super) async fn add_token(
     let secret = (door.make_token)().ok_or_else(|| Fault::new(Kind::Internal, "no random numbers are to be had"))?;
     let expires = expires_in.map(|seconds| now().plus(seconds.saturating_mul(1000)));
     let hash = Sha256::digest(&secret).into();
-    let token = Token { id: mint(TokenId::new), person, hash, scope, expires, since: now() };
+    let token = Token { id: mint(TokenId::new), person, hash, scope, expires, since: now(), device: None };
     let id = token.id.to_string();
     submit(&door, Input::AddToken { by, token, role }).await?;
     Ok(Json(MadeToken { id, token: secret }))
@@ -81,7 +85,7 @@ pub(super) async fn revoke_token(
 /// `GET /api/v1/people`: those who are in, and those who wait.
 pub(super) async fn people(State(door): State<Arc<Door>>) -> Result<Json<PeopleView>, ErrorResponse> {
     let people = door.hub.look(|state| {
-        let of = |name: &String| state.tokens().filter(|token| token.person == *name).count();
+        let of = |name: &String| state.tokens().filter(|token| token.person == *name && token.device.is_none()).count();
         let people = state.people().map(|(name, person)| PersonView::of(name, person, of(name))).collect();
         PeopleView { people, waiting: state.open_pairings(now()).map(Into::into).collect() }
     });

@@ -7,19 +7,32 @@ use axum::extract::{Request, State};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::{MethodFilter, MethodRouter, on};
+use hyper::HeaderMap;
 use portcullis_wire::error::{Fault, Kind};
 use portcullis_wire::routes::{Method, Operation, ROUTES, Route};
 
 use super::access::{Permitted, guarded};
 use super::response::refuse;
 use super::{
-    Door, asks, chat, hooks, link, listen, log, metrics, openapi, people, queue, replies, say, sessions, start, status,
-    watch,
+    Door, asks, chat, devices, history, hooks, inspect, link, listen, log, metrics, openapi, page, people, queue,
+    replies, say, sessions, start, status, stream, watch,
 };
 
 pub(super) fn router(door: &Arc<Door>) -> Router {
+    routes(ROUTES.iter(), door).fallback(elsewhere).with_state(Arc::clone(door))
+}
+
+/// The routes that may be reached from elsewhere, and nothing else.
+pub(super) fn public_router(door: &Arc<Door>) -> Router {
+    let nothing = |request: Request| async move {
+        refuse(&Fault::new(Kind::NoSuchRoute, format!("no such route: {}", request.uri().path())))
+    };
+    routes(ROUTES.iter().filter(|route| route.outside), door).fallback(nothing).with_state(Arc::clone(door))
+}
+
+fn routes(table: impl Iterator<Item = &'static Route>, door: &Arc<Door>) -> Router<Arc<Door>> {
     let mut router = Router::new();
-    for route in ROUTES {
+    for route in table {
         let entrance = Arc::clone(door);
         let entrance = middleware::from_fn(move |request: Request, next: Next| {
             let door = Arc::clone(&entrance);
@@ -27,10 +40,7 @@ pub(super) fn router(door: &Arc<Door>) -> Router {
         });
         router = router.route(route.path, handler(route).route_layer(entrance));
     }
-    router
-        .fallback(elsewhere)
-        .method_not_allowed_fallback(|| async { refuse(&Fault::new(Kind::BadMethod, "no such method here")) })
-        .with_state(Arc::clone(door))
+    router.method_not_allowed_fallback(|| async { refuse(&Fault::new(Kind::BadMethod, "no such method here")) })
 }
 
 /// A row without a handler does not compile, and a handler without a row is never used, which the compiler tells.
@@ -44,6 +54,7 @@ fn handler(route: &Route) -> MethodRouter<Arc<Door>> {
     match route.operation {
         Operation::Say => on(method, say::say),
         Operation::Welcome => on(method, welcome),
+        Operation::Asset => on(method, page::asset),
         Operation::Health => on(method, || async { "ok\n" }),
         Operation::Listen => on(method, listen::listen),
         Operation::PostEvent => on(method, say::post_event),
@@ -53,6 +64,9 @@ fn handler(route: &Route) -> MethodRouter<Arc<Door>> {
         Operation::DropEvent => on(method, queue::drop_event),
         Operation::ListSessions => on(method, sessions::list),
         Operation::ShowSession => on(method, sessions::show),
+        Operation::StreamSession => on(method, stream::follow),
+        Operation::SessionHistory => on(method, history::page),
+        Operation::ListConversations => on(method, history::conversations),
         Operation::StartSession => on(method, start::start),
         Operation::StopSession => on(method, sessions::stop),
         Operation::ResumeSession => on(method, sessions::resume),
@@ -75,12 +89,20 @@ fn handler(route: &Route) -> MethodRouter<Arc<Door>> {
         Operation::ListTokens => on(method, people::tokens),
         Operation::AddToken => on(method, people::add_token),
         Operation::RevokeToken => on(method, people::revoke_token),
+        Operation::Me => on(method, devices::me),
+        Operation::ListDevices => on(method, devices::list),
+        Operation::AddDeviceLink => on(method, devices::add_link),
+        Operation::LinkDevice => on(method, devices::link),
+        Operation::RevokeDevice => on(method, devices::revoke),
         Operation::ListPeople => on(method, people::people),
         Operation::SetRole => on(method, people::set_role),
         Operation::RemovePerson => on(method, people::remove),
         Operation::ApprovePairing => on(method, people::approve),
         Operation::UnlinkIdentity => on(method, people::unlink),
         Operation::ReadLog => on(method, log::page),
+        Operation::VerifyLog => on(method, inspect::chain),
+        Operation::ListRules => on(method, inspect::rules),
+        Operation::CheckRules => on(method, inspect::check),
         Operation::Redact => on(method, log::redact),
         Operation::Bar => on(method, log::barred),
         Operation::Hook => on(method, hooks::post),
@@ -128,7 +150,10 @@ async fn elsewhere(State(door): State<Arc<Door>>, request: Request) -> Response 
     }
 }
 
-async fn welcome() -> Response {
+async fn welcome(headers: HeaderMap) -> Response {
+    if let Some(page) = page::index(&headers) {
+        return page;
+    }
     let text = "This is a Portcullis gate.\n\
         \n\
         Send an event:   curl -H \"Authorization: Bearer TOKEN\" -d \"text\" THIS-ADDRESS\n\

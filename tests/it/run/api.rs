@@ -15,7 +15,7 @@ use std::net::TcpStream;
 use std::process::Command;
 
 /// A gate that may start sessions in the project.
-pub(super) fn serve(home: &Home, model: &Model, more: &str) -> Gate {
+pub(crate) fn serve(home: &Home, model: &Model, more: &str) -> Gate {
     home.write_config(&format!("{more}\n[start]\nfolders = [{:?}]\nask_seconds = 2\n", home.project().display()));
     let mut command = home.command(&["serve"]);
     Driven::confine(&mut command, home, model);
@@ -104,7 +104,7 @@ fn sessions_start_only_in_configured_folders_and_not_for_a_reviewer() {
 
 #[test]
 fn a_session_started_over_the_api_survives_the_gate_with_its_open_prompt() {
-    let home = Home::new();
+    let home = Home::without_auto_start();
     let model = shell(&["touch made.txt && echo made"]);
     let gate = serve(&home, &model, "");
     let session = gate.post("/api/v1/sessions", &json!({"prompt": "go"})).expect(201).json();

@@ -1,6 +1,6 @@
 //! `portcullis run`: a Claude Code that Portcullis starts and drives itself.
 
-mod api;
+pub(crate) mod api;
 mod attach;
 mod client_versions;
 mod conversation;
@@ -10,5 +10,6 @@ mod modes;
 mod process_exit;
 mod prompts;
 mod rules;
+mod stream;
 mod terminal;
 mod web_app;

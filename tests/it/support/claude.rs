@@ -99,9 +99,13 @@ pub(crate) fn program() -> PathBuf {
     let system = if cfg!(target_os = "macos") { "darwin" } else { "linux" };
     let machine = if cfg!(target_arch = "aarch64") { "arm64" } else { "x64" };
     let library = if cfg!(target_env = "musl") { "-musl" } else { "" };
-    let inside = format!("node_modules/@anthropic-ai/claude-code-{system}-{machine}{library}/claude");
+    installed(&format!("node_modules/@anthropic-ai/claude-code-{system}-{machine}{library}/claude"))
+}
+
+/// A file of the npm peers.
+pub(crate) fn installed(inside: &str) -> PathBuf {
     let peers = cache().join("peers");
-    let found = install_folders(&peers).into_iter().map(|folder| folder.join(&inside)).find(|place| place.exists());
+    let found = install_folders(&peers).into_iter().map(|folder| folder.join(inside)).find(|place| place.exists());
     found.unwrap_or_else(|| panic!("no {inside} below {}: run `./check peers` first", peers.display()))
 }
 

@@ -1,6 +1,7 @@
 //! What every journey needs: a home, a gate, a client for each protocol, and patience.
 
 pub(crate) mod body;
+pub(crate) mod browser;
 pub(crate) mod child;
 pub(crate) mod claude;
 pub(crate) mod connection;
@@ -16,6 +17,7 @@ pub(crate) mod running;
 pub(crate) mod seen;
 pub(crate) mod sse;
 pub(crate) mod standin;
+pub(crate) mod stream;
 pub(crate) mod terminal;
 pub(crate) mod tmux;
 

@@ -1,8 +1,8 @@
 //! Forms of what records hold, without what people and agents wrote.
 
 use portcullis_core::{
-    Ask, AskId, ChatId, Code, Details, EventId, Identity, Label, Moment, Offer, Order, Pairing, PairingCode, Reply,
-    ReplyId, SentFile, SessionId, Source, Text, Token, TokenId, TokenScope,
+    Ask, AskId, ChatId, Code, Details, Device, EventId, Identity, Label, Moment, Offer, Order, Pairing, PairingCode,
+    Reply, ReplyId, Right, Rights, SentFile, SessionId, Source, Text, Token, TokenId, TokenScope,
 };
 use serde::{Deserialize, Serialize};
 
@@ -103,6 +103,33 @@ pub(super) struct TokenForm {
     expires: Option<Moment>,
     #[serde(skip)]
     since: Moment,
+    #[serde(default, with = "Optional::<DeviceForm>", skip_serializing_if = "Option::is_none")]
+    device: Option<Device>,
+}
+
+forms!(DeviceForm of Device);
+
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "Device")]
+struct DeviceForm {
+    called: String,
+    #[serde(with = "rights")]
+    rights: Rights,
+}
+
+/// Rights by their names. One that this release does not know is left out: it lets nobody do more.
+mod rights {
+    use super::*;
+    use serde::{Deserializer, Serializer};
+
+    pub(super) fn serialize<S: Serializer>(rights: &Rights, serializer: S) -> Result<S::Ok, S::Error> {
+        rights.names().serialize(serializer)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Rights, D::Error> {
+        let names = Vec::<String>::deserialize(deserializer)?;
+        Ok(Rights::of(&names.iter().filter_map(|name| Right::named(name)).collect::<Vec<_>>()))
+    }
 }
 
 forms!(MomentForm of Moment);

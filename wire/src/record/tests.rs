@@ -2,8 +2,8 @@
 
 use portcullis_core::policy::{Mode, Reason, Risk, RiskLevel};
 use portcullis_core::{
-    Address, AskKind, AskTimeout, Behavior, ChatId, Code, Details, Edited, IdempotencyKey, Label, Offer, OnTimeout,
-    Order, ReplyId, Ruling, Scope, SentAbout, SentFile, SentMessage, Source, Text, TokenScope, Via,
+    Address, AskKind, AskTimeout, Behavior, ChatId, Code, Details, Device, Edited, IdempotencyKey, Label, Offer,
+    OnTimeout, Order, ReplyId, Ruling, Scope, SentAbout, SentFile, SentMessage, Source, Text, TokenScope, Via,
 };
 use proptest::prelude::*;
 
@@ -192,8 +192,21 @@ pub(crate) fn every_record() -> Vec<Record> {
                 scope: TokenScope::Labels(vec![Label::new("api").unwrap()]),
                 expires: Some(Moment(7)),
                 since: AT,
+                device: None,
             },
             by: "ann".into(),
+        },
+        Record::TokenAdded {
+            token: Token {
+                id: TokenId::new(AT, 6),
+                person: "owner".into(),
+                hash: [8; 32],
+                scope: TokenScope::Everything,
+                expires: None,
+                since: AT,
+                device: Some(Device { called: "Chrome, Android".into(), rights: Role::Reviewer.rights() }),
+            },
+            by: "owner".into(),
         },
         Record::TokenRevoked { token: TokenId::new(AT, 5), person: "tom".into(), by: "ann".into() },
         Record::PairingAsked {

@@ -9,12 +9,14 @@ use super::RequestBody::Text as TextBody;
 use super::ResponseBody::{Either, Stream, Text, Upgrade};
 use super::{Param, RequestBody, ResponseBody, Route, RouteAccess, TypeSchema};
 use crate::api::{
-    Accepted, Approval, AskView, Change, EventView, LogLine, MadeToken, NewEvent, NewMode, NewModel, NewPrompt,
-    NewRedaction, NewRole, NewToken, NewVerdict, OrderView, PeopleView, Recorded, Redacted, ReplyView, SessionView,
-    Status, TokenView, Tried, VerdictView,
+    Accepted, Approval, AskView, ChainView, Change, DeviceView, EventView, LinkView, LogLine, MadeDevice, MadeToken,
+    MeView, NewCheck, NewDevice, NewEvent, NewLink, NewMode, NewModel, NewPrompt, NewRedaction, NewRole, NewToken,
+    NewVerdict, OrderView, PeopleView, Recorded, Redacted, ReplyView, RuleView, RulingView, SessionView, Status,
+    TokenView, Tried, VerdictView,
 };
 use crate::error::Kind;
 use crate::start::{Confirm, Confirmed, NewChat, NewSession, PendingAsks};
+use crate::stream::{ConversationView, HistoryPage, StreamMessage};
 
 /// Makes the rows, and an enum that has one variant for each. A handler is found by that variant, so that a row without
 /// a handler does not compile.
@@ -134,7 +136,10 @@ routes! {
         response: Text("`ok`, or `verdict recorded`; in JSON, Accepted or Recorded, where `Accept` asks for it"),
         errors: SAID,
     }
-    Welcome Get "/" ANYONE "A few lines of help" { response: Text("help") }
+    Welcome Get "/" ANYONE "The page for browsers, a few lines of help for others" {
+        outside: true, response: Text("help"),
+    }
+    Asset Get "/assets/{version}/{file}" ANYONE "A file of the page" { outside: true, response: Text("the file") }
     Health Get "/healthz" ANYONE "Whether the gate is well" { response: Text("`ok`") }
     Listen Get "/events" TALK "Replies and prompts as they come, for people" {
         open_to_dev_sender: true,
@@ -173,6 +178,30 @@ routes! {
     }
     ShowSession Get "/api/v1/sessions/{id}" TALK "One session" {
         outside: true, response: gives::<SessionView>(), errors: &[Kind::NoSuchSession],
+    }
+    StreamSession Get "/api/v1/sessions/{id}/stream" REVIEW_OR_ADMIN
+        "What the agent of a session says and does, as it comes; each entry has the next number" {
+        outside: true,
+        params: &[
+            query("after", "integer", "the last number that you have; 0 is all that the session's process has kept"),
+            header("Last-Event-ID", "integer", "the same"),
+        ],
+        response: Stream("one StreamMessage as JSON a message", Some(TypeSchema::of::<StreamMessage>())),
+        errors: &[Kind::NoSuchSession, Kind::TooManyListeners, Kind::BadRequest],
+    }
+    SessionHistory Get "/api/v1/sessions/{id}/history" REVIEW_OR_ADMIN
+        "What the conversation of a session had before, as Claude Code's transcript tells it, page by page" {
+        outside: true,
+        params: &[
+            query("before", "integer", "the `before` of the page that you have; without it the newest page"),
+            query("until", "string", "the `message` or `call` of the oldest entry that you have: the page ends before it"),
+            query("limit", "integer", "200, and at most 1000"),
+        ],
+        response: gives::<HistoryPage>(), errors: &[Kind::NoSuchSession, Kind::NoTranscript, Kind::BadRequest],
+    }
+    ListConversations Get "/api/v1/conversations" START
+        "The newest 50 conversations in folders where sessions may be started, also those begun in a terminal" {
+        outside: true, response: lists::<ConversationView>(),
     }
     StartSession Post "/api/v1/sessions" START
         "Start Claude Code in a folder that is configured for it; it stays until it is ended" {
@@ -261,6 +290,23 @@ routes! {
         from_inside: Refused("revoking a token"), outside: true, response: Text("`revoked`"),
         errors: &[Kind::NoSuchToken],
     }
+    Me Get "/api/v1/me" TALK "Who the caller is to the gate, and what they may do" {
+        outside: true, response: gives::<MeView>(),
+    }
+    ListDevices Get "/api/v1/devices" ADMIN "The linked browsers, without their keys" {
+        outside: true, response: lists::<DeviceView>(),
+    }
+    AddDeviceLink Post "/api/v1/devices/links" ADMIN "Make a link for a browser; it works once, for two minutes" {
+        from_inside: Refused("linking a device"), body: takes::<NewLink>(), response: gives::<LinkView>(),
+    }
+    LinkDevice Post "/api/v1/devices" ANYONE "Trade a link for a key; it is told this once" {
+        outside: true, body: takes::<NewDevice>(), response: gives::<MadeDevice>(),
+        errors: &[Kind::BadLink, Kind::BadName, Kind::TooManyDevices],
+    }
+    RevokeDevice Delete "/api/v1/devices/{id}" ADMIN "Take a device's key back; its streams end at once" {
+        from_inside: Refused("revoking a device"), outside: true, response: Text("`revoked`"),
+        errors: &[Kind::NoSuchDevice],
+    }
     ListPeople Get "/api/v1/people" ADMIN "Who is let in, and who waits" {
         outside: true, response: gives::<PeopleView>(),
     }
@@ -289,8 +335,19 @@ routes! {
             query("limit", "integer", "500, and at most 1000"),
             query("last", "integer", "only so many of the newest records"),
             query("wait", "integer", "seconds to wait for a record where there is none; 0, and at most 30"),
+            query("words", "boolean", "each record as a sentence for people, and not what people wrote"),
         ],
         response: lists::<LogLine>(), errors: &[Kind::BadRequest, Kind::TooManyListeners],
+    }
+    VerifyLog Get "/api/v1/log/chain" ADMIN "Whether no record was changed, removed or reordered" {
+        outside: true, response: gives::<ChainView>(),
+    }
+    ListRules Get "/api/v1/rules" ADMIN "The rules that count in a folder" {
+        outside: true, params: &[query("folder", "string", "the folder of a session")],
+        response: lists::<RuleView>(), errors: &[Kind::BadRequest],
+    }
+    CheckRules Post "/api/v1/rules/check" ADMIN "What the rules say of a call; nothing runs" {
+        outside: true, body: takes::<NewCheck>(), response: gives::<RulingView>(), errors: &[Kind::BadRequest],
     }
     Redact Post "/api/v1/log/redact" ADMIN "Erase what people wrote about a subject" {
         from_inside: Refused("erasing from the log"), outside: true, body: takes::<NewRedaction>(),

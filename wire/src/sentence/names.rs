@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use portcullis_core::{AskId, Code, EventId, Order, OrderId, Record, SessionAbout, SessionId};
+use portcullis_core::{AskId, Code, EventId, Label, Order, OrderId, Record, SessionAbout, SessionId};
 
 use crate::api::{AskView, SessionView};
 
@@ -55,6 +55,11 @@ impl Names {
             Record::Ordered { id: Some(id), order, .. } => keep(&mut self.orders, *id, name(order)),
             _ => {}
         }
+    }
+
+    /// Remembers the label of a session.
+    pub fn learn_label(&mut self, session: SessionId, label: &Label) {
+        keep(&mut self.sessions, session, label.to_string());
     }
 
     /// Remembers a session as the API tells of it.

@@ -39,7 +39,7 @@ fn every_record_is_a_sentence() {
         - api  event from ann may not have been read, and waits for a session again
         - api  reply to 7: hi [1 file]
         - api  reply to 7 changed: fine
-        ! api  abcde asks to run Bash: ls (risk high: network)
+        ! api  abcde asks to approve a plan: ls
         ! api  abcde asks to run Bash: ls
         - api  abcde allowed by ann: fine
         - api  abcde allowed always with another input by ann
@@ -100,7 +100,15 @@ fn a_line_of_the_log_reads_as_the_record_it_shows() {
         }
         let payload = stored.payload.map(|bytes| String::from_utf8(bytes.to_vec()).unwrap());
         let at = 1_700_000_000_000;
-        let line = LogLine { seq: 1, at, subject: record.subject().to_string(), record: body, payload, erased: false };
+        let line = LogLine {
+            seq: 1,
+            at,
+            subject: record.subject().to_string(),
+            record: body,
+            payload,
+            erased: false,
+            told: None,
+        };
         let (mut names, mut same) = (Names::default(), Names::default());
         assert_eq!(sentence(&mut names, &line.read().unwrap()), sentence(&mut same, &record));
     }

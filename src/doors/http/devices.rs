@@ -1,0 +1,165 @@
+//! Devices: browsers that were linked. A link's secret is traded for a key once, within two minutes.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use axum::extract::{Path, Request, State};
+use portcullis_core::{Actor, Device, Input, Moment, OWNER, Right, Rights, Token, TokenId, TokenScope};
+use portcullis_wire::api::{DeviceView, LinkView, MadeDevice, MeView, NewDevice, NewLink};
+use portcullis_wire::error::{Fault, Kind};
+use sha2::{Digest as _, Sha256};
+
+use super::Door;
+use super::access::Permitted;
+use super::body::read_json;
+use super::people::submit;
+use super::response::{ErrorResponse, Json};
+use crate::hub::{mint, now};
+
+/// How long a link can be used, in milliseconds.
+const LIFETIME: u64 = 120_000;
+/// OpenLinks that may wait at once. The oldest gives way.
+const MOST_LINKS: usize = 16;
+
+/// OpenLinks that wait to be used. They are forgotten with the gate: nothing but a browser that holds one needs them.
+#[derive(Default)]
+pub(super) struct OpenLinks(Mutex<Vec<OpenLink>>);
+
+struct OpenLink {
+    secret: [u8; 32],
+    by: Actor,
+    rights: Rights,
+    until: Moment,
+}
+
+impl OpenLinks {
+    fn add(&self, link: OpenLink) {
+        let mut links = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        links.retain(|open| open.until.plus(LIFETIME) > link.until);
+        if links.len() >= MOST_LINKS {
+            links.remove(0);
+        }
+        links.push(link);
+    }
+
+    /// The link with this secret, which is used up by it. Found by its hash, so that no time taken tells of a secret.
+    fn take(&self, secret: &str, now: Moment) -> Option<OpenLink> {
+        let hash: [u8; 32] = Sha256::digest(secret).into();
+        let mut links = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let place = links.iter().position(|open| open.secret == hash)?;
+        Some(links.remove(place)).filter(|open| open.until > now)
+    }
+}
+
+fn secret(door: &Door) -> Result<String, Fault> {
+    (door.make_token)().ok_or_else(|| Fault::new(Kind::Internal, "no random numbers are to be had"))
+}
+
+/// `POST /api/v1/devices/links`: a link for a browser of the owner's.
+pub(super) async fn add_link(
+    State(door): State<Arc<Door>>,
+    Permitted { actor: by, .. }: Permitted,
+    request: Request,
+) -> Result<Json<LinkView>, ErrorResponse> {
+    let NewLink { rights } = read_json(request, &door).await?;
+    let mut wanted = vec![Right::Talk, Right::Review];
+    for name in rights {
+        let right = Right::named(&name).filter(|right| *right != Right::Agent);
+        let bad = || Fault::new(Kind::BadRequest, format!("a device may talk, review, start or admin, not {name:?}"));
+        wanted.push(right.ok_or_else(bad)?);
+    }
+    let secret = secret(&door)?;
+    let until = now().plus(LIFETIME);
+    door.links.add(OpenLink { secret: Sha256::digest(&secret).into(), by, rights: Rights::of(&wanted), until });
+    Ok(Json(LinkView { secret, until: until.0, public_url: door.public.as_ref().map(|public| public.origin.clone()) }))
+}
+
+/// `POST /api/v1/devices`: whoever shows a link gets a key. The only answer that ever holds it.
+pub(super) async fn link(State(door): State<Arc<Door>>, request: Request) -> Result<Json<MadeDevice>, ErrorResponse> {
+    let NewDevice { link, name } = read_json(request, &door).await?;
+    let Some(open) = door.links.take(&link, now()) else {
+        return Err(Fault::new(Kind::BadLink, "that link was used before, or is too old, or never was one").into());
+    };
+    let key = secret(&door)?;
+    let token = Token {
+        id: mint(TokenId::new),
+        person: OWNER.to_owned(),
+        hash: Sha256::digest(&key).into(),
+        scope: TokenScope::Everything,
+        expires: None,
+        since: now(),
+        device: Some(Device { called: name.trim().to_owned(), rights: open.rights }),
+    };
+    let id = token.id.to_string();
+    submit(&door, Input::LinkDevice { by: open.by, token }).await?;
+    Ok(Json(MadeDevice { id, key }))
+}
+
+/// `GET /api/v1/devices`.
+pub(super) async fn list(State(door): State<Arc<Door>>) -> Result<Json<Vec<DeviceView>>, ErrorResponse> {
+    Ok(Json(door.hub.look(|state| state.tokens().filter_map(DeviceView::of).collect()).await?))
+}
+
+/// `DELETE /api/v1/devices/{id}`: its streams end at once.
+pub(super) async fn revoke(
+    State(door): State<Arc<Door>>,
+    Permitted { actor: by, .. }: Permitted,
+    Path(id): Path<String>,
+) -> Result<&'static str, ErrorResponse> {
+    let unknown = || Fault::new(Kind::NoSuchDevice, format!("no device {id}"));
+    let token: TokenId = id.parse().map_err(|_| unknown())?;
+    let is_device =
+        move |state: &portcullis_core::State| state.token(token).is_some_and(|token| token.device.is_some());
+    if !door.hub.look(is_device).await? {
+        return Err(unknown().into());
+    }
+    submit(&door, Input::RevokeToken { by, token }).await?;
+    Ok("revoked\n")
+}
+
+/// `GET /api/v1/me`: who the caller is to the gate.
+pub(super) async fn me(State(door): State<Arc<Door>>, Permitted { actor, token, .. }: Permitted) -> Json<MeView> {
+    let rights = actor.rights.names().into_iter().map(str::to_owned).collect();
+    let device = token.filter(|known| known.is_device).map(|known| known.token.to_string());
+    let folders = if actor.rights.has(Right::Start) { door.starter.folders() } else { vec![] };
+    let notify_after = door.notify_after.as_secs();
+    Json(MeView { name: actor.name, rights, via: actor.via.name().to_owned(), device, folders, notify_after })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use portcullis_core::{Role, Via};
+
+    fn link(text: &str, until: u64) -> OpenLink {
+        let by = Actor {
+            name: OWNER.to_owned(),
+            rights: Role::Admin.rights(),
+            via: Via::Socket,
+            scope: TokenScope::Everything,
+        };
+        OpenLink { secret: Sha256::digest(text).into(), by, rights: Rights::NONE, until: Moment(until) }
+    }
+
+    #[test]
+    fn a_link_works_once_and_for_two_minutes() {
+        let links = OpenLinks::default();
+        links.add(link("a", 500_000));
+        assert!(links.take("b", Moment(400_000)).is_none());
+        assert!(links.take("a", Moment(400_000)).is_some());
+        assert!(links.take("a", Moment(400_000)).is_none());
+        links.add(link("c", 500_000));
+        assert!(links.take("c", Moment(500_000)).is_none(), "too late");
+    }
+
+    #[test]
+    fn links_that_nobody_uses_make_room() {
+        let links = OpenLinks::default();
+        for number in 0..MOST_LINKS + 1 {
+            links.add(link(&number.to_string(), 500_000));
+        }
+        assert!(links.take("0", Moment(400_000)).is_none());
+        assert!(links.take("16", Moment(400_000)).is_some());
+        links.add(link("late", 900_000));
+        assert_eq!(links.0.lock().unwrap().len(), 1);
+    }
+}

@@ -1,0 +1,93 @@
+//! Looks at the disk for whoever administers the gate: rules, what they say of a call, and the journal's chain.
+
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+
+use portcullis_core::Record;
+use portcullis_core::policy::{Mode, primary_field};
+use portcullis_wire::api::{ChainView, NewCheck, RulingView};
+use portcullis_wire::error::{Fault, Kind};
+use portcullis_wire::tools;
+use serde_json::{Value, json};
+
+use crate::config::Paths;
+use crate::doors::http::Inspector;
+use crate::hub::read_record;
+use crate::rules::{Rules, rule_views};
+use crate::store::{Durability, ErasedPayload, Seq, Store, Verified, VerifyError};
+
+pub(super) fn inspector(paths: &Paths) -> Inspector {
+    let (for_list, for_check, journal) = (paths.clone(), paths.clone(), paths.journal.clone());
+    Inspector {
+        rules: Box::new(move |folder| Ok(rule_views(&open(&for_list, &folder)?.files()))),
+        check: Box::new(move |new| check(&for_check, &new)),
+        chain: Box::new(move |()| chain(&journal)),
+    }
+}
+
+fn bad(what: impl Into<String>) -> Fault {
+    Fault::new(Kind::BadRequest, what)
+}
+
+fn open(paths: &Paths, folder: &Path) -> Result<Rules, Fault> {
+    if !folder.is_absolute() || !folder.is_dir() {
+        return Err(bad(format!("there is no folder {:?}", folder.display().to_string())));
+    }
+    Rules::open(paths, folder).load().map_err(|error| bad(error.to_string()))
+}
+
+fn check(paths: &Paths, new: &NewCheck) -> Result<RulingView, Fault> {
+    let folder = PathBuf::from(&new.folder);
+    let rules = open(paths, &folder)?;
+    let name = new.mode.as_deref().unwrap_or("default");
+    let mode = Mode::named(name).ok_or_else(|| bad(format!("{name:?} is no mode")))?;
+    let input = match (&new.input, primary_field(&new.tool)) {
+        (Value::String(text), Some(field)) if !text.trim().is_empty() => json!({ field: text }),
+        (Value::String(_), Some(_)) => return Err(bad("the input is empty")),
+        (input @ Value::Object(_), _) => input.clone(),
+        _ => return Err(bad("the input is not a JSON object")),
+    };
+    let label = folder.file_name().map(|name| name.to_string_lossy().into_owned());
+    let around = rules.around(&folder, &[], label.as_deref());
+    let ruling = rules.decide(mode, &around, tools::call(&new.tool, &input));
+    let trusted = rules.decide_if_trusted(mode, &around, tools::call(&new.tool, &input));
+    let not_looked_at = vec!["claude_settings".to_owned()];
+    Ok(RulingView { not_looked_at, ..RulingView::of(&ruling, trusted.as_ref()) })
+}
+
+fn chain(journal: &Path) -> Result<ChainView, Fault> {
+    let failed = |error: &dyn std::fmt::Display| Fault::new(Kind::Internal, format!("reading the journal: {error}"));
+    let store = Store::sqlite(journal, Durability::Process).map_err(|error| failed(&error))?;
+    match verified(&store, None) {
+        Ok(Verified { records, head, .. }) => {
+            Ok(ChainView { ok: true, records: Some(records), head: Some(head), seq: None, what: None })
+        }
+        Err(VerifyError::Broken { seq, what }) => {
+            Ok(ChainView { ok: false, records: None, head: None, seq: Some(seq.0), what: Some(what.to_owned()) })
+        }
+        Err(error) => Err(failed(&error)),
+    }
+}
+
+/// Walks the chain; a text that was erased must have a record that says so.
+pub(crate) fn verified(store: &Store, head: Option<&str>) -> Result<Verified, VerifyError> {
+    let verified = store.verify(head)?;
+    match unexplained(store, &verified.erased)? {
+        Some(seq) => Err(VerifyError::Broken { seq, what: "its text was erased, and no record says by whom" }),
+        None => Ok(verified),
+    }
+}
+
+/// The first text that was erased although nobody has recorded it.
+fn unexplained(store: &Store, erased: &[ErasedPayload]) -> Result<Option<Seq>, VerifyError> {
+    if erased.is_empty() {
+        return Ok(None);
+    }
+    let mut redacted = HashSet::new();
+    store.replay(Seq(0), &mut |stored| {
+        if let Ok(Record::Redacted { what, .. }) = read_record(&stored) {
+            redacted.insert(what);
+        }
+    })?;
+    Ok(erased.iter().find(|erased| !redacted.contains(&erased.subject)).map(|erased| erased.seq))
+}

@@ -1,0 +1,103 @@
+// The gate's API: the key of this device, requests, and the stream of changes.
+
+const KEY = "portcullis.device";
+
+export const key = {
+  get: () => localStorage.getItem(KEY),
+  set: (value) => localStorage.setItem(KEY, value),
+  forget: () => localStorage.removeItem(KEY),
+};
+
+/** What the gate refused, in its own words. */
+export class Refused extends Error {
+  constructor(status, message, hint) {
+    super(message);
+    this.status = status;
+    this.hint = hint;
+  }
+}
+
+const headers = (more) => (key.get() ? { ...more, Authorization: `Bearer ${key.get()}` } : { ...more });
+
+export async function call(method, path, body, { signal } = {}) {
+  const request = { method, headers: headers({ Accept: "application/json" }), signal, cache: "no-store" };
+  if (body !== undefined) {
+    request.headers["Content-Type"] = "application/json";
+    request.body = JSON.stringify(body);
+  }
+  return answerOf(await fetch(path, request));
+}
+
+async function answerOf(response) {
+  const text = await response.text();
+  const answer = text && response.headers.get("Content-Type")?.startsWith("application/json") ? JSON.parse(text) : text;
+  if (!response.ok) {
+    throw new Refused(response.status, answer?.message ?? String(answer || response.statusText), answer?.hint);
+  }
+  return answer;
+}
+
+/** A stream that will not come back: the key is refused, or there is no such stream. */
+const FINAL = [400, 401, 403, 404];
+
+/**
+ * What the gate streams at the path that `path()` names, for as long as `signal` lasts. Calls `tell(message)` for each and
+ * `isOpen(false)` whenever the gate is away; comes back by itself. (An EventSource cannot send a header.)
+ */
+export async function follow(path, tell, isOpen, signal) {
+  for (let failures = 0; !signal.aborted; failures += 1) {
+    try {
+      const response = await fetch(path(), { headers: headers(), signal, cache: "no-store" });
+      if (FINAL.includes(response.status)) throw new Refused(response.status, await response.text());
+      if (response.ok) {
+        failures = 0;
+        tell({ restart: true });
+        await lines(response.body, (line) => line.startsWith("data: ") && tell(JSON.parse(line.slice(6))), () => isOpen(true));
+      }
+    } catch (error) {
+      if (signal.aborted) return;
+      if (error instanceof Refused) throw error;
+    }
+    isOpen(false);
+    await pause(Math.min(500 * 2 ** failures, 8000), signal);
+  }
+}
+
+/** Sends a file; the gate keeps it for an hour, until an event names it. */
+export async function upload(file) {
+  const type = { "Content-Type": file.type || "application/octet-stream", Accept: "application/json" };
+  return answerOf(await fetch(`/api/v1/files?name=${encodeURIComponent(file.name)}`, { method: "POST", headers: headers(type), body: file }));
+}
+
+/** Fetches a file and hands it to the browser as a download: a plain link could not send the key. */
+export async function download(path, name) {
+  const response = await fetch(path, { headers: headers(), cache: "no-store" });
+  if (!response.ok) return answerOf(response);
+  const address = URL.createObjectURL(await response.blob());
+  const link = document.createElement("a");
+  link.href = address;
+  link.download = name;
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(address), 60_000);
+}
+
+async function lines(body, line, begun) {
+  const reader = body.pipeThrough(new TextDecoderStream()).getReader();
+  let rest = "";
+  for (let first = true; ; first = false) {
+    const { value, done } = await reader.read();
+    if (done) return;
+    if (first) begun();
+    const parts = (rest + value).split("\n");
+    rest = parts.pop();
+    parts.forEach(line);
+  }
+}
+
+function pause(milliseconds, signal) {
+  return new Promise((resolve) => {
+    const timer = setTimeout(resolve, milliseconds);
+    signal.addEventListener("abort", () => (clearTimeout(timer), resolve()), { once: true });
+    window.addEventListener("online", () => (clearTimeout(timer), resolve()), { once: true });
+  });
+}

@@ -1,0 +1,116 @@
+// The conversation of a session: what was said to it and by it, and what it did, in order of time. Only a part of a long
+// one is in the document; it moves with whoever scrolls.
+
+import { call } from "./api.js";
+import { h, keep } from "./dom.js";
+import { button } from "./parts.js";
+import { drawItem, revision } from "./said.js";
+import { addSaid, changed, state } from "./state.js";
+import { Stream } from "./stream.js";
+import { currentLanguage, t } from "./words.js";
+
+/** Items in the document at once, and by how many they move. */
+const WINDOW = 150;
+const STEP = 75;
+
+export function conversation(id) {
+  const list = h("ol", { class: "said", "aria-label": t("conversation") });
+  const up = button("older", "quiet", () => moveUp());
+  const down = button("newer", "quiet", () => moveDown());
+  const element = h("div", null, h("div", { class: "row middle" }, up), list, h("div", { class: "row middle" }, down));
+  const asked = new Set();
+  let end; // the item after the last one in the document; undefined: the newest
+  let isDue = false;
+  const stream = new Stream(id, () => {
+    if (isDue) return;
+    isDue = true;
+    setTimeout(() => ((isDue = false), draw()), 40);
+  });
+  const onVisible = () => (document.hidden ? stream.stop() : stream.start());
+  document.addEventListener("visibilitychange", onVisible);
+  onVisible();
+  fetchSaid(id);
+
+  /** Both lists are in order already; an item of the stream comes after what was sent at the same moment. */
+  const items = () => {
+    const said = [...(state.said.get(id)?.values() ?? [])].map((item) => ({ ...item, key: item.id })).sort((a, b) => a.at - b.at);
+    const all = [];
+    let next = 0;
+    for (const item of stream.items) {
+      while (next < said.length && said[next].at <= item.at) all.push(said[next++]);
+      all.push(item);
+    }
+    return all.concat(said.slice(next));
+  };
+  function draw() {
+    const all = items();
+    const stop = Math.min(end ?? all.length, all.length);
+    const start = Math.max(0, stop - WINDOW);
+    const wasAtEnd = end === undefined && isAtEnd();
+    up.hidden = start === 0 && (stream.older === null || !(stream.isThere || state.sessions.get(id)?.agent_session));
+    down.hidden = stop === all.length;
+    const wanted = all.slice(start, stop).map((item) => [item.key, revision(item), (before) => drawItem(item, before)]);
+    keep(list, wanted.length ? wanted : [["nothing", currentLanguage(), () => h("li", { class: "hint" }, t("nothingSaid"))]]);
+    if (wasAtEnd) scrollTo(0, document.documentElement.scrollHeight);
+    fetchMissing(id, asked, all.slice(start, stop));
+  }
+  /** Draws another part, and keeps what was looked at in its place. */
+  const move = (to, anchor) => {
+    const key = anchor?.dataset.key;
+    const top = anchor?.getBoundingClientRect().top;
+    end = to;
+    draw();
+    const now = [...list.children].find((child) => child.dataset.key === key);
+    if (now) scrollBy(0, now.getBoundingClientRect().top - top);
+  };
+  async function moveUp() {
+    const first = list.firstElementChild;
+    const before = items().length;
+    let stop = end ?? before;
+    if (stop - WINDOW <= 0) {
+      await stream.readOlder();
+      stop += items().length - before;
+    }
+    move(Math.max(stop - STEP, Math.min(WINDOW, items().length)), first);
+  }
+  function moveDown() {
+    const stop = (end ?? items().length) + STEP;
+    move(stop >= items().length ? undefined : stop, list.lastElementChild);
+  }
+  const onScroll = () => {
+    if (scrollY < 200 && !up.hidden && items().length > WINDOW) moveUp();
+    else if (!down.hidden && isAtEnd()) moveDown();
+  };
+  addEventListener("scroll", onScroll, { passive: true });
+  const leave = () => {
+    stream.stop();
+    document.removeEventListener("visibilitychange", onVisible);
+    removeEventListener("scroll", onScroll);
+  };
+  return { element, draw, leave };
+}
+
+const isAtEnd = () => scrollY + innerHeight >= document.documentElement.scrollHeight - 120;
+
+/** The changes tell that an event came, not what it says: texts are fetched where someone looks. */
+async function fetchSaid(id) {
+  try {
+    const [events, replies] = await Promise.all([call("GET", `/api/v1/events?session=${id}&limit=50`), call("GET", "/api/v1/replies")]);
+    replies.filter((reply) => reply.session === id).forEach((reply) => addSaid(id, "reply", reply));
+    events.forEach((event) => addSaid(id, "event", event));
+    changed();
+  } catch {
+    // The list stays as the changes told it.
+  }
+}
+
+/** Fetches the text of each event that is shown and has none yet. */
+async function fetchMissing(id, asked, items) {
+  const missing = items.filter((item) => item.kind === "event" && item.text === undefined && !asked.has(item.id));
+  missing.forEach((item) => asked.add(item.id));
+  await Promise.all(missing.map(async (item) => {
+    const event = await call("GET", `/api/v1/events/${item.id}`).catch(() => undefined);
+    addSaid(id, item.kind, { ...item, ...event, text: event?.text ?? t("erased") });
+  }));
+  if (missing.length) changed();
+}

@@ -1,0 +1,56 @@
+// Linked devices, and this page's own settings.
+
+import { call, key } from "./api.js";
+import { h, keep, moment, shown } from "./dom.js";
+import { askToNotify, canNotify, wantsNotify } from "./notify.js";
+import { button, field, row } from "./parts.js";
+import { canPush, keepKey, subscribe } from "./push.js";
+import { may, state, why } from "./state.js";
+import { currentLanguage, setLanguage, t } from "./words.js";
+
+export function devicesView(redraw) {
+  const list = h("ul", { class: "devices" });
+  const notice = h("p", { class: "notice", role: "status" });
+  let devices = [];
+  const load = async () => {
+    if (!may("admin")) return;
+    try {
+      devices = await call("GET", "/api/v1/devices");
+      draw();
+    } catch (error) {
+      notice.textContent = why(error);
+    }
+  };
+  const revoke = async (device) => {
+    if (!confirm(t("reallyRevoke"))) return;
+    try {
+      await call("DELETE", `/api/v1/devices/${device.id}`);
+    } catch (error) {
+      notice.textContent = why(error);
+    }
+    load();
+  };
+  const item = (device) => h("li", { class: "card" },
+    h("strong", null, shown(device.name)), device.id === state.me?.device && ` (${t("thisDevice")})`,
+    h("p", { class: "small" }, `${t("rights")} ${device.rights.join(", ")} · ${t("lastSeen")} `, moment(device.since, currentLanguage())),
+    button("revoke", "quiet", () => revoke(device)));
+  const language = h("select", { "aria-label": t("language"), onchange: () => (setLanguage(language.value), redraw()) },
+    [["en", "English"], ["zh-CN", "中文"]].map(([value, name]) => h("option", { value, selected: value === currentLanguage() }, name)));
+  const forget = async () => (key.forget(), await keepKey(), location.reload());
+  const notify = async () => {
+    await askToNotify();
+    // Where the gate does not push, the page still tells while it is open.
+    if (wantsNotify() && canPush()) await subscribe().catch(() => {});
+    redraw();
+  };
+  const element = h("section", { class: "form" },
+    may("admin") && [h("h1", null, t("devices")), notice, list],
+    h("h2", null, t("settings")), field("language", language),
+    h("p", { class: "hint" }, t(wantsNotify() ? "notified" : canNotify() ? "notNotified" : "cannotNotify")),
+    row(canNotify() && !wantsNotify() && button("notify", "quiet", notify), button("forget", "quiet", forget)));
+  function draw() {
+    keep(list, devices.map((device) => [device.id, currentLanguage(), () => item(device)]));
+  }
+  load();
+  return { element, draw };
+}

@@ -1,0 +1,92 @@
+// The log, newest first: a sentence a record, with a search, a filter by what it is about, and the state of the chain.
+
+import { call } from "./api.js";
+import { h, moment, shown } from "./dom.js";
+import { button, row } from "./parts.js";
+import { why } from "./state.js";
+import { currentLanguage, t } from "./words.js";
+
+const PAGE = 200;
+/** Pages that one search reads at most before it asks whether to go on. */
+const MOST_PAGES = 10;
+const ABOUT = ["", "ask", "event", "session", "person", "token"];
+
+export function logView() {
+  const list = h("ol", { class: "log" });
+  const text = h("input", { type: "search", "aria-label": t("search"), placeholder: t("search") });
+  const about = h("select", { "aria-label": t("about") }, ABOUT.map((kind) => h("option", { value: kind }, t(`about_${kind || "all"}`))));
+  const details = h("input", { type: "checkbox" });
+  const notice = h("p", { class: "notice", role: "status" });
+  const chain = h("p", { class: "chain small", role: "status" });
+  let lines = [];
+  let isLoading = false;
+
+  const load = async () => {
+    const before = lines[0]?.seq;
+    const place = before === undefined ? `last=${PAGE}` : `after=${Math.max(before - PAGE - 1, 0)}&limit=${Math.min(PAGE, before - 1)}`;
+    const page = await call("GET", `/api/v1/log?words=true&${place}`);
+    lines = [...page, ...lines];
+    return page.length > 0;
+  };
+  /** Reads on until there is something to show, or the beginning is reached. */
+  const more = async () => {
+    if (isLoading) return;
+    isLoading = true;
+    notice.textContent = t("loading");
+    try {
+      const had = found().length;
+      for (let pages = 0; pages < MOST_PAGES && (lines[0]?.seq ?? 2) > 1; pages += 1) {
+        if (!(await load()) || found().length >= had + 30) break;
+      }
+      draw();
+    } catch (error) {
+      notice.textContent = error.status === 403 ? t("noLog") : why(error);
+    }
+    isLoading = false;
+  };
+  const older = button("older", "quiet", more);
+  const verify = async () => {
+    chain.textContent = t("verifying");
+    try {
+      const state = await call("GET", "/api/v1/log/chain");
+      chain.classList.toggle("bad", !state.ok);
+      chain.textContent = state.ok
+        ? t("chainOk", { n: state.records, head: state.head.slice(0, 16) })
+        : t("chainBroken", { seq: state.seq, what: shown(state.what) });
+    } catch (error) {
+      chain.textContent = why(error);
+    }
+  };
+
+  const fits = (line) =>
+    (details.checked || line.told.weight !== "detail") &&
+    (!about.value || line.subject.startsWith(`${about.value}/`)) &&
+    `${line.told.label ?? ""} ${line.told.words} ${line.subject}`.toLowerCase().includes(text.value.trim().toLowerCase());
+  const found = () => lines.filter(fits);
+  function draw() {
+    const days = new Map();
+    for (const line of found().reverse()) {
+      const day = new Date(line.at).toDateString();
+      if (!days.has(day)) days.set(day, []);
+      days.get(day).push(line);
+    }
+    const day = new Intl.DateTimeFormat(currentLanguage(), { dateStyle: "full" });
+    list.replaceChildren(...[...days].flatMap(([, of]) => [h("li", { class: "day" }, day.format(of[0].at)), ...of.map(entry)]));
+    older.hidden = !((lines[0]?.seq ?? 0) > 1);
+    notice.textContent = days.size ? "" : t(older.hidden ? "nothingFound" : "nothingYet");
+  }
+  for (const control of [text, about, details]) control.addEventListener("input", () => (draw(), found().length < 10 && more()));
+
+  const element = h("section", null,
+    h("div", { class: "bar" }, h("h1", null, t("log")), button("verify", "quiet", verify)), chain,
+    h("div", { class: "filters" }, text, about, h("label", { class: "check" }, details, t("details"))),
+    list, notice, row(older));
+  more();
+  return { element, draw: () => {} };
+}
+
+function entry({ at, told: { label, words, weight } }) {
+  return h("li", { class: weight },
+    moment(at, currentLanguage(), "time"),
+    h("span", { class: "words" }, label && h("strong", null, shown(label)), label && " ", shown(words)));
+}

@@ -1,0 +1,97 @@
+// The page: which view is shown, the bar at the top, prompts above everything, and the stream of changes.
+
+import { Refused, call, follow, key } from "./api.js";
+import { devicesView } from "./devices.js";
+import { h } from "./dom.js";
+import { linkView, takeSecret } from "./link.js";
+import { logView } from "./log.js";
+import { tell } from "./notify.js";
+import { peopleView } from "./people.js";
+import { drawPrompts } from "./prompts.js";
+import { keepKey, startWorker } from "./push.js";
+import { rulesView } from "./rules.js";
+import { sessionView } from "./session.js";
+import { sessionsView } from "./sessions.js";
+import { startView } from "./start.js";
+import { changed, may, onChange, openAsks, setConnection, state, take } from "./state.js";
+import { t } from "./words.js";
+
+const app = document.getElementById("app");
+let view;
+let frame;
+
+function route() {
+  const [, name, id] = location.hash.match(/^#\/(\w*)(?:\/([\w-]+))?$/) ?? [];
+  if (name === "session" && id) return { ...sessionView(id), session: id };
+  if (name === "start" && may("start")) return startView();
+  if (name === "log") return logView();
+  if (name === "rules") return rulesView();
+  if (name === "people") return peopleView();
+  if (name === "devices") return devicesView(show);
+  return sessionsView(draw);
+}
+
+function show() {
+  view?.leave?.();
+  view = route();
+  const tab = (href, key) => h("a", { href, "aria-current": location.hash === href && "page" }, t(key));
+  frame = { prompts: h("div", { class: "prompts", role: "region", "aria-label": t("prompts") }), away: h("p", { class: "away", role: "status", hidden: true }, t("away")), elsewhere: h("a", { class: "elsewhere", href: "#/", hidden: true }) };
+  app.replaceChildren(
+    h("nav", { "aria-label": "Portcullis" }, tab("#/", "sessions"), may("admin") && [tab("#/log", "log"), tab("#/rules", "rules"), tab("#/people", "people")], tab("#/devices", may("admin") ? "devices" : "settings")),
+    frame.away, frame.elsewhere,
+    h("main", { id: "main" }, view.session ? null : frame.prompts, view.element));
+  draw();
+}
+
+function draw() {
+  if (!view) return;
+  frame.away.hidden = state.connection !== "away";
+  tell();
+  if (!view.session) drawPrompts(frame.prompts);
+  const elsewhere = view.session ? openAsks().filter((ask) => ask.session !== view.session).length : 0;
+  frame.elsewhere.hidden = elsewhere === 0;
+  frame.elsewhere.textContent = elsewhere === 1 ? t("oneElsewhere") : t("manyElsewhere", { n: elsewhere });
+  view.draw();
+}
+
+/** A letter answers the first card: a allows, d denies. Not while someone types. */
+function onKey(event) {
+  if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest("input, textarea, select")) return;
+  const action = { a: "allowOnce", d: "deny" }[event.key];
+  if (action) document.querySelector(`.prompt [data-action="${action}"]`)?.click();
+}
+
+async function begin() {
+  try {
+    state.me = await call("GET", "/api/v1/me");
+  } catch (error) {
+    if (error instanceof Refused && error.status < 500) return unlinked(t("revoked"));
+    setConnection("away");
+    setTimeout(begin, 2000);
+    return;
+  }
+  startWorker().catch(() => {});
+  onChange(draw);
+  window.addEventListener("hashchange", show);
+  document.addEventListener("keydown", onKey);
+  setInterval(changed, 2000); // cards that were answered go, and times move on
+  show();
+  const isOpen = (open) => setConnection(open ? "open" : "away");
+  try {
+    await follow(() => "/api/v1/watch", take, isOpen, new AbortController().signal);
+  } catch {
+    unlinked(t("revoked"));
+  }
+}
+
+function unlinked(why) {
+  key.forget();
+  keepKey();
+  view = undefined;
+  app.replaceChildren(linkView(undefined, begin, why));
+}
+
+const secret = takeSecret();
+if (secret) app.replaceChildren(linkView(secret, begin));
+else if (key.get()) begin();
+else app.replaceChildren(linkView(undefined, begin));

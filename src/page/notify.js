@@ -1,0 +1,69 @@
+// What is told to someone who does not look: the number in the title, and notifications of the browser.
+
+import { h, shown } from "./dom.js";
+import { openAsks, standing, state } from "./state.js";
+import { t } from "./words.js";
+
+const MUTED = "portcullis.muted";
+const told = new Set();
+/** What each session did when it was last looked at. */
+const before = new Map();
+
+const muted = () => new Set(JSON.parse(localStorage.getItem(MUTED) ?? "[]"));
+
+export const isMuted = (label) => muted().has(label);
+
+/** By label: a session that continues another stays as quiet. */
+export function setMuted(label, isQuiet) {
+  const all = muted();
+  if (isQuiet) all.add(label);
+  else all.delete(label);
+  localStorage.setItem(MUTED, JSON.stringify([...all].slice(-200)));
+}
+
+/** For whoever listens to the page and does not see it: said once, where it does not take the focus. */
+const live = h("p", { class: "unseen", role: "status" });
+document.body.append(live);
+const said = new Set();
+
+function announce(id, text) {
+  if (said.has(id)) return;
+  said.add(id);
+  live.textContent = text;
+}
+
+export const canNotify = () => "Notification" in window && Notification.permission !== "denied";
+export const wantsNotify = () => "Notification" in window && Notification.permission === "granted";
+export const askToNotify = () => Notification.requestPermission();
+
+/** Tells what waits and what has changed. Called after every change, and every two seconds. */
+export function tell() {
+  const waiting = openAsks();
+  document.title = waiting.length ? `(${waiting.length}) Portcullis` : "Portcullis";
+  navigator.setAppBadge?.(waiting.length).catch(() => {});
+  const patience = (state.me?.notify_after ?? 10) * 1000;
+  for (const ask of waiting) {
+    announce(ask.id, `${t("asks", { label: shown(ask.label ?? "") })}: ${shown(ask.tool)}`);
+    if (Date.now() - ask.at >= patience) notify(`ask-${ask.id}`, ask.session, t("asks", { label: shown(ask.label ?? "") }), `${shown(ask.tool)}: ${shown(ask.preview).slice(0, 200)}`);
+  }
+  for (const session of state.sessions.values()) {
+    const [was, is] = [before.get(session.id), standing(session)];
+    before.set(session.id, is);
+    if (was === "working" && is === "idle") notify(`done-${session.id}-${Date.now()}`, session.id, t("finished", { label: shown(session.label) }), "");
+    if (was && was !== "ended" && is === "ended") notify(`ended-${session.id}`, session.id, t("died", { label: shown(session.label) }), "");
+  }
+}
+
+function notify(tag, session, title, body) {
+  if (told.has(tag)) return;
+  // Who looks at the page sees it there.
+  if (!document.hidden && document.hasFocus()) return;
+  told.add(tag);
+  if (!wantsNotify() || isMuted(state.sessions.get(session)?.label)) return;
+  const notification = new Notification(title, { body, tag });
+  notification.onclick = () => {
+    window.focus();
+    location.hash = `#/session/${session}`;
+    notification.close();
+  };
+}

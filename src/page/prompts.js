@@ -1,0 +1,143 @@
+// Prompts: cards on top of everything, with all that helps to decide, and the ways to answer.
+
+import { call } from "./api.js";
+import { h, keep, moment, shown } from "./dom.js";
+import { drawInput } from "./input.js";
+import { button, row } from "./parts.js";
+import { drawPlan, drawQuestions } from "./questions.js";
+import { may, openAsks, state, why } from "./state.js";
+import { currentLanguage, t } from "./words.js";
+
+/** How long a card that was answered stays, to say by whom, and how long at most until it is confirmed. */
+const SHOWN_AFTER = 6000;
+const UNCONFIRMED = 60_000;
+/** By prompt: what it was when it was last looked at, and since when. Those that were open while this page was. */
+const seen = new Map();
+
+export function drawPrompts(place, session) {
+  const open = openAsks(session);
+  open.forEach((ask) => seen.set(ask.id, { what: "open" }));
+  const settled = [...state.asks.values()].filter((ask) => ask.state !== "open" && isFresh(ask));
+  const cards = [...open, ...settled].filter((ask) => !session || ask.session === session);
+  keep(place, cards.map((ask) => [ask.id, revision(ask), () => (ask.state === "open" ? card(ask) : outcome(ask))]));
+}
+
+const isConfirmed = ({ verdict }) => ["confirmed", "done"].includes(verdict?.confirmation);
+
+/** Was open while this page was, and has changed since a short while. */
+function isFresh(ask) {
+  if (!seen.has(ask.id)) return false;
+  if (seen.get(ask.id).what !== revision(ask)) seen.set(ask.id, { what: revision(ask), since: Date.now() });
+  const waits = ask.verdict?.behavior === "allow" && !isConfirmed(ask);
+  return Date.now() - seen.get(ask.id).since < (waits ? UNCONFIRMED : SHOWN_AFTER);
+}
+
+const revision = (ask) => [ask.state, ask.allowed_by?.length ?? 0, ask.verdict?.confirmation, currentLanguage()].join();
+
+function card(ask) {
+  const risk = ask.risk?.level ?? "low";
+  const reasons = ask.risk?.reasons?.length ? ` (${ask.risk.reasons.join(", ")})` : "";
+  const body = { question: drawQuestions, plan: drawPlan }[ask.kind];
+  const notice = h("p", { class: "notice", role: "status" });
+  const answer = (verdict) => send(ask, verdict, notice);
+  return h(
+    "article",
+    { class: `card prompt risk-${risk}`, "aria-label": t("asks", { label: ask.label ?? "" }), "data-code": ask.code },
+    h("header", null,
+      h("strong", null, shown(ask.label ?? ask.session)), " ", h("span", null, t("wants", { tool: shown(ask.tool) })),
+      h("code", { class: "small" }, ask.code),
+      h("span", { class: "badge risk" }, t(`risk_${risk}`) + reasons)),
+    ask.preview_only && h("p", { class: "warning" }, t("previewOnly")),
+    body ? body(ask, answer) : drawInput(ask),
+    facts(ask),
+    may("review") ? !body && answers(ask, answer) : h("p", { class: "hint" }, t("noRight")),
+    notice,
+  );
+}
+
+function facts(ask) {
+  const fact = (name, value) => value && [h("dt", null, name), h("dd", null, value)];
+  const session = state.sessions.get(ask.session);
+  return h("div", null,
+    h("dl", { class: "facts" },
+      fact(t("reason"), ask.reason && shown(ask.reason)),
+      fact(t("folder"), session?.folder && shown(session.folder)),
+      fact(t("until"), ask.answer_by && moment(ask.answer_by, currentLanguage())),
+      fact(t("quorum", { n: ask.quorum }), ask.quorum && t("allowedBy", { names: (ask.allowed_by ?? []).join(", ") || "–" }))),
+    // The model chose these words: they stand apart from what is known.
+    says(ask) && h("p", { class: "claim" }, h("span", null, `${t("saysAgent")}: `), shown(ask.description)),
+    ask.held && h("p", { class: "hint" }, t("held")));
+}
+
+/** Where the model gave no words of its own, the client repeats the command or the file. */
+function says(ask) {
+  const { command, file_path: path } = ask.input ?? {};
+  return ask.description && ![command, path, ask.preview].some((known) => known === ask.description || known?.endsWith?.(`/${ask.description}`));
+}
+
+function answers(ask, answer) {
+  const risky = ask.default_to_no || ask.risk?.level === "high";
+  const more = h("div", { class: "more" });
+  const allow = (scope) => answer({ behavior: "allow", ...(scope && { scope }) });
+  const ask_again = (act) => () =>
+    more.replaceChildren(h("p", null, t("really")), row(button("yesAllow", "danger", act), button("cancel", "quiet", () => more.replaceChildren())));
+  const asked = (act) => (risky ? ask_again(act) : act);
+  const offers = (ask.offers ?? []).map((offer) => {
+    const name = offer.scope === "always" ? "always" : "forSession";
+    return h("div", { class: "offer" }, button(name, "quiet", asked(() => allow(offer.scope))), h("small", null, shown(offer.words)));
+  });
+  const denyWhy = () => {
+    const words = h("textarea", { rows: "2", "aria-label": t("why"), placeholder: t("why"), maxlength: "4096" });
+    const deny = (interrupt) => answer({ behavior: "deny", why: words.value || undefined, ...(interrupt && { interrupt }) });
+    more.replaceChildren(words, row(button("deny", "danger", () => deny(false)), ask.interruptible && button("denyStop", "quiet", () => deny(true)), button("cancel", "quiet", () => more.replaceChildren())));
+    words.focus();
+  };
+  const main = [button("allowOnce", "primary", asked(() => allow())), button("deny", "plain", () => answer({ behavior: "deny" }))];
+  return h("div", { class: "answers" },
+    row(risky ? main.reverse() : main),
+    h("details", null,
+      h("summary", null, t("more")),
+      offers,
+      row(button("denyWhy", "quiet", denyWhy), ask.editable && ask.input && button("edit", "quiet", () => editInput(ask, answer, more)))),
+    more);
+}
+
+function editInput(ask, answer, more) {
+  const isCommand = ask.tool === "Bash" && typeof ask.input.command === "string";
+  const text = isCommand ? ask.input.command : JSON.stringify(ask.input, null, 2);
+  const editor = h("textarea", { rows: "6", class: "code", spellcheck: "false", "aria-label": t("edit"), value: text });
+  const wrong = h("p", { class: "warning", role: "alert" });
+  const send = () => {
+    try {
+      const input = isCommand ? { ...ask.input, command: editor.value } : JSON.parse(editor.value);
+      answer({ behavior: "allow", input });
+    } catch {
+      wrong.textContent = t("badJson");
+    }
+  };
+  more.replaceChildren(h("p", { class: "hint" }, t("editHow")), editor, wrong, row(button("allow", "primary", send), button("cancel", "quiet", () => more.replaceChildren())));
+  editor.focus();
+}
+
+async function send(ask, verdict, notice) {
+  const buttons = notice.closest(".card")?.querySelectorAll("button") ?? [];
+  buttons.forEach((each) => (each.disabled = true));
+  try {
+    const { missing } = await call("POST", `/api/v1/asks/${ask.id}/verdict`, verdict);
+    notice.textContent = missing ? t("missing", { n: missing }) : t("recorded");
+  } catch (error) {
+    notice.textContent = why(error);
+    buttons.forEach((each) => (each.disabled = false));
+  }
+}
+
+function outcome(ask) {
+  const verdict = ask.verdict;
+  const words = verdict
+    ? t("answeredBy", { by: shown(verdict.by), via: verdict.via, behavior: t(verdict.behavior) })
+    : t("gone", { why: shown(ask.withdrawn ?? ask.state) });
+  return h("article", { class: "card settled", role: "status", "data-code": ask.code },
+    h("strong", null, shown(ask.label ?? "")), " ", shown(ask.tool), ": ", words, " ",
+    verdict && h("small", { class: isConfirmed(ask) ? "confirmed" : "unconfirmed" }, t({ confirmed: "confirmed", done: "handedOver" }[verdict.confirmation] ?? "notConfirmed")),
+    verdict?.differs && h("p", { class: "warning" }, t("differs")));
+}

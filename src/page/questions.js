@@ -1,0 +1,45 @@
+// The agent's questions with their options, and its plans with the modes that may follow.
+
+import { h, shown } from "./dom.js";
+import { code } from "./input.js";
+import { button, row } from "./parts.js";
+import { may } from "./state.js";
+import { t } from "./words.js";
+
+export function drawQuestions(ask, answer) {
+  const questions = Array.isArray(ask.input?.questions) ? ask.input.questions : [];
+  const fields = questions.map((question, number) => field(question, `${ask.id}-${number}`));
+  const send = () => {
+    const answers = Object.fromEntries(questions.map((question, number) => [question.question, fields[number].answer()]));
+    if (Object.values(answers).every(Boolean)) answer({ behavior: "allow", answers });
+    else fields.find((each) => !each.answer())?.element.querySelector("input").focus();
+  };
+  return h("div", null,
+    fields.map((each) => each.element),
+    may("review") && row(button("answer", "primary", send), button("deny", "plain", () => answer({ behavior: "deny" }))));
+}
+
+function field(question, id) {
+  const several = question.multiSelect === true;
+  const options = (question.options ?? []).map((option) => {
+    const box = h("input", { type: several ? "checkbox" : "radio", name: id, value: option.label });
+    return h("label", { class: "option" }, box, h("span", null, shown(option.label), option.description && h("small", null, shown(option.description))));
+  });
+  const own = h("input", { type: "text", placeholder: t("ownWords"), "aria-label": t("ownWords"), maxlength: "2000" });
+  const element = h("fieldset", null, h("legend", null, shown(question.question)), options, own);
+  const answer = () => {
+    const chosen = [...element.querySelectorAll("label input:checked")].map((box) => box.value);
+    return [...chosen, own.value.trim()].filter(Boolean).join(", ");
+  };
+  return { element, answer };
+}
+
+export function drawPlan(ask, answer) {
+  const modes = ask.modes ?? [];
+  const choice = h("select", { "aria-label": t("goOnIn") }, modes.map((mode) => h("option", { value: mode }, `${mode}: ${t(`mode_${mode}`)}`)));
+  const approve = () => answer({ behavior: "allow", ...(modes.length && { mode: choice.value }) });
+  return h("div", null,
+    code(ask.input?.plan ?? ask.preview),
+    modes.length > 0 && h("label", { class: "field" }, t("goOnIn"), choice),
+    may("review") && row(button("approvePlan", "primary", approve), button("keepPlanning", "plain", () => answer({ behavior: "deny" }))));
+}

@@ -1,0 +1,78 @@
+// One item of a conversation: what people and programs sent, what the agent said, and what it did.
+
+import { download } from "./api.js";
+import { h, moment, shown } from "./dom.js";
+import { code, drawInput } from "./input.js";
+import { markdown } from "./markdown.js";
+import { why } from "./state.js";
+import { currentLanguage, t } from "./words.js";
+
+/** What an item looks like depends on these alone. */
+export const revision = (item) => [item.state, item.edited_at, item.text?.length, item.result && 1, currentLanguage()].join();
+
+export function drawItem(item, before) {
+  const drawn = DRAWN[item.kind](item, before);
+  if (item.agent) drawn.classList.add("sub");
+  return drawn;
+}
+
+const DRAWN = {
+  event: (item) => h("li", { class: "event" },
+    who(h("strong", null, shown(item.sender)), item, item.redelivered && t("redelivered"), t(`event_${item.state}`)),
+    item.text === undefined ? h("p", { class: "hint" }, "…") : h("p", { class: "plain" }, shown(item.text)),
+    files(item.files, `/api/v1/events/${item.id}/files`)),
+  reply: (item) => h("li", { class: "reply" },
+    who(h("strong", null, t("replied")), item, item.edited_at && t("edited")),
+    markdown(item.text ?? ""), files(item.files, `/api/v1/replies/${item.id}/files`)),
+  user: (item) => h("li", { class: "event user" }, who(h("strong", null, shown(item.by ?? t("you"))), item), h("p", { class: "plain" }, shown(item.text))),
+  text: (item) => h("li", { class: "text" }, markdown(item.text)),
+  call: drawCall,
+  turn: (item) => h("li", { class: "aside" }, t(item.ended === "interrupted" ? "turnInterrupted" : "turnFailed", { why: shown(item.why ?? "") })),
+  notice: (item) => h("li", { class: "aside" }, shown(item.text)),
+};
+
+function who(name, item, ...more) {
+  const notes = more.filter(Boolean).map((note) => ` · ${note}`);
+  return h("div", { class: "who small" }, name, " ", moment(item.at, currentLanguage()), notes);
+}
+
+/** A tool call: one line, with what it was given and what came of it inside. */
+function drawCall(item, before) {
+  // What is too long comes as the beginning of its text.
+  const isText = typeof item.input === "string";
+  const input = isText ? { command: item.input } : item.input ?? {};
+  const main = input.command ?? input.file_path ?? input.notebook_path ?? input.path ?? input.url ?? input.pattern ?? input.description ?? "";
+  const state = !item.result ? "running" : item.result.failed ? "failed" : "done";
+  const body = h("div");
+  const draw = () => {
+    if (body.firstChild) return;
+    body.append(...[drawInput({ tool: item.tool, input: isText ? undefined : input, preview: isText ? item.input : "" })].flat(Infinity).filter(Boolean));
+    if (item.result) body.append(h("p", { class: "small" }, t(item.result.failed ? "callFailed" : "callResult")), code(item.result.text));
+    if (item.cut || item.result?.cut) body.append(h("p", { class: "hint small" }, t("cut")));
+  };
+  const details = h("details", { class: `call ${state}`, ontoggle: () => details.open && draw() },
+    h("summary", null, h("span", { class: "tool" }, shown(item.tool)), " ", h("span", { class: "main" }, shown(String(main)).slice(0, 300)),
+      h("span", { class: "badge" }, t(`call_${state}`))),
+    body);
+  // One that someone has opened stays open when its result comes.
+  if (before?.querySelector("details")?.open) {
+    details.open = true;
+    draw();
+  }
+  return h("li", { class: "done" }, details);
+}
+
+function files(list, path) {
+  return (list ?? []).map((file, number) => {
+    const name = file.name ?? file.path ?? "";
+    const notice = h("small", { role: "status" });
+    const fetchIt = () => download(`${path}/${number}`, name.split("/").at(-1)).catch((error) => (notice.textContent = why(error)));
+    return h("p", { class: "file" }, h("button", { type: "button", class: "quiet", onclick: fetchIt, "data-action": "download" }, `⭳ ${shown(name)}`),
+      h("small", null, ` ${size(file.bytes ?? file.size ?? 0)} `), notice);
+  });
+}
+
+export function size(bytes) {
+  const [value, unit] = bytes >= 1 << 20 ? [bytes / (1 << 20), "MiB"] : bytes >= 1 << 10 ? [bytes / (1 << 10), "KiB"] : [bytes, "B"];
+  return `${new Intl.NumberFormat(currentLanguage(), { maximumFractionDigits: value < 10 ? 1 : 0 }).format(value)} ${unit}`;
+}

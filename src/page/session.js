@@ -1,0 +1,82 @@
+// One session: its head with what can be done to it, its prompts, the conversation, and the box to write in.
+
+import { call } from "./api.js";
+import { composer } from "./composer.js";
+import { conversation } from "./conversation.js";
+import { h, keep, shown } from "./dom.js";
+import { isMuted, setMuted } from "./notify.js";
+import { backBar, button } from "./parts.js";
+import { drawPrompts } from "./prompts.js";
+import { MODES, may, standing, state, why } from "./state.js";
+import { currentLanguage, t } from "./words.js";
+
+export function sessionView(id) {
+  const head = h("div");
+  const prompts = h("div", { class: "prompts", role: "region", "aria-label": t("prompts") });
+  const notice = h("p", { class: "notice", role: "status" });
+  const talk = conversation(id);
+  const box = may("talk") ? composer(id, notice) : undefined;
+  const draw = () => {
+    const session = state.sessions.get(id);
+    keep(head, [["head", JSON.stringify([session, session && standing(session), currentLanguage()]), () => header(session, notice)]]);
+    drawPrompts(prompts, id);
+    talk.draw();
+    box?.draw();
+  };
+  return { element: h("section", { class: "conversation" }, head, talk.element, prompts, notice, box?.element), draw, leave: talk.leave };
+}
+
+function header(session, notice) {
+  if (!session) return backBar(h("h1", null, t("unknownSession")));
+  const what = standing(session);
+  const tell = (order, body) => async () => {
+    try {
+      await call("POST", `/api/v1/sessions/${session.id}/${order}?wait=10`, body);
+      notice.textContent = "";
+    } catch (error) {
+      notice.textContent = why(error);
+    }
+  };
+  const lives = what !== "ended";
+  const drives = lives && session.driven && may("start");
+  const end = () => confirm(t("reallyEnd")) && tell("end")();
+  return h("div", { class: "head" },
+    backBar(h("h1", null, shown(session.label)), h("span", { class: `badge ${what}` }, t(what === "away" ? "state_away" : what))),
+    h("p", { class: "path" }, shown(session.folder ?? ""), ` · ${t("connectedBy", { how: t(`by_${session.connected_by}`) })}`),
+    session.stopped_by && h("p", { class: "warning" }, t("pausedBy", { by: shown(session.stopped_by) })),
+    session.outside && h("p", { class: "warning" }, t("outside", { sender: shown(session.outside.sender) })),
+    h("div", { class: "row tools" },
+      lives && may("review") && (session.stopped_by ? button("goOn", "primary", tell("resume")) : button("pause", "quiet", tell("stop"))),
+      lives && session.driven && may("review") && button("interrupt", "quiet", tell("interrupt")),
+      drives && button("end", "quiet", end),
+      !lives && may("start") && session.agent_session && button("goOnWith", "primary", () => goOnWith(session, notice)),
+      modes(session, drives, (mode) => tell("mode", { mode })()),
+      mute(session.label)));
+}
+
+/** Continues an ended session in a held one, under its label. */
+async function goOnWith(session, notice) {
+  notice.textContent = t("starting");
+  try {
+    const started = await call("POST", "/api/v1/sessions", { folder: session.folder, resume: session.agent_session });
+    location.hash = `#/session/${started.id}`;
+  } catch (error) {
+    notice.textContent = why(error);
+  }
+}
+
+/** Whether this browser tells of the session while nobody looks. */
+function mute(label) {
+  const box = h("input", { type: "checkbox", checked: isMuted(label), onchange: () => setMuted(label, box.checked) });
+  return h("label", { class: "check small" }, box, t("mute"));
+}
+
+/** The mode in words; where the session takes orders, a menu that explains each. */
+function modes(session, drives, change) {
+  if (!session.mode) return null;
+  const words = (mode) => `${mode}: ${t(`mode_${mode}`)}`;
+  if (!drives) return h("span", { class: "small" }, words(session.mode));
+  const choice = h("select", { "aria-label": t("mode"), onchange: () => change(choice.value) },
+    MODES.map((mode) => h("option", { value: mode, selected: mode === session.mode }, words(mode))));
+  return choice;
+}

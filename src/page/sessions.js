@@ -1,0 +1,45 @@
+// The list of sessions: those that wait for someone first.
+
+import { h, keep, moment, shown } from "./dom.js";
+import { may, openAsks, sortedSessions, standing, state } from "./state.js";
+import { currentLanguage, t } from "./words.js";
+
+let showsEnded = false;
+
+export function sessionsView(redraw) {
+  const list = h("ul", { class: "sessions" });
+  const empty = h("div", { class: "empty" });
+  const ended = h("button", { type: "button", class: "quiet", onclick: () => ((showsEnded = !showsEnded), redraw()) });
+  const element = h("section", { "aria-label": t("sessions") },
+    h("div", { class: "bar" }, h("h1", null, t("sessions")), may("start") && h("a", { class: "button primary", href: "#/start" }, t("start"))),
+    empty, list, ended);
+  const draw = () => {
+    const all = sortedSessions();
+    const shownOnes = all.filter((session) => showsEnded || session.state !== "ended");
+    keep(list, shownOnes.map((session) => [session.id, revision(session), () => item(session)]));
+    ended.hidden = all.every((session) => session.state !== "ended");
+    ended.textContent = showsEnded ? t("hideEnded") : t("showEnded");
+    empty.hidden = shownOnes.length > 0 || state.connection === "connecting";
+    empty.replaceChildren(h("p", null, t("noSessions")), h("p", { class: "hint" }, t(may("start") ? "noSessionsHow" : "noSessionsAsk")));
+  };
+  return { element, draw };
+}
+
+const revision = (session) => JSON.stringify([session, standing(session), currentLanguage()]);
+
+function item(session) {
+  const what = standing(session);
+  const waits = openAsks(session.id).length;
+  return h("li", null,
+    h("a", { class: `card session ${what}`, href: `#/session/${session.id}` },
+      h("span", { class: "line" },
+        h("strong", null, shown(session.label)),
+        h("span", { class: `badge ${what}` }, t(what === "away" ? "state_away" : what), waits > 1 && ` (${waits})`)),
+      h("span", { class: "path" }, shown(session.folder ?? "")),
+      h("span", { class: "line small" },
+        h("span", null, t("connectedBy", { how: session.connected_by })),
+        session.waiting > 0 && h("span", null, t("eventsWait", { n: session.waiting })),
+        h("span", null, t("since"), " ", moment(session.since, currentLanguage()))),
+      session.mode && h("span", { class: "small" }, `${session.mode}: ${t(`mode_${session.mode}`)}`),
+      session.outside && h("span", { class: "small warning" }, t("outside", { sender: shown(session.outside.sender) }))));
+}

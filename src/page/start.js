@@ -1,0 +1,48 @@
+// A new session: where, what, in which mode; or a conversation that goes on, also one that began in a terminal.
+
+import { call } from "./api.js";
+import { h, moment, shown } from "./dom.js";
+import { backBar, button, field, row } from "./parts.js";
+import { folders, why } from "./state.js";
+import { currentLanguage, t } from "./words.js";
+
+const MODES = ["default", "acceptEdits", "plan"];
+
+export function startView() {
+  const known = folders();
+  const folder = h("input", { type: "text", required: true, list: "folders", autocomplete: "off", autocapitalize: "off", value: known[0] ?? "" });
+  const prompt = h("textarea", { rows: "4", required: true });
+  const label = h("input", { type: "text", maxlength: "64", autocapitalize: "off" });
+  const mode = h("select", null, MODES.map((each) => h("option", { value: each }, `${each}: ${t(`mode_${each}`)}`)));
+  const notice = h("p", { class: "notice", role: "status" });
+  const start = async (body) => {
+    notice.textContent = t("starting");
+    try {
+      const session = await call("POST", "/api/v1/sessions", body);
+      location.hash = `#/session/${session.id}`;
+    } catch (error) {
+      notice.textContent = why(error);
+    }
+  };
+  const element = h("section", { class: "form" },
+    backBar(h("h1", null, t("start"))),
+    field("folder", folder), h("datalist", { id: "folders" }, known.map((each) => h("option", { value: each }))),
+    field("promptText", prompt), field("mode", mode), field("label", label), notice,
+    row(button("start", "primary", () => start({ folder: folder.value, prompt: prompt.value, mode: mode.value, ...(label.value && { label: label.value }) }))),
+    conversations((one) => start({ folder: one.folder, resume: one.id, ...(prompt.value && { prompt: prompt.value }) })));
+  return { element, draw: () => {} };
+}
+
+/** Those that ended, newest first. One that a session has open is gone to instead. */
+function conversations(goOn) {
+  const place = h("div");
+  const item = (one) => h("li", { class: "card" },
+    h("strong", null, shown(one.title || one.id)),
+    h("p", { class: "path" }, shown(one.folder), " · ", moment(one.at, currentLanguage())),
+    row(one.session ? h("a", { class: "button quiet", href: `#/session/${one.session}` }, t("goThere")) : button("goOnWith", "quiet", () => goOn(one))));
+  call("GET", "/api/v1/conversations").then(
+    (found) => place.replaceChildren(h("h2", null, t("orContinue")), found.length ? h("ul", { class: "conversations" }, found.map(item)) : h("p", { class: "hint" }, t("noConversations"))),
+    () => {},
+  );
+  return place;
+}

@@ -1,0 +1,105 @@
+// What the gate has told: sessions, prompts, and what was said in each session. Views read it and draw anew on change.
+
+import { shown } from "./dom.js";
+import { t } from "./words.js";
+
+export const state = {
+  /** unlinked, connecting, open or away */
+  connection: "connecting",
+  /** Who this device is to the gate, with its rights. */
+  me: undefined,
+  sessions: new Map(),
+  asks: new Map(),
+  /** By session: events and replies by id, in the order in which they came. */
+  said: new Map(),
+  revision: 0,
+};
+
+/** How much of what was said is kept for each session; the log has the rest. */
+const MOST_SAID = 2000;
+
+const drawers = new Set();
+let isDue = false;
+
+export function onChange(draw) {
+  drawers.add(draw);
+  return () => drawers.delete(draw);
+}
+
+export function changed() {
+  state.revision += 1;
+  if (isDue) return;
+  isDue = true;
+  // Not requestAnimationFrame: the title must change in a hidden tab, too.
+  queueMicrotask(() => {
+    isDue = false;
+    drawers.forEach((draw) => draw());
+  });
+}
+
+export function setConnection(connection) {
+  if (state.connection === connection) return;
+  state.connection = connection;
+  changed();
+}
+
+/** Takes in one message of the stream. */
+export function take(change) {
+  if (change.restart) {
+    // Everything is told anew: what is gone since must not stay.
+    state.fresh = { sessions: new Map(), asks: new Map() };
+    return;
+  }
+  const { sessions, asks } = state.fresh ?? state;
+  if (change.session) sessions.set(change.session.id, change.session);
+  if (change.ask) asks.set(change.ask.id, change.ask);
+  if (change.event) addSaid(change.event.session, "event", change.event);
+  if (change.reply) addSaid(change.reply.session, "reply", change.reply);
+  if (change.ready && state.fresh) {
+    Object.assign(state, state.fresh);
+    state.fresh = undefined;
+  }
+  if (!state.fresh) changed();
+}
+
+export function addSaid(session, kind, item) {
+  if (!session) return;
+  if (!state.said.has(session)) state.said.set(session, new Map());
+  const said = state.said.get(session);
+  const before = said.get(item.id);
+  said.set(item.id, { ...before, ...item, kind, text: item.text ?? before?.text });
+  if (said.size > MOST_SAID) said.delete(said.keys().next().value);
+}
+
+/** Open prompts, the oldest first: all, or those of one session. */
+export function openAsks(session) {
+  const open = [...state.asks.values()].filter((ask) => ask.state === "open");
+  return open.filter((ask) => !session || ask.session === session).sort((a, b) => a.at - b.at);
+}
+
+/** What a session does, in one word that people sort by. */
+export function standing(session) {
+  if (session.state === "ended") return "ended";
+  if (openAsks(session.id).length > 0) return "waiting";
+  if (session.state !== "attached") return "away";
+  if (session.stopped_by) return "paused";
+  return session.activity === "working" ? "working" : "idle";
+}
+
+const ORDER = ["waiting", "working", "paused", "idle", "away", "ended"];
+
+/** Those that wait for someone first, then those that work, then the newest. */
+export function sortedSessions() {
+  const rank = (session) => ORDER.indexOf(standing(session));
+  return [...state.sessions.values()].sort((a, b) => rank(a) - rank(b) || b.since - a.since);
+}
+
+/** What went wrong, in the gate's words and with its hint. */
+export const why = (error) => t("failed", { why: [error.message, error.hint].filter(Boolean).map(shown).join(" ") });
+
+export const MODES = ["default", "acceptEdits", "plan", "auto", "dontAsk", "bypassPermissions"];
+
+/** Folders that someone may mean: those of sessions, and those in which sessions may be started. */
+export const folders = () => [...new Set([...(state.me?.folders ?? []), ...[...state.sessions.values()].map((session) => session.folder).filter(Boolean)])];
+
+export const may = (right) => state.me?.rights?.includes(right) ?? false;

@@ -1,0 +1,99 @@
+// What a session says and does while someone looks: its stream, and what is older from its transcript.
+
+import { call, follow } from "./api.js";
+
+/** Entries kept of one session. What is older is fetched again when someone scrolls there. */
+const MOST = 20_000;
+
+/** The entries of one session, in order, with pieces of text put together and results put to their calls. */
+export class Stream {
+  constructor(session, changed) {
+    this.session = session;
+    this.changed = changed;
+    this.items = [];
+    this.known = new Map();
+    this.last = 0;
+    this.older = undefined;
+    this.isThere = false;
+    this.abort = undefined;
+  }
+
+  /** Listens until `stop`. A hidden page does not: a browser has few connections to one host. */
+  async start() {
+    if (this.abort) return;
+    this.abort = new AbortController();
+    const { signal } = this.abort;
+    try {
+      await follow(() => `/api/v1/sessions/${this.session}/stream?after=${this.last}`, (message) => this.take(message), () => {}, signal);
+    } catch {
+      // This session has no stream, or not for us: what was said is still shown.
+    }
+    if (!signal.aborted) this.abort = undefined;
+  }
+
+  stop() {
+    this.abort?.abort();
+    this.abort = undefined;
+  }
+
+  take({ entry, opened, lost, ended }) {
+    if (opened) this.isThere = true;
+    if (lost) this.last = Math.max(this.last, lost.next - 1);
+    if (entry && entry.n > this.last) {
+      this.last = entry.n;
+      this.add(entry, this.items.length);
+    }
+    if (ended) this.stop();
+    this.changed();
+  }
+
+  /** Puts an entry in at a place, or to the one that it belongs to. */
+  add(entry, place) {
+    const { at, user, event, text, call: started, result, turn, notice } = entry;
+    if (text) {
+      const key = `text-${text.message}-${text.block ?? 0}`;
+      const before = this.known.get(key);
+      if (before) before.text += text.text;
+      else this.insert({ key, kind: "text", at, text: text.text, agent: text.agent }, place);
+    } else if (started) {
+      const key = `call-${started.call}`;
+      if (!this.known.has(key)) this.insert({ key, kind: "call", at, ...started }, place);
+    } else if (result) {
+      const before = this.known.get(`call-${result.call}`);
+      if (before) before.result = result;
+    } else if (event) {
+      // Its text comes with the events that were said to the session.
+    } else if (user) this.insert({ key: keyOf(entry, "user"), kind: "user", at, ...user }, place);
+    else if (turn && turn.ended !== "done") this.insert({ key: keyOf(entry, "turn"), kind: "turn", at, ...turn }, place);
+    else if (notice) this.insert({ key: keyOf(entry, "notice"), kind: "notice", at, ...notice }, place);
+  }
+
+  insert(item, place) {
+    this.known.set(item.key, item);
+    this.items.splice(place, 0, item);
+    if (this.items.length <= MOST) return;
+    const [gone] = this.items.splice(0, 1);
+    this.known.delete(gone.key);
+  }
+
+  /** Reads a page of what is older. Says whether there may be more. */
+  async readOlder() {
+    if (this.older === null) return false;
+    const oldest = this.items.find((item) => item.kind === "text" || item.kind === "call");
+    const until = oldest && (oldest.call ?? oldest.key.split("-").slice(1, -1).join("-"));
+    const place = this.older ? `before=${encodeURIComponent(this.older)}` : until ? `until=${encodeURIComponent(until)}` : "";
+    try {
+      const { entries, before } = await call("GET", `/api/v1/sessions/${this.session}/history?limit=200&${place}`);
+      this.older = before ?? null;
+      const behind = this.items.length;
+      // In front of what is there; a result follows its call.
+      entries.forEach((entry) => this.add(entry, this.items.length - behind));
+    } catch {
+      this.older = null;
+    }
+    this.changed();
+    return this.older !== null;
+  }
+}
+
+const keyOf = (entry, kind) => (entry.n ? `${kind}-${entry.n}` : `${kind}-${entry.at}-${JSON.stringify(entry[kind]).slice(0, 80)}`);

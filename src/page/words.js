@@ -1,0 +1,89 @@
+// Every text of the page, in English and Chinese. `t("key", {name: value})` puts values where {name} stands.
+
+import { zh } from "./words-zh.js";
+
+export const en = {
+  sessions: "Sessions", log: "Log", devices: "Devices", start: "Start a session", settings: "This page",
+  away: "The gate is away. What you see may be old; it is tried again by itself.",
+  waiting: "waiting for you", working: "working", idle: "idle", ended: "ended", paused: "paused", state_away: "away",
+  prompts: "Prompts", oneWaits: "1 prompt waits", manyWait: "{n} prompts wait", nothingWaits: "Nothing waits for you.",
+  noSessions: "No session is connected.",
+  noSessionsHow: "Start one here, or run Claude Code in a project after “portcullis install”.",
+  noSessionsAsk: "Run Claude Code in a project after “portcullis install”.",
+  showEnded: "Show ended ones", hideEnded: "Hide ended ones",
+  allow: "Allow", allowOnce: "Allow once", forSession: "Allow for this session", always: "Always allow",
+  more: "More answers", deny: "Deny", denyWhy: "Deny with a message", denyStop: "Deny and stop the turn", why: "Message to the agent",
+  edit: "Edit what runs", editHow: "The rules are asked again about what you write.", send: "Send", cancel: "Cancel",
+  really: "Really allow this?", yesAllow: "Yes, allow", badJson: "This is no valid JSON.",
+  asks: "{label} asks", wants: "wants to use {tool}", risk_low: "low risk", risk_medium: "medium risk", risk_high: "high risk",
+  previewOnly: "Preview only: more may run than is shown here.", held: "Held before it runs. Without an answer it is denied.",
+  saysAgent: "The agent says", reason: "Why it is asked", until: "Can be answered until", quorum: "{n} people must allow it",
+  allowedBy: "Allowed by {names}", rule: "This would be written: {rule}", wholeInput: "Whole input", inFolder: "in {folder}",
+  question: "Your answer", ownWords: "In your own words", answer: "Answer", approvePlan: "Approve the plan",
+  goOnIn: "Go on in", keepPlanning: "Keep planning", recorded: "Recorded.", answeredBy: "Answered by {by} by {via}: {behavior}.",
+  confirmed: "confirmed", notConfirmed: "not confirmed yet", missing: "{n} more must allow it.", gone: "No longer asked: {why}",
+  noRight: "This device may look, not answer.",
+  talk: "Message", readNext: "It is read at the next tool call or at the end of the turn.", readNow: "It wakes the session.",
+  readLater: "It waits until the session is back.", readEnded: "The session has ended; the message goes to the one that continues it.",
+  nothingSaid: "Nothing was said here yet.", you: "you", redelivered: "sent again", erased: "(erased)", edited: "edited",
+  pause: "Pause", goOn: "Go on", interrupt: "Interrupt", end: "End", reallyEnd: "End this session?", mode: "Mode", change: "Change",
+  pausedBy: "Paused by {by}: no tool runs.", outside: "It has read text from {sender}: what it runs or sends is asked for.",
+  connectedBy: "connected by {how}", since: "since", eventsWait: "{n} waiting", back: "Back", folder: "Folder", promptText: "What should it do?",
+  starting: "Starting …", label: "Name (optional)",
+  mode_default: "asks before it changes or runs something", mode_acceptEdits: "changes files unasked, asks before it runs something",
+  mode_plan: "only reads, and makes a plan", mode_auto: "decides by itself what to ask",
+  mode_dontAsk: "what would be asked is denied", mode_bypassPermissions: "asks nothing: rules and protected files still hold",
+  search: "Search", older: "Older", nothingFound: "Nothing fits.", noLog: "This device may not read the log.",
+  device: "Device", rights: "May", lastSeen: "linked", revoke: "Revoke", reallyRevoke: "Revoke this device?", thisDevice: "this one",
+  noDevices: "No device is linked.", forget: "Forget this device's key", language: "Language",
+  linkFirst: "This browser is not linked yet",
+  linkHow: "Run “portcullis page” at the computer where the gate runs, or “portcullis device link” for a phone, and open the link.",
+  linking: "Linking …", linkUsed: "The link was used before or is too old. Links work once, for two minutes.", called: "What is this device called?",
+  link: "Link this device", failed: "That did not work: {why}", revoked: "This device is no longer linked.",
+  about: "About", about_all: "Everything", about_ask: "Prompts", about_event: "Events", about_session: "Sessions", about_person: "People", about_token: "Tokens and devices",
+  loading: "Loading …", details: "Details", nothingYet: "Nothing fits so far.",
+  verify: "Check the chain", verifying: "Checking …", chainOk: "{n} records, none changed, removed or reordered. Head: {head}…",
+  chainBroken: "The journal is broken at record {seq}: {what}",
+  rules: "Rules", whatWould: "What would happen to this call?", tool: "Tool", callInput: "Command, path or address", checkCall: "Ask the rules",
+  rulesHere: "Rules that count here", decision_allow: "allow", decision_ask: "ask", decision_deny: "deny",
+  ifTrusted: "If the project's rules were trusted:", notLookedAt: "Claude Code's own permission settings are not looked at.",
+  noRules: "There are no rules for this folder.", noRulesHow: "Write one: portcullis rules add allow 'Bash(npm test *)'.",
+  onlySessions: "only sessions {label}", notTrusted: "does not count: the project's file is not trusted",
+  people: "People", role: "Role", role_sender: "sender: may inform", role_reviewer: "reviewer: may direct and answer", role_admin: "admin: may do everything", role_agent: "agent: posts hooks", role_owner: "owner",
+  noPeople: "Nobody else is let in.", noPeopleHow: "Make a token for someone below, or pair a user of a chat.",
+  remove: "Remove", reallyRemove: "Remove {name}, with all tokens?", nobodyWaits: "Nobody waits to be let in.", waitingPeople: "Waiting to be let in",
+  pairHow: "Ask them for the code that they were shown.", code: "Code", name: "Name", letIn: "Let in",
+  tokens: "Tokens", expires: "expires", expired: "expired", neverExpires: "does not expire", reallyRevokeToken: "Revoke this token of {name}?",
+  newToken: "New token", newTokenHow: "It is shown this once. Programs send it as “Authorization: Bearer TOKEN”.", addToken: "Make a token",
+  finished: "{label} is done", died: "{label} has ended", mute: "quiet", unknownSession: "No such session",
+  notify: "Turn notifications on", notified: "This browser tells you when something waits, is done or has ended.",
+  notNotified: "This browser can tell you when something waits, also while you look at something else.", cannotNotify: "Notifications are blocked in this browser's settings.",
+  attach: "Attach", takeAway: "Take {name} away", uploading: "Sending the files …", tooManyFiles: "At most {n} files go along.", tooLarge: "{name} is larger than {most}.",
+  conversation: "Conversation", newer: "Newer", replied: "replied", event_waiting: "waiting", event_delivered: "delivered", event_seen: "seen", event_expired: "expired", event_dropped: "dropped", event_dead: "not delivered",
+  turnInterrupted: "The turn was interrupted. {why}", turnFailed: "The turn failed. {why}", callResult: "Result", callFailed: "It failed", cut: "The rest is too long to be shown here.",
+  call_running: "running", call_done: "done", call_failed: "failed", goOnWith: "Continue",
+  by_channel: "the channel", by_hooks: "hooks", by_run: "run", by_acp: "an editor",
+  oneElsewhere: "1 prompt of another session waits for you", manyElsewhere: "{n} prompts of other sessions wait for you",
+  orContinue: "Or go on with a conversation", noConversations: "There is none in these folders yet.", goThere: "Go there",
+  handedOver: "handed over", differs: "What ran was not what was shown.",
+};
+
+let language = localStorage.getItem("portcullis.language") ?? (navigator.language.startsWith("zh") ? "zh-CN" : "en");
+apply();
+
+function apply() {
+  document.documentElement.lang = language;
+}
+
+export const currentLanguage = () => language;
+
+export function setLanguage(chosen) {
+  language = chosen;
+  localStorage.setItem("portcullis.language", chosen);
+  apply();
+}
+
+export function t(key, values = {}) {
+  const text = (language === "zh-CN" ? zh[key] : undefined) ?? en[key] ?? key;
+  return text.replace(/\{(\w+)\}/g, (_, name) => String(values[name] ?? ""));
+}

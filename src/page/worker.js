@@ -1,0 +1,80 @@
+// The service worker: it is woken by a push that only says that something waits, asks the gate what, and shows that.
+// It stands alone: it knows the key of this device from the database that the page keeps it in.
+
+const TEXTS = {
+  en: { asks: "{label} asks", allow: "Allow", deny: "Deny", risk: "{level} risk", waits: "Something waits for you", failed: "That did not work: open the page" },
+  zh: { asks: "{label} 请求许可", allow: "允许", deny: "拒绝", risk: "风险：{level}", waits: "有请求等你答复", failed: "没有成功：请打开页面" },
+};
+const words = (name, values = {}) => (TEXTS[navigator.language.startsWith("zh") ? "zh" : "en"][name] ?? "").replace(/\{(\w+)\}/g, (_, key) => values[key] ?? "");
+
+/** More than fits on a notification is decided on the page. */
+const LONGEST = 200;
+const LONGEST_SHOWN = 500;
+
+self.addEventListener("install", () => self.skipWaiting());
+self.addEventListener("activate", (event) => event.waitUntil(self.clients.claim()));
+self.addEventListener("push", (event) => event.waitUntil(show()));
+self.addEventListener("notificationclick", (event) => event.waitUntil(clicked(event)));
+
+async function show() {
+  const open = await gate("GET", "/api/v1/asks?state=open").catch(() => []);
+  // A browser wants to see a notification for each push, also where someone was faster.
+  if (open.length === 0) return self.registration.showNotification(words("waits"), { tag: "waits", icon: icon() });
+  await Promise.all(open.slice(-5).map((ask) => self.registration.showNotification(words("asks", { label: ask.label ?? "" }), {
+    body: `${ask.tool}: ${ask.preview.slice(0, LONGEST_SHOWN)}\n${words("risk", { level: ask.risk?.level ?? "low" })}`,
+    tag: `ask-${ask.id}`,
+    icon: icon(),
+    data: { ask: ask.id, session: ask.session },
+    actions: isSimple(ask) ? [{ action: "allow", title: words("allow") }, { action: "deny", title: words("deny") }] : [],
+  })));
+}
+
+/** What can be decided by one tap: short, seen whole, not dangerous, and yes or no. */
+const isSimple = (ask) =>
+  ask.kind === "tool" && !ask.preview_only && !ask.default_to_no && ask.risk?.level !== "high" && ask.preview.length <= LONGEST && !ask.quorum;
+
+async function clicked({ action, notification }) {
+  notification.close();
+  const { ask, session } = notification.data ?? {};
+  if (action && ask) {
+    try {
+      await gate("POST", `/api/v1/asks/${ask}/verdict`, { behavior: action });
+      return;
+    } catch {
+      await self.registration.showNotification(words("failed"), { tag: `ask-${ask}`, data: { ask, session } });
+      return;
+    }
+  }
+  const place = session ? `/#/session/${session}` : "/";
+  const windows = await self.clients.matchAll({ type: "window", includeUncontrolled: true });
+  const there = windows[0];
+  if (!there) await self.clients.openWindow(place);
+  else {
+    await there.focus();
+    there.postMessage({ go: place.slice(1) });
+  }
+}
+
+const icon = () => new URL("icon.svg", self.location).href;
+
+async function gate(method, path, body) {
+  const key = await stored();
+  if (!key) throw new Error("this browser is not linked");
+  const headers = { Authorization: `Bearer ${key}`, Accept: "application/json", ...(body && { "Content-Type": "application/json" }) };
+  const response = await fetch(path, { method, headers, body: body && JSON.stringify(body), cache: "no-store" });
+  if (!response.ok) throw new Error(String(response.status));
+  return response.json();
+}
+
+function stored() {
+  return new Promise((resolve, reject) => {
+    const opening = indexedDB.open("portcullis", 1);
+    opening.onupgradeneeded = () => opening.result.createObjectStore("device");
+    opening.onerror = () => reject(opening.error);
+    opening.onsuccess = () => {
+      const reading = opening.result.transaction("device").objectStore("device").get("key");
+      reading.onsuccess = () => resolve(reading.result);
+      reading.onerror = () => reject(reading.error);
+    };
+  });
+}

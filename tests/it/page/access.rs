@@ -1,0 +1,170 @@
+//! Who gets in: links that work once, devices that are revoked, pages and hosts that are not ours.
+
+use crate::support::browser::{Browser, DESKTOP, link};
+use crate::support::child::Stdin;
+use crate::support::connection::Target;
+use crate::support::home::{Home, Ran};
+use crate::support::http::Request;
+use crate::support::{PATIENCE, until};
+use serde_json::json;
+use std::os::unix::fs::PermissionsExt as _;
+
+#[test]
+fn a_link_works_once_and_fetching_it_ahead_does_not_use_it_up() {
+    let home = Home::new();
+    let gate = home.serve();
+    let url = link(&gate, &[]);
+    let address = url.split('#').next().unwrap().to_owned();
+    // What a chat program or a browser does before anyone presses: it never sees what stands behind the #.
+    for _ in 0..2 {
+        Request::get("/").header("Accept", "text/html").send(&gate.target()).expect(200);
+    }
+    let browser = Browser::start(&home);
+    let page = browser.open("a", &url, DESKTOP);
+    page.click("[data-action=link]");
+    page.see("nav");
+    let second = browser.open("b", &url, DESKTOP);
+    second.click("[data-action=link]");
+    second.see_text(".notice", "used before");
+    let secret = url.split("#link=").nth(1).unwrap();
+    Request::post("/api/v1/devices").json(&json!({"link": secret, "name": "x"})).send(&gate.target()).expect(403);
+    assert!(!home.log().contains(secret), "no log has the link");
+    assert!(page.run(&format!("fetch('{address}').then((answer) => answer.ok)")).as_bool().unwrap());
+}
+
+#[test]
+fn a_revoked_device_is_shown_out_at_once() {
+    let home = Home::new();
+    let gate = home.serve();
+    let browser = Browser::start(&home);
+    let page = browser.linked("a", &gate, &[], DESKTOP);
+    page.see(".empty");
+    let devices = home.run(&["device", "list", "--json"]).ok().json();
+    assert_eq!(devices[0]["rights"], json!(["talk", "review"]));
+    home.run(&["device", "revoke", devices[0]["name"].as_str().unwrap()]).ok();
+    page.see_text("main", "no longer linked");
+    page.reload();
+    page.see_text("main", "not linked yet");
+    assert_eq!(home.run(&["device", "list", "--json"]).ok().json(), json!([]));
+}
+
+#[test]
+fn a_device_may_do_what_it_was_linked_for_and_no_more() {
+    let home = Home::new();
+    let gate = home.serve();
+    let secret = link(&gate, &["start"]).split("#link=").nth(1).unwrap().to_owned();
+    let new = json!({"link": secret, "name": "phone"});
+    let made = Request::post("/api/v1/devices").json(&new).send(&gate.target()).expect(200).json();
+    let key = made["key"].as_str().unwrap();
+    let me = gate.get_as(key, "/api/v1/me").expect(200).json();
+    assert_eq!((&me["name"], &me["via"], &me["device"]), (&json!("owner"), &json!("device"), &made["id"]));
+    assert_eq!(me["rights"], json!(["talk", "review", "start"]));
+    for path in ["/api/v1/devices", "/api/v1/log", "/api/v1/tokens"] {
+        gate.get_as(key, path).expect(403);
+    }
+    gate.post_as(key, "/api/v1/devices/links", &json!({})).expect(403);
+    for (path, bytes) in home.files() {
+        assert!(!bytes.windows(key.len()).any(|window| window == key.as_bytes()), "{path} holds the key");
+    }
+}
+
+#[test]
+fn where_devices_answer_a_linked_one_does_and_the_owner_of_the_machine_does_not() {
+    let home = Home::new();
+    home.write_config("approvals = \"device\"\n");
+    let gate = home.serve();
+    let secret = link(&gate, &[]).split("#link=").nth(1).unwrap().to_owned();
+    let new = json!({"link": secret, "name": "phone"});
+    let made = Request::post("/api/v1/devices").json(&new).send(&gate.target()).expect(200).json();
+    let owner = gate.get("/api/v1/me").expect(200).json();
+    let device = gate.get_as(made["key"].as_str().unwrap(), "/api/v1/me").expect(200).json();
+    assert!(!owner["rights"].as_array().unwrap().contains(&json!("review")));
+    assert!(device["rights"].as_array().unwrap().contains(&json!("review")));
+}
+
+#[test]
+fn the_public_listener_serves_its_own_host_and_what_is_for_elsewhere_alone() {
+    let home = Home::new();
+    home.write_config("public_url = \"https://gate.example.org\"\npublic_listen = \"127.0.0.1:0\"\n");
+    let gate = home.serve();
+    let status = home.status();
+    assert_eq!(status["public_url"], "https://gate.example.org");
+    let public = Target::Tcp(status["public_listen"].as_str().unwrap().parse().unwrap());
+    let host = |request: Request| request.without("Host").header("Host", "gate.example.org");
+    let page = host(Request::get("/")).header("Accept", "text/html").send(&public).expect(200);
+    let policy = page.header("content-security-policy").unwrap();
+    assert!(
+        policy.contains("frame-ancestors 'none'") && policy.contains("require-trusted-types-for 'script'"),
+        "{policy}"
+    );
+    Request::get("/").send(&public).expect(403);
+    let foreign = host(Request::get("/api/v1/sessions")).token(home.token());
+    foreign.header("Origin", "https://evil.example").send(&public).expect(403);
+    host(Request::get("/api/v1/sessions")).send(&public).expect(401);
+    host(Request::get("/api/v1/sessions")).token(home.token()).send(&public).expect(200);
+    for path in ["/healthz", "/metrics", "/events", "/api/openapi.json", "/link", "/anything"] {
+        host(Request::get(path)).token(home.token()).send(&public).expect(404);
+    }
+    host(Request::post("/")).token(home.token()).body("x").send(&public).expect(405);
+    // A link is made on this machine alone; the path is one that a DELETE of a device could have.
+    host(Request::post("/api/v1/devices/links")).token(home.token()).json(&json!({})).send(&public).expect(405);
+    gate.get("/healthz").expect(200);
+}
+
+#[test]
+fn a_link_is_shown_on_a_terminal_only() {
+    let home = Home::new();
+    let _gate = home.serve();
+    home.run(&["device", "link"]).refused(1, "a link is shown on a terminal only");
+    home.run(&["page", "--no-open"]).refused(1, "no terminal to print the link on");
+    assert!(home.run(&["device", "list"]).ok().stdout.contains("No device is linked."));
+    home.run(&["device", "revoke", "nosuch"]).refused(1, "no device nosuch");
+}
+
+/// A program in place of `xdg-open`, which writes down what it is given.
+fn fake_opener(home: &Home) -> std::path::PathBuf {
+    let folder = home.user().join("bin");
+    std::fs::create_dir_all(&folder).unwrap();
+    let script = "#!/bin/sh\nprintf '%s\\n' \"$*\" > \"$HOME/argv\"\ncp -p \"$1\" \"$HOME/opened.html\"\nmv \"$HOME/argv\" \"$HOME/opened\"\n";
+    let file = folder.join("xdg-open");
+    std::fs::write(&file, script).unwrap();
+    std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o755)).unwrap();
+    folder
+}
+
+#[test]
+fn the_browser_is_opened_on_a_file_that_only_its_owner_reads_and_that_is_gone_afterwards() {
+    let home = Home::new();
+    let gate = home.serve();
+    let mut command = home.command(&["page"]);
+    let path = std::env::var("PATH").unwrap();
+    command.env("DISPLAY", ":9").env("PATH", format!("{}:{path}", fake_opener(&home).display()));
+    let opening = home.spawn(command, Stdin::Nothing);
+    let argv = until("the browser", || std::fs::read_to_string(home.user().join("opened")).ok());
+    let file = std::path::PathBuf::from(argv.trim());
+    let copy = home.user().join("opened.html");
+    let text = std::fs::read_to_string(&copy).unwrap();
+    assert_eq!(std::fs::metadata(&copy).unwrap().permissions().mode() & 0o777, 0o600);
+    let secret = text.split("#link=").nth(1).unwrap().split('"').next().unwrap();
+    assert!(!argv.contains(secret), "no list of processes shows the link");
+    assert!(file.exists() && file.starts_with(home.folder()), "{}", file.display());
+    let new = json!({"link": secret, "name": "browser"});
+    Request::post("/api/v1/devices").json(&new).send(&gate.target()).expect(200);
+    opening.wait_exit(PATIENCE);
+    assert!(!file.exists(), "the file is gone");
+    assert!(!opening.stdout().contains(secret), "nor is it printed where no terminal is");
+    assert!(opening.stdout().contains("browser is linked."), "{}", opening.stdout());
+}
+
+#[test]
+fn over_ssh_and_without_a_display_nothing_is_opened() {
+    let home = Home::new();
+    let _gate = home.serve();
+    let path = format!("{}:{}", fake_opener(&home).display(), std::env::var("PATH").unwrap());
+    for variables in [&[("DISPLAY", ":9"), ("SSH_CONNECTION", "1 2 3 4")][..], &[]] {
+        let mut command = home.command(&["page"]);
+        command.env("PATH", &path).envs(variables.iter().copied());
+        Ran::of(&home.spawn(command, Stdin::Nothing), PATIENCE).refused(1, "no browser to open");
+    }
+    assert!(!home.user().join("opened").exists());
+}

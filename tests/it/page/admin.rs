@@ -1,0 +1,101 @@
+//! The views for whoever administers the gate: rules, people and tokens, the log and its chain.
+
+use crate::support::browser::{Browser, DESKTOP, Page};
+use crate::support::gate::Gate;
+use crate::support::home::Home;
+use crate::support::standin::StandIn;
+use serde_json::json;
+
+fn view(page: &Page<'_>, gate: &Gate, name: &str) {
+    page.goto(&format!("http://{}/#/{name}", gate.address()));
+}
+
+#[test]
+fn the_rules_of_a_folder_are_shown_and_say_what_would_become_of_a_call() {
+    let home = Home::new();
+    let gate = home.serve();
+    home.run(&["rules", "add", "deny", "Bash(git push *)", "--why", "ask the team first"]).ok();
+    let _session = StandIn::start(&home, &["--label", "api"]);
+    let browser = Browser::start(&home);
+    let page = browser.linked("a", &gate, &["admin"], DESKTOP);
+    page.see(".session");
+    view(&page, &gate, "rules");
+    page.see_text(".rules li", "Bash(git push *)");
+    page.see_text(".rules li", "ask the team first");
+    page.fill("textarea", "cd web && git push origin main");
+    page.click("[data-action=checkCall]");
+    page.see_text(".ruling .decision.deny", "deny");
+    page.see_text(".ruling", "Bash(git push *)");
+    page.fill("textarea", "ls");
+    page.click("[data-action=checkCall]");
+    page.see_text(".ruling .decision.allow", "allow");
+    page.fill("input[list=folders]", "/nowhere");
+    page.press("Tab");
+    page.see_text("section", "there is no folder");
+    assert!(page.barriers().is_empty(), "{:?}", page.barriers());
+}
+
+#[test]
+fn people_and_tokens_are_seen_to_and_a_token_is_shown_once() {
+    let home = Home::new();
+    let gate = home.serve();
+    let browser = Browser::start(&home);
+    let page = browser.linked("a", &gate, &["admin"], DESKTOP);
+    view(&page, &gate, "people");
+    page.see_text(".empty", "Nobody else");
+    page.fill("label:has-text(\"Name\") input", "ci");
+    page.click("[data-action=addToken]");
+    page.see(".secret");
+    let token = page.text(".secret");
+    assert_eq!(gate.get_as(&token, "/api/v1/me").expect(200).json()["name"], "ci");
+    page.see_text(".card strong", "ci");
+    page.reload();
+    page.see_text(".card strong", "ci");
+    assert_eq!(page.run("document.querySelector('.secret').hidden"), true, "it is shown once");
+    page.click("[data-action=revoke]");
+    page.gone("[data-action=revoke]");
+    gate.get_as(&token, "/api/v1/me").expect(401);
+    page.click("[data-action=remove]");
+    page.see_text(".empty", "Nobody else");
+    assert!(page.barriers().is_empty(), "{:?}", page.barriers());
+}
+
+#[test]
+fn the_log_is_searched_and_says_whether_its_chain_is_whole() {
+    let home = Home::new();
+    let gate = home.serve();
+    gate.say("/", "the first message").expect(200);
+    gate.say("/", "a second one, with ghp_0123456789abcdefghijklmnopqrstuvwxyz").expect(200);
+    let browser = Browser::start(&home);
+    let page = browser.linked("a", &gate, &["admin"], DESKTOP);
+    view(&page, &gate, "log");
+    page.see_text(".log li", "the first message");
+    assert!(!page.text(".log").contains("0123456789abcdef"), "no secret is shown");
+    page.fill("input[type=search]", "second");
+    page.gone(".log li:has-text(\"the first message\")");
+    page.see_text(".log li", "a second one");
+    page.fill("input[type=search]", "nothing has this");
+    page.see_text(".notice", "Nothing fits");
+    page.click("[data-action=verify]");
+    page.see_text(".chain", "none changed, removed or reordered");
+    let records = gate.get("/api/v1/log/chain").expect(200).json()["records"].as_u64().unwrap();
+    assert!(records >= 3, "{records}");
+    assert!(page.barriers().is_empty(), "{:?}", page.barriers());
+}
+
+#[test]
+fn who_may_not_administer_sees_none_of_it_and_is_refused() {
+    let home = Home::new();
+    let gate = home.serve();
+    let browser = Browser::start(&home);
+    let page = browser.linked("a", &gate, &[], DESKTOP);
+    assert_eq!(page.count("nav a"), 2, "sessions, and the page's own settings");
+    view(&page, &gate, "log");
+    page.see_text(".notice", "may not read the log");
+    let token = home.token_for("rita", "reviewer");
+    for path in ["/api/v1/rules?folder=/", "/api/v1/log/chain", "/api/v1/people"] {
+        gate.get_as(&token, path).expect(403);
+    }
+    let check = json!({"folder": "/", "tool": "Bash", "input": "ls"});
+    gate.post_as(&token, "/api/v1/rules/check", &check).expect(403);
+}

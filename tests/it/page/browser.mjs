@@ -1,0 +1,80 @@
+// A real Chromium, told what to do by lines of JSON on standard input; each is answered by one on standard output.
+// Everything waits by itself for what it needs, and gives up with the reason.
+
+import { createRequire } from "node:module";
+import { createInterface } from "node:readline";
+
+const [modules, program] = process.argv.slice(2);
+const require = createRequire(`${modules}/`);
+const { chromium } = require("playwright-core");
+const WITHIN = 60_000;
+
+const browser = await chromium.launch({
+  executablePath: program,
+  args: ["--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync", "--ignore-certificate-errors", "--host-resolver-rules=MAP gate.example.org 127.0.0.1"],
+});
+const pages = new Map();
+
+const DO = {
+  async open({ page, url, width = 1280, height = 800, locale = "en-US", dark = false }) {
+    const context = await browser.newContext({ viewport: { width, height }, locale, colorScheme: dark ? "dark" : "light" });
+    const opened = await context.newPage();
+    opened.setDefaultTimeout(WITHIN);
+    opened.problems = [];
+    opened.requests = [];
+    opened.on("pageerror", (error) => opened.problems.push(error.message));
+    // What the gate refused is told by the page; what the browser refused, such as a script, is a problem.
+    const isProblem = (message) => message.type() === "error" && !message.text().startsWith("Failed to load resource");
+    opened.on("console", (message) => isProblem(message) && opened.problems.push(message.text()));
+    opened.on("request", (request) => opened.requests.push(request.url()));
+    opened.on("dialog", (dialog) => dialog.accept());
+    pages.set(page, opened);
+    await opened.goto(url);
+  },
+  goto: ({ page, url }) => of(page).goto(url),
+  reload: ({ page }) => of(page).reload(),
+  click: ({ page, at }) => of(page).locator(at).first().click(),
+  fill: ({ page, at, text }) => of(page).locator(at).first().fill(text),
+  press: ({ page, keys }) => of(page).keyboard.press(keys),
+  select: ({ page, at, value }) => of(page).locator(at).first().selectOption(value),
+  see: ({ page, at }) => of(page).locator(at).first().waitFor({ state: "visible" }),
+  gone: ({ page, at }) => of(page).locator(at).first().waitFor({ state: "hidden" }),
+  text: ({ page, at }) => of(page).locator(at).first().innerText(),
+  count: ({ page, at }) => of(page).locator(at).count(),
+  run: ({ page, script }) => of(page).evaluate(script),
+  shot: ({ page, path }) => of(page).screenshot({ path, fullPage: true }).then(() => undefined),
+  problems: ({ page }) => of(page).problems,
+  requests: ({ page }) => of(page).requests,
+  async accessible({ page }) {
+    const source = require("node:fs").readFileSync(require.resolve("axe-core/axe.min.js"), "utf8");
+    // Through the debugger: the page's own policy lets no foreign script in.
+    await of(page).evaluate(source);
+    const { violations } = await of(page).evaluate(`axe.run(document, { resultTypes: ["violations"] })`);
+    return violations.filter((one) => ["serious", "critical"].includes(one.impact)).map((one) => `${one.id}: ${one.nodes.map((node) => node.html).join(" | ")}`);
+  },
+  close: async ({ page }) => {
+    await of(page).context().close();
+    pages.delete(page);
+  },
+};
+
+function of(page) {
+  const found = pages.get(page);
+  if (!found) throw new Error(`no page ${page}`);
+  return found;
+}
+
+for await (const line of createInterface({ input: process.stdin })) {
+  let answer;
+  try {
+    const { what, ...rest } = JSON.parse(line);
+    answer = { ok: (await DO[what](rest)) ?? null };
+  } catch (error) {
+    // What was on the screen instead says more than what was not.
+    const page = pages.get(JSON.parse(line).page);
+    const shown = await page?.locator("body").innerText({ timeout: 1000 }).catch(() => "");
+    answer = { failed: `${error.message}\nthe page shows:\n${shown ?? ""}\n${page?.problems.join("\n") ?? ""}` };
+  }
+  process.stdout.write(`${JSON.stringify(answer)}\n`);
+}
+await browser.close();

@@ -1,0 +1,135 @@
+//! Text from outside in every field that the page shows: it is text there, and nothing else.
+
+use crate::fakes::model::Model;
+use crate::fakes::script::Rule;
+use crate::run::api::serve;
+use crate::support::browser::{Browser, DESKTOP, Page, link};
+use crate::support::home::Home;
+use crate::support::http::Request;
+use crate::support::standin::StandIn;
+use serde_json::json;
+
+const ATTACK: &str = "\"><img src=x onerror=window.hit=1><script>window.hit=1</script><svg onload=window.hit=1>";
+
+/// Nothing of it ran, became an element, or had to be stopped by the page's policy.
+#[track_caller]
+fn nothing_happened(page: &Page<'_>) {
+    assert_eq!(page.run("window.hit === undefined"), true);
+    assert_eq!(page.count("#app img, #app script, #app svg, #app iframe, #app object"), 0);
+    assert_eq!(page.count("#app [href^='javascript:'], #app [href^='data:'], #app [onerror], #app [onload]"), 0);
+    assert_eq!(page.problems(), [""; 0], "no policy had to step in");
+}
+
+#[test]
+fn in_a_tool_call_and_its_description() {
+    let home = Home::new();
+    let file = home.project().join(ATTACK.replace('/', "_"));
+    let model = Model::start(vec![
+        Rule::on_text("go").call("Bash", json!({"command": ATTACK, "description": ATTACK})).once(),
+        Rule::on_any_result().call("Write", json!({"file_path": file, "content": ATTACK})).once(),
+        Rule::on_any_result()
+            .call("WebFetch", json!({"url": format!("https://x.example/{ATTACK}"), "prompt": ATTACK}))
+            .once(),
+    ]);
+    let gate = serve(&home, &model, "");
+    let browser = Browser::start(&home);
+    let page = browser.linked("a", &gate, &[], DESKTOP);
+    gate.post("/api/v1/sessions", &json!({"prompt": "go", "label": "x<b>y"})).expect(201);
+    page.see_text(".prompt", "Bash");
+    assert_eq!(page.text(".prompt .code"), ATTACK);
+    page.see_text(".session strong", "x<b>y");
+    nothing_happened(&page);
+    page.click(".prompt [data-action=deny]");
+    page.see_text(".prompt", "Write");
+    page.see_text(".prompt .path", "<img");
+    page.see_text(".prompt .diff", "<script>");
+    nothing_happened(&page);
+    page.click(".prompt:has-text(\"Write\") [data-action=deny]");
+    page.see_text(".prompt", "WebFetch");
+    nothing_happened(&page);
+}
+
+#[test]
+fn in_a_question_its_options_and_what_was_said() {
+    let home = Home::new();
+    let question = json!({"questions": [{"question": ATTACK, "header": "x", "multiSelect": true,
+        "options": [{"label": ATTACK, "description": ATTACK}, {"label": "b", "description": "b"}]}]});
+    let model = Model::start(vec![
+        Rule::on_text("go").call("AskUserQuestion", question).once(),
+        Rule::on_any_result().say(&format!("{ATTACK} **bold** [x](javascript:window.hit=1)")),
+    ]);
+    let gate = serve(&home, &model, "");
+    let browser = Browser::start(&home);
+    let page = browser.linked("a", &gate, &[], DESKTOP);
+    gate.post("/api/v1/sessions", &json!({"prompt": format!("go {ATTACK}")})).expect(201);
+    page.see_text("legend", "<img");
+    page.see_text(".option", "<script>");
+    nothing_happened(&page);
+    page.click(".option");
+    page.click("[data-action=answer]");
+    page.click(".session");
+    page.see(".head");
+    nothing_happened(&page);
+}
+
+#[test]
+fn in_an_event_a_reply_its_links_and_its_files() {
+    let home = Home::new();
+    let gate = home.serve();
+    let session = StandIn::start(&home, &["--label", "api"]);
+    let browser = Browser::start(&home);
+    let page = browser.linked("a", &gate, &[], DESKTOP);
+    page.click(".session");
+    gate.say("/", ATTACK).expect(200);
+    page.see_text(".said .event", "<script>");
+    let chat = session.next_event().meta("chat_id").to_owned();
+    let links = "[a](javascript:window.hit=1) [b](data:text/html,x) [c](https://ok.example/) `<b>` <https://x.example>\n\n\
+                 ![i](https://track.example/x.png)\n\n# <img src=x onerror=window.hit=1>\n\n- <script>window.hit=1</script>";
+    std::fs::write(home.project().join("<img src=x onerror=window.hit=1>.txt"), "x").unwrap();
+    let file = home.project().join("<img src=x onerror=window.hit=1>.txt");
+    session.call("reply", &json!({"chat_id": chat, "text": format!("{ATTACK}\n\n{links}"), "files": [file]}));
+    page.see_text(".said .reply", "onerror");
+    page.see_text(".said .reply .file", "<img");
+    let targets = page.run("[...document.querySelectorAll('.reply a')].map((link) => link.protocol)");
+    assert!(targets.as_array().unwrap().iter().all(|protocol| protocol == "https:"), "{targets}");
+    let asked: Vec<String> = page.requests().into_iter().filter(|url| url.contains("track.example")).collect();
+    assert_eq!(asked, [""; 0], "nothing is fetched from elsewhere");
+    nothing_happened(&page);
+}
+
+#[test]
+fn in_names_of_devices_and_reasons_of_rules_and_the_log() {
+    let home = Home::new();
+    let gate = home.serve();
+    let secret = link(&gate, &[]).split("#link=").nth(1).unwrap().to_owned();
+    let name = "<img src=x onerror=window.hit=1>";
+    Request::post("/api/v1/devices").json(&json!({"link": secret, "name": name})).send(&gate.target()).expect(200);
+    home.run(&["rules", "add", "deny", "Bash(x *)", "--why", name]).ok();
+    gate.say("/", ATTACK).expect(200);
+    let _session = StandIn::start(&home, &["--label", "api"]);
+    let browser = Browser::start(&home);
+    let page = browser.linked("a", &gate, &["admin"], DESKTOP);
+    page.see(".session");
+    for (view, shows) in [("devices", ".devices"), ("rules", ".rules"), ("log", ".log"), ("people", "section")] {
+        page.goto(&format!("http://{}/#/{view}", gate.address()));
+        page.see(shows);
+        if view != "people" {
+            page.see_text(shows, "<img");
+        }
+        nothing_happened(&page);
+    }
+}
+
+#[test]
+fn what_hides_or_turns_text_round_is_spelled_out() {
+    let home = Home::new();
+    let model = Model::start(vec![
+        Rule::on_text("go").call("Bash", json!({"command": "echo a\u{202e}b\u{200b}c", "description": "d"})).once(),
+    ]);
+    let gate = serve(&home, &model, "");
+    let browser = Browser::start(&home);
+    let page = browser.linked("a", &gate, &[], DESKTOP);
+    gate.post("/api/v1/sessions", &json!({"prompt": "go"})).expect(201);
+    page.see(".prompt");
+    assert_eq!(page.text(".prompt .code"), "echo a⟨U+202E⟩b⟨U+200B⟩c");
+}

@@ -1,0 +1,120 @@
+//! From a first visit to a file that was written: start, prompt, answer, reply; also after the gate was killed.
+
+use crate::fakes::model::Model;
+use crate::fakes::script::Rule;
+use crate::run::api::serve;
+use crate::support::browser::{Browser, CHINESE_PHONE, DESKTOP, Screen};
+use crate::support::driven::shell;
+use crate::support::home::Home;
+use crate::support::standin::StandIn;
+use crate::support::until;
+use serde_json::json;
+
+/// A first visit by link, a session started, its prompt allowed, the file there.
+fn first_visit(screen: Screen, words: [&str; 3]) {
+    let [start, wants, allowed] = words;
+    let home = Home::new();
+    let model = shell(&["touch made.txt && echo made"]);
+    let gate = serve(&home, &model, "");
+    let browser = Browser::start(&home);
+    let page = browser.linked("a", &gate, &["start"], screen);
+    assert_eq!(page.run("location.hash"), "", "the link's secret is not in the history");
+    page.see(".empty");
+    page.see_text("a.primary", start);
+    page.click("a.primary");
+    page.fill("input[list=folders]", home.project().to_str().unwrap());
+    page.fill("textarea", "go");
+    page.click("[data-action=start]");
+    page.see(".prompt");
+    assert_eq!(page.text(".prompt .code"), "touch made.txt && echo made");
+    page.see_text(".prompt header", wants);
+    assert!(page.run("document.title").as_str().unwrap().starts_with("(1)"), "the title says that one waits");
+    assert!(page.barriers().is_empty(), "{:?}", page.barriers());
+    assert!(page.run("document.documentElement.scrollWidth <= innerWidth").as_bool().unwrap(), "nothing is cut off");
+    page.click("[data-action=allowOnce]");
+    page.see_text(".settled", allowed);
+    until("the file", || home.project().join("made.txt").exists().then_some(()));
+    page.gone(".settled");
+    assert_eq!(page.problems(), [""; 0]);
+    let elsewhere = |url: &String| !url.starts_with(&format!("http://{}/", gate.address()));
+    assert_eq!(page.requests().into_iter().filter(elsewhere).collect::<Vec<_>>(), [""; 0], "nobody else is asked");
+}
+
+#[test]
+fn a_first_visit_by_link_starts_a_session_and_allows_its_call() {
+    first_visit(DESKTOP, ["Start a session", "wants to use Bash", "Answered by owner"]);
+}
+
+#[test]
+fn a_phone_in_chinese_makes_the_same_journey() {
+    first_visit(CHINESE_PHONE, ["开始会话", "想使用 Bash", "owner 已通过"]);
+}
+
+#[test]
+fn a_message_from_the_page_is_answered_there_and_an_edited_reply_changes_in_place() {
+    let home = Home::new();
+    let gate = home.serve();
+    let session = StandIn::start(&home, &["--label", "api"]);
+    let browser = Browser::start(&home);
+    let page = browser.linked("a", &gate, &[], DESKTOP);
+    page.click(".session");
+    page.fill(".composer textarea", "How far are you?");
+    page.click("[data-action=send]");
+    page.see_text(".said .event", "How far are you?");
+    let event = session.next_event();
+    let chat = event.meta("chat_id").to_owned();
+    let said =
+        session.call("reply", &json!({"chat_id": chat, "text": "Half **way**, see [docs](https://docs.example/x)"}));
+    page.see_text(".said .reply strong", "way");
+    assert_eq!(page.text(".said .reply a"), "docs (docs.example)", "a link says where it leads");
+    let said = said["content"][0]["text"].as_str().unwrap().to_owned();
+    let id = said.split("message_id=").nth(1).unwrap().trim_end_matches(')').to_owned();
+    session.call("edit_message", &json!({"message_id": id, "text": "Done"}));
+    page.see_text(".said .reply", "Done");
+    assert_eq!(page.count(".said .reply"), 1);
+    assert_eq!(page.problems(), [""; 0]);
+}
+
+#[test]
+fn a_page_comes_back_complete_when_the_gate_was_killed() {
+    let home = Home::new();
+    let model = shell(&["touch made.txt && echo made"]);
+    let gate = serve(&home, &model, "");
+    let browser = Browser::start(&home);
+    let page = browser.linked("a", &gate, &["start"], DESKTOP);
+    gate.post("/api/v1/sessions", &json!({"prompt": "go"})).expect(201);
+    page.see(".prompt");
+    let port = gate.port();
+    gate.kill_9();
+    page.see(".away");
+    home.write_config(&format!("listen = \"127.0.0.1:{port}\"\n"));
+    let _gate = home.serve_with(&["--listen", &format!("127.0.0.1:{port}")]);
+    page.gone(".away");
+    page.see(".prompt");
+    page.click("[data-action=allowOnce]");
+    until("the file", || home.project().join("made.txt").exists().then_some(()));
+}
+
+#[test]
+fn what_others_wrote_is_text_and_never_markup() {
+    let attack = "<img src=x onerror=\"window.hit=1\"><script>window.hit=1</script>";
+    let home = Home::new();
+    let model =
+        Model::start(vec![Rule::on_text("go").call("Bash", json!({"command": attack, "description": attack})).once()]);
+    let gate = serve(&home, &model, "");
+    let browser = Browser::start(&home);
+    let page = browser.linked("a", &gate, &["admin"], DESKTOP);
+    gate.post("/api/v1/sessions", &json!({"prompt": "go", "label": "x<b>y"})).expect(201);
+    page.see(".prompt");
+    assert_eq!(page.text(".prompt .code"), attack);
+    page.see_text(".session strong", "x<b>y");
+    page.click(".session");
+    page.fill(".composer textarea", attack);
+    page.click("[data-action=send]");
+    page.see_text(".said .event", "<script>");
+    page.goto(&format!("http://{}/#/log", gate.address()));
+    page.see(".log li");
+    assert_eq!(page.run("window.hit === undefined"), true);
+    assert_eq!(page.count("#app img") + page.count("#app script"), 0);
+    assert_eq!(page.problems(), [""; 0], "no policy had to step in");
+}

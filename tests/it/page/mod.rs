@@ -1,0 +1,10 @@
+//! The page in a real Chromium, against the real gate and, where a session is driven, the real Claude Code.
+
+mod access;
+mod admin;
+mod hostile;
+mod journey;
+mod prompts;
+mod reach;
+mod screens;
+mod told;

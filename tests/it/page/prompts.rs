@@ -1,0 +1,131 @@
+//! Prompts on the page: every way to answer, and what the other screens see of it.
+
+use crate::fakes::model::Model;
+use crate::fakes::script::Rule;
+use crate::run::api::serve;
+use crate::support::browser::{Browser, DESKTOP};
+use crate::support::driven::shell;
+use crate::support::home::Home;
+use crate::support::until;
+use serde_json::json;
+
+#[test]
+fn an_answer_in_one_browser_closes_the_card_in_the_other() {
+    let home = Home::new();
+    let model = shell(&["touch made.txt && echo made"]);
+    let gate = serve(&home, &model, "");
+    let browser = Browser::start(&home);
+    let (one, other) = (browser.linked("a", &gate, &[], DESKTOP), browser.linked("b", &gate, &[], DESKTOP));
+    gate.post("/api/v1/sessions", &json!({"prompt": "go"})).expect(201);
+    one.see(".prompt");
+    other.see(".prompt");
+    one.click("[data-action=deny]");
+    other.see_text(".settled", "Answered by owner by device: Deny");
+    assert_eq!(other.count(".prompt"), 0);
+    assert!(!home.project().join("made.txt").exists());
+}
+
+#[test]
+fn a_call_is_denied_with_words_that_the_agent_reads() {
+    let home = Home::new();
+    let model = shell(&["touch made.txt"]);
+    let gate = serve(&home, &model, "");
+    let browser = Browser::start(&home);
+    let page = browser.linked("a", &gate, &[], DESKTOP);
+    gate.post("/api/v1/sessions", &json!({"prompt": "go"})).expect(201);
+    page.see(".prompt");
+    page.click(".prompt summary >> text=More answers");
+    page.click("[data-action=denyWhy]");
+    page.fill(".more textarea", "use mktemp instead");
+    page.click(".more [data-action=deny]");
+    model.wait_for_turn("use mktemp instead");
+    assert!(!home.project().join("made.txt").exists());
+}
+
+#[test]
+fn what_runs_can_be_edited_and_always_makes_the_next_call_silent() {
+    let home = Home::new();
+    let model = shell(&["touch one.txt", "npm run lint", "npm run lint"]);
+    let gate = serve(&home, &model, "");
+    let browser = Browser::start(&home);
+    let page = browser.linked("a", &gate, &[], DESKTOP);
+    gate.post("/api/v1/sessions", &json!({"prompt": "go"})).expect(201);
+    page.see_text(".prompt .code", "touch one.txt");
+    page.click(".prompt summary >> text=More answers");
+    page.click("[data-action=edit]");
+    page.fill(".more textarea", "touch two.txt");
+    page.click(".more [data-action=allow]");
+    until("the edited file", || home.project().join("two.txt").exists().then_some(()));
+    assert!(!home.project().join("one.txt").exists());
+    page.see_text(".prompt .code", "npm run lint");
+    page.click(".prompt summary >> text=More answers");
+    page.see_text(".prompt .offer", "npm run");
+    page.click("[data-action=always]");
+    until("the turn after the second lint", || (model.turns().len() == 4).then_some(()));
+    assert_eq!(home.records("asked").len(), 2, "the second lint was not asked for");
+}
+
+#[test]
+fn a_question_is_answered_with_its_options() {
+    let home = Home::new();
+    let question = json!({"questions": [{"question": "Which colour?", "header": "Colour", "multiSelect": false,
+        "options": [{"label": "Red", "description": "warm"}, {"label": "Blue", "description": "cold"}]}]});
+    let model = Model::start(vec![
+        Rule::on_text("go").call("AskUserQuestion", question).once(),
+        Rule::on_any_result().say("done: $RESULT"),
+    ]);
+    let gate = serve(&home, &model, "");
+    let browser = Browser::start(&home);
+    let page = browser.linked("a", &gate, &[], DESKTOP);
+    gate.post("/api/v1/sessions", &json!({"prompt": "go"})).expect(201);
+    page.see_text("legend", "Which colour?");
+    page.click("label:has-text(\"Blue\")");
+    page.click("[data-action=answer]");
+    model.wait_for_turn("Blue");
+}
+
+#[test]
+fn what_is_dangerous_takes_a_second_step_and_an_edit_is_shown_as_a_diff() {
+    let home = Home::new();
+    std::fs::write(home.project().join("a.txt"), "one\ntwo\nthree\n").unwrap();
+    let file = home.project().join("a.txt");
+    let edit = json!({"file_path": file, "old_string": "two", "new_string": "zwei"});
+    let model = Model::start(vec![
+        Rule::on_text("go").call("Read", json!({"file_path": file})).once(),
+        Rule::on_result("three").call("Edit", edit).once(),
+        Rule::on_result("updated").call("Bash", json!({"command": "git push --force origin main"})).once(),
+        Rule::on_any_result().say("done"),
+    ]);
+    let gate = serve(&home, &model, "");
+    let browser = Browser::start(&home);
+    let page = browser.linked("a", &gate, &[], DESKTOP);
+    gate.post("/api/v1/sessions", &json!({"prompt": "go"})).expect(201);
+    page.see(".diff");
+    assert_eq!((page.text(".diff .old").trim(), page.text(".diff .new").trim()), ("- two", "+ zwei"));
+    page.click("[data-action=allowOnce]");
+    page.see(".prompt.risk-high");
+    page.click("[data-action=allowOnce]");
+    page.see("[data-action=yesAllow]");
+    assert_eq!(home.records("answered").len(), 1, "one tap allowed nothing");
+    page.click(".prompt [data-action=deny]");
+    until("the denial", || (home.records("answered").len() == 2).then_some(()));
+}
+
+#[test]
+fn a_letter_answers_the_first_prompt_but_not_while_someone_types() {
+    let home = Home::new();
+    let model = shell(&["touch made.txt && echo made"]);
+    let gate = serve(&home, &model, "");
+    let browser = Browser::start(&home);
+    let page = browser.linked("a", &gate, &[], DESKTOP);
+    gate.post("/api/v1/sessions", &json!({"prompt": "go"})).expect(201);
+    page.see(".prompt");
+    page.click(".prompt summary >> text=More answers");
+    page.click("[data-action=denyWhy]");
+    page.press("a");
+    assert_eq!(page.run("document.querySelector('.more textarea').value"), "a");
+    assert_eq!(home.records("answered").len(), 0);
+    page.click(".more [data-action=cancel]");
+    page.press("a");
+    until("the file", || home.project().join("made.txt").exists().then_some(()));
+}

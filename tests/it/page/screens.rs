@@ -1,0 +1,67 @@
+//! Pictures of the main views, light and dark, on a desktop and a phone, in `target/tmp/screens`.
+
+use crate::fakes::model::Model;
+use crate::fakes::script::Rule;
+use crate::run::api::serve;
+use crate::support::browser::{Browser, CHINESE_PHONE, DESKTOP, Screen};
+use crate::support::home::Home;
+use crate::support::standin::StandIn;
+use serde_json::json;
+use std::path::Path;
+
+#[test]
+fn the_main_views_have_their_picture_taken() {
+    let home = Home::new();
+    let file = home.project().join("limits.toml");
+    std::fs::write(&file, "[limits]\nretries = 3\ntimeout = \"30s\"\n").unwrap();
+    let edit = json!({"file_path": file, "old_string": "retries = 3", "new_string": "retries = 5\nbackoff = \"2s\""});
+    let model = Model::start(vec![
+        Rule::on_text("retries").call("Read", json!({"file_path": file})).once(),
+        Rule::on_result("timeout").call("Edit", edit).once(),
+        Rule::on_text("push")
+            .call("Bash", json!({"command": "git push --force origin main", "description": "Push the fix"})),
+    ]);
+    let gate = serve(&home, &model, "");
+    let session = StandIn::start(&home, &["--label", "docs"]);
+    gate.say("/?label=docs", "How far is the chapter about rules?").expect(200);
+    let chat = session.next_event().meta("chat_id").to_owned();
+    let reply = "Two of three parts are **done**:\n\n- the grammar\n- the `ask` rules\n\nThe table of modes is left.";
+    session.call("reply", &json!({"chat_id": chat, "text": reply}));
+    gate.post("/api/v1/sessions", &json!({"prompt": "raise the retries", "label": "api"})).expect(201);
+    gate.post("/api/v1/sessions", &json!({"prompt": "push it", "label": "web"})).expect(201);
+    let browser = Browser::start(&home);
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("screens");
+    std::fs::create_dir_all(&folder).unwrap();
+    let light_phone = Screen { locale: "en-US", dark: false, ..CHINESE_PHONE };
+    let screens = [
+        ("desktop-light", DESKTOP),
+        ("desktop-dark", Screen { dark: true, ..DESKTOP }),
+        ("phone-light", light_phone),
+        ("phone-dark", CHINESE_PHONE),
+        ("small-light", Screen { size: (360, 740), ..light_phone }),
+    ];
+    for (name, screen) in screens {
+        let page = browser.open(name, &crate::support::browser::link(&gate, &["start", "admin"]), screen);
+        let shot = |view: &str| {
+            assert!(page.barriers().is_empty(), "{name} {view}: {:?}", page.barriers());
+            let fits = page.run("document.documentElement.scrollWidth <= innerWidth");
+            assert_eq!(fits, true, "{name} {view}: nothing is cut off");
+            page.shot(&folder.join(format!("{view}-{name}.png")));
+        };
+        page.see("[data-action=link]");
+        shot("link");
+        page.click("[data-action=link]");
+        page.see(".prompt .diff");
+        page.see(".prompt.risk-high");
+        shot("sessions");
+        page.click(".session:has-text(\"docs\")");
+        page.see_text(".said .reply", "grammar");
+        shot("session");
+        for view in ["start", "log", "rules", "people", "devices"] {
+            page.goto(&format!("http://{}/#/{view}", gate.address()));
+            page.see("main h1");
+            shot(view);
+        }
+        assert_eq!(page.problems(), [""; 0]);
+    }
+}

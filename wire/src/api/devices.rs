@@ -1,0 +1,89 @@
+//! Devices and their links, as the API tells and takes them.
+
+use portcullis_core::Token;
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+/// A linked browser as it is listed: never its key.
+#[derive(Debug, Serialize, Deserialize, PartialEq, Eq, ToSchema)]
+pub struct DeviceView {
+    pub id: String,
+    /// As its person calls it.
+    pub name: String,
+    pub person: String,
+    /// talk, review, start, admin
+    pub rights: Vec<String>,
+    /// When it was linked.
+    pub since: u64,
+}
+
+impl DeviceView {
+    /// The device of a token that is one's key.
+    pub fn of(token: &Token) -> Option<Self> {
+        let device = token.device.as_ref()?;
+        Some(Self {
+            id: token.id.to_string(),
+            name: device.called.clone(),
+            person: token.person.clone(),
+            rights: device.rights.names().into_iter().map(str::to_owned).collect(),
+            since: token.since.0,
+        })
+    }
+}
+
+/// Taken by `POST /api/v1/devices/links`.
+#[derive(Debug, Default, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct NewLink {
+    /// What the device may do besides talk and review: start, admin.
+    #[serde(default)]
+    pub rights: Vec<String>,
+}
+
+/// A link, told this once. It works once.
+#[derive(Debug, Serialize, Deserialize, ToSchema)]
+pub struct LinkView {
+    /// Stands behind `#link=` in the address of the page.
+    pub secret: String,
+    /// Until when it can be used.
+    pub until: u64,
+    /// Where the page is for browsers elsewhere, if `public_url` is set.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub public_url: Option<String>,
+}
+
+/// Taken by `POST /api/v1/devices`.
+#[derive(Debug, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct NewDevice {
+    /// The link's secret.
+    pub link: String,
+    /// What the device is called: 1 to 120 bytes.
+    pub name: String,
+}
+
+/// What a browser keeps, and sends as `Authorization: Bearer KEY`.
+#[derive(Debug, Serialize, Deserialize, ToSchema)]
+pub struct MadeDevice {
+    pub id: String,
+    /// Told this once.
+    pub key: String,
+}
+
+/// Who the caller is to the gate.
+#[derive(Debug, Serialize, Deserialize, PartialEq, Eq, ToSchema)]
+pub struct MeView {
+    pub name: String,
+    /// talk, review, start, admin
+    pub rights: Vec<String>,
+    /// The door that the caller came through.
+    pub via: String,
+    /// The id of the device, where it is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub device: Option<String>,
+    /// Where the caller may start sessions.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub folders: Vec<String>,
+    /// Seconds that a prompt waits before someone who does not look is told.
+    pub notify_after: u64,
+}

@@ -268,7 +268,7 @@ impl Receivers<'_> {
     fn is_fed_plainly(&self, command: &Found) -> bool {
         let others = self.suspects.found.iter().filter(|other| !std::ptr::eq(*other, command));
         let name = |other: &Found| other.words.first().map_or(String::new(), |word| word.text.clone());
-        let is_plain = |word: &ShellWord| word.is_known() && !is_escaped(&word.text);
+        let is_plain = |word: &ShellWord| word.stands_as_it_is() && !is_escaped(&word.text);
         others
             .clone()
             .all(|other| matches!(name(other).as_str(), "echo" | "printf" | "cat") && other.words.iter().all(is_plain))

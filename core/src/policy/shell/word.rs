@@ -127,6 +127,11 @@ impl ShellWord {
         self.pieces.iter().all(|piece| matches!(piece, Piece::Text(_) | Piece::Glob(_)))
     }
 
+    /// Whether everything in it stands there as it is.
+    pub(crate) fn stands_as_it_is(&self) -> bool {
+        self.pieces.iter().all(|piece| matches!(piece, Piece::Text(_)))
+    }
+
     /// `-x` or `--long`, and not a lone dash.
     pub(crate) fn is_flag(&self) -> bool {
         self.text.len() > 1 && self.text.starts_with('-')

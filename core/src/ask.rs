@@ -285,6 +285,8 @@ pub enum AskLife {
     /// not.
     Answered {
         verdict: Box<Verdict>,
+        /// Who had allowed it before, where several must.
+        agreed: Vec<String>,
         /// The process was there when the verdict was given, or has come back since: it may have it.
         sent: bool,
         carried: Option<Moment>,

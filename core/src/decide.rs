@@ -80,6 +80,7 @@ pub fn decide(state: &State, clock: Moment, input: Input) -> (Vec<Record>, Vec<E
         }
         Input::ReplyEdited { session, reply, text } => sessions::reply_edited(state, session, reply, text),
         Input::Opened { session, event } => events::opened(state, session, event),
+        Input::Read { session, events } => events::read(state, session, &events),
         Input::Seen { event } => events::seen(state, event),
         Input::EventExpired { event } => events::expired(state, event),
         Input::Ticked => sessions::ticked(state, now),

@@ -248,7 +248,7 @@ pub enum EventLife {
     Delivered {
         at: Moment,
     },
-    /// The model answered its conversation or opened it.
+    /// The model answered its conversation or opened it, or ended the turn that brought it.
     Seen {
         at: Moment,
     },
@@ -300,6 +300,8 @@ pub struct TrackedEvent {
     pub arrival: u64,
     /// When it was last given to the agent, and by which way where that was told.
     pub delivered: Option<(Moment, Option<DeliveryWay>)>,
+    /// When it was given to an agent for the first time.
+    pub first_delivered: Option<Moment>,
     /// How many bytes its text has, also when the text is away.
     pub size: usize,
 }

@@ -153,7 +153,12 @@ pub enum Input {
         session: SessionId,
         event: EventId,
     },
-    /// The model showed by its reply that it had read this event.
+    /// The turn in which the agent was given these events has ended, so its model has read them.
+    Read {
+        session: SessionId,
+        events: Vec<EventId>,
+    },
+    /// The model showed that it had read this event.
     Seen {
         event: EventId,
     },
@@ -303,17 +308,23 @@ pub enum Answer {
     Refused(Refusal),
 }
 
-/// Why a text that opens like a verdict was taken as chat although prompts are open.
+/// Why a text that reads like a verdict was taken as chat.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NotAVerdict {
     NoSuchCode(Code),
     BadGrammar,
+    NoPromptOpen,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Refusal {
     NeedsRight(Right),
     NoRoute(NoRoute),
+    /// The text reads like a verdict and is none, and as chat it has no session to go to.
+    UnclearVerdict {
+        why: NotAVerdict,
+        no_route: NoRoute,
+    },
     /// The conversation belongs to somebody else.
     ForeignChat(ChatId),
     /// The sender used the key before, for something else.

@@ -27,7 +27,7 @@ pub enum Record {
         event: Arc<Event>,
         to: Option<SessionId>,
     },
-    /// The model opened the event, or answered its conversation.
+    /// The model opened the event, answered its conversation, or ended the turn that brought it.
     Seen {
         event: EventId,
     },

@@ -151,6 +151,16 @@ pub(crate) fn opens_like_a_verdict(text: &str) -> bool {
     first.is_some_and(|word| verdict_word(word).is_some())
 }
 
+/// Whether chat is a verdict's word and one more that may be meant as a code, such as `yes abcd3`.
+pub(crate) fn names_a_code(text: &str) -> bool {
+    let mut words = text
+        .split(|letter: char| letter.is_whitespace() || letter.is_ascii_punctuation())
+        .filter(|word| !word.is_empty());
+    let opens = words.next().is_some_and(|word| verdict_word(word).is_some());
+    let is_like_a_code = |word: &str| (4..=6).contains(&word.len()) && word.chars().all(|c| c.is_ascii_alphanumeric());
+    opens && words.next().is_some_and(is_like_a_code) && words.next().is_none()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -202,6 +212,16 @@ mod tests {
         }
         for text in ["", "...", "yesterday it worked", "nope", "do it, yes"] {
             assert!(!opens_like_a_verdict(text), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn a_mistyped_verdict_is_told_from_talk() {
+        for text in ["yes abcd", "yes abcd3", "no abcdef", " y: abcde"] {
+            assert!(names_a_code(text), "{text:?}");
+        }
+        for text in ["yes", "yes, do it", "no", "yes abcde now", "deploy abcde", "yes prüfe"] {
+            assert!(!names_a_code(text), "{text:?}");
         }
     }
 

@@ -85,6 +85,7 @@ fn in_words(findings: &[Finding], works: &Works<'_>) -> String {
     let count = |level| findings.iter().filter(|finding| finding.level == level).count();
     text.push_str(&match (count(Level::Fail), count(Level::Warn)) {
         (0, 0) => "\nNothing is wrong.\n".to_owned(),
+        (failed, 1) => format!("\n{failed} failed, 1 warning.\n"),
         (failed, warned) => format!("\n{failed} failed, {warned} warnings.\n"),
     });
     text

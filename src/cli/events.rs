@@ -136,13 +136,15 @@ fn in_words(way: DeliveryWay) -> &'static str {
 fn times(event: &EventView, reply: Option<&ReplyView>) -> String {
     let way = event.way.as_deref().and_then(DeliveryWay::named).map(|way| format!(", {}", in_words(way)));
     let delivered = event.delivered_at.map(|at| format!("given    {}{}\n", date_and_time(at), way.unwrap_or_default()));
+    let first = event.first_delivered_at.filter(|first| event.delivered_at.is_some_and(|last| last > *first));
+    let first = first.map(|at| format!("given    {}, for the first time\n", date_and_time(at)));
     let seen = event.seen_at.map(|at| format!("seen     {}\n", date_and_time(at)));
     let reply = reply.map(|reply| {
         let line = reply.text.lines().next().unwrap_or_default();
         format!("reply    {}, {}: {}\n", date_and_time(reply.at), reply.id, excerpt(line, Some(LONGEST_REPLY)).0)
     });
     let came = format!("came     {}\n", date_and_time(event.at));
-    [Some(came), delivered, seen, reply].into_iter().flatten().collect()
+    [Some(came), first, delivered, seen, reply].into_iter().flatten().collect()
 }
 
 fn whole(event: &EventView, session: &str, reply: Option<&ReplyView>) -> String {

@@ -5,6 +5,7 @@ use std::time::Duration;
 use portcullis_core::{Record, mask};
 use portcullis_wire::api::{AskView, LogLine, SessionView};
 use portcullis_wire::sentence::{Names, Sentence, Weight, sentence};
+use portcullis_wire::text::mask_all;
 use serde_json::Value;
 
 use super::client::{Client, is_away, segment};
@@ -180,13 +181,4 @@ pub(super) fn masked(mut line: LogLine) -> LogLine {
     line.payload = line.payload.map(|payload| mask(&payload).0.into_owned());
     mask_all(&mut line.record);
     line
-}
-
-fn mask_all(value: &mut Value) {
-    match value {
-        Value::String(text) => *text = mask(text).0.into_owned(),
-        Value::Array(values) => values.iter_mut().for_each(mask_all),
-        Value::Object(fields) => fields.values_mut().for_each(mask_all),
-        _ => {}
-    }
 }

@@ -13,22 +13,33 @@ pub(super) enum InsideAnAgent {
     Allowed,
     /// It starts something that asks people, and never whoever started it.
     AsksPeople,
-    /// It would answer, direct or administer. In words: what it would do.
+    /// It would answer, direct or administer, as a person also does over HTTP. In words: what it would do.
     Refused(String),
+    /// It would change what only this machine has: its files, its programs.
+    RefusedHere(String),
 }
 
 pub(super) fn refused(what: impl Into<String>) -> InsideAnAgent {
     InsideAnAgent::Refused(what.into())
 }
 
+pub(super) fn refused_here(what: impl Into<String>) -> InsideAnAgent {
+    InsideAnAgent::RefusedHere(what.into())
+}
+
 /// Refuses a command where an agent is above this process, or might be. Where there is only a sign of one, a person types
 /// `yes`, whatever other consent the command line gives.
 pub(super) async fn admit(class: InsideAnAgent) -> anyhow::Result<()> {
-    let InsideAnAgent::Refused(what) = class else { return Ok(()) };
+    let (what, hint) = match class {
+        InsideAnAgent::Allowed | InsideAnAgent::AsksPeople => return Ok(()),
+        InsideAnAgent::Refused(what) => {
+            (what, "run it in a terminal that you opened yourself, or over HTTP with a token of a person")
+        }
+        InsideAnAgent::RefusedHere(what) => (what, "run it in a terminal that you opened yourself"),
+    };
     match agent_of(&paths()?, std::process::id()).await {
         Some(agent) => {
             put_on_record(&what).await;
-            let hint = "run it in a terminal that you opened yourself, or over HTTP with a token of a person";
             Err(Failure::denied(format!("refused to {what}: this runs inside {agent}"), hint).into())
         }
         None => confirm(&what).await,

@@ -1,5 +1,6 @@
 //! `portcullis install`: register the channel and the hooks with Claude Code.
 
+use std::ffi::OsStr;
 use std::process::ExitCode;
 
 use serde_json::json;
@@ -11,7 +12,8 @@ use super::setup::git::home_of_project;
 use super::setup::install::{InstallOptions, InstallPlan};
 use super::setup::target::{SettingsScope, Target};
 use super::{log_at, paths, say};
-use crate::processes::claude_codes_in;
+use crate::config::environment;
+use crate::processes::{claude_codes_in, has_channel, started_with};
 
 /// Register `portcullis channel` with Claude Code, and with --hooks its hooks
 ///
@@ -118,39 +120,42 @@ impl Install {
         }
         let shown = json!({
             "scope": self.at.scope().name(), "program": plan.place.path(), "made": self.yes && !plan.is_done(),
-            "files": change::as_json(plan.changes()), "running": self.running()?,
+            "files": change::as_json(plan.changes()), "running": self.running(plan)?,
         });
         say(&format!("{shown}\n"));
         Ok(ExitCode::SUCCESS)
     }
 
-    /// Sessions of Claude Code that have read their configuration already.
-    fn running(&self) -> anyhow::Result<Vec<u32>> {
+    /// Sessions of Claude Code that have read this configuration already, and do not have the server as it is now.
+    fn running(&self, plan: &InstallPlan) -> anyhow::Result<Vec<u32>> {
         let target = self.at.target()?;
-        Ok(claude_codes_in(
-            match target.scope {
-                SettingsScope::User => None,
-                SettingsScope::Project | SettingsScope::Local => Some(home_of_project(&target.folder)),
-            }
-            .as_deref(),
-        ))
+        let folder = match target.scope {
+            SettingsScope::User => None,
+            SettingsScope::Project | SettingsScope::Local => Some(home_of_project(&target.folder)),
+        };
+        let is_settled = |pid: &u32| !plan.changes_server() && has_channel(*pid);
+        Ok(claude_codes_in(folder.as_deref())
+            .into_iter()
+            .filter(reads_our_files)
+            .filter(|pid| !is_settled(pid))
+            .collect())
     }
 
     fn summary(&self, plan: &InstallPlan) -> anyhow::Result<String> {
         let name = &self.at.name;
+        let from = match plan.changes_server() {
+            true => "from the next session on",
+            false => "within seconds in sessions that have the server",
+        };
         let mut text = match self.at.scope() {
             SettingsScope::Project => format!(
                 "Registered as {name:?} for you in this project. Commit .claude/settings.json: others who pull it get \
                  the hooks once they have run `portcullis install`, and nothing before.\n"
             ),
-            SettingsScope::Local => {
-                format!("Registered as {name:?} for you in this project, from the next session on.\n")
-            }
-            SettingsScope::User => {
-                format!("Registered as {name:?} for you, in every folder, from the next session on.\n")
-            }
+            SettingsScope::Local => format!("Registered as {name:?} for you in this project, {from}.\n"),
+            SettingsScope::User => format!("Registered as {name:?} for you, in every folder, {from}.\n"),
         };
-        let running = self.running()?;
+        let running = self.running(plan)?;
         if !running.is_empty() {
             let pids: Vec<String> = running.iter().map(u32::to_string).collect();
             text.push_str(&format!(
@@ -177,6 +182,12 @@ impl Install {
         }
         Ok(text)
     }
+}
+
+/// Whether a Claude Code has the configuration of this user, and not one in another home.
+fn reads_our_files(pid: &u32) -> bool {
+    let Some(theirs) = started_with(*pid) else { return true };
+    ["HOME", "CLAUDE_CONFIG_DIR"].into_iter().all(|name| theirs.get(OsStr::new(name)) == environment(name).as_ref())
 }
 
 /// What keeps Claude Code from reading what was written.

@@ -120,6 +120,14 @@ pub(super) fn columns(text: &str) -> usize {
     first + parts.map(|part| part.split_once('m').map_or(0, |(_, rest)| rest.width())).sum::<usize>()
 }
 
+/// The time that is left, rounded up: a token for 30 days has 30 days left, and not 29.
+pub(super) fn left(milliseconds: u64) -> String {
+    const SCALE: [(u64, &str); 3] = [(86_400_000, "day"), (3_600_000, "hour"), (60_000, "minute")];
+    let (unit, name) = SCALE.into_iter().find(|(unit, _)| milliseconds > *unit).unwrap_or((1_000, "second"));
+    let count = milliseconds.div_ceil(unit);
+    format!("{count} {name}{}", if count == 1 { "" } else { "s" })
+}
+
 /// The local time of day.
 pub(super) fn clock(at: u64) -> String {
     local(at).format("%H:%M:%S").to_string()

@@ -54,7 +54,7 @@ use crate::gate;
 use crate::gate::{VERSION, client, lock, reach, starting};
 use crate::report::{note, say, try_say};
 use crate::setup;
-use inside::{InsideAnAgent, refused};
+use inside::{InsideAnAgent, refused, refused_here};
 
 /// The gate between a coding agent and the world.
 ///
@@ -124,14 +124,14 @@ impl Command {
     /// What becomes of it inside an agent. A new command has to choose.
     fn inside(&self) -> InsideAnAgent {
         match self {
-            Self::Up(_) => refused("start the gate"),
+            Self::Up(_) => refused_here("start the gate"),
             Self::Serve(serve) => serve.inside(),
             Self::Stop(_) => refused("stop the gate"),
             Self::Service(service) => service.inside(),
             Self::Run(_) => InsideAnAgent::AsksPeople,
-            Self::Install(_) => refused("change what Claude Code runs"),
-            Self::Uninstall(_) => refused("change what Claude Code runs"),
-            Self::Plugin(_) => refused("write a plugin for Claude Code"),
+            Self::Install(_) => refused_here("change what Claude Code runs"),
+            Self::Uninstall(_) => refused_here("change what Claude Code runs"),
+            Self::Plugin(_) => refused_here("write a plugin for Claude Code"),
             Self::Session(session) => session.inside(),
             Self::Ask(ask) => ask.inside(),
             Self::People(people) => people.inside(),

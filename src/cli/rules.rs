@@ -15,7 +15,7 @@ use portcullis_wire::api::RulingView;
 use portcullis_wire::tools;
 use serde_json::{Value, json};
 
-use super::inside::{InsideAnAgent, refused};
+use super::inside::{InsideAnAgent, refused_here};
 use super::setup::consent;
 use super::setup::rules::TrustPlan;
 use super::{configuration, log_at, paths, say};
@@ -135,10 +135,10 @@ impl Rules {
     pub(super) fn inside(&self) -> InsideAnAgent {
         match &self.what {
             RulesCommand::List { .. } | RulesCommand::Check(_) | RulesCommand::Test { .. } => InsideAnAgent::Allowed,
-            RulesCommand::Add(add) => refused(add.in_words()),
-            RulesCommand::Remove(remove) => refused(remove.in_words()),
-            RulesCommand::Trust { file: Some(file), .. } => refused(format!("trust {}", file.display())),
-            RulesCommand::Trust { file: None, .. } => refused("trust the rules of this project"),
+            RulesCommand::Add(add) => refused_here(add.in_words()),
+            RulesCommand::Remove(remove) => refused_here(remove.in_words()),
+            RulesCommand::Trust { file: Some(file), .. } => refused_here(format!("trust {}", file.display())),
+            RulesCommand::Trust { file: None, .. } => refused_here("trust the rules of this project"),
         }
     }
 
@@ -232,7 +232,7 @@ impl Check {
     fn input(&self, whole: &str) -> anyhow::Result<Value> {
         let text = whole.trim();
         let field = primary_field(&self.tool);
-        if text.starts_with('{') || field.is_none() {
+        if is_json_object(text) || field.is_none() {
             let meant = change::nearest_tool(&self.tool).filter(|known| *known != self.tool);
             let hint = meant.map_or_else(
                 || "write the input of the tool as a JSON object, such as '{\"command\": \"npm test\"}'".to_owned(),
@@ -243,16 +243,37 @@ impl Check {
             if !input.is_object() {
                 return Err(Failure::usage("the input is not a JSON object", hint).into());
             }
+            if let Some(field) = field.filter(|field| is_needed(field) && !input[*field].is_string()) {
+                let hint = format!("{} is given a text as {field:?}, or write it without JSON: '…'", self.tool);
+                return Err(
+                    Failure::usage(format!("the input has no {field:?}, and {} needs one", self.tool), hint).into()
+                );
+            }
             return Ok(input);
         }
         if text.is_empty() {
             let hint = "write what the tool is given: for Bash the command, as in rules check Bash 'npm test'";
             return Err(Failure::usage("the input is empty", hint).into());
         }
-        let mut input = serde_json::Map::new();
-        input.extend(field.map(|field| (field.to_owned(), Value::from(whole))));
-        Ok(Value::Object(input))
+        Ok(self.as_text(whole).unwrap_or_default())
     }
+
+    /// The input of a tool that is mainly given a text: this one.
+    fn as_text(&self, whole: &str) -> Option<Value> {
+        let field = primary_field(&self.tool).filter(|_| !whole.trim().is_empty())?;
+        Some(json!({ field: whole }))
+    }
+}
+
+/// Whether a text is meant as a JSON object. A command may begin with a brace as well: `{ ls; }`.
+fn is_json_object(text: &str) -> bool {
+    let rest = text.strip_prefix('{').map(str::trim_start);
+    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['"', '}']))
+}
+
+/// Whether a tool runs only with this field.
+fn is_needed(field: &str) -> bool {
+    matches!(field, "command" | "file_path" | "notebook_path" | "url")
 }
 
 /// A call that passes here may still be asked for or denied there, and the other way round.

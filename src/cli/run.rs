@@ -160,7 +160,8 @@ impl Run {
             add_dir: self.add_dir.clone(),
             mcp_config: self.mcp_config.clone(),
             max_turns: self.max_turns,
-            partial: self.output == Output::Text,
+            // For those who look at its stream, also where this front prints whole messages.
+            partial: true,
         };
         Ok(LaunchOptions {
             claude_options,

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::gate::lifetime::{stop_when_idle, until_stopped};
 use super::gate::{self, GateOptions, Started};
-use super::inside::{InsideAnAgent, refused};
+use super::inside::{InsideAnAgent, refused_here};
 use super::{configuration, log_at, paths, say};
 use crate::config::runs_inside_an_agent;
 use crate::failure::Failure;
@@ -40,7 +40,7 @@ pub(super) struct Serve {
 impl Serve {
     /// A gate that a session needs is started from inside of it, and takes nothing from whoever starts it.
     pub(super) fn inside(&self) -> InsideAnAgent {
-        if self.auto_started { InsideAnAgent::Allowed } else { refused("start the gate") }
+        if self.auto_started { InsideAnAgent::Allowed } else { refused_here("start the gate") }
     }
 
     pub(super) async fn run(self) -> anyhow::Result<ExitCode> {

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use portcullis_wire::api::Status as GateStatus;
 
 use super::client::Client;
-use super::inside::{InsideAnAgent, refused};
+use super::inside::{InsideAnAgent, refused_here};
 use super::setup::place;
 use super::setup::service::{Manager, ServiceOutcome, ServiceState};
 use super::{environment, lock, log_at, paths, say};
@@ -48,8 +48,8 @@ enum ServiceAction {
 impl Service {
     pub(super) fn inside(&self) -> InsideAnAgent {
         match self.action {
-            ServiceAction::Install { .. } => refused("install the service"),
-            ServiceAction::Uninstall { .. } => refused("remove the service"),
+            ServiceAction::Install { .. } => refused_here("install the service"),
+            ServiceAction::Uninstall { .. } => refused_here("remove the service"),
             ServiceAction::Status { .. } => InsideAnAgent::Allowed,
         }
     }

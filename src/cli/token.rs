@@ -7,10 +7,11 @@ use portcullis_wire::api::{MadeToken, NewToken, TokenView};
 
 use super::client::{Client, segment};
 use super::inside::{InsideAnAgent, refused};
-use super::layout::Colour;
+use super::layout::{Colour, left};
 use super::table::{Cell, Table};
 use super::{log_at, say};
 use crate::hub::now;
+use crate::report::note;
 
 /// Create, list and revoke tokens
 #[derive(clap::Args)]
@@ -66,9 +67,22 @@ impl Token {
         match self.what {
             TokenCommand::Add { name, role, labels, expires } => {
                 let labels = (!labels.is_empty()).then_some(labels);
-                let new = NewToken { person: name, role, labels, expires_in: expires.map(|time| time.as_secs()) };
+                let before: Vec<TokenView> = gate.get("/api/v1/tokens").await?;
+                let new =
+                    NewToken { person: name.clone(), role, labels, expires_in: expires.map(|time| time.as_secs()) };
                 let made: MadeToken = gate.post("/api/v1/tokens", &new).await?;
                 say(&format!("{}\n", made.token));
+                let others: Vec<&str> = before
+                    .iter()
+                    .filter(|token| token.person == name && !token.expired)
+                    .map(|token| token.id.as_str())
+                    .collect();
+                if !others.is_empty() {
+                    note(&format!(
+                        "{name} has another token, which still counts: `portcullis token revoke {}` ends it",
+                        others.join("` or `portcullis token revoke ")
+                    ));
+                }
             }
             TokenCommand::List { json } => {
                 let tokens: Vec<TokenView> = gate.get("/api/v1/tokens").await?;
@@ -104,12 +118,4 @@ fn list(tokens: &[TokenView]) -> String {
         ]);
     }
     table.print()
-}
-
-/// The time that is left, rounded up: a token for 30 days has 30 days left, and not 29.
-fn left(milliseconds: u64) -> String {
-    const SCALE: [(u64, &str); 3] = [(86_400_000, "day"), (3_600_000, "hour"), (60_000, "minute")];
-    let (unit, name) = SCALE.into_iter().find(|(unit, _)| milliseconds > *unit).unwrap_or((1_000, "second"));
-    let count = milliseconds.div_ceil(unit);
-    format!("{count} {name}{}", if count == 1 { "" } else { "s" })
 }

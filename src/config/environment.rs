@@ -54,6 +54,18 @@ pub(crate) fn project() -> Option<std::path::PathBuf> {
     environment("CLAUDE_PROJECT_DIR").filter(|folder| !folder.is_empty()).map(std::path::PathBuf::from)
 }
 
+/// The folder in which Claude Code keeps what is the user's.
+pub(crate) fn claude_folder(environment: super::Environment<'_>) -> Option<std::path::PathBuf> {
+    let chosen = environment("CLAUDE_CONFIG_DIR").filter(|folder| !folder.is_empty());
+    match chosen {
+        Some(folder) => std::path::absolute(folder).ok(),
+        None => {
+            let home = environment("HOME").map(std::path::PathBuf::from).filter(|home| home.is_absolute())?;
+            Some(home.join(".claude"))
+        }
+    }
+}
+
 enum Users {
     /// No agent is above this process: its environment is the user's.
     Ours,

@@ -1,6 +1,6 @@
 //! The gate put together: lock, journal, hub and doors, in the order that makes a second one impossible.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,11 +18,12 @@ use super::lock::{self, About, Lock};
 use super::notify;
 use super::ports::{bind, bind_socket, raise_file_limit};
 use super::reach;
+use super::sessions;
 use crate::config::{self, Approvals, Config, Durability, Paths, TokenHash, generate_token, owner_token};
 use crate::doors::http::{self, Credentials, Door, NewProcess, Parts, PublicOrigin, Starter};
 use crate::failure::{Exit, Failure};
 use crate::fixed;
-use crate::hub::{self, Hub, HubLimits, link};
+use crate::hub::{self, Hub, HubLimits, Streams, link};
 use crate::store::{self, Retention, Store};
 
 /// How a gate is started.
@@ -131,7 +132,7 @@ pub(crate) async fn open(paths: Paths, config: &Config, options: GateOptions) ->
         socket: paths.socket.display().to_string(),
         journal: paths.journal.display().to_string(),
         durability: config.durability.to_string(),
-        log: paths.log_file.display().to_string(),
+        log: log_of(&paths.log_file),
         token_file: config.token.is_none().then(|| paths.token_file.display().to_string()),
         auto_started: options.started == Started::ForSession,
         dev_sender: options.dev_sender.clone(),
@@ -149,6 +150,7 @@ pub(crate) async fn open(paths: Paths, config: &Config, options: GateOptions) ->
         max_context: config.max_context,
         stop: stop.clone(),
         answers: false,
+        streams: Streams::default(),
     };
     let owner = TokenHash::of(token.expose());
     let is_owner = Box::new(move |presented: &str| owner.matches(presented));
@@ -169,6 +171,7 @@ pub(crate) async fn open(paths: Paths, config: &Config, options: GateOptions) ->
         stop: stop.clone(),
         make_token,
         starter: starter(&paths, config, options.started),
+        transcripts: Arc::new(transcript_reader()),
         public: public.as_ref().map(|(_, origin)| origin.clone()),
         inspector: super::inspect::inspector(&paths),
         notify_after: config.notify.after,
@@ -202,6 +205,18 @@ impl Gate {
         drop(hub_task.await);
         door.finish(Duration::from_secs(1)).await;
         drop(lock);
+    }
+}
+
+/// How the door reads the transcripts that Claude Code keeps.
+fn transcript_reader() -> http::TranscriptReader {
+    let (transcripts, same) = (sessions::transcripts(), sessions::transcripts());
+    http::TranscriptReader {
+        page: Box::new(move |conversation, wanted| match &transcripts {
+            Some(transcripts) => transcripts.page(conversation, wanted),
+            None => Ok(None),
+        }),
+        newest: Box::new(move |is_wanted| same.as_ref().map(|same| same.newest(is_wanted)).unwrap_or_default()),
     }
 }
 
@@ -264,6 +279,16 @@ fn hub_limits(config: &Config) -> HubLimits {
             lost_grace: fixed::number("LOST_GRACE", usual.lost_grace),
             ..usual
         },
+    }
+}
+
+/// Where this process writes what happens, for people.
+fn log_of(file: &Path) -> String {
+    use std::os::unix::fs::MetadataExt as _;
+    let (stderr, log) = (rustix::fs::fstat(std::io::stderr()), std::fs::metadata(file));
+    match (stderr, log) {
+        (Ok(stderr), Ok(log)) if (stderr.st_dev, stderr.st_ino) == (log.dev(), log.ino()) => file.display().to_string(),
+        _ => "standard error".to_owned(),
     }
 }
 

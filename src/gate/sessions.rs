@@ -6,7 +6,8 @@ use portcullis_core::SessionAbout;
 use portcullis_core::policy::OutsidePolicy;
 
 use crate::agents::claude::hooks::HookSettings;
-use crate::config::{Config, Outside, Paths};
+use crate::agents::claude::transcript::Transcripts;
+use crate::config::{Config, Outside, Paths, claude_folder, environment};
 use crate::rules::Rules;
 use crate::session::gatekeeper::{GatekeeperSettings, Judge};
 
@@ -18,7 +19,13 @@ pub(crate) fn hook_settings(config: &Config) -> HookSettings {
         is_posted: false,
         instructions: config.instructions.clone(),
         gatekeeper: GatekeeperSettings { outside: outside(config), ..GatekeeperSettings::default() },
+        transcripts: transcripts(),
     }
+}
+
+/// Where Claude Code keeps its transcripts.
+pub(crate) fn transcripts() -> Option<Transcripts> {
+    Some(Transcripts::in_folder(&claude_folder(&environment)?))
 }
 
 /// What the owner's configuration says of text from outside.

@@ -99,7 +99,9 @@ impl Hub {
             Ok((ask, _)) => vec![Candidate::ask(ask)],
             Err(fault) => fault.candidates,
         });
-        let what = format!("{text:?} is neither an id nor a code; a verdict names its prompt in full");
+        let what = format!(
+            "no prompt {text:?}: a verdict names its prompt in full, by the five letters of its code or by its id"
+        );
         Err(Fault::new(Kind::NoSuchAsk, what).knowing(begin.await?))
     }
 

@@ -11,6 +11,7 @@ mod outlets;
 mod rate;
 mod roster;
 mod run;
+mod streams;
 #[cfg(test)]
 mod tests;
 mod watchers;
@@ -29,6 +30,7 @@ pub(crate) use answers::named_in_full;
 pub(crate) use names::{find_ask_to_show, find_event, find_session, find_token};
 pub(crate) use roster::{Known, Roster};
 pub(crate) use run::{read_record, start};
+pub(crate) use streams::{StreamLook, Streams};
 pub(crate) use watchers::{Changes, Published, Watcher};
 
 use crate::mint::random;

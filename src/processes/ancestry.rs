@@ -42,6 +42,11 @@ impl Ancestry {
     pub(crate) fn of(pid: u32) -> Self {
         // Tests may run inside an agent themselves: they are the end of the world for what they start.
         let end = fixed::number("TOP_PROCESS", 0);
+        Self::followed(pid, end, rustix::process::geteuid().as_raw(), Stat::of)
+    }
+
+    /// From parent to parent, by what is told of each process, up to the first process of the system or to `end`.
+    fn followed(pid: u32, end: u64, us: u32, stat_of: impl Fn(u32) -> Option<Stat>) -> Self {
         let mut line = vec![pid];
         let mut stats: Vec<Stat> = vec![];
         let gap = loop {
@@ -49,11 +54,11 @@ impl Ancestry {
             if u64::from(last) == end {
                 break None;
             }
-            let Some(stat) = Stat::of(last) else { break Some(AncestryGap::Gone) };
+            let Some(stat) = stat_of(last) else { break Some(AncestryGap::Gone) };
             let parent = stat.parent;
             stats.push(stat);
             if parent <= 1 {
-                break orphaned(&line, &stats, rustix::process::geteuid().as_raw());
+                break orphaned(&line, &stats, us);
             }
             if line.len() >= DEEPEST {
                 break Some(AncestryGap::TooDeep);
@@ -181,6 +186,16 @@ mod tests {
         child.wait().unwrap();
         assert_eq!(ancestry.line()[..2], [child.id(), std::process::id()]);
         assert_eq!(Ancestry::of(child.id()).gap(), Some(AncestryGap::Gone));
+    }
+
+    #[test]
+    fn below_more_levels_than_are_looked_at_nobody_knows_who_is_above() {
+        // A process of someone else's lets the person in, and each has the next number as its child.
+        let stat = |pid: u32| Stat { parent: pid - 1, leader: Some(2), has_terminal: false, user: Some(0) };
+        let of = |levels: usize| Ancestry::followed(1 + levels as u32, 0, 1000, |pid| Some(stat(pid)));
+        assert_eq!((of(DEEPEST).line().len(), of(DEEPEST).gap()), (DEEPEST, None));
+        let deeper = of(DEEPEST + 1);
+        assert_eq!((deeper.line().len(), deeper.gap()), (DEEPEST, Some(AncestryGap::TooDeep)));
     }
 
     #[test]

@@ -102,6 +102,15 @@ pub(crate) fn is_claude_code(pid: u32) -> bool {
         || program.any(|part| part.ends_with("/claude") || part.contains("/claude-code/"))
 }
 
+/// Whether a Claude Code has started a `portcullis channel`.
+pub(crate) fn has_channel(agent: u32) -> bool {
+    let is_channel = |words: Vec<String>| {
+        words.first().is_some_and(|word| word.ends_with("portcullis"))
+            && words.get(1).is_some_and(|word| word == "channel")
+    };
+    descendants(agent).into_iter().filter_map(arguments_of).any(is_channel)
+}
+
 /// Every Claude Code of this machine that works in the folder or below it; without a folder every one.
 pub(crate) fn claude_codes_in(folder: Option<&Path>) -> Vec<u32> {
     let all = everyone().into_iter().map(|(pid, _)| pid).filter(|pid| is_claude_code(*pid));

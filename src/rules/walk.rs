@@ -3,6 +3,7 @@
 use std::cell::Cell;
 use std::collections::{BTreeSet, VecDeque};
 use std::fs;
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use portcullis_core::policy::{Disk, is_any_depth, is_literal, is_part};
@@ -13,6 +14,11 @@ use super::disk;
 const MOST_ENTRIES: usize = 40_000;
 /// The files that one pattern may stand for.
 const MOST_MADE: usize = 1_000;
+
+/// A longer file is no list of names that is read.
+const LARGEST_LIST: u64 = 1 << 20;
+/// The lines of a list that are read.
+const MOST_LINES: usize = 20_000;
 
 /// For one judgement: however many folders and patterns a line names, all of them together cost no more than one.
 pub(super) struct RealDisk {
@@ -86,6 +92,18 @@ impl Disk for RealDisk {
         }
         // What stands behind the last pattern need not be there: in `for d in x*; do … $d/new` it is put there.
         made.into_iter().map(|path| path.to_str().map(str::to_owned)).collect()
+    }
+
+    fn lines(&self, path: &str) -> Option<Vec<String>> {
+        let file = fs::File::open(path).ok()?;
+        if !file.metadata().is_ok_and(|about| about.is_file() && about.len() <= LARGEST_LIST) {
+            return None;
+        }
+        let mut bytes = vec![];
+        file.take(LARGEST_LIST).read_to_end(&mut bytes).ok()?;
+        let text = String::from_utf8(bytes).ok()?;
+        let lines: Vec<String> = text.split(['\n', '\0']).take(MOST_LINES + 1).map(str::to_owned).collect();
+        (lines.len() <= MOST_LINES).then_some(lines)
     }
 
     /// Breadth first, so that what lies near is found before there is too much. Both names of a link are given.

@@ -3,4 +3,5 @@
 pub(crate) mod gatekeeper;
 pub(crate) mod inbox;
 pub(crate) mod link;
+pub(crate) mod ring;
 pub(crate) mod tools;

@@ -78,7 +78,8 @@ pub(crate) fn summary<'a>(changes: impl Iterator<Item = &'a FileChange>) -> Stri
 }
 
 pub(crate) fn diffs<'a>(changes: impl Iterator<Item = &'a FileChange>) -> String {
-    changes.filter(|change| !change.is_nothing()).map(FileChange::diff).collect()
+    let diffs: String = changes.filter(|change| !change.is_nothing()).map(FileChange::diff).collect();
+    diffs.lines().map(|line| consent::unfolded(line) + "\n").collect()
 }
 
 pub(crate) fn as_json<'a>(changes: impl Iterator<Item = &'a FileChange>) -> Value {

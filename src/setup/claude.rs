@@ -2,9 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::Context as _;
-
-use crate::config::Environment;
+use crate::config::{Environment, claude_folder};
 use crate::failure::Failure;
 
 /// Its files, as this environment has them.
@@ -17,19 +15,13 @@ pub(crate) struct ClaudeFiles {
 
 impl ClaudeFiles {
     pub(crate) fn find(environment: Environment<'_>) -> anyhow::Result<Self> {
-        let chosen = environment("CLAUDE_CONFIG_DIR").filter(|folder| !folder.is_empty()).map(PathBuf::from);
-        let home = || {
-            environment("HOME").map(PathBuf::from).filter(|home| home.is_absolute()).ok_or_else(|| {
-                Failure::new("HOME is missing or not an absolute path", "set HOME, or use --scope project")
-            })
-        };
-        let (folder, usual) = match chosen {
-            Some(folder) => {
-                let folder = std::path::absolute(folder).context("reading CLAUDE_CONFIG_DIR")?;
-                let usual = folder.join(".claude.json");
-                (folder, usual)
-            }
-            None => (home()?.join(".claude"), home()?.join(".claude.json")),
+        let is_chosen = environment("CLAUDE_CONFIG_DIR").is_some_and(|folder| !folder.is_empty());
+        let folder = claude_folder(environment).ok_or_else(|| {
+            Failure::new("HOME is missing or not an absolute path", "set HOME, or use --scope project")
+        })?;
+        let usual = match folder.parent() {
+            Some(home) if !is_chosen => home.join(".claude.json"),
+            _ => folder.join(".claude.json"),
         };
         // A file from its early days, which it prefers as long as it is there.
         let early = folder.join(".config.json");

@@ -10,6 +10,8 @@ use crate::report::say;
 const CONTEXT: usize = 3;
 /// More lines than this on both sides are not compared one by one.
 const MOST_COMPARED: usize = 4_000_000;
+/// JSON in a longer line is shown over several.
+const LONGEST_LINE: usize = 120;
 
 /// A unified diff without its head. What we put in or take out is shown whole. Values next to it are not: they may be
 /// secrets, and are not the matter.
@@ -46,6 +48,47 @@ pub(crate) fn diff(before: &str, after: &str, ours: &[String]) -> String {
             };
         }
         (old_line, new_line, at) = (old_line + olds, new_line + news, end);
+    }
+    text
+}
+
+/// A line of a diff in which a long piece of JSON stands, over several lines.
+pub(crate) fn unfolded(line: &str) -> String {
+    let is_change = line.starts_with(['+', '-']) && !line.starts_with("+++") && !line.starts_with("---");
+    if line.len() <= LONGEST_LINE || !is_change {
+        return line.to_owned();
+    }
+    let (sign, json) = line.split_at(1);
+    let margin = json.len() - json.trim_start().len();
+    let (mut text, mut depth) = (format!("{sign}{}", " ".repeat(margin)), 0_usize);
+    let (mut in_string, mut is_escaped) = (false, false);
+    let mut letters = json.trim().chars().peekable();
+    while let Some(letter) = letters.next() {
+        let breaks = |text: &mut String, depth: usize| _ = write!(text, "\n{sign}{}", " ".repeat(margin + 2 * depth));
+        match letter {
+            '{' | '[' if !in_string && !matches!(letters.peek(), Some('}' | ']')) => {
+                depth += 1;
+                text.push(letter);
+                breaks(&mut text, depth);
+            }
+            '}' | ']' if !in_string && !text.ends_with(['{', '[']) => {
+                depth = depth.saturating_sub(1);
+                breaks(&mut text, depth);
+                text.push(letter);
+            }
+            ',' if !in_string => {
+                text.push(letter);
+                if letters.peek().is_some() {
+                    breaks(&mut text, depth);
+                }
+            }
+            ' ' if !in_string && text.ends_with(' ') => {}
+            letter => {
+                in_string ^= letter == '"' && !is_escaped;
+                is_escaped = letter == '\\' && !is_escaped;
+                text.push(letter);
+            }
+        }
     }
     text
 }

@@ -87,6 +87,12 @@ impl InstallPlan {
         self.changes().all(FileChange::is_nothing) && matches!(self.place, Place::There(_))
     }
 
+    /// The entry of the server changes, so that every session has to be started again.
+    pub(crate) fn changes_server(&self) -> bool {
+        let mut changes = self.parts.iter().zip(&self.changes);
+        changes.any(|(part, change)| matches!(part.content, Content::Server { .. }) && !change.is_nothing())
+    }
+
     pub(crate) fn changes(&self) -> impl Iterator<Item = &FileChange> {
         self.moved.iter().flat_map(UninstallPlan::changes).chain(&self.changes)
     }

@@ -1,7 +1,7 @@
 //! What the product decides about a line: the real command, with the disk, in every mode.
 
 use std::io::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 use super::world::World;
@@ -57,10 +57,13 @@ pub(crate) struct Judge {
 }
 
 impl Judge {
-    pub(crate) fn new(program: &Path) -> Self {
-        let help = Command::new(program).args(["rules", "check", "--help"]).output().expect("starting the judge");
+    /// The program that decides: this one's own, or another that the environment names.
+    pub(crate) fn new() -> Self {
+        let named = std::env::var_os("PORTCULLIS_TEST_JUDGE").map(PathBuf::from);
+        let program = named.unwrap_or_else(|| env!("CARGO_BIN_EXE_portcullis").into());
+        let help = Command::new(&program).args(["rules", "check", "--help"]).output().expect("starting the judge");
         let one_by_one = !String::from_utf8_lossy(&help.stdout).contains("--lines");
-        Self { program: program.to_owned(), one_by_one }
+        Self { program, one_by_one }
     }
 
     /// Whether each call would pass unasked.

@@ -1,11 +1,12 @@
 //! Generated shell lines: what a real bash runs, reads, writes or removes must not have been allowed unasked.
 //!
 //! ```text
-//! grammar ──► lines ──► sandbox: a real bash in namespaces says what each did
-//!                  └──► judge: what the product decides, in every mode
+//! grammar ──► lines ──► judge: what the product decides, in every mode
+//!                  └──► sandbox: a real bash in namespaces says what each that passes did
 //! ```
 //!
-//! It is a program of its own, because the same file is the driver inside of the sandbox.
+//! It is a program of its own, because the same file is the driver inside of the sandbox. On Linux it fails where no
+//! namespaces can be made. Another system has none: there nothing is built but a sentence that says so.
 
 #![allow(
     clippy::unwrap_used,
@@ -16,20 +17,35 @@
     reason = "a test fails by panicking, and says why"
 )]
 
+#[cfg(target_os = "linux")]
 mod driver;
+#[cfg(target_os = "linux")]
 mod grammar;
+#[cfg(target_os = "linux")]
 mod judge;
+#[cfg(target_os = "linux")]
+mod kept;
+#[cfg(target_os = "linux")]
 mod programs;
+#[cfg(target_os = "linux")]
 mod report;
+#[cfg(target_os = "linux")]
 mod rng;
+#[cfg(target_os = "linux")]
 mod sandbox;
+#[cfg(target_os = "linux")]
+mod trial;
+#[cfg(target_os = "linux")]
 mod world;
 
+#[cfg(target_os = "linux")]
 const NAME: &str = "nothing_that_ran_was_allowed_unasked";
 
 /// In `./check`; `./check --million` sets another number.
+#[cfg(target_os = "linux")]
 const LINES: usize = 20_000;
 
+#[cfg(target_os = "linux")]
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let given = |flag: &str| arguments.iter().any(|argument| argument == flag);
@@ -53,5 +69,15 @@ fn main() {
                 programs::check();
             }
         }
+    }
+}
+
+/// Without tests: a list is empty, and a run says why.
+#[cfg(not(target_os = "linux"))]
+fn main() {
+    if !std::env::args().any(|argument| argument == "--list") {
+        println!(
+            "generated shell lines are not run here: they need the namespaces of Linux; run ./check there as well"
+        );
     }
 }

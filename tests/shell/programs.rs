@@ -4,9 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::grammar::{Case, Harm};
-use super::judge::Judge;
-use super::report::{self, Finding};
-use super::sandbox::Prepared;
+use super::trial::{Finding, Trial, listed};
 
 pub(crate) const NAME: &str = "no_common_program_reaches_a_file_unasked";
 
@@ -145,26 +143,28 @@ fn cases() -> Vec<Case> {
             .fold(row.line.to_owned(), |line, (letter, text)| line.replace(letter, &text));
             let line = format!("{}{line}", naming.before);
             let form = vec![row.program.to_owned(), row.line.to_owned(), naming.way.to_owned()];
-            cases.push(Case { tool: "Bash", line, harm: row.harm, form });
+            cases.push(Case { tool: "Bash", line, harm: row.harm, form, plan: None });
         }
     }
     cases
 }
 
 pub(crate) fn check() {
-    let prepared = Prepared::new();
-    let judge = Judge::new(&report::judge());
+    let trial = Trial::new();
     let cases = cases();
-    let ran = report::in_sandboxes(&prepared, 0..cases.len(), |number| cases[number].clone());
-    let done: Vec<&Case> = ran.iter().filter(|(case, seen)| case.harm.was_done(seen)).map(|(case, _)| case).collect();
+    let seen = trial.run(&cases);
+    let all_lines = cases.len();
+    let done: Vec<Case> =
+        cases.into_iter().zip(seen).filter(|(case, seen)| case.harm.was_done(seen)).map(|(case, _)| case).collect();
     let reached =
         |harm| done.iter().filter(|case| case.harm == harm).map(|case| case.form[0].as_str()).collect::<BTreeSet<_>>();
     let (read, wrote) = (reached(Harm::Read), reached(Harm::Write));
     let all: BTreeSet<&str> = read.union(&wrote).copied().collect();
-    let findings = report::judged(&prepared, &judge, &done);
+    let findings = done.iter().cloned().zip(trial.judged(&done)).filter(|(_, passed)| !passed.is_empty());
+    let findings: Vec<Finding> = findings.map(|(case, passed)| Finding { case, passed }).collect();
     println!(
         "{} lines, {} with an effect: {} programs read a file, {} wrote one, {} in all; {} lines are allowed unasked",
-        ran.len(),
+        all_lines,
         done.len(),
         read.len(),
         wrote.len(),
@@ -188,11 +188,10 @@ pub(crate) fn check() {
         new.is_empty(),
         "{} lines reached a file and were allowed unasked:\n{}\nhint: mend the rules engine",
         new.len(),
-        report::listed(new.iter().take(60).copied()),
+        listed(new.iter().take(60).copied()),
     );
     // A program that this machine has not got proves nothing.
-    let closed: Vec<String> =
-        done.iter().map(|case| through(case)).filter(|name| known.contains(name.as_str())).collect();
+    let closed: Vec<String> = done.iter().map(through).filter(|name| known.contains(name.as_str())).collect();
     let closed: BTreeSet<String> = closed.into_iter().filter(|name| !passing.contains_key(name)).collect();
     assert!(closed.is_empty(), "nothing passes through these any more; take them out of program-gaps.txt: {closed:?}");
 }

@@ -1,55 +1,40 @@
-//! The check itself: generate, run, judge, and say what passed that should not have.
+//! The check itself: generate, judge, run, and say what passed that should not have.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
-use std::ops::Range;
-use std::path::PathBuf;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
-use super::grammar::{self, Case, Harm};
-use super::judge::{Judge, MODES};
-use super::sandbox::{Prepared, Seen};
+use super::grammar::{self, Case, Harm, Plan};
+use super::kept;
+use super::rng::Rng;
+use super::trial::{Finding, Trial, listed};
 
-/// Lines that once passed and had their effect. They are tried first, whatever the seed.
-const REGRESSIONS: &str = include_str!("regressions.txt");
-
-/// Productions through which lines still pass. The check fails when another one is found, and when one of these no longer
-/// passes anything in a whole run.
-const GAPS: &str = include_str!("gaps.txt");
-
-/// So many lines are run before they are judged.
+/// So many lines are on trial at once: a million would fill the memory.
 const CHUNK: usize = 20_000;
 
-pub(crate) struct Finding {
-    pub(crate) case: Case,
-    rules: &'static str,
-    modes: Vec<&'static str>,
-}
+/// One in so many lines is run whatever the judge says, to see that the grammar makes lines that do something.
+const SAMPLE: usize = 10;
+
+/// So many findings are made smaller, one of each form; the rest are named as they are.
+const SHRUNK: usize = 1_000;
 
 /// Runs `lines` lines; the environment may say another number, another seed and another program as the judge.
 pub(crate) fn check(lines: usize) {
     let number = |name: &str| std::env::var(name).ok().map(|text| text.parse().expect("a number"));
     let count = number("PORTCULLIS_SHELL_LINES").map_or(lines, |count: u64| count as usize);
     let seed = number("PORTCULLIS_SHELL_SEED").unwrap_or(1);
+    let is_updating = std::env::var_os("UPDATE_EXPECT").is_some();
     let started = Instant::now();
-    let prepared = Prepared::new();
-    let judge = Judge::new(&judge());
-    let kept = regressions();
+    let trial = Trial::new();
+    if !is_updating {
+        kept::check(&trial);
+    }
     let mut tally = Tally::default();
     let mut findings = vec![];
-    // A million lines at once would fill the memory.
-    for first in (0..kept.len() + count).step_by(CHUNK) {
-        let ran = in_sandboxes(&prepared, first..(first + CHUNK).min(kept.len() + count), |number| {
-            kept.get(number).cloned().unwrap_or_else(|| grammar::case(seed, number - kept.len()))
-        });
-        tally.add(&ran);
-        let done: Vec<&Case> =
-            ran.iter().filter(|(case, seen)| case.harm.was_done(seen)).map(|(case, _)| case).collect();
-        findings.extend(judged(&prepared, &judge, &done));
-        if let Some(file) = std::env::var_os("PORTCULLIS_SHELL_IDLE") {
-            std::fs::write(file, without_effect(&ran)).expect("writing the lines without an effect");
-        }
+    for first in (0..count).step_by(CHUNK) {
+        let cases: Vec<Case> = (first..(first + CHUNK).min(count)).map(|at| grammar::case(seed, at)).collect();
+        tally.add(&trial, &cases);
+        findings.extend(trial.findings(cases));
     }
     findings.sort_by_key(|finding| (finding.case.harm, finding.case.form.len(), finding.case.form()));
     let text = tally.summary(seed, &findings);
@@ -57,183 +42,122 @@ pub(crate) fn check(lines: usize) {
     if let Some(file) = std::env::var_os("PORTCULLIS_SHELL_OUT") {
         std::fs::write(file, text + &grouped(&findings)).expect("writing the findings");
     }
-    let gaps = GAPS.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
-    let known: BTreeSet<&str> = gaps.flat_map(parts).collect();
-    let is_known =
-        |finding: &&Finding| finding.case.form.iter().any(|name| parts(name).iter().any(|part| known.contains(part)));
-    let new: Vec<&Finding> = findings.iter().filter(|finding| !is_known(finding)).collect();
-    if std::env::var_os("UPDATE_EXPECT").is_some() {
-        return write_gaps(&findings);
+    let smallest = shrunk(&trial, findings);
+    println!("{} forms when made smaller, {} s", smallest.len(), started.elapsed().as_secs());
+    if is_updating {
+        let gaps = kept::gaps().into_iter().map(|gap| gap.case);
+        let still: Vec<Case> = trial.findings(gaps.collect()).into_iter().map(|finding| finding.case).collect();
+        let mut forms: BTreeMap<(Harm, String), Case> = BTreeMap::new();
+        for case in still.into_iter().chain(smallest.into_iter().map(|finding| finding.case)) {
+            forms.entry((case.harm, case.form())).or_insert(case);
+        }
+        return kept::write_gaps(&forms.into_values().collect::<Vec<_>>());
     }
-    let (all, done) = (tally.all.iter().sum::<usize>(), tally.done.iter().sum::<usize>());
-    assert!(done * 10 > all * 4, "only {done} of {all} lines had an effect");
+    tally.assert_effects();
+    let gaps = kept::gaps();
+    let new: Vec<&Finding> = smallest.iter().filter(|finding| !gaps.iter().any(|gap| gap.is(&finding.case))).collect();
     assert!(
         new.is_empty(),
-        "{} lines had their effect and were allowed unasked (seed {seed}):\n{}\n\
+        "{} forms had their effect and were allowed unasked (seed {seed}):\n{}\n\
          hint: mend the rules engine, and keep a line in tests/shell/regressions.txt",
         new.len(),
-        listed(new.iter().take(40).copied()),
+        listed(new.iter().take(60).copied()),
     );
 }
 
-/// A name without what was drawn for it: the other half of a pair, another way to name a file, options.
-fn parts(name: &str) -> Vec<&str> {
-    const OPTIONS: &str = "options before the subcommand";
-    if name.starts_with(OPTIONS) {
-        return vec![OPTIONS];
-    }
-    if name.ends_with(" CMD") {
-        return name.split(' ').take(1).collect();
-    }
-    let halves = name.split(" → ").map(|half| half.split(", as ").next().unwrap_or(half));
-    halves.map(|half| half.split(", D as ").next().unwrap_or(half)).collect()
-}
-
-/// Names that explain all findings: each production that passes alone, else the outermost one.
-fn write_gaps(findings: &[Finding]) {
-    let mut names: BTreeSet<String> =
-        findings.iter().filter_map(|finding| alone(&finding.case)).map(str::to_owned).collect();
+/// The smallest line of each finding that still passes and still has its effect, once for each form.
+fn shrunk(trial: &Trial, findings: Vec<Finding>) -> Vec<Finding> {
+    let mut of_form: BTreeMap<(Harm, String), Finding> = BTreeMap::new();
     for finding in findings {
-        if !finding.case.form.iter().any(|name| names.contains(name)) {
-            names.extend(finding.case.form.last().cloned());
-        }
+        of_form.entry((finding.case.harm, finding.case.form())).or_insert(finding);
     }
-    let head: Vec<&str> = GAPS.lines().take_while(|line| line.starts_with('#')).collect();
-    let names: Vec<&str> = names.iter().map(String::as_str).collect();
-    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/shell/gaps.txt");
-    std::fs::write(file, format!("{}\n", [head, names].concat().join("\n"))).expect("writing the gaps");
-}
-
-/// The program that decides: this one's own, or another that the environment names.
-pub(crate) fn judge() -> PathBuf {
-    std::env::var_os("PORTCULLIS_TEST_JUDGE").map_or_else(|| env!("CARGO_BIN_EXE_portcullis").into(), PathBuf::from)
-}
-
-/// Each line in a sandbox, several at once.
-pub(crate) fn in_sandboxes(
-    prepared: &Prepared,
-    numbers: Range<usize>,
-    case: impl Fn(usize) -> Case + Sync,
-) -> Vec<(Case, Seen)> {
-    let next = AtomicUsize::new(numbers.start);
-    let workers = std::thread::available_parallelism().map_or(2, usize::from).clamp(2, 8);
-    let mut all: Vec<(usize, Case, Seen)> = std::thread::scope(|scope| {
-        let work = || {
-            let mut sandbox = prepared.start();
-            sandbox.prove();
-            let mut ran = vec![];
-            loop {
-                let number = next.fetch_add(1, Ordering::Relaxed);
-                if number >= numbers.end {
-                    return ran;
-                }
-                let case = case(number);
-                let line = shell_line(&case).replace(super::world::PLACE, &prepared.world.root.display().to_string());
-                let seen = sandbox.run(&line).unwrap_or_else(|| {
-                    sandbox = prepared.start();
-                    sandbox.prove();
-                    Seen::default()
-                });
-                ran.push((number, case, seen));
-            }
+    let smaller = |finding: &Finding| finding.case.plan.iter().flat_map(Plan::smaller).collect();
+    let tries: Vec<Vec<Case>> = of_form.values().take(SHRUNK).map(smaller).collect();
+    let mut lines: BTreeMap<(Harm, String), Case> = BTreeMap::new();
+    for case in tries.iter().flatten() {
+        lines.entry((case.harm, case.line.clone())).or_insert_with(|| case.clone());
+    }
+    let passing: BTreeMap<(Harm, String), Finding> = trial
+        .findings(lines.into_values().collect())
+        .into_iter()
+        .map(|finding| ((finding.case.harm, finding.case.line.clone()), finding))
+        .collect();
+    let mut smallest: BTreeMap<(Harm, String), Finding> = BTreeMap::new();
+    for (at, finding) in of_form.into_values().enumerate() {
+        let smaller = tries.get(at).into_iter().flatten();
+        let first = smaller.filter_map(|case| Some((case, passing.get(&(case.harm, case.line.clone()))?))).next();
+        let finding = match first {
+            Some((case, passed)) => Finding { case: case.clone(), passed: passed.passed.clone() },
+            None => finding,
         };
-        let threads: Vec<_> = (0..workers).map(|_| scope.spawn(work)).collect();
-        threads.into_iter().flat_map(|thread| thread.join().expect("a worker ends")).collect()
-    });
-    all.sort_by_key(|(number, ..)| *number);
-    all.into_iter().map(|(_, case, seen)| (case, seen)).collect()
-}
-
-fn regressions() -> Vec<Case> {
-    let lines = REGRESSIONS.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
-    let read = |line: &str| {
-        let (harm, line) = line.split_once('\t').expect("a kind of harm, a tab, the line in JSON");
-        let harm = Harm::named(harm).expect("a kind of harm");
-        let line = serde_json::from_str(line).expect("a line is a JSON string");
-        Case { tool: "Bash", line, harm, form: vec!["kept".to_owned()] }
-    };
-    lines.map(read).collect()
-}
-
-/// What a shell does in place of a tool of Claude Code.
-fn shell_line(case: &Case) -> String {
-    if case.tool == "Bash" {
-        return case.line.clone();
+        smallest.entry((finding.case.harm, finding.case.form())).or_insert(finding);
     }
-    let input: serde_json::Value = serde_json::from_str(&case.line).expect("the input of a tool");
-    let path = input["path"].as_str().or(input["file_path"].as_str()).expect("a path");
-    format!("grep -rs . {path}")
+    smallest.into_values().collect()
 }
 
-pub(crate) fn judged(prepared: &Prepared, judge: &Judge, done: &[&Case]) -> Vec<Finding> {
-    let mut groups: BTreeMap<_, Vec<&Case>> = BTreeMap::new();
-    for case in done {
-        for rules in case.harm.rules() {
-            groups.entry((*rules, case.tool)).or_default().push(case);
-        }
-    }
-    let mut findings = vec![];
-    for ((rules, tool), cases) in groups {
-        let inputs: Vec<String> = cases.iter().map(|case| case.in_world(&prepared.world)).collect();
-        let by_mode: Vec<(&str, Vec<bool>)> = std::thread::scope(|scope| {
-            let ask = |mode| {
-                let inputs = &inputs;
-                scope.spawn(move || (mode, judge.allows(&prepared.world, mode, rules, tool, inputs)))
-            };
-            let threads: Vec<_> = MODES.into_iter().map(ask).collect();
-            threads.into_iter().map(|thread| thread.join().expect("the judge answers")).collect()
-        });
-        for (at, case) in cases.into_iter().enumerate() {
-            let modes: Vec<&str> = by_mode.iter().filter(|(_, allowed)| allowed[at]).map(|(mode, _)| *mode).collect();
-            if !modes.is_empty() {
-                findings.push(Finding { case: case.clone(), rules: rules.name, modes });
-            }
-        }
-    }
-    findings
-}
-
-fn without_effect(ran: &[(Case, Seen)]) -> String {
-    let idle = ran.iter().filter(|(case, seen)| !case.harm.was_done(seen));
-    idle.map(|(case, seen)| format!("{}\t{}\t{:?}\n", case.form(), seen.in_time, case.line)).collect()
-}
-
-/// How many lines there were of each kind of harm, and how many did it.
+/// How many lines there were of each kind of harm, and how many of those that were run to see it did it.
 #[derive(Default)]
 struct Tally {
     all: [usize; Harm::ALL.len()],
+    run: [usize; Harm::ALL.len()],
     done: [usize; Harm::ALL.len()],
     forms: BTreeSet<String>,
 }
 
 impl Tally {
-    fn add(&mut self, ran: &[(Case, Seen)]) {
-        for (case, seen) in ran {
+    fn add(&mut self, trial: &Trial, cases: &[Case]) {
+        for case in cases {
             self.all[case.harm as usize] += 1;
-            if case.harm.was_done(seen) {
+            self.forms.insert(case.form());
+        }
+        // By chance: every tenth would always be of the same kinds.
+        let mut rng = Rng::new(self.all.iter().sum::<usize>() as u64);
+        let sample: Vec<&Case> = cases.iter().filter(|_| rng.chance(SAMPLE)).collect();
+        let mut idle = String::new();
+        for (case, seen) in sample.iter().zip(trial.run(sample.iter().copied())) {
+            self.run[case.harm as usize] += 1;
+            if case.harm.was_done(&seen) {
                 self.done[case.harm as usize] += 1;
-                self.forms.insert(case.form());
+            } else {
+                let _ = writeln!(idle, "{}\t{}\t{:?}", case.form(), seen.in_time, case.line);
             }
+        }
+        if let Some(file) = std::env::var_os("PORTCULLIS_SHELL_IDLE") {
+            std::fs::write(file, idle).expect("writing the lines without an effect");
         }
     }
 
+    /// A grammar whose lines do nothing proves nothing.
+    fn assert_effects(&self) {
+        let (run, done) = (self.run.iter().sum::<usize>(), self.done.iter().sum::<usize>());
+        assert!(done * 10 > run * 4, "only {done} of {run} lines had an effect");
+    }
+
     fn summary(&self, seed: u64, findings: &[Finding]) -> String {
-        let (all, done) = (self.all.iter().sum::<usize>(), self.done.iter().sum::<usize>());
-        let share = done * 100 / all.max(1);
+        let (run, done) = (self.run.iter().sum::<usize>(), self.done.iter().sum::<usize>());
         let found: BTreeSet<String> = findings.iter().map(|finding| finding.case.form()).collect();
         let alone: BTreeSet<&str> = findings.iter().filter_map(|finding| alone(&finding.case)).collect();
         let mut text = format!(
-            "seed {seed}: {all} lines, {done} with an effect ({share} %), {} forms\n\
-             allowed unasked: {} lines, {} forms, {} of them with one production alone\n",
+            "seed {seed}: {} lines, {} forms; of {run} run as a sample {done} had an effect ({} %)\n\
+             allowed unasked, with an effect: {} lines, {} forms, {} of them with one production alone\n",
+            self.all.iter().sum::<usize>(),
             self.forms.len(),
+            done * 100 / run.max(1),
             findings.len(),
             found.len(),
             alone.len(),
         );
         for harm in Harm::ALL {
-            let (all, done) = (self.all[harm as usize], self.done[harm as usize]);
+            let at = harm as usize;
             let found = findings.iter().filter(|finding| finding.case.harm == harm).count();
-            let _ = writeln!(text, "  {}: {all} lines, {done} with an effect, {found} allowed", harm.name());
+            let _ = writeln!(
+                text,
+                "  {}: {} lines, {} of {} had an effect, {found} allowed",
+                harm.name(),
+                self.all[at],
+                self.done[at],
+                self.run[at],
+            );
         }
         text
     }
@@ -265,19 +189,4 @@ fn grouped(findings: &[Finding]) -> String {
     let names: BTreeSet<&str> = by_one.keys().map(|(_, name)| *name).collect();
     let rest = findings.iter().filter(|finding| !finding.case.form.iter().any(|part| names.contains(part.as_str())));
     text + "\n== only by several together\n" + &listed(rest)
-}
-
-pub(crate) fn listed<'a>(findings: impl IntoIterator<Item = &'a Finding>) -> String {
-    let mut text = String::new();
-    for Finding { case, rules, modes } in findings {
-        let _ = writeln!(
-            text,
-            "{} | {} | {rules} | {}\n    {:?}",
-            case.harm.name(),
-            case.form(),
-            modes.join(" "),
-            case.line
-        );
-    }
-    text
 }

@@ -19,7 +19,21 @@ const PROGRAMS: &str = "bash sh dash env cat tac rev head tail nl sort uniq cut 
     flock nice nohup timeout stdbuf setsid ionice taskset chrt prlimit setpriv unshare nsenter script time strace ltrace \
     chroot runuser su watch true false echo printf test expr sleep seq yes kill date basename dirname realpath readlink \
     make jq yq sqlite3 rsync scp sftp busybox tclsh m4 bc dc patch printenv id hostname mktemp getopt pidof \
-    run-parts start-stop-daemon parallel coreutils lua ruby php gawk nc ncat socat python3 logger look rename sponge xmllint";
+    run-parts start-stop-daemon parallel coreutils lua ruby php gawk nc ncat socat python3 logger look rename sponge xmllint git";
+
+/// What git starts that is no part of its own file.
+const GIT_HELPERS: [&str; 7] = [
+    "git-sh-setup",
+    "git-sh-i18n",
+    "git-remote-ext",
+    "git-difftool--helper",
+    "git-mergetool--lib",
+    "git-push",
+    "git-upload-pack",
+];
+
+/// git says in its own file, which no line can change, which subcommand really ran, whatever it was called.
+const GIT_CONFIG: &str = "[trace2]\n\teventTarget = /marks/git\n[user]\n\tname = someone\n\temail = someone@here\n";
 
 /// What a line did.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -48,12 +62,20 @@ impl Prepared {
         let world = World::new(&root);
         world.build();
         copy_programs(folder.path());
+        copy_git(folder.path());
         let driver = std::env::current_exe().expect("this program has a file");
         copy_libraries(&driver, folder.path(), &mut BTreeSet::new());
         Self { folder, driver, world, _world: place }
     }
 
-    pub(crate) fn start(&self) -> Sandbox {
+    /// A sandbox that has shown that it sees what lines do.
+    pub(crate) fn start_proven(&self) -> Sandbox {
+        let mut sandbox = self.start();
+        sandbox.prove();
+        sandbox
+    }
+
+    fn start(&self) -> Sandbox {
         let root =
             tempfile::Builder::new().prefix("root").tempdir_in(self.folder.path()).expect("a folder for the root");
         let mut unshare = Command::new("unshare");
@@ -82,10 +104,21 @@ impl Prepared {
 
 /// The check fails where it cannot look: a line that never ran proves nothing.
 fn no_namespaces(why: &str) -> ! {
+    let is_container = ["/.dockerenv", "/run/.containerenv"].iter().any(|file| Path::new(file).exists())
+        || std::env::var_os("container").is_some()
+        || std::env::var_os("KUBERNETES_SERVICE_HOST").is_some();
+    let hint = if is_container {
+        "this is a container: start it with --security-opt seccomp=unconfined --security-opt apparmor=unconfined \
+         --security-opt systempaths=unconfined (Docker; Podman says unmask=ALL for the last), or with seccompProfile \
+         Unconfined and procMount Unmasked (Kubernetes), or run the check on the machine itself"
+    } else {
+        "allow unprivileged user namespaces (sysctl kernel.unprivileged_userns_clone=1 on Debian, \
+         kernel.apparmor_restrict_unprivileged_userns=0 on Ubuntu, user.max_user_namespaces above 0 elsewhere), or run \
+         the check where they are allowed"
+    };
     panic!(
         "generated shell lines run in namespaces of their own (unshare of util-linux), and none can be made here: {why}\n\
-         hint: allow unprivileged user namespaces (sysctl kernel.unprivileged_userns_clone=1, or \
-         kernel.apparmor_restrict_unprivileged_userns=0), or run the check where they are allowed"
+         hint: {hint}"
     );
 }
 
@@ -141,7 +174,8 @@ fn copy_programs(into: &Path) {
     fs::create_dir_all(&bin).expect("making a folder");
     let mut copied = BTreeSet::new();
     for name in PROGRAMS.split_whitespace().chain(super::programs::names()) {
-        let places = ["/usr/bin", "/bin", "/usr/sbin", "/sbin"].map(|folder| Path::new(folder).join(name));
+        let places =
+            ["/usr/bin", "/bin", "/usr/sbin", "/sbin", "/usr/local/bin"].map(|folder| Path::new(folder).join(name));
         let Some(real) = places.iter().find_map(|path| path.canonicalize().ok()) else { continue };
         let text = fs::read(&real).unwrap_or_default();
         // A script of the machine needs what this root has not got.
@@ -153,6 +187,30 @@ fn copy_programs(into: &Path) {
     }
     fs::create_dir_all(into.join("usr/sbin")).expect("making a folder");
     drop(fs::copy("/etc/ld.so.cache", into.join("ld.so.cache")));
+}
+
+/// What git needs beyond its program, where git itself says that it looks.
+fn copy_git(into: &Path) {
+    fs::write(into.join("gitconfig"), GIT_CONFIG).expect("writing git's configuration");
+    let said = |arguments: &[&str]| {
+        let output = Command::new("git").args(arguments).env_remove("GIT_CONFIG_SYSTEM").output().ok()?;
+        let text = String::from_utf8(output.stdout).ok()?;
+        text.trim().strip_prefix("/usr/").map(|below| into.join("usr").join(below))
+    };
+    if let Some(file) = said(&["var", "GIT_CONFIG_SYSTEM"]) {
+        fs::create_dir_all(file.parent().expect("a file lies in a folder")).expect("making a folder");
+        fs::write(file, GIT_CONFIG).expect("writing git's configuration");
+    }
+    let Some(folder) = said(&["--exec-path"]) else { return };
+    fs::create_dir_all(&folder).expect("making a folder");
+    let from = Path::new("/").join(folder.strip_prefix(into).expect("it lies there"));
+    for name in GIT_HELPERS {
+        // Another release of git may have fewer.
+        drop(fs::copy(from.join(name), folder.join(name)));
+        if from.join(name).exists() {
+            copy_libraries(&from.join(name), into, &mut BTreeSet::new());
+        }
+    }
 }
 
 /// Libraries keep their places; where the machine has /lib apart from /usr/lib, the root has not.

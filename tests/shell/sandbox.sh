@@ -18,6 +18,7 @@ mount -t tmpfs -o size=1m,mode=755 etc etc
 printf 'root:x:0:0:root:%s:/bin/bash\nnobody:x:65534:65534::/:/bin/false\n' "$world/home" > etc/passwd
 printf 'root:x:0:\nnogroup:x:65534:\n' > etc/group
 cp "$prepared/ld.so.cache" etc/ 2>/dev/null || true
+cp "$prepared/gitconfig" etc/
 mount -o remount,ro etc
 mount -t tmpfs -o size=1m,mode=755 dev dev
 for device in null zero full random urandom; do

@@ -22,7 +22,7 @@ pub(crate) const TOP_CANARIES: [&str; 3] = ["/home/someone/file", "/opt/data/fil
 /// Where the stubs say that they ran. It is no part of the world, so that no line reaches it by chance.
 pub(crate) const MARKS: &str = "/marks";
 
-const FILES: [(&str, &str); 16] = [
+const FILES: [(&str, &str); 18] = [
     ("home/.bashrc", "alias ll='ls -l'\n"),
     ("home/.profile", "umask 022\n"),
     ("home/.ssh/id_rsa", "the-marked-content-of-a-private-key\n"),
@@ -33,6 +33,9 @@ const FILES: [(&str, &str); 16] = [
     ("home/project/.git/HEAD", "ref: refs/heads/main\n"),
     ("home/project/.git/config", "[core]\n\tbare = false\n"),
     ("home/project/.git/hooks/pre-push.sample", "#!/bin/sh\n"),
+    // Enough of a repository for a real git.
+    ("home/project/.git/objects/info/packs", "\n"),
+    ("home/project/.git/refs/heads/.keep", ""),
     ("home/project/README.md", "A project.\n"),
     ("home/project/a.txt", "b\na\n"),
     ("home/project/Makefile", "all:\n\ttrue\n"),
@@ -42,7 +45,10 @@ const FILES: [(&str, &str); 16] = [
 ];
 
 /// Programs that only say with which words they ran.
-pub(crate) const MARKED: [&str; 5] = ["danger", "git", "npm", "kubectl", "docker"];
+pub(crate) const MARKED: [&str; 4] = ["danger", "npm", "kubectl", "docker"];
+
+/// The machine's own git is found where the marked programs are. It says itself what it ran.
+const GIT: &str = "#!/bin/sh\nexec /usr/bin/git \"$@\"\n";
 
 const MARK: &str = r#"#!/bin/sh
 { printf %s "${0##*/}"; for word; do printf '\037%s' "$word"; done; printf '\n'; } >> /marks/log
@@ -104,7 +110,7 @@ impl World {
         for name in MARKED {
             put(&self.root.join("bin").join(name), MARK, 0o755);
         }
-        for (name, text) in [("ssh", SSH), ("sudo", SUDO)] {
+        for (name, text) in [("ssh", SSH), ("sudo", SUDO), ("git", GIT)] {
             put(&self.root.join("bin").join(name), text, 0o755);
         }
     }

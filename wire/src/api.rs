@@ -119,7 +119,7 @@ pub struct Status {
     pub socket: String,
     pub journal: String,
     pub durability: String,
-    /// Where a gate that runs in the background writes what happens.
+    /// Where the gate writes what happens: a file where it runs in the background, else `standard error`.
     #[serde(default)]
     pub log: String,
     /// Where the owner's token is kept; none when it came from the environment.

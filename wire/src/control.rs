@@ -191,7 +191,7 @@ pub struct PermissionDecision {
 pub enum Block<'a> {
     Text(&'a str),
     ToolUse { id: &'a str, name: &'a str, input: &'a Value },
-    ToolResult { id: &'a str, is_error: bool },
+    ToolResult { id: &'a str, is_error: bool, content: &'a Value },
 }
 
 impl Message {
@@ -227,7 +227,7 @@ fn block(block: &Value) -> Option<Block<'_>> {
         "tool_use" => Block::ToolUse { id: text("id")?, name: text("name")?, input: block.get("input")? },
         "tool_result" => {
             let is_error = block.get("is_error").and_then(Value::as_bool).unwrap_or_default();
-            Block::ToolResult { id: text("tool_use_id")?, is_error }
+            Block::ToolResult { id: text("tool_use_id")?, is_error, content: &block["content"] }
         }
         _ => return None,
     })

@@ -52,6 +52,23 @@ pub fn envelope(frame: &EventFrame<'_>, fence: &str, longest: Option<usize>) -> 
     )
 }
 
+/// The event whose envelope this text is: its id, its conversation and its sender. None for other text.
+pub fn event_in(text: &str) -> Option<(String, String, String)> {
+    let (before, tag) = text.split_once("<channel source=\"portcullis\" event_id=\"")?;
+    // One line of ours may stand before it; a person who quotes an envelope has more to say.
+    if before.lines().count() > 1 {
+        return None;
+    }
+    let (head, _) = tag.split_once('>')?;
+    let (event, attributes) = head.split_once('"')?;
+    let value = |name: &str| {
+        let (_, rest) = attributes.split_once(&format!(" {name}=\""))?;
+        let (value, _) = rest.split_once('"')?;
+        Some(value.replace("&quot;", "\"").replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&"))
+    };
+    Some((event.to_owned(), value("chat_id")?, value("sender")?))
+}
+
 /// As much of an event is shown to the person at the terminal: its beginning, on one line.
 const LONGEST_NOTICE: usize = 160;
 

@@ -3,6 +3,8 @@
 use portcullis_core::{Ask, AskLife, InsideAgent, Label, Moment, NoRoute, Refusal, Right, SessionId, visible};
 use serde::{Deserialize, Serialize};
 
+use crate::text::not_a_verdict;
+
 /// An error as it is shown to a program or a person. The number's first three digits are the HTTP status.
 #[derive(Debug, Clone, Serialize, Deserialize, PartialEq, Eq, utoipa::ToSchema)]
 pub struct Fault {
@@ -76,8 +78,9 @@ impl Fault {
 
     /// `name one: ?label=api or ?label=web`, if the caller has to name a session.
     fn choose(&self, form: impl Fn(&str) -> String) -> Option<String> {
-        let names = self.candidates.iter().filter_map(|candidate| candidate.name.as_deref()).take(SPELLED_OUT);
-        let names: Vec<String> = names.map(form).collect();
+        let names = self.candidates.iter().filter_map(|candidate| candidate.name.as_deref());
+        let more = names.clone().nth(SPELLED_OUT).map(|_| "…".to_owned());
+        let names: Vec<String> = names.take(SPELLED_OUT).map(form).chain(more).collect();
         (self.error == Kind::WhichSession.entry().0 && !names.is_empty())
             .then(|| format!("name one: {}", names.join(" or ")))
     }
@@ -161,6 +164,7 @@ kinds! {
     NoSuchReply 40409 "pass the message_id that `reply` answered with; the latest 256 messages can be edited"
     NoSuchMessage 40410 "name the id of a reply of that conversation, as `GET /api/v1/replies` lists them, or leave reply_to off"
         / "name the id of a reply of that conversation, as `portcullis events show` has it"
+    NoTranscript 40412 "its client keeps no transcript, or has not begun it; the stream has what the session's process has"
     BadMethod 40501 "POST sends an event; GET reads"
     Slow 40801 "send the body without pauses; limits.idle_seconds says how long one may be"
     WhichSession 40901 "name one with ?label= or ?session="
@@ -219,6 +223,14 @@ impl Fault {
                 Self::new(Kind::NeedsRight, format!("forbidden: this needs the right to {}", right.name()))
             }
             Refusal::NoRoute(no_route) => no_route.into(),
+            Refusal::UnclearVerdict { why, no_route } => {
+                let fault = Self::from(no_route);
+                let hint =
+                    format!("to answer a prompt, write yes or no and its five letters; for a message, {}", fault.hint);
+                let message =
+                    format!("{}; as a message it is not clear for whom: {}", not_a_verdict(*why), fault.message);
+                Self { message, hint, ..fault }
+            }
             Refusal::ForeignChat(chat) => Self::new(Kind::ForeignChat, format!("chat {chat} belongs to someone else")),
             Refusal::KeyReused { event } => Self::new(
                 Kind::KeyReused,
@@ -367,6 +379,9 @@ mod tests {
         assert_eq!(fault.hint, "name one: ?label=api or ?label=my%20app");
         assert_eq!(fault.command_line_hint(), "name one: --label api or --label 'my app'");
         assert_eq!(fault.candidates[1].name.as_deref(), Some("my app"));
+        let many = (1..=6).map(|number| (id(number), label(&format!("s{number}")))).collect();
+        let fault = Fault::from(&NoRoute::Several(many));
+        assert!(fault.hint.ends_with("?label=s5 or …"), "{}", fault.hint);
         let known = vec![Candidate::session(id(1), &label("api")), Candidate::session(id(2), &label("web"))];
         let fault = Fault::new(Kind::NoSuchSession, "no session ap").knowing(known);
         assert!(fault.hint.starts_with("there are: api, web; `GET /api/v1/sessions`"), "{}", fault.hint);

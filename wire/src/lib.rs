@@ -24,6 +24,7 @@ pub mod routes;
 pub mod sentence;
 pub mod session;
 pub mod start;
+pub mod stream;
 pub mod text;
 pub mod tools;
 pub mod words;

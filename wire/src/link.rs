@@ -15,11 +15,19 @@ use crate::ask::{DetailsForm, RulingForm, ToolCallForm, is_plain};
 use crate::error::Fault;
 use crate::form::{Boxed, List, forms};
 use crate::session::{AboutForm, FileForm, GoodbyeForm, OrderForm, OrderOutcomeForm};
+use crate::stream::StreamBatch;
 
 pub use event::{EventFrame, InboxItem};
 
-/// The versions this program speaks. Version 1 had frames of other names and was never released.
-pub const VERSIONS: RangeInclusive<u16> = 2..=2;
+/// The versions this program speaks. Version 1 had frames of other names and was never released; since version 3 the gate
+/// may look at the session's stream.
+///
+/// A release that adds a message or a field that must be understood raises the end of the range, and says the new message
+/// only where both sides agreed on that version. What else was added before the first release is part of version 2.
+pub const VERSIONS: RangeInclusive<u16> = 2..=3;
+
+/// A process of this version, or a later one, has a stream to look at.
+pub const WITH_STREAM: u16 = 3;
 
 /// A line of the link is at most this long: an event of 16 MiB with every byte escaped still fits.
 pub const LONGEST_LINE: usize = 128 << 20;
@@ -83,6 +91,11 @@ pub enum SessionMessage {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         verdict_at: Option<u64>,
     },
+    /// The turn in which the agent was given these events has ended, so its model has read them.
+    Read {
+        #[serde(with = "as_text::list")]
+        events: Vec<EventId>,
+    },
     /// The ask was settled where the gate cannot see it, or is no longer asked.
     Withdrawn {
         #[serde(with = "as_text")]
@@ -138,6 +151,8 @@ pub enum SessionMessage {
     },
     /// A rule is about to allow a call: whether the journal takes records.
     CanWrite,
+    /// Entries of the stream that the gate looks for. They are not confirmed, nor said again.
+    Streamed(Box<StreamBatch>),
     /// The session ends on purpose.
     Bye(#[serde(with = "GoodbyeForm")] Goodbye),
 }
@@ -193,6 +208,16 @@ pub enum GateMessage<'a> {
     },
     /// Text of this sender is before the model already, as another process of the same conversation has read it.
     Outside { sender: String },
+    /// Someone wants the entries of the stream after this number: those there are, else the next ones that come.
+    Look {
+        look: u64,
+        after: u64,
+        /// To be answered even where there are none.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        at_once: bool,
+    },
+    /// Nobody waits for the answer to this look any more.
+    LookAway { look: u64 },
     /// What became of the line with this number.
     Done { n: u64, answer: Answered },
 }

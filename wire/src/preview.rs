@@ -28,7 +28,7 @@ pub fn preview(tool: &str, input: &Value) -> String {
         "Read" => text("file_path").map(str::to_owned),
         "WebFetch" => text("url").map(str::to_owned),
         "WebSearch" => text("query").map(str::to_owned),
-        "ExitPlanMode" => text("plan").map(str::to_owned),
+        "ExitPlanMode" => Some(text("plan").unwrap_or("No text of the plan came with it.").to_owned()),
         "AskUserQuestion" => questions(input),
         _ => None,
     };

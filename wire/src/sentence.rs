@@ -3,8 +3,8 @@
 mod names;
 
 use portcullis_core::{
-    Address, Ask, Behavior, CallOutcome, Event, Label, Order, Record, Ruling, Scope, SessionAbout, SessionId, Subject,
-    Text, Token, ToolCall, Verdict, as_one_word,
+    Address, Ask, AskKind, Behavior, CallOutcome, Event, Label, Order, Record, Ruling, Scope, SessionAbout, SessionId,
+    Subject, Text, Token, ToolCall, Verdict, as_one_word,
 };
 use serde_json::Value;
 
@@ -223,7 +223,11 @@ fn asked(ask: &Ask) -> String {
         Text::Here(text) => cut(&preview::of_text(&ask.tool, text)),
         other => shown(other),
     };
-    format!("{} asks to run {}: {what}{risk}", ask.code, ask.tool)
+    match ask.details.kind {
+        AskKind::Tool => format!("{} asks to run {}: {what}{risk}", ask.code, ask.tool),
+        AskKind::Question => format!("{} asks a question: {what}", ask.code),
+        AskKind::Plan => format!("{} asks to approve a plan: {what}", ask.code),
+    }
 }
 
 /// `denied by owner: not on a Friday`.

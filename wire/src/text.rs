@@ -4,6 +4,7 @@ use portcullis_core::policy::Risk;
 use portcullis_core::{
     Ask, AskKind, AskLife, NotAVerdict, Notice, Offer, PairingCode, Reply, Role, Text, excerpt, mask, visible,
 };
+use serde_json::Value;
 
 use crate::questions::Questions;
 
@@ -97,6 +98,16 @@ pub fn masked_start(text: &str, longest: usize) -> String {
     }
 }
 
+/// Masks the secrets in every text of a value.
+pub fn mask_all(value: &mut Value) {
+    match value {
+        Value::String(text) => *text = mask(text).0.into_owned(),
+        Value::Array(values) => values.iter_mut().for_each(mask_all),
+        Value::Object(fields) => fields.values_mut().for_each(mask_all),
+        _ => {}
+    }
+}
+
 /// A prompt with everything that it takes to answer it, in at most `longest` bytes, which are [`SHORTEST`] or more. Whoever
 /// reads along need not read secrets, and a reviewer is told that there are some: what runs is shown whole by `ask show`
 /// and by the API.
@@ -163,12 +174,19 @@ fn how_to_answer(ask: &Ask) -> String {
     }
 }
 
-/// Why what looks like a verdict was taken as chat.
+/// Why what looks like a verdict is none.
+pub fn not_a_verdict(why: NotAVerdict) -> String {
+    let why = match why {
+        NotAVerdict::NoSuchCode(code) => format!("no open prompt has the code {code}"),
+        NotAVerdict::BadGrammar => "write yes or no and the prompt's five letters, and nothing else".to_owned(),
+        NotAVerdict::NoPromptOpen => "no prompt is open".to_owned(),
+    };
+    format!("not taken as a verdict: {why}")
+}
+
+/// The same for its sender, where it went on as chat.
 pub fn taken_as_chat(why: NotAVerdict) -> String {
-    match why {
-        NotAVerdict::NoSuchCode(code) => format!("not taken as a verdict: no open prompt has the code {code}"),
-        NotAVerdict::BadGrammar => "not taken as a verdict: write yes or no and the prompt's five letters".to_owned(),
-    }
+    format!("{}; the text went to the agent as a message", not_a_verdict(why))
 }
 
 /// What a stranger on a platform is shown.

@@ -17,6 +17,13 @@ pub(super) fn opened(state: &State, session: SessionId, event: EventId) -> Decid
     }
 }
 
+/// A session has read what was given to it, and not what was given to another.
+pub(super) fn read(state: &State, session: SessionId, events: &[EventId]) -> Decided {
+    let is_its_own = |event: &&EventId| state.event(**event).is_some_and(|tracked| tracked.to == Some(session));
+    let seen = events.iter().filter(is_its_own).map(|event| Effect::Then(Input::Seen { event: *event }));
+    (vec![], std::iter::once(Effect::Answer(Answer::Done)).chain(seen).collect())
+}
+
 pub(super) fn seen(state: &State, event: EventId) -> Decided {
     match state.event(event).map(|tracked| &tracked.life) {
         Some(EventLife::Waiting | EventLife::Delivered { .. }) => {

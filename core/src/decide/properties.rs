@@ -126,6 +126,7 @@ fn any_input() -> impl Strategy<Value = Input> {
         1 => (any_ask(), any_session()).prop_map(|(ask, session)| Input::Carried { ask, session, verdict_at: None }),
         1 => (any_ask(), any_session()).prop_map(|(ask, session)| Input::Withdrawn { ask, by: Some(session), why: "gone".into() }),
         1 => (any_session(), any_event()).prop_map(|(session, event)| Input::Opened { session, event }),
+        1 => (any_session(), proptest::collection::vec(any_event(), 0..3)).prop_map(|(session, events)| Input::Read { session, events }),
         1 => any_session().prop_map(|session| Input::Replied {
             id: ReplyId::new(Moment(0), 1), session, chat: ChatId::new("ops").unwrap(), reply_to: None,
             text: Text::new("hi"), files: vec![]

@@ -11,7 +11,7 @@ use crate::people::{Actor, Inside, OWNER, Right, Role, TokenScope, Via};
 use crate::record::Record;
 use crate::route::{Address, route};
 use crate::state::State;
-use crate::verdict::{Ruling, SaidText, opens_like_a_verdict};
+use crate::verdict::{Ruling, SaidText, names_a_code, opens_like_a_verdict};
 
 pub(super) struct SaidInput {
     pub(super) id: EventId,
@@ -56,8 +56,11 @@ pub(super) fn said(state: &State, now: Moment, said: SaidInput) -> Decided {
     }
     let prompts_are_open = state.prompts_are_open();
     let Some((behavior, code)) = said.text.verdict() else {
-        let unclear = prompts_are_open && opens_like_a_verdict(said.text.as_str());
-        return event(state, now, said, unclear.then_some(NotAVerdict::BadGrammar));
+        let unclear = match prompts_are_open {
+            true => opens_like_a_verdict(said.text.as_str()).then_some(NotAVerdict::BadGrammar),
+            false => names_a_code(said.text.as_str()).then_some(NotAVerdict::NoPromptOpen).filter(|_| is_told(&said)),
+        };
+        return event(state, now, said, unclear);
     };
     // The code of a prompt that the sender has nothing to do with is no code to them.
     let in_sight = state.ask_by_code(code).filter(|(ask, _)| state.is_in_scope(Some(ask.session), &said.by.scope));
@@ -75,12 +78,18 @@ pub(super) fn said(state: &State, now: Moment, said: SaidInput) -> Decided {
         return asks::answer_to(state, now, (ask, life), said.by, Ruling::plain(behavior), said.idempotency_key);
     }
     if !prompts_are_open {
-        return event(state, now, said, None);
+        let unclear = is_told(&said).then_some(NotAVerdict::NoPromptOpen);
+        return event(state, now, said, unclear);
     }
     let by = said.by.name.clone();
     let (records, mut effects) = event(state, now, said, Some(NotAVerdict::NoSuchCode(code)));
     effects.push(Effect::Then(Input::Missed { by }));
     (records, effects)
+}
+
+/// Whether the sender is told that no prompt is open. In a chat of a platform people say yes and no to each other as well.
+fn is_told(said: &SaidInput) -> bool {
+    said.inside.is_none() && !matches!(said.by.via, Via::Connector(_))
 }
 
 /// A verdict by a process that an agent runs is refused, and the attempt is written down.
@@ -150,7 +159,12 @@ fn event(state: &State, now: Moment, said: SaidInput, not_a_verdict: Option<NotA
     }
     let to = match route(state, &address, &chat, &by.scope) {
         Ok(to) => to,
-        Err(no_route) => return refuse(Refusal::NoRoute(no_route)),
+        Err(no_route) => {
+            return refuse(match not_a_verdict {
+                Some(why) => Refusal::UnclearVerdict { why, no_route },
+                None => Refusal::NoRoute(no_route),
+            });
+        }
     };
     // Who has to do with some sessions only means these, also when the event has to look for another one.
     let address = match (address, &by.scope, state.wanted_label_of(to)) {

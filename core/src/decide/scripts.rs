@@ -275,6 +275,7 @@ fn read(command: &str) -> Input {
             role: Role::Sender,
             by: person(words[3]),
         },
+        "read" => Input::Read { session: session(words[1]), events: words[2].split(',').map(event).collect() },
         "open" => Input::Opened { session: session(words[1]), event: event(words[2]) },
         "tick" => Input::Ticked,
         "clock" => Input::ClockSet { was: words[1].parse::<u64>().unwrap() * 1000 },

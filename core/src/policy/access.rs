@@ -8,7 +8,7 @@ use super::path::{absolute, has_dots, joined};
 use super::readonly;
 use super::shell::{Joint, ParseIssue, Script, ShellCommand, ShellWord, Way};
 use super::suspects::Suspects;
-use super::touching::{self, Touch, touched};
+use super::touching::{self, Touched};
 use super::values::is_literal;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -103,7 +103,7 @@ pub(crate) fn paths(call: &Call, context: &Context) -> Vec<String> {
     let action = Action::of(call, context);
     let mut paths: Vec<String> = action.accesses().into_iter().filter_map(|file| file.path.clone()).collect();
     if let Action::Shell(plan) = &action {
-        let certain = plan.touched.iter().filter(|touch| is_literal(&touch.path));
+        let certain = plan.touched.files.iter().filter(|touch| is_literal(&touch.path));
         paths.extend(certain.map(|touch| touch.path.clone()));
     }
     paths.sort();
@@ -114,7 +114,15 @@ pub(crate) fn paths(call: &Call, context: &Context) -> Vec<String> {
 /// The patterns of file names in a line.
 pub(crate) fn patterns(call: &Call, context: &Context) -> Vec<String> {
     match Action::of(call, context) {
-        Action::Shell(plan) => touching::patterns(&plan.touched).into_iter().collect(),
+        Action::Shell(plan) => touching::patterns(&plan.touched.files).into_iter().collect(),
+        Action::File(_) | Action::Other | Action::Malformed => vec![],
+    }
+}
+
+/// The files with lists of names in them.
+pub(crate) fn lists(call: &Call, context: &Context) -> Vec<String> {
+    match Action::of(call, context) {
+        Action::Shell(plan) => plan.touched.lists.into_iter().collect(),
         Action::File(_) | Action::Other | Action::Malformed => vec![],
     }
 }
@@ -130,7 +138,7 @@ pub(crate) struct Plan {
     /// Where any of them may be led to write, and from where to read.
     pub(crate) redirected: Vec<FileAccess>,
     /// Every file that its words may name.
-    pub(crate) touched: Vec<Touch>,
+    pub(crate) touched: Touched,
     /// Each command that may be run, wherever it stands.
     pub(crate) suspects: Suspects,
 }
@@ -162,8 +170,8 @@ impl Plan {
         if let Some(why) = suspects.unfinished {
             script.issue = script.issue.max(Some(ParseIssue::Unreadable(why)));
         }
-        let (touched, all) = touched(&suspects, call, context);
-        if !all {
+        let touched = Touched::by(&suspects, call, context);
+        if !touched.is_complete {
             let issue = ParseIssue::Unreadable("it names more files in more folders than are looked at");
             script.issue = script.issue.max(Some(issue));
         }

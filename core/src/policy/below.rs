@@ -16,9 +16,13 @@ use super::sought::{fixed_folder, sought};
 /// The folders that a call goes into at least so far, and where their links lead.
 pub(crate) fn folders(call: &Call, action: &Action, descent: Descent) -> BTreeSet<String> {
     let paths: Vec<&str> = match action {
-        Action::Shell(plan) => {
-            plan.touched.iter().filter(|touch| touch.descent >= descent).map(|touch| touch.path.as_str()).collect()
-        }
+        Action::Shell(plan) => plan
+            .touched
+            .files
+            .iter()
+            .filter(|touch| touch.descent >= descent)
+            .map(|touch| touch.path.as_str())
+            .collect(),
         Action::File(accesses) if call.tool == "Grep" => {
             accesses.iter().filter(|file| file.access == Access::Read).filter_map(|file| file.path.as_deref()).collect()
         }

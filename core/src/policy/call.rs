@@ -36,6 +36,8 @@ pub struct Call {
     targets: BTreeMap<String, String>,
     /// The files that patterns in a line stand for.
     expansions: BTreeMap<String, Vec<String>>,
+    /// The names in files that something takes names from.
+    lists: BTreeMap<String, Vec<String>>,
     /// Folders, and the rules that mean something in them.
     below: BTreeSet<(String, String)>,
     /// A protected file that the call finds by looking for it.
@@ -50,6 +52,11 @@ pub trait Disk {
 
     /// The files that are what an absolute pattern says; see `is_part` for its parts. None when there are too many.
     fn expand(&self, _pattern: &str) -> Option<Vec<String>> {
+        None
+    }
+
+    /// The lines of a file that is read as a list of names. None when there is none, or too much of it.
+    fn lines(&self, _path: &str) -> Option<Vec<String>> {
         None
     }
 
@@ -75,6 +82,7 @@ impl Call {
             input,
             targets: BTreeMap::new(),
             expansions: BTreeMap::new(),
+            lists: BTreeMap::new(),
             below: BTreeSet::new(),
             found: None,
         }
@@ -99,6 +107,11 @@ impl Call {
             }
             let made = new.into_iter().filter_map(|pattern| disk.expand(&pattern).map(|made| (pattern, made)));
             self.expansions.extend(made);
+        }
+        for list in super::access::lists(&self, context) {
+            if let Some(names) = disk.lines(&list) {
+                self.lists.insert(list, names);
+            }
         }
         for path in super::access::paths(&self, context) {
             if let Some(target) = disk.follow(&path) {
@@ -127,6 +140,11 @@ impl Call {
 
     pub(crate) fn expansion(&self, pattern: &str) -> Option<&[String]> {
         self.expansions.get(pattern).map(Vec::as_slice)
+    }
+
+    /// The lines of a file with names in it.
+    pub(crate) fn listed(&self, path: &str) -> Option<&[String]> {
+        self.lists.get(path).map(Vec::as_slice)
     }
 
     pub(crate) fn target(&self, path: &str) -> Option<&str> {

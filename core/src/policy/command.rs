@@ -3,8 +3,9 @@
 use super::shell::{ShellCommand, ShellWord};
 
 /// Variables that change how a program looks or what it says, and not what it does.
-const SAFE_VARIABLES: [&str; 22] = [
+const SAFE_VARIABLES: [&str; 23] = [
     "CGO_ENABLED",
+    "CI",
     "COLORTERM",
     "FORCE_COLOR",
     "GO111MODULE",

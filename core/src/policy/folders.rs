@@ -71,11 +71,24 @@ impl Folders {
         let words = suspects.found.iter().flat_map(|command| command.words.iter().skip(1));
         let is_place = |text: &str| text.starts_with(['/', '~']) || text.contains("..") || !text.contains(['-', '=']);
         let places = words.filter(|word| is_place(&word.text));
-        let places = places.filter_map(|word| absolute(&word.text, &context.cwd, context.home.as_deref()));
-        self.all.extend(places.take(MOST));
+        let places = places.map(|word| word.text.as_str()).take(MOST);
+        let places = prints_git_folder(suspects).then_some(GIT_FOLDER).into_iter().chain(places);
+        self.all.extend(places.filter_map(|place| absolute(place, &context.cwd, context.home.as_deref())));
         self.all.sort();
         self.all.dedup();
     }
+}
+
+/// Where git keeps what is its own, by its usual name.
+pub(crate) const GIT_FOLDER: &str = ".git";
+
+/// Whether a command prints the name of that folder, or of something in it.
+pub(crate) fn prints_git_folder(suspects: &Suspects) -> bool {
+    suspects.found.iter().any(|command| {
+        let has =
+            |begins: &[&str]| command.words.iter().any(|word| begins.iter().any(|one| word.text.starts_with(one)));
+        has(&["rev-parse"]) && has(&["--git-", "--absolute-git", "--shared-index"])
+    })
 }
 
 /// What is written, seen from a folder. `~+` is that folder, and `~-` one of those before it.

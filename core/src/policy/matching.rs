@@ -198,7 +198,7 @@ fn names_a_file(rule: &Rule, specifier: &str, call: &Call, action: &Action, cont
     let Action::Shell(plan) = action else { return false };
     let patterns = path_patterns(rule, specifier, context, true);
     let fits = |path: &str| patterns.iter().any(|pattern| pattern.matches(path, true));
-    let mut words = plan.touched.iter().filter(|touch| touch.is_word && is_literal(&touch.path));
+    let mut words = plan.touched.files.iter().filter(|touch| touch.is_word && is_literal(&touch.path));
     words.any(|touch| {
         let own = Some(touch.path.as_str()).filter(|path| !has_dots(path));
         own.into_iter().chain(call.target(&touch.path)).any(fits)
@@ -207,7 +207,7 @@ fn names_a_file(rule: &Rule, specifier: &str, call: &Call, action: &Action, cont
 
 /// Why a rule on files might mean one that the call has to do with.
 fn might_touch(rule: &Rule, specifier: &str, call: &Call, action: &Action, context: &Context) -> Option<String> {
-    let in_folder = |folder: &str| format!("something in {folder} may be meant");
+    let in_folder = |folder: &str| format!("it may reach a file in {folder} that the rule names");
     let patterns = path_patterns(rule, specifier, context, true);
     let folders = super::below::folders(call, action, super::reading::Descent::Named);
     let all_in = |folder: &&String| patterns.iter().any(|pattern| pattern.matches(&format!("{folder}/x"), true));
@@ -220,7 +220,7 @@ fn might_touch(rule: &Rule, specifier: &str, call: &Call, action: &Action, conte
     let Action::Shell(plan) = action else { return None };
     let access = if rule.pattern.tool == "Edit" { Access::Write } else { Access::Read };
     let reaches = rule.decision == Decision::Deny && rule.pattern.tool == "Read";
-    let touched = plan.touched.iter().find(|touch| {
+    let touched = plan.touched.files.iter().find(|touch| {
         let fits = |path: &str| match is_literal(path) {
             true => patterns.iter().any(|pattern| pattern.matches(path, true)),
             false => patterns.iter().any(|pattern| pattern.may_match(path)),

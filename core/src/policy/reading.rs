@@ -6,7 +6,7 @@ use super::inert::started;
 use super::shell::ShellWord;
 use super::{options, sed};
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Reading {
     /// Its words are no files.
     Nothing,

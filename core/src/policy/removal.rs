@@ -4,18 +4,25 @@
 use super::access::Action;
 use super::call::{Call, Context};
 use super::command::name_of;
+use super::erasing::{changes_all, codes, erases, is_disk};
 use super::folders::Folders;
 use super::inert::is_inert;
 use super::path::{absolute, lies_in};
 use super::reading::does_more;
-use super::shell::{ANY, ONE, OUTER, Piece, STAR, ShellWord};
+use super::shell::{ANY, ONE, OUTER, Piece, STAR, ShellWord, Way};
 use super::suspects::Suspects;
-use super::values::{is_literal, may_be};
+use super::values::{in_words, is_literal, may_be};
 
 /// What a command would remove, or move away, that is never removed unasked.
 pub(crate) fn critical(call: &Call, action: &Action, context: &Context) -> Option<String> {
     let Action::Shell(plan) = action else { return None };
     let suspects = &plan.suspects;
+    if let Some(disk) = plan.touched.files.iter().find(|touch| is_disk(touch)) {
+        return Some(format!("what is on {}", in_words(&disk.path)));
+    }
+    if let Some(suspect) = suspects.commands.iter().find(|suspect| erases(&suspect.words)) {
+        return Some(format!("what {} removes", suspect.words[0].text));
+    }
     let removals = removals(suspects);
     if removals.is_empty() {
         return None;
@@ -26,13 +33,13 @@ pub(crate) fn critical(call: &Call, action: &Action, context: &Context) -> Optio
     }
     let holds_home = |folder: &String| context.home.as_deref().is_some_and(|home| lies_in(home, folder));
     removals.into_iter().find_map(|removal| {
-        if removal.is_git {
-            return folders.iter().any(holds_home).then(|| "what git does not know in your home".to_owned());
+        if removal.is_git && folders.iter().any(holds_home) {
+            return Some("what git does not know in your home".to_owned());
         }
         if removal.takes_any {
             return Some("what xargs is given".to_owned());
         }
-        let view = RemovalView { call, context, suspects, is_own: removal.is_own };
+        let view = RemovalView { call, context, suspects, is_own: removal.is_own, spares_here: removal.spares_here };
         let is_critical = |word: &&ShellWord| folders.iter().any(|folder| view.is_critical(word, folder));
         removal.words.iter().find(is_critical).map(|word| word.raw.clone())
     })
@@ -46,6 +53,8 @@ struct RemovingCommand {
     is_own: bool,
     is_git: bool,
     takes_any: bool,
+    /// What it does in the folder one works in is what people do there.
+    spares_here: bool,
 }
 
 /// Everything in a line that may remove something.
@@ -81,6 +90,12 @@ fn removals(suspects: &Suspects) -> Vec<RemovingCommand> {
             }
         }
     }
+    removals.extend(codes(suspects).into_iter().map(|code| RemovingCommand {
+        words: code.words,
+        spares_here: code.spares_here,
+        ..RemovingCommand::default()
+    }));
+    removals.extend(emptied(suspects));
     let removes = |word: &ShellWord| is_own(name_of(&word.text)) || word.text == "-delete";
     let has = |named: &dyn Fn(&ShellWord) -> bool| suspects.found.iter().any(|command| command.words.iter().any(named));
     let hands_on =
@@ -121,7 +136,12 @@ fn removal(words: &[ShellWord]) -> Option<RemovingCommand> {
         return Some(RemovingCommand { takes_any: true, ..RemovingCommand::default() });
     }
     if name == "git" && rest.iter().any(|word| word.text == "clean") {
-        return Some(RemovingCommand { is_git: true, ..RemovingCommand::default() });
+        let words = rest.iter().filter(|word| !word.is_flag() && !matches!(word.text.as_str(), "clean" | "." | "./"));
+        return Some(RemovingCommand { is_git: true, words: words.cloned().collect(), ..RemovingCommand::default() });
+    }
+    if changes_all(words) {
+        let words = rest.iter().filter(|word| !word.is_flag()).cloned().collect();
+        return Some(RemovingCommand { words, spares_here: true, ..RemovingCommand::default() });
     }
     let removed = removed(words)?;
     let here = removed.is_empty() && takes_the_folder(words);
@@ -129,9 +149,18 @@ fn removal(words: &[ShellWord]) -> Option<RemovingCommand> {
     Some(RemovingCommand { words, is_own: is_own(name), ..RemovingCommand::default() })
 }
 
+/// Patterns that stand for all that is in a folder, and of which each file is emptied by `>`.
+fn emptied(suspects: &Suspects) -> Option<RemovingCommand> {
+    let redirects = suspects.found.iter().flat_map(|command| &command.redirects);
+    let is_pattern = |word: &ShellWord| suspects.variables.shapes(word).iter().any(|shape| shape.contains(STAR));
+    let words = redirects.filter(|redirect| redirect.way == Way::Out && is_pattern(&redirect.target));
+    let words: Vec<ShellWord> = words.map(|redirect| redirect.target.clone()).collect();
+    (!words.is_empty()).then(|| RemovingCommand { words, spares_here: true, ..RemovingCommand::default() })
+}
+
 /// Whether a variable that only the environment knows counts as anything: it does where nothing but removal is meant.
 fn is_own(name: &str) -> bool {
-    matches!(name, "rm" | "rmdir" | "unlink" | "shred" | "srm" | "wipe" | "trash" | "rimraf")
+    matches!(name, "rm" | "rmdir" | "unlink" | "shred" | "srm" | "wipe" | "trash" | "trash-put" | "rimraf" | "del-cli")
 }
 
 /// The words of a command that name what it removes; none for a command that removes nothing.
@@ -189,6 +218,7 @@ struct RemovalView<'a> {
     context: &'a Context,
     suspects: &'a Suspects,
     is_own: bool,
+    spares_here: bool,
 }
 
 impl RemovalView<'_> {
@@ -229,8 +259,8 @@ impl RemovalView<'_> {
     /// The root, what is right below it, the home, and the folders that one works in or that these lie in.
     fn is_place(&self, path: &str) -> bool {
         let top = path.matches('/').count() == 1;
-        let places = [Some(self.context.cwd.as_str()), Some(&self.context.started), self.context.home.as_deref()];
-        let mut places = places.into_iter().flatten().flat_map(|place| self.context.both(place));
+        let here = [self.context.cwd.as_str(), &self.context.started].into_iter().filter(|_| !self.spares_here);
+        let mut places = here.chain(self.context.home.as_deref()).flat_map(|place| self.context.both(place));
         if is_literal(path) {
             return top || places.any(|place| lies_in(place, path));
         }

@@ -143,7 +143,7 @@ pub(crate) fn protected(call: &Call, action: &Action, context: &Context) -> Opti
     if call.found.is_some() {
         return call.found.clone();
     }
-    let mut changed = plan.touched.iter().filter(|touch| touch.may_change);
+    let mut changed = plan.touched.files.iter().filter(|touch| touch.may_change);
     let is_one = |touch: &&Touch| {
         let own = Some(touch.path.as_str()).filter(|path| !super::path::has_dots(path));
         own.into_iter().chain(call.target(&touch.path)).any(|path| is_protected(path, context))

@@ -12,7 +12,7 @@ pub(super) fn searches_here(words: &[ShellWord], is_fed: bool) -> bool {
     let (lone, pattern, rest) = match name_of(&first.text) {
         "grep" | "egrep" | "fgrep" => ("rRnilLwxvchHoqsEFGPaIzZUbyT", "ef", rest),
         "rg" if !is_fed => ("nNisSlcwxvFopquUzaLHIP0h.", "ef", rest),
-        "ag" if !is_fed => ("acHilLoQsSuUvwz0fhnrR", "", rest),
+        "ag" | "ack" if !is_fed => ("acHilLoQsSuUvwz0fhnrR", "", rest),
         "git" => {
             let Some(at) = rest.iter().position(|word| word.text == "grep") else { return false };
             ("nilLwvchHoqEFGPaIprz", "ef", &rest[at + 1..])

@@ -5,9 +5,11 @@ use super::candidates::patterns_in;
 use super::command::name_of;
 use super::folders::Folders;
 use super::git_files::handles_files;
-use super::path::{absolute, joined};
+use super::handing::Handing;
+use super::inert::started;
+use super::path::{absolute, below, joined};
 use super::reading::{Reading, builds, does_more, reading};
-use super::shell::{Joint, ShellWord};
+use super::shell::{Joint, STAR, ShellWord};
 use super::suspects::{Found, Suspects};
 use super::values::{is_literal, may_be};
 
@@ -20,6 +22,17 @@ pub(crate) struct Sought {
     names: Vec<String>,
     /// The pattern that their whole paths are like; its stars stand for folders as well.
     shape: Option<String>,
+    skips: Skips,
+}
+
+/// What a command that looks through folders passes over.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Skips {
+    Nothing,
+    /// Names that begin with a dot.
+    Hidden,
+    /// What git keeps for itself.
+    Git,
 }
 
 impl Sought {
@@ -27,50 +40,118 @@ impl Sought {
         let name = path.rsplit('/').next().unwrap_or_default().to_lowercase();
         let is_named =
             self.names.is_empty() || self.names.iter().any(|pattern| super::glob::segment_matches(pattern, &name));
-        is_named && self.shape.as_deref().is_none_or(|shape| may_be(shape, path))
+        is_named && self.shape.as_deref().is_none_or(|shape| may_be(shape, path)) && !self.skips(path)
+    }
+
+    fn skips(&self, path: &str) -> bool {
+        let below = self.folders.iter().filter_map(|folder| below(path, folder)).min_by_key(|below| below.len());
+        let mut parts = below.unwrap_or_default().split('/');
+        match self.skips {
+            Skips::Nothing => false,
+            Skips::Hidden => parts.any(|part| part.starts_with('.')),
+            Skips::Git => parts.any(|part| part == ".git"),
+        }
     }
 }
 
+/// Every folder in which a command of the line looks for files that something is then done to.
 pub(crate) fn sought(suspects: &Suspects, call: &Call, context: &Context) -> Vec<Sought> {
-    let is_find = |word: &ShellWord| matches!(name_of(&word.text), "find" | "fd");
-    let hands_on = suspects.found.iter().any(|command| {
-        let name = command.words.first().map_or("", |word| name_of(&word.text));
-        matches!(name, "xargs" | "parallel" | "while" | "read")
-            && reading(command.words.get(1..).unwrap_or_default()) == Reading::Perhaps
-    });
+    let handing = Handing::of(suspects);
     let consumed = suspects
         .found
         .iter()
         .any(|command| command.joint == Joint::Pipe && reading(&command.words) == Reading::Perhaps);
+    let folders = Folders::of(suspects, call, context).all;
     let mut all = vec![];
-    for command in suspects.found.iter().filter(|command| command.words.first().is_some_and(is_find)) {
-        let words = &command.words[1..];
-        let executed = words.iter().position(|word| does_more(&word.text));
-        let runs = executed.map(|at| words.get(at + 1..).unwrap_or_default());
-        let changes = runs.is_some_and(|runs| {
-            words[executed.unwrap_or_default()].text == "-delete" || reading(runs) == Reading::Perhaps
-        });
-        let is_read = executed.is_some() || command.is_nested || consumed;
-        if !changes && !hands_on && !is_read {
-            continue;
-        }
-        let roots = words.iter().take_while(|word| !word.text.starts_with(['-', '(', '!']) || word.text.len() == 2);
-        let roots: Vec<String> = roots.filter(|word| !word.is_flag()).map(|word| word.text.clone()).collect();
+    for command in &suspects.found {
+        let words = started(&command.words);
+        let Some((first, words)) = words.split_first() else { continue };
+        let is_handed = handing.printers.iter().any(|printer| std::ptr::eq(*printer, command));
+        let is_changed = handing.taken == Reading::Perhaps;
+        let found = match name_of(&first.text) {
+            "find" => found_by_find(words, is_handed || command.is_nested || consumed, is_changed && is_handed),
+            "fd" => found_by_fd(words, is_handed || command.is_nested || consumed, is_changed && is_handed),
+            name if is_handed => printed_by(name, words, is_changed),
+            _ => None,
+        };
+        let Some((roots, mut sought)) = found else { continue };
         let roots = if roots.is_empty() { vec![".".to_owned()] } else { roots };
-        let folders = Folders::of(suspects, call, context).all;
-        let seen = folders
-            .iter()
-            .flat_map(|folder| roots.iter().filter_map(|root| absolute(root, folder, context.home.as_deref())));
-        let named = |word: &&ShellWord| matches!(word.text.as_str(), "-name" | "-iname");
-        let count = |names: &[&str]| words.iter().filter(|word| names.contains(&word.text.as_str())).count();
-        let either = count(&["-o", "-or", ","]) > count(&["-prune"]);
-        let not = |at: usize| at.checked_sub(1).is_some_and(|at| matches!(words[at].text.as_str(), "!" | "-not"));
-        let names = (0..words.len()).filter(|at| named(&&words[*at]) && !not(*at)).filter_map(|at| words.get(at + 1));
-        let names = if either { vec![] } else { names.map(|name| name.text.to_lowercase()).collect() };
-        all.push(Sought { folders: seen.collect(), may_change: changes || hands_on, names, shape: None });
+        let seen = |folder: &String| {
+            let seen = roots.iter().filter_map(|root| absolute(root, folder, context.home.as_deref()));
+            seen.collect::<Vec<_>>()
+        };
+        sought.folders = folders.iter().flat_map(seen).collect();
+        all.push(sought);
     }
     all.extend(picked(suspects, call, context));
     all
+}
+
+/// The folders that find looks through and what it looks for, where something is done to it.
+fn found_by_find(words: &[ShellWord], is_read: bool, is_changed: bool) -> Option<(Vec<String>, Sought)> {
+    let executed = words.iter().position(|word| does_more(&word.text));
+    let runs = executed.map(|at| words.get(at + 1..).unwrap_or_default());
+    let changes = runs
+        .is_some_and(|runs| words[executed.unwrap_or_default()].text == "-delete" || reading(runs) == Reading::Perhaps);
+    if executed.is_none() && !is_read {
+        return None;
+    }
+    let roots = words.iter().take_while(|word| !word.text.starts_with(['-', '(', '!']) || word.text.len() == 2);
+    let roots = roots.filter(|word| !word.is_flag()).map(|word| word.text.clone()).collect();
+    let named = |word: &&ShellWord| matches!(word.text.as_str(), "-name" | "-iname");
+    let count = |names: &[&str]| words.iter().filter(|word| names.contains(&word.text.as_str())).count();
+    let either = count(&["-o", "-or", ","]) > count(&["-prune"]);
+    let not = |at: usize| at.checked_sub(1).is_some_and(|at| matches!(words[at].text.as_str(), "!" | "-not"));
+    let names = (0..words.len()).filter(|at| named(&&words[*at]) && !not(*at)).filter_map(|at| words.get(at + 1));
+    let names = if either { vec![] } else { names.map(|name| name.text.to_lowercase()).collect() };
+    let may_change = changes || is_changed;
+    Some((roots, Sought { folders: vec![], may_change, names, shape: None, skips: Skips::Nothing }))
+}
+
+/// The same for fd, which takes a pattern before the folders.
+fn found_by_fd(words: &[ShellWord], is_read: bool, is_changed: bool) -> Option<(Vec<String>, Sought)> {
+    let runs = |word: &ShellWord| matches!(word.text.as_str(), "-x" | "-X" | "--exec" | "--exec-batch");
+    let executed = words.iter().position(runs);
+    if executed.is_none() && !is_read {
+        return None;
+    }
+    let own = &words[..executed.unwrap_or(words.len())];
+    let changes = executed.is_some_and(|at| reading(words.get(at + 1..).unwrap_or_default()) == Reading::Perhaps);
+    let roots = own.iter().filter(|word| !word.is_flag()).skip(1).map(|word| word.text.clone()).collect();
+    let all = own.iter().any(|word| word.is_flag() && word.text.contains(['H', 'u', 'h']));
+    let skips = if all { Skips::Nothing } else { Skips::Hidden };
+    let may_change = changes || is_changed;
+    Some((roots, Sought { folders: vec![], may_change, names: vec![], shape: None, skips }))
+}
+
+/// The folders of which another command prints names of files.
+fn printed_by(name: &str, words: &[ShellWord], may_change: bool) -> Option<(Vec<String>, Sought)> {
+    let has = |letters: &[char]| {
+        words.iter().any(|word| word.is_flag() && !word.text.starts_with("--") && word.text.contains(letters))
+    };
+    let long = |begin: &str| words.iter().any(|word| word.text.starts_with(begin));
+    let skips = match name {
+        "ls" | "tree" if !has(&['a', 'A', 'f']) && !long("--al") => Skips::Hidden,
+        "rg" | "ag" if !has(&['u', '.']) && !long("--hid") && !long("--no-ig") && !long("--unr") => Skips::Hidden,
+        "git" => Skips::Git,
+        _ => Skips::Nothing,
+    };
+    let included = words.iter().filter_map(|word| word.text.strip_prefix("--include="));
+    let names = included.map(str::to_lowercase).collect();
+    let named: Vec<String> = words.iter().filter(|word| !word.is_flag()).map(|word| word.text.clone()).collect();
+    let mut shape = None;
+    let roots = match name {
+        // Versions, or patterns of its own.
+        "git" => {
+            let pattern = named.iter().find(|text| text.contains('*')).map(|text| text.replace('*', &STAR.to_string()));
+            shape = pattern.filter(|_| named.len() == 2).map(|pattern| format!("{STAR}{pattern}"));
+            vec![]
+        }
+        // The pattern is one of these, and no folder.
+        "grep" | "egrep" | "fgrep" | "rg" | "ag" | "ack" if named.len() < 2 && !long("--files") => vec![],
+        _ => named,
+    };
+    Some((roots, Sought { folders: vec![], may_change, names, shape, skips }))
 }
 
 /// What programs pick themselves, by patterns that stand in quotes for the shell.
@@ -90,6 +171,7 @@ fn picked(suspects: &Suspects, call: &Call, context: &Context) -> Vec<Sought> {
                 may_change,
                 names: vec![],
                 shape: Some(shape),
+                skips: Skips::Nothing,
             }));
         }
     }

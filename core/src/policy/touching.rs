@@ -9,7 +9,9 @@ use super::access::Access;
 use super::call::{Call, Context};
 use super::candidates::names_in;
 use super::command::name_of;
-use super::folders::Folders;
+use super::folders::{Folders, GIT_FOLDER};
+use super::handing::{Handing, is_header, list_names, marks, others, taker};
+use super::implied::{in_environment, written};
 use super::inert::is_inert;
 use super::path::absolute;
 use super::reading::{Descent, Reading, descent, prints_names, reading};
@@ -35,28 +37,40 @@ pub(crate) struct Touch {
 
 /// More files than this are not looked at.
 const MOST: usize = 4_000;
+/// More lists than this are not read.
+const MOST_LISTS: usize = 64;
 
-/// What the words of a line may name; none where they are too many to look at.
-pub(crate) fn touched(suspects: &Suspects, call: &Call, context: &Context) -> (Vec<Touch>, bool) {
-    let Folders { all: folders, is_complete: mut all } = Folders::of(suspects, call, context);
-    let computes = |command: &Found| {
-        let name = command.words.first().map_or("", |word| name_of(&word.text));
-        command.is_nested && matches!(name, "rev" | "tr" | "base64" | "base32" | "xxd" | "printf")
-    };
-    let computes = suspects.found.iter().any(computes);
-    let mut toucher = Toucher { suspects, call, context, folders, touched: BTreeSet::new(), computes };
-    let consumes = |command: &Found| {
-        command.joint == Joint::Pipe && !command.words.is_empty() && reading(&command.words) == Reading::Perhaps
-    };
-    let consumed = suspects.found.iter().any(consumes);
-    for command in &suspects.found {
-        toucher.command(command, consumed);
-        if toucher.touched.len() > MOST {
-            all = false;
-            break;
+/// What the words of a line may name.
+#[derive(Debug)]
+pub(crate) struct Touched {
+    pub(crate) files: Vec<Touch>,
+    /// Files with names in them that something takes, for whoever can look at a disk.
+    pub(crate) lists: BTreeSet<String>,
+    /// There are no others. False where they are too many to look at.
+    pub(crate) is_complete: bool,
+}
+
+impl Touched {
+    pub(crate) fn by(suspects: &Suspects, call: &Call, context: &Context) -> Self {
+        let Folders { all: folders, mut is_complete } = Folders::of(suspects, call, context);
+        let consumes = |command: &Found| match reading(&command.words) {
+            Reading::Perhaps => Reading::Perhaps,
+            _ => taker(&command.words).map_or(Reading::Nothing, |taker| taker.does),
+        };
+        let piped = suspects.found.iter().filter(|command| command.joint == Joint::Pipe && !command.words.is_empty());
+        let consumed = piped.map(consumes).max().unwrap_or(Reading::Nothing);
+        let (touched, lists) = (BTreeSet::new(), BTreeSet::new());
+        let mut toucher = Toucher { suspects, call, context, folders, touched, lists, consumed, others: vec![] };
+        for command in &suspects.found {
+            toucher.command(command);
+            if toucher.touched.len() > MOST {
+                is_complete = false;
+                break;
+            }
         }
+        toucher.handed();
+        Self { files: toucher.touched.into_iter().collect(), lists: toucher.lists, is_complete }
     }
-    (toucher.touched.into_iter().collect(), all)
 }
 
 struct Toucher<'a> {
@@ -65,12 +79,16 @@ struct Toucher<'a> {
     context: &'a Context,
     folders: Vec<String>,
     touched: BTreeSet<Touch>,
-    /// A command in it makes words out of others.
-    computes: bool,
+    lists: BTreeSet<String>,
+    /// What the ends of pipes do with names that they are given.
+    consumed: Reading,
+    /// The words of the other commands: what nobody knows may be one of them.
+    others: Vec<String>,
 }
 
 impl Toucher<'_> {
-    fn command(&mut self, command: &Found, consumed: bool) {
+    fn command(&mut self, command: &Found) {
+        self.others = others(self.suspects, command);
         for redirect in &command.redirects {
             let may_change = match redirect.way {
                 Way::Out => true,
@@ -82,20 +100,28 @@ impl Toucher<'_> {
                 &Touch { path: String::new(), may_change, is_word: true, descent: Descent::No },
             );
         }
+        let implied = Touch { path: String::new(), may_change: true, is_word: false, descent: Descent::No };
+        for value in in_environment(command) {
+            self.word(&value, &implied);
+        }
+        if let Some(name) = written(command) {
+            self.name(name, &implied);
+        }
         let Some((first, rest)) = command.words.split_first() else { return };
         let kind = reading(&command.words);
         if !first.is_literal {
             self.word(first, &Touch { path: String::new(), may_change: true, is_word: true, descent: Descent::No });
         }
         // What it prints may be the words of another.
-        let handed_on = command.is_nested || consumed;
+        let handed_on = command.is_nested || self.consumed != Reading::Nothing;
         let flows = handed_on && (kind != Reading::Only || prints_names(&command.words));
         if kind == Reading::Nothing && !flows {
             return;
         }
         let descent = descent(&command.words);
-        let touch =
-            Touch { path: String::new(), may_change: kind == Reading::Perhaps || flows, is_word: true, descent };
+        let is_changed = flows && (command.is_nested || self.consumed == Reading::Perhaps);
+        let may_change = kind == Reading::Perhaps || is_changed;
+        let touch = Touch { path: String::new(), may_change, is_word: true, descent };
         for word in rest {
             self.word(word, &touch);
         }
@@ -124,8 +150,59 @@ impl Toucher<'_> {
             let touch = Touch { may_change: true, ..touch.clone() };
             command.given.iter().for_each(|text| self.text(text, &touch));
         }
+        if let Some(taker) = taker(&command.words) {
+            let touch = Touch { may_change: taker.does == Reading::Perhaps, ..touch.clone() };
+            command.given.iter().for_each(|text| self.tokens(text, &touch));
+        }
         if flows && kind == Reading::Nothing {
-            rest.iter().filter(|word| word.text.contains(' ')).for_each(|word| self.text(&word.text, &touch));
+            let texts = rest.iter().filter(|word| word.text.contains([' ', '\\']));
+            texts.for_each(|word| self.tokens(&word.text, &touch));
+        }
+    }
+
+    /// Files whose names come from other commands, or out of lists.
+    fn handed(&mut self) {
+        let handing = Handing::of(self.suspects);
+        if handing.taken == Reading::Nothing {
+            return;
+        }
+        let may_change = handing.taken == Reading::Perhaps;
+        let touch = Touch { path: String::new(), may_change, is_word: false, descent: Descent::No };
+        let mut is_unknown = handing.is_unknown;
+        for list in &handing.lists {
+            let names = list.words.iter().flat_map(|word| list_names(word, self.suspects));
+            let seen = |name: String| {
+                let seen =
+                    self.folders.iter().filter_map(|folder| absolute(&name, folder, self.context.home.as_deref()));
+                seen.flat_map(|path| match self.call.expansion(&path) {
+                    Some(made) => made.to_vec(),
+                    None => vec![path],
+                })
+                .collect::<Vec<_>>()
+            };
+            let paths: Vec<String> = names.flat_map(seen).collect();
+            // A pattern for lists that are not there.
+            let mut is_read = paths.is_empty();
+            for path in paths.into_iter().take(MOST_LISTS) {
+                let listed = self.call.listed(&path).map(<[String]>::to_vec);
+                is_read |= listed.is_some();
+                let lines = listed.unwrap_or_default();
+                let is_name = |line: &&String| !list.is_patch || is_header(line);
+                lines.iter().filter(is_name).for_each(|line| self.tokens(line, &touch));
+                self.lists.insert(path);
+            }
+            is_unknown |= !is_read;
+        }
+        if is_unknown {
+            self.touched.insert(Touch { path: ANY.to_string(), ..touch });
+        }
+    }
+
+    /// All that is a word of its own in a text that something takes for names.
+    fn tokens(&mut self, text: &str, touch: &Touch) {
+        let touch = Touch { is_word: false, descent: Descent::No, ..touch.clone() };
+        for token in text.split(|c: char| c.is_whitespace() || matches!(c, '\\' | '\0' | '\'' | '"')).take(MOST) {
+            names_in(token).iter().filter(|name| !name.is_empty()).for_each(|name| self.name(name, &touch));
         }
     }
 
@@ -144,11 +221,31 @@ impl Toucher<'_> {
             }
         }
         // What the line itself makes may be any name.
-        let is_made =
-            || self.suspects.variables.is_made(word) || self.computes && word.pieces.contains(&Piece::Unknown);
         let is_whole = word.pieces.iter().all(|piece| !matches!(piece, Piece::Text(_)));
-        if is_whole && is_made() {
+        if is_whole && self.suspects.variables.is_made(word) {
             self.touched.insert(Touch { path: ANY.to_string(), ..touch.clone() });
+        }
+        if !is_whole || self.others.first().is_some_and(|other| other == GIT_FOLDER) {
+            self.fill(word, touch);
+        }
+    }
+
+    /// A word some of which nobody knows, with words of other commands in its place.
+    fn fill(&mut self, word: &ShellWord, touch: &Touch) {
+        let touch = Touch { is_word: false, descent: Descent::No, ..touch.clone() };
+        let mut shapes = self.suspects.variables.shapes(word);
+        for mark in marks(self.suspects) {
+            shapes.iter_mut().for_each(|shape| *shape = shape.replace(mark, &ANY.to_string()));
+        }
+        for shape in shapes.iter().filter(|shape| shape.contains(ANY)) {
+            for first in self.others.clone() {
+                let filled = shape.replacen(ANY, &first, 1);
+                let rest = if filled.contains(ANY) { self.others.clone() } else { vec![String::new()] };
+                for second in rest {
+                    let name = filled.replace(ANY, &second);
+                    names_in(&name).iter().for_each(|name| self.name(name, &touch));
+                }
+            }
         }
     }
 

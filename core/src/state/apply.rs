@@ -145,6 +145,7 @@ impl State {
             queued: event.at,
             arrival: self.arrivals,
             delivered: None,
+            first_delivered: None,
             size: event.text.len(),
             event: Arc::clone(event),
         };
@@ -319,6 +320,7 @@ impl State {
             self.settle_event(*id, EventLife::Delivered { at });
             if let Some(tracked) = self.events.get_mut(id) {
                 tracked.delivered = Some((at, way));
+                tracked.first_delivered.get_or_insert(at);
             }
             self.show_chat(&chat, session, *id);
         }

@@ -44,7 +44,11 @@ impl State {
         let session = self.asks.get(&id).and_then(|(ask, _)| self.session(ask.session));
         let sent = session.is_some_and(Session::is_attached);
         let verdict = Box::new(verdict);
-        let life = AskLife::Answered { verdict, sent, carried: None, outcome: None, unconfirmed: None };
+        let agreed = match self.asks.get(&id).map(|(_, life)| life) {
+            Some(AskLife::Open { votes }) => votes.iter().map(|vote| vote.by.clone()).collect(),
+            _ => vec![],
+        };
+        let life = AskLife::Answered { verdict, agreed, sent, carried: None, outcome: None, unconfirmed: None };
         match self.asks.get_mut(&id) {
             Some((_, current)) if current.is_unconfirmed() => *current = life,
             _ => return self.settle_ask(id, life),

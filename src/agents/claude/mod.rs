@@ -8,8 +8,10 @@ use crate::session::gatekeeper::Decision;
 
 pub(crate) mod channel;
 pub(crate) mod control;
+mod entries;
 pub(crate) mod hooks;
 pub(crate) mod process;
+pub(crate) mod transcript;
 
 /// Whether an `ask` of the hook before a tool reaches somebody in this mode. In others, and in one that nobody here knows,
 /// Claude Code may ask nobody.

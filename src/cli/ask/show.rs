@@ -5,7 +5,7 @@ use portcullis_wire::api::{AskView, VerdictView, ago};
 use portcullis_wire::preview;
 use portcullis_wire::questions::Questions;
 
-use crate::cli::layout::{Colour, date_and_time};
+use crate::cli::layout::{Colour, date_and_time, left};
 use crate::cli::table::{Cell, Table, fields};
 use crate::hub::now;
 
@@ -31,10 +31,19 @@ pub(super) fn list(asks: &[AskView], all: bool) -> String {
         if with_answers {
             cells.push(outcome(ask));
         }
-        cells.push(Cell::from(format!("{}: {what}", ask.tool)));
+        cells.push(Cell::from(match ask.kind.as_str() {
+            "question" | "plan" => format!("{}: {what}", ask.kind),
+            _ => format!("{}: {what}{}", ask.tool, agreement(ask)),
+        }));
         table.row(cells);
     }
     table.print()
+}
+
+/// ` (1 of 2 people)`, where several must allow it.
+fn agreement(ask: &AskView) -> String {
+    let open = ask.quorum.filter(|_| ask.verdict.is_none() && ask.withdrawn.is_none());
+    open.map(|quorum| format!(" ({} of {quorum} people)", ask.allowed_by.len())).unwrap_or_default()
 }
 
 fn risk(ask: &AskView) -> Cell {
@@ -99,16 +108,25 @@ pub(super) fn whole(ask: &AskView) -> String {
     }
     add("because", ask.reason.clone().unwrap_or_default());
     if let Some(quorum) = ask.quorum {
-        let so_far = if ask.allowed_by.is_empty() { "nobody".to_owned() } else { ask.allowed_by.join(", ") };
-        add("people", format!("{quorum} people must allow it; so far: {so_far}"));
+        add(
+            "people",
+            match (ask.state.as_str(), ask.allowed_by.as_slice()) {
+                ("open", []) => format!("{quorum} people must allow it; so far: nobody"),
+                ("open", by) => format!("{quorum} people must allow it; so far: {}", by.join(", ")),
+                (_, []) => format!("{quorum} people had to allow it"),
+                (_, by) => format!("{quorum} people had to allow it; it was allowed by {}", by.join(", ")),
+            },
+        );
     }
     let offers: Vec<String> =
         ask.offers.iter().map(|offer| format!("--scope {}: {}", offer.scope, offer.words)).collect();
     add("offers", offers.join("\n"));
     add("follows", modes(ask));
     add("asked", date_and_time(ask.at));
-    if let Some(until) = ask.answer_by {
-        let left = ago(Moment(until).since(now()));
+    if ask.verdict.is_some() || ask.withdrawn.is_some() {
+        // What would become of it without an answer is past.
+    } else if let Some(until) = ask.answer_by {
+        let left = left(Moment(until).since(now()));
         let otherwise = ask.otherwise.as_deref().unwrap_or_default();
         let held = if ask.held { ", held before it runs" } else { "" };
         add("until", format!("{} ({left} left{held}), then: {otherwise}", date_and_time(until)));
@@ -184,7 +202,11 @@ fn state(ask: &AskView) -> String {
                 _ if verdict.carried_at.is_some() => "handed to the session".to_owned(),
                 _ => "not yet handed to the session".to_owned(),
             };
-            let outcome = verdict.outcome.as_ref().map_or(String::new(), |outcome| format!(", then it {outcome}"));
+            let outcome = match verdict.outcome.as_deref() {
+                None => String::new(),
+                Some("denied") => ", and the call did not run".to_owned(),
+                Some(outcome) => format!(", then the call {outcome}"),
+            };
             let differs = if verdict.differs { "; WARNING: what ran is not what was shown" } else { "" };
             format!("{} by {} over {}, {carried}{outcome}{differs}", verdict.behavior, verdict.by, verdict.via)
         }

@@ -7,6 +7,8 @@ use super::debug_log::DebugLogs;
 use super::finding::{Blocks, Finding};
 use super::is_set;
 use crate::cli::setup::claude::{managed_settings, managed_settings_said};
+use crate::cli::setup::installed::has_hooks_of_own;
+use crate::config::environment;
 use crate::processes::arguments_of;
 
 /// `names` are what the flags would call the channel; `has_login` says whether there is one at claude.ai.
@@ -15,7 +17,7 @@ pub(super) fn look(names: &[String], has_login: bool, sessions: &[SessionView], 
         Finding::ok("channel: declared", "`portcullis channel` declares events and permission prompts"),
         Finding::ok("channel: protocol", "`portcullis channel` speaks the protocol revision that has channels"),
         provider(),
-        account(has_login),
+        account(has_login, has_hooks()),
         log.rollout().unwrap_or_else(|| {
             Finding::note(
                 "channel: rollout",
@@ -30,16 +32,22 @@ pub(super) fn look(names: &[String], has_login: bool, sessions: &[SessionView], 
     findings
 }
 
+fn has_hooks() -> bool {
+    std::env::current_dir().is_ok_and(|folder| has_hooks_of_own(&folder, &environment))
+}
+
 /// Channels need a login at claude.ai; with an API key there are none.
-fn account(has_login: bool) -> Finding {
+fn account(has_login: bool, has_hooks: bool) -> Finding {
     const CHECK: &str = "channel: account";
     let key = ["ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN"].into_iter().find(|name| is_set(name));
     match (key, has_login) {
         (Some(name), _) => {
             let what = format!("{name} is set: channels need a login at claude.ai instead of a key");
-            Finding::note(CHECK, what)
-                .with("hooks work with every account: `portcullis install --hooks`")
-                .blocking(Blocks::Channel)
+            match has_hooks {
+                true => Finding::note(CHECK, format!("{what}; your hooks work with either")),
+                false => Finding::note(CHECK, what).with("hooks work with every account: `portcullis install --hooks`"),
+            }
+            .blocking(Blocks::Channel)
         }
         (None, true) => Finding::ok(CHECK, "Claude Code has a login at claude.ai"),
         (None, false) => {

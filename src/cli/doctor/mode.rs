@@ -26,7 +26,7 @@ pub(super) fn look(sessions: &[SessionView], project: &Path) -> Vec<Finding> {
         .find_map(|settings| Some((settings.said["permissions"]["defaultMode"].as_str()?, settings.file.display())));
     findings.push(match default {
         Some((mode, file)) => finding(format!("sessions start in {}, by {file}", mode_in_words(mode)), mode),
-        None => Finding::note(CHECK, format!("sessions start in {}, unless told otherwise", mode_in_words("auto"))),
+        None => Finding::note(CHECK, format!("unless told otherwise, sessions start in {}", mode_in_words("auto"))),
     });
     findings
 }

@@ -3,10 +3,11 @@
 use portcullis_core::policy::{Decision, Origin, Pattern, Rule, RuleSource, covers};
 use portcullis_core::visible;
 
+use super::super::setup::installed::{SettingsFile, settings_files};
 use super::super::setup::rules::{NewRule, RulesOwner};
 use super::super::{say, setup};
 use super::{Loaded, no_rule, numbered};
-use crate::config::{Paths, nearest};
+use crate::config::{Paths, environment, nearest};
 use crate::failure::Failure;
 use crate::rules::{RulesFile, Written};
 
@@ -57,6 +58,14 @@ impl AddRule {
         say(&visible(&format!("Added to {file}: {} {pattern}\n", decision.name())));
         if let Some(warning) = warning {
             say(&visible(&format!("warning: {warning}\n")));
+        }
+        if Loaded::open(paths, &folder).load()?.snapshot().denied_by_the_client().contains(&pattern.to_string())
+            && lacks_copy(&folder, &pattern)
+        {
+            say(
+                "It holds from now on. `portcullis install --hooks` also copies it to Claude Code's own settings, which \
+                 keep it while Portcullis is away.\n",
+            );
         }
         Ok(())
     }
@@ -114,6 +123,16 @@ impl AddRule {
         };
         Err(Failure::usage(format!("the rule would have no effect: {why}, {place}"), hint))
     }
+}
+
+/// Whether Claude Code has our hooks here, and no deny rule like this.
+fn lacks_copy(folder: &std::path::Path, pattern: &Pattern) -> bool {
+    let settings = settings_files(folder, &environment);
+    let denies = |file: &SettingsFile| {
+        let denied = file.said["permissions"]["deny"].as_array().into_iter().flatten();
+        denied.filter_map(serde_json::Value::as_str).any(|denied| denied == pattern.to_string())
+    };
+    settings.iter().any(|file| !file.hooks().is_empty()) && !settings.iter().any(denies)
 }
 
 /// The known tool that someone probably meant.

@@ -30,7 +30,8 @@ impl Check {
             let line = line.with_context(reading)?;
             // A command of several lines is written in JSON, as one string.
             let text = serde_json::from_str::<String>(&line).unwrap_or(line);
-            let ruling = self.ruling(paths, rules, context, &self.input(&text)?)?;
+            let input = self.input(&text).or_else(|problem| self.as_text(&text).ok_or(problem))?;
+            let ruling = self.ruling(paths, rules, context, &input)?;
             say(&if self.json {
                 format!("{}\n", in_json(&ruling))
             } else {

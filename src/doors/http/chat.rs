@@ -2,7 +2,6 @@
 //! that wait, and yes or no to one of them.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use axum::body::Body;
 use axum::extract::{Request, State};
@@ -23,11 +22,9 @@ use super::access::Permitted;
 use super::body::read_json;
 use super::response::{ErrorResponse, Json, event_stream};
 use super::seats::Seat;
-use super::sse::{Pass, take_place};
+use super::sse::{Pass, data, heartbeat, heartbeat_time, take_place};
 use super::start::{NewProcess, RunningProcess, begin, folder};
 use crate::hub::mint;
-
-const HEARTBEAT: Duration = Duration::from_secs(15);
 
 /// `POST /api/chat`: starts a session for one prompt and answers with its messages, one event each, until it is over.
 /// The session goes on when the client closes the stream.
@@ -61,7 +58,7 @@ pub(super) async fn chat(
     };
     let RunningProcess { view, lines } = begin(&door, new).await?;
     let first = serde_json::json!({"type": "portcullis", "subtype": "started", "session": view});
-    let first = Some(event(first.to_string().as_bytes()));
+    let first = Some(data(first.to_string().as_bytes()));
     let streaming = Streaming { first, lines, pass: Box::pin(pass.ended()), _place: place };
     Ok(event_stream(Body::from_stream(stream::unfold(streaming, Streaming::next))))
 }
@@ -96,18 +93,13 @@ impl Streaming {
         let bytes = tokio::select! {
             biased;
             () = &mut self.pass => return None,
-            line = tokio::time::timeout(HEARTBEAT, self.lines.recv()) => match line {
-                Ok(line) => event(&line?),
-                Err(_) => Bytes::from_static(b": heartbeat\n\n"),
+            line = tokio::time::timeout(heartbeat_time(), self.lines.recv()) => match line {
+                Ok(line) => data(&line?),
+                Err(_) => heartbeat(),
             },
         };
         Some((Ok(bytes), self))
     }
-}
-
-/// JSON in one line is one field: a line break inside it is escaped.
-fn event(line: &[u8]) -> Bytes {
-    [b"data: ", line, b"\n\n"].concat().into()
 }
 
 /// `GET /api/pending`: the prompts that are open.

@@ -9,6 +9,7 @@ mod devices;
 #[cfg(test)]
 mod fuzz;
 mod guard;
+mod history;
 mod hooks;
 mod inspect;
 mod link;
@@ -28,6 +29,7 @@ mod sessions;
 mod sse;
 mod start;
 mod status;
+mod stream;
 mod timeouts;
 mod watch;
 
@@ -50,6 +52,7 @@ use tower::Service as _;
 
 pub(crate) use credentials::Credentials;
 pub(crate) use guard::PublicOrigin;
+pub(crate) use history::TranscriptReader;
 pub(crate) use hooks::{HookHandler, HookResponse};
 pub(crate) use inspect::Inspector;
 pub(crate) use start::{NewProcess, Starter};
@@ -88,6 +91,7 @@ pub(crate) struct Door {
     pub(crate) starter: Starter,
     /// None where hooks may not be posted.
     pub(crate) hooks: Option<HookHandler>,
+    pub(crate) transcripts: Arc<TranscriptReader>,
     /// Where browsers elsewhere find the gate; none where they do not.
     pub(crate) public: Option<PublicOrigin>,
     inspector: Inspector,
@@ -114,6 +118,7 @@ pub(crate) struct Parts {
     pub(crate) make_token: fn() -> Option<String>,
     pub(crate) starter: Starter,
     pub(crate) hooks: Option<HookHandler>,
+    pub(crate) transcripts: Arc<TranscriptReader>,
     pub(crate) public: Option<PublicOrigin>,
     pub(crate) inspector: Inspector,
     pub(crate) notify_after: Duration,
@@ -122,7 +127,7 @@ pub(crate) struct Parts {
 impl Door {
     pub(crate) fn new(parts: Parts) -> Arc<Self> {
         let Parts { hub, link, credentials, limits, status, notify, stop, make_token, .. } = parts;
-        let Parts { starter, hooks, public, inspector, notify_after, .. } = parts;
+        let Parts { starter, hooks, public, inspector, notify_after, transcripts, .. } = parts;
         Arc::new(Self {
             links: devices::OpenLinks::default(),
             counters: metrics::Counters::default(),
@@ -139,6 +144,7 @@ impl Door {
             make_token,
             starter,
             hooks,
+            transcripts,
             public,
             inspector,
             notify_after,

@@ -76,6 +76,7 @@ pub(super) async fn show(
         bytes: whole.text.len(),
         at: whole.at.0,
         delivered_at: None,
+        first_delivered_at: None,
         way: None,
         seen_at: None,
         redelivered: false,

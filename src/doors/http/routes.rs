@@ -14,8 +14,8 @@ use portcullis_wire::routes::{Method, Operation, ROUTES, Route};
 use super::access::{Permitted, guarded};
 use super::response::refuse;
 use super::{
-    Door, asks, chat, devices, hooks, inspect, link, listen, log, metrics, openapi, page, people, queue, replies, say,
-    sessions, start, status, watch,
+    Door, asks, chat, devices, history, hooks, inspect, link, listen, log, metrics, openapi, page, people, queue,
+    replies, say, sessions, start, status, stream, watch,
 };
 
 pub(super) fn router(door: &Arc<Door>) -> Router {
@@ -64,6 +64,9 @@ fn handler(route: &Route) -> MethodRouter<Arc<Door>> {
         Operation::DropEvent => on(method, queue::drop_event),
         Operation::ListSessions => on(method, sessions::list),
         Operation::ShowSession => on(method, sessions::show),
+        Operation::StreamSession => on(method, stream::follow),
+        Operation::SessionHistory => on(method, history::page),
+        Operation::ListConversations => on(method, history::conversations),
         Operation::StartSession => on(method, start::start),
         Operation::StopSession => on(method, sessions::stop),
         Operation::ResumeSession => on(method, sessions::resume),

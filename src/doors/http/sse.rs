@@ -41,7 +41,7 @@ pub(super) fn stream_of<F>(
 where
     F: Fn(&Published) -> Option<Bytes> + Send + Unpin + 'static,
 {
-    let every = fixed::wait("HEARTBEAT", HEARTBEAT);
+    let every = heartbeat_time();
     let mut heartbeat = tokio::time::interval_at(Instant::now() + every, every);
     heartbeat.set_missed_tick_behavior(MissedTickBehavior::Delay);
     Body::new(EventBody {
@@ -126,7 +126,7 @@ impl<F: Fn(&Published) -> Option<Bytes> + Unpin> EventBody<F> {
                 return Poll::Ready(Some(bytes));
             }
         }
-        self.heartbeat.poll_tick(context).map(|_| Some(Bytes::from_static(b": heartbeat\n\n")))
+        self.heartbeat.poll_tick(context).map(|_| Some(heartbeat()))
     }
 }
 
@@ -140,6 +140,20 @@ impl<F: Fn(&Published) -> Option<Bytes> + Unpin> hyper::body::Body for EventBody
     ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
         self.next(context).map(|bytes| bytes.map(|bytes| Ok(Frame::data(bytes))))
     }
+}
+
+/// How long a stream is silent at most.
+pub(super) fn heartbeat_time() -> Duration {
+    fixed::wait("HEARTBEAT", HEARTBEAT)
+}
+
+pub(super) fn heartbeat() -> Bytes {
+    Bytes::from_static(b": heartbeat\n\n")
+}
+
+/// JSON in one line as one message without an id: a line break inside it is escaped.
+pub(super) fn data(line: &[u8]) -> Bytes {
+    [b"data: ", line, b"\n\n"].concat().into()
 }
 
 /// Why a stream ends.

@@ -21,6 +21,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::Door;
 use super::body::read_json;
+use super::history::newest;
 use super::response::{ErrorResponse, Json};
 use crate::hub::{Watcher, mint};
 use crate::lines::{Line, Lines};
@@ -87,15 +88,29 @@ impl Starter {
             return Err(not_allowed("no folder is configured in which sessions may be started".to_owned()));
         };
         let Some(wanted) = wanted else { return Ok(first.clone()) };
-        let folder = Path::new(wanted).canonicalize().ok().filter(|folder| folder.is_dir());
-        let inside = folder.filter(|folder| self.folders.iter().any(|allowed| folder.starts_with(allowed)));
+        let inside = self.allowed(Path::new(wanted));
         inside.ok_or_else(|| not_allowed(format!("sessions may not be started in {wanted:?}")))
+    }
+
+    fn allowed(&self, wanted: &Path) -> Option<PathBuf> {
+        let folder = wanted.canonicalize().ok().filter(|folder| folder.is_dir());
+        folder.filter(|folder| self.folders.iter().any(|allowed| folder.starts_with(allowed)))
+    }
+
+    /// Whether sessions may be started in this folder.
+    pub(super) fn covers(&self, folder: &Path) -> bool {
+        self.allowed(folder).is_some()
     }
 }
 
 /// `POST /api/v1/sessions`: starts a session, which stays until it is ended.
 pub(super) async fn start(State(door): State<Arc<Door>>, request: Request) -> Result<Response, ErrorResponse> {
-    let new: NewSession = read_json(request, &door).await?;
+    let mut new: NewSession = read_json(request, &door).await?;
+    // A conversation goes on where it was.
+    if let (None, Some(conversation)) = (&new.folder, &new.resume) {
+        let newest = newest(&door).await?;
+        new.folder = newest.into_iter().find(|known| known.id == *conversation).map(|known| known.folder);
+    }
     let process = NewProcess {
         session: mint(SessionId::new),
         folder: door.starter.folder(new.folder.as_deref())?,

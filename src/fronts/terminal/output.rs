@@ -43,6 +43,7 @@ impl Printer {
     pub(crate) async fn message(&mut self, line: &[u8], message: &Message) {
         match self.output {
             Output::Json => {}
+            Output::StreamJson if message.kind == "stream_event" => {}
             Output::StreamJson => self.line(line).await,
             Output::Text => self.text(message).await,
         }

@@ -45,6 +45,10 @@ impl Question {
             text.push_str(&format!("\n  │ {line}"));
         }
         let details = &ask.details;
+        // That a question asks a person needs no reason, and answers do no harm by themselves.
+        if details.kind == AskKind::Question {
+            return text;
+        }
         if let Some(risk) = &details.risk {
             text.push_str(&format!("\n  risk: {}", risk.in_words()));
         }
@@ -58,11 +62,17 @@ impl Question {
     pub(crate) fn asks_for(&self) -> String {
         if let Some(asked) = self.left.last() {
             let several = if asked.several { ", several with commas between" } else { "" };
+            // A single one is shown above, with what its options mean.
+            let is_single = self.left.len() == 1 && self.answers.is_empty();
+            let ends = format!("  a number or your own words{several}; n to decline: ");
+            if is_single {
+                return ends;
+            }
             let mut text = format!("  {}\n", visible(&asked.text));
             for (index, label) in asked.labels.iter().enumerate() {
                 text.push_str(&format!("    {}  {}\n", index + 1, visible(label)));
             }
-            return format!("{text}  a number or your own words{several}; n to decline: ");
+            return text + &ends;
         }
         let yes = if self.ask.details.requires_user_interaction { "yes" } else { "y" };
         let once = match self.ask.details.modes.first() {

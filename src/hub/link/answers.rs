@@ -15,6 +15,7 @@ const LISTED: usize = 100;
 pub(super) fn input_of(message: SessionMessage, session: SessionId) -> Result<Input, Fault> {
     Ok(match message {
         SessionMessage::Wrote { events, way } => Input::Wrote { session, events, way },
+        SessionMessage::Read { events } => Input::Read { session, events },
         SessionMessage::Carried { ask, verdict_at } => {
             Input::Carried { ask, session, verdict_at: verdict_at.map(Moment) }
         }
@@ -39,6 +40,7 @@ pub(super) fn input_of(message: SessionMessage, session: SessionId) -> Result<In
         SessionMessage::Attach(_)
         | SessionMessage::Inbox { .. }
         | SessionMessage::CanWrite
+        | SessionMessage::Streamed(_)
         | SessionMessage::Bye(_) => {
             return Err(Fault::new(Kind::BadRequest, "attach comes first and once"));
         }

@@ -11,7 +11,7 @@ use portcullis_core::{AskId, Goodbye, Input, SessionId};
 use portcullis_wire::error::{Fault, Kind};
 use portcullis_wire::link::{
     Answered, AttachRequest, EventFrame, GateMessage, Greeting, LONGEST_LINE, Numbered, Opening, SessionMessage,
-    VERSIONS, agree,
+    VERSIONS, WITH_STREAM, agree,
 };
 use tokio::io::AsyncWriteExt as _;
 use tokio::net::UnixStream;
@@ -19,6 +19,7 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use super::outlets::{Outlet, ToSession};
+use super::streams::Streams;
 use super::{Hub, Trouble, Usage};
 use crate::lines::{Lines, put_json};
 use crate::stream::{Reader, Writer, split};
@@ -40,6 +41,8 @@ pub(crate) struct Gate {
     pub(crate) stop: CancellationToken,
     /// The process may answer as the terminal of its session.
     pub(crate) answers: bool,
+    /// The streams of the sessions that are attached.
+    pub(crate) streams: Streams,
 }
 
 /// A link for a session that lives in the gate's own process. Returns the session's end of it.
@@ -62,14 +65,14 @@ pub(crate) async fn serve(stream: UnixStream, already_read: &[u8], gate: Gate) -
     let mut bytes = Vec::new();
     put_json(&mut bytes, &greeting)?;
     writer.write_all(&bytes).await?;
-    match greeting {
-        Greeting::Welcome { .. } => {}
+    let version = match greeting {
+        Greeting::Welcome { version, .. } => version,
         Greeting::Refused(_) => return Ok(()),
         Greeting::HandOver { .. } => {
             gate.stop.cancel();
             return Ok(());
         }
-    }
+    };
     let Some(line) = tokio::time::timeout(HELLO_WITHIN, lines.next_whole()).await?? else { return Ok(()) };
     let Numbered { n, message: SessionMessage::Attach(attach) } = serde_json::from_slice(&line)? else {
         anyhow::bail!("the second line must be attach");
@@ -82,6 +85,7 @@ pub(crate) async fn serve(stream: UnixStream, already_read: &[u8], gate: Gate) -
     let attached = gate.hub.attach(session, Input::Attached { session, about, wrote, holding }, outlet).await;
     let (answers, answered) = mpsc::channel(64);
     answers.send(done(n, attached.map(|answer| told(&answer)).map_err(Fault::from))).await?;
+    let _stream = (version >= WITH_STREAM).then(|| gate.streams.open(session, number, answers.clone()));
     let stop = gate.stop.clone();
     let writing = tokio::spawn(write(writer, outgoing, answered, gate.max_context));
     let reading = read(lines, &gate, session, answers);
@@ -147,6 +151,11 @@ async fn read(
         let Numbered { n, message } = serde_json::from_slice(&line)?;
         let input = match message {
             SessionMessage::Bye(goodbye) => return Ok(Some(goodbye)),
+            // Bulk: past the loop, and not confirmed.
+            SessionMessage::Streamed(batch) => {
+                gate.streams.arrived(session, *batch);
+                continue;
+            }
             SessionMessage::Inbox { event } => {
                 let looking = async move { (n, answers::inbox(hub, session, event).await) };
                 pending.push(Box::pin(looking) as BoxFuture<'_, _>);

@@ -132,6 +132,12 @@ impl Calls {
         }
     }
 
+    /// The asks of the main agent for which the client has a dialog of its own.
+    pub(super) fn open_dialogs(&self) -> Vec<AskId> {
+        let dialogs = self.open.iter().filter(|open| open.call.agent.is_none() && !open.new.details.held);
+        dialogs.map(|open| open.new.id).collect()
+    }
+
     /// The asks of those agents, none being the main one.
     pub(super) fn open_of(&self, concerns: impl Fn(Option<&str>) -> bool) -> Vec<AskId> {
         let concerned = self.open.iter().filter(|open| concerns(open.call.agent.as_deref()));

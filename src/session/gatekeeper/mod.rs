@@ -153,9 +153,11 @@ impl Gatekeeper {
                 self.state().calls.pass(call);
                 GatekeeperAnswer { decision: Decision::NoDecision, ..answer }
             }
-            Decision::Deny { by, .. } => {
+            Decision::Deny { by, message, interrupt } => {
                 self.record_refused(&request, &call, self.who_denied(by), answer.verdict);
-                answer
+                // The client shows it as an error of a hook.
+                let message = if by == DecidedBy::Person { as_said(&message) } else { message };
+                GatekeeperAnswer { decision: Decision::Deny { message, interrupt, by }, verdict: answer.verdict }
             }
             Decision::Ask { .. } | Decision::NoDecision => answer,
         }
@@ -233,6 +235,16 @@ impl Gatekeeper {
     /// The agents that this concerns went on without an answer: what they asked about is no longer asked.
     pub(crate) fn withdraw_asks(&self, concerns: impl Fn(Option<&str>) -> bool, why: &str) {
         let asks = self.state().calls.open_of(concerns);
+        self.withdraw_all(asks, why);
+    }
+
+    /// The main agent has no dialog open any more. Its calls that are held before they run are still asked about.
+    pub(crate) fn withdraw_dialogs(&self, why: &str) {
+        let asks = self.state().calls.open_dialogs();
+        self.withdraw_all(asks, why);
+    }
+
+    fn withdraw_all(&self, asks: Vec<AskId>, why: &str) {
         for ask in asks {
             self.state().calls.settle(ask, AskOutcome::SettledThere);
             self.withdraw(ask, why);
@@ -288,6 +300,14 @@ fn stopped_by(by: &str) -> String {
     format!(
         "{by} has stopped this session from outside. No tool runs until they let it go on: say so, and wait for the user."
     )
+}
+
+/// A person's words, for where nothing else tells that a person spoke.
+fn as_said(message: &str) -> String {
+    match message {
+        wait::DENIED => message.to_owned(),
+        words => format!("A person denied this: {words}"),
+    }
 }
 
 fn allowed_as_it_is(by: DecidedBy) -> Decision {

@@ -24,6 +24,9 @@ const REGISTER_TIMEOUT: Duration = Duration::from_secs(60);
 /// The same where nobody sits at a terminal: somebody may be waiting for the end of a script.
 const UNATTENDED_REGISTER_TIMEOUT: Duration = Duration::from_secs(5);
 
+/// What the agent is told of a denial for which nobody gave a reason.
+pub(super) const DENIED: &str = "A person denied this.";
+
 impl Gatekeeper {
     /// Puts a request to people and waits. None where the client settled it by itself, or no longer asks.
     pub(super) async fn ask_people(
@@ -146,7 +149,7 @@ impl Gatekeeper {
     async fn decision_of(&self, ruling: &Ruling, request: &ToolRequest, call: CallKey, shown: &NewAsk) -> Decision {
         if ruling.behavior == Behavior::Deny {
             let said = ruling.why.as_deref().filter(|why| !why.trim().is_empty());
-            let message = said.unwrap_or("A person denied this.").to_owned();
+            let message = said.unwrap_or(DENIED).to_owned();
             return Decision::Deny { message, interrupt: ruling.interrupt, by: DecidedBy::Person };
         }
         // The gate refuses such a verdict; one that was given at a front while it was away comes here first.

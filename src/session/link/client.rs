@@ -21,6 +21,7 @@ use tokio::sync::mpsc;
 use super::{AnswerSender, Deliveries, Delivery, SessionHandle};
 use crate::fixed;
 use crate::lines::{Lines, put_json};
+use crate::session::ring::StreamRing;
 use crate::stream::split;
 use talk::write;
 
@@ -50,6 +51,7 @@ pub(crate) fn connect(
     let handle = SessionHandle::new(outgoing, about.clone());
     let client = LinkClient {
         session,
+        stream: Arc::clone(&handle.stream),
         about,
         program,
         deliver,
@@ -72,6 +74,7 @@ type QueuedMessage = (SessionMessage, Option<AnswerSender>);
 
 struct LinkClient {
     session: SessionId,
+    stream: Arc<StreamRing>,
     about: SessionAbout,
     program: &'static str,
     deliver: mpsc::Sender<Delivery>,
@@ -198,6 +201,7 @@ impl LinkClient {
         let writing = tokio::spawn(write(writer, frames));
         outgoing.send(bytes).await?;
         let result = self.talk(&mut lines, &outgoing).await;
+        self.stream.forget_looks();
         drop(outgoing);
         // The writer ends when it has written what was said last, or when the gate is gone.
         drop(tokio::time::timeout(Duration::from_secs(1), writing).await);

@@ -17,6 +17,7 @@ use tokio::sync::{mpsc, oneshot};
 pub(crate) use client::{Connect, connect};
 pub(crate) use upgrade::upgrade;
 
+use super::ring::StreamRing;
 use crate::locks::locked;
 
 /// What comes to an attached process.
@@ -71,6 +72,8 @@ type AnswerSender = oneshot::Sender<Answered>;
 #[derive(Clone)]
 pub(crate) struct SessionHandle {
     outgoing: mpsc::Sender<(SessionMessage, Option<AnswerSender>)>,
+    /// What the agent says and does, for those who look.
+    stream: Arc<StreamRing>,
     /// Shared by all clones.
     state: Arc<Mutex<HandleState>>,
 }
@@ -111,7 +114,12 @@ impl DeliveryReceipt {
 impl SessionHandle {
     fn new(outgoing: mpsc::Sender<(SessionMessage, Option<AnswerSender>)>, about: SessionAbout) -> Self {
         let state = HandleState { written: DeliveryReceipt::default(), about, about_waits: false };
-        Self { outgoing, state: Arc::new(Mutex::new(state)) }
+        Self { outgoing, stream: Arc::new(StreamRing::new()), state: Arc::new(Mutex::new(state)) }
+    }
+
+    /// What the agent says and does is put in here.
+    pub(crate) fn stream(&self) -> &StreamRing {
+        &self.stream
     }
 
     /// These are with the agent. The gate hears of it by [`SessionHandle::confirm`], or before it is asked anything. Returns
@@ -143,6 +151,8 @@ impl SessionHandle {
 
     /// The session ends on purpose. Returns when the gate was told, or is not to be reached.
     pub(crate) async fn bye(self, goodbye: Goodbye) {
+        // What the agent said last is gone with this process.
+        self.stream.drained().await;
         let saying = async {
             self.confirm().await;
             self.put(SessionMessage::Bye(goodbye)).await;
@@ -174,6 +184,12 @@ impl SessionHandle {
     /// was no place for it, and the gate is not told.
     pub(crate) fn try_called(&self, call: ToolCall) -> bool {
         self.outgoing.try_send((SessionMessage::Called(Box::new(call)), None)).is_ok()
+    }
+
+    /// The turn in which the agent was given these events has ended. False when there was no place for it, and the gate is
+    /// not told.
+    pub(crate) fn try_read(&self, events: Vec<EventId>) -> bool {
+        self.outgoing.try_send((SessionMessage::Read { events }, None)).is_ok()
     }
 
     /// What is known of the session.

@@ -47,6 +47,27 @@ fn everything_in(folder: &Path) -> Vec<String> {
 }
 
 #[test]
+fn the_guide_shows_what_the_doctor_says() {
+    let home = Home::new();
+    script(&home, "claude", "#!/bin/sh\necho '2.1.325 (Claude Code)'\n");
+    home.run(&["install", "--hooks", "--yes"]).ok();
+    let said = doctor(&home, "127.0.0.1:0", &[]).ok().stdout;
+    let guide = include_str!("../../../docs/guide/install.md");
+    let (_, sample) = guide.split_once("$ portcullis doctor\n").unwrap();
+    let (sample, _) = sample.split_once("```").unwrap();
+    let shown: Vec<&str> = sample.lines().filter(|line| *line != "…").collect();
+    assert!(shown.len() > 10, "{sample}");
+    for line in shown {
+        // Of a line with a path what stands before it, without the level: the tested program lies in a build folder.
+        let (start, is_as_it_is) = line.split_once("/home/ann").map_or((line, true), |(start, _)| (&start[6..], false));
+        let begins = |said: &str| {
+            if is_as_it_is { said == start } else { said.get(6..).is_some_and(|said| said.starts_with(start)) }
+        };
+        assert!(said.lines().any(begins), "{line}\n{said}");
+    }
+}
+
+#[test]
 fn a_fresh_home_has_no_faults_and_is_not_changed() {
     let home = Home::new();
     let ran = doctor(&home, "127.0.0.1:0", &["--json"]).ok();
@@ -363,7 +384,7 @@ fn the_mode_of_each_session_and_of_those_to_come_is_named_in_words() {
         findings(&report, "mode").iter().any(|finding| finding.contains("session api")).then_some(report)
     });
     has(&report, "mode", "note session api: auto: Claude Code decides most calls itself", "rules add ask Bash");
-    has(&report, "mode", "note sessions start in auto", "unless told otherwise");
+    has(&report, "mode", "note unless told otherwise, sessions start in auto", "");
     fs::create_dir_all(home.project().join(".claude")).unwrap();
     fs::write(home.project().join(".claude/settings.json"), r#"{"permissions": {"defaultMode": "plan"}}"#).unwrap();
     has(&doctor(&home, "off", &["--json"]).json(), "mode", "ok sessions start in plan", ".claude/settings.json");

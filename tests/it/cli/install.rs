@@ -58,6 +58,17 @@ fn without_a_terminal_the_change_is_shown_and_not_made() {
 }
 
 #[test]
+fn a_change_in_a_file_of_one_line_is_shown_over_several() {
+    let home = Home::new();
+    fs::create_dir_all(own_settings(&home).parent().unwrap()).unwrap();
+    fs::write(own_settings(&home), r#"{"model": "opus"}"#).unwrap();
+    let shown = home.run(&["install", "--hooks", "--diff"]).stdout;
+    let longest = shown.lines().map(str::len).max().unwrap();
+    assert!(longest < 300, "{shown}");
+    assert!(shown.lines().any(|line| line.trim_start_matches('+').trim() == "\"type\": \"mcp_tool\","), "{shown}");
+}
+
+#[test]
 fn at_a_terminal_install_asks_first_and_no_changes_nothing() {
     for (answer, code, made) in [("n", 1, false), ("", 1, false), ("y", 0, true)] {
         let home = Home::new();

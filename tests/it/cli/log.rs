@@ -126,7 +126,7 @@ fn say_tells_for_whom_an_event_is_and_for_whom_it_waits() {
     assert!(late.stderr.starts_with("it waits for a session called ap: there are api\n"), "{late:?}");
     // What reads like a verdict and is none is said to be none, also to someone who waits for a reply.
     gate.open_prompt(&session, "abcde");
-    let note = "not taken as a verdict: no open prompt has the code abcdx\n";
+    let note = "not taken as a verdict: no open prompt has the code abcdx; the text went to the agent as a message\n";
     let said = home.run(&["say", "yes abcdx"]).ok().stdout;
     assert!(said.ends_with(note), "{said}");
     let late = home.run(&["say", "yes abcdx", "--wait=1"]);

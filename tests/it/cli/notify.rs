@@ -3,7 +3,7 @@
 use crate::fakes::model::Model;
 use crate::fakes::script::Rule;
 use crate::support::home::Home;
-use crate::support::hooks::bash;
+use crate::support::hooks::{attend, bash, with};
 use crate::support::running;
 use crate::support::standin::StandIn;
 use crate::support::tmux::Interactive;
@@ -99,6 +99,27 @@ fn a_reply_and_the_end_of_a_session_are_told_and_a_prompt_answered_in_time_is_no
 }
 
 #[test]
+fn a_call_that_ran_although_a_person_had_to_be_asked_is_told_as_an_alarm() {
+    let home = Home::new();
+    let folder = keep_in_a_folder(&home, "");
+    fs::write(home.folder().join("rules.toml"), "[[rule]]\nask = \"Bash(touch *)\"\n").unwrap();
+    let _gate = home.serve();
+    let session = StandIn::start(&home, &["--label", "api"]);
+    session.hook("Notification", &json!({}));
+    home.attached(1);
+    attend(&home);
+    let call = with(with(bash("touch made.txt"), "tool_use_id", "toolu_1"), "permission_mode", "default");
+    assert_eq!(session.hook("PreToolUse", &call)["hookSpecificOutput"]["permissionDecision"], "ask");
+    session.hook("PostToolUse", &call);
+    let alarm = told_of(&folder, "alarm");
+    assert_eq!(
+        (&alarm["label"], &alarm["title"]),
+        (&json!("api"), &json!("api ran Bash although a person had to be asked"))
+    );
+    assert!(alarm["text"].as_str().unwrap().contains("ALARM: ran Bash: touch made.txt"), "{alarm}");
+}
+
+#[test]
 fn a_prompt_is_not_told_again_when_the_gate_is_restarted() {
     let home = Home::without_auto_start();
     let folder = keep_in_a_folder(&home, "after_seconds = 0\n");
@@ -108,8 +129,7 @@ fn a_prompt_is_not_told_again_when_the_gate_is_restarted() {
     gate.open_prompt(&session, "abcde");
     told_of(&folder, "prompt");
     until("that it is on the record", || home.records("taken").into_iter().next());
-    gate.kill_9();
-    let gate = home.serve();
+    let gate = home.restart(&gate);
     home.attached(1);
     // What comes after it in the journal is told, and so the first one would have been.
     gate.open_prompt(&session, "fghij");

@@ -70,7 +70,9 @@ fn a_check_of_many_lines_answers_each_in_its_turn() {
     let home = Home::new();
     let rules = written(&home, RULES);
     let file = home.user().join("lines");
-    let lines = ["npm test", r#""npm test\nnpm publish""#, r#"{"command": "npm publish"}"#, "cat .env"];
+    let object = r#"{"command": "npm publish"}"#;
+    // A command may begin with a brace as well, and look like JSON that is none.
+    let lines = ["npm test", r#""npm test\nnpm publish""#, object, "cat .env", "{ npm test; }", "{ \"npm\" publish; }"];
     fs::write(&file, lines.join("\n")).unwrap();
     let many = |more: &[&str]| {
         let words = ["rules", "check", "--rules", &rules, "--lines", file.to_str().unwrap()];
@@ -78,11 +80,28 @@ fn a_check_of_many_lines_answers_each_in_its_turn() {
     };
     let read = |line: &str| serde_json::from_str::<Value>(line).unwrap()["decision"].clone();
     let decided: Vec<Value> = many(&["--json"]).lines().map(read).collect();
-    assert_eq!(decided, ["allow", "ask", "ask", "deny"]);
+    assert_eq!(decided, ["allow", "ask", "ask", "deny", "ask", "ask"]);
     let words = many(&[]);
-    assert_eq!(words.lines().count(), 4, "{words}");
+    assert_eq!(words.lines().count(), 6, "{words}");
     assert!(words.starts_with("allow: npm test (") && words.contains("\nask: npm test\\nnpm publish ("), "{words}");
     home.run(&["rules", "check", "--lines", "nowhere", "Bash"]).refused(2, "reading nowhere");
+    let missing = home.run(&["rules", "check", "Bash", r#"{"cmd": 1}"#]);
+    missing.refused(2, "the input has no \"command\", and Bash needs one");
+}
+
+#[test]
+fn a_deny_rule_says_when_claude_codes_own_copy_is_behind() {
+    let home = Home::new();
+    let add = |rule: &str| home.run(&["rules", "add", "deny", rule]).ok().stdout;
+    assert!(!add("Read(.env)").contains("install --hooks"), "there is no copy");
+    home.run(&["install", "--hooks", "--yes"]).ok();
+    let said = add("Read(*.pem)");
+    assert!(said.contains("It holds from now on. `portcullis install --hooks` also copies it"), "{said}");
+    home.run(&["install", "--hooks", "--yes"]).ok();
+    let settings = fs::read_to_string(home.project().join(".claude/settings.local.json")).unwrap();
+    assert!(settings.contains("Read(.env)") && settings.contains("Read(*.pem)"), "{settings}");
+    let said = home.run(&["rules", "add", "ask", "Bash(touch *)"]).ok().stdout;
+    assert!(!said.contains("install --hooks"), "only deny rules are copied: {said}");
 }
 
 #[test]

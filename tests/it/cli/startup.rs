@@ -132,6 +132,19 @@ fn a_gate_can_serve_only_its_socket() {
 }
 
 #[test]
+fn status_names_the_log_that_is_really_written() {
+    let home = Home::new();
+    let gate = home.serve();
+    assert_eq!(home.status()["log"], "standard error");
+    drop(gate);
+    home.run(&["up", "--detach"]).ok();
+    let log = home.status()["log"].as_str().unwrap().to_owned();
+    assert_eq!(std::path::Path::new(&log), home.folder().join("gate.log"));
+    assert!(std::path::Path::new(&log).exists());
+    home.run(&["stop"]).ok();
+}
+
+#[test]
 fn files_left_by_a_killed_gate_do_not_block_the_next() {
     let home = Home::new();
     let gate = home.serve();
@@ -216,15 +229,22 @@ fn the_owners_token_is_made_once_and_no_file_is_readable_by_others() {
 #[test]
 fn an_idle_gate_exits_and_a_gate_in_use_does_not() {
     let homes: Vec<Home> = (0..4).map(|_| Home::new()).collect();
-    homes.iter().for_each(|home| home.fix("PORTCULLIS_TEST_IDLE_GATE", 500));
-    let gates: Vec<Gate> = homes.iter().map(|home| home.serve_with(&["--leave-when-idle", "1"])).collect();
+    let serve = |home: &Home, idle: u64| {
+        home.fix("PORTCULLIS_TEST_IDLE_GATE", idle);
+        home.serve_with(&["--leave-when-idle", "1"])
+    };
+    // Each is used as soon as it is there, and would wait long enough for that on a busy machine.
+    let attached = serve(&homes[1], 3_000);
     let session = StandIn::start(&homes[1], &[]);
     homes[1].attached(1);
-    let listener = gates[2].events();
-    gates[3].say("/", "for whoever comes").expect(200);
+    let heard = serve(&homes[2], 3_000);
+    let listener = heard.events();
+    let waiting = serve(&homes[3], 3_000);
+    waiting.say("/", "for whoever comes").expect(200);
+    let gates = [serve(&homes[0], 500), attached, heard, waiting];
     assert!(gates[0].wait_exit(PATIENCE).success(), "nobody needs this one");
-    // Twice the time in which they would have left.
-    session.no_event_within(Duration::from_secs(1));
+    // Longer than it takes until they would have left.
+    session.no_event_within(Duration::from_secs(4));
     assert_eq!(gates.iter().map(Gate::has_exited).collect::<Vec<_>>(), [true, false, false, false]);
 
     session.close_stdin();

@@ -34,7 +34,7 @@ impl FakeGate {
     #[track_caller]
     pub(crate) fn attached(&self) -> (Link, Value) {
         let (mut link, hello) = self.greeted();
-        assert_eq!(hello, json!({"min": VERSION, "max": VERSION, "program": OURS}));
+        assert_eq!(hello, json!({"min": 2, "max": VERSION, "program": OURS}));
         link.say(&json!({"welcome": {"version": VERSION, "program": OURS}}));
         let second = link.hear();
         let mut attach = second["message"]["attach"].clone();

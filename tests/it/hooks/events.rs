@@ -57,7 +57,7 @@ fn an_event_reaches_a_busy_session_at_its_next_tool_call() {
     let last = model.turns().pop().unwrap();
     assert_eq!((times(&last, "main is red"), times(&last, "main is green")), (1, 1), "{:#}", last.body["messages"]);
     assert!(last.body["messages"].to_string().contains("may direct this session"));
-    gate.wait_for_event(&id, "delivered");
+    gate.wait_for_event(&id, "seen");
 }
 
 #[test]
@@ -135,7 +135,7 @@ fn parallel_tool_calls_deliver_each_event_once() {
     let ids: Vec<String> = (1..=5).map(|number| gate.send_event(&format!("event-{number}. {long}"))).collect();
     latch.open();
     for id in &ids {
-        gate.wait_for_event(id, "delivered");
+        gate.wait_for_event(id, "seen");
     }
 
     let last = until("all five", || {
@@ -165,7 +165,7 @@ fn events_are_not_shown_to_subagents() {
     model.wait_for_turn("sub work");
     let id = gate.send_event("main is red");
     latch.open();
-    gate.wait_for_event(&id, "delivered");
+    gate.wait_for_event(&id, "seen");
     let is_below = |request: &Request| request.body["messages"][0].to_string().contains("sub work");
     let told = until("the event", || model.turns().into_iter().find(|request| times(request, "main is red") > 0));
     assert!(!is_below(&told));
@@ -214,5 +214,29 @@ fn a_cleared_conversation_is_the_same_session_and_is_still_woken() {
     let id = gate.send_event("main is red");
     let turn = model.wait_for_turn("main is red");
     assert_eq!(times(&turn, "hello"), 0, "{:#}", turn.body["messages"]);
-    gate.wait_for_event(&id, "delivered");
+    gate.wait_for_event(&id, "seen");
+}
+
+#[test]
+fn an_event_that_woke_a_session_is_not_given_again_after_a_resume_although_nobody_replied() {
+    let home = Home::new();
+    let gate = home.serve();
+    let model = Model::start(vec![Rule::on_reminder("main is red").say("noted")]);
+    let claude = session(&home, &model);
+    claude.say("hello");
+    claude.until("echo: hello");
+    let id = gate.send_event("main is red");
+    claude.until("noted");
+    gate.wait_for_event(&id, "seen");
+    let agent = home.attached(1)[0]["agent_session"].as_str().unwrap().to_owned();
+    drop(claude);
+    home.attached(0);
+    let resumed = Interactive::start_as_it_is(&home, &model, &["--permission-mode", "default", "--resume", &agent]);
+    until("the same conversation", || home.attached(1).into_iter().find(|session| session["agent_session"] == *agent));
+    resumed.say("once more");
+    let turn = model.wait_for_turn("once more");
+    assert_eq!((times(&turn, "redelivered"), gate.event_state(&id)), (0, json!("seen")));
+    assert!(home.records("requeued").is_empty());
+    let event = gate.get(&format!("/api/v1/events/{id}")).json();
+    assert_eq!((&event["redelivered"], &event["way"]), (&json!(false), &json!("wake")), "{event:#}");
 }

@@ -1,40 +1,18 @@
 //! Calls that the real CLI would let pass: they are held until people have answered, and one that ran all the same raises
 //! an alarm.
 
-use crate::fakes::model::Model;
 use crate::support::PATIENCE;
 use crate::support::child::Stdin;
-use crate::support::claude::Claude;
 use crate::support::driven::shell;
-use crate::support::gate::Gate;
-use crate::support::home::{Home, Ran};
-use crate::support::hooks::{attend, bash, hooked, with};
+use crate::support::hooks::{attend, bash, headless, home_with_rules, hooked, with};
 use crate::support::seen::until;
-use crate::support::tmux::{Interactive, install};
+use crate::support::tmux::Interactive;
 use serde_json::{Value, json};
 use std::fs;
 
-fn home_with(rules: &str) -> (Home, Gate) {
-    let home = Home::new();
-    install(&home, &[]);
-    fs::write(home.folder().join("rules.toml"), rules).unwrap();
-    let gate = home.serve();
-    (home, gate)
-}
-
-/// `claude -p` in a mode that asks nobody. Returns what it says.
-#[track_caller]
-fn script(home: &Home, model: &Model, meanwhile: impl FnOnce()) -> String {
-    let mut command = Claude::command(home, model);
-    command.env("IS_SANDBOX", "1").args(["-p", "go", "--permission-mode", "bypassPermissions"]);
-    let claude = home.spawn(command, Stdin::Nothing);
-    meanwhile();
-    Ran::of(&claude, PATIENCE * 3).ok().stdout
-}
-
 #[test]
 fn a_call_for_which_the_client_swallows_an_ask_is_held_and_the_terminal_says_so() {
-    let (home, gate) = home_with("[[rule]]\nask = \"Bash(touch *)\"\nquorum = 2\n");
+    let (home, gate) = home_with_rules("[[rule]]\nask = \"Bash(touch *)\"\nquorum = 2\n");
     fs::create_dir_all(home.project().join(".git")).unwrap();
     let model = shell(&["touch a .git/z"]);
     let claude = Interactive::start_as_it_is(&home, &model, &["--permission-mode", "bypassPermissions"]);
@@ -46,15 +24,30 @@ fn a_call_for_which_the_client_swallows_an_ask_is_held_and_the_terminal_says_so(
     let rae = home.token_for("rae", "reviewer");
     let code = ask["code"].as_str().unwrap();
     gate.verdict_as(&rae, code, &json!({"behavior": "deny", "why": "not today"})).expect(200);
-    claude.until("not today");
+    claude.until("A person denied this: not today");
     assert!(!home.project().join("a").exists() && !home.project().join(".git/z").exists());
 }
 
 #[test]
+fn a_prompt_that_is_typed_meanwhile_leaves_a_held_call_to_the_people_who_are_asked() {
+    let (home, gate, session) = hooked();
+    fs::write(home.folder().join("rules.toml"), "[[rule]]\nask = \"Bash(touch *)\"\n").unwrap();
+    attend(&home);
+    let held = session.hook_later("PreToolUse", &with(bash("touch a"), "permission_mode", "bypassPermissions"));
+    let ask = gate.open_ask();
+    assert_eq!(ask["held"], true, "{ask:#}");
+    session.hook("UserPromptSubmit", &json!({"prompt": "what takes so long?"}));
+    session.hook("UserPromptSubmit", &json!({"prompt": "hello?"}));
+    gate.answer(&ask, &json!({"behavior": "deny", "why": "not today"}));
+    let told = session.hook_answer(&held);
+    assert_eq!(told["hookSpecificOutput"]["permissionDecisionReason"], "A person denied this: not today", "{told}");
+}
+
+#[test]
 fn a_line_that_is_too_long_to_read_is_held() {
-    let (home, gate) = home_with("[[rule]]\ndeny = \"Bash(touch *)\"\n");
+    let (home, gate) = home_with_rules("[[rule]]\ndeny = \"Bash(touch *)\"\n");
     let line = format!(": {}; touch made.txt", "a".repeat(10_000));
-    let said = script(&home, &shell(&[&line]), || {
+    let said = headless(&home, &shell(&[&line]), "bypassPermissions", || {
         let ask = gate.open_ask();
         assert_eq!(ask["held"], true, "{ask:#}");
         gate.answer(&ask, &json!({"behavior": "deny", "why": "too long for me"}));
@@ -64,10 +57,10 @@ fn a_line_that_is_too_long_to_read_is_held() {
 
 #[test]
 fn a_call_is_judged_from_the_folder_that_the_session_is_in() {
-    let (home, gate) = home_with("[[rule]]\ndeny = \"Read(secrets/**)\"\n");
+    let (home, gate) = home_with_rules("[[rule]]\ndeny = \"Read(secrets/**)\"\n");
     fs::create_dir_all(home.project().join("secrets")).unwrap();
     fs::write(home.project().join("secrets/key.pem"), "PRIVATE").unwrap();
-    let said = script(&home, &shell(&["cd secrets", "cat key.pem"]), || {});
+    let said = headless(&home, &shell(&["cd secrets", "cat key.pem"]), "bypassPermissions", || {});
     assert!(!said.contains("PRIVATE") && said.contains("done: "), "{said}");
     assert!(gate.asks().is_empty());
     let denied = home.records("called").into_iter().find(|call| call["outcome"] == "denied").unwrap();
@@ -76,12 +69,14 @@ fn a_call_is_judged_from_the_folder_that_the_session_is_in() {
 
 #[test]
 fn a_call_that_the_clients_own_rule_refuses_after_an_allow_is_said_to_be_so() {
-    let (home, gate) = home_with("[[rule]]\nask = \"Bash(touch *)\"\n");
+    let (home, gate) = home_with_rules("[[rule]]\nask = \"Bash(touch *)\"\n");
     let file = home.project().join(".claude/settings.local.json");
     let mut settings: Value = serde_json::from_str(&fs::read_to_string(&file).unwrap()).unwrap();
     settings["permissions"]["deny"].as_array_mut().unwrap().push(json!("Bash(touch *)"));
     fs::write(&file, settings.to_string()).unwrap();
-    script(&home, &shell(&["touch made.txt"]), || gate.answer(&gate.open_ask(), &json!({"behavior": "allow"})));
+    headless(&home, &shell(&["touch made.txt"]), "bypassPermissions", || {
+        gate.answer(&gate.open_ask(), &json!({"behavior": "allow"}));
+    });
     assert!(!home.project().join("made.txt").exists());
     let denied = home.records("called").into_iter().find(|call| call["outcome"] == "denied").unwrap();
     assert_eq!(denied["decided_by"], "client, after the allow", "{denied:#}");
@@ -92,6 +87,8 @@ fn a_call_that_ran_although_the_client_was_told_to_ask_raises_an_alarm() {
     let (home, _gate, session) = hooked();
     fs::write(home.folder().join("rules.toml"), "[[rule]]\nask = \"Bash(touch *)\"\n").unwrap();
     attend(&home);
+    let watch = home.spawn(home.command(&["watch"]), Stdin::Nothing);
+    watch.line(PATIENCE, |line| line == "session api: connected");
     let call = |id: &str| with(with(bash("touch made.txt"), "tool_use_id", id), "permission_mode", "default");
     let told = |id: &str| session.hook("PreToolUse", &call(id))["hookSpecificOutput"]["permissionDecision"].clone();
     // A dialog at the terminal was answered there.
@@ -114,4 +111,5 @@ fn a_call_that_ran_although_the_client_was_told_to_ask_raises_an_alarm() {
     assert_eq!(home.status()["unasked_calls"][0]["label"], "api");
     let log = home.run(&["log"]).ok().stdout;
     assert!(log.contains("ALARM: ran Bash: touch made.txt"), "{log}");
+    watch.line(PATIENCE, |line| line.contains("api       ALARM: ran Bash: touch made.txt"));
 }

@@ -1,5 +1,6 @@
 //! Claude Code's hooks: called by the tests as Claude Code calls them, and by the real interactive CLI.
 
+mod adversary;
 mod command;
 mod confirmed;
 mod events;
@@ -14,5 +15,6 @@ mod prompts;
 mod rules;
 mod scopes;
 mod sessions;
+mod stream;
 mod tool_events;
 mod tool_prompts;

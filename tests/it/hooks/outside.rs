@@ -20,7 +20,7 @@ impl Guarded {
     /// A session in which an event of `ci` went before the model.
     #[track_caller]
     fn start() -> Self {
-        let home = Home::new();
+        let home = Home::without_auto_start();
         let gate = home.serve();
         let ci = home.token_for("ci", "sender");
         let session = session_of(&home, AGENT);
@@ -165,8 +165,7 @@ fn the_guard_outlives_the_processes_of_session_and_gate() {
     guarded.home.attached(0);
     guarded.session = session_of(&guarded.home, AGENT);
     until("the guard in the next process", || (guarded.decision(&bash("touch made.txt")) == "ask").then_some(()));
-    guarded.gate.kill_9();
-    guarded.gate = guarded.home.serve();
+    guarded.gate = guarded.home.restart(&guarded.gate);
     guarded.until_sender_is(&json!("ci"));
     assert_eq!(guarded.decision(&bash("touch made.txt")), "ask");
     attend_as(&guarded.home, AGENT, "compact");

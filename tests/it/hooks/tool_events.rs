@@ -70,6 +70,22 @@ fn an_event_is_delivered_at_a_prompt_or_a_stop_but_never_to_a_subagent() {
 }
 
 #[test]
+fn what_a_turn_brought_is_read_when_the_turn_ends_and_not_when_it_is_cut_off() {
+    let (_home, gate, session) = hooked();
+    session.hook("UserPromptSubmit", &json!({"prompt": "work"}));
+    let first = gate.send_event("first");
+    by_tool_call(&session);
+    gate.wait_for_event(&first, "delivered");
+    // The turn was interrupted, and no hook tells of that. It goes on with another prompt.
+    session.hook("UserPromptSubmit", &json!({"prompt": "go on"}));
+    assert_eq!(gate.event_state(&first), "delivered");
+    session.hook("Stop", &json!({"agent_id": "a-1"}));
+    assert_eq!(gate.event_state(&first), "delivered", "that was a subagent");
+    session.hook("Stop", &json!({}));
+    gate.wait_for_event(&first, "seen");
+}
+
+#[test]
 fn a_session_is_kept_from_stopping_fewer_times_than_the_client_allows() {
     let (_home, gate, session) = hooked();
     session.hook("UserPromptSubmit", &json!({"prompt": "work"}));

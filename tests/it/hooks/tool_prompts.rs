@@ -121,8 +121,7 @@ fn an_open_prompt_survives_a_restart_of_the_gate() {
     home.attached(1);
     let id = session.hook_later("PermissionRequest", &bash("ls"));
     let ask = gate.open_ask();
-    gate.kill_9();
-    let gate = home.serve();
+    let gate = home.restart(&gate);
     home.attached(1);
     let again = gate.open_ask();
     assert_eq!(again["id"], ask["id"]);

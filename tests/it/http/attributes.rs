@@ -34,13 +34,12 @@ fn names_of_the_query_become_attributes_of_the_tag_and_are_shown() {
 
 #[test]
 fn attributes_of_the_api_are_the_same_and_are_erased_with_the_text() {
-    let home = Home::new();
+    let home = Home::without_auto_start();
     let gate = home.serve();
     let event = json!({"text": "main is red", "attributes": {"severity": "sev-of-a-kind"}});
     let id = gate.post("/api/v1/events", &event).expect(200).json()["id"].as_str().unwrap().to_owned();
     // Also for a gate that has to read them back.
-    gate.kill_9();
-    let gate = home.serve();
+    let gate = home.restart(&gate);
     let session = StandIn::start(&home, &[]);
     assert_eq!(session.next_event().meta("severity"), "sev-of-a-kind");
     let logged = home.run(&["log", "--json"]).ok().stdout;

@@ -63,7 +63,7 @@ fn an_unknown_person_or_role_is_refused_with_a_reason() {
 
 #[test]
 fn guessing_pairing_codes_is_stopped_also_after_a_restart() {
-    let home = Home::new();
+    let home = Home::without_auto_start();
     let gate = home.serve();
     let pair = |code: &str| home.run(&["people", "pair", code, "--name", "eve"]);
     for malformed in ["", "short", "far-too-long-for-one", "../../..", "abcd efg"] {
@@ -78,8 +78,7 @@ fn guessing_pairing_codes_is_stopped_also_after_a_restart() {
     pair("abcdefgf").refused(1, "too many wrong codes");
     let limited = fifth.send(&gate.target()).expect(429);
     assert!(limited.header("retry-after").unwrap().parse::<u64>().unwrap() <= 600, "{limited}");
-    gate.kill_9();
-    let gate = home.serve();
+    let gate = home.restart(&gate);
     pair("abcdefgh").refused(1, "too many wrong codes");
     // It is the owner who guessed: another admin may still let someone in.
     let ada = home.token_for("ada", "admin");

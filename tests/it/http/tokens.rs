@@ -49,6 +49,18 @@ fn a_new_token_is_the_only_output_and_has_the_rights_of_its_role() {
 }
 
 #[test]
+fn a_second_token_of_a_person_is_said_to_be_one_more() {
+    let home = Home::new();
+    let _gate = home.serve();
+    let add = || home.run(&["token", "add", "ci", "--role", "sender"]).ok();
+    assert_eq!(add().stderr, "");
+    let first = home.run(&["token", "list", "--json"]).ok().json()[0]["id"].as_str().unwrap().to_owned();
+    let second = add();
+    let note = format!("ci has another token, which still counts: `portcullis token revoke {first}` ends it\n");
+    assert_eq!((second.stderr.as_str(), second.stdout.lines().count()), (note.as_str(), 1));
+}
+
+#[test]
 fn a_token_is_valid_until_it_expires() {
     let home = Home::new();
     let gate = home.serve();
@@ -172,12 +184,11 @@ fn a_token_is_in_no_file_and_no_log() {
 
 #[test]
 fn tokens_and_revocations_survive_a_restart_of_the_gate() {
-    let home = Home::new();
+    let home = Home::without_auto_start();
     let gate = home.serve();
     let [kept, revoked] = ["ann", "bob"].map(|name| home.token_for(name, "sender"));
     home.run(&["people", "remove", "bob"]).ok();
-    gate.kill_9();
-    let gate = home.serve();
+    let gate = home.restart(&gate);
     gate.say_as(&kept, "/", "still in").expect(200);
     gate.say_as(&revoked, "/", "still out").expect(403);
     gate.stop();

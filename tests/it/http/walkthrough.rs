@@ -133,10 +133,16 @@ fn the_first_answer_settles_a_prompt_and_the_second_is_told_whose_it_was() {
 #[test]
 fn chat_that_only_looks_like_a_verdict_stays_chat() {
     let walk = Walk::new();
-    for text in ["no worry", "yes great", "yes"] {
-        assert_eq!(walk.gate.say("/", text).expect(200).text(), "ok");
+    const NOTE: &str = "\nnot taken as a verdict: no prompt is open; the text went to the agent as a message\n";
+    for (text, note) in [("no worry", NOTE), ("yes abcd3", NOTE), ("yes", ""), ("yes, do it", "")] {
+        assert_eq!(walk.gate.say("/", text).expect(200).text(), format!("ok{note}"), "{text}");
         assert_eq!(walk.session.next_event().content, text);
     }
+    // Who may not answer prompts is told nothing of them.
+    let made = walk.gate.post("/api/v1/tokens", &json!({"person": "ci", "role": "sender"})).json();
+    let ci = made["token"].as_str().unwrap();
+    assert_eq!(walk.gate.say_as(ci, "/", "yes abcde").expect(200).text(), "ok");
+    assert_eq!(walk.session.next_event().content, "yes abcde");
     walk.session.ask("abcde", "Bash", "Push", "git push");
     walk.events.containing("abcde");
     for text in ["no worry", "yes, do it", "yes abcde please", "no abcdl"] {

@@ -141,8 +141,7 @@ fn a_verdict_for_a_stalled_session_survives_a_killed_gate() {
     gate.open_prompt(&session, "abcde");
     session.signal(Signal::STOP);
     gate.say("/", "yes abcde").expect(200);
-    gate.kill_9();
-    let gate = home.serve();
+    let gate = home.restart(&gate);
     gate.say("/", "no abcde").expect(409);
     session.signal(Signal::CONT);
     assert_eq!(session.next_verdict().behavior, "allow");

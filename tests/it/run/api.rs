@@ -104,7 +104,7 @@ fn sessions_start_only_in_configured_folders_and_not_for_a_reviewer() {
 
 #[test]
 fn a_session_started_over_the_api_survives_the_gate_with_its_open_prompt() {
-    let home = Home::new();
+    let home = Home::without_auto_start();
     let model = shell(&["touch made.txt && echo made"]);
     let gate = serve(&home, &model, "");
     let session = gate.post("/api/v1/sessions", &json!({"prompt": "go"})).expect(201).json();

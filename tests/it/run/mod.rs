@@ -10,5 +10,6 @@ mod modes;
 mod process_exit;
 mod prompts;
 mod rules;
+mod stream;
 mod terminal;
 mod web_app;

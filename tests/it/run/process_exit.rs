@@ -82,7 +82,7 @@ fn no_process_is_left_when_run_is_terminated() {
 
 #[test]
 fn a_prompt_survives_a_killed_gate_and_is_answered_once() {
-    let home = Home::new();
+    let home = Home::without_auto_start();
     let gate = home.serve();
     let model = Model::start(vec![
         Rule::on_text("go").call("Bash", json!({"command": "echo x >> count.txt", "description": "Count"})).once(),
@@ -90,8 +90,7 @@ fn a_prompt_survives_a_killed_gate_and_is_answered_once() {
     ]);
     let run = Driven::start(&home, &model, &["go"]);
     let before = gate.only_ask();
-    gate.kill_9();
-    let gate = home.serve();
+    let gate = home.restart(&gate);
     home.attached(1);
     let after = gate.only_ask();
     assert_eq!(
@@ -107,7 +106,7 @@ fn a_prompt_survives_a_killed_gate_and_is_answered_once() {
 
 #[test]
 fn a_prompt_opened_without_a_gate_is_shown_by_the_next_gate() {
-    let (home, latch) = (Home::new(), Latch::new());
+    let (home, latch) = (Home::without_auto_start(), Latch::new());
     let gate = home.serve();
     let model = Model::start(vec![
         Rule::on_text("go")

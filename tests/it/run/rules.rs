@@ -2,14 +2,10 @@
 
 use crate::fakes::model::Model;
 use crate::fakes::script::Rule;
-use crate::support::driven::{Driven, shell};
+use crate::support::driven::{Driven, calls, shell};
 use crate::support::gate::Gate;
 use crate::support::home::Home;
-use serde_json::{Value, json};
-
-fn calls(tool: &str, input: &Value) -> Model {
-    Model::start(vec![Rule::on_text("go").call(tool, input.clone()).once(), Rule::on_any_result().say("done: $RESULT")])
-}
+use serde_json::json;
 
 fn rules(home: &Home, text: &str) {
     std::fs::write(home.folder().join("rules.toml"), text).unwrap();

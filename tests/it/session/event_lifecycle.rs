@@ -39,7 +39,11 @@ fn every_event_shows_its_state_and_the_reason() {
     gate.wait_for_event(&id, "delivered");
 
     session.call("reply", &json!({"chat_id": "ops", "text": "on it"}));
-    assert!(shown().contains("seen: the model opened it or answered its conversation"), "{}", shown());
+    assert!(
+        shown().contains("seen: the model answered its conversation, opened it, or ended the turn that brought it"),
+        "{}",
+        shown()
+    );
     home.run(&["events", "retry", &id]).refused(1, "the event is seen");
     let seen = home.run(&["events", "show", &id, "--json"]).json();
     assert_eq!((&seen["state"], &seen["text"]), (&json!("seen"), &json!("the build failed")));
@@ -159,7 +163,7 @@ fn events_held_by_a_killed_process_are_redelivered_to_the_next_process_of_its_se
 
 #[test]
 fn a_session_continued_by_another_process_ends_the_first() {
-    let home = Home::new();
+    let home = Home::without_auto_start();
     let gate = home.serve();
     let start = || {
         StandIn::start_command(
@@ -186,7 +190,7 @@ fn a_session_continued_by_another_process_ends_the_first() {
 
 #[test]
 fn an_idempotency_key_counts_once_also_after_a_drop_a_redaction_or_a_restart() {
-    let home = Home::new();
+    let home = Home::without_auto_start();
     let gate = home.serve();
     let say = |gate: &Gate, text: &str| {
         let request = Request::post("/?label=api").token(home.token());
@@ -198,8 +202,7 @@ fn an_idempotency_key_counts_once_also_after_a_drop_a_redaction_or_a_restart() {
     home.run(&["log", "redact", &first]).ok();
     assert_eq!(say(&gate, "deployed").expect(200).event_id(), first, "nor is redacted");
     for _ in 0..2 {
-        gate.kill_9();
-        let gate = home.serve();
+        let gate = home.restart(&gate);
         assert_eq!(say(&gate, "deployed").expect(200).event_id(), first);
         say(&gate, "something else").expect(422);
         assert_eq!(gate.get("/api/v1/events").json().as_array().unwrap().len(), 1);

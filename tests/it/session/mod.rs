@@ -10,5 +10,6 @@ mod multiple_sessions;
 mod names;
 mod real_cli;
 mod scenarios;
+mod stream;
 mod tools;
 mod verdicts;

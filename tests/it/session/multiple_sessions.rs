@@ -8,6 +8,29 @@ use serde_json::json;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 #[test]
+fn a_mistyped_verdict_among_several_sessions_is_said_to_be_none() {
+    let home = Home::new();
+    let gate = home.serve();
+    let sessions = ["api", "web"].map(|label| {
+        let session = StandIn::start(&home, &["--label", label]);
+        until("the session", || home.run(&["session", "list"]).ok().stdout.contains(label).then_some(()));
+        session
+    });
+    let refused = gate.say("/", "yes abcd3").expect(409).text();
+    let (what, hint) = refused.split_once('\n').unwrap();
+    let several = "as a message it is not clear for whom: several sessions are attached: api, web";
+    assert_eq!(what, format!("not taken as a verdict: no prompt is open; {several}"));
+    let wanted =
+        "to answer a prompt, write yes or no and its five letters; for a message, name one: ?label=api or ?label=web";
+    assert_eq!(hint.trim_end(), format!("hint: {wanted}"));
+    gate.open_prompt(&sessions[0], "abcde");
+    let refused = gate.say("/", "yes abcdef").expect(409).text();
+    assert!(refused.starts_with("not taken as a verdict: write yes or no and the prompt's five letters"), "{refused}");
+    gate.say("/", "yes please, all of you").expect(409);
+    assert_eq!(gate.say("/", "yes abcde").expect(200).text(), "verdict recorded");
+}
+
+#[test]
 fn two_sessions_each_get_their_own_events() {
     let home = Home::new();
     let gate = home.serve();

@@ -119,8 +119,7 @@ fn an_edited_message_replaces_the_one_people_read() {
     let missed = Events::open(&gate.target(), "/events", &[("Authorization", &token), ("Last-Event-ID", &seen)]);
     assert_eq!(missed.next(PATIENCE).data, told);
 
-    gate.kill_9();
-    let replies = home.serve().get("/api/v1/replies").json();
+    let replies = home.restart(&gate).get("/api/v1/replies").json();
     assert_eq!(replies[0]["text"], "done", "also after a restart");
 }
 
@@ -191,7 +190,7 @@ fn only_regular_files_of_the_project_can_be_attached_to_a_reply() {
 }
 
 fn gate_with(variables: &[(&str, &str)]) -> (Home, Gate) {
-    let home = Home::new();
+    let home = Home::without_auto_start();
     let mut command = home.command(&["serve"]);
     command.envs(variables.iter().copied());
     let gate = Gate::start_command(&home, command);

@@ -8,7 +8,7 @@ use super::running::{self, Running};
 use super::seen::until;
 use crate::fakes::model::Model;
 use crate::fakes::script::Rule;
-use serde_json::json;
+use serde_json::{Value, json};
 use std::process::Command;
 
 pub(crate) struct Driven {
@@ -68,4 +68,9 @@ pub(crate) fn shell(commands: &[&str]) -> Model {
     }
     rules.push(Rule::on_any_result().say("done: $RESULT"));
     Model::start(rules)
+}
+
+/// A model that makes one call, and then says what came of it.
+pub(crate) fn calls(tool: &str, input: &Value) -> Model {
+    Model::start(vec![Rule::on_text("go").call(tool, input.clone()).once(), Rule::on_any_result().say("done: $RESULT")])
 }

@@ -19,6 +19,9 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 use tempfile::TempDir;
 
+/// What keeps sessions from starting a gate.
+const NO_AUTO_START: &str = "PORTCULLIS_TEST_NO_AUTO_START";
+
 pub(crate) struct Home {
     /// Holds `gate`, `project` and `user`; removed when the home is.
     root: TempDir,
@@ -47,7 +50,7 @@ impl Home {
     /// Its sessions find a gate that runs, but may not start one.
     pub(crate) fn without_auto_start() -> Self {
         let home = Self::new();
-        home.fix("PORTCULLIS_TEST_NO_AUTO_START", 1);
+        home.fix(NO_AUTO_START, 1);
         home
     }
 
@@ -166,6 +169,15 @@ impl Home {
     #[track_caller]
     pub(crate) fn serve(&self) -> Gate {
         Gate::start(self, &[])
+    }
+
+    /// Kills the gate and starts another. Sessions that are there must not be faster: they start none.
+    #[track_caller]
+    pub(crate) fn restart(&self, gate: &Gate) -> Gate {
+        let fixed = self.fixed.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        assert!(fixed.iter().any(|(name, _)| *name == NO_AUTO_START), "a home for this is made by without_auto_start");
+        gate.kill_9();
+        self.serve()
     }
 
     #[track_caller]

@@ -1,13 +1,16 @@
 //! Hooks as Claude Code calls them: through the hidden tool of a session's channel, and by `portcullis hook`.
 
 use super::child::Stdin;
+use super::claude::Claude;
 use super::gate::Gate;
 use super::home::{Home, Ran};
 use super::seen::{PATIENCE, until};
 use super::standin::StandIn;
+use super::tmux::install;
 use crate::fakes::model::Model;
 use crate::fakes::script::Rule;
 use serde_json::{Value, json};
+use std::fs;
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::os::unix::net::UnixStream;
 
@@ -24,6 +27,25 @@ pub(crate) fn with(mut fields: Value, name: &str, value: impl Into<Value>) -> Va
 pub(crate) fn file_maker() -> Model {
     let touch = json!({"command": "touch made.txt", "description": "Make a file"});
     Model::start(vec![Rule::on_text("make it").call("Bash", touch).once(), Rule::on_any_result().say("all done")])
+}
+
+/// A project with hooks, the owner's rules, and a gate.
+pub(crate) fn home_with_rules(rules: &str) -> (Home, Gate) {
+    let home = Home::new();
+    install(&home, &[]);
+    fs::write(home.folder().join("rules.toml"), rules).unwrap();
+    let gate = home.serve();
+    (home, gate)
+}
+
+/// `claude -p go` in this mode, with what is installed. Returns what it says.
+#[track_caller]
+pub(crate) fn headless(home: &Home, model: &Model, mode: &str, meanwhile: impl FnOnce()) -> String {
+    let mut command = Claude::command(home, model);
+    command.env("IS_SANDBOX", "1").args(["-p", "go", "--permission-mode", mode]);
+    let claude = home.spawn(command, Stdin::Nothing);
+    meanwhile();
+    Ran::of(&claude, PATIENCE * 3).ok().stdout
 }
 
 /// A gate and a session that has called a hook.

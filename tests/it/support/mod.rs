@@ -17,6 +17,7 @@ pub(crate) mod running;
 pub(crate) mod seen;
 pub(crate) mod sse;
 pub(crate) mod standin;
+pub(crate) mod stream;
 pub(crate) mod terminal;
 pub(crate) mod tmux;
 

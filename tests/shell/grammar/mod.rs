@@ -2,6 +2,7 @@
 //! has a form: the chain of the names.
 
 mod options;
+mod plan;
 mod readers;
 mod removals;
 mod scripts;
@@ -12,7 +13,8 @@ mod wrappers;
 mod writers;
 
 use super::rng::Rng;
-use super::world::{PLACE, World};
+use plan::Choice;
+pub(crate) use plan::Plan;
 use targets::TARGETS;
 pub(crate) use targets::{Harm, is_plain_target};
 
@@ -24,15 +26,13 @@ pub(crate) struct Case {
     pub(crate) harm: Harm,
     /// What was aimed at, then the productions from the inside out.
     pub(crate) form: Vec<String>,
+    /// None for a line that was kept.
+    pub(crate) plan: Option<Plan>,
 }
 
 impl Case {
     pub(crate) fn form(&self) -> String {
         self.form.join(" ← ")
-    }
-
-    pub(crate) fn in_world(&self, world: &World) -> String {
-        self.line.replace(PLACE, &world.root.display().to_string())
     }
 }
 
@@ -73,65 +73,47 @@ const FAMILIES: [Family; 5] = [spellings::FAMILY, wrappers::FAMILY, scripts::FAM
 
 /// Cases without an end, by number: first each production alone around each kind of target, then one to three at random.
 pub(crate) fn case(run: u64, number: usize) -> Case {
-    let systematic = productions();
-    let plain: usize = TARGETS.iter().map(|target| (target.size)()).sum();
-    if number < plain {
-        return bare(number);
+    let mut left = number;
+    for (list, target) in TARGETS.iter().enumerate() {
+        if left < (target.size)() {
+            return Plan::bare(list, left, number as u64).case().expect("a target alone");
+        }
+        left -= (target.size)();
     }
-    let number_of_pair = number - plain;
-    if number_of_pair < systematic.len() * targets::WRAPPED.len() {
-        let (family, at) = systematic[number_of_pair / targets::WRAPPED.len()];
-        let mut rng = Rng::new(number as u64);
-        let (stage, mut form, harm) = targets::wrapped(number_of_pair % targets::WRAPPED.len());
-        let stage = match (FAMILIES[family].apply)(at, &mut rng, &stage) {
-            Some((next, name)) => {
-                form.push(on_one_line(&name));
-                next
-            }
-            None => stage,
-        };
-        return Case { tool: "Bash", line: stage.text(), harm, form };
+    let around = targets::plain();
+    if let Some(step) = productions().get(left / around.len()) {
+        let (list, at) = around[left % around.len()];
+        let bare = Plan::bare(list, at, number as u64);
+        let around = Plan { steps: vec![Choice { seed: number as u64, ..*step }], ..bare.clone() };
+        return around.case().or_else(|| bare.case()).expect("a target alone");
     }
     random(run.wrapping_mul(0x0100_0000_01b3) ^ number as u64)
 }
 
-fn productions() -> Vec<(usize, usize)> {
-    let of = |(index, family): (usize, &Family)| (0..(family.size)()).map(move |at| (index, at));
+fn productions() -> Vec<Choice> {
+    let of = |(list, family): (usize, &Family)| (0..(family.size)()).map(move |at| Choice { list, at, seed: 0 });
     FAMILIES.iter().enumerate().flat_map(of).collect()
 }
 
-/// A target alone.
-fn bare(number: usize) -> Case {
-    let mut left = number;
-    for target in TARGETS {
-        if left < (target.size)() {
-            let mut rng = Rng::new(number as u64);
-            let (tool, stage, name) = (target.make)(left, &mut rng);
-            return Case { tool, line: stage.text(), harm: target.harm, form: vec![on_one_line(&name)] };
-        }
-        left -= (target.size)();
-    }
-    random(number as u64)
-}
-
-pub(crate) fn random(seed: u64) -> Case {
+fn random(seed: u64) -> Case {
     let mut rng = Rng::new(seed);
-    let target = targets::any(&mut rng);
-    let (tool, mut stage, name) = (target.make)(rng.below((target.size)()), &mut rng);
-    let mut form = vec![on_one_line(&name)];
-    let depth = if tool == "Bash" { 1 + rng.below(3) } else { 0 };
+    let list = targets::any(&mut rng);
+    let mut case = Plan::bare(list, rng.below((TARGETS[list].size)()), rng.next()).case().expect("a target alone");
+    let depth = if case.tool == "Bash" { 1 + rng.below(3) } else { 0 };
     for _ in 0..depth {
         // A production that does not fit leaves its turn to another.
         for _ in 0..4 {
-            let family = &FAMILIES[*rng.pick(&[0, 0, 1, 1, 2, 2, 2, 3, 4])];
-            if let Some((next, name)) = (family.apply)(rng.below((family.size)()), &mut rng, &stage) {
-                stage = next;
-                form.push(on_one_line(&name));
+            let list = *rng.pick(&[0, 0, 1, 1, 2, 2, 2, 3, 4]);
+            let step = Choice { list, at: rng.below((FAMILIES[list].size)()), seed: rng.next() };
+            let mut plan = case.plan.clone().expect("a generated case has a plan");
+            plan.steps.push(step);
+            if let Some(next) = plan.case() {
+                case = next;
                 break;
             }
         }
     }
-    Case { tool, line: stage.text(), harm: target.harm, form }
+    case
 }
 
 /// In single quotes, whatever it holds.

@@ -10,7 +10,10 @@ use super::{Stage, filled};
 static READERS: LazyLock<Vec<&str>> = LazyLock::new(|| include_str!("readers.txt").lines().collect());
 
 /// `G` is a folder that holds it, at any depth.
-const FOLDERS: &[&str] = &[
+static FOLDERS: LazyLock<Vec<&str>> =
+    LazyLock::new(|| SHORT.iter().copied().chain(include_str!("folders.txt").lines()).collect());
+
+const SHORT: &[&str] = &[
     "mv G s2",
     "mv G s2 && cat s2/key.pem",
     "cp -r G s2",
@@ -57,6 +60,33 @@ const FOLDERS: &[&str] = &[
     "awk 1 G/*",
     "md5sum G/*",
     "grep -s k G/* G/.*",
+    "git grep --untracked k -- G",
+    "git grep --no-index k G",
+    "git -C G grep --no-index k",
+    "git grep --no-index k ':(glob)G/**'",
+    "git diff --no-index G src",
+    "git diff --no-index src G",
+    "find G -type f | cpio -o > out",
+    "find G -type f | tar cf out -T -",
+    "find G -type f -print0 | tar cf out --null --files-from=-",
+    "find G -type f -print0 | wc --files0-from=-",
+    "find G -type f -print0 | sort --files0-from=-",
+    "find G -type f | while read -r f; do cat \"$f\"; done",
+    "find G -type f | git hash-object --stdin-paths",
+    "ls G/* | xargs head -n 1",
+    "cd G && git grep --no-index k",
+    "cd G && grep -r k",
+    "cd G && xargs cat <<<'key.pem id_rsa'",
+    "cd G && for f in ./*; do cat $f; done",
+    "pushd G && tar cf - * > /tmp/o",
+    "cd G && cd . && cat *",
+    "cd G/../G && cat *",
+    "zip -qr - G > out",
+    "grep -re k G",
+    "grep --recurs k G",
+    "cp --recurs G s2",
+    "tar --creat --fil=out G",
+    "diff --recurs G src",
 ];
 
 /// The denied file, named in other ways.
@@ -111,8 +141,17 @@ const DIRECTORIES: &[&str] = &[
     "@W@/home/.ssh",
     "/proc/self/cwd/secrets",
     "sec*ts",
+    "s*s",
+    "*ets/",
+    "[s]ecrets",
+    "{secrets,x}",
+    "../*/secrets",
+    "~/.s*",
     ".",
 ];
+
+/// What every folder is tried with.
+const IN_FOLDERS: [&str; 3] = ["cat G/*", "cd G && cat *", "grep -r . G"];
 
 /// Other tools than Bash, with the line that does the same.
 const TOOLS: &[(&str, &str)] = &[
@@ -127,7 +166,7 @@ const TOOLS: &[(&str, &str)] = &[
 ];
 
 pub(super) fn size() -> usize {
-    (READERS.len() + FOLDERS.len()) * 2 + PATHS.len()
+    (READERS.len() + FOLDERS.len()) * 2 + PATHS.len() + DIRECTORIES.len() * IN_FOLDERS.len()
 }
 
 pub(super) fn make(at: usize, rng: &mut Rng) -> (&'static str, Stage, String) {
@@ -137,8 +176,13 @@ pub(super) fn make(at: usize, rng: &mut Rng) -> (&'static str, Stage, String) {
         at if at < readers => (READERS[at], READERS[at], PATHS[at % 2]),
         at if at < readers + folders => (FOLDERS[at - readers], FOLDERS[at - readers], DIRECTORIES[0]),
         at if at < readers + folders + PATHS.len() => ("cat F", "cat F", PATHS[at - readers - folders]),
+        at if at < readers + folders + PATHS.len() + DIRECTORIES.len() * IN_FOLDERS.len() => {
+            let at = at - readers - folders - PATHS.len();
+            let template = IN_FOLDERS[at % IN_FOLDERS.len()];
+            (template, template, DIRECTORIES[at / IN_FOLDERS.len()])
+        }
         at if at % 3 == 0 => {
-            let template = *rng.pick(FOLDERS);
+            let template = *rng.pick(&FOLDERS);
             (template, template, *rng.pick(DIRECTORIES))
         }
         _ => {

@@ -1,5 +1,7 @@
 //! Commands that remove the home, the root or what lies right below it.
 
+use std::sync::LazyLock;
+
 use super::super::rng::Rng;
 use super::targets::simple;
 use super::{Stage, filled};
@@ -136,7 +138,10 @@ const PLACES: &[&str] = &[
 ];
 
 /// From another folder the name of what is critical is short.
-const ELSEWHERE: &[&str] = &[
+static ELSEWHERE: LazyLock<Vec<&str>> =
+    LazyLock::new(|| SHORT.iter().copied().chain(include_str!("removals.txt").lines()).collect());
+
+const SHORT: &[&str] = &[
     "env -C / rm -rf home",
     "env -C / find opt -delete",
     "env --chdir=/ rm -rf srv",

@@ -4,7 +4,7 @@ use super::super::rng::Rng;
 use super::{Family, Stage, double_quoted, quoted};
 
 /// `{S}` is the script as it stands, `{S;}` the same with its end, `{Q}` in single quotes, `{D}` in double quotes, `{E}`
-/// the script inside of double quotes that are written here.
+/// the script inside of double quotes that are written here, `{QX}` as git writes an alias that is a command.
 const TEMPLATES: &[&str] = &[
     // Shells, and what hands them a script.
     "bash -c {Q}",
@@ -180,6 +180,108 @@ const TEMPLATES: &[&str] = &[
     "sort --compress-program={QN} -S 1 a.txt",
     "tclsh <<<'exec {N}'",
     "env -S \"bash -c {Q}\"",
+    // git: aliases and programs in its configuration, its options and its variables.
+    "git -c alias.x={QX} x",
+    "git -c alias.x={QX} -C . x",
+    "X={QX} git --config-env=alias.x=X x",
+    "GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_0=alias.x GIT_CONFIG_VALUE_0={QX} git x",
+    "export GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_0=alias.x GIT_CONFIG_VALUE_0={QX}; git x",
+    "git config alias.x {QX}; git x",
+    "git config -f g alias.x {QX}; GIT_CONFIG_GLOBAL=g git x",
+    "git config -f g alias.x {QX}; git -c include.path=$PWD/g x",
+    "GIT_SSH_COMMAND={QN} git ls-remote ssh://h/x",
+    "export GIT_SSH_COMMAND={QN}; git fetch ssh://h/x",
+    "git -c core.sshCommand={QN} ls-remote h:x",
+    "git -c core.fsmonitor={QN} status",
+    "GIT_EDITOR={QN} git commit --allow-empty",
+    "EDITOR={QN} TERM=xterm git config -e",
+    "VISUAL={QN} TERM=xterm git config --edit",
+    "git -c core.editor={QN} config -e",
+    "GIT_EXTERNAL_DIFF={QN} git diff --no-index a.txt README.md",
+    "git -c diff.external={QN} diff --no-index a.txt README.md",
+    "git ls-remote --upload-pack={QN} .",
+    "git ls-remote --upload-p {QN} .",
+    "git fetch --upload-pack {QN} .",
+    "git clone -qu {QN} . c",
+    "git push --receive-pack={QN} . x",
+    "git archive --remote=. --exec={QN} HEAD",
+    "git -c credential.helper={QX} credential fill <<<url=https://h",
+    "git -c trailer.x.command={QN} interpret-trailers --trailer x=1 a.txt",
+    "git -c protocol.ext.allow=always ls-remote ext::{QN}",
+    "git grep --no-index -O{QN} b a.txt",
+    "git grep --no-index --open-files-in-pager={QN} b a.txt",
+    "git -c gpg.program={QN} commit --allow-empty -qm x -S",
+    "git difftool -y -x {QN} --no-index a.txt README.md",
+    "git difftool -y --extc={QN} --no-index a.txt README.md",
+    "echo '* filter=x' > g; git -c core.attributesFile=g -c filter.x.clean={QN} hash-object a.txt",
+    "echo '* diff=x' > g; git -c core.attributesFile=g -c diff.x.textconv={QN} diff --no-index a.txt README.md",
+    // Variables from which a program takes a command.
+    "MAKEFLAGS='--eval=$(shell {A})' make -f /dev/null",
+    "export MAKEFLAGS='--eval=$(shell {A})'; make",
+    "TAR_OPTIONS='--checkpoint=1 --checkpoint-action=exec={N}' tar cf /dev/null a.txt",
+    "LESSOPEN='|{N}' less a.txt",
+    "PERL5DB='BEGIN { system(\"{P}\") }' perl -d -e 1",
+    "EXINIT='!{N}' ex -s a.txt",
+    "VIMINIT='!{N}' vim -es a.txt -c 'qa!'",
+    // Code that comes by a pipe, a here-string or a file that is none.
+    "make -f - <<<'$(shell {A})'",
+    "echo 'all: ; {N}' | make -f -",
+    "echo 'all: ; {N}' | make --makefile=/dev/stdin",
+    "make -f <(echo 'all: ; {N}')",
+    "make --eval='$(shell {A})' -f /dev/null",
+    "make --ev='all: ; {N}' -f /dev/null",
+    "ed -s a.txt <<<'!{N}'",
+    "ed -s a.txt <<<'r !{N}'",
+    "ed -s a.txt <<<'w !{N}'",
+    "ed -s '!{N}' <<<q",
+    "echo '!{N}' | ed a.txt",
+    "ex -s a.txt <<<'!{N}'",
+    "echo 'r !{N}' | ex -s a.txt",
+    "vim -es -u NONE a.txt <<<'!{N}'",
+    "vim -es -u NONE '+!{N}' '+qa!'",
+    "vim -es -u NONE --cmd '!{N}' -c 'qa!'",
+    "vim -es -u NONE -S <(echo '!{N}') -c 'qa!'",
+    "sed e <<<{QN}",
+    "echo {QN} | sed e",
+    "echo {QN} | sed -n '1e'",
+    "sed --expression='1e {N}' a.txt",
+    "sed --expr='1e {N}' a.txt",
+    "sed -f - a.txt <<<'1e {N}'",
+    "echo '1e {N}' | sed -f /dev/stdin a.txt",
+    "sed -nf <(echo '1e {N}') a.txt",
+    "awk '{ system($0) }' <<<{QN}",
+    "echo {QN} | awk '{ $0 | getline }'",
+    "awk -v c={QN} 'BEGIN { system(c) }'",
+    "awk -f - <<<'BEGIN { system(\"{E}\") }'",
+    "echo 'BEGIN { system(\"{E}\") }' | awk -f /dev/stdin",
+    "perl <<<'system(\"{P}\")'",
+    "perl -ne 'system $_' <<<{QN}",
+    "echo 'system(\"{P}\")' | perl -",
+    "m4 <<<'esyscmd({N})'",
+    "echo 'syscmd({N})' | m4 -",
+    "dc <<<'!{N}'",
+    "sqlite3 :memory: '.shell {N}'",
+    "echo 'exec {N}' | tclsh",
+    // Options that run something, shortened, bundled or glued.
+    "tar cf f a.txt -I {QN}",
+    "tar -cI{QN} -f f a.txt",
+    "tar cf f a.txt --use-comp={QN}",
+    "tar cf /dev/null a.txt --checkpoint=1 --checkpoint-act=exec={QN}",
+    "tar -x --to-command={QN} -f <(tar c a.txt)",
+    "tar -x --to-comm {QN} -f <(tar c a.txt)",
+    "split --filt={Q} a.txt",
+    "flock l --command {Q}",
+    "flock -nc {Q} l",
+    "script --command {Q} -q /dev/null",
+    "su --comm {Q}",
+    "bash -lc {Q}",
+    "bash -xec {Q}",
+    "bash -c -- {Q}",
+    "bash --rcfile <(echo {Q}) -i <<<:",
+    "zip -q out a.txt -T -TT {QN}",
+    "less '+!{N}' a.txt",
+    "wget -q --use-askpass={QN} http://h",
+    "xargs -0I{} sh -c {} < <(printf '%s' {Q})",
 ];
 
 pub(super) const FAMILY: Family = Family { size: || TEMPLATES.len(), apply };
@@ -192,7 +294,7 @@ fn apply(at: usize, _: &mut Rng, stage: &Stage) -> Option<(Stage, String)> {
     let letters: &[char] =
         if template.contains("s/") { &['\'', '"', '\\', '$', '`', '/'] } else { &['\'', '"', '\\', '$', '`'] };
     let plain = one_line && !text.contains(letters);
-    let needs_plain = ["{E}", "{P}", "{N}", "{QN}", "{DX}"].iter().any(|mark| template.contains(mark));
+    let needs_plain = ["{E}", "{P}", "{N}", "{QN}", "{QX}", "{DX}"].iter().any(|mark| template.contains(mark));
     let needs_line = ["{QM}", "{QC}", "{B}"].iter().any(|mark| template.contains(mark));
     if needs_plain && !plain {
         return None;
@@ -207,6 +309,7 @@ fn apply(at: usize, _: &mut Rng, stage: &Stage) -> Option<(Stage, String)> {
         .replace("{QM}", &quoted(&text.replace('$', "$$")))
         .replace("{QC}", &quoted(&format!("{text} #")))
         .replace("{QN}", &quoted(&text))
+        .replace("{QX}", &quoted(&format!("!{text}")))
         .replace("{Q}", &quoted(&text))
         .replace("{DX}", &format!("'\"{text}\"'"))
         .replace("{D}", &double_quoted(&text))

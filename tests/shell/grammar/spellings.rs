@@ -56,12 +56,15 @@ const SPELLINGS: [(&str, &str); 47] = [
 ];
 
 /// For a program alone: it is found by a path, a pattern, or a name that the shell has for it.
-const PROGRAMS: [(&str, &str); 10] = [
+const PROGRAMS: [(&str, &str); 13] = [
     ("", "P"),
     ("", "@W@/bin/../bin/W"),
     ("", "D/H*"),
     ("", "D/?T"),
     ("", "D/[H]T"),
+    ("", "D/{x,W}"),
+    ("cd D", "./H*T"),
+    ("shopt -s extglob", "D/@(W|x)"),
     ("", "$(command -v W)"),
     ("", "$(type -P W)"),
     ("alias X=W\n", "X"),

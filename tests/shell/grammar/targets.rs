@@ -66,6 +66,8 @@ fn is_asked_for(words: &[String]) -> bool {
 pub(crate) struct Target {
     pub(crate) harm: Harm,
     pub(crate) size: fn() -> usize,
+    /// Which of them is the plainest.
+    pub(crate) plain: fn() -> usize,
     /// The tool, what is given to it, and the name.
     pub(crate) make: fn(usize, &mut Rng) -> (&'static str, Stage, String),
 }
@@ -74,39 +76,36 @@ pub(crate) const TARGETS: [Target; 6] = [
     Target {
         harm: Harm::Program,
         size: || PROGRAMS.len(),
+        plain: || 1,
         make: |at, _| ("Bash", simple(PROGRAMS[at]), PROGRAMS[at].to_owned()),
     },
-    Target { harm: Harm::Subcommand, size: || SUBCOMMANDS.len() + options::each().len(), make: subcommand },
-    Target { harm: Harm::Read, size: readers::size, make: readers::make },
-    Target { harm: Harm::Read, size: readers::tools, make: readers::make_tool },
-    Target { harm: Harm::Write, size: writers::size, make: writers::make },
-    Target { harm: Harm::Removal, size: removals::size, make: removals::make },
+    Target {
+        harm: Harm::Subcommand,
+        size: || SUBCOMMANDS.len() + options::each().len(),
+        plain: || 0,
+        make: subcommand,
+    },
+    Target { harm: Harm::Read, size: readers::size, plain: || 0, make: readers::make },
+    Target { harm: Harm::Read, size: readers::tools, plain: || 0, make: readers::make_tool },
+    Target { harm: Harm::Write, size: writers::size, plain: writers::plain, make: writers::make },
+    Target { harm: Harm::Removal, size: removals::size, plain: || 0, make: removals::make },
 ];
 
 /// Programs twice as often: most productions are about how one is started.
-pub(super) fn any(rng: &mut Rng) -> &'static Target {
-    &TARGETS[*rng.pick(&[0, 0, 0, 0, 1, 1, 2, 2, 2, 4, 4, 5, 5])]
+pub(super) fn any(rng: &mut Rng) -> usize {
+    *rng.pick(&[0, 0, 0, 0, 1, 1, 2, 2, 2, 4, 4, 5, 5])
 }
 
-/// What every production is tried around, alone.
-pub(super) const WRAPPED: [(&str, Harm); 6] = [
-    ("danger", Harm::Program),
-    ("danger x", Harm::Program),
-    ("git push x", Harm::Subcommand),
-    ("cat secrets/key.pem", Harm::Read),
-    ("cp a.txt .git/config", Harm::Write),
-    ("rm -rf ~", Harm::Removal),
-];
+/// What every production is tried around, alone: which list, and which of its targets.
+pub(super) fn plain() -> Vec<(usize, usize)> {
+    let bare = [(0, 0)];
+    bare.into_iter().chain([0, 1, 2, 4, 5].map(|list| (list, (TARGETS[list].plain)()))).collect()
+}
 
 /// Whether any production around this target speaks for itself.
 pub(crate) fn is_plain_target(name: &str) -> bool {
-    WRAPPED.iter().any(|(text, _)| *text == name)
-        || SUBCOMMANDS.iter().any(|(program, asked)| name == format!("{program} {asked}"))
-}
-
-pub(super) fn wrapped(at: usize) -> (Stage, Vec<String>, Harm) {
-    let (text, harm) = WRAPPED[at];
-    (simple(text), vec![text.to_owned()], harm)
+    let named = |(list, at): (usize, usize)| (TARGETS[list].make)(at, &mut Rng::new(0)).2 == name;
+    plain().into_iter().any(named) || SUBCOMMANDS.iter().any(|(program, asked)| name == format!("{program} {asked}"))
 }
 
 fn subcommand(at: usize, _: &mut Rng) -> (&'static str, Stage, String) {

@@ -1,11 +1,16 @@
 //! Commands that change a file whose changes are always asked for.
 
+use std::sync::LazyLock;
+
 use super::super::rng::Rng;
 use super::targets::simple;
 use super::{Stage, filled};
 
 /// `F` is the file, `G` the folder that it is in, `a.txt` and `src/config` are others.
-const WRITERS: &[&str] = &[
+static WRITERS: LazyLock<Vec<&str>> =
+    LazyLock::new(|| SHORT.iter().copied().chain(include_str!("writers.txt").lines()).collect());
+
+const SHORT: &[&str] = &[
     "echo x > F",
     "echo x >> F",
     "echo x >| F",
@@ -146,6 +151,87 @@ const WRITERS: &[&str] = &[
     "tar --directory=G -xf <(tar c a.txt)",
     "unzip -qd G out.zip",
     "chmod +x F; rm F",
+    "git config -f F a.b c",
+    "git config --file=F a.b c",
+    "git config --fi F --add a.b c",
+    "git config core.hooksPath x",
+    "git config --local core.fsmonitor x",
+    "git config set alias.x '!x'",
+    "git -C . config --add core.sshCommand x",
+    "git --git-dir=.git config core.pager x",
+    "git diff --no-index --output=F a.txt README.md",
+    "git diff --no-index --outp=F a.txt README.md",
+    "git log --output=F",
+    "git log --format=x --output F",
+    "git archive -o F HEAD",
+    "git format-patch -o G HEAD",
+    "git apply <<<$'--- /dev/null\\n+++ b/src/new\\n@@ -0,0 +1 @@\\n+x'; touch G/new",
+    "patch -p0 <<<$'--- F\\n+++ F\\n@@ -1 +1 @@\\n-[core]\\n+[x]'",
+    "patch -sd G config <<<$'1d'",
+    "patch --direc=G config <<<$'1d'",
+    "patch -o F a.txt <<<$'1d'",
+    "patch --outp=F a.txt <<<$'1d'",
+    "patch -i <(printf '1d\\n') F",
+    "printf '%s\\n' 1d w q | ed -s F",
+    "printf 'w F\\n' | ed -s a.txt",
+    "ed -s a.txt <<<'w F'",
+    "ed -s a.txt <<<$'e F\\n1d\\nw'",
+    "ex -s a.txt <<<'w! F'",
+    "echo 'w! F' | vim -es -u NONE a.txt",
+    "vim -es -u NONE '+w! F' '+qa!' a.txt",
+    "sed -ni p F",
+    "sed -i -e 1d a.txt F",
+    "sed -Ei.bak s/a/b/ F",
+    "sed --in-pl 1d F",
+    "sed 'w F' a.txt",
+    "sed s/a/b/wF a.txt",
+    "sed -f - a.txt <<<'w F'",
+    "perl -0pi -e s/./b/ F",
+    "perl -lpi.bak -e 1 F",
+    "perl -ne 'chomp; open O, \">$_\"' <<<F",
+    "perl <<<'open O, \">F\"; print O 1'",
+    "awk '{ print 1 > $0 }' <<<F",
+    "awk -v f=F 'BEGIN { print 1 > f }'",
+    "sort -uoF a.txt",
+    "sort --outp=F a.txt",
+    "cp -rtG src/config",
+    "cp --targ=G src/config",
+    "mv -ft G src/config",
+    "install -Dt G src/config",
+    "curl -sSoF file://@W@/home/notes.txt",
+    "curl -sK - <<<$'url = \"file://@W@/home/notes.txt\"\\noutput = \"F\"'",
+    "wget -qOF x",
+    "tar -xC G -f <(tar c a.txt)",
+    "tar --extr --direc=G -f <(tar c a.txt)",
+    "tar -cvfF a.txt",
+    "echo F | xargs -I{} cp a.txt {}",
+    "xargs cp a.txt <<<F",
+    "printf '%s\\0' a.txt F | xargs -0 cp",
+    "echo a.txt | cpio -pdu G",
+    "make -f - <<<'all: ; touch -d now F'",
+    "make -f - <<<'x := $(file >F,x)'",
+    "m4 <<<'syscmd(touch G/new)'",
+    "cp a.txt {F,}",
+    "cp a.txt F{,.bak}",
+    "tee {a.txt,F} <<<x",
+    "mv G/config{,.old}",
+    "cd G && cp {config,new}",
+    "cd G && sed -i 1d *",
+    "cd G && rm conf*",
+    "cd G/hooks && touch pre-push",
+    "rsync a.txt F",
+    "find G -type f -exec touch -d now {} +",
+    "find G -name 'c*' | xargs sed -i 1d",
+    "find a.txt -fls F",
+    "find . -name a.txt -execdir cp {} F \\;",
+    "openssl rand -out F 1",
+    "gzip -kf F",
+    "base64 a.txt | tee F",
+    "script -q F -c true",
+    "chmod 600 F",
+    "chmod -R u+x G",
+    "touch -d now F",
+    "setfacl -b F",
 ];
 
 const PATHS: &[(&str, &str)] = &[
@@ -174,11 +260,16 @@ pub(super) fn size() -> usize {
     WRITERS.len() * 2 + PATHS.len()
 }
 
+/// `cp a.txt F`: one plain command, whose words can be written in other ways.
+pub(super) fn plain() -> usize {
+    WRITERS.iter().position(|template| *template == "cp a.txt F").expect("it is in the list")
+}
+
 pub(super) fn make(at: usize, rng: &mut Rng) -> (&'static str, Stage, String) {
     let (template, (file, folder)) = match at {
         at if at < WRITERS.len() => (WRITERS[at], PATHS[0]),
         at if at < WRITERS.len() + PATHS.len() => ("echo x > F", PATHS[at - WRITERS.len()]),
-        _ => (*rng.pick(WRITERS), *rng.pick(PATHS)),
+        _ => (*rng.pick(&WRITERS), *rng.pick(PATHS)),
     };
     let name = if file == PATHS[0].0 { template.to_owned() } else { format!("{template}, as {file}") };
     let whole = match file {

@@ -1,7 +1,7 @@
 //! Prompts and verdicts, as the API tells and takes them.
 
 use portcullis_core::policy::{Risk, risk_in_words};
-use portcullis_core::{Ask, AskLife, Label, Offer, Text, Verdict};
+use portcullis_core::{Ask, AskLife, Behavior, Label, Offer, Text, Verdict};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -270,6 +270,10 @@ impl AskView {
             quorum: (details.quorum > 1).then_some(details.quorum),
             allowed_by: match life {
                 AskLife::Open { votes } => votes.iter().map(|vote| vote.by.clone()).collect(),
+                AskLife::Answered { agreed, verdict, .. } if details.quorum > 1 => {
+                    let last = Some(&verdict.by).filter(|_| verdict.ruling.behavior == Behavior::Allow);
+                    agreed.iter().chain(last).cloned().collect()
+                }
                 _ => vec![],
             },
             answer_by: timeout.map(|timeout| ask.at.plus(timeout.milliseconds).0),

@@ -30,6 +30,9 @@ pub struct EventView {
     /// When it was last given to the agent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub delivered_at: Option<u64>,
+    /// When it was given to an agent for the first time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub first_delivered_at: Option<u64>,
     /// How it was given to the agent: `channel`; `tool_call`, `prompt`, `stop` or `wake` for a hook at that moment;
     /// `driven` where the gate's own process holds the agent. Left out where that was not told.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -135,6 +138,7 @@ impl EventView {
             bytes: tracked.size,
             at: event.at.0,
             delivered_at: tracked.delivered.map(|(at, _)| at.0),
+            first_delivered_at: tracked.first_delivered.map(|at| at.0),
             way: tracked.delivered.and_then(|(_, way)| way).map(|way| way.name().to_owned()),
             seen_at: if let EventLife::Seen { at } = tracked.life { Some(at.0) } else { None },
             redelivered: tracked.redelivered,
@@ -169,7 +173,9 @@ fn why(tracked: &TrackedEvent, now: Moment) -> String {
             };
             format!("written to the session {} ago, not confirmed: {causes}", ago(now.since(*at)))
         }
-        (EventLife::Seen { .. }, ..) => "the model opened it or answered its conversation".to_owned(),
+        (EventLife::Seen { .. }, ..) => {
+            "the model answered its conversation, opened it, or ended the turn that brought it".to_owned()
+        }
         (EventLife::Expired { .. }, ..) => "no session took it in time".to_owned(),
         (EventLife::Dropped { by, .. }, ..) => format!("dropped by {by}"),
         (EventLife::Dead { .. }, ..) => {

@@ -16,6 +16,7 @@ use crate::api::{
 };
 use crate::error::Kind;
 use crate::start::{Confirm, Confirmed, NewChat, NewSession, PendingAsks};
+use crate::stream::{ConversationView, HistoryPage, StreamMessage};
 
 /// Makes the rows, and an enum that has one variant for each. A handler is found by that variant, so that a row without
 /// a handler does not compile.
@@ -177,6 +178,30 @@ routes! {
     }
     ShowSession Get "/api/v1/sessions/{id}" TALK "One session" {
         outside: true, response: gives::<SessionView>(), errors: &[Kind::NoSuchSession],
+    }
+    StreamSession Get "/api/v1/sessions/{id}/stream" REVIEW_OR_ADMIN
+        "What the agent of a session says and does, as it comes; each entry has the next number" {
+        outside: true,
+        params: &[
+            query("after", "integer", "the last number that you have; 0 is all that the session's process has kept"),
+            header("Last-Event-ID", "integer", "the same"),
+        ],
+        response: Stream("one StreamMessage as JSON a message", Some(TypeSchema::of::<StreamMessage>())),
+        errors: &[Kind::NoSuchSession, Kind::TooManyListeners, Kind::BadRequest],
+    }
+    SessionHistory Get "/api/v1/sessions/{id}/history" REVIEW_OR_ADMIN
+        "What the conversation of a session had before, as Claude Code's transcript tells it, page by page" {
+        outside: true,
+        params: &[
+            query("before", "integer", "the `before` of the page that you have; without it the newest page"),
+            query("until", "string", "the `message` or `call` of the oldest entry that you have: the page ends before it"),
+            query("limit", "integer", "200, and at most 1000"),
+        ],
+        response: gives::<HistoryPage>(), errors: &[Kind::NoSuchSession, Kind::NoTranscript, Kind::BadRequest],
+    }
+    ListConversations Get "/api/v1/conversations" START
+        "The newest 50 conversations in folders where sessions may be started, also those begun in a terminal" {
+        outside: true, response: lists::<ConversationView>(),
     }
     StartSession Post "/api/v1/sessions" START
         "Start Claude Code in a folder that is configured for it; it stays until it is ended" {

@@ -39,7 +39,7 @@ fn every_record_is_a_sentence() {
         - api  event from ann may not have been read, and waits for a session again
         - api  reply to 7: hi [1 file]
         - api  reply to 7 changed: fine
-        ! api  abcde asks to run Bash: ls (risk high: network)
+        ! api  abcde asks to approve a plan: ls
         ! api  abcde asks to run Bash: ls
         - api  abcde allowed by ann: fine
         - api  abcde allowed always with another input by ann

@@ -85,7 +85,7 @@ fn what_is_no_verdict_stays_chat() {
               > wake session 1 for []
             1 say 1 ann : no worry
               + event 1 of ann in chat 1 for session 1
-              > ok
+              > ok, as chat: NoPromptOpen
               > wake session 1 for [1]
               > publish event 1
             2 ask 1 1 abcde : ls

@@ -34,6 +34,62 @@ fn what_is_said_twice_under_one_key_counts_once() {
 }
 
 #[test]
+fn what_a_turn_brought_that_has_ended_is_read_and_does_not_come_again() {
+    check(
+        "0 attach 1 api agent=a
+         1 say 1 tom : one
+         1 say 2 tom : two
+         2 wrote 1 1,2
+         3 read 1 1
+         3 read 1 1
+         4 read 2 2
+         5 end 1
+         6 attach 2 api agent=a",
+        &expect![[r#"
+            0 attach 1 api agent=a
+              + session 1 attached, wrote []
+              > done
+              > publish session 1
+              > wake session 1 for []
+            1 say 1 tom : one
+              + event 1 of tom in chat 1 for session 1
+              > ok
+              > wake session 1 for [1]
+              > publish event 1
+            1 say 2 tom : two
+              + event 2 of tom in chat 2 for session 1
+              > ok
+              > wake session 1 for [1 2]
+              > publish event 2
+            2 wrote 1 1,2
+              + session 1 wrote 1 2
+              > done
+              > wake session 1 for []
+              > publish event 1
+              > publish event 2
+            3 read 1 1
+              > done
+              + event 1 seen
+              > publish event 1
+            3 read 1 1
+              > done
+            4 read 2 2
+              > done
+            5 end 1
+              + session 1 ended: bye
+              > done
+              > publish session 1
+            6 attach 2 api agent=a
+              + session 2 attached, wrote []
+              + events 2 wait again for session 2, attempts 1
+              > done
+              > publish session 2
+              > wake session 2 for [2]
+        "#]],
+    );
+}
+
+#[test]
 fn an_event_that_was_never_read_is_given_again_and_at_last_given_up() {
     check(
         "0 attach 1 api agent=a

@@ -62,6 +62,10 @@ fn every_part_of_a_compound_must_be_allowed() {
         &[
             ("Bash npm test && npm run lint", Allow),
             ("Bash npm test || npm run lint", Allow),
+            ("Bash npm test || true", Allow),
+            ("Bash CI=1 npm test", Allow),
+            ("Bash CI=$(id) npm test", Ask),
+            ("Bash npm run build > build.log 2>&1", Ask),
             ("Bash npm test; npm run lint", Allow),
             ("Bash npm test;", Allow),
             ("Bash npm test | npm run lint", Allow),

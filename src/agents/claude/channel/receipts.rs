@@ -93,6 +93,7 @@ mod tests {
             is_posted: false,
             instructions: String::new(),
             gatekeeper: GatekeeperSettings::default(),
+            transcripts: None,
         };
         let hooks = HookSession::new(session, settings, Judge::of_home(folder.path()));
         hooks.note_installed(false);

@@ -55,7 +55,7 @@ impl CallsUnderWay {
     /// What became of the calls whose results this message holds.
     pub(super) fn finished(&mut self, message: &Message) -> Vec<FinishedCall> {
         let finished = message.blocks().into_iter().filter_map(|block| match block {
-            Block::ToolResult { id, is_error } => self.finish(id, is_error, message),
+            Block::ToolResult { id, is_error, .. } => self.finish(id, is_error, message),
             _ => None,
         });
         finished.collect()

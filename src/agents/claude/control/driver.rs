@@ -16,9 +16,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use portcullis_core::{Goodbye, OrderId, OrderOutcome};
+use portcullis_core::{EventId, Goodbye, OrderId, OrderOutcome};
 use portcullis_wire::control::{Message, Speaker, user_line};
 use portcullis_wire::front::{Command, PromptNews};
+use portcullis_wire::stream::EntryKind;
 use tokio::process::ChildStdout;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
@@ -29,6 +30,7 @@ pub(crate) use interface::{Outcome, Start, Told, Untold};
 
 use super::calls::CallsUnderWay;
 use super::requests::Control;
+use crate::agents::claude::entries::Entries;
 use crate::agents::claude::process::{HeldProcess, Holder};
 use crate::lines::{Line, Lines};
 use crate::mint::uuid;
@@ -63,6 +65,9 @@ struct Driver {
     pending: HashMap<String, CancellationToken>,
     calls: CallsUnderWay,
     inbox: Inbox,
+    /// Events that were written since the client was last idle.
+    of_turn: Vec<EventId>,
+    entries: Entries,
     /// Said before the client was ready.
     waiting: Vec<Vec<u8>>,
     is_ready: bool,
@@ -116,6 +121,8 @@ pub(crate) async fn drive(
         gatekeeper: Arc::new(Gatekeeper::new(gate.clone(), start.judge, start.gatekeeper, Some(news))),
         pending: HashMap::new(),
         calls: CallsUnderWay::default(),
+        of_turn: vec![],
+        entries: Entries::default(),
         waiting: vec![],
         is_ready: false,
         is_alone: false,
@@ -242,6 +249,7 @@ impl Driver {
     /// Words of a person who directs the session, and the order they came with.
     fn user(&mut self, by: &str, text: &str, order: Option<OrderId>) {
         self.gatekeeper.outside().end(by);
+        self.gate.stream().push(EntryKind::User { text: text.to_owned(), by: Some(by.to_owned()) });
         self.wrote();
         let line = user_line(&uuid(), text, Speaker::User);
         match self.is_ready {
@@ -261,6 +269,7 @@ impl Driver {
 
     fn notice(&mut self, text: String) {
         tracing::debug!("{text}");
+        self.gate.stream().push(EntryKind::Notice { text: text.clone() });
         self.tell(Told::Notice(text));
     }
 

@@ -36,6 +36,7 @@ impl HookSession {
             about.hooks_version = version.or(about.hooks_version);
             about.is_working = if begins { Some(true) } else { about.is_working };
         });
+        self.follow(&call);
         let answer = self.answer(call, by, cancelled).await;
         if !answer.handed_out.is_empty() {
             // The text goes before the model now: first the journal has it, or the gate is away.
@@ -65,6 +66,7 @@ impl HookSession {
                 // One that is given something to go on with does not stop.
                 if call.agent_id.is_none() && answer.output.is_null() {
                     self.session.describe(|about| about.is_working = Some(false));
+                    self.follow_stop();
                 }
                 answer
             }
@@ -126,7 +128,8 @@ impl HookSession {
         if is_person {
             self.gatekeeper.outside().end(AT_THE_TERMINAL);
         }
-        self.gatekeeper.withdraw_asks(|asking| asking.is_none(), "the session went on to another prompt");
+        // No dialog is open where a prompt can be typed. A call that is held has none, and goes on waiting.
+        self.gatekeeper.withdraw_dialogs("the session went on to another prompt");
         // A prompt can be typed while a call runs: what was allowed may still be running.
         self.gatekeeper.went_on(WentOn::NextCall, |calling| calling.is_none());
         self.hand_out(DeliveryWay::Prompt, |text, notice| {
@@ -143,6 +146,7 @@ impl HookSession {
         if let Some(prompts) = &call.scheduled_prompts {
             self.state().scheduled_prompts.note_list(prompts, by == CalledBy::Client);
         }
+        self.note_turn_end();
         let may_go_on = self.state().inbox.on_stop(call.stop_hook_active);
         if !may_go_on {
             self.changed.notify_one();
@@ -157,6 +161,15 @@ impl HookSession {
             self.state().inbox.note_continuation();
         }
         answer
+    }
+
+    /// The model has ended its turn by itself, so it has read what was part of it.
+    fn note_turn_end(&self) {
+        let mut state = self.state();
+        let read = state.inbox.take_read();
+        if !read.is_empty() && !self.session.try_read(read.clone()) {
+            state.inbox.note_given(&read, None);
+        }
     }
 
     /// The model is told once of a conversation whose sender must have a reply and has none.

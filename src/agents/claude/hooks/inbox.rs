@@ -15,6 +15,9 @@ const MOST_CONTINUATIONS: u8 = 6;
 /// Pushes remembered until the model shows that it read one of them.
 const REMEMBERED_PUSHES: usize = 64;
 
+/// Events given to the model and remembered until their turn ends: more than fit into the hooks of one turn.
+const REMEMBERED_GIVEN: usize = 1024;
+
 /// What went into one answer to a hook: confirmed when the client has it, else taken back.
 #[derive(Debug, Default)]
 #[must_use]
@@ -51,14 +54,26 @@ pub(super) struct HookInbox {
     /// since.
     pushed: VecDeque<(EventId, String)>,
     turn: Turn,
+    /// Events that a wake brought. The client has them, and no turn that they are part of has been seen.
+    woken: Vec<EventId>,
+    /// Events that are part of the turn.
+    of_turn: Vec<EventId>,
     /// How often the session was kept from stopping since a person spoke.
     continuations: u8,
 }
 
 impl HookInbox {
     pub(super) fn new(queue: Inbox) -> Self {
-        let pushed = VecDeque::new();
-        Self { queue, has_hooks: false, channel_is_proven: false, pushed, turn: Turn::Idle, continuations: 0 }
+        Self {
+            queue,
+            has_hooks: false,
+            channel_is_proven: false,
+            pushed: VecDeque::new(),
+            turn: Turn::Idle,
+            woken: vec![],
+            of_turn: vec![],
+            continuations: 0,
+        }
     }
 
     /// Whether events go through hooks: not where the channel is proven, nor where there are none.
@@ -97,6 +112,21 @@ impl HookInbox {
     /// Something of a turn was seen.
     pub(super) fn mark_busy(&mut self) {
         self.turn = Turn::Busy;
+        self.of_turn.append(&mut self.woken);
+    }
+
+    /// The client has these. What a wake brought becomes part of the next turn, or of the next tool result.
+    pub(super) fn note_given(&mut self, events: &[EventId], way: Option<DeliveryWay>) {
+        let given = if way == Some(DeliveryWay::Wake) { &mut self.woken } else { &mut self.of_turn };
+        given.extend_from_slice(events);
+        // The oldest are in turns that ended without a hook.
+        let surplus = given.len().saturating_sub(REMEMBERED_GIVEN);
+        given.drain(..surplus);
+    }
+
+    /// The turn ended as turns do: what was part of it the model has read.
+    pub(super) fn take_read(&mut self) -> Vec<EventId> {
+        std::mem::take(&mut self.of_turn)
     }
 
     /// The turn ended, perhaps without a word, as when it was interrupted.
@@ -106,7 +136,7 @@ impl HookInbox {
 
     /// A person spoke.
     pub(super) fn note_person(&mut self) {
-        self.turn = Turn::Busy;
+        self.mark_busy();
         self.continuations = 0;
     }
 
@@ -129,6 +159,8 @@ impl HookInbox {
     pub(super) fn on_new_conversation(&mut self) {
         self.turn = Turn::Idle;
         self.continuations = 0;
+        self.woken.clear();
+        self.of_turn.clear();
     }
 
     /// As many events as fit into one answer to a hook, of which so many bytes are taken, each in its envelope, oldest
@@ -243,6 +275,21 @@ mod tests {
         assert_eq!(text.matches("redelivered=\"true\"").count(), 3);
         let ids: Vec<EventId> = handed.events.iter().flat_map(EventFrame::ids).collect();
         assert_eq!(ids, (1..=4).map(|number| event(number, "x").id).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn what_a_wake_brought_is_read_by_the_turn_that_it_begins_and_not_by_the_one_before() {
+        let mut inbox = HookInbox::new(Inbox::new(30));
+        let [first, second] = [1, 2].map(|number| event(number, "x").id);
+        inbox.note_person();
+        inbox.note_given(&[first], Some(DeliveryWay::ToolCall));
+        inbox.note_given(&[second], Some(DeliveryWay::Wake));
+        assert_eq!(inbox.take_read(), [first], "the client has not begun with the second");
+        inbox.mark_busy();
+        assert_eq!(inbox.take_read(), [second]);
+        inbox.note_given(&[first], Some(DeliveryWay::Prompt));
+        inbox.on_new_conversation();
+        assert_eq!(inbox.take_read(), []);
     }
 
     #[test]

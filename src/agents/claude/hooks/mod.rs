@@ -5,6 +5,7 @@
 
 mod calls;
 mod conversations;
+mod followed;
 mod inbox;
 mod listen;
 mod posted;
@@ -21,6 +22,7 @@ use portcullis_wire::link::EventFrame;
 use serde_json::Value;
 use tokio::sync::Notify;
 
+use crate::agents::claude::transcript::{Follower, Transcripts};
 use crate::locks::locked;
 use crate::session::gatekeeper::{Gatekeeper, GatekeeperSettings, Judge};
 use crate::session::inbox::Inbox;
@@ -49,6 +51,8 @@ pub(crate) struct HookSettings {
     /// What the model is told of messages from outside, besides what we say.
     pub(crate) instructions: String,
     pub(crate) gatekeeper: GatekeeperSettings,
+    /// Where Claude Code keeps its transcripts.
+    pub(crate) transcripts: Option<Transcripts>,
 }
 
 /// What a hook is answered.
@@ -70,6 +74,8 @@ impl HookAnswer {
 pub(crate) struct HookSession {
     session: SessionHandle,
     gatekeeper: Gatekeeper,
+    /// Tells those who look at the session's stream.
+    follower: Follower,
     /// The hooks are posted over HTTP, as the user wrote them down.
     is_posted: bool,
     /// Held for short looks and changes, never while something is awaited.
@@ -129,7 +135,8 @@ impl HookSession {
             wake_notice: None,
         };
         let gatekeeper = Gatekeeper::new(session.clone(), judge, settings.gatekeeper, None);
-        Arc::new(Self { session, gatekeeper, is_posted, state: Mutex::new(state), changed: Notify::new() })
+        let follower = Follower::start(session.clone(), settings.transcripts);
+        Arc::new(Self { session, gatekeeper, follower, is_posted, state: Mutex::new(state), changed: Notify::new() })
     }
 
     fn state(&self) -> MutexGuard<'_, HookState> {
@@ -151,6 +158,8 @@ impl HookSession {
                     return None;
                 }
                 state.inbox.note_pushed(&frame);
+                drop(state);
+                self.follow_event(&frame);
                 // Nobody knows that the model reads what the channel pushes, so a push lifts nothing.
                 self.gatekeeper.outside().note_opened(&frame.sender, frame.directs);
                 Some(Delivery::Event(frame))
@@ -271,6 +280,7 @@ impl HookSession {
         }
         self.gatekeeper.outside().note_arrived(&handed_out.events);
         for frame in &handed_out.events {
+            self.follow_event(frame);
             let mut state = self.state();
             let owes = state.must_reply.iter().any(|sender| *sender == frame.sender);
             let chat = frame.chat.to_string();
@@ -279,6 +289,7 @@ impl HookSession {
             }
         }
         let events: Vec<EventId> = handed_out.events.iter().flat_map(EventFrame::ids).collect();
+        self.state().inbox.note_given(&events, handed_out.way);
         self.session.wrote(&events, handed_out.way, handed_out.verdict.as_slice());
         self.session.confirm().await;
         // More may wait than went into one answer.

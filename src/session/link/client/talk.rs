@@ -3,12 +3,14 @@
 use anyhow::Context as _;
 use bytes::{BufMut as _, BytesMut};
 use portcullis_core::{AskId, EventId};
-use portcullis_wire::link::{Answered, GateMessage, Numbered};
+use portcullis_wire::link::{Answered, GateMessage, Numbered, SessionMessage};
+use portcullis_wire::stream::StreamBatch;
 use tokio::io::AsyncWriteExt as _;
 use tokio::sync::mpsc;
 
 use super::{Delivery, LinkClient, MESSAGES, QueuedMessage, SHORTEST_PAUSE, VERDICTS};
 use crate::lines::{Line, Lines, put_json};
+use crate::session::ring::StreamRing;
 use crate::stream::{Reader, Writer};
 
 impl LinkClient {
@@ -34,6 +36,13 @@ impl LinkClient {
                     while let Ok(said) = self.messages.try_recv() {
                         self.say(&mut bytes, Some(said))?;
                     }
+                    place.context("the gate went away")?.send(bytes);
+                }
+                (place, batch) = next_batch(outgoing, &self.stream) => {
+                    self.said += 1;
+                    let mut bytes = BytesMut::new();
+                    let message = SessionMessage::Streamed(Box::new(batch));
+                    put_json((&mut bytes).writer(), &Numbered { n: self.said, message: &message })?;
                     place.context("the gate went away")?.send(bytes);
                 }
             }
@@ -66,6 +75,8 @@ impl LinkClient {
             GateMessage::Outside { sender } => {
                 self.deliver.try_send(Delivery::Outside { sender }).context("handing on who was read")?;
             }
+            GateMessage::Look { look, after, at_once } => self.stream.look(look, after, at_once),
+            GateMessage::LookAway { look } => self.stream.look_away(look),
             GateMessage::Done { n, answer } => {
                 self.confirmed(n, answer)?;
                 if n == self.attach_number {
@@ -114,6 +125,12 @@ async fn next_message<'a>(
 ) -> (Place<'a>, Option<QueuedMessage>) {
     let place = outgoing.reserve().await;
     (place, messages.recv().await)
+}
+
+/// The next entries for someone who looks, once there is a place for them. May be dropped while waiting.
+async fn next_batch<'a>(outgoing: &'a mpsc::Sender<BytesMut>, stream: &StreamRing) -> (Place<'a>, StreamBatch) {
+    let place = outgoing.reserve().await;
+    (place, stream.next_batch().await)
 }
 
 pub(super) async fn write(mut writer: Writer, mut frames: mpsc::Receiver<BytesMut>) -> std::io::Result<()> {

@@ -142,8 +142,7 @@ fn act(scenario: &Scenario, home: &Home, gate: &mut Gate, tokens: &Tokens) {
         }
         People::KillTheGateAndAllow => {
             gate.only_ask();
-            gate.kill_9();
-            *gate = home.serve();
+            *gate = home.restart(gate);
             home.attached(1);
             gate.answer(&gate.only_ask(), &json!({"behavior": "allow"}));
         }

@@ -3,6 +3,7 @@
 use portcullis_wire::control::{Speaker, user_line};
 use portcullis_wire::envelope::{envelope, notice};
 use portcullis_wire::link::EventFrame;
+use portcullis_wire::stream::EntryKind;
 use tokio::time::Instant;
 
 use super::{Driver, Told};
@@ -28,8 +29,13 @@ impl Driver {
         for (fence, frame) in events {
             let text = envelope(&frame, &fence, None);
             let speaker = if frame.directs { Speaker::User } else { Speaker::Outside };
-            self.notice(notice(&frame));
+            for id in frame.ids() {
+                let (event, sender, chat) = (id.to_string(), frame.sender.to_string(), frame.chat.to_string());
+                self.gate.stream().push(EntryKind::Event { event, sender, chat });
+            }
+            self.tell(Told::Notice(notice(&frame)));
             self.wrote();
+            self.of_turn.extend(frame.ids());
             self.control.say_of(user_line(&uuid(), &text, speaker), frame.ids().collect(), vec![]);
         }
     }
@@ -40,11 +46,21 @@ impl Driver {
         self.inbox.next_wake(std::time::Instant::now()).filter(|_| may_feed).map(Instant::from_std)
     }
 
+    /// The client is idle. Where its turn ended by itself, the model has read what was written for it.
+    fn note_turn_end(&mut self) {
+        let is_whole = self.result.as_ref().is_some_and(|(_, result)| !result.is_error) && !self.interrupted;
+        let read = std::mem::take(&mut self.of_turn);
+        if is_whole && !read.is_empty() && !self.gate.try_read(read) {
+            tracing::debug!("the gate is not told which events were read");
+        }
+    }
+
     /// The client works, or has nothing to do.
     pub(super) fn set_busy(&mut self, is_busy: bool) {
         self.is_busy = is_busy;
         self.gate.describe(|about| about.is_working = Some(is_busy));
         if !is_busy {
+            self.note_turn_end();
             self.tell(Told::Idle);
         }
         self.feed();

@@ -2,10 +2,12 @@
 
 use bytes::Bytes;
 use portcullis_wire::control::Message;
+use portcullis_wire::stream::{EntryKind, TurnEnd};
 use serde_json::{Map, Value};
 
 use super::{Driver, TaskMessage, Told};
 use crate::agents::claude::control::requests::REQUEST_TIMEOUT;
+use crate::agents::claude::entries::results;
 
 impl Driver {
     pub(super) fn message(&mut self, line: Bytes, message: Box<Message>) {
@@ -14,6 +16,7 @@ impl Driver {
         if is_of_turn && message.session_id.is_some() {
             self.agent_session.clone_from(&message.session_id);
         }
+        self.stream(&message);
         match (message.kind.as_str(), message.subtype.as_deref()) {
             ("assistant", _) => self.calls.wanted(&message),
             ("user", _) => self.audit(&message),
@@ -37,6 +40,27 @@ impl Driver {
             _ => {}
         }
         self.tell(Told::Message { line, message });
+    }
+
+    /// What the message tells those who look at the session's stream.
+    fn stream(&mut self, message: &Message) {
+        let entries = match message.kind.as_str() {
+            "stream_event" => self.entries.piece(message).into_iter().collect(),
+            "assistant" => self.entries.said(message),
+            "user" => results(message),
+            "result" => {
+                let ended = match (self.interrupted, message.is_error) {
+                    (true, _) => TurnEnd::Interrupted,
+                    (false, true) => TurnEnd::Failed,
+                    (false, false) => TurnEnd::Done,
+                };
+                vec![EntryKind::Turn { ended, why: message.result.clone().filter(|_| ended == TurnEnd::Failed) }]
+            }
+            _ => vec![],
+        };
+        for entry in entries {
+            self.gate.stream().push(entry);
+        }
     }
 
     fn audit(&mut self, message: &Message) {

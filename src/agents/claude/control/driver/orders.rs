@@ -8,7 +8,7 @@ use portcullis_wire::front::Command;
 use serde_json::{Map, Value, json};
 use tokio::time::Instant;
 
-use super::{Driver, TaskMessage};
+use super::{Driver, TaskMessage, Told};
 use crate::agents::claude::control::requests::{NoAnswer, REQUEST_TIMEOUT};
 use crate::session::gatekeeper::AT_THE_TERMINAL;
 
@@ -29,7 +29,7 @@ impl Driver {
     pub(super) fn ordered(&mut self, id: Option<OrderId>, order: Order) {
         match order {
             Order::Prompt { text, by } => {
-                self.notice(format!("{by} says: {}", text.as_str()));
+                self.tell(Told::Notice(format!("{by} says: {}", text.as_str())));
                 self.user(&by, text.as_str(), id);
             }
             Order::Interrupt => self.interrupt(id),

@@ -1,0 +1,118 @@
+//! What erases more than files: code that removes whole folders, and writes to disks themselves.
+
+use super::command::name_of;
+use super::shell::ShellWord;
+use super::suspects::{Found, Suspects};
+use super::touching::Touch;
+
+/// What code says when it removes a folder with all that is in it.
+const REMOVES_FOLDERS: [&str; 15] = [
+    "rmtree",
+    "remove_tree",
+    "removedirs",
+    "rm_rf",
+    "rm_r",
+    "rmSync",
+    "rmdirSync",
+    "fs.rm",
+    "promises.rm",
+    "RemoveAll",
+    "remove_dir_all",
+    "emptyDir",
+    "removeSync",
+    "rimraf",
+    "deltree",
+];
+/// What it says when it removes files, one by one.
+const REMOVES_FILES: [&str; 5] = ["unlink", "os.remove", "File.delete", "rm_f", "truncate"];
+/// How it says the home, and the folder it is in.
+const HOME: [&str; 7] = ["expanduser", "homedir", "Path.home", "Dir.home", "HOME", "getpwuid", "USERPROFILE"];
+const HERE: [&str; 5] = ["getcwd", "process.cwd", "Dir.pwd", "Path.cwd", "__dirname"];
+
+/// Code in a line that removes, with the words that may name what. What it removes is one of the texts in it, or one of
+/// the words behind it.
+pub(super) struct RemovingCode {
+    pub(super) words: Vec<ShellWord>,
+    /// It goes through folders, and removes files: that of the folder one works in may be meant.
+    pub(super) spares_here: bool,
+}
+
+/// Everything in a line that is code and removes.
+pub(super) fn codes(suspects: &Suspects) -> Vec<RemovingCode> {
+    suspects.found.iter().filter(|command| interprets(&command.words)).flat_map(code).collect()
+}
+
+fn interprets(words: &[ShellWord]) -> bool {
+    let languages =
+        ["python", "perl", "ruby", "node", "deno", "bun", "php", "lua", "osascript", "pypy", "tsx", "ts-node"];
+    words.iter().take(4).any(|word| languages.iter().any(|language| name_of(&word.text).starts_with(language)))
+}
+
+fn code(command: &Found) -> Option<RemovingCode> {
+    let texts =
+        || command.words.iter().skip(1).map(|word| word.text.as_str()).chain(command.given.iter().map(String::as_str));
+    let says = |marks: &[&str]| texts().any(|text| marks.iter().any(|mark| text.contains(mark)));
+    let folders = says(&REMOVES_FOLDERS);
+    if !folders && !says(&REMOVES_FILES) {
+        return None;
+    }
+    let mut words: Vec<ShellWord> = texts().flat_map(quoted).map(|text| ShellWord::read(&text)).collect();
+    words.extend(command.words.iter().skip(1).filter(|word| !word.text.contains(['(', ' '])).cloned());
+    if says(&HOME) {
+        words.push(ShellWord::plain("~"));
+    }
+    if says(&HERE) {
+        words.push(ShellWord::plain("."));
+    }
+    Some(RemovingCode { words, spares_here: !folders })
+}
+
+/// The texts that stand in quotes in code, and those in brackets of perl's own.
+fn quoted(code: &str) -> Vec<String> {
+    let mut texts = vec![];
+    for quote in ['\'', '"', '`'] {
+        texts.extend(code.split(quote).skip(1).step_by(2).filter(|text| !text.is_empty()).map(str::to_owned));
+    }
+    texts
+}
+
+/// Commands that remove what no file is left of, whatever their words say.
+pub(super) fn erases(words: &[ShellWord]) -> bool {
+    let Some((first, rest)) = words.split_first() else { return false };
+    let has = |names: &[&str]| rest.iter().any(|word| names.iter().any(|name| word.text.starts_with(name)));
+    match name_of(&first.text) {
+        "lvremove" | "vgremove" | "pvremove" | "userdel" | "deluser" | "cryptsetup" => true,
+        "zpool" | "zfs" => has(&["destroy"]),
+        "btrfs" => has(&["delete"]),
+        "diskutil" => has(&["erase", "reformat", "partition", "zero", "secureErase"]),
+        name => name == "mkfs" || name.starts_with("mkfs."),
+    }
+}
+
+/// Whether a file is a disk itself, or a part of one.
+pub(super) fn is_disk(touch: &Touch) -> bool {
+    const DISKS: [&str; 14] =
+        ["sd", "hd", "vd", "xvd", "nvme", "mmcblk", "disk", "rdisk", "mapper/", "md", "dm-", "loop", "mem", "zd"];
+    let device = touch.path.strip_prefix("/dev/").unwrap_or_default();
+    let device = device.strip_prefix("disk/").unwrap_or(device);
+    touch.may_change && !device.is_empty() && DISKS.iter().any(|disk| device.starts_with(disk))
+}
+
+/// Commands that leave of all the files they are given less than there was, or nothing that anybody may read.
+pub(super) fn changes_all(words: &[ShellWord]) -> bool {
+    let Some((first, rest)) = words.split_first() else { return false };
+    let short = |letters: &[char]| {
+        rest.iter().any(|word| word.is_flag() && !word.text.starts_with("--") && word.text.contains(letters))
+    };
+    let long = |begin: &str| rest.iter().any(|word| word.text.starts_with(begin));
+    match name_of(&first.text) {
+        "chmod" | "chown" | "chgrp" | "setfacl" => true,
+        "truncate" | "tee" => true,
+        "sed" | "perl" | "ruby" => short(&['i']) || long("--in"),
+        "zip" => short(&['m']) || long("--move"),
+        "7z" | "7za" | "7zz" => long("-sdel"),
+        "gzip" | "bzip2" | "xz" | "zstd" => short(&['r']) || long("--rec") || long("--rm"),
+        "gio" => rest.first().is_some_and(|word| matches!(word.text.as_str(), "trash" | "remove")),
+        _ => false,
+    }
+}

@@ -1,0 +1,294 @@
+//! Names of files that one command hands to another: through a pipe, by `$(…)`, by `read`, or in a file with a list of them.
+//!
+//! Where such names come from decides whether anybody can tell what they are. A command that prints names of files is
+//! followed on the disk, and so is a file with a list; the rest may be any name.
+
+use std::collections::BTreeSet;
+
+use super::candidates::names_in;
+use super::command::name_of;
+use super::folders::{GIT_FOLDER, prints_git_folder};
+use super::git_files::{handles_files, subcommand};
+use super::inert::started;
+use super::printing::{Names, Printed, printed};
+use super::reading::{Reading, builds, reading};
+use super::shell::{ANY, Joint, ShellWord, Way};
+use super::suspects::{Found, Suspects};
+use super::values::is_literal;
+
+/// What a line does with names that come from elsewhere.
+pub(crate) struct Handing<'line> {
+    /// What is done to files of such names, at most.
+    pub(crate) taken: Reading,
+    /// Some of these names nobody can read here.
+    pub(crate) is_unknown: bool,
+    /// Files that hold such names. One of each group is enough: the rest may be words of another kind.
+    pub(crate) lists: Vec<NameList<'line>>,
+    /// Commands that print names of files.
+    pub(crate) printers: Vec<&'line Found>,
+}
+
+/// Files that hold names.
+pub(crate) struct NameList<'line> {
+    pub(crate) words: Vec<&'line ShellWord>,
+    /// They are changes to files, which say in some of their lines to which.
+    pub(crate) is_patch: bool,
+}
+
+impl<'line> Handing<'line> {
+    pub(crate) fn of(suspects: &'line Suspects) -> Self {
+        let mut handing = Self { taken: Reading::Nothing, is_unknown: false, lists: vec![], printers: vec![] };
+        let (nested, own): (Vec<&Found>, Vec<&Found>) = suspects.found.iter().partition(|found| found.is_nested);
+        let words = suspects.found.iter().map(|command| by_words(command, suspects)).max();
+        let words = words.unwrap_or(Reading::Nothing);
+        let keeps = suspects.found.iter().any(|command| fills_names(&command.words));
+        handing.taken = words;
+        for pipeline in pipelines(&own).into_iter().chain(pipelines(&nested)) {
+            let prints = words != Reading::Nothing && pipeline.iter().any(|command| command.is_nested);
+            let takers = pipeline.iter().enumerate().filter_map(|(at, command)| Some((at, taker(&command.words)?)));
+            let takers: Vec<(usize, Taker<'line>)> = takers.collect();
+            let reads = keeps && words != Reading::Nothing;
+            for (at, taker) in &takers {
+                handing.taken = handing.taken.max(taker.does);
+                match taker.list {
+                    _ if taker.does == Reading::Nothing => {}
+                    Some(list) => handing.lists.push(NameList { words: vec![list], is_patch: taker.is_patch }),
+                    None => handing.from(&pipeline[..*at], Some(pipeline[*at]), taker.is_patch),
+                }
+            }
+            if prints {
+                handing.from(&pipeline, None, false);
+            } else if let Some(at) = pipeline.iter().position(|command| reads && fills_names(&command.words)) {
+                handing.from(&pipeline[..at], Some(pipeline[at]), false);
+            } else if reads && pipeline.iter().all(|command| command.words.is_empty()) {
+                // `done < list`
+                handing.from(&[], pipeline.first().copied(), false);
+            }
+        }
+        // A list that the line itself writes is not the one that lies there.
+        let is_written = |list: &ShellWord| {
+            let targets = suspects.found.iter().flat_map(|command| &command.redirects);
+            targets.filter(|redirect| redirect.way == Way::Out).any(|redirect| redirect.target.text == list.text)
+        };
+        handing.is_unknown |= handing.lists.iter().flat_map(|list| &list.words).any(|list| is_written(list));
+        handing
+    }
+
+    /// Takes in what commands print for another one, which may have an input of its own.
+    fn from(&mut self, printing: &[&'line Found], taking: Option<&'line Found>, is_patch: bool) {
+        let led = |command: &'line Found| {
+            let inputs = command.redirects.iter().filter(|redirect| redirect.way == Way::In);
+            inputs.map(|redirect| &redirect.target).collect::<Vec<_>>()
+        };
+        let Some((first, filters)) = printing.split_first() else {
+            let inputs = taking.map(led).unwrap_or_default();
+            if !inputs.is_empty() {
+                self.lists.push(NameList { words: inputs, is_patch });
+            }
+            return;
+        };
+        let mut names = match printed(first) {
+            Printed::Files => {
+                self.printers.push(first);
+                Names::OfFiles
+            }
+            Printed::Words => Names::Words,
+            Printed::Other => Names::None,
+            Printed::Lines(words) => {
+                let lists: Vec<&ShellWord> = led(first).into_iter().chain(words).collect();
+                if !lists.is_empty() {
+                    self.lists.push(NameList { words: lists, is_patch });
+                }
+                Names::Words
+            }
+            // What git knows is what it has.
+            Printed::Unknown if is_patch && first.words.first().is_some_and(|word| name_of(&word.text) == "git") => {
+                Names::None
+            }
+            Printed::Unknown => Names::Unknown,
+        };
+        for filter in filters {
+            names = names.through(filter);
+        }
+        self.is_unknown |= names == Names::Unknown;
+    }
+}
+
+/// The commands that are joined by pipes, in order.
+fn pipelines<'line>(commands: &[&'line Found]) -> Vec<Vec<&'line Found>> {
+    let mut pipelines: Vec<Vec<&Found>> = vec![];
+    for command in commands {
+        match pipelines.last_mut().filter(|_| command.joint == Joint::Pipe) {
+            Some(pipeline) => pipeline.push(command),
+            None => pipelines.push(vec![command]),
+        }
+    }
+    pipelines
+}
+
+/// What a command does to files whose names are words that nobody knows.
+fn by_words(command: &Found, suspects: &Suspects) -> Reading {
+    let is_unknown = |word: &ShellWord| suspects.variables.spellings(word).iter().any(|shape| shape.contains(ANY));
+    let mut does = Reading::Nothing;
+    for redirect in command.redirects.iter().filter(|redirect| is_unknown(&redirect.target)) {
+        does = does.max(match redirect.way {
+            Way::Out => Reading::Perhaps,
+            Way::In => Reading::Only,
+            Way::Copy | Way::Given => Reading::Nothing,
+        });
+    }
+    if command.words.iter().skip(1).any(is_unknown) {
+        does = does.max(done_to_files(&command.words));
+    }
+    does
+}
+
+/// What a command does to the files of its words. Whoever only goes there, compares texts or builds shows none of them.
+fn done_to_files(words: &[ShellWord]) -> Reading {
+    let words = started(words);
+    match words.first().map_or("", |word| name_of(&word.text)) {
+        "cd" | "pushd" | "popd" | "test" | "[" | "[[" | "kill" | "pkill" | "export" | "local" | "declare"
+        | "readonly" | "set" | "shift" | "exit" | "return" | "wait" | "read" | "unset" | "ps" | "type" | "which" => {
+            Reading::Nothing
+        }
+        name if builds(name) => Reading::Nothing,
+        "git" if !handles_files(words) => Reading::Nothing,
+        _ => reading(words),
+    }
+}
+
+/// Whether a command keeps what it reads in variables.
+fn fills_names(words: &[ShellWord]) -> bool {
+    words.first().is_some_and(|word| matches!(word.text.as_str(), "read" | "mapfile" | "readarray"))
+}
+
+/// A command that takes names from its input, or from a list.
+pub(super) struct Taker<'line> {
+    pub(super) does: Reading,
+    list: Option<&'line ShellWord>,
+    is_patch: bool,
+}
+
+/// Whether a command takes names of files from its input, and what it does to them.
+pub(super) fn taker(words: &[ShellWord]) -> Option<Taker<'_>> {
+    let words = started(words);
+    let (first, rest) = words.split_first()?;
+    let name = name_of(&first.text);
+    let is_input = |word: &&ShellWord| !matches!(word.text.as_str(), "-" | "/dev/stdin");
+    let behind = |flags: &[&str]| {
+        let at = rest.iter().position(|word| flags.contains(&word.text.as_str()))?;
+        rest.get(at + 1).filter(is_input)
+    };
+    let has = |begins: &[&str]| rest.iter().any(|word| begins.iter().any(|begin| word.text.starts_with(begin)));
+    match name {
+        "xargs" | "parallel" => {
+            let does = inner(rest).map_or(Reading::Nothing, done_to_files);
+            Some(Taker { does, list: behind(&["-a", "--arg-file", "::::"]), is_patch: false })
+        }
+        "cpio" | "pax" => Some(Taker { does: Reading::Perhaps, list: None, is_patch: false }),
+        "ed" | "ex" => Some(Taker { does: Reading::Perhaps, list: None, is_patch: false }),
+        "tar" | "bsdtar" => {
+            let is_short = |word: &ShellWord| {
+                !word.text.starts_with("--") && word.text.starts_with('-') && word.text.contains('T')
+            };
+            let at = rest.iter().position(is_short);
+            let long = has(&["--files-from"]).then(|| glued(rest, "--files-from"));
+            let list = match (at, long) {
+                (Some(at), _) => rest.get(at + 1).filter(is_input),
+                (None, Some(long)) => long.filter(is_input),
+                (None, None) => return None,
+            };
+            Some(Taker { does: Reading::Perhaps, list, is_patch: false })
+        }
+        "patch" => {
+            let named = rest.iter().filter(|word| !word.is_flag()).nth(1);
+            let list = behind(&["-i", "--input"]).or_else(|| glued(rest, "--input")).or(named);
+            Some(Taker { does: Reading::Perhaps, list, is_patch: true })
+        }
+        "git" if matches!(subcommand(rest), Some(("apply" | "am", _))) => {
+            let (_, words) = subcommand(rest)?;
+            let list = words.iter().find(|word| !word.is_flag());
+            Some(Taker { does: Reading::Perhaps, list, is_patch: true })
+        }
+        "zip" => has(&["-@"]).then_some(Taker { does: Reading::Perhaps, list: None, is_patch: false }),
+        "file" => {
+            has(&["-f", "--files-from"]).then(|| Taker { does: Reading::Only, list: behind(&["-f"]), is_patch: false })
+        }
+        name => {
+            let flag = rest.iter().find(|word| takes_names(&word.text))?;
+            let does = if builds(name) { Reading::Nothing } else { reading(words) };
+            let begin = flag.text.split('=').next().unwrap_or_default();
+            Some(Taker { does, list: glued(rest, begin).filter(is_input), is_patch: false })
+        }
+    }
+}
+
+/// `--files0-from=x`, `--pathspec-from-file=x`, `--stdin-paths`, `--batch` and their like.
+fn takes_names(flag: &str) -> bool {
+    flag.strip_prefix("--").is_some_and(|long| {
+        let long = long.split('=').next().unwrap_or_default();
+        long.contains("from") && (long.contains("file") || long.contains("paths"))
+            || long.starts_with("stdin")
+            || long.starts_with("batch")
+    })
+}
+
+/// The word with the value of a long option: itself behind `=`, or the next one.
+fn glued<'line>(rest: &'line [ShellWord], begin: &str) -> Option<&'line ShellWord> {
+    let at = rest.iter().position(|word| word.text.split('=').next() == Some(begin))?;
+    match rest[at].text.split_once('=') {
+        Some((_, "-" | "/dev/stdin")) => None,
+        Some(_) => rest.get(at),
+        None => rest.get(at + 1).filter(|word| !word.is_flag()),
+    }
+}
+
+/// What `xargs -I{}` puts names in the place of, in all commands of a line.
+pub(super) fn marks(suspects: &Suspects) -> Vec<&str> {
+    let xargs = suspects
+        .found
+        .iter()
+        .filter(|command| command.words.iter().any(|word| matches!(name_of(&word.text), "xargs" | "parallel")));
+    let marks = xargs.flat_map(|command| {
+        command.words.iter().enumerate().filter_map(|(at, word)| match word.text.as_str() {
+            "-I" | "-J" | "--replace" => command.words.get(at + 1).map(|word| word.text.as_str()),
+            text => text.strip_prefix("-I").or_else(|| text.strip_prefix("--replace=")).or(Some("{}")),
+        })
+    });
+    let mut marks: Vec<&str> = marks.filter(|mark| !mark.is_empty()).collect();
+    marks.sort_unstable();
+    marks.dedup();
+    marks
+}
+
+/// The command that xargs starts.
+pub(super) fn inner(rest: &[ShellWord]) -> Option<&[ShellWord]> {
+    let with_a_value = ["-I", "-J", "-n", "-P", "-L", "-s", "-d", "-E", "-a", "--arg-file", "--max-args", "-j", "-N"];
+    let mut at = 0;
+    while let Some(word) = rest.get(at).filter(|word| word.is_flag()) {
+        at += if with_a_value.contains(&word.text.as_str()) { 2 } else { 1 };
+    }
+    rest.get(at..).filter(|inner| !inner.is_empty())
+}
+
+/// The names that a list may hold, in the words of a command that takes them from one.
+pub(super) fn list_names(word: &ShellWord, suspects: &Suspects) -> Vec<String> {
+    suspects.variables.spellings(word).iter().flat_map(|shape| names_in(shape)).collect()
+}
+
+/// Whether a line of a patch says which file is changed.
+pub(super) fn is_header(line: &str) -> bool {
+    ["+++ ", "--- ", "*** ", "diff ", "rename ", "copy ", "Index: "].iter().any(|begin| line.starts_with(begin))
+}
+
+/// The words of all commands but one, as far as they may be parts of a name.
+pub(super) fn others(suspects: &Suspects, command: &Found) -> Vec<String> {
+    const MOST_OTHERS: usize = 12;
+    let others = suspects.found.iter().filter(|other| !std::ptr::eq(*other, command));
+    let words = others.flat_map(|other| other.words.iter().map(|word| &word.text).chain(&other.given));
+    let words = words.flat_map(|text| text.split_whitespace());
+    let is_name = |text: &&str| !text.starts_with('-') && text.len() < 200 && is_literal(text) && !text.contains('$');
+    let words: BTreeSet<&str> = words.filter(is_name).collect();
+    let git_folder = prints_git_folder(suspects).then_some(GIT_FOLDER);
+    git_folder.into_iter().chain(words.into_iter().take(MOST_OTHERS)).map(str::to_owned).collect()
+}

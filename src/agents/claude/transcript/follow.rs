@@ -1,0 +1,238 @@
+//! Follows the transcript of a session whose process has its hooks and not its output: what the agent says is in the file
+//! alone, and what it does is told by a hook first.
+//!
+//! One task puts the two in order. It waits a moment for the file to tell of what a hook told, since the client writes
+//! words and the call behind them together; no hook ever waits for it.
+
+use std::collections::VecDeque;
+use std::fs::File;
+use std::os::unix::fs::FileExt as _;
+use std::time::Duration;
+
+use portcullis_wire::stream::{EntryKind, TurnEnd};
+use serde_json::Value;
+use tokio::sync::mpsc;
+use tokio::time::Instant;
+
+use super::lines::entries_of;
+use super::{Entries, Transcripts};
+use crate::session::link::SessionHandle;
+
+/// What may wait to be put in order. A hook that finds no place leaves it to the transcript.
+const MOST_WAITING: usize = 1024;
+/// How long the file may take to tell of what a hook told.
+const LATE: Duration = Duration::from_secs(2);
+/// How often the file is looked at meanwhile.
+const LOOK_PAUSE: Duration = Duration::from_millis(25);
+/// How often it is looked at while someone looks at the stream.
+const WATCHED_PAUSE: Duration = Duration::from_millis(200);
+/// As much of the file is read at once; a longer line is passed over.
+const LONGEST_READ: u64 = 4 << 20;
+/// Calls that are remembered, so that none is told twice.
+const MOST_REMEMBERED: usize = 4096;
+
+/// What a hook tells of the session.
+pub(in crate::agents::claude) enum Followed {
+    /// The conversation has this id from now on.
+    Conversation(String),
+    /// A prompt, or an event: told at once, behind what the file has.
+    Entry(EntryKind),
+    Call {
+        id: Option<String>,
+        tool: String,
+        input: Value,
+        agent: Option<String>,
+    },
+    Result {
+        id: Option<String>,
+        failed: bool,
+        agent: Option<String>,
+    },
+    TurnEnd,
+}
+
+/// The end that hooks talk to. Cheap to clone.
+#[derive(Clone)]
+pub(in crate::agents::claude) struct Follower(mpsc::Sender<Followed>);
+
+impl Follower {
+    /// Follows the conversations of the session until its handles are gone.
+    pub(in crate::agents::claude) fn start(session: SessionHandle, transcripts: Option<Transcripts>) -> Self {
+        let (send, told) = mpsc::channel(MOST_WAITING);
+        let conversation = session.about().agent_session;
+        let mut following = TranscriptFollowing {
+            session,
+            transcripts,
+            conversation: None,
+            file: None,
+            read: 0,
+            entries: Entries::default(),
+            calls: ToldIds::default(),
+            results: ToldIds::default(),
+            words_end: true,
+        };
+        if let Some(conversation) = conversation {
+            following.begin(conversation);
+        }
+        tokio::spawn(following.run(told));
+        Self(send)
+    }
+
+    /// Never waits.
+    pub(in crate::agents::claude) fn tell(&self, followed: Followed) {
+        drop(self.0.try_send(followed));
+    }
+}
+
+/// Ids that were told, oldest first.
+#[derive(Default)]
+struct ToldIds(VecDeque<String>);
+
+impl ToldIds {
+    /// True the first time.
+    fn is_news(&mut self, id: &str) -> bool {
+        if self.contains(id) {
+            return false;
+        }
+        if self.0.len() >= MOST_REMEMBERED {
+            self.0.pop_front();
+        }
+        self.0.push_back(id.to_owned());
+        true
+    }
+
+    fn contains(&self, id: &str) -> bool {
+        self.0.iter().rev().any(|told| told == id)
+    }
+}
+
+struct TranscriptFollowing {
+    session: SessionHandle,
+    transcripts: Option<Transcripts>,
+    conversation: Option<String>,
+    /// None until the client has begun to write it.
+    file: Option<File>,
+    /// How much of it was read.
+    read: u64,
+    entries: Entries,
+    calls: ToldIds,
+    results: ToldIds,
+    /// The last that the file told were words of the agent.
+    words_end: bool,
+}
+
+impl TranscriptFollowing {
+    async fn run(mut self, mut told: mpsc::Receiver<Followed>) {
+        loop {
+            let is_watched = self.session.stream().is_looked_at();
+            tokio::select! {
+                followed = told.recv() => match followed {
+                    Some(followed) => self.take(followed).await,
+                    None => return,
+                },
+                () = tokio::time::sleep(WATCHED_PAUSE), if is_watched => self.read_on(),
+                () = self.session.stream().looked_at(), if !is_watched => {}
+            }
+        }
+    }
+
+    /// Another conversation: what its transcript has already is older than this session.
+    fn begin(&mut self, conversation: String) {
+        if self.conversation.as_ref() == Some(&conversation) {
+            return;
+        }
+        self.read_on();
+        (self.file, self.read) = (None, 0);
+        self.conversation = Some(conversation);
+        self.find();
+        if let Some(length) = self.file.as_ref().and_then(|file| file.metadata().ok()).map(|about| about.len()) {
+            self.read = length;
+        }
+    }
+
+    fn find(&mut self) {
+        if let (None, Some(transcripts), Some(conversation)) = (&self.file, &self.transcripts, &self.conversation) {
+            self.file = transcripts.open(conversation);
+        }
+    }
+
+    async fn take(&mut self, followed: Followed) {
+        self.read_on();
+        match followed {
+            Followed::Conversation(conversation) => self.begin(conversation),
+            Followed::Entry(entry) => self.session.stream().push(entry),
+            Followed::Call { id, tool, input, agent } => {
+                let id = id.unwrap_or_default();
+                if agent.is_none() {
+                    self.read_until(|following| following.calls.contains(&id)).await;
+                }
+                if id.is_empty() || self.calls.is_news(&id) {
+                    self.push(EntryKind::call(&id, &tool, &input, agent));
+                }
+            }
+            Followed::Result { id, failed, agent } => {
+                let id = id.unwrap_or_default();
+                if agent.is_none() {
+                    self.read_until(|following| following.results.contains(&id)).await;
+                }
+                if id.is_empty() || self.results.is_news(&id) {
+                    self.push(EntryKind::result(&id, &Value::Null, failed, agent));
+                }
+            }
+            Followed::TurnEnd => {
+                self.read_until(|following| following.words_end).await;
+                self.push(EntryKind::Turn { ended: TurnEnd::Done, why: None });
+            }
+        }
+    }
+
+    fn push(&mut self, entry: EntryKind) {
+        self.words_end = false;
+        self.session.stream().push(entry);
+    }
+
+    /// Reads on until the file has told it, or is late. Where there is no file, nothing is waited for.
+    async fn read_until(&mut self, is_told: impl Fn(&Self) -> bool) {
+        let late = Instant::now() + LATE;
+        while self.file.is_some() && !is_told(self) && Instant::now() < late {
+            tokio::time::sleep(LOOK_PAUSE).await;
+            self.read_on();
+        }
+    }
+
+    /// Tells what the client has written since.
+    fn read_on(&mut self) {
+        self.find();
+        let Some(file) = &self.file else { return };
+        let length = file.metadata().map_or(0, |about| about.len());
+        let mut bytes =
+            vec![0; usize::try_from(length.saturating_sub(self.read).min(LONGEST_READ)).unwrap_or_default()];
+        if bytes.is_empty() || file.read_exact_at(&mut bytes, self.read).is_err() {
+            return;
+        }
+        let Some(end) = memchr::memrchr(b'\n', &bytes) else {
+            // A line that does not fit is passed over, from the line break behind it on.
+            if bytes.len() as u64 == LONGEST_READ {
+                self.read += LONGEST_READ;
+            }
+            return;
+        };
+        self.read += end as u64 + 1;
+        for line in bytes[..end].split(|byte| *byte == b'\n') {
+            let told = entries_of(&mut self.entries, line).map(|line| line.entries).unwrap_or_default();
+            for entry in told {
+                let is_news = match &entry {
+                    // A hook tells those.
+                    EntryKind::User { .. } | EntryKind::Event { .. } => false,
+                    EntryKind::Call { call, .. } => self.calls.is_news(call),
+                    EntryKind::Result { call, .. } => self.results.is_news(call),
+                    EntryKind::Text { .. } | EntryKind::Turn { .. } | EntryKind::Notice { .. } => true,
+                };
+                self.words_end = matches!(entry, EntryKind::Text { .. });
+                if is_news {
+                    self.session.stream().push(entry);
+                }
+            }
+        }
+    }
+}

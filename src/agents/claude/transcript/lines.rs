@@ -1,0 +1,99 @@
+//! A line of a transcript as entries of a stream.
+
+use chrono::DateTime;
+use portcullis_wire::control::{Block, Message};
+use portcullis_wire::envelope::event_in;
+use portcullis_wire::stream::EntryKind;
+use serde::Deserialize;
+
+use crate::agents::claude::entries::{Entries, results};
+
+/// What a line has besides its message.
+#[derive(Deserialize, Default)]
+#[serde(default, rename_all = "camelCase")]
+struct AboutLine {
+    timestamp: Option<String>,
+    /// It belongs to a subagent, whose own transcript has it.
+    is_sidechain: bool,
+    /// The client wrote it for the model; nobody said it.
+    is_meta: bool,
+}
+
+/// What a line tells, and when that was.
+pub(super) struct LineEntries {
+    pub(super) at: u64,
+    pub(super) entries: Vec<EntryKind>,
+}
+
+/// None for a line that tells nothing, or that cannot be read.
+pub(super) fn entries_of(entries: &mut Entries, line: &[u8]) -> Option<LineEntries> {
+    let about: AboutLine = serde_json::from_slice(line).ok()?;
+    let message: Message = serde_json::from_slice(line).ok()?;
+    if about.is_sidechain || about.is_meta {
+        return None;
+    }
+    let entries = match message.kind.as_str() {
+        "assistant" => entries.said(&message),
+        "user" => {
+            let said = message.blocks().into_iter().filter_map(|block| match block {
+                Block::Text(text) => Some(spoken(text)),
+                Block::ToolUse { .. } | Block::ToolResult { .. } => None,
+            });
+            said.chain(results(&message)).collect()
+        }
+        _ => return None,
+    };
+    let at = about.timestamp.and_then(|at| DateTime::parse_from_rfc3339(&at).ok());
+    let at = at.and_then(|at| u64::try_from(at.timestamp_millis()).ok()).unwrap_or_default();
+    (!entries.is_empty()).then_some(LineEntries { at, entries })
+}
+
+/// Words of the user, or an event that was put before the model in their place.
+fn spoken(text: &str) -> EntryKind {
+    match event_in(text) {
+        Some((event, chat, sender)) => EntryKind::Event { event, sender, chat },
+        None => EntryKind::User { text: text.to_owned(), by: None },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::{Value, json};
+
+    fn read(line: &Value) -> Option<LineEntries> {
+        entries_of(&mut Entries::default(), line.to_string().as_bytes())
+    }
+
+    #[test]
+    fn lines_of_a_conversation_are_entries_and_others_are_nothing() {
+        let user = json!({"type": "user", "timestamp": "1970-01-01T00:00:01.500Z", "message": {"content": "hi"}});
+        let read_user = read(&user).unwrap();
+        assert_eq!((read_user.at, &read_user.entries[..]), (1500, &[spoken("hi")][..]));
+        let result = json!({"type": "user", "message": {"content": [
+            {"type": "tool_result", "tool_use_id": "t", "content": [{"type": "text", "text": "done"}]}]}});
+        assert_eq!(read(&result).unwrap().entries, [EntryKind::result("t", &json!("done"), false, None)]);
+        let said = json!({"type": "assistant", "message": {"id": "m", "content": [{"type": "text", "text": "a"},
+            {"type": "tool_use", "id": "t", "name": "Bash", "input": {}}]}});
+        assert_eq!(read(&said).unwrap().entries.len(), 2);
+        for nothing in [
+            json!({"type": "summary", "summary": "x"}),
+            json!({"type": "user", "isMeta": true, "message": {"content": "hi"}}),
+            json!({"type": "user", "isSidechain": true, "message": {"content": "hi"}}),
+            json!([1]),
+            json!({"type": "assistant", "message": {"content": 7}}),
+        ] {
+            assert!(read(&nothing).is_none(), "{nothing}");
+        }
+        let event = "A message.\n<channel source=\"portcullis\" event_id=\"01e\" chat_id=\"a &amp; b\" via=\"http\" sender=\"ci\" directs=\"false\">";
+        let entry = spoken(event);
+        assert_eq!(entry, EntryKind::Event { event: "01e".into(), sender: "ci".into(), chat: "a & b".into() });
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn any_bytes_are_entries_or_nothing_but_never_a_panic(bytes: Vec<u8>) {
+            drop(entries_of(&mut Entries::default(), &bytes));
+        }
+    }
+}

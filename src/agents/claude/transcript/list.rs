@@ -1,0 +1,187 @@
+//! The conversations that can be continued: the newest ones, whoever began them, with what they are about.
+
+use std::fs::File;
+use std::os::unix::fs::{FileExt as _, MetadataExt as _};
+use std::path::{Path, PathBuf};
+
+use portcullis_core::excerpt;
+use portcullis_wire::control::{Block, Message};
+use portcullis_wire::envelope::event_in;
+use portcullis_wire::stream::ConversationView;
+use portcullis_wire::text::masked_start;
+use serde::Deserialize;
+
+use super::{Transcripts, open_own};
+
+/// Conversations that are listed.
+const LISTED: usize = 50;
+/// Files that are looked into for them.
+const MOST_OPENED: usize = 1000;
+/// Files that are looked at for their age.
+const MOST_FILES: usize = 20_000;
+/// As much of the beginning and of the end of a file is read.
+const READ: u64 = 64 << 10;
+/// Bytes of a title.
+const LONGEST_TITLE: usize = 120;
+
+impl Transcripts {
+    /// The newest conversations in folders that are wanted, newest first.
+    pub(crate) fn newest(&self, is_wanted: &dyn Fn(&Path) -> bool) -> Vec<ConversationView> {
+        let mut found = self.files();
+        found.sort_by_key(|file| std::cmp::Reverse(file.at));
+        let views = found.into_iter().take(MOST_OPENED).filter_map(|found| found.view());
+        views.filter(|view| is_wanted(Path::new(&view.folder))).take(LISTED).collect()
+    }
+
+    fn files(&self) -> Vec<Found> {
+        let read = |folder: &Path| std::fs::read_dir(folder).into_iter().flatten().filter_map(Result::ok);
+        let folders = read(&self.projects).filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
+        let files = folders.flat_map(|entry| read(&entry.path())).take(MOST_FILES);
+        files.filter_map(|entry| Found::of(entry.path())).collect()
+    }
+}
+
+/// A file that looks like a transcript.
+struct Found {
+    path: PathBuf,
+    id: String,
+    /// When it was last written, in milliseconds.
+    at: u64,
+}
+
+impl Found {
+    fn of(path: PathBuf) -> Option<Self> {
+        let id = path.file_name()?.to_str()?.strip_suffix(".jsonl")?.to_owned();
+        // Others are transcripts of subagents, which cannot be continued.
+        let is_uuid = id.len() == 36 && id.bytes().all(|letter| letter.is_ascii_hexdigit() || letter == b'-');
+        let about = path.symlink_metadata().ok().filter(|about| is_uuid && about.is_file())?;
+        let at = about.mtime() * 1000 + about.mtime_nsec() / 1_000_000;
+        Some(Self { path, id, at: u64::try_from(at).ok()? })
+    }
+
+    /// None where nobody has said anything in it.
+    fn view(&self) -> Option<ConversationView> {
+        let file = open_own(&self.path)?;
+        let length = file.metadata().ok()?.len();
+        let mut facts = Facts::default();
+        let start = piece(&file, 0, length.min(READ));
+        for line in start.split(|byte| *byte == b'\n') {
+            facts.note(line);
+        }
+        if length > READ {
+            let end = piece(&file, (length - READ).max(READ), length);
+            // The first is the end of a line, and cannot be read.
+            for line in end.split(|byte| *byte == b'\n') {
+                facts.note(line);
+            }
+        }
+        let title = facts.title.or(facts.first_words)?;
+        let title = masked_start(&title.split_whitespace().collect::<Vec<_>>().join(" "), LONGEST_TITLE);
+        Some(ConversationView { id: self.id.clone(), title, folder: facts.folder?, at: self.at, session: None })
+    }
+}
+
+fn piece(file: &File, from: u64, to: u64) -> Vec<u8> {
+    let mut bytes = vec![0; usize::try_from(to.saturating_sub(from)).unwrap_or_default()];
+    match file.read_exact_at(&mut bytes, from) {
+        Ok(()) => bytes,
+        Err(_) => vec![],
+    }
+}
+
+/// What lines tell of a conversation.
+#[derive(Default)]
+struct Facts {
+    folder: Option<String>,
+    /// As the user or the client has named it; the last counts.
+    title: Option<String>,
+    first_words: Option<String>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default, rename_all = "camelCase")]
+struct FactLine {
+    cwd: Option<String>,
+    is_meta: bool,
+    is_sidechain: bool,
+    summary: Option<String>,
+    custom_title: Option<String>,
+    ai_title: Option<String>,
+}
+
+impl Facts {
+    fn note(&mut self, line: &[u8]) {
+        let Ok(about) = serde_json::from_slice::<FactLine>(line) else { return };
+        self.folder = self.folder.take().or(about.cwd);
+        self.title = about.custom_title.or(about.ai_title).or(about.summary).or_else(|| self.title.take());
+        if self.first_words.is_none() && !about.is_meta && !about.is_sidechain {
+            let message: Message = serde_json::from_slice(line).unwrap_or_default();
+            self.first_words = first_words(&message);
+        }
+    }
+}
+
+/// What a person said; an event says who sent it, and a command of the client is no title.
+fn first_words(message: &Message) -> Option<String> {
+    let blocks = message.blocks();
+    let text = blocks.iter().find_map(|block| match block {
+        Block::Text(text) if message.kind == "user" => Some(*text),
+        _ => None,
+    })?;
+    match event_in(text) {
+        Some((_, _, sender)) => Some(format!("a message from {sender}")),
+        None if text.trim_start().starts_with('<') || text.trim().is_empty() => None,
+        None => Some(excerpt(text, Some(4 * LONGEST_TITLE)).0.to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::{Value, json};
+
+    fn id(number: usize) -> String {
+        format!("{number:08x}-0000-4000-8000-000000000000")
+    }
+
+    fn write(home: &Path, name: &str, lines: &[Value]) {
+        let project = home.join("projects/-api");
+        std::fs::create_dir_all(&project).unwrap();
+        let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
+        std::fs::write(project.join(name), text).unwrap();
+    }
+
+    fn said(text: &str, folder: &str) -> Value {
+        json!({"type": "user", "cwd": folder, "message": {"content": text}})
+    }
+
+    #[test]
+    fn the_newest_fifty_in_folders_that_are_wanted_have_a_title_each() {
+        let home = tempfile::tempdir().unwrap();
+        for number in 0..60 {
+            write(home.path(), &format!("{}.jsonl", id(number)), &[said(&format!("do {number}"), "/home/ann/api")]);
+            let at = std::time::UNIX_EPOCH + std::time::Duration::from_secs(number as u64);
+            let file = home.path().join(format!("projects/-api/{}.jsonl", id(number)));
+            File::options().append(true).open(file).unwrap().set_modified(at).unwrap();
+        }
+        write(home.path(), &format!("{}.jsonl", id(100)), &[said("elsewhere", "/home/ann/web")]);
+        write(home.path(), &format!("{}.jsonl", id(101)), &[json!({"type": "summary", "summary": "nobody spoke"})]);
+        write(home.path(), "agent-1234.jsonl", &[said("a subagent", "/home/ann/api")]);
+        let named = [
+            json!({"type": "user", "isMeta": true, "message": {"content": "Caveat"}}),
+            said("<command-name>/clear</command-name>", "/home/ann/api"),
+            said("first  words\nof many", "/home/ann/api"),
+        ];
+        write(home.path(), &format!("{}.jsonl", id(102)), &named);
+        let titled = [&named[..], &[json!({"type": "ai-title", "aiTitle": "A better name"})]].concat();
+        write(home.path(), &format!("{}.jsonl", id(103)), &titled);
+        let listed = Transcripts::in_folder(home.path()).newest(&|folder| folder == Path::new("/home/ann/api"));
+        let titles: Vec<&str> = listed.iter().map(|view| view.title.as_str()).collect();
+        assert_eq!(listed.len(), 50);
+        let mut first = titles[..2].to_vec();
+        first.sort_unstable();
+        assert_eq!(first, ["A better name", "first words of many"]);
+        assert_eq!(titles[2..5], ["do 59", "do 58", "do 57"]);
+        assert_eq!((listed[2].at, listed[2].id.clone()), (59_000, id(59)));
+    }
+}

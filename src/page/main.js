@@ -31,7 +31,7 @@ function route() {
   return { ...sessionsView(draw), isHome: true };
 }
 
-function show() {
+function show(event) {
   view?.leave?.();
   view = route();
   const here = location.hash.startsWith("#/session") || ["", "#/start"].includes(location.hash) ? "#/" : location.hash;
@@ -40,8 +40,10 @@ function show() {
   app.replaceChildren(
     h("nav", { "aria-label": "Portcullis" }, tab("#/", "sessions"), may("admin") && [tab("#/log", "log"), tab("#/rules", "rules"), tab("#/people", "people")], tab("#/devices", may("admin") ? "devices" : "settings")),
     frame.away, frame.elsewhere,
-    h("main", { id: "main" }, view.isHome && frame.prompts, view.element));
+    h("main", { id: "main", tabindex: "-1" }, view.isHome && frame.prompts, view.element));
   draw();
+  // Whoever came here by a link goes on from here, and not from the top of the page.
+  if (event?.type === "hashchange") document.getElementById("main").focus({ preventScroll: true });
 }
 
 function draw() {

@@ -92,7 +92,8 @@ pub(super) fn patterns_in(word: &ShellWord, shape: &str) -> Vec<String> {
     made.iter().flat_map(|text| names_in(text)).map(|name| as_pattern(&(name + ending))).collect()
 }
 
-fn as_pattern(text: &str) -> String {
+/// A text with patterns in it as a shape.
+pub(super) fn as_pattern(text: &str) -> String {
     let mut pattern = String::new();
     let mut chars = text.chars();
     while let Some(c) = chars.next() {

@@ -14,7 +14,6 @@ use super::printing::{Names, Printed, printed};
 use super::reading::{Reading, builds, reading};
 use super::shell::{ANY, Joint, ShellWord, Way};
 use super::suspects::{Found, Suspects};
-use super::values::is_literal;
 
 /// What a line does with names that come from elsewhere.
 pub(crate) struct Handing<'line> {
@@ -281,14 +280,19 @@ pub(super) fn is_header(line: &str) -> bool {
     ["+++ ", "--- ", "*** ", "diff ", "rename ", "copy ", "Index: "].iter().any(|begin| line.starts_with(begin))
 }
 
-/// The words of all commands but one, as far as they may be parts of a name.
-pub(super) fn others(suspects: &Suspects, command: &Found) -> Vec<String> {
-    const MOST_OTHERS: usize = 12;
-    let others = suspects.found.iter().filter(|other| !std::ptr::eq(*other, command));
-    let words = others.flat_map(|other| other.words.iter().map(|word| &word.text).chain(&other.given));
-    let words = words.flat_map(|text| text.split_whitespace());
-    let is_name = |text: &&str| !text.starts_with('-') && text.len() < 200 && is_literal(text) && !text.contains('$');
-    let words: BTreeSet<&str> = words.filter(is_name).collect();
-    let git_folder = prints_git_folder(suspects).then_some(GIT_FOLDER);
-    git_folder.into_iter().chain(words.into_iter().take(MOST_OTHERS)).map(str::to_owned).collect()
+/// The words of a line that may be parts of a name, each with the place of its command.
+pub(super) fn parts_of_names(suspects: &Suspects) -> Vec<(usize, String)> {
+    let git_folder = prints_git_folder(suspects).then(|| (usize::MAX, GIT_FOLDER.to_owned()));
+    let mut parts: BTreeSet<(usize, String)> = git_folder.into_iter().collect();
+    for (at, command) in suspects.found.iter().enumerate() {
+        let words = command.words.iter().flat_map(|word| suspects.variables.spellings(word));
+        for text in words.chain(command.given.iter().cloned()) {
+            let is_name = |text: &&str| !text.starts_with('-') && text.len() < 200 && !text.contains([ANY, '$']);
+            parts.extend(text.split_whitespace().filter(is_name).map(|part| (at, part.to_owned())));
+        }
+    }
+    parts.into_iter().rev().collect()
 }
+
+/// More words than this are not tried in the place of one that nobody knows.
+pub(super) const MOST_OTHERS: usize = 200;

@@ -62,6 +62,7 @@ mod safety;
 mod searching;
 mod sed;
 mod shell;
+mod skipping;
 mod sought;
 mod starts;
 mod suspects;

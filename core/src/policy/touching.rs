@@ -3,14 +3,16 @@
 //! Which program does what with which of its words is not asked here. A word counts as a file that may be read and changed,
 //! unless its command is one that surely only reads, or only prints its words.
 
+use std::cell::OnceCell;
 use std::collections::BTreeSet;
 
 use super::access::Access;
 use super::call::{Call, Context};
-use super::candidates::names_in;
+use super::candidates::{as_pattern, names_in};
 use super::command::name_of;
-use super::folders::{Folders, GIT_FOLDER};
-use super::handing::{Handing, is_header, list_names, marks, others, taker};
+use super::erasing::{interprets, strings};
+use super::folders::{Folders, prints_git_folder};
+use super::handing::{Handing, MOST_OTHERS, is_header, list_names, marks, parts_of_names, taker};
 use super::implied::{in_environment, written};
 use super::inert::is_inert;
 use super::path::absolute;
@@ -18,6 +20,7 @@ use super::reading::{Descent, Reading, descent, prints_names, reading};
 use super::removal::without_proc;
 use super::searching::searches_here;
 use super::shell::{ANY, Joint, ONE, Piece, STAR, ShellWord, Way};
+use super::skipping::passes_over;
 use super::sought::own_patterns;
 use super::suspects::{Found, Suspects};
 use super::values::is_literal;
@@ -33,10 +36,14 @@ pub(crate) struct Touch {
     pub(crate) is_word: bool,
     /// Whether what lies below it counts as well.
     pub(crate) descent: Descent,
+    /// Of that, hidden and ignored files do not.
+    pub(crate) passes_over: bool,
 }
 
 /// More files than this are not looked at.
 const MOST: usize = 4_000;
+/// More words than this are not tried in two places of one word.
+const MOST_TWICE: usize = 40;
 /// More lists than this are not read.
 const MOST_LISTS: usize = 64;
 
@@ -60,8 +67,22 @@ impl Touched {
         let piped = suspects.found.iter().filter(|command| command.joint == Joint::Pipe && !command.words.is_empty());
         let consumed = piped.map(consumes).max().unwrap_or(Reading::Nothing);
         let (touched, lists) = (BTreeSet::new(), BTreeSet::new());
-        let mut toucher = Toucher { suspects, call, context, folders, touched, lists, consumed, others: vec![] };
-        for command in &suspects.found {
+        let marks = marks(suspects);
+        let mut toucher = Toucher {
+            suspects,
+            call,
+            context,
+            folders,
+            touched,
+            lists,
+            consumed,
+            marks,
+            prints_git_folder: prints_git_folder(suspects),
+            parts: OnceCell::new(),
+            at: 0,
+        };
+        for (at, command) in suspects.found.iter().enumerate() {
+            toucher.at = at;
             toucher.command(command);
             if toucher.touched.len() > MOST {
                 is_complete = false;
@@ -82,13 +103,17 @@ struct Toucher<'a> {
     lists: BTreeSet<String>,
     /// What the ends of pipes do with names that they are given.
     consumed: Reading,
-    /// The words of the other commands: what nobody knows may be one of them.
-    others: Vec<String>,
+    /// What `xargs` puts names in the place of.
+    marks: Vec<&'a str>,
+    prints_git_folder: bool,
+    /// The words of all commands: what nobody knows in one may be a word of another.
+    parts: OnceCell<Vec<(usize, String)>>,
+    /// The place of the command that is looked at.
+    at: usize,
 }
 
 impl Toucher<'_> {
     fn command(&mut self, command: &Found) {
-        self.others = others(self.suspects, command);
         for redirect in &command.redirects {
             let may_change = match redirect.way {
                 Way::Out => true,
@@ -97,10 +122,11 @@ impl Toucher<'_> {
             };
             self.word(
                 &redirect.target,
-                &Touch { path: String::new(), may_change, is_word: true, descent: Descent::No },
+                &Touch { path: String::new(), may_change, is_word: true, descent: Descent::No, passes_over: false },
             );
         }
-        let implied = Touch { path: String::new(), may_change: true, is_word: false, descent: Descent::No };
+        let implied =
+            Touch { path: String::new(), may_change: true, is_word: false, descent: Descent::No, passes_over: false };
         for value in in_environment(command) {
             self.word(&value, &implied);
         }
@@ -110,7 +136,16 @@ impl Toucher<'_> {
         let Some((first, rest)) = command.words.split_first() else { return };
         let kind = reading(&command.words);
         if !first.is_literal {
-            self.word(first, &Touch { path: String::new(), may_change: true, is_word: true, descent: Descent::No });
+            self.word(
+                first,
+                &Touch {
+                    path: String::new(),
+                    may_change: true,
+                    is_word: true,
+                    descent: Descent::No,
+                    passes_over: false,
+                },
+            );
         }
         // What it prints may be the words of another.
         let handed_on = command.is_nested || self.consumed != Reading::Nothing;
@@ -121,7 +156,8 @@ impl Toucher<'_> {
         let descent = descent(&command.words);
         let is_changed = flows && (command.is_nested || self.consumed == Reading::Perhaps);
         let may_change = kind == Reading::Perhaps || is_changed;
-        let touch = Touch { path: String::new(), may_change, is_word: true, descent };
+        let passes_over = passes_over(command);
+        let touch = Touch { path: String::new(), may_change, is_word: true, descent, passes_over };
         for word in rest {
             self.word(word, &touch);
         }
@@ -137,6 +173,9 @@ impl Toucher<'_> {
             let texts = rest.iter().map(|word| word.text.as_str()).chain(command.given.iter().map(String::as_str));
             let texts: Vec<&str> = texts.filter(|text| text.contains([' ', '\'', '"', '(', '\n', '!'])).collect();
             texts.into_iter().for_each(|text| self.text(text, &touch));
+            if interprets(&command.words) {
+                self.code(command, &touch);
+            }
             if name_of(&first.text) == "sed" {
                 // `r` and `w` have their file right behind them.
                 for shape in rest.iter().flat_map(|word| self.suspects.variables.spellings(word)) {
@@ -167,7 +206,7 @@ impl Toucher<'_> {
             return;
         }
         let may_change = handing.taken == Reading::Perhaps;
-        let touch = Touch { path: String::new(), may_change, is_word: false, descent: Descent::No };
+        let touch = Touch { path: String::new(), may_change, is_word: false, descent: Descent::No, passes_over: false };
         let mut is_unknown = handing.is_unknown;
         for list in &handing.lists {
             let names = list.words.iter().flat_map(|word| list_names(word, self.suspects));
@@ -214,6 +253,14 @@ impl Toucher<'_> {
         }
     }
 
+    /// The texts that stand in quotes in code: files, patterns, and folders that are meant as a whole.
+    fn code(&mut self, command: &Found, touch: &Touch) {
+        let touch = Touch { is_word: false, descent: Descent::Named, ..touch.clone() };
+        for text in strings(command) {
+            self.name(&as_pattern(&text), &touch);
+        }
+    }
+
     fn word(&mut self, word: &ShellWord, touch: &Touch) {
         for shape in self.suspects.variables.spellings(word) {
             for name in names_in(&shape) {
@@ -225,7 +272,7 @@ impl Toucher<'_> {
         if is_whole && self.suspects.variables.is_made(word) {
             self.touched.insert(Touch { path: ANY.to_string(), ..touch.clone() });
         }
-        if !is_whole || self.others.first().is_some_and(|other| other == GIT_FOLDER) {
+        if !is_whole || self.prints_git_folder {
             self.fill(word, touch);
         }
     }
@@ -234,13 +281,26 @@ impl Toucher<'_> {
     fn fill(&mut self, word: &ShellWord, touch: &Touch) {
         let touch = Touch { is_word: false, descent: Descent::No, ..touch.clone() };
         let mut shapes = self.suspects.variables.shapes(word);
-        for mark in marks(self.suspects) {
+        for mark in &self.marks {
             shapes.iter_mut().for_each(|shape| *shape = shape.replace(mark, &ANY.to_string()));
         }
-        for shape in shapes.iter().filter(|shape| shape.contains(ANY)) {
-            for first in self.others.clone() {
-                let filled = shape.replacen(ANY, &first, 1);
-                let rest = if filled.contains(ANY) { self.others.clone() } else { vec![String::new()] };
+        shapes.retain(|shape| shape.contains(ANY));
+        if shapes.is_empty() {
+            return;
+        }
+        let parts = self.parts.get_or_init(|| parts_of_names(self.suspects));
+        let others = parts.iter().filter(|(at, _)| *at != self.at).map(|(_, part)| part.clone());
+        let others: Vec<String> = others.take(MOST_OTHERS).collect();
+        for shape in &shapes {
+            let is_twice = shape.matches(ANY).count() > 1;
+            let most = if is_twice { MOST_TWICE } else { MOST_OTHERS };
+            if others.len() >= most {
+                self.touched.insert(Touch { path: ANY.to_string(), ..touch.clone() });
+                continue;
+            }
+            for first in &others {
+                let filled = shape.replacen(ANY, first, 1);
+                let rest = if is_twice { others.clone() } else { vec![String::new()] };
                 for second in rest {
                     let name = filled.replace(ANY, &second);
                     names_in(&name).iter().for_each(|name| self.name(name, &touch));

@@ -10,7 +10,7 @@ use super::command::name_of;
 use super::folders::{GIT_FOLDER, prints_git_folder};
 use super::git_files::{handles_files, subcommand};
 use super::inert::started;
-use super::printing::{Names, Printed, printed};
+use super::printing::{Printed, PrintedNames, printed};
 use super::reading::{Reading, builds, reading};
 use super::shell::{ANY, Joint, ShellWord, Way};
 use super::suspects::{Found, Suspects};
@@ -89,27 +89,27 @@ impl<'line> Handing<'line> {
         let mut names = match printed(first) {
             Printed::Files => {
                 self.printers.push(first);
-                Names::OfFiles
+                PrintedNames::OfFiles
             }
-            Printed::Words => Names::Words,
-            Printed::Other => Names::None,
+            Printed::Words => PrintedNames::Words,
+            Printed::Other => PrintedNames::None,
             Printed::Lines(words) => {
                 let lists: Vec<&ShellWord> = led(first).into_iter().chain(words).collect();
                 if !lists.is_empty() {
                     self.lists.push(NameList { words: lists, is_patch });
                 }
-                Names::Words
+                PrintedNames::Words
             }
             // What git knows is what it has.
             Printed::Unknown if is_patch && first.words.first().is_some_and(|word| name_of(&word.text) == "git") => {
-                Names::None
+                PrintedNames::None
             }
-            Printed::Unknown => Names::Unknown,
+            Printed::Unknown => PrintedNames::Unknown,
         };
         for filter in filters {
             names = names.through(filter);
         }
-        self.is_unknown |= names == Names::Unknown;
+        self.is_unknown |= names == PrintedNames::Unknown;
     }
 }
 

@@ -3,11 +3,8 @@
 //! Where such names come from decides whether anybody can tell what they are. A command that prints names of files is
 //! followed on the disk, and so is a file with a list; the rest may be any name.
 
-use std::collections::BTreeSet;
-
 use super::candidates::names_in;
 use super::command::name_of;
-use super::folders::{GIT_FOLDER, prints_git_folder};
 use super::git_files::{handles_files, subcommand};
 use super::inert::started;
 use super::printing::{Printed, PrintedNames, printed};
@@ -279,20 +276,3 @@ pub(super) fn list_names(word: &ShellWord, suspects: &Suspects) -> Vec<String> {
 pub(super) fn is_header(line: &str) -> bool {
     ["+++ ", "--- ", "*** ", "diff ", "rename ", "copy ", "Index: "].iter().any(|begin| line.starts_with(begin))
 }
-
-/// The words of a line that may be parts of a name, each with the place of its command.
-pub(super) fn parts_of_names(suspects: &Suspects) -> Vec<(usize, String)> {
-    let git_folder = prints_git_folder(suspects).then(|| (usize::MAX, GIT_FOLDER.to_owned()));
-    let mut parts: BTreeSet<(usize, String)> = git_folder.into_iter().collect();
-    for (at, command) in suspects.found.iter().enumerate() {
-        let words = command.words.iter().flat_map(|word| suspects.variables.spellings(word));
-        for text in words.chain(command.given.iter().cloned()) {
-            let is_name = |text: &&str| !text.starts_with('-') && text.len() < 200 && !text.contains([ANY, '$']);
-            parts.extend(text.split_whitespace().filter(is_name).map(|part| (at, part.to_owned())));
-        }
-    }
-    parts.into_iter().rev().collect()
-}
-
-/// More words than this are not tried in the place of one that nobody knows.
-pub(super) const MOST_OTHERS: usize = 200;

@@ -44,7 +44,7 @@ pub(super) fn printed(command: &Found) -> Printed<'_> {
             )) => Printed::Other,
             _ => Printed::Unknown,
         },
-        // `\x73` is a letter that nobody sees here.
+        // `\x73` is a character that nobody sees here.
         "printf" | "echo" if rest.iter().any(|word| hides_letters(&word.text)) => Printed::Unknown,
         "printf" if formats(rest) => Printed::Unknown,
         "echo" | "printf" | "basename" | "dirname" | "realpath" | "readlink" | "for" | "in" | "select" | "case"

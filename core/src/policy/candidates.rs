@@ -25,6 +25,8 @@ pub(super) fn names_in(shape: &str) -> Vec<String> {
     if let Some(below) = shape.strip_prefix(':').map(without_magic) {
         names.push(below);
     }
+    // `$PWD` in the middle of a word.
+    names.extend(shape.find("/./").map(|at| &shape[at + 1..]));
     if is_flag && !shape.starts_with("--") {
         names.extend(shape.char_indices().skip(2).take(12).map(|(at, _)| &shape[at..]));
     }

@@ -6,7 +6,7 @@ use super::suspects::{Found, Suspects};
 use super::touching::Touch;
 
 /// What code says when it removes a folder with all that is in it.
-const REMOVES_FOLDERS: [&str; 15] = [
+const REMOVES_FOLDERS: [&str; 17] = [
     "rmtree",
     "remove_tree",
     "removedirs",
@@ -22,6 +22,8 @@ const REMOVES_FOLDERS: [&str; 15] = [
     "removeSync",
     "rimraf",
     "deltree",
+    ".rm(",
+    "send2trash",
 ];
 /// What it says when it removes files, one by one.
 const REMOVES_FILES: [&str; 5] = ["unlink", "os.remove", "File.delete", "rm_f", "truncate"];

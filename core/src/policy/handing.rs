@@ -3,14 +3,11 @@
 //! Where such names come from decides whether anybody can tell what they are. A command that prints names of files is
 //! followed on the disk, and so is a file with a list; the rest may be any name.
 
-use std::collections::BTreeSet;
-
 use super::candidates::names_in;
 use super::command::name_of;
-use super::folders::{GIT_FOLDER, prints_git_folder};
 use super::git_files::{handles_files, subcommand};
 use super::inert::started;
-use super::printing::{Names, Printed, printed};
+use super::printing::{Printed, PrintedNames, printed};
 use super::reading::{Reading, builds, reading};
 use super::shell::{ANY, Joint, ShellWord, Way};
 use super::suspects::{Found, Suspects};
@@ -89,27 +86,27 @@ impl<'line> Handing<'line> {
         let mut names = match printed(first) {
             Printed::Files => {
                 self.printers.push(first);
-                Names::OfFiles
+                PrintedNames::OfFiles
             }
-            Printed::Words => Names::Words,
-            Printed::Other => Names::None,
+            Printed::Words => PrintedNames::Words,
+            Printed::Other => PrintedNames::None,
             Printed::Lines(words) => {
                 let lists: Vec<&ShellWord> = led(first).into_iter().chain(words).collect();
                 if !lists.is_empty() {
                     self.lists.push(NameList { words: lists, is_patch });
                 }
-                Names::Words
+                PrintedNames::Words
             }
             // What git knows is what it has.
             Printed::Unknown if is_patch && first.words.first().is_some_and(|word| name_of(&word.text) == "git") => {
-                Names::None
+                PrintedNames::None
             }
-            Printed::Unknown => Names::Unknown,
+            Printed::Unknown => PrintedNames::Unknown,
         };
         for filter in filters {
             names = names.through(filter);
         }
-        self.is_unknown |= names == Names::Unknown;
+        self.is_unknown |= names == PrintedNames::Unknown;
     }
 }
 
@@ -279,20 +276,3 @@ pub(super) fn list_names(word: &ShellWord, suspects: &Suspects) -> Vec<String> {
 pub(super) fn is_header(line: &str) -> bool {
     ["+++ ", "--- ", "*** ", "diff ", "rename ", "copy ", "Index: "].iter().any(|begin| line.starts_with(begin))
 }
-
-/// The words of a line that may be parts of a name, each with the place of its command.
-pub(super) fn parts_of_names(suspects: &Suspects) -> Vec<(usize, String)> {
-    let git_folder = prints_git_folder(suspects).then(|| (usize::MAX, GIT_FOLDER.to_owned()));
-    let mut parts: BTreeSet<(usize, String)> = git_folder.into_iter().collect();
-    for (at, command) in suspects.found.iter().enumerate() {
-        let words = command.words.iter().flat_map(|word| suspects.variables.spellings(word));
-        for text in words.chain(command.given.iter().cloned()) {
-            let is_name = |text: &&str| !text.starts_with('-') && text.len() < 200 && !text.contains([ANY, '$']);
-            parts.extend(text.split_whitespace().filter(is_name).map(|part| (at, part.to_owned())));
-        }
-    }
-    parts.into_iter().rev().collect()
-}
-
-/// More words than this are not tried in the place of one that nobody knows.
-pub(super) const MOST_OTHERS: usize = 200;

@@ -70,6 +70,7 @@ mod suspects;
 mod table;
 mod tokens;
 mod touching;
+mod unknown_names;
 mod values;
 mod web;
 mod written;

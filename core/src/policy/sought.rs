@@ -146,7 +146,7 @@ fn printed_by(name: &str, words: &[ShellWord], may_change: bool) -> Option<(Vec<
     let names = included.map(str::to_lowercase).collect();
     let takes = |flag: &ShellWord| {
         let flags = ["-g", "--glob", "--iglob", "-t", "--type", "-T", "-e", "-f", "-A", "-B", "-C", "-m", "-j", "-I"];
-        flags.contains(&flag.text.as_str())
+        !matches!(name, "ls" | "tree" | "du") && flags.contains(&flag.text.as_str())
     };
     let is_value = |at: usize| at.checked_sub(1).is_some_and(|at| takes(&words[at]));
     let named = words.iter().enumerate().filter(|(at, word)| !word.is_flag() && !is_value(*at));
@@ -157,6 +157,11 @@ fn printed_by(name: &str, words: &[ShellWord], may_change: bool) -> Option<(Vec<
         "git" => {
             let pattern = named.iter().find(|text| text.contains('*')).map(|text| text.replace('*', &STAR.to_string()));
             shape = pattern.filter(|_| named.len() == 2).map(|pattern| format!("{STAR}{pattern}"));
+            vec![]
+        }
+        // A pattern of the shell's, and what lies in the folders that it stands for.
+        "ls" if named.len() == 1 && named[0].contains(['*', '?', '[']) => {
+            shape = Some(format!("{STAR}/{}{STAR}", as_pattern(&named[0])));
             vec![]
         }
         // The pattern is one of these, and no folder.

@@ -8,11 +8,11 @@ use std::collections::BTreeSet;
 
 use super::access::Access;
 use super::call::{Call, Context};
-use super::candidates::{as_pattern, names_in};
+use super::candidates::names_in;
 use super::command::name_of;
-use super::erasing::{interprets, strings};
+use super::erasing::interprets;
 use super::folders::{Folders, prints_git_folder};
-use super::handing::{Handing, MOST_OTHERS, is_header, list_names, marks, parts_of_names, taker};
+use super::handing::{marks, taker};
 use super::implied::{in_environment, written};
 use super::inert::is_inert;
 use super::path::absolute;
@@ -23,6 +23,7 @@ use super::shell::{ANY, Joint, ONE, Piece, STAR, ShellWord, Way};
 use super::skipping::passes_over;
 use super::sought::own_patterns;
 use super::suspects::{Found, Suspects};
+use super::unknown_names::begins_anew;
 use super::values::is_literal;
 
 /// A file that a line may have to do with.
@@ -41,12 +42,7 @@ pub(crate) struct Touch {
 }
 
 /// More files than this are not looked at.
-const MOST: usize = 4_000;
-/// More words than this are not tried in two places of one word.
-const MOST_TWICE: usize = 40;
-/// More lists than this are not read.
-const MOST_LISTS: usize = 64;
-
+pub(super) const MOST: usize = 4_000;
 /// What the words of a line may name.
 #[derive(Debug)]
 pub(crate) struct Touched {
@@ -80,6 +76,7 @@ impl Touched {
             prints_git_folder: prints_git_folder(suspects),
             parts: OnceCell::new(),
             at: 0,
+            only_prints: false,
         };
         for (at, command) in suspects.found.iter().enumerate() {
             toucher.at = at;
@@ -94,22 +91,24 @@ impl Touched {
     }
 }
 
-struct Toucher<'a> {
-    suspects: &'a Suspects,
-    call: &'a Call,
-    context: &'a Context,
-    folders: Vec<String>,
-    touched: BTreeSet<Touch>,
-    lists: BTreeSet<String>,
+/// Takes in the files of a line, command by command.
+pub(super) struct Toucher<'a> {
+    pub(super) suspects: &'a Suspects,
+    pub(super) call: &'a Call,
+    pub(super) context: &'a Context,
+    pub(super) folders: Vec<String>,
+    pub(super) touched: BTreeSet<Touch>,
+    pub(super) lists: BTreeSet<String>,
     /// What the ends of pipes do with names that they are given.
-    consumed: Reading,
+    pub(super) consumed: Reading,
     /// What `xargs` puts names in the place of.
-    marks: Vec<&'a str>,
-    prints_git_folder: bool,
+    pub(super) marks: Vec<&'a str>,
+    pub(super) prints_git_folder: bool,
     /// The words of all commands: what nobody knows in one may be a word of another.
-    parts: OnceCell<Vec<(usize, String)>>,
-    /// The place of the command that is looked at.
-    at: usize,
+    pub(super) parts: OnceCell<Vec<(usize, String)>>,
+    /// The place of the command that is looked at, and whether it only prints its words.
+    pub(super) at: usize,
+    pub(super) only_prints: bool,
 }
 
 impl Toucher<'_> {
@@ -135,6 +134,7 @@ impl Toucher<'_> {
         }
         let Some((first, rest)) = command.words.split_first() else { return };
         let kind = reading(&command.words);
+        self.only_prints = kind == Reading::Nothing;
         if !first.is_literal {
             self.word(
                 first,
@@ -176,6 +176,9 @@ impl Toucher<'_> {
             if interprets(&command.words) {
                 self.code(command, &touch);
             }
+            if matches!(name_of(&first.text), "vi" | "vim" | "nvim" | "view" | "ex" | "emacs") {
+                rest.iter().for_each(|word| self.orders(&word.text, &touch));
+            }
             if name_of(&first.text) == "sed" {
                 // `r` and `w` have their file right behind them.
                 for shape in rest.iter().flat_map(|word| self.suspects.variables.spellings(word)) {
@@ -199,68 +202,6 @@ impl Toucher<'_> {
         }
     }
 
-    /// Files whose names come from other commands, or out of lists.
-    fn handed(&mut self) {
-        let handing = Handing::of(self.suspects);
-        if handing.taken == Reading::Nothing {
-            return;
-        }
-        let may_change = handing.taken == Reading::Perhaps;
-        let touch = Touch { path: String::new(), may_change, is_word: false, descent: Descent::No, passes_over: false };
-        let mut is_unknown = handing.is_unknown;
-        for list in &handing.lists {
-            let names = list.words.iter().flat_map(|word| list_names(word, self.suspects));
-            let seen = |name: String| {
-                let seen =
-                    self.folders.iter().filter_map(|folder| absolute(&name, folder, self.context.home.as_deref()));
-                seen.flat_map(|path| match self.call.expansion(&path) {
-                    Some(made) => made.to_vec(),
-                    None => vec![path],
-                })
-                .collect::<Vec<_>>()
-            };
-            let paths: Vec<String> = names.flat_map(seen).collect();
-            // A pattern for lists that are not there.
-            let mut is_read = paths.is_empty();
-            for path in paths.into_iter().take(MOST_LISTS) {
-                let listed = self.call.listed(&path).map(<[String]>::to_vec);
-                is_read |= listed.is_some();
-                let lines = listed.unwrap_or_default();
-                let is_name = |line: &&String| !list.is_patch || is_header(line);
-                lines.iter().filter(is_name).for_each(|line| self.tokens(line, &touch));
-                self.lists.insert(path);
-            }
-            is_unknown |= !is_read;
-        }
-        if is_unknown {
-            self.touched.insert(Touch { path: ANY.to_string(), ..touch });
-        }
-    }
-
-    /// All that is a word of its own in a text that something takes for names.
-    fn tokens(&mut self, text: &str, touch: &Touch) {
-        let touch = Touch { is_word: false, descent: Descent::No, ..touch.clone() };
-        for token in text.split(|c: char| c.is_whitespace() || matches!(c, '\\' | '\0' | '\'' | '"')).take(MOST) {
-            names_in(token).iter().filter(|name| !name.is_empty()).for_each(|name| self.name(name, &touch));
-        }
-    }
-
-    /// The names in a text that something may run or take for words.
-    fn text(&mut self, text: &str, touch: &Touch) {
-        let is_path = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | '/' | '~' | '+' | '@' | '%');
-        for name in text.split(|c| !is_path(c)).filter(|name| name.contains(['.', '/', '~'])) {
-            self.name(name, &Touch { is_word: false, descent: Descent::No, ..touch.clone() });
-        }
-    }
-
-    /// The texts that stand in quotes in code: files, patterns, and folders that are meant as a whole.
-    fn code(&mut self, command: &Found, touch: &Touch) {
-        let touch = Touch { is_word: false, descent: Descent::Named, ..touch.clone() };
-        for text in strings(command) {
-            self.name(&as_pattern(&text), &touch);
-        }
-    }
-
     fn word(&mut self, word: &ShellWord, touch: &Touch) {
         for shape in self.suspects.variables.spellings(word) {
             for name in names_in(&shape) {
@@ -269,7 +210,8 @@ impl Toucher<'_> {
         }
         // What the line itself makes may be any name.
         let is_whole = word.pieces.iter().all(|piece| !matches!(piece, Piece::Text(_)));
-        if is_whole && self.suspects.variables.is_made(word) {
+        let is_made = self.suspects.variables.is_made(word);
+        if is_made && (is_whole || !self.only_prints && begins_anew(word)) {
             self.touched.insert(Touch { path: ANY.to_string(), ..touch.clone() });
         }
         if !is_whole || self.prints_git_folder {
@@ -277,39 +219,8 @@ impl Toucher<'_> {
         }
     }
 
-    /// A word some of which nobody knows, with words of other commands in its place.
-    fn fill(&mut self, word: &ShellWord, touch: &Touch) {
-        let touch = Touch { is_word: false, descent: Descent::No, ..touch.clone() };
-        let mut shapes = self.suspects.variables.shapes(word);
-        for mark in &self.marks {
-            shapes.iter_mut().for_each(|shape| *shape = shape.replace(mark, &ANY.to_string()));
-        }
-        shapes.retain(|shape| shape.contains(ANY));
-        if shapes.is_empty() {
-            return;
-        }
-        let parts = self.parts.get_or_init(|| parts_of_names(self.suspects));
-        let others = parts.iter().filter(|(at, _)| *at != self.at).map(|(_, part)| part.clone());
-        let others: Vec<String> = others.take(MOST_OTHERS).collect();
-        for shape in &shapes {
-            let is_twice = shape.matches(ANY).count() > 1;
-            let most = if is_twice { MOST_TWICE } else { MOST_OTHERS };
-            if others.len() >= most {
-                self.touched.insert(Touch { path: ANY.to_string(), ..touch.clone() });
-                continue;
-            }
-            for first in &others {
-                let filled = shape.replacen(ANY, first, 1);
-                let rest = if is_twice { others.clone() } else { vec![String::new()] };
-                for second in rest {
-                    let name = filled.replace(ANY, &second);
-                    names_in(&name).iter().for_each(|name| self.name(name, &touch));
-                }
-            }
-        }
-    }
-
-    fn name(&mut self, name: &str, touch: &Touch) {
+    /// A name as the files that it may be, seen from each folder.
+    pub(super) fn name(&mut self, name: &str, touch: &Touch) {
         if name.len() > 4_096 || name.chars().all(|c| c == ANY) || self.touched.len() > MOST {
             return;
         }

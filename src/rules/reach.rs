@@ -58,3 +58,31 @@ fn ordinary_work_is_let_pass() {
     let (passed, stopped) = judged(include_str!("reach/free.txt"));
     assert!(stopped.is_empty() && passed.len() > 100, "{stopped:#?}");
 }
+
+#[test]
+fn a_search_that_passes_over_hidden_and_ignored_files_is_not_asked_for() {
+    let place = place();
+    std::fs::write(place.project.join(".git/HEAD"), "ref: refs/heads/main\n").unwrap();
+    let passes = |line: &str| place.decided(Mode::BypassPermissions, line).decision == Decision::Allow;
+    assert!(!passes("rg TODO"), "secrets/ is searched");
+    std::fs::write(place.project.join(".gitignore"), "secrets/\n").unwrap();
+    for line in ["rg TODO", "rg -n -t rust TODO .", "rg -l TODO | head"] {
+        assert!(passes(line), "{line}");
+    }
+    for line in [
+        "rg -uu TODO",
+        "rg --hidden TODO",
+        "rg --no-ignore TODO",
+        "rg -g '.e*' TODO",
+        "rg -L TODO",
+        "RIPGREP_CONFIG_PATH=x rg TODO",
+        "rg TODO secrets",
+        "rg TODO && grep -r TODO .",
+        "grep -r TODO .",
+    ] {
+        assert!(!passes(line), "{line}");
+    }
+    // What a file takes in again is searched.
+    std::fs::write(place.project.join(".ignore"), "!.env\n").unwrap();
+    assert!(!passes("rg TODO"));
+}

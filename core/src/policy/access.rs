@@ -2,9 +2,9 @@
 
 use super::call::{Call, Context};
 use super::command::{Stripped, name_of};
-use super::folders::changes_folder;
+use super::folders::{Folders, changes_folder};
 use super::named::{files_at, files_of, named};
-use super::path::{absolute, has_dots, joined};
+use super::path::{absolute, has_dots};
 use super::readonly;
 use super::shell::{Joint, ParseIssue, Script, ShellCommand, ShellWord, Way};
 use super::suspects::Suspects;
@@ -181,11 +181,11 @@ impl Plan {
         let redirected =
             redirects.flat_map(|redirect| redirected(redirect.way, &redirect.target, here, context)).collect();
         // Where commands may find themselves: a `cd` may fail, so the folder before it counts as well.
-        let mut folders = vec![context.cwd.clone()];
+        let mut folders = Folders { all: vec![context.cwd.clone()], is_complete: true };
         let mut steps = vec![];
         let commands = if script.is_readable() { script.commands.clone() } else { vec![] };
         for (at, command) in commands.iter().enumerate() {
-            let step = Step::of(command, &folders, context);
+            let step = Step::of(command, &folders.all, context);
             if Stripped::of(command).is_some_and(|stripped| stripped.changes_the_shell()) {
                 script.issue = script.issue.max(Some(ParseIssue::NotPlain("it changes the shell itself")));
             }
@@ -194,10 +194,9 @@ impl Plan {
                 let piped = |command: &ShellCommand| matches!(command.joint, Joint::Pipe | Joint::Background);
                 let target = command.words.get(1).filter(|word| word.is_literal);
                 let is_cd = command.words.first().is_some_and(|word| word.text == "cd") && command.words.len() == 2;
-                match target.filter(|_| is_cd && folders.len() * 2 <= MOST_FOLDERS) {
+                match target.filter(|_| is_cd && folders.all.len() * 2 <= MOST_FOLDERS) {
                     Some(target) if !piped(command) && !piped(&commands[at + 1]) => {
-                        let moved: Vec<String> = folders.iter().map(|folder| moved(folder, &target.text)).collect();
-                        folders.extend(moved);
+                        folders.enter(&target.text, call, context);
                     }
                     _ => {
                         let issue = ParseIssue::NotPlain("it is not certain which folder its commands run in");
@@ -218,10 +217,6 @@ impl Plan {
     pub(crate) fn has_git(&self) -> bool {
         self.suspects.commands.iter().any(|one| one.words.first().is_some_and(|word| name_of(&word.text) == "git"))
     }
-}
-
-fn moved(folder: &str, target: &str) -> String {
-    if target.starts_with('/') { joined("/", target) } else { joined(folder, target) }
 }
 
 impl Step {

@@ -51,7 +51,7 @@ fn tokens(code: &str) -> Vec<AwkToken> {
         match c {
             '"' => {
                 // What a shell fills in is not in the text, and neither is what a number stands for.
-                let is_filled_in = skip_to(&mut chars, '"').contains(['$', '`']);
+                let is_filled_in = skip_to(&mut chars, '"').contains(['$', '`', '*', '?', '[']);
                 tokens.push(if is_filled_in { AwkToken::Name(String::new()) } else { AwkToken::Text });
             }
             '/' if begins_pattern => {

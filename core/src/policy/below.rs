@@ -11,6 +11,7 @@ use super::reading::Descent;
 use super::rule::RuleSet;
 use super::safety::is_protected;
 use super::shell::{ONE, STAR};
+use super::skipping::{Ignores, is_ignore_file};
 use super::sought::{fixed_folder, sought};
 
 /// The folders that a call goes into at least so far, and where their links lead.
@@ -32,6 +33,13 @@ pub(crate) fn folders(call: &Call, action: &Action, descent: Descent) -> BTreeSe
     paths.iter().copied().chain(targets).map(str::to_owned).collect()
 }
 
+/// Whether all that goes into folders passes over hidden and ignored files.
+fn surely_passes_over(action: &Action) -> bool {
+    let Action::Shell(plan) = action else { return false };
+    let mut entered = plan.touched.files.iter().filter(|touch| touch.descent == Descent::All);
+    entered.all(|touch| touch.passes_over)
+}
+
 /// A protected file that find would find and hand to something that may change it, or the folder in which one may be
 /// where there is too much to look at.
 pub(super) fn protected(call: &Call, context: &Context, disk: &dyn Disk) -> Option<String> {
@@ -44,7 +52,7 @@ pub(super) fn protected(call: &Call, context: &Context, disk: &dyn Disk) -> Opti
                     found = Some(path.to_owned());
                 }
             });
-            if !complete && found.is_none() {
+            if !complete && found.is_none() && !sought.is_picky() {
                 found = Some(folder.clone());
             }
         }
@@ -75,16 +83,25 @@ pub(super) fn found(call: &Call, rules: &RuleSet, context: &Context, disk: &dyn 
     let sought = sought.iter().flat_map(|one| one.folders.iter().map(move |folder| (folder.clone(), Some(one))));
     let entered = folders(call, &action, Descent::All).into_iter().map(|folder| (folder, None));
     for (folder, sought) in entered.chain(sought) {
+        let (mut here, mut ignore_files) = (vec![], vec![]);
         let complete = disk.walk(&folder, &mut |path| {
             if sought.is_some_and(|sought| !sought.is_called(path)) {
                 return;
             }
+            if is_ignore_file(path) {
+                ignore_files.push(path.to_owned());
+            }
             for (rule, patterns) in &rules {
                 if patterns.iter().any(|pattern| pattern.matches(path, true)) {
-                    found.insert((folder.clone(), rule.clone()));
+                    here.push((path.to_owned(), rule));
                 }
             }
         });
+        if sought.is_none() && !here.is_empty() && surely_passes_over(&action) {
+            let ignores = Ignores::of(&folder, &ignore_files, disk);
+            here.retain(|(path, _)| !ignores.hide(path, &folder));
+        }
+        found.extend(here.into_iter().map(|(_, rule)| (folder.clone(), rule.clone())));
         // Links may lead anywhere; where there is too much to look at, what may lie there counts.
         if !complete {
             let reach = |patterns: &[PathPattern]| patterns.iter().any(|pattern| pattern.may_reach_into(&folder));

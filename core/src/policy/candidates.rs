@@ -25,6 +25,8 @@ pub(super) fn names_in(shape: &str) -> Vec<String> {
     if let Some(below) = shape.strip_prefix(':').map(without_magic) {
         names.push(below);
     }
+    // `$PWD` in the middle of a word.
+    names.extend(shape.find("/./").map(|at| &shape[at + 1..]));
     if is_flag && !shape.starts_with("--") {
         names.extend(shape.char_indices().skip(2).take(12).map(|(at, _)| &shape[at..]));
     }
@@ -92,7 +94,8 @@ pub(super) fn patterns_in(word: &ShellWord, shape: &str) -> Vec<String> {
     made.iter().flat_map(|text| names_in(text)).map(|name| as_pattern(&(name + ending))).collect()
 }
 
-fn as_pattern(text: &str) -> String {
+/// A text with patterns in it as a shape.
+pub(super) fn as_pattern(text: &str) -> String {
     let mut pattern = String::new();
     let mut chars = text.chars();
     while let Some(c) = chars.next() {

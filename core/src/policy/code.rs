@@ -3,7 +3,7 @@
 use super::command::name_of;
 use super::environment::is_command;
 use super::inert::is_inert;
-use super::shell::{Piece, Script, ShellWord};
+use super::shell::{ONE, Piece, STAR, Script, ShellWord};
 use super::starts::starts;
 use super::suspects::Found;
 use super::values::{Variables, is_literal};
@@ -53,33 +53,47 @@ const HIDES: [&str; 16] = [
 
 /// What a shell fills in.
 const CODE: [char; 2] = ['$', '`'];
+const PATTERN: [char; 3] = ['*', '?', '['];
 
-/// Longer texts are not read as scripts.
-const LONGEST: usize = 2_000;
+/// In how many places of one text a command is looked for.
+const MOST: usize = 24;
 
-/// The names of programs in texts that a command may run, where they are not certain, as shapes.
-pub(super) fn programs(command: &Found, variables: &Variables) -> Vec<String> {
+/// The commands in texts that a command may run, as far as they are not certain.
+pub(super) fn commands(command: &Found) -> Vec<Vec<ShellWord>> {
     let name = command.words.first().map_or("", |word| name_of(&word.text));
     let mut texts: Vec<&str> = vec![];
     if !is_inert(&command.words) && !has_own_language(name) {
         texts.extend(command.words.iter().skip(1).filter(|word| holds_code(word)).map(|word| word.text.as_str()));
-        texts.extend(command.given.iter().map(String::as_str));
+        texts.extend(
+            command.given.iter().map(String::as_str).filter(|text| text.contains(CODE) || text.contains(PATTERN)),
+        );
     }
-    let set = command.assignments.iter().filter(|(name, _)| is_command(name));
-    texts.extend(set.filter(|(_, value)| holds_code(value)).map(|(_, value)| value.text.as_str()));
-    let mut programs = vec![];
-    for text in texts.into_iter().filter(|text| text.contains(CODE) && text.len() < LONGEST) {
-        for script in scripts(text) {
-            programs
-                .extend(Script::read(&script).commands.iter().flat_map(|command| unsure(&command.words, variables)));
+    let set = command.assignments.iter().filter(|(name, _)| is_command(name)).map(|(_, value)| value.text.as_str());
+    texts.extend(set.filter(|text| text.contains(CODE) || text.contains(PATTERN)));
+    let mut commands = vec![];
+    for script in texts.into_iter().flat_map(scripts) {
+        for command in Script::read(&script).commands {
+            let starts = starts(&command.words).into_iter().map(|start| command.words[start..].to_vec());
+            commands.extend(starts.filter(|words| words.iter().any(|word| !word.is_literal)));
         }
     }
-    programs
+    commands
 }
 
-/// Whether something is still to be filled in when the program gets the word.
+/// The names of the programs in such commands, where they are not certain, as shapes.
+pub(super) fn programs(commands: &[Vec<ShellWord>], variables: &Variables) -> Vec<String> {
+    let programs = commands.iter().filter_map(|words| words.first()).filter(|word| !word.is_literal);
+    let shapes = programs.flat_map(|word| variables.spellings(word));
+    let is_open = |name: &str| name.chars().all(|c| matches!(c, STAR | ONE));
+    // A star alone is no program, and any file of a folder may be one.
+    let names = shapes.filter(|shape| shape.contains('/') || !is_open(shape)).map(|shape| name_of(&shape).to_owned());
+    names.filter(|name| !name.is_empty()).collect()
+}
+
+/// Whether something is still to be filled in when the program gets the word, and it looks like a command.
 fn holds_code(word: &ShellWord) -> bool {
-    word.pieces.iter().any(|piece| matches!(piece, Piece::Text(text) if text.contains(CODE)))
+    let is_code = |text: &str| text.contains(CODE) || text.contains(PATTERN) && text.contains([' ', '!']);
+    word.pieces.iter().any(|piece| matches!(piece, Piece::Text(text) if is_code(text)))
 }
 
 fn has_own_language(name: &str) -> bool {
@@ -90,17 +104,19 @@ fn has_own_language(name: &str) -> bool {
 /// A text as the script it may be: whole, and behind what editors, settings and recipes have before a command.
 fn scripts(text: &str) -> Vec<String> {
     let text = text.replace("$$", "$");
-    let behind =
-        ["!", "=", ";", "e "].iter().filter_map(|mark| text.split_once(mark)).map(|(_, script)| script.to_owned());
-    let mut scripts: Vec<String> = behind.collect();
+    let mut scripts: Vec<String> = text
+        .char_indices()
+        .filter(|(_, c)| matches!(c, '!' | '=' | ';' | '|' | ':' | ' '))
+        .take(MOST)
+        .map(|(at, _)| text[at + 1..].to_owned())
+        .collect();
     scripts.push(text);
     scripts
 }
 
-fn unsure(words: &[ShellWord], variables: &Variables) -> Vec<String> {
-    let programs = starts(words).into_iter().filter_map(|start| words.get(start)).filter(|word| !word.is_known());
-    let shapes = programs.flat_map(|word| variables.spellings(word));
-    shapes.map(|shape| name_of(&shape).to_owned()).filter(|name| !name.is_empty()).collect()
+/// Whether code puts texts together.
+pub(super) fn joins(code: &str) -> bool {
+    ["\"+", "'+", "\".", "'.", "\" .", "\" +", "..\"", "\" \"", "\"\""].iter().any(|join| code.contains(join))
 }
 
 /// Whether code in another language may start what it does not name.
@@ -110,7 +126,6 @@ pub(super) fn hides(words: &[ShellWord]) -> bool {
     let is_code = ["python", "perl", "ruby", "node", "php", "lua", "deno", "bun"].iter().any(|language| {
         name.strip_prefix(language).is_some_and(|rest| rest.chars().all(|c| c.is_ascii_digit() || c == '.'))
     });
-    let joins = |text: &str| ["\"+", "'+", "\".", "'.", "\" .", "..\""].iter().any(|join| text.contains(join));
     let hides = |text: &str| HIDES.iter().any(|word| text.contains(word)) && joins(text);
     is_code && rest.iter().any(|word| is_literal(&word.text) && hides(&word.text))
 }

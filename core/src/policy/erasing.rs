@@ -6,7 +6,7 @@ use super::suspects::{Found, Suspects};
 use super::touching::Touch;
 
 /// What code says when it removes a folder with all that is in it.
-const REMOVES_FOLDERS: [&str; 15] = [
+const REMOVES_FOLDERS: [&str; 17] = [
     "rmtree",
     "remove_tree",
     "removedirs",
@@ -22,6 +22,8 @@ const REMOVES_FOLDERS: [&str; 15] = [
     "removeSync",
     "rimraf",
     "deltree",
+    ".rm(",
+    "send2trash",
 ];
 /// What it says when it removes files, one by one.
 const REMOVES_FILES: [&str; 5] = ["unlink", "os.remove", "File.delete", "rm_f", "truncate"];
@@ -42,10 +44,19 @@ pub(super) fn codes(suspects: &Suspects) -> Vec<RemovingCode> {
     suspects.found.iter().filter(|command| interprets(&command.words)).flat_map(code).collect()
 }
 
-fn interprets(words: &[ShellWord]) -> bool {
+/// Whether a command runs code of another language than a shell's.
+pub(super) fn interprets(words: &[ShellWord]) -> bool {
     let languages =
         ["python", "perl", "ruby", "node", "deno", "bun", "php", "lua", "osascript", "pypy", "tsx", "ts-node"];
     words.iter().take(4).any(|word| languages.iter().any(|language| name_of(&word.text).starts_with(language)))
+}
+
+/// The texts that stand in quotes in the code of a command.
+pub(super) fn strings(command: &Found) -> Vec<String> {
+    let texts = command.words.iter().skip(1).map(|word| word.text.as_str());
+    let codes = texts.filter(|text| text.contains(['(', ' '])).chain(command.given.iter().map(String::as_str));
+    let is_name = |text: &String| !text.contains([' ', '\n', '(', ',', ';']) && text.len() < 200;
+    codes.flat_map(quoted).filter(is_name).take(200).collect()
 }
 
 fn code(command: &Found) -> Option<RemovingCode> {

@@ -3,18 +3,14 @@
 //! Where such names come from decides whether anybody can tell what they are. A command that prints names of files is
 //! followed on the disk, and so is a file with a list; the rest may be any name.
 
-use std::collections::BTreeSet;
-
 use super::candidates::names_in;
 use super::command::name_of;
-use super::folders::{GIT_FOLDER, prints_git_folder};
 use super::git_files::{handles_files, subcommand};
 use super::inert::started;
-use super::printing::{Names, Printed, printed};
+use super::printing::{Printed, PrintedNames, printed};
 use super::reading::{Reading, builds, reading};
 use super::shell::{ANY, Joint, ShellWord, Way};
 use super::suspects::{Found, Suspects};
-use super::values::is_literal;
 
 /// What a line does with names that come from elsewhere.
 pub(crate) struct Handing<'line> {
@@ -90,27 +86,27 @@ impl<'line> Handing<'line> {
         let mut names = match printed(first) {
             Printed::Files => {
                 self.printers.push(first);
-                Names::OfFiles
+                PrintedNames::OfFiles
             }
-            Printed::Words => Names::Words,
-            Printed::Other => Names::None,
+            Printed::Words => PrintedNames::Words,
+            Printed::Other => PrintedNames::None,
             Printed::Lines(words) => {
                 let lists: Vec<&ShellWord> = led(first).into_iter().chain(words).collect();
                 if !lists.is_empty() {
                     self.lists.push(NameList { words: lists, is_patch });
                 }
-                Names::Words
+                PrintedNames::Words
             }
             // What git knows is what it has.
             Printed::Unknown if is_patch && first.words.first().is_some_and(|word| name_of(&word.text) == "git") => {
-                Names::None
+                PrintedNames::None
             }
-            Printed::Unknown => Names::Unknown,
+            Printed::Unknown => PrintedNames::Unknown,
         };
         for filter in filters {
             names = names.through(filter);
         }
-        self.is_unknown |= names == Names::Unknown;
+        self.is_unknown |= names == PrintedNames::Unknown;
     }
 }
 
@@ -279,16 +275,4 @@ pub(super) fn list_names(word: &ShellWord, suspects: &Suspects) -> Vec<String> {
 /// Whether a line of a patch says which file is changed.
 pub(super) fn is_header(line: &str) -> bool {
     ["+++ ", "--- ", "*** ", "diff ", "rename ", "copy ", "Index: "].iter().any(|begin| line.starts_with(begin))
-}
-
-/// The words of all commands but one, as far as they may be parts of a name.
-pub(super) fn others(suspects: &Suspects, command: &Found) -> Vec<String> {
-    const MOST_OTHERS: usize = 12;
-    let others = suspects.found.iter().filter(|other| !std::ptr::eq(*other, command));
-    let words = others.flat_map(|other| other.words.iter().map(|word| &word.text).chain(&other.given));
-    let words = words.flat_map(|text| text.split_whitespace());
-    let is_name = |text: &&str| !text.starts_with('-') && text.len() < 200 && is_literal(text) && !text.contains('$');
-    let words: BTreeSet<&str> = words.filter(is_name).collect();
-    let git_folder = prints_git_folder(suspects).then_some(GIT_FOLDER);
-    git_folder.into_iter().chain(words.into_iter().take(MOST_OTHERS)).map(str::to_owned).collect()
 }

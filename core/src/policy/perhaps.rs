@@ -29,6 +29,9 @@ pub(crate) fn might_run(line: &LinePattern<'_>, suspects: &Suspects) -> Option<S
             return Some(format!("its words are not certain, and they may be {}", shown(line)));
         }
     }
+    if suspects.quoted.iter().any(|words| line.fits(words, false, &suspects.variables) != Fit::No) {
+        return Some(format!("a text in it may be run, and it may be {}", shown(line)));
+    }
     let flow = &suspects.flow;
     let names = |tokens: &Tokens| {
         let named = tokens.without(program).any(|token| is_named(program, token));
@@ -36,7 +39,8 @@ pub(crate) fn might_run(line: &LinePattern<'_>, suspects: &Suspects) -> Option<S
         let words = |tokens: &[&String]| line.words().iter().all(|word| is_said(word, tokens));
         let own = || words(&tokens.without(program).collect::<Vec<_>>());
         let all = || words(&flow.tokens.iter().flat_map(|tokens| tokens.without("")).collect::<Vec<_>>());
-        (named || matched()) && (own() || flow.moves && all())
+        let renames = || matches!(tokens.program(), Some("alias" | "hash")) && flow.has_unknown;
+        (named || matched()) && (own() || flow.moves && all() || renames())
     };
     let is_set = |tokens: &Tokens, command: &Found| {
         let counts = |name: &str| is_command(name) || !command.words.is_empty() && !is_safe(name);
@@ -96,6 +100,8 @@ pub(crate) struct Flow {
     changes: bool,
     /// Words come from elsewhere in the line.
     moves: bool,
+    /// A word of a command is not certain.
+    has_unknown: bool,
     /// The names in each of the commands that were found, in their order.
     tokens: Vec<Tokens>,
 }
@@ -120,6 +126,7 @@ impl Flow {
             consumes: suspects.found.iter().any(|command| consumes(&command)),
             changes: suspects.is_unsure || suspects.found.iter().any(sets_path),
             moves,
+            has_unknown: suspects.found.iter().any(|command| command.words.iter().any(|word| !word.is_known())),
             tokens,
         }
     }

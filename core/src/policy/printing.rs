@@ -44,7 +44,7 @@ pub(super) fn printed(command: &Found) -> Printed<'_> {
             )) => Printed::Other,
             _ => Printed::Unknown,
         },
-        // `\x73` is a letter that nobody sees here.
+        // `\x73` is a character that nobody sees here.
         "printf" | "echo" if rest.iter().any(|word| hides_letters(&word.text)) => Printed::Unknown,
         "printf" if formats(rest) => Printed::Unknown,
         "echo" | "printf" | "basename" | "dirname" | "realpath" | "readlink" | "for" | "in" | "select" | "case"
@@ -73,7 +73,7 @@ fn hides_letters(text: &str) -> bool {
 
 /// Names of files that somebody prints.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Names {
+pub(super) enum PrintedNames {
     None,
     OfFiles,
     /// They stand in the line, or in a list.
@@ -81,7 +81,7 @@ pub(super) enum Names {
     Unknown,
 }
 
-impl Names {
+impl PrintedNames {
     /// What becomes of names in a command at the end of a pipe.
     pub(super) fn through(self, filter: &Found) -> Self {
         let words = started(&filter.words);

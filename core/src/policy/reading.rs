@@ -244,13 +244,13 @@ pub(crate) fn descent(words: &[ShellWord]) -> Descent {
             !long("--files") && !long("--version") && !long("--help") && !long("--type-list") || long("--files-w")
         }
         "git" => return git_files::descent(rest),
-        "diff" => short(&['r']) || long("--rec"),
+        "diff" => true,
         "cp" => short(&['r', 'R', 'a']) || long("--rec") || long("--arch"),
         "chmod" | "chown" | "touch" | "mkdir" | "rmdir" | "ls" | "cd" | "pushd" | "popd" | "find" | "fd" | "stat"
         | "pwd" | "du" | "df" | "test" | "[" | "[[" | "echo" | "printf" | "which" | "tree" | "realpath"
         | "readlink" | "cat" | "head" | "tail" | "wc" | "rm" | "sh" | "bash" | "zsh" | "for" | "select" | "case"
         | "in" | "source" | "." | "sed" | "awk" | "sort" | "uniq" | "file" | "jq" => false,
-        name if builds(name) => false,
+        name if builds(name) => return Descent::Named,
         // What surely only reads reads no folder, but for those above.
         _ => reading(words) == Reading::Perhaps,
     };

@@ -7,7 +7,7 @@ use super::environment::is_command;
 use super::feeding::starts_programs;
 use super::inert::is_inert;
 use super::runners::{RUN_INPUT, RUNNERS, TRANSFORMERS, options_of, runs_a_file};
-use super::shell::{ANY, Joint, Piece, Redirect, ShellWord, Way};
+use super::shell::{ANY, Joint, ONE, Piece, Redirect, STAR, ShellWord, Way};
 use super::starts::{BEFORE_ANOTHER, starts, takes_from_elsewhere};
 use super::suspects::{Found, Suspects};
 use super::values::Variables;
@@ -59,12 +59,20 @@ fn makes_text(found: &[Found]) -> bool {
     let name = |command: &Found| command.words.first().map_or(String::new(), |word| name_of(&word.text).to_owned());
     let is_text = |text: &str| text.chars().filter(|c| c.is_alphanumeric()).count() > 2;
     let says = |word: &ShellWord| word.pieces.iter().any(|piece| matches!(piece, Piece::Text(text) if is_text(text)));
-    let makes = |command: &Found| command.is_nested && TRANSFORMERS.contains(&name(command).as_str());
+    let escapes =
+        |command: &Found| name(command) == "echo" && command.words[1..].iter().any(|word| word.text.contains('\\'));
+    let makes =
+        |command: &Found| command.is_nested && (TRANSFORMERS.contains(&name(command).as_str()) || escapes(command));
     let reads = found.iter().any(|command| matches!(name(command).as_str(), "read" | "mapfile" | "readarray"));
     let sets =
         |command: &Found| name(command) == "set" && command.words[1..].iter().any(|word| !word.is_flag() && says(word));
+    let joins = |command: &Found| {
+        TRANSFORMERS.contains(&name(command).as_str()) && command.words.iter().any(|word| code::joins(&word.text))
+    };
     let speaks = |command: &Found| {
-        matches!(name(command).as_str(), "echo" | "printf") && command.words[1..].iter().any(says)
+        joins(command)
+            || name(command) == "expr"
+            || matches!(name(command).as_str(), "echo" | "printf") && command.words[1..].iter().any(says)
             || command.given.iter().any(|text| is_text(text))
     };
     let moves = |command: &Found| command.is_nested || reads;
@@ -100,9 +108,16 @@ impl Receivers<'_> {
         !word.is_literal && self.suspects.variables.shapes(word).iter().any(|shape| shape.contains(ANY))
     }
 
-    /// Also where a word from elsewhere is put into it.
+    /// Whether the line itself makes the word out of others.
+    fn is_made(&self, word: &ShellWord) -> bool {
+        self.is_computed(word) && (self.makes_text || self.suspects.variables.is_made_of_text(word))
+    }
+
+    /// Also where a word from elsewhere is put into it, or the name of a file that fits a pattern.
     fn is_filled(&self, word: &ShellWord) -> bool {
-        self.is_computed(word) || self.marks.iter().any(|mark| word.text.contains(mark))
+        let is_open = |shape: &String| shape.contains([ANY, STAR, ONE]);
+        !word.is_literal && self.suspects.variables.shapes(word).iter().any(is_open)
+            || self.marks.iter().any(|mark| word.text.contains(mark))
     }
 
     fn command(&self, command: &Found) -> Option<&'static str> {
@@ -111,8 +126,8 @@ impl Receivers<'_> {
         if command.assignments.iter().any(sets) || command.words.iter().skip(1).any(exports) {
             return Some(MADE);
         }
-        let computed = |word: &ShellWord| self.is_computed(word);
-        if self.makes_text && !is_inert(&command.words) && command.words.iter().skip(1).any(computed) {
+        let values = command.assignments.iter().map(|(_, value)| value);
+        if !is_inert(&command.words) && command.words.iter().skip(1).chain(values).any(|word| self.is_made(word)) {
             return Some(MADE);
         }
         let is_fed = || self.is_fed(command);
@@ -134,6 +149,7 @@ impl Receivers<'_> {
                 None => starts_others && operands(rest) == 0,
             };
             let runs_input = match name {
+                "make" | "gmake" if rest.iter().any(ShellWord::is_made_file) => return Some(READ),
                 "make" | "gmake" => rest.iter().any(|word| matches!(word.text.as_str(), "-" | "-f-" | "/dev/stdin")),
                 "sed" => sed::running(rest).is_some(),
                 name => RUN_INPUT.contains(&name),
@@ -171,6 +187,13 @@ impl Receivers<'_> {
         if of_git.as_ref().is_some_and(|line| line.code().any(|setting| self.is_filled(setting))) {
             return true;
         }
+        let sets = |words: &[ShellWord]| {
+            let key = words.iter().skip(1).find(|word| word.text.contains('.'));
+            words.first().is_some_and(|sub| sub.text == "config") && key.is_none_or(|key| git::names_code(&key.text))
+        };
+        if of_git.as_ref().is_some_and(|line| sets(line.words) && line.words.iter().any(|word| self.is_filled(word))) {
+            return true;
+        }
         let sub = of_git.as_ref().and_then(|line| line.words.first()).map_or("", |word| word.text.as_str());
         rest.iter().enumerate().any(|(at, word)| {
             let value =
@@ -187,7 +210,7 @@ impl Receivers<'_> {
     fn operand(&self, name: &str, rest: &[ShellWord]) -> bool {
         let any = |rest: &[ShellWord]| rest.iter().any(|word| self.is_filled(word));
         match name {
-            "alias" | "trap" => any(rest),
+            "alias" | "trap" | "sqlite3" | "psql" | "mysql" => any(rest),
             "vim" | "vi" | "nvim" | "ex" | "less" | "view" => {
                 rest.iter().any(|word| word.text.starts_with('+') && self.is_filled(word))
             }
@@ -205,7 +228,7 @@ impl Receivers<'_> {
         let Some((_, subs)) = RUNNERS.iter().find(|(runner, _)| *runner == name) else { return false };
         let mut words = rest;
         if !subs.is_empty() {
-            let at = rest.iter().position(|word| !word.is_flag()).filter(|at| subs.contains(&rest[*at].text.as_str()));
+            let at = rest.iter().take(5).position(|word| subs.contains(&word.text.as_str()));
             let Some(at) = at else { return false };
             words = &rest[at + 1..];
         }
@@ -229,7 +252,8 @@ impl Receivers<'_> {
 
     /// Whether what a command reads is not in the line as it stands.
     fn is_fed(&self, command: &Found) -> bool {
-        if command.given.iter().any(|text| text.contains(ANY)) {
+        let is_open = |text: &String| self.is_computed(&ShellWord::read(text));
+        if command.given.iter().any(is_open) {
             return true;
         }
         let from_file = |redirect: &Redirect| redirect.way == Way::In;
@@ -244,7 +268,7 @@ impl Receivers<'_> {
     fn is_fed_plainly(&self, command: &Found) -> bool {
         let others = self.suspects.found.iter().filter(|other| !std::ptr::eq(*other, command));
         let name = |other: &Found| other.words.first().map_or(String::new(), |word| word.text.clone());
-        let is_plain = |word: &ShellWord| word.is_known() && !is_escaped(&word.text);
+        let is_plain = |word: &ShellWord| word.stands_as_it_is() && !is_escaped(&word.text);
         others
             .clone()
             .all(|other| matches!(name(other).as_str(), "echo" | "printf" | "cat") && other.words.iter().all(is_plain))

@@ -3,7 +3,7 @@
 use super::command::is_shell;
 
 /// Options whose value a program runs: letters of short ones, and long ones.
-const OPTIONS: [(&str, &str, &[&str]); 40] = [
+const OPTIONS: [(&str, &str, &[&str]); 44] = [
     ("bind", "x", &[]),
     ("bun", "e", &["--eval"]),
     ("compgen", "CF", &[]),
@@ -19,6 +19,10 @@ const OPTIONS: [(&str, &str, &[&str]); 40] = [
     ("go", "", &["-toolexec", "-exec", "-vettool"]),
     ("hash", "p", &[]),
     ("lua", "el", &[]),
+    ("mapfile", "C", &[]),
+    ("readarray", "C", &[]),
+    ("npx", "c", &["--call"]),
+    ("npm", "c", &["--call"]),
     ("make", "", &["--eval"]),
     ("gmake", "", &["--eval"]),
     ("man", "PH", &["--pager", "--html"]),
@@ -129,9 +133,9 @@ pub(super) const RUNNERS: [(&str, &[&str]); 44] = [
 ];
 
 /// Programs that make a text out of another.
-pub(super) const TRANSFORMERS: [&str; 20] = [
+pub(super) const TRANSFORMERS: [&str; 22] = [
     "rev", "tr", "base64", "base32", "basenc", "xxd", "od", "printf", "sed", "awk", "gawk", "mawk", "perl", "python",
-    "python3", "ruby", "node", "openssl", "cut", "gzip",
+    "python3", "ruby", "node", "openssl", "cut", "gzip", "expr", "jq",
 ];
 
 /// Whether a program runs the file that it is given by name.

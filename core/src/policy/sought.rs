@@ -1,8 +1,9 @@
 //! Commands that print names of files, and what is done to the files that they find.
 
 use super::call::{Call, Context};
-use super::candidates::patterns_in;
+use super::candidates::{as_pattern, patterns_in};
 use super::command::name_of;
+use super::erasing::{interprets, strings};
 use super::folders::Folders;
 use super::git_files::handles_files;
 use super::handing::Handing;
@@ -41,6 +42,11 @@ impl Sought {
         let is_named =
             self.names.is_empty() || self.names.iter().any(|pattern| super::glob::segment_matches(pattern, &name));
         is_named && self.shape.as_deref().is_none_or(|shape| may_be(shape, path)) && !self.skips(path)
+    }
+
+    /// Whether it looks for few of the files that there may be, and for none of those whose names are protected.
+    pub(crate) fn is_picky(&self) -> bool {
+        !self.names.is_empty() || self.shape.is_some() || self.skips == Skips::Hidden
     }
 
     fn skips(&self, path: &str) -> bool {
@@ -83,7 +89,7 @@ pub(crate) fn sought(suspects: &Suspects, call: &Call, context: &Context) -> Vec
         sought.folders = folders.iter().flat_map(seen).collect();
         all.push(sought);
     }
-    all.extend(picked(suspects, call, context));
+    all.extend(picked(suspects, &folders, context));
     all
 }
 
@@ -138,13 +144,24 @@ fn printed_by(name: &str, words: &[ShellWord], may_change: bool) -> Option<(Vec<
     };
     let included = words.iter().filter_map(|word| word.text.strip_prefix("--include="));
     let names = included.map(str::to_lowercase).collect();
-    let named: Vec<String> = words.iter().filter(|word| !word.is_flag()).map(|word| word.text.clone()).collect();
+    let takes = |flag: &ShellWord| {
+        let flags = ["-g", "--glob", "--iglob", "-t", "--type", "-T", "-e", "-f", "-A", "-B", "-C", "-m", "-j", "-I"];
+        !matches!(name, "ls" | "tree" | "du") && flags.contains(&flag.text.as_str())
+    };
+    let is_value = |at: usize| at.checked_sub(1).is_some_and(|at| takes(&words[at]));
+    let named = words.iter().enumerate().filter(|(at, word)| !word.is_flag() && !is_value(*at));
+    let named: Vec<String> = named.map(|(_, word)| word.text.clone()).collect();
     let mut shape = None;
     let roots = match name {
         // Versions, or patterns of its own.
         "git" => {
             let pattern = named.iter().find(|text| text.contains('*')).map(|text| text.replace('*', &STAR.to_string()));
             shape = pattern.filter(|_| named.len() == 2).map(|pattern| format!("{STAR}{pattern}"));
+            vec![]
+        }
+        // A pattern of the shell's, and what lies in the folders that it stands for.
+        "ls" if named.len() == 1 && named[0].contains(['*', '?', '[']) => {
+            shape = Some(format!("{STAR}/{}{STAR}", as_pattern(&named[0])));
             vec![]
         }
         // The pattern is one of these, and no folder.
@@ -155,17 +172,21 @@ fn printed_by(name: &str, words: &[ShellWord], may_change: bool) -> Option<(Vec<
 }
 
 /// What programs pick themselves, by patterns that stand in quotes for the shell.
-fn picked(suspects: &Suspects, call: &Call, context: &Context) -> Vec<Sought> {
+fn picked(suspects: &Suspects, folders: &[String], context: &Context) -> Vec<Sought> {
     let mut all = vec![];
     for command in &suspects.found {
         let may_change = reading(&command.words) == Reading::Perhaps;
         let mut patterns = own_patterns(command, suspects);
         patterns.retain(|name| !is_literal(name));
+        // What code looks for at any depth.
+        if interprets(&command.words) && says_glob(command) {
+            patterns.extend(strings(command).iter().map(|text| format!("{STAR}{}", as_pattern(text))));
+        }
         if patterns.is_empty() {
             continue;
         }
-        for folder in Folders::of(suspects, call, context).all {
-            let seen = patterns.iter().filter_map(|pattern| absolute(pattern, &folder, context.home.as_deref()));
+        for folder in folders {
+            let seen = patterns.iter().filter_map(|pattern| absolute(pattern, folder, context.home.as_deref()));
             all.extend(seen.map(|shape| Sought {
                 folders: vec![fixed_folder(&shape)],
                 may_change,
@@ -176,6 +197,10 @@ fn picked(suspects: &Suspects, call: &Call, context: &Context) -> Vec<Sought> {
         }
     }
     all
+}
+
+fn says_glob(command: &Found) -> bool {
+    command.words.iter().map(|word| &word.text).chain(&command.given).any(|text| text.contains("glob"))
 }
 
 /// What a program makes of patterns that stand in quotes for the shell, where it may take them for some.

@@ -146,7 +146,8 @@ pub(super) fn scripts_of(words: &[ShellWord]) -> Vec<String> {
         scripts.extend(behind.filter(|word| !word.is_flag()).map(ShellWord::script).next());
     }
     if matches!(name, "trap" | "alias") || name == "env" {
-        scripts.extend(rest.iter().filter(|word| !word.is_literal).map(ShellWord::script));
+        let is_open = |word: &&ShellWord| !word.is_literal || word.text.contains(['*', '?', '[']);
+        scripts.extend(rest.iter().filter(is_open).map(ShellWord::script));
     }
     if is_shell(name) || BEFORE_ANOTHER.contains(&name) || matches!(name, "trap" | "alias") {
         for word in rest.iter().filter(|word| word.text.contains([' ', '\t', '\n', ';'])) {

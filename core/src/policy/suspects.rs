@@ -9,7 +9,7 @@ use super::feeding;
 use super::inert::is_inert;
 use super::perhaps::Flow;
 use super::receivers;
-use super::shell::{ANY, Joint, Piece, Redirect, Script, ShellCommand, ShellWord};
+use super::shell::{ANY, Joint, Piece, Redirect, Script, ShellCommand, ShellWord, assignment};
 use super::starts::{WITH_A_WORD, scripts_of, starts, takes_from_elsewhere};
 use super::values::{Variables, is_literal};
 
@@ -52,6 +52,8 @@ pub(crate) struct Suspects {
     pub(crate) variables: Variables,
     /// The names of programs that are not certain, as shapes.
     pub(crate) programs: Vec<String>,
+    /// Commands in texts that something may run, as far as they are not certain.
+    pub(crate) quoted: Vec<Vec<ShellWord>>,
     /// Why something may be run that does not stand in the line, for rules on commands.
     pub(crate) computed: Option<&'static str>,
     /// Why something may be run that nobody can read here.
@@ -141,7 +143,12 @@ impl Suspects {
         for _ in 0..ROUNDS {
             let before = self.variables.clone();
             for command in &self.found {
-                self.variables.learn(&command.assignments, &command.words);
+                // What is added to itself grows only where it is done again.
+                let grows = |(name, value): &(String, ShellWord)| value.pieces.contains(&Piece::Variable(name.clone()));
+                let grown = |word: &ShellWord| assignment(word).is_some_and(|one| grows(&one));
+                if command.is_grouped || !command.assignments.iter().any(grows) && !command.words.iter().any(grown) {
+                    self.variables.learn(&command.assignments, &command.words);
+                }
             }
             if self.variables == before {
                 return;
@@ -158,7 +165,9 @@ impl Suspects {
                 let scripts = receivers::scripts_named(&command.words, start, &self.variables);
                 self.programs.extend(scripts.into_iter().filter(|shape| !is_literal(shape)));
             }
-            self.programs.extend(code::programs(&command, &self.variables));
+            let quoted = code::commands(&command);
+            self.programs.extend(code::programs(&quoted, &self.variables));
+            self.quoted.extend(quoted);
             self.found.push(command);
         }
     }

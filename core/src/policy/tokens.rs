@@ -1,7 +1,7 @@
 //! The names in a command that may be programs or their words, taken apart once for all rules.
 
 use super::command::name_of;
-use super::shell::{ANY, ONE, OUTER, STAR, ShellWord, Way};
+use super::shell::{ANY, ONE, OUTER, Piece, STAR, ShellWord, Way};
 use super::suspects::Found;
 use super::values::Variables;
 
@@ -34,13 +34,24 @@ impl Tokens {
         for (name, value) in &command.assignments {
             let mut names = vec![];
             take_value(value, variables, &mut names);
+            if !command.words.is_empty() {
+                patterns(value, variables, &mut tokens.patterns);
+            }
             tokens.rest.extend(names.iter().cloned());
             tokens.set.push((name.clone(), names));
         }
-        command.given.iter().for_each(|text| split(text, &mut tokens.rest));
+        for text in &command.given {
+            let text = ShellWord::read(text);
+            take_value(&text, variables, &mut tokens.rest);
+            patterns(&text, variables, &mut tokens.patterns);
+        }
         let read = command.redirects.iter().filter(|redirect| redirect.way == Way::In);
         read.for_each(|redirect| take(&redirect.target, variables, &mut tokens.rest));
         tokens
+    }
+
+    pub(crate) fn program(&self) -> Option<&str> {
+        self.program.as_deref()
     }
 
     /// The names in it. The program itself is left out where it is the one of the rule: that is for the rule's own words
@@ -53,7 +64,8 @@ impl Tokens {
 
 fn take(word: &ShellWord, variables: &Variables, names: &mut Vec<String>) {
     // The name of a variable is no program.
-    match super::shell::assignment(word) {
+    let is_name = word.raw.split('=').next().is_some_and(|written| !written.contains('['));
+    match super::shell::assignment(word).filter(|_| is_name) {
         Some((_, value)) => take_value(&value, variables, names),
         None => take_value(word, variables, names),
     }
@@ -87,6 +99,7 @@ fn split_plain(text: &str, names: &mut Vec<String>) {
     let is_name = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | '+' | '%');
     for token in text.split(|c| !is_name(c)).filter(|token| !token.is_empty()) {
         names.push(token.to_owned());
+        names.extend(token.strip_prefix(['+', '%', '.']).filter(|rest| !rest.is_empty()).map(str::to_owned));
         // Behind one option, or behind some that are run together.
         let letters = token.strip_prefix('-').filter(|rest| !rest.starts_with('-')).unwrap_or_default();
         let glued = letters.char_indices().skip(1).take(4).map(|(at, _)| &letters[at..]);
@@ -115,13 +128,17 @@ fn emptied(text: &str) -> String {
 
 /// Patterns in a word, also where they stand in quotes for something else to fill in.
 fn patterns(word: &ShellWord, variables: &Variables, found: &mut Vec<String>) {
-    if !word.text.contains(['*', '?', '[']) {
+    if word.is_literal && !word.text.contains(['*', '?', '[']) {
         return;
     }
     let is_open = |c: char| matches!(c, ANY | STAR | ONE | OUTER);
+    // In what looks like a command any file of a folder counts.
+    let is_glob = word.pieces.iter().any(|piece| matches!(piece, Piece::Glob(_)));
+    let is_code = !is_glob && word.text.contains([' ', '!']);
     let mut keep = |shape: &str| {
         let name = name_of(shape);
-        if name.contains([STAR, ONE]) && name.chars().any(|c| !is_open(c)) {
+        let is_more = name.chars().any(|c| !is_open(c)) || is_code && shape.contains('/');
+        if name.contains([STAR, ONE]) && is_more {
             found.push(name.to_owned());
         }
     };

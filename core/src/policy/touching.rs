@@ -3,14 +3,16 @@
 //! Which program does what with which of its words is not asked here. A word counts as a file that may be read and changed,
 //! unless its command is one that surely only reads, or only prints its words.
 
+use std::cell::OnceCell;
 use std::collections::BTreeSet;
 
 use super::access::Access;
 use super::call::{Call, Context};
 use super::candidates::names_in;
 use super::command::name_of;
-use super::folders::{Folders, GIT_FOLDER};
-use super::handing::{Handing, is_header, list_names, marks, others, taker};
+use super::erasing::interprets;
+use super::folders::{Folders, prints_git_folder};
+use super::handing::{marks, taker};
 use super::implied::{in_environment, written};
 use super::inert::is_inert;
 use super::path::absolute;
@@ -18,8 +20,10 @@ use super::reading::{Descent, Reading, descent, prints_names, reading};
 use super::removal::without_proc;
 use super::searching::searches_here;
 use super::shell::{ANY, Joint, ONE, Piece, STAR, ShellWord, Way};
+use super::skipping::passes_over;
 use super::sought::own_patterns;
 use super::suspects::{Found, Suspects};
+use super::unknown_names::begins_anew;
 use super::values::is_literal;
 
 /// A file that a line may have to do with.
@@ -33,13 +37,12 @@ pub(crate) struct Touch {
     pub(crate) is_word: bool,
     /// Whether what lies below it counts as well.
     pub(crate) descent: Descent,
+    /// Of that, hidden and ignored files do not.
+    pub(crate) passes_over: bool,
 }
 
 /// More files than this are not looked at.
-const MOST: usize = 4_000;
-/// More lists than this are not read.
-const MOST_LISTS: usize = 64;
-
+pub(super) const MOST: usize = 4_000;
 /// What the words of a line may name.
 #[derive(Debug)]
 pub(crate) struct Touched {
@@ -60,8 +63,23 @@ impl Touched {
         let piped = suspects.found.iter().filter(|command| command.joint == Joint::Pipe && !command.words.is_empty());
         let consumed = piped.map(consumes).max().unwrap_or(Reading::Nothing);
         let (touched, lists) = (BTreeSet::new(), BTreeSet::new());
-        let mut toucher = Toucher { suspects, call, context, folders, touched, lists, consumed, others: vec![] };
-        for command in &suspects.found {
+        let marks = marks(suspects);
+        let mut toucher = Toucher {
+            suspects,
+            call,
+            context,
+            folders,
+            touched,
+            lists,
+            consumed,
+            marks,
+            prints_git_folder: prints_git_folder(suspects),
+            parts: OnceCell::new(),
+            at: 0,
+            only_prints: false,
+        };
+        for (at, command) in suspects.found.iter().enumerate() {
+            toucher.at = at;
             toucher.command(command);
             if toucher.touched.len() > MOST {
                 is_complete = false;
@@ -73,22 +91,28 @@ impl Touched {
     }
 }
 
-struct Toucher<'a> {
-    suspects: &'a Suspects,
-    call: &'a Call,
-    context: &'a Context,
-    folders: Vec<String>,
-    touched: BTreeSet<Touch>,
-    lists: BTreeSet<String>,
+/// Takes in the files of a line, command by command.
+pub(super) struct Toucher<'a> {
+    pub(super) suspects: &'a Suspects,
+    pub(super) call: &'a Call,
+    pub(super) context: &'a Context,
+    pub(super) folders: Vec<String>,
+    pub(super) touched: BTreeSet<Touch>,
+    pub(super) lists: BTreeSet<String>,
     /// What the ends of pipes do with names that they are given.
-    consumed: Reading,
-    /// The words of the other commands: what nobody knows may be one of them.
-    others: Vec<String>,
+    pub(super) consumed: Reading,
+    /// What `xargs` puts names in the place of.
+    pub(super) marks: Vec<&'a str>,
+    pub(super) prints_git_folder: bool,
+    /// The words of all commands: what nobody knows in one may be a word of another.
+    pub(super) parts: OnceCell<Vec<(usize, String)>>,
+    /// The place of the command that is looked at, and whether it only prints its words.
+    pub(super) at: usize,
+    pub(super) only_prints: bool,
 }
 
 impl Toucher<'_> {
     fn command(&mut self, command: &Found) {
-        self.others = others(self.suspects, command);
         for redirect in &command.redirects {
             let may_change = match redirect.way {
                 Way::Out => true,
@@ -97,10 +121,11 @@ impl Toucher<'_> {
             };
             self.word(
                 &redirect.target,
-                &Touch { path: String::new(), may_change, is_word: true, descent: Descent::No },
+                &Touch { path: String::new(), may_change, is_word: true, descent: Descent::No, passes_over: false },
             );
         }
-        let implied = Touch { path: String::new(), may_change: true, is_word: false, descent: Descent::No };
+        let implied =
+            Touch { path: String::new(), may_change: true, is_word: false, descent: Descent::No, passes_over: false };
         for value in in_environment(command) {
             self.word(&value, &implied);
         }
@@ -109,8 +134,18 @@ impl Toucher<'_> {
         }
         let Some((first, rest)) = command.words.split_first() else { return };
         let kind = reading(&command.words);
+        self.only_prints = kind == Reading::Nothing;
         if !first.is_literal {
-            self.word(first, &Touch { path: String::new(), may_change: true, is_word: true, descent: Descent::No });
+            self.word(
+                first,
+                &Touch {
+                    path: String::new(),
+                    may_change: true,
+                    is_word: true,
+                    descent: Descent::No,
+                    passes_over: false,
+                },
+            );
         }
         // What it prints may be the words of another.
         let handed_on = command.is_nested || self.consumed != Reading::Nothing;
@@ -121,7 +156,8 @@ impl Toucher<'_> {
         let descent = descent(&command.words);
         let is_changed = flows && (command.is_nested || self.consumed == Reading::Perhaps);
         let may_change = kind == Reading::Perhaps || is_changed;
-        let touch = Touch { path: String::new(), may_change, is_word: true, descent };
+        let passes_over = passes_over(command);
+        let touch = Touch { path: String::new(), may_change, is_word: true, descent, passes_over };
         for word in rest {
             self.word(word, &touch);
         }
@@ -137,6 +173,12 @@ impl Toucher<'_> {
             let texts = rest.iter().map(|word| word.text.as_str()).chain(command.given.iter().map(String::as_str));
             let texts: Vec<&str> = texts.filter(|text| text.contains([' ', '\'', '"', '(', '\n', '!'])).collect();
             texts.into_iter().for_each(|text| self.text(text, &touch));
+            if interprets(&command.words) {
+                self.code(command, &touch);
+            }
+            if matches!(name_of(&first.text), "vi" | "vim" | "nvim" | "view" | "ex" | "emacs") {
+                rest.iter().for_each(|word| self.orders(&word.text, &touch));
+            }
             if name_of(&first.text) == "sed" {
                 // `r` and `w` have their file right behind them.
                 for shape in rest.iter().flat_map(|word| self.suspects.variables.spellings(word)) {
@@ -160,60 +202,6 @@ impl Toucher<'_> {
         }
     }
 
-    /// Files whose names come from other commands, or out of lists.
-    fn handed(&mut self) {
-        let handing = Handing::of(self.suspects);
-        if handing.taken == Reading::Nothing {
-            return;
-        }
-        let may_change = handing.taken == Reading::Perhaps;
-        let touch = Touch { path: String::new(), may_change, is_word: false, descent: Descent::No };
-        let mut is_unknown = handing.is_unknown;
-        for list in &handing.lists {
-            let names = list.words.iter().flat_map(|word| list_names(word, self.suspects));
-            let seen = |name: String| {
-                let seen =
-                    self.folders.iter().filter_map(|folder| absolute(&name, folder, self.context.home.as_deref()));
-                seen.flat_map(|path| match self.call.expansion(&path) {
-                    Some(made) => made.to_vec(),
-                    None => vec![path],
-                })
-                .collect::<Vec<_>>()
-            };
-            let paths: Vec<String> = names.flat_map(seen).collect();
-            // A pattern for lists that are not there.
-            let mut is_read = paths.is_empty();
-            for path in paths.into_iter().take(MOST_LISTS) {
-                let listed = self.call.listed(&path).map(<[String]>::to_vec);
-                is_read |= listed.is_some();
-                let lines = listed.unwrap_or_default();
-                let is_name = |line: &&String| !list.is_patch || is_header(line);
-                lines.iter().filter(is_name).for_each(|line| self.tokens(line, &touch));
-                self.lists.insert(path);
-            }
-            is_unknown |= !is_read;
-        }
-        if is_unknown {
-            self.touched.insert(Touch { path: ANY.to_string(), ..touch });
-        }
-    }
-
-    /// All that is a word of its own in a text that something takes for names.
-    fn tokens(&mut self, text: &str, touch: &Touch) {
-        let touch = Touch { is_word: false, descent: Descent::No, ..touch.clone() };
-        for token in text.split(|c: char| c.is_whitespace() || matches!(c, '\\' | '\0' | '\'' | '"')).take(MOST) {
-            names_in(token).iter().filter(|name| !name.is_empty()).for_each(|name| self.name(name, &touch));
-        }
-    }
-
-    /// The names in a text that something may run or take for words.
-    fn text(&mut self, text: &str, touch: &Touch) {
-        let is_path = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | '/' | '~' | '+' | '@' | '%');
-        for name in text.split(|c| !is_path(c)).filter(|name| name.contains(['.', '/', '~'])) {
-            self.name(name, &Touch { is_word: false, descent: Descent::No, ..touch.clone() });
-        }
-    }
-
     fn word(&mut self, word: &ShellWord, touch: &Touch) {
         for shape in self.suspects.variables.spellings(word) {
             for name in names_in(&shape) {
@@ -222,34 +210,17 @@ impl Toucher<'_> {
         }
         // What the line itself makes may be any name.
         let is_whole = word.pieces.iter().all(|piece| !matches!(piece, Piece::Text(_)));
-        if is_whole && self.suspects.variables.is_made(word) {
+        let is_made = self.suspects.variables.is_made(word);
+        if is_made && (is_whole || !self.only_prints && begins_anew(word)) {
             self.touched.insert(Touch { path: ANY.to_string(), ..touch.clone() });
         }
-        if !is_whole || self.others.first().is_some_and(|other| other == GIT_FOLDER) {
+        if !is_whole || self.prints_git_folder {
             self.fill(word, touch);
         }
     }
 
-    /// A word some of which nobody knows, with words of other commands in its place.
-    fn fill(&mut self, word: &ShellWord, touch: &Touch) {
-        let touch = Touch { is_word: false, descent: Descent::No, ..touch.clone() };
-        let mut shapes = self.suspects.variables.shapes(word);
-        for mark in marks(self.suspects) {
-            shapes.iter_mut().for_each(|shape| *shape = shape.replace(mark, &ANY.to_string()));
-        }
-        for shape in shapes.iter().filter(|shape| shape.contains(ANY)) {
-            for first in self.others.clone() {
-                let filled = shape.replacen(ANY, &first, 1);
-                let rest = if filled.contains(ANY) { self.others.clone() } else { vec![String::new()] };
-                for second in rest {
-                    let name = filled.replace(ANY, &second);
-                    names_in(&name).iter().for_each(|name| self.name(name, &touch));
-                }
-            }
-        }
-    }
-
-    fn name(&mut self, name: &str, touch: &Touch) {
+    /// A name as the files that it may be, seen from each folder.
+    pub(super) fn name(&mut self, name: &str, touch: &Touch) {
         if name.len() > 4_096 || name.chars().all(|c| c == ANY) || self.touched.len() > MOST {
             return;
         }

@@ -17,6 +17,8 @@ pub(crate) struct Variables {
     values: BTreeMap<String, Vec<String>>,
     /// Names whose values the line puts together from others.
     made: BTreeSet<String>,
+    /// Of these the names whose values are made of text that stands in the line.
+    made_of_text: BTreeSet<String>,
     /// Something in the line sets names that nobody knows.
     sets_any: bool,
 }
@@ -27,6 +29,10 @@ impl Variables {
         for (name, value) in assignments {
             self.add(name, value);
             self.learn_defaults(value);
+            // `X+=y` and `X[1]=y` make it out of parts.
+            if value.raw.split('=').next().is_some_and(|written| written.ends_with(['+', ']'])) {
+                self.made_of_text.insert(name.clone());
+            }
         }
         words.iter().for_each(|word| self.learn_defaults(word));
         if let Some(last) = words.last() {
@@ -50,6 +56,7 @@ impl Variables {
                     self.forget(&word.text);
                     if first.text == "printf" {
                         self.made.insert(word.text.clone());
+                        self.made_of_text.insert(word.text.clone());
                     }
                 }
                 None => {}
@@ -77,6 +84,7 @@ impl Variables {
     /// What is set again and again may be anything.
     pub(crate) fn forget_all(&mut self) {
         self.sets_any = true;
+        self.made_of_text.extend(self.values.keys().cloned());
     }
 
     fn add(&mut self, name: &str, value: &ShellWord) {
@@ -84,12 +92,17 @@ impl Variables {
         if self.is_made(value) {
             self.made.insert(name.to_owned());
         }
+        if self.is_made_of_text(value) {
+            self.made_of_text.insert(name.to_owned());
+        }
         let known = self.values.entry(name.to_owned()).or_default();
         known.extend(shapes);
         known.sort();
         known.dedup();
         if known.len() > MOST {
             *known = vec![ANY.to_string()];
+            self.made.insert(name.to_owned());
+            self.made_of_text.insert(name.to_owned());
         }
     }
 
@@ -149,6 +162,21 @@ impl Variables {
         word.pieces.iter().any(|piece| match piece {
             Piece::MadeOf(name, _) => self.values.contains_key(name),
             Piece::Variable(name) => self.made.contains(name),
+            _ => false,
+        })
+    }
+
+    /// Whether it makes the word out of text that stands in it.
+    pub(crate) fn is_made_of_text(&self, word: &ShellWord) -> bool {
+        // Of a list nothing is known but that it is one.
+        let is_text =
+            |value: &String| value.is_empty() || value.chars().any(|c| !matches!(c, ANY | STAR | ONE | OUTER));
+        word.pieces.iter().any(|piece| match piece {
+            Piece::MadeOf(name, _) => {
+                self.made_of_text.contains(name)
+                    || self.values.get(name).is_some_and(|values| values.iter().any(is_text))
+            }
+            Piece::Variable(name) => self.made_of_text.contains(name),
             _ => false,
         })
     }

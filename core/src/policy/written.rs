@@ -38,7 +38,7 @@ pub(super) fn runs_what_it_wrote(found: &[Found]) -> bool {
     found.iter().any(|command| {
         let mut targets = command.redirects.iter().filter(|redirect| redirect.way == Way::Out);
         let name = command.words.first().map_or("", |word| name_of(&word.text));
-        let plain = |word: &ShellWord| word.is_known() && !is_escaped(&word.text);
+        let plain = |word: &ShellWord| word.stands_as_it_is() && !is_escaped(&word.text);
         let is_given = command.given.iter().all(|text| !text.contains(ANY)) && !command.given.is_empty();
         let says_it = matches!(name, "echo" | "printf") && command.words.iter().all(plain) && !formats(&command.words)
             || matches!(name, "cat" | "tee") && is_given;

@@ -39,15 +39,16 @@ impl Plan {
 
     /// All lines with some of the steps, around the same target or a plain one, the smallest first.
     pub(crate) fn smaller(&self) -> Vec<Case> {
-        let plain = Choice { at: (TARGETS[self.target.list].plain)(), ..self.target };
+        let plain = (TARGETS[self.target.list].plain)().into_iter().map(|at| Choice { at, ..self.target });
+        let targets: Vec<Choice> = plain.chain([self.target]).collect();
         let mut masks: Vec<u32> = (0..1 << self.steps.len()).collect();
         masks.sort_by_key(|mask| mask.count_ones());
         let mut cases: Vec<Case> = vec![];
         for mask in masks {
             let is_kept = |at: &usize| mask >> at & 1 == 1;
             let steps: Vec<Choice> = (0..self.steps.len()).filter(is_kept).map(|at| self.steps[at]).collect();
-            for target in [plain, self.target] {
-                let plan = Self { target, steps: steps.clone() };
+            for target in &targets {
+                let plan = Self { target: *target, steps: steps.clone() };
                 if plan != *self && cases.iter().all(|case| case.plan.as_ref() != Some(&plan)) {
                     cases.extend(plan.case());
                 }

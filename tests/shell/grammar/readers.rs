@@ -169,6 +169,14 @@ pub(super) fn size() -> usize {
     (READERS.len() + FOLDERS.len()) * 2 + PATHS.len() + DIRECTORIES.len() * IN_FOLDERS.len()
 }
 
+/// One command for a file, one for a folder, and one for each with a pattern.
+pub(super) fn plain() -> Vec<usize> {
+    let (readers, folders) = (READERS.len(), FOLDERS.len());
+    let folder = |name: &str| FOLDERS.iter().position(|template| *template == name).map(|at| readers + at);
+    let pattern = PATHS.iter().position(|path| *path == "s*/k*").map(|at| readers + folders + at);
+    [Some(0), folder("cd G && cat *"), folder("grep -r . G"), pattern].into_iter().flatten().collect()
+}
+
 pub(super) fn make(at: usize, rng: &mut Rng) -> (&'static str, Stage, String) {
     let (readers, folders) = (READERS.len(), FOLDERS.len());
     // Each command with a plain name, each name with a plain command, and any two.

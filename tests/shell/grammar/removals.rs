@@ -179,6 +179,12 @@ pub(super) fn size() -> usize {
     REMOVERS.len() * 2 + PLACES.len() * PLAIN.len() + ELSEWHERE.len()
 }
 
+/// One command for each way in which folders are removed.
+pub(super) fn plain() -> Vec<usize> {
+    let plain = ["rm -rf D", "find D -delete", "mv D @W@/x", "cd D && rm -rf *"];
+    plain.into_iter().filter_map(|plain| REMOVERS.iter().position(|template| *template == plain)).collect()
+}
+
 pub(super) fn make(at: usize, rng: &mut Rng) -> (&'static str, Stage, String) {
     let (removers, places) = (REMOVERS.len(), PLACES.len() * PLAIN.len());
     let (template, place) = match at {

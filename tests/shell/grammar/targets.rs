@@ -66,8 +66,8 @@ fn is_asked_for(words: &[String]) -> bool {
 pub(crate) struct Target {
     pub(crate) harm: Harm,
     pub(crate) size: fn() -> usize,
-    /// Which of them is the plainest.
-    pub(crate) plain: fn() -> usize,
+    /// Which of them are plain, the plainest first: a line is made smaller by putting one of them in.
+    pub(crate) plain: fn() -> Vec<usize>,
     /// The tool, what is given to it, and the name.
     pub(crate) make: fn(usize, &mut Rng) -> (&'static str, Stage, String),
 }
@@ -76,19 +76,19 @@ pub(crate) const TARGETS: [Target; 6] = [
     Target {
         harm: Harm::Program,
         size: || PROGRAMS.len(),
-        plain: || 1,
+        plain: || vec![1],
         make: |at, _| ("Bash", simple(PROGRAMS[at]), PROGRAMS[at].to_owned()),
     },
     Target {
         harm: Harm::Subcommand,
         size: || SUBCOMMANDS.len() + options::each().len(),
-        plain: || 0,
+        plain: || vec![0],
         make: subcommand,
     },
-    Target { harm: Harm::Read, size: readers::size, plain: || 0, make: readers::make },
-    Target { harm: Harm::Read, size: readers::tools, plain: || 0, make: readers::make_tool },
+    Target { harm: Harm::Read, size: readers::size, plain: readers::plain, make: readers::make },
+    Target { harm: Harm::Read, size: readers::tools, plain: || vec![0], make: readers::make_tool },
     Target { harm: Harm::Write, size: writers::size, plain: writers::plain, make: writers::make },
-    Target { harm: Harm::Removal, size: removals::size, plain: || 0, make: removals::make },
+    Target { harm: Harm::Removal, size: removals::size, plain: removals::plain, make: removals::make },
 ];
 
 /// Programs twice as often: most productions are about how one is started.
@@ -99,7 +99,7 @@ pub(super) fn any(rng: &mut Rng) -> usize {
 /// What every production is tried around, alone: which list, and which of its targets.
 pub(super) fn plain() -> Vec<(usize, usize)> {
     let bare = [(0, 0)];
-    bare.into_iter().chain([0, 1, 2, 4, 5].map(|list| (list, (TARGETS[list].plain)()))).collect()
+    bare.into_iter().chain([0, 1, 2, 4, 5].map(|list| (list, (TARGETS[list].plain)()[0]))).collect()
 }
 
 /// Whether any production around this target speaks for itself.

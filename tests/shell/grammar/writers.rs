@@ -260,9 +260,10 @@ pub(super) fn size() -> usize {
     WRITERS.len() * 2 + PATHS.len()
 }
 
-/// `cp a.txt F`: one plain command, whose words can be written in other ways.
-pub(super) fn plain() -> usize {
-    WRITERS.iter().position(|template| *template == "cp a.txt F").expect("it is in the list")
+/// One command whose words can be written in other ways, and one for a folder.
+pub(super) fn plain() -> Vec<usize> {
+    let plain = ["cp a.txt F", "cd G; touch new"];
+    plain.into_iter().filter_map(|plain| WRITERS.iter().position(|template| *template == plain)).collect()
 }
 
 pub(super) fn make(at: usize, rng: &mut Rng) -> (&'static str, Stage, String) {

@@ -62,7 +62,7 @@ impl ShellWord {
     pub(crate) fn read(text: &str) -> Self {
         let mut word = Self { raw: text.to_owned(), is_literal: true, ..Self::default() };
         let mut rest = text;
-        while let Some(at) = rest.find(['$', '*', '?', '[', ANY]) {
+        while let Some(at) = rest.find(['$', '*', '?', '[', ']', ANY]) {
             rest[..at].chars().for_each(|c| word.push(c));
             let found = rest[at..].chars().next().unwrap_or_default();
             rest = &rest[at + found.len_utf8()..];
@@ -125,6 +125,11 @@ impl ShellWord {
     /// Whether everything in it stands there as it is, but for patterns of file names.
     pub(crate) fn is_known(&self) -> bool {
         self.pieces.iter().all(|piece| matches!(piece, Piece::Text(_) | Piece::Glob(_)))
+    }
+
+    /// Whether everything in it stands there as it is.
+    pub(crate) fn stands_as_it_is(&self) -> bool {
+        self.pieces.iter().all(|piece| matches!(piece, Piece::Text(_)))
     }
 
     /// `-x` or `--long`, and not a lone dash.

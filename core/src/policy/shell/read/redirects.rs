@@ -29,9 +29,14 @@ const OPERATORS: [(&str, Way); 12] = [
 
 impl ShellReader<'_> {
     pub(super) fn redirect(&mut self) {
-        let is_number = |word: &ShellWord| !word.is_quoted && word.text.chars().all(|c| c.is_ascii_digit());
+        let is_number = |word: &ShellWord| {
+            !word.is_quoted && !word.text.is_empty() && word.is_known() && word.text.chars().all(|c| c.is_ascii_digit())
+        };
         // `{fd}>x` opens a file by a name of the shell's own.
-        let is_name = |word: &ShellWord| !word.is_quoted && word.text.starts_with('{') && word.text.ends_with('}');
+        let is_name = |word: &ShellWord| {
+            let inside = word.text.strip_prefix('{').and_then(|rest| rest.strip_suffix('}')).unwrap_or_default();
+            !word.is_quoted && !inside.is_empty() && inside.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+        };
         // `2>x` leads what is written to 2 elsewhere; the number is no word of the command.
         let is_taken = |word: &ShellWord| is_number(word) || is_name(word);
         if self.peek(0) != Some('&') && self.word.as_ref().is_some_and(|(_, word)| is_taken(word)) {

@@ -1,0 +1,86 @@
+//! What searches pass over by themselves: names that begin with a dot, and what a project's ignore files name.
+
+use super::call::Disk;
+use super::command::name_of;
+use super::glob::segment_matches;
+use super::inert::started;
+use super::options;
+use super::path::below;
+use super::suspects::Found;
+
+/// The files in which it stands what is passed over, and what is not.
+const IGNORE_FILES: [&str; 3] = [".gitignore", ".ignore", ".rgignore"];
+
+/// Whether a search surely passes over hidden and ignored files.
+pub(super) fn passes_over(command: &Found) -> bool {
+    let Some((first, rest)) = started(&command.words).split_first() else { return false };
+    // A configuration file may be named by a variable.
+    let is_plain = name_of(&first.text) == "rg" && command.assignments.is_empty() && first.is_literal;
+    let finds_more = |text: &str| {
+        let longs =
+            ["--hidden", "--unrestricted", "--ignore-file", "--pre", "--glob", "--iglob", "--follow", "--no-ignore"];
+        options::value(text, "u.gL", &longs).is_some()
+    };
+    is_plain && rest.iter().all(|word| word.is_known() && !finds_more(&word.text))
+}
+
+/// The ignore files of a folder that is searched, as far as they were found.
+pub(super) struct Ignores {
+    /// The folder of each, and its lines.
+    files: Vec<(String, Vec<String>)>,
+    /// Elsewhere than in a repository, what git ignores counts for nothing.
+    is_repository: bool,
+}
+
+impl Ignores {
+    /// Those below a folder and above it.
+    pub(super) fn of(folder: &str, below: &[String], disk: &dyn Disk) -> Self {
+        let mut above = vec![];
+        let mut at = folder.trim_end_matches('/');
+        while let Some((upper, _)) = at.rsplit_once('/') {
+            above.push(at.to_owned());
+            at = upper;
+        }
+        let is_repository = above.iter().any(|folder| disk.lines(&format!("{folder}/.git/HEAD")).is_some());
+        let above = above.iter().flat_map(|folder| IGNORE_FILES.map(|name| format!("{folder}/{name}")));
+        let all: Vec<String> = above.chain(below.iter().cloned()).collect();
+        let read = |path: String| {
+            let lines = disk.lines(&path)?;
+            path.rsplit_once('/').map(|(folder, _)| (folder.to_owned(), lines))
+        };
+        Self { files: all.into_iter().filter_map(read).collect(), is_repository }
+    }
+
+    /// Whether a file below a folder that is searched is surely passed over.
+    pub(super) fn hide(&self, path: &str, folder: &str) -> bool {
+        let parts: Vec<&str> = below(path, folder).unwrap_or_default().split('/').collect();
+        let is_hidden = |part: &&str| part.starts_with('.');
+        let is_taken_in = |part: &str| {
+            let lines = self.files.iter().flat_map(|(_, lines)| lines);
+            lines.filter_map(|line| line.trim().strip_prefix('!')).any(|line| may_name(line, part))
+        };
+        parts.iter().any(|part| (is_hidden(part) || self.is_repository && self.name(part, path)) && !is_taken_in(part))
+    }
+
+    /// Whether a line names just this part of a path. Patterns are left to whoever searches.
+    fn name(&self, part: &str, path: &str) -> bool {
+        let files = self.files.iter().filter(|(folder, _)| below(path, folder).is_some());
+        let is_it = |line: &String| line.trim().trim_end_matches('/').trim_start_matches('/') == part;
+        let anchored = |line: &String| line.starts_with('/');
+        files.clone().any(|(folder, lines)| {
+            let is_first = below(path, folder).is_some_and(|below| below.split('/').next() == Some(part));
+            lines.iter().any(|line| is_it(line) && (is_first || !anchored(line)))
+        })
+    }
+}
+
+/// Whether the end of a pattern may be this name.
+fn may_name(line: &str, part: &str) -> bool {
+    let last = line.trim_end_matches('/').rsplit('/').next().unwrap_or_default();
+    segment_matches(last, part) || last.contains("**")
+}
+
+/// Whether a file is one in which it stands what is passed over.
+pub(super) fn is_ignore_file(path: &str) -> bool {
+    IGNORE_FILES.contains(&path.rsplit('/').next().unwrap_or_default())
+}

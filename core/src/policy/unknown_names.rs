@@ -1,0 +1,172 @@
+//! Names that do not stand in a line as words: in texts and code, in what other commands print, in lists, and words of which
+//! nobody knows all.
+
+use std::collections::BTreeSet;
+
+use super::candidates::{as_pattern, names_in};
+use super::erasing::strings;
+use super::folders::{GIT_FOLDER, prints_git_folder};
+use super::handing::{Handing, is_header, list_names};
+use super::path::absolute;
+use super::reading::{Descent, Reading};
+use super::shell::{ANY, Piece, ShellWord};
+use super::suspects::{Found, Suspects};
+use super::touching::{MOST, Touch, Toucher};
+
+/// More words than this are not tried in the place of one that nobody knows.
+const MOST_OTHERS: usize = 200;
+/// More words than this are not tried in two places of one word.
+const MOST_TWICE: usize = 40;
+/// Longer values are not taken apart.
+const LONGEST_VALUE: usize = 64;
+/// More lists than this are not read.
+const MOST_LISTS: usize = 64;
+
+impl Toucher<'_> {
+    /// Files whose names come from other commands, or out of lists.
+    pub(super) fn handed(&mut self) {
+        let handing = Handing::of(self.suspects);
+        if handing.taken == Reading::Nothing {
+            return;
+        }
+        let may_change = handing.taken == Reading::Perhaps;
+        let touch = Touch { path: String::new(), may_change, is_word: false, descent: Descent::No, passes_over: false };
+        let mut is_unknown = handing.is_unknown;
+        for list in &handing.lists {
+            let names = list.words.iter().flat_map(|word| list_names(word, self.suspects));
+            let seen = |name: String| {
+                let seen =
+                    self.folders.iter().filter_map(|folder| absolute(&name, folder, self.context.home.as_deref()));
+                seen.flat_map(|path| match self.call.expansion(&path) {
+                    Some(made) => made.to_vec(),
+                    None => vec![path],
+                })
+                .collect::<Vec<_>>()
+            };
+            let paths: Vec<String> = names.flat_map(seen).collect();
+            // A pattern for lists that are not there.
+            let mut is_read = paths.is_empty();
+            for path in paths.into_iter().take(MOST_LISTS) {
+                let listed = self.call.listed(&path).map(<[String]>::to_vec);
+                is_read |= listed.is_some();
+                let lines = listed.unwrap_or_default();
+                let is_name = |line: &&String| !list.is_patch || is_header(line);
+                lines.iter().filter(is_name).for_each(|line| self.tokens(line, &touch));
+                self.lists.insert(path);
+            }
+            is_unknown |= !is_read;
+        }
+        if is_unknown {
+            self.touched.insert(Touch { path: ANY.to_string(), ..touch });
+        }
+    }
+
+    /// All that is a word of its own in a text that something takes for names.
+    pub(super) fn tokens(&mut self, text: &str, touch: &Touch) {
+        let touch = Touch { is_word: false, descent: Descent::No, ..touch.clone() };
+        for token in text.split(|c: char| c.is_whitespace() || matches!(c, '\\' | '\0' | '\'' | '"')).take(MOST) {
+            names_in(token).iter().filter(|name| !name.is_empty()).for_each(|name| self.name(name, &touch));
+        }
+    }
+
+    /// The names in a text that something may run or take for words.
+    pub(super) fn text(&mut self, text: &str, touch: &Touch) {
+        let is_path = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | '/' | '~' | '+' | '@' | '%');
+        for name in text.split(|c| !is_path(c)).filter(|name| name.contains(['.', '/', '~'])) {
+            self.name(name, &Touch { is_word: false, descent: Descent::No, ..touch.clone() });
+        }
+    }
+
+    /// The words of what an editor is told to do.
+    pub(super) fn orders(&mut self, text: &str, touch: &Touch) {
+        let touch = Touch { is_word: false, descent: Descent::Named, ..touch.clone() };
+        text.split_whitespace().skip(1).for_each(|name| self.name(name, &touch));
+    }
+
+    /// The texts that stand in quotes in code: files, patterns, and folders that are meant as a whole.
+    pub(super) fn code(&mut self, command: &Found, touch: &Touch) {
+        let touch = Touch { is_word: false, descent: Descent::Named, ..touch.clone() };
+        for text in strings(command) {
+            self.name(&as_pattern(&text), &touch);
+        }
+    }
+
+    /// A word some of which nobody knows, with words of other commands in its place.
+    pub(super) fn fill(&mut self, word: &ShellWord, touch: &Touch) {
+        let touch = Touch { is_word: false, descent: Descent::No, ..touch.clone() };
+        let mut shapes = self.suspects.variables.shapes(word);
+        for mark in &self.marks {
+            shapes.iter_mut().for_each(|shape| *shape = shape.replace(mark, &ANY.to_string()));
+        }
+        shapes.retain(|shape| shape.contains(ANY));
+        if shapes.is_empty() {
+            return;
+        }
+        let parts = self.parts.get_or_init(|| parts_of_names(self.suspects));
+        let others = parts.iter().filter(|(at, _)| *at != self.at).map(|(_, part)| part.clone());
+        let others: Vec<String> = others.chain(self.affixes(word)).take(MOST_OTHERS).collect();
+        for shape in &shapes {
+            let is_twice = shape.matches(ANY).count() > 1;
+            let most = if is_twice { MOST_TWICE } else { MOST_OTHERS };
+            if others.len() >= most {
+                self.touched.insert(Touch { path: ANY.to_string(), ..touch.clone() });
+                continue;
+            }
+            for first in &others {
+                let filled = shape.replacen(ANY, first, 1);
+                let rest = if is_twice { others.clone() } else { vec![String::new()] };
+                for second in rest {
+                    let name = filled.replace(ANY, &second);
+                    names_in(&name).iter().for_each(|name| self.name(name, &touch));
+                }
+            }
+        }
+    }
+
+    /// What is left of the values of variables in a word where something is taken from their beginning or end.
+    fn affixes(&self, word: &ShellWord) -> Vec<String> {
+        let made = word.pieces.iter().filter_map(|piece| match piece {
+            Piece::MadeOf(name, _) => Some(Piece::Variable(name.clone())),
+            _ => None,
+        });
+        let values = made.flat_map(|piece| {
+            let variable = ShellWord { pieces: vec![piece], ..ShellWord::default() };
+            self.suspects.variables.shapes(&variable)
+        });
+        let mut affixes = vec![];
+        for value in values.filter(|value| value.len() <= LONGEST_VALUE && !value.contains(ANY)) {
+            let places = value.char_indices().map(|(at, _)| at).skip(1);
+            affixes.extend(places.flat_map(|at| [value[..at].to_owned(), value[at..].to_owned()]));
+        }
+        affixes
+    }
+}
+
+/// Whether a word begins with a variable of which more than its beginning or its end is changed, as in `${X/a/b}`.
+pub(super) fn begins_anew(word: &ShellWord) -> bool {
+    let is_first = matches!(word.pieces.first(), Some(Piece::MadeOf(..)));
+    let inside = word.raw.split_once("${").map_or("", |(_, inside)| inside);
+    let operator = inside.trim_start_matches(|c: char| c.is_alphanumeric() || c == '_');
+    is_first
+        && (operator.starts_with(['/', ',', '^', '@', '!'])
+            || operator.starts_with(':') && !operator[1..].starts_with(['-', '=', '+', '?']))
+}
+
+/// The words of a line that may be parts of a name, each with the place of its command.
+fn parts_of_names(suspects: &Suspects) -> Vec<(usize, String)> {
+    let git_folder = prints_git_folder(suspects).then(|| (usize::MAX, GIT_FOLDER.to_owned()));
+    let mut parts: BTreeSet<(usize, String)> = git_folder.into_iter().collect();
+    for (at, command) in suspects.found.iter().enumerate() {
+        let words = command.words.iter().flat_map(|word| suspects.variables.spellings(word));
+        for text in words.chain(command.given.iter().cloned()) {
+            let is_name = |text: &&str| !text.starts_with('-') && text.len() < 200 && !text.contains([ANY, '$']);
+            for word in text.split_whitespace().filter(is_name) {
+                // `basename` leaves a part of a path.
+                parts.extend(
+                    word.split('/').chain([word]).filter(|part| !part.is_empty()).map(|part| (at, part.to_owned())),
+                );
+            }
+        }
+    }
+    parts.into_iter().rev().collect()
+}

@@ -77,8 +77,12 @@ export function conversation(id) {
     const stop = (end ?? items().length) + STEP;
     move(stop >= items().length ? undefined : stop, list.lastElementChild);
   }
+  let last = 0;
   const onScroll = () => {
-    if (scrollY < 200 && !up.hidden && items().length > WINDOW) moveUp();
+    // Only for whoever scrolls up: a list that grows below, or is new, is near its top as well.
+    const isUp = scrollY < last;
+    last = scrollY;
+    if (isUp && scrollY < 200 && !up.hidden && items().length > WINDOW) moveUp();
     else if (!down.hidden && isAtEnd()) moveDown();
   };
   addEventListener("scroll", onScroll, { passive: true });

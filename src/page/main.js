@@ -28,27 +28,30 @@ function route() {
   if (name === "rules") return rulesView();
   if (name === "people") return peopleView();
   if (name === "devices") return devicesView(show);
-  return sessionsView(draw);
+  return { ...sessionsView(draw), isHome: true };
 }
 
-function show() {
+function show(event) {
   view?.leave?.();
   view = route();
-  const tab = (href, key) => h("a", { href, "aria-current": location.hash === href && "page" }, t(key));
+  const here = location.hash.startsWith("#/session") || ["", "#/start"].includes(location.hash) ? "#/" : location.hash;
+  const tab = (href, key) => h("a", { href, "aria-current": here === href && "page" }, t(key));
   frame = { prompts: h("div", { class: "prompts", role: "region", "aria-label": t("prompts") }), away: h("p", { class: "away", role: "status", hidden: true }, t("away")), elsewhere: h("a", { class: "elsewhere", href: "#/", hidden: true }) };
   app.replaceChildren(
     h("nav", { "aria-label": "Portcullis" }, tab("#/", "sessions"), may("admin") && [tab("#/log", "log"), tab("#/rules", "rules"), tab("#/people", "people")], tab("#/devices", may("admin") ? "devices" : "settings")),
     frame.away, frame.elsewhere,
-    h("main", { id: "main" }, view.session ? null : frame.prompts, view.element));
+    h("main", { id: "main", tabindex: "-1" }, view.isHome && frame.prompts, view.element));
   draw();
+  // Whoever came here by a link goes on from here, and not from the top of the page.
+  if (event?.type === "hashchange") document.getElementById("main").focus({ preventScroll: true });
 }
 
 function draw() {
   if (!view) return;
   frame.away.hidden = state.connection !== "away";
   tell();
-  if (!view.session) drawPrompts(frame.prompts);
-  const elsewhere = view.session ? openAsks().filter((ask) => ask.session !== view.session).length : 0;
+  if (view.isHome) drawPrompts(frame.prompts);
+  const elsewhere = view.isHome ? 0 : openAsks().filter((ask) => ask.session !== view.session).length;
   frame.elsewhere.hidden = elsewhere === 0;
   frame.elsewhere.textContent = elsewhere === 1 ? t("oneElsewhere") : t("manyElsewhere", { n: elsewhere });
   view.draw();

@@ -48,6 +48,7 @@ function card(ask) {
       h("code", { class: "small" }, ask.code),
       h("span", { class: "badge risk" }, t(`risk_${risk}`) + reasons)),
     ask.preview_only && h("p", { class: "warning" }, t("previewOnly")),
+    ledToIt(ask),
     body ? body(ask, answer) : drawInput(ask),
     facts(ask),
     may("review") ? !body && answers(ask, answer) : h("p", { class: "hint" }, t("noRight")),
@@ -67,6 +68,17 @@ function facts(ask) {
     // The model chose these words: they stand apart from what is known.
     says(ask) && h("p", { class: "claim" }, h("span", null, `${t("saysAgent")}: `), shown(ask.description)),
     ask.held && h("p", { class: "hint" }, t("held")));
+}
+
+/** What was last asked of the agent, and what it said last: why the call came. */
+function ledToIt(ask) {
+  const place = h("div", { class: "led" });
+  call("GET", `/api/v1/sessions/${ask.session}/history?limit=50`).then(({ entries }) => {
+    const last = (kind) => entries.findLast((entry) => entry[kind]?.text && !entry[kind].agent)?.[kind].text;
+    const line = (name, text) => text && h("p", { class: "small" }, h("span", null, `${t(name)}: `), h("q", null, shown(text).slice(0, 500)));
+    place.append(...[line("lastPrompt", last("user")), line("lastWords", last("text"))].filter(Boolean));
+  }, () => {});
+  return place;
 }
 
 /** Where the model gave no words of its own, the client repeats the command or the file. */
@@ -92,7 +104,7 @@ function answers(ask, answer) {
     more.replaceChildren(words, row(button("deny", "danger", () => deny(false)), ask.interruptible && button("denyStop", "quiet", () => deny(true)), button("cancel", "quiet", () => more.replaceChildren())));
     words.focus();
   };
-  const main = [button("allowOnce", "primary", asked(() => allow())), button("deny", "plain", () => answer({ behavior: "deny" }))];
+  const main = [button("allowOnce", risky ? "risky" : "primary", asked(() => allow())), button("deny", risky ? "primary" : "plain", () => answer({ behavior: "deny" }))];
   return h("div", { class: "answers" },
     row(risky ? main.reverse() : main),
     h("details", null,

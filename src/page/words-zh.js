@@ -61,7 +61,8 @@ export const zh = {
   turnInterrupted: "本轮被打断。{why}", turnFailed: "本轮失败。{why}", callResult: "结果", callFailed: "失败", cut: "其余部分过长，此处不显示。",
   call_running: "运行中", call_done: "完成", call_failed: "失败", goOnWith: "接着进行",
   by_channel: "channel", by_hooks: "hooks", by_run: "run", by_acp: "编辑器",
-  oneElsewhere: "另一个会话有 1 个请求等你答复", manyElsewhere: "其他会话有 {n} 个请求等你答复",
+  oneElsewhere: "有 1 个请求等你答复", manyElsewhere: "有 {n} 个请求等你答复",
   orContinue: "或接着之前的对话", noConversations: "这些文件夹里还没有对话。", goThere: "前往",
   handedOver: "已转交", differs: "实际执行的内容与显示的不同。",
+  lastPrompt: "收到的指令", lastWords: "最近所说",
 };

@@ -63,9 +63,10 @@ export const en = {
   turnInterrupted: "The turn was interrupted. {why}", turnFailed: "The turn failed. {why}", callResult: "Result", callFailed: "It failed", cut: "The rest is too long to be shown here.",
   call_running: "running", call_done: "done", call_failed: "failed", goOnWith: "Continue",
   by_channel: "the channel", by_hooks: "hooks", by_run: "run", by_acp: "an editor",
-  oneElsewhere: "1 prompt of another session waits for you", manyElsewhere: "{n} prompts of other sessions wait for you",
+  oneElsewhere: "1 prompt waits for you", manyElsewhere: "{n} prompts wait for you",
   orContinue: "Or go on with a conversation", noConversations: "There is none in these folders yet.", goThere: "Go there",
   handedOver: "handed over", differs: "What ran was not what was shown.",
+  lastPrompt: "It was told", lastWords: "It said last",
 };
 
 let language = localStorage.getItem("portcullis.language") ?? (navigator.language.startsWith("zh") ? "zh-CN" : "en");

@@ -52,6 +52,7 @@ files! {
     "devices.js" SCRIPT,
     "diff.js" SCRIPT,
     "dom.js" SCRIPT,
+    "icon.png" "image/png",
     "icon.svg" "image/svg+xml",
     "index.html" HTML,
     "input.js" SCRIPT,

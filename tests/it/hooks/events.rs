@@ -235,8 +235,9 @@ fn an_event_that_woke_a_session_is_not_given_again_after_a_resume_although_nobod
     until("the same conversation", || home.attached(1).into_iter().find(|session| session["agent_session"] == *agent));
     resumed.say("once more");
     let turn = model.wait_for_turn("once more");
-    assert_eq!((times(&turn, "redelivered"), gate.event_state(&id)), (0, json!("seen")));
-    assert!(home.records("requeued").is_empty());
+    // Of what woke it the client may or may not say again: by us it is not said again.
+    assert!(times(&turn, "main is red") <= 1, "{:#}", turn.body["messages"]);
+    assert_eq!((home.records("requeued").len(), gate.event_state(&id)), (0, json!("seen")));
     let event = gate.get(&format!("/api/v1/events/{id}")).json();
     assert_eq!((&event["redelivered"], &event["way"]), (&json!(false), &json!("wake")), "{event:#}");
 }

@@ -52,6 +52,17 @@ const DO = {
     const { violations } = await of(page).evaluate(`axe.run(document, { resultTypes: ["violations"] })`);
     return violations.filter((one) => ["serious", "critical"].includes(one.impact)).map((one) => `${one.id}: ${one.nodes.map((node) => node.html).join(" | ")}`);
   },
+  grant: ({ page, permission }) => of(page).context().grantPermissions([permission]),
+  // A push as the browser's own push service would deliver it.
+  async push({ page, data }) {
+    const tools = await of(page).context().newCDPSession(of(page));
+    const registered = new Promise((resolve) => tools.on("ServiceWorker.workerRegistrationUpdated", ({ registrations }) => registrations[0] && resolve(registrations[0])));
+    await tools.send("ServiceWorker.enable");
+    const { registrationId } = await registered;
+    await tools.send("ServiceWorker.deliverPushMessage", { origin: new URL(of(page).url()).origin, registrationId, data });
+    await tools.detach();
+  },
+  attach: ({ page, at, path }) => of(page).locator(at).setInputFiles(path),
   close: async ({ page }) => {
     await of(page).context().close();
     pages.delete(page);

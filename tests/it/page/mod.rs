@@ -7,4 +7,5 @@ mod journey;
 mod prompts;
 mod reach;
 mod screens;
+mod sessions;
 mod told;

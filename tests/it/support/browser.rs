@@ -126,6 +126,11 @@ impl Page<'_> {
     }
 
     #[track_caller]
+    pub(crate) fn choose(&self, at: &str, value: &str) {
+        self.tell("select", json!({"at": at, "value": value}));
+    }
+
+    #[track_caller]
     pub(crate) fn press(&self, keys: &str) {
         self.tell("press", json!({"keys": keys}));
     }

@@ -1,0 +1,122 @@
+//! Sessions on the page: what they say and do as it happens, what can be done to them, and conversations that go on.
+
+use crate::fakes::model::Model;
+use crate::fakes::script::{Latch, Rule};
+use crate::run::api::serve;
+use crate::support::browser::{Browser, DESKTOP};
+use crate::support::claude::Claude;
+use crate::support::home::Home;
+use crate::support::until;
+use serde_json::json;
+
+#[test]
+fn what_the_agent_says_comes_as_it_is_said_and_calls_are_folded_with_their_result() {
+    let (home, latch) = (Home::new(), Latch::new());
+    let model = Model::start(vec![
+        Rule::on_text("go")
+            .say("I make a file.")
+            .call("Bash", json!({"command": "touch made.txt && echo it-is-made"}))
+            .once(),
+        Rule::on_any_result().say_in_two("The first half", " and **the second**.", &latch).once(),
+    ]);
+    let gate = serve(&home, &model, "");
+    let browser = Browser::start(&home);
+    let page = browser.linked("a", &gate, &["start"], DESKTOP);
+    gate.post("/api/v1/sessions", &json!({"prompt": "go"})).expect(201);
+    page.click(".session");
+    page.see_text(".said .user", "go");
+    page.see_text(".said .text", "I make a file.");
+    page.see_text(".call.running", "touch made.txt");
+    page.click(".prompt [data-action=allowOnce]");
+    page.see_text(".said .text", "The first half");
+    assert!(!page.text(".said").contains("the second"));
+    latch.open();
+    page.see_text(".said .text strong", "the second");
+    page.see_text(".call.done summary", "touch made.txt");
+    page.click(".call summary");
+    page.see_text(".call .code", "it-is-made");
+    assert_eq!(page.count(".said .text"), 2, "pieces are put together");
+    page.reload();
+    page.see_text(".said .text strong", "the second");
+    assert_eq!((page.count(".said .text"), page.count(".call")), (2, 1), "and nothing comes twice");
+    assert_eq!(page.problems(), [""; 0]);
+}
+
+#[test]
+fn a_session_is_paused_changed_and_ended_and_goes_on_in_another() {
+    let home = Home::new();
+    let model = Model::start(vec![Rule::on_text("first").say("one"), Rule::on_text("again").say("two")]);
+    let gate = serve(&home, &model, "");
+    let browser = Browser::start(&home);
+    let page = browser.linked("a", &gate, &["start"], DESKTOP);
+    let session = gate.post("/api/v1/sessions", &json!({"prompt": "first", "label": "held"})).expect(201).json();
+    let path = format!("/api/v1/sessions/{}", session["id"].as_str().unwrap());
+    page.click(".session");
+    page.see_text(".said .text", "one");
+    page.click("[data-action=pause]");
+    page.see_text(".head .warning", "Paused by owner");
+    page.click("[data-action=goOn]");
+    page.see("[data-action=pause]");
+    page.choose(".tools select", "plan");
+    until("the mode", || (gate.get(&path).expect(200).json()["mode"] == "plan").then_some(()));
+    page.click("[data-action=end]");
+    page.see_text(".head .badge", "ended");
+    page.click("[data-action=goOnWith]");
+    page.see_text(".head .badge", "idle");
+    page.fill(".composer textarea", "again");
+    page.click("[data-action=send]");
+    page.see_text(".said .text", "two");
+    model.wait_for_turn("again");
+    page.click(".back");
+    page.click("button >> text=Show ended ones");
+    page.see(".session.ended");
+}
+
+#[test]
+fn a_conversation_of_a_terminal_goes_on_on_the_page() {
+    let home = Home::new();
+    let model = Model::start(vec![Rule::on_text("colours").say("Red and blue."), Rule::on_text("third").say("Green.")]);
+    let terminal = Claude::headless(&home, &model, "name two colours", &json!({"mcpServers": {}}), &[]);
+    terminal.wait().ok();
+    let gate = serve(&home, &model, "");
+    let browser = Browser::start(&home);
+    let page = browser.linked("a", &gate, &["start"], DESKTOP);
+    page.click("a.primary");
+    page.see_text(".conversations", "name two colours");
+    page.fill("textarea", "and a third?");
+    page.click(".conversations [data-action=goOnWith]");
+    page.see_text(".said .text", "Green.");
+    let turn = model.wait_for_turn("third");
+    assert!(turn.body["messages"].to_string().contains("Red and blue."), "it is the same conversation");
+    page.click("[data-action=older]");
+    page.see_text(".said .user", "name two colours");
+    page.see_text(".said .text", "Red and blue.");
+}
+
+/// In place of the gate's answer: a stream of ten thousand entries.
+const LONG_STREAM: &str = "(() => { const own = window.fetch; window.fetch = (path, ...more) => { \
+    if (!String(path).includes('/stream?')) return own(path, ...more); \
+    const entry = (n) => `data: ${JSON.stringify({entry: {n, at: 1e12 + n, text: {message: `m${n}`, block: 0, text: `number ${n}`}}})}\\n\\n`; \
+    const lines = Array.from({length: 10000}, (_, at) => entry(at + 1)); \
+    return Promise.resolve(new Response(new Blob(lines).stream(), {status: 200})) }; return true })()";
+
+#[test]
+fn of_a_long_conversation_only_a_part_is_in_the_document() {
+    let home = Home::new();
+    let gate = home.serve();
+    let _session = crate::support::standin::StandIn::start(&home, &["--label", "api"]);
+    let browser = Browser::start(&home);
+    let page = browser.linked("a", &gate, &[], DESKTOP);
+    page.see(".session");
+    page.run(LONG_STREAM);
+    page.click(".session");
+    page.see_text(".said .text", "number 10000");
+    assert!(page.count(".said > li") <= 160, "{}", page.count(".said > li"));
+    let up = "(async () => { for (let turns = 0; turns < 400; turns += 1) { \
+        if ([...document.querySelectorAll('.said li')].some((item) => item.textContent === 'number 1')) return true; \
+        scrollTo(0, 0); document.querySelector('[data-action=older]').click(); \
+        await new Promise((done) => setTimeout(done)) } return false })()";
+    assert_eq!(page.run(up), true, "its beginning is reached");
+    assert!(page.count(".said > li") <= 160, "{}", page.count(".said > li"));
+    page.see("[data-action=newer]");
+}

@@ -5,6 +5,7 @@ mod cli;
 mod config;
 mod doors;
 mod failure;
+mod files;
 mod fixed;
 mod fronts;
 mod gate;

@@ -38,6 +38,12 @@ pub fn is_of_query(name: &str) -> bool {
     is_among(&QUERY, name)
 }
 
+/// Whether a name says where a file of the event is: `file_1`. The gate puts it there when it has the file.
+fn is_of_file(name: &str) -> bool {
+    let is_file = name.get(..5).is_some_and(|start| start.eq_ignore_ascii_case("file_"));
+    is_file && name[5..].bytes().all(|letter| letter.is_ascii_digit())
+}
+
 /// A model reads `Sender` as it reads `sender`.
 fn is_among(names: &[&str], name: &str) -> bool {
     names.iter().any(|known| known.eq_ignore_ascii_case(name))
@@ -91,7 +97,7 @@ pub fn check_attributes(given: Vec<Attribute>) -> Result<Vec<Attribute>, BadAttr
         if !is_identifier(name) || name.len() > LONGEST_NAME {
             return Err(BadAttributes::NotAName(name.clone()));
         }
-        if is_of_tag(name) || is_of_door(name) || is_of_query(name) {
+        if is_of_tag(name) || is_of_door(name) || is_of_query(name) || is_of_file(name) {
             return Err(BadAttributes::Ours(name.clone()));
         }
         if CREDENTIALS.iter().any(|credential| name.eq_ignore_ascii_case(credential)) {

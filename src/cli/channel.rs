@@ -13,6 +13,7 @@ use super::{VERSION, configuration, environment, log_at, paths, starting};
 use crate::agents::claude::channel;
 use crate::agents::claude::hooks::{self, HookFiles, Listening};
 use crate::config::{Approvals, Config, Outside, Paths};
+use crate::files::FileStore;
 use crate::fronts::label;
 use crate::mint::mint;
 use crate::processes;
@@ -50,7 +51,9 @@ impl Channel {
         let wiring = HookWiring::new(&paths, &mut about);
         let briefing = Briefing::new(&wiring.settings.instructions);
         let briefing = if self.one_way { briefing.one_way() } else { briefing };
+        let files = FileStore::new(&paths.state_dir);
         let (handle, deliveries) = link::connect(session, about, VERSION, starting::connect(paths));
+        let handle = handle.keeping_files(files);
         let listening = wiring.start(handle.clone());
         channel::run(handle, deliveries, folder, Arc::clone(&listening.hooks), briefing, stop).await?;
         listening.close();

@@ -20,6 +20,7 @@ use crate::agents::claude::control::{Outcome, Start, drive};
 use crate::agents::claude::process::{Beginning, Holder, Options, find};
 use crate::config::{Config, Paths, environment};
 use crate::failure::Failure;
+use crate::files::FileStore;
 use crate::gate::{VERSION, reach, sessions, starting};
 use crate::mint::{mint, uuid};
 use crate::session::gatekeeper::{Front, GatekeeperSettings};
@@ -96,6 +97,7 @@ pub(crate) async fn launch(paths: &Paths, config: &Config, wanted: LaunchOptions
     let about = SessionAbout { label_chosen, ..about };
     let judge = sessions::judge(paths, &about, options.add_dir.clone());
     let (gate, deliveries) = link::connect(session, about, VERSION, starting::connect(paths.clone()));
+    let gate = gate.keeping_files(FileStore::new(&paths.state_dir));
     let standings = Standings::new(paths.clone(), config, gate.clone());
     let no_answers = standings
         .of(Some(std::process::id()))

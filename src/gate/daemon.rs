@@ -22,6 +22,7 @@ use super::sessions;
 use crate::config::{self, Approvals, Config, Durability, Paths, TokenHash, generate_token, owner_token};
 use crate::doors::http::{self, Credentials, Door, NewProcess, Parts, PublicOrigin, Starter};
 use crate::failure::{Exit, Failure};
+use crate::files::FileStore;
 use crate::fixed;
 use crate::hub::{self, Hub, HubLimits, Streams, link};
 use crate::store::{self, Retention, Store};
@@ -172,6 +173,7 @@ pub(crate) async fn open(paths: Paths, config: &Config, options: GateOptions) ->
         make_token,
         starter: starter(&paths, config, options.started),
         transcripts: Arc::new(transcript_reader()),
+        files: FileStore::new(&paths.state_dir),
         public: public.as_ref().map(|(_, origin)| origin.clone()),
         inspector: super::inspect::inspector(&paths),
         notify_after: config.notify.after,
@@ -188,7 +190,7 @@ pub(crate) async fn open(paths: Paths, config: &Config, options: GateOptions) ->
     }
     doors.extend(notifier);
     doors.extend(super::connectors::start(&paths, config, &hub, &stop));
-    doors.push(tokio::spawn(forget_old_payloads(paths.journal.clone(), config.clone(), stop.clone())));
+    doors.push(tokio::spawn(forget_old_payloads(paths.clone(), config.clone(), stop.clone())));
     Ok(Some(Gate { hub, status, stop, door, hub_task, doors, paths, lock }))
 }
 
@@ -293,7 +295,7 @@ fn log_of(file: &Path) -> String {
 }
 
 /// Erases now and then what the journal no longer has to keep.
-async fn forget_old_payloads(journal: PathBuf, config: Config, stop: CancellationToken) {
+async fn forget_old_payloads(paths: Paths, config: Config, stop: CancellationToken) {
     const HOUR: u64 = 3_600_000;
     // Not at once: a gate that is just starting has people waiting for it.
     let mut pause = Duration::from_secs(60);
@@ -310,8 +312,13 @@ async fn forget_old_payloads(journal: PathBuf, config: Config, stop: Cancellatio
             // An event waits for a day at most; until then its text may be needed.
             keep_after: now.saturating_sub(25 * HOUR),
         };
-        let journal = journal.clone();
-        match tokio::task::spawn_blocking(move || store::retire(&journal, retention)).await {
+        let (journal, files) = (paths.journal.clone(), FileStore::new(&paths.state_dir));
+        let not_before = std::time::UNIX_EPOCH + Duration::from_millis(retention.not_before);
+        let retiring = move || {
+            files.forget_older(not_before);
+            store::retire(&journal, retention)
+        };
+        match tokio::task::spawn_blocking(retiring).await {
             Ok(Ok(0)) | Err(_) => {}
             Ok(Ok(erased)) => tracing::info!(erased, "old payloads were erased from the journal"),
             Ok(Err(error)) => tracing::warn!("old payloads could not be erased: {error}"),

@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Each module, and the modules it may use. What is not listed is refused.
-const DOORS: [(&str, &[&str]); 21] = [
+const DOORS: [(&str, &[&str]); 22] = [
     ("src/agents", &["agents", "fixed", "lines", "locks", "mint", "processes", "session", "stream"]),
     (
         "src/cli",
@@ -16,6 +16,7 @@ const DOORS: [(&str, &[&str]); 21] = [
             "config",
             "doors",
             "failure",
+            "files",
             "fixed",
             "fronts",
             "gate",
@@ -32,8 +33,9 @@ const DOORS: [(&str, &[&str]); 21] = [
     ),
     ("src/config", &["config", "failure", "processes"]),
     ("src/doors/chat", &["doors::chat", "hub", "lines", "mint", "stream"]),
-    ("src/doors/http", &["doors::http", "fixed", "hub", "lines"]),
+    ("src/doors/http", &["doors::http", "files", "fixed", "hub", "lines"]),
     ("src/failure.rs", &["failure"]),
+    ("src/files.rs", &["files"]),
     ("src/fixed.rs", &["fixed"]),
     (
         "src/fronts",
@@ -41,6 +43,7 @@ const DOORS: [(&str, &[&str]); 21] = [
             "agents",
             "config",
             "failure",
+            "files",
             "fronts",
             "gate",
             "lines",
@@ -59,6 +62,7 @@ const DOORS: [(&str, &[&str]); 21] = [
             "config",
             "doors",
             "failure",
+            "files",
             "fixed",
             "gate",
             "hub",
@@ -77,7 +81,7 @@ const DOORS: [(&str, &[&str]); 21] = [
     ("src/processes", &["fixed", "processes"]),
     ("src/report.rs", &["failure", "report"]),
     ("src/rules", &["config", "failure", "rules"]),
-    ("src/session", &["fixed", "lines", "locks", "mint", "rules", "session", "stream"]),
+    ("src/session", &["files", "fixed", "lines", "locks", "mint", "rules", "session", "stream"]),
     ("src/setup", &["config", "failure", "processes", "report", "rules", "setup"]),
     ("src/store", &["store"]),
     ("src/stream.rs", &["stream"]),

@@ -97,6 +97,7 @@ fn section(route: &Route) -> String {
     }
     let body = match &route.body {
         RequestBody::None => None,
+        RequestBody::Bytes => Some("bytes".to_owned()),
         RequestBody::Text => Some("text".to_owned()),
         RequestBody::Json(schema) => Some(type_link(schema)),
     };
@@ -106,6 +107,7 @@ fn section(route: &Route) -> String {
         ResponseBody::Json(schema) | ResponseBody::Created(schema) => type_link(schema),
         ResponseBody::Either(one, other) => format!("{} or {}", type_link(one), type_link(other)),
         ResponseBody::List(schema) => format!("a list of {}", type_link(schema)),
+        ResponseBody::File => "the file, as an attachment".to_owned(),
         ResponseBody::Document => "an OpenAPI document".to_owned(),
         ResponseBody::Stream(words, _) => format!("an event stream: {words}"),
         ResponseBody::Upgrade => "the link".to_owned(),

@@ -15,7 +15,7 @@ use utoipa::ToSchema;
 use crate::notify::NotifyView;
 pub use asks::{AskView, NewVerdict, OfferView, Recorded, RiskView, VerdictView};
 pub use devices::{DeviceView, LinkView, MadeDevice, MeView, NewDevice, NewLink};
-pub use events::{Accepted, EventView, FileView, NewEvent, ReplyView};
+pub use events::{Accepted, EventView, FileView, NewEvent, ReplyView, UploadedFile};
 pub use people::{Approval, MadeToken, NewRole, NewToken, PairingView, PeopleView, PersonView, TokenView};
 pub use reading::UnknownPrompt;
 pub use rules::{ChainView, NewCheck, RuleView, RulingView};

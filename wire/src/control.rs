@@ -337,9 +337,17 @@ pub enum Speaker {
 
 /// A line of input for the model.
 pub fn user_line(uuid: &str, text: &str, from: Speaker) -> Vec<u8> {
+    user_line_with(uuid, text, &[], from)
+}
+
+/// The same with images behind the text.
+pub fn user_line_with(uuid: &str, text: &str, images: &[Vec<u8>], from: Speaker) -> Vec<u8> {
+    let images = images.iter().filter_map(|image| image_block(image));
+    let mut blocks: Vec<Value> = std::iter::once(json!({"type": "text", "text": text})).chain(images).collect();
+    let content = if blocks.len() == 1 { blocks.remove(0)["text"].take() } else { Value::Array(blocks) };
     let mut user = json!({
         "type": "user",
-        "message": {"role": "user", "content": text},
+        "message": {"role": "user", "content": content},
         "parent_tool_use_id": null,
         "session_id": "",
         "uuid": uuid,
@@ -348,6 +356,37 @@ pub fn user_line(uuid: &str, text: &str, from: Speaker) -> Vec<u8> {
         user["isSynthetic"] = true.into();
     }
     line(&user)
+}
+
+/// The image as a model takes it; none where it is no image of a kind that models know.
+fn image_block(bytes: &[u8]) -> Option<Value> {
+    let source = json!({"type": "base64", "media_type": image_type(bytes)?, "data": base64(bytes)});
+    Some(json!({"type": "image", "source": source}))
+}
+
+/// The type of an image that models know, by how it begins: its name may say anything.
+pub fn image_type(bytes: &[u8]) -> Option<&'static str> {
+    match bytes {
+        [0x89, b'P', b'N', b'G', ..] => Some("image/png"),
+        [0xff, 0xd8, 0xff, ..] => Some("image/jpeg"),
+        [b'G', b'I', b'F', b'8', ..] => Some("image/gif"),
+        [b'R', b'I', b'F', b'F', _, _, _, _, b'W', b'E', b'B', b'P', ..] => Some("image/webp"),
+        _ => None,
+    }
+}
+
+fn base64(bytes: &[u8]) -> String {
+    const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let mut text = String::with_capacity(bytes.len().div_ceil(3) * 4);
+    for three in bytes.chunks(3) {
+        let part = |place: usize| u32::from(three.get(place).copied().unwrap_or_default());
+        let number = part(0) << 16 | part(1) << 8 | part(2);
+        for place in 0..4 {
+            let letter = LETTERS[(number >> (18 - 6 * place) & 63) as usize];
+            text.push(if place > three.len() { '=' } else { char::from(letter) });
+        }
+    }
+    text
 }
 
 fn line(value: &Value) -> Vec<u8> {

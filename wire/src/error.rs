@@ -165,6 +165,7 @@ kinds! {
     NoSuchMessage 40410 "name the id of a reply of that conversation, as `GET /api/v1/replies` lists them, or leave reply_to off"
         / "name the id of a reply of that conversation, as `portcullis events show` has it"
     NoTranscript 40412 "its client keeps no transcript, or has not begun it; the stream has what the session's process has"
+    NoSuchFile 40413 "`GET /api/v1/events/ID` and `GET /api/v1/replies` list the files; one that was uploaded waits an hour for its event"
     BadMethod 40501 "POST sends an event; GET reads"
     Slow 40801 "send the body without pauses; limits.idle_seconds says how long one may be"
     WhichSession 40901 "name one with ?label= or ?session="
@@ -202,6 +203,7 @@ kinds! {
     JournalFailed 50303 "the journal could not be written: free some disk space, then try again"
     TooManyAsks 50304 "answer some of the prompts that are open"
     Stopping 50305 "the gate is stopping; try again when it is back"
+    FilesFull 50701 "a file has at most 20 MiB, and all files together 1 GiB: erase some with `portcullis log redact`, or wait until they are old"
     VersionsDoNotMeet 50501 "run `portcullis stop`; the next command starts a gate of its own version"
 }
 

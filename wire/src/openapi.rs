@@ -49,13 +49,13 @@ fn schemas() -> Map<String, Value> {
     for route in ROUTES {
         let taken = match &route.body {
             RequestBody::Json(schema) => Some(schema),
-            RequestBody::None | RequestBody::Text => None,
+            RequestBody::None | RequestBody::Text | RequestBody::Bytes => None,
         };
         let answered = match &route.response {
             ResponseBody::Json(one) | ResponseBody::Created(one) | ResponseBody::List(one) => vec![one],
             ResponseBody::Stream(_, of) => of.iter().collect(),
             ResponseBody::Either(one, other) => vec![one, other],
-            ResponseBody::Text(_) | ResponseBody::Document | ResponseBody::Upgrade => vec![],
+            ResponseBody::Text(_) | ResponseBody::File | ResponseBody::Document | ResponseBody::Upgrade => vec![],
         };
         taken.into_iter().chain(answered).for_each(|schema| schema.collect(&mut found));
     }
@@ -110,6 +110,7 @@ fn from_inside(from_inside: FromInside) -> &'static str {
 fn body(body: &RequestBody) -> Option<Value> {
     let content = match body {
         RequestBody::None => return None,
+        RequestBody::Bytes => json!({"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}),
         RequestBody::Text => json!({"text/plain": {"schema": {"type": "string"}}}),
         RequestBody::Json(schema) => json!({"application/json": {"schema": reference(schema)}}),
     };
@@ -128,6 +129,10 @@ fn responses(route: &Route) -> Value {
         ResponseBody::Json(schema) | ResponseBody::Created(schema) => data(reference(schema)),
         ResponseBody::Either(one, other) => data(json!({"anyOf": [reference(one), reference(other)]})),
         ResponseBody::List(schema) => data(json!({"type": "array", "items": reference(schema)})),
+        ResponseBody::File => json!({
+            "description": "the file, as an attachment",
+            "content": {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}},
+        }),
         ResponseBody::Document => data(json!({"type": "object"})),
         ResponseBody::Stream(words, _) => {
             json!({"description": words, "content": {"text/event-stream": {"schema": {"type": "string"}}}})

@@ -162,6 +162,8 @@ pub struct Param {
 pub enum RequestBody {
     None,
     Text,
+    /// Whatever it is, as it is.
+    Bytes,
     Json(TypeSchema),
 }
 
@@ -173,6 +175,8 @@ pub enum ResponseBody {
     Created(TypeSchema),
     Either(TypeSchema, TypeSchema),
     List(TypeSchema),
+    /// A file, to be saved and not to be shown.
+    File,
     /// The OpenAPI document itself.
     Document,
     /// Server-sent events: what each holds, and its type where that is one of ours.

@@ -151,6 +151,11 @@ pub(super) async fn redact(
     };
     for subject in candidates {
         let erased = door.hub.erase(subject.clone()).await?;
+        match &subject {
+            Subject::Event(event) => door.files.erase(&event.to_string()),
+            Subject::Session(session) => door.files.erase(&session.to_string()),
+            _ => {}
+        }
         if erased > 0 {
             // Erasing leaves no trace in what was erased, so it leaves one here.
             door.hub.submit(Input::Redacted { what: subject.to_string(), by: actor }).await?;

@@ -6,6 +6,7 @@ mod body;
 mod chat;
 mod credentials;
 mod devices;
+mod files;
 #[cfg(test)]
 mod fuzz;
 mod guard;
@@ -57,6 +58,7 @@ pub(crate) use hooks::{HookHandler, HookResponse};
 pub(crate) use inspect::Inspector;
 pub(crate) use start::{NewProcess, Starter};
 
+use crate::files::FileStore;
 use crate::hub::{Hub, link as hub_link};
 use guard::Transport;
 use response::refuse;
@@ -92,6 +94,9 @@ pub(crate) struct Door {
     /// None where hooks may not be posted.
     pub(crate) hooks: Option<HookHandler>,
     pub(crate) transcripts: Arc<TranscriptReader>,
+    pub(crate) files: FileStore,
+    /// Permits for uploads, each of which is in memory for a moment.
+    uploads: Arc<Semaphore>,
     /// Where browsers elsewhere find the gate; none where they do not.
     pub(crate) public: Option<PublicOrigin>,
     inspector: Inspector,
@@ -119,6 +124,7 @@ pub(crate) struct Parts {
     pub(crate) starter: Starter,
     pub(crate) hooks: Option<HookHandler>,
     pub(crate) transcripts: Arc<TranscriptReader>,
+    pub(crate) files: FileStore,
     pub(crate) public: Option<PublicOrigin>,
     pub(crate) inspector: Inspector,
     pub(crate) notify_after: Duration,
@@ -127,7 +133,7 @@ pub(crate) struct Parts {
 impl Door {
     pub(crate) fn new(parts: Parts) -> Arc<Self> {
         let Parts { hub, link, credentials, limits, status, notify, stop, make_token, .. } = parts;
-        let Parts { starter, hooks, public, inspector, notify_after, transcripts, .. } = parts;
+        let Parts { starter, hooks, public, inspector, notify_after, transcripts, files, .. } = parts;
         Arc::new(Self {
             links: devices::OpenLinks::default(),
             counters: metrics::Counters::default(),
@@ -145,6 +151,8 @@ impl Door {
             starter,
             hooks,
             transcripts,
+            files,
+            uploads: Arc::new(Semaphore::new(files::MOST_UPLOADS)),
             public,
             inspector,
             notify_after,

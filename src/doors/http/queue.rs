@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use axum::extract::{Path, State};
-use portcullis_core::{Actor, Answer, EventId, EventLife, Input, TrackedEvent};
-use portcullis_wire::api::EventView;
+use portcullis_core::{Actor, Answer, Event, EventId, EventLife, Input, TrackedEvent};
+use portcullis_wire::api::{EventView, FileView};
 use portcullis_wire::error::{Fault, Kind};
 use serde::Deserialize;
 
@@ -53,17 +53,9 @@ pub(super) async fn show(
     Permitted { actor, .. }: Permitted,
     Path(id): Path<String>,
 ) -> Result<Json<EventView>, ErrorResponse> {
-    let event = find(&door, &actor, &id).await?;
-    let unknown = || not_found(Kind::NoSuchEvent, format!("no event {id}"));
-    let remembered = door.hub.look(move |state| {
-        let held = state.event(event)?;
-        Some((EventView::of(held, now()), state.wanted_label_of(held.to)))
-    });
-    let (view, label) = remembered.await?.unzip();
-    let Some(whole) = door.hub.read(event).await? else { return Err(unknown()) };
-    if !actor.sees(&whole, label.flatten().as_ref()) {
-        return Err(unknown());
-    }
+    let whole = visible_event(&door, &actor, &id).await?;
+    let event = whole.id;
+    let view = door.hub.look(move |state| Some(EventView::of(state.event(event)?, now()))).await?;
     // The gate remembers the latest; the journal has them all, but not what became of them in one place.
     let mut view = view.unwrap_or_else(|| EventView {
         id: whole.id.to_string(),
@@ -83,10 +75,21 @@ pub(super) async fn show(
         reply_to: whole.reply_to.map(|id| id.to_string()),
         attributes: BTreeMap::new(),
         text: None,
+        files: vec![],
     });
     view.attributes = whole.attributes.iter().cloned().collect();
     view.text = Some(whole.text.as_str().to_owned());
+    let files = door.files.of_event(&event.to_string());
+    view.files = files.into_iter().map(|file| FileView { path: file.name, size: file.size }).collect();
     Ok(Json(view))
+}
+
+/// The event that is meant, if this person may see it.
+pub(super) async fn visible_event(door: &Door, actor: &Actor, id: &str) -> Result<Arc<Event>, ErrorResponse> {
+    let event = find(door, actor, id).await?;
+    let label = door.hub.look(move |state| state.event(event).map(|held| state.wanted_label_of(held.to))).await?;
+    let whole = door.hub.read(event).await?.filter(|whole| actor.sees(whole, label.flatten().as_ref()));
+    whole.ok_or_else(|| not_found(Kind::NoSuchEvent, format!("no event {id}")))
 }
 
 /// The event with this id, or the only one in sight whose id begins so.

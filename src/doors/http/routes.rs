@@ -14,8 +14,8 @@ use portcullis_wire::routes::{Method, Operation, ROUTES, Route};
 use super::access::{Permitted, guarded};
 use super::response::refuse;
 use super::{
-    Door, asks, chat, devices, history, hooks, inspect, link, listen, log, metrics, openapi, page, people, queue,
-    replies, say, sessions, start, status, stream, watch,
+    Door, asks, chat, devices, files, history, hooks, inspect, link, listen, log, metrics, openapi, page, people,
+    queue, replies, say, sessions, start, status, stream, watch,
 };
 
 pub(super) fn router(door: &Arc<Door>) -> Router {
@@ -58,6 +58,9 @@ fn handler(route: &Route) -> MethodRouter<Arc<Door>> {
         Operation::Health => on(method, || async { "ok\n" }),
         Operation::Listen => on(method, listen::listen),
         Operation::PostEvent => on(method, say::post_event),
+        Operation::UploadFile => on(method, files::upload),
+        Operation::ShowEventFile => on(method, files::of_event),
+        Operation::ShowReplyFile => on(method, files::of_reply),
         Operation::ListEvents => on(method, queue::list),
         Operation::ShowEvent => on(method, queue::show),
         Operation::RetryEvent => on(method, queue::retry),

@@ -18,6 +18,7 @@ use sha2::{Digest as _, Sha256};
 use super::Door;
 use super::access::Permitted;
 use super::body::{check_type, idempotency_key, read_json, read_params, read_text};
+use super::files::staged;
 use super::metrics::Counters;
 use super::response::{ErrorResponse, ErrorStyle, Json, wants_json};
 use crate::hub::{fault_of, find_session, mint};
@@ -55,7 +56,7 @@ async fn take(door: &Door, permitted: Permitted, request: Request) -> Result<Ans
         given: checked(given)?,
     };
     let text = read_text(request, door).await?;
-    submit(door, permitted, &to, text, attributes, key).await
+    submit(door, permitted, &to, text, attributes, key, mint(EventId::new)).await
 }
 
 /// `POST /api/v1/events`: the same as JSON.
@@ -65,11 +66,28 @@ pub(super) async fn post_event(
     request: Request,
 ) -> Result<Response, ErrorResponse> {
     let key = idempotency_key(request.headers())?;
-    let NewEvent { text, session, label, chat, reply_to, attributes } = read_json(request, &door).await?;
+    let NewEvent { text, session, label, chat, reply_to, attributes, files } = read_json(request, &door).await?;
     let to = SayTarget { session, label, chat, reply_to };
-    let attributes = Attributes { known: vec![], given: checked(attributes.into_iter().collect())? };
-    let answer = submit(&door, permitted, &to, text, attributes, key).await?;
-    Ok(answered(&answer, true))
+    let text = match files.len() {
+        count @ 1.. if text.trim().is_empty() => format!("[{count} files without words]"),
+        _ => text,
+    };
+    let mut attributes = Attributes { known: vec![], given: checked(attributes.into_iter().collect())? };
+    let staged = staged(&door, &permitted.actor.name, &files)?;
+    let id = mint(EventId::new);
+    let failed = |error| Fault::new(Kind::FilesFull, format!("the files could not be kept: {error}"));
+    // There before the event is: the session may read them as soon as it has it.
+    let given = if staged.is_empty() { vec![] } else { door.files.give(&id.to_string(), &staged).map_err(failed)? };
+    let paths = given.iter().map(|file| file.path.display().to_string());
+    attributes.known.extend((1..).zip(paths).map(|(number, path)| (format!("file_{number}"), path)));
+    let answer = submit(&door, permitted, &to, text, attributes, key, id).await;
+    match &answer {
+        Ok(Answer::Accepted { event, .. }) if *event == id => door.files.unstage(&staged),
+        // It is an event of before, a verdict, or nothing.
+        _ if !given.is_empty() => door.files.erase(&id.to_string()),
+        _ => {}
+    }
+    Ok(answered(&answer?, true))
 }
 
 /// What is said about an event besides its text.
@@ -91,6 +109,7 @@ async fn submit(
     text: String,
     attributes: Attributes,
     key: Option<String>,
+    id: EventId,
 ) -> Result<Answer, Fault> {
     if text.is_empty() {
         return Err(Fault::new(Kind::BadRequest, "the event has no text"));
@@ -119,7 +138,7 @@ async fn submit(
     let text = SaidText::new(text);
     // What an agent runs answers no prompt and directs no session, although it has its owner's credential.
     let inside = door.hub.inside(permitted.peer).await?;
-    let (id, by) = (mint(EventId::new), permitted.actor);
+    let by = permitted.actor;
     let input = Input::Said { id, by, inside, text, address, chat, attributes, reply_to, idempotency_key };
     let (counter, answered) = match door.hub.submit(input).await? {
         Answer::Refused(refusal) => (&door.counters.refused, Err(fault_of(&refusal))),

@@ -48,7 +48,7 @@ pub(crate) fn connect(
 ) -> (SessionHandle, Deliveries) {
     let (deliver, deliveries) = mpsc::channel(DELIVERIES);
     let (outgoing, messages) = mpsc::channel(MESSAGES);
-    let handle = SessionHandle::new(outgoing, about.clone());
+    let handle = SessionHandle::new(session, outgoing, about.clone());
     let client = LinkClient {
         session,
         stream: Arc::clone(&handle.stream),

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use portcullis_core::{
     AskId, ChatId, Code, DeliveryWay, EventId, Goodbye, NewAsk, Order, OrderId, OrderOutcome, ReplyId, Ruling,
-    SentFile, SessionAbout, Source, ToolCall,
+    SentFile, SessionAbout, SessionId, Source, ToolCall,
 };
 use portcullis_wire::error::{Fault, Kind};
 use portcullis_wire::link::{Answered, EventFrame, InboxItem, SessionMessage};
@@ -18,6 +18,7 @@ pub(crate) use client::{Connect, connect};
 pub(crate) use upgrade::upgrade;
 
 use super::ring::StreamRing;
+use crate::files::{FileStore, StoredFile};
 use crate::locks::locked;
 
 /// What comes to an attached process.
@@ -74,6 +75,9 @@ pub(crate) struct SessionHandle {
     outgoing: mpsc::Sender<(SessionMessage, Option<AnswerSender>)>,
     /// What the agent says and does, for those who look.
     stream: Arc<StreamRing>,
+    /// Where files are kept that come with events and go with replies.
+    files: Option<FileStore>,
+    session: SessionId,
     /// Shared by all clones.
     state: Arc<Mutex<HandleState>>,
 }
@@ -112,9 +116,33 @@ impl DeliveryReceipt {
 }
 
 impl SessionHandle {
-    fn new(outgoing: mpsc::Sender<(SessionMessage, Option<AnswerSender>)>, about: SessionAbout) -> Self {
+    fn new(
+        session: SessionId,
+        outgoing: mpsc::Sender<(SessionMessage, Option<AnswerSender>)>,
+        about: SessionAbout,
+    ) -> Self {
         let state = HandleState { written: DeliveryReceipt::default(), about, about_waits: false };
-        Self { outgoing, stream: Arc::new(StreamRing::new()), state: Arc::new(Mutex::new(state)) }
+        let (stream, state) = (Arc::new(StreamRing::new()), Arc::new(Mutex::new(state)));
+        Self { outgoing, stream, files: None, session, state }
+    }
+
+    /// This handle, and its clones from now on, know where files are kept.
+    pub(crate) fn keeping_files(self, files: FileStore) -> Self {
+        Self { files: Some(files), ..self }
+    }
+
+    /// The files that came with an event.
+    pub(crate) fn files_of(&self, event: EventId) -> Vec<StoredFile> {
+        self.files.as_ref().map(|files| files.of_event(&event.to_string())).unwrap_or_default()
+    }
+
+    /// Keeps a copy of each file that goes with a reply, as it is now. None where files are not kept.
+    pub(crate) fn copy_files(&self, reply: ReplyId, files: &[SentFile]) -> std::io::Result<()> {
+        let Some(store) = &self.files else { return Ok(()) };
+        for (number, file) in files.iter().enumerate() {
+            store.copy(&self.session.to_string(), &reply.to_string(), number, file.path.as_ref())?;
+        }
+        Ok(())
     }
 
     /// What the agent says and does is put in here.

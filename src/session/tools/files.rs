@@ -5,8 +5,7 @@ use std::path::{Component, Path, PathBuf};
 use portcullis_core::SentFile;
 use portcullis_core::policy::is_protected_name;
 
-const MOST_FILES: usize = 10;
-const LARGEST: u64 = 50 << 20;
+use crate::files::{LARGEST_FILE, MOST_FILES};
 
 /// Folders and files that hold secrets, besides those whose change is always asked for.
 const SECRET: [&str; 7] = [".aws", ".kube", ".docker", ".config", ".git-credentials", "id_rsa", "id_ed25519"];
@@ -34,8 +33,8 @@ fn check_one(folder: &Path, path: &str) -> Result<SentFile, String> {
     if !about.is_file() {
         return Err(format!("{path} is not a file"));
     }
-    if about.len() > LARGEST {
-        return Err(format!("{path} is larger than {LARGEST} bytes"));
+    if about.len() > LARGEST_FILE as u64 {
+        return Err(format!("{path} is larger than {LARGEST_FILE} bytes"));
     }
     Ok(SentFile { path: file.display().to_string(), size: about.len() })
 }

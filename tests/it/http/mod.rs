@@ -3,6 +3,7 @@
 mod api;
 mod attributes;
 mod errors;
+mod files;
 mod guard;
 mod idempotency;
 mod people;

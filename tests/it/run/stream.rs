@@ -5,6 +5,7 @@ use crate::fakes::model::Model;
 use crate::fakes::script::{Latch, Rule};
 use crate::support::claude::Claude;
 use crate::support::home::Home;
+use crate::support::http::Request;
 use crate::support::stream::Stream;
 use serde_json::json;
 
@@ -84,4 +85,22 @@ fn a_conversation_begun_in_a_terminal_is_listed_and_goes_on_in_a_held_session() 
     let texts: Vec<&str> =
         page["entries"].as_array().unwrap().iter().filter_map(|entry| entry["text"]["text"].as_str()).collect();
     assert_eq!(texts, ["echo: paint the shed"], "{page:#}");
+}
+
+#[test]
+fn an_image_that_comes_with_an_event_is_shown_to_the_model_of_a_driven_session() {
+    let home = Home::new();
+    let model = Model::start(vec![]);
+    let gate = serve(&home, &model, "");
+    let session = gate.post("/api/v1/sessions", &json!({"label": "held"})).expect(201).json();
+    // One pixel.
+    let png = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\x01\0\0\0\x01\x08\x06\0\0\0\x1f\x15\xc4\x89\0\0\0\rIDATx\x9cc\xf8\xcf\xc0\xf0\x1f\0\x05\0\x01\xff\x89\x99=\x1d\0\0\0\0IEND\xaeB`\x82";
+    let request = Request::post("/api/v1/files?name=dot.png").token(home.token()).body(png);
+    let file = request.send(&gate.target()).expect(201).json()["id"].clone();
+    gate.post("/api/v1/events", &json!({"text": "look at this", "session": session["id"], "files": [file]}))
+        .expect(200);
+    let turn = model.wait_for_turn("look at this");
+    let messages = turn.body["messages"].to_string();
+    assert!(messages.contains("\"image/png\"") && messages.contains("\"type\":\"image\""), "{messages}");
+    assert!(messages.contains("dot.png"), "its tag names it as well: {messages}");
 }

@@ -51,6 +51,9 @@ pub struct EventView {
     /// Only where one event is shown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
+    /// The files that came with it: their names. Only where one event is shown.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub files: Vec<FileView>,
 }
 
 #[derive(Debug, Serialize, Deserialize, PartialEq, Eq, ToSchema)]
@@ -73,7 +76,15 @@ pub struct ReplyView {
     pub edited_at: Option<u64>,
 }
 
-/// A file that goes with a reply.
+/// A file that was uploaded, and belongs to no event yet.
+#[derive(Debug, Serialize, Deserialize, PartialEq, Eq, ToSchema)]
+pub struct UploadedFile {
+    pub id: String,
+    pub name: String,
+    pub size: u64,
+}
+
+/// A file that goes with a reply, or came with an event.
 #[derive(Debug, Serialize, Deserialize, PartialEq, Eq, ToSchema)]
 pub struct FileView {
     pub path: String,
@@ -106,6 +117,9 @@ pub struct NewEvent {
     /// For the tag in which the model reads the event: at most 20, named by letters, digits and underscores, 256 bytes each.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub attributes: BTreeMap<String, String>,
+    /// Files that were uploaded for it, by their ids; at most 10.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub files: Vec<String>,
 }
 
 /// What became of something said.
@@ -145,6 +159,7 @@ impl EventView {
             reply_to: event.reply_to.map(|id| id.to_string()),
             attributes: BTreeMap::new(),
             text: None,
+            files: vec![],
         }
     }
 }

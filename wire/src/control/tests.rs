@@ -160,3 +160,16 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn an_image_goes_behind_the_text_and_what_is_none_does_not() {
+    let png = [&[0x89, b'P', b'N', b'G'][..], b"abcd"].concat();
+    let line = user_line_with("u", "look", &[png, b"#!/bin/sh".to_vec()], Speaker::User);
+    let line: Value = serde_json::from_slice(&line).unwrap();
+    let source = json!({"type": "base64", "media_type": "image/png", "data": "iVBOR2FiY2Q="});
+    let image = json!({"type": "image", "source": source});
+    assert_eq!(line["message"]["content"], json!([{"type": "text", "text": "look"}, image]));
+    for (bytes, want) in [("", ""), ("f", "Zg=="), ("fo", "Zm8="), ("foo", "Zm9v"), ("foob", "Zm9vYg==")] {
+        assert_eq!(base64(bytes.as_bytes()), want);
+    }
+}

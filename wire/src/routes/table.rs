@@ -12,7 +12,7 @@ use crate::api::{
     Accepted, Approval, AskView, ChainView, Change, DeviceView, EventView, LinkView, LogLine, MadeDevice, MadeToken,
     MeView, NewCheck, NewDevice, NewEvent, NewLink, NewMode, NewModel, NewPrompt, NewRedaction, NewRole, NewToken,
     NewVerdict, OrderView, PeopleView, Recorded, Redacted, ReplyView, RuleView, RulingView, SessionView, Status,
-    TokenView, Tried, VerdictView,
+    TokenView, Tried, UploadedFile, VerdictView,
 };
 use crate::error::Kind;
 use crate::start::{Confirm, Confirmed, NewChat, NewSession, PendingAsks};
@@ -100,6 +100,7 @@ const SAID: &[Kind] = &[
     Kind::ForeignChat,
     Kind::NoSuchSession,
     Kind::NoSuchMessage,
+    Kind::NoSuchFile,
     Kind::WhichSession,
     Kind::Settled,
     Kind::Undeliverable,
@@ -152,6 +153,19 @@ routes! {
         from_inside: VerdictsRefused, outside: true, rate_limited: true,
         params: &[KEY], body: takes::<NewEvent>(),
         response: Either(TypeSchema::of::<Accepted>(), TypeSchema::of::<Recorded>()), errors: SAID,
+    }
+    UploadFile Post "/api/v1/files" TALK
+        "Upload a file that an event is to have: its name goes into `files` of the event, within an hour" {
+        outside: true, params: &[query("name", "string", "what it is called")], body: RequestBody::Bytes,
+        response: ResponseBody::Created(TypeSchema::of::<UploadedFile>()),
+        errors: &[Kind::FilesFull, Kind::TooManyListeners],
+    }
+    ShowEventFile Get "/api/v1/events/{id}/files/{number}" TALK "A file of an event, by its place from 0" {
+        outside: true, response: ResponseBody::File, errors: &[Kind::NoSuchEvent, Kind::NoSuchFile],
+    }
+    ShowReplyFile Get "/api/v1/replies/{id}/files/{number}" TALK
+        "A file of a reply, as it was when the agent sent it, by its place from 0" {
+        outside: true, response: ResponseBody::File, errors: &[Kind::NoSuchReply, Kind::NoSuchFile],
     }
     ListEvents Get "/api/v1/events" TALK "The latest events, newest first" {
         outside: true,

@@ -1,6 +1,6 @@
 //! Events on their way into a driven session: folded into a running turn at once, and into an idle one as the budget allows.
 
-use portcullis_wire::control::{Speaker, user_line};
+use portcullis_wire::control::{Speaker, image_type, user_line_with};
 use portcullis_wire::envelope::{envelope, notice};
 use portcullis_wire::link::EventFrame;
 use portcullis_wire::stream::EntryKind;
@@ -8,6 +8,9 @@ use tokio::time::Instant;
 
 use super::{Driver, Told};
 use crate::mint::{fence, uuid};
+
+/// A model takes no larger image.
+const LARGEST_IMAGE: u64 = 5 << 20;
 
 impl Driver {
     /// Writes what waits, unless that would wake an idle session more often than its owner wants.
@@ -36,8 +39,16 @@ impl Driver {
             self.tell(Told::Notice(notice(&frame)));
             self.wrote();
             self.of_turn.extend(frame.ids());
-            self.control.say_of(user_line(&uuid(), &text, speaker), frame.ids().collect(), vec![]);
+            let line = user_line_with(&uuid(), &text, &self.images(&frame), speaker);
+            self.control.say_of(line, frame.ids().collect(), vec![]);
         }
+    }
+
+    /// The images that came with an event. Other files are named in its tag.
+    fn images(&self, frame: &EventFrame<'_>) -> Vec<Vec<u8>> {
+        let files = frame.ids().flat_map(|event| self.gate.files_of(event));
+        let small = files.filter(|file| file.size <= LARGEST_IMAGE);
+        small.filter_map(|file| std::fs::read(file.path).ok()).filter(|bytes| image_type(bytes).is_some()).collect()
     }
 
     /// When an idle session may be woken for what waits.

@@ -1,0 +1,94 @@
+//! Files that come with events and go with replies: who may have them, and how long they are kept.
+
+use crate::support::gate::Gate;
+use crate::support::home::Home;
+use crate::support::http::{Answer, Request};
+use crate::support::standin::StandIn;
+use serde_json::{Value, json};
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::PathBuf;
+
+fn upload(gate: &Gate, token: &str, name: &str, bytes: &[u8]) -> Answer {
+    let path = format!("/api/v1/files?name={name}");
+    Request::post(&path)
+        .token(token)
+        .header("Content-Type", "application/octet-stream")
+        .body(bytes)
+        .send(&gate.target())
+}
+
+fn uploaded(gate: &Gate, token: &str, name: &str, bytes: &[u8]) -> Value {
+    upload(gate, token, name, bytes).expect(201).json()["id"].clone()
+}
+
+#[test]
+fn a_file_comes_with_an_event_is_named_in_its_tag_and_goes_with_its_text() {
+    let home = Home::new();
+    let gate = home.serve();
+    let session = StandIn::start_under_an_agent(&home, &["--label", "api"]);
+    home.attached(1);
+    let (ann, bob) = (home.token_for("ann", "sender"), home.token_for("bob", "sender"));
+    let shot = uploaded(&gate, &ann, "..%2Fshot.png", b"not really");
+    let notes = uploaded(&gate, &ann, "notes.txt", b"notes");
+    let event = json!({"text": "see the files", "files": [shot, notes], "chat": "c"});
+    gate.post_as(&bob, "/api/v1/events", &event).expect(404);
+    let accepted = gate.post_as(&ann, "/api/v1/events", &event).expect(200).json();
+    let pushed = session.event_containing("see the files");
+    let path = PathBuf::from(pushed.meta("file_1"));
+    assert_eq!(std::fs::read(&path).unwrap(), b"not really");
+    assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+    assert!(path.starts_with(home.folder().canonicalize().unwrap()) || path.starts_with(home.folder()), "{path:?}");
+    assert!(pushed.meta("file_2").ends_with("notes.txt"));
+    let id = accepted["id"].as_str().unwrap();
+    let shown = gate.get_as(&ann, &format!("/api/v1/events/{id}")).expect(200).json();
+    assert_eq!(shown["files"], json!([{"path": "_shot.png", "size": 10}, {"path": "notes.txt", "size": 5}]));
+    let file = format!("/api/v1/events/{id}/files/1");
+    let download = gate.get_as(&ann, &file).expect(200);
+    assert_eq!(download.body, b"notes");
+    assert_eq!(download.header("x-content-type-options"), Some("nosniff"));
+    assert!(download.header("content-disposition").unwrap().starts_with("attachment; filename=\"notes.txt\""));
+    gate.get_as(&bob, &file).expect(404);
+    gate.get_as(&ann, &format!("/api/v1/events/{id}/files/2")).expect(404);
+    gate.post_as(&ann, "/api/v1/events", &event).expect(404);
+    home.run(&["log", "redact", id]).ok();
+    assert!(!path.exists());
+    gate.get_as(&ann, &file).expect(404);
+}
+
+#[test]
+fn a_sender_names_no_file_that_was_not_uploaded_and_none_that_is_too_large() {
+    let home = Home::new();
+    let gate = home.serve();
+    let ann = home.token_for("ann", "sender");
+    upload(&gate, &ann, "large", &vec![b'x'; (20 << 20) + 1]).expect(413);
+    upload(&gate, "wrong", "x", b"x").expect(401);
+    let pretended = json!({"text": "x", "attributes": {"file_1": "/etc/passwd"}});
+    gate.post_as(&ann, "/api/v1/events", &pretended).expect(400);
+    gate.say_as(&ann, "/?FILE_1=/etc/passwd", "x").expect(400);
+    for wrong in [json!(["../x"]), json!(["nowhere"])] {
+        gate.post_as(&ann, "/api/v1/events", &json!({"text": "x", "files": wrong})).expect(404);
+    }
+    let many: Vec<Value> = (0..11).map(|_| uploaded(&gate, &ann, "x", b"x")).collect();
+    gate.post_as(&ann, "/api/v1/events", &json!({"text": "x", "files": many})).expect(400);
+}
+
+#[test]
+fn a_file_of_a_reply_is_kept_as_it_was_for_those_who_may_see_the_reply() {
+    let home = Home::new();
+    let gate = home.serve();
+    let session = StandIn::start_under_an_agent(&home, &["--label", "api"]);
+    home.attached(1);
+    let (ann, bob) = (home.token_for("ann", "sender"), home.token_for("bob", "sender"));
+    gate.say_as(&ann, "/?chat=c", "make it").expect(200);
+    session.event_containing("make it");
+    std::fs::write(home.project().join("made.txt"), "as it was").unwrap();
+    let said = session.call("reply", &json!({"chat_id": "c", "text": "here", "files": ["made.txt"]}));
+    assert!(said.to_string().contains("sent"), "{said}");
+    std::fs::write(home.project().join("made.txt"), "changed").unwrap();
+    let reply = gate.get_as(&ann, "/api/v1/replies").expect(200).json()[0].clone();
+    let file = format!("/api/v1/replies/{}/files/0", reply["id"].as_str().unwrap());
+    assert_eq!(gate.get_as(&ann, &file).expect(200).body, b"as it was");
+    gate.get_as(&bob, &file).expect(404);
+    home.run(&["log", "redact", &format!("session/{}", reply["session"].as_str().unwrap())]).ok();
+    gate.get_as(&ann, &file).expect(404);
+}

@@ -64,6 +64,10 @@ const DO = {
     await tools.send("ServiceWorker.deliverPushMessage", { origin: new URL(of(page).url()).origin, registrationId, data });
     await tools.detach();
   },
+  async downloaded({ page, at }) {
+    const [download] = await Promise.all([of(page).waitForEvent("download"), of(page).locator(at).first().click()]);
+    return require("node:fs").readFileSync(await download.path(), "utf8");
+  },
   attach: ({ page, at, path }) => of(page).locator(at).setInputFiles(path),
   close: async ({ page }) => {
     await of(page).context().close();

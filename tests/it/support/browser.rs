@@ -142,6 +142,18 @@ impl Page<'_> {
         self.tell("push", json!({"data": data}));
     }
 
+    /// Chooses a file.
+    #[track_caller]
+    pub(crate) fn attach(&self, at: &str, path: &Path) {
+        self.tell("attach", json!({"at": at, "path": path}));
+    }
+
+    /// Clicks what downloads a file, and reads it.
+    #[track_caller]
+    pub(crate) fn downloaded(&self, at: &str) -> String {
+        self.tell("downloaded", json!({"at": at})).as_str().unwrap().to_owned()
+    }
+
     #[track_caller]
     pub(crate) fn press(&self, keys: &str) {
         self.tell("press", json!({"keys": keys}));

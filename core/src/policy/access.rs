@@ -141,6 +141,8 @@ pub(crate) struct Plan {
     pub(crate) touched: Touched,
     /// Each command that may be run, wherever it stands.
     pub(crate) suspects: Suspects,
+    /// The same with those in texts that a program may run, for rules on files and for removals.
+    pub(crate) with_texts: Suspects,
 }
 
 #[derive(Debug)]
@@ -170,7 +172,8 @@ impl Plan {
         if let Some(why) = suspects.unfinished {
             script.issue = script.issue.max(Some(ParseIssue::Unreadable(why)));
         }
-        let touched = Touched::by(&suspects, call, context);
+        let with_texts = suspects.with_texts();
+        let touched = Touched::by(&with_texts, call, context);
         if !touched.is_complete {
             let issue = ParseIssue::Unreadable("it names more files in more folders than are looked at");
             script.issue = script.issue.max(Some(issue));
@@ -206,7 +209,7 @@ impl Plan {
             }
             steps.push(step);
         }
-        Self { script, steps, suspected, redirected, touched, suspects }
+        Self { script, steps, suspected, redirected, touched, suspects, with_texts }
     }
 
     /// One of its commands changes the folder that others run in.

@@ -45,7 +45,7 @@ fn surely_passes_over(action: &Action) -> bool {
 pub(super) fn protected(call: &Call, context: &Context, disk: &dyn Disk) -> Option<String> {
     let Action::Shell(plan) = Action::of(call, context) else { return None };
     let mut found = None;
-    for sought in sought(&plan.suspects, call, context).into_iter().filter(|sought| sought.may_change) {
+    for sought in sought(&plan.with_texts, call, context).into_iter().filter(|sought| sought.may_change) {
         for folder in &sought.folders {
             let complete = disk.walk(folder, &mut |path| {
                 if found.is_none() && sought.is_called(path) && is_protected(path, context) {
@@ -77,7 +77,7 @@ pub(super) fn found(call: &Call, rules: &RuleSet, context: &Context, disk: &dyn 
     let mut found = BTreeSet::new();
     let action = Action::of(call, context);
     let sought = match &action {
-        Action::Shell(plan) => sought(&plan.suspects, call, context),
+        Action::Shell(plan) => sought(&plan.with_texts, call, context),
         Action::File(_) | Action::Other | Action::Malformed => vec![],
     };
     let sought = sought.iter().flat_map(|one| one.folders.iter().map(move |folder| (folder.clone(), Some(one))));

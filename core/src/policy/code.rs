@@ -3,6 +3,7 @@
 use super::command::name_of;
 use super::environment::is_command;
 use super::inert::is_inert;
+use super::reading::{Reading, reading};
 use super::shell::{ONE, Piece, STAR, Script, ShellWord};
 use super::starts::starts;
 use super::suspects::Found;
@@ -88,6 +89,12 @@ pub(super) fn programs(commands: &[Vec<ShellWord>], variables: &Variables) -> Ve
     // A star alone is no program, and any file of a folder may be one.
     let names = shapes.filter(|shape| shape.contains('/') || !is_open(shape)).map(|shape| name_of(&shape).to_owned());
     names.filter(|name| !name.is_empty()).collect()
+}
+
+/// Whether a command may run what its words say, in the language of a shell.
+pub(super) fn runs_its_words(command: &Found) -> bool {
+    let name = command.words.first().map_or("", |word| name_of(&word.text));
+    !is_inert(&command.words) && reading(&command.words) == Reading::Perhaps && !name.is_empty()
 }
 
 /// Whether something is still to be filled in when the program gets the word, and it looks like a command.

@@ -40,6 +40,7 @@ mod git_files;
 mod glob;
 mod handing;
 mod implied;
+mod in_texts;
 mod inert;
 mod line;
 mod matching;

@@ -90,7 +90,7 @@ fn is_named(word: &str, token: &str) -> bool {
 }
 
 /// Where what one command prints or keeps gets into another.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Flow {
     /// Something in the line does not only handle its words.
     starts: bool,

@@ -16,7 +16,7 @@ use super::values::{in_words, is_literal, may_be};
 /// What a command would remove, or move away, that is never removed unasked.
 pub(crate) fn critical(call: &Call, action: &Action, context: &Context) -> Option<String> {
     let Action::Shell(plan) = action else { return None };
-    let suspects = &plan.suspects;
+    let suspects = &plan.with_texts;
     if let Some(disk) = plan.touched.files.iter().find(|touch| is_disk(touch)) {
         return Some(format!("what is on {}", in_words(&disk.path)));
     }

@@ -45,7 +45,7 @@ pub(crate) struct Found {
     pub(crate) is_grouped: bool,
 }
 
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Suspects {
     pub(crate) commands: Vec<Suspect>,
     pub(crate) found: Vec<Found>,
@@ -216,7 +216,7 @@ impl Suspects {
     }
 
     /// A command with `{a,b}` as the words it makes.
-    fn opened(&mut self, command: &ShellCommand, script: &Script) -> Found {
+    pub(super) fn opened(&mut self, command: &ShellCommand, script: &Script) -> Found {
         let mut words = vec![];
         for word in &command.words {
             if word.is_literal || !word.text.contains('{') {

@@ -6,7 +6,7 @@ use super::suspects::Found;
 use super::values::Variables;
 
 /// Every name in the words of a command, in what it sets and in what it is given.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Tokens {
     /// The name of its program, where it stands there as it is.
     program: Option<String>,

@@ -55,6 +55,8 @@ const DO = {
   grant: ({ page, permission }) => of(page).context().grantPermissions([permission]),
   // A push as the browser's own push service would deliver it.
   async push({ page, data }) {
+    // A worker that is not active yet is not given it.
+    await of(page).evaluate("navigator.serviceWorker.ready.then(() => true)");
     const tools = await of(page).context().newCDPSession(of(page));
     const registered = new Promise((resolve) => tools.on("ServiceWorker.workerRegistrationUpdated", ({ registrations }) => registrations[0] && resolve(registrations[0])));
     await tools.send("ServiceWorker.enable");

@@ -130,6 +130,18 @@ impl Page<'_> {
         self.tell("select", json!({"at": at, "value": value}));
     }
 
+    /// Lets the page do what a person is asked for, such as `notifications`.
+    #[track_caller]
+    pub(crate) fn grant(&self, permission: &str) {
+        self.tell("grant", json!({"permission": permission}));
+    }
+
+    /// Delivers a push to the page's worker.
+    #[track_caller]
+    pub(crate) fn push(&self, data: &str) {
+        self.tell("push", json!({"data": data}));
+    }
+
     #[track_caller]
     pub(crate) fn press(&self, keys: &str) {
         self.tell("press", json!({"keys": keys}));

@@ -52,8 +52,9 @@ impl ShellReader<'_> {
                 '<' if is_code && !reckons && self.follows("<<<") => self.at += 2,
                 '<' if is_code && !reckons && self.follows("<<") => ends.push(self.end_of_heredoc()),
                 '\n' if !ends.is_empty() => self.pass_heredocs(std::mem::take(&mut ends)),
-                // The brackets of its patterns close nothing.
-                'c' if is_code && begins && self.follows("case") => self.script.is_unsure = true,
+                'c' if is_code && begins && self.is_at_case() => {
+                    self.unreadable("where a `case` in brackets ends is not read");
+                }
                 c if c == opens => deep += 1,
                 c if c == closes => deep -= 1,
                 _ => {}
@@ -64,6 +65,14 @@ impl ShellReader<'_> {
             self.at += 1;
         }
         false
+    }
+
+    /// Whether a `case … in` may stand here. The brackets of its patterns close nothing, so nobody knows where what it
+    /// stands in ends.
+    fn is_at_case(&self) -> bool {
+        let rest: String = self.chars[self.at..].iter().collect();
+        let words = |text: &str| text.split_whitespace().any(|word| word == "in");
+        rest.strip_prefix("case").is_some_and(|after| after.starts_with(char::is_whitespace) && words(after))
     }
 
     /// `$(…)` or `${…}` within brackets or quotes: stays on the bracket that closes it.

@@ -241,8 +241,9 @@ mod tests {
     /// What answers, starts or administers is for people. A row that forgets it is found here.
     #[test]
     fn what_changes_something_by_more_than_talk_is_refused_from_inside_an_agent() {
-        // Ending the gate takes nothing from anybody, and what was barred must be told.
-        let served = [Operation::Stop, Operation::Bar];
+        // Ending the gate takes nothing from anybody, what was barred must be told, a link's secret is a credential, and a
+        // check runs nothing.
+        let served = [Operation::Stop, Operation::Bar, Operation::LinkDevice, Operation::CheckRules];
         for route in ROUTES.iter().filter(|route| route.method != Method::Get && !served.contains(&route.operation)) {
             let RouteAccess::AnyOf(rights) = route.access else { panic!("{route:?} changes something for anyone") };
             let (talks, hooks) = (rights.contains(&Right::Talk), rights.contains(&Right::Agent));
@@ -258,7 +259,9 @@ mod tests {
 
     #[test]
     fn what_is_for_this_machine_alone_is_not_served_to_others() {
-        for route in ROUTES.iter().filter(|route| route.outside) {
+        // The page itself, which holds nothing of anybody, and where a link is traded for a key.
+        let open = [Operation::Welcome, Operation::Asset, Operation::LinkDevice];
+        for route in ROUTES.iter().filter(|route| route.outside && !open.contains(&route.operation)) {
             assert!(matches!(route.access, RouteAccess::AnyOf(_)), "{route:?} would be open to the world");
             assert!(route.path.starts_with("/api/"), "{route:?}");
         }

@@ -55,12 +55,18 @@ const DO = {
   grant: ({ page, permission }) => of(page).context().grantPermissions([permission]),
   // A push as the browser's own push service would deliver it.
   async push({ page, data }) {
+    // A worker that is not active yet is not given it.
+    await of(page).evaluate("navigator.serviceWorker.ready.then(() => true)");
     const tools = await of(page).context().newCDPSession(of(page));
     const registered = new Promise((resolve) => tools.on("ServiceWorker.workerRegistrationUpdated", ({ registrations }) => registrations[0] && resolve(registrations[0])));
     await tools.send("ServiceWorker.enable");
     const { registrationId } = await registered;
     await tools.send("ServiceWorker.deliverPushMessage", { origin: new URL(of(page).url()).origin, registrationId, data });
     await tools.detach();
+  },
+  async downloaded({ page, at }) {
+    const [download] = await Promise.all([of(page).waitForEvent("download"), of(page).locator(at).first().click()]);
+    return require("node:fs").readFileSync(await download.path(), "utf8");
   },
   attach: ({ page, at, path }) => of(page).locator(at).setInputFiles(path),
   close: async ({ page }) => {

@@ -118,3 +118,29 @@ fn what_others_wrote_is_text_and_never_markup() {
     assert_eq!(page.count("#app img") + page.count("#app script"), 0);
     assert_eq!(page.problems(), [""; 0], "no policy had to step in");
 }
+
+#[test]
+fn a_file_goes_along_with_a_message_and_one_comes_back_with_the_reply() {
+    let home = Home::new();
+    let gate = home.serve();
+    let session = StandIn::start(&home, &["--label", "api"]);
+    let browser = Browser::start(&home);
+    let page = browser.linked("a", &gate, &[], DESKTOP);
+    page.click(".session");
+    let notes = home.user().join("notes.txt");
+    std::fs::write(&notes, "what to do").unwrap();
+    page.attach(".composer input[type=file]", &notes);
+    page.see_text(".chips li", "notes.txt");
+    page.fill(".composer textarea", "see the notes");
+    page.click("[data-action=send]");
+    page.see_text(".said .event .file", "notes.txt");
+    let event = session.event_containing("see the notes");
+    assert_eq!(std::fs::read_to_string(event.meta("file_1")).unwrap(), "what to do");
+    std::fs::write(home.project().join("report.txt"), "all is well").unwrap();
+    let reply =
+        json!({"chat_id": event.meta("chat_id"), "text": "Here it is.", "files": [home.project().join("report.txt")]});
+    session.call("reply", &reply);
+    page.see_text(".said .reply .file", "report.txt");
+    assert_eq!(page.downloaded(".said .reply [data-action=download]"), "all is well");
+    assert_eq!(page.downloaded(".said .event [data-action=download]"), "what to do");
+}

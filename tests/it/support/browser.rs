@@ -130,6 +130,30 @@ impl Page<'_> {
         self.tell("select", json!({"at": at, "value": value}));
     }
 
+    /// Lets the page do what a person is asked for, such as `notifications`.
+    #[track_caller]
+    pub(crate) fn grant(&self, permission: &str) {
+        self.tell("grant", json!({"permission": permission}));
+    }
+
+    /// Delivers a push to the page's worker.
+    #[track_caller]
+    pub(crate) fn push(&self, data: &str) {
+        self.tell("push", json!({"data": data}));
+    }
+
+    /// Chooses a file.
+    #[track_caller]
+    pub(crate) fn attach(&self, at: &str, path: &Path) {
+        self.tell("attach", json!({"at": at, "path": path}));
+    }
+
+    /// Clicks what downloads a file, and reads it.
+    #[track_caller]
+    pub(crate) fn downloaded(&self, at: &str) -> String {
+        self.tell("downloaded", json!({"at": at})).as_str().unwrap().to_owned()
+    }
+
     #[track_caller]
     pub(crate) fn press(&self, keys: &str) {
         self.tell("press", json!({"keys": keys}));

@@ -112,7 +112,7 @@ fn what_was_decided_on_a_call_is_read_from_its_result() {
     let line = r#"{"type":"user","message":{"role":"user","content":[{"tool_use_id":"t1","type":"tool_result","content":"x","is_error":true}]},
         "tool_result_meta":[{"id":"t1","non_execution_kind":"permission-rule","permission_decision":{"decision":"reject","source":"user_reject"}}]}"#;
     let FromClient::Message(message) = read(line.as_bytes()).unwrap() else { panic!() };
-    assert_eq!(message.blocks(), [Block::ToolResult { id: "t1", is_error: true, content: &Value::Null }]);
+    assert_eq!(message.blocks(), [Block::ToolResult { id: "t1", is_error: true, content: &json!("x") }]);
     let decision = message.tool_result_meta[0].permission_decision.as_ref().unwrap();
     assert_eq!((&*decision.decision, decision.source.as_deref()), ("reject", Some("user_reject")));
 }

@@ -67,6 +67,7 @@ fn every_record_is_a_sentence() {
         -      tom is a reviewer now, by ann
         -      tom was removed by ann
         -      ann made a token for tom
+        -      owner linked a device of owner, "Chrome, Android", which may talk, review
         -      ann revoked a token of tom
         !      Tom (telegram:42) wants to be let in; `portcullis people pair CODE --name NAME` does it
         -      tom was let in as a sender by ann

@@ -5,7 +5,7 @@
 
 use super::code::runs_its_words;
 use super::environment::is_command;
-use super::shell::{Script, ShellWord};
+use super::shell::{Piece, Script, ShellWord};
 use super::starts::starts;
 use super::suspects::{Found, Suspect, Suspects};
 
@@ -56,8 +56,10 @@ fn texts_of(command: &Found) -> Vec<String> {
     let words = command.words.iter().skip(1).filter(|_| runs_its_words(command));
     let set = command.assignments.iter().filter(|(name, _)| is_command(name)).map(|(_, value)| value);
     let given = command.given.iter().filter(|_| runs_its_words(command)).cloned();
+    // What the shell fills in is for others to judge: here it is what stands there in quotes.
+    let is_quoted = |word: &&ShellWord| word.pieces.iter().all(|piece| matches!(piece, Piece::Text(_)));
     let is_code = |text: &String| text.contains(CODE);
-    words.chain(set).map(ShellWord::script).chain(given).filter(is_code).collect()
+    words.chain(set).filter(is_quoted).map(ShellWord::script).chain(given).filter(is_code).collect()
 }
 
 /// A text, and what follows where it changes the folder, whatever stands before.

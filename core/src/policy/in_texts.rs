@@ -25,7 +25,7 @@ impl Suspects {
         let mut texts: Vec<String> = self.found.iter().flat_map(texts_of).collect();
         for _ in 0..DEEPEST {
             let mut next = vec![];
-            for text in std::mem::take(&mut texts).into_iter().flat_map(beginnings) {
+            for text in texts.iter().flat_map(|text| beginnings(text)) {
                 let length: usize = seen.iter().map(String::len).sum();
                 if seen.len() >= MOST || length + text.len() > LONGEST || seen.contains(&text) {
                     continue;
@@ -61,7 +61,7 @@ fn texts_of(command: &Found) -> Vec<String> {
 }
 
 /// A text, and what follows where it changes the folder, whatever stands before.
-fn beginnings(text: String) -> Vec<String> {
+fn beginnings(text: &str) -> Vec<String> {
     let text = text.replace("$$", "$");
     let moves = ["cd ", "pushd "].into_iter().flat_map(|order| text.match_indices(order).map(|(at, _)| at));
     let mut texts: Vec<String> = moves.filter(|at| *at > 0).take(4).map(|at| text[at..].to_owned()).collect();

@@ -9,7 +9,7 @@ const OWN: &str = "add am annotate apply archimport archive bisect blame branch 
     check-ignore check-mailmap check-ref-format checkout checkout-index cherry cherry-pick citool clean clone column commit \
     commit-graph commit-tree config count-objects credential credential-cache credential-store cvsexportcommit cvsimport \
     cvsserver daemon describe diagnose diff diff-files diff-index diff-tree difftool fast-export fast-import fetch \
-    fetch-pack filter-branch fmt-merge-msg for-each-ref for-each-repo format-patch fsck fsck-objects gc get-tar-commit-id \
+    fetch-pack filter-branch fmt-merge-msg for-each-ref format-patch fsck fsck-objects gc get-tar-commit-id \
     gitk grep gui hash-object help hook http-backend http-fetch http-push imap-send index-pack init init-db instaweb \
     interpret-trailers lfs log ls-files ls-remote ls-tree mailinfo mailsplit maintenance merge merge-base merge-file \
     merge-index merge-octopus merge-one-file merge-ours merge-recursive merge-resolve merge-subtree merge-tree mergetool \

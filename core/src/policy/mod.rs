@@ -63,6 +63,7 @@ mod safety;
 mod searching;
 mod sed;
 mod shell;
+mod shifting;
 mod skipping;
 mod sought;
 mod starts;

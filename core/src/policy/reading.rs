@@ -237,7 +237,7 @@ pub(crate) fn descent(words: &[ShellWord]) -> Descent {
         return Descent::No;
     }
     let enters = match name_of(&first.text) {
-        "grep" | "egrep" | "fgrep" => short(&['r', 'R']) || long("--rec") || long("--deref") || long("--directories"),
+        "grep" | "egrep" | "fgrep" => short(&['r', 'R', 'd']) || long("--rec") || long("--de") || long("--di"),
         "rg" | "ag" => {
             !long("--files") && !long("--version") && !long("--help") && !long("--type-list") || long("--files-w")
         }

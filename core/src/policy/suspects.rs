@@ -10,6 +10,7 @@ use super::inert::is_inert;
 use super::perhaps::Flow;
 use super::receivers;
 use super::shell::{ANY, Joint, Piece, Redirect, Script, ShellCommand, ShellWord, assignment};
+use super::shifting::shifts;
 use super::starts::{WITH_A_WORD, scripts_of, starts, takes_from_elsewhere};
 use super::values::{Variables, is_literal};
 
@@ -84,6 +85,7 @@ impl Suspects {
         }
         suspects.learn_all();
         suspects.name_programs();
+        suspects.unseen = suspects.unseen.or(shifts(&suspects.found));
         suspects.computed = receivers::computed(&suspects);
         suspects.flow = Flow::of(&suspects);
         suspects

@@ -164,6 +164,7 @@ fn a_prompt_that_waits_for_others_comes_last_and_any_can_be_passed_over() {
     screen.until("── api: connected");
     session.hook_later("PermissionRequest", &bash("npm publish one"));
     screen.until("│ npm publish one");
+    screen.until("2 people must allow it");
     session.ask("fghij", "Bash", "List", "ls");
     session.ask("kmnop", "Bash", "Look", "pwd");
     screen.until("and 2 more wait");
@@ -174,11 +175,34 @@ fn a_prompt_that_waits_for_others_comes_last_and_any_can_be_passed_over() {
     screen.until("│ pwd");
     screen.type_line(">");
     screen.until("│ npm publish one");
+    let shown = screen.until("you have allowed it; 1 more must allow it");
+    assert!(shown.contains("api waits for others") && !shown.contains("Allow?"), "{shown}");
     screen.type_line(">");
     screen.until("│ ls");
     screen.type_line("y");
     assert_eq!(session.next_verdict().request_id, "fghij");
     screen.until("│ pwd");
+}
+
+#[test]
+fn what_does_not_fit_is_cut_where_it_says_so_and_allowed_only_after_it_was_shown_whole() {
+    let home = Home::new();
+    let _gate = home.serve();
+    let session = StandIn::start_under_an_agent(&home, &["--label", "api"]);
+    home.attached(1);
+    let screen = Tmux::running(&home, &home.command(&["watch"]));
+    screen.run(&["resize-window", "-x", "100", "-y", "30"]);
+    screen.until("── api: connected");
+    let command = format!("echo first {} last\necho two\necho three\necho four", "x".repeat(3400));
+    let held = session.hook_later("PermissionRequest", &bash(&command));
+    screen.until("│ echo first xx");
+    let shown = screen.until("Allow?");
+    assert!(shown.contains("characters are not shown here") && shown.contains("│ echo four"), "{shown}");
+    screen.type_line("y");
+    screen.until("Not allowed yet");
+    assert_eq!(session.verdict_count(), 0);
+    screen.type_line("y");
+    assert_eq!(session.hook_answer(&held)["hookSpecificOutput"]["decision"]["behavior"], "allow");
 }
 
 #[test]
@@ -264,6 +288,11 @@ fn say_waits_for_the_reply_and_prints_it() {
     let chat = session.next_event().meta("chat_id").to_owned();
     session.ask("abcde", "Bash", "Look", "git status");
     say.complaint("abcde asks to run Bash: git status; `portcullis ask allow abcde` allows it");
+    let question = json!({"question": "Which?", "header": "H", "multiSelect": false, "options": [
+        {"label": "One", "description": ""}, {"label": "Two", "description": ""}]});
+    let asked = json!({"tool_name": "AskUserQuestion", "tool_input": {"questions": [question]}});
+    session.hook_later("PermissionRequest", &asked);
+    say.complaint("--answer 1`, or its label, or your own words");
     session.call("reply", &json!({"chat_id": chat, "text": "all is well"}));
     session.call("reply", &json!({"chat_id": chat, "text": "and clean"}));
     let ran = Ran::of(&say, PATIENCE).ok();

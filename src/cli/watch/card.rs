@@ -115,7 +115,7 @@ mod tests {
                 format!("\nBash  [abcde]\n  │ echo first {long} last\n  │ two\n  │ three\n  │ four\n  risk: low");
             let card = card(&words);
             let lines: Vec<&str> = card.text.trim_start().lines().collect();
-            assert!(card.is_cut && lines[1].starts_with("  │ echo first "), "{}", card.text);
+            assert!(card.is_cut && lines[1].starts_with("  │ echo first"), "{}", card.text);
             assert!(lines.len() <= 12, "{}", card.text);
             let flat = card.text.split_whitespace().collect::<Vec<_>>().join(" ");
             assert!(flat.contains("last │ two │ three │ four risk: low"), "{flat}");

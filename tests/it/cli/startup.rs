@@ -80,7 +80,7 @@ fn up_prints_how_to_use_the_gate_and_a_second_up_reports_the_first() {
 fn up_says_that_it_takes_the_place_of_a_gate_that_a_session_started() {
     let home = Home::new();
     let _session = StandIn::start_under_an_agent(&home, &["--label", "api"]);
-    until("a gate", || home.run(&["status", "--json"]).status.success().then_some(()));
+    home.attached(1);
     let status = home.status();
     assert_eq!(status["auto_started"], true);
     let up = home.spawn(home.command(&["up"]), Stdin::Nothing);

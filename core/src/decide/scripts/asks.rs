@@ -187,27 +187,6 @@ fn from_inside_an_agent_a_verdict_is_refused_and_recorded_and_anything_else_is_c
 }
 
 #[test]
-fn after_wrong_codes_elsewhere_the_command_line_is_heard_and_so_is_a_no_with_a_right_code() {
-    check(
-        "0 attach 1 api
-         1 ask 1 1 abcde : ls
-         1 ask 2 1 bcdef : ls
-         2 allow zzzzz ann
-         3 allow zzzzy ann
-         4 allow zzzzx ann
-         5 allow zzzzw ann
-         6 say 1 ann via=socket : yes zzzzv
-         7 allow zzzzv ann
-         8 say 2 ann : yes abcde
-         9 say 3 ann : no zzzzv
-         10 say 4 ann via=socket : yes abcde
-         11 say 5 tom via=telegram : no bcdef
-         12 say 6 ann : no bcdef",
-        &expect![[]],
-    );
-}
-
-#[test]
 fn five_wrong_codes_and_the_rest_is_not_heard() {
     check(
         "0 attach 1 api

@@ -10,15 +10,19 @@ use crate::rules::Rules;
 
 /// What is wrong with the configuration, and with the rules that count in these folders: a line each, and each once.
 pub(super) fn broken_files<'a>(paths: &Paths, folders: impl IntoIterator<Item = &'a Path>) -> Vec<String> {
-    // The rules stand partly in the configuration: where it is broken, they are, too.
+    // Said here, and not as a line of a log as well.
+    let load = |folder: &Path| with_default(NoSubscriber::default(), || Rules::open(paths, folder).load());
     if let Err(error) = configuration(paths, None) {
-        return vec![format!("{error:#}; no gate starts with it, and sessions ask for everything")];
+        // Some rules stand in the configuration, too. They may be readable where the rest is not.
+        let then = match folders.into_iter().chain([Path::new("/")]).all(|folder| load(folder).is_ok()) {
+            true => "sessions go on by the rules, and what a person must decide is denied",
+            false => "a new session asks for everything, which is denied where nobody can be asked",
+        };
+        return vec![format!("{error:#}; no gate starts with it: {then}")];
     }
     let mut problems: Vec<String> = vec![];
     for folder in folders {
-        // Said here, and not as a line of a log as well.
-        let load = || Rules::open(paths, folder).load();
-        let Err(problem) = with_default(NoSubscriber::default(), load) else { continue };
+        let Err(problem) = load(folder) else { continue };
         let problem = anyhow::Error::from(problem);
         let words = format!(
             "{problem:#}; until it is repaired the rules from before count, and a new session asks for everything"

@@ -44,11 +44,11 @@ const FINAL = [400, 401, 403, 404];
  * What the gate streams at the path that `path()` names, for as long as `signal` lasts. Calls `tell(message)` for each and
  * `isOpen(false)` whenever the gate is away; comes back by itself. (An EventSource cannot send a header.)
  */
-export async function follow(path, tell, isOpen, signal) {
+export async function follow(path, tell, isOpen, signal, final = FINAL) {
   for (let failures = 0; !signal.aborted; failures += 1) {
     try {
       const response = await fetch(path(), { headers: headers(), signal, cache: "no-store" });
-      if (FINAL.includes(response.status)) throw new Refused(response.status, await response.text());
+      if (final.includes(response.status)) throw new Refused(response.status, await response.text());
       if (response.ok) {
         failures = 0;
         tell({ restart: true });

@@ -59,7 +59,7 @@ function draw() {
 
 /** A letter answers the first card: a allows, d denies. Not while someone types. */
 function onKey(event) {
-  if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest("input, textarea, select")) return;
+  if (event.repeat || event.ctrlKey || event.metaKey || event.altKey || event.target.closest("input, textarea, select")) return;
   const action = { a: "allowOnce", d: "deny" }[event.key];
   if (action) document.querySelector(`.prompt [data-action="${action}"]`)?.click();
 }
@@ -68,7 +68,7 @@ async function begin() {
   try {
     state.me = await call("GET", "/api/v1/me");
   } catch (error) {
-    if (error instanceof Refused && error.status < 500) return unlinked(t("revoked"));
+    if (error instanceof Refused && error.status === 401) return unlinked(t("revoked"));
     setConnection("away");
     setTimeout(begin, 2000);
     return;
@@ -81,7 +81,7 @@ async function begin() {
   show();
   const isOpen = (open) => setConnection(open ? "open" : "away");
   try {
-    await follow(() => "/api/v1/watch", take, isOpen, new AbortController().signal);
+    await follow(() => "/api/v1/watch", take, isOpen, new AbortController().signal, [401]);
   } catch {
     unlinked(t("revoked"));
   }

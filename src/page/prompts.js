@@ -6,6 +6,7 @@ import { drawInput } from "./input.js";
 import { button, row } from "./parts.js";
 import { drawPlan, drawQuestions } from "./questions.js";
 import { may, openAsks, state, why } from "./state.js";
+import { watchWhole } from "./whole.js";
 import { currentLanguage, t } from "./words.js";
 
 /** How long a card that was answered stays, to say by whom, and how long at most until it is confirmed. */
@@ -39,8 +40,16 @@ function card(ask) {
   const reasons = ask.risk?.reasons?.length ? ` (${ask.risk.reasons.join(", ")})` : "";
   const body = { question: drawQuestions, plan: drawPlan }[ask.kind];
   const notice = h("p", { class: "notice", role: "status" });
-  const answer = (verdict) => send(ask, verdict, notice);
-  return h(
+  const step = h("div", { class: "step" });
+  const isRisky = !body && (ask.default_to_no || ask.risk?.level === "high");
+  // To allow takes a second step where it is risky, and where not all of it was in sight.
+  const answer = (verdict) => {
+    const unseen = verdict.behavior === "allow" && !verdict.answers && whole.unseen();
+    const act = () => send(ask, verdict, notice);
+    if (unseen || (isRisky && verdict.behavior === "allow" && !verdict.input)) secondStep(step, act, unseen, whole.open);
+    else act();
+  };
+  const drawn = h(
     "article",
     { class: `card prompt risk-${risk}`, "aria-label": t("asks", { label: ask.label ?? "" }), "data-code": ask.code },
     h("header", null,
@@ -51,9 +60,27 @@ function card(ask) {
     ledToIt(ask),
     body ? body(ask, answer) : drawInput(ask),
     facts(ask),
-    may("review") ? !body && answers(ask, answer) : h("p", { class: "hint" }, t("noRight")),
+    may("review") ? !body && answers(ask, answer, isRisky) : h("p", { class: "hint" }, t("noRight")),
+    step,
     notice,
   );
+  const whole = watchWhole(drawn, ask.id);
+  if (ask.allowed_by?.includes(state.me?.name)) {
+    drawn.querySelectorAll(ALLOWING).forEach((each) => (each.disabled = true));
+    notice.textContent = t("youAllowed", { n: Math.max(0, (ask.quorum ?? 1) - ask.allowed_by.length) });
+  }
+  return drawn;
+}
+
+/** What would allow once more, by someone who did. */
+const ALLOWING = ["allowOnce", "forSession", "always", "edit", "approvePlan", "answer"].map((action) => `[data-action="${action}"]`).join();
+
+function secondStep(place, act, unseen, openAll) {
+  const close = () => place.replaceChildren();
+  const words = unseen ? t("notAllSeen", { more: unseen }) : t("really");
+  const yes = button(unseen ? "allowUnseen" : "yesAllow", "danger", () => (close(), act()));
+  const see = unseen && button("showAll", "primary", () => (close(), openAll()));
+  place.replaceChildren(h("p", { role: "alert", class: unseen && "warning" }, words), row(see, yes, button("cancel", "quiet", close)));
 }
 
 function facts(ask) {
@@ -83,20 +110,18 @@ function ledToIt(ask) {
 
 /** Where the model gave no words of its own, the client repeats the command or the file. */
 function says(ask) {
-  const { command, file_path: path } = ask.input ?? {};
+  const { command, file_path: path, description } = ask.input ?? {};
+  // Of a question and of a plan the gate says what they are; those words are not the model's.
+  if (ask.kind !== "tool" && description !== ask.description) return false;
   return ask.description && ![command, path, ask.preview].some((known) => known === ask.description || known?.endsWith?.(`/${ask.description}`));
 }
 
-function answers(ask, answer) {
-  const risky = ask.default_to_no || ask.risk?.level === "high";
+function answers(ask, answer, risky) {
   const more = h("div", { class: "more" });
   const allow = (scope) => answer({ behavior: "allow", ...(scope && { scope }) });
-  const ask_again = (act) => () =>
-    more.replaceChildren(h("p", null, t("really")), row(button("yesAllow", "danger", act), button("cancel", "quiet", () => more.replaceChildren())));
-  const asked = (act) => (risky ? ask_again(act) : act);
   const offers = (ask.offers ?? []).map((offer) => {
     const name = offer.scope === "always" ? "always" : "forSession";
-    return h("div", { class: "offer" }, button(name, "quiet", asked(() => allow(offer.scope))), h("small", null, shown(offer.words)));
+    return h("div", { class: "offer" }, button(name, "quiet", () => allow(offer.scope)), h("small", null, shown(offer.words)));
   });
   const denyWhy = () => {
     const words = h("textarea", { rows: "2", "aria-label": t("why"), placeholder: t("why"), maxlength: "4096" });
@@ -104,7 +129,7 @@ function answers(ask, answer) {
     more.replaceChildren(words, row(button("deny", "danger", () => deny(false)), ask.interruptible && button("denyStop", "quiet", () => deny(true)), button("cancel", "quiet", () => more.replaceChildren())));
     words.focus();
   };
-  const main = [button("allowOnce", risky ? "risky" : "primary", asked(() => allow())), button("deny", risky ? "primary" : "plain", () => answer({ behavior: "deny" }))];
+  const main = [button("allowOnce", risky ? "risky" : "primary", () => allow()), button("deny", risky ? "primary" : "plain", () => answer({ behavior: "deny" }))];
   return h("div", { class: "answers" },
     row(risky ? main.reverse() : main),
     h("details", null,
@@ -132,7 +157,7 @@ function editInput(ask, answer, more) {
 }
 
 async function send(ask, verdict, notice) {
-  const buttons = notice.closest(".card")?.querySelectorAll("button") ?? [];
+  const buttons = notice.closest(".card")?.querySelectorAll("button:enabled") ?? [];
   buttons.forEach((each) => (each.disabled = true));
   try {
     const { missing } = await call("POST", `/api/v1/asks/${ask.id}/verdict`, verdict);

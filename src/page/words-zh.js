@@ -64,5 +64,7 @@ export const zh = {
   oneElsewhere: "有 1 个请求等你答复", manyElsewhere: "有 {n} 个请求等你答复",
   orContinue: "或接着之前的对话", noConversations: "这些文件夹里还没有对话。", goThere: "前往",
   handedOver: "已转交", differs: "实际执行的内容与显示的不同。",
+  moreLine: "下面还有 1 行", moreLines: "下面还有 {n} 行", showAll: "全部显示",
+  notAllSeen: "你还没有看完全部内容：{more}。", allowUnseen: "不看就允许", youAllowed: "你已允许；还需要 {n} 人。",
   lastPrompt: "收到的指令", lastWords: "最近所说",
 };

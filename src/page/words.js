@@ -66,6 +66,8 @@ export const en = {
   oneElsewhere: "1 prompt waits for you", manyElsewhere: "{n} prompts wait for you",
   orContinue: "Or go on with a conversation", noConversations: "There is none in these folders yet.", goThere: "Go there",
   handedOver: "handed over", differs: "What ran was not what was shown.",
+  moreLine: "1 more line below", moreLines: "{n} more lines below", showAll: "Show all",
+  notAllSeen: "You have not looked at all of it: {more}.", allowUnseen: "Allow without looking", youAllowed: "You allowed it; {n} more must.",
   lastPrompt: "It was told", lastWords: "It said last",
 };
 

@@ -7,6 +7,7 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use portcullis_core::policy::{Disk, is_any_depth, is_literal, is_part};
+use rustix::fs::OFlags;
 
 use super::disk;
 
@@ -95,7 +96,9 @@ impl Disk for RealDisk {
     }
 
     fn lines(&self, path: &str) -> Option<Vec<String>> {
-        let file = fs::File::open(path).ok()?;
+        // A pipe of that name must not make us wait.
+        let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let file = fs::File::from(rustix::fs::open(path, flags, rustix::fs::Mode::empty()).ok()?);
         if !file.metadata().is_ok_and(|about| about.is_file() && about.len() <= LARGEST_LIST) {
             return None;
         }
@@ -152,6 +155,14 @@ mod tests {
     use std::os::unix::fs::symlink;
 
     use super::*;
+
+    #[test]
+    fn a_pipe_in_the_place_of_a_list_keeps_nobody_waiting() {
+        let folder = tempfile::tempdir().unwrap();
+        let pipe = folder.path().join("list");
+        assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+        assert_eq!(RealDisk::new().lines(pipe.to_str().unwrap()), None);
+    }
 
     #[test]
     fn a_folder_is_walked_through_its_links_and_in_no_circle() {

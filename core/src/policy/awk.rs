@@ -4,6 +4,10 @@ use super::shell::ShellWord;
 
 /// Whether the code runs a text that it puts together or reads: `system($0)`, `"a" "b" | getline`, `print | x`.
 pub(crate) fn runs_what_it_makes(code: &str) -> bool {
+    // A quote in a pattern opens no text, and whether a slash begins one awk itself is not sure.
+    if starts_or_writes(code) && code.contains('/') && code.contains('"') && quotes_in_patterns(code) {
+        return true;
+    }
     let tokens = tokens(code);
     let is_end = |at: usize| tokens.get(at).is_none_or(|token| matches!(token, AwkToken::Mark(';' | '}' | '\n')));
     let made = |at: usize, token: &AwkToken| match token {
@@ -24,14 +28,21 @@ pub(crate) fn runs_what_it_makes(code: &str) -> bool {
 }
 
 /// Whether a command of awk has no option but those for separators and variables, and its code starts and writes nothing.
+/// Also a text that only says `system` counts: where texts and patterns of awk begin and end is nothing to rely on.
 pub(crate) fn only_prints(rest: &[ShellWord]) -> bool {
     let is_known = |word: &&ShellWord| !word.is_flag() || word.text.starts_with("-F") || word.text.starts_with("-v");
-    let is_open = |token: &AwkToken| match token {
-        AwkToken::Name(name) => name == "system" || name == "getline",
-        AwkToken::Mark(mark) => matches!(mark, '|' | '>' | '@'),
-        AwkToken::Text => false,
-    };
-    rest.iter().all(|word| is_known(&word) && word.is_known() && !tokens(&word.text).iter().any(is_open))
+    rest.iter().all(|word| is_known(&word) && word.is_known() && !starts_or_writes(&word.text))
+}
+
+/// Whether code in awk may start a program or write a file.
+pub(crate) fn starts_or_writes(code: &str) -> bool {
+    code.contains(['|', '>', '@']) || ["system", "getline", "inplace"].iter().any(|word| code.contains(word))
+}
+
+/// Whether a quote may stand between two slashes, on either way of counting them.
+fn quotes_in_patterns(code: &str) -> bool {
+    let parts: Vec<&str> = code.split('/').collect();
+    parts.len() > 2 && parts[1..parts.len() - 1].iter().any(|part| part.contains('"'))
 }
 
 #[derive(Debug, PartialEq)]
@@ -112,7 +123,7 @@ mod tests {
             "{print|\"a\"\"b\"}",
             "{\"a\" \"x\"|getline y}",
             "BEGIN{system(\"$(x)\")}",
-            "BEGIN{system(\"$(x)\")}",
+            "{print /\"/; system(\"danger x\"); x = /\"/}",
         ] {
             assert!(runs_what_it_makes(code), "{code}");
         }

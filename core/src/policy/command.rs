@@ -1,5 +1,6 @@
 //! One command in the forms rules are held against: without what stands before it, and as the programs it starts.
 
+use super::awk;
 use super::shell::{ShellCommand, ShellWord};
 
 /// Variables that change how a program looks or what it says, and not what it does.
@@ -143,9 +144,7 @@ impl<'command> Stripped<'command> {
     /// Whether only its exact text may approve it.
     pub(crate) fn needs_its_exact_text(&self) -> bool {
         let runs = ["-exec", "-execdir", "-ok", "-okdir", "-delete", "-fprint", "-fprint0", "-fprintf", "-fls"];
-        let starts_others = |word: &ShellWord| {
-            word.text.contains(['|', '>']) || word.text.contains("system") || word.text.contains("getline")
-        };
+        let starts_others = |word: &ShellWord| awk::starts_or_writes(&word.text);
         RUNNERS.contains(&name_of(self.name()))
             || name_of(self.name()).ends_with("awk") && self.arguments().any(starts_others)
             || name_of(self.name()) == "find" && self.arguments().any(|word| runs.contains(&word.text.as_str()))

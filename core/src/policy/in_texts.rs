@@ -5,7 +5,7 @@
 
 use super::code::runs_its_words;
 use super::environment::is_command;
-use super::shell::{Script, ShellWord};
+use super::shell::{Piece, Script, ShellWord};
 use super::starts::starts;
 use super::suspects::{Found, Suspect, Suspects};
 
@@ -25,7 +25,7 @@ impl Suspects {
         let mut texts: Vec<String> = self.found.iter().flat_map(texts_of).collect();
         for _ in 0..DEEPEST {
             let mut next = vec![];
-            for text in std::mem::take(&mut texts).into_iter().flat_map(beginnings) {
+            for text in texts.iter().flat_map(|text| beginnings(text)) {
                 let length: usize = seen.iter().map(String::len).sum();
                 if seen.len() >= MOST || length + text.len() > LONGEST || seen.contains(&text) {
                     continue;
@@ -56,12 +56,14 @@ fn texts_of(command: &Found) -> Vec<String> {
     let words = command.words.iter().skip(1).filter(|_| runs_its_words(command));
     let set = command.assignments.iter().filter(|(name, _)| is_command(name)).map(|(_, value)| value);
     let given = command.given.iter().filter(|_| runs_its_words(command)).cloned();
+    // What the shell fills in is for others to judge: here it is what stands there in quotes.
+    let is_quoted = |word: &&ShellWord| word.pieces.iter().all(|piece| matches!(piece, Piece::Text(_)));
     let is_code = |text: &String| text.contains(CODE);
-    words.chain(set).map(ShellWord::script).chain(given).filter(is_code).collect()
+    words.chain(set).filter(is_quoted).map(ShellWord::script).chain(given).filter(is_code).collect()
 }
 
 /// A text, and what follows where it changes the folder, whatever stands before.
-fn beginnings(text: String) -> Vec<String> {
+fn beginnings(text: &str) -> Vec<String> {
     let text = text.replace("$$", "$");
     let moves = ["cd ", "pushd "].into_iter().flat_map(|order| text.match_indices(order).map(|(at, _)| at));
     let mut texts: Vec<String> = moves.filter(|at| *at > 0).take(4).map(|at| text[at..].to_owned()).collect();

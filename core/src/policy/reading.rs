@@ -1,5 +1,6 @@
 //! Commands that change no file by any of their words. Where an option is not known, the command is none of them.
 
+use super::awk;
 use super::command::name_of;
 use super::git_files;
 use super::inert::started;
@@ -68,10 +69,7 @@ pub(crate) fn reading(words: &[ShellWord]) -> Reading {
             only(!in_place && sed::edits_only(rest))
         }
         "awk" | "gawk" | "mawk" => {
-            let writes = |word: &ShellWord| {
-                word.text.contains(['>', '|'])
-                    || ["system", "getline", "inplace"].iter().any(|it| word.text.contains(it))
-            };
+            let writes = |word: &ShellWord| awk::starts_or_writes(&word.text);
             // Many others write files, some without a word that says so.
             let is_known = |flag: &str| flag == "--" || flag.starts_with("-F") || flag.starts_with("-v");
             only(!rest.iter().any(writes) && flags().all(is_known))

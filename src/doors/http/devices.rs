@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use axum::extract::{Path, Request, State};
-use portcullis_core::{Actor, Device, Input, Moment, OWNER, Right, Rights, Token, TokenId, TokenScope};
+use portcullis_core::{Actor, Device, Input, Moment, Right, Rights, Token, TokenId, TokenScope};
 use portcullis_wire::api::{DeviceView, LinkView, MadeDevice, MeView, NewDevice, NewLink};
 use portcullis_wire::error::{Fault, Kind};
 use sha2::{Digest as _, Sha256};
@@ -82,7 +82,8 @@ pub(super) async fn link(State(door): State<Arc<Door>>, request: Request) -> Res
     let key = secret(&door)?;
     let token = Token {
         id: mint(TokenId::new),
-        person: OWNER.to_owned(),
+        // Never another person than whoever made the link: two devices of one person are one vote.
+        person: open.by.name.clone(),
         hash: Sha256::digest(&key).into(),
         scope: TokenScope::Everything,
         expires: None,
@@ -128,7 +129,7 @@ pub(super) async fn me(State(door): State<Arc<Door>>, Permitted { actor, token, 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use portcullis_core::{Role, Via};
+    use portcullis_core::{OWNER, Role, Via};
 
     fn link(text: &str, until: u64) -> OpenLink {
         let by = Actor {

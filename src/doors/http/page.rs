@@ -75,6 +75,7 @@ files! {
     "state.js" SCRIPT,
     "stream.js" SCRIPT,
     "style.css" "text/css; charset=utf-8",
+    "whole.js" SCRIPT,
     "words-zh.js" SCRIPT,
     "words.js" SCRIPT,
     "worker.js" SCRIPT,
@@ -135,6 +136,12 @@ pub(super) fn index(headers: &HeaderMap) -> Option<Response> {
     let (_, page) = assets().files.iter().find(|(name, _)| *name == INDEX).filter(|_| wants_page)?;
     // Asked for each time: it names the version of everything else.
     Some(answer(page, headers, "no-cache"))
+}
+
+/// `GET /favicon.ico`: browsers ask for it by themselves, also where they show JSON.
+pub(super) fn icon(headers: &HeaderMap) -> Option<Response> {
+    let (_, icon) = assets().files.iter().find(|(name, _)| *name == "icon.png")?;
+    Some(answer(icon, headers, "public, max-age=86400"))
 }
 
 /// `GET /assets/{version}/{file}`.

@@ -147,7 +147,8 @@ async fn elsewhere(State(door): State<Arc<Door>>, request: Request) -> Response 
     match *request.method() {
         hyper::Method::POST => say_anywhere(door, request).await,
         hyper::Method::GET | hyper::Method::HEAD => {
-            refuse(&Fault::new(Kind::NoSuchRoute, format!("no such route: {path}")))
+            let icon = (path == "/favicon.ico").then(|| page::icon(request.headers())).flatten();
+            icon.unwrap_or_else(|| refuse(&Fault::new(Kind::NoSuchRoute, format!("no such route: {path}"))))
         }
         _ => refuse(&Fault::new(Kind::BadMethod, "no such method here")),
     }

@@ -125,6 +125,10 @@ impl Gatekeeper {
             return Decision::NoDecision.into();
         }
         let outside = self.outside_reason(&request).await;
+        // The stop may have come meanwhile.
+        if let Some(denied) = self.denied_by_stop(&request, &call) {
+            return denied.into();
+        }
         if !must_ask(&judgement) && outside.is_none() {
             return Decision::NoDecision.into();
         }

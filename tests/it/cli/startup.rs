@@ -364,3 +364,17 @@ fn a_misspelt_variable_is_reported_to_people_and_not_in_a_protocol() {
     assert!(!hook.stderr.contains("PORTCULLIS_LISTN") && !hook.stdout.contains("PORTCULLIS_LISTN"));
     assert_eq!(home.run(&["status"]).ok().stderr, "");
 }
+
+#[test]
+fn a_broken_configuration_says_what_sessions_do_meanwhile() {
+    let home = Home::new();
+    let said = |config: &str| {
+        home.write_config(config);
+        let ran = home.run(&["status"]);
+        format!("{}{}", ran.stdout, ran.stderr)
+    };
+    let rules_are_read = said("bogus_key = 1\n");
+    assert!(rules_are_read.contains("sessions go on by the rules"), "{rules_are_read}");
+    let rules_are_not = said("[projects.\"/\"]\ndeny = [\"Bash(\"]\n");
+    assert!(rules_are_not.contains("a new session asks for everything"), "{rules_are_not}");
+}

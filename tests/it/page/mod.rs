@@ -9,3 +9,4 @@ mod reach;
 mod screens;
 mod sessions;
 mod told;
+mod whole;

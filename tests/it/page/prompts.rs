@@ -79,6 +79,7 @@ fn a_question_is_answered_with_its_options() {
     let page = browser.linked("a", &gate, &[], DESKTOP);
     gate.post("/api/v1/sessions", &json!({"prompt": "go"})).expect(201);
     page.see_text("legend", "Which colour?");
+    assert_eq!(page.count(".claim"), 0, "the gate's own words are not told as the agent's");
     page.click("label:has-text(\"Blue\")");
     page.click("[data-action=answer]");
     model.wait_for_turn("Blue");

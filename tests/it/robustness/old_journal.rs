@@ -67,6 +67,10 @@ fn without_why(mut event: Value) -> Value {
 fn without_confirmation(mut ask: Value) -> Value {
     if let Some(ask) = ask.as_object_mut() {
         ask.remove("label");
+        if ask["state"] != "open" {
+            // Who had agreed was forgotten with the verdict.
+            ask.remove("allowed_by");
+        }
         ask.remove("answerable");
     }
     if let Some(verdict) = ask.get_mut("verdict").and_then(Value::as_object_mut) {

@@ -188,8 +188,9 @@ fn a_chat_has_the_mode_it_names_and_its_prompts_are_answered_under_permissions()
         assert_eq!(home.attached(1)[0]["mode"], "acceptEdits");
         let pending = until("a pending prompt", || {
             let answer = gate.get("/api/permissions/pending").expect(200).json();
+            let first = answer["pending"].as_array()?.first().cloned()?;
             assert_eq!(answer, gate.get("/api/pending").expect(200).json());
-            answer["pending"].as_array()?.first().cloned()
+            Some(first)
         });
         let confirm = json!({"id": pending["id"], "approved": true});
         assert_eq!(gate.post("/api/permissions/confirm", &confirm).expect(200).json(), json!({"success": true}));

@@ -151,6 +151,11 @@ pub(crate) fn opens_like_a_verdict(text: &str) -> bool {
     first.is_some_and(|word| verdict_word(word).is_some())
 }
 
+/// The words of chat that can be codes.
+pub(crate) fn codes_in(text: &str) -> impl Iterator<Item = Code> {
+    text.split(|letter: char| !letter.is_alphanumeric()).filter_map(Code::parse)
+}
+
 /// Whether chat is a verdict's word and one more that may be meant as a code, such as `yes abcd3`.
 pub(crate) fn names_a_code(text: &str) -> bool {
     let mut words = text

@@ -53,6 +53,11 @@ impl Layout {
         self.height
     }
 
+    /// So many columns; as many as there are letters in a pipe.
+    pub(super) fn width(self) -> usize {
+        self.width.unwrap_or(usize::MAX)
+    }
+
     /// The rows that a row of so many columns has become by now.
     pub(super) fn rows_of(self, columns: usize) -> impl Iterator<Item = usize> {
         let width = self.width.unwrap_or(usize::MAX);

@@ -293,6 +293,9 @@ fn in_words(ruling: &Judgement) -> String {
         let place = rule.source.place.as_ref().map(|(file, line)| format!(", {file} line {line}")).unwrap_or_default();
         text.push_str(&format!("rule: {} {}{place}\n", rule.decision.name(), rule.pattern));
     }
+    if let Some(quorum) = ruling.quorum.filter(|_| ruling.decision == Decision::Ask) {
+        text.push_str(&format!("quorum: {quorum} people must allow it\n"));
+    }
     text.push_str(&format!("risk: {}; a label for people that decides nothing\n", ruling.risk.in_words()));
     for reason in &ruling.risk.reasons {
         text.push_str(&format!("  {}: it {}\n", reason.name(), reason.meaning()));

@@ -7,6 +7,7 @@ use std::time::Duration;
 use anyhow::Context as _;
 use portcullis_core::{Record, visible};
 use portcullis_wire::api::{Accepted, NewEvent, ReplyView, SessionView};
+use portcullis_wire::questions::how_to_allow;
 use serde_json::Value;
 use tokio::time::Instant;
 
@@ -141,7 +142,8 @@ async fn replies(mut feed: Feed, accepted: &Accepted, patience: Duration, json: 
                     }
                 }
                 Record::Asked { ask } if Some(ask.session.to_string()) == accepted.session && !is_answered => {
-                    note(&format!("{}; `portcullis ask allow {}` allows it", entry.sentence.words, ask.code));
+                    let how = how_to_allow(&ask.details, &ask.code.to_string());
+                    note(&format!("{}; {how}", entry.sentence.words));
                 }
                 Record::Ended { session, .. } if Some(session.to_string()) == accepted.session && !is_answered => {
                     let what = format!("{} before it replied", entry.sentence.words);

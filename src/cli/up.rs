@@ -36,7 +36,8 @@ impl Up {
         log_at("warn");
         let paths = paths()?;
         let config = configuration(&paths, self.listen.as_deref())?;
-        if let Some(holder) = lock::holder(&paths.lock_file).filter(|holder| !holder.auto_started) {
+        let before = lock::holder(&paths.lock_file);
+        if let Some(holder) = before.as_ref().filter(|holder| !holder.auto_started) {
             return Err(already_running(holder.pid).into());
         }
         if self.detach {
@@ -58,6 +59,9 @@ impl Up {
             let pid = lock::holder(&lock_file).map_or(0, |holder| holder.pid);
             return Err(already_running(pid).into());
         };
+        if let Some(holder) = before {
+            say(&format!("Took the place of the gate that a session had started (pid {}).\n", holder.pid));
+        }
         say(&banner(&gate.status, "Ctrl-C stops it."));
         say_broken(&paths);
         let shown = tokio::spawn(watch::print_own(paths));

@@ -1,5 +1,6 @@
 //! `portcullis watch`: what happens, as it happens, and the prompts answered where they are seen.
 
+mod card;
 mod screen;
 
 use std::io::IsTerminal as _;
@@ -116,9 +117,14 @@ async fn sessions(gate: &Client, feed: &Feed) -> anyhow::Result<Vec<SessionView>
 async fn open_asks(gate: &Client, feed: &Feed) -> anyhow::Result<Vec<AskView>> {
     let mut asks: Vec<AskView> = gate.get("/api/v1/asks?state=open").await?;
     asks.retain(|ask| feed.only().takes(Some(&ask.session), feed.label(&ask.session)));
-    let is_answered = |ask: &AskView| ask.state == "unconfirmed" || ask.allowed_by.iter().any(|name| name == OWNER);
+    let is_answered = |ask: &AskView| ask.state == "unconfirmed" || has_allowed(ask);
     asks.sort_by_key(|ask| (is_answered(ask), ask.at));
     Ok(asks)
+}
+
+/// Whether the owner has allowed what others must allow as well.
+fn has_allowed(ask: &AskView) -> bool {
+    ask.allowed_by.iter().any(|name| name == OWNER)
 }
 
 /// `auto, waiting for you`.

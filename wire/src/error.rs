@@ -281,7 +281,13 @@ impl Fault {
                 Self::new(Kind::Settled, format!("prompt {code} is settled already: {how}"))
             }
             Refusal::TooManyMisses { retry_at } => {
-                Self::new(Kind::TooManyMisses, "too many wrong codes").retry_after(retry_at.since(now).div_ceil(1000))
+                let seconds = retry_at.since(now).div_ceil(1000);
+                let minutes = match seconds.div_ceil(60) {
+                    1 => "1 minute".to_owned(),
+                    several => format!("{several} minutes"),
+                };
+                Self::new(Kind::TooManyMisses, format!("too many wrong codes; codes are heard again in {minutes}"))
+                    .retry_after(seconds)
             }
             Refusal::SessionFull { waiting } => {
                 Self::new(Kind::SessionFull, format!("{waiting} events are waiting already")).retry_after(5)

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use portcullis_core::visible;
+use portcullis_core::{AskKind, Details, visible};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
@@ -163,6 +163,18 @@ impl Questions {
             [_] => format!("`portcullis ask allow {code} --answer 'your own words'`"),
             _ => format!("`portcullis ask allow {code} --answer 1=LABEL --answer 2=LABEL`, one for each question"),
         }
+    }
+}
+
+/// How a prompt is allowed from the command line, in words that follow what it asks.
+pub fn how_to_allow(details: &Details, code: &str) -> String {
+    if details.kind != AskKind::Question {
+        return format!("`portcullis ask allow {code}` allows it");
+    }
+    let input = details.input.as_ref().and_then(|input| serde_json::from_str(input.as_str()).ok());
+    match Questions::of(&input.unwrap_or_default()) {
+        questions if questions.0.is_empty() => format!("`portcullis ask show {code}` says how it is answered"),
+        questions => format!("answer it with {}", questions.how_to_answer(code)),
     }
 }
 

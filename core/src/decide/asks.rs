@@ -60,21 +60,37 @@ pub(super) fn answered(
     let prompts_are_open = state.prompts_are_open();
     let found = match target {
         VerdictTarget::Id(id) => state.ask(*id),
-        VerdictTarget::Code(code) => {
-            if prompts_are_open && let Some(retry_at) = state.blocked_until(&by.name, now) {
-                return refuse(Refusal::TooManyMisses { retry_at });
-            }
-            state.ask_by_code(*code)
-        }
+        VerdictTarget::Code(code) => state.ask_by_code(*code),
     };
-    if let Some((ask, life)) = found.filter(|(ask, _)| state.is_in_scope(Some(ask.session), &by.scope)) {
+    let found = found.filter(|(ask, _)| state.is_in_scope(Some(ask.session), &by.scope));
+    if matches!(target, VerdictTarget::Code(_))
+        && let Some(refusal) = too_many_misses(state, now, &by, found.map(|_| ruling.behavior))
+    {
+        return refuse(refusal);
+    }
+    if let Some((ask, life)) = found {
         return answer_to(state, now, (ask, life), by, ruling, key);
     }
     let (records, mut effects) = refuse(Refusal::NoSuchAsk);
-    if prompts_are_open && matches!(target, VerdictTarget::Code(_)) {
+    if prompts_are_open && can_miss(&by) && matches!(target, VerdictTarget::Code(_)) {
         effects.push(Effect::Then(Input::Missed { by: by.name }));
     }
     (records, effects)
+}
+
+/// Whether wrong codes of this person count. The command line of the gate's own user can list the codes: it has nothing to
+/// find out by trying, and what someone tries elsewhere in the same name must not keep its user out.
+pub(super) fn can_miss(by: &Actor) -> bool {
+    !matches!(by.via, Via::Socket | Via::Terminal)
+}
+
+/// Refuses who has missed too often; `right` is what a right code was sent with. To deny is always heard: a denial that
+/// was guessed lets nothing run, and one that is not heard may.
+pub(super) fn too_many_misses(state: &State, now: Moment, by: &Actor, right: Option<Behavior>) -> Option<Refusal> {
+    if !state.prompts_are_open() || !can_miss(by) || right == Some(Behavior::Deny) && by.may(Right::Review) {
+        return None;
+    }
+    state.blocked_until(&by.name, now).map(|retry_at| Refusal::TooManyMisses { retry_at })
 }
 
 /// Decides one verdict on one ask, through whichever door it came.

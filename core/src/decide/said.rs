@@ -11,7 +11,7 @@ use crate::people::{Actor, Inside, OWNER, Right, Role, TokenScope, Via};
 use crate::record::Record;
 use crate::route::{Address, route};
 use crate::state::State;
-use crate::verdict::{Ruling, SaidText, names_a_code, opens_like_a_verdict};
+use crate::verdict::{Ruling, SaidText, codes_in, names_a_code, opens_like_a_verdict};
 
 pub(super) struct SaidInput {
     pub(super) id: EventId,
@@ -57,7 +57,10 @@ pub(super) fn said(state: &State, now: Moment, said: SaidInput) -> Decided {
     let prompts_are_open = state.prompts_are_open();
     let Some((behavior, code)) = said.text.verdict() else {
         let unclear = match prompts_are_open {
-            true => opens_like_a_verdict(said.text.as_str()).then_some(NotAVerdict::BadGrammar),
+            true => {
+                let is_like_one = opens_like_a_verdict(said.text.as_str()) || names_a_prompt(state, &said);
+                is_like_one.then_some(NotAVerdict::BadGrammar)
+            }
             false => names_a_code(said.text.as_str()).then_some(NotAVerdict::NoPromptOpen).filter(|_| is_told(&said)),
         };
         return event(state, now, said, unclear);
@@ -71,8 +74,8 @@ pub(super) fn said(state: &State, now: Moment, said: SaidInput) -> Decided {
             None => event(state, now, said, prompts_are_open.then_some(NotAVerdict::NoSuchCode(code))),
         };
     }
-    if prompts_are_open && let Some(retry_at) = state.blocked_until(&said.by.name, now) {
-        return refuse(Refusal::TooManyMisses { retry_at });
+    if let Some(refusal) = asks::too_many_misses(state, now, &said.by, in_sight.map(|_| behavior)) {
+        return refuse(refusal);
     }
     if let Some((ask, life)) = in_sight {
         return asks::answer_to(state, now, (ask, life), said.by, Ruling::plain(behavior), said.idempotency_key);
@@ -81,10 +84,20 @@ pub(super) fn said(state: &State, now: Moment, said: SaidInput) -> Decided {
         let unclear = is_told(&said).then_some(NotAVerdict::NoPromptOpen);
         return event(state, now, said, unclear);
     }
-    let by = said.by.name.clone();
+    let missed = asks::can_miss(&said.by).then(|| Effect::Then(Input::Missed { by: said.by.name.clone() }));
     let (records, mut effects) = event(state, now, said, Some(NotAVerdict::NoSuchCode(code)));
-    effects.push(Effect::Then(Input::Missed { by }));
+    effects.extend(missed);
     (records, effects)
+}
+
+/// Whether someone who may answer names an open prompt that they can see, as in `allow abcde`: they believe that it is
+/// answered now.
+fn names_a_prompt(state: &State, said: &SaidInput) -> bool {
+    let is_open = |code| {
+        let ask = state.ask_by_code(code).filter(|(_, life)| life.is_open());
+        ask.is_some_and(|(ask, _)| state.is_in_scope(Some(ask.session), &said.by.scope))
+    };
+    said.by.may(Right::Review) && codes_in(said.text.as_str()).any(is_open)
 }
 
 /// Whether the sender is told that no prompt is open. In a chat of a platform people say yes and no to each other as well.

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use anyhow::Context as _;
-use portcullis_core::{AskId, NewAsk, visible};
+use portcullis_core::{AskId, Behavior, NewAsk, visible};
 use portcullis_wire::api::{AskView, NewVerdict, Recorded, SessionView};
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -11,14 +11,12 @@ use super::super::client::{Client, segment};
 use super::super::feed::{Feed, News};
 use super::super::layout::{Colour, Layout, columns};
 use super::super::{configuration, try_say};
-use super::{in_words, open_asks, sessions, standing};
+use super::card::Card;
+use super::{has_allowed, in_words, open_asks, sessions, standing};
 use crate::config::{Approvals, Paths, environment};
 use crate::fronts::terminal::{Question, Typed, TypedLines};
 use crate::gate::inside::agent_of;
 use crate::report;
-
-/// Lines of the screen that are left to what happened, whatever a prompt shows.
-const LEFT_FREE: usize = 12;
 
 pub(super) struct Screen {
     paths: Paths,
@@ -33,6 +31,8 @@ pub(super) struct Screen {
     typed: TypedLines,
     /// The prompt on the screen, to which a line that is typed belongs.
     shown: Option<AskId>,
+    /// The prompt whose whole input was printed last.
+    whole: Option<String>,
     /// Why nobody answers here.
     no_answers: Option<String>,
     /// The width of each row of the part below, so that it can be drawn anew.
@@ -43,9 +43,9 @@ impl Screen {
     pub(super) async fn open(paths: Paths, feed: Feed) -> anyhow::Result<Self> {
         let no_answers = no_answers(&paths).await?;
         let (sessions, asks) = (vec![], VecDeque::new());
-        let (typed, question, shown) = (TypedLines::of_stdin(), None, None);
+        let (typed, question, shown, whole) = (TypedLines::of_stdin(), None, None, None);
         let (passed, rows) = (vec![], vec![]);
-        let mut screen = Self { paths, feed, sessions, asks, passed, question, typed, shown, no_answers, rows };
+        let mut screen = Self { paths, feed, sessions, asks, passed, question, typed, shown, whole, no_answers, rows };
         screen.refresh().await;
         Ok(screen)
     }
@@ -128,12 +128,13 @@ impl Screen {
                 1 => String::new(),
                 several => format!(", and {} more wait", several - 1),
             };
-            text.push_str(&format!("\n{}", layout.painted(Colour::Attention, &format!("{label} asks{more}:"))));
-            text.push_str(&card(&question.in_words(), layout));
+            let asks = if has_allowed(ask) { "waits for others" } else { "asks" };
+            text.push_str(&format!("\n{}", layout.painted(Colour::Attention, &format!("{label} {asks}{more}:"))));
+            text.push_str(&Card::new(&question.in_words(), layout).text);
             match &self.no_answers {
                 None => {
                     let next = if self.asks.len() > 1 { " · > shows the next prompt" } else { "" };
-                    let choices = format!("w shows the whole input{next}\n{}", question.asks_for());
+                    let choices = format!("w shows the whole input{next}\n{}", asks_for(question, ask));
                     let choices: Vec<String> = choices.lines().map(|line| layout.wrapped(line, 2)).collect();
                     text.push_str(&format!("\n  {} ", choices.join("\n")));
                 }
@@ -179,8 +180,8 @@ impl Screen {
             return format!("Not answered here: {why}\n");
         }
         if matches!(line.trim(), "w" | "whole") {
-            let whole = ask.input.as_ref().map_or_else(|| ask.preview.clone(), |input| format!("{input:#}"));
-            return format!("{}\n", visible(&format!("{} {}\n{whole}", ask.code, ask.tool)));
+            self.whole = Some(ask.id.clone());
+            return whole(ask);
         }
         if line.trim() == ">" {
             self.passed.retain(|passed| *passed != ask.id);
@@ -190,6 +191,22 @@ impl Screen {
         match question.read(line) {
             Typed::More => String::new(),
             Typed::Unclear(why) => format!("{why}\n"),
+            Typed::Ruling(ruling) if ruling.behavior == Behavior::Allow && has_allowed(ask) => {
+                format!("{}\n", allowed_by_me(ask))
+            }
+            // Nobody allows what they could not see. An input of their own they have seen.
+            Typed::Ruling(ruling)
+                if ruling.behavior == Behavior::Allow
+                    && ruling.input.is_none()
+                    && self.whole.as_ref() != Some(&ask.id)
+                    && Card::new(&question.in_words(), Layout::of_stdout()).is_cut =>
+            {
+                self.whole = Some(ask.id.clone());
+                format!(
+                    "{}Not allowed yet: the card does not show all of it. This is the whole input; the same answer again allows it.\n",
+                    whole(ask)
+                )
+            }
             Typed::Ruling(ruling) => {
                 let path = format!("/api/v1/asks/{}/verdict", segment(&ask.id));
                 let verdict = NewVerdict::from(&*ruling);
@@ -210,29 +227,24 @@ impl Screen {
     }
 }
 
-/// A prompt with as much of its preview as leaves something of the screen.
-fn card(words: &str, layout: Layout) -> String {
-    let most = layout.height().saturating_sub(LEFT_FREE).max(3);
-    let (mut text, mut shown, mut left) = (String::new(), 0, 0);
-    for line in words.trim_start_matches('\n').lines() {
-        let wrapped = layout.wrapped(line, 4);
-        let rows = wrapped.matches('\n').count() + 1;
-        let is_preview = line.starts_with("  │");
-        if is_preview && shown + rows > most {
-            left += 1;
-            continue;
-        }
-        if left > 0 && !is_preview {
-            text.push_str(&format!("\n  │ … {left} more lines"));
-            left = 0;
-        }
-        shown += rows;
-        text.push_str(&format!("\n{wrapped}"));
+/// What can be typed now.
+fn asks_for(question: &Question, ask: &AskView) -> String {
+    match has_allowed(ask) {
+        true => format!("  {}\n  n denies it after all: ", allowed_by_me(ask)),
+        false => question.asks_for(),
     }
-    if left > 0 {
-        text.push_str(&format!("\n  │ … {left} more lines"));
-    }
-    text
+}
+
+/// `you have allowed it; 1 more must allow it`.
+fn allowed_by_me(ask: &AskView) -> String {
+    let missing = usize::from(ask.quorum.unwrap_or(1)).saturating_sub(ask.allowed_by.len());
+    format!("you have allowed it; {missing} more must allow it")
+}
+
+/// The whole input, for people.
+fn whole(ask: &AskView) -> String {
+    let whole = ask.input.as_ref().map_or_else(|| ask.preview.clone(), |input| format!("{input:#}"));
+    format!("{}\n", visible(&format!("{} {}\n{whole}", ask.code, ask.tool)))
 }
 
 /// Why the person at this terminal cannot answer; none where they can.

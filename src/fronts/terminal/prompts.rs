@@ -5,6 +5,7 @@ use std::time::Duration;
 use portcullis_core::{AskId, Behavior, Ruling};
 use portcullis_wire::api::AskView;
 use portcullis_wire::front::PromptNews;
+use portcullis_wire::questions::how_to_allow;
 use serde_json::json;
 
 use super::{Question, TerminalFront};
@@ -23,9 +24,9 @@ impl TerminalFront {
                     "tool_use_id": ask.details.tool_use_id});
                 self.printer.ours(&shown).await;
                 if !self.setup.at_terminal {
-                    let code =
-                        code.map(|code| format!("; `portcullis ask allow {code}` allows it")).unwrap_or_default();
-                    let words = format!("waiting for permission: {}{code}", portcullis_core::visible(&ask.tool));
+                    let how = code.map(|code| format!("; {}", how_to_allow(&ask.details, &code.to_string())));
+                    let how = how.unwrap_or_default();
+                    let words = format!("waiting for permission: {}{how}", portcullis_core::visible(&ask.tool));
                     return self.printer.note(&words).await;
                 }
                 self.questions.push_back(Question::new(*ask, code));

@@ -55,6 +55,9 @@ impl Question {
         if let Some(reason) = &details.reason {
             text.push_str(&format!("\n  why it asks: {}", visible(reason)));
         }
+        if details.quorum > 1 {
+            text.push_str(&format!("\n  {} people must allow it", details.quorum));
+        }
         text
     }
 

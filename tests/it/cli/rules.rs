@@ -59,6 +59,8 @@ fn a_check_prints_one_object_and_succeeds_whatever_is_decided() {
     assert_eq!(asked["risk"], json!({"level": "high", "reasons": ["destructive"]}));
     let asked = checked(&home, &options, "Bash", &bash("npm publish"));
     assert_eq!((&asked["decision"], &asked["quorum"]), (&json!("ask"), &json!(2)));
+    let words = home.run(&["rules", "check", "--rules", &file, "Bash", "npm publish x"]).ok().stdout;
+    assert!(words.contains("quorum: 2 people must allow it\n"), "{words}");
     let denied = checked(&home, &options, "Read", &json!({"file_path": "a/.env"}));
     assert_eq!((&denied["decision"], &denied["rule"]), (&json!("deny"), &json!("Read(.env)")));
     let words = home.run(&["rules", "check", "--rules", &file, "Bash", r#"{"command":"cat .env"}"#]).ok().stdout;

@@ -77,6 +77,21 @@ fn up_prints_how_to_use_the_gate_and_a_second_up_reports_the_first() {
 }
 
 #[test]
+fn up_says_that_it_takes_the_place_of_a_gate_that_a_session_started() {
+    let home = Home::new();
+    let _session = StandIn::start_under_an_agent(&home, &["--label", "api"]);
+    home.attached(1);
+    let status = home.status();
+    assert_eq!(status["auto_started"], true);
+    let up = home.spawn(home.command(&["up"]), Stdin::Nothing);
+    let said = format!("Took the place of the gate that a session had started (pid {}).", status["pid"]);
+    up.line(PATIENCE, |line| line == said);
+    up.line(PATIENCE, |line| line.contains("is up"));
+    up.signal(Signal::INT);
+    assert!(up.wait_exit(PATIENCE).success());
+}
+
+#[test]
 fn stop_ends_the_gate_and_succeeds_when_there_is_none() {
     let home = Home::new();
     assert_eq!(home.run(&["stop"]).ok().stdout, "No gate is running.\n");

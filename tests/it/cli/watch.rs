@@ -164,6 +164,7 @@ fn a_prompt_that_waits_for_others_comes_last_and_any_can_be_passed_over() {
     screen.until("── api: connected");
     session.hook_later("PermissionRequest", &bash("npm publish one"));
     screen.until("│ npm publish one");
+    screen.until("2 people must allow it");
     session.ask("fghij", "Bash", "List", "ls");
     session.ask("kmnop", "Bash", "Look", "pwd");
     screen.until("and 2 more wait");
@@ -174,6 +175,8 @@ fn a_prompt_that_waits_for_others_comes_last_and_any_can_be_passed_over() {
     screen.until("│ pwd");
     screen.type_line(">");
     screen.until("│ npm publish one");
+    let shown = screen.until("you have allowed it; 1 more must allow it");
+    assert!(shown.contains("api waits for others") && !shown.contains("Allow?"), "{shown}");
     screen.type_line(">");
     screen.until("│ ls");
     screen.type_line("y");
@@ -264,6 +267,11 @@ fn say_waits_for_the_reply_and_prints_it() {
     let chat = session.next_event().meta("chat_id").to_owned();
     session.ask("abcde", "Bash", "Look", "git status");
     say.complaint("abcde asks to run Bash: git status; `portcullis ask allow abcde` allows it");
+    let question = json!({"question": "Which?", "header": "H", "multiSelect": false, "options": [
+        {"label": "One", "description": ""}, {"label": "Two", "description": ""}]});
+    let asked = json!({"tool_name": "AskUserQuestion", "tool_input": {"questions": [question]}});
+    session.hook_later("PermissionRequest", &asked);
+    say.complaint("--answer 1`, or its label, or your own words");
     session.call("reply", &json!({"chat_id": chat, "text": "all is well"}));
     session.call("reply", &json!({"chat_id": chat, "text": "and clean"}));
     let ran = Ran::of(&say, PATIENCE).ok();

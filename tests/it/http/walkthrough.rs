@@ -145,12 +145,16 @@ fn chat_that_only_looks_like_a_verdict_stays_chat() {
     assert_eq!(walk.session.next_event().content, "yes abcde");
     walk.session.ask("abcde", "Bash", "Push", "git push");
     walk.events.containing("abcde");
-    for text in ["no worry", "yes, do it", "yes abcde please", "no abcdl"] {
+    let mistyped = ["allow abcde", "ok abcde", "deny abcde", "nope: ABCDE", "abcde yes", "abcde", "yess abcde"];
+    for text in ["no worry", "yes, do it", "yes abcde please", "no abcdl"].into_iter().chain(mistyped) {
         let answer = walk.gate.say("/", text).expect(200);
         assert!(answer.text().starts_with("ok\nnot taken as a verdict"), "{text}: {answer}");
         assert_eq!(walk.session.next_event().content, text);
     }
-    assert_eq!(walk.gate.say("/", "how is it going?").expect(200).text(), "ok");
+    for text in ["how is it going?", "allow bcdef"] {
+        assert_eq!(walk.gate.say("/", text).expect(200).text(), "ok", "{text}");
+    }
+    assert_eq!(walk.gate.say_as(ci, "/", "allow abcde").expect(200).text(), "ok");
     through(&walk.gate, &walk.session);
     assert_eq!(walk.session.verdict_count(), 0);
 }

@@ -87,7 +87,8 @@ fn up_says_that_it_takes_the_place_of_a_gate_that_a_session_started() {
     let said = format!("Took the place of the gate that a session had started (pid {}).", status["pid"]);
     up.line(PATIENCE, |line| line == said);
     up.line(PATIENCE, |line| line.contains("is up"));
-    up.signal(Signal::INT);
+    home.wait_for_gate();
+    home.stop_gate();
     assert!(up.wait_exit(PATIENCE).success());
 }
 

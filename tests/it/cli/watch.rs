@@ -185,6 +185,27 @@ fn a_prompt_that_waits_for_others_comes_last_and_any_can_be_passed_over() {
 }
 
 #[test]
+fn what_does_not_fit_is_cut_where_it_says_so_and_allowed_only_after_it_was_shown_whole() {
+    let home = Home::new();
+    let _gate = home.serve();
+    let session = StandIn::start_under_an_agent(&home, &["--label", "api"]);
+    home.attached(1);
+    let screen = Tmux::running(&home, &home.command(&["watch"]));
+    screen.run(&["resize-window", "-x", "100", "-y", "30"]);
+    screen.until("── api: connected");
+    let command = format!("echo first {} last\necho two\necho three\necho four", "x".repeat(3400));
+    let held = session.hook_later("PermissionRequest", &bash(&command));
+    screen.until("│ echo first");
+    let shown = screen.until("Allow?");
+    assert!(shown.contains(" characters are") && shown.contains("│ echo four"), "{shown}");
+    screen.type_line("y");
+    screen.until("Not allowed yet");
+    assert_eq!(session.verdict_count(), 0);
+    screen.type_line("y");
+    assert_eq!(session.hook_answer(&held)["hookSpecificOutput"]["decision"]["behavior"], "allow");
+}
+
+#[test]
 fn prompts_that_open_and_settle_at_once_stay_in_the_list_until_each_is_answered() {
     let home = Home::new();
     let _gate = home.serve();

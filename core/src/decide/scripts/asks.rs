@@ -187,6 +187,77 @@ fn from_inside_an_agent_a_verdict_is_refused_and_recorded_and_anything_else_is_c
 }
 
 #[test]
+fn after_wrong_codes_elsewhere_the_command_line_is_heard_and_so_is_a_no_with_a_right_code() {
+    check(
+        "0 attach 1 api
+         1 ask 1 1 abcde : ls
+         1 ask 2 1 bcdef : ls
+         2 allow zzzzz ann
+         3 allow zzzzy ann
+         4 allow zzzzx ann
+         5 allow zzzzw ann
+         6 say 1 ann via=socket : yes zzzzv
+         7 allow zzzzv ann
+         8 say 2 ann : yes abcde
+         9 say 3 ann : no zzzzv
+         10 say 4 ann via=socket : yes abcde
+         11 say 5 tom via=telegram : no bcdef
+         12 say 6 ann : no bcdef",
+        &expect![[r#"
+            0 attach 1 api
+              + session 1 attached, wrote []
+              > done
+              > publish session 1
+              > wake session 1 for []
+            1 ask 1 1 abcde : ls
+              + ask 1 as abcde
+              > asked as abcde
+              > publish ask 1
+            1 ask 2 1 bcdef : ls
+              + ask 2 as bcdef
+              > asked as bcdef
+              > publish ask 2
+            2 allow zzzzz ann
+              > refused: NoSuchAsk
+              + ann missed
+            3 allow zzzzy ann
+              > refused: NoSuchAsk
+              + ann missed
+            4 allow zzzzx ann
+              > refused: NoSuchAsk
+              + ann missed
+            5 allow zzzzw ann
+              > refused: NoSuchAsk
+              + ann missed
+            6 say 1 ann via=socket : yes zzzzv
+              + event 1 of ann in chat 1 for session 1
+              > ok, as chat: NoSuchCode(zzzzv)
+              > wake session 1 for [1]
+              > publish event 1
+            7 allow zzzzv ann
+              > refused: NoSuchAsk
+              + ann missed
+            8 say 2 ann : yes abcde
+              > refused: TooManyMisses { retry_at: Moment(602000) }
+            9 say 3 ann : no zzzzv
+              > refused: TooManyMisses { retry_at: Moment(602000) }
+            10 say 4 ann via=socket : yes abcde
+              + ask 1 allowed by ann over socket
+              > recorded allow abcde
+              > carry allow abcde to session 1
+              > publish ask 1
+            11 say 5 tom via=telegram : no bcdef
+              > refused: NeedsRight(Review)
+            12 say 6 ann : no bcdef
+              + ask 2 denied by ann over http
+              > recorded deny bcdef
+              > carry deny bcdef to session 1
+              > publish ask 2
+        "#]],
+    );
+}
+
+#[test]
 fn five_wrong_codes_and_the_rest_is_not_heard() {
     check(
         "0 attach 1 api

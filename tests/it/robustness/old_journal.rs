@@ -58,7 +58,7 @@ fn replayed() -> (State, Moment) {
 fn without_why(mut event: Value) -> Value {
     let told = event.as_object_mut().unwrap();
     // When an event was given and seen was not told then.
-    ["why", "delivered_at", "seen_at"].iter().for_each(|name| drop(told.remove(*name)));
+    ["why", "delivered_at", "first_delivered_at", "seen_at"].iter().for_each(|name| drop(told.remove(*name)));
     event
 }
 

@@ -11,7 +11,7 @@ use std::path::Path;
 
 /// Folders as people have them, and not those of a test.
 const SHORT_PATHS: &str = "(() => { const texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT); \
-    const short = (text) => text.replace(/\\/[\\w./]*\\/pc\\w+\\/project/g, '~/work/api'); \
+    const short = (text) => text.replace(/\\/[\\w./]*\\/pc\\w+\\/project/g, '~/code/api'); \
     while (texts.nextNode()) texts.currentNode.data = short(texts.currentNode.data); \
     document.querySelectorAll('input').forEach((input) => { if (input.type === 'text') input.value = short(input.value) }); \
     return true })()";

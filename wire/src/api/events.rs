@@ -1,9 +1,11 @@
 //! Events and replies, as the API tells and takes them.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use portcullis_core::{Address, DeliveryWay, EventLife, Moment, Reply, SentFile, TrackedEvent};
-use serde::{Deserialize, Serialize};
+use serde::de::{Error as _, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
 use utoipa::ToSchema;
 
 use super::ago;
@@ -46,7 +48,7 @@ pub struct EventView {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reply_to: Option<String>,
     /// What its door knew about it and what its sender gave along. Only where one event is shown.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[serde(default, deserialize_with = "named_once", skip_serializing_if = "BTreeMap::is_empty")]
     pub attributes: BTreeMap<String, String>,
     /// Only where one event is shown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -122,6 +124,31 @@ pub struct NewEvent {
     pub files: Vec<String>,
 }
 
+/// Reads attributes of which none is named twice: nobody could say which of the two is meant.
+fn named_once<'de, D: Deserializer<'de>>(deserializer: D) -> Result<BTreeMap<String, String>, D::Error> {
+    struct NamedOnce;
+
+    impl<'de> Visitor<'de> for NamedOnce {
+        type Value = BTreeMap<String, String>;
+
+        fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+            out.write_str("attributes: names with texts")
+        }
+
+        fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+            let mut attributes = BTreeMap::new();
+            while let Some((name, value)) = map.next_entry::<String, String>()? {
+                if attributes.contains_key(&name) {
+                    return Err(A::Error::custom(format!("the attribute {name:?} is given twice")));
+                }
+                attributes.insert(name, value);
+            }
+            Ok(attributes)
+        }
+    }
+    deserializer.deserialize_map(NamedOnce)
+}
+
 /// What became of something said.
 #[derive(Debug, Serialize, Deserialize, PartialEq, Eq, ToSchema)]
 #[serde(rename_all = "snake_case")]
@@ -132,7 +159,7 @@ pub struct Accepted {
     pub chat_id: String,
     /// The session it is for; null while it waits for one.
     pub session: Option<String>,
-    /// Why it was not taken as a verdict, where it reads like one.
+    /// Why it was not taken as a verdict, where it reads like one; and why it is not taken as from the owner, where that is so.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
 }

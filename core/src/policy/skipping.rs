@@ -6,16 +6,19 @@ use super::glob::segment_matches;
 use super::inert::started;
 use super::options;
 use super::path::below;
-use super::suspects::Found;
+use super::suspects::{Found, Suspects};
 
 /// The files in which it stands what is passed over, and what is not.
 const IGNORE_FILES: [&str; 3] = [".gitignore", ".ignore", ".rgignore"];
 
+/// The variable that names a file with more options for a search.
+const CONFIGURATION: &str = "RIPGREP_CONFIG_PATH";
+
 /// Whether a search surely passes over hidden and ignored files.
-pub(super) fn passes_over(command: &Found) -> bool {
+pub(super) fn passes_over(command: &Found, suspects: &Suspects) -> bool {
     let Some((first, rest)) = started(&command.words).split_first() else { return false };
     // A configuration file may be named by a variable.
-    let is_plain = name_of(&first.text) == "rg" && command.assignments.is_empty() && first.is_literal;
+    let is_plain = name_of(&first.text) == "rg" && first.is_literal && !suspects.variables.sets(CONFIGURATION);
     let finds_more = |text: &str| {
         let longs =
             ["--hidden", "--unrestricted", "--ignore-file", "--pre", "--glob", "--iglob", "--follow", "--no-ignore"];

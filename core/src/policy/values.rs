@@ -70,6 +70,20 @@ impl Variables {
         }
     }
 
+    /// The same for what only may be run: a name may still be what it was before.
+    pub(crate) fn learn_perhaps(&mut self, assignments: &[(String, ShellWord)], words: &[ShellWord]) {
+        for (name, _) in assignments.iter().filter(|(name, _)| !self.values.contains_key(name)).collect::<Vec<_>>() {
+            let before = self.value(name);
+            self.values.insert(name.clone(), before);
+        }
+        self.learn(assignments, words);
+    }
+
+    /// Whether the line may give a value to the name.
+    pub(crate) fn sets(&self, name: &str) -> bool {
+        self.sets_any || self.values.contains_key(name)
+    }
+
     /// `${X:=y}` sets X.
     fn learn_defaults(&mut self, word: &ShellWord) {
         for piece in &word.pieces {
@@ -153,7 +167,9 @@ impl Variables {
         let mut shapes = self.shapes(word);
         let emptied: Vec<String> =
             shapes.iter().filter(|shape| shape.contains(OUTER)).map(|shape| shape.replace(OUTER, "")).collect();
-        shapes.extend(emptied.into_iter().filter(|shape| !shape.is_empty() && !shape.starts_with('/')));
+        // A whole path behind it stands for itself; `$X/*` is for what is in X.
+        let counts = |shape: &String| !shape.is_empty() && (!shape.starts_with('/') || is_literal(shape));
+        shapes.extend(emptied.into_iter().filter(counts));
         shapes
     }
 

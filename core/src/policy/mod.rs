@@ -29,6 +29,7 @@ mod code;
 mod command;
 mod consent;
 mod cover;
+mod cutting;
 mod decide;
 mod decision;
 mod environment;

@@ -3,6 +3,7 @@
 //! What is followed wholly has its values noted. A name that is set in any other way is *unfollowed*, and may be any text.
 
 use super::command::name_of;
+use super::cutting::default_in;
 use super::shell::{ANY, Piece, ShellWord, assignment};
 use super::suspects::Found;
 use super::values::{MOST, Variables, is_name};
@@ -210,8 +211,9 @@ impl Variables {
     /// `${X:=y}` sets X.
     fn learn_defaults(&mut self, word: &ShellWord) {
         for piece in &word.pieces {
-            if let Piece::MadeOf(name, instead) = piece
-                && !instead.is_empty()
+            if let Piece::MadeOf(name, operator) = piece
+                && operator.trim_start_matches(':').starts_with('=')
+                && let Some(instead) = default_in(operator)
             {
                 self.add(name, &ShellWord::read(instead));
             }

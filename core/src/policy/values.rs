@@ -4,6 +4,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::cutting::{cut, default_in};
 use super::shell::{ANY, LIST, ONE, OUTER, Piece, STAR, ShellWord};
 
 /// More ways to read one word than this are one: anything.
@@ -68,7 +69,7 @@ impl Variables {
                 Piece::Glob('?') => vec![ONE.to_string()],
                 Piece::Glob(c) => vec![c.to_string()],
                 Piece::Variable(name) => self.value(name),
-                Piece::MadeOf(name, instead) => self.made_of(name, instead),
+                Piece::MadeOf(name, operator) => self.made_of(name, operator),
             };
             shapes = shapes
                 .iter()
@@ -95,7 +96,7 @@ impl Variables {
     /// Whether the line makes the word out of others, so that it may be any.
     pub(crate) fn is_made(&self, word: &ShellWord) -> bool {
         word.pieces.iter().any(|piece| match piece {
-            Piece::MadeOf(name, _) => self.values.contains_key(name),
+            Piece::MadeOf(name, operator) => self.values.contains_key(name) && self.followed(name, operator).is_none(),
             Piece::Variable(name) => self.made.contains(base(name)),
             _ => false,
         })
@@ -107,9 +108,10 @@ impl Variables {
         let is_text =
             |value: &String| value.is_empty() || value.chars().any(|c| !matches!(c, ANY | STAR | ONE | OUTER));
         word.pieces.iter().any(|piece| match piece {
-            Piece::MadeOf(name, _) => {
+            Piece::MadeOf(name, operator) => {
                 self.made_of_text.contains(name)
                     || self.values.get(name).is_some_and(|values| values.iter().any(is_text))
+                        && self.followed(name, operator).is_none()
             }
             Piece::Variable(name) => self.made_of_text.contains(base(name)),
             _ => false,
@@ -134,9 +136,22 @@ impl Variables {
         is_one || is_too_much()
     }
 
-    fn made_of(&self, name: &str, instead: &str) -> Vec<String> {
+    /// What is made of a name that the line sets, where that is certain.
+    fn followed(&self, name: &str, operator: &str) -> Option<Vec<String>> {
+        let values = self.values.contains_key(name).then(|| self.value(name))?;
+        let Some(instead) = default_in(operator) else {
+            return values.iter().map(|value| cut(value, operator)).collect();
+        };
+        let is_empty = operator.trim_start_matches(':').starts_with('+').then(String::new);
+        Some(values.into_iter().chain(self.values_of(&ShellWord::read(instead))).chain(is_empty).collect())
+    }
+
+    fn made_of(&self, name: &str, operator: &str) -> Vec<String> {
+        if let Some(values) = self.followed(name, operator) {
+            return values;
+        }
         let mut values = self.value(name);
-        if !instead.is_empty() {
+        if let Some(instead) = default_in(operator) {
             values.extend(self.values_of(&ShellWord::read(instead)));
         }
         // What is made of the environment alone is as little the line's as the environment.

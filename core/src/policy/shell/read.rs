@@ -32,6 +32,7 @@ fn read(text: &str, depth: usize, script: &mut Script) {
         heredocs: vec![],
         open: 0,
         wanting: false,
+        has_case: false,
     };
     reader.run();
 }
@@ -54,6 +55,8 @@ struct ShellReader<'script> {
     open: usize,
     /// The last operator wants another command behind it.
     wanting: bool,
+    /// A `case` stands before.
+    has_case: bool,
 }
 
 impl ShellReader<'_> {
@@ -191,6 +194,11 @@ impl ShellReader<'_> {
             }
             // `f() …` gives a name another meaning.
             self.end_word();
+            let is_pattern = c == ')' && self.open == 0 && self.has_case && self.command.words.len() == 1;
+            if is_pattern && self.command.assignments.is_empty() && self.command.redirects.is_empty() {
+                // `x)` in a `case`.
+                self.command = ShellCommand::new(Joint::Start, self.depth > 0);
+            }
             let is_function = self.follows("()") || self.follows("( )");
             self.script.is_unsure |= is_function;
             self.script.repeats |= is_function;
@@ -290,6 +298,7 @@ impl ShellReader<'_> {
         const KEPT: [&str; 5] = ["for", "select", "case", "in", "[["];
         let passed = PASSED.contains(&word);
         self.script.is_unsure |= matches!(word, "function" | "coproc");
+        self.has_case |= word == "case";
         self.script.repeats |= matches!(word, "function" | "while" | "until" | "for" | "select");
         if passed || KEPT.contains(&word) {
             self.not_plain("it is more than a list of commands");

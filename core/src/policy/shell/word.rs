@@ -19,8 +19,7 @@ pub(crate) enum Piece {
     Text(String),
     /// `$NAME` and `${NAME}`, and `${NAME[1]}` with [`LIST`] behind the name.
     Variable(String),
-    /// `${NAME%x}` and its like: something made of it, or the text that stands behind `-`, `=` and `+` for it. `!NAME`
-    /// for what the name that it holds holds.
+    /// `${NAME%x}` and its like: the name, and what stands behind it. `!NAME` for what the name that it holds holds.
     MadeOf(String, String),
     /// What a command prints, or a number that is reckoned.
     Unknown,
@@ -42,8 +41,8 @@ impl Piece {
         if is_element && !name.is_empty() && pointer.is_empty() {
             return Self::Variable(name + LIST);
         }
-        let instead = rest.strip_prefix(':').unwrap_or(rest).strip_prefix(['-', '=', '+', '?']).unwrap_or_default();
-        Self::MadeOf(name, instead.trim_matches(['"', '\'']).to_owned())
+        let rest = rest.to_owned();
+        Self::MadeOf(name, rest)
     }
 }
 

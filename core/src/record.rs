@@ -201,6 +201,8 @@ pub enum Record {
         token: TokenId,
         person: String,
         by: String,
+        /// What the device was called whose key it was.
+        device: Option<String>,
     },
     PairingAsked {
         pairing: Pairing,

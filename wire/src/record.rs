@@ -285,6 +285,8 @@ enum RecordForm {
         token: TokenId,
         person: String,
         by: String,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        device: Option<String>,
     },
     #[serde(with = "PairingForm")]
     PairingAsked {

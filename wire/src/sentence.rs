@@ -162,6 +162,9 @@ fn words(names: &Names, record: &Record) -> (Weight, String) {
             (Plain, format!("{by} linked a device of {person}, {:?}, which may {rights}", device.called))
         }
         Record::TokenAdded { token, by } => (Plain, format!("{by} made a token for {}", token.person)),
+        Record::TokenRevoked { person, by, device: Some(device), .. } => {
+            (Plain, format!("{by} revoked a device of {person}, {device:?}"))
+        }
         Record::TokenRevoked { person, by, .. } => (Plain, format!("{by} revoked a token of {person}")),
         Record::PairingAsked { pairing } => {
             let words = format!("{} ({}) wants to be let in", pairing.called, pairing.identity);

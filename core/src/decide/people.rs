@@ -84,7 +84,12 @@ pub(super) fn revoke_token(state: &State, by: &Actor, id: TokenId) -> Decided {
     }
     match state.token(id) {
         None => refuse(Refusal::NoSuchToken),
-        Some(token) => changed(Record::TokenRevoked { token: id, person: token.person.clone(), by: by.name.clone() }),
+        Some(token) => changed(Record::TokenRevoked {
+            token: id,
+            person: token.person.clone(),
+            by: by.name.clone(),
+            device: token.device.as_ref().map(|device| device.called.clone()),
+        }),
     }
 }
 

@@ -88,7 +88,7 @@ impl fmt::Display for MandatoryAsk {
             Self::FolderAndGit => f.write_str("cd together with git is always asked for"),
             Self::FolderAndFiles => f.write_str("which files are meant depends on cd, so it is asked for"),
             Self::PlanMode => f.write_str("in plan mode nothing but reading passes unasked"),
-            Self::NeedsPerson => f.write_str("it is a question to you"),
+            Self::NeedsPerson => f.write_str("it needs a person's answer"),
             Self::Malformed => f.write_str("what is given to the tool cannot be understood"),
         }
     }

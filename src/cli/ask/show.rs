@@ -9,6 +9,9 @@ use crate::cli::layout::{Colour, date_and_time, left};
 use crate::cli::table::{Cell, Table, fields};
 use crate::hub::now;
 
+/// Letters of a prompt in a list.
+const LONGEST: usize = 300;
+
 /// The prompts one below the other, with secrets masked. With `all`, also what became of each.
 pub(super) fn list(asks: &[AskView], all: bool) -> String {
     if asks.is_empty() {
@@ -16,12 +19,11 @@ pub(super) fn list(asks: &[AskView], all: bool) -> String {
     }
     let with_answers = all || asks.iter().any(|ask| ask.state != "open");
     let mut table = match with_answers {
-        true => Table::new(&["CODE", "SESSION", "RISK", "AGE", "ANSWER", "ASKS TO RUN"]),
-        false => Table::new(&["CODE", "SESSION", "RISK", "AGE", "ASKS TO RUN"]),
+        true => Table::new(&["CODE", "SESSION", "RISK", "AGE", "ANSWER", "ASKS FOR"]),
+        false => Table::new(&["CODE", "SESSION", "RISK", "AGE", "ASKS FOR"]),
     };
     for ask in asks {
-        let what = first_of(ask);
-        let (what, _) = mask(&what);
+        let what = shortened(&mask(&first_of(ask)).0, &ask.code);
         let mut cells = vec![
             Cell::painted(&ask.code, Colour::Name),
             Cell::from(ask.label.as_deref().unwrap_or(&ask.session)),
@@ -60,6 +62,14 @@ fn first_of(ask: &AskView) -> String {
     match ask.tool.as_str() {
         "Bash" => text,
         _ => text.lines().find(|line| !line.trim().is_empty()).unwrap_or(&ask.description).to_owned(),
+    }
+}
+
+/// A list is for choosing. What is longer than a few lines is read whole before it is answered.
+fn shortened(what: &str, code: &str) -> String {
+    match what.char_indices().nth(LONGEST) {
+        Some((end, _)) => format!("{}… (whole: `portcullis ask show {code}`)", &what[..end]),
+        None => what.to_owned(),
     }
 }
 

@@ -71,6 +71,8 @@ pub(crate) struct TerminalFront {
     /// When Ctrl-C was last pressed.
     pressed: Option<Instant>,
     is_detached: bool,
+    /// No turn runs, as far as was told.
+    is_idle: bool,
 }
 
 impl TerminalFront {
@@ -78,12 +80,13 @@ impl TerminalFront {
         Self {
             printer: Printer::new(setup.output),
             typed: None,
-            setup,
             command,
             questions: VecDeque::new(),
             answered: HashSet::new(),
             pressed: None,
             is_detached: false,
+            is_idle: setup.talks,
+            setup,
         }
     }
 
@@ -139,6 +142,9 @@ impl TerminalFront {
         if self.setup.place == FrontPlace::Attached {
             return self.printer.note("\nCtrl-C again leaves the session; /interrupt ends its turn").await;
         }
+        if self.is_idle {
+            return self.printer.note("\nno turn runs; Ctrl-C again ends the session").await;
+        }
         let words = match self.setup.talks {
             true => "interrupted: the turn ends, and the session goes on; Ctrl-C again ends it",
             false => "interrupted: the turn ends, and this run with it; Ctrl-C again ends it at once",
@@ -165,6 +171,11 @@ impl TerminalFront {
     }
 
     async fn told(&mut self, told: Told) {
+        match &told {
+            Told::Idle => self.is_idle = true,
+            Told::Message { .. } | Told::Prompt(_) => self.is_idle = false,
+            Told::Notice(_) => {}
+        }
         match told {
             Told::Message { line, message } => self.printer.message(&line, &message).await,
             Told::Prompt(news) => self.prompt(news).await,
@@ -218,7 +229,10 @@ impl TerminalFront {
         match line.trim() {
             "" => self.printer.ask("> ").await,
             "/exit" | "/quit" => self.want(Command::Finish).await,
-            text => self.want(Command::Prompt { text: text.to_owned() }).await,
+            text => {
+                self.is_idle = false;
+                self.want(Command::Prompt { text: text.to_owned() }).await;
+            }
         }
     }
 }

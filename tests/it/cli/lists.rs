@@ -30,17 +30,16 @@ fn the_list_of_prompts_has_what_one_decides_by() {
     home.attached(1);
     session.ask("abcde", "Bash", "Push to main", &json!({"command": "git push --force"}).to_string());
     session.ask("fghij", "Write", "Write it", &json!({"file_path": "/srv/app.txt", "content": "x\ny"}).to_string());
-    gate.open_asks(2);
+    session.ask("kmnop", "Bash", "Much", &json!({"command": format!("echo {}", "x".repeat(400))}).to_string());
+    gate.open_asks(3);
     let list = home.run(&["ask", "list"]).ok().stdout;
     let lines: Vec<&str> = list.lines().collect();
-    assert_eq!(
-        lines[0].split_whitespace().collect::<Vec<_>>(),
-        ["CODE", "SESSION", "RISK", "AGE", "ASKS", "TO", "RUN"]
-    );
+    assert_eq!(lines[0].split_whitespace().collect::<Vec<_>>(), ["CODE", "SESSION", "RISK", "AGE", "ASKS", "FOR"]);
     assert!(lines[1].starts_with("abcde  api") && lines[1].ends_with("Bash: git push --force"), "{list}");
     assert!(lines[2].starts_with("fghij  api") && lines[2].ends_with("Write: /srv/app.txt"), "{list}");
+    assert!(lines[3].ends_with("xxx… (whole: `portcullis ask show kmnop`)"), "{list}");
     let place = |line: &str, text: &str| line.find(text).unwrap();
-    assert_eq!(place(lines[0], "ASKS TO RUN"), place(lines[1], "Bash:"), "{list}");
+    assert_eq!(place(lines[0], "ASKS FOR"), place(lines[1], "Bash:"), "{list}");
 
     home.run(&["ask", "deny", "abcde", "--why", "not on a Friday"]).ok();
     home.run(&["ask", "allow", "fghij"]).ok();
@@ -131,7 +130,7 @@ fn a_terminal_gets_colours_and_lines_that_fit_and_a_pipe_neither() {
     let mut lines = shown.lines();
     let (head, row) = (lines.next().unwrap(), lines.next().unwrap());
     let column = |line: &str, text: &str| columns(&line[..line.find(text).unwrap()]);
-    assert_eq!(column(head, "ASKS TO RUN"), column(row, "Bash:"), "{shown}");
+    assert_eq!(column(head, "ASKS FOR"), column(row, "Bash:"), "{shown}");
 }
 
 #[test]

@@ -41,7 +41,10 @@ fn a_revoked_device_is_shown_out_at_once() {
     page.see(".empty");
     let devices = home.run(&["device", "list", "--json"]).ok().json();
     assert_eq!(devices[0]["rights"], json!(["talk", "review"]));
-    home.run(&["device", "revoke", devices[0]["name"].as_str().unwrap()]).ok();
+    let name = devices[0]["name"].as_str().unwrap();
+    home.run(&["device", "revoke", name]).ok();
+    let log = home.run(&["log"]).ok().stdout;
+    assert!(log.contains(&format!("revoked a device of owner, {name:?}")), "{log}");
     page.see_text("main", "no longer linked");
     page.reload();
     page.see_text("main", "not linked yet");

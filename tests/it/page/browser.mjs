@@ -57,6 +57,7 @@ const DO = {
   async push({ page, data }) {
     // A worker that is not active yet is not given it.
     await of(page).evaluate("navigator.serviceWorker.ready.then(() => true)");
+    await (await worker(page)).evaluate(KEEP_SHOWN);
     const tools = await of(page).context().newCDPSession(of(page));
     const registered = new Promise((resolve) => tools.on("ServiceWorker.workerRegistrationUpdated", ({ registrations }) => registrations[0] && resolve(registrations[0])));
     await tools.send("ServiceWorker.enable");
@@ -64,6 +65,7 @@ const DO = {
     await tools.send("ServiceWorker.deliverPushMessage", { origin: new URL(of(page).url()).origin, registrationId, data });
     await tools.detach();
   },
+  notifications: async ({ page }) => (await worker(page)).evaluate("self.shown"),
   async downloaded({ page, at }) {
     const [download] = await Promise.all([of(page).waitForEvent("download"), of(page).locator(at).first().click()]);
     return require("node:fs").readFileSync(await download.path(), "utf8");
@@ -74,6 +76,21 @@ const DO = {
     pages.delete(page);
   },
 };
+
+// `getNotifications` is not asked: Chromium forgets by it what it is just about to show. What the browser took counts.
+const KEEP_SHOWN = `if (!self.shown) {
+  self.shown = [];
+  const show = self.registration.showNotification.bind(self.registration);
+  self.registration.showNotification = async (title, options = {}) => {
+    await show(title, options);
+    self.shown.push([title, options.body, (options.actions ?? []).map(({ action }) => action).join()].join(" | "));
+  };
+}`;
+
+async function worker(page) {
+  const context = of(page).context();
+  return context.serviceWorkers()[0] ?? context.waitForEvent("serviceworker");
+}
 
 function of(page) {
   const found = pages.get(page);

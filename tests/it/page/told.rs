@@ -38,10 +38,6 @@ fn who_does_not_look_is_told_once_of_a_prompt_and_of_an_end_unless_it_is_quiet()
     assert!(told[0].as_str().unwrap().contains("touch x"), "{told}");
 }
 
-/// The notifications that the worker shows: title, text, buttons.
-const SHOWN: &str = "navigator.serviceWorker.ready.then((it) => it.getNotifications()).then((all) => \
-    all.map((one) => [one.title, one.body, one.actions.map((action) => action.action).join()].join(' | ')).sort())";
-
 #[test]
 fn a_push_shows_what_waits_and_only_what_is_simple_has_buttons() {
     let home = Home::new();
@@ -65,7 +61,7 @@ fn a_push_shows_what_waits_and_only_what_is_simple_has_buttons() {
     page.push("{\"waiting\":1}");
     let mut shown = json!(null);
     until("three notifications", || {
-        shown = page.run(SHOWN);
+        shown = page.notifications();
         (shown.as_array().unwrap().len() == 3).then_some(())
     });
     let line = |start: &str| {

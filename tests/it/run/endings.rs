@@ -77,6 +77,20 @@ fn whoever_talks_leaves_with_0_also_after_an_interrupted_turn() {
 }
 
 #[test]
+fn ctrl_c_between_turns_interrupts_nothing_and_says_so() {
+    let home = Home::new();
+    home.serve();
+    let model = Model::start(vec![]);
+    let mut terminal = Terminal::controlling(&Driven::command(&home, &model, &[]));
+    terminal.until("> ");
+    terminal.interrupt();
+    let shown = terminal.until("no turn runs; Ctrl-C again ends the session");
+    assert!(!shown.contains("interrupted"), "{shown}");
+    terminal.type_line("/exit");
+    terminal.wait();
+}
+
+#[test]
 fn an_error_of_claude_code_is_printed_once_and_exits_with_1() {
     let home = Home::new();
     home.serve();

@@ -142,6 +142,12 @@ impl Page<'_> {
         self.tell("push", json!({"data": data}));
     }
 
+    /// What the page's worker has shown since the first push: title, text, buttons.
+    #[track_caller]
+    pub(crate) fn notifications(&self) -> Value {
+        self.tell("notifications", json!({}))
+    }
+
     /// Chooses a file.
     #[track_caller]
     pub(crate) fn attach(&self, at: &str, path: &Path) {

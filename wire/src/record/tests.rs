@@ -208,7 +208,13 @@ pub(crate) fn every_record() -> Vec<Record> {
             },
             by: "owner".into(),
         },
-        Record::TokenRevoked { token: TokenId::new(AT, 5), person: "tom".into(), by: "ann".into() },
+        Record::TokenRevoked { token: TokenId::new(AT, 5), person: "tom".into(), by: "ann".into(), device: None },
+        Record::TokenRevoked {
+            token: TokenId::new(AT, 6),
+            person: "tom".into(),
+            by: "ann".into(),
+            device: Some("phone".into()),
+        },
         Record::PairingAsked {
             pairing: Pairing {
                 code: PairingCode::from_entropy(5),

@@ -44,7 +44,7 @@ pub(super) async fn post(
     };
     let (event, call) = match read_call(request, &door).await? {
         Read::Call(call) => (call.event, *call),
-        Read::Perhaps(event, why) => return Ok(say(refuse(event, &why), None)),
+        Read::Perhaps(event, why) => return Ok(say(&refuse(event, &why), None)),
     };
     let (who, tool) = (permitted.actor.name.clone(), call.tool_name.clone());
     let cancel = CancellationToken::new();
@@ -57,15 +57,15 @@ pub(super) async fn post(
             answered.unwrap_or_else(|_| Err(Fault::new(Kind::Internal, "the hook could not be answered")))
         }
         // Whoever lost the right to ask gets a no.
-        () = pass.ended() => return Ok(say(refuse(event, REVOKED), None)),
+        () = pass.ended() => return Ok(say(&refuse(event, REVOKED), None)),
     };
     match answered {
-        Ok(HookResponse { output, written }) => Ok(say(output, Some(written))),
+        Ok(HookResponse { output, written }) => Ok(say(&output, Some(written))),
         // An error would let the call run.
         Err(fault) if event.decides() => {
             let noted = door.hub.record_denied(who, format!("a call of {tool}: {}", fault.message)).await;
             noted.unwrap_or_else(|trouble| tracing::warn!(?trouble, "a refused call is not in the log"));
-            Ok(say(refuse(event, &unjudged(&fault.message)), None))
+            Ok(say(&refuse(event, &unjudged(&fault.message)), None))
         }
         Err(fault) => Err(fault.into()),
     }
@@ -100,7 +100,7 @@ async fn read_call(request: Request, door: &Door) -> Result<Read, Fault> {
 }
 
 /// The answer, and who is told when the client has taken it.
-fn say(output: Value, written: Option<oneshot::Sender<()>>) -> Response {
+fn say(output: &Value, written: Option<oneshot::Sender<()>>) -> Response {
     let text = if output.is_null() { "{}".to_owned() } else { output.to_string() };
     // Whoever asks for what comes after the text has taken the text.
     let body = stream::unfold((Some(text), written), |(text, written)| async move {

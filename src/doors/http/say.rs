@@ -73,7 +73,7 @@ pub(super) async fn post_event(
         count @ 1.. if text.trim().is_empty() => format!("[{count} files without words]"),
         _ => text,
     };
-    let mut attributes = Attributes { known: vec![], given: checked(attributes.into_iter().collect())? };
+    let mut attributes = Attributes { known: vec![], given: checked(attributes)? };
     let staged = staged(&door, &permitted.actor.name, &files)?;
     let id = mint(EventId::new);
     let failed = |error| Fault::new(Kind::FilesFull, format!("the files could not be kept: {error}"));

@@ -1,11 +1,9 @@
 //! Events and replies, as the API tells and takes them.
 
 use std::collections::BTreeMap;
-use std::fmt;
 
-use portcullis_core::{Address, DeliveryWay, EventLife, Moment, Reply, SentFile, TrackedEvent};
-use serde::de::{Error as _, MapAccess, Visitor};
-use serde::{Deserialize, Deserializer, Serialize};
+use portcullis_core::{Address, Attribute, DeliveryWay, EventLife, Moment, Reply, SentFile, TrackedEvent};
+use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::ago;
@@ -48,7 +46,7 @@ pub struct EventView {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reply_to: Option<String>,
     /// What its door knew about it and what its sender gave along. Only where one event is shown.
-    #[serde(default, deserialize_with = "named_once", skip_serializing_if = "BTreeMap::is_empty")]
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub attributes: BTreeMap<String, String>,
     /// Only where one event is shown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -117,36 +115,46 @@ pub struct NewEvent {
     #[serde(default)]
     pub reply_to: Option<String>,
     /// For the tag in which the model reads the event: at most 20, named by letters, digits and underscores, 256 bytes each.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub attributes: BTreeMap<String, String>,
+    #[serde(default, with = "as_given", skip_serializing_if = "Vec::is_empty")]
+    #[schema(value_type = BTreeMap<String, String>)]
+    pub attributes: Vec<Attribute>,
     /// Files that were uploaded for it, by their ids; at most 10.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub files: Vec<String>,
 }
 
-/// Reads attributes of which none is named twice: nobody could say which of the two is meant.
-fn named_once<'de, D: Deserializer<'de>>(deserializer: D) -> Result<BTreeMap<String, String>, D::Error> {
-    struct NamedOnce;
+/// An object as the pairs that were written: a name that is there twice is still there twice, and can be refused.
+mod as_given {
+    use std::fmt;
 
-    impl<'de> Visitor<'de> for NamedOnce {
-        type Value = BTreeMap<String, String>;
+    use portcullis_core::Attribute;
+    use serde::de::{MapAccess, Visitor};
+    use serde::{Deserializer, Serializer};
 
-        fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-            out.write_str("attributes: names with texts")
-        }
-
-        fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-            let mut attributes = BTreeMap::new();
-            while let Some((name, value)) = map.next_entry::<String, String>()? {
-                if attributes.contains_key(&name) {
-                    return Err(A::Error::custom(format!("the attribute {name:?} is given twice")));
-                }
-                attributes.insert(name, value);
-            }
-            Ok(attributes)
-        }
+    pub(super) fn serialize<S: Serializer>(pairs: &[Attribute], serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(pairs.iter().map(|(name, value)| (name, value)))
     }
-    deserializer.deserialize_map(NamedOnce)
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Attribute>, D::Error> {
+        struct Pairs;
+
+        impl<'de> Visitor<'de> for Pairs {
+            type Value = Vec<Attribute>;
+
+            fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+                out.write_str("names with their texts")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+                let mut pairs = vec![];
+                while let Some(pair) = map.next_entry()? {
+                    pairs.push(pair);
+                }
+                Ok(pairs)
+            }
+        }
+        deserializer.deserialize_map(Pairs)
+    }
 }
 
 /// What became of something said.

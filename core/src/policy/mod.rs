@@ -35,6 +35,7 @@ mod decision;
 mod environment;
 mod erasing;
 mod feeding;
+mod filling;
 mod folders;
 mod git;
 mod git_files;

@@ -52,6 +52,7 @@ impl Variables {
     fn declare(&mut self, rest: &[ShellWord]) {
         let letters: String = rest.iter().filter(|word| word.is_flag()).flat_map(|word| word.text.chars()).collect();
         self.has_references |= letters.contains('n');
+        self.has_keys |= letters.contains('A');
         for word in rest.iter().filter(|word| !word.is_flag()) {
             let set = assignment(word);
             let name = set.as_ref().map_or(word.text.as_str(), |(name, _)| name.as_str());

@@ -10,6 +10,7 @@ use super::handing::Handing;
 use super::inert::started;
 use super::path::{absolute, below, joined};
 use super::reading::{Reading, builds, does_more, reading};
+use super::removal::without_proc;
 use super::shell::{Joint, STAR, ShellWord};
 use super::suspects::{Found, Suspects};
 use super::values::{is_literal, may_be};
@@ -84,13 +85,24 @@ pub(crate) fn sought(suspects: &Suspects, call: &Call, context: &Context) -> Vec
         let roots = if roots.is_empty() { vec![".".to_owned()] } else { roots };
         let seen = |folder: &String| {
             let seen = roots.iter().filter_map(|root| absolute(root, folder, context.home.as_deref()));
-            seen.collect::<Vec<_>>()
+            let seen = seen.map(|path| without_proc(&path, folder));
+            seen.flat_map(|path| looked_through(path, call)).collect::<Vec<_>>()
         };
         sought.folders = folders.iter().flat_map(seen).collect();
         all.push(sought);
     }
     all.extend(picked(suspects, &folders, context));
     all
+}
+
+/// The folders of a name, which may be a pattern of the shell's.
+fn looked_through(path: String, call: &Call) -> Vec<String> {
+    let pattern = as_pattern(&path);
+    match call.expansion(&pattern) {
+        Some(made) => made.to_vec(),
+        None if is_literal(&pattern) => vec![path],
+        None => vec![fixed_folder(&pattern)],
+    }
 }
 
 /// The folders that find looks through and what it looks for, where something is done to it.

@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 use super::code;
 use super::command::{is_shell, name_of};
 use super::feeding;
+use super::filling::filled;
 use super::inert::is_inert;
 use super::perhaps::Flow;
 use super::receivers;
@@ -95,6 +96,7 @@ impl Suspects {
             filled.iter().for_each(|script| drop(suspects.read(script)));
             suspects.learn_all();
         }
+        suspects.fill_in();
         suspects.name_programs();
         suspects.unseen = suspects.unseen.or(shifts(&suspects.found));
         suspects.computed = receivers::computed(&suspects);
@@ -136,19 +138,43 @@ impl Suspects {
         let mut scripts = feeding::scripts(&found);
         scripts.extend(reckoned(&found));
         for command in &found {
-            let starts = starts(&command.words);
-            for start in starts {
-                let words = &command.words[start..];
-                let takes_more = command.words[..start].iter().any(takes_from_elsewhere);
-                if start > 0 && !self.take(words, takes_more) {
-                    break;
-                }
-                self.unseen = self.unseen.or(feeding::unseen(words, command, &found));
-                scripts.extend(scripts_of(words));
-            }
+            scripts.extend(self.start(command, &found));
         }
         self.found.extend(found);
         scripts
+    }
+
+    /// Takes in what a command starts, and says which texts it may run.
+    fn start(&mut self, command: &Found, all: &[Found]) -> Vec<String> {
+        let mut scripts = vec![];
+        for start in starts(&command.words) {
+            let words = &command.words[start..];
+            let takes_more = command.words[..start].iter().any(takes_from_elsewhere);
+            if start > 0 && !self.take(words, takes_more) {
+                break;
+            }
+            self.unseen = self.unseen.or(feeding::unseen(words, command, all));
+            scripts.extend(scripts_of(words));
+        }
+        scripts
+    }
+
+    /// Takes in each command once more with what its variables hold, as far as that is known: an option or a subcommand
+    /// may stand in one.
+    fn fill_in(&mut self) {
+        let all = std::mem::take(&mut self.found);
+        let mut scripts = vec![];
+        for command in &all {
+            for words in filled(&command.words, &self.variables) {
+                let command = Found { words, ..command.clone() };
+                if self.take(&command.words, false) {
+                    scripts.extend(self.start(&command, &all));
+                    self.found.push(command);
+                }
+            }
+            self.found.push(command.clone());
+        }
+        scripts.iter().for_each(|script| drop(self.read(script)));
     }
 
     /// Learns what names stand for wherever they are set: a loop goes round, and a function is called later than it stands.
@@ -267,7 +293,10 @@ impl Suspects {
                 words.push(word.clone());
                 continue;
             }
-            let (made, all) = word.unbraced();
+            // What nobody knows has no text.
+            let marked = ShellWord { text: word.script(), ..word.clone() };
+            let is_marked = word.pieces.contains(&Piece::Unknown);
+            let (made, all) = if is_marked { marked.unbraced() } else { word.unbraced() };
             if !all {
                 self.unfinished = Some("braces make more words than are looked at");
             }

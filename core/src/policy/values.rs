@@ -28,6 +28,8 @@ pub(crate) struct Variables {
     pub(super) of_any: Vec<String>,
     /// Something in the line sets names that nobody knows.
     pub(super) sets_any: bool,
+    /// A list has keys that are texts.
+    pub(super) has_keys: bool,
     /// A name stands for another one, so that each may have the value of any.
     pub(super) has_references: bool,
 }
@@ -130,10 +132,22 @@ impl Variables {
                 self.has_references && is_name && !matches!(name.as_str(), "HOME" | "PWD")
                     || self.unfollowed.contains(base(name))
                     || name.strip_prefix('!').is_some_and(|name| !name.is_empty() && points(name))
+                    || matches!(piece, Piece::MadeOf(_, operator) if self.loses(name, operator))
             }
             _ => false,
         });
         is_one || is_too_much()
+    }
+
+    /// Whether something is made of text that stands in the line, and nobody can tell what: also of names and keys.
+    fn loses(&self, name: &str, operator: &str) -> bool {
+        if name.starts_with('!') {
+            return operator.starts_with(['*', '@']) || operator.starts_with('[') && self.has_keys;
+        }
+        let is_text = |value: &&String| is_literal(value) && !value.contains(OUTER);
+        let values = self.values.get(name).into_iter().flatten().filter(is_text);
+        default_in(operator).is_none()
+            && values.filter(|value| !value.is_empty()).any(|value| cut(value, operator).is_none())
     }
 
     /// What is made of a name that the line sets, where that is certain.

@@ -258,7 +258,12 @@ impl ShellReader<'_> {
             Some((_, value)) if word.raw.starts_with('[') => ShellWord { is_quoted: true, ..ShellWord::read(value) },
             _ => word,
         };
-        let assignments: Vec<(String, ShellWord)> = words.map(|word| (name.clone(), value(word))).collect();
+        let opened = |word: ShellWord| match word.is_literal || !word.text.contains('{') {
+            true => vec![word],
+            false => word.unbraced().0.iter().map(|text| ShellWord::read(text)).collect(),
+        };
+        let words = words.map(value).flat_map(opened);
+        let assignments: Vec<(String, ShellWord)> = words.map(|word| (name.clone(), word)).collect();
         if !assignments.is_empty() {
             // The list is not empty.
             self.word = None;

@@ -4,13 +4,12 @@
 use std::collections::BTreeSet;
 
 use super::code;
-use super::command::{is_shell, name_of};
+use super::command::name_of;
 use super::feeding;
-use super::filling::filled;
 use super::inert::is_inert;
 use super::perhaps::Flow;
 use super::receivers;
-use super::setting::texts_to_read;
+use super::set_by_read::texts_to_read;
 use super::shell::{ANY, Joint, Piece, Redirect, Script, ShellCommand, ShellWord, assignment};
 use super::shifting::shifts;
 use super::starts::{WITH_A_WORD, scripts_of, starts, takes_from_elsewhere};
@@ -21,9 +20,6 @@ const DEEPEST: usize = 4;
 
 /// How often what names stand for is looked at again, before it may be anything.
 const ROUNDS: usize = 6;
-
-/// How many ways to fill in one text that is run are looked at.
-const MOST_FILLED: usize = 16;
 
 /// How much text all suspects together may have: what one line can make us look at, for each rule.
 const MOST_TEXT: usize = 60_000;
@@ -104,7 +100,7 @@ impl Suspects {
         suspects
     }
 
-    fn read(&mut self, script: &str) -> Vec<String> {
+    pub(super) fn read(&mut self, script: &str) -> Vec<String> {
         if !self.scripts.insert(script.to_owned()) || !self.has_room_for(script.len()) {
             return vec![];
         }
@@ -145,7 +141,7 @@ impl Suspects {
     }
 
     /// Takes in what a command starts, and says which texts it may run.
-    fn start(&mut self, command: &Found, all: &[Found]) -> Vec<String> {
+    pub(super) fn start(&mut self, command: &Found, all: &[Found]) -> Vec<String> {
         let mut scripts = vec![];
         for start in starts(&command.words) {
             let words = &command.words[start..];
@@ -157,24 +153,6 @@ impl Suspects {
             scripts.extend(scripts_of(words));
         }
         scripts
-    }
-
-    /// Takes in each command once more with what its variables hold, as far as that is known: an option or a subcommand
-    /// may stand in one.
-    fn fill_in(&mut self) {
-        let all = std::mem::take(&mut self.found);
-        let mut scripts = vec![];
-        for command in &all {
-            for words in filled(&command.words, &self.variables) {
-                let command = Found { words, ..command.clone() };
-                if self.take(&command.words, false) {
-                    scripts.extend(self.start(&command, &all));
-                    self.found.push(command);
-                }
-            }
-            self.found.push(command.clone());
-        }
-        scripts.iter().for_each(|script| drop(self.read(script)));
     }
 
     /// Learns what names stand for wherever they are set: a loop goes round, and a function is called later than it stands.
@@ -200,31 +178,6 @@ impl Suspects {
             }
         }
         self.variables.forget_changed(&before);
-    }
-
-    /// The texts that a shell runs with what is filled in by the one around it: then braces and patterns in it count.
-    fn filled_scripts(&self) -> Vec<String> {
-        let mut filled = vec![];
-        for command in &self.found {
-            for start in starts(&command.words) {
-                let Some((first, rest)) = command.words.get(start..).and_then(<[ShellWord]>::split_first) else {
-                    continue;
-                };
-                let runs = name_of(&first.text) == "eval" || is_shell(&first.text);
-                if !runs || !rest.iter().any(|word| !word.is_known()) {
-                    continue;
-                }
-                let mut texts = vec![String::new()];
-                for word in rest.iter().filter(|word| !word.is_flag()) {
-                    let shapes = self.variables.shapes(word);
-                    let joined =
-                        |text: &String| shapes.iter().map(|shape| format!("{text} {shape}")).collect::<Vec<_>>();
-                    texts = texts.iter().flat_map(joined).take(MOST_FILLED).collect();
-                }
-                filled.extend(texts.into_iter().filter(|text| is_literal(text)));
-            }
-        }
-        filled
     }
 
     /// Notes the programs whose names are not certain. What the line sets must be known before.
@@ -277,7 +230,7 @@ impl Suspects {
         }
     }
 
-    fn take(&mut self, words: &[ShellWord], takes_more: bool) -> bool {
+    pub(super) fn take(&mut self, words: &[ShellWord], takes_more: bool) -> bool {
         let room = !words.is_empty() && self.has_room_for(words.iter().map(|word| word.raw.len() + 1).sum());
         if room {
             self.commands.push(Suspect { words: words.to_vec(), takes_more });

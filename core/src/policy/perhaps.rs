@@ -29,7 +29,7 @@ pub(crate) fn might_run(line: &LinePattern<'_>, suspects: &Suspects) -> Option<S
             return Some(format!("its words are not certain, and they may be {}", shown(line)));
         }
     }
-    if suspects.quoted.iter().any(|words| line.fits(words, false, &suspects.variables) != Fit::No) {
+    if suspects.quoted.iter().any(|words| line.fits(words, false, &suspects.variables_in_texts) != Fit::No) {
         return Some(format!("a text in it may be run, and it may be {}", shown(line)));
     }
     let flow = &suspects.flow;
@@ -136,7 +136,10 @@ impl Flow {
         let keeps =
             command.redirects.iter().any(|redirect| redirect.way == Way::Out && redirect.target.text != "/dev/null")
                 || command.words.first().is_some_and(|word| name_of(&word.text) == "tee")
-                || command.words.first().is_none_or(|word| matches!(word.text.as_str(), "for" | "select" | "case"))
+                || command
+                    .words
+                    .first()
+                    .is_none_or(|word| matches!(word.text.as_str(), "for" | "select" | "case" | "read"))
                 || !command.assignments.is_empty();
         self.changes || self.consumes || self.starts && (command.is_nested || keeps)
     }

@@ -30,7 +30,7 @@ impl Toucher<'_> {
             return;
         }
         let may_change = handing.taken == Reading::Perhaps;
-        let touch = Touch { path: String::new(), may_change, is_word: false, descent: Descent::No, passes_over: false };
+        let touch = Touch { may_change, ..Touch::default() };
         let mut is_unknown = handing.is_unknown;
         for list in &handing.lists {
             let names = list.words.iter().flat_map(|word| list_names(word, self.suspects));
@@ -81,6 +81,16 @@ impl Toucher<'_> {
     pub(super) fn orders(&mut self, text: &str, touch: &Touch) {
         let touch = Touch { is_word: false, descent: Descent::Named, ..touch.clone() };
         text.split_whitespace().skip(1).for_each(|name| self.name(name, &touch));
+    }
+
+    /// The names in scripts for sed: `r` and `w` have their file right behind them.
+    pub(super) fn behind_letters(&mut self, command: &Found, touch: &Touch) {
+        let words = command.words.iter().skip(1).flat_map(|word| self.suspects.variables.spellings(word));
+        let scripts: Vec<String> = words.chain(command.given.iter().cloned()).collect();
+        for part in scripts.iter().flat_map(|script| script.split(['=', ' ', '\\', '\n', ';'])) {
+            let letters = part.char_indices().filter(|(_, c)| matches!(c, 'r' | 'R' | 'w' | 'W'));
+            letters.for_each(|(at, _)| self.name(&part[at + 1..], touch));
+        }
     }
 
     /// The texts that stand in quotes in code: files, patterns, and folders that are meant as a whole.

@@ -43,8 +43,8 @@ pub(super) async fn post(
         return Err(Fault::new(Kind::NoSuchRoute, "hooks over HTTP are off: hooks.http in the configuration").into());
     };
     let (event, call) = match read_call(request, &door).await? {
-        Read::Call(call) => (call.event, *call),
-        Read::Perhaps(event, why) => return Ok(say(&refuse(event, &why), None)),
+        PostedCall::Call(call) => (call.event, *call),
+        PostedCall::Perhaps(event, why) => return Ok(say(&refuse(event, &why), None)),
     };
     let (who, tool) = (permitted.actor.name.clone(), call.tool_name.clone());
     let cancel = CancellationToken::new();
@@ -78,14 +78,14 @@ fn unjudged(why: &str) -> String {
 }
 
 /// What was posted.
-enum Read {
+enum PostedCall {
     Call(Box<HookCall>),
     /// Not even the name of the hook can be read, and it may be this one, which decides: why it cannot.
     Perhaps(HookEvent, String),
 }
 
 /// Reads a call as far as it can be read: one that is too long, or nested too deep, is refused and not passed over.
-async fn read_call(request: Request, door: &Door) -> Result<Read, Fault> {
+async fn read_call(request: Request, door: &Door) -> Result<PostedCall, Fault> {
     let (text, problem) = read_beginning(request.into_body(), LONGEST_CALL, door.limits.idle_time).await;
     let problem = problem.map(|broken| broken.fault(LONGEST_CALL));
     let mut fields = fields_of(&text);
@@ -93,8 +93,8 @@ async fn read_call(request: Request, door: &Door) -> Result<Read, Fault> {
         mark_unreadable(&mut fields, &fault.message);
     }
     match (HookCall::read(&fields), decides_perhaps(&text)) {
-        (Ok(call), _) => Ok(Read::Call(Box::new(call))),
-        (Err(error), Some(event)) => Ok(Read::Perhaps(event, unjudged(&error.to_string()))),
+        (Ok(call), _) => Ok(PostedCall::Call(Box::new(call))),
+        (Err(error), Some(event)) => Ok(PostedCall::Perhaps(event, unjudged(&error.to_string()))),
         (Err(error), None) => Err(problem.unwrap_or_else(|| Fault::new(Kind::BadRequest, error.to_string()))),
     }
 }

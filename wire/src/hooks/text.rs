@@ -20,7 +20,7 @@ pub fn fields_of(text: &[u8]) -> Value {
     serde_json::from_slice(text).unwrap_or_else(|error| {
         let mut fields = Map::new();
         // It ends where nothing more can be read.
-        drop(serde_json::Deserializer::from_slice(text).deserialize_map(Fields(&mut fields)));
+        drop(serde_json::Deserializer::from_slice(text).deserialize_map(ReadableFields(&mut fields)));
         let mut fields = Value::Object(fields);
         mark_unreadable(&mut fields, &format!("it cannot be read: {error}"));
         fields
@@ -45,9 +45,9 @@ pub fn decides_perhaps(text: &[u8]) -> Option<HookEvent> {
 
 /// Collects what can be read. Each value is first passed over, which needs no stack, and then read for itself: one that is
 /// nested too deep costs nothing but itself.
-struct Fields<'a>(&'a mut Map<String, Value>);
+struct ReadableFields<'a>(&'a mut Map<String, Value>);
 
-impl<'de> Visitor<'de> for Fields<'_> {
+impl<'de> Visitor<'de> for ReadableFields<'_> {
     type Value = ();
 
     fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -14,6 +14,7 @@ mod lines;
 mod locks;
 mod mint;
 mod processes;
+mod push;
 mod report;
 mod rules;
 mod session;

@@ -27,7 +27,7 @@ pub(crate) use current::{CurrentSetting, SettingOrigin, current_settings};
 pub(crate) use environment::{TOKEN, claude_folder, environment, project, runs_inside_an_agent, variables};
 pub(crate) use error::{Problem, quoted};
 pub(crate) use keys::nearest;
-pub(crate) use owner::{look_at_token, owner_token};
+pub(crate) use owner::{kept_secret, look_at_token, owner_token};
 pub(crate) use paths::Paths;
 pub(crate) use read::Environment;
 pub(crate) use secret::{TokenHash, generate_token};

@@ -21,23 +21,29 @@ pub(crate) fn owner_token(paths: &Paths, chosen: Option<Secret>) -> Result<Secre
                 .with_hint("choose at least 16 characters of ASCII without spaces, or unset PORTCULLIS_TOKEN")
         });
     }
-    let path = &paths.token_file;
-    if let Some(token) = read(path)? {
+    kept_secret(&paths.token_file, OWNERS)
+}
+
+/// The random secret in this file, which is made where there is none. `what` names it for people.
+pub(crate) fn kept_secret(path: &Path, what: &str) -> Result<Secret, Failure> {
+    if let Some(token) = read(path, what)? {
         return Ok(token);
     }
-    let writing = |error| Failure::configuration(format!("writing a new token to {}", path.display())).because(error);
+    let writing = |error| Failure::configuration(format!("writing a new secret to {}", path.display())).because(error);
     publish(path, &generate_token()?).map_err(writing)?;
     // Read back, because someone faster may have published another.
-    read(path)?.ok_or_else(|| writing(io::Error::other("it vanished")))
+    read(path, what)?.ok_or_else(|| writing(io::Error::other("it vanished")))
 }
+
+const OWNERS: &str = "the owner's token";
 
 /// Whether there is a token file that may be used. Makes none.
 pub(crate) fn look_at_token(paths: &Paths) -> Result<bool, Failure> {
-    read(&paths.token_file).map(|token| token.is_some())
+    read(&paths.token_file, OWNERS).map(|token| token.is_some())
 }
 
-fn read(path: &Path) -> Result<Option<Secret>, Failure> {
-    let doing = || format!("reading the owner's token from {}", path.display());
+fn read(path: &Path, what: &str) -> Result<Option<Secret>, Failure> {
+    let doing = || format!("reading {what} from {}", path.display());
     let mut file = match File::open(path) {
         Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),

@@ -19,12 +19,13 @@ use super::notify;
 use super::ports::{bind, bind_socket, raise_file_limit};
 use super::reach;
 use super::sessions;
-use crate::config::{self, Approvals, Config, Durability, Paths, TokenHash, generate_token, owner_token};
+use crate::config::{self, Approvals, Config, Durability, Paths, TokenHash, generate_token, kept_secret, owner_token};
 use crate::doors::http::{self, Credentials, Door, NewProcess, Parts, PublicOrigin, Starter};
 use crate::failure::{Exit, Failure};
 use crate::files::FileStore;
 use crate::fixed;
 use crate::hub::{self, Hub, HubLimits, Streams, link};
+use crate::push::{PushKey, PushService};
 use crate::store::{self, Retention, Store};
 
 /// How a gate is started.
@@ -162,6 +163,7 @@ pub(crate) async fn open(paths: Paths, config: &Config, options: GateOptions) ->
         owner_answers: config.approvals == Approvals::Anywhere,
     };
     let (notify, notifier) = notify::start(&config.notify, &hub, &stop);
+    let push = push_service(&paths, config)?;
     let make_token = || Some(generate_token().ok()?.expose().to_owned());
     let parts = Parts {
         hub: hub.clone(),
@@ -177,6 +179,7 @@ pub(crate) async fn open(paths: Paths, config: &Config, options: GateOptions) ->
         public: public.as_ref().map(|(_, origin)| origin.clone()),
         inspector: super::inspect::inspector(&paths),
         notify_after: config.notify.after,
+        push: push.clone(),
         hooks: config.hooks.over_http.then(|| hooks::posted(link.clone(), config)),
         link,
     };
@@ -189,6 +192,10 @@ pub(crate) async fn open(paths: Paths, config: &Config, options: GateOptions) ->
         doors.push(tokio::spawn(http::serve_public(listener, Arc::clone(&door), stop.clone())));
     }
     doors.extend(notifier);
+    if let Some(push) = push {
+        let after = fixed::wait("NOTIFY_AFTER", config.notify.after);
+        doors.push(tokio::spawn(super::push::run(push, hub.clone(), after, stop.clone())));
+    }
     doors.extend(super::connectors::start(&paths, config, &hub, &stop));
     doors.push(tokio::spawn(forget_old_payloads(paths.clone(), config.clone(), stop.clone())));
     Ok(Some(Gate { hub, status, stop, door, hub_task, doors, paths, lock }))
@@ -208,6 +215,15 @@ impl Gate {
         door.finish(Duration::from_secs(1)).await;
         drop(lock);
     }
+}
+
+/// Who is told by Web Push. Browsers subscribe over https alone, and push services want to know whose gate it is.
+fn push_service(paths: &Paths, config: &Config) -> anyhow::Result<Option<PushService>> {
+    let Some(contact) = config.public_url.origin().filter(|origin| origin.starts_with("https://")) else {
+        return Ok(None);
+    };
+    let secret = kept_secret(&paths.state_dir.join("push.key"), "the key for Web Push")?;
+    Ok(PushKey::of(secret.expose()).map(|key| PushService::open(&paths.state_dir, key, contact)))
 }
 
 /// How the door reads the transcripts that Claude Code keeps.

@@ -11,6 +11,7 @@ pub(crate) mod lifetime;
 pub(crate) mod lock;
 mod notify;
 mod ports;
+mod push;
 pub(crate) mod reach;
 pub(crate) mod sessions;
 pub(crate) mod starting;

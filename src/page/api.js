@@ -19,8 +19,8 @@ export class Refused extends Error {
 
 const headers = (more) => (key.get() ? { ...more, Authorization: `Bearer ${key.get()}` } : { ...more });
 
-export async function call(method, path, body, { signal } = {}) {
-  const request = { method, headers: headers({ Accept: "application/json" }), signal, cache: "no-store" };
+export async function call(method, path, body, { signal, keepalive } = {}) {
+  const request = { method, headers: headers({ Accept: "application/json" }), signal, keepalive, cache: "no-store" };
   if (body !== undefined) {
     request.headers["Content-Type"] = "application/json";
     request.body = JSON.stringify(body);

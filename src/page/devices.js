@@ -4,7 +4,7 @@ import { call, key } from "./api.js";
 import { h, keep, moment, shown } from "./dom.js";
 import { askToNotify, canNotify, wantsNotify } from "./notify.js";
 import { button, field, row } from "./parts.js";
-import { canPush, keepKey, subscribe } from "./push.js";
+import { canPush, isPushed, keepKey, subscribe } from "./push.js";
 import { may, state, why } from "./state.js";
 import { currentLanguage, setLanguage, t } from "./words.js";
 
@@ -36,11 +36,16 @@ export function devicesView(redraw) {
     button("revoke", "quiet", () => revoke(device)));
   const language = h("select", { "aria-label": t("language"), onchange: () => (setLanguage(language.value), redraw()) },
     [["en", "English"], ["zh-CN", "中文"]].map(([value, name]) => h("option", { value, selected: value === currentLanguage() }, name)));
-  const forget = async () => (key.forget(), await keepKey(), location.reload());
+  const forget = async () => {
+    if (isPushed) await call("DELETE", "/api/v1/push").catch(() => {});
+    key.forget();
+    await keepKey();
+    location.reload();
+  };
   const notify = async () => {
     await askToNotify();
     // Where the gate does not push, the page still tells while it is open.
-    if (wantsNotify() && canPush()) await subscribe().catch(() => {});
+    if (state.me?.pushes && wantsNotify() && canPush()) await subscribe().catch(() => {});
     redraw();
   };
   const element = h("section", { class: "form" },

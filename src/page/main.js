@@ -5,10 +5,10 @@ import { devicesView } from "./devices.js";
 import { h } from "./dom.js";
 import { linkView, takeSecret } from "./link.js";
 import { logView } from "./log.js";
-import { tell } from "./notify.js";
+import { tell, wantsNotify } from "./notify.js";
 import { peopleView } from "./people.js";
 import { drawPrompts } from "./prompts.js";
-import { keepKey, startWorker } from "./push.js";
+import { canPush, keepKey, sayPresence, startWorker, subscribe } from "./push.js";
 import { rulesView } from "./rules.js";
 import { sessionView } from "./session.js";
 import { sessionsView } from "./sessions.js";
@@ -68,6 +68,10 @@ async function begin() {
     return;
   }
   startWorker().catch(() => {});
+  if (state.me.pushes) {
+    if (canPush() && wantsNotify()) subscribe().catch(() => {});
+    if (may("review")) sayPresence();
+  }
   onChange(draw);
   window.addEventListener("hashchange", show);
   document.addEventListener("keydown", onLetter);

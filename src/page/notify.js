@@ -1,6 +1,7 @@
 // What is told to someone who does not look: the number in the title, and notifications of the browser.
 
 import { h, shown } from "./dom.js";
+import { isPushed } from "./push.js";
 import { openAsks, standing, state } from "./state.js";
 import { t } from "./words.js";
 
@@ -44,7 +45,8 @@ export function tell() {
   const patience = (state.me?.notify_after ?? 10) * 1000;
   for (const ask of waiting) {
     announce(ask.id, `${t("asks", { label: shown(ask.label ?? "") })}: ${shown(ask.tool)}`);
-    if (Date.now() - ask.at >= patience) notify(`ask-${ask.id}`, ask.session, t("asks", { label: shown(ask.label ?? "") }), `${shown(ask.tool)}: ${shown(ask.preview).slice(0, 200)}`);
+    // The worker tells of it, and it is not to be told twice.
+    if (!isPushed && Date.now() - ask.at >= patience) notify(`ask-${ask.id}`, ask.session, t("asks", { label: shown(ask.label ?? "") }), `${shown(ask.tool)}: ${shown(ask.preview).slice(0, 200)}`);
   }
   for (const session of state.sessions.values()) {
     const [was, is] = [before.get(session.id), standing(session)];

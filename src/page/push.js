@@ -28,7 +28,7 @@ export function keepKey() {
   });
 }
 
-/** Starts the worker. Where the gate pushes, and someone has allowed notifications, it is subscribed, too. */
+/** Starts the worker. */
 export async function startWorker() {
   if (!canPush()) return undefined;
   await keepKey();
@@ -36,12 +36,33 @@ export async function startWorker() {
   return navigator.serviceWorker.register(policy ? policy.createScriptURL(WORKER) : WORKER, { scope: "/" });
 }
 
-/** Whether this browser is told by push now. */
+/** Whether this browser is told of prompts by push. */
+export let isPushed = false;
+
+/** Has this browser told by push. The gate is told where to anew each time: it may have forgotten. */
 export async function subscribe() {
-  const registration = await navigator.serviceWorker.ready;
-  const { public_key } = await call("GET", "/api/v1/push");
-  const subscription = await registration.pushManager.subscribe({ userVisibleOnly: true, applicationServerKey: bytes(public_key) });
+  const { pushManager } = await navigator.serviceWorker.ready;
+  const applicationServerKey = bytes((await call("GET", "/api/v1/push")).public_key);
+  const before = await pushManager.getSubscription();
+  // It may be for a key that the gate no longer has.
+  if (before && String(new Uint8Array(before.options.applicationServerKey)) !== String(applicationServerKey)) await before.unsubscribe();
+  const subscription = await pushManager.subscribe({ userVisibleOnly: true, applicationServerKey });
   await call("POST", "/api/v1/push", subscription.toJSON());
+  isPushed = true;
+}
+
+const PAGE = [...crypto.getRandomValues(new Uint8Array(12))].map((byte) => byte.toString(16).padStart(2, "0")).join("");
+/** More often than the gate forgets. */
+const AGAIN = 15_000;
+
+/** Says whether this page can be seen, for as long as it is there: whoever sees it is not told by push. */
+export function sayPresence() {
+  // What hides a page may end it: the request is to outlive it.
+  const say = () => call("POST", "/api/v1/presence", { page: PAGE, visible: !document.hidden }, { keepalive: true }).catch(() => {});
+  document.addEventListener("visibilitychange", say);
+  window.addEventListener("pagehide", () => call("POST", "/api/v1/presence", { page: PAGE, visible: false }, { keepalive: true }).catch(() => {}));
+  setInterval(() => document.hidden || say(), AGAIN);
+  say();
 }
 
 function bytes(base64url) {

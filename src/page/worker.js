@@ -18,6 +18,8 @@ self.addEventListener("notificationclick", (event) => event.waitUntil(clicked(ev
 
 async function show() {
   const open = await gate("GET", "/api/v1/asks?state=open").catch(() => []);
+  const shown = await self.registration.getNotifications();
+  shown.filter(({ data }) => data?.ask && !open.some((ask) => ask.id === data.ask)).forEach((settled) => settled.close());
   // A browser wants to see a notification for each push, also where someone was faster.
   if (open.length === 0) return self.registration.showNotification(words("waits"), { tag: "waits", icon: icon() });
   await Promise.all(open.slice(-5).map((ask) => self.registration.showNotification(words("asks", { label: ask.label ?? "" }), {

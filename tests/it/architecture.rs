@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Each module, and the modules it may use. What is not listed is refused.
-const DOORS: [(&str, &[&str]); 22] = [
+const DOORS: [(&str, &[&str]); 23] = [
     ("src/agents", &["agents", "fixed", "lines", "locks", "mint", "processes", "session", "stream"]),
     (
         "src/cli",
@@ -33,7 +33,7 @@ const DOORS: [(&str, &[&str]); 22] = [
     ),
     ("src/config", &["config", "failure", "processes"]),
     ("src/doors/chat", &["doors::chat", "hub", "lines", "mint", "stream"]),
-    ("src/doors/http", &["doors::http", "files", "fixed", "hub", "lines"]),
+    ("src/doors/http", &["doors::http", "files", "fixed", "hub", "lines", "push"]),
     ("src/failure.rs", &["failure"]),
     ("src/files.rs", &["files"]),
     ("src/fixed.rs", &["fixed"]),
@@ -68,6 +68,7 @@ const DOORS: [(&str, &[&str]); 22] = [
             "hub",
             "locks",
             "processes",
+            "push",
             "report",
             "rules",
             "session",
@@ -79,6 +80,7 @@ const DOORS: [(&str, &[&str]); 22] = [
     ("src/locks.rs", &["locks"]),
     ("src/mint.rs", &["fixed", "mint"]),
     ("src/processes", &["fixed", "processes"]),
+    ("src/push", &["fixed", "locks", "mint", "push"]),
     ("src/report.rs", &["failure", "report"]),
     ("src/rules", &["config", "failure", "rules"]),
     ("src/session", &["files", "fixed", "lines", "locks", "mint", "rules", "session", "stream"]),
@@ -89,10 +91,13 @@ const DOORS: [(&str, &[&str]); 22] = [
 ];
 
 /// Crates that change often or bring I/O, each with the only places that may know them.
-const HOMES: [(&str, &[&str]); 10] = [
+const HOMES: [(&str, &[&str]); 13] = [
     ("rmcp", &["src/agents/claude/channel"]),
     ("axum", &["src/doors/http"]),
-    ("hyper", &["src/doors/http", "src/gate/client.rs"]),
+    ("hyper", &["src/doors/http", "src/gate/client.rs", "src/push"]),
+    ("hyper_rustls", &["src/push"]),
+    ("p256", &["src/push"]),
+    ("web_push_native", &["src/push"]),
     ("rusqlite", &["src/store/sqlite"]),
     ("clap", &["src/cli"]),
     ("jsonc_parser", &["src/setup"]),
@@ -108,6 +113,7 @@ const HOMES: [(&str, &[&str]); 10] = [
             "src/gate",
             "src/hub",
             "src/lines.rs",
+            "src/push",
             "src/session",
             "src/setup/service.rs",
             "src/store",
@@ -124,6 +130,7 @@ const HOMES: [(&str, &[&str]); 10] = [
             "src/gate",
             "src/hub",
             "src/lines.rs",
+            "src/push",
             "src/rules",
             "src/session",
             "src/setup",

@@ -14,7 +14,10 @@ use utoipa::ToSchema;
 
 use crate::notify::NotifyView;
 pub use asks::{AskView, NewVerdict, OfferView, Recorded, RiskView, VerdictView};
-pub use devices::{DeviceView, LinkView, MadeDevice, MeView, NewDevice, NewLink};
+pub use devices::{
+    DeviceView, LinkView, MadeDevice, MeView, NewDevice, NewLink, NewPresence, NewSubscription, PushView,
+    SubscriptionKeys,
+};
 pub use events::{Accepted, EventView, FileView, NewEvent, ReplyView, UploadedFile};
 pub use people::{Approval, MadeToken, NewRole, NewToken, PairingView, PeopleView, PersonView, TokenView};
 pub use reading::UnknownPrompt;

@@ -36,7 +36,33 @@ pub(crate) fn only_prints(rest: &[ShellWord]) -> bool {
 
 /// Whether code in awk may start a program or write a file.
 pub(crate) fn starts_or_writes(code: &str) -> bool {
-    code.contains(['|', '>', '@']) || ["system", "getline", "inplace"].iter().any(|word| code.contains(word))
+    code.replace("||", "").contains(['|', '@'])
+        || may_write(code)
+        || ["system", "getline", "inplace"].iter().any(|word| code.contains(word))
+}
+
+/// Whether a `>` in the code may be more than a comparison. It writes a file only in an action, and there not in brackets.
+fn may_write(code: &str) -> bool {
+    // Where patterns begin and end is nothing to rely on; before anything could open one, a `>` compares.
+    if code.contains('/') {
+        let certain = code.find(['{', '"', '/', '#']).unwrap_or(code.len());
+        return code[certain..].contains('>');
+    }
+    let (mut braces, mut brackets) = (0_usize, 0_usize);
+    let mut chars = code.chars().peekable();
+    while let Some(c) = chars.next() {
+        match c {
+            '"' => drop(skip_to(&mut chars, '"')),
+            '#' => while chars.next_if(|c| *c != '\n').is_some() {},
+            '{' => braces += 1,
+            '}' => braces = braces.saturating_sub(1),
+            '(' => brackets += 1,
+            ')' => brackets = brackets.saturating_sub(1),
+            '>' if braces > 0 && brackets == 0 => return true,
+            _ => {}
+        }
+    }
+    false
 }
 
 /// Whether a quote may stand between two slashes, on either way of counting them.
@@ -100,7 +126,28 @@ fn skip_to(chars: &mut std::iter::Peekable<std::str::Chars<'_>>, end: char) -> S
 
 #[cfg(test)]
 mod tests {
-    use super::runs_what_it_makes;
+    use super::{runs_what_it_makes, starts_or_writes};
+
+    #[test]
+    fn a_comparison_is_told_from_writing_a_file() {
+        for code in
+            ["NR>1", "NR>1 {print $1}", "{if ($1>5) print}", "$1 > 2 || $2 > 3", "NR>1 && /x/ {print}", "{s = (a > b)}"]
+        {
+            assert!(!starts_or_writes(code), "{code}");
+        }
+        for code in [
+            "{print > \"x\"}",
+            "{print > $1}",
+            "NR>1 {print > x}",
+            "/}/ {print > x}",
+            "{print (1) > x}",
+            "BEGIN {\nprint \"}\" >> x }",
+            "{print | x}",
+            "{a = \"(\"; print > x}",
+        ] {
+            assert!(starts_or_writes(code), "{code}");
+        }
+    }
 
     #[test]
     fn a_program_that_is_put_together_is_told_from_one_that_stands_there() {

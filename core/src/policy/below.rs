@@ -13,6 +13,7 @@ use super::safety::is_protected;
 use super::shell::{ONE, STAR};
 use super::skipping::{Ignores, is_ignore_file};
 use super::sought::{fixed_folder, sought};
+use super::touching::Touch;
 
 /// The folders that a call goes into at least so far, and where their links lead.
 pub(crate) fn folders(call: &Call, action: &Action, descent: Descent) -> BTreeSet<String> {
@@ -37,7 +38,17 @@ pub(crate) fn folders(call: &Call, action: &Action, descent: Descent) -> BTreeSe
 fn surely_passes_over(action: &Action) -> bool {
     let Action::Shell(plan) = action else { return false };
     let mut entered = plan.touched.files.iter().filter(|touch| touch.descent == Descent::All);
-    entered.all(|touch| touch.passes_over)
+    entered.all(|touch| touch.passed_over.ignored)
+}
+
+/// Whether all that goes into a folder passes over a file in it. A folder that holds others may be one of those.
+fn is_passed_over(path: &str, folder: &str, call: &Call, action: &Action) -> bool {
+    let Action::Shell(plan) = action else { return false };
+    let goes_there = |touch: &&Touch| {
+        touch.descent == Descent::All && (touch.path == folder || call.target(&touch.path) == Some(folder))
+    };
+    let mut entering = plan.touched.files.iter().filter(goes_there).peekable();
+    entering.peek().is_some() && entering.all(|touch| touch.passed_over.has(path, folder))
 }
 
 /// A protected file that find would find and hand to something that may change it, or the folder in which one may be
@@ -97,6 +108,9 @@ pub(super) fn found(call: &Call, rules: &RuleSet, context: &Context, disk: &dyn 
                 }
             }
         });
+        if sought.is_none() {
+            here.retain(|(path, _)| !is_passed_over(path, &folder, call, &action));
+        }
         if sought.is_none() && !here.is_empty() && surely_passes_over(&action) {
             let ignores = Ignores::of(&folder, &ignore_files, disk);
             here.retain(|(path, _)| !ignores.hide(path, &folder));

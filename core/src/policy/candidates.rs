@@ -83,7 +83,8 @@ fn percent_decoded(text: &str) -> String {
 /// What a program that takes patterns itself makes of a word in which they stand in quotes. Code is no pattern.
 pub(super) fn patterns_in(word: &ShellWord, shape: &str) -> Vec<String> {
     let is_magic = shape.starts_with(":(");
-    let is_code = shape.contains([' ', '\n', '(', '$', '\\', '|', '^']);
+    // Texts of data are none either.
+    let is_code = shape.contains([' ', '\n', '(', '$', '\\', '|', '^', '"']);
     let is_unknown = shape.contains([ANY, OUTER]);
     if !word.is_quoted || is_unknown || is_code && !is_magic || !shape.contains(['*', '?', '[', '{']) && !is_magic {
         return vec![];
@@ -107,7 +108,7 @@ pub(super) fn as_pattern(text: &str) -> String {
                 ONE
             }
             // What is left of a list that was too long.
-            '{' if chars.clone().any(|c| c == '}') => {
+            '{' if is_list(chars.as_str()) => {
                 chars.by_ref().find(|c| *c == '}');
                 STAR
             }
@@ -115,6 +116,10 @@ pub(super) fn as_pattern(text: &str) -> String {
         });
     }
     pattern
+}
+
+fn is_list(behind: &str) -> bool {
+    behind.split_once('}').is_some_and(|(inside, _)| inside.contains(',') || inside.contains(".."))
 }
 
 #[cfg(test)]

@@ -47,8 +47,12 @@ pub(super) fn scripts(found: &[Found]) -> Vec<String> {
 
 /// Whether one of the words is a program that runs the commands it reads.
 fn reads_commands(words: &[ShellWord]) -> bool {
-    let first =
-        words.first().is_some_and(|word| !word.is_known() || matches!(name_of(&word.text), "." | "mapfile" | "set"));
+    let calls_back = |word: &ShellWord| word.is_flag() && word.text.contains('C');
+    let first = words.first().is_some_and(|word| match name_of(&word.text) {
+        "." => true,
+        "mapfile" | "readarray" => words.iter().any(calls_back),
+        _ => !word.is_known(),
+    });
     let runs = |word: &ShellWord| {
         matches!(name_of(&word.text), "ssh" | "source" | "at" | "su" | "eval" | "trap" | "env" | "xargs")
     };

@@ -4,8 +4,12 @@
 //! and ask rules the order counts for nothing.
 
 use super::call::{Call, Context};
+use super::command::name_of;
+use super::handing::fills_names;
+use super::inert::started;
 use super::path::absolute;
-use super::shell::{ANY, ShellWord};
+use super::printing::{Printed, printed};
+use super::shell::{ANY, ONE, STAR, ShellWord};
 use super::suspects::Suspects;
 use super::values::is_literal;
 
@@ -73,10 +77,40 @@ impl Folders {
         let places = words.filter(|word| is_place(&word.text));
         let places = places.map(|word| word.text.as_str()).take(MOST);
         let places = prints_git_folder(suspects).then_some(GIT_FOLDER).into_iter().chain(places);
-        self.all.extend(places.filter_map(|place| absolute(place, &context.cwd, context.home.as_deref())));
+        let listed = listed(suspects);
+        let places = places.map(str::to_owned).chain(listed);
+        self.all.extend(places.filter_map(|place| absolute(&place, &context.cwd, context.home.as_deref())));
         self.all.sort();
         self.all.dedup();
     }
+}
+
+/// The folders of which commands print names that others may go to, as patterns.
+fn listed(suspects: &Suspects) -> Vec<String> {
+    let mut places = vec![];
+    let reads = suspects.found.iter().any(|command| fills_names(&command.words));
+    for command in &suspects.found {
+        let words = started(&command.words);
+        let Some((first, rest)) = words.split_first() else { continue };
+        let shapes = |word: &ShellWord| suspects.variables.spellings(word);
+        let named: Vec<String> = rest.iter().filter(|word| !word.is_flag()).flat_map(shapes).collect();
+        let patterns = named.iter().filter(|shape| shape.contains([STAR, ONE]) && !shape.contains(ANY)).cloned();
+        let below = match name_of(&first.text) {
+            "ls" | "echo" | "printf" => Some(STAR.to_string()),
+            "find" | "fd" | "tree" | "git" | "rg" | "grep" | "du" => Some(format!("{STAR}{STAR}")),
+            _ => None,
+        };
+        let Some(below) = below.filter(|_| command.is_nested || reads) else { continue };
+        places.extend(patterns);
+        if matches!(printed(command), Printed::Files) {
+            let roots = named.iter().filter(|shape| is_literal(shape) && !shape.contains('$')).cloned();
+            let roots: Vec<String> = roots.collect();
+            let roots = if roots.is_empty() { vec![".".to_owned()] } else { roots };
+            places.extend(roots.iter().map(|root| format!("{root}/{below}")));
+        }
+    }
+    places.truncate(MOST);
+    places
 }
 
 /// Where git keeps what is its own, by its usual name.
@@ -108,7 +142,7 @@ fn looks_elsewhere(suspects: &Suspects) -> bool {
 }
 
 /// The folders that a command goes to, or has another go to.
-fn targets(words: &[ShellWord]) -> Vec<ShellWord> {
+pub(super) fn targets(words: &[ShellWord]) -> Vec<ShellWord> {
     const FLAGS: [&str; 7] = ["-C", "-D", "--chdir", "--directory", "--working-directory", "--work-tree", "--cwd"];
     let Some((first, rest)) = words.split_first() else { return vec![] };
     if changes_folder(&first.text) {

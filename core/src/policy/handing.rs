@@ -33,11 +33,15 @@ pub(crate) struct NameList<'line> {
 
 impl<'line> Handing<'line> {
     pub(crate) fn of(suspects: &'line Suspects) -> Self {
-        let mut handing = Self { taken: Reading::Nothing, is_unknown: false, lists: vec![], printers: vec![] };
-        let (nested, own): (Vec<&Found>, Vec<&Found>) = suspects.found.iter().partition(|found| found.is_nested);
         let words = suspects.found.iter().map(|command| by_words(command, suspects)).max();
-        let words = words.unwrap_or(Reading::Nothing);
-        let keeps = suspects.found.iter().any(|command| fills_names(&command.words));
+        Self::to_words(&suspects.found.iter().collect::<Vec<_>>(), words.unwrap_or(Reading::Nothing), suspects)
+    }
+
+    /// The same of some commands, where this is done to files of names that come from elsewhere as words.
+    pub(super) fn to_words(found: &[&'line Found], words: Reading, suspects: &Suspects) -> Self {
+        let mut handing = Self { taken: Reading::Nothing, is_unknown: false, lists: vec![], printers: vec![] };
+        let (nested, own): (Vec<&Found>, Vec<&Found>) = found.iter().partition(|found| found.is_nested);
+        let keeps = found.iter().any(|command| fills_names(&command.words));
         handing.taken = words;
         for pipeline in pipelines(&own).into_iter().chain(pipelines(&nested)) {
             let prints = words != Reading::Nothing && pipeline.iter().any(|command| command.is_nested);
@@ -133,10 +137,19 @@ fn by_words(command: &Found, suspects: &Suspects) -> Reading {
             Way::Copy | Way::Given => Reading::Nothing,
         });
     }
-    if command.words.iter().skip(1).any(is_unknown) {
+    let is_unknown_name = |at: usize| is_unknown(&command.words[at]) && !is_message(&command.words, at);
+    if (1..command.words.len()).any(is_unknown_name) {
         does = does.max(done_to_files(&command.words));
     }
     does
+}
+
+/// Whether a word is what people are told, and no file: `git commit -m x`.
+fn is_message(words: &[ShellWord], at: usize) -> bool {
+    let tells = words.first().is_some_and(|word| matches!(word.text.as_str(), "git" | "gh"));
+    let flags = ["-m", "-am", "--message", "--title", "--body", "--notes"];
+    let is_glued = words[at].text.split_once('=').is_some_and(|(flag, _)| flags.contains(&flag));
+    tells && (is_glued || flags.contains(&words[at - 1].text.as_str()))
 }
 
 /// What a command does to the files of its words. Whoever only goes there, compares texts or builds shows none of them.
@@ -154,7 +167,7 @@ fn done_to_files(words: &[ShellWord]) -> Reading {
 }
 
 /// Whether a command keeps what it reads in variables.
-fn fills_names(words: &[ShellWord]) -> bool {
+pub(super) fn fills_names(words: &[ShellWord]) -> bool {
     words.first().is_some_and(|word| matches!(word.text.as_str(), "read" | "mapfile" | "readarray"))
 }
 

@@ -48,6 +48,7 @@ pub(crate) fn is_inert(words: &[ShellWord]) -> bool {
         | "hexdump" | "od" | "xxd" | "strings" | "cksum" | "tee" => true,
         // What stands in an index of a list is reckoned, and run for that.
         "for" | "select" | "case" | "in" => true,
+        "read" => !says(&["["]),
         "echo" | ":" => !says(&["[$(", "[`"]),
         "printf" | "test" | "[" | "[[" => {
             let runs = |word: &ShellWord| {

@@ -4,7 +4,7 @@ use super::command::name_of;
 use super::git::{self, GitLine, Subcommand};
 use super::glob::text_matches;
 use super::shell::{ANY, OUTER, ShellWord};
-use super::values::{Variables, is_literal, may_be};
+use super::values::{Variables, fills_outside_quotes, is_literal, may_be};
 
 /// Whether a command is what a rule says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -85,10 +85,11 @@ impl<'rule> LinePattern<'rule> {
             return Fit::Perhaps;
         }
         let in_order = self.in_order(&subs, rest, takes_more, variables);
-        let unknown = takes_more || rest.iter().any(|word| !word.is_known());
+        let may_be_unknown =
+            |flag: &str| takes_more || rest.iter().any(|word| !word.is_known() && may_be_option(word, flag, variables));
         let flagged = |flag: &&str| match rest.iter().any(|word| is_flag(flag, word)) || has_letters(flag, rest) {
             true => Fit::Yes,
-            false if unknown || may_be_said(flag, rest) => Fit::Perhaps,
+            false if may_be_unknown(flag) || may_be_said(flag, rest) => Fit::Perhaps,
             false => Fit::No,
         };
         flags.iter().map(flagged).fold(in_order, Fit::min)
@@ -147,6 +148,20 @@ impl LinePattern<'_> {
             _ => false,
         }
     }
+}
+
+/// Whether a word that is not certain may be this option, or hold it among others.
+fn may_be_option(word: &ShellWord, flag: &str, variables: &Variables) -> bool {
+    let is_one = !fills_outside_quotes(&word.raw);
+    let may = |shape: &String| {
+        let open = |c: char| !is_literal(&c.to_string()) || c == OUTER;
+        // What is one word and begins as no option does is none, and neither is one with more than letters in it.
+        let begins = shape.starts_with('-') || shape.starts_with(open);
+        let is_short = !flag.starts_with("--");
+        let fits = shape.chars().all(|c| open(c) || c.is_ascii_alphanumeric() || c == '-');
+        !is_one || begins && (!is_short || fits)
+    };
+    variables.shapes(word).iter().any(may)
 }
 
 /// Whether a word is this option, or a beginning of its long name.

@@ -136,7 +136,10 @@ impl Flow {
         let keeps =
             command.redirects.iter().any(|redirect| redirect.way == Way::Out && redirect.target.text != "/dev/null")
                 || command.words.first().is_some_and(|word| name_of(&word.text) == "tee")
-                || command.words.first().is_none_or(|word| matches!(word.text.as_str(), "for" | "select" | "case"))
+                || command
+                    .words
+                    .first()
+                    .is_none_or(|word| matches!(word.text.as_str(), "for" | "select" | "case" | "read"))
                 || !command.assignments.is_empty();
         self.changes || self.consumes || self.starts && (command.is_nested || keeps)
     }

@@ -52,11 +52,19 @@ pub(super) fn printed(command: &Found) -> Printed<'_> {
         "cat" | "head" | "tail" | "sort" | "uniq" | "grep" | "egrep" | "fgrep" | "tac" | "nl" => {
             Printed::Lines(rest.iter().filter(|word| !word.is_flag()).collect())
         }
+        "go" if matches!(first_operand(rest), "env" | "list" | "version") => Printed::Other,
+        "npm" | "pnpm" | "yarn" if matches!(first_operand(rest), "root" | "prefix" | "bin" | "config") => {
+            Printed::Other
+        }
         "pwd" | "date" | "mktemp" | "which" | "command" | "type" | "whoami" | "hostname" | "uname" | "nproc" | "id"
         | "test" | "[" | "[[" | "true" | "false" | ":" | "wc" | "cd" | "pgrep" | "lsof" | "ps" | "tty" | "getconf"
         | "xcrun" | "brew" | "arch" | "dpkg" | "sleep" | "read" => Printed::Other,
         _ => Printed::Unknown,
     }
+}
+
+fn first_operand(rest: &[ShellWord]) -> &str {
+    rest.iter().find(|word| !word.is_flag()).map_or("", |word| word.text.as_str())
 }
 
 /// Whether printf puts words together.

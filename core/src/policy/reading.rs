@@ -213,9 +213,10 @@ pub(crate) fn builds(name: &str) -> bool {
 }
 
 /// How far a command goes into the folders that its words name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Descent {
     /// Not at all, or without showing what is there.
+    #[default]
     No,
     /// It has to do with what is in a folder that is meant as a whole.
     Named,
@@ -253,4 +254,16 @@ pub(crate) fn descent(words: &[ShellWord]) -> Descent {
         _ => reading(words) == Reading::Perhaps,
     };
     if enters { Descent::All } else { Descent::No }
+}
+
+/// The same of one of its words. What lies on another machine, or where one file is copied to, is not read here.
+pub(crate) fn descent_of(words: &[ShellWord], at: usize, descent: Descent) -> Descent {
+    let name = words.first().map_or("", |word| name_of(&word.text));
+    let is_remote = || {
+        let (machine, path) = words[at].text.split_once(':').unwrap_or_default();
+        matches!(name, "scp" | "rsync" | "sftp") && !machine.is_empty() && !path.is_empty() && !machine.contains('/')
+    };
+    let is_recursive = |word: &ShellWord| word.is_flag() && word.text.contains('r');
+    let takes_files = || name == "scp" && at + 1 == words.len() && !words.iter().any(is_recursive);
+    if is_remote() || takes_files() { descent.min(Descent::Named) } else { descent }
 }

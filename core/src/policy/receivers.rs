@@ -80,6 +80,15 @@ fn makes_text(found: &[Found]) -> bool {
         || (reads || found.iter().any(makes)) && found.iter().any(|command| moves(command) && speaks(command))
 }
 
+/// Whether a runner is told to run something, and not what: it comes from elsewhere.
+fn wants_a_program(rest: &[ShellWord], subs: &[&str]) -> bool {
+    let is_sub = |word: &&ShellWord| subs.contains(&word.text.as_str());
+    match rest.iter().rfind(|word| !word.is_flag()) {
+        None => true,
+        Some(last) => is_sub(&last) || !last.is_known(),
+    }
+}
+
 fn operands(rest: &[ShellWord]) -> usize {
     rest.iter().filter(|word| !word.is_flag()).count()
 }
@@ -145,7 +154,7 @@ impl Receivers<'_> {
             }
             let starts_others = BEFORE_ANOTHER.contains(&name) || runs_a_file(name);
             let wants_a_program = match RUNNERS.iter().find(|(runner, _)| *runner == name) {
-                Some((_, subs)) => operands(rest) == usize::from(!subs.is_empty()),
+                Some((_, subs)) => wants_a_program(rest, subs),
                 None => starts_others && operands(rest) == 0,
             };
             let runs_input = match name {

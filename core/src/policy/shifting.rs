@@ -1,6 +1,8 @@
 //! What a line does to the shell that reads the rest of it: then no word of it is certain any more.
 
 use super::command::name_of;
+use super::folders::changes_folder;
+use super::reading::{Descent, descent};
 use super::shell::{Piece, ShellWord, assignment};
 use super::suspects::Found;
 
@@ -22,17 +24,25 @@ pub(super) fn shifts(found: &[Found]) -> Option<&'static str> {
         let declares =
             matches!(name, "export" | "declare" | "typeset" | "local" | "readonly" | "read" | "printf" | "for")
                 && command.words.iter().skip(1).any(named);
+        // `declare -n x=HOME`
+        let refers = |word: &ShellWord| {
+            let target = assignment(word).map(|(_, value)| value);
+            target.is_some_and(|target| sets(&target.text) || !target.is_known())
+        };
+        let references = matches!(name, "declare" | "typeset" | "local")
+            && command.words.iter().any(|word| word.is_flag() && word.text.contains('n'))
+            && command.words.iter().skip(1).any(refers);
         let targets = command.redirects.iter().map(|redirect| &redirect.target);
         let words =
             || command.words.iter().chain(command.assignments.iter().map(|(_, value)| value)).chain(targets.clone());
-        if is_set || declares {
+        if is_set || declares || references {
             Some("it changes how its words are read")
         } else if words().any(is_filled) || command.assignments.iter().any(|(name, _)| FILLED.contains(&name.as_str()))
         {
             Some("it uses what the shell has kept of earlier words")
         } else if words().any(has_class) {
             Some("a pattern in it names a class of letters")
-        } else if words().any(|word| through_descriptor(&word.text)) {
+        } else if words().any(|word| through_descriptor(&word.text)) || enters_descriptor(&command.words) {
             Some("it goes through a folder that is open as a descriptor")
         } else {
             None
@@ -51,6 +61,13 @@ fn is_filled(word: &ShellWord) -> bool {
 /// `[[:alpha:]]` and its like, outside of quotes.
 fn has_class(word: &ShellWord) -> bool {
     word.pieces.contains(&Piece::Glob('[')) && ["[:", "[=", "[."].iter().any(|class| word.raw.contains(class))
+}
+
+/// Whether a command goes to a folder that is open as a descriptor, or into one.
+fn enters_descriptor(words: &[ShellWord]) -> bool {
+    let goes = words.first().is_some_and(|word| changes_folder(&word.text)) || descent(words) == Descent::All;
+    let is_one = |word: &ShellWord| word.text.contains("/fd/") && !word.is_made_file();
+    goes && words.iter().skip(1).any(is_one)
 }
 
 fn through_descriptor(text: &str) -> bool {

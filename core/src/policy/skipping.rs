@@ -6,13 +6,72 @@ use super::glob::segment_matches;
 use super::inert::started;
 use super::options;
 use super::path::below;
+use super::shell::ShellWord;
 use super::suspects::Found;
 
 /// The files in which it stands what is passed over, and what is not.
 const IGNORE_FILES: [&str; 3] = [".gitignore", ".ignore", ".rgignore"];
 
+/// What a search passes over in the folders that it goes into.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct PassedOver {
+    /// Hidden and ignored files.
+    pub(super) ignored: bool,
+    /// Folders and files of these names.
+    folders: Vec<String>,
+    files: Vec<String>,
+    /// All files but those of these names; none for no others.
+    others: Vec<String>,
+}
+
+/// The options of grep that say it.
+const LEAVING_OUT: [&str; 3] = ["--exclude-dir=", "--exclude=", "--include="];
+
+impl PassedOver {
+    pub(super) fn by(command: &Found) -> Self {
+        let words = started(&command.words);
+        let mut passed_over = Self { ignored: passes_over(command), ..Self::default() };
+        if !is_grep(words) || !command.assignments.is_empty() {
+            return passed_over;
+        }
+        let [folders, files, others] = LEAVING_OUT.map(|option| {
+            let values = words.iter().filter_map(|word| word.text.strip_prefix(option).filter(|_| word.is_known()));
+            values.map(|value| value.trim_end_matches('/').to_owned()).collect::<Vec<_>>()
+        });
+        passed_over.folders = folders;
+        // Of both, the last one counts that fits.
+        if files.is_empty() || others.is_empty() {
+            (passed_over.files, passed_over.others) = (files, others);
+        }
+        passed_over
+    }
+
+    /// Whether a word of a command is such an option.
+    pub(super) fn is_said_by(words: &[ShellWord], at: usize) -> bool {
+        let is_option = LEAVING_OUT.iter().any(|option| words[at].text.starts_with(option));
+        is_option
+            && is_grep(started(words))
+            && words[at].is_known()
+            && !words[..at].iter().any(|word| word.text == "--")
+    }
+
+    /// Whether a file below a folder that is searched is one of them.
+    pub(super) fn has(&self, path: &str, folder: &str) -> bool {
+        let below = below(path, folder).unwrap_or_default();
+        let (above, name) = below.rsplit_once('/').unwrap_or(("", below));
+        let is = |patterns: &[String], name: &str| patterns.iter().any(|pattern| segment_matches(pattern, name));
+        above.split('/').any(|part| is(&self.folders, part))
+            || is(&self.files, name)
+            || !self.others.is_empty() && !is(&self.others, name)
+    }
+}
+
+fn is_grep(words: &[ShellWord]) -> bool {
+    words.first().is_some_and(|word| word.is_literal && matches!(word.text.as_str(), "grep" | "egrep" | "fgrep"))
+}
+
 /// Whether a search surely passes over hidden and ignored files.
-pub(super) fn passes_over(command: &Found) -> bool {
+fn passes_over(command: &Found) -> bool {
     let Some((first, rest)) = started(&command.words).split_first() else { return false };
     // A configuration file may be named by a variable.
     let is_plain = name_of(&first.text) == "rg" && command.assignments.is_empty() && first.is_literal;

@@ -4,11 +4,12 @@
 use std::collections::BTreeSet;
 
 use super::code;
-use super::command::name_of;
+use super::command::{is_shell, name_of};
 use super::feeding;
 use super::inert::is_inert;
 use super::perhaps::Flow;
 use super::receivers;
+use super::setting::texts_to_read;
 use super::shell::{ANY, Joint, Piece, Redirect, Script, ShellCommand, ShellWord, assignment};
 use super::shifting::shifts;
 use super::starts::{WITH_A_WORD, scripts_of, starts, takes_from_elsewhere};
@@ -19,6 +20,9 @@ const DEEPEST: usize = 4;
 
 /// How often what names stand for is looked at again, before it may be anything.
 const ROUNDS: usize = 6;
+
+/// How many ways to fill in one text that is run are looked at.
+const MOST_FILLED: usize = 16;
 
 /// How much text all suspects together may have: what one line can make us look at, for each rule.
 const MOST_TEXT: usize = 60_000;
@@ -44,6 +48,8 @@ pub(crate) struct Found {
     pub(crate) is_nested: bool,
     /// It may be one of a group, with the input of the group.
     pub(crate) is_grouped: bool,
+    /// It may be run more than once.
+    pub(crate) is_repeated: bool,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -84,6 +90,11 @@ impl Suspects {
             suspects.unfinished = Some("scripts in quotes are nested too deep");
         }
         suspects.learn_all();
+        let filled = suspects.filled_scripts();
+        if !filled.is_empty() {
+            filled.iter().for_each(|script| drop(suspects.read(script)));
+            suspects.learn_all();
+        }
         suspects.name_programs();
         suspects.unseen = suspects.unseen.or(shifts(&suspects.found));
         suspects.computed = receivers::computed(&suspects);
@@ -142,13 +153,19 @@ impl Suspects {
 
     /// Learns what names stand for wherever they are set: a loop goes round, and a function is called later than it stands.
     fn learn_all(&mut self) {
-        for _ in 0..ROUNDS {
-            let before = self.variables.clone();
+        let texts = texts_to_read(&self.found);
+        let mut before = Variables::default();
+        for round in 0..ROUNDS {
+            before = self.variables.clone();
+            self.found.iter().for_each(|command| self.variables.learn_read(command, &texts));
             for command in &self.found {
                 // What is added to itself grows only where it is done again.
                 let grows = |(name, value): &(String, ShellWord)| value.pieces.contains(&Piece::Variable(name.clone()));
                 let grown = |word: &ShellWord| assignment(word).is_some_and(|one| grows(&one));
-                if command.is_grouped || !command.assignments.iter().any(grows) && !command.words.iter().any(grown) {
+                if round == 0
+                    || command.is_repeated
+                    || !command.assignments.iter().any(grows) && !command.words.iter().any(grown)
+                {
                     self.variables.learn(&command.assignments, &command.words);
                 }
             }
@@ -156,7 +173,32 @@ impl Suspects {
                 return;
             }
         }
-        self.variables.forget_all();
+        self.variables.forget_changed(&before);
+    }
+
+    /// The texts that a shell runs with what is filled in by the one around it: then braces and patterns in it count.
+    fn filled_scripts(&self) -> Vec<String> {
+        let mut filled = vec![];
+        for command in &self.found {
+            for start in starts(&command.words) {
+                let Some((first, rest)) = command.words.get(start..).and_then(<[ShellWord]>::split_first) else {
+                    continue;
+                };
+                let runs = name_of(&first.text) == "eval" || is_shell(&first.text);
+                if !runs || !rest.iter().any(|word| !word.is_known()) {
+                    continue;
+                }
+                let mut texts = vec![String::new()];
+                for word in rest.iter().filter(|word| !word.is_flag()) {
+                    let shapes = self.variables.shapes(word);
+                    let joined =
+                        |text: &String| shapes.iter().map(|shape| format!("{text} {shape}")).collect::<Vec<_>>();
+                    texts = texts.iter().flat_map(joined).take(MOST_FILLED).collect();
+                }
+                filled.extend(texts.into_iter().filter(|text| is_literal(text)));
+            }
+        }
+        filled
     }
 
     /// Notes the programs whose names are not certain. What the line sets must be known before.
@@ -245,6 +287,7 @@ impl Suspects {
             joint: command.joint,
             is_nested: command.is_nested,
             is_grouped: script.has_groups,
+            is_repeated: script.repeats,
         }
     }
 }

@@ -15,19 +15,20 @@ use super::folders::{Folders, prints_git_folder};
 use super::handing::{marks, taker};
 use super::implied::{in_environment, written};
 use super::inert::is_inert;
+use super::leaving::is_lost;
 use super::path::absolute;
-use super::reading::{Descent, Reading, descent, prints_names, reading};
+use super::reading::{Descent, Reading, descent, descent_of, prints_names, reading};
 use super::removal::without_proc;
 use super::searching::searches_here;
 use super::shell::{ANY, Joint, ONE, Piece, STAR, ShellWord, Way};
-use super::skipping::passes_over;
+use super::skipping::PassedOver;
 use super::sought::own_patterns;
 use super::suspects::{Found, Suspects};
 use super::unknown_names::begins_anew;
-use super::values::is_literal;
+use super::values::{fills_outside_quotes, is_literal};
 
 /// A file that a line may have to do with.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Touch {
     /// Absolute; a shape where it is not certain.
     pub(crate) path: String,
@@ -37,8 +38,8 @@ pub(crate) struct Touch {
     pub(crate) is_word: bool,
     /// Whether what lies below it counts as well.
     pub(crate) descent: Descent,
-    /// Of that, hidden and ignored files do not.
-    pub(crate) passes_over: bool,
+    /// Of that, these files do not.
+    pub(crate) passed_over: PassedOver,
 }
 
 /// More files than this are not looked at.
@@ -87,6 +88,9 @@ impl Touched {
             }
         }
         toucher.handed();
+        if is_lost(suspects) {
+            toucher.lose_way();
+        }
         Self { files: toucher.touched.into_iter().collect(), lists: toucher.lists, is_complete }
     }
 }
@@ -119,13 +123,9 @@ impl Toucher<'_> {
                 Way::In => false,
                 Way::Copy | Way::Given => continue,
             };
-            self.word(
-                &redirect.target,
-                &Touch { path: String::new(), may_change, is_word: true, descent: Descent::No, passes_over: false },
-            );
+            self.word(&redirect.target, &Touch { may_change, is_word: true, ..Touch::default() });
         }
-        let implied =
-            Touch { path: String::new(), may_change: true, is_word: false, descent: Descent::No, passes_over: false };
+        let implied = Touch { may_change: true, ..Touch::default() };
         for value in in_environment(command) {
             self.word(&value, &implied);
         }
@@ -136,16 +136,7 @@ impl Toucher<'_> {
         let kind = reading(&command.words);
         self.only_prints = kind == Reading::Nothing;
         if !first.is_literal {
-            self.word(
-                first,
-                &Touch {
-                    path: String::new(),
-                    may_change: true,
-                    is_word: true,
-                    descent: Descent::No,
-                    passes_over: false,
-                },
-            );
+            self.word(first, &Touch { may_change: true, is_word: true, ..Touch::default() });
         }
         // What it prints may be the words of another.
         let handed_on = command.is_nested || self.consumed != Reading::Nothing;
@@ -156,10 +147,12 @@ impl Toucher<'_> {
         let descent = descent(&command.words);
         let is_changed = flows && (command.is_nested || self.consumed == Reading::Perhaps);
         let may_change = kind == Reading::Perhaps || is_changed;
-        let passes_over = passes_over(command);
-        let touch = Touch { path: String::new(), may_change, is_word: true, descent, passes_over };
-        for word in rest {
-            self.word(word, &touch);
+        let passed_over = PassedOver::by(command);
+        let touch = Touch { path: String::new(), may_change, is_word: true, descent, passed_over };
+        for (at, word) in command.words.iter().enumerate().skip(1) {
+            if !PassedOver::is_said_by(&command.words, at) {
+                self.word(word, &Touch { descent: descent_of(&command.words, at, descent), ..touch.clone() });
+            }
         }
         // The rest of what a program makes of its words is looked for on the disk.
         for name in own_patterns(command, self.suspects).iter().filter(|name| is_literal(name)) {
@@ -202,15 +195,31 @@ impl Toucher<'_> {
         }
     }
 
+    /// In a folder whose name the line makes up, any file may be meant.
+    fn lose_way(&mut self) {
+        let may_change = self.touched.iter().any(|touch| touch.may_change);
+        if self.touched.iter().any(|touch| touch.is_word) {
+            self.touched.insert(Touch { path: ANY.to_string(), may_change, ..Touch::default() });
+        }
+    }
+
     fn word(&mut self, word: &ShellWord, touch: &Touch) {
         for shape in self.suspects.variables.spellings(word) {
             for name in names_in(&shape) {
                 self.name(&name, touch);
             }
+            // Outside of quotes a value is as many words as it has.
+            if shape.contains([' ', '\t', '\n']) && fills_outside_quotes(&word.raw) {
+                let words = shape.split_whitespace().flat_map(names_in);
+                words.collect::<Vec<_>>().iter().for_each(|name| self.name(name, touch));
+            }
         }
         // What the line itself makes may be any name.
         let is_whole = word.pieces.iter().all(|piece| !matches!(piece, Piece::Text(_)));
         let is_made = self.suspects.variables.is_made(word);
+        if self.suspects.variables.is_unfollowed(word) {
+            self.touched.insert(Touch { path: ANY.to_string(), ..touch.clone() });
+        }
         if is_made && (is_whole || !self.only_prints && begins_anew(word)) {
             self.touched.insert(Touch { path: ANY.to_string(), ..touch.clone() });
         }

@@ -30,7 +30,7 @@ impl Toucher<'_> {
             return;
         }
         let may_change = handing.taken == Reading::Perhaps;
-        let touch = Touch { path: String::new(), may_change, is_word: false, descent: Descent::No, passes_over: false };
+        let touch = Touch { may_change, ..Touch::default() };
         let mut is_unknown = handing.is_unknown;
         for list in &handing.lists {
             let names = list.words.iter().flat_map(|word| list_names(word, self.suspects));

@@ -4,117 +4,53 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::shell::{ANY, ONE, OUTER, Piece, STAR, ShellWord};
+use super::cutting::{cut, default_in};
+use super::shell::{ANY, LIST, ONE, OUTER, Piece, STAR, ShellWord};
 
 /// More ways to read one word than this are one: anything.
-const MOST: usize = 16;
+pub(super) const MOST: usize = 64;
 /// A word that is longer than this by what is filled in may be anything: names in names grow without end.
 const LONGEST: usize = 4_096;
 
-/// Names that a line gives values to.
+/// Names that a line gives values to. [`super::setting`] says how.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Variables {
-    values: BTreeMap<String, Vec<String>>,
+    pub(super) values: BTreeMap<String, Vec<String>>,
     /// Names whose values the line puts together from others.
-    made: BTreeSet<String>,
+    pub(super) made: BTreeSet<String>,
     /// Of these the names whose values are made of text that stands in the line.
-    made_of_text: BTreeSet<String>,
+    pub(super) made_of_text: BTreeSet<String>,
+    /// Names that the line sets in a way that is not followed: they may be any text that it can make.
+    pub(super) unfollowed: BTreeSet<String>,
+    /// Names whose values the shell puts into small or capital letters.
+    pub(super) cased: BTreeSet<String>,
+    /// Values of names that nobody knows.
+    pub(super) of_any: Vec<String>,
     /// Something in the line sets names that nobody knows.
-    sets_any: bool,
+    pub(super) sets_any: bool,
+    /// A name stands for another one, so that each may have the value of any.
+    pub(super) has_references: bool,
 }
 
 impl Variables {
-    /// Takes in what a command sets: `X=y`, `for X in y`, `export X=y`, `read X`, `${X:=y}`, and `$_` with its last word.
-    pub(crate) fn learn(&mut self, assignments: &[(String, ShellWord)], words: &[ShellWord]) {
-        for (name, value) in assignments {
-            self.add(name, value);
-            self.learn_defaults(value);
-            // `X+=y` and `X[1]=y` make it out of parts.
-            if value.raw.split('=').next().is_some_and(|written| written.ends_with(['+', ']'])) {
-                self.made_of_text.insert(name.clone());
-            }
-        }
-        words.iter().for_each(|word| self.learn_defaults(word));
-        if let Some(last) = words.last() {
-            self.add("_", last);
-        }
-        let Some((first, rest)) = words.split_first() else { return };
-        let fills = matches!(
-            first.text.as_str(),
-            "read" | "mapfile" | "readarray" | "printf" | "getopts" | "let" | "unset" | "declare" | "typeset" | "wait"
-        );
-        let sets =
-            fills || matches!(first.text.as_str(), "export" | "local" | "readonly" | "env" | "source" | "." | "set");
-        // A name for another name.
-        self.sets_any |=
-            fills && rest.iter().any(|word| word.is_flag() && word.text.contains('n') && first.text != "read");
-        self.sets_any |= sets && rest.iter().any(|word| !word.is_known() && !word.raw.contains('='));
-        for word in rest {
-            match super::shell::assignment(word) {
-                Some((name, value)) => self.add(&name, &value),
-                None if fills && is_name(&word.text) => {
-                    self.forget(&word.text);
-                    if first.text == "printf" {
-                        self.made.insert(word.text.clone());
-                        self.made_of_text.insert(word.text.clone());
-                    }
-                }
-                None => {}
-            }
-        }
-        if let ("for" | "select", [name, _in, values @ ..]) = (first.text.as_str(), rest) {
-            if values.is_empty() {
-                self.forget(&name.text);
-            }
-            values.iter().for_each(|value| self.add(&name.text, value));
-        }
-    }
-
-    /// `${X:=y}` sets X.
-    fn learn_defaults(&mut self, word: &ShellWord) {
-        for piece in &word.pieces {
-            if let Piece::MadeOf(name, instead) = piece
-                && !instead.is_empty()
-            {
-                self.add(name, &ShellWord::read(instead));
-            }
-        }
-    }
-
-    /// What is set again and again may be anything.
-    pub(crate) fn forget_all(&mut self) {
-        self.sets_any = true;
-        self.made_of_text.extend(self.values.keys().cloned());
-    }
-
-    fn add(&mut self, name: &str, value: &ShellWord) {
-        let shapes = self.shapes(value);
-        if self.is_made(value) {
-            self.made.insert(name.to_owned());
-        }
-        if self.is_made_of_text(value) {
-            self.made_of_text.insert(name.to_owned());
-        }
-        let known = self.values.entry(name.to_owned()).or_default();
-        known.extend(shapes);
-        known.sort();
-        known.dedup();
-        if known.len() > MOST {
-            *known = vec![ANY.to_string()];
-            self.made.insert(name.to_owned());
-            self.made_of_text.insert(name.to_owned());
-        }
-    }
-
-    fn forget(&mut self, name: &str) {
-        let known = self.values.entry(name.to_owned()).or_default();
-        if !known.iter().any(|value| value.starts_with(ANY) && value.len() == ANY.len_utf8()) {
-            known.push(ANY.to_string());
-        }
-    }
-
-    /// All that a word may become.
+    /// All that a word of a command may become. What a variable outside of quotes holds may be a pattern of file names.
     pub(crate) fn shapes(&self, word: &ShellWord) -> Vec<String> {
+        let mut shapes = self.values_of(word);
+        if !fills_outside_quotes(&word.raw) {
+            return shapes;
+        }
+        let is_value = |piece: &Piece| matches!(piece, Piece::Variable(_) | Piece::MadeOf(..));
+        if word.pieces.iter().any(is_value) {
+            let patterns: Vec<String> = shapes.iter().map(|shape| globbed(shape)).collect();
+            shapes.extend(patterns);
+            shapes.sort();
+            shapes.dedup();
+        }
+        shapes
+    }
+
+    /// All that a value may become, which is not taken for a pattern.
+    pub(super) fn values_of(&self, word: &ShellWord) -> Vec<String> {
         let mut shapes = vec![String::new()];
         let mut pieces = word.pieces.iter();
         while let Some(piece) = pieces.next() {
@@ -133,7 +69,7 @@ impl Variables {
                 Piece::Glob('?') => vec![ONE.to_string()],
                 Piece::Glob(c) => vec![c.to_string()],
                 Piece::Variable(name) => self.value(name),
-                Piece::MadeOf(name, instead) => self.made_of(name, instead),
+                Piece::MadeOf(name, operator) => self.made_of(name, operator),
             };
             shapes = shapes
                 .iter()
@@ -160,8 +96,8 @@ impl Variables {
     /// Whether the line makes the word out of others, so that it may be any.
     pub(crate) fn is_made(&self, word: &ShellWord) -> bool {
         word.pieces.iter().any(|piece| match piece {
-            Piece::MadeOf(name, _) => self.values.contains_key(name),
-            Piece::Variable(name) => self.made.contains(name),
+            Piece::MadeOf(name, operator) => self.values.contains_key(name) && self.followed(name, operator).is_none(),
+            Piece::Variable(name) => self.made.contains(base(name)),
             _ => false,
         })
     }
@@ -172,19 +108,51 @@ impl Variables {
         let is_text =
             |value: &String| value.is_empty() || value.chars().any(|c| !matches!(c, ANY | STAR | ONE | OUTER));
         word.pieces.iter().any(|piece| match piece {
-            Piece::MadeOf(name, _) => {
+            Piece::MadeOf(name, operator) => {
                 self.made_of_text.contains(name)
                     || self.values.get(name).is_some_and(|values| values.iter().any(is_text))
+                        && self.followed(name, operator).is_none()
             }
-            Piece::Variable(name) => self.made_of_text.contains(name),
+            Piece::Variable(name) => self.made_of_text.contains(base(name)),
             _ => false,
         })
     }
 
-    fn made_of(&self, name: &str, instead: &str) -> Vec<String> {
+    /// Whether some of the word is a value that the line makes in a way that is not followed: it may be any text.
+    pub(crate) fn is_unfollowed(&self, word: &ShellWord) -> bool {
+        let is_something = |piece: &&Piece| !matches!(piece, Piece::Text(text) if text.is_empty());
+        let is_put_together = word.pieces.iter().filter(is_something).count() > 1;
+        let is_too_much = || is_put_together && self.values_of(word) == [ANY.to_string()];
+        let is_one = word.pieces.iter().any(|piece| match piece {
+            Piece::Variable(name) | Piece::MadeOf(name, _) => {
+                let is_name = name.starts_with(|c: char| c.is_ascii_alphabetic() || matches!(c, '_' | '!'));
+                let points = |name: &str| self.value(name).iter().any(|value| value.contains(ANY));
+                self.has_references && is_name && !matches!(name.as_str(), "HOME" | "PWD")
+                    || self.unfollowed.contains(base(name))
+                    || name.strip_prefix('!').is_some_and(|name| !name.is_empty() && points(name))
+            }
+            _ => false,
+        });
+        is_one || is_too_much()
+    }
+
+    /// What is made of a name that the line sets, where that is certain.
+    fn followed(&self, name: &str, operator: &str) -> Option<Vec<String>> {
+        let values = self.values.contains_key(name).then(|| self.value(name))?;
+        let Some(instead) = default_in(operator) else {
+            return values.iter().map(|value| cut(value, operator)).collect();
+        };
+        let is_empty = operator.trim_start_matches(':').starts_with('+').then(String::new);
+        Some(values.into_iter().chain(self.values_of(&ShellWord::read(instead))).chain(is_empty).collect())
+    }
+
+    fn made_of(&self, name: &str, operator: &str) -> Vec<String> {
+        if let Some(values) = self.followed(name, operator) {
+            return values;
+        }
         let mut values = self.value(name);
-        if !instead.is_empty() {
-            values.extend(self.shapes(&ShellWord::read(instead)));
+        if let Some(instead) = default_in(operator) {
+            values.extend(self.values_of(&ShellWord::read(instead)));
         }
         // What is made of the environment alone is as little the line's as the environment.
         if self.values.contains_key(name) || !name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_') {
@@ -194,6 +162,30 @@ impl Variables {
     }
 
     fn value(&self, name: &str) -> Vec<String> {
+        // `${!X}` is the value of the name that X holds.
+        if let Some(pointer) = name.strip_prefix('!').filter(|name| !name.is_empty()) {
+            let names = self.value(pointer).into_iter();
+            let pointed = |name: String| if is_name(&name) { self.plain_value(&name) } else { vec![ANY.to_string()] };
+            return names.flat_map(pointed).collect();
+        }
+        let name = base(name);
+        let mut values = self.plain_value(name);
+        if self.cased.contains(name) {
+            let cased = values.iter().flat_map(|value| [value.to_lowercase(), value.to_uppercase()]);
+            values = values.iter().cloned().chain(cased).collect();
+        }
+        values
+    }
+
+    fn plain_value(&self, name: &str) -> Vec<String> {
+        let mut values = self.set_value(name);
+        if is_name(name) {
+            values.extend(self.of_any.iter().cloned());
+        }
+        values
+    }
+
+    fn set_value(&self, name: &str) -> Vec<String> {
         match (self.values.get(name), name) {
             (Some(values), _) if !self.sets_any => values.clone(),
             (Some(values), _) => [values.clone(), vec![ANY.to_string()]].concat(),
@@ -210,7 +202,52 @@ impl Variables {
     }
 }
 
-fn is_name(text: &str) -> bool {
+/// The name of a list whose elements are meant.
+fn base(name: &str) -> &str {
+    name.strip_suffix(LIST).unwrap_or(name)
+}
+
+/// A value as the pattern of file names that it is outside of quotes.
+fn globbed(value: &str) -> String {
+    let mut pattern = String::new();
+    let mut chars = value.chars();
+    while let Some(c) = chars.next() {
+        pattern.push(match c {
+            '*' => STAR,
+            '?' => ONE,
+            // `@(a|b)`, where a shell is told to know it.
+            '@' | '+' | '!' if chars.as_str().starts_with('(') && chars.as_str().contains(')') => {
+                chars.by_ref().find(|c| *c == ')');
+                STAR
+            }
+            '[' if chars.clone().skip(1).any(|c| c == ']') => {
+                chars.next();
+                chars.by_ref().find(|c| *c == ']');
+                ONE
+            }
+            c => c,
+        });
+    }
+    pattern
+}
+
+/// Whether something is filled in outside of quotes, by how a word is written.
+pub(super) fn fills_outside_quotes(raw: &str) -> bool {
+    let mut chars = raw.chars();
+    let mut quote = None;
+    while let Some(c) = chars.next() {
+        match (c, quote) {
+            ('\\', None | Some('"')) => drop(chars.next()),
+            ('\'' | '"', None) => quote = Some(c),
+            (c, Some(open)) if c == open => quote = None,
+            ('$', None) => return true,
+            _ => {}
+        }
+    }
+    false
+}
+
+pub(super) fn is_name(text: &str) -> bool {
     !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
 }
 

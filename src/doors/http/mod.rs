@@ -20,6 +20,7 @@ mod metrics;
 mod openapi;
 mod page;
 mod people;
+mod push;
 mod queue;
 mod replies;
 mod response;
@@ -60,6 +61,7 @@ pub(crate) use start::{NewProcess, Starter};
 
 use crate::files::FileStore;
 use crate::hub::{Hub, link as hub_link};
+use crate::push::PushService;
 use guard::Transport;
 use response::refuse;
 use timeouts::{RequestCount, TimedStream};
@@ -102,6 +104,8 @@ pub(crate) struct Door {
     inspector: Inspector,
     /// How long a prompt waits before someone who does not look is told.
     notify_after: Duration,
+    /// None where nothing is pushed: without an https address that browsers find the gate at.
+    push: Option<PushService>,
     links: devices::OpenLinks,
     counters: metrics::Counters,
     listeners: Arc<seats::Seats>,
@@ -128,12 +132,13 @@ pub(crate) struct Parts {
     pub(crate) public: Option<PublicOrigin>,
     pub(crate) inspector: Inspector,
     pub(crate) notify_after: Duration,
+    pub(crate) push: Option<PushService>,
 }
 
 impl Door {
     pub(crate) fn new(parts: Parts) -> Arc<Self> {
         let Parts { hub, link, credentials, limits, status, notify, stop, make_token, .. } = parts;
-        let Parts { starter, hooks, public, inspector, notify_after, transcripts, files, .. } = parts;
+        let Parts { starter, hooks, public, inspector, notify_after, transcripts, files, push, .. } = parts;
         Arc::new(Self {
             links: devices::OpenLinks::default(),
             counters: metrics::Counters::default(),
@@ -156,6 +161,7 @@ impl Door {
             public,
             inspector,
             notify_after,
+            push,
         })
     }
 

@@ -14,7 +14,7 @@ use portcullis_wire::routes::{Method, Operation, ROUTES, Route};
 use super::access::{Permitted, guarded};
 use super::response::refuse;
 use super::{
-    Door, asks, chat, devices, files, history, hooks, inspect, link, listen, log, metrics, openapi, page, people,
+    Door, asks, chat, devices, files, history, hooks, inspect, link, listen, log, metrics, openapi, page, people, push,
     queue, replies, say, sessions, start, status, stream, watch,
 };
 
@@ -97,6 +97,10 @@ fn handler(route: &Route) -> MethodRouter<Arc<Door>> {
         Operation::AddDeviceLink => on(method, devices::add_link),
         Operation::LinkDevice => on(method, devices::link),
         Operation::RevokeDevice => on(method, devices::revoke),
+        Operation::ShowPush => on(method, push::show),
+        Operation::SubscribePush => on(method, push::subscribe),
+        Operation::UnsubscribePush => on(method, push::unsubscribe),
+        Operation::SetPresence => on(method, push::set_presence),
         Operation::ListPeople => on(method, people::people),
         Operation::SetRole => on(method, people::set_role),
         Operation::RemovePerson => on(method, people::remove),

@@ -8,6 +8,7 @@ mod guard;
 mod idempotency;
 mod people;
 mod post;
+mod push;
 mod replies;
 mod routes;
 mod secret_masking;

@@ -5,6 +5,7 @@ use crate::fakes::script::Rule;
 use crate::run::api::serve;
 use crate::support::browser::{Browser, DESKTOP};
 use crate::support::home::Home;
+use crate::support::push::PushPeer;
 use crate::support::standin::StandIn;
 use crate::support::until;
 use serde_json::json;
@@ -71,4 +72,63 @@ fn a_push_shows_what_waits_and_only_what_is_simple_has_buttons() {
     assert!(line("one asks").contains("touch made.txt") && line("one asks").ends_with("| allow,deny"), "{shown}");
     assert!(line("two asks").contains("high risk") && line("two asks").ends_with("| "), "{shown}");
     assert!(line("three asks").ends_with("| "), "{shown}");
+}
+
+#[test]
+fn a_page_that_nobody_sees_is_told_by_push_and_its_worker_shows_the_prompt() {
+    let home = Home::new();
+    let peer = PushPeer::start(&home);
+    home.fix("PORTCULLIS_TEST_NOTIFY_AFTER", 0);
+    home.fix("PORTCULLIS_TEST_PUSH_REST", 0);
+    home.write_config("public_url = \"https://gate.example.org\"\npublic_listen = \"127.0.0.1:0\"\n");
+    let gate = home.serve();
+    let session = StandIn::start(&home, &["--label", "api"]);
+    let browser = Browser::start(&home);
+    let page = browser.linked("a", &gate, &[], DESKTOP);
+    page.grant("notifications");
+    // The browser's own push service is out of reach: its subscription is the peer's, for the key that the page names.
+    page.run(
+        "PushManager.prototype.subscribe = (options) => (window.wanted = options, \
+            new Promise((resolve) => (window.give = (json) => resolve({ toJSON: () => json })))); true",
+    );
+    // What allows notifications in this browser is no click, so that the page is told as after one.
+    page.run("Object.defineProperty(Notification, 'permission', { get: () => window.said ?? 'default' }); true");
+    page.run("Notification.requestPermission = async () => (window.said = 'granted'); true");
+    page.click("a[href='#/devices']");
+    page.click("[data-action=notify]");
+    let mut key = json!(null);
+    until("the subscription", || {
+        key = page.run(
+            "window.wanted && btoa(String.fromCharCode(...window.wanted.applicationServerKey))\
+             .replaceAll('+', '-').replaceAll('/', '_').replace(/=+$/, '')",
+        );
+        key.is_string().then_some(())
+    });
+    let subscription = peer.subscription(key.as_str().unwrap());
+    page.run(&format!("window.give({subscription}); true"));
+    until("the device", || {
+        let kept = std::fs::read_dir(home.folder().join("push")).into_iter().flatten().flatten();
+        kept.into_iter().any(|file| file.file_name().to_string_lossy().ends_with(".json")).then_some(())
+    });
+    session.ask("abcde", "Bash", "Make x", "touch x");
+    page.see_text(".elsewhere", "1");
+    assert_eq!(peer.pushed(&subscription), [""; 0], "who sees the page is not told");
+    page.run(
+        "Object.defineProperty(document, 'hidden', { get: () => true }); \
+         document.dispatchEvent(new Event('visibilitychange')); true",
+    );
+    until("the push", || (peer.pushed(&subscription).len() == 1).then_some(()));
+    let pushed = peer.pushed(&subscription).remove(0);
+    assert_eq!(pushed, r#"{"waiting":1}"#);
+    page.push(&pushed);
+    until("the notification", || (page.notifications().as_array()?.len() == 1).then_some(()));
+    gate.post("/api/v1/asks/abcde/verdict", &json!({"behavior": "deny"})).expect(200);
+    session.ask("fghij", "Bash", "Make y", "touch y");
+    until("the next push", || (peer.pushed(&subscription).len() == 2).then_some(()));
+    page.push(&peer.pushed(&subscription)[1]);
+    until("the next notification", || (page.notifications().as_array()?.len() == 2).then_some(()));
+    let shown = page.notifications();
+    assert!(shown[0].as_str().unwrap().starts_with("api asks | Bash: touch x\n"), "{shown}");
+    assert!(shown[1].as_str().unwrap().starts_with("api asks | Bash: touch y\n"), "{shown}: not what is answered");
+    assert_eq!(page.problems(), [""; 0]);
 }

@@ -13,6 +13,7 @@ pub(crate) mod hooks;
 pub(crate) mod http;
 pub(crate) mod link;
 pub(crate) mod prompts;
+pub(crate) mod push;
 pub(crate) mod running;
 pub(crate) mod seen;
 pub(crate) mod sse;

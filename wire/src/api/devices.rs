@@ -86,4 +86,41 @@ pub struct MeView {
     pub folders: Vec<String>,
     /// Seconds that a prompt waits before someone who does not look is told.
     pub notify_after: u64,
+    /// Whether the gate tells devices by Web Push.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub pushes: bool,
+}
+
+/// What a browser needs to be told by Web Push.
+#[derive(Debug, Serialize, Deserialize, PartialEq, Eq, ToSchema)]
+pub struct PushView {
+    /// `applicationServerKey` of the subscription: an uncompressed point of P-256, in base64url.
+    pub public_key: String,
+    /// Whether this device is told.
+    pub subscribed: bool,
+}
+
+/// Taken by `POST /api/v1/push`: what `toJSON()` of a browser's PushSubscription gives.
+#[derive(Clone, Debug, Serialize, Deserialize, PartialEq, Eq, ToSchema)]
+pub struct NewSubscription {
+    /// Where the push service takes pushes for the browser: https, at most 2048 bytes.
+    pub endpoint: String,
+    pub keys: SubscriptionKeys,
+}
+
+/// What pushes are encrypted with, in base64url.
+#[derive(Clone, Debug, Serialize, Deserialize, PartialEq, Eq, ToSchema)]
+pub struct SubscriptionKeys {
+    pub p256dh: String,
+    pub auth: String,
+}
+
+/// Taken by `POST /api/v1/presence`.
+#[derive(Debug, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct NewPresence {
+    /// A name that the page has chosen for itself: 1 to 64 letters and digits.
+    pub page: String,
+    /// Whether it can be seen. A page that can says so again at least every 45 seconds.
+    pub visible: bool,
 }

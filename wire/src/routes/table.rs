@@ -10,9 +10,9 @@ use super::ResponseBody::{Either, Stream, Text, Upgrade};
 use super::{Param, RequestBody, ResponseBody, Route, RouteAccess, TypeSchema};
 use crate::api::{
     Accepted, Approval, AskView, ChainView, Change, DeviceView, EventView, LinkView, LogLine, MadeDevice, MadeToken,
-    MeView, NewCheck, NewDevice, NewEvent, NewLink, NewMode, NewModel, NewPrompt, NewRedaction, NewRole, NewToken,
-    NewVerdict, OrderView, PeopleView, Recorded, Redacted, ReplyView, RuleView, RulingView, SessionView, Status,
-    TokenView, Tried, UploadedFile, VerdictView,
+    MeView, NewCheck, NewDevice, NewEvent, NewLink, NewMode, NewModel, NewPresence, NewPrompt, NewRedaction, NewRole,
+    NewSubscription, NewToken, NewVerdict, OrderView, PeopleView, PushView, Recorded, Redacted, ReplyView, RuleView,
+    RulingView, SessionView, Status, TokenView, Tried, UploadedFile, VerdictView,
 };
 use crate::error::Kind;
 use crate::start::{Confirm, Confirmed, NewChat, NewSession, PendingAsks};
@@ -320,6 +320,21 @@ routes! {
     RevokeDevice Delete "/api/v1/devices/{id}" ADMIN "Take a device's key back; its streams end at once" {
         from_inside: Refused("revoking a device"), outside: true, response: Text("`revoked`"),
         errors: &[Kind::NoSuchDevice],
+    }
+    ShowPush Get "/api/v1/push" REVIEW "What a browser needs to be told by Web Push that a prompt waits" {
+        outside: true, response: gives::<PushView>(), errors: &[Kind::NotADevice, Kind::NoPush],
+    }
+    SubscribePush Post "/api/v1/push" REVIEW "Tell this device by Web Push when a prompt waits and nobody looks" {
+        outside: true, rate_limited: true, body: takes::<NewSubscription>(), response: Text("`done`"),
+        errors: &[Kind::NotADevice, Kind::NoPush],
+    }
+    UnsubscribePush Delete "/api/v1/push" REVIEW "Tell this device no more" {
+        outside: true, response: Text("`done`"), errors: &[Kind::NotADevice, Kind::NoPush],
+    }
+    SetPresence Post "/api/v1/presence" REVIEW
+        "Say whether a page of this device can be seen: its person is not told by push while one can" {
+        outside: true, rate_limited: true, body: takes::<NewPresence>(), response: Text("`done`"),
+        errors: &[Kind::NotADevice, Kind::NoPush],
     }
     ListPeople Get "/api/v1/people" ADMIN "Who is let in, and who waits" {
         outside: true, response: gives::<PeopleView>(),

@@ -8,7 +8,7 @@ mod read;
 mod word;
 
 pub(crate) use read::assignment;
-pub(crate) use word::{ANY, ONE, OUTER, Piece, STAR, ShellWord};
+pub(crate) use word::{ANY, LIST, ONE, OUTER, Piece, STAR, ShellWord};
 
 /// Longer lines are not read at all.
 pub(crate) const LONGEST: usize = 10_000;
@@ -46,7 +46,7 @@ impl ShellCommand {
     }
 
     fn is_empty(&self) -> bool {
-        self.assignments.is_empty() && self.words.is_empty() && self.redirects.is_empty()
+        self.assignments.is_empty() && self.words.is_empty() && self.redirects.is_empty() && self.heredocs.is_empty()
     }
 }
 
@@ -95,6 +95,8 @@ pub(crate) struct Script {
     pub(crate) is_unsure: bool,
     /// Commands are grouped in it, so that the input of one may be that of others.
     pub(crate) has_groups: bool,
+    /// Some of it may be run again: it has loops or functions.
+    pub(crate) repeats: bool,
 }
 
 impl Script {

@@ -32,6 +32,7 @@ fn read(text: &str, depth: usize, script: &mut Script) {
         heredocs: vec![],
         open: 0,
         wanting: false,
+        has_case: false,
     };
     reader.run();
 }
@@ -54,6 +55,8 @@ struct ShellReader<'script> {
     open: usize,
     /// The last operator wants another command behind it.
     wanting: bool,
+    /// A `case` stands before.
+    has_case: bool,
 }
 
 impl ShellReader<'_> {
@@ -181,10 +184,25 @@ impl ShellReader<'_> {
         if matches!(c, '(' | ')') {
             self.not_plain("it holds brackets");
             self.script.has_groups = true;
+            if c == '(' {
+                self.list();
+                let is_not = |word: &ShellWord| word.text == "!" && self.command.words.is_empty();
+                let extends = |word: &ShellWord| word.text.ends_with(['@', '+', '?', '*', '!']) && !is_not(word);
+                if self.word.as_ref().is_some_and(|(_, word)| extends(word)) {
+                    self.unreadable("an extended pattern names files");
+                }
+            }
             // `f() …` gives a name another meaning.
             self.end_word();
-            self.script.is_unsure |= self.follows("()") || self.follows("( )");
-            self.end_command(Joint::Start);
+            let is_pattern = c == ')' && self.open == 0 && self.has_case && self.command.words.len() == 1;
+            if is_pattern && self.command.assignments.is_empty() && self.command.redirects.is_empty() {
+                // `x)` in a `case`.
+                self.command = ShellCommand::new(Joint::Start, self.depth > 0);
+            }
+            let is_function = self.follows("()") || self.follows("( )");
+            self.script.is_unsure |= is_function;
+            self.script.repeats |= is_function;
+            self.end_command(self.joint_of_group(c));
             match c {
                 '(' => self.open += 1,
                 _ => self.open = self.open.saturating_sub(1),
@@ -219,6 +237,35 @@ impl ShellReader<'_> {
         self.at += length;
     }
 
+    /// Takes in the elements of `NAME=(…)` as values of the name. They are read as a command as well.
+    fn list(&mut self) {
+        let Some((from, word)) = self.word.as_ref() else { return };
+        let raw: String = self.chars[*from..self.at].iter().collect();
+        let name = assignment(&ShellWord { raw, ..word.clone() }).filter(|(_, value)| value.text.is_empty());
+        let Some((name, _)) = name else { return };
+        let here = self.at;
+        self.at += 1;
+        self.pass_brackets('(', ')', 0);
+        let inside: String = self.chars[here + 1..self.at.min(self.chars.len())].iter().collect();
+        self.at = here;
+        let mut elements = Script::default();
+        read(&inside, 0, &mut elements);
+        let own = elements.commands.into_iter().filter(|command| !command.is_nested);
+        let words =
+            own.flat_map(|command| command.assignments.into_iter().map(|(_, value)| value).chain(command.words));
+        // `[key]=value`
+        let value = |word: ShellWord| match word.raw.split_once("]=") {
+            Some((_, value)) if word.raw.starts_with('[') => ShellWord { is_quoted: true, ..ShellWord::read(value) },
+            _ => word,
+        };
+        let assignments: Vec<(String, ShellWord)> = words.map(|word| (name.clone(), value(word))).collect();
+        if !assignments.is_empty() {
+            // The list is not empty.
+            self.word = None;
+            self.script.commands.push(ShellCommand { assignments, ..ShellCommand::new(Joint::Start, self.depth > 0) });
+        }
+    }
+
     fn taken_word(&mut self) -> Option<ShellWord> {
         let (from, mut word) = self.word.take()?;
         word.raw = self.chars[from..self.at.min(self.chars.len())].iter().collect();
@@ -230,7 +277,8 @@ impl ShellReader<'_> {
         if !word.is_quoted && matches!(word.text.as_str(), "{" | "}") {
             // Wherever it stands: `function f { …`.
             self.script.has_groups = true;
-            return self.end_command(Joint::Start);
+            let joint = self.joint_of_group(if word.text == "{" { '(' } else { ')' });
+            return self.end_command(joint);
         }
         if self.command.words.is_empty() {
             if let Some((name, value)) = assignment(&word) {
@@ -250,11 +298,19 @@ impl ShellReader<'_> {
         const KEPT: [&str; 5] = ["for", "select", "case", "in", "[["];
         let passed = PASSED.contains(&word);
         self.script.is_unsure |= matches!(word, "function" | "coproc");
+        self.has_case |= word == "case";
+        self.script.repeats |= matches!(word, "function" | "while" | "until" | "for" | "select");
         if passed || KEPT.contains(&word) {
             self.not_plain("it is more than a list of commands");
             self.script.has_groups |= word != "!";
         }
         passed
+    }
+
+    /// What joins the first command of a group to the one before the group: its input is that of the group.
+    fn joint_of_group(&self, bracket: char) -> Joint {
+        let begins = bracket == '(' && self.command.is_empty() && self.command.joint == Joint::Pipe;
+        if begins { Joint::Pipe } else { Joint::Start }
     }
 
     fn end_command(&mut self, next: Joint) {
@@ -282,10 +338,14 @@ pub(crate) fn assignment(word: &ShellWord) -> Option<(String, ShellWord)> {
     }
     let value = word.text.split_once('=').map(|(_, value)| value.to_owned()).unwrap_or_default();
     let mut pieces = word.pieces.clone();
-    if written.contains(['+', '[']) {
-        pieces = vec![Piece::Unknown];
-    } else if let Some(Piece::Text(text)) = pieces.first_mut() {
+    // An index may hold pieces of its own.
+    let first = pieces.iter().position(|piece| matches!(piece, Piece::Text(text) if text.contains('=')));
+    pieces.drain(..first.unwrap_or_default());
+    if let Some(Piece::Text(text)) = pieces.first_mut() {
         *text = text.split_once('=').map_or_else(String::new, |(_, value)| value.to_owned());
+    }
+    if written.ends_with('+') {
+        pieces.insert(0, Piece::Variable(name.to_owned()));
     }
     Some((name.to_owned(), ShellWord { text: value, pieces, ..word.clone() }))
 }

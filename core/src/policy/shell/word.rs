@@ -9,14 +9,17 @@ pub(crate) const ONE: char = '\u{1fffe}';
 /// the line could have made.
 pub(crate) const OUTER: char = '\u{2fffe}';
 
+/// Stands behind the name of a list, for any of its elements.
+pub(crate) const LIST: &str = "[]";
+
 /// A part of a word.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Piece {
     /// As the program gets it.
     Text(String),
-    /// `$NAME` and `${NAME}`.
+    /// `$NAME` and `${NAME}`, and `${NAME[1]}` with [`LIST`] behind the name.
     Variable(String),
-    /// `${NAME%x}` and its like: something made of it, or the text that stands behind `-`, `=` and `+` for it.
+    /// `${NAME%x}` and its like: the name, and what stands behind it. `!NAME` for what the name that it holds holds.
     MadeOf(String, String),
     /// What a command prints, or a number that is reckoned.
     Unknown,
@@ -27,13 +30,19 @@ pub(crate) enum Piece {
 impl Piece {
     /// What stands in `${…}`.
     pub(super) fn braced(inside: &str) -> Self {
-        let name: String = inside.chars().take_while(|c| c.is_ascii_alphanumeric() || *c == '_').collect();
+        let pointer = if inside.len() > 1 && inside.starts_with('!') { "!" } else { "" };
+        let named = inside[pointer.len()..].chars().take_while(|c| c.is_ascii_alphanumeric() || *c == '_');
+        let name: String = pointer.chars().chain(named).collect();
         let rest = &inside[name.len()..];
-        if rest.is_empty() && !name.is_empty() {
+        if rest.is_empty() && !name.is_empty() && pointer.is_empty() {
             return Self::Variable(name);
         }
-        let instead = rest.strip_prefix(':').unwrap_or(rest).strip_prefix(['-', '=', '+', '?']).unwrap_or_default();
-        Self::MadeOf(name, instead.trim_matches(['"', '\'']).to_owned())
+        let is_element = rest.starts_with('[') && rest.find(']') == Some(rest.len() - 1);
+        if is_element && !name.is_empty() && pointer.is_empty() {
+            return Self::Variable(name + LIST);
+        }
+        let rest = rest.to_owned();
+        Self::MadeOf(name, rest)
     }
 }
 
@@ -109,8 +118,8 @@ impl ShellWord {
         for piece in &self.pieces {
             match piece {
                 Piece::Text(text) => script.push_str(text),
-                Piece::Variable(name) => script.push_str(&format!("${{{name}}}")),
-                Piece::MadeOf(..) | Piece::Unknown => script.push(ANY),
+                Piece::Variable(name) if !name.ends_with(LIST) => script.push_str(&format!("${{{name}}}")),
+                Piece::Variable(_) | Piece::MadeOf(..) | Piece::Unknown => script.push(ANY),
                 Piece::Glob(c) => script.push(*c),
             }
         }

@@ -20,7 +20,7 @@ impl ShellReader<'_> {
     }
 
     /// Goes to the bracket that closes the one before here; false where there is none.
-    fn pass_brackets(&mut self, opens: char, closes: char, depth: usize) -> bool {
+    pub(super) fn pass_brackets(&mut self, opens: char, closes: char, depth: usize) -> bool {
         const DEEPEST: usize = 24;
         if depth > DEEPEST {
             self.unreadable("it is nested too deep");

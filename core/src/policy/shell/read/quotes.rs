@@ -78,8 +78,8 @@ impl ShellReader<'_> {
             Some('(') => {
                 self.not_plain("it runs a command to make a word");
                 self.at += 2;
-                self.bracketed('(', ')');
-                self.word().fill("", Piece::Unknown);
+                let inside = self.bracketed('(', ')');
+                self.printed(&inside);
             }
             Some('{') => {
                 self.not_plain("it holds a variable");
@@ -176,7 +176,17 @@ impl ShellReader<'_> {
             }
         }
         self.at += 1;
-        self.word().fill("", Piece::Unknown);
+        self.printed(&inside);
         read(&inside, self.depth + 1, self.script);
+    }
+
+    /// Adds what a command prints. A new file of `mktemp` has no name that anybody has given to another one.
+    fn printed(&mut self, command: &str) {
+        let mut words = command.split_whitespace();
+        let is_plain = |word: &str| matches!(word, "-d" | "-q" | "-dq" | "-qd" | "--directory");
+        if words.next() == Some("mktemp") && words.all(is_plain) {
+            self.word().pieces.push(Piece::Text("/tmp/tmp.".to_owned()));
+        }
+        self.word().fill("", Piece::Unknown);
     }
 }

@@ -2,6 +2,7 @@
 
 mod access;
 mod admin;
+mod chinese;
 mod hostile;
 mod journey;
 mod long;

@@ -4,12 +4,12 @@
 use std::collections::BTreeSet;
 
 use super::code;
-use super::command::{is_shell, name_of};
+use super::command::name_of;
 use super::feeding;
 use super::inert::is_inert;
 use super::perhaps::Flow;
 use super::receivers;
-use super::setting::texts_to_read;
+use super::set_by_read::texts_to_read;
 use super::shell::{ANY, Joint, Piece, Redirect, Script, ShellCommand, ShellWord, assignment};
 use super::shifting::shifts;
 use super::starts::{WITH_A_WORD, scripts_of, starts, takes_from_elsewhere};
@@ -20,9 +20,6 @@ const DEEPEST: usize = 4;
 
 /// How often what names stand for is looked at again, before it may be anything.
 const ROUNDS: usize = 6;
-
-/// How many ways to fill in one text that is run are looked at.
-const MOST_FILLED: usize = 16;
 
 /// How much text all suspects together may have: what one line can make us look at, for each rule.
 const MOST_TEXT: usize = 60_000;
@@ -61,6 +58,8 @@ pub(crate) struct Suspects {
     pub(crate) programs: Vec<String>,
     /// Commands in texts that something may run, as far as they are not certain.
     pub(crate) quoted: Vec<Vec<ShellWord>>,
+    /// What names may stand for there.
+    pub(crate) variables_in_texts: Variables,
     /// Why something may be run that does not stand in the line, for rules on commands.
     pub(crate) computed: Option<&'static str>,
     /// Why something may be run that nobody can read here.
@@ -95,6 +94,7 @@ impl Suspects {
             filled.iter().for_each(|script| drop(suspects.read(script)));
             suspects.learn_all();
         }
+        suspects.fill_in();
         suspects.name_programs();
         suspects.unseen = suspects.unseen.or(shifts(&suspects.found));
         suspects.computed = receivers::computed(&suspects);
@@ -102,7 +102,7 @@ impl Suspects {
         suspects
     }
 
-    fn read(&mut self, script: &str) -> Vec<String> {
+    pub(super) fn read(&mut self, script: &str) -> Vec<String> {
         if !self.scripts.insert(script.to_owned()) || !self.has_room_for(script.len()) {
             return vec![];
         }
@@ -136,18 +136,24 @@ impl Suspects {
         let mut scripts = feeding::scripts(&found);
         scripts.extend(reckoned(&found));
         for command in &found {
-            let starts = starts(&command.words);
-            for start in starts {
-                let words = &command.words[start..];
-                let takes_more = command.words[..start].iter().any(takes_from_elsewhere);
-                if start > 0 && !self.take(words, takes_more) {
-                    break;
-                }
-                self.unseen = self.unseen.or(feeding::unseen(words, command, &found));
-                scripts.extend(scripts_of(words));
-            }
+            scripts.extend(self.start(command, &found));
         }
         self.found.extend(found);
+        scripts
+    }
+
+    /// Takes in what a command starts, and says which texts it may run.
+    pub(super) fn start(&mut self, command: &Found, all: &[Found]) -> Vec<String> {
+        let mut scripts = vec![];
+        for start in starts(&command.words) {
+            let words = &command.words[start..];
+            let takes_more = command.words[..start].iter().any(takes_from_elsewhere);
+            if start > 0 && !self.take(words, takes_more) {
+                break;
+            }
+            self.unseen = self.unseen.or(feeding::unseen(words, command, all));
+            scripts.extend(scripts_of(words));
+        }
         scripts
     }
 
@@ -176,41 +182,17 @@ impl Suspects {
         self.variables.forget_changed(&before);
     }
 
-    /// The texts that a shell runs with what is filled in by the one around it: then braces and patterns in it count.
-    fn filled_scripts(&self) -> Vec<String> {
-        let mut filled = vec![];
-        for command in &self.found {
-            for start in starts(&command.words) {
-                let Some((first, rest)) = command.words.get(start..).and_then(<[ShellWord]>::split_first) else {
-                    continue;
-                };
-                let runs = name_of(&first.text) == "eval" || is_shell(&first.text);
-                if !runs || !rest.iter().any(|word| !word.is_known()) {
-                    continue;
-                }
-                let mut texts = vec![String::new()];
-                for word in rest.iter().filter(|word| !word.is_flag()) {
-                    let shapes = self.variables.shapes(word);
-                    let joined =
-                        |text: &String| shapes.iter().map(|shape| format!("{text} {shape}")).collect::<Vec<_>>();
-                    texts = texts.iter().flat_map(joined).take(MOST_FILLED).collect();
-                }
-                filled.extend(texts.into_iter().filter(|text| is_literal(text)));
-            }
-        }
-        filled
-    }
-
     /// Notes the programs whose names are not certain. What the line sets must be known before.
     fn name_programs(&mut self) {
+        self.variables_in_texts = self.variables.clone();
         for command in std::mem::take(&mut self.found) {
             for start in starts(&command.words) {
                 self.program(&command.words, start);
                 let scripts = receivers::scripts_named(&command.words, start, &self.variables);
                 self.programs.extend(scripts.into_iter().filter(|shape| !is_literal(shape)));
             }
-            let quoted = code::commands(&command);
-            self.programs.extend(code::programs(&quoted, &self.variables));
+            let quoted = code::commands(&command, &mut self.variables_in_texts);
+            self.programs.extend(code::programs(&quoted, &self.variables_in_texts));
             self.quoted.extend(quoted);
             self.found.push(command);
         }
@@ -251,7 +233,7 @@ impl Suspects {
         }
     }
 
-    fn take(&mut self, words: &[ShellWord], takes_more: bool) -> bool {
+    pub(super) fn take(&mut self, words: &[ShellWord], takes_more: bool) -> bool {
         let room = !words.is_empty() && self.has_room_for(words.iter().map(|word| word.raw.len() + 1).sum());
         if room {
             self.commands.push(Suspect { words: words.to_vec(), takes_more });
@@ -267,11 +249,13 @@ impl Suspects {
                 words.push(word.clone());
                 continue;
             }
-            let (made, all) = word.unbraced();
+            // What a command prints stands for something in each of them.
+            let text = word.script();
+            let (made, all) = ShellWord { text: text.clone(), ..word.clone() }.unbraced();
             if !all {
                 self.unfinished = Some("braces make more words than are looked at");
             }
-            if made.len() == 1 && made[0] == word.text {
+            if made.len() == 1 && made[0] == text {
                 words.push(word.clone());
             } else {
                 words.extend(made.into_iter().map(|text| ShellWord { is_literal: false, ..ShellWord::read(&text) }));

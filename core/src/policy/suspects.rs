@@ -3,16 +3,15 @@
 
 use std::collections::BTreeSet;
 
-use super::command::name_of;
 use super::feeding;
 use super::inert::is_inert;
 use super::perhaps::Flow;
 use super::receivers;
 use super::set_by_read::texts_to_read;
-use super::shell::{ANY, Joint, Piece, Redirect, Script, ShellCommand, ShellWord, assignment};
+use super::shell::{Joint, Piece, Redirect, Script, ShellCommand, ShellWord, assignment};
 use super::shifting::shifts;
 use super::starts::{scripts_of, starts, takes_from_elsewhere};
-use super::values::{Variables, is_literal};
+use super::values::Variables;
 
 /// How deep a script in quotes is looked for in a script in quotes.
 const DEEPEST: usize = 4;

@@ -186,11 +186,7 @@ impl Toucher<'_> {
         }
         if let Some(taker) = taker(&command.words) {
             let touch = Touch { may_change: taker.does == Reading::Perhaps, ..touch.clone() };
-            command.given.iter().for_each(|text| self.tokens(text, &touch));
-            // With what the line puts in the place of variables.
-            let given = command.redirects.iter().filter(|redirect| redirect.way == Way::Given);
-            let shapes = given.flat_map(|redirect| self.suspects.variables.spellings(&redirect.target));
-            shapes.collect::<Vec<_>>().iter().for_each(|shape| self.tokens(shape, &touch));
+            self.given_names(command, &touch);
         }
         if flows && kind == Reading::Nothing {
             let texts = rest.iter().filter(|word| word.text.contains([' ', '\\']));

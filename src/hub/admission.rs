@@ -91,11 +91,16 @@ pub(crate) enum Peer {
     Service { pid: Option<u32> },
 }
 
+/// In milliseconds: the system counts the time of processes in hundredths of a second, and an agent runs a little before its
+/// session is known.
+const INACCURACY: u64 = 1000;
+
 /// Whether a session's agent may have started a process and left it behind: one whose line began at these moments.
 fn may_have_left(session: &Session, began: &[Moment]) -> bool {
     let Presence::Ended { at, .. } = session.presence else { return true };
     // When it began is not told of one that is gone.
-    began.is_empty() || began.iter().any(|began| (session.since..=at).contains(began))
+    let ran = session.since.0.saturating_sub(INACCURACY)..=at.0.saturating_add(INACCURACY);
+    began.is_empty() || began.iter().any(|began| ran.contains(&began.0))
 }
 
 /// The agent of a session that runs commands.

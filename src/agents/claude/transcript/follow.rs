@@ -16,6 +16,7 @@ use tokio::time::Instant;
 
 use super::lines::entries_of;
 use super::{Entries, Transcripts};
+use crate::fixed;
 use crate::session::link::SessionHandle;
 
 /// What may wait to be put in order. A hook that finds no place leaves it to the transcript.
@@ -69,12 +70,15 @@ impl Follower {
             entries: Entries::default(),
             calls: ToldIds::default(),
             results: ToldIds::default(),
+            late: ToldIds::default(),
             words_end: true,
         };
-        if let Some(conversation) = conversation {
-            following.begin(conversation);
-        }
-        tokio::spawn(following.run(told));
+        tokio::spawn(async move {
+            if let Some(conversation) = conversation {
+                following.begin(conversation).await;
+            }
+            following.run(told).await;
+        });
         Self(send)
     }
 
@@ -101,6 +105,12 @@ impl ToldIds {
         true
     }
 
+    /// True if it was told; from now on it was not.
+    fn forget(&mut self, id: &str) -> bool {
+        let place = self.0.iter().position(|told| told == id);
+        place.and_then(|place| self.0.remove(place)).is_some()
+    }
+
     fn contains(&self, id: &str) -> bool {
         self.0.iter().rev().any(|told| told == id)
     }
@@ -117,6 +127,8 @@ struct TranscriptFollowing {
     entries: Entries,
     calls: ToldIds,
     results: ToldIds,
+    /// Results that were told without their text, because the file was late.
+    late: ToldIds,
     /// The last that the file told were words of the agent.
     words_end: bool,
 }
@@ -130,36 +142,48 @@ impl TranscriptFollowing {
                     Some(followed) => self.take(followed).await,
                     None => return,
                 },
-                () = tokio::time::sleep(WATCHED_PAUSE), if is_watched => self.read_on(),
+                () = tokio::time::sleep(WATCHED_PAUSE), if is_watched => self.read_on().await,
                 () = self.session.stream().looked_at(), if !is_watched => {}
             }
         }
     }
 
     /// Another conversation: what its transcript has already is older than this session.
-    fn begin(&mut self, conversation: String) {
+    async fn begin(&mut self, conversation: String) {
         if self.conversation.as_ref() == Some(&conversation) {
             return;
         }
-        self.read_on();
-        (self.file, self.read) = (None, 0);
+        self.read_on().await;
+        (self.file, self.read) = (None, u64::MAX);
         self.conversation = Some(conversation);
-        self.find();
-        if let Some(length) = self.file.as_ref().and_then(|file| file.metadata().ok()).map(|about| about.len()) {
-            self.read = length;
-        }
+        self.look().await;
     }
 
-    fn find(&mut self) {
-        if let (None, Some(transcripts), Some(conversation)) = (&self.file, &self.transcripts, &self.conversation) {
-            self.file = transcripts.open(conversation);
-        }
+    /// What the client has written behind what was read. Looked at where it holds up nobody.
+    async fn look(&mut self) -> Vec<u8> {
+        let (file, read) = (self.file.take(), self.read);
+        let (transcripts, conversation) = (self.transcripts.clone(), self.conversation.clone());
+        let looking = tokio::task::spawn_blocking(move || {
+            let found = || transcripts?.open(&conversation?);
+            let Some(file) = file.or_else(found) else { return (None, 0, vec![]) };
+            let length = file.metadata().map_or(0, |about| about.len());
+            // What is there at the beginning is older than this session.
+            let read = read.min(length);
+            let mut bytes = vec![0; usize::try_from((length - read).min(LONGEST_READ)).unwrap_or_default()];
+            if file.read_exact_at(&mut bytes, read).is_err() {
+                bytes.clear();
+            }
+            (Some(file), read, bytes)
+        });
+        let (file, read, bytes) = looking.await.unwrap_or_default();
+        (self.file, self.read) = (file, read);
+        bytes
     }
 
     async fn take(&mut self, followed: Followed) {
-        self.read_on();
+        self.read_on().await;
         match followed {
-            Followed::Conversation(conversation) => self.begin(conversation),
+            Followed::Conversation(conversation) => self.begin(conversation).await,
             Followed::Entry(entry) => self.session.stream().push(entry),
             Followed::Call { id, tool, input, agent } => {
                 let id = id.unwrap_or_default();
@@ -176,6 +200,7 @@ impl TranscriptFollowing {
                     self.read_until(|following| following.results.contains(&id)).await;
                 }
                 if id.is_empty() || self.results.is_news(&id) {
+                    self.late.is_news(&id);
                     self.push(EntryKind::result(&id, &Value::Null, failed, agent));
                 }
             }
@@ -193,23 +218,16 @@ impl TranscriptFollowing {
 
     /// Reads on until the file has told it, or is late. Where there is no file, nothing is waited for.
     async fn read_until(&mut self, is_told: impl Fn(&Self) -> bool) {
-        let late = Instant::now() + LATE;
+        let late = Instant::now() + fixed::wait("TRANSCRIPT_LATE", LATE);
         while self.file.is_some() && !is_told(self) && Instant::now() < late {
             tokio::time::sleep(LOOK_PAUSE).await;
-            self.read_on();
+            self.read_on().await;
         }
     }
 
     /// Tells what the client has written since.
-    fn read_on(&mut self) {
-        self.find();
-        let Some(file) = &self.file else { return };
-        let length = file.metadata().map_or(0, |about| about.len());
-        let mut bytes =
-            vec![0; usize::try_from(length.saturating_sub(self.read).min(LONGEST_READ)).unwrap_or_default()];
-        if bytes.is_empty() || file.read_exact_at(&mut bytes, self.read).is_err() {
-            return;
-        }
+    async fn read_on(&mut self) {
+        let bytes = self.look().await;
         let Some(end) = memchr::memrchr(b'\n', &bytes) else {
             // A line that does not fit is passed over, from the line break behind it on.
             if bytes.len() as u64 == LONGEST_READ {
@@ -225,7 +243,7 @@ impl TranscriptFollowing {
                     // A hook tells those.
                     EntryKind::User { .. } | EntryKind::Event { .. } => false,
                     EntryKind::Call { call, .. } => self.calls.is_news(call),
-                    EntryKind::Result { call, .. } => self.results.is_news(call),
+                    EntryKind::Result { call, .. } => self.results.is_news(call) || self.late.forget(call),
                     EntryKind::Text { .. } | EntryKind::Turn { .. } | EntryKind::Notice { .. } => true,
                 };
                 self.words_end = matches!(entry, EntryKind::Text { .. });

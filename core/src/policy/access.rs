@@ -169,10 +169,10 @@ impl Plan {
     fn of(line: &str, call: &Call, context: &Context) -> Self {
         let mut script = Script::read(line);
         let suspects = Suspects::of(&script);
-        if let Some(why) = suspects.unfinished {
+        let with_texts = suspects.with_texts();
+        if let Some(why) = suspects.unfinished.or(with_texts.unfinished) {
             script.issue = script.issue.max(Some(ParseIssue::Unreadable(why)));
         }
-        let with_texts = suspects.with_texts();
         let touched = Touched::by(&with_texts, call, context);
         if !touched.is_complete {
             let issue = ParseIssue::Unreadable("it names more files in more folders than are looked at");

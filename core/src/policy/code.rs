@@ -59,8 +59,8 @@ const PATTERN: [char; 3] = ['*', '?', '['];
 /// In how many places of one text a command is looked for.
 const MOST: usize = 24;
 
-/// The commands in texts that a command may run, as far as they are not certain.
-pub(super) fn commands(command: &Found) -> Vec<Vec<ShellWord>> {
+/// The commands in texts that a command may run, as far as they are not certain. What they set is learned.
+pub(super) fn commands(command: &Found, variables: &mut Variables) -> Vec<Vec<ShellWord>> {
     let name = command.words.first().map_or("", |word| name_of(&word.text));
     let mut texts: Vec<&str> = vec![];
     if !is_inert(&command.words) && !has_own_language(name) {
@@ -74,6 +74,7 @@ pub(super) fn commands(command: &Found) -> Vec<Vec<ShellWord>> {
     let mut commands = vec![];
     for script in texts.into_iter().flat_map(scripts) {
         for command in Script::read(&script).commands {
+            variables.learn_perhaps(&command.assignments, &command.words);
             let starts = starts(&command.words).into_iter().map(|start| command.words[start..].to_vec());
             commands.extend(starts.filter(|words| words.iter().any(|word| !word.is_literal)));
         }
@@ -113,7 +114,7 @@ fn scripts(text: &str) -> Vec<String> {
     let text = text.replace("$$", "$");
     let mut scripts: Vec<String> = text
         .char_indices()
-        .filter(|(_, c)| matches!(c, '!' | '=' | ';' | '|' | ':' | ' '))
+        .filter(|(_, c)| matches!(c, '!' | '=' | ';' | '|' | ':' | '@' | ' ' | '\t' | '\n'))
         .take(MOST)
         .map(|(at, _)| text[at + 1..].to_owned())
         .collect();

@@ -1,5 +1,6 @@
 //! Programs that run what they read: what they are fed with, and whether anybody can tell what it is.
 
+use super::awk;
 use super::command::{is_shell, name_of, text};
 use super::shell::{Joint, Redirect, ShellWord, Way};
 use super::starts::BEFORE_ANOTHER;
@@ -100,6 +101,11 @@ pub(super) fn unseen(words: &[ShellWord], command: &Found, all: &[Found]) -> Opt
     if fed_alone {
         return is_fed_with_the_unknown(command, all).then_some(FED);
     }
+    const CODE: &str = "code in it may start programs";
+    if matches!(name, "awk" | "gawk" | "mawk" | "nawk") {
+        let codes = rest.iter().map(|word| word.text.as_str()).chain(command.given.iter().map(String::as_str));
+        return codes.into_iter().any(awk::runs_what_it_makes).then_some(CODE);
+    }
     let (_, flags) = INTERPRETERS.iter().find(|(interpreter, _)| is_version_of(name, interpreter))?;
     let is_code = |at: usize| rest.get(at).is_some_and(|word| flags.contains(&word.text.as_str()));
     let glued =
@@ -108,19 +114,26 @@ pub(super) fn unseen(words: &[ShellWord], command: &Found, all: &[Found]) -> Opt
     let starts = |text: &str| starts_programs(name, text);
     let hidden = |word: &ShellWord| !word.is_known() || starts(&word.text);
     if codes.clone().any(hidden) || glued || command.given.iter().any(|text| starts(text)) {
-        return Some("code in it may start programs");
+        return Some(CODE);
     }
     let only_says = |word: &ShellWord| matches!(word.text.as_str(), "-v" | "-V" | "--version" | "-h" | "--help");
     let has_code = codes.count() > 0 || rest.iter().any(only_says) || rest.iter().any(|word| word.text == "-m");
-    (from_input && !has_code && command.given.is_empty() && is_fed_with_the_unknown(command, all))
-        .then_some("code that another program gives is run")
+    if !from_input || has_code || !command.given.is_empty() {
+        return None;
+    }
+    let mut piped = all.iter().filter(|other| command.joint == Joint::Pipe && !std::ptr::eq(*other, command));
+    let says = |other: &Found| other.words.iter().skip(1).any(|word| starts(&word.text));
+    (is_fed_with_the_unknown(command, all) || piped.any(says)).then_some("code that another program gives is run")
 }
 
 /// Whether code in the language of a program says that it starts others.
 pub(super) fn starts_programs(name: &str, code: &str) -> bool {
     // In these languages they are what they are in a shell.
     let has_backticks = matches!(name, "perl" | "ruby" | "php");
-    STARTS.iter().any(|word| code.contains(word))
+    // They also open what a program prints, and write into one.
+    let opens = (has_backticks || name == "tclsh") && code.contains("open") && code.contains('|');
+    opens
+        || STARTS.iter().any(|word| code.contains(word))
         || has_backticks && ["`", "qx", "%x"].iter().any(|it| code.contains(it))
 }
 
@@ -134,6 +147,11 @@ fn is_xargs_text(command: &Found, rest: &[ShellWord]) -> bool {
     let is_xargs = command.words.iter().any(|word| matches!(name_of(&word.text), "xargs" | "parallel"));
     let marks: Vec<&str> = marks.filter(|mark| !mark.is_empty()).collect();
     is_xargs && rest.iter().any(|word| marks.iter().any(|mark| word.text.trim() == *mark))
+}
+
+/// Whether a program runs code in a language that is none of a shell.
+pub(super) fn is_interpreter(name: &str) -> bool {
+    INTERPRETERS.iter().any(|(interpreter, _)| is_version_of(name, interpreter))
 }
 
 fn is_version_of(name: &str, interpreter: &str) -> bool {

@@ -130,6 +130,11 @@ impl<'words> GitLine<'words> {
         }
     }
 
+    /// Whether the subcommand is one of git's own, which no alias can be.
+    pub(super) fn is_own(&self) -> bool {
+        self.words.first().is_none_or(|sub| sub.is_known() && has(OWN, &sub.text))
+    }
+
     /// The settings that may name a program.
     pub(super) fn code(&self) -> impl Iterator<Item = &'words ShellWord> {
         self.settings.iter().copied().filter(|setting| names_code(&setting.text))

@@ -10,6 +10,11 @@ pub(crate) fn subcommand(rest: &[ShellWord]) -> Option<(&str, &[ShellWord])> {
     words.split_first().map(|(sub, words)| (sub.text.as_str(), words))
 }
 
+/// Whether settings in the line itself may make another subcommand of this one.
+pub(super) fn is_renamed(rest: &[ShellWord]) -> bool {
+    GitLine::read(rest).is_none_or(|line| line.code().next().is_some() && !line.is_own())
+}
+
 /// Whether the words behind a subcommand may name files, rather than versions, branches or machines alone.
 pub(crate) fn handles_files(words: &[ShellWord]) -> bool {
     let sub = words.get(1..).and_then(subcommand).map_or("", |(sub, _)| sub);
@@ -39,6 +44,9 @@ pub(crate) fn handles_files(words: &[ShellWord]) -> bool {
 /// How far git goes into the folders that its words name. What it takes in from the folder it is in, it keeps for itself.
 pub(super) fn descent(rest: &[ShellWord]) -> Descent {
     let Some((sub, words)) = subcommand(rest) else { return Descent::Named };
+    if is_renamed(rest) {
+        return Descent::All;
+    }
     let has = |flag: &str| words.iter().any(|word| word.text == flag);
     match sub {
         "grep" => Descent::All,

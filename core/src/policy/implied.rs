@@ -8,8 +8,8 @@ use super::shell::{ShellWord, assignment};
 use super::suspects::Found;
 
 /// The protected files that a command writes by what it is.
-pub(super) fn written(command: &Found) -> Option<&'static str> {
-    let (first, rest) = started(&command.words).split_first()?;
+pub(super) fn written(words: &[ShellWord]) -> Option<&'static str> {
+    let (first, rest) = started(words).split_first()?;
     match name_of(&first.text) {
         "git" => written_by_git(rest),
         "npm" | "pnpm" | "yarn" => {

@@ -1,72 +1,205 @@
-//! Commands in texts that a program may run: recipes of make, orders to an editor, what a variable or an option says.
+//! Commands in texts that a program may run: recipes of make, orders to an editor, what a variable or an option says, and
+//! what one command prints for another that runs its input.
 //!
-//! Their files count as those of the line's own commands do. A text that is no script costs nothing but a look: words of
-//! code in another language become names of files that are not there.
+//! Their files and removals count as those of the line's own commands do. A text that is no script costs nothing but a look:
+//! words of code in another language become names of files that are not there. Where there is more than is looked at, the
+//! line is unfinished, and so it is asked for.
+
+use std::collections::BTreeSet;
 
 use super::code::runs_its_words;
+use super::command::name_of;
 use super::environment::is_command;
-use super::shell::{Piece, Script, ShellWord};
+use super::feeding::is_interpreter;
+use super::reading::{Reading, reading};
+use super::shell::{OUTER, Piece, Script, ShellWord, assignment};
 use super::starts::starts;
 use super::suspects::{Found, Suspect, Suspects};
+use super::values::is_literal;
 
 /// How deep a text is looked for in a text, how many there may be, and how long all of them together.
-const DEEPEST: usize = 3;
-const MOST: usize = 64;
-const LONGEST: usize = 20_000;
+const DEEPEST: usize = 4;
+const MOST: usize = 200;
+const LONGEST: usize = 60_000;
 
 /// What makes a text more than a name.
 const CODE: [char; 13] = [' ', '\t', '\n', '<', '>', '|', '&', ';', '!', '$', '`', '*', '?'];
+
+/// Programs of which it matters that they are the program, and not a word of another: they go to folders, remove, print
+/// names or take them. The files of any other are the same whatever stands before it.
+const TELLING: &str = "7z 7za 7zz alias bzip2 cd chdir chgrp chmod chown cpio dd del-cli fd find git gio gzip hash ln ls \
+    mkfs mv npm parallel perl pnpm popd pushd read rimraf rm rmdir rsync ruby sed setfacl shred srm tar tee trash trash-put \
+    truncate unlink wipe xargs xz yarn zip zstd";
 
 impl Suspects {
     /// The same with the commands in texts, for whoever looks for files.
     pub(crate) fn with_texts(&self) -> Self {
         let mut wide = self.clone();
-        let mut seen = vec![];
-        let mut texts: Vec<String> = self.found.iter().flat_map(texts_of).collect();
+        let mut seen = BTreeSet::new();
+        let mut length = 0;
+        let mut texts: Vec<String> = self.found.iter().flat_map(|command| self.texts_of(command)).collect();
+        texts.extend(self.found.iter().flat_map(|command| self.renamed(command)));
         for _ in 0..DEEPEST {
             let mut next = vec![];
-            for text in texts.iter().flat_map(|text| beginnings(text)) {
-                let length: usize = seen.iter().map(String::len).sum();
-                if seen.len() >= MOST || length + text.len() > LONGEST || seen.contains(&text) {
+            for text in texts.iter().flat_map(|text| scripts_in(text)) {
+                if !seen.insert(text.clone()) {
                     continue;
                 }
-                let found = wide.found_in(&text);
-                next.extend(found.iter().flat_map(texts_of));
-                for command in &found {
-                    let starts = starts(&command.words).into_iter().map(|start| command.words[start..].to_vec());
-                    wide.commands.extend(starts.map(|words| Suspect { words, takes_more: false }));
+                length += text.len();
+                if seen.len() > MOST || length > LONGEST {
+                    wide.unfinished = Some("it holds more texts that may be run than are looked at");
+                    return wide;
                 }
-                wide.found.extend(found);
-                seen.push(text);
+                next.extend(wide.take_text(&text));
             }
             texts = next;
         }
         wide
     }
 
-    fn found_in(&mut self, text: &str) -> Vec<Found> {
+    /// Takes in the commands of a text, and says which texts they hold.
+    fn take_text(&mut self, text: &str) -> Vec<String> {
         let script = Script::read(text);
-        let commands = script.commands.iter();
-        commands.map(|command| Found { is_nested: true, ..self.opened(command, &script) }).collect()
+        for command in &script.commands {
+            self.variables.learn_perhaps(&command.assignments, &command.words);
+        }
+        let mut texts = vec![];
+        for command in &script.commands {
+            let found = Found { is_nested: true, ..self.opened(command, &script) };
+            let starts = starts(&found.words).into_iter().map(|start| found.words[start..].to_vec());
+            self.commands.extend(starts.map(|words| Suspect { words, takes_more: false }));
+            // What is the first word here may be a text that is run.
+            texts.extend(found.words.first().filter(|_| runs_its_words(&found)).and_then(code));
+            texts.extend(self.texts_of(&found));
+            self.found.push(found);
+        }
+        texts
+    }
+
+    /// A command by the other names of its program: what a variable in the place of the name holds, or an alias stands for.
+    fn renamed(&self, command: &Found) -> Vec<String> {
+        let Some((first, rest)) = command.words.split_first() else { return vec![] };
+        let mut names = self.variables.spellings(first);
+        let aliases = self.found.iter().filter(|one| one.words.first().is_some_and(|word| word.text == "alias"));
+        let stands_for = |word: &ShellWord| {
+            let value = word.text.split_once('=').filter(|(name, _)| *name == first.text);
+            value.map(|(_, value)| value.to_owned())
+        };
+        names.extend(aliases.flat_map(|alias| alias.words.iter().skip(1).filter_map(stands_for)));
+        names.retain(|name| *name != first.text && is_literal(name) && !name.contains(OUTER));
+        let words: Vec<&str> = rest.iter().map(|word| word.raw.as_str()).collect();
+        names.into_iter().map(|name| format!("{name} {}", words.join(" "))).collect()
+    }
+
+    /// The texts that a command may run, or hand to something that does.
+    fn texts_of(&self, command: &Found) -> Vec<String> {
+        let runs = runs_its_words(command);
+        let prints = reading(&command.words) == Reading::Nothing && self.flow.reaches(command);
+        let words = command.words.iter().skip(1).filter(|_| runs || prints);
+        let exported = command.words.iter().skip(1).filter_map(assignment);
+        let set = command.assignments.iter().cloned().chain(exported);
+        let set = set.filter(|(name, _)| runs || is_command(name)).filter_map(|(_, value)| code(&value));
+        let given = command.given.iter().filter(|_| runs || self.flow.reaches(command)).filter(|text| is_code(text));
+        let texts = words.filter_map(code).chain(given.cloned());
+        // Code in another language runs what stands in quotes in it, if anything.
+        let is_foreign = runs && command.words.first().is_some_and(|word| is_interpreter(name_of(&word.text)));
+        let texts = texts.flat_map(|text| if is_foreign { in_quotes(&text) } else { vec![text] });
+        texts.chain(set).collect()
     }
 }
 
-/// The texts that a command may run, or hand to something that does.
-fn texts_of(command: &Found) -> Vec<String> {
-    let words = command.words.iter().skip(1).filter(|_| runs_its_words(command));
-    let set = command.assignments.iter().filter(|(name, _)| is_command(name)).map(|(_, value)| value);
-    let given = command.given.iter().filter(|_| runs_its_words(command)).cloned();
-    // What the shell fills in is for others to judge: here it is what stands there in quotes.
-    let is_quoted = |word: &&ShellWord| word.pieces.iter().all(|piece| matches!(piece, Piece::Text(_)));
-    let is_code = |text: &String| text.contains(CODE);
-    words.chain(set).filter(is_quoted).map(ShellWord::script).chain(given).filter(is_code).collect()
+/// The code that a word may be. What the shell fills in is for others to judge: here it is what stands there in quotes.
+fn code(word: &ShellWord) -> Option<String> {
+    let is_quoted = word.pieces.iter().all(|piece| matches!(piece, Piece::Text(_)));
+    Some(word.script()).filter(|text| is_quoted && is_code(text))
 }
 
-/// A text, and what follows where it changes the folder, whatever stands before.
-fn beginnings(text: &str) -> Vec<String> {
+fn is_code(text: &str) -> bool {
+    text.contains(CODE)
+}
+
+/// A text as the scripts that it may hold: all of it, what stands in quotes in it, and what begins with the name of a program
+/// that matters, whatever stands before: `1e rm x`, `all: ; rm x`, `!rm x`, `-Irm x`.
+fn scripts_in(text: &str) -> Vec<String> {
+    // `$$` is what make and others make a dollar of.
     let text = text.replace("$$", "$");
-    let moves = ["cd ", "pushd "].into_iter().flat_map(|order| text.match_indices(order).map(|(at, _)| at));
-    let mut texts: Vec<String> = moves.filter(|at| *at > 0).take(4).map(|at| text[at..].to_owned()).collect();
-    texts.push(text);
+    let mut scripts = in_quotes(&text);
+    let is_name = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-');
+    let mut from = 0;
+    for part in text.split_inclusive(|c: char| !is_name(c)) {
+        let name = part.trim_end_matches(|c: char| !is_name(c));
+        let behind = text[from + name.len()..].chars().next();
+        let flagged = |telling: &str| name.starts_with('-') && name.len() > telling.len() && name.ends_with(telling);
+        let is_called = behind.is_none_or(|c| c.is_whitespace() || matches!(c, ';' | '&' | '|' | '"' | '\'' | '\\'));
+        let begins = TELLING.split_whitespace().find(|telling| name == *telling || flagged(telling));
+        if let Some(telling) = begins.filter(|_| is_called) {
+            let at = from + name.len() - telling.len();
+            scripts.extend((at > 0).then(|| text[at..].to_owned()));
+        }
+        from += part.len();
+    }
+    scripts.push(text);
+    scripts
+}
+
+/// What stands in quotes of any kind, and looks like code.
+fn in_quotes(text: &str) -> Vec<String> {
+    ['"', '\'', '`'].into_iter().flat_map(|quote| quoted(text, quote)).collect()
+}
+
+/// What stands between two quotes of a kind, and looks like code.
+fn quoted(text: &str, quote: char) -> Vec<String> {
+    let mut texts = vec![];
+    let mut inside: Option<String> = None;
+    let mut chars = text.chars();
+    while let Some(c) = chars.next() {
+        match (c, &mut inside) {
+            (c, Some(said)) if c == quote => {
+                texts.push(std::mem::take(said));
+                inside = None;
+            }
+            (c, None) if c == quote => inside = Some(String::new()),
+            ('\\', said) => {
+                let escaped = chars.next();
+                if let Some(said) = said {
+                    said.extend(escaped);
+                }
+            }
+            (c, Some(said)) => said.push(c),
+            (_, None) => {}
+        }
+    }
+    texts.retain(|text| is_code(text.trim()));
     texts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_in_a_text_is_found_whatever_stands_before_it() {
+        for (text, script) in [
+            ("1e rm -rf x", "rm -rf x"),
+            ("all: ; cd x && cat *", "cd x && cat *"),
+            ("all:\n\t@find ~ -delete", "find ~ -delete"),
+            ("r !find ~ -delete", "find ~ -delete"),
+            ("alias.x=!cd x", "cd x"),
+            ("-cIrm -rf ~", "rm -rf ~"),
+            ("BEGIN { system(\"cat a b\") }", "cat a b"),
+            ("print 'x' | \"cat \\\"a b\\\"\"", "cat \"a b\""),
+            ("rm $${X}", "rm ${X}"),
+        ] {
+            assert!(scripts_in(text).iter().any(|found| found == script), "{text}: {:?}", scripts_in(text));
+        }
+        assert_eq!(scripts_in("the finder of alarms"), ["the finder of alarms"]);
+    }
+
+    #[test]
+    fn more_texts_than_are_looked_at_leave_a_line_unfinished() {
+        let of = |line: &str| Suspects::of(&Script::read(line)).with_texts();
+        assert!(of("make --eval 'all: ; cat a'").unfinished.is_none());
+        let long = format!("make --eval '{}'", "rm a; ".repeat(1_000));
+        assert!(of(&long).unfinished.is_some());
+    }
 }

@@ -29,7 +29,7 @@ pub(crate) fn might_run(line: &LinePattern<'_>, suspects: &Suspects) -> Option<S
             return Some(format!("its words are not certain, and they may be {}", shown(line)));
         }
     }
-    if suspects.quoted.iter().any(|words| line.fits(words, false, &suspects.variables) != Fit::No) {
+    if suspects.quoted.iter().any(|words| line.fits(words, false, &suspects.variables_in_texts) != Fit::No) {
         return Some(format!("a text in it may be run, and it may be {}", shown(line)));
     }
     let flow = &suspects.flow;

@@ -246,7 +246,8 @@ impl Receivers<'_> {
         let mut after_flag = false;
         for word in words {
             if !word.is_flag() {
-                if self.is_filled(word) && !matches!(word.pieces.first(), Some(Piece::Text(_))) {
+                let is_path = word.text.contains('/');
+                if self.is_filled(word) && (is_path || !matches!(word.pieces.first(), Some(Piece::Text(_)))) {
                     return true;
                 }
                 left -= usize::from(!after_flag);

@@ -60,6 +60,27 @@ const TAR: [&str; 7] = [
     "--rmt-command",
 ];
 
+/// Of these the programs whose values are lines for a shell.
+pub(super) const RUN_LINES: [&str; 17] = [
+    "bind",
+    "compgen",
+    "complete",
+    "flock",
+    "man",
+    "mapfile",
+    "nc",
+    "npm",
+    "npx",
+    "readarray",
+    "rsync",
+    "script",
+    "sort",
+    "split",
+    "su",
+    "tar",
+    "zip",
+];
+
 /// Programs that run code they read from their input, unless a file is named or an option gives it.
 pub(super) const RUN_INPUT: [&str; 16] = [
     "ed", "ex", "vi", "vim", "nvim", "view", "gdb", "sqlite3", "psql", "mysql", "m4", "dc", "ftp", "gnuplot", "expect",

@@ -1,6 +1,7 @@
 //! Searches that name no folder: they are searches of the folder they are in.
 
 use super::command::name_of;
+use super::git_files::is_renamed;
 use super::inert::started;
 use super::shell::ShellWord;
 
@@ -14,6 +15,9 @@ pub(super) fn searches_here(words: &[ShellWord], is_fed: bool) -> bool {
         "rg" if !is_fed => ("nNisSlcwxvFopquUzaLHIP0h.", "ef", rest),
         "ag" | "ack" if !is_fed => ("acHilLoQsSuUvwz0fhnrR", "", rest),
         "git" => {
+            if is_renamed(rest) {
+                return true;
+            }
             let Some(at) = rest.iter().position(|word| word.text == "grep") else { return false };
             ("nilLwvchHoqEFGPaIprz", "ef", &rest[at + 1..])
         }

@@ -208,6 +208,22 @@ impl Variables {
         }
     }
 
+    /// Learns what a command sets that only may be run: a name may still be what it was before.
+    pub(crate) fn learn_perhaps(&mut self, assignments: &[(String, ShellWord)], words: &[ShellWord]) {
+        for (name, _) in assignments {
+            if !self.values.contains_key(name) {
+                let before = self.value(name);
+                self.values.insert(name.clone(), before);
+            }
+        }
+        self.learn(assignments, words);
+    }
+
+    /// Whether the line may give a value to the name.
+    pub(crate) fn sets(&self, name: &str) -> bool {
+        self.sets_any || self.values.contains_key(name) || self.unfollowed.contains(name)
+    }
+
     /// `${X:=y}` sets X.
     fn learn_defaults(&mut self, word: &ShellWord) {
         for piece in &word.pieces {

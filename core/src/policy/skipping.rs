@@ -7,10 +7,13 @@ use super::inert::started;
 use super::options;
 use super::path::below;
 use super::shell::ShellWord;
-use super::suspects::Found;
+use super::suspects::{Found, Suspects};
 
 /// The files in which it stands what is passed over, and what is not.
 const IGNORE_FILES: [&str; 3] = [".gitignore", ".ignore", ".rgignore"];
+
+/// The variable that names a file with more options for a search.
+const CONFIGURATION: &str = "RIPGREP_CONFIG_PATH";
 
 /// What a search passes over in the folders that it goes into.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -28,9 +31,9 @@ pub(crate) struct PassedOver {
 const LEAVING_OUT: [&str; 3] = ["--exclude-dir=", "--exclude=", "--include="];
 
 impl PassedOver {
-    pub(super) fn by(command: &Found) -> Self {
+    pub(super) fn by(command: &Found, suspects: &Suspects) -> Self {
         let words = started(&command.words);
-        let mut passed_over = Self { ignored: passes_over(command), ..Self::default() };
+        let mut passed_over = Self { ignored: passes_over(command, suspects), ..Self::default() };
         if !is_grep(words) || !command.assignments.is_empty() {
             return passed_over;
         }
@@ -71,10 +74,10 @@ fn is_grep(words: &[ShellWord]) -> bool {
 }
 
 /// Whether a search surely passes over hidden and ignored files.
-fn passes_over(command: &Found) -> bool {
+fn passes_over(command: &Found, suspects: &Suspects) -> bool {
     let Some((first, rest)) = started(&command.words).split_first() else { return false };
     // A configuration file may be named by a variable.
-    let is_plain = name_of(&first.text) == "rg" && command.assignments.is_empty() && first.is_literal;
+    let is_plain = name_of(&first.text) == "rg" && first.is_literal && !suspects.variables.sets(CONFIGURATION);
     let finds_more = |text: &str| {
         let longs =
             ["--hidden", "--unrestricted", "--ignore-file", "--pre", "--glob", "--iglob", "--follow", "--no-ignore"];

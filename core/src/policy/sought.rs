@@ -10,6 +10,7 @@ use super::handing::Handing;
 use super::inert::started;
 use super::path::{absolute, below, joined};
 use super::reading::{Reading, builds, does_more, reading};
+use super::removal::without_proc;
 use super::shell::{Joint, STAR, ShellWord};
 use super::suspects::{Found, Suspects};
 use super::values::{is_literal, may_be};
@@ -72,11 +73,19 @@ pub(crate) fn sought(suspects: &Suspects, call: &Call, context: &Context) -> Vec
     for command in &suspects.found {
         let words = started(&command.words);
         let Some((first, words)) = words.split_first() else { continue };
+        let shapes =
+            |words: &[&ShellWord]| words.iter().flat_map(|word| suspects.variables.spellings(word)).collect::<Vec<_>>();
         let is_handed = handing.printers.iter().any(|printer| std::ptr::eq(*printer, command));
         let is_changed = handing.taken == Reading::Perhaps;
         let found = match name_of(&first.text) {
-            "find" => found_by_find(words, is_handed || command.is_nested || consumed, is_changed && is_handed),
-            "fd" => found_by_fd(words, is_handed || command.is_nested || consumed, is_changed && is_handed),
+            "find" => {
+                let found = found_by_find(words, is_handed || command.is_nested || consumed, is_changed && is_handed);
+                found.map(|(roots, sought)| (shapes(&roots), sought))
+            }
+            "fd" => {
+                let found = found_by_fd(words, is_handed || command.is_nested || consumed, is_changed && is_handed);
+                found.map(|(roots, sought)| (shapes(&roots), sought))
+            }
             name if is_handed => printed_by(name, words, is_changed),
             _ => None,
         };
@@ -84,7 +93,12 @@ pub(crate) fn sought(suspects: &Suspects, call: &Call, context: &Context) -> Vec
         let roots = if roots.is_empty() { vec![".".to_owned()] } else { roots };
         let seen = |folder: &String| {
             let seen = roots.iter().filter_map(|root| absolute(root, folder, context.home.as_deref()));
-            seen.collect::<Vec<_>>()
+            let made = seen.flat_map(|path| match call.expansion(&path) {
+                Some(made) => made.to_vec(),
+                None if is_literal(&path) => vec![without_proc(&path, folder)],
+                None => vec![fixed_folder(&path)],
+            });
+            made.collect::<Vec<_>>()
         };
         sought.folders = folders.iter().flat_map(seen).collect();
         all.push(sought);
@@ -94,7 +108,7 @@ pub(crate) fn sought(suspects: &Suspects, call: &Call, context: &Context) -> Vec
 }
 
 /// The folders that find looks through and what it looks for, where something is done to it.
-fn found_by_find(words: &[ShellWord], is_read: bool, is_changed: bool) -> Option<(Vec<String>, Sought)> {
+fn found_by_find(words: &[ShellWord], is_read: bool, is_changed: bool) -> Option<(Vec<&ShellWord>, Sought)> {
     let executed = words.iter().position(|word| does_more(&word.text));
     let runs = executed.map(|at| words.get(at + 1..).unwrap_or_default());
     let changes = runs
@@ -103,7 +117,7 @@ fn found_by_find(words: &[ShellWord], is_read: bool, is_changed: bool) -> Option
         return None;
     }
     let roots = words.iter().take_while(|word| !word.text.starts_with(['-', '(', '!']) || word.text.len() == 2);
-    let roots = roots.filter(|word| !word.is_flag()).map(|word| word.text.clone()).collect();
+    let roots = roots.filter(|word| !word.is_flag()).collect();
     let named = |word: &&ShellWord| matches!(word.text.as_str(), "-name" | "-iname");
     let count = |names: &[&str]| words.iter().filter(|word| names.contains(&word.text.as_str())).count();
     let either = count(&["-o", "-or", ","]) > count(&["-prune"]);
@@ -115,7 +129,7 @@ fn found_by_find(words: &[ShellWord], is_read: bool, is_changed: bool) -> Option
 }
 
 /// The same for fd, which takes a pattern before the folders.
-fn found_by_fd(words: &[ShellWord], is_read: bool, is_changed: bool) -> Option<(Vec<String>, Sought)> {
+fn found_by_fd(words: &[ShellWord], is_read: bool, is_changed: bool) -> Option<(Vec<&ShellWord>, Sought)> {
     let runs = |word: &ShellWord| matches!(word.text.as_str(), "-x" | "-X" | "--exec" | "--exec-batch");
     let executed = words.iter().position(runs);
     if executed.is_none() && !is_read {
@@ -123,7 +137,7 @@ fn found_by_fd(words: &[ShellWord], is_read: bool, is_changed: bool) -> Option<(
     }
     let own = &words[..executed.unwrap_or(words.len())];
     let changes = executed.is_some_and(|at| reading(words.get(at + 1..).unwrap_or_default()) == Reading::Perhaps);
-    let roots = own.iter().filter(|word| !word.is_flag()).skip(1).map(|word| word.text.clone()).collect();
+    let roots = own.iter().filter(|word| !word.is_flag()).skip(1).collect();
     let all = own.iter().any(|word| word.is_flag() && word.text.contains(['H', 'u', 'h']));
     let skips = if all { Skips::Nothing } else { Skips::Hidden };
     let may_change = changes || is_changed;
@@ -166,7 +180,7 @@ fn printed_by(name: &str, words: &[ShellWord], may_change: bool) -> Option<(Vec<
         }
         // The pattern is one of these, and no folder.
         "grep" | "egrep" | "fgrep" | "rg" | "ag" | "ack" if named.len() < 2 && !long("--files") => vec![],
-        _ => named,
+        _ => named.iter().map(|name| as_pattern(name)).collect(),
     };
     Some((roots, Sought { folders: vec![], may_change, names, shape, skips }))
 }

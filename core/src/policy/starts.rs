@@ -4,6 +4,8 @@ use std::collections::BTreeSet;
 
 use super::command::{is_shell, name_of, text};
 use super::inert::is_inert;
+use super::options;
+use super::runners::{RUN_LINES, options_of};
 use super::shell::ShellWord;
 
 /// Programs behind which another command may stand.
@@ -144,6 +146,16 @@ pub(super) fn scripts_of(words: &[ShellWord]) -> Vec<String> {
         let has_c = |word: &ShellWord| word.is_flag() && !word.text.starts_with("--") && word.text.contains('c');
         let behind = rest.iter().skip_while(|word| !has_c(word)).skip(1);
         scripts.extend(behind.filter(|word| !word.is_flag()).map(ShellWord::script).next());
+    }
+    if RUN_LINES.contains(&name) {
+        let (letters, longs) = options_of(name);
+        for (at, word) in rest.iter().enumerate() {
+            let text = word.script();
+            scripts.extend(match options::value(&text, letters, longs) {
+                Some("") => rest.get(at + 1).map(ShellWord::script),
+                value => value.map(str::to_owned),
+            });
+        }
     }
     if matches!(name, "trap" | "alias") || name == "env" {
         let is_open = |word: &&ShellWord| !word.is_literal || word.text.contains(['*', '?', '[']);

@@ -61,6 +61,8 @@ pub(crate) struct Suspects {
     pub(crate) programs: Vec<String>,
     /// Commands in texts that something may run, as far as they are not certain.
     pub(crate) quoted: Vec<Vec<ShellWord>>,
+    /// What names may stand for there.
+    pub(crate) variables_in_texts: Variables,
     /// Why something may be run that does not stand in the line, for rules on commands.
     pub(crate) computed: Option<&'static str>,
     /// Why something may be run that nobody can read here.
@@ -203,14 +205,15 @@ impl Suspects {
 
     /// Notes the programs whose names are not certain. What the line sets must be known before.
     fn name_programs(&mut self) {
+        self.variables_in_texts = self.variables.clone();
         for command in std::mem::take(&mut self.found) {
             for start in starts(&command.words) {
                 self.program(&command.words, start);
                 let scripts = receivers::scripts_named(&command.words, start, &self.variables);
                 self.programs.extend(scripts.into_iter().filter(|shape| !is_literal(shape)));
             }
-            let quoted = code::commands(&command);
-            self.programs.extend(code::programs(&quoted, &self.variables));
+            let quoted = code::commands(&command, &mut self.variables_in_texts);
+            self.programs.extend(code::programs(&quoted, &self.variables_in_texts));
             self.quoted.extend(quoted);
             self.found.push(command);
         }
@@ -267,11 +270,13 @@ impl Suspects {
                 words.push(word.clone());
                 continue;
             }
-            let (made, all) = word.unbraced();
+            // What a command prints stands for something in each of them.
+            let text = word.script();
+            let (made, all) = ShellWord { text: text.clone(), ..word.clone() }.unbraced();
             if !all {
                 self.unfinished = Some("braces make more words than are looked at");
             }
-            if made.len() == 1 && made[0] == word.text {
+            if made.len() == 1 && made[0] == text {
                 words.push(word.clone());
             } else {
                 words.extend(made.into_iter().map(|text| ShellWord { is_literal: false, ..ShellWord::read(&text) }));

@@ -23,6 +23,7 @@ use super::searching::searches_here;
 use super::shell::{ANY, Joint, ONE, Piece, STAR, ShellWord, Way};
 use super::skipping::PassedOver;
 use super::sought::own_patterns;
+use super::starts::starts;
 use super::suspects::{Found, Suspects};
 use super::unknown_names::begins_anew;
 use super::values::{fills_outside_quotes, is_literal};
@@ -129,8 +130,10 @@ impl Toucher<'_> {
         for value in in_environment(command) {
             self.word(&value, &implied);
         }
-        if let Some(name) = written(command) {
-            self.name(name, &implied);
+        for start in starts(&command.words) {
+            if let Some(name) = written(&command.words[start..]) {
+                self.name(name, &implied);
+            }
         }
         let Some((first, rest)) = command.words.split_first() else { return };
         let kind = reading(&command.words);
@@ -147,7 +150,7 @@ impl Toucher<'_> {
         let descent = descent(&command.words);
         let is_changed = flows && (command.is_nested || self.consumed == Reading::Perhaps);
         let may_change = kind == Reading::Perhaps || is_changed;
-        let passed_over = PassedOver::by(command);
+        let passed_over = PassedOver::by(command, self.suspects);
         let touch = Touch { path: String::new(), may_change, is_word: true, descent, passed_over };
         for (at, word) in command.words.iter().enumerate().skip(1) {
             if !PassedOver::is_said_by(&command.words, at) {
@@ -172,12 +175,8 @@ impl Toucher<'_> {
             if matches!(name_of(&first.text), "vi" | "vim" | "nvim" | "view" | "ex" | "emacs") {
                 rest.iter().for_each(|word| self.orders(&word.text, &touch));
             }
-            if name_of(&first.text) == "sed" {
-                // `r` and `w` have their file right behind them.
-                for shape in rest.iter().flat_map(|word| self.suspects.variables.spellings(word)) {
-                    let glued = shape.rsplit(['=', ' ', '\\']).next().unwrap_or_default();
-                    glued.char_indices().skip(1).take(6).for_each(|(at, _)| self.name(&glued[at..], &touch));
-                }
+            if name_of(&first.text) == "sed" || !first.is_literal {
+                self.behind_letters(command, &touch);
             }
         }
         // What is given to a program by which another one gets its words.

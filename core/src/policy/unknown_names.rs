@@ -83,6 +83,16 @@ impl Toucher<'_> {
         text.split_whitespace().skip(1).for_each(|name| self.name(name, &touch));
     }
 
+    /// The names in scripts for sed: `r` and `w` have their file right behind them.
+    pub(super) fn behind_letters(&mut self, command: &Found, touch: &Touch) {
+        let words = command.words.iter().skip(1).flat_map(|word| self.suspects.variables.spellings(word));
+        let scripts: Vec<String> = words.chain(command.given.iter().cloned()).collect();
+        for part in scripts.iter().flat_map(|script| script.split(['=', ' ', '\\', '\n', ';'])) {
+            let letters = part.char_indices().filter(|(_, c)| matches!(c, 'r' | 'R' | 'w' | 'W'));
+            letters.for_each(|(at, _)| self.name(&part[at + 1..], touch));
+        }
+    }
+
     /// The texts that stand in quotes in code: files, patterns, and folders that are meant as a whole.
     pub(super) fn code(&mut self, command: &Found, touch: &Touch) {
         let touch = Touch { is_word: false, descent: Descent::Named, ..touch.clone() };

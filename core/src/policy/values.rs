@@ -89,7 +89,9 @@ impl Variables {
         let mut shapes = self.shapes(word);
         let emptied: Vec<String> =
             shapes.iter().filter(|shape| shape.contains(OUTER)).map(|shape| shape.replace(OUTER, "")).collect();
-        shapes.extend(emptied.into_iter().filter(|shape| !shape.is_empty() && !shape.starts_with('/')));
+        // A whole path behind it stands for itself; `$X/*` is for what is in X.
+        let counts = |shape: &String| !shape.is_empty() && (!shape.starts_with('/') || is_literal(shape));
+        shapes.extend(emptied.into_iter().filter(counts));
         shapes
     }
 
@@ -161,7 +163,7 @@ impl Variables {
         values
     }
 
-    fn value(&self, name: &str) -> Vec<String> {
+    pub(super) fn value(&self, name: &str) -> Vec<String> {
         // `${!X}` is the value of the name that X holds.
         if let Some(pointer) = name.strip_prefix('!').filter(|name| !name.is_empty()) {
             let names = self.value(pointer).into_iter();

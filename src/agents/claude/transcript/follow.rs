@@ -73,12 +73,10 @@ impl Follower {
             late: ToldIds::default(),
             words_end: true,
         };
-        tokio::spawn(async move {
-            if let Some(conversation) = conversation {
-                following.begin(conversation).await;
-            }
-            following.run(told).await;
-        });
+        if let Some(conversation) = conversation {
+            following.begin(conversation);
+        }
+        tokio::spawn(following.run(told));
         Self(send)
     }
 
@@ -142,48 +140,36 @@ impl TranscriptFollowing {
                     Some(followed) => self.take(followed).await,
                     None => return,
                 },
-                () = tokio::time::sleep(WATCHED_PAUSE), if is_watched => self.read_on().await,
+                () = tokio::time::sleep(WATCHED_PAUSE), if is_watched => self.read_on(),
                 () = self.session.stream().looked_at(), if !is_watched => {}
             }
         }
     }
 
     /// Another conversation: what its transcript has already is older than this session.
-    async fn begin(&mut self, conversation: String) {
+    fn begin(&mut self, conversation: String) {
         if self.conversation.as_ref() == Some(&conversation) {
             return;
         }
-        self.read_on().await;
-        (self.file, self.read) = (None, u64::MAX);
+        self.read_on();
+        (self.file, self.read) = (None, 0);
         self.conversation = Some(conversation);
-        self.look().await;
+        self.find();
+        if let Some(length) = self.file.as_ref().and_then(|file| file.metadata().ok()).map(|about| about.len()) {
+            self.read = length;
+        }
     }
 
-    /// What the client has written behind what was read. Looked at where it holds up nobody.
-    async fn look(&mut self) -> Vec<u8> {
-        let (file, read) = (self.file.take(), self.read);
-        let (transcripts, conversation) = (self.transcripts.clone(), self.conversation.clone());
-        let looking = tokio::task::spawn_blocking(move || {
-            let found = || transcripts?.open(&conversation?);
-            let Some(file) = file.or_else(found) else { return (None, 0, vec![]) };
-            let length = file.metadata().map_or(0, |about| about.len());
-            // What is there at the beginning is older than this session.
-            let read = read.min(length);
-            let mut bytes = vec![0; usize::try_from((length - read).min(LONGEST_READ)).unwrap_or_default()];
-            if file.read_exact_at(&mut bytes, read).is_err() {
-                bytes.clear();
-            }
-            (Some(file), read, bytes)
-        });
-        let (file, read, bytes) = looking.await.unwrap_or_default();
-        (self.file, self.read) = (file, read);
-        bytes
+    fn find(&mut self) {
+        if let (None, Some(transcripts), Some(conversation)) = (&self.file, &self.transcripts, &self.conversation) {
+            self.file = transcripts.open(conversation);
+        }
     }
 
     async fn take(&mut self, followed: Followed) {
-        self.read_on().await;
+        self.read_on();
         match followed {
-            Followed::Conversation(conversation) => self.begin(conversation).await,
+            Followed::Conversation(conversation) => self.begin(conversation),
             Followed::Entry(entry) => self.session.stream().push(entry),
             Followed::Call { id, tool, input, agent } => {
                 let id = id.unwrap_or_default();
@@ -221,13 +207,20 @@ impl TranscriptFollowing {
         let late = Instant::now() + fixed::wait("TRANSCRIPT_LATE", LATE);
         while self.file.is_some() && !is_told(self) && Instant::now() < late {
             tokio::time::sleep(LOOK_PAUSE).await;
-            self.read_on().await;
+            self.read_on();
         }
     }
 
     /// Tells what the client has written since.
-    async fn read_on(&mut self) {
-        let bytes = self.look().await;
+    fn read_on(&mut self) {
+        self.find();
+        let Some(file) = &self.file else { return };
+        let length = file.metadata().map_or(0, |about| about.len());
+        let mut bytes =
+            vec![0; usize::try_from(length.saturating_sub(self.read).min(LONGEST_READ)).unwrap_or_default()];
+        if bytes.is_empty() || file.read_exact_at(&mut bytes, self.read).is_err() {
+            return;
+        }
         let Some(end) = memchr::memrchr(b'\n', &bytes) else {
             // A line that does not fit is passed over, from the line break behind it on.
             if bytes.len() as u64 == LONGEST_READ {

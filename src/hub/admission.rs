@@ -2,10 +2,10 @@
 
 use std::time::Instant;
 
-use portcullis_core::{Input, Inside, InsideAgent, Label, OWNER, Refusal, State};
+use portcullis_core::{Input, Inside, InsideAgent, Label, Moment, OWNER, Presence, Refusal, Session, State};
 use portcullis_wire::error::{Fault, Kind};
 
-use super::{Hub, Trouble, fault_of};
+use super::{Hub, Trouble, fault_of, now};
 use crate::processes::{self, Ancestry};
 
 impl Hub {
@@ -20,7 +20,8 @@ impl Hub {
 
     /// The agent inside of which the other end of a connection runs, if it does.
     ///
-    /// Whose ancestors cannot be told counts as inside while any session runs commands, unless it shows a token.
+    /// Whose ancestors cannot be told counts as inside while any session runs commands, and afterwards if it was begun
+    /// meanwhile, unless it shows a token.
     pub(crate) async fn inside(&self, peer: Peer) -> Result<Option<Inside>, Trouble> {
         let (process, takes_unknown) = match peer {
             Peer::Network => return Ok(None),
@@ -31,15 +32,18 @@ impl Hub {
         // for a person; above the gate is only whoever happened to need it first.
         let ancestry = process.map(|process| Ancestry::of(process).below(std::process::id()));
         let above = ancestry.as_ref().map(|ancestry| ancestry.above().to_vec()).unwrap_or_default();
+        let ages = ancestry.iter().flat_map(Ancestry::ages);
+        let began: Vec<Moment> = ages.map(|age| Moment(now().0.saturating_sub(age.as_millis() as u64))).collect();
         let agents = move |state: &State| {
             let agents = state.all_sessions().filter(|session| session.about.runs_commands);
-            let known = |session: &portcullis_core::Session| KnownAgent {
+            let known = |session: &Session| KnownAgent {
                 is_above: session.about.pid.is_some_and(|pid| above.contains(&pid)),
                 pid: session.about.pid,
                 has_ended: session.has_ended(),
+                may_have_left: may_have_left(session, &began),
                 label: session.label.clone(),
             };
-            agents.map(known).filter(|agent| agent.is_above || !agent.has_ended).collect::<Vec<_>>()
+            agents.map(known).filter(|agent| agent.is_above || agent.may_have_left).collect::<Vec<_>>()
         };
         let agents = self.look(agents).await?;
         if let Some(session) = agents.iter().find(|agent| agent.is_above && agent.is_still_there()) {
@@ -52,8 +56,8 @@ impl Hub {
             None => Some("the system does not name the process that connected"),
             Some(ancestry) => ancestry.gap().map(processes::AncestryGap::in_words),
         };
-        let some_run_commands = agents.iter().any(|agent| !agent.has_ended);
-        let unknown = gap.filter(|_| some_run_commands && !takes_unknown);
+        let is_left_behind = agents.iter().any(|agent| agent.may_have_left);
+        let unknown = gap.filter(|_| is_left_behind && !takes_unknown);
         Ok(unknown.map(|why| Inside { process, agent: InsideAgent::Unknown(why) }))
     }
 
@@ -87,9 +91,17 @@ pub(crate) enum Peer {
     Service { pid: Option<u32> },
 }
 
+/// Whether a session's agent may have started a process and left it behind: one whose line began at these moments.
+fn may_have_left(session: &Session, began: &[Moment]) -> bool {
+    let Presence::Ended { at, .. } = session.presence else { return true };
+    // When it began is not told of one that is gone.
+    began.is_empty() || began.iter().any(|began| (session.since..=at).contains(began))
+}
+
 /// The agent of a session that runs commands.
 struct KnownAgent {
     is_above: bool,
+    may_have_left: bool,
     pid: Option<u32>,
     has_ended: bool,
     label: Label,

@@ -1,6 +1,7 @@
 //! Whose child a process is, and whether that can still be told.
 
 use std::fs;
+use std::time::Duration;
 
 use super::{is_claude_code, is_guard, is_holder};
 use crate::fixed;
@@ -13,6 +14,8 @@ const DEEPEST: usize = 1024;
 pub(crate) struct Ancestry {
     /// The process itself first, then its parent, and so on.
     line: Vec<u32>,
+    /// How long each of them has run, as far as the system tells.
+    ages: Vec<Duration>,
     /// Why others may be missing from the line; none when it is whole.
     gap: Option<AncestryGap>,
 }
@@ -65,7 +68,12 @@ impl Ancestry {
             }
             line.push(parent);
         };
-        Self { line, gap }
+        Self { line, ages: stats.into_iter().filter_map(|stat| stat.age).collect(), gap }
+    }
+
+    /// How long it and those it descends from have run, as far as the system tells.
+    pub(crate) fn ages(&self) -> &[Duration] {
+        &self.ages
     }
 
     /// Without this process and those above it, which have nothing to do with the rest: it works for others, too.
@@ -125,6 +133,7 @@ struct Stat {
     has_terminal: bool,
     /// The user it belongs to.
     user: Option<u32>,
+    age: Option<Duration>,
 }
 
 #[cfg(target_os = "linux")]
@@ -138,8 +147,18 @@ impl Stat {
         let parent = fields.next()?.parse().ok()?;
         let leader = fields.nth(1)?.parse().ok();
         let has_terminal = fields.next()? != "0";
-        Some(Self { parent, leader, has_terminal, user })
+        let age = fields.nth(14).and_then(|ticks| ticks.parse().ok()).and_then(age_of);
+        Some(Self { parent, leader, has_terminal, user, age })
     }
+}
+
+/// How long ago it was so many ticks after the system started.
+#[cfg(target_os = "linux")]
+fn age_of(ticks: u64) -> Option<Duration> {
+    let up: f64 = fs::read_to_string("/proc/uptime").ok()?.split_whitespace().next()?.parse().ok()?;
+    // Linux tells in hundredths of a second, whatever it counts in itself.
+    let began = ticks as f64 / 100.0;
+    Some(Duration::try_from_secs_f64(up - began).unwrap_or_default())
 }
 
 #[cfg(not(target_os = "linux"))]
@@ -151,7 +170,7 @@ impl Stat {
         let mut words = text.split_whitespace();
         let parent = words.next()?.parse().ok()?;
         let has_terminal = words.next().is_some_and(|tty| !tty.starts_with('?'));
-        Some(Self { parent, leader: None, has_terminal, user: None })
+        Some(Self { parent, leader: None, has_terminal, user: None, age: None })
     }
 }
 
@@ -185,13 +204,14 @@ mod tests {
         child.kill().unwrap();
         child.wait().unwrap();
         assert_eq!(ancestry.line()[..2], [child.id(), std::process::id()]);
+        assert!(ancestry.ages()[0] < Duration::from_secs(60) && ancestry.ages()[0] <= ancestry.ages()[1]);
         assert_eq!(Ancestry::of(child.id()).gap(), Some(AncestryGap::Gone));
     }
 
     #[test]
     fn below_more_levels_than_are_looked_at_nobody_knows_who_is_above() {
         // A process of someone else's lets the person in, and each has the next number as its child.
-        let stat = |pid: u32| Stat { parent: pid - 1, leader: Some(2), has_terminal: false, user: Some(0) };
+        let stat = |pid: u32| Stat { parent: pid - 1, leader: Some(2), has_terminal: false, user: Some(0), age: None };
         let of = |levels: usize| Ancestry::followed(1 + levels as u32, 0, 1000, |pid| Some(stat(pid)));
         assert_eq!((of(DEEPEST).line().len(), of(DEEPEST).gap()), (DEEPEST, None));
         let deeper = of(DEEPEST + 1);
@@ -200,8 +220,13 @@ mod tests {
 
     #[test]
     fn who_has_no_terminal_and_no_leader_may_have_been_started_by_anyone() {
-        let stat =
-            |parent, leader, has_terminal, user| Stat { parent, leader: Some(leader), has_terminal, user: Some(user) };
+        let stat = |parent, leader, has_terminal, user| Stat {
+            parent,
+            leader: Some(leader),
+            has_terminal,
+            user: Some(user),
+            age: None,
+        };
         let gap = |line: &[u32], stats: &[Stat]| orphaned(line, stats, 1000);
         // A shell in a terminal, below a terminal server.
         let shell = [stat(800, 800, true, 1000), stat(700, 800, true, 1000), stat(1, 700, false, 1000)];

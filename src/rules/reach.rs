@@ -89,3 +89,34 @@ fn a_search_that_passes_over_hidden_and_ignored_files_is_not_asked_for() {
     std::fs::write(place.project.join(".ignore"), "!.env\n").unwrap();
     assert!(!passes("rg TODO"));
 }
+
+#[test]
+fn what_grep_is_told_to_leave_out_is_not_searched() {
+    let place = place();
+    std::fs::remove_file(place.project.join(".env")).unwrap();
+    let passes = |line: &str| place.decided(Mode::BypassPermissions, line).decision == Decision::Allow;
+    for line in [
+        "grep -r x . --exclude-dir=secrets",
+        "grep -rn x --exclude-dir=.git --exclude-dir=secrets",
+        "grep -rn x --include='*.py' .",
+        "grep -rn x --exclude='key*' --exclude='prod*' .",
+    ] {
+        assert!(passes(line), "{line}");
+    }
+    for line in [
+        "grep -r x . --exclude-dir=src",
+        "grep -r x . --exclude-dir=sec",
+        "grep -r x . --exclude-dir=$X",
+        "grep -r x --exclude-dir=secrets . secrets",
+        "grep -r x --exclude-dir=secrets ./secrets",
+        "grep -r x -- . --exclude-dir=secrets",
+        "grep -R x . --exclude-dir=secrets",
+        "grep -r x . --include='k*'",
+        "grep -r x . --include='*.py' --include=key",
+        "grep -r x . --exclude='*.py' --include=key",
+        "grep -r x . --exclude-dir=secrets; grep -r x .",
+        "GREP_OPTIONS=-R grep -r x . --exclude-dir=secrets",
+    ] {
+        assert!(!passes(line), "{line}");
+    }
+}

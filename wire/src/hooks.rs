@@ -111,8 +111,17 @@ pub struct HookCall {
 
 /// How prompts begin that Claude Code makes by itself: its own tags and notices. A person who types one of these is not
 /// taken for a person.
-const NOT_TYPED: [&str; 6] =
-    ["<task-notification", "<channel", "<teammate-message", "<cron-", "<system-reminder", "[SYSTEM NOTIFICATION"];
+const NOT_TYPED: [&str; 9] = [
+    "<task-notification",
+    "<channel",
+    "<teammate-message",
+    "<cron-",
+    "<system-reminder",
+    "[SYSTEM NOTIFICATION",
+    "Another Claude session sent a message",
+    "[Cross-session delivery notice]",
+    "# Autonomous loop",
+];
 
 /// The call is not one we understand.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]

@@ -21,7 +21,9 @@ pub(super) struct GuardMoves {
 
 pub(super) fn read(state: &State, session: SessionId, sender: String) -> Decided {
     let Some(known) = state.session(session) else { return refuse(Refusal::NoSuchSession) };
-    if known.outside.as_ref().is_some_and(|outside| outside.sender == sender) {
+    // Another process of the conversation may have ended its guard, and this one still has it.
+    let kept = state.outside_of(session, &known.about);
+    if [known.outside.as_ref(), kept].iter().all(|outside| outside.is_some_and(|outside| outside.sender == sender)) {
         return answer(Answer::Done);
     }
     changed(session, Record::OutsideRead { session, sender })

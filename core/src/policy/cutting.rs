@@ -1,7 +1,7 @@
 //! What `${X%y}` and its like make of a value.
 
 use super::glob::segment_matches;
-use super::shell::{ANY, OUTER};
+use super::shell::{ANY, ONE, OUTER, STAR};
 use super::values::is_literal;
 
 /// Longer values are not cut.
@@ -36,7 +36,10 @@ pub(super) fn cut(value: &str, operator: &str) -> Option<String> {
             // A pattern of file names may end as well in what it does not say.
             return left.or(is_literal(value).then_some(value)).map(str::to_owned);
         }
-        return is_literal(value).then(|| without(value, pattern, is_end, is_longest));
+        if is_literal(value) {
+            return Some(without(value, pattern, is_end, is_longest));
+        }
+        return known_part(value, pattern, is_end).filter(|_| !is_longest);
     }
     is_literal(value).then(|| replaced(value, operator).or_else(|| part(value, operator)))?
 }
@@ -50,6 +53,19 @@ fn affix(operator: &str) -> Option<(bool, bool, &str)> {
         Some(pattern) => (is_end, true, pattern),
         None => (is_end, false, pattern),
     })
+}
+
+/// The least that is cut, where it lies in what is known of a name.
+fn known_part(value: &str, pattern: &str, is_end: bool) -> Option<String> {
+    let open = [STAR, ONE];
+    let (open, known) = match is_end {
+        true => value.split_at(value.rfind(open).map(|at| at + value[at..].chars().next().map_or(0, char::len_utf8))?),
+        false => value.split_at(value.find(open)?),
+    };
+    let (open, known) = if is_end { (open, known) } else { (known, open) };
+    let cut = without(known, pattern, is_end, false);
+    let whole = || if is_end { format!("{open}{cut}") } else { format!("{cut}{open}") };
+    (cut != known).then(whole)
 }
 
 fn without(value: &str, pattern: &str, is_end: bool, is_longest: bool) -> String {
@@ -117,6 +133,9 @@ mod tests {
             assert_eq!(cut(value, operator).as_deref(), Some(made), "{value} {operator}");
         }
         assert_eq!(cut(&format!("{STAR}.c"), "%.c"), Some(STAR.to_string()));
+        assert_eq!(cut(&format!("{STAR}.c"), "%.*"), Some(STAR.to_string()));
+        assert_eq!(cut(&format!("a-{STAR}"), "#*-"), Some(STAR.to_string()));
+        assert_eq!(cut(&format!("{STAR}.c"), "%%.*"), None);
         for (value, operator) in [
             (format!("{STAR}"), "%.c"),
             (format!("a{ANY}"), "%.c"),

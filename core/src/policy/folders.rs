@@ -96,7 +96,7 @@ fn listed(suspects: &Suspects) -> Vec<String> {
         let named: Vec<String> = rest.iter().filter(|word| !word.is_flag()).flat_map(shapes).collect();
         let patterns = named.iter().filter(|shape| shape.contains([STAR, ONE]) && !shape.contains(ANY)).cloned();
         let below = match name_of(&first.text) {
-            "ls" | "echo" | "printf" => Some(STAR.to_string()),
+            "ls" | "echo" | "printf" | "basename" | "dirname" | "realpath" | "readlink" => Some(STAR.to_string()),
             "find" | "fd" | "tree" | "git" | "rg" | "grep" | "du" => Some(format!("{STAR}{STAR}")),
             _ => None,
         };

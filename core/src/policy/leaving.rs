@@ -19,8 +19,8 @@ pub(super) fn is_lost(suspects: &Suspects) -> bool {
     }
     let sources = Sources::of(&open, suspects);
     let feeding: Vec<&Found> = suspects.found.iter().filter(|command| sources.has(command)).collect();
-    open.iter().any(|word| suspects.variables.is_unfollowed(word))
-        || Handing::to_words(&feeding, Reading::Only, suspects).is_unknown
+    let handing = Handing::to_words(&feeding, Reading::Only, suspects);
+    open.iter().any(|word| suspects.variables.is_unfollowed(word)) || handing.is_unknown || !handing.lists.is_empty()
 }
 
 /// Where the value of a word comes from.

@@ -1,7 +1,7 @@
 //! The outside guard: what may pass unasked while text from someone who may not direct the session is before the model.
 
 use super::access::{Access, Action};
-use super::call::{Call, Context};
+use super::call::{Call, Context, Given};
 use super::decide::View;
 use super::decision::Mode;
 use super::rule::{Origin, RuleSet};
@@ -56,7 +56,9 @@ pub fn passes_outside_guard(rules: &RuleSet, context: &Context, call: &Call, pol
     };
     let is_ours =
         SERVERS.iter().filter_map(|server| call.tool.strip_prefix(server)).any(|tool| OWN_TOOLS.contains(&tool));
-    if is_ours || HARMLESS.contains(&call.tool.as_str()) {
+    // A subagent that runs elsewhere has none of our hooks.
+    let is_elsewhere = call.input.get("isolation").is_some_and(|given| *given != Given::Text("worktree".to_owned()));
+    if is_ours || HARMLESS.contains(&call.tool.as_str()) && !is_elsewhere {
         return true;
     }
     let is_users = |origin: Origin| matches!(origin, Origin::User | Origin::CommandLine | Origin::Session);
@@ -106,6 +108,8 @@ mod tests {
             ("mcp__portcullis__hook", "text", "x", false, false),
             ("AskUserQuestion", "questions", "x", true, true),
             ("Task", "prompt", "x", true, true),
+            ("Agent", "isolation", "worktree", true, true),
+            ("Agent", "isolation", "remote", false, false),
             ("TodoWrite", "todos", "x", true, true),
         ] {
             assert_eq!(passes(vec![], tool, field, value, false), guard, "{tool} {value}");

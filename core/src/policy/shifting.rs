@@ -73,7 +73,7 @@ fn enters_descriptor(words: &[ShellWord]) -> bool {
 fn through_descriptor(text: &str) -> bool {
     let behind = |at: &str| {
         let (_, rest) = text.split_once(at)?;
-        rest.trim_start_matches(|c: char| c.is_ascii_digit()).strip_prefix('/').map(|_| ())
+        rest.contains('/').then_some(())
     };
     behind("/fd/").is_some()
         || text.contains("/proc/") && text.ends_with("/fd")

@@ -34,7 +34,10 @@ impl PassedOver {
     pub(super) fn by(command: &Found, suspects: &Suspects) -> Self {
         let words = started(&command.words);
         let mut passed_over = Self { ignored: passes_over(command, suspects), ..Self::default() };
-        if !is_grep(words) || !command.assignments.is_empty() {
+        // Links lead elsewhere by other names.
+        let follows =
+            options::has(words.iter().map(|word| word.text.as_str()), "Rd", &["--dereference-r", "--directories"]);
+        if !is_grep(words) || follows || !command.assignments.is_empty() {
             return passed_over;
         }
         let [folders, files, others] = LEAVING_OUT.map(|option| {

@@ -4,12 +4,12 @@
 use std::collections::BTreeSet;
 
 use super::code;
-use super::command::{is_shell, name_of};
+use super::command::name_of;
 use super::feeding;
 use super::inert::is_inert;
 use super::perhaps::Flow;
 use super::receivers;
-use super::setting::texts_to_read;
+use super::set_by_read::texts_to_read;
 use super::shell::{ANY, Joint, Piece, Redirect, Script, ShellCommand, ShellWord, assignment};
 use super::shifting::shifts;
 use super::starts::{WITH_A_WORD, scripts_of, starts, takes_from_elsewhere};
@@ -20,9 +20,6 @@ const DEEPEST: usize = 4;
 
 /// How often what names stand for is looked at again, before it may be anything.
 const ROUNDS: usize = 6;
-
-/// How many ways to fill in one text that is run are looked at.
-const MOST_FILLED: usize = 16;
 
 /// How much text all suspects together may have: what one line can make us look at, for each rule.
 const MOST_TEXT: usize = 60_000;
@@ -97,6 +94,7 @@ impl Suspects {
             filled.iter().for_each(|script| drop(suspects.read(script)));
             suspects.learn_all();
         }
+        suspects.fill_in();
         suspects.name_programs();
         suspects.unseen = suspects.unseen.or(shifts(&suspects.found));
         suspects.computed = receivers::computed(&suspects);
@@ -104,7 +102,7 @@ impl Suspects {
         suspects
     }
 
-    fn read(&mut self, script: &str) -> Vec<String> {
+    pub(super) fn read(&mut self, script: &str) -> Vec<String> {
         if !self.scripts.insert(script.to_owned()) || !self.has_room_for(script.len()) {
             return vec![];
         }
@@ -138,18 +136,24 @@ impl Suspects {
         let mut scripts = feeding::scripts(&found);
         scripts.extend(reckoned(&found));
         for command in &found {
-            let starts = starts(&command.words);
-            for start in starts {
-                let words = &command.words[start..];
-                let takes_more = command.words[..start].iter().any(takes_from_elsewhere);
-                if start > 0 && !self.take(words, takes_more) {
-                    break;
-                }
-                self.unseen = self.unseen.or(feeding::unseen(words, command, &found));
-                scripts.extend(scripts_of(words));
-            }
+            scripts.extend(self.start(command, &found));
         }
         self.found.extend(found);
+        scripts
+    }
+
+    /// Takes in what a command starts, and says which texts it may run.
+    pub(super) fn start(&mut self, command: &Found, all: &[Found]) -> Vec<String> {
+        let mut scripts = vec![];
+        for start in starts(&command.words) {
+            let words = &command.words[start..];
+            let takes_more = command.words[..start].iter().any(takes_from_elsewhere);
+            if start > 0 && !self.take(words, takes_more) {
+                break;
+            }
+            self.unseen = self.unseen.or(feeding::unseen(words, command, all));
+            scripts.extend(scripts_of(words));
+        }
         scripts
     }
 
@@ -176,31 +180,6 @@ impl Suspects {
             }
         }
         self.variables.forget_changed(&before);
-    }
-
-    /// The texts that a shell runs with what is filled in by the one around it: then braces and patterns in it count.
-    fn filled_scripts(&self) -> Vec<String> {
-        let mut filled = vec![];
-        for command in &self.found {
-            for start in starts(&command.words) {
-                let Some((first, rest)) = command.words.get(start..).and_then(<[ShellWord]>::split_first) else {
-                    continue;
-                };
-                let runs = name_of(&first.text) == "eval" || is_shell(&first.text);
-                if !runs || !rest.iter().any(|word| !word.is_known()) {
-                    continue;
-                }
-                let mut texts = vec![String::new()];
-                for word in rest.iter().filter(|word| !word.is_flag()) {
-                    let shapes = self.variables.shapes(word);
-                    let joined =
-                        |text: &String| shapes.iter().map(|shape| format!("{text} {shape}")).collect::<Vec<_>>();
-                    texts = texts.iter().flat_map(joined).take(MOST_FILLED).collect();
-                }
-                filled.extend(texts.into_iter().filter(|text| is_literal(text)));
-            }
-        }
-        filled
     }
 
     /// Notes the programs whose names are not certain. What the line sets must be known before.
@@ -254,7 +233,7 @@ impl Suspects {
         }
     }
 
-    fn take(&mut self, words: &[ShellWord], takes_more: bool) -> bool {
+    pub(super) fn take(&mut self, words: &[ShellWord], takes_more: bool) -> bool {
         let room = !words.is_empty() && self.has_room_for(words.iter().map(|word| word.raw.len() + 1).sum());
         if room {
             self.commands.push(Suspect { words: words.to_vec(), takes_more });

@@ -20,7 +20,7 @@ use super::path::absolute;
 use super::reading::{Descent, Reading, descent, descent_of, prints_names, reading};
 use super::removal::without_proc;
 use super::searching::searches_here;
-use super::shell::{ANY, Joint, ONE, Piece, STAR, ShellWord, Way};
+use super::shell::{ANY, Joint, ONE, OUTER, Piece, STAR, ShellWord, Way};
 use super::skipping::PassedOver;
 use super::sought::own_patterns;
 use super::starts::starts;
@@ -231,6 +231,15 @@ impl Toucher<'_> {
     pub(super) fn name(&mut self, name: &str, touch: &Touch) {
         if name.len() > 4_096 || name.chars().all(|c| c == ANY) || self.touched.len() > MOST {
             return;
+        }
+        // What the environment knows may be any name of a file below a folder that stands there, or any folder above one.
+        if name.contains(OUTER) {
+            let below = name.trim_start_matches(OUTER);
+            match below.len() == name.len() {
+                true => self.name(&name.replace(OUTER, &STAR.to_string()), touch),
+                false if below.starts_with('/') && !below.contains(OUTER) => self.name(&format!("{ANY}{below}"), touch),
+                false => {}
+            }
         }
         for folder in self.folders.clone() {
             // What begins with what nobody knows may begin anywhere.

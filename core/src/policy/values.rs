@@ -1,10 +1,10 @@
 //! What the words of a line may become, as far as the line itself says so.
-//!
-//! A *shape* is a text in which [`ANY`] stands for what nobody knows, [`STAR`] and [`ONE`] for patterns of file names.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::cutting::{cut, default_in};
+use super::shapes::globbed;
+pub(crate) use super::shapes::{fills_outside_quotes, in_words, is_literal, may_be};
 use super::shell::{ANY, LIST, ONE, OUTER, Piece, STAR, ShellWord};
 
 /// More ways to read one word than this are one: anything.
@@ -28,6 +28,8 @@ pub(crate) struct Variables {
     pub(super) of_any: Vec<String>,
     /// Something in the line sets names that nobody knows.
     pub(super) sets_any: bool,
+    /// A list has keys that are texts.
+    pub(super) has_keys: bool,
     /// A name stands for another one, so that each may have the value of any.
     pub(super) has_references: bool,
 }
@@ -132,10 +134,22 @@ impl Variables {
                 self.has_references && is_name && !matches!(name.as_str(), "HOME" | "PWD")
                     || self.unfollowed.contains(base(name))
                     || name.strip_prefix('!').is_some_and(|name| !name.is_empty() && points(name))
+                    || matches!(piece, Piece::MadeOf(_, operator) if self.loses(name, operator))
             }
             _ => false,
         });
         is_one || is_too_much()
+    }
+
+    /// Whether something is made of text that stands in the line, and nobody can tell what: also of names and keys.
+    fn loses(&self, name: &str, operator: &str) -> bool {
+        if name.starts_with('!') {
+            return operator.starts_with(['*', '@']) || operator.starts_with('[') && self.has_keys;
+        }
+        let is_text = |value: &&String| is_literal(value) && !value.contains(OUTER);
+        let values = self.values.get(name).into_iter().flatten().filter(is_text);
+        default_in(operator).is_none()
+            && values.filter(|value| !value.is_empty()).any(|value| cut(value, operator).is_none())
     }
 
     /// What is made of a name that the line sets, where that is certain.
@@ -209,104 +223,8 @@ fn base(name: &str) -> &str {
     name.strip_suffix(LIST).unwrap_or(name)
 }
 
-/// A value as the pattern of file names that it is outside of quotes.
-fn globbed(value: &str) -> String {
-    let mut pattern = String::new();
-    let mut chars = value.chars();
-    while let Some(c) = chars.next() {
-        pattern.push(match c {
-            '*' => STAR,
-            '?' => ONE,
-            // `@(a|b)`, where a shell is told to know it.
-            '@' | '+' | '!' if chars.as_str().starts_with('(') && chars.as_str().contains(')') => {
-                chars.by_ref().find(|c| *c == ')');
-                STAR
-            }
-            '[' if chars.clone().skip(1).any(|c| c == ']') => {
-                chars.next();
-                chars.by_ref().find(|c| *c == ']');
-                ONE
-            }
-            c => c,
-        });
-    }
-    pattern
-}
-
-/// Whether something is filled in outside of quotes, by how a word is written.
-pub(super) fn fills_outside_quotes(raw: &str) -> bool {
-    let mut chars = raw.chars();
-    let mut quote = None;
-    while let Some(c) = chars.next() {
-        match (c, quote) {
-            ('\\', None | Some('"')) => drop(chars.next()),
-            ('\'' | '"', None) => quote = Some(c),
-            (c, Some(open)) if c == open => quote = None,
-            ('$', None) => return true,
-            _ => {}
-        }
-    }
-    false
-}
-
 pub(super) fn is_name(text: &str) -> bool {
     !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
-}
-
-/// A shape for people.
-pub(crate) fn in_words(shape: &str) -> String {
-    shape
-        .chars()
-        .map(|c| match c {
-            ANY | OUTER => '…',
-            STAR => '*',
-            ONE => '?',
-            c => c,
-        })
-        .collect()
-}
-
-/// Whether a name of a file is what a part of a pattern says, for whoever looks for it on a disk.
-pub fn is_part(pattern: &str, name: &str) -> bool {
-    let hidden = name.starts_with('.') && pattern.starts_with([STAR, ONE]);
-    !hidden && may_be(pattern, name)
-}
-
-/// Whether a part of a pattern may stand for folders in folders.
-pub fn is_any_depth(pattern: &str) -> bool {
-    pattern.chars().count() > 1 && pattern.chars().all(|c| c == STAR)
-}
-
-/// Whether all of it stands there.
-pub fn is_literal(shape: &str) -> bool {
-    !shape.contains([ANY, STAR, ONE])
-}
-
-/// Whether a shape may be this text. What stands for anything may be nothing, too.
-pub(crate) fn may_be(shape: &str, text: &str) -> bool {
-    let shape: Vec<char> = shape.chars().collect();
-    let text: Vec<char> = text.chars().collect();
-    let (mut at, mut place) = (0, 0);
-    let mut star: Option<(usize, usize)> = None;
-    while place < text.len() {
-        match shape.get(at) {
-            Some(&(ANY | STAR)) => {
-                star = Some((at, place));
-                at += 1;
-            }
-            Some(c) if *c == ONE || c.eq_ignore_ascii_case(&text[place]) => {
-                at += 1;
-                place += 1;
-            }
-            _ => {
-                let Some((starred, tried)) = star else { return false };
-                star = Some((starred, tried + 1));
-                at = starred + 1;
-                place = tried + 1;
-            }
-        }
-    }
-    shape[at..].iter().all(|c| matches!(*c, ANY | STAR))
 }
 
 #[cfg(test)]
@@ -355,11 +273,5 @@ mod tests {
         assert!(shapes.iter().all(|shape| shape.len() <= LONGEST && shape.chars().all(|c| c == ANY)));
         let long = "x".repeat(5_000);
         assert_eq!(last_word(&format!("cat {long}")), [long]);
-    }
-
-    #[test]
-    fn a_shape_may_be_more_than_one_text() {
-        assert!(may_be("r\u{1fffe}", "rm") && !may_be("r\u{1fffe}", "rmx"));
-        assert!(may_be("\u{10ffff}", "") && may_be("r\u{10ffff}m", "rm") && !may_be("x\u{10ffff}", "rm"));
     }
 }

@@ -1,6 +1,7 @@
 //! The outside guard: who wrote the text from outside that is before the model, and until when that counts. The gate is told,
 //! so that the guard holds in the next process of the same conversation as well.
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard};
 use std::time::Duration;
 
@@ -15,10 +16,15 @@ use crate::session::link::SessionHandle;
 /// A client that waits for its hook waits so long for the gate to write down that the guard is up.
 const REPORT_TIMEOUT: Duration = Duration::from_millis(100);
 
+/// In milliseconds: how long the gate need not be told of further texts of the same sender.
+const TOLD_AGAIN: u64 = 1000;
+
 /// Whether text from someone who may not direct this session is before the model.
 pub(crate) struct OutsideGuard {
     /// Held for short looks and changes.
     state: Mutex<GuardState>,
+    /// How many texts of those who only inform went before the model.
+    texts: AtomicU64,
     /// The last change, and how many there were. The task that tells the gate takes the newest.
     change: watch::Sender<(u64, GuardChange)>,
     /// How many of the changes the gate has been told.
@@ -28,8 +34,8 @@ pub(crate) struct OutsideGuard {
 enum GuardState {
     /// Nothing was decided here yet about this conversation: the gate may know of text that another process has read.
     Undecided,
-    /// `at` is when the last such text went before the model.
-    Raised { sender: String, at: Moment },
+    /// `at` is when the last such text went before the model, `told` when the gate was last told of one.
+    Raised { sender: String, at: Moment, told: Moment },
     /// By a person who may direct the session, or with the conversation.
     Ended { by: String },
 }
@@ -60,7 +66,7 @@ impl OutsideGuard {
                 tell.send_replace(number);
             }
         });
-        Self { state: Mutex::new(GuardState::Undecided), change, told }
+        Self { state: Mutex::new(GuardState::Undecided), texts: AtomicU64::new(0), change, told }
     }
 
     fn state(&self) -> MutexGuard<'_, GuardState> {
@@ -111,7 +117,7 @@ impl OutsideGuard {
     pub(crate) fn restore(&self, sender: String) {
         let mut state = self.state();
         match &*state {
-            GuardState::Undecided => *state = GuardState::Raised { sender, at: now() },
+            GuardState::Undecided => *state = GuardState::Raised { sender, at: now(), told: now() },
             GuardState::Raised { .. } => {}
             GuardState::Ended { by } => self.note(GuardChange::Ended { by: by.clone() }),
         }
@@ -119,9 +125,28 @@ impl OutsideGuard {
 
     fn raise(&self, sender: &str) {
         let mut state = self.state();
-        let before = std::mem::replace(&mut *state, GuardState::Raised { sender: sender.to_owned(), at: now() });
-        if !matches!(before, GuardState::Raised { sender: known, .. } if known == sender) {
-            self.note(GuardChange::Read { sender: sender.to_owned() });
+        self.texts.fetch_add(1, Ordering::Relaxed);
+        let at = now();
+        // Another process of the conversation may have ended the guard there meanwhile: the gate is told again, now and then.
+        let told = match &*state {
+            GuardState::Raised { sender: known, told, .. } if known == sender && at.since(*told) < TOLD_AGAIN => *told,
+            _ => {
+                self.note(GuardChange::Read { sender: sender.to_owned() });
+                at
+            }
+        };
+        *state = GuardState::Raised { sender: sender.to_owned(), at, told };
+    }
+
+    pub(crate) fn is_raised(&self) -> bool {
+        matches!(*self.state(), GuardState::Raised { .. })
+    }
+
+    /// A person who may direct the session has spoken, after so many texts. What came later they have not seen.
+    pub(crate) fn end_after(&self, by: &str, texts: u64) {
+        let mut state = self.state();
+        if self.texts() == texts {
+            self.end_in(&mut state, by);
         }
     }
 
@@ -137,15 +162,27 @@ impl OutsideGuard {
         }
     }
 
-    /// The session is in another conversation. An empty one has nothing before the model; of any other the gate may know
-    /// more. The gate decides by itself what becomes of the guard there.
-    pub(crate) fn on_another_conversation(&self, is_empty: bool) {
+    /// The session is in another conversation, of which the gate may know more. It decides by itself what becomes of the
+    /// guard there.
+    pub(crate) fn on_another_conversation(&self) {
         let mut state = self.state();
-        if is_empty {
-            *state = GuardState::Ended { by: "/clear".to_owned() };
-        } else if !matches!(*state, GuardState::Raised { .. }) {
+        if !matches!(*state, GuardState::Raised { .. }) {
             *state = GuardState::Undecided;
         }
+    }
+
+    pub(crate) fn texts(&self) -> u64 {
+        self.texts.load(Ordering::Relaxed)
+    }
+
+    /// The session is in a conversation that began empty after so many texts. True when no other went there since.
+    pub(crate) fn on_cleared(&self, texts: u64) -> bool {
+        let mut state = self.state();
+        if matches!(*state, GuardState::Raised { .. }) && self.texts() != texts {
+            return false;
+        }
+        *state = GuardState::Ended { by: "/clear".to_owned() };
+        true
     }
 
     /// Called under the lock: the gate hears of changes in the order in which they were made.
@@ -178,7 +215,12 @@ mod tests {
 
     fn guard() -> OutsideGuard {
         let (change, _) = watch::channel((0, GuardChange::None));
-        OutsideGuard { state: Mutex::new(GuardState::Undecided), change, told: watch::channel(0).1 }
+        OutsideGuard {
+            state: Mutex::new(GuardState::Undecided),
+            texts: AtomicU64::new(0),
+            change,
+            told: watch::channel(0).1,
+        }
     }
 
     const BEFORE: Moment = Moment(1);
@@ -246,10 +288,14 @@ mod tests {
         spoken_to.restore("ci".into());
         assert_eq!(spoken_to.reason(), None);
         assert_eq!(spoken_to.change.borrow().0, 2, "the gate is told again");
-        spoken_to.on_another_conversation(false);
+        spoken_to.on_another_conversation();
         spoken_to.restore("ci".into());
         assert!(spoken_to.reason().is_some(), "that of the other conversation");
-        spoken_to.on_another_conversation(true);
+        let texts = spoken_to.texts();
+        spoken_to.note_opened("ci", false);
+        assert!(!spoken_to.on_cleared(texts), "the text went there after it was cleared");
+        assert!(spoken_to.reason().is_some());
+        assert!(spoken_to.on_cleared(spoken_to.texts()));
         assert_eq!(spoken_to.reason(), None);
     }
 }

@@ -6,6 +6,8 @@ use crate::support::hooks::{attend, bash, by_tool_call_containing, command_hook,
 use crate::support::seen::until;
 use crate::support::standin::StandIn;
 use serde_json::{Value, json};
+use std::fs;
+use std::io::Write as _;
 
 const AGENT: &str = "5e55105e-0000-4000-8000-000000000001";
 
@@ -32,7 +34,7 @@ impl Guarded {
 
     #[track_caller]
     fn outside_text(&self) {
-        self.gate.say_as(&self.ci, "/", "the build is red").expect(200);
+        self.gate.say_as(&self.ci, "/?label=api", "the build is red").expect(200);
         let output = by_tool_call_containing(&self.session, "the build is red");
         assert_eq!(output["systemMessage"], "ci: the build is red");
         assert_eq!(self.decision(&bash("touch made.txt")), "ask");
@@ -102,6 +104,52 @@ fn only_words_of_a_person_end_the_guard() {
     guarded.until_sender_is(&Value::Null);
     let ended = guarded.home.records("outside_ended");
     assert_eq!(ended.last().unwrap()["by"], "terminal", "{ended:?}");
+}
+
+/// The client writes down who made a prompt, after it has told the hook of it.
+fn write_transcript(home: &Home, prompt: &str, origin: &str) {
+    let folder = home.user().join(".claude/projects/-project");
+    fs::create_dir_all(&folder).unwrap();
+    let line = json!({"type": "user", "message": {"content": prompt}, "turnOrigin": origin});
+    let mut file =
+        fs::OpenOptions::new().create(true).append(true).open(folder.join(format!("{AGENT}.jsonl"))).unwrap();
+    writeln!(file, "{line}").unwrap();
+}
+
+#[test]
+fn where_the_client_says_who_made_a_prompt_only_one_that_was_typed_ends_the_guard() {
+    let guarded = Guarded::start();
+    write_transcript(&guarded.home, "hello", "human");
+    let prompt = |text: &str, origin: &str| {
+        guarded.session.hook("UserPromptSubmit", &json!({"prompt": text, "session_id": AGENT}));
+        write_transcript(&guarded.home, text, origin);
+        guarded.decision(&bash("touch made.txt"))
+    };
+    for (text, origin) in [("hello", "peer"), ("tick", "scheduled"), ("notice", "system"), ("x", "of a later client")] {
+        assert_eq!(prompt(text, origin), "ask", "{origin}");
+    }
+    assert_eq!(prompt("go on", "human"), Value::Null);
+    guarded.until_sender_is(&Value::Null);
+    guarded.outside_text();
+    guarded.session.hook("UserPromptSubmit", &json!({"prompt": "and now", "session_id": AGENT}));
+    guarded.outside_text();
+    write_transcript(&guarded.home, "and now", "human");
+    assert_eq!(guarded.decision(&bash("touch made.txt")), "ask", "the text came after the words");
+}
+
+#[test]
+fn another_process_of_the_conversation_does_not_make_the_journal_forget() {
+    let guarded = Guarded::start();
+    guarded.until_sender_is(&json!("ci"));
+    let other = StandIn::start_command(&guarded.home, StandIn::command_of(&guarded.home, &["--label", "other"], AGENT));
+    guarded.home.attached(2);
+    other.hook("UserPromptSubmit", &json!({"prompt": "go on"}));
+    until("the end", || (!guarded.home.records("outside_ended").is_empty()).then_some(()));
+    let read = guarded.home.records("outside_read").len();
+    until("the guard in the journal", || {
+        guarded.outside_text();
+        (guarded.home.records("outside_read").len() > read).then_some(())
+    });
 }
 
 #[test]
@@ -191,6 +239,18 @@ fn a_fork_has_the_guard_and_a_cleared_conversation_has_none_until_the_old_one_is
     assert_eq!(guarded.home.records("outside_ended").last().unwrap()["by"], "/clear");
     attend_as(&guarded.home, AGENT, "resume");
     until("the guard of the old conversation", || (guarded.decision(&bash("touch made.txt")) == "ask").then_some(()));
+}
+
+#[test]
+fn text_that_comes_after_a_conversation_was_cleared_is_guarded_in_it() {
+    let guarded = Guarded::start();
+    guarded.until_sender_is(&json!("ci"));
+    attend_as(&guarded.home, "c0", "clear");
+    guarded.outside_text();
+    attend_as(&guarded.home, "c0", "clear");
+    let by_the_client = with(bash("touch made.txt"), "session_id", "c0");
+    assert_eq!(guarded.decision(&by_the_client), "ask", "the text is in the new conversation");
+    assert!(guarded.home.records("outside_ended").is_empty());
 }
 
 #[test]

@@ -78,6 +78,30 @@ fn a_subagent_that_is_started_after_an_event_runs_nothing_unasked() {
 }
 
 #[test]
+fn the_first_event_after_clear_is_guarded() {
+    let (home, gate, ci) = home_with_build();
+    let model = Model::start(vec![
+        Rule::on_text("hello").say("hi there").once(),
+        Rule::on_reminder("clean it").call("Bash", remove("two")).once(),
+        Rule::on_any_result().say("all done"),
+    ]);
+    let claude = Interactive::start_as_it_is(&home, &model, &["--permission-mode", "acceptEdits"]);
+    claude.say("hello");
+    claude.until("hi there");
+    let before = home.attached(1).remove(0);
+    claude.say("/clear");
+    claude.until_gone("hi there");
+    until("the new conversation", || (home.attached(1)[0]["agent_session"] != before["agent_session"]).then_some(()));
+    gate.say_as(&ci, "/", "clean it").expect(200);
+    let ask = gate.open_ask();
+    assert_eq!((&ask["reason"], is_there(&home, "two")), (&json!("this turn has read text from ci"), true), "{ask:#}");
+    gate.answer(&ask, &json!({"behavior": "deny", "why": "not today"}));
+    model.wait_for_turn("not today");
+    assert!(is_there(&home, "two"));
+    until_sender_is(&home, &json!("ci"));
+}
+
+#[test]
 fn the_guard_goes_with_the_conversation_into_resume_and_fork_and_ends_with_clear() {
     let (home, gate, ci) = home_with_build();
     let reply = json!({"chat_id": "$CHAT_ID", "text": "no"});

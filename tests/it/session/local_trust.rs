@@ -186,6 +186,40 @@ fn what_others_could_have_put_there_is_not_believed() {
 }
 
 #[test]
+fn what_an_agent_leaves_behind_is_not_the_owner_when_its_session_has_ended() {
+    let home = Home::new();
+    let gate = home.serve();
+    let session = StandIn::start_under_an_agent(&home, &[]);
+    home.attached(1);
+    let token = "curl -s -w '%{http_code}' --unix-socket $PORTCULLIS_HOME/gate.sock http://localhost/api/v1/tokens \
+                 -H 'content-type: application/json' -d '{\"person\":\"eve\",\"role\":\"admin\"}'";
+    let say = format!("{PROGRAM} say hello");
+    let waits = "(while kill -0 $$ 2>/dev/null; do sleep 0.01; done; until [ -e go ]; do sleep 0.01; done; \
+                 LINES; echo FINISHED >> out) &";
+    let mut shell = home.program("sh");
+    shell.args(["-c", &waits.replace("LINES", &format!("{token} >> out 2>&1; {say} >> out 2>&1"))]);
+    home.spawn(shell, Stdin::Nothing).wait_exit(PATIENCE);
+    session.close_stdin();
+    home.attached(0);
+    until("the session has ended", || {
+        let sessions = gate.get("/api/v1/sessions").expect(200).json();
+        sessions.as_array().unwrap().iter().all(|session| session["state"] == "ended").then_some(())
+    });
+    fs::write(home.project().join("go"), "").unwrap();
+    let out = home.project().join("out");
+    let said = until("its answer", || fs::read_to_string(&out).ok().filter(|text| text.contains("FINISHED")));
+    assert!(said.contains("403"), "{said}");
+    let senders = || {
+        let events = gate.get("/api/v1/events").expect(200).json();
+        events.as_array().unwrap().iter().map(|event| event["sender"].clone()).collect::<Vec<_>>()
+    };
+    assert_eq!(senders(), ["agent:unknown"], "{said}");
+    assert!(home.records("person_set").is_empty());
+    home.run(&["say", "a person still speaks"]).ok();
+    assert!(senders().contains(&json!("owner")), "{:?}", senders());
+}
+
+#[test]
 fn whose_child_a_process_is_cannot_be_hidden() {
     let home = Home::new();
     let gate = home.serve();

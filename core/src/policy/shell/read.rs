@@ -1,6 +1,7 @@
 //! Reads a line as a shell would, noting every issue and passing over none of its commands.
 
 mod brackets;
+mod lists;
 mod quotes;
 mod redirects;
 
@@ -235,35 +236,6 @@ impl ShellReader<'_> {
         self.end_command(joint);
         self.wanting = joint == Joint::Pipe || self.follows("&&") || self.follows("||");
         self.at += length;
-    }
-
-    /// Takes in the elements of `NAME=(…)` as values of the name. They are read as a command as well.
-    fn list(&mut self) {
-        let Some((from, word)) = self.word.as_ref() else { return };
-        let raw: String = self.chars[*from..self.at].iter().collect();
-        let name = assignment(&ShellWord { raw, ..word.clone() }).filter(|(_, value)| value.text.is_empty());
-        let Some((name, _)) = name else { return };
-        let here = self.at;
-        self.at += 1;
-        self.pass_brackets('(', ')', 0);
-        let inside: String = self.chars[here + 1..self.at.min(self.chars.len())].iter().collect();
-        self.at = here;
-        let mut elements = Script::default();
-        read(&inside, 0, &mut elements);
-        let own = elements.commands.into_iter().filter(|command| !command.is_nested);
-        let words =
-            own.flat_map(|command| command.assignments.into_iter().map(|(_, value)| value).chain(command.words));
-        // `[key]=value`
-        let value = |word: ShellWord| match word.raw.split_once("]=") {
-            Some((_, value)) if word.raw.starts_with('[') => ShellWord { is_quoted: true, ..ShellWord::read(value) },
-            _ => word,
-        };
-        let assignments: Vec<(String, ShellWord)> = words.map(|word| (name.clone(), value(word))).collect();
-        if !assignments.is_empty() {
-            // The list is not empty.
-            self.word = None;
-            self.script.commands.push(ShellCommand { assignments, ..ShellCommand::new(Joint::Start, self.depth > 0) });
-        }
     }
 
     fn taken_word(&mut self) -> Option<ShellWord> {

@@ -8,7 +8,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{HandedOut, HookAnswer, HookSession};
 use crate::mint::fence;
-use crate::session::gatekeeper::{AT_THE_TERMINAL, WentOn};
+use crate::session::gatekeeper::WentOn;
 
 /// Whose word a hook's call is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,6 +37,10 @@ impl HookSession {
             about.is_working = if begins { Some(true) } else { about.is_working };
         });
         self.follow(&call);
+        match call.event {
+            HookEvent::UserPromptSubmit => self.note_prompt(&call, by).await,
+            event => self.settle_spoken(event).await,
+        }
         let answer = self.answer(call, by, cancelled).await;
         if !answer.handed_out.is_empty() {
             // The text goes before the model now: first the journal has it, or the gate is away.
@@ -60,7 +64,7 @@ impl HookSession {
                 self.gatekeeper.went_on(WentOn::CallsOver, |calling| calling == agent);
                 HookAnswer::default()
             }
-            HookEvent::UserPromptSubmit => self.user_prompt(&call, by),
+            HookEvent::UserPromptSubmit => self.user_prompt(&call),
             HookEvent::Stop => {
                 let answer = self.stop(&call, by);
                 // One that is given something to go on with does not stop.
@@ -113,21 +117,14 @@ impl HookSession {
         self.hand_out(DeliveryWay::ToolCall, |text, notice| hooks::context_shown(call.event, text, notice))
     }
 
-    fn user_prompt(&self, call: &HookCall, by: CalledBy) -> HookAnswer {
+    fn user_prompt(&self, call: &HookCall) -> HookAnswer {
         if call.is_notification() || self.state().scheduled_prompts.contains(&call.prompt) {
             let mut state = self.state();
             state.inbox.mark_busy();
             let notice = state.wake_notice.take();
             return notice.map_or_else(HookAnswer::default, |notice| HookAnswer::saying(hooks::notice(&notice)));
         }
-        let mut state = self.state();
-        state.inbox.note_person();
-        // With more prompts scheduled than are remembered, this may be one of them.
-        let is_person = by == CalledBy::Client && !state.scheduled_prompts.is_full();
-        drop(state);
-        if is_person {
-            self.gatekeeper.outside().end(AT_THE_TERMINAL);
-        }
+        self.state().inbox.note_person();
         // No dialog is open where a prompt can be typed. A call that is held has none, and goes on waiting.
         self.gatekeeper.withdraw_dialogs("the session went on to another prompt");
         // A prompt can be typed while a call runs: what was allowed may still be running.

@@ -14,9 +14,9 @@ const MOST_REMEMBERED: usize = 256;
 pub(super) struct Conversations {
     /// Ids under which a conversation went on, was started or was resumed: none of them is empty.
     known: HashSet<String>,
-    /// The id of a conversation that was cleared, by the word of a process that may be the agent's own. It counts once the
-    /// client itself uses that id.
-    cleared: Option<String>,
+    /// The id of a conversation that began empty, by the word of a process that may be the agent's own, and how many texts
+    /// from outside the model had been given when that was first said. It counts once the client itself uses that id.
+    cleared: Option<(String, u64)>,
 }
 
 impl Conversations {
@@ -34,19 +34,25 @@ impl Conversations {
     }
 
     /// A process says how a conversation began: anew after another was cleared, or in another way.
-    fn on_start(&mut self, id: Option<&String>, is_cleared: bool) {
-        self.cleared = id.filter(|id| is_cleared && self.may_be_new(id)).cloned();
+    fn on_start(&mut self, id: Option<&String>, is_cleared: bool, texts: u64) {
+        if is_cleared && self.cleared.as_ref().is_some_and(|(cleared, _)| Some(cleared) == id) {
+            return;
+        }
+        // Who says it of one after the other must not make the first empty again, later.
+        let before = self.cleared.take().map(|(before, _)| before);
+        self.note(before.as_ref());
+        self.cleared = id.filter(|id| is_cleared && self.may_be_new(id)).map(|id| (id.clone(), texts));
         if !is_cleared {
             self.note(id);
         }
     }
 
-    /// The client itself calls from this conversation. True when it was said to be cleared, and so it is.
-    fn on_client_call(&mut self, id: Option<&String>) -> bool {
-        let was_cleared = self.cleared.take_if(|cleared| Some(&*cleared) == id).is_some();
+    /// The client itself calls from this conversation. Where it was said to have begun empty, it did, after so many texts.
+    fn on_client_call(&mut self, id: Option<&String>) -> Option<u64> {
+        let cleared = self.cleared.take_if(|(cleared, _)| Some(&*cleared) == id);
         let is_new = id.is_some_and(|id| self.may_be_new(id));
         self.note(id);
-        was_cleared && is_new
+        cleared.map(|(_, texts)| texts).filter(|_| is_new)
     }
 }
 
@@ -54,15 +60,17 @@ impl HookSession {
     pub(super) fn session_start(&self, call: &HookCall, by: CalledBy) -> HookAnswer {
         // A conversation that was cleared goes on under another id. What only says so lifts nothing.
         let is_another = call.session_id.is_some() && call.session_id != self.session.about().agent_session;
-        let is_cleared = call.source.as_deref() == Some("clear");
+        // What has woken the session and was part of no turn yet will be part of the next one: then it is not empty.
+        let is_cleared = call.source.as_deref() == Some("clear") && !self.state().inbox.has_woken();
         let origin = match is_cleared {
             true if is_another => Some(ConversationOrigin::Cleared),
             _ if call.is_fork() => Some(ConversationOrigin::Forked),
             _ => None,
         };
-        self.state().conversations.on_start(call.session_id.as_ref(), is_cleared);
+        let texts = self.gatekeeper.outside().texts();
+        self.state().conversations.on_start(call.session_id.as_ref(), is_cleared, texts);
         let is_doubtful = by == CalledBy::AnyProcess && is_cleared;
-        self.begin_conversation(call.session_id.as_ref(), origin.filter(|_| !is_doubtful));
+        self.begin_conversation(call.session_id.as_ref(), origin.filter(|_| !is_doubtful), texts);
         if call.source.as_deref() != Some("compact") {
             let mut state = self.state();
             state.inbox.on_new_conversation();
@@ -74,10 +82,16 @@ impl HookSession {
         HookAnswer::default()
     }
 
-    fn begin_conversation(&self, agent_session: Option<&String>, origin: Option<ConversationOrigin>) {
+    /// `texts` is how many texts from outside the model had been given when the conversation began.
+    fn begin_conversation(&self, agent_session: Option<&String>, mut origin: Option<ConversationOrigin>, texts: u64) {
         let is_another = agent_session.is_some() && agent_session != self.session.about().agent_session.as_ref();
-        if is_another || origin.is_some() {
-            self.gatekeeper.outside().on_another_conversation(origin == Some(ConversationOrigin::Cleared));
+        let outside = self.gatekeeper.outside();
+        // Text that went to the model since then is in the new conversation.
+        if origin == Some(ConversationOrigin::Cleared) && !outside.on_cleared(texts) {
+            origin = None;
+        }
+        if is_another && origin != Some(ConversationOrigin::Cleared) || origin == Some(ConversationOrigin::Forked) {
+            outside.on_another_conversation();
         }
         if let Some(agent_session) = agent_session {
             self.session.describe(|about| {
@@ -89,9 +103,9 @@ impl HookSession {
 
     /// The client itself goes on under the id of a conversation that someone said was cleared: it was.
     pub(super) fn confirm_cleared(&self, call: &HookCall) {
-        let is_confirmed = self.state().conversations.on_client_call(call.session_id.as_ref());
-        if is_confirmed {
-            self.begin_conversation(call.session_id.as_ref(), Some(ConversationOrigin::Cleared));
+        let began_empty = self.state().conversations.on_client_call(call.session_id.as_ref());
+        if let Some(texts) = began_empty {
+            self.begin_conversation(call.session_id.as_ref(), Some(ConversationOrigin::Cleared), texts);
         }
     }
 }
@@ -100,33 +114,58 @@ impl HookSession {
 mod tests {
     use super::*;
 
+    const AT: u64 = 7;
+
     fn id(name: &str) -> Option<String> {
         Some(name.to_owned())
+    }
+
+    impl Conversations {
+        fn says(&mut self, name: &str, is_cleared: bool, at: u64) {
+            self.on_start(id(name).as_ref(), is_cleared, at);
+        }
+
+        fn client_calls(&mut self, name: &str) -> Option<u64> {
+            self.on_client_call(id(name).as_ref())
+        }
     }
 
     #[test]
     fn a_conversation_is_cleared_once_the_client_goes_on_under_an_id_it_never_had() {
         let mut conversations = Conversations::with(id("first"));
-        conversations.on_start(id("second").as_ref(), true);
-        assert!(!conversations.on_client_call(id("first").as_ref()), "it goes on in the old one");
-        assert!(conversations.on_client_call(id("second").as_ref()));
-        assert!(!conversations.on_client_call(id("second").as_ref()), "told once");
+        conversations.says("second", true, AT);
+        assert_eq!(conversations.client_calls("first"), None, "it goes on in the old one");
+        assert_eq!(conversations.client_calls("second"), Some(AT));
+        assert_eq!(conversations.client_calls("second"), None, "told once");
+    }
+
+    #[test]
+    fn it_is_empty_since_that_was_first_said() {
+        let later = 9;
+        let mut conversations = Conversations::with(id("first"));
+        conversations.says("second", true, AT);
+        conversations.says("second", true, later);
+        assert_eq!(conversations.client_calls("second"), Some(AT));
+        conversations.says("third", true, AT);
+        conversations.says("other", true, AT);
+        conversations.says("third", true, later);
+        assert_eq!(conversations.client_calls("third"), None, "said a second time, after another");
     }
 
     #[test]
     fn no_word_makes_a_conversation_empty_that_went_on_or_was_resumed() {
         let mut conversations = Conversations::with(id("first"));
-        conversations.on_start(id("x").as_ref(), false);
-        conversations.on_start(id("first").as_ref(), true);
-        assert!(!conversations.on_client_call(id("first").as_ref()), "it was there before");
-        conversations.on_start(id("old").as_ref(), true);
-        conversations.on_start(id("old").as_ref(), false);
-        conversations.on_start(id("old").as_ref(), true);
-        assert!(!conversations.on_client_call(id("old").as_ref()), "it was resumed");
+        conversations.says("x", false, AT);
+        conversations.says("first", true, AT);
+        assert_eq!(conversations.client_calls("first"), None, "it was there before");
+        conversations.says("old", true, AT);
+        conversations.says("old", false, AT);
+        conversations.says("old", true, AT);
+        assert_eq!(conversations.client_calls("old"), None, "it was resumed");
         for number in 0..=MOST_REMEMBERED {
-            conversations.on_start(id(&number.to_string()).as_ref(), false);
+            conversations.says(&number.to_string(), false, AT);
         }
-        conversations.on_start(id("forgotten").as_ref(), true);
-        assert!(!conversations.on_client_call(id("forgotten").as_ref()), "it may have been one of too many");
+        conversations.says("forgotten", true, AT);
+        assert_eq!(conversations.client_calls("forgotten"), None, "it may have been one of too many");
     }
 }

@@ -105,6 +105,11 @@ impl HookInbox {
         }
     }
 
+    /// The client has events that no turn has shown yet.
+    pub(super) fn has_woken(&self) -> bool {
+        !self.woken.is_empty()
+    }
+
     pub(super) fn is_idle(&self) -> bool {
         self.turn == Turn::Idle
     }

@@ -11,6 +11,7 @@ mod listen;
 mod posted;
 mod scheduled;
 mod socket;
+mod spoken;
 mod tool;
 mod wake;
 
@@ -36,6 +37,7 @@ pub(crate) use listen::{HookFiles, Listening};
 pub(crate) use posted::PostedHooks;
 use scheduled::ScheduledPrompts;
 pub(crate) use socket::{HookOutput, HookWait, Unanswered, call_session};
+use spoken::{ClientPlace, Spoken};
 pub(crate) use tool::judge_alone;
 pub(crate) use wake::{Announced, announce, announcement_of, forget};
 
@@ -78,6 +80,8 @@ pub(crate) struct HookSession {
     follower: Follower,
     /// The hooks are posted over HTTP, as the user wrote them down.
     is_posted: bool,
+    place: ClientPlace,
+    transcripts: Option<Transcripts>,
     /// Held for short looks and changes, never while something is awaited.
     state: Mutex<HookState>,
     /// Something waits, or the session has become idle.
@@ -106,6 +110,8 @@ struct HookState {
     /// The model has been told so in this conversation.
     knows_instructions: bool,
     conversations: Conversations,
+    /// A prompt of which the transcript has not told yet who made it.
+    spoken: Option<Spoken>,
     /// Prompts that the client makes by itself when their time has come.
     scheduled_prompts: ScheduledPrompts,
     /// Who sent what the last wake brought, until the person at the terminal is shown it.
@@ -127,6 +133,7 @@ impl HookSession {
             unconfirmed_orders: vec![],
             wants_call: false,
             conversations: Conversations::with(session.about().agent_session),
+            spoken: None,
             owed_replies: vec![],
             must_reply: settings.must_reply,
             instructions,
@@ -135,8 +142,11 @@ impl HookSession {
             wake_notice: None,
         };
         let gatekeeper = Gatekeeper::new(session.clone(), judge, settings.gatekeeper, None);
-        let follower = Follower::start(session.clone(), settings.transcripts);
-        Arc::new(Self { session, gatekeeper, follower, is_posted, state: Mutex::new(state), changed: Notify::new() })
+        let transcripts = settings.transcripts;
+        let follower = Follower::start(session.clone(), transcripts.clone());
+        let (state, changed) = (Mutex::new(state), Notify::new());
+        let place = ClientPlace::of_this_process();
+        Arc::new(Self { session, gatekeeper, follower, is_posted, place, transcripts, state, changed })
     }
 
     fn state(&self) -> MutexGuard<'_, HookState> {

@@ -81,7 +81,8 @@ impl PostedHooks {
         // Only a command can wake a session.
         let answer = match call.event {
             HookEvent::FileChanged => HookAnswer::default(),
-            _ => session.hooks.call(call, CalledBy::Client, cancelled).await,
+            // What the agent runs may have the token that its client has.
+            _ => session.hooks.call(call, CalledBy::AnyProcess, cancelled).await,
         };
         if ends {
             session.ended.cancel();

@@ -6,6 +6,7 @@
 mod follow;
 mod lines;
 mod list;
+mod origin;
 mod pages;
 
 use std::fs::File;
@@ -16,6 +17,7 @@ use rustix::fs::{Mode, OFlags};
 
 use super::entries::Entries;
 pub(super) use follow::{Followed, Follower};
+pub(super) use origin::PromptOrigin;
 
 /// Longer names are no ids of conversations.
 const LONGEST_ID: usize = 64;

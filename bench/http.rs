@@ -61,10 +61,15 @@ impl Connection {
 
     /// Waits for the whole answer, and forgets it.
     pub(crate) fn answered(&mut self) -> anyhow::Result<()> {
+        self.answer().map(drop)
+    }
+
+    /// Waits for the whole answer. Returns its body.
+    pub(crate) fn answer(&mut self) -> anyhow::Result<Vec<u8>> {
         loop {
             if let Some(length) = answer_length(&self.buffer)? {
-                self.buffer.drain(..length);
-                return Ok(());
+                let head = find(&self.buffer, b"\r\n\r\n").context("the end of the head")? + 4;
+                return Ok(self.buffer.drain(..length).skip(head).collect());
             }
             self.more()?;
         }

@@ -15,6 +15,7 @@
 
 mod bare;
 mod baseline;
+mod browser;
 mod contenders;
 mod flood;
 mod http;

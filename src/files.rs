@@ -97,14 +97,14 @@ impl FileStore {
         let folder = self.folder.join(reply_folder(session, reply)?);
         let mut bytes = vec![];
         from.take(LARGEST_FILE as u64 + 1).read_to_end(&mut bytes)?;
-        self.check_room(bytes.len(), &Taken::by(&self.folder.join(checked(session)?)))?;
+        self.check_room(bytes.len(), &SpaceTaken::by(&self.folder.join(checked(session)?)))?;
         write(&folder, &format!("{number}-{}", clean(name)), &bytes)
     }
 
     /// Whether a file of this size still fits, also among those that its owner has.
-    fn check_room(&self, size: usize, of_one: &Taken) -> io::Result<()> {
+    fn check_room(&self, size: usize, of_one: &SpaceTaken) -> io::Result<()> {
         let size = in_blocks(size as u64);
-        if size > in_blocks(LARGEST_FILE as u64) || Taken::by(&self.folder).bytes + size > MOST_BYTES {
+        if size > in_blocks(LARGEST_FILE as u64) || SpaceTaken::by(&self.folder).bytes + size > MOST_BYTES {
             return Err(io::ErrorKind::StorageFull.into());
         }
         let most = fixed::limit("FILES_OF_ONE", MOST_FILES_OF_ONE);
@@ -115,12 +115,12 @@ impl FileStore {
     }
 
     /// What this sender has: files that are staged, and those of their events.
-    fn of_sender(&self, sender: &str) -> Taken {
+    fn of_sender(&self, sender: &str) -> SpaceTaken {
         let staged = self.folder.join(STAGED);
         let staged = entries(&staged).filter(|path| name_of(path).ends_with(sender));
         let mark = format!("{SENDER_MARK}{sender}");
         let given = entries(&self.folder).filter(|folder| folder.join(&mark).exists());
-        staged.chain(given).map(|folder| Taken::by(&folder)).fold(Taken::default(), Taken::and)
+        staged.chain(given).map(|folder| SpaceTaken::by(&folder)).fold(SpaceTaken::default(), SpaceTaken::and)
     }
 
     pub(crate) fn of_event(&self, event: &str) -> Vec<StoredFile> {
@@ -230,12 +230,12 @@ pub(crate) fn open_plain(path: &Path) -> io::Result<File> {
 
 /// How much of the disk files take.
 #[derive(Clone, Copy, Debug, Default)]
-struct Taken {
+struct SpaceTaken {
     files: usize,
     bytes: u64,
 }
 
-impl Taken {
+impl SpaceTaken {
     fn by(folder: &Path) -> Self {
         let each = entries(folder).filter_map(|path| match fs::symlink_metadata(&path).ok()? {
             about if about.is_dir() => Some(Self::by(&path)),

@@ -88,7 +88,7 @@ pub(crate) fn sessions(run: &mut Run) -> anyhow::Result<()> {
 }
 
 /// Gates in processes of their own that need not wait for the disk.
-fn gates(contenders: &[Contender]) -> impl Iterator<Item = (usize, &Contender)> {
+pub(super) fn gates(contenders: &[Contender]) -> impl Iterator<Item = (usize, &Contender)> {
     let is_gate = |contender: &Contender| matches!(contender.kind, Kind::Gate { durability: "process", .. });
     contenders.iter().enumerate().filter(move |(_, contender)| is_gate(contender))
 }

@@ -3,6 +3,7 @@
 mod fanout;
 mod growth;
 mod life;
+mod page;
 mod permission;
 mod speed;
 
@@ -32,6 +33,7 @@ pub(crate) const ROWS: &[Group] = &[
     ("exit", life::exit),
     ("journal", growth::journal),
     ("sessions", growth::sessions),
+    ("page", page::page),
 ];
 
 impl Run {

@@ -50,7 +50,7 @@ fn prompts(server: &mut Server, first: usize, count: usize) -> anyhow::Result<Ve
 }
 
 /// Five letters without l, another for each number.
-fn code(number: usize) -> String {
+pub(super) fn code(number: usize) -> String {
     const LETTERS: &[u8; 25] = b"abcdefghijkmnopqrstuvwxyz";
     (0..5).rev().map(|place| char::from(LETTERS[number / 25_usize.pow(place) % 25])).collect()
 }

@@ -314,6 +314,8 @@ pub enum NotAVerdict {
     NoSuchCode(Code),
     BadGrammar,
     NoPromptOpen,
+    /// It names a prompt that was answered already, or is gone.
+    Settled(Code),
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -118,12 +118,21 @@ impl Ask {
     }
 }
 
+/// What the one who allowed a call has to know of it.
+async fn caveat(gate: &Client, code: &str) -> String {
+    let ask: Option<AskView> = gate.get(&format!("/api/v1/asks/{code}")).await.ok();
+    let caveat = ask.as_ref().and_then(AskView::caveat);
+    caveat
+        .map(|caveat| format!(" But {caveat}: `portcullis ask show {code}` says what becomes of it."))
+        .unwrap_or_default()
+}
+
 async fn answer(gate: &Client, ask: &str, verdict: NewVerdict) -> anyhow::Result<()> {
     let path = format!("/api/v1/asks/{}/verdict", super::client::segment(ask));
     let recorded: Recorded = gate.post(&path, &verdict).await?;
     let code = recorded.code;
     say(&match (recorded.missing, verdict.behavior == Behavior::Deny.name()) {
-        (0, false) => format!("Allowed {code}.\n"),
+        (0, false) => format!("Allowed {code}.{}\n", caveat(gate, &code).await),
         (0, true) => format!("Denied {code}.\n"),
         (1, _) => format!("Your allow of {code} is recorded. One more person must allow it.\n"),
         (missing, _) => format!("Your allow of {code} is recorded. {missing} more people must allow it.\n"),

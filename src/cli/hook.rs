@@ -7,7 +7,10 @@ use std::process::ExitCode;
 use std::time::SystemTime;
 
 use portcullis_core::{Label, SessionAbout, visible};
-use portcullis_wire::hooks::{HOOKS_VERSION, HookCall, HookEvent, refuse_tool, watch};
+use portcullis_wire::hooks::{
+    HOOKS_VERSION, HookCall, HookEvent, LONGEST_CALL, decides_perhaps, fields_of, mark_unreadable, refuse, refuse_tool,
+    watch,
+};
 use serde_json::Value;
 
 use super::broken::broken_files;
@@ -34,32 +37,29 @@ pub(super) struct Hook {
     installed: Option<u32>,
 }
 
-/// The longest a call may be.
-const LONGEST: u64 = 16 << 20;
 /// Claude Code shows the model what a hook says on standard error when it exits so.
 const FOR_THE_MODEL: u8 = 2;
 
 impl Hook {
     pub(super) async fn run(self) -> ExitCode {
         log_at("error");
-        let mut text = Vec::new();
-        let read = std::io::stdin().lock().take(LONGEST).read_to_end(&mut text).map_err(anyhow::Error::from);
-        let answered = match read {
-            Ok(_) => self.answer(&text).await,
-            Err(error) => Err(error),
-        };
-        answered.unwrap_or_else(|error| {
+        let (text, problem) = read_call();
+        let mut arguments = fields_of(&text);
+        if let Some(why) = problem {
+            mark_unreadable(&mut arguments, &why);
+        }
+        let event = HookCall::read(&arguments).map_or_else(|_| decides_perhaps(&text), |call| Some(call.event));
+        self.answer(arguments).await.unwrap_or_else(|error| {
             tracing::debug!("{error:#}");
-            if is_about_to_run(&text) {
+            if let Some(event @ HookEvent::PreToolUse) = event {
                 let why = format!("portcullis could not judge this call, so it is denied: {error:#}");
-                show(&HookOutput { output: refuse_tool(&visible(&why)) });
+                show(&HookOutput { output: refuse(event, &visible(&why)) });
             }
             ExitCode::SUCCESS
         })
     }
 
-    async fn answer(self, text: &[u8]) -> anyhow::Result<ExitCode> {
-        let mut arguments: Value = serde_json::from_slice(text)?;
+    async fn answer(self, mut arguments: Value) -> anyhow::Result<ExitCode> {
         let call = HookCall::read(&arguments)?;
         // A session that `portcullis run` holds is served by its holder.
         let agent = agent();
@@ -78,7 +78,7 @@ impl Hook {
                     let project = call.cwd.as_ref().map_or_else(working_folder, |cwd| Ok(cwd.into()))?;
                     let namesake = Namesake::find(&project, &environment).map(|namesake| namesake.in_words());
                     let broken = broken_files(&paths, [project.as_path()]).into_iter();
-                    let broken = broken.map(|problem| visible(&format!("portcullis: {problem}")));
+                    let broken = broken.map(|problem| visible(&problem));
                     let warnings: Vec<String> = namesake.into_iter().chain(broken).collect();
                     let warning = Some(warnings.join("\n")).filter(|warning| !warning.is_empty());
                     say(&format!("{}\n", watch(&[file.display().to_string()], warning.as_deref())));
@@ -123,13 +123,19 @@ impl Hook {
     }
 }
 
-/// Whether a call, or what could be read of it, is one that Claude Code makes when nobody says otherwise.
-fn is_about_to_run(text: &[u8]) -> bool {
-    let name = HookEvent::PreToolUse.name().as_bytes();
-    match serde_json::from_slice::<Value>(text) {
-        Ok(call) => call["hook_event_name"].as_str().is_some_and(|named| named.as_bytes() == name),
-        Err(_) => text.windows(name.len()).any(|part| part == name),
-    }
+/// The call, as far as it can be read, and why not all of it is.
+fn read_call() -> (Vec<u8>, Option<String>) {
+    let (mut text, mut stdin) = (Vec::new(), std::io::stdin().lock());
+    let limit = u64::try_from(LONGEST_CALL).unwrap_or(u64::MAX);
+    let read = stdin.by_ref().take(limit).read_to_end(&mut text);
+    // Claude Code writes all of it before it reads the answer.
+    let rest = read.and_then(|_| std::io::copy(&mut stdin, &mut std::io::sink()));
+    let problem = match rest {
+        Ok(0) => None,
+        Ok(_) => Some(format!("it is larger than {LONGEST_CALL} bytes")),
+        Err(error) => Some(format!("it could not be read: {error}")),
+    };
+    (text, problem)
 }
 
 fn show(told: &HookOutput) {

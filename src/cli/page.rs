@@ -42,7 +42,9 @@ impl Page {
             return Err(Failure::new("there is no browser to open, and no terminal to print the link on", hint).into());
         }
         if is_terminal {
-            say(&format!("Open this within two minutes; it works once:\n  {url}\n"));
+            say(&format!(
+                "Open this within two minutes; it works once:\n  {url}\nWaiting for the browser; Ctrl-C ends this.\n"
+            ));
         }
         // Dropped, and with it deleted, when the browser is linked, the link has run out or someone presses Ctrl-C.
         let redirect = opener.map(|program| RedirectFile::open(&paths()?.state_dir, &url, program)).transpose()?;

@@ -5,9 +5,10 @@ use std::process::ExitCode;
 
 use anyhow::Context as _;
 
+use super::setup::lock::ChangeLock;
 use super::setup::place;
 use super::setup::plugin::{self, NAME};
-use super::{environment, log_at, say, shell};
+use super::{environment, log_at, paths, say, shell};
 
 /// Write a plugin for Claude Code into a folder
 ///
@@ -32,6 +33,7 @@ impl Plugin {
         if let Some(announcement) = place.announcement() {
             say(&announcement);
         }
+        let _lock = ChangeLock::take(&paths()?)?;
         place.settle()?;
         plugin::write(&folder, place.path())?;
         say(&summary(&folder));

@@ -52,6 +52,13 @@ impl Say {
             }
             _ => self.text,
         };
+        if text.is_empty() {
+            return Err(Failure::usage(
+                "there is no text to send",
+                "`portcullis say 'the build is red'`, or `-` to read it",
+            )
+            .into());
+        }
         let label = self.label.clone();
         let event = NewEvent { text, session: self.session, label: self.label, chat: self.chat, ..NewEvent::default() };
         let gate = Client::of_the_gate()?;

@@ -7,6 +7,7 @@ use portcullis_core::{
 };
 use portcullis_wire::api::{NewVerdict, Recorded};
 use portcullis_wire::error::{Candidate, Fault, Kind};
+use portcullis_wire::nesting::{DEEPEST, is_too_deep};
 use portcullis_wire::questions::{GivenAnswers, Questions};
 use serde_json::{Map, Value};
 use sha2::{Digest as _, Sha256};
@@ -167,6 +168,9 @@ impl Hub {
             (None, Some(_), None) => Some(Value::Object(Map::new())),
             (None, None, _) => None,
         };
+        if input.as_ref().is_some_and(is_too_deep) {
+            return Err(bad(format!("the input is nested deeper than {DEEPEST} levels")));
+        }
         let input = input.map(|input| {
             let text = input.to_string();
             Edited { digest: Sha256::digest(&text).into(), text: Text::new(text) }

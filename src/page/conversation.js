@@ -10,8 +10,8 @@ import { Stream } from "./stream.js";
 import { currentLanguage, t } from "./words.js";
 
 /** Items in the document at once, and by how many they move. */
-const WINDOW = 150;
-const STEP = 75;
+const WINDOW = 60;
+const STEP = 20;
 
 export function conversation(id) {
   const list = h("ol", { class: "said", "aria-label": t("conversation") });
@@ -21,6 +21,7 @@ export function conversation(id) {
   const asked = new Set();
   let end; // the item after the last one in the document; undefined: the newest
   let isDue = false;
+  let last = 0; // where the page was scrolled to
   const stream = new Stream(id, () => {
     if (isDue) return;
     isDue = true;
@@ -62,6 +63,7 @@ export function conversation(id) {
     draw();
     const now = [...list.children].find((child) => child.dataset.key === key);
     if (now) scrollBy(0, now.getBoundingClientRect().top - top);
+    last = scrollY; // whoever goes on up from here scrolls up, however fast
   };
   async function moveUp() {
     const first = list.firstElementChild;
@@ -77,7 +79,6 @@ export function conversation(id) {
     const stop = (end ?? items().length) + STEP;
     move(stop >= items().length ? undefined : stop, list.lastElementChild);
   }
-  let last = 0;
   const onScroll = () => {
     // Only for whoever scrolls up: a list that grows below, or is new, is near its top as well.
     const isUp = scrollY < last;

@@ -4,7 +4,7 @@ import { call } from "./api.js";
 import { h, moment, shown } from "./dom.js";
 import { button, row } from "./parts.js";
 import { why } from "./state.js";
-import { currentLanguage, t } from "./words.js";
+import { currentLanguage, sentence, t } from "./words.js";
 
 const PAGE = 200;
 /** Pages that one search reads at most before it asks whether to go on. */
@@ -61,7 +61,7 @@ export function logView() {
   const fits = (line) =>
     (details.checked || line.told.weight !== "detail") &&
     (!about.value || line.subject.startsWith(`${about.value}/`)) &&
-    `${line.told.label ?? ""} ${line.told.words} ${line.subject}`.toLowerCase().includes(text.value.trim().toLowerCase());
+    `${line.told.label ?? ""} ${line.told.words} ${sentence(line.told.words)} ${line.subject}`.toLowerCase().includes(text.value.trim().toLowerCase());
   const found = () => lines.filter(fits);
   function draw() {
     const days = new Map();
@@ -88,5 +88,5 @@ export function logView() {
 function entry({ at, told: { label, words, weight } }) {
   return h("li", { class: weight },
     moment(at, currentLanguage(), "time"),
-    h("span", { class: "words" }, label && h("strong", null, shown(label)), label && " ", shown(words)));
+    h("span", { class: "words" }, label && h("strong", null, shown(label)), label && " ", shown(sentence(words))));
 }

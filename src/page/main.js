@@ -14,6 +14,7 @@ import { sessionView } from "./session.js";
 import { sessionsView } from "./sessions.js";
 import { startView } from "./start.js";
 import { changed, may, onChange, openAsks, setConnection, state, take } from "./state.js";
+import { onLetter } from "./steady.js";
 import { t } from "./words.js";
 
 const app = document.getElementById("app");
@@ -57,13 +58,6 @@ function draw() {
   view.draw();
 }
 
-/** A letter answers the first card: a allows, d denies. Not while someone types. */
-function onKey(event) {
-  if (event.repeat || event.ctrlKey || event.metaKey || event.altKey || event.target.closest("input, textarea, select")) return;
-  const action = { a: "allowOnce", d: "deny" }[event.key];
-  if (action) document.querySelector(`.prompt [data-action="${action}"]`)?.click();
-}
-
 async function begin() {
   try {
     state.me = await call("GET", "/api/v1/me");
@@ -80,7 +74,7 @@ async function begin() {
   }
   onChange(draw);
   window.addEventListener("hashchange", show);
-  document.addEventListener("keydown", onKey);
+  document.addEventListener("keydown", onLetter);
   setInterval(changed, 2000); // cards that were answered go, and times move on
   show();
   const isOpen = (open) => setConnection(open ? "open" : "away");

@@ -10,7 +10,7 @@ const ROLES = ["sender", "reviewer", "admin"];
 const roles = (selected) => ROLES.map((role) => h("option", { value: role, selected: role === selected }, t(`role_${role}`)));
 
 export function peopleView() {
-  const place = h("div");
+  const place = h("div", null, h("p", { class: "hint" }, t("loading")));
   const notice = h("p", { class: "notice", role: "status" });
   const act = async (method, path, body, question) => {
     if (question && !confirm(question)) return;
@@ -29,6 +29,7 @@ export function peopleView() {
       const [{ people, waiting }, tokens] = await Promise.all([call("GET", "/api/v1/people"), call("GET", "/api/v1/tokens")]);
       place.replaceChildren(pairings(waiting, act), list(people, act), tokenList(tokens, act));
     } catch (error) {
+      place.replaceChildren();
       notice.textContent = why(error);
     }
   };
@@ -50,7 +51,7 @@ function list(people, act) {
 }
 
 function pairings(waiting, act) {
-  const code = h("input", { type: "text", maxlength: "8", autocapitalize: "off", autocomplete: "off", spellcheck: "false" });
+  const code = h("input", { type: "text", maxlength: "20", autocapitalize: "off", autocomplete: "off", spellcheck: "false" });
   const name = h("input", { type: "text", maxlength: "64", autocapitalize: "off" });
   const role = h("select", null, roles("reviewer"));
   const approve = () => act("POST", "/api/v1/pairings", { code: code.value.trim(), name: name.value.trim(), role: role.value });

@@ -6,12 +6,15 @@ import { drawInput } from "./input.js";
 import { button, row } from "./parts.js";
 import { drawPlan, drawQuestions } from "./questions.js";
 import { may, openAsks, state, why } from "./state.js";
+import { watchSteady } from "./steady.js";
 import { watchWhole } from "./whole.js";
-import { currentLanguage, t } from "./words.js";
+import { currentLanguage, phrase, t } from "./words.js";
 
 /** How long a card that was answered stays, to say by whom, and how long at most until it is confirmed. */
 const SHOWN_AFTER = 6000;
 const UNCONFIRMED = 60_000;
+/** How long an answer waits at most for what led to the prompt. */
+const LED_WITHIN = 2000;
 /** By prompt: what it was when it was last looked at, and since when. Those that were open while this page was. */
 const seen = new Map();
 
@@ -21,6 +24,7 @@ export function drawPrompts(place, session) {
   const settled = [...state.asks.values()].filter((ask) => ask.state !== "open" && isFresh(ask));
   const cards = [...open, ...settled].filter((ask) => !session || ask.session === session);
   keep(place, cards.map((ask) => [ask.id, revision(ask), () => (ask.state === "open" ? card(ask) : outcome(ask))]));
+  if (open.length > 0) watchSteady();
 }
 
 const isConfirmed = ({ verdict }) => ["confirmed", "done"].includes(verdict?.confirmation);
@@ -37,7 +41,7 @@ const revision = (ask) => [ask.state, ask.allowed_by?.length ?? 0, ask.verdict?.
 
 function card(ask) {
   const risk = ask.risk?.level ?? "low";
-  const reasons = ask.risk?.reasons?.length ? ` (${ask.risk.reasons.join(", ")})` : "";
+  const reasons = ask.risk?.reasons?.length ? ` (${ask.risk.reasons.map(phrase).join(", ")})` : "";
   const body = { question: drawQuestions, plan: drawPlan }[ask.kind];
   const notice = h("p", { class: "notice", role: "status" });
   const step = h("div", { class: "step" });
@@ -88,7 +92,7 @@ function facts(ask) {
   const session = state.sessions.get(ask.session);
   return h("div", null,
     h("dl", { class: "facts" },
-      fact(t("reason"), ask.reason && shown(ask.reason)),
+      fact(t("reason"), ask.reason && shown(phrase(ask.reason))),
       fact(t("folder"), session?.folder && shown(session.folder)),
       fact(t("until"), ask.answer_by && moment(ask.answer_by, currentLanguage())),
       fact(t("quorum", { n: ask.quorum }), ask.quorum && t("allowedBy", { names: (ask.allowed_by ?? []).join(", ") || "–" }))),
@@ -99,12 +103,14 @@ function facts(ask) {
 
 /** What was last asked of the agent, and what it said last: why the call came. */
 function ledToIt(ask) {
-  const place = h("div", { class: "led" });
+  const place = h("div", { class: "led", "aria-busy": "true" });
+  const filled = () => place.removeAttribute("aria-busy");
+  setTimeout(filled, LED_WITHIN);
   call("GET", `/api/v1/sessions/${ask.session}/history?limit=50`).then(({ entries }) => {
     const last = (kind) => entries.findLast((entry) => entry[kind]?.text && !entry[kind].agent)?.[kind].text;
     const line = (name, text) => text && h("p", { class: "small" }, h("span", null, `${t(name)}: `), h("q", null, shown(text).slice(0, 500)));
     place.append(...[line("lastPrompt", last("user")), line("lastWords", last("text"))].filter(Boolean));
-  }, () => {});
+  }).then(filled, filled);
   return place;
 }
 
@@ -121,7 +127,7 @@ function answers(ask, answer, risky) {
   const allow = (scope) => answer({ behavior: "allow", ...(scope && { scope }) });
   const offers = (ask.offers ?? []).map((offer) => {
     const name = offer.scope === "always" ? "always" : "forSession";
-    return h("div", { class: "offer" }, button(name, "quiet", () => allow(offer.scope)), h("small", null, shown(offer.words)));
+    return h("div", { class: "offer" }, button(name, "quiet", () => allow(offer.scope)), h("small", null, shown(phrase(offer.words))));
   });
   const denyWhy = () => {
     const words = h("textarea", { rows: "2", "aria-label": t("why"), placeholder: t("why"), maxlength: "4096" });
@@ -171,8 +177,8 @@ async function send(ask, verdict, notice) {
 function outcome(ask) {
   const verdict = ask.verdict;
   const words = verdict
-    ? t("answeredBy", { by: shown(verdict.by), via: verdict.via, behavior: t(verdict.behavior) })
-    : t("gone", { why: shown(ask.withdrawn ?? ask.state) });
+    ? t("answeredBy", { by: shown(verdict.by), via: phrase(verdict.via), behavior: t(verdict.behavior) })
+    : t("gone", { why: shown(phrase(ask.withdrawn ?? ask.state)) });
   return h("article", { class: "card settled", role: "status", "data-code": ask.code },
     h("strong", null, shown(ask.label ?? "")), " ", shown(ask.tool), ": ", words, " ",
     verdict && h("small", { class: isConfirmed(ask) ? "confirmed" : "unconfirmed" }, t({ confirmed: "confirmed", done: "handedOver" }[verdict.confirmation] ?? "notConfirmed")),

@@ -4,7 +4,7 @@ import { call } from "./api.js";
 import { h, shown } from "./dom.js";
 import { button, field, row } from "./parts.js";
 import { MODES, folders, why } from "./state.js";
-import { t } from "./words.js";
+import { phrase, t } from "./words.js";
 
 const TOOLS = ["Bash", "Read", "Edit", "Write", "WebFetch"];
 
@@ -49,9 +49,9 @@ export function rulesView() {
 function verdict(ruling) {
   const decision = (name) => h("span", { class: `badge decision ${name}` }, t(`decision_${name}`));
   return h("div", { class: "ruling" },
-    h("p", null, decision(ruling.decision), " ", shown(ruling.why)),
+    h("p", null, decision(ruling.decision), " ", shown(phrase(ruling.why))),
     ruling.rule && h("p", { class: "path" }, shown(ruling.rule), ruling.place && ` · ${shown(ruling.place)}`),
-    h("p", { class: "small" }, t(`risk_${ruling.risk.level}`), ruling.risk.reasons.length > 0 && `: ${ruling.risk.reasons.join(", ")}`,
+    h("p", { class: "small" }, t(`risk_${ruling.risk.level}`), ruling.risk.reasons.length > 0 && `: ${ruling.risk.reasons.map(phrase).join(", ")}`,
       ruling.quorum > 1 && ` · ${t("quorum", { n: ruling.quorum })}`),
     ruling.if_trusted && h("p", { class: "small warning" }, t("ifTrusted"), " ", decision(ruling.if_trusted.decision)),
     h("p", { class: "small" }, t("notLookedAt")));

@@ -49,13 +49,13 @@ function header(session, notice) {
       lives && may("review") && (session.stopped_by ? button("goOn", "primary", tell("resume")) : button("pause", "quiet", tell("stop"))),
       lives && session.driven && may("review") && button("interrupt", "quiet", tell("interrupt")),
       drives && button("end", "quiet", end),
-      !lives && may("start") && session.agent_session && button("goOnWith", "primary", () => goOnWith(session, notice)),
+      !lives && may("start") && session.agent_session && button("continue", "primary", () => continueIt(session, notice)),
       modes(session, drives, (mode) => tell("mode", { mode })()),
       mute(session.label)));
 }
 
 /** Continues an ended session in a held one, under its label. */
-async function goOnWith(session, notice) {
+async function continueIt(session, notice) {
   notice.textContent = t("starting");
   try {
     const started = await call("POST", "/api/v1/sessions", { folder: session.folder, resume: session.agent_session });

@@ -37,7 +37,7 @@ function item(session) {
         h("span", { class: `badge ${what}` }, t(what === "away" ? "state_away" : what), waits > 1 && ` (${waits})`)),
       h("span", { class: "path" }, shown(session.folder ?? "")),
       h("span", { class: "line small" },
-        h("span", null, t("connectedBy", { how: session.connected_by })),
+        h("span", null, t("connectedBy", { how: t(`by_${session.connected_by}`) })),
         session.waiting > 0 && h("span", null, t("eventsWait", { n: session.waiting })),
         h("span", null, t("since"), " ", moment(session.since, currentLanguage()))),
       session.mode && h("span", { class: "small" }, `${session.mode}: ${t(`mode_${session.mode}`)}`),

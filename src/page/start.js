@@ -35,14 +35,14 @@ export function startView() {
 
 /** Those that ended, newest first. One that a session has open is gone to instead. */
 function conversations(goOn) {
-  const place = h("div");
+  const place = h("div", null, h("p", { class: "hint" }, t("loading")));
   const item = (one) => h("li", { class: "card" },
     h("strong", null, shown(one.title || one.id)),
     h("p", { class: "path" }, shown(one.folder), " · ", moment(one.at, currentLanguage())),
-    row(one.session ? h("a", { class: "button quiet", href: `#/session/${one.session}` }, t("goThere")) : button("goOnWith", "quiet", () => goOn(one))));
+    row(one.session ? h("a", { class: "button quiet", href: `#/session/${one.session}` }, t("goThere")) : button("continue", "quiet", () => goOn(one))));
   call("GET", "/api/v1/conversations").then(
     (found) => place.replaceChildren(h("h2", null, t("orContinue")), found.length ? h("ul", { class: "conversations" }, found.map(item)) : h("p", { class: "hint" }, t("noConversations"))),
-    () => {},
+    (error) => place.replaceChildren(h("p", { class: "hint" }, why(error))),
   );
   return place;
 }

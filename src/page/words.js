@@ -1,12 +1,14 @@
 // Every text of the page, in English and Chinese. `t("key", {name: value})` puts values where {name} stands.
 
+import { PHRASES } from "./phrases-zh.js";
+import { SENTENCES } from "./sentences-zh.js";
 import { zh } from "./words-zh.js";
 
 export const en = {
   sessions: "Sessions", log: "Log", devices: "Devices", start: "Start a session", settings: "This page",
   away: "The gate is away. What you see may be old; it is tried again by itself.",
   waiting: "waiting for you", working: "working", idle: "idle", ended: "ended", paused: "paused", state_away: "away",
-  prompts: "Prompts", oneWaits: "1 prompt waits", manyWait: "{n} prompts wait", nothingWaits: "Nothing waits for you.",
+  prompts: "Prompts",
   noSessions: "No session is connected.",
   noSessionsHow: "Start one here, or run Claude Code in a project after “portcullis install”.",
   noSessionsAsk: "Run Claude Code in a project after “portcullis install”.",
@@ -18,15 +20,15 @@ export const en = {
   asks: "{label} asks", wants: "wants to use {tool}", risk_low: "low risk", risk_medium: "medium risk", risk_high: "high risk",
   previewOnly: "Preview only: more may run than is shown here.", held: "Held before it runs. Without an answer it is denied.",
   saysAgent: "The agent says", reason: "Why it is asked", until: "Can be answered until", quorum: "{n} people must allow it",
-  allowedBy: "Allowed by {names}", rule: "This would be written: {rule}", wholeInput: "Whole input", inFolder: "in {folder}",
-  question: "Your answer", ownWords: "In your own words", answer: "Answer", approvePlan: "Approve the plan",
+  allowedBy: "Allowed by {names}", wholeInput: "Whole input",
+  ownWords: "In your own words", answer: "Answer", approvePlan: "Approve the plan",
   goOnIn: "Go on in", keepPlanning: "Keep planning", recorded: "Recorded.", answeredBy: "Answered by {by} by {via}: {behavior}.",
   confirmed: "confirmed", notConfirmed: "not confirmed yet", missing: "{n} more must allow it.", gone: "No longer asked: {why}",
   noRight: "This device may look, not answer.",
   talk: "Message", readNext: "It is read at the next tool call or at the end of the turn.", readNow: "It wakes the session.",
   readLater: "It waits until the session is back.", readEnded: "The session has ended; the message goes to the one that continues it.",
   nothingSaid: "Nothing was said here yet.", you: "you", redelivered: "sent again", erased: "(erased)", edited: "edited",
-  pause: "Pause", goOn: "Go on", interrupt: "Interrupt", end: "End", reallyEnd: "End this session?", mode: "Mode", change: "Change",
+  pause: "Pause", goOn: "Go on", interrupt: "Interrupt", end: "End", reallyEnd: "End this session?", mode: "Mode",
   pausedBy: "Paused by {by}: no tool runs.", outside: "It has read text from {sender}: what it runs or sends is asked for.",
   connectedBy: "connected by {how}", since: "since", eventsWait: "{n} waiting", back: "Back", folder: "Folder", promptText: "What should it do?",
   starting: "Starting …", label: "Name (optional)",
@@ -34,8 +36,8 @@ export const en = {
   mode_plan: "only reads, and makes a plan", mode_auto: "decides by itself what to ask",
   mode_dontAsk: "what would be asked is denied", mode_bypassPermissions: "asks nothing: rules and protected files still hold",
   search: "Search", older: "Older", nothingFound: "Nothing fits.", noLog: "This device may not read the log.",
-  device: "Device", rights: "May", lastSeen: "linked", revoke: "Revoke", reallyRevoke: "Revoke this device?", thisDevice: "this one",
-  noDevices: "No device is linked.", forget: "Forget this device's key", language: "Language",
+  rights: "May", right_talk: "talk", right_review: "answer", right_start: "start sessions", right_admin: "administer", linkedSince: "linked", revoke: "Revoke", reallyRevoke: "Revoke this device?", thisDevice: "this one",
+  forget: "Forget this device's key", language: "Language",
   linkFirst: "This browser is not linked yet",
   linkHow: "Run “portcullis page” at the computer where the gate runs, or “portcullis device link” for a phone, and open the link.",
   linking: "Linking …", linkUsed: "The link was used before or is too old. Links work once, for two minutes.", called: "What is this device called?",
@@ -55,13 +57,13 @@ export const en = {
   pairHow: "Ask them for the code that they were shown.", code: "Code", name: "Name", letIn: "Let in",
   tokens: "Tokens", expires: "expires", expired: "expired", neverExpires: "does not expire", reallyRevokeToken: "Revoke this token of {name}?",
   newToken: "New token", newTokenHow: "It is shown this once. Programs send it as “Authorization: Bearer TOKEN”.", addToken: "Make a token",
-  finished: "{label} is done", died: "{label} has ended", mute: "quiet", unknownSession: "No such session",
+  finished: "{label} is done", died: "{label} has ended", mute: "No notifications", unknownSession: "No such session",
   notify: "Turn notifications on", notified: "This browser tells you when something waits, is done or has ended.",
   notNotified: "This browser can tell you when something waits, also while you look at something else.", cannotNotify: "Notifications are blocked in this browser's settings.",
   attach: "Attach", takeAway: "Take {name} away", uploading: "Sending the files …", tooManyFiles: "At most {n} files go along.", tooLarge: "{name} is larger than {most}.",
   conversation: "Conversation", newer: "Newer", replied: "replied", event_waiting: "waiting", event_delivered: "delivered", event_seen: "seen", event_expired: "expired", event_dropped: "dropped", event_dead: "not delivered",
   turnInterrupted: "The turn was interrupted. {why}", turnFailed: "The turn failed. {why}", callResult: "Result", callFailed: "It failed", cut: "The rest is too long to be shown here.",
-  call_running: "running", call_done: "done", call_failed: "failed", goOnWith: "Continue",
+  call_running: "running", call_done: "done", call_failed: "failed", continue: "Continue",
   by_channel: "the channel", by_hooks: "hooks", by_run: "run", by_acp: "an editor",
   oneElsewhere: "1 prompt waits for you", manyElsewhere: "{n} prompts wait for you",
   orContinue: "Or go on with a conversation", noConversations: "There is none in these folders yet.", goThere: "Go there",
@@ -69,6 +71,7 @@ export const en = {
   moreLine: "1 more line below", moreLines: "{n} more lines below", showAll: "Show all",
   notAllSeen: "You have not looked at all of it: {more}.", allowUnseen: "Allow without looking", youAllowed: "You allowed it; {n} more must.",
   lastPrompt: "It was told", lastWords: "It said last",
+  justMoved: "This prompt has just moved. Look at it, then press again.",
 };
 
 let language = localStorage.getItem("portcullis.language") ?? (navigator.language.startsWith("zh") ? "zh-CN" : "en");
@@ -84,6 +87,21 @@ export function setLanguage(chosen) {
   language = chosen;
   localStorage.setItem("portcullis.language", chosen);
   apply();
+}
+
+/** A fixed sentence of the gate, in the language of the page; what is not known stays as it is. */
+export const phrase = (text) => translated(text, PHRASES);
+
+/** A sentence of the log. */
+export const sentence = (text) => translated(text, SENTENCES);
+
+function translated(text, table) {
+  if (language !== "zh-CN") return text;
+  for (const [whole, chinese] of table) {
+    const match = text.match(whole);
+    if (match) return chinese.replace(/([$@])(\d)/g, (_, kind, part) => (kind === "@" ? phrase(match[part] ?? "") : match[part] ?? ""));
+  }
+  return text;
 }
 
 export function t(key, values = {}) {

@@ -4,7 +4,7 @@ use jsonc_parser::ast::{Object, ObjectProp, Value};
 
 use super::json::{Document, Edit, EditedText, Node, Unfit, no_name_twice};
 
-const SERVERS: &str = "mcpServers";
+pub(super) const SERVERS: &str = "mcpServers";
 
 /// The objects around `mcpServers`, outermost first; none where it stands at the top.
 pub(crate) type Under<'a> = &'a [String];

@@ -45,7 +45,7 @@ impl Tracking {
         match self {
             Self::Tracked => "tracked by git: others get it",
             Self::Ignored => "ignored by git",
-            Self::Untracked => "not tracked by git, and not ignored",
+            Self::Untracked => "not tracked by git, and not ignored (a line in .git/info/exclude keeps it yours alone)",
             Self::Outside => "",
         }
     }

@@ -9,6 +9,7 @@ use super::entry::{self, Entry, Found};
 use super::file::{Audience, UserFile, Wrote};
 use super::hooks::{self, Callee};
 use super::json::Unfit;
+use super::lock::ChangeLock;
 use super::place::{self, Place};
 use super::receipt::{Receipt, Receipts};
 use super::settings::{self, Addition, PutIn};
@@ -119,10 +120,10 @@ impl InstallPlan {
     }
 
     pub(crate) fn carry_out(&self) -> anyhow::Result<()> {
+        let _lock = ChangeLock::take(&self.paths)?;
         self.place.settle()?;
-        self.paths.prepare()?;
         if let Some(moved) = &self.moved {
-            moved.carry_out()?;
+            moved.take_out_all()?;
         }
         self.parts.iter().try_for_each(|part| self.write(part))
     }

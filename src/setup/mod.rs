@@ -10,6 +10,7 @@ pub(crate) mod hooks;
 pub(crate) mod install;
 pub(crate) mod installed;
 pub(crate) mod json;
+pub(crate) mod lock;
 pub(crate) mod patch;
 pub(crate) mod place;
 pub(crate) mod plugin;

@@ -36,6 +36,8 @@ impl Place {
     pub(crate) fn settle(&self) -> anyhow::Result<()> {
         match self {
             Self::There(_) => Ok(()),
+            // Somebody else may have been faster.
+            Self::Copied { to, .. } if has_our_bytes(to) => Ok(()),
             Self::Copied { to, .. } => copy(to).with_context(|| format!("copying this program to {}", to.display())),
         }
     }

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use portcullis_wire::hooks::HookEvent;
 use serde::{Deserialize, Serialize};
 
+use super::entry::SERVERS;
 use super::file::{Audience, UserFile};
 use super::hooks;
 use super::patch::Patch;
@@ -89,6 +90,24 @@ impl Receipt {
     }
 }
 
+impl Receipt {
+    /// The objects around an entry, from the outside.
+    fn around(&self) -> Option<impl Iterator<Item = &str>> {
+        Some(self.under.as_ref()?.iter().map(String::as_str).chain([SERVERS]))
+    }
+
+    /// Objects that were made for another entry and that hold this one as well were made for this one.
+    fn take_over_objects(&mut self, other: &Self) {
+        let (Some(ours), Some(theirs)) = (self.around(), other.around()) else { return };
+        let shared = ours.zip(theirs).take_while(|(one, other)| one == other).count();
+        let depth = |receipt: &Self| receipt.under.as_ref().map_or(0, |under| under.len() + 1);
+        let first_made = depth(other) - other.made_around.min(depth(other));
+        if first_made < shared {
+            self.made_around = self.made_around.max(depth(self) - first_made);
+        }
+    }
+}
+
 /// All receipts of this home.
 pub(crate) struct Receipts {
     file: UserFile,
@@ -127,6 +146,12 @@ impl Receipts {
         position(under).or_else(|| position(None))
     }
 
+    /// The objects around each entry of this name in a file.
+    pub(crate) fn unders_in(&self, file: &Path, name: &str) -> Vec<Vec<String>> {
+        let there = self.list.iter().filter(|receipt| receipt.file == file && receipt.name == name);
+        there.filter_map(|receipt| receipt.under.clone()).collect()
+    }
+
     pub(crate) fn keep(mut self, receipt: Receipt) -> anyhow::Result<()> {
         if let Some(place) = self.place(&receipt.file, &receipt.name, receipt.under.as_deref()) {
             self.list.remove(place);
@@ -138,9 +163,10 @@ impl Receipts {
     pub(crate) fn forget(mut self, file: &Path, name: &str, under: Option<&[String]>) -> anyhow::Result<()> {
         let Some(place) = self.place(file, name, under) else { return Ok(()) };
         let forgotten = self.list.remove(place);
-        // A file that was made for this one goes with the last that is in it.
+        // What was made for this one goes with the last that is in it: the file, and the objects that both are in.
         for other in self.list.iter_mut().filter(|other| other.file == file) {
             other.made_file |= forgotten.made_file;
+            other.take_over_objects(&forgotten);
         }
         if self.list.is_empty() {
             return self.file.remove().map(drop);

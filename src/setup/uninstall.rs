@@ -1,12 +1,13 @@
 //! What `portcullis uninstall` takes out of Claude Code's files: planned first, so that it can be shown.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use super::change::{FileChange, FutureText};
 use super::claude::project_file;
 use super::entry::{self, Found};
 use super::file::{Audience, UserFile, Wrote};
 use super::install::counted;
+use super::lock::ChangeLock;
 use super::patch::{undo_all, undo_all_exactly};
 use super::place;
 use super::receipt::{Receipt, Receipts};
@@ -41,7 +42,7 @@ enum RemovedContent {
 impl UninstallPlan {
     pub(crate) fn make(target: &Target, force: bool, paths: &Paths) -> anyhow::Result<Self> {
         let server = || anyhow::Ok(server(target.server_file()?, target.under()));
-        let parts = match target.scope {
+        let mut parts = match target.scope {
             SettingsScope::Local | SettingsScope::User => vec![server()?, settings(target.own_settings()?)],
             SettingsScope::Project => {
                 let mut parts = shared_parts(target);
@@ -52,6 +53,7 @@ impl UninstallPlan {
                 parts
             }
         };
+        parts.extend(parts_of_gone(target, paths)?);
         Self::of(parts, target.name.clone(), force, paths)
     }
 
@@ -99,10 +101,16 @@ impl UninstallPlan {
 
     /// Takes everything out; returns the copy of the program that `install` made, which stays.
     pub(crate) fn carry_out(&self) -> anyhow::Result<Option<PathBuf>> {
+        let _lock = ChangeLock::take(&self.paths)?;
         let command = self.command()?;
-        self.parts.iter().try_for_each(|part| self.write(part))?;
+        self.take_out_all()?;
         let copy = place::bin_folder(&environment).map(|folder| folder.join("portcullis"));
         Ok(copy.filter(|copy| command.as_deref() == copy.to_str() && copy.exists()))
+    }
+
+    /// The same, by whoever holds the lock.
+    pub(super) fn take_out_all(&self) -> anyhow::Result<()> {
+        self.parts.iter().try_for_each(|part| self.write(part))
     }
 
     /// Which program the entry starts.
@@ -124,8 +132,11 @@ impl UninstallPlan {
             RemovedContent::Settings => self.without_settings(&file, receipt)?,
         };
         let made_by_us = receipt.is_some_and(|receipt| receipt.made_file);
-        let counts = match part.content {
-            RemovedContent::Server { .. } => vec!["the server".to_owned()],
+        let counts = match &part.content {
+            RemovedContent::Server { under } => vec![match under.get(1).filter(|folder| is_gone(folder)) {
+                Some(folder) => format!("the server of {folder}, which is no longer there"),
+                None => "the server".to_owned(),
+            }],
             RemovedContent::Settings => {
                 let ((hooks, rules), (hooks_left, rules_left)) =
                     (settings::count(file.text()), settings::count(&after));
@@ -205,6 +216,22 @@ fn settings(path: PathBuf) -> RemovedPart {
 /// An earlier release registered the server there, too.
 fn shared_parts(target: &Target) -> Vec<RemovedPart> {
     vec![server(project_file(&target.folder), vec![]), settings(target.shared_settings())]
+}
+
+/// Where no server is registered for this folder, it may have been moved: then the entry is under its earlier name.
+fn parts_of_gone(target: &Target, paths: &Paths) -> anyhow::Result<Vec<RemovedPart>> {
+    let (file, under) = (UserFile::read(&target.server_file()?)?, target.under());
+    let found = entry::find(file.text(), &under, &target.name);
+    if target.scope == SettingsScope::User || !matches!(found, Ok(Found::Nothing)) {
+        return Ok(vec![]);
+    }
+    let gone = |under: &[String]| under.get(1).is_some_and(|folder| is_gone(folder));
+    let unders = Receipts::load(paths)?.unders_in(&file.real, &target.name).into_iter().filter(|under| gone(under));
+    Ok(unders.map(|under| server(file.path.clone(), under)).collect())
+}
+
+fn is_gone(folder: &str) -> bool {
+    matches!(Path::new(folder).try_exists(), Ok(false))
 }
 
 /// The text before `install`, to the byte: all of it where nobody else changed it since, else the places that we changed.

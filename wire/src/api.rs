@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use crate::notify::NotifyView;
-pub use asks::{AskView, NewVerdict, OfferView, Recorded, RiskView, VerdictView};
+pub use asks::{AskView, NewVerdict, OfferView, REFUSED_AFTER_YES, Recorded, RiskView, VerdictView};
 pub use devices::{
     DeviceView, LinkView, MadeDevice, MeView, NewDevice, NewLink, NewPresence, NewSubscription, PushView,
     SubscriptionKeys,

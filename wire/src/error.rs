@@ -134,7 +134,7 @@ kinds! {
     BadAttribute 40004 "attributes are the names of the query but session, label, chat and reply_to, or `attributes` in the API"
     Unauthorized 40101 "send `Authorization: Bearer TOKEN`; `portcullis status` says where the owner's token is kept"
     Forbidden 40301 "send `Authorization: Bearer TOKEN`; `portcullis status` says where the owner's token is kept"
-    NeedsRight 40302 "ask the owner of the gate for the right; the owner answers no prompts where approvals = \"device\" is set"
+    NeedsRight 40302 "ask the owner of the gate for the right"
     ForeignOrigin 40303 "web pages of other sites may not talk to the gate"
     ForeignChat 40304 "name another chat, or leave ?chat= off to open a new one"
         / "name another chat with --chat, or leave --chat off to open a new one"

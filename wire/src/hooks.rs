@@ -3,7 +3,11 @@
 //! The same fields come in three ways: as the JSON of a command hook or an http hook, and, for a hook that calls a tool
 //! of ours, as text put into the arguments that `install` wrote. There a missing field is empty text.
 
+mod text;
+
 use serde_json::{Value, json};
+
+pub use text::{LONGEST_CALL, decides_perhaps, fields_of, mark_unreadable};
 
 /// What `install` writes today. It is told with every call, so that a session knows what it can count on: since version 2
 /// the client waits a day for the hook before a tool, since version 3 it tells when all calls of a message are over, and
@@ -107,6 +111,8 @@ pub struct HookCall {
     pub cwd: Option<String>,
     /// Of the hooks that are installed. None: older than version 2, or not written by `install`.
     pub hooks_version: Option<u32>,
+    /// Why nobody can say what the call would do: not all of it could be read.
+    pub unreadable: Option<String>,
 }
 
 /// How prompts begin that Claude Code makes by itself: its own tags and notices. A person who types one of these is not
@@ -136,6 +142,9 @@ impl HookCall {
         };
         let name = text("hook_event_name").unwrap_or_default();
         let event = HookEvent::named(&name).ok_or(NoHook(name))?;
+        let tool_input = value(&arguments["tool_input"]);
+        // Tools are called with an object. What came as text and is none was not read.
+        let is_text = event.decides() && tool_input.is_string();
         let suggestions = match value(&arguments["permission_suggestions"]) {
             Value::Array(suggestions) => suggestions,
             _ => vec![],
@@ -145,7 +154,8 @@ impl HookCall {
             session_id: text("session_id"),
             agent_id: text("agent_id"),
             tool_name: text("tool_name").unwrap_or_default(),
-            tool_input: value(&arguments["tool_input"]),
+            unreadable: text(text::UNREADABLE).or_else(|| is_text.then(|| "its input cannot be read".to_owned())),
+            tool_input,
             tool_use_id: text("tool_use_id"),
             permission_suggestions: suggestions,
             permission_mode: text("permission_mode"),
@@ -218,6 +228,15 @@ pub fn notice(shown: &str) -> Value {
 /// The tool does not run.
 pub fn refuse_tool(reason: &str) -> Value {
     specific(HookEvent::PreToolUse, json!({"permissionDecision": "deny", "permissionDecisionReason": reason}))
+}
+
+/// A no to a hook that decides; nothing for any other.
+pub fn refuse(event: HookEvent, reason: &str) -> Value {
+    match event {
+        HookEvent::PreToolUse => refuse_tool(reason),
+        HookEvent::PermissionRequest => deny(Some(reason), false),
+        _ => Value::Null,
+    }
 }
 
 /// The tool runs only after someone was asked.

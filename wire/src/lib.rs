@@ -14,6 +14,7 @@ pub mod front;
 mod fuzz;
 pub mod hooks;
 pub mod link;
+pub mod nesting;
 pub mod notify;
 pub mod openapi;
 pub mod permission;

@@ -31,8 +31,11 @@ pub struct AgentQuestion {
 }
 
 impl AgentQuestion {
-    /// What is answered with this line: a label, the number of an option, or words of one's own. None for an empty one.
-    pub fn answer(&self, line: &str) -> Option<String> {
+    /// What is answered with this line: a label, the number of an option, or words of one's own; or what is wrong with it.
+    pub fn answer(&self, line: &str) -> Result<String, String> {
+        if let Some(number) = self.number_without_option(line) {
+            return Err(format!("there is no option {number}: {}", self.in_words()));
+        }
         let label = |word: &str| {
             let named = self.labels.iter().find(|label| label.eq_ignore_ascii_case(word));
             let number = word.parse::<usize>().ok().and_then(|number| number.checked_sub(1));
@@ -45,7 +48,10 @@ impl AgentQuestion {
             true => line.split(',').map(|word| label(word.trim())).collect::<Vec<_>>().join(", "),
             false => label(line),
         };
-        (!answer.trim().is_empty()).then_some(answer)
+        match answer.trim().is_empty() {
+            true => Err(format!("the answer to {:?} is empty", self.text)),
+            false => Ok(answer),
+        }
     }
 
     /// A number in the line that is none of an option. Words of one's own are not numbers.
@@ -85,15 +91,11 @@ impl Questions {
             return Err("this prompt asks no questions".to_owned());
         }
         let mut answers = Map::new();
-        let mut put = |question: &AgentQuestion, line: &str| {
-            if let Some(number) = question.number_without_option(line) {
-                return Err(format!("there is no option {number}: {}", question.in_words()));
-            }
-            let answer = question.answer(line).ok_or_else(|| format!("the answer to {:?} is empty", question.text))?;
-            match answers.insert(question.text.clone(), answer.into()) {
-                Some(_) => Err(format!("{:?} is answered twice", question.text)),
-                None => Ok(()),
-            }
+        let mut put = |question: &AgentQuestion, line: &str| match answers
+            .insert(question.text.clone(), question.answer(line)?.into())
+        {
+            Some(_) => Err(format!("{:?} is answered twice", question.text)),
+            None => Ok(()),
         };
         match given {
             GivenAnswers::ByQuestion(given) => {
@@ -124,14 +126,17 @@ impl Questions {
     }
 
     /// `QUESTION=LABEL` at whichever sign the left side is a question; else, where there is just one, the whole is its
-    /// answer.
+    /// answer, unless it begins with another question.
     fn split<'a>(&self, typed: &'a str) -> Result<(&AgentQuestion, &'a str), String> {
         let exactly = |name: &str| self.0.iter().find(|question| question.text.trim() == name.trim());
         let signs = || typed.match_indices('=').map(|(place, _)| (&typed[..place], &typed[place + 1..]));
         if let Some(found) = signs().find_map(|(name, label)| Some((exactly(name)?, label))) {
             return Ok(found);
         }
-        if let ([only], None) = (self.0.as_slice(), typed.rsplit_once('=')) {
+        let is_of_another = |(name, _): (&str, &str)| self.named(name).is_some() || name.trim_end().ends_with('?');
+        if let [only] = self.0.as_slice()
+            && !signs().any(is_of_another)
+        {
             return Ok((only, typed));
         }
         let (name, label) = typed.split_once('=').ok_or_else(|| {
@@ -207,6 +212,8 @@ mod tests {
             ("Which store = state?=2", "SQLite"),
             ("1=2", "SQLite"),
             ("flat files", "flat files"),
+            ("use VAR=1 instead", "use VAR=1 instead"),
+            ("a=b=c", "a=b=c"),
         ] {
             assert_eq!(typed(1, &[given]), json!({"Which store = state?": want}).to_string(), "{given}");
         }

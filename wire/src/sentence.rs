@@ -202,7 +202,7 @@ fn attached(about: &SessionAbout) -> String {
 
 /// `session: mode plan, idle`; everything where nothing was known before.
 fn described(before: Option<&SessionAbout>, about: &SessionAbout, label: Option<&Label>) -> String {
-    let Some(before) = before else { return format!("session is {}", attached(about)) };
+    let Some(before) = before else { return format!("session is connected by {}", attached(about)) };
     let of = |name: &str, value: &Option<String>| value.as_ref().map(|value| format!("{name}{value}"));
     let activity = about.is_working.map(|works| if works { "working" } else { "idle" }.to_owned());
     let changes = [

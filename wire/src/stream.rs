@@ -7,6 +7,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 use utoipa::ToSchema;
 
+use crate::nesting::readable;
 use crate::text::mask_all;
 
 /// One entry of a session's stream.
@@ -99,7 +100,7 @@ impl EntryKind {
         mask_all(&mut input);
         let whole = input.to_string();
         let (start, left) = excerpt(&whole, Some(LONGEST_PART));
-        let input = if left > 0 { Value::from(start) } else { input };
+        let input = if left > 0 { Value::from(start) } else { readable(input) };
         Self::Call { call: call.to_owned(), tool: tool.to_owned(), input, cut: left > 0, agent }
     }
 

@@ -2,7 +2,8 @@
 
 use portcullis_core::policy::Risk;
 use portcullis_core::{
-    Ask, AskKind, AskLife, NotAVerdict, Notice, Offer, PairingCode, Reply, Role, Text, excerpt, mask, visible,
+    Ask, AskKind, AskLife, NotAVerdict, Notice, Offer, PairingCode, Reply, Role, SessionId, Text, excerpt, mask,
+    visible,
 };
 use serde_json::Value;
 
@@ -180,13 +181,18 @@ pub fn not_a_verdict(why: NotAVerdict) -> String {
         NotAVerdict::NoSuchCode(code) => format!("no open prompt has the code {code}"),
         NotAVerdict::BadGrammar => "write yes or no and the prompt's five letters, and nothing else".to_owned(),
         NotAVerdict::NoPromptOpen => "no prompt is open".to_owned(),
+        NotAVerdict::Settled(code) => format!("prompt {code} is settled already, see `portcullis ask show {code}`"),
     };
     format!("not taken as a verdict: {why}")
 }
 
 /// The same for its sender, where it went on as chat.
-pub fn taken_as_chat(why: NotAVerdict) -> String {
-    format!("{}; the text went to the agent as a message", not_a_verdict(why))
+pub fn taken_as_chat(why: NotAVerdict, to: Option<SessionId>) -> String {
+    let went = match to {
+        Some(_) => "the text went to the agent as a message",
+        None => "no session is connected, so the text waits for one as a message",
+    };
+    format!("{}; {went}", not_a_verdict(why))
 }
 
 /// What a stranger on a platform is shown.

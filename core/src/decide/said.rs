@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::{Decided, answer, asks, refuse};
 use crate::attributes::Attribute;
 use crate::event::{ChatId, Event, IdempotencyKey, TrackedEvent};
-use crate::ids::{EventId, Moment, ReplyId};
+use crate::ids::{Code, EventId, Moment, ReplyId};
 use crate::input::{Answer, Effect, Input, NotAVerdict, Refusal, Topic};
 use crate::people::{Actor, Inside, OWNER, Right, Role, TokenScope, Via};
 use crate::record::Record;
@@ -56,12 +56,16 @@ pub(super) fn said(state: &State, now: Moment, said: SaidInput) -> Decided {
     }
     let prompts_are_open = state.prompts_are_open(&said.by.scope);
     let Some((behavior, code)) = said.text.verdict() else {
+        let settled = settled_prompt(state, &said).map(NotAVerdict::Settled);
         let unclear = match prompts_are_open {
             true => {
                 let is_like_one = opens_like_a_verdict(said.text.as_str()) || names_a_prompt(state, &said);
-                is_like_one.then_some(NotAVerdict::BadGrammar)
+                settled.or_else(|| is_like_one.then_some(NotAVerdict::BadGrammar))
             }
-            false => names_a_code(said.text.as_str()).then_some(NotAVerdict::NoPromptOpen).filter(|_| is_told(&said)),
+            false => {
+                let unclear = settled.or_else(|| names_a_code(said.text.as_str()).then_some(NotAVerdict::NoPromptOpen));
+                unclear.filter(|_| is_told(&said))
+            }
         };
         return event(state, now, said, unclear);
     };
@@ -98,6 +102,18 @@ fn names_a_prompt(state: &State, said: &SaidInput) -> bool {
         ask.is_some_and(|(ask, _)| state.is_in_scope(Some(ask.session), &said.by.scope))
     };
     said.by.may(Right::Review) && codes_in(said.text.as_str()).any(is_open)
+}
+
+/// The settled prompt that someone who may answer means, as in `no abcde because it is late`: they believe that they answer
+/// it now.
+fn settled_prompt(state: &State, said: &SaidInput) -> Option<Code> {
+    let is_settled = |code: &Code| {
+        let ask = state.ask_by_code(*code).filter(|(_, life)| !life.is_open());
+        ask.is_some_and(|(ask, _)| state.is_in_scope(Some(ask.session), &said.by.scope))
+    };
+    let text = said.text.as_str();
+    let is_meant = said.by.may(Right::Review) && opens_like_a_verdict(text) && !names_a_prompt(state, said);
+    codes_in(text).find(is_settled).filter(|_| is_meant)
 }
 
 /// Whether the sender is told that no prompt is open. In a chat of a platform people say yes and no to each other as well.

@@ -4,7 +4,7 @@ use super::command::name_of;
 use super::environment::is_command;
 use super::inert::is_inert;
 use super::reading::{Reading, reading};
-use super::shell::{ONE, Piece, STAR, Script, ShellWord};
+use super::shell::{ANY, ONE, Piece, STAR, Script, ShellWord};
 use super::starts::starts;
 use super::suspects::Found;
 use super::values::{Variables, is_literal};
@@ -57,7 +57,7 @@ const CODE: [char; 2] = ['$', '`'];
 const PATTERN: [char; 3] = ['*', '?', '['];
 
 /// In how many places of one text a command is looked for.
-const MOST: usize = 24;
+const MOST: usize = 48;
 
 /// The commands in texts that a command may run, as far as they are not certain. What they set is learned.
 pub(super) fn commands(command: &Found, variables: &mut Variables) -> Vec<Vec<ShellWord>> {
@@ -112,13 +112,12 @@ fn has_own_language(name: &str) -> bool {
 /// A text as the script it may be: whole, and behind what editors, settings and recipes have before a command.
 fn scripts(text: &str) -> Vec<String> {
     let text = text.replace("$$", "$");
-    let mut scripts: Vec<String> = text
-        .char_indices()
-        .filter(|(_, c)| matches!(c, '!' | '=' | ';' | '|' | ':' | '@' | ' ' | '\t' | '\n'))
-        .take(MOST)
-        .map(|(at, _)| text[at + 1..].to_owned())
-        .collect();
-    scripts.push(text);
+    let is_mark = |c: char| matches!(c, '!' | '=' | ';' | '|' | ':' | '@' | ' ' | '\t' | '\n');
+    let mut places = text.char_indices().filter(|(_, c)| is_mark(*c)).map(|(at, _)| &text[at + 1..]);
+    let mut scripts: Vec<String> = places.by_ref().take(MOST).map(str::to_owned).collect();
+    // Behind the last one that is looked at something is still filled in.
+    scripts.extend(places.next().filter(|rest| rest.contains(CODE)).map(|_| ANY.to_string()));
+    scripts.push(text.clone());
     scripts
 }
 
@@ -136,4 +135,21 @@ pub(super) fn hides(words: &[ShellWord]) -> bool {
     });
     let hides = |text: &str| HIDES.iter().any(|word| text.contains(word)) && joins(text);
     is_code && rest.iter().any(|word| is_literal(&word.text) && hides(&word.text))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::suspects::Suspects;
+    use super::*;
+
+    #[test]
+    fn what_stands_too_far_back_in_a_text_may_be_any_program() {
+        let programs = |before: usize, program: &str| {
+            let text = format!("{}{program} x", "a ".repeat(before));
+            Suspects::of(&Script::read(&format!("make --eval '{text}'"))).programs
+        };
+        assert!(programs(3, "$X").iter().all(|name| *name != ANY.to_string()));
+        assert!(programs(MOST + 1, "$X").contains(&ANY.to_string()));
+        assert!(programs(MOST + 1, "y").is_empty());
+    }
 }

@@ -111,9 +111,19 @@ pub(super) fn unseen(words: &[ShellWord], command: &Found, all: &[Found]) -> Opt
     let glued =
         rest.iter().any(|word| flags.iter().any(|flag| word.text.len() > flag.len() && word.text.starts_with(flag)));
     let codes = (0..rest.len()).filter(|at| is_code(*at)).filter_map(|at| rest.get(at + 1));
+    // `-ne` and its like, with other letters before it.
+    let ends = |word: &ShellWord, flag: &str| {
+        flag.len() == 2 && word.is_flag() && !word.text.starts_with("--") && word.text.ends_with(&flag[1..])
+    };
+    let bundled = rest.windows(2).filter(|pair| flags.iter().any(|flag| ends(&pair[0], flag)));
+    let mut bundled = bundled.map(|pair| &pair[1].text);
     let starts = |text: &str| starts_programs(name, text);
     let hidden = |word: &ShellWord| !word.is_known() || starts(&word.text);
-    if codes.clone().any(hidden) || glued || command.given.iter().any(|text| starts(text)) {
+    if codes.clone().any(hidden)
+        || bundled.any(|code| starts(code))
+        || glued
+        || command.given.iter().any(|text| starts(text))
+    {
         return Some(CODE);
     }
     let only_says = |word: &ShellWord| matches!(word.text.as_str(), "-v" | "-V" | "--version" | "-h" | "--help");

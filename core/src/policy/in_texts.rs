@@ -54,6 +54,9 @@ impl Suspects {
             }
             texts = next;
         }
+        if texts.iter().flat_map(|text| scripts_in(text)).any(|text| !seen.contains(&text)) {
+            wide.unfinished = Some("texts that may be run are nested too deep");
+        }
         wide
     }
 
@@ -201,5 +204,7 @@ mod tests {
         assert!(of("make --eval 'all: ; cat a'").unfinished.is_none());
         let long = format!("make --eval '{}'", "rm a; ".repeat(1_000));
         assert!(of(&long).unfinished.is_some());
+        let deep = "\"a 'b \\\"c d\\\"'\"".to_owned();
+        assert!(of(&format!("make --eval {deep}")).unfinished.is_none());
     }
 }

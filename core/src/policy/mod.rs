@@ -78,6 +78,7 @@ mod suspects;
 mod table;
 mod tokens;
 mod touching;
+mod uncertain;
 mod unknown_names;
 mod values;
 mod web;

@@ -3,17 +3,15 @@
 
 use std::collections::BTreeSet;
 
-use super::code;
-use super::command::name_of;
 use super::feeding;
 use super::inert::is_inert;
 use super::perhaps::Flow;
 use super::receivers;
 use super::set_by_read::texts_to_read;
-use super::shell::{ANY, Joint, Piece, Redirect, Script, ShellCommand, ShellWord, assignment};
+use super::shell::{Joint, Piece, Redirect, Script, ShellCommand, ShellWord, assignment};
 use super::shifting::shifts;
-use super::starts::{WITH_A_WORD, scripts_of, starts, takes_from_elsewhere};
-use super::values::{Variables, is_literal};
+use super::starts::{scripts_of, starts, takes_from_elsewhere};
+use super::values::Variables;
 
 /// How deep a script in quotes is looked for in a script in quotes.
 const DEEPEST: usize = 4;
@@ -180,57 +178,6 @@ impl Suspects {
             }
         }
         self.variables.forget_changed(&before);
-    }
-
-    /// Notes the programs whose names are not certain. What the line sets must be known before.
-    fn name_programs(&mut self) {
-        self.variables_in_texts = self.variables.clone();
-        for command in std::mem::take(&mut self.found) {
-            for start in starts(&command.words) {
-                self.program(&command.words, start);
-                let scripts = receivers::scripts_named(&command.words, start, &self.variables);
-                self.programs.extend(scripts.into_iter().filter(|shape| !is_literal(shape)));
-            }
-            let quoted = code::commands(&command, &mut self.variables_in_texts);
-            self.programs.extend(code::programs(&quoted, &self.variables_in_texts));
-            self.quoted.extend(quoted);
-            self.found.push(command);
-        }
-    }
-
-    /// Notes the program of a command where its name is not certain.
-    fn program(&mut self, words: &[ShellWord], start: usize) {
-        let Some(word) = words.get(start) else { return };
-        // What is put in the place of {} is a name from elsewhere.
-        let replaced = |word: &ShellWord| start > 0 && word.text.contains("{}");
-        if replaced(word) {
-            self.unseen = Some("which program it starts is not said");
-            return;
-        }
-        let first = words.first().map_or("", |word| name_of(&word.text));
-        let is_own = start > 0 && WITH_A_WORD.contains(&first) && words[1..start].iter().all(ShellWord::is_flag);
-        let shapes = |word: &ShellWord| self.variables.shapes(word);
-        let evaluated = name_of(&word.text) == "eval"
-            && words[start + 1..].iter().flat_map(shapes).any(|shape| shape.contains(ANY));
-        if evaluated {
-            self.unseen = Some("it runs a text that nobody can read here");
-        }
-        if is_own || word.is_literal {
-            return;
-        }
-        for shape in self.variables.spellings(word) {
-            let name = shape.trim_start().split([' ', '\t', '\n']).next().unwrap_or_default();
-            let name = name_of(name);
-            // What a command prints may be a program with words of its own.
-            let splits = !word.is_quoted && word.pieces.contains(&Piece::Unknown);
-            if !is_literal(name) || shape != word.text {
-                let name = if splits { ANY.to_string() } else { name.to_owned() };
-                if name == ANY.to_string() {
-                    self.unseen = Some("which program it starts is not certain");
-                }
-                self.programs.push(name);
-            }
-        }
     }
 
     pub(super) fn take(&mut self, words: &[ShellWord], takes_more: bool) -> bool {

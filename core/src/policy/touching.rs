@@ -186,7 +186,7 @@ impl Toucher<'_> {
         }
         if let Some(taker) = taker(&command.words) {
             let touch = Touch { may_change: taker.does == Reading::Perhaps, ..touch.clone() };
-            command.given.iter().for_each(|text| self.tokens(text, &touch));
+            self.given_names(command, &touch);
         }
         if flows && kind == Reading::Nothing {
             let texts = rest.iter().filter(|word| word.text.contains([' ', '\\']));

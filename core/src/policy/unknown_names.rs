@@ -9,7 +9,7 @@ use super::folders::{GIT_FOLDER, prints_git_folder};
 use super::handing::{Handing, is_header, list_names};
 use super::path::absolute;
 use super::reading::{Descent, Reading};
-use super::shell::{ANY, Piece, ShellWord};
+use super::shell::{ANY, Piece, ShellWord, Way};
 use super::suspects::{Found, Suspects};
 use super::touching::{MOST, Touch, Toucher};
 
@@ -59,6 +59,14 @@ impl Toucher<'_> {
         if is_unknown {
             self.touched.insert(Touch { path: ANY.to_string(), ..touch });
         }
+    }
+
+    /// The names in what a command is given, also with what the line puts in the place of variables.
+    pub(super) fn given_names(&mut self, command: &Found, touch: &Touch) {
+        let given = command.redirects.iter().filter(|redirect| redirect.way == Way::Given);
+        let shapes = given.flat_map(|redirect| self.suspects.variables.spellings(&redirect.target));
+        let texts: Vec<String> = shapes.chain(command.given.iter().cloned()).collect();
+        texts.iter().for_each(|text| self.tokens(text, touch));
     }
 
     /// All that is a word of its own in a text that something takes for names.

@@ -104,6 +104,7 @@ pub(super) fn whole(ask: &AskView) -> String {
             rows.push((name, value));
         }
     };
+    add("asked by", ask.agent_id.as_ref().map(|agent| format!("a subagent ({agent})")).unwrap_or_default());
     add("for", ask.description.clone());
     add("shows", preview::of_text(&ask.tool, &ask.preview));
     add(
@@ -180,7 +181,7 @@ fn answered(ask: &AskView, verdict: &VerdictView) -> Vec<(&'static str, String)>
                 };
                 rows.push(("answers", answers.iter().map(answer).collect::<Vec<_>>().join("\n")));
             }
-            None => rows.push(("ran with", format!("{input:#}"))),
+            None => rows.push(("changed to", format!("{input:#}"))),
         }
     }
     rows.push(("carried", verdict.carried_at.map_or_else(|| "not yet".to_owned(), date_and_time)));

@@ -48,7 +48,9 @@ pub(super) async fn look(project: &Path) -> ClaudeFindings {
         let missing = Finding::warn("registered", format!("not for {}", project.display()), remedy);
         findings.push(missing.blocking(Blocks::Sessions));
     }
-    if let [first, second, ..] = registrations.as_slice() {
+    // Of two servers with one name Claude Code starts the first.
+    let names: BTreeSet<&str> = registrations.iter().map(|registration| registration.name.as_str()).collect();
+    if let ([first, .., second], true) = (registrations.as_slice(), names.len() > 1) {
         let places: Vec<&str> = registrations.iter().map(|registration| registration.place).collect();
         let what = format!("{} times ({}): a session may attach twice", registrations.len(), places.join(", "));
         let remedy = format!("keep one: `{}` or `{}`", first.undo, second.undo);

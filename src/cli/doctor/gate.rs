@@ -8,7 +8,7 @@ use portcullis_wire::api::{SessionView, Status};
 
 use super::finding::Finding;
 use crate::cli::client::Client;
-use crate::cli::setup::place;
+use crate::cli::setup::place::{self, Place};
 use crate::cli::{VERSION, configuration, environment, lock};
 use crate::config::{Config, Listen, Paths, look_at_token};
 use crate::failure::Failure;
@@ -48,11 +48,17 @@ fn program() -> Finding {
         Err(error) => return Finding::error(CHECK, &error),
     };
     let bin = place::bin_folder(&environment);
-    match place::why_it_will_not_stay(&program, bin.as_deref()) {
-        None => Finding::ok(CHECK, format!("portcullis {VERSION}, {}", program.display())),
-        Some(because) => Finding::warn(
+    let shown = program.display();
+    match (place::why_it_will_not_stay(&program, bin.as_deref()), place::choose(&program, &environment)) {
+        (None, _) => Finding::ok(CHECK, format!("portcullis {VERSION}, {shown}")),
+        // What is registered is the copy.
+        (Some(because), Ok(Place::There(copy))) => Finding::ok(
             CHECK,
-            format!("portcullis {VERSION}, {}: it {because}", program.display()),
+            format!("portcullis {VERSION}, {shown}: it {because}, and the same program stays in {}", copy.display()),
+        ),
+        (Some(because), _) => Finding::warn(
+            CHECK,
+            format!("portcullis {VERSION}, {shown}: it {because}"),
             "`portcullis install` copies it to a folder where it stays and registers the copy",
         ),
     }

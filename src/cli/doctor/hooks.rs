@@ -29,12 +29,13 @@ pub(super) fn look(project: &Path, names: &[String]) -> Vec<Finding> {
     }
     // Those that a project shares leave the calls to the user's own.
     let is_own = |settings: &&&SettingsFile| settings.hooks().iter().any(|(_, group)| !is_shared(group));
-    let own: Vec<&str> = installed.iter().filter(is_own).map(|settings| settings.scope.name()).collect();
-    let places = own.len() + usize::from(by_plugin);
-    if places > 1 {
-        let what = format!("installed {places} times: each prompt comes twice");
+    let own: Vec<&&SettingsFile> = installed.iter().filter(is_own).collect();
+    // Claude Code runs a hook once that stands in two files (seen with 2.1.325), as long as both say the same.
+    let programs: BTreeSet<&str> = own.iter().flat_map(|settings| programs_of(&settings.hooks())).collect();
+    if by_plugin && !own.is_empty() || programs.len() > 1 {
+        let what = "installed more than once: each hook is called twice";
         let remedy = match own.as_slice() {
-            [.., last] => format!("keep one: `portcullis uninstall --scope {last}`"),
+            [.., last] => format!("keep one: `portcullis uninstall --scope {}`", last.scope.name()),
             [] => "keep one of the plugins".to_owned(),
         };
         findings.push(Finding::warn(CHECK, what, remedy));
@@ -83,12 +84,7 @@ fn installation(settings: &SettingsFile, names: &[String]) -> Vec<Finding> {
         );
         findings.push(Finding::warn(CHECK, what, "`portcullis install --hooks` moves it to your own settings"));
     }
-    let programs: BTreeSet<&str> = groups
-        .iter()
-        .filter(|(_, group)| !is_shared(group))
-        .filter_map(|(_, group)| group["hooks"][0]["command"].as_str())
-        .collect();
-    for program in programs.into_iter().filter(|program| !Path::new(program).is_file()) {
+    for program in programs_of(&groups).into_iter().filter(|program| !Path::new(program).is_file()) {
         let what = format!("{file} calls {program}, which does not exist");
         findings.push(Finding::fail(CHECK, what, again.clone()).blocking(Blocks::Hooks));
     }
@@ -106,6 +102,12 @@ fn installation(settings: &SettingsFile, names: &[String]) -> Vec<Finding> {
         }
     }
     findings
+}
+
+/// The programs that hooks of one's own run.
+fn programs_of<'a>(groups: &[(&'a str, &'a Value)]) -> BTreeSet<&'a str> {
+    let own = groups.iter().filter(|(_, group)| !is_shared(group));
+    own.filter_map(|(_, group)| group["hooks"][0]["command"].as_str()).collect()
 }
 
 /// A setting that keeps all hooks from being called.

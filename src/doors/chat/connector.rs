@@ -100,8 +100,8 @@ impl Connector {
         let (inside, chat) = (None, Some(chat));
         let said = Input::Said { id, by, inside, text, address, chat, attributes, reply_to, idempotency_key };
         match self.hub.submit(said).await? {
-            Answer::Accepted { event, not_a_verdict, .. } => {
-                Ok(Heard::Event { id: event, note: not_a_verdict.map(text::taken_as_chat) })
+            Answer::Accepted { event, not_a_verdict, to, .. } => {
+                Ok(Heard::Event { id: event, note: not_a_verdict.map(|why| text::taken_as_chat(why, to)) })
             }
             Answer::Recorded { ask, code, behavior, missing } => {
                 let (ask, code, behavior) = (ask.to_string(), code.to_string(), behavior.name().to_owned());

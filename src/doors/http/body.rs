@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use axum::body::Body;
+use axum::body::HttpBody;
 use axum::extract::rejection::QueryRejection;
 use axum::extract::{FromRequestParts, Query, Request};
 use axum::http::Uri;
@@ -88,17 +89,13 @@ pub(super) async fn read_json<T: DeserializeOwned>(request: Request, door: &Door
 pub(super) async fn read_text(request: Request, door: &Door) -> Result<String, Fault> {
     let limit = door.limits.body;
     let token = request.extensions().get::<Permitted>().and_then(|permitted| permitted.token.clone());
-    let too_large = || Fault::new(Kind::TooLarge, format!("the body is larger than {limit} bytes"));
     let length = request.headers().get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse::<usize>().ok());
     if length.is_some_and(|length| length > limit) {
-        return Err(too_large());
+        return Err(Broken::TooLarge.fault(limit));
     }
     let body = Limited::new(request.into_body(), limit);
-    let bytes = collect(body, length, door.limits.idle_time).await.map_err(|broken| match broken {
-        Broken::Silent => Fault::new(Kind::Slow, "the body did not come in time"),
-        Broken::TooLarge => too_large(),
-        Broken::Unreadable(why) => Fault::new(Kind::BadRequest, format!("the body could not be read: {why}")),
-    })?;
+    let collected = collect(body, length, door.limits.idle_time).await;
+    let bytes = collected.map_err(|broken| broken.fault(limit))?;
     // A token that was revoked while the body came lets nobody in any more.
     if token.is_some_and(|token| !door.credentials.still_counts(&token)) {
         return Err(Fault::new(Kind::Forbidden, "forbidden"));
@@ -121,6 +118,23 @@ pub(super) enum Broken {
     Unreadable(String),
 }
 
+impl Broken {
+    /// Of a body that may have so many bytes.
+    pub(super) fn fault(self, limit: usize) -> Fault {
+        match self {
+            Self::Silent => Fault::new(Kind::Slow, "the body did not come in time"),
+            Self::TooLarge => Fault::new(Kind::TooLarge, format!("the body is larger than {limit} bytes")),
+            Self::Unreadable(why) => Fault::new(Kind::BadRequest, format!("the body could not be read: {why}")),
+        }
+    }
+}
+
+impl From<axum::Error> for Broken {
+    fn from(error: axum::Error) -> Self {
+        Self::Unreadable(error.to_string())
+    }
+}
+
 impl From<Box<dyn std::error::Error + Send + Sync>> for Broken {
     fn from(error: Box<dyn std::error::Error + Send + Sync>) -> Self {
         match error.downcast_ref::<LengthLimitError>() {
@@ -130,19 +144,57 @@ impl From<Box<dyn std::error::Error + Send + Sync>> for Broken {
     }
 }
 
-/// Collects the frames of a body into one buffer; a body of one frame is not copied. It may be slow, but no pause in it
-/// may be longer than `silence`.
-pub(super) async fn collect(
-    mut body: Limited<Body>,
-    length: Option<usize>,
+/// The data of a body, frame by frame. It may be slow, but no pause in it may be longer than `silence`.
+struct Frames<B> {
+    body: B,
     silence: Duration,
-) -> Result<Bytes, Broken> {
-    let mut whole = BytesMut::new();
-    let last = Instant::now() + BODY_TIMEOUT;
+    last: Instant,
+}
+
+impl<B> Frames<B>
+where
+    B: HttpBody<Data = Bytes> + Unpin,
+    Broken: From<B::Error>,
+{
+    fn of(body: B, silence: Duration) -> Self {
+        Self { body, silence, last: Instant::now() + BODY_TIMEOUT }
+    }
+
+    /// None at the end.
+    async fn next(&mut self) -> Result<Option<Bytes>, Broken> {
+        loop {
+            let until = self.last.min(Instant::now() + self.silence);
+            let frame = timeout_at(until, self.body.frame()).await.map_err(|_| Broken::Silent)?;
+            let Some(frame) = frame else { return Ok(None) };
+            if let Ok(data) = frame?.into_data() {
+                return Ok(Some(data));
+            }
+        }
+    }
+}
+
+/// The beginning of a body, no longer than `limit`, and why the rest is missing. A longer body is read to its end all the
+/// same: a client that still writes does not see the answer.
+pub(super) async fn read_beginning(body: Body, limit: usize, silence: Duration) -> (Vec<u8>, Option<Broken>) {
+    let (mut beginning, mut problem) = (Vec::new(), None);
+    let mut frames = Frames::of(body, silence);
     loop {
-        let until = last.min(Instant::now() + silence);
-        let Some(frame) = timeout_at(until, body.frame()).await.map_err(|_| Broken::Silent)? else { break };
-        let Ok(data) = frame?.into_data() else { continue };
+        match frames.next().await {
+            Ok(Some(data)) if problem.is_none() && beginning.len() + data.len() <= limit => {
+                beginning.extend_from_slice(&data);
+            }
+            Ok(Some(_)) => problem = Some(Broken::TooLarge),
+            Ok(None) => return (beginning, problem),
+            Err(broken) => return (beginning, Some(broken)),
+        }
+    }
+}
+
+/// Collects the frames of a body into one buffer; a body of one frame is not copied.
+pub(super) async fn collect(body: Limited<Body>, length: Option<usize>, silence: Duration) -> Result<Bytes, Broken> {
+    let mut whole = BytesMut::new();
+    let mut frames = Frames::of(body, silence);
+    while let Some(data) = frames.next().await? {
         if whole.is_empty() && Some(data.len()) == length {
             return Ok(data);
         }

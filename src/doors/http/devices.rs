@@ -17,10 +17,10 @@ use crate::hub::{mint, now};
 
 /// How long a link can be used, in milliseconds.
 const LIFETIME: u64 = 120_000;
-/// OpenLinks that may wait at once. The oldest gives way.
+/// Links that may wait at once. The oldest gives way.
 const MOST_LINKS: usize = 16;
 
-/// OpenLinks that wait to be used. They are forgotten with the gate: nothing but a browser that holds one needs them.
+/// The links that wait to be used. They are forgotten with the gate: nothing but a browser that holds one needs them.
 #[derive(Default)]
 pub(super) struct OpenLinks(Mutex<Vec<OpenLink>>);
 

@@ -64,15 +64,18 @@ files! {
     "notify.js" SCRIPT,
     "parts.js" SCRIPT,
     "people.js" SCRIPT,
+    "phrases-zh.js" SCRIPT,
     "prompts.js" SCRIPT,
     "push.js" SCRIPT,
     "questions.js" SCRIPT,
     "rules.js" SCRIPT,
     "said.js" SCRIPT,
+    "sentences-zh.js" SCRIPT,
     "session.js" SCRIPT,
     "sessions.js" SCRIPT,
     "start.js" SCRIPT,
     "state.js" SCRIPT,
+    "steady.js" SCRIPT,
     "stream.js" SCRIPT,
     "style.css" "text/css; charset=utf-8",
     "whole.js" SCRIPT,
@@ -217,6 +220,13 @@ mod tests {
         let (english, chinese) = (keys(&text("words.js")), keys(&text("words-zh.js")));
         assert!(english.len() > 80, "{english:?}");
         assert_eq!(english, chinese);
+        let is_text = |name: &str| name.ends_with(".js") && !name.starts_with("words");
+        let scripts: String = FILES.iter().filter(|(name, _)| is_text(name)).map(|(name, _)| text(name)).collect();
+        for key in english {
+            let is_named = scripts.contains(&format!("\"{key}\""));
+            let kind = key.split_once('_').map(|(kind, _)| format!("`{kind}_${{"));
+            assert!(is_named || kind.is_some_and(|kind| scripts.contains(&kind)), "no view says {key}");
+        }
     }
 
     #[test]

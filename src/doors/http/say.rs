@@ -6,7 +6,8 @@ use axum::extract::{Request, State};
 use axum::response::{IntoResponse, Response};
 use hyper::header::HeaderValue;
 use portcullis_core::{
-    Address, Answer, Attribute, ChatId, EventId, IdempotencyKey, Input, Label, SaidText, check_attributes, is_of_query,
+    Address, Answer, Attribute, ChatId, EventId, IdempotencyKey, Input, Inside, InsideAgent, Label, SaidText,
+    check_attributes, is_of_query,
 };
 use portcullis_wire::api::{Accepted, NewEvent, Recorded};
 use portcullis_wire::error::{Fault, Kind};
@@ -38,12 +39,12 @@ pub(super) async fn say(State(door): State<Arc<Door>>, permitted: Permitted, req
     let in_json = wants_json(request.headers());
     let style = ErrorStyle::of(Operation::Say.route(), request.headers());
     match take(&door, permitted, request).await {
-        Ok(answer) => answered(&answer, in_json),
+        Ok(taken) => answered(&taken, in_json),
         Err(fault) => style.refuse(&fault),
     }
 }
 
-async fn take(door: &Door, permitted: Permitted, request: Request) -> Result<Answer, Fault> {
+async fn take(door: &Door, permitted: Permitted, request: Request) -> Result<Taken, Fault> {
     check_type(request.headers())?;
     let key = idempotency_key(request.headers())?;
     let to: SayTarget = read_params(request.uri())?;
@@ -77,7 +78,7 @@ pub(super) async fn post_event(
     if files.len() > MOST_FILES {
         return Err(Fault::new(Kind::BadRequest, format!("an event has at most {MOST_FILES} files")).into());
     }
-    let given = checked(attributes.into_iter().collect())?;
+    let given = checked(attributes)?;
     let mut attributes = Attributes { known: vec![], given, files };
     let id = mint(EventId::new);
     let is_without = attributes.files.is_empty() || is_repeated(&door, &permitted, key.as_deref()).await?;
@@ -95,12 +96,13 @@ pub(super) async fn post_event(
     let (staged, given) = giving.await??;
     let paths = given.iter().map(|file| file.path.display().to_string());
     attributes.known.extend((1..).zip(paths).map(|(number, path)| (format!("file_{number}"), path)));
-    let answer = submit(&door, permitted, &to, text, attributes, key, id).await;
-    let is_new = matches!(&answer, Ok(Answer::Accepted { event, .. }) if *event == id);
+    let taken = submit(&door, permitted, &to, text, attributes, key, id).await;
+    let answer = taken.as_ref().map(|taken| &taken.answer);
+    let is_new = matches!(answer, Ok(Answer::Accepted { event, .. }) if *event == id);
     // Where it is a verdict, an event of before, or nothing, they wait for another.
     let tidying = move |files: &FileStore| if is_new { files.unstage(&staged) } else { files.erase(&id.to_string()) };
     on_disk(&door, tidying).await?;
-    Ok(answered(&answer?, true))
+    Ok(answered(&taken?, true))
 }
 
 /// Whether the sender has sent an event under this key: its files are that event's by now.
@@ -133,7 +135,7 @@ async fn submit(
     attributes: Attributes,
     key: Option<String>,
     id: EventId,
-) -> Result<Answer, Fault> {
+) -> Result<Taken, Fault> {
     if text.is_empty() {
         return Err(Fault::new(Kind::BadRequest, "the event has no text"));
     }
@@ -161,6 +163,7 @@ async fn submit(
     let text = SaidText::new(text);
     // What an agent runs answers no prompt and directs no session, although it has its owner's credential.
     let inside = door.hub.inside(permitted.peer).await?;
+    let origin = inside.as_ref().and_then(unknown_origin);
     let by = permitted.actor;
     let input = Input::Said { id, by, inside, text, address, chat, attributes, reply_to, idempotency_key };
     let (counter, answered) = match door.hub.submit(input).await? {
@@ -169,7 +172,24 @@ async fn submit(
         answer => (&door.counters.accepted, Ok(answer)),
     };
     Counters::count(counter);
-    answered
+    answered.map(|answer| Taken { answer, origin })
+}
+
+/// Something that was said and taken.
+struct Taken {
+    answer: Answer,
+    /// Why it goes out as somebody else than who sent it.
+    origin: Option<String>,
+}
+
+/// What the owner has to know whose own words are not taken for theirs.
+fn unknown_origin(inside: &Inside) -> Option<String> {
+    let InsideAgent::Unknown(why) = inside.agent else { return None };
+    Some(format!(
+        "sent as {}, who only informs: it may come from inside a session that runs commands, for {why}; {}",
+        inside.agent_name(),
+        Fault::new(Kind::UnknownOrigin, "").hint
+    ))
 }
 
 fn digest(to: &SayTarget, said: &Attributes, text: &str) -> [u8; 32] {
@@ -187,10 +207,10 @@ fn digest(to: &SayTarget, said: &Attributes, text: &str) -> [u8; 32] {
     hash.finalize().into()
 }
 
-fn answered(answer: &Answer, in_json: bool) -> Response {
-    let (event, chat, to, note) = match answer {
+fn answered(taken: &Taken, in_json: bool) -> Response {
+    let (event, chat, to, unclear) = match &taken.answer {
         Answer::Accepted { event, chat, to, not_a_verdict, .. } => {
-            (event, chat, to, not_a_verdict.map(text::taken_as_chat))
+            (event, chat, to, not_a_verdict.map(|why| text::taken_as_chat(why, *to)))
         }
         Answer::Recorded { ask, code, behavior, missing } if in_json => {
             let (ask, code, behavior) = (ask.to_string(), code.to_string(), behavior.name().to_owned());
@@ -198,6 +218,8 @@ fn answered(answer: &Answer, in_json: bool) -> Response {
         }
         _ => return "verdict recorded".into_response(),
     };
+    let notes: Vec<String> = unclear.into_iter().chain(taken.origin.clone()).collect();
+    let note = Some(notes.join("\n")).filter(|note| !note.is_empty());
     let mut response = if in_json {
         let (id, chat_id, session) = (event.to_string(), chat.to_string(), to.map(|to| to.to_string()));
         Json(Accepted { id, chat_id, session, note }).into_response()

@@ -124,7 +124,7 @@ impl Question {
             "d" | "deny" if !rest.is_empty() => deny(Some(rest.to_owned()), false),
             "i" => deny(Some(rest.to_owned()).filter(|why| !why.is_empty()), true),
             "e" | "edit" if !rest.is_empty() => self.edited(rest),
-            _ => Typed::Unclear("that was not understood".to_owned()),
+            _ => Typed::Unclear(visible(&format!("that was not understood: {line:?}"))),
         }
     }
 
@@ -170,7 +170,10 @@ impl Question {
 
     fn answer(&mut self, line: &str) -> Typed {
         let Some(asked) = self.left.last() else { return Typed::Unclear(String::new()) };
-        let Some(answer) = asked.answer(line) else { return Typed::Unclear("choose one".to_owned()) };
+        let answer = match asked.answer(line) {
+            Ok(answer) => answer,
+            Err(why) => return Typed::Unclear(why),
+        };
         self.answers.insert(asked.text.clone(), answer.into());
         self.left.pop();
         if !self.left.is_empty() {
@@ -191,4 +194,26 @@ fn allow(scope: Scope, input: Option<Value>) -> Typed {
 fn questions(ask: &NewAsk) -> Vec<AgentQuestion> {
     let text = ask.details.input.as_ref().map(Text::as_str).unwrap_or_default();
     Questions::of(&serde_json::from_str(text).unwrap_or_default()).0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use portcullis_core::{AskId, Details, Moment, Source};
+
+    #[test]
+    fn a_number_of_no_option_answers_nothing() {
+        let input = json!({"questions": [{"question": "Which?", "options": [{"label": "Red"}, {"label": "Blue"}]}]});
+        let details =
+            Details { kind: AskKind::Question, input: Some(Text::new(input.to_string())), ..Details::default() };
+        let (description, preview) = (Text::new(""), Text::new(""));
+        let (id, tool) = (AskId::new(Moment(1), 1), "AskUserQuestion".to_owned());
+        let ask = NewAsk { id, source: Source::Hook, origin: String::new(), tool, description, preview, details };
+        let mut question = Question::new(ask, None);
+        for (typed, why) in [("3", "there is no option 3"), ("", "is empty")] {
+            assert!(matches!(question.read(typed), Typed::Unclear(said) if said.contains(why)), "{typed:?}");
+        }
+        let Typed::Ruling(ruling) = question.read("2") else { panic!("an option that is there") };
+        assert!(ruling.input.unwrap().text.as_str().contains("Blue"));
+    }
 }

@@ -114,7 +114,7 @@ impl Gatekeeper {
         let mut state = self.state();
         // One that was refused before it ran may be refused once more when permission is asked for.
         if !state.calls.take_refused(call) {
-            let shown = preview(&request.tool, &request.input);
+            let shown = request.shown();
             state.audit.write(record_of(call.clone(), CallOutcome::Denied, by.to_owned(), ask, &shown));
         }
         state.calls.refuse(call.clone());

@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
-use portcullis_core::policy::Judgement;
+use portcullis_core::policy::{Decision as RuleDecision, Judgement, Mode};
 use portcullis_core::{AskId, AskKind, AskTimeout, Details, NewAsk, Offer, OnTimeout, Scope, Text, excerpt, visible};
+use portcullis_wire::api::REFUSED_AFTER_YES;
 use portcullis_wire::permission::suggested;
 use portcullis_wire::preview::{description, preview};
 
@@ -36,9 +37,7 @@ pub(super) fn new_ask(
     let may_remember =
         capabilities.remember && !judgement.suppress_always && !flags.suppress_always && outside.is_none();
     let offers = if may_remember { offers(request) } else { vec![] };
-    let said = flags.reason.clone().unwrap_or_default();
-    let ruled = Some(&judgement.why).filter(|why| must_ask(judgement) || said.is_empty() && !why.is_empty());
-    let reason = outside.or_else(|| ruled.cloned()).unwrap_or(said);
+    let reason = with_caveat(outside.unwrap_or_else(|| reason(request, judgement)), request);
     let details = Details {
         input: Some(Text::new(request.input.to_string())),
         digest: Some(call.digest),
@@ -68,6 +67,31 @@ pub(super) fn new_ask(
         description: Text::new(shortened(described)),
         preview: Text::new(shortened(shown)),
         details,
+    }
+}
+
+/// Why a person is asked, where it is not for text from outside.
+fn reason(request: &ToolRequest, judgement: &Judgement) -> String {
+    let said = request.flags.reason.clone().unwrap_or_default();
+    let is_let_pass = judgement.decision == RuleDecision::Allow && request.kind() == AskKind::Tool;
+    match () {
+        () if must_ask(judgement) => judgement.why.clone(),
+        () if !said.is_empty() => said,
+        // Its own settings or checks say so, and not every connection tells which.
+        () if is_let_pass => "Claude Code asks for it by itself".to_owned(),
+        () => judgement.why.clone(),
+    }
+}
+
+/// Says so where a yes to a call that is held does not make it run.
+fn with_caveat(reason: String, request: &ToolRequest) -> String {
+    let is_held = request.capabilities.without_decision == WithoutDecision::Runs;
+    match request.mode() {
+        mode @ (Mode::DontAsk | Mode::Plan) if is_held => {
+            let reason = reason.split("; in dontAsk mode").next().unwrap_or_default();
+            format!("{reason}; in {} mode {REFUSED_AFTER_YES}", mode.name())
+        }
+        _ => reason,
     }
 }
 

@@ -101,6 +101,9 @@ impl Judge {
     /// Decides before a call, or about its permission, where nobody else can: what a person must decide is left to the
     /// terminal where the client asks there, and denied where it would not.
     pub(crate) async fn decide_alone(&self, request: &ToolRequest) -> GateDecision {
+        if let Some(why) = request.unjudgeable() {
+            return GateDecision::deny(why);
+        }
         let judgement = self.judge(request).await;
         if denied_by(&judgement).is_some() {
             return GateDecision::deny(judgement.why);

@@ -38,7 +38,8 @@ pub(crate) use judge::Judge;
 use judge::{asks_a_person, denied_by, must_ask};
 pub(crate) use outside::OutsideGuard;
 pub(crate) use request::{
-    CallKey, Capabilities, ClientFlags, DecidedBy, Decision, GatekeeperAnswer, ToolRequest, WithoutDecision, digest,
+    CallKey, Capabilities, ClientFlags, DecidedBy, Decision, GatekeeperAnswer, ToolRequest, WithoutDecision,
+    call_digest, digest,
 };
 
 /// Who directs a session by typing at its terminal or at a front, as the log calls them.
@@ -287,8 +288,12 @@ impl Gatekeeper {
         Some(Decision::deny(message))
     }
 
-    /// What the rules say of a call that is refused neither by a stop nor by one of them.
+    /// What the rules say of a call that can be judged, and is refused neither by a stop nor by one of them.
     async fn judged(&self, request: &ToolRequest, call: &CallKey) -> Result<Judgement, Decision> {
+        if let Some(why) = request.unjudgeable() {
+            self.record_refused(request, call, "unreadable", None);
+            return Err(Decision::deny(why));
+        }
         let judgement = self.judge.judge(request).await;
         // Afterwards, so that a stop that came meanwhile holds.
         if let Some(denied) = self.denied_by_stop(request, call) {

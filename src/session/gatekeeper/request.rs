@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use portcullis_core::policy::Mode;
 use portcullis_core::{AskId, AskKind, Scope, Source};
+use portcullis_wire::nesting::{DEEPEST, is_too_deep};
+use portcullis_wire::preview::preview;
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
@@ -23,9 +25,26 @@ pub(crate) struct ToolRequest {
     pub(crate) suggestions: Vec<Value>,
     pub(crate) flags: ClientFlags,
     pub(crate) capabilities: Capabilities,
+    /// Why not all of the call could be read, where that is so.
+    pub(crate) unreadable: Option<String>,
 }
 
 impl ToolRequest {
+    /// Why nobody can judge the call: it came only in part, or people could not be shown it.
+    pub(super) fn unjudgeable(&self) -> Option<String> {
+        let is_deep = || is_too_deep(&self.input).then(|| format!("its input is nested deeper than {DEEPEST} levels"));
+        let why = self.unreadable.clone().or_else(is_deep)?;
+        Some(format!("portcullis could not judge this call, so it is denied: {why}"))
+    }
+
+    /// What the log shows of the call.
+    pub(super) fn shown(&self) -> String {
+        match &self.unreadable {
+            Some(why) => format!("[{why}]"),
+            None => preview(&self.tool, &self.input),
+        }
+    }
+
     pub(crate) fn kind(&self) -> AskKind {
         AskKind::of_tool(&self.tool)
     }
@@ -164,7 +183,7 @@ impl CallKey {
         Self {
             tool: request.tool.clone(),
             agent: request.agent.clone(),
-            digest: digest(&request.input),
+            digest: call_digest(&request.tool, &request.input),
             tool_use_id: request.tool_use_id.clone(),
             folder: request.folder.clone(),
         }
@@ -182,4 +201,20 @@ impl CallKey {
 /// Of an input, to compare what was shown with what ran.
 pub(crate) fn digest(input: &Value) -> [u8; 32] {
     Sha256::digest(input.to_string().as_bytes()).into()
+}
+
+/// The same of a tool's input. Of a message to another agent Claude Code tells before the call some fields that it makes from
+/// the others, and does not tell them after it (seen with 2.1.325).
+pub(crate) fn call_digest(tool: &str, input: &Value) -> [u8; 32] {
+    const MADE: [&str; 3] = ["content", "recipient", "type"];
+    match input {
+        Value::Object(fields)
+            if tool == "SendMessage" && ["to", "message"].iter().all(|name| fields.contains_key(*name)) =>
+        {
+            let mut fields = fields.clone();
+            fields.retain(|name, _| !MADE.contains(&name.as_str()));
+            digest(&Value::Object(fields))
+        }
+        _ => digest(input),
+    }
 }

@@ -34,6 +34,7 @@ pub(super) fn request(command: &str) -> ToolRequest {
             modes: &[Mode::Default],
             confirms: true,
         },
+        unreadable: None,
     }
 }
 

@@ -373,3 +373,55 @@ fn a_question_with_several_answers_says_how_and_the_log_says_what_was_answered()
     let log = home.run(&["log", "--ask", &code]).ok().stdout;
     assert!(log.contains(&format!("{code} answered by owner: Red, Blue\n")), "{log}");
 }
+
+#[test]
+fn whoever_allows_a_call_in_dont_ask_mode_is_told_that_it_may_not_run() {
+    let (home, gate, session) = hooked_under_an_agent();
+    std::fs::write(home.folder().join("rules.toml"), "[[rule]]\nask = \"Bash(touch *)\"\n").unwrap();
+    const CAVEAT: &str = "in dontAsk mode Claude Code refuses it even after a yes, unless its own settings allow it";
+    let held = session.hook_later(
+        "PreToolUse",
+        &json!({"tool_name": "Bash", "tool_input": {"command": "touch a"}, "permission_mode": "dontAsk"}),
+    );
+    let ask = gate.open_ask();
+    let reason = ask["reason"].as_str().unwrap();
+    assert!(reason.ends_with(CAVEAT) && reason.matches("dontAsk").count() == 1, "{reason}");
+    let code = ask["code"].as_str().unwrap();
+    let allowed = home.run(&["ask", "allow", code]).ok().stdout;
+    assert!(allowed.starts_with(&format!("Allowed {code}. But {CAVEAT}")), "{allowed}");
+    session.hook_answer(&held);
+}
+
+#[test]
+fn one_question_takes_words_with_a_sign_in_them() {
+    let (home, gate, session) = hooked_under_an_agent();
+    let asked = json!({"questions": [{"question": "How?", "options": [{"label": "Fast"}, {"label": "Slow"}]}]});
+    let held = session
+        .hook_later("PermissionRequest", &json!({"tool_name": "AskUserQuestion", "tool_input": asked.to_string()}));
+    let code = gate.open_ask()["code"].as_str().unwrap().to_owned();
+    home.run(&["ask", "allow", &code, "--answer", "3"]).refused(1, "there is no option 3");
+    home.run(&["ask", "allow", &code, "--answer", "Why?=Fast"]).refused(1, "there is no question \"Why?\"");
+    home.run(&["ask", "allow", &code, "--answer", "use VAR=1 instead"]).ok();
+    let answers = session.hook_answer(&held)["hookSpecificOutput"]["decision"]["updatedInput"]["answers"].clone();
+    assert_eq!(answers, json!({"How?": "use VAR=1 instead"}));
+}
+
+#[test]
+fn words_about_a_settled_prompt_are_told_to_be_no_verdict() {
+    let (home, gate, session) = hooked_under_an_agent();
+    let held = session.hook_later("PermissionRequest", &json!({"tool_name": "Bash", "tool_input": {"command": "ls"}}));
+    let code = gate.open_ask()["code"].as_str().unwrap().to_owned();
+    home.run(&["ask", "allow", &code]).ok();
+    session.hook_answer(&held);
+    let said = home.run(&["say", &format!("no {code} because it is late")]).ok().stdout;
+    assert!(said.contains(&format!("not taken as a verdict: prompt {code} is settled already")), "{said}");
+}
+
+#[test]
+fn what_looks_like_a_verdict_waits_where_no_session_is_connected() {
+    let home = Home::new();
+    let gate = home.serve();
+    let said = gate.say("/", "yes abcde").expect(200).text();
+    assert!(said.contains("no session is connected, so the text waits for one as a message"), "{said}");
+    home.run(&["say", ""]).refused(2, "there is no text to send");
+}

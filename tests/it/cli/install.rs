@@ -441,3 +441,80 @@ fn install_as_json_names_files_changes_and_what_git_knows() {
     assert_eq!(shown["made"], true);
     assert!(own_settings(&home).exists());
 }
+
+/// Runs the command in each of these folders, all at once.
+#[track_caller]
+fn in_all(home: &Home, folders: &[PathBuf], args: &[&str]) {
+    let runs: Vec<_> = folders
+        .iter()
+        .map(|folder| {
+            let mut command = home.command(args);
+            command.current_dir(folder);
+            home.spawn(command, Stdin::Nothing)
+        })
+        .collect();
+    for run in &runs {
+        Ran::of(run, PATIENCE * 3).ok();
+    }
+}
+
+#[test]
+fn what_is_installed_at_the_same_time_is_taken_back_byte_for_byte() {
+    const SETTINGS: &str = "{\"permissions\":{\"deny\":[\"Read(.env)\"],\"allow\":[\"Bash(ls)\"]}}\n";
+    let home = Home::new();
+    deny_pushes(&home);
+    // There from the start, so that none has to wait for the copy of another.
+    home.run(&["install", "--yes"]).ok();
+    home.run(&["uninstall", "--yes"]).ok();
+    fs::write(server_file(&home), "{\"a\":1}").unwrap();
+    let projects: Vec<PathBuf> = (0..4).map(|number| home.user().join(format!("project-{number}"))).collect();
+    let settings = |project: &PathBuf| project.join(".claude/settings.local.json");
+    for project in &projects {
+        fs::create_dir_all(project.join(".claude")).unwrap();
+        fs::write(settings(project), SETTINGS).unwrap();
+    }
+    // The same project twice as well.
+    let twice = [&projects[..], &projects[..2]].concat();
+    for round in 0..2 {
+        in_all(&home, &twice, &["install", "--hooks", "--yes"]);
+        let registered = read(&server_file(&home))["projects"].clone();
+        for project in &projects {
+            let server = &registered[project.to_str().unwrap()]["mcpServers"]["portcullis"];
+            assert_eq!(*server, entry(&home, &["channel"]), "round {round}: {}", project.display());
+        }
+        in_all(&home, &twice, &["uninstall", "--yes"]);
+        for project in &projects {
+            assert_eq!(fs::read_to_string(settings(project)).unwrap(), SETTINGS, "round {round}");
+        }
+        assert_eq!(fs::read_to_string(server_file(&home)).unwrap(), "{\"a\":1}", "round {round}");
+    }
+}
+
+#[test]
+fn an_install_waits_for_another_and_says_so() {
+    let home = Home::new();
+    home.run(&["install", "--yes"]).ok();
+    let lock = fs::File::options().write(true).open(home.folder().join("install.lock")).unwrap();
+    lock.lock().unwrap();
+    let waiting = home.spawn(home.command(&["install", "--hooks", "--yes"]), Stdin::Nothing);
+    waiting.complaint("waiting for another `portcullis install`");
+    assert!(!own_settings(&home).exists());
+    lock.unlock().unwrap();
+    Ran::of(&waiting, PATIENCE).ok();
+    assert!(own_settings(&home).exists());
+}
+
+#[test]
+fn a_project_that_was_moved_is_taken_out_under_its_earlier_name() {
+    let home = Home::new();
+    let (before, after) = (home.user().join("before"), home.user().join("after"));
+    fs::create_dir_all(&before).unwrap();
+    fs::write(server_file(&home), "{\"a\":1}").unwrap();
+    in_all(&home, std::slice::from_ref(&before), &["install", "--hooks", "--yes"]);
+    fs::rename(&before, &after).unwrap();
+    let mut command = home.command(&["uninstall", "--yes"]);
+    command.current_dir(&after);
+    let ran = Ran::of(&home.spawn(command, Stdin::Nothing), PATIENCE).ok();
+    assert!(ran.stdout.contains("/before, which is no longer there"), "{}", ran.stdout);
+    assert_eq!(fs::read_to_string(server_file(&home)).unwrap(), "{\"a\":1}");
+}

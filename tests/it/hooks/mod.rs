@@ -18,3 +18,4 @@ mod sessions;
 mod stream;
 mod tool_events;
 mod tool_prompts;
+mod unreadable;

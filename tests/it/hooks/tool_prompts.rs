@@ -343,3 +343,39 @@ fn a_risk_without_reasons_is_shown_without_brackets() {
     let shown = home.run(&["ask", "show", ask["code"].as_str().unwrap()]).ok().stdout;
     assert!(shown.lines().any(|line| line.split_whitespace().eq(["risk", "low"])) && !shown.contains("()"), "{shown}");
 }
+
+#[test]
+fn a_prompt_of_the_clients_own_says_so() {
+    let (home, gate, session) = hooked();
+    attend(&home);
+    std::fs::write(home.folder().join("rules.toml"), "[[rule]]\nallow = \"Bash(git push *)\"\n").unwrap();
+    for (command, mode) in [("ls -la", "bypassPermissions"), ("git push origin", "default")] {
+        let request = with(bash(command), "permission_mode", mode);
+        let id = session.hook_later("PermissionRequest", &request);
+        let ask = gate.open_ask();
+        assert_eq!(ask["reason"], "Claude Code asks for it by itself", "{ask:#}");
+        gate.answer(&ask, &json!({"behavior": "deny"}));
+        session.hook_answer(&id);
+    }
+}
+
+#[test]
+fn a_message_whose_derived_fields_are_not_told_again_is_what_was_shown() {
+    let (_home, gate, session) = hooked();
+    let message = |more: &Value| {
+        let mut input = json!({"to": "helper", "message": "go on"});
+        input.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        json!({"tool_name": "SendMessage", "tool_input": input, "tool_use_id": "toolu_1"})
+    };
+    let before = message(&json!({"content": "go on", "recipient": "helper", "type": "message"}));
+    for (after, differs) in [(message(&json!({})), Value::Null), (message(&json!({"message": "stop"})), json!(true))] {
+        session.hook("PreToolUse", &before);
+        let id = session.hook_later("PermissionRequest", &before);
+        let ask = gate.open_ask();
+        gate.answer(&ask, &json!({"behavior": "allow"}));
+        session.hook_answer(&id);
+        session.hook("PostToolUse", &after);
+        let ask = gate.ask_when(&ask, |ask| ask["verdict"]["outcome"] == "ran");
+        assert_eq!(ask["verdict"]["differs"], differs, "{ask:#}");
+    }
+}

@@ -186,3 +186,13 @@ fn a_reply_names_the_event_it_answers_and_an_event_the_reply() {
     let old = "/?reply_to=01m7f9jc2g75gzpa3000000004&chat=ops";
     gate.say(old, "one that the gate has forgotten is believed").expect(200);
 }
+
+#[test]
+fn an_attribute_that_is_named_twice_is_refused_in_the_api_as_well() {
+    let home = Home::without_auto_start();
+    let gate = home.serve();
+    let twice = r#"{"text":"main is red","attributes":{"a":"1","a":"2"}}"#;
+    let refused = gate.say("/api/v1/events", twice).expect(400).json();
+    assert_eq!(refused["error"], 40004, "{refused}");
+    assert!(refused.to_string().contains("is there twice"), "{refused}");
+}

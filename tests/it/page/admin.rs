@@ -1,5 +1,6 @@
 //! The views for whoever administers the gate: rules, people and tokens, the log and its chain.
 
+use crate::fakes::bridge::Bridge;
 use crate::support::browser::{Browser, DESKTOP, Page};
 use crate::support::gate::Gate;
 use crate::support::home::Home;
@@ -81,6 +82,67 @@ fn the_log_is_searched_and_says_whether_its_chain_is_whole() {
     let records = gate.get("/api/v1/log/chain").expect(200).json()["records"].as_u64().unwrap();
     assert!(records >= 3, "{records}");
     assert!(page.barriers().is_empty(), "{:?}", page.barriers());
+}
+
+#[test]
+fn the_log_is_filtered_by_what_it_is_about_and_by_how_much_it_matters() {
+    let home = Home::new();
+    let gate = home.serve();
+    let session = StandIn::start(&home, &["--label", "api"]);
+    gate.say("/", "a message").expect(200);
+    session.next_event();
+    session.ask("abcde", "Bash", "Make x", "touch x");
+    gate.verdict("abcde", &json!({"behavior": "deny"})).expect(200);
+    let browser = Browser::start(&home);
+    let page = browser.linked("a", &gate, &["admin"], DESKTOP);
+    view(&page, &gate, "log");
+    page.see_text(".log li", "a message");
+    page.see_text(".log li", "touch x");
+    let lines = || page.count(".log li:not(.day)");
+    let all = lines();
+    page.choose("select", "ask");
+    page.gone(".log li:has-text(\"a message\")");
+    page.see_text(".log li", "touch x");
+    page.choose("select", "event");
+    page.gone(".log li:has-text(\"touch x\")");
+    page.see_text(".log li", "a message");
+    page.choose("select", "");
+    page.see_text(".log li", "touch x");
+    assert_eq!(lines(), all);
+    assert_eq!(page.count(".log .detail"), 0, "details are left out");
+    page.click(".filters input[type=checkbox]");
+    page.see(".log .detail");
+    page.fill("input[type=search]", "touch");
+    page.gone(".log li:has-text(\"a message\")");
+    page.choose("select", "person");
+    page.see_text(".notice", "Nothing fits");
+}
+
+#[test]
+fn a_stranger_is_let_in_by_the_code_that_they_tell() {
+    let home = Home::new();
+    let bridge = Bridge::of(&home, "");
+    let gate = home.serve();
+    let code = bridge.said("42", "hello?")["pairing"]["code"].as_str().unwrap().to_owned();
+    let browser = Browser::start(&home);
+    let page = browser.linked("a", &gate, &["admin"], DESKTOP);
+    view(&page, &gate, "people");
+    page.see_text(".card", "User 42");
+    assert!(!page.text("main").contains(&code), "only the stranger knows the code");
+    let (code_field, name) =
+        ("label:has-text(\"Code\") input", ".card:has([data-action=letIn]) label:has-text(\"Name\") input");
+    page.fill(code_field, "aaaaaaaa");
+    page.fill(name, "ann");
+    page.click("[data-action=letIn]");
+    page.see_text(".notice", "That did not work");
+    page.fill(code_field, &code);
+    page.fill(name, "ann");
+    page.choose(".card:has([data-action=letIn]) select", "reviewer");
+    page.click("[data-action=letIn]");
+    page.see_text(".card strong", "ann");
+    page.see_text(".card .path", "ops:42");
+    page.see_text("main", "Nobody waits to be let in");
+    bridge.item("paired", "You are ann now, a reviewer.");
 }
 
 #[test]

@@ -70,6 +70,21 @@ const DO = {
     const [download] = await Promise.all([of(page).waitForEvent("download"), of(page).locator(at).first().click()]);
     return require("node:fs").readFileSync(await download.path(), "utf8");
   },
+  // What the page has taken, in bytes, after everything that nobody needs is gone: its script's heap, and what its process
+  // shares with no other; and the elements and texts in the document.
+  async memory({ page }) {
+    const tools = await of(page).context().newCDPSession(of(page));
+    await tools.send("HeapProfiler.collectGarbage");
+    await tools.send("Performance.enable");
+    const { metrics } = await tools.send("Performance.getMetrics");
+    const { usedSize: heap } = await tools.send("Runtime.getHeapUsage");
+    await tools.detach();
+    const whole = await browser.newBrowserCDPSession();
+    const { processInfo } = await whole.send("SystemInfo.getProcessInfo");
+    await whole.detach();
+    const own = processInfo.filter(({ type }) => type === "renderer").map(({ id }) => privateBytes(id));
+    return { heap, nodes: metrics.find(({ name }) => name === "Nodes").value, process: Math.max(...own) };
+  },
   attach: ({ page, at, path }) => of(page).locator(at).setInputFiles(path),
   close: async ({ page }) => {
     await of(page).context().close();
@@ -86,6 +101,16 @@ const KEEP_SHOWN = `if (!self.shown) {
     self.shown.push([title, options.body, (options.actions ?? []).map(({ action }) => action).join()].join(" | "));
   };
 }`;
+
+/** Of the process with this id; none where there is no /proc. */
+function privateBytes(id) {
+  try {
+    const text = require("node:fs").readFileSync(`/proc/${id}/smaps_rollup`, "utf8");
+    return 1024 * [...text.matchAll(/^Private_\w+: +(\d+) kB/gm)].reduce((sum, [, kilobytes]) => sum + Number(kilobytes), 0);
+  } catch {
+    return 0;
+  }
+}
 
 async function worker(page) {
   const context = of(page).context();

@@ -4,6 +4,7 @@ use crate::fakes::model::Model;
 use crate::fakes::script::Rule;
 use crate::run::api::serve;
 use crate::support::browser::{Browser, DESKTOP, Page, link};
+use crate::support::claude::Claude;
 use crate::support::home::Home;
 use crate::support::http::Request;
 use crate::support::standin::StandIn;
@@ -94,6 +95,104 @@ fn in_an_event_a_reply_its_links_and_its_files() {
     assert!(targets.as_array().unwrap().iter().all(|protocol| protocol == "https:"), "{targets}");
     let asked: Vec<String> = page.requests().into_iter().filter(|url| url.contains("track.example")).collect();
     assert_eq!(asked, [""; 0], "nothing is fetched from elsewhere");
+    nothing_happened(&page);
+}
+
+/// A name that is markup, and one that turns its end round.
+const NAMES: [&str; 2] = ["<img src=x onerror=window.hit=1>.txt", "\"><svg onload=window.hit=1>\u{202e}gpj.exe"];
+
+#[test]
+fn in_names_of_files_that_are_attached_sent_and_sent_back() {
+    let home = Home::new();
+    let gate = home.serve();
+    let session = StandIn::start(&home, &["--label", "api"]);
+    let browser = Browser::start(&home);
+    let page = browser.linked("a", &gate, &[], DESKTOP);
+    page.click(".session");
+    for name in NAMES {
+        let file = home.user().join(name);
+        std::fs::write(&file, "sent").unwrap();
+        page.attach(".composer input[type=file]", &file);
+    }
+    page.see_text(".chips li", "<img");
+    page.see_text(".chips li", "⟨U+202E⟩gpj.exe");
+    nothing_happened(&page);
+    page.fill(".composer textarea", "two files");
+    page.click("[data-action=send]");
+    // The gate keeps letters, digits and little else of a name that a file is kept under.
+    page.see_text(".said .event .file", "_img src_x");
+    page.see_text(".said .event .file", "gpj.exe");
+    nothing_happened(&page);
+    let chat = session.event_containing("two files").meta("chat_id").to_owned();
+    let files: Vec<_> = NAMES.iter().map(|name| home.project().join(name)).collect();
+    files.iter().for_each(|file| std::fs::write(file, "sent back").unwrap());
+    session.call("reply", &json!({"chat_id": chat, "text": "here", "files": files}));
+    page.see_text(".said .reply .file", "<img");
+    page.see_text(".said .reply .file", "⟨U+202E⟩gpj.exe");
+    assert_eq!(page.downloaded(".said .reply [data-action=download]"), "sent back");
+    nothing_happened(&page);
+}
+
+/// Links as someone writes them who wants them to run, to look like another, or to tell that they were seen.
+const LINKS: &str = "[a](javascript:window.hit=1) [b](JaVaScRiPt:window.hit=1) [c](java\tscript:window.hit=1) \
+    [d](&#106;avascript:window.hit=1) [e](data:text/html,<script>window.hit=1</script>) [f](vbscript:window.hit=1) \
+    [g](blob:x) [h](file:///etc/passwd) [i](//evil.example/x) [j](#/devices) [k](/api/v1/me) [l](\u{1}javascript:window.hit=1) \
+    [https://bank.example](https://evil.example/x) [m](https://x.example/\"onmouseover=window.hit=1) \
+    <javascript:window.hit=1> https://x.example/<script>window.hit=1</script> ![n](https://track.example/p.png) \
+    [![o](https://track.example/q.png)](javascript:window.hit=1)\n\n[r]: javascript:window.hit=1\n\n[p][r]";
+
+#[test]
+fn in_links_of_markdown() {
+    let home = Home::new();
+    let gate = home.serve();
+    let session = StandIn::start(&home, &["--label", "api"]);
+    let browser = Browser::start(&home);
+    let page = browser.linked("a", &gate, &[], DESKTOP);
+    page.click(".session");
+    gate.say("/", "hello").expect(200);
+    let chat = session.next_event().meta("chat_id").to_owned();
+    session.call("reply", &json!({"chat_id": chat, "text": LINKS}));
+    page.see_text(".said .reply", "evil.example");
+    let links = page.run("[...document.querySelectorAll('.reply a')].map((link) => `${link.protocol} ${link.target} ${link.rel} ${link.textContent}`)");
+    let links: Vec<&str> = links.as_array().unwrap().iter().map(|link| link.as_str().unwrap()).collect();
+    assert!(!links.is_empty());
+    for link in &links {
+        assert!(link.starts_with("https: _blank noopener noreferrer nofollow "), "{link}");
+    }
+    assert!(
+        links.iter().any(|link| link.ends_with("https://bank.example (evil.example)")),
+        "it says where it leads: {links:?}"
+    );
+    // Someone presses each of them.
+    page.run("(document.querySelectorAll('.reply a').forEach((link) => { link.target = '_self'; link.addEventListener('click', (event) => { if (link.protocol === 'https:') event.preventDefault() }); link.click() }), true)");
+    assert_eq!(page.run("location.hash.startsWith('#/session/')"), true, "no link of theirs moves the page");
+    assert!(!page.requests().iter().any(|url| url.contains("track.example")), "nothing is fetched from elsewhere");
+    nothing_happened(&page);
+}
+
+#[test]
+fn in_the_transcript() {
+    let home = Home::new();
+    let result = format!("{ATTACK} [x](javascript:window.hit=1)");
+    let model = Model::start(vec![
+        Rule::on_text("go").say(&result).call("Bash", json!({"command": "cat it", "description": ATTACK})).once(),
+        Rule::on_any_result().say(&result),
+    ]);
+    std::fs::write(home.project().join("it"), ATTACK).unwrap();
+    let terminal = Claude::headless(&home, &model, &format!("go {ATTACK}"), &json!({"mcpServers": {}}), &[]);
+    drop(terminal.wait());
+    let gate = serve(&home, &model, "");
+    let browser = Browser::start(&home);
+    let page = browser.linked("a", &gate, &["start"], DESKTOP);
+    page.click("a.primary");
+    page.see_text(".conversations strong", "<img");
+    nothing_happened(&page);
+    page.click(".conversations [data-action=continue]");
+    page.click("[data-action=older]");
+    page.see_text(".said .user", "<script>");
+    page.see_text(".said .text", "<script>");
+    page.click(".call summary");
+    page.see(".call .code");
     nothing_happened(&page);
 }
 

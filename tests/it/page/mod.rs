@@ -2,11 +2,14 @@
 
 mod access;
 mod admin;
+mod chinese;
 mod hostile;
 mod journey;
+mod long;
 mod prompts;
 mod reach;
 mod screens;
 mod sessions;
+mod steady;
 mod told;
 mod whole;

@@ -86,6 +86,32 @@ fn a_question_is_answered_with_its_options() {
 }
 
 #[test]
+fn a_plan_is_sent_back_and_then_approved_with_the_mode_to_go_on_in() {
+    let home = Home::new();
+    let model = Model::start(vec![
+        Rule::on_text("go").call("Write", json!({"file_path": "$PLAN_FILE", "content": "1. build\n2. ship\n"})).once(),
+        Rule::on_result("created").call("ExitPlanMode", json!({})).once(),
+        Rule::on_any_result().call("ExitPlanMode", json!({})).once(),
+        Rule::on_any_result().say("done: $RESULT"),
+    ]);
+    let gate = serve(&home, &model, "");
+    let browser = Browser::start(&home);
+    let page = browser.linked("a", &gate, &[], DESKTOP);
+    let session = gate.post("/api/v1/sessions", &json!({"prompt": "go", "mode": "plan"})).expect(201).json();
+    page.see_text(".prompt .code", "2. ship");
+    let first = page.text(".prompt header code");
+    page.click("[data-action=keepPlanning]");
+    page.see(&format!(".prompt:not([data-code={first}])"));
+    assert_eq!(home.records("answered")[0]["behavior"], "deny", "it goes on planning");
+    page.choose(".prompt select", "acceptEdits");
+    page.click("[data-action=approvePlan]");
+    model.wait_for_turn("approved");
+    let path = format!("/api/v1/sessions/{}", session["id"].as_str().unwrap());
+    until("the mode", || (gate.get(&path).expect(200).json()["mode"] == "acceptEdits").then_some(()));
+    assert_eq!(page.problems(), [""; 0]);
+}
+
+#[test]
 fn what_is_dangerous_takes_a_second_step_and_an_edit_is_shown_as_a_diff() {
     let home = Home::new();
     std::fs::write(home.project().join("a.txt"), "one\ntwo\nthree\n").unwrap();

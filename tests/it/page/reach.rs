@@ -8,10 +8,13 @@ use crate::support::driven::shell;
 use crate::support::home::Home;
 use crate::support::http::Request;
 use crate::support::standin::StandIn;
-use crate::support::until;
+use crate::support::{PATIENCE, until};
 use serde_json::json;
+use std::ffi::OsString;
 use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
+use std::path::PathBuf;
+use std::process::Command;
 use std::sync::mpsc;
 
 /// A port that was free a moment ago.
@@ -27,13 +30,12 @@ fn public_link(gate: &crate::support::gate::Gate, public_url: &str) -> String {
 
 /// nginx with TLS in front of the gate's second listener, as the guide says.
 #[must_use]
-fn proxy(home: &Home, port: u16, public: &str) -> Child {
-    let folder = home.user().join("proxy");
-    std::fs::create_dir_all(&folder).unwrap();
+fn nginx(home: &Home, port: u16, public: &str) -> Child {
+    let folder = folder(home, "nginx");
     let mut openssl = home.program("openssl");
     openssl.args(["req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=gate.example.org"]);
     openssl.args(["-keyout", "key.pem", "-out", "cert.pem"]).current_dir(&folder);
-    home.spawn(openssl, Stdin::Nothing).wait_exit(crate::support::PATIENCE);
+    home.spawn(openssl, Stdin::Nothing).wait_exit(PATIENCE);
     let configuration = format!(
         "daemon off; master_process off; pid nginx.pid; error_log stderr;
          events {{}}
@@ -51,15 +53,56 @@ fn proxy(home: &Home, port: u16, public: &str) -> Child {
          }}"
     );
     std::fs::write(folder.join("nginx.conf"), configuration).unwrap();
-    let mut nginx = home.program(std::env::var_os("PORTCULLIS_TEST_NGINX").unwrap_or_else(|| "nginx".into()));
+    let mut nginx = home.program(peer("PORTCULLIS_TEST_NGINX", "nginx"));
     nginx.arg("-p").arg(&folder).args(["-e", "stderr", "-c", "nginx.conf"]);
-    let nginx = home.spawn(nginx, Stdin::Nothing);
-    until("the proxy", || TcpStream::connect(("127.0.0.1", port)).ok());
-    nginx
+    listening(home, nginx, port)
 }
 
-#[test]
-fn through_a_proxy_with_tls_under_another_name_the_page_is_complete() {
+/// Caddy with TLS, as the guide says. It signs for itself here: nobody else would for this name.
+#[must_use]
+fn caddy(home: &Home, port: u16, public: &str) -> Child {
+    let folder = folder(home, "caddy");
+    let configuration = format!(
+        "{{
+            admin off
+            skip_install_trust
+            auto_https disable_redirects
+         }}
+         https://gate.example.org:{port} {{
+            bind 127.0.0.1
+            tls internal
+            reverse_proxy {public}
+         }}"
+    );
+    std::fs::write(folder.join("Caddyfile"), configuration).unwrap();
+    let mut caddy = home.program(peer("PORTCULLIS_TEST_CADDY", "caddy"));
+    caddy.env("XDG_DATA_HOME", folder.join("data")).env("XDG_CONFIG_HOME", folder.join("config"));
+    caddy.args(["run", "--adapter", "caddyfile", "--config"]).arg(folder.join("Caddyfile"));
+    listening(home, caddy, port)
+}
+
+fn folder(home: &Home, name: &str) -> PathBuf {
+    let folder = home.user().join(name);
+    std::fs::create_dir_all(&folder).unwrap();
+    folder
+}
+
+fn peer(variable: &str, name: &str) -> OsString {
+    std::env::var_os(variable).unwrap_or_else(|| name.into())
+}
+
+/// The program, as soon as someone can connect to its port.
+fn listening(home: &Home, command: Command, port: u16) -> Child {
+    let child = home.spawn(command, Stdin::Nothing);
+    until("the port", || {
+        assert!(!child.has_exited(), "{}", child.story());
+        TcpStream::connect(("127.0.0.1", port)).ok()
+    });
+    child
+}
+
+/// A page through this proxy, under the gate's public name, from the link to the file that was written.
+fn through(proxy: impl Fn(&Home, u16, &str) -> Child) {
     let home = Home::new();
     let port = free_port();
     let public_url = format!("https://gate.example.org:{port}");
@@ -81,28 +124,62 @@ fn through_a_proxy_with_tls_under_another_name_the_page_is_complete() {
 }
 
 #[test]
-fn through_a_tunnel_the_page_is_at_localhost() {
+fn through_nginx_with_tls_under_another_name_the_page_is_complete() {
+    through(nginx);
+}
+
+#[test]
+fn through_caddy_with_tls_under_another_name_the_page_is_complete() {
+    through(caddy);
+}
+
+/// An ssh server of this user, on a port of its own, and the client's way through it: `ssh -L PORT:localhost:8789`.
+#[must_use]
+fn tunnel(home: &Home, port: u16, public: &str) -> [Child; 2] {
+    let folder = folder(home, "ssh");
+    for key in ["host", "mine"] {
+        let mut keygen = home.program("ssh-keygen");
+        keygen.args(["-q", "-t", "ed25519", "-N", "", "-f", key]).current_dir(&folder);
+        home.spawn(keygen, Stdin::Nothing).wait_exit(PATIENCE);
+    }
+    let (place, server) = (folder.display(), free_port());
+    let settings = format!(
+        "ListenAddress 127.0.0.1:{server}\nHostKey {place}/host\nAuthorizedKeysFile {place}/mine.pub\nStrictModes no\n\
+         UsePAM no\nPidFile none\nPasswordAuthentication no\nKbdInteractiveAuthentication no\n"
+    );
+    std::fs::write(folder.join("sshd.conf"), settings).unwrap();
+    let mut sshd = home.program(peer("PORTCULLIS_TEST_SSHD", "/usr/sbin/sshd"));
+    sshd.args(["-D", "-e", "-f"]).arg(folder.join("sshd.conf"));
+    let sshd = listening(home, sshd, server);
+    let key = std::fs::read_to_string(folder.join("host.pub")).unwrap();
+    std::fs::write(folder.join("known"), format!("[127.0.0.1]:{server} {key}")).unwrap();
+    let mut ssh = home.program("ssh");
+    ssh.current_dir(&folder).args(["-F", "none", "-N", "-i", "mine", "-p", &server.to_string()]);
+    for option in ["IdentitiesOnly=yes", "UserKnownHostsFile=known", "BatchMode=yes", "ExitOnForwardFailure=yes"] {
+        ssh.args(["-o", option]);
+    }
+    let listener = public.rsplit(':').next().unwrap();
+    ssh.args(["-L", &format!("{port}:localhost:{listener}"), "127.0.0.1"]);
+    [sshd, listening(home, ssh, port)]
+}
+
+#[test]
+fn through_ssh_the_page_is_at_localhost() {
     let home = Home::new();
-    // As `ssh -L PORT:localhost:8789` does: bytes go on as they come.
-    let tunnel = TcpListener::bind("127.0.0.1:0").unwrap();
-    let public_url = format!("http://localhost:{}", tunnel.local_addr().unwrap().port());
+    let port = free_port();
+    let public_url = format!("http://localhost:{port}");
     home.write_config(&format!("public_url = \"{public_url}\"\npublic_listen = \"127.0.0.1:0\"\n"));
     let gate = home.serve();
-    let public = home.status()["public_listen"].as_str().unwrap().to_owned();
-    std::thread::spawn(move || {
-        for from in tunnel.incoming().flatten() {
-            let Ok(to) = TcpStream::connect(&public) else { continue };
-            for (mut from, mut to) in [(from.try_clone().unwrap(), to.try_clone().unwrap()), (to, from)] {
-                std::thread::spawn(move || drop(std::io::copy(&mut from, &mut to)));
-            }
-        }
-    });
+    let _tunnel = tunnel(&home, port, home.status()["public_listen"].as_str().unwrap());
     let browser = Browser::start(&home);
     let page = browser.open("a", &public_link(&gate, &public_url), DESKTOP);
     page.click("[data-action=link]");
     page.see(".empty");
-    let _session = StandIn::start(&home, &["--label", "api"]);
+    let session = StandIn::start(&home, &["--label", "api"]);
     page.see_text(".session", "api");
+    session.ask("abcde", "Bash", "Make x", "touch x");
+    page.click(".prompt [data-action=deny]");
+    page.see(".settled");
 }
 
 #[test]

@@ -47,6 +47,8 @@ impl Browser {
         let modules = installed("node_modules/playwright-core").parent().unwrap().to_owned();
         let mut node = home.program("node");
         node.arg(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/page/browser.mjs")).arg(modules).arg(chromium());
+        // Without it Chromium finds no file whose name is more than ASCII.
+        node.env("LC_ALL", "C.UTF-8");
         Self { child: home.spawn(node, Stdin::Open) }
     }
 
@@ -196,6 +198,12 @@ impl Page<'_> {
     #[track_caller]
     pub(crate) fn run(&self, script: &str) -> Value {
         self.tell("run", json!({"script": script}))
+    }
+
+    /// Bytes of its heap and of its process, and how many nodes it has, after garbage is gone.
+    #[track_caller]
+    pub(crate) fn memory(&self) -> Value {
+        self.tell("memory", json!({}))
     }
 
     #[track_caller]

@@ -89,7 +89,7 @@ pub(crate) fn by_tool_call_containing(session: &StandIn, text: &str) -> Value {
 }
 
 /// `portcullis hook` as Claude Code runs it for the agent whose channel this test plays.
-pub(crate) fn command_hook(home: &Home, input: &Value, attended: bool) -> Ran {
+pub(crate) fn command_hook(home: &Home, input: &impl ToString, attended: bool) -> Ran {
     let mut command = home.command(&["hook"]);
     command.env("CLAUDE_PID", std::process::id().to_string());
     if attended {

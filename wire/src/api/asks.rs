@@ -5,6 +5,7 @@ use portcullis_core::{Ask, AskLife, Behavior, Label, Offer, Text, Verdict};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use crate::nesting::readable;
 use crate::questions::GivenAnswers;
 
 #[derive(Debug, Serialize, Deserialize, PartialEq, Eq, ToSchema)]
@@ -224,12 +225,20 @@ fn is_zero(number: &u8) -> bool {
     *number == 0
 }
 
-/// JSON where it reads as such, else the text itself.
+/// JSON where it reads as such, also as a part of the answer, else the text itself.
 fn json(text: &Text) -> serde_json::Value {
-    serde_json::from_str(text.as_str()).unwrap_or_else(|_| text.as_str().into())
+    serde_json::from_str(text.as_str()).map_or_else(|_| text.as_str().into(), readable)
 }
 
+/// What Claude Code does with a call that it would have denied without asking, although people allowed it.
+pub const REFUSED_AFTER_YES: &str = "Claude Code refuses it even after a yes, unless its own settings allow it";
+
 impl AskView {
+    /// What a person who says yes has to know: `in dontAsk mode Claude Code refuses it …`.
+    pub fn caveat(&self) -> Option<&str> {
+        self.reason.as_deref()?.rsplit("; ").next().filter(|last| last.ends_with(REFUSED_AFTER_YES))
+    }
+
     /// The same prompt, of a session whose process hears no verdict any more.
     pub fn answerable_if(self, is_present: bool) -> Self {
         Self { answerable: self.answerable && is_present, ..self }
@@ -311,5 +320,17 @@ impl VerdictView {
             outcome_at: outcome.map(|reported| reported.at.0),
             differs: outcome.is_some_and(|reported| reported.differs),
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_input_that_is_nested_too_deep_is_told_as_text_so_that_lists_of_prompts_can_be_read() {
+        let deep = Text::new(format!("{}1{}", "[".repeat(126), "]".repeat(126)));
+        assert!(json(&deep).as_str().is_some_and(|text| text == deep.as_str()));
+        assert_eq!(json(&Text::new("{\"a\":[1]}")), serde_json::json!({"a": [1]}));
     }
 }

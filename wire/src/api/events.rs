@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use portcullis_core::{Address, DeliveryWay, EventLife, Moment, Reply, SentFile, TrackedEvent};
+use portcullis_core::{Address, Attribute, DeliveryWay, EventLife, Moment, Reply, SentFile, TrackedEvent};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -115,11 +115,46 @@ pub struct NewEvent {
     #[serde(default)]
     pub reply_to: Option<String>,
     /// For the tag in which the model reads the event: at most 20, named by letters, digits and underscores, 256 bytes each.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub attributes: BTreeMap<String, String>,
+    #[serde(default, with = "as_given", skip_serializing_if = "Vec::is_empty")]
+    #[schema(value_type = BTreeMap<String, String>)]
+    pub attributes: Vec<Attribute>,
     /// Files that were uploaded for it, by their ids; at most 10.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub files: Vec<String>,
+}
+
+/// An object as the pairs that were written: a name that is there twice is still there twice, and can be refused.
+mod as_given {
+    use std::fmt;
+
+    use portcullis_core::Attribute;
+    use serde::de::{MapAccess, Visitor};
+    use serde::{Deserializer, Serializer};
+
+    pub(super) fn serialize<S: Serializer>(pairs: &[Attribute], serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(pairs.iter().map(|(name, value)| (name, value)))
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Attribute>, D::Error> {
+        struct Pairs;
+
+        impl<'de> Visitor<'de> for Pairs {
+            type Value = Vec<Attribute>;
+
+            fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+                out.write_str("names with their texts")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+                let mut pairs = vec![];
+                while let Some(pair) = map.next_entry()? {
+                    pairs.push(pair);
+                }
+                Ok(pairs)
+            }
+        }
+        deserializer.deserialize_map(Pairs)
+    }
 }
 
 /// What became of something said.
@@ -132,7 +167,7 @@ pub struct Accepted {
     pub chat_id: String,
     /// The session it is for; null while it waits for one.
     pub session: Option<String>,
-    /// Why it was not taken as a verdict, where it reads like one.
+    /// Why it was not taken as a verdict, where it reads like one; and why it is not taken as from the owner, where that is so.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
 }

@@ -7,7 +7,7 @@ use portcullis_wire::control::{Block, Message, ToolResultMeta};
 use portcullis_wire::preview::preview;
 use serde_json::Value;
 
-use crate::session::gatekeeper::{CallKey, FinishedCall, digest};
+use crate::session::gatekeeper::{CallKey, FinishedCall, call_digest};
 
 /// Calls under way that are remembered; a client has a dozen at most.
 const REMEMBERED: usize = 1024;
@@ -38,7 +38,7 @@ impl CallsUnderWay {
     /// The call ran with this input, as the client's hook tells.
     pub(super) fn ran(&mut self, id: &str, tool: &str, input: &Value) {
         match self.0.iter_mut().find(|call| call.id == id) {
-            Some(call) => call.input = digest(input),
+            Some(call) => call.input = call_digest(tool, input),
             None => self.put(id, tool, input, String::new(), None),
         }
     }
@@ -48,7 +48,7 @@ impl CallsUnderWay {
         if self.0.len() >= REMEMBERED {
             self.0.pop_front();
         }
-        let (id, tool, input) = (id.to_owned(), tool.to_owned(), digest(input));
+        let (id, tool, input) = (id.to_owned(), tool.to_owned(), call_digest(tool, input));
         self.0.push_back(UnderWay { id, tool, preview, agent, input });
     }
 
@@ -138,7 +138,7 @@ mod tests {
         calls.wanted(&wants("a", "ls"));
         calls.ran("a", "Bash", &json!({"command": "rm -rf"}));
         let finished = calls.finished(&result("a", false, &json!({"id": "a"})));
-        assert_eq!(finished[0].call.digest, digest(&json!({"command": "rm -rf"})));
+        assert_eq!(finished[0].call.digest, call_digest("Bash", &json!({"command": "rm -rf"})));
     }
 
     #[test]

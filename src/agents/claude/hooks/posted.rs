@@ -8,7 +8,6 @@ use std::time::Duration;
 use portcullis_core::{Goodbye, Label, SessionAbout, SessionId, TokenScope};
 use portcullis_wire::error::{Fault, Kind};
 use portcullis_wire::hooks::{HookCall, HookEvent};
-use serde_json::Value;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -66,14 +65,12 @@ impl PostedHooks {
     /// Answers one hook for a session within the scope.
     pub(crate) async fn call(
         self: Arc<Self>,
-        body: &Value,
+        call: HookCall,
         scope: &TokenScope,
         cancelled: &CancellationToken,
     ) -> Result<PostedAnswer, Fault> {
-        let bad = |message: String| Fault::new(Kind::BadRequest, message);
-        let call = HookCall::read(body).map_err(|error| bad(error.to_string()))?;
         let Some(name) = call.session_id.clone().filter(|name| name.len() <= 128) else {
-            return Err(bad("session_id is missing".to_owned()));
+            return Err(Fault::new(Kind::BadRequest, "session_id is missing"));
         };
         let session = self.session(&name, &call, scope)?;
         session.called.notify_one();

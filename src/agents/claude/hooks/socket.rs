@@ -18,8 +18,8 @@ use super::{CalledBy, HookAnswer, HookSession};
 use crate::fixed;
 use crate::lines::{Line, Lines};
 
-/// As much as the channel takes in one line: the whole input of a tool has to fit.
-const LONGEST: usize = 16 << 20;
+/// A call, and what its hook adds to it.
+const LONGEST: usize = hooks::LONGEST_CALL + (64 << 10);
 /// Both ends are on this machine, and the client waits for the hook.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 const PAUSE: Duration = Duration::from_millis(50);
@@ -75,7 +75,7 @@ async fn answer(
     let (reader, mut writer) = stream.into_split();
     let mut lines = Lines::new(reader, LONGEST);
     let Line::Whole(line) = tokio::time::timeout(CONNECT_TIMEOUT, lines.next()).await?? else { return Ok(()) };
-    let arguments: Value = serde_json::from_slice(&line)?;
+    let arguments = hooks::fields_of(&line);
     let call = HookCall::read(&arguments)?;
     session.is_installed(arguments["watched"] == true);
     let mut caller = Some(caller);

@@ -14,7 +14,7 @@ use crate::agents::claude::{before_output, heeds_ask};
 use crate::fixed;
 use crate::session::gatekeeper::{
     CallKey, Capabilities, ClientFlags, Decision, FinishedCall, GatekeeperAnswer, Judge, ToolRequest, WentOn,
-    WithoutDecision, digest,
+    WithoutDecision, call_digest,
 };
 
 /// `install` lets the client wait so long for a hook that decides.
@@ -27,6 +27,9 @@ const TELLS_BATCHES: u32 = 3;
 const DEFAULT_HOOK_TIMEOUT: Duration = Duration::from_secs(600);
 /// Where nobody sits at the terminal nothing else ends the wait.
 const UNATTENDED_TIMEOUT: Duration = Duration::from_secs(10 * 60);
+
+/// The tool of a call of which not even that could be read.
+const UNKNOWN_TOOL: &str = "an unknown tool";
 
 impl HookSession {
     pub(super) async fn before_tool(&self, call: HookCall, cancelled: &CancellationToken) -> HookAnswer {
@@ -74,7 +77,7 @@ impl HookSession {
             call: CallKey {
                 tool: call.tool_name.clone(),
                 agent: call.agent_id.clone(),
-                digest: digest(&call.tool_input),
+                digest: call_digest(&call.tool_name, &call.tool_input),
                 tool_use_id: call.tool_use_id.clone(),
                 folder: None,
             },
@@ -142,8 +145,9 @@ fn capabilities(call: &HookCall, is_attended: bool) -> Capabilities {
 }
 
 fn request(call: HookCall, flags: ClientFlags, capabilities: Capabilities) -> ToolRequest {
+    let is_unnamed = call.unreadable.is_some() && call.tool_name.is_empty();
     ToolRequest {
-        tool: call.tool_name,
+        tool: if is_unnamed { UNKNOWN_TOOL.to_owned() } else { call.tool_name },
         input: call.tool_input,
         tool_use_id: call.tool_use_id,
         agent: call.agent_id,
@@ -152,6 +156,7 @@ fn request(call: HookCall, flags: ClientFlags, capabilities: Capabilities) -> To
         suggestions: call.permission_suggestions,
         flags,
         capabilities,
+        unreadable: call.unreadable,
     }
 }
 

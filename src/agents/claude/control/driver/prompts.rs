@@ -65,6 +65,7 @@ impl Driver {
                     mode,
                     suggestions: vec![],
                     flags: ClientFlags::default(),
+                    unreadable: None,
                 };
                 let (gatekeeper, cancelled) = (Arc::clone(&self.gatekeeper), self.begin_request(&id));
                 self.answer_with(id, cancelled.clone(), async move {
@@ -138,6 +139,7 @@ impl Driver {
             mode,
             suggestions: call.permission_suggestions.clone(),
             flags,
+            unreadable: None,
         }
     }
 }

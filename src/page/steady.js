@@ -1,0 +1,65 @@
+// A button of a prompt answers only once it has stood in its place for a moment. Cards move up when another is answered:
+// whoever was about to press, by key or by thumb, meant the card that was there before.
+
+import { t } from "./words.js";
+
+/** How long it must have stood, in milliseconds: longer than it takes to see that something has moved. */
+const STOOD = 600;
+const LOOKED_AT_EVERY = 100;
+/** Pixels that rounding may move it by. */
+const SLACK = 2;
+const BUTTONS = ".prompt button[data-action]";
+
+/** By button: where it is, and since when. */
+const places = new WeakMap();
+let shownSince = 0;
+let timer;
+
+/** Follows where the buttons are for as long as there are any. */
+export function watchSteady() {
+  timer ??= setInterval(look, LOOKED_AT_EVERY);
+  look();
+}
+
+function look() {
+  const buttons = document.querySelectorAll(BUTTONS);
+  if (buttons.length === 0) timer = clearInterval(timer);
+  for (const button of buttons) {
+    if (isSteady(button)) button.removeAttribute("aria-disabled");
+    else button.setAttribute("aria-disabled", "true");
+  }
+}
+
+function isSteady(button) {
+  const now = performance.now();
+  const { left, top } = button.getBoundingClientRect();
+  const known = places.get(button);
+  const isOther = (before, after) => Math.abs(before - after) > SLACK;
+  // Whoever scrolls moves it on the screen alone; what grows above while the screen goes along, in the document alone.
+  const moved = !known || ((isOther(known.top, top) || isOther(known.left, left)) && (isOther(known.below, top + scrollY) || isOther(known.left, left)));
+  // A card that is still being filled is about to move.
+  const isFilled = !button.closest(".prompt").querySelector("[aria-busy=true]");
+  const since = moved || !isFilled ? now : known.since;
+  places.set(button, { left, top, below: top + scrollY, since });
+  return now - Math.max(since, shownSince) >= STOOD;
+}
+
+document.addEventListener("visibilitychange", () => (shownSince = performance.now()));
+document.addEventListener("click", (event) => {
+  const button = event.target.closest?.(BUTTONS);
+  if (!button || isSteady(button)) return;
+  event.preventDefault();
+  event.stopImmediatePropagation();
+  button.closest(".prompt").querySelector(".notice").textContent = t("justMoved");
+}, true);
+
+/** A letter answers the first card: a allows, d denies. Not while someone types, and not what is out of sight. */
+export function onLetter(event) {
+  if (event.repeat || event.ctrlKey || event.metaKey || event.altKey || event.target.closest?.("input, textarea, select")) return;
+  const action = { a: "allowOnce", d: "deny" }[event.key];
+  const card = action && document.querySelector(".prompt");
+  if (!card) return;
+  const { top, bottom } = card.getBoundingClientRect();
+  if (bottom < 0 || top > innerHeight) card.scrollIntoView({ block: "nearest" });
+  else card.querySelector(`[data-action="${action}"]`)?.click();
+}

@@ -1,0 +1,71 @@
+//! The page in Chinese: what the gate says in fixed words is said in Chinese there, and what people wrote stays as it is.
+
+use crate::run::api::serve;
+use crate::support::browser::{Browser, CHINESE_PHONE, Page};
+use crate::support::driven::shell;
+use crate::support::home::Home;
+use portcullis_core::policy::{MandatoryAsk, Reason};
+use serde_json::{Value, json};
+
+/// What the page makes of these texts, by this function of its words.
+fn said(page: &Page<'_>, function: &str, texts: &[String]) -> Vec<String> {
+    let script = format!(
+        "import(document.querySelector('script[type=module]').src.replace('main.js', 'words.js')) \
+         .then((words) => {}.map(words.{function}))",
+        json!(texts)
+    );
+    serde_json::from_value(page.run(&script)).unwrap()
+}
+
+fn is_chinese(text: &str) -> bool {
+    text.chars().any(|character| ('\u{4e00}'..='\u{9fff}').contains(&character))
+}
+
+#[test]
+fn every_fixed_reason_is_said_in_chinese_and_names_stay_as_they_are() {
+    let home = Home::new();
+    let gate = home.serve();
+    let browser = Browser::start(&home);
+    let page = browser.linked("a", &gate, &[], CHINESE_PHONE);
+    let asks = [
+        MandatoryAsk::CriticalRemoval("network".to_owned()),
+        MandatoryAsk::ProtectedPath("/x/network".to_owned()),
+        MandatoryAsk::Unreadable("it is nested too deep"),
+        MandatoryAsk::NotPlain("it changes the shell itself"),
+        MandatoryAsk::FolderAndGit,
+        MandatoryAsk::FolderAndFiles,
+        MandatoryAsk::PlanMode,
+        MandatoryAsk::NeedsPerson,
+        MandatoryAsk::Malformed,
+    ];
+    let texts: Vec<String> =
+        Reason::ALL.iter().map(ToString::to_string).chain(asks.iter().map(ToString::to_string)).collect();
+    let chinese = said(&page, "phrase", &texts);
+    for (text, chinese) in texts.iter().zip(&chinese) {
+        assert!(is_chinese(chinese), "{text}");
+    }
+    assert!(chinese.contains(&"删除 network 一律要先询问".to_owned()), "{chinese:?}");
+}
+
+#[test]
+fn the_log_is_in_chinese_and_what_people_wrote_is_not_translated() {
+    let home = Home::new();
+    let model = shell(&["git push --force origin main"]);
+    let gate = serve(&home, &model, "");
+    let browser = Browser::start(&home);
+    let page = browser.linked("a", &gate, &["admin", "start"], CHINESE_PHONE);
+    gate.post("/api/v1/sessions", &json!({"prompt": "go", "label": "api"})).expect(201);
+    page.see_text(".prompt .risk", "破坏性");
+    page.click(".prompt [data-action=deny]");
+    page.see(".settled");
+    gate.say("/?label=nobody", "the session ended").expect(200);
+    let lines: Vec<Value> =
+        serde_json::from_value(gate.get("/api/v1/log?words=true&last=200").expect(200).json()).unwrap();
+    let plain = lines.iter().filter(|line| line["told"]["weight"] != "detail");
+    let texts: Vec<String> = plain.map(|line| line["told"]["words"].as_str().unwrap().to_owned()).collect();
+    let chinese = said(&page, "sentence", &texts);
+    for (text, chinese) in texts.iter().zip(&chinese) {
+        assert!(is_chinese(chinese), "{text}");
+    }
+    assert!(chinese.iter().any(|line| line.ends_with("the session ended")), "{chinese:?}");
+}

@@ -1,0 +1,76 @@
+//! What is pressed when a card has just moved answers nothing: whoever pressed meant the card that was there before.
+
+use crate::support::browser::{Browser, DESKTOP, Page, Screen};
+use crate::support::gate::Gate;
+use crate::support::home::Home;
+use crate::support::standin::StandIn;
+use crate::support::until;
+use serde_json::{Value, json};
+
+const PHONE: Screen = Screen { size: (390, 844), locale: "en-US", dark: false };
+
+/// Two prompts, of which the first is answered elsewhere; `press` happens in the moment in which the second takes its
+/// place. Says who has allowed what after that.
+fn pressed_as_it_moves(screen: Screen, press: &str, then: impl Fn(&Page<'_>)) {
+    let home = Home::new();
+    let gate = home.serve();
+    let session = StandIn::start(&home, &["--label", "api"]);
+    let browser = Browser::start(&home);
+    let page = browser.linked("a", &gate, &[], screen);
+    session.ask("abcde", "Bash", "Make x", "touch x");
+    page.see_text(".prompt", "touch x");
+    session.ask("fghij", "Bash", "Remove y", "rm y");
+    page.see_text(".prompt", "rm y");
+    page.see("[data-code=abcde] [data-action=allowOnce]:not([aria-disabled])");
+    page.see("[data-code=fghij] [data-action=allowOnce]:not([aria-disabled])");
+    let as_it_moves = format!(
+        "new MutationObserver((_, observer) => {{ const card = document.querySelector('.prompt'); \
+         if (card.dataset.code !== 'fghij') return; observer.disconnect(); {press} }}) \
+         .observe(document.querySelector('.prompts'), {{childList: true}}); true"
+    );
+    page.run(&as_it_moves);
+    gate.verdict("abcde", &json!({"behavior": "deny"})).expect(200);
+    page.see_text("[data-code=fghij] .notice", "has just moved");
+    assert_eq!(answered(&home), [json!("deny")], "only the first was answered");
+    page.see("[data-code=fghij] [data-action=allowOnce]:not([aria-disabled])");
+    then(&page);
+    until("the second answer", || (answered(&home) == ["deny", "allow"]).then_some(()));
+    drop::<Gate>(gate);
+}
+
+fn answered(home: &Home) -> Vec<Value> {
+    home.records("answered").into_iter().map(|record| record["behavior"].clone()).collect()
+}
+
+#[test]
+fn a_key_that_was_meant_for_the_card_before_answers_nothing() {
+    let press = "document.body.dispatchEvent(new KeyboardEvent('keydown', {key: 'a', bubbles: true}))";
+    pressed_as_it_moves(DESKTOP, press, |page| page.press("a"));
+}
+
+#[test]
+fn a_tap_that_was_meant_for_the_card_before_answers_nothing() {
+    let press = "card.querySelector('[data-action=allowOnce]').click()";
+    pressed_as_it_moves(PHONE, press, |page| page.click("[data-code=fghij] [data-action=allowOnce]"));
+}
+
+#[test]
+fn a_letter_answers_the_first_card_alone_and_only_one_that_is_in_sight() {
+    let home = Home::new();
+    let gate = home.serve();
+    let session = StandIn::start(&home, &["--label", "api"]);
+    let browser = Browser::start(&home);
+    let page = browser.linked("a", &gate, &[], PHONE);
+    page.see(".session");
+    page.run("document.body.style.paddingBottom = '3000px'");
+    session.ask("abcde", "Bash", "Make x", "touch x");
+    page.see("[data-action=allowOnce]:not([aria-disabled])");
+    page.run("scrollTo(0, document.documentElement.scrollHeight)");
+    let is_in_sight = "document.querySelector('.prompt').getBoundingClientRect().bottom > 0";
+    until("the card is out of sight", || (page.run(is_in_sight) == false).then_some(()));
+    page.press("a");
+    until("the card is in sight", || (page.run(is_in_sight) == true).then_some(()));
+    assert_eq!(home.records("answered").len(), 0, "nobody could see what was asked");
+    page.press("d");
+    until("the answer", || (answered(&home) == ["deny"]).then_some(()));
+}

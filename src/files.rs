@@ -6,11 +6,14 @@
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Read as _, Write as _};
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
+use rustix::fs::{Mode, OFlags};
 use sha2::{Digest as _, Sha256};
+
+use crate::fixed;
 
 /// Files of one event, and of one reply.
 pub(crate) const MOST_FILES: usize = 10;
@@ -18,11 +21,19 @@ pub(crate) const MOST_FILES: usize = 10;
 pub(crate) const LARGEST_FILE: usize = 20 << 20;
 /// Bytes of all files together. What does not fit is refused.
 const MOST_BYTES: u64 = 1 << 30;
+/// Bytes of the files of one sender, or of one session's replies: nobody fills the folder alone.
+const MOST_BYTES_OF_ONE: u64 = 256 << 20;
+/// Files of one sender, or of one session's replies.
+const MOST_FILES_OF_ONE: usize = 2000;
+/// As much of the disk is taken by a file at least, also by an empty one.
+const BLOCK: u64 = 4096;
 /// A file that belongs to no event by then is forgotten.
 const STAGED_TIME: Duration = Duration::from_secs(3600);
 /// Bytes of a name.
 const LONGEST_NAME: usize = 64;
 const STAGED: &str = "staged";
+/// How the name of the mark begins that says who sent the files of an event.
+const SENDER_MARK: &str = "by-";
 
 /// The folder of the files. Cheap to clone.
 #[derive(Clone, Debug)]
@@ -43,12 +54,10 @@ impl FileStore {
         Self { folder: state_folder.join("files") }
     }
 
-    /// Keeps a file of this sender until it belongs to an event. The error says that there is no room.
+    /// Keeps a file of this sender until it belongs to an event. The error says that there is no room, or none for them.
     pub(crate) fn stage(&self, id: &str, sender: &str, name: &str, bytes: &[u8]) -> io::Result<StoredFile> {
         self.forget_staged();
-        if bytes.len() > LARGEST_FILE || size_of(&self.folder) + bytes.len() as u64 > MOST_BYTES {
-            return Err(io::ErrorKind::StorageFull.into());
-        }
+        self.check_room(bytes.len(), &self.of_sender(&hash_of(sender)))?;
         let folder = self.folder.join(STAGED).join(staged_name(id, sender)?);
         write(&folder, &format!("0-{}", clean(name)), bytes)
     }
@@ -58,10 +67,11 @@ impl FileStore {
         self.of(&Path::new(STAGED).join(staged_name(id, sender).ok()?)).pop()
     }
 
-    /// Puts staged files to an event, in their order. They stay staged until [`FileStore::unstage`].
-    pub(crate) fn give(&self, event: &str, staged: &[StoredFile]) -> io::Result<Vec<StoredFile>> {
+    /// Puts staged files of a sender to an event, in their order. They stay staged until [`FileStore::unstage`].
+    pub(crate) fn give(&self, event: &str, sender: &str, staged: &[StoredFile]) -> io::Result<Vec<StoredFile>> {
         let folder = self.folder.join(checked(event)?);
         make(&folder)?;
+        create(&folder.join(format!("{SENDER_MARK}{}", hash_of(sender))))?;
         let given = staged.iter().enumerate().map(|(number, file)| {
             let path = folder.join(format!("{number}-{}", file.name));
             fs::hard_link(&file.path, &path)?;
@@ -76,16 +86,41 @@ impl FileStore {
         }
     }
 
-    /// Copies a file that goes with a reply.
-    pub(crate) fn copy(&self, session: &str, reply: &str, number: usize, from: &Path) -> io::Result<StoredFile> {
+    /// Copies an open file, called `name`, that goes with a reply.
+    pub(crate) fn copy(
+        &self,
+        (session, reply): (&str, &str),
+        number: usize,
+        name: &str,
+        from: File,
+    ) -> io::Result<StoredFile> {
         let folder = self.folder.join(reply_folder(session, reply)?);
         let mut bytes = vec![];
-        File::open(from)?.take(LARGEST_FILE as u64 + 1).read_to_end(&mut bytes)?;
-        if bytes.len() > LARGEST_FILE || size_of(&self.folder) + bytes.len() as u64 > MOST_BYTES {
+        from.take(LARGEST_FILE as u64 + 1).read_to_end(&mut bytes)?;
+        self.check_room(bytes.len(), &SpaceTaken::by(&self.folder.join(checked(session)?)))?;
+        write(&folder, &format!("{number}-{}", clean(name)), &bytes)
+    }
+
+    /// Whether a file of this size still fits, also among those that its owner has.
+    fn check_room(&self, size: usize, of_one: &SpaceTaken) -> io::Result<()> {
+        let size = in_blocks(size as u64);
+        if size > in_blocks(LARGEST_FILE as u64) || SpaceTaken::by(&self.folder).bytes + size > MOST_BYTES {
             return Err(io::ErrorKind::StorageFull.into());
         }
-        let name = from.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-        write(&folder, &format!("{number}-{}", clean(&name)), &bytes)
+        let most = fixed::limit("FILES_OF_ONE", MOST_FILES_OF_ONE);
+        match of_one.files >= most || of_one.bytes + size > MOST_BYTES_OF_ONE {
+            false => Ok(()),
+            true => Err(io::ErrorKind::QuotaExceeded.into()),
+        }
+    }
+
+    /// What this sender has: files that are staged, and those of their events.
+    fn of_sender(&self, sender: &str) -> SpaceTaken {
+        let staged = self.folder.join(STAGED);
+        let staged = entries(&staged).filter(|path| name_of(path).ends_with(sender));
+        let mark = format!("{SENDER_MARK}{sender}");
+        let given = entries(&self.folder).filter(|folder| folder.join(&mark).exists());
+        staged.chain(given).map(|folder| SpaceTaken::by(&folder)).fold(SpaceTaken::default(), SpaceTaken::and)
     }
 
     pub(crate) fn of_event(&self, event: &str) -> Vec<StoredFile> {
@@ -103,8 +138,9 @@ impl FileStore {
             .filter_map(|entry| {
                 let about = entry.metadata().ok().filter(fs::Metadata::is_file)?;
                 let whole = entry.file_name().into_string().ok()?;
-                let (number, name) = whole.split_once('-').unwrap_or(("0", &whole));
-                let number = number.parse().unwrap_or_default();
+                // What has no number is no file of theirs.
+                let (number, name) = whole.split_once('-')?;
+                let number = number.parse().ok()?;
                 Some((number, StoredFile { name: name.to_owned(), size: about.len(), path: entry.path() }))
             })
             .collect();
@@ -132,14 +168,25 @@ impl FileStore {
     }
 }
 
-/// Folders in this one that nothing was put into since.
+/// Folders in this one that nothing was put into since. A session's has one for each reply, and each is as old as its text.
 fn forget_older(folder: &Path, than: SystemTime) {
-    for entry in fs::read_dir(folder).into_iter().flatten().filter_map(Result::ok) {
-        let is_old = entry.metadata().and_then(|about| about.modified()).is_ok_and(|at| at < than);
-        if is_old && entry.file_name() != STAGED {
-            forget(&entry.path());
+    for path in entries(folder).filter(|path| name_of(path) != STAGED) {
+        if entries(&path).any(|inner| inner.is_dir()) {
+            forget_older(&path, than);
+            // Fails while there are others in it.
+            fs::remove_dir(&path).ok();
+        } else if fs::metadata(&path).and_then(|about| about.modified()).is_ok_and(|at| at < than) {
+            forget(&path);
         }
     }
+}
+
+fn entries(folder: &Path) -> impl Iterator<Item = PathBuf> {
+    fs::read_dir(folder).into_iter().flatten().filter_map(Result::ok).map(|entry| entry.path())
+}
+
+fn name_of(path: &Path) -> &str {
+    path.file_name().and_then(|name| name.to_str()).unwrap_or_default()
 }
 
 fn forget(folder: &Path) {
@@ -157,20 +204,54 @@ fn make(folder: &Path) -> io::Result<()> {
 fn write(folder: &Path, name: &str, bytes: &[u8]) -> io::Result<StoredFile> {
     make(folder)?;
     let path = folder.join(name);
-    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path)?;
-    file.write_all(bytes)?;
+    create(&path)?.write_all(bytes)?;
     let name = name.split_once('-').map_or(name, |(_, name)| name).to_owned();
     Ok(StoredFile { name, size: bytes.len() as u64, path })
 }
 
-fn size_of(folder: &Path) -> u64 {
-    let entries = fs::read_dir(folder).into_iter().flatten().filter_map(Result::ok);
-    let sizes = entries.filter_map(|entry| match entry.metadata() {
-        Ok(about) if about.is_dir() => Some(size_of(&entry.path())),
-        Ok(about) => Some(about.len()),
-        Err(_) => None,
-    });
-    sizes.sum()
+fn create(path: &Path) -> io::Result<File> {
+    OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)
+}
+
+/// Opens a regular file, and only if it is the one that the path leads to. A link at its end is not followed, and a pipe
+/// makes nobody wait.
+pub(crate) fn open_plain(path: &Path) -> io::Result<File> {
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let file = File::from(rustix::fs::open(path, flags, Mode::empty())?);
+    let (opened, there) = (file.metadata()?, fs::symlink_metadata(path.canonicalize()?)?);
+    // A folder on the way that was replaced meanwhile by a link has led elsewhere.
+    let is_same = (opened.dev(), opened.ino()) == (there.dev(), there.ino()) && path.canonicalize()? == path;
+    match (opened.is_file(), is_same) {
+        (true, true) => Ok(file),
+        (false, _) => Err(io::Error::other("it is not a file")),
+        (_, false) => Err(io::Error::other("it is a link, or was replaced while it was opened")),
+    }
+}
+
+/// How much of the disk files take.
+#[derive(Clone, Copy, Debug, Default)]
+struct SpaceTaken {
+    files: usize,
+    bytes: u64,
+}
+
+impl SpaceTaken {
+    fn by(folder: &Path) -> Self {
+        let each = entries(folder).filter_map(|path| match fs::symlink_metadata(&path).ok()? {
+            about if about.is_dir() => Some(Self::by(&path)),
+            about if name_of(&path).starts_with(SENDER_MARK) => Some(Self { files: 0, bytes: in_blocks(about.len()) }),
+            about => Some(Self { files: 1, bytes: in_blocks(about.len()) }),
+        });
+        each.fold(Self::default(), Self::and)
+    }
+
+    fn and(self, other: Self) -> Self {
+        Self { files: self.files + other.files, bytes: self.bytes + other.bytes }
+    }
+}
+
+fn in_blocks(size: u64) -> u64 {
+    size.max(1).next_multiple_of(BLOCK)
 }
 
 /// An id of ours as the name of a folder.
@@ -181,9 +262,11 @@ fn checked(id: &str) -> io::Result<&str> {
 
 /// Only who staged a file can name it.
 fn staged_name(id: &str, sender: &str) -> io::Result<String> {
-    let hash = Sha256::digest(sender);
-    let whose: String = hash.iter().take(8).map(|byte| format!("{byte:02x}")).collect();
-    Ok(format!("{}{whose}", checked(id)?))
+    Ok(format!("{}{}", checked(id)?, hash_of(sender)))
+}
+
+fn hash_of(sender: &str) -> String {
+    Sha256::digest(sender).iter().take(8).map(|byte| format!("{byte:02x}")).collect()
 }
 
 fn reply_folder(session: &str, reply: &str) -> io::Result<PathBuf> {
@@ -231,7 +314,7 @@ mod tests {
         }
         assert!(store.staged("f1", "bob").is_none() && store.staged("../f1", "ann").is_none());
         let staged: Vec<_> = ["f2", "f1"].iter().map(|id| store.staged(id, "ann").unwrap()).collect();
-        let given = store.give("e1", &staged).unwrap();
+        let given = store.give("e1", "ann", &staged).unwrap();
         store.unstage(&staged);
         assert!(store.staged("f1", "ann").is_none());
         assert_eq!(store.of_event("e1"), given);
@@ -249,14 +332,39 @@ mod tests {
         let home = tempfile::tempdir().unwrap();
         let store = FileStore::new(home.path());
         fs::write(home.path().join("made.txt"), "v1").unwrap();
-        store.copy("s1", "r1", 0, &home.path().join("made.txt")).unwrap();
+        let copy = |reply: &str, number: usize, name: &str| {
+            store.copy(("s1", reply), number, name, File::open(home.path().join(name))?)
+        };
+        copy("r1", 0, "made.txt").unwrap();
         fs::write(home.path().join("made.txt"), "v2").unwrap();
         assert_eq!(fs::read(&store.of_reply("s1", "r1")[0].path).unwrap(), b"v1");
         fs::write(home.path().join("large"), vec![0; LARGEST_FILE + 1]).unwrap();
-        assert!(store.copy("s1", "r1", 1, &home.path().join("large")).is_err());
+        assert!(copy("r1", 1, "large").is_err());
         store.forget_older(SystemTime::now() - Duration::from_secs(3600));
         assert_eq!(store.of_reply("s1", "r1").len(), 1);
+        // The session goes on, and its first reply is old.
+        let reply = File::open(home.path().join("files/s1/r1")).unwrap();
+        reply.set_modified(SystemTime::now() - Duration::from_secs(7200)).unwrap();
+        copy("r2", 0, "made.txt").unwrap();
+        store.forget_older(SystemTime::now() - Duration::from_secs(3600));
+        assert_eq!((store.of_reply("s1", "r1").len(), store.of_reply("s1", "r2").len()), (0, 1));
         store.forget_older(SystemTime::now() + Duration::from_secs(1));
-        assert_eq!(store.of_reply("s1", "r1"), []);
+        assert_eq!(store.of_reply("s1", "r2"), []);
+        assert!(!home.path().join("files/s1").exists(), "nothing of it is left");
+    }
+
+    #[test]
+    fn only_a_plain_file_that_the_path_leads_to_is_opened() {
+        let home = tempfile::tempdir().unwrap();
+        let home = home.path().canonicalize().unwrap();
+        fs::create_dir_all(home.join("inner")).unwrap();
+        fs::write(home.join("inner/a.txt"), "a").unwrap();
+        std::os::unix::fs::symlink(home.join("inner/a.txt"), home.join("link.txt")).unwrap();
+        std::os::unix::fs::symlink(home.join("inner"), home.join("folder")).unwrap();
+        assert!(std::process::Command::new("mkfifo").arg(home.join("pipe")).status().unwrap().success());
+        assert!(open_plain(&home.join("inner/a.txt")).is_ok());
+        for wrong in ["link.txt", "folder/a.txt", "pipe", "inner", "missing"] {
+            assert!(open_plain(&home.join(wrong)).is_err(), "{wrong}");
+        }
     }
 }

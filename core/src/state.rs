@@ -192,8 +192,12 @@ impl State {
         self.events.values()
     }
 
-    pub fn prompts_are_open(&self) -> bool {
-        !self.open_asks.is_empty()
+    /// Whether a prompt is open that someone with this scope has to do with.
+    pub fn prompts_are_open(&self, scope: &TokenScope) -> bool {
+        match scope {
+            TokenScope::Everything => !self.open_asks.is_empty(),
+            scope => self.open_asks().any(|ask| self.is_in_scope(Some(ask.session), scope)),
+        }
     }
 
     /// What waits for a session (or for one to come) from an arrival on, in order.
@@ -371,6 +375,11 @@ impl State {
             EventLife::Delivered { at } => tracked.to == Some(session) && now.since(at) < window,
             _ => false,
         })
+    }
+
+    /// Whether this sender has sent an event under this idempotency key.
+    pub fn knows_key(&self, sender: &str, key: &str, now: Moment) -> bool {
+        self.used_key(sender, key, now).is_some()
     }
 
     pub(crate) fn used_key(&self, sender: &str, key: &str, now: Moment) -> Option<&UsedKey> {

@@ -314,7 +314,7 @@ fn log_of(file: &Path) -> String {
 async fn forget_old_payloads(paths: Paths, config: Config, stop: CancellationToken) {
     const HOUR: u64 = 3_600_000;
     // Not at once: a gate that is just starting has people waiting for it.
-    let mut pause = Duration::from_secs(60);
+    let mut pause = fixed::wait("RETIRE", Duration::from_secs(60));
     loop {
         tokio::select! {
             () = tokio::time::sleep(pause) => {}
@@ -329,10 +329,12 @@ async fn forget_old_payloads(paths: Paths, config: Config, stop: CancellationTok
             keep_after: now.saturating_sub(25 * HOUR),
         };
         let (journal, files) = (paths.journal.clone(), FileStore::new(&paths.state_dir));
-        let not_before = std::time::UNIX_EPOCH + Duration::from_millis(retention.not_before);
         let retiring = move || {
-            files.forget_older(not_before);
-            store::retire(&journal, retention)
+            let retired = store::retire(&journal, retention)?;
+            // Files go with their texts, also with those that went because all were too large together.
+            let than = retention.not_before.max(retired.until.saturating_add(1));
+            files.forget_older(std::time::UNIX_EPOCH + Duration::from_millis(than));
+            Ok::<_, store::RetireError>(retired.erased)
         };
         match tokio::task::spawn_blocking(retiring).await {
             Ok(Ok(0)) | Err(_) => {}

@@ -240,7 +240,7 @@ impl HubLoop {
         let state = &self.state;
         let is_followed = !self.watchers.is_empty() || self.followed.receiver_count() > 0;
         let is_heard = is_followed || self.outgoing.receiver_count() > 0;
-        if is_heard || state.prompts_are_open() || state.sessions().any(Session::is_attached) {
+        if is_heard || state.open_asks().next().is_some() || state.sessions().any(Session::is_attached) {
             Usage::InUse
         } else if state.sessions().next().is_some() || state.waiting_total() > 0 {
             Usage::Expected

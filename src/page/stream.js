@@ -4,6 +4,8 @@ import { call, follow } from "./api.js";
 
 /** Entries kept of one session. What is older is fetched again when someone scrolls there. */
 const MOST = 20_000;
+/** The stream and the transcript tell of one prompt at most so far apart, in milliseconds. */
+const SAME = 60_000;
 
 /** The entries of one session, in order, with pieces of text put together and results put to their calls. */
 export class Stream {
@@ -79,15 +81,21 @@ export class Stream {
   /** Reads a page of what is older. Says whether there may be more. */
   async readOlder() {
     if (this.older === null) return false;
-    const oldest = this.items.find((item) => item.kind === "text" || item.kind === "call");
+    // What a subagent says and does is in another transcript.
+    const oldest = this.items.find((item) => (item.kind === "text" || item.kind === "call") && !item.agent);
     const until = oldest && (oldest.call ?? oldest.key.split("-").slice(1, -1).join("-"));
     const place = this.older ? `before=${encodeURIComponent(this.older)}` : until ? `until=${encodeURIComponent(until)}` : "";
     try {
       const { entries, before } = await call("GET", `/api/v1/sessions/${this.session}/history?limit=200&${place}`);
       this.older = before ?? null;
       const behind = this.items.length;
+      const shown = new Set(this.known.keys());
+      const isShown = ({ at, text, call: started, user }) =>
+        (text && shown.has(`text-${text.message}-${text.block ?? 0}`)) || (started && shown.has(`call-${started.call}`)) ||
+        // A prompt has no name: it is known by its words and its time.
+        (user && this.items.slice(-behind).some((item) => item.kind === "user" && item.text.trim() === user.text.trim() && Math.abs(item.at - at) < SAME));
       // In front of what is there; a result follows its call.
-      entries.forEach((entry) => this.add(entry, this.items.length - behind));
+      entries.filter((entry) => !isShown(entry)).forEach((entry) => this.add(entry, this.items.length - behind));
     } catch {
       this.older = null;
     }

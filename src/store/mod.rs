@@ -16,7 +16,7 @@ use std::sync::Arc;
 pub(crate) use error::{OpenError, StoreError, VerifyError};
 #[cfg(test)]
 pub(crate) use memory::Memory;
-pub(crate) use sqlite::{Retention, Sqlite, glance, retire};
+pub(crate) use sqlite::{Retention, RetireError, Sqlite, glance, retire};
 
 /// Global position of a record. 1 is the first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -35,7 +35,7 @@ const DOORS: [(&str, &[&str]); 23] = [
     ("src/doors/chat", &["doors::chat", "hub", "lines", "mint", "stream"]),
     ("src/doors/http", &["doors::http", "files", "fixed", "hub", "lines", "push"]),
     ("src/failure.rs", &["failure"]),
-    ("src/files.rs", &["files"]),
+    ("src/files.rs", &["files", "fixed"]),
     ("src/fixed.rs", &["fixed"]),
     (
         "src/fronts",

@@ -207,7 +207,7 @@ kinds! {
     TooManyAsks 50304 "answer some of the prompts that are open"
     Stopping 50305 "the gate is stopping; try again when it is back"
     VersionsDoNotMeet 50501 "run `portcullis stop`; the next command starts a gate of its own version"
-    FilesFull 50701 "a file has at most 20 MiB, and all files together 1 GiB: erase some with `portcullis log redact`, or wait until they are old"
+    FilesFull 50701 "a file has at most 20 MiB, those of one sender or session together 256 MiB, and all 1 GiB: erase some with `portcullis log redact`, or wait until they are old"
 }
 
 impl Fault {

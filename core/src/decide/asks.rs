@@ -57,7 +57,7 @@ pub(super) fn answered(
     if !by.may(Right::Review) {
         return refuse(Refusal::NeedsRight(Right::Review));
     }
-    let prompts_are_open = state.prompts_are_open();
+    let prompts_are_open = state.prompts_are_open(&by.scope);
     let found = match target {
         VerdictTarget::Id(id) => state.ask(*id),
         VerdictTarget::Code(code) => state.ask_by_code(*code),
@@ -87,7 +87,7 @@ pub(super) fn can_miss(by: &Actor) -> bool {
 /// Refuses who has missed too often; `right` is what a right code was sent with. To deny is always heard: a denial that
 /// was guessed lets nothing run, and one that is not heard may.
 pub(super) fn too_many_misses(state: &State, now: Moment, by: &Actor, right: Option<Behavior>) -> Option<Refusal> {
-    if !state.prompts_are_open() || !can_miss(by) || right == Some(Behavior::Deny) && by.may(Right::Review) {
+    if !state.prompts_are_open(&by.scope) || !can_miss(by) || right == Some(Behavior::Deny) && by.may(Right::Review) {
         return None;
     }
     state.blocked_until(&by.name, now).map(|retry_at| Refusal::TooManyMisses { retry_at })

@@ -54,7 +54,7 @@ pub(super) fn said(state: &State, now: Moment, said: SaidInput) -> Decided {
     if said.inside.is_none() && !is_shown_prompts {
         return event(state, now, said, None);
     }
-    let prompts_are_open = state.prompts_are_open();
+    let prompts_are_open = state.prompts_are_open(&said.by.scope);
     let Some((behavior, code)) = said.text.verdict() else {
         let settled = settled_prompt(state, &said).map(NotAVerdict::Settled);
         let unclear = match prompts_are_open {

@@ -4,6 +4,7 @@ use axum::extract::{FromRequestParts, Request};
 use axum::http::Extensions;
 use axum::http::request::Parts;
 use axum::response::Response;
+use hyper::header::{CACHE_CONTROL, HeaderValue, X_CONTENT_TYPE_OPTIONS};
 use portcullis_core::{Actor, OWNER, Refusal, Right, Via};
 use portcullis_wire::error::{Fault, Kind};
 use portcullis_wire::routes::{FromInside, Route, RouteAccess};
@@ -49,10 +50,16 @@ where
     F: Future<Output = Response>,
 {
     let style = ErrorStyle::of(route, request.headers());
-    match enter(route, door, &mut request).await {
+    let mut response = match enter(route, door, &mut request).await {
         Ok(()) => handle(request).await,
         Err(fault) => style.refuse(&fault),
+    };
+    if route.is_api() {
+        // What is told to one who may see it is kept by no cache, and is read as what it says it is.
+        response.headers_mut().insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+        response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
     }
+    response
 }
 
 /// Checks what the table says of the route, and leaves with the request who sent it.

@@ -76,6 +76,7 @@ pub(super) async fn add_link(
 /// `POST /api/v1/devices`: whoever shows a link gets a key. The only answer that ever holds it.
 pub(super) async fn link(State(door): State<Arc<Door>>, request: Request) -> Result<Json<MadeDevice>, ErrorResponse> {
     let NewDevice { link, name } = read_json(request, &door).await?;
+    // Taken first, so that two who show it at once do not both get a key.
     let Some(open) = door.links.take(&link, now()) else {
         return Err(Fault::new(Kind::BadLink, "that link was used before, or is too old, or never was one").into());
     };
@@ -91,7 +92,10 @@ pub(super) async fn link(State(door): State<Arc<Door>>, request: Request) -> Res
         device: Some(Device { called: name.trim().to_owned(), rights: open.rights }),
     };
     let id = token.id.to_string();
-    submit(&door, Input::LinkDevice { by: open.by, token }).await?;
+    if let Err(refused) = submit(&door, Input::LinkDevice { by: open.by.clone(), token }).await {
+        door.links.add(open);
+        return Err(refused);
+    }
     Ok(Json(MadeDevice { id, key }))
 }
 

@@ -7,7 +7,7 @@ use axum::extract::{Path, Request, State};
 use axum::response::{IntoResponse as _, Response};
 use http_body_util::Limited;
 use hyper::StatusCode;
-use hyper::header::{CONTENT_DISPOSITION, CONTENT_TYPE, HeaderValue, X_CONTENT_TYPE_OPTIONS};
+use hyper::header::{CONTENT_DISPOSITION, CONTENT_TYPE, HeaderValue};
 use portcullis_core::{EventId, ReplyId};
 use portcullis_wire::api::UploadedFile;
 use portcullis_wire::error::{Fault, Kind};
@@ -18,7 +18,7 @@ use super::access::Permitted;
 use super::body::{Broken, Params, collect};
 use super::queue::visible_event;
 use super::response::{ErrorResponse, Json, not_found};
-use crate::files::{LARGEST_FILE, MOST_FILES, StoredFile};
+use crate::files::{FileStore, LARGEST_FILE, StoredFile};
 use crate::hub::mint;
 
 /// Uploads that may be under way at once.
@@ -33,7 +33,7 @@ pub(super) struct FileName {
 /// `POST /api/v1/files?name=NAME`.
 pub(super) async fn upload(
     State(door): State<Arc<Door>>,
-    Permitted { actor, .. }: Permitted,
+    permitted: Permitted,
     Params(FileName { name }): Params<FileName>,
     request: Request,
 ) -> Result<Response, ErrorResponse> {
@@ -46,24 +46,37 @@ pub(super) async fn upload(
         Broken::TooLarge => Fault::new(Kind::TooLarge, format!("the file is larger than {LARGEST_FILE} bytes")),
         Broken::Unreadable(why) => Fault::new(Kind::BadRequest, format!("the file could not be read: {why}")),
     })?;
-    let (store, id) = (door.files.clone(), mint(EventId::new).to_string());
-    let staging = {
-        let (id, sender) = (id.clone(), actor.name);
-        tokio::task::spawn_blocking(move || store.stage(&id, &sender, &name, &bytes))
-    };
-    let failed = |error: std::io::Error| full(&format!("the file could not be kept: {error}"));
-    let kept = staging.await.map_err(|_| full("the file could not be kept"))?.map_err(failed)?;
+    // A token that was revoked while the file came lets nobody in any more.
+    if permitted.token.as_ref().is_some_and(|token| !door.credentials.still_counts(token)) {
+        return Err(Fault::new(Kind::Forbidden, "forbidden").into());
+    }
+    let id = mint(EventId::new).to_string();
+    let (named, sender) = (id.clone(), sender_of(&permitted));
+    let kept = on_disk(&door, move |files| files.stage(&named, &sender, &name, &bytes)).await?;
+    let kept = kept.map_err(|error| full(&format!("the file could not be kept: {error}")))?;
     let uploaded = UploadedFile { id, name: kept.name, size: kept.size };
     Ok((StatusCode::CREATED, Json(uploaded)).into_response())
 }
 
+/// Whose a staged file is: two tokens of one person may be for different sessions.
+pub(super) fn sender_of(permitted: &Permitted) -> String {
+    permitted.token.as_ref().map_or_else(|| permitted.actor.name.clone(), |known| known.token.to_string())
+}
+
+/// Does something with files, where it holds up nobody.
+pub(super) async fn on_disk<T: Send + 'static>(
+    door: &Door,
+    work: impl FnOnce(&FileStore) -> T + Send + 'static,
+) -> Result<T, Fault> {
+    let files = door.files.clone();
+    let working = tokio::task::spawn_blocking(move || work(&files)).await;
+    working.map_err(|error| Fault::new(Kind::Internal, format!("the files could not be looked at: {error}")))
+}
+
 /// The files that this sender has uploaded for an event.
-pub(super) fn staged(door: &Door, sender: &str, ids: &[String]) -> Result<Vec<StoredFile>, Fault> {
-    if ids.len() > MOST_FILES {
-        return Err(Fault::new(Kind::BadRequest, format!("an event has at most {MOST_FILES} files")));
-    }
+pub(super) fn staged(files: &FileStore, sender: &str, ids: &[String]) -> Result<Vec<StoredFile>, Fault> {
     let find = |id: &String| {
-        door.files.staged(id, sender).ok_or_else(|| Fault::new(Kind::NoSuchFile, format!("no uploaded file {id:?}")))
+        files.staged(id, sender).ok_or_else(|| Fault::new(Kind::NoSuchFile, format!("no uploaded file {id:?}")))
     };
     ids.iter().map(find).collect()
 }
@@ -72,17 +85,17 @@ pub(super) fn staged(door: &Door, sender: &str, ids: &[String]) -> Result<Vec<St
 pub(super) async fn of_event(
     State(door): State<Arc<Door>>,
     Permitted { actor, .. }: Permitted,
-    Path((id, number)): Path<(String, usize)>,
+    Path((id, number)): Path<(String, String)>,
 ) -> Result<Response, ErrorResponse> {
     let event = visible_event(&door, &actor, &id).await?.id;
-    download(door.files.of_event(&event.to_string()), number).await
+    download(&door, &number, move |files| files.of_event(&event.to_string())).await
 }
 
 /// `GET /api/v1/replies/{id}/files/{number}`.
 pub(super) async fn of_reply(
     State(door): State<Arc<Door>>,
     Permitted { actor, .. }: Permitted,
-    Path((id, number)): Path<(String, usize)>,
+    Path((id, number)): Path<(String, String)>,
 ) -> Result<Response, ErrorResponse> {
     let unknown = || not_found(Kind::NoSuchReply, format!("no reply {id}"));
     let wanted: ReplyId = id.parse().map_err(|_| unknown())?;
@@ -91,22 +104,27 @@ pub(super) async fn of_reply(
         state.reply_notice(reply).is_for(&actor).then_some(reply.session)
     });
     let session = found.await?.ok_or_else(unknown)?;
-    download(door.files.of_reply(&session.to_string(), &id), number).await
+    download(&door, &number, move |files| files.of_reply(&session.to_string(), &wanted.to_string())).await
 }
 
 /// A file to be saved: nothing in it is shown, or run, where the page is.
-async fn download(files: Vec<StoredFile>, number: usize) -> Result<Response, ErrorResponse> {
-    let missing = || not_found(Kind::NoSuchFile, format!("no file {number}"));
-    let file = files.into_iter().nth(number).ok_or_else(missing)?;
-    let bytes = tokio::fs::read(&file.path).await.map_err(|_| missing())?;
+async fn download(
+    door: &Door,
+    number: &str,
+    find: impl FnOnce(&FileStore) -> Vec<StoredFile> + Send + 'static,
+) -> Result<Response, ErrorResponse> {
+    let missing = || not_found(Kind::NoSuchFile, format!("no file {number:?}"));
+    let wanted: usize = number.parse().map_err(|_| missing())?;
+    let read = on_disk(door, move |files| {
+        let file = find(files).into_iter().nth(wanted)?;
+        std::fs::read(&file.path).ok().map(|bytes| (file, bytes))
+    });
+    let (file, bytes) = read.await?.ok_or_else(missing)?;
     let plain: String = file.name.chars().map(|letter| if letter.is_ascii() { letter } else { '_' }).collect();
     let encoded: String = file.name.bytes().map(|byte| format!("%{byte:02X}")).collect();
     let disposition = format!("attachment; filename=\"{plain}\"; filename*=UTF-8''{encoded}");
     let disposition = HeaderValue::from_str(&disposition).unwrap_or(HeaderValue::from_static("attachment"));
-    let headers = [
-        (CONTENT_DISPOSITION, disposition),
-        (CONTENT_TYPE, HeaderValue::from_static("application/octet-stream")),
-        (X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff")),
-    ];
+    let headers =
+        [(CONTENT_DISPOSITION, disposition), (CONTENT_TYPE, HeaderValue::from_static("application/octet-stream"))];
     Ok((headers, Body::from(bytes)).into_response())
 }

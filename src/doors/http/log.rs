@@ -12,6 +12,7 @@ use serde::Deserialize;
 
 use super::access::Permitted;
 use super::body::{Params, read_json};
+use super::files::on_disk;
 use super::response::{ErrorResponse, Json};
 use super::{Door, sse};
 use crate::hub::{Payload, Seq, Stored};
@@ -151,10 +152,13 @@ pub(super) async fn redact(
     };
     for subject in candidates {
         let erased = door.hub.erase(subject.clone()).await?;
-        match &subject {
-            Subject::Event(event) => door.files.erase(&event.to_string()),
-            Subject::Session(session) => door.files.erase(&session.to_string()),
-            _ => {}
+        let owner = match &subject {
+            Subject::Event(event) => Some(event.to_string()),
+            Subject::Session(session) => Some(session.to_string()),
+            _ => None,
+        };
+        if let Some(owner) = owner {
+            on_disk(&door, move |files| files.erase(&owner)).await?;
         }
         if erased > 0 {
             // Erasing leaves no trace in what was erased, so it leaves one here.

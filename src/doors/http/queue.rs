@@ -12,6 +12,7 @@ use serde::Deserialize;
 use super::Door;
 use super::access::Permitted;
 use super::body::{Params, known_state};
+use super::files::on_disk;
 use super::response::{ErrorResponse, Json, not_found};
 use crate::hub::{fault_of, find_event, find_session, now};
 
@@ -79,7 +80,7 @@ pub(super) async fn show(
     });
     view.attributes = whole.attributes.iter().cloned().collect();
     view.text = Some(whole.text.as_str().to_owned());
-    let files = door.files.of_event(&event.to_string());
+    let files = on_disk(&door, move |files| files.of_event(&event.to_string())).await?;
     view.files = files.into_iter().map(|file| FileView { path: file.name, size: file.size }).collect();
     Ok(Json(view))
 }

@@ -19,10 +19,11 @@ use sha2::{Digest as _, Sha256};
 use super::Door;
 use super::access::Permitted;
 use super::body::{check_type, idempotency_key, read_json, read_params, read_text};
-use super::files::staged;
+use super::files::{on_disk, sender_of, staged};
 use super::metrics::Counters;
 use super::response::{ErrorResponse, ErrorStyle, Json, wants_json};
-use crate::hub::{fault_of, find_session, mint};
+use crate::files::{FileStore, MOST_FILES};
+use crate::hub::{fault_of, find_session, mint, now};
 
 /// Whom the text is for. Other keys of the query are attributes of the event.
 #[derive(Default, Deserialize)]
@@ -55,6 +56,7 @@ async fn take(door: &Door, permitted: Permitted, request: Request) -> Result<Tak
             ("method".to_owned(), request.method().as_str().to_owned()),
         ],
         given: checked(given)?,
+        files: vec![],
     };
     let text = read_text(request, door).await?;
     submit(door, permitted, &to, text, attributes, key, mint(EventId::new)).await
@@ -73,22 +75,42 @@ pub(super) async fn post_event(
         count @ 1.. if text.trim().is_empty() => format!("[{count} files without words]"),
         _ => text,
     };
-    let mut attributes = Attributes { known: vec![], given: checked(attributes)? };
-    let staged = staged(&door, &permitted.actor.name, &files)?;
+    if files.len() > MOST_FILES {
+        return Err(Fault::new(Kind::BadRequest, format!("an event has at most {MOST_FILES} files")).into());
+    }
+    let given = checked(attributes)?;
+    let mut attributes = Attributes { known: vec![], given, files };
     let id = mint(EventId::new);
-    let failed = |error| Fault::new(Kind::FilesFull, format!("the files could not be kept: {error}"));
-    // There before the event is: the session may read them as soon as it has it.
-    let given = if staged.is_empty() { vec![] } else { door.files.give(&id.to_string(), &staged).map_err(failed)? };
+    let is_without = attributes.files.is_empty() || is_repeated(&door, &permitted, key.as_deref()).await?;
+    if is_without {
+        return Ok(answered(&submit(&door, permitted, &to, text, attributes, key, id).await?, true));
+    }
+    let (event, sender, ids) = (id.to_string(), sender_of(&permitted), attributes.files.clone());
+    let giving = on_disk(&door, move |files| {
+        let staged = staged(files, &sender, &ids)?;
+        let failed = |error| Fault::new(Kind::FilesFull, format!("the files could not be kept: {error}"));
+        // There before the event is: the session may read them as soon as it has it.
+        let given = files.give(&event, &sender, &staged).map_err(failed)?;
+        Ok::<_, Fault>((staged, given))
+    });
+    let (staged, given) = giving.await??;
     let paths = given.iter().map(|file| file.path.display().to_string());
     attributes.known.extend((1..).zip(paths).map(|(number, path)| (format!("file_{number}"), path)));
     let taken = submit(&door, permitted, &to, text, attributes, key, id).await;
-    match taken.as_ref().map(|taken| &taken.answer) {
-        Ok(Answer::Accepted { event, .. }) if *event == id => door.files.unstage(&staged),
-        // It is an event of before, a verdict, or nothing.
-        _ if !given.is_empty() => door.files.erase(&id.to_string()),
-        _ => {}
-    }
+    let answer = taken.as_ref().map(|taken| &taken.answer);
+    let is_new = matches!(answer, Ok(Answer::Accepted { event, .. }) if *event == id);
+    // Where it is a verdict, an event of before, or nothing, they wait for another.
+    let tidying = move |files: &FileStore| if is_new { files.unstage(&staged) } else { files.erase(&id.to_string()) };
+    on_disk(&door, tidying).await?;
     Ok(answered(&taken?, true))
+}
+
+/// Whether the sender has sent an event under this key: its files are that event's by now.
+async fn is_repeated(door: &Door, permitted: &Permitted, key: Option<&str>) -> Result<bool, Fault> {
+    let Some(key) = key.map(str::to_owned) else { return Ok(false) };
+    let inside = door.hub.inside(permitted.peer).await?;
+    let name = inside.map_or_else(|| permitted.actor.name.clone(), |inside| inside.agent_name());
+    Ok(door.hub.look(move |state| state.knows_key(&name, &key, now())).await?)
 }
 
 /// What is said about an event besides its text.
@@ -97,6 +119,8 @@ struct Attributes {
     known: Vec<Attribute>,
     /// By its sender.
     given: Vec<Attribute>,
+    /// The ids of uploaded files that go with it.
+    files: Vec<String>,
 }
 
 fn checked(given: Vec<Attribute>) -> Result<Vec<Attribute>, Fault> {
@@ -134,7 +158,7 @@ async fn submit(
     let chat = to.chat.as_deref().map(|chat| ChatId::new(chat).ok_or_else(|| bad("the chat"))).transpose()?;
     let unknown = |_| Fault::new(Kind::NoSuchMessage, "reply_to is not the id of a message");
     let reply_to = to.reply_to.as_deref().map(str::parse).transpose().map_err(unknown)?;
-    let idempotency_key = key.map(|key| IdempotencyKey { key, digest: digest(to, &attributes.given, &text) });
+    let idempotency_key = key.map(|key| IdempotencyKey { key, digest: digest(to, &attributes, &text) });
     let attributes = [attributes.known, attributes.given].concat();
     let text = SaidText::new(text);
     // What an agent runs answers no prompt and directs no session, although it has its owner's credential.
@@ -168,12 +192,14 @@ fn unknown_origin(inside: &Inside) -> Option<String> {
     ))
 }
 
-fn digest(to: &SayTarget, given: &[Attribute], text: &str) -> [u8; 32] {
+fn digest(to: &SayTarget, said: &Attributes, text: &str) -> [u8; 32] {
     let mut hash = Sha256::new();
     // Keys of yesterday still count: what is new is part of the digest where there is any.
     let target = [&to.session, &to.label, &to.chat].map(|part| part.as_deref().unwrap_or_default());
-    let given = given.iter().flat_map(|(name, value)| [name.as_str(), value.as_str()]);
-    for part in target.into_iter().chain(to.reply_to.as_deref()).chain(given) {
+    let given = said.given.iter().flat_map(|(name, value)| [name.as_str(), value.as_str()]);
+    // No attribute is called so.
+    let files = said.files.iter().flat_map(|file| ["file:", file]);
+    for part in target.into_iter().chain(to.reply_to.as_deref()).chain(given).chain(files) {
         hash.update((part.len() as u64).to_le_bytes());
         hash.update(part);
     }

@@ -17,6 +17,7 @@ use portcullis_core::{Session, SessionId};
 use portcullis_wire::stream::{StreamBatch, StreamMessage};
 use serde::Deserialize;
 use tokio::sync::watch;
+use tokio::time::Instant;
 
 use super::access::Permitted;
 use super::body::Params;
@@ -54,6 +55,7 @@ pub(super) async fn follow(
         links: streams.changes(),
         ready: VecDeque::new(),
         presence: ProcessPresence::Unknown,
+        heartbeat: Instant::now() + sse::heartbeat_time(),
         pass,
         _place: place,
         door,
@@ -73,6 +75,8 @@ struct Following {
     /// To be written.
     ready: VecDeque<Bytes>,
     presence: ProcessPresence,
+    /// When something is written again at the latest.
+    heartbeat: Instant,
     /// Is ready when the token no longer counts by which the stream was opened.
     pass: BoxFuture<'static, ()>,
     /// Given back when the connection closes.
@@ -93,6 +97,7 @@ impl Following {
     async fn next(mut self) -> Option<(Result<Bytes, Infallible>, Self)> {
         loop {
             if let Some(bytes) = self.ready.pop_front() {
+                self.heartbeat = Instant::now() + sse::heartbeat_time();
                 return Some((Ok(bytes), self));
             }
             if self.presence == ProcessPresence::Over {
@@ -104,11 +109,11 @@ impl Following {
                 biased;
                 () = &mut self.pass => return None,
                 () = self.door.stop.cancelled() => self.end(&StreamMessage::Resync { why: sse::ending(&self.door).to_owned() }),
+                () = tokio::time::sleep_until(self.heartbeat) => self.ready.push_back(sse::heartbeat()),
                 looked = self.look.after(self.after, at_once) => match looked {
                     Ok(batch) => self.take(&batch),
                     Err(_) => self.wait_for_process().await,
                 },
-                () = tokio::time::sleep(sse::heartbeat_time()) => self.ready.push_back(sse::heartbeat()),
             }
         }
     }
@@ -154,7 +159,7 @@ impl Following {
             self.presence = ProcessPresence::Away;
             return self.tell(&StreamMessage::Away {});
         }
-        // Dropped while it waits, where the token ends or a heartbeat is due.
-        drop(tokio::time::timeout(AWAY_PAUSE, self.links.changed()).await);
+        let until = self.heartbeat.min(Instant::now() + AWAY_PAUSE);
+        drop(tokio::time::timeout_at(until, self.links.changed()).await);
     }
 }

@@ -3,6 +3,7 @@
 mod client;
 mod upgrade;
 
+use std::fs::File;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
@@ -136,13 +137,17 @@ impl SessionHandle {
         self.files.as_ref().map(|files| files.of_event(&event.to_string())).unwrap_or_default()
     }
 
-    /// Keeps a copy of each file that goes with a reply, as it is now. None where files are not kept.
-    pub(crate) fn copy_files(&self, reply: ReplyId, files: &[SentFile]) -> std::io::Result<()> {
-        let Some(store) = &self.files else { return Ok(()) };
-        for (number, file) in files.iter().enumerate() {
-            store.copy(&self.session.to_string(), &reply.to_string(), number, file.path.as_ref())?;
-        }
-        Ok(())
+    /// Keeps a copy of each open file that goes with a reply, as it is now. None where files are not kept.
+    pub(crate) fn copy_files(&self, reply: ReplyId, files: Vec<(SentFile, File)>) -> std::io::Result<Vec<SentFile>> {
+        let place = (self.session.to_string(), reply.to_string());
+        let copied = files.into_iter().enumerate().map(|(number, (sent, open))| {
+            if let Some(store) = &self.files {
+                let name = sent.path.rsplit('/').next().unwrap_or_default();
+                store.copy((&place.0, &place.1), number, name, open)?;
+            }
+            Ok(sent)
+        });
+        copied.collect()
     }
 
     /// What the agent says and does is put in here.

@@ -1,25 +1,26 @@
 //! Which files a reply may name: those of the working folder, and never one that holds secrets.
 
+use std::fs::File;
 use std::path::{Component, Path, PathBuf};
 
 use portcullis_core::SentFile;
 use portcullis_core::policy::is_protected_name;
 
-use crate::files::{LARGEST_FILE, MOST_FILES};
+use crate::files::{LARGEST_FILE, MOST_FILES, open_plain};
 
 /// Folders and files that hold secrets, besides those whose change is always asked for.
 const SECRET: [&str; 7] = [".aws", ".kube", ".docker", ".config", ".git-credentials", "id_rsa", "id_ed25519"];
 const SECRET_ENDINGS: [&str; 5] = [".pem", ".key", ".p12", ".pfx", ".kdbx"];
 
-/// Checks every path and says what will be sent, or why not.
-pub(super) fn check(folder: &Path, paths: &[String]) -> Result<Vec<SentFile>, String> {
+/// Checks every path and opens what will be sent, or says why not. What was opened is what was checked.
+pub(super) fn check(folder: &Path, paths: &[String]) -> Result<Vec<(SentFile, File)>, String> {
     if paths.len() > MOST_FILES {
         return Err(format!("a reply takes at most {MOST_FILES} files"));
     }
     paths.iter().map(|path| check_one(folder, path)).collect()
 }
 
-fn check_one(folder: &Path, path: &str) -> Result<SentFile, String> {
+fn check_one(folder: &Path, path: &str) -> Result<(SentFile, File), String> {
     let folder = folder.canonicalize().map_err(|error| format!("the working folder cannot be read: {error}"))?;
     // Links are followed first: what counts is the file that would leave.
     let file: PathBuf = folder.join(path).canonicalize().map_err(|error| format!("{path}: {error}"))?;
@@ -29,14 +30,12 @@ fn check_one(folder: &Path, path: &str) -> Result<SentFile, String> {
     if is_protected(inside) {
         return Err(format!("{path} is protected and is not sent"));
     }
-    let about = file.metadata().map_err(|error| format!("{path}: {error}"))?;
-    if !about.is_file() {
-        return Err(format!("{path} is not a file"));
-    }
+    let open = open_plain(&file).map_err(|error| format!("{path}: {error}"))?;
+    let about = open.metadata().map_err(|error| format!("{path}: {error}"))?;
     if about.len() > LARGEST_FILE as u64 {
         return Err(format!("{path} is larger than {LARGEST_FILE} bytes"));
     }
-    Ok(SentFile { path: file.display().to_string(), size: about.len() })
+    Ok((SentFile { path: file.display().to_string(), size: about.len() }, open))
 }
 
 fn is_protected(inside: &Path) -> bool {
@@ -78,7 +77,7 @@ mod tests {
         std::os::unix::fs::symlink(here(".env"), here("innocent.txt")).unwrap();
 
         let check = |path: &str| check(folder.path(), &[path.to_owned()]);
-        assert_eq!(check("a.txt").unwrap()[0].size, 3);
+        assert_eq!(check("a.txt").unwrap()[0].0.size, 3);
         assert!(check("docs/../docs/b.txt").is_ok());
         assert!(check(&here("a.txt").display().to_string()).is_ok());
         for wrong in [

@@ -104,13 +104,13 @@ impl Tools {
             return Err("text is empty: there is nothing to send".to_owned());
         }
         let reply_to = reply_to.as_deref().map(event_id).transpose()?;
-        let files = files::check(&self.folder, &files)?;
         let id = mint(ReplyId::new);
-        let (handle, copied) = (self.handle.clone(), files.clone());
-        let copying = tokio::task::spawn_blocking(move || handle.copy_files(id, &copied));
-        let not_kept =
-            |why: String| format!("the files could not be kept for their readers, and nothing was sent: {why}");
-        copying.await.map_err(|error| not_kept(error.to_string()))?.map_err(|error| not_kept(error.to_string()))?;
+        let (handle, folder) = (self.handle.clone(), self.folder.clone());
+        let copying = tokio::task::spawn_blocking(move || {
+            let not_kept = |why| format!("the files could not be kept for their readers, and nothing was sent: {why}");
+            handle.copy_files(id, files::check(&folder, &files)?).map_err(|error| not_kept(error.to_string()))
+        });
+        let files = copying.await.map_err(|error| error.to_string())??;
         match tokio::time::timeout(GATE_TIMEOUT, self.handle.reply(id, chat.clone(), reply_to, text, files)).await {
             Ok(Ok(())) => Ok(Called { said: Ok(format!("sent, message_id={id}")), done: Some(Done::Replied(chat)) }),
             Ok(Err(fault)) => Err(fault.in_words()),

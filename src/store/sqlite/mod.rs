@@ -15,7 +15,7 @@ mod thread;
 mod version;
 mod write;
 
-pub(crate) use retention::{Retention, retire};
+pub(crate) use retention::{Retention, RetireError, retire};
 
 use std::io;
 use std::path::Path;

@@ -25,20 +25,31 @@ const AT_ONCE: usize = 1000;
 /// `retired`: everything up to this sequence has been erased by age or size.
 const RETIRED: &str = "SELECT value FROM meta WHERE name = 'retired'";
 const SET_RETIRED: &str = "INSERT INTO meta VALUES ('retired', ?1) ON CONFLICT (name) DO UPDATE SET value = ?1";
+const AT: &str = "SELECT at FROM record WHERE seq = ?1";
 const KEPT: &str = "SELECT coalesce(sum(length(bytes)), 0) FROM record WHERE seq > ?1";
 const OLDEST: &str = "
     SELECT seq, at, coalesce(length(bytes), 0) FROM record
     WHERE seq > ?1 AND digest IS NOT NULL ORDER BY seq LIMIT ?2";
 const ERASE: &str = "UPDATE record SET salt = NULL, bytes = NULL WHERE seq > ?1 AND seq <= ?2 AND salt IS NOT NULL";
 
-/// Erases what is not to be kept, with a connection of its own: the gate goes on meanwhile. Says how many there were.
-pub(crate) fn retire(path: &Path, retention: Retention) -> Result<usize, RetireError> {
+/// What was erased by age or size.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Retired {
+    /// Payloads erased just now.
+    pub(crate) erased: usize,
+    /// Everything up to this moment is erased, by now or before.
+    pub(crate) until: u64,
+}
+
+/// Erases what is not to be kept, with a connection of its own: the gate goes on meanwhile.
+pub(crate) fn retire(path: &Path, retention: Retention) -> Result<Retired, RetireError> {
     let mut journal = Journal::open(path, Durability::Process)?;
     let erased = journal.retire(retention).map_err(StoreError::doing("erasing old payloads"))?;
+    let until = journal.retired_until().map_err(StoreError::doing("looking at what was erased"))?;
     if erased > 0 {
         journal.empty_the_log()?;
     }
-    Ok(erased)
+    Ok(Retired { erased, until })
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -62,6 +73,12 @@ impl Journal {
     pub(super) fn retired(&self) -> rusqlite::Result<i64> {
         let retired: Option<Vec<u8>> = self.connection.query_row(RETIRED, [], |row| row.get(0)).optional()?;
         Ok(retired.and_then(|bytes| Some(i64::from_be_bytes(bytes.try_into().ok()?))).unwrap_or(0))
+    }
+
+    /// When the last record was written whose payload has been erased by age or size.
+    fn retired_until(&self) -> rusqlite::Result<u64> {
+        let at = self.connection.query_row(AT, [self.retired()?], |row| row.get::<_, i64>(0)).optional()?;
+        Ok(at.map_or(0, i64::cast_unsigned))
     }
 
     fn retire(&mut self, retention: Retention) -> rusqlite::Result<usize> {
@@ -134,7 +151,7 @@ mod tests {
         let path = folder.path().join("journal.db");
         journal_of(&path, (1..=10).map(|at| (at, if at == 4 { 0 } else { 100 }))).await;
         let retire = |not_before, most_bytes, keep_after| {
-            super::retire(&path, Retention { not_before, most_bytes, keep_after }).unwrap()
+            super::retire(&path, Retention { not_before, most_bytes, keep_after }).unwrap().erased
         };
         assert_eq!(retire(3, 1 << 30, 0), 2);
         assert_eq!(kept(&path), [3, 5, 6, 7, 8, 9, 10]);
@@ -143,6 +160,8 @@ mod tests {
         assert_eq!(kept(&path), [6, 7, 8, 9, 10]);
         assert_eq!(retire(0, 0, 8), 2, "what is young stays however much it is");
         assert_eq!(kept(&path), [8, 9, 10]);
+        let nothing = Retention { not_before: 0, most_bytes: 1 << 30, keep_after: 0 };
+        assert_eq!(super::retire(&path, nothing).unwrap().until, 7, "also of what was erased before");
     }
 
     #[tokio::test]
@@ -151,7 +170,7 @@ mod tests {
         let path = folder.path().join("journal.db");
         journal_of(&path, (0..2500).map(|at| (at, 1))).await;
         assert_eq!(
-            super::retire(&path, Retention { not_before: 2400, most_bytes: 1 << 30, keep_after: 0 }).unwrap(),
+            super::retire(&path, Retention { not_before: 2400, most_bytes: 1 << 30, keep_after: 0 }).unwrap().erased,
             2400
         );
         assert_eq!(kept(&path).len(), 100);

@@ -1,5 +1,7 @@
 //! Files that come with events and go with replies: who may have them, and how long they are kept.
 
+use crate::support::PATIENCE;
+use crate::support::connection::Connection;
 use crate::support::gate::Gate;
 use crate::support::home::Home;
 use crate::support::http::{Answer, Request};
@@ -91,4 +93,93 @@ fn a_file_of_a_reply_is_kept_as_it_was_for_those_who_may_see_the_reply() {
     gate.get_as(&bob, &file).expect(404);
     home.run(&["log", "redact", &format!("session/{}", reply["session"].as_str().unwrap())]).ok();
     gate.get_as(&ann, &file).expect(404);
+}
+
+#[test]
+fn an_event_with_files_that_is_sent_again_under_its_key_is_the_same_event() {
+    let home = Home::new();
+    let gate = home.serve();
+    let ann = home.token_for("ann", "sender");
+    let (one, two) = (uploaded(&gate, &ann, "one.txt", b"1"), uploaded(&gate, &ann, "two.txt", b"2"));
+    let send = |files: &Value| {
+        let event = json!({"text": "see the file", "files": files, "chat": "c"});
+        let request = Request::post("/api/v1/events").token(&ann).header("Idempotency-Key", "k1").json(&event);
+        request.send(&gate.target())
+    };
+    let first = send(&json!([one])).expect(200).json();
+    assert_eq!(send(&json!([one])).expect(200).json()["id"], first["id"]);
+    send(&json!([two])).expect(422);
+    let id = first["id"].as_str().unwrap();
+    assert_eq!(gate.get_as(&ann, &format!("/api/v1/events/{id}/files/0")).expect(200).body, b"1");
+    gate.post_as(&ann, "/api/v1/events", &json!({"text": "the other", "files": [two]})).expect(200);
+}
+
+#[test]
+fn a_number_that_is_none_is_a_file_that_is_not_there() {
+    let home = Home::new();
+    let gate = home.serve();
+    let file = uploaded(&gate, home.token(), "one.txt", b"1");
+    let event = gate.post("/api/v1/events", &json!({"text": "x", "files": [file]})).expect(200).json();
+    for number in ["-1", "x", "99999999999999999999"] {
+        let path = format!("/api/v1/events/{}/files/{number}", event["id"].as_str().unwrap());
+        assert_eq!(gate.get(&path).expect(404).json()["error"], 40413);
+    }
+}
+
+#[test]
+fn nobody_fills_the_folder_alone_and_empty_files_count() {
+    let home = Home::new();
+    home.fix("PORTCULLIS_TEST_FILES_OF_ONE", 3);
+    let gate = home.serve();
+    let (ann, bob) = (home.token_for("ann", "sender"), home.token_for("bob", "sender"));
+    let given = uploaded(&gate, &ann, "x", b"");
+    gate.post_as(&ann, "/api/v1/events", &json!({"text": "x", "files": [given]})).expect(200);
+    for _ in 0..2 {
+        uploaded(&gate, &ann, "x", b"");
+    }
+    assert_eq!(upload(&gate, &ann, "x", b"").expect(507).json()["error"], 50701);
+    uploaded(&gate, &bob, "x", b"");
+}
+
+#[test]
+fn a_file_whose_token_was_revoked_while_it_came_is_not_kept() {
+    let home = Home::new();
+    let gate = home.serve();
+    let ann = home.token_for("ann", "sender");
+    let mut upload = Connection::open(&gate.target());
+    let head = format!(
+        "POST /api/v1/files?name=x HTTP/1.1\r\nHost: {}\r\nAuthorization: Bearer {ann}\r\nContent-Length: 10\r\nExpect: 100-continue\r\n\r\n",
+        gate.address()
+    );
+    upload.write(head.as_bytes());
+    // It is let in, and comes.
+    upload.is_asked_for_the_body();
+    upload.write(b"12345");
+    home.run(&["people", "remove", "ann"]).ok();
+    upload.write(b"67890");
+    upload.patient_for(PATIENCE);
+    assert_eq!(upload.read_head().unwrap().status, 403);
+    assert!(!home.folder().join("files/staged").exists());
+}
+
+#[test]
+fn a_token_for_other_sessions_has_other_files_although_it_is_the_same_persons() {
+    let home = Home::new();
+    let gate = home.serve();
+    let api = home.token_with(&["ann", "--role", "sender", "--label", "api"]);
+    let web = home.token_with(&["ann", "--role", "sender", "--label", "web"]);
+    let file = uploaded(&gate, &api, "x", b"x");
+    gate.post_as(&web, "/api/v1/events", &json!({"text": "x", "label": "web", "files": [file]})).expect(404);
+    gate.post_as(&api, "/api/v1/events", &json!({"text": "x", "label": "api", "files": [file]})).expect(200);
+}
+
+#[test]
+fn what_the_api_answers_is_kept_by_no_cache_and_read_as_what_it_is() {
+    let home = Home::new();
+    let gate = home.serve();
+    for answer in [gate.get("/api/v1/sessions"), gate.get_as("wrong", "/api/v1/sessions"), gate.get("/api/v1/events/x")]
+    {
+        assert_eq!(answer.header("x-content-type-options"), Some("nosniff"), "{answer}");
+        assert_eq!(answer.header("cache-control"), Some("no-store"), "{answer}");
+    }
 }

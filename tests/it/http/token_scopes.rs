@@ -71,10 +71,12 @@ fn codes_outside_the_tokens_scope_are_treated_as_chat() {
     let [api, web] = ["api", "web"].map(|label| StandIn::start_under_an_agent(&home, &["--label", label]));
     home.attached(2);
     let token = home.token_with(&["ann", "--role", "reviewer", "--label", "api"]);
+    let before = gate.say_as(&token, "/", "yes great").expect(200);
+    assert_eq!(api.next_event().content, "yes great");
     web.ask("great", "Bash", "Of web", "rm -rf web");
     gate.events().containing("great");
     let answer = gate.say_as(&token, "/", "yes great").expect(200);
-    assert!(answer.text().contains("no open prompt has the code great"), "{answer}");
+    assert_eq!(answer.text(), before.text(), "that a prompt of another session is open is told to nobody");
     assert_eq!(api.next_event().content, "yes great");
     assert_eq!(web.verdict_count(), 0);
 }

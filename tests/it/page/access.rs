@@ -33,6 +33,19 @@ fn a_link_works_once_and_fetching_it_ahead_does_not_use_it_up() {
 }
 
 #[test]
+fn a_link_that_became_no_device_can_still_be_used() {
+    let home = Home::new();
+    let gate = home.serve();
+    let url = link(&gate, &[]);
+    let secret = url.split("#link=").nth(1).unwrap();
+    let trade =
+        |name: &str| Request::post("/api/v1/devices").json(&json!({"link": secret, "name": name})).send(&gate.target());
+    trade("").expect(400);
+    trade("a phone").expect(200);
+    trade("another").expect(403);
+}
+
+#[test]
 fn a_revoked_device_is_shown_out_at_once() {
     let home = Home::new();
     let gate = home.serve();

@@ -6,8 +6,10 @@ use crate::run::api::serve;
 use crate::support::browser::{Browser, DESKTOP};
 use crate::support::claude::Claude;
 use crate::support::home::Home;
+use crate::support::standin::StandIn;
 use crate::support::until;
 use serde_json::json;
+use std::io::Write as _;
 
 #[test]
 fn what_the_agent_says_comes_as_it_is_said_and_calls_are_folded_with_their_result() {
@@ -91,4 +93,39 @@ fn a_conversation_of_a_terminal_goes_on_on_the_page() {
     page.click("[data-action=older]");
     page.see_text(".said .user", "name two colours");
     page.see_text(".said .text", "Red and blue.");
+}
+
+#[test]
+fn what_is_older_is_shown_once_also_the_prompt_that_the_stream_begins_with() {
+    const CONVERSATION: &str = "5b3e1c9a-0000-4000-8000-00000000aaaa";
+    let home = Home::new();
+    let gate = home.serve();
+    let folder = home.user().join(".claude/projects/-project");
+    std::fs::create_dir_all(&folder).unwrap();
+    let mut file = std::fs::File::create(folder.join(format!("{CONVERSATION}.jsonl"))).unwrap();
+    let mut write = |kind: &str, id: &str, content: &serde_json::Value| {
+        let now = chrono::Utc::now().format("%Y-%m-%dT%H:%M:%S%.3fZ").to_string();
+        let line = json!({"type": kind, "timestamp": now, "message": {"id": id, "content": content}});
+        writeln!(file, "{line}").unwrap();
+    };
+    write("user", "", &json!("long ago"));
+    write("assistant", "m0", &json!([{"type": "text", "text": "Done long ago."}]));
+    let session = StandIn::start_command(&home, StandIn::command_of(&home, &["--label", "api"], CONVERSATION));
+    home.attached(1);
+    session.hook("UserPromptSubmit", &json!({"prompt": "make it"}));
+    write("user", "", &json!("make it"));
+    write("assistant", "m1", &json!([{"type": "text", "text": "I will."}]));
+    let browser = Browser::start(&home);
+    let page = browser.linked("a", &gate, &[], DESKTOP);
+    page.click(".session");
+    page.see_text(".said", "I will.");
+    page.click("[data-action=older]");
+    page.see_text(".said", "Done long ago.");
+    for once in ["long ago", "make it", "Done long ago.", "I will."] {
+        let count = format!(
+            "[...document.querySelectorAll('.said li')].filter((it) => it.textContent.includes('{once}')).length"
+        );
+        let expected = if once == "long ago" { 2 } else { 1 };
+        assert_eq!(page.run(&count), expected, "{once}: {}", page.text(".said"));
+    }
 }

@@ -205,3 +205,35 @@ fn those_who_may_see_a_sessions_prompts_may_see_its_stream_and_nobody_else() {
     home.run(&["people", "remove", "ann"]).ok();
     looking.until_closed();
 }
+
+#[test]
+fn a_result_that_the_transcript_tells_late_takes_the_place_of_the_empty_one() {
+    let home = Home::new();
+    home.fix("PORTCULLIS_TEST_TRANSCRIPT_LATE", 1);
+    let mut file = transcript(&home);
+    let (gate, session) = session_of_conversation(&home);
+    let mut stream = Stream::open(&gate, home.token(), "api", 0);
+    let call = with(bash("ls"), "tool_use_id", "t1");
+    session.hook("PreToolUse", &call);
+    session.hook("PostToolUse", &call);
+    stream.until(|entry| entry["result"].is_object());
+    assert_eq!(stream.one("result"), json!({"call": "t1", "text": ""}));
+    write(&mut file, "user", "", &json!([{"type": "tool_result", "tool_use_id": "t1", "content": "a.txt"}]));
+    assert_eq!(stream.entry()["result"], json!({"call": "t1", "text": "a.txt"}));
+}
+
+#[test]
+fn a_stream_has_heartbeats_while_its_session_is_away() {
+    let home = Home::new();
+    home.fix("PORTCULLIS_TEST_HEARTBEAT", 100);
+    home.fix("PORTCULLIS_TEST_LOST_GRACE", 600_000);
+    let gate = home.serve();
+    let session = StandIn::start(&home, &["--label", "api"]);
+    home.attached(1);
+    session.kill_9();
+    let events = Stream::events(&gate, home.token(), "/api/v1/sessions/api/stream");
+    events.containing("away");
+    for _ in 0..3 {
+        assert_eq!(events.comment(), "heartbeat");
+    }
+}

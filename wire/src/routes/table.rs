@@ -156,7 +156,8 @@ routes! {
     }
     UploadFile Post "/api/v1/files" TALK
         "Upload a file that an event is to have: its name goes into `files` of the event, within an hour" {
-        outside: true, params: &[query("name", "string", "what it is called")], body: RequestBody::Bytes,
+        outside: true, rate_limited: true, params: &[query("name", "string", "what it is called")],
+        body: RequestBody::Bytes,
         response: ResponseBody::Created(TypeSchema::of::<UploadedFile>()),
         errors: &[Kind::FilesFull, Kind::TooManyListeners],
     }

@@ -16,6 +16,7 @@ use tokio::time::Instant;
 
 use super::lines::entries_of;
 use super::{Entries, Transcripts};
+use crate::fixed;
 use crate::session::link::SessionHandle;
 
 /// What may wait to be put in order. A hook that finds no place leaves it to the transcript.
@@ -69,6 +70,7 @@ impl Follower {
             entries: Entries::default(),
             calls: ToldIds::default(),
             results: ToldIds::default(),
+            late: ToldIds::default(),
             words_end: true,
         };
         if let Some(conversation) = conversation {
@@ -101,6 +103,12 @@ impl ToldIds {
         true
     }
 
+    /// True if it was told; from now on it was not.
+    fn forget(&mut self, id: &str) -> bool {
+        let place = self.0.iter().position(|told| told == id);
+        place.and_then(|place| self.0.remove(place)).is_some()
+    }
+
     fn contains(&self, id: &str) -> bool {
         self.0.iter().rev().any(|told| told == id)
     }
@@ -117,6 +125,8 @@ struct TranscriptFollowing {
     entries: Entries,
     calls: ToldIds,
     results: ToldIds,
+    /// Results that were told without their text, because the file was late.
+    late: ToldIds,
     /// The last that the file told were words of the agent.
     words_end: bool,
 }
@@ -176,6 +186,7 @@ impl TranscriptFollowing {
                     self.read_until(|following| following.results.contains(&id)).await;
                 }
                 if id.is_empty() || self.results.is_news(&id) {
+                    self.late.is_news(&id);
                     self.push(EntryKind::result(&id, &Value::Null, failed, agent));
                 }
             }
@@ -193,7 +204,7 @@ impl TranscriptFollowing {
 
     /// Reads on until the file has told it, or is late. Where there is no file, nothing is waited for.
     async fn read_until(&mut self, is_told: impl Fn(&Self) -> bool) {
-        let late = Instant::now() + LATE;
+        let late = Instant::now() + fixed::wait("TRANSCRIPT_LATE", LATE);
         while self.file.is_some() && !is_told(self) && Instant::now() < late {
             tokio::time::sleep(LOOK_PAUSE).await;
             self.read_on();
@@ -225,7 +236,7 @@ impl TranscriptFollowing {
                     // A hook tells those.
                     EntryKind::User { .. } | EntryKind::Event { .. } => false,
                     EntryKind::Call { call, .. } => self.calls.is_news(call),
-                    EntryKind::Result { call, .. } => self.results.is_news(call),
+                    EntryKind::Result { call, .. } => self.results.is_news(call) || self.late.forget(call),
                     EntryKind::Text { .. } | EntryKind::Turn { .. } | EntryKind::Notice { .. } => true,
                 };
                 self.words_end = matches!(entry, EntryKind::Text { .. });

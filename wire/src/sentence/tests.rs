@@ -69,6 +69,7 @@ fn every_record_is_a_sentence() {
         -      ann made a token for tom
         -      owner linked a device of owner, "Chrome, Android", which may talk, review
         -      ann revoked a token of tom
+        -      ann revoked a device of tom, "phone"
         !      Tom (telegram:42) wants to be let in; `portcullis people pair CODE --name NAME` does it
         -      tom was let in as a sender by ann
         -      telegram:42 is tom now, by ann

@@ -173,7 +173,7 @@ impl Pusher {
                 news.told.retain(|told| !under_way.contains(told));
                 let pause = AGAIN.saturating_mul(2_u32.saturating_pow(news.failures)).min(LONGEST);
                 news.failures = news.failures.saturating_add(1);
-                news.not_before = now().plus(millis(after.unwrap_or(pause)));
+                news.not_before = now().plus(millis(after.unwrap_or_default().max(pause)));
             }
         }
     }

@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use portcullis_core::{Input, Inside, InsideAgent, Label, Moment, OWNER, Presence, Refusal, Session, State};
+use portcullis_core::{Input, Inside, InsideAgent, Label, Moment, OWNER, Refusal, Session, State};
 use portcullis_wire::error::{Fault, Kind};
 
 use super::{Hub, Trouble, fault_of, now};
@@ -20,8 +20,8 @@ impl Hub {
 
     /// The agent inside of which the other end of a connection runs, if it does.
     ///
-    /// Whose ancestors cannot be told counts as inside while any session runs commands, and afterwards if it was begun
-    /// meanwhile, unless it shows a token.
+    /// Whose ancestors cannot be told counts as inside while any session runs commands, and afterwards if it began since
+    /// that session did, unless it shows a token.
     pub(crate) async fn inside(&self, peer: Peer) -> Result<Option<Inside>, Trouble> {
         let (process, takes_unknown) = match peer {
             Peer::Network => return Ok(None),
@@ -95,12 +95,12 @@ pub(crate) enum Peer {
 /// session is known.
 const INACCURACY: u64 = 1000;
 
-/// Whether a session's agent may have started a process and left it behind: one whose line began at these moments.
+/// Whether a session's agent may have started a process and left it behind: one whose line began at these moments. What
+/// began after the session's end may be a child of something that it left, and its agent may go on without a session.
 fn may_have_left(session: &Session, began: &[Moment]) -> bool {
-    let Presence::Ended { at, .. } = session.presence else { return true };
+    let first = session.since.0.saturating_sub(INACCURACY);
     // When it began is not told of one that is gone.
-    let ran = session.since.0.saturating_sub(INACCURACY)..=at.0.saturating_add(INACCURACY);
-    began.is_empty() || began.iter().any(|began| ran.contains(&began.0))
+    !session.has_ended() || began.is_empty() || began.iter().any(|began| began.0 >= first)
 }
 
 /// The agent of a session that runs commands.

@@ -21,10 +21,23 @@ export function watchSteady() {
   look();
 }
 
+/** What grows or goes moves what is below, at once. */
+const sizes = new ResizeObserver(look);
+const measured = new WeakSet();
+
+function measure(element) {
+  if (measured.has(element)) return;
+  measured.add(element);
+  sizes.observe(element);
+}
+
 function look() {
   const buttons = document.querySelectorAll(BUTTONS);
   if (buttons.length === 0) timer = clearInterval(timer);
   for (const button of buttons) {
+    const card = button.closest(".prompt");
+    measure(card);
+    measure(card.parentElement);
     if (isSteady(button)) button.removeAttribute("aria-disabled");
     else button.setAttribute("aria-disabled", "true");
   }
@@ -35,12 +48,16 @@ function isSteady(button) {
   const { left, top } = button.getBoundingClientRect();
   const known = places.get(button);
   const isOther = (before, after) => Math.abs(before - after) > SLACK;
-  // Whoever scrolls moves it on the screen alone; what grows above while the screen goes along, in the document alone.
-  const moved = !known || ((isOther(known.top, top) || isOther(known.left, left)) && (isOther(known.below, top + scrollY) || isOther(known.left, left)));
+  // Whoever scrolls moves it on the screen alone; what grows above while the screen goes along, in the document alone. Where
+  // the document shrinks, the browser scrolls by itself.
+  const height = document.documentElement.scrollHeight;
+  const movedOnScreen = known && isOther(known.top, top);
+  const movedInDocument = known && (isOther(known.below, top + scrollY) || isOther(known.height, height));
+  const moved = !known || isOther(known.left, left) || (movedOnScreen && movedInDocument);
   // A card that is still being filled is about to move.
   const isFilled = !button.closest(".prompt").querySelector("[aria-busy=true]");
   const since = moved || !isFilled ? now : known.since;
-  places.set(button, { left, top, below: top + scrollY, since });
+  places.set(button, { left, top, below: top + scrollY, height, since });
   return now - Math.max(since, shownSince) >= STOOD;
 }
 
@@ -60,6 +77,10 @@ export function onLetter(event) {
   const card = action && document.querySelector(".prompt");
   if (!card) return;
   const { top, bottom } = card.getBoundingClientRect();
-  if (bottom < 0 || top > innerHeight) card.scrollIntoView({ block: "nearest" });
-  else card.querySelector(`[data-action="${action}"]`)?.click();
+  if (bottom < 0 || top > innerHeight) {
+    card.scrollIntoView({ block: "nearest" });
+    // It was not in sight until now.
+    shownSince = performance.now();
+    look();
+  } else card.querySelector(`[data-action="${action}"]`)?.click();
 }

@@ -31,6 +31,9 @@ const TELLING: &str = "7z 7za 7zz alias bzip2 cd chdir chgrp chmod chown cpio dd
     mkfs mv npm parallel perl pnpm popd pushd read rimraf rm rmdir rsync ruby sed setfacl shred srm tar tee trash trash-put \
     truncate unlink wipe xargs xz yarn zip zstd";
 
+/// Interpreters in whose language a name needs no quotes.
+const WITHOUT_QUOTES: [&str; 3] = ["tclsh", "wish", "expect"];
+
 impl Suspects {
     /// The same with the commands in texts, for whoever looks for files.
     pub(crate) fn with_texts(&self) -> Self {
@@ -105,7 +108,8 @@ impl Suspects {
         let given = command.given.iter().filter(|_| runs || self.flow.reaches(command)).filter(|text| is_code(text));
         let texts = words.filter_map(code).chain(given.cloned());
         // Code in another language runs what stands in quotes in it, if anything.
-        let is_foreign = runs && command.words.first().is_some_and(|word| is_interpreter(name_of(&word.text)));
+        let is_foreign = |name: &str| is_interpreter(name) && !WITHOUT_QUOTES.iter().any(|bare| name.starts_with(bare));
+        let is_foreign = runs && command.words.first().is_some_and(|word| is_foreign(name_of(&word.text)));
         let texts = texts.flat_map(|text| if is_foreign { in_quotes(&text) } else { vec![text] });
         texts.chain(set).collect()
     }

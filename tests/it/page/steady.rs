@@ -71,6 +71,7 @@ fn a_letter_answers_the_first_card_alone_and_only_one_that_is_in_sight() {
     page.press("a");
     until("the card is in sight", || (page.run(is_in_sight) == true).then_some(()));
     assert_eq!(home.records("answered").len(), 0, "nobody could see what was asked");
+    page.see("[data-action=deny]:not([aria-disabled])");
     page.press("d");
     until("the answer", || (answered(&home) == ["deny"]).then_some(()));
 }

@@ -111,7 +111,7 @@ struct HookState {
     knows_instructions: bool,
     conversations: Conversations,
     /// A prompt of which the transcript has not told yet who made it.
-    spoken: Option<Spoken>,
+    spoken: Option<Arc<Spoken>>,
     /// Prompts that the client makes by itself when their time has come.
     scheduled_prompts: ScheduledPrompts,
     /// Who sent what the last wake brought, until the person at the terminal is shown it.

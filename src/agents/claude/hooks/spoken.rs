@@ -1,6 +1,8 @@
 //! Whether the person at the terminal has spoken. A hook is told a prompt, and not who made it: the transcript says so, a
 //! little later. Only then the outside guard ends.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use portcullis_wire::hooks::{HookCall, HookEvent};
@@ -22,6 +24,8 @@ pub(super) struct Spoken {
     from: u64,
     /// How many texts from outside the model had been given. What came later it does not answer.
     texts: u64,
+    /// A call has waited in vain for the transcript to tell of it. No other does.
+    was_waited_for: AtomicBool,
 }
 
 /// Whose prompts the client is given, by where it runs.
@@ -77,10 +81,11 @@ impl HookSession {
         let from = self.look(move |transcripts| transcripts.length(&at)).await;
         match from {
             Some(from) => {
-                self.state().spoken = Some(Spoken { conversation, prompt: call.prompt.clone(), from, texts });
+                let (prompt, was_waited_for) = (call.prompt.clone(), AtomicBool::new(false));
+                self.state().spoken = Some(Arc::new(Spoken { conversation, prompt, from, texts, was_waited_for }));
             }
             // The first prompt of a conversation, and a client that keeps no transcript: nothing else tells.
-            None if self.place.lets_count(PromptOrigin::Untold) => {
+            None if self.place.lets_count(PromptOrigin::Program) => {
                 self.gatekeeper.outside().end_after(AT_THE_TERMINAL, texts);
             }
             None => {}
@@ -92,27 +97,31 @@ impl HookSession {
         let holds_up = matches!(event, HookEvent::PreToolUse | HookEvent::PermissionRequest)
             && self.gatekeeper.outside().is_raised();
         let deadline = tokio::time::Instant::now() + WRITTEN_WITHIN;
-        while let Some(spoken) = self.take_spoken() {
-            let (conversation, prompt, from) = (spoken.conversation.clone(), spoken.prompt.clone(), spoken.from);
-            match self.look(move |transcripts| transcripts.origin_of(&conversation, from, &prompt)).await {
-                Some(origin) if self.place.lets_count(origin) => {
+        // Calls of one message come at once, and each looks.
+        while let Some(spoken) = self.spoken() {
+            let asked = spoken.clone();
+            let origin = self.look(move |all| all.origin_of(&asked.conversation, asked.from, &asked.prompt)).await;
+            if let Some(origin) = origin {
+                if self.place.lets_count(origin) {
                     self.gatekeeper.outside().end_after(AT_THE_TERMINAL, spoken.texts);
                 }
-                Some(_) => {}
-                None => {
-                    // One that was submitted meanwhile counts instead.
-                    self.state().spoken.get_or_insert(spoken);
-                    if !holds_up || tokio::time::Instant::now() >= deadline {
-                        return;
-                    }
-                    tokio::time::sleep(LOOK_EVERY).await;
-                }
+                // One that was submitted meanwhile stays.
+                self.state().spoken.take_if(|known| Arc::ptr_eq(known, &spoken));
+                continue;
             }
+            if !holds_up || spoken.was_waited_for.load(Ordering::Relaxed) {
+                return;
+            }
+            if tokio::time::Instant::now() >= deadline {
+                spoken.was_waited_for.store(true, Ordering::Relaxed);
+                return;
+            }
+            tokio::time::sleep(LOOK_EVERY).await;
         }
     }
 
-    fn take_spoken(&self) -> Option<Spoken> {
-        self.state().spoken.take()
+    fn spoken(&self) -> Option<Arc<Spoken>> {
+        self.state().spoken.clone()
     }
 
     async fn look<T: Send + 'static>(&self, at: impl FnOnce(&Transcripts) -> Option<T> + Send + 'static) -> Option<T> {

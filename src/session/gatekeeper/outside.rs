@@ -139,7 +139,15 @@ impl OutsideGuard {
     }
 
     pub(crate) fn is_raised(&self) -> bool {
-        matches!(*self.state(), GuardState::Raised { .. })
+        self.raised_at().is_some()
+    }
+
+    /// When text from outside last went before the model, while that counts.
+    pub(crate) fn raised_at(&self) -> Option<Moment> {
+        match &*self.state() {
+            GuardState::Raised { at, .. } => Some(*at),
+            GuardState::Undecided | GuardState::Ended { .. } => None,
+        }
     }
 
     /// A person who may direct the session has spoken, after so many texts. What came later they have not seen.

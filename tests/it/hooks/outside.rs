@@ -110,7 +110,8 @@ fn only_words_of_a_person_end_the_guard() {
 fn write_transcript(home: &Home, prompt: &str, origin: &str) {
     let folder = home.user().join(".claude/projects/-project");
     fs::create_dir_all(&folder).unwrap();
-    let line = json!({"type": "user", "message": {"content": prompt}, "turnOrigin": origin});
+    let now = chrono::Utc::now().to_rfc3339();
+    let line = json!({"type": "user", "message": {"content": prompt}, "turnOrigin": origin, "timestamp": now});
     let mut file =
         fs::OpenOptions::new().create(true).append(true).open(folder.join(format!("{AGENT}.jsonl"))).unwrap();
     writeln!(file, "{line}").unwrap();

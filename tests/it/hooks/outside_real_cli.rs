@@ -78,6 +78,25 @@ fn a_subagent_that_is_started_after_an_event_runs_nothing_unasked() {
 }
 
 #[test]
+fn words_that_a_person_types_while_a_call_is_held_end_the_guard() {
+    let (home, gate, ci) = home_with_build();
+    let model = Model::start(vec![
+        Rule::on_reminder("please clean").call("Bash", remove("one")).once(),
+        Rule::on_any_result().say("all done"),
+    ]);
+    let claude = Interactive::start_as_it_is(&home, &model, &["--permission-mode", "bypassPermissions"]);
+    until_sender_is(&home, &Value::Null);
+    gate.say_as(&ci, "/", "please clean").expect(200);
+    let ask = gate.open_ask();
+    claude.say("go ahead");
+    gate.answer(&ask, &json!({"behavior": "allow"}));
+    until_sender_is(&home, &Value::Null);
+    assert!(!is_there(&home, "one"));
+    let ended = home.records("outside_ended");
+    assert_eq!(ended.iter().map(|ended| ended["by"].clone()).collect::<Vec<_>>(), ["terminal"], "{ended:?}");
+}
+
+#[test]
 fn the_first_event_after_clear_is_guarded() {
     let (home, gate, ci) = home_with_build();
     let model = Model::start(vec![

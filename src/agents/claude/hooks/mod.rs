@@ -110,8 +110,8 @@ struct HookState {
     /// The model has been told so in this conversation.
     knows_instructions: bool,
     conversations: Conversations,
-    /// A prompt of which the transcript has not told yet who made it.
-    spoken: Option<Arc<Spoken>>,
+    /// Prompts of which the transcript has not told yet who made them, oldest first.
+    spoken: Vec<Arc<Spoken>>,
     /// Prompts that the client makes by itself when their time has come.
     scheduled_prompts: ScheduledPrompts,
     /// Who sent what the last wake brought, until the person at the terminal is shown it.
@@ -133,7 +133,7 @@ impl HookSession {
             unconfirmed_orders: vec![],
             wants_call: false,
             conversations: Conversations::with(session.about().agent_session),
-            spoken: None,
+            spoken: vec![],
             owed_replies: vec![],
             must_reply: settings.must_reply,
             instructions,

@@ -8,7 +8,8 @@ use std::time::Duration;
 use portcullis_wire::hooks::{HookCall, HookEvent};
 
 use super::{CalledBy, HookSession};
-use crate::agents::claude::transcript::{PromptOrigin, Transcripts};
+use crate::agents::claude::transcript::{PromptOrigin, SubmittedPrompt, Transcripts};
+use crate::mint::now;
 use crate::processes::{AgentAbove, Ancestry};
 use crate::session::gatekeeper::AT_THE_TERMINAL;
 
@@ -16,12 +17,14 @@ use crate::session::gatekeeper::AT_THE_TERMINAL;
 const WRITTEN_WITHIN: Duration = Duration::from_secs(2);
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 
+/// How many prompts wait to be found in the transcript.
+const MOST_WAITING: usize = 8;
+/// In milliseconds: a prompt is submitted so long after it was said, at the most, where nothing says more.
+const SAID_WITHIN: u64 = 60_000;
+
 /// A prompt that may be a person's.
 pub(super) struct Spoken {
-    conversation: String,
-    prompt: String,
-    /// Where the transcript ended when it was submitted.
-    from: u64,
+    prompt: SubmittedPrompt,
     /// How many texts from outside the model had been given. What came later it does not answer.
     texts: u64,
     /// A call has waited in vain for the transcript to tell of it. No other does.
@@ -75,53 +78,58 @@ impl HookSession {
         if !may_be_spoken {
             return;
         }
-        let texts = self.gatekeeper.outside().texts();
+        let outside = self.gatekeeper.outside();
+        let (texts, raised) = (outside.texts(), outside.raised_at());
         let conversation = call.session_id.clone().unwrap_or_default();
         let at = conversation.clone();
         let from = self.look(move |transcripts| transcripts.length(&at)).await;
         match from {
             Some(from) => {
-                let (prompt, was_waited_for) = (call.prompt.clone(), AtomicBool::new(false));
-                self.state().spoken = Some(Arc::new(Spoken { conversation, prompt, from, texts, was_waited_for }));
+                let after = raised.map_or(now().0.saturating_sub(SAID_WITHIN), |raised| raised.0);
+                let prompt = SubmittedPrompt { conversation, text: call.prompt.clone(), from, after };
+                let spoken = Arc::new(Spoken { prompt, texts, was_waited_for: AtomicBool::new(false) });
+                let waiting = &mut self.state().spoken;
+                waiting.push(spoken);
+                let surplus = waiting.len().saturating_sub(MOST_WAITING);
+                waiting.drain(..surplus);
             }
             // The first prompt of a conversation, and a client that keeps no transcript: nothing else tells.
-            None if self.place.lets_count(PromptOrigin::Program) => {
-                self.gatekeeper.outside().end_after(AT_THE_TERMINAL, texts);
-            }
+            None if self.place.lets_count(PromptOrigin::Program) => outside.end_after(AT_THE_TERMINAL, texts),
             None => {}
         }
     }
 
-    /// The guard ends if the person has spoken since it was raised. A call that it would hold up waits for the transcript.
+    /// The guard ends if the person has spoken since it was raised. What it would hold up waits for the transcript, and so
+    /// does the end of a turn.
     pub(super) async fn settle_spoken(&self, event: HookEvent) {
-        let holds_up = matches!(event, HookEvent::PreToolUse | HookEvent::PermissionRequest)
-            && self.gatekeeper.outside().is_raised();
+        let waits = matches!(event, HookEvent::PreToolUse | HookEvent::PermissionRequest | HookEvent::Stop);
         let deadline = tokio::time::Instant::now() + WRITTEN_WITHIN;
-        // Calls of one message come at once, and each looks.
-        while let Some(spoken) = self.spoken() {
-            let asked = spoken.clone();
-            let origin = self.look(move |all| all.origin_of(&asked.conversation, asked.from, &asked.prompt)).await;
-            if let Some(origin) = origin {
-                if self.place.lets_count(origin) {
-                    self.gatekeeper.outside().end_after(AT_THE_TERMINAL, spoken.texts);
-                }
-                // One that was submitted meanwhile stays.
-                self.state().spoken.take_if(|known| Arc::ptr_eq(known, &spoken));
-                continue;
+        loop {
+            // Calls of one message come at once, and each looks.
+            let waiting = self.state().spoken.clone();
+            for spoken in &waiting {
+                self.look_for(spoken).await;
             }
-            if !holds_up || spoken.was_waited_for.load(Ordering::Relaxed) {
+            let is_open = |spoken: &Arc<Spoken>| !spoken.was_waited_for.load(Ordering::Relaxed);
+            let is_awaited = self.state().spoken.iter().any(is_open);
+            if !waits || !is_awaited || !self.gatekeeper.outside().is_raised() {
                 return;
             }
             if tokio::time::Instant::now() >= deadline {
-                spoken.was_waited_for.store(true, Ordering::Relaxed);
+                self.state().spoken.iter().for_each(|spoken| spoken.was_waited_for.store(true, Ordering::Relaxed));
                 return;
             }
             tokio::time::sleep(LOOK_EVERY).await;
         }
     }
 
-    fn spoken(&self) -> Option<Arc<Spoken>> {
-        self.state().spoken.clone()
+    async fn look_for(&self, spoken: &Arc<Spoken>) {
+        let prompt = spoken.prompt.clone();
+        let Some(origin) = self.look(move |transcripts| transcripts.origin_of(&prompt)).await else { return };
+        if self.place.lets_count(origin) {
+            self.gatekeeper.outside().end_after(AT_THE_TERMINAL, spoken.texts);
+        }
+        self.state().spoken.retain(|known| !Arc::ptr_eq(known, spoken));
     }
 
     async fn look<T: Send + 'static>(&self, at: impl FnOnce(&Transcripts) -> Option<T> + Send + 'static) -> Option<T> {

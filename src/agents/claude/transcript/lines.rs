@@ -43,9 +43,13 @@ pub(super) fn entries_of(entries: &mut Entries, line: &[u8]) -> Option<LineEntri
         }
         _ => return None,
     };
-    let at = about.timestamp.and_then(|at| DateTime::parse_from_rfc3339(&at).ok());
-    let at = at.and_then(|at| u64::try_from(at.timestamp_millis()).ok()).unwrap_or_default();
+    let at = about.timestamp.as_deref().and_then(moment).unwrap_or_default();
     (!entries.is_empty()).then_some(LineEntries { at, entries })
+}
+
+/// A time of the client's, in milliseconds since 1970.
+pub(super) fn moment(timestamp: &str) -> Option<u64> {
+    u64::try_from(DateTime::parse_from_rfc3339(timestamp).ok()?.timestamp_millis()).ok()
 }
 
 /// Words of the user, or an event that was put before the model in their place.

@@ -17,7 +17,7 @@ use rustix::fs::{Mode, OFlags};
 
 use super::entries::Entries;
 pub(super) use follow::{Followed, Follower};
-pub(super) use origin::PromptOrigin;
+pub(super) use origin::{PromptOrigin, SubmittedPrompt};
 
 /// Longer names are no ids of conversations.
 const LONGEST_ID: usize = 64;

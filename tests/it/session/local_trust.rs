@@ -194,7 +194,7 @@ fn what_an_agent_leaves_behind_is_not_the_owner_when_its_session_has_ended() {
     let token = "curl -s -w '%{http_code}' --unix-socket $PORTCULLIS_HOME/gate.sock http://localhost/api/v1/tokens \
                  -H 'content-type: application/json' -d '{\"person\":\"eve\",\"role\":\"admin\"}'";
     let say = format!("{PROGRAM} say hello");
-    let waits = "(while kill -0 $$ 2>/dev/null; do sleep 0.01; done; until [ -e go ]; do sleep 0.01; done; \
+    let waits = "(while kill -0 $$ 2>/dev/null; do sleep 0.01; done; until [ -e go ]; do [ -d $PORTCULLIS_HOME ] || exit; sleep 0.01; done; \
                  LINES; echo FINISHED >> out) &";
     let mut shell = home.program("sh");
     shell.args(["-c", &waits.replace("LINES", &format!("{token} >> out 2>&1; {say} >> out 2>&1"))]);

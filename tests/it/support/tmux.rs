@@ -128,6 +128,8 @@ pub(crate) struct Tmux {
     name: String,
     folder: PathBuf,
     log: PathBuf,
+    /// The server's number, and that of what runs in it.
+    pids: Vec<i32>,
 }
 
 impl Tmux {
@@ -157,7 +159,10 @@ impl Tmux {
         command.args(["-L", &name, "-f", "/dev/null", "new-session", "-d", "-x", "170", "-y", "50"]).args(words);
         let started = command.output().expect("tmux is there: `./check` brings it");
         assert!(started.status.success(), "tmux: {started:?}");
-        Self { name, folder, log }
+        let mut tmux = Self { name, folder, log, pids: vec![] };
+        let pids = tmux.run(&["display-message", "-p", "#{pid} #{pane_pid}"]);
+        tmux.pids = pids.split_whitespace().filter_map(|pid| pid.parse().ok()).collect();
+        tmux
     }
 
     pub(crate) fn run(&self, args: &[&str]) -> String {
@@ -225,10 +230,14 @@ impl Drop for Tmux {
         if std::thread::panicking() {
             eprintln!("--- the screen:\n{}\n--- its log:\n{}", self.screen(), self.story());
         }
-        let pid = self.run(&["display-message", "-p", "#{pane_pid}"]).trim().parse::<i32>();
         self.run(&["kill-server"]);
-        // tmux hangs up on it; it may take its time, and the home must not go before.
-        if let Some(pid) = pid.ok().and_then(rustix::process::Pid::from_raw) {
+        // tmux hangs up on it; it may take its time, and the home must not go before. Where the home has gone already, with
+        // the socket in it, the server is ended by its number as well.
+        let is_ours = |pid: &i32| {
+            let environment = std::fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+            String::from_utf8_lossy(&environment).contains(self.folder.to_string_lossy().as_ref())
+        };
+        for pid in self.pids.iter().filter(|pid| is_ours(pid)).filter_map(|pid| rustix::process::Pid::from_raw(*pid)) {
             rustix::process::kill_process(pid, rustix::process::Signal::KILL).ok();
         }
     }

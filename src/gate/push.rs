@@ -33,7 +33,7 @@ struct Pusher {
     /// Made when it is first needed.
     client: Option<Arc<PushClient>>,
     devices: BTreeMap<TokenId, DeviceNews>,
-    sending: JoinSet<(TokenId, PushOutcome)>,
+    sending: JoinSet<(TokenId, String, PushOutcome)>,
 }
 
 /// What a device was told.
@@ -80,7 +80,9 @@ impl Pusher {
                     tokio::time::sleep(PAUSE).await;
                 }
                 rung = changes.changed() => rung.map_err(|_| Trouble::Stopping)?,
-                Some(Ok((device, outcome))) = self.sending.join_next() => self.finished(device, outcome).await,
+                Some(Ok((device, endpoint, outcome))) = self.sending.join_next() => {
+                    self.finished(device, &endpoint, outcome).await;
+                }
                 () = tokio::time::sleep(next) => {}
             }
         }
@@ -145,7 +147,10 @@ impl Pusher {
         news.not_before = now().plus(millis(fixed::wait("PUSH_REST", REST)));
         let text = serde_json::json!({"waiting": asks.len()}).to_string();
         let (service, subscription) = (self.service.clone(), subscription.clone());
-        self.sending.spawn(async move { (device, service.send(&client, &subscription, text).await) });
+        self.sending.spawn(async move {
+            let outcome = service.send(&client, &subscription, text).await;
+            (device, subscription.endpoint, outcome)
+        });
     }
 
     async fn client(&mut self) -> Option<Arc<PushClient>> {
@@ -159,10 +164,16 @@ impl Pusher {
         self.client.clone()
     }
 
-    async fn finished(&mut self, device: TokenId, outcome: PushOutcome) {
+    async fn finished(&mut self, device: TokenId, endpoint: &str, outcome: PushOutcome) {
+        let is_current = self.service.subscriptions().get(&device).is_some_and(|known| known.endpoint == endpoint);
         let Some(news) = self.devices.get_mut(&device) else { return };
         let under_way = std::mem::take(&mut news.under_way);
         match outcome {
+            // The device has subscribed anew meanwhile, and is told there.
+            _ if !is_current => {
+                news.told.retain(|told| !under_way.contains(told));
+                news.not_before = now();
+            }
             PushOutcome::Taken => news.failures = 0,
             PushOutcome::Gone => {
                 tracing::info!(%device, "its push service no longer knows the device: it is not told by push any more");

@@ -12,6 +12,7 @@ mod notify;
 mod plugin;
 mod quick_start;
 mod real_cli;
+mod receipts;
 mod rules;
 mod service;
 mod startup;

@@ -25,6 +25,8 @@ const MOST_BYTES: u64 = 1 << 30;
 const MOST_BYTES_OF_ONE: u64 = 256 << 20;
 /// Files of one sender, or of one session's replies.
 const MOST_FILES_OF_ONE: usize = 2000;
+/// Files of one sender that wait for their event. Each upload looks at them all.
+const MOST_STAGED_OF_ONE: usize = 100;
 /// As much of the disk is taken by a file at least, also by an empty one.
 const BLOCK: u64 = 4096;
 /// A file that belongs to no event by then is forgotten.
@@ -57,7 +59,11 @@ impl FileStore {
     /// Keeps a file of this sender until it belongs to an event. The error says that there is no room, or none for them.
     pub(crate) fn stage(&self, id: &str, sender: &str, name: &str, bytes: &[u8]) -> io::Result<StoredFile> {
         self.forget_staged();
-        self.check_room(bytes.len(), &self.of_sender(&hash_of(sender)))?;
+        let mark = hash_of(sender);
+        if self.staged_by(&mark).count() >= fixed::limit("FILES_STAGED", MOST_STAGED_OF_ONE) {
+            return Err(io::ErrorKind::QuotaExceeded.into());
+        }
+        self.check_room(bytes.len(), &self.of_sender(&mark))?;
         let folder = self.folder.join(STAGED).join(staged_name(id, sender)?);
         write(&folder, &format!("0-{}", clean(name)), bytes)
     }
@@ -116,11 +122,14 @@ impl FileStore {
 
     /// What this sender has: files that are staged, and those of their events.
     fn of_sender(&self, sender: &str) -> SpaceTaken {
-        let staged = self.folder.join(STAGED);
-        let staged = entries(&staged).filter(|path| name_of(path).ends_with(sender));
+        let staged = self.staged_by(sender);
         let mark = format!("{SENDER_MARK}{sender}");
         let given = entries(&self.folder).filter(|folder| folder.join(&mark).exists());
         staged.chain(given).map(|folder| SpaceTaken::by(&folder)).fold(SpaceTaken::default(), SpaceTaken::and)
+    }
+
+    fn staged_by(&self, sender: &str) -> impl Iterator<Item = PathBuf> {
+        entries(&self.folder.join(STAGED)).filter(move |path| name_of(path).ends_with(sender))
     }
 
     pub(crate) fn of_event(&self, event: &str) -> Vec<StoredFile> {
@@ -181,7 +190,7 @@ fn forget_older(folder: &Path, than: SystemTime) {
     }
 }
 
-fn entries(folder: &Path) -> impl Iterator<Item = PathBuf> {
+fn entries(folder: &Path) -> impl Iterator<Item = PathBuf> + use<> {
     fs::read_dir(folder).into_iter().flatten().filter_map(Result::ok).map(|entry| entry.path())
 }
 

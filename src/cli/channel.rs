@@ -6,9 +6,8 @@ use std::sync::Arc;
 
 use anyhow::Context as _;
 use portcullis_core::{ConversationOrigin, SessionAbout, SessionId};
-use tokio::signal::unix::{SignalKind, signal};
-use tokio_util::sync::CancellationToken;
 
+use super::signals::stop_on_signals;
 use super::{VERSION, configuration, environment, log_at, paths, starting};
 use crate::agents::claude::channel;
 use crate::agents::claude::hooks::{self, HookFiles, Listening};
@@ -38,6 +37,7 @@ pub(super) struct Channel {
 impl Channel {
     pub(super) async fn run(self) -> anyhow::Result<ExitCode> {
         log_at("warn");
+        // Claude Code sends an interrupt, soon after a termination, and then has no patience left.
         let stop = stop_on_signals()?;
         let folder = working_folder()?;
         let mut about = self.about(&folder)?;
@@ -119,20 +119,6 @@ fn forget_ended_sessions(paths: &Paths) {
             hooks::forget(&file);
         }
     }
-}
-
-/// Claude Code sends an interrupt, soon after a termination, and then has no patience left.
-fn stop_on_signals() -> anyhow::Result<CancellationToken> {
-    let stop = CancellationToken::new();
-    for kind in [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup()] {
-        let mut signals = signal(kind).context("listening for signals")?;
-        let stop = stop.clone();
-        tokio::spawn(async move {
-            signals.recv().await;
-            stop.cancel();
-        });
-    }
-    Ok(stop)
 }
 
 /// Of the project: as Claude Code says, else where we are.

@@ -147,11 +147,11 @@ async fn show_link(gate: &Client, may: LinkFor) -> anyhow::Result<()> {
 
 /// The device that someone means: by its id, its name, or the beginning of its id.
 fn find<'a>(devices: &'a [DeviceView], named: &str) -> Result<&'a DeviceView, Failure> {
-    let exact: Vec<&DeviceView> = devices.iter().filter(|device| device.id == named || device.name == named).collect();
-    let found = match exact.is_empty() {
-        true => devices.iter().filter(|device| device.id.starts_with(named)).collect(),
-        false => exact,
-    };
+    // A device chooses its name, and may take another's id for it.
+    let means: [&dyn Fn(&DeviceView) -> bool; 3] =
+        [&|device| device.id == named, &|device| device.name == named, &|device| device.id.starts_with(named)];
+    let found = means.iter().map(|means| devices.iter().filter(|device| means(device)).collect::<Vec<_>>());
+    let found = found.into_iter().find(|found| !found.is_empty()).unwrap_or_default();
     let hint = "`portcullis device list` lists them";
     match found.as_slice() {
         [device] => Ok(device),

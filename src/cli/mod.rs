@@ -31,6 +31,7 @@ mod serve;
 mod service;
 mod session;
 mod shell;
+mod signals;
 mod status;
 mod stop;
 mod table;

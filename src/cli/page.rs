@@ -9,8 +9,10 @@ use anyhow::Context as _;
 
 use super::client::Client;
 use super::device::{self, LinkFor};
+use super::signals::stop_on_signals;
 use super::{environment, log_at, paths, say};
 use crate::failure::Failure;
+use crate::processes;
 
 /// Open the page: your sessions, their prompts and what they say, in a browser
 ///
@@ -46,11 +48,12 @@ impl Page {
                 "Open this within two minutes; it works once:\n  {url}\nWaiting for the browser; Ctrl-C ends this.\n"
             ));
         }
-        // Dropped, and with it deleted, when the browser is linked, the link has run out or someone presses Ctrl-C.
+        let stop = stop_on_signals()?;
+        // Dropped, and with it deleted, when the browser is linked, the link has run out or someone ends this.
         let redirect = opener.map(|program| RedirectFile::open(&paths()?.state_dir, &url, program)).transpose()?;
         let linked = tokio::select! {
             linked = device::linked(&gate, &fresh) => linked?,
-            _ = tokio::signal::ctrl_c() => None,
+            () = stop.cancelled() => None,
         };
         drop(redirect);
         match linked {
@@ -81,7 +84,8 @@ struct RedirectFile(PathBuf);
 
 impl RedirectFile {
     fn open(folder: &Path, url: &str, program: &str) -> anyhow::Result<Self> {
-        let redirect = Self(folder.join(format!("open-{}.html", std::process::id())));
+        forget_older(folder);
+        let redirect = Self(folder.join(format!("{FILE_START}{}{FILE_END}", std::process::id())));
         let page = format!(
             "<!doctype html><meta charset=utf-8><meta name=referrer content=no-referrer>\
              <meta http-equiv=refresh content=\"0;url={url}\"><title>Portcullis</title>"
@@ -97,6 +101,21 @@ impl RedirectFile {
             tracing::warn!("{program} does not start ({error}): open the link yourself");
         }
         Ok(redirect)
+    }
+}
+
+/// How the names of such files begin and end.
+const FILE_START: &str = "open-";
+const FILE_END: &str = ".html";
+
+/// Removes the files of those that were killed. The links in them have run out, or soon will have.
+fn forget_older(folder: &Path) {
+    for entry in std::fs::read_dir(folder).into_iter().flatten().filter_map(Result::ok) {
+        let name = entry.file_name();
+        let number = name.to_str().and_then(|name| name.strip_prefix(FILE_START)?.strip_suffix(FILE_END));
+        if number.and_then(|number| number.parse().ok()).is_some_and(|process| !processes::is_alive(process)) {
+            drop(std::fs::remove_file(entry.path()));
+        }
     }
 }
 

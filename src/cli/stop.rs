@@ -3,6 +3,8 @@
 use std::process::ExitCode;
 use std::time::Duration;
 
+use portcullis_wire::api::SessionView;
+
 use super::client::Client;
 use super::{lock, log_at, paths, say};
 use crate::failure::Failure;
@@ -22,6 +24,12 @@ impl Stop {
             return Ok(ExitCode::SUCCESS);
         };
         let pid = holder.pid;
+        let sessions: Vec<SessionView> = Client::new(&paths).get("/api/v1/sessions").await.unwrap_or_default();
+        let is_there = |session: &SessionView| session.state == "attached";
+        let again = match sessions.iter().filter(|session| is_there(session)).count() {
+            0 => "",
+            _ => " A session that is still open starts another when it needs one.",
+        };
         let stuck = |what: String| Failure::new(what, format!("end it with `kill {pid}`; no accepted event is lost"));
         if let Err(error) = Client::new(&paths).command("POST", "/api/v1/stop").await {
             // The gate answered, and said no.
@@ -32,7 +40,7 @@ impl Stop {
         }
         for _ in 0..1000 {
             if lock::holder(&paths.lock_file).is_none_or(|now| now.pid != pid) {
-                say(&format!("Stopped the gate (pid {pid}).\n"));
+                say(&format!("Stopped the gate (pid {pid}).{again}\n"));
                 return Ok(ExitCode::SUCCESS);
             }
             tokio::time::sleep(Duration::from_millis(10)).await;

@@ -1,6 +1,6 @@
 //! The gate put together: lock, journal, hub and doors, in the order that makes a second one impossible.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Stdio;
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,6 +13,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::VERSION;
 use super::client::Client;
+use super::folders::start_folders;
 use super::hooks;
 use super::lock::{self, About, Lock};
 use super::notify;
@@ -228,28 +229,20 @@ fn push_service(paths: &Paths, config: &Config) -> anyhow::Result<Option<PushSer
 
 /// How the door reads the transcripts that Claude Code keeps.
 fn transcript_reader() -> http::TranscriptReader {
-    let (transcripts, same) = (sessions::transcripts(), sessions::transcripts());
+    let [transcripts, same, once_more] = [(); 3].map(|()| sessions::transcripts());
     http::TranscriptReader {
         page: Box::new(move |conversation, wanted| match &transcripts {
             Some(transcripts) => transcripts.page(conversation, wanted),
             None => Ok(None),
         }),
         newest: Box::new(move |is_wanted| same.as_ref().map(|same| same.newest(is_wanted)).unwrap_or_default()),
+        folder: Box::new(move |conversation| once_more.as_ref()?.folder_of(conversation)),
     }
 }
 
 /// Sessions over the API are `portcullis run --held`, in processes of their own that outlive this gate.
 fn starter(paths: &Paths, config: &Config, started: Started) -> Starter {
-    let folders: Vec<PathBuf> = match config.start.folders.as_slice() {
-        named @ [_, ..] => named.iter().map(|folder| folder.at_home(paths)).collect(),
-        // Who starts a gate in a project means that project. A home, or the root, is where services are started.
-        [] => std::env::current_dir()
-            .ok()
-            .filter(|folder| started == Started::ByPerson && folder.parent().is_some())
-            .filter(|folder| Some(folder.as_path()) != paths.user_home())
-            .into_iter()
-            .collect(),
-    };
+    let folders = start_folders(paths, config, started);
     let spawn = |new: &NewProcess| {
         let program = reach::this_program().map_err(std::io::Error::other)?;
         let mut command = tokio::process::Command::new(program);

@@ -4,6 +4,7 @@ pub(crate) mod client;
 mod connectors;
 mod daemon;
 mod failures;
+mod folders;
 mod hooks;
 pub(crate) mod inside;
 pub(crate) mod inspect;

@@ -100,6 +100,7 @@ impl Pusher {
         });
         let Picture { asks, devices } = look.await?;
         self.devices.retain(|device, _| subscriptions.contains_key(device));
+        self.service.keep_screens(|device| devices.contains_key(&device));
         let mut next: Option<Moment> = None;
         for (device, subscription) in subscriptions {
             let Some((person, may_review)) = devices.get(device) else {

@@ -106,10 +106,13 @@ function ledToIt(ask) {
   const place = h("div", { class: "led", "aria-busy": "true" });
   const filled = () => place.removeAttribute("aria-busy");
   setTimeout(filled, LED_WITHIN);
-  call("GET", `/api/v1/sessions/${ask.session}/history?limit=50`).then(({ entries }) => {
-    const last = (kind) => entries.findLast((entry) => entry[kind]?.text && !entry[kind].agent)?.[kind].text;
+  call("GET", `/api/v1/sessions/${ask.session}/history?limit=50`).then(async ({ entries }) => {
     const line = (name, text) => text && h("p", { class: "small" }, h("span", null, `${t(name)}: `), h("q", null, shown(text).slice(0, 500)));
-    place.append(...[line("lastPrompt", last("user")), line("lastWords", last("text"))].filter(Boolean));
+    const words = entries.findLast((entry) => entry.text?.text && !entry.text.agent)?.text.text;
+    // At its own prompt, or by an event: whichever came last.
+    const told = entries.findLast((entry) => entry.user?.text || entry.event);
+    const event = told?.event && await call("GET", `/api/v1/events/${told.event.event}`).catch(() => undefined);
+    place.append(...[line("lastPrompt", told?.user?.text ?? event?.text), line("lastWords", words)].filter(Boolean));
   }).then(filled, filled);
   return place;
 }

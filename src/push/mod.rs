@@ -113,6 +113,11 @@ impl PushService {
         self.0.changed.send_replace(());
     }
 
+    /// Forgets the pages of devices that are no longer linked.
+    pub(crate) fn keep_screens(&self, is_linked: impl Fn(TokenId) -> bool) {
+        locked(&self.0.screens).keep(is_linked);
+    }
+
     /// Until when this person is taken to look at a page, if they do.
     pub(crate) fn looks_until(&self, person: &str, now: Moment) -> Option<Moment> {
         locked(&self.0.screens).looks_until(person, now)

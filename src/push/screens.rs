@@ -33,6 +33,11 @@ impl Screens {
         self.0.insert(place, SeenPage { person: person.to_owned(), until: now.plus(lease) });
     }
 
+    /// Devices that are no longer linked show nobody anything.
+    pub(super) fn keep(&mut self, is_linked: impl Fn(TokenId) -> bool) {
+        self.0.retain(|(device, _), _| is_linked(*device));
+    }
+
     pub(super) fn looks_until(&self, person: &str, now: Moment) -> Option<Moment> {
         let of_person = self.0.values().filter(|screen| screen.person == person && screen.until > now);
         of_person.map(|screen| screen.until).max()
@@ -54,6 +59,9 @@ mod tests {
         screens.note("ann", laptop, "a", false, Moment(30_000));
         assert_eq!(screens.looks_until("ann", Moment(30_000)), Some(Moment(45_000)));
         assert_eq!(screens.looks_until("ann", Moment(45_000)), None, "it did not say so again");
+        screens.note("ann", laptop, "a", true, Moment(50_000));
+        screens.keep(|device| device == phone);
+        assert_eq!(screens.looks_until("ann", Moment(50_000)), None, "the laptop was revoked");
     }
 
     #[test]

@@ -19,6 +19,7 @@ use tokio::time::{Instant, timeout_at};
 use super::Door;
 use super::access::Permitted;
 use super::response::ErrorResponse;
+use crate::fixed;
 
 /// The query of a request. An error in it is answered like any other.
 pub(super) struct Params<T>(pub(super) T);
@@ -81,13 +82,27 @@ pub(super) fn idempotency_key(headers: &HeaderMap) -> Result<Option<String>, Fau
 
 /// The body as JSON, whatever type it was declared to be: `curl -d` declares a form.
 pub(super) async fn read_json<T: DeserializeOwned>(request: Request, door: &Door) -> Result<T, Fault> {
-    let text = read_text(request, door).await?;
-    serde_json::from_str(&text).map_err(|error| Fault::new(Kind::BadRequest, format!("the body does not fit: {error}")))
+    from_json(&read_text(request, door).await?)
+}
+
+/// The same of anybody at all: as much as such a request needs, and not for long.
+pub(super) async fn read_small_json<T: DeserializeOwned>(request: Request, door: &Door) -> Result<T, Fault> {
+    let reading = read_within(request, door, SMALL_BODY);
+    let late = |_| Broken::Silent.fault(SMALL_BODY);
+    let text = tokio::time::timeout(fixed::wait("SMALL_BODY", SMALL_BODY_TIMEOUT), reading).await.map_err(late)??;
+    from_json(&text)
+}
+
+fn from_json<T: DeserializeOwned>(text: &str) -> Result<T, Fault> {
+    serde_json::from_str(text).map_err(|error| Fault::new(Kind::BadRequest, format!("the body does not fit: {error}")))
 }
 
 /// The whole body as text, within the limits of size and time.
 pub(super) async fn read_text(request: Request, door: &Door) -> Result<String, Fault> {
-    let limit = door.limits.body;
+    read_within(request, door, door.limits.body).await
+}
+
+async fn read_within(request: Request, door: &Door, limit: usize) -> Result<String, Fault> {
     let token = request.extensions().get::<Permitted>().and_then(|permitted| permitted.token.clone());
     let length = request.headers().get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse::<usize>().ok());
     if length.is_some_and(|length| length > limit) {
@@ -105,6 +120,11 @@ pub(super) async fn read_text(request: Request, door: &Door) -> Result<String, F
         Fault::new(Kind::NotUtf8, format!("the body is not UTF-8: byte {place} does not fit"))
     })
 }
+
+/// Bytes of a body from someone who has shown nothing yet. They may come from anywhere, and many at once.
+const SMALL_BODY: usize = 4096;
+/// How long such a body may take in all.
+const SMALL_BODY_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The longest time that one body may take, however steadily it comes.
 const BODY_TIMEOUT: Duration = Duration::from_secs(3600);

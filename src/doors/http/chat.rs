@@ -47,7 +47,7 @@ pub(super) async fn chat(
     let pass = Pass::of(&door, &permitted);
     let new = NewProcess {
         session: mint(SessionId::new),
-        folder: folder(&door, wanted.as_deref())?,
+        folder: folder(&door, wanted.as_deref(), resume.as_deref()).await?,
         prompt: Some(prompt),
         label,
         mode: mode.map(|mode| mode.name().to_owned()),

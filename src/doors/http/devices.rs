@@ -10,7 +10,7 @@ use sha2::{Digest as _, Sha256};
 
 use super::Door;
 use super::access::Permitted;
-use super::body::read_json;
+use super::body::{read_json, read_small_json};
 use super::people::submit;
 use super::response::{ErrorResponse, Json};
 use crate::hub::{mint, now};
@@ -75,7 +75,7 @@ pub(super) async fn add_link(
 
 /// `POST /api/v1/devices`: whoever shows a link gets a key. The only answer that ever holds it.
 pub(super) async fn link(State(door): State<Arc<Door>>, request: Request) -> Result<Json<MadeDevice>, ErrorResponse> {
-    let NewDevice { link, name } = read_json(request, &door).await?;
+    let NewDevice { link, name } = read_small_json(request, &door).await?;
     // Taken first, so that two who show it at once do not both get a key.
     let Some(open) = door.links.take(&link, now()) else {
         return Err(Fault::new(Kind::BadLink, "that link was used before, or is too old, or never was one").into());

@@ -1,6 +1,7 @@
 //! Files over the API: uploaded for an event, and downloaded by those who may see the event or the reply.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::body::Body;
 use axum::extract::{Path, Request, State};
@@ -18,11 +19,14 @@ use super::access::Permitted;
 use super::body::{Broken, Params, collect};
 use super::queue::visible_event;
 use super::response::{ErrorResponse, Json, not_found};
+use super::sse::Pass;
 use crate::files::{FileStore, LARGEST_FILE, StoredFile};
 use crate::hub::mint;
 
-/// Uploads that may be under way at once.
-pub(super) const MOST_UPLOADS: usize = 4;
+/// Uploads that may be under way at once; of one person a quarter of them.
+pub(super) const MOST_UPLOADS: usize = 8;
+/// How long one may take: as long as the largest file takes at 40 kB in a second.
+const UPLOAD_TIMEOUT: Duration = Duration::from_secs(600);
 
 #[derive(Deserialize)]
 pub(super) struct FileName {
@@ -37,19 +41,21 @@ pub(super) async fn upload(
     Params(FileName { name }): Params<FileName>,
     request: Request,
 ) -> Result<Response, ErrorResponse> {
-    let busy = |_| Fault::new(Kind::TooManyListeners, "other files are being uploaded").retry_after(1);
-    let _place = Arc::clone(&door.uploads).try_acquire_owned().map_err(busy)?;
+    let busy = || Fault::new(Kind::TooManyListeners, "other files are being uploaded").retry_after(1);
+    let _place = door.uploads.take(&permitted.actor.name).ok_or_else(busy)?;
     let full = |what: &str| Fault::new(Kind::FilesFull, what.to_owned());
     let body = Limited::new(request.into_body(), LARGEST_FILE);
-    let bytes = collect(body, None, door.limits.idle_time).await.map_err(|broken| match broken {
+    let read = tokio::select! {
+        read = collect(body, None, door.limits.idle_time) => read,
+        () = tokio::time::sleep(UPLOAD_TIMEOUT) => Err(Broken::Silent),
+        // A token that was revoked while the file came lets nobody in any more, and gives its place back.
+        () = Pass::of(&door, &permitted).ended() => return Err(Fault::new(Kind::Forbidden, "forbidden").into()),
+    };
+    let bytes = read.map_err(|broken| match broken {
         Broken::Silent => Fault::new(Kind::Slow, "the file did not come in time"),
         Broken::TooLarge => Fault::new(Kind::TooLarge, format!("the file is larger than {LARGEST_FILE} bytes")),
         Broken::Unreadable(why) => Fault::new(Kind::BadRequest, format!("the file could not be read: {why}")),
     })?;
-    // A token that was revoked while the file came lets nobody in any more.
-    if permitted.token.as_ref().is_some_and(|token| !door.credentials.still_counts(token)) {
-        return Err(Fault::new(Kind::Forbidden, "forbidden").into());
-    }
     let id = mint(EventId::new).to_string();
     let (named, sender) = (id.clone(), sender_of(&permitted));
     let kept = on_disk(&door, move |files| files.stage(&named, &sender, &name, &bytes)).await?;

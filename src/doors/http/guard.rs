@@ -29,6 +29,7 @@ pub(super) fn admit(
     public: Option<&PublicOrigin>,
 ) -> Result<Request<Body>, Fault> {
     let headers = request.headers();
+    check_target(&request)?;
     match transport {
         Transport::Tcp(address) => {
             check_host(headers, address)?;
@@ -41,6 +42,16 @@ pub(super) fn admit(
     let mut request = request.map(Body::new);
     request.extensions_mut().insert(caller);
     Ok(request)
+}
+
+/// Refuses a target that names another host than `Host` does: who reads one of them must not be told the other.
+fn check_target<B>(request: &Request<B>) -> Result<(), Fault> {
+    let Some(target) = request.uri().authority() else { return Ok(()) };
+    let host = request.headers().get(HOST).map(HeaderValue::as_bytes);
+    match host.is_some_and(|host| host.eq_ignore_ascii_case(target.as_str().as_bytes())) {
+        true => Ok(()),
+        false => Err(foreign_host()),
+    }
 }
 
 /// Where browsers elsewhere find the gate: the Host and the Origin of their requests.
@@ -109,8 +120,8 @@ pub(super) fn check_origin(headers: &HeaderMap, address: SocketAddr) -> Result<(
 
 fn refuse_foreign_pages(headers: &HeaderMap, is_ours: impl Fn(&str) -> bool) -> Result<(), Fault> {
     let foreign_origin = headers.get_all(ORIGIN).iter().any(|origin| !origin.to_str().is_ok_and(&is_ours));
-    let site = headers.get("sec-fetch-site").map(HeaderValue::as_bytes);
-    let foreign_site = site.is_some_and(|site| site != b"same-origin" && site != b"none");
+    let sites = headers.get_all("sec-fetch-site").iter().map(HeaderValue::as_bytes);
+    let foreign_site = sites.into_iter().any(|site| site != b"same-origin" && site != b"none");
     if foreign_origin || foreign_site {
         return Err(Fault::new(Kind::ForeignOrigin, "the request comes from a page of another site"));
     }

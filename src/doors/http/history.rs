@@ -1,6 +1,7 @@
 //! What conversations had before, and which there are, read from the transcripts that their client keeps.
 
 use std::io;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use axum::extract::{Path, State};
@@ -21,10 +22,14 @@ pub(crate) struct TranscriptReader {
     pub(crate) page: ReadPage,
     /// The newest conversations in folders that are wanted.
     pub(crate) newest: ReadNewest,
+    /// Where the conversation with this id began; none where there is no transcript.
+    pub(crate) folder: ReadFolder,
 }
 
 type ReadPage = Box<dyn Fn(&str, &WantedPage) -> io::Result<Option<HistoryPage>> + Send + Sync>;
 type ReadNewest = Box<dyn Fn(&dyn Fn(&std::path::Path) -> bool) -> Vec<ConversationView> + Send + Sync>;
+
+type ReadFolder = Box<dyn Fn(&str) -> Option<PathBuf> + Send + Sync>;
 
 const USUAL_LIMIT: usize = 200;
 const MOST: usize = 1000;

@@ -97,8 +97,8 @@ pub(crate) struct Door {
     pub(crate) hooks: Option<HookHandler>,
     pub(crate) transcripts: Arc<TranscriptReader>,
     pub(crate) files: FileStore,
-    /// Permits for uploads, each of which is in memory for a moment.
-    uploads: Arc<Semaphore>,
+    /// Places for uploads, each of which is in memory for a moment.
+    uploads: Arc<seats::Seats>,
     /// Where browsers elsewhere find the gate; none where they do not.
     pub(crate) public: Option<PublicOrigin>,
     inspector: Inspector,
@@ -157,7 +157,7 @@ impl Door {
             hooks,
             transcripts,
             files,
-            uploads: Arc::new(Semaphore::new(files::MOST_UPLOADS)),
+            uploads: seats::Seats::new(files::MOST_UPLOADS),
             public,
             inspector,
             notify_after,

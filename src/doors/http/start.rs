@@ -21,7 +21,6 @@ use tokio_util::sync::CancellationToken;
 
 use super::Door;
 use super::body::read_json;
-use super::history::newest;
 use super::response::{ErrorResponse, Json};
 use crate::hub::{Watcher, mint};
 use crate::lines::{Line, Lines};
@@ -105,15 +104,10 @@ impl Starter {
 
 /// `POST /api/v1/sessions`: starts a session, which stays until it is ended.
 pub(super) async fn start(State(door): State<Arc<Door>>, request: Request) -> Result<Response, ErrorResponse> {
-    let mut new: NewSession = read_json(request, &door).await?;
-    // A conversation goes on where it was.
-    if let (None, Some(conversation)) = (&new.folder, &new.resume) {
-        let newest = newest(&door).await?;
-        new.folder = newest.into_iter().find(|known| known.id == *conversation).map(|known| known.folder);
-    }
+    let new: NewSession = read_json(request, &door).await?;
     let process = NewProcess {
         session: mint(SessionId::new),
-        folder: door.starter.folder(new.folder.as_deref())?,
+        folder: folder(&door, new.folder.as_deref(), new.resume.as_deref()).await?,
         prompt: new.prompt,
         label: new.label,
         mode: new.mode,
@@ -128,9 +122,17 @@ pub(super) async fn start(State(door): State<Arc<Door>>, request: Request) -> Re
     Ok((StatusCode::CREATED, Json(view)).into_response())
 }
 
-/// The folder for a session of `POST /api/chat`.
-pub(super) fn folder(door: &Door, wanted: Option<&str>) -> Result<PathBuf, Fault> {
-    door.starter.folder(wanted)
+/// The folder for a session. A conversation goes on where it was, unless another folder is named; and only if sessions may
+/// be started where it was, since whoever goes on with it reads it.
+pub(super) async fn folder(door: &Arc<Door>, wanted: Option<&str>, resumed: Option<&str>) -> Result<PathBuf, Fault> {
+    let Some(conversation) = resumed else { return door.starter.folder(wanted) };
+    let (reader, id) = (Arc::clone(&door.transcripts), conversation.to_owned());
+    let reading = tokio::task::spawn_blocking(move || (reader.folder)(&id)).await;
+    let began = reading.map_err(|error| Fault::new(Kind::Internal, format!("the transcript: {error}")))?;
+    let unknown = || Fault::new(Kind::NoSuchConversation, format!("there is no conversation {conversation:?}"));
+    let began = began.ok_or_else(unknown)?;
+    let began = door.starter.folder(Some(&began.to_string_lossy()))?;
+    wanted.map_or(Ok(began), |wanted| door.starter.folder(Some(wanted)))
 }
 
 /// Starts the process and waits until its session is attached, or until it has failed.

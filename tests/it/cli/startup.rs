@@ -379,3 +379,19 @@ fn a_broken_configuration_says_what_sessions_do_meanwhile() {
     let rules_are_not = said("[projects.\"/\"]\ndeny = [\"Bash(\"]\n");
     assert!(rules_are_not.contains("a new session asks for everything"), "{rules_are_not}");
 }
+
+#[test]
+fn a_gate_that_a_session_starts_again_lets_sessions_begin_where_the_one_before_did() {
+    let home = Home::new();
+    let gate = home.serve();
+    let folders = || Request::get("/api/v1/me").send(&home.socket()).expect(200).json()["folders"].clone();
+    let before = folders();
+    assert_eq!(before, json!([home.project().canonicalize().unwrap()]));
+    let _session = StandIn::start_under_an_agent(&home, &["--label", "api"]);
+    home.attached(1);
+    let stopped = home.run(&["stop"]).ok().stdout;
+    assert!(stopped.contains("starts another when it needs one"), "{stopped}");
+    gate.wait_exit(PATIENCE);
+    home.attached(1);
+    assert_eq!(folders(), before);
+}

@@ -141,22 +141,59 @@ fn nobody_fills_the_folder_alone_and_empty_files_count() {
     uploaded(&gate, &bob, "x", b"");
 }
 
+/// An upload that is let in, and then does not come to its end.
+fn begun(gate: &Gate, token: &str) -> Connection {
+    let mut upload = Connection::open(&gate.target());
+    let head = format!(
+        "POST /api/v1/files?name=x HTTP/1.1\r\nHost: {}\r\nAuthorization: Bearer {token}\r\nContent-Length: 10\r\nExpect: 100-continue\r\n\r\n",
+        gate.address()
+    );
+    upload.write(head.as_bytes());
+    upload.is_asked_for_the_body();
+    upload.write(b"12345");
+    upload
+}
+
+#[test]
+fn one_sender_does_not_take_all_places_for_uploads_and_gives_them_back_when_revoked() {
+    let home = Home::new();
+    let gate = home.serve();
+    let (ann, bob) = (home.token_for("ann", "sender"), home.token_for("bob", "sender"));
+    let mut slow = [begun(&gate, &ann), begun(&gate, &ann)];
+    assert_eq!(upload(&gate, &ann, "x", b"").expect(429).json()["error"], 42903);
+    uploaded(&gate, &bob, "x", b"");
+    uploaded(&gate, home.token(), "x", b"");
+    let tokens = home.run(&["token", "list", "--json"]).ok().json();
+    let hers = tokens.as_array().unwrap().iter().find(|token| token["person"] == "ann").unwrap();
+    home.run(&["token", "revoke", hers["id"].as_str().unwrap()]).ok();
+    for upload in &mut slow {
+        upload.patient_for(PATIENCE);
+        assert_eq!(upload.read_head().unwrap().status, 403, "nothing more came of it");
+    }
+}
+
+#[test]
+fn files_that_wait_for_their_event_are_bounded() {
+    let home = Home::new();
+    home.fix("PORTCULLIS_TEST_FILES_STAGED", 2);
+    let gate = home.serve();
+    let (ann, bob) = (home.token_for("ann", "sender"), home.token_for("bob", "sender"));
+    let first = uploaded(&gate, &ann, "a", b"");
+    uploaded(&gate, &ann, "b", b"");
+    assert_eq!(upload(&gate, &ann, "c", b"").expect(507).json()["error"], 50701);
+    uploaded(&gate, &bob, "c", b"");
+    gate.post_as(&ann, "/api/v1/events", &json!({"text": "x", "files": [first]})).expect(200);
+    uploaded(&gate, &ann, "c", b"");
+}
+
 #[test]
 fn a_file_whose_token_was_revoked_while_it_came_is_not_kept() {
     let home = Home::new();
     let gate = home.serve();
     let ann = home.token_for("ann", "sender");
-    let mut upload = Connection::open(&gate.target());
-    let head = format!(
-        "POST /api/v1/files?name=x HTTP/1.1\r\nHost: {}\r\nAuthorization: Bearer {ann}\r\nContent-Length: 10\r\nExpect: 100-continue\r\n\r\n",
-        gate.address()
-    );
-    upload.write(head.as_bytes());
-    // It is let in, and comes.
-    upload.is_asked_for_the_body();
-    upload.write(b"12345");
+    let mut upload = begun(&gate, &ann);
     home.run(&["people", "remove", "ann"]).ok();
-    upload.write(b"67890");
+    upload.try_write(b"67890").ok();
     upload.patient_for(PATIENCE);
     assert_eq!(upload.read_head().unwrap().status, 403);
     assert!(!home.folder().join("files/staged").exists());

@@ -2,10 +2,10 @@
 
 use crate::support::browser::{Browser, DESKTOP, link};
 use crate::support::child::Stdin;
-use crate::support::connection::Target;
+use crate::support::connection::{Connection, Target};
 use crate::support::home::{Home, Ran};
 use crate::support::http::Request;
-use crate::support::{PATIENCE, until};
+use crate::support::{PATIENCE, Signal, until};
 use serde_json::json;
 use std::os::unix::fs::PermissionsExt as _;
 
@@ -30,6 +30,54 @@ fn a_link_works_once_and_fetching_it_ahead_does_not_use_it_up() {
     Request::post("/api/v1/devices").json(&json!({"link": secret, "name": "x"})).send(&gate.target()).expect(403);
     assert!(!home.log().contains(secret), "no log has the link");
     assert!(page.run(&format!("fetch('{address}').then((answer) => answer.ok)")).as_bool().unwrap());
+}
+
+#[test]
+fn whoever_shows_no_link_is_not_listened_to_for_long() {
+    let home = Home::new();
+    home.fix("PORTCULLIS_TEST_SMALL_BODY", 50);
+    let gate = home.serve();
+    let post = "POST /api/v1/devices HTTP/1.1\r\nContent-Type: application/json\r\nHost: ";
+    for (rest, status) in [
+        ("Content-Length: 100000\r\n\r\n", 413),
+        ("Content-Length: 4000\r\n\r\n{", 408),
+        (&format!("Transfer-Encoding: chunked\r\n\r\n2000\r\n{}", " ".repeat(0x2000)), 413),
+    ] {
+        let mut connection = Connection::open(&gate.target());
+        connection.write(format!("{post}{}\r\n{rest}", gate.address()).as_bytes());
+        connection.patient_for(PATIENCE);
+        assert_eq!(connection.read_head().unwrap().status, status, "{}", &rest[..20]);
+    }
+}
+
+#[test]
+fn a_request_names_one_host() {
+    let home = Home::new();
+    let gate = home.serve();
+    for (target, status) in [("http://evil.example", 403), (&format!("http://{}", gate.address()), 200)] {
+        let mut connection = Connection::open(&gate.target());
+        connection.write(format!("GET {target}/healthz HTTP/1.1\r\nHost: {}\r\n\r\n", gate.address()).as_bytes());
+        connection.patient_for(PATIENCE);
+        assert_eq!(connection.read_head().unwrap().status, status, "{target}");
+    }
+    let two = Request::get("/healthz").header("Sec-Fetch-Site", "none").header("Sec-Fetch-Site", "cross-site");
+    two.send(&gate.target()).expect(403);
+}
+
+#[test]
+fn a_device_that_calls_itself_by_anothers_id_does_not_keep_that_from_being_revoked() {
+    let home = Home::new();
+    let gate = home.serve();
+    let trade = |name: &str| {
+        let url = link(&gate, &[]);
+        let new = json!({"link": url.split("#link=").nth(1).unwrap(), "name": name});
+        Request::post("/api/v1/devices").json(&new).send(&gate.target()).expect(200).json()["id"].clone()
+    };
+    let first = trade("phone");
+    let second = trade(first.as_str().unwrap());
+    home.run(&["device", "revoke", first.as_str().unwrap()]).ok();
+    let left = home.run(&["device", "list", "--json"]).ok().json();
+    assert_eq!((left.as_array().unwrap().len(), &left[0]["id"]), (1, &second), "{left:#}");
 }
 
 #[test]
@@ -170,6 +218,31 @@ fn the_browser_is_opened_on_a_file_that_only_its_owner_reads_and_that_is_gone_af
     assert!(!file.exists(), "the file is gone");
     assert!(!opening.stdout().contains(secret), "nor is it printed where no terminal is");
     assert!(opening.stdout().contains("browser is linked."), "{}", opening.stdout());
+}
+
+#[test]
+fn the_file_goes_when_the_terminal_is_closed_and_what_a_kill_left_behind_goes_with_the_next() {
+    let home = Home::new();
+    let _gate = home.serve();
+    let path = format!("{}:{}", fake_opener(&home).display(), std::env::var("PATH").unwrap());
+    let open = || {
+        std::fs::remove_file(home.user().join("opened")).ok();
+        let mut command = home.command(&["page"]);
+        command.env("DISPLAY", ":9").env("PATH", &path);
+        let opening = home.spawn(command, Stdin::Nothing);
+        let file = until("the browser", || std::fs::read_to_string(home.user().join("opened")).ok());
+        (opening, std::path::PathBuf::from(file.trim()))
+    };
+    let (killed, left) = open();
+    killed.kill_9();
+    assert!(left.exists());
+    for signal in [Signal::HUP, Signal::TERM] {
+        let (opening, file) = open();
+        assert!(file.exists() && !left.exists());
+        opening.signal(signal);
+        opening.wait_exit(PATIENCE);
+        assert!(!file.exists(), "{signal:?}");
+    }
 }
 
 #[test]

@@ -70,6 +70,8 @@ fn an_edited_input_runs_instead_of_the_one_asked_about() {
     assert!(made(&home, "second.txt") && !made(&home, "first.txt"));
     let effect = gate.ask_when(&ask, |ask| ask["verdict"]["outcome"] == "ran")["verdict"].clone();
     assert_ne!(effect["differs"], true, "what ran is what was allowed: {effect}");
+    let log = home.run(&["log"]).ok().stdout;
+    assert!(log.contains("ran Bash: touch second.txt") && !log.contains("ran Bash: touch first.txt"), "{log}");
 }
 
 #[test]

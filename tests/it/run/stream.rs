@@ -4,6 +4,8 @@ use super::api::serve;
 use crate::fakes::model::Model;
 use crate::fakes::script::{Latch, Rule};
 use crate::support::claude::Claude;
+use crate::support::driven::Driven;
+use crate::support::gate::Gate;
 use crate::support::home::Home;
 use crate::support::http::Request;
 use crate::support::stream::Stream;
@@ -85,6 +87,40 @@ fn a_conversation_begun_in_a_terminal_is_listed_and_goes_on_in_a_held_session() 
     let texts: Vec<&str> =
         page["entries"].as_array().unwrap().iter().filter_map(|entry| entry["text"]["text"].as_str()).collect();
     assert_eq!(texts, ["echo: paint the shed"], "{page:#}");
+}
+
+#[test]
+fn a_conversation_of_a_folder_where_no_session_may_be_started_does_not_go_on() {
+    let home = Home::new();
+    let model = Model::start(vec![]);
+    let begun = Claude::headless(&home, &model, "paint the shed", &json!({"mcpServers": {}}), &[]);
+    begun.wait().ok();
+    let other = home.folder().join("other");
+    std::fs::create_dir_all(&other).unwrap();
+    home.write_config(&format!("[start]\nfolders = [{:?}]\n", other.display()));
+    let mut command = home.command(&["serve"]);
+    Driven::confine(&mut command, &home, &model);
+    let gate = Gate::start_command(&home, command);
+    let projects = home.user().join(".claude/projects");
+    let transcripts =
+        std::fs::read_dir(projects).unwrap().flat_map(|folder| std::fs::read_dir(folder.unwrap().path()).unwrap());
+    let path = transcripts
+        .map(|file| file.unwrap().path())
+        .find(|path| path.extension().is_some_and(|end| end == "jsonl"))
+        .unwrap();
+    let id = path.file_stem().unwrap().to_str().unwrap();
+    for (resume, folder, error) in [
+        (id, None, 40308),
+        (id, Some(&other), 40308),
+        (path.to_str().unwrap(), None, 40415),
+        ("--dangerously-skip-permissions", None, 40415),
+        ("", None, 40415),
+    ] {
+        let body = json!({"resume": resume, "prompt": "go on", "folder": folder});
+        for route in ["/api/v1/sessions", "/api/chat"] {
+            assert_eq!(gate.post(route, &body).json()["error"], error, "{route} {body}");
+        }
+    }
 }
 
 #[test]

@@ -38,8 +38,12 @@ impl CallsUnderWay {
     /// The call ran with this input, as the client's hook tells.
     pub(super) fn ran(&mut self, id: &str, tool: &str, input: &Value) {
         match self.0.iter_mut().find(|call| call.id == id) {
-            Some(call) => call.input = call_digest(tool, input),
-            None => self.put(id, tool, input, String::new(), None),
+            Some(call) => {
+                call.input = call_digest(tool, input);
+                // A person may have changed it.
+                call.preview = preview(tool, input);
+            }
+            None => self.put(id, tool, input, preview(tool, input), None),
         }
     }
 

@@ -1,6 +1,7 @@
 //! The conversations that can be continued: the newest ones, whoever began them, with what they are about.
 
 use std::fs::File;
+use std::io::{BufRead as _, BufReader, Read as _};
 use std::os::unix::fs::{FileExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 
@@ -21,6 +22,8 @@ const MOST_OPENED: usize = 1000;
 const MOST_FILES: usize = 20_000;
 /// As much of the beginning and of the end of a file is read.
 const READ: u64 = 64 << 10;
+/// Within so much of the beginning of a file some line names the folder.
+const LONGEST_START: u64 = 64 << 20;
 /// Bytes of a title.
 const LONGEST_TITLE: usize = 120;
 
@@ -31,6 +34,14 @@ impl Transcripts {
         found.sort_by_key(|file| std::cmp::Reverse(file.at));
         let views = found.into_iter().take(MOST_OPENED).filter_map(|found| found.view());
         views.filter(|view| is_wanted(Path::new(&view.folder))).take(LISTED).collect()
+    }
+
+    /// Where the conversation with this id began.
+    pub(crate) fn folder_of(&self, conversation: &str) -> Option<PathBuf> {
+        let start = BufReader::new(self.open(conversation)?).take(LONGEST_START);
+        let mut lines = start.split(b'\n').map_while(Result::ok);
+        let cwd = |line: Vec<u8>| serde_json::from_slice::<FactLine>(&line).ok()?.cwd;
+        lines.find_map(cwd).map(PathBuf::from)
     }
 
     fn files(&self) -> Vec<Found> {

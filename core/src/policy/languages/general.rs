@@ -57,12 +57,29 @@ fn removes_what_it_makes(code: &str) -> bool {
         let mut from = 0;
         while let Some(at) = code[from..].find(remover).map(|at| from + at) {
             from = at + remover.len();
-            if !is_named(&code[..at], &code[from..]) {
+            if !is_named(&code[..at], &code[from..]) && !is_picked(code, &code[..at], &code[from..]) {
                 return true;
             }
         }
         false
     })
+}
+
+/// Whether what is removed is a name of its own for what patterns in quotes stand for, in folders in quotes: that is looked up
+/// on the disk.
+fn is_picked(code: &str, before: &str, behind: &str) -> bool {
+    let is_name = |text: &str| !text.is_empty() && text.chars().all(|c| c.is_alphanumeric() || c == '_');
+    let argument = behind.find('(').map_or("", |at| &behind[at + 1..]);
+    let argument = argument.split([')', ',']).next().unwrap_or_default().trim();
+    let receiver = before.trim_end_matches('.').rsplit(|c: char| !c.is_alphanumeric() && c != '_').next().unwrap_or_default();
+    let has_name = if argument.is_empty() { before.ends_with('.') && is_name(receiver) } else { is_name(argument) };
+    let calls = |function: &str| {
+        let calls: Vec<&str> = code.split(function).skip(1).collect();
+        let is_said = |behind: &&str| behind.split([')', ',']).next().is_some_and(|name| is_quoted(name.trim()));
+        (!calls.is_empty(), calls.iter().all(is_said))
+    };
+    let ((globs, named), (_, below)) = (calls("glob("), calls("Path("));
+    has_name && globs && named && below
 }
 
 /// Whether what is removed stands in quotes behind the name of the function, or before it: `Path('x').unlink()`.
@@ -109,6 +126,8 @@ mod tests {
             "unlink \"victim\"",
             "from shutil import rmtree",
             "print('truncated')",
+            "[p.unlink() for p in pathlib.Path('.').rglob('*.py[co]')]",
+            "[os.remove(f) for f in glob.glob('build/*.o')]",
         ] {
             assert!(!removes_what_it_makes(code), "{code}");
         }
@@ -118,6 +137,8 @@ mod tests {
             "fs.rmSync(process.env['HO'+'ME'])",
             "[p.unlink() for p in x]",
             "Path('a'+'b').unlink()",
+            "[p.unlink() for p in Path(x).rglob('*')]",
+            "[os.remove(f) for f in glob.glob('a'+'b')]",
             "os.remove('a'+'b')",
             "os.remove(f'{x}')",
             "rmtree(\"$x\")",

@@ -30,7 +30,11 @@ impl Input {
         if !is_piped {
             return Self::Own;
         }
-        let others = all.iter().filter(|other| !std::ptr::eq(*other, command) && other.words != command.words);
+        // In a pipe only what stands before it, and what makes words of that.
+        let at = all.iter().position(|other| std::ptr::eq(other, command) || other.words == command.words);
+        let is_before = |place: usize, other: &Found| is_inside || other.is_nested || at.is_none_or(|at| place < at);
+        let others = all.iter().enumerate().filter(|(place, other)| is_before(*place, other) && at != Some(*place));
+        let others = others.map(|(_, other)| other).filter(|other| other.words != command.words);
         let texts: Option<Vec<String>> = others.clone().map(printed).collect();
         let is_echo = |other: &Found| other.words.first().is_some_and(|word| word.text == "echo");
         texts.map_or(Self::Unknown, |texts| Self::Texts(texts, others.clone().all(is_echo)))

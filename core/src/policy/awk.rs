@@ -35,7 +35,8 @@ fn read(tokens: &[AwkToken], meaning: &mut Meaning) {
             AwkToken::Mark('(') => brackets += 1,
             AwkToken::Mark(')') => brackets = brackets.saturating_sub(1),
             AwkToken::Name(name) if name == "system" => {
-                let is_alone = tokens.get(at + 1) == Some(&AwkToken::Mark('(')) && tokens.get(at + 3) == Some(&AwkToken::Mark(')'));
+                let is_alone = tokens.get(at + 1) == Some(&AwkToken::Mark('('))
+                    && tokens.get(at + 3) == Some(&AwkToken::Mark(')'));
                 match text(at + 2).filter(|_| is_alone) {
                     Some(line) => meaning.run(line),
                     None => meaning.is_unclear = true,
@@ -56,8 +57,12 @@ fn read(tokens: &[AwkToken], meaning: &mut Meaning) {
                 Some(line) => meaning.feed(line),
                 None => meaning.is_unclear = true,
             },
-            AwkToken::Name(name) if name == "getline" && at.checked_sub(1).is_none_or(|at| tokens[at] != AwkToken::Mark('|')) => {
-                let is_place = |token: &&AwkToken| matches!(token, AwkToken::Name(_) | AwkToken::Text(_) | AwkToken::Mark('$' | '[' | ']'));
+            AwkToken::Name(name)
+                if name == "getline" && at.checked_sub(1).is_none_or(|at| tokens[at] != AwkToken::Mark('|')) =>
+            {
+                let is_place = |token: &&AwkToken| {
+                    matches!(token, AwkToken::Name(_) | AwkToken::Text(_) | AwkToken::Mark('$' | '[' | ']'))
+                };
                 let from = at + 1 + tokens[at + 1..].iter().take_while(is_place).count();
                 let is_file = tokens.get(from) == Some(&AwkToken::Mark('<'));
                 meaning.reads_any |= is_file && text(from + 1).is_none();
@@ -66,7 +71,8 @@ fn read(tokens: &[AwkToken], meaning: &mut Meaning) {
             AwkToken::Mark('>') if braces > 0 && brackets == 0 => {
                 let file = at + 1 + usize::from(tokens.get(at + 1) == Some(&AwkToken::Mark('>')));
                 let is_whole = text(file).is_some() && is_end(file + 1);
-                meaning.changes_any |= !is_whole && at.checked_sub(1).is_none_or(|at| tokens[at] != AwkToken::Mark('>'));
+                meaning.changes_any |=
+                    !is_whole && at.checked_sub(1).is_none_or(|at| tokens[at] != AwkToken::Mark('>'));
             }
             _ => {}
         }
@@ -178,7 +184,9 @@ mod tests {
     #[test]
     fn files_whose_names_are_put_together_may_be_any() {
         let of = |code: &str| meaning(std::iter::once(code));
-        for code in ["{print > \"out\"}", "{while ((getline l < \"f\") > 0) print}", "{if ($1 > 5) print}", "$1 > 5 {print $2}"] {
+        for code in
+            ["{print > \"out\"}", "{while ((getline l < \"f\") > 0) print}", "{if ($1 > 5) print}", "$1 > 5 {print $2}"]
+        {
             assert!(!of(code).changes_any && !of(code).reads_any, "{code}");
         }
         for code in ["{print > $1}", "{print >> \".g\" \"it\"}", "{print > (\"a\" \"b\")}"] {

@@ -49,14 +49,20 @@ fn command_is_certain(command: &Found, suspects: &Suspects) -> bool {
     match first.text.as_str() {
         "export" => rest.iter().all(is_set),
         "source" | "." => rest.len() == 1 && rest[0].is_literal && !rest[0].is_made_file(),
-        "set" => rest.iter().all(|word| word.is_literal && matches!(word.text.as_str(), "-e" | "-u" | "-x" | "-eu" | "-ex" | "-euo" | "-o" | "pipefail")),
-        "alias" | "bind" | "compgen" | "complete" | "declare" | "enable" | "eval" | "exec" | "fc" | "hash" | "let" | "local"
-        | "mapfile" | "popd" | "pushd" | "read" | "readarray" | "readonly" | "shopt" | "trap" | "typeset" | "unset" => false,
+        "set" => rest.iter().all(|word| {
+            word.is_literal
+                && matches!(word.text.as_str(), "-e" | "-u" | "-x" | "-eu" | "-ex" | "-euo" | "-o" | "pipefail")
+        }),
+        "alias" | "bind" | "compgen" | "complete" | "declare" | "enable" | "eval" | "exec" | "fc" | "hash" | "let"
+        | "local" | "mapfile" | "popd" | "pushd" | "read" | "readarray" | "readonly" | "shopt" | "trap" | "typeset"
+        | "unset" => false,
         // What it is given is neither a file nor run.
         _ if reading(&command.words) == Reading::Nothing && is_inert(&command.words) && !is_loop(first) => true,
         _ => {
             let values = |word: &ShellWord| suspects.variables.shapes(word);
-            let is_said = |word: &ShellWord| !word.pieces.contains(&Piece::Unknown) && values(word).iter().all(|shape| !shape.contains([ANY, OUTER]));
+            let is_said = |word: &ShellWord| {
+                !word.pieces.contains(&Piece::Unknown) && values(word).iter().all(|shape| !shape.contains([ANY, OUTER]))
+            };
             rest.iter().all(is_said) && (command.given.is_empty() || is_inert(&command.words))
         }
     }

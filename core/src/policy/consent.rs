@@ -67,7 +67,9 @@ impl<'a> View<'a> {
         for step in &plan.steps {
             by = by.or(self.command(step)?);
             for file in &step.redirects {
-                let is_here = || file.names(self.call).count() > 0 && file.names(self.call).all(|path| self.context.works_in(path));
+                let is_here = || {
+                    file.names(self.call).count() > 0 && file.names(self.call).all(|path| self.context.works_in(path))
+                };
                 if self.allows_every_line() && is_here() {
                     continue;
                 }

@@ -246,7 +246,16 @@ mod tests {
         ] {
             assert_eq!(does(script), Some(Does::default()), "{script}");
         }
-        for script in ["e", "1e danger", "s/.*/&/e", "s/x/y/;e", "s/a/b/ge", "/x/e", "{e\n}", "1,3{s/a/b/;e x\n}", "s/[/]/x/e",
+        for script in [
+            "e",
+            "1e danger",
+            "s/.*/&/e",
+            "s/x/y/;e",
+            "s/a/b/ge",
+            "/x/e",
+            "{e\n}",
+            "1,3{s/a/b/;e x\n}",
+            "s/[/]/x/e",
             "s/[]/]/g;s/e;p#/a/g",
             "s/[[:alpha:]/]/g;s/e;p#/a/g",
         ] {

@@ -153,7 +153,8 @@ impl Suspects {
             self.unseen = self.unseen.or(feeding::unseen(words, command, all));
             scripts.extend(scripts_of(words));
             let meaning = languages::meaning(words, command, all);
-            let unclear = meaning.is_unclear.then_some("it has a text in another language, and what that runs cannot be told");
+            let unclear =
+                meaning.is_unclear.then_some("it has a text in another language, and what that runs cannot be told");
             self.unseen = self.unseen.or(unclear);
             scripts.extend(meaning.lines);
         }

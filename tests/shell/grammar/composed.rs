@@ -75,7 +75,8 @@ pub(super) const FAMILY: Family = Family { size: || TEMPLATES.len(), apply };
 fn apply(at: usize, rng: &mut Rng, stage: &Stage) -> Option<(Stage, String)> {
     let template = TEMPLATES[at];
     let text = stage.text();
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, ' ' | '.' | '-' | '_' | '~' | '+' | ',' | ':' | '@');
+    let is_plain =
+        |c: char| c.is_ascii_alphanumeric() || matches!(c, ' ' | '.' | '-' | '_' | '~' | '+' | ',' | ':' | '@');
     let takes_slashes = !template.contains("s/") && !template.contains("y/");
     if !text.chars().all(|c| is_plain(c) || c == '/' && takes_slashes) || text.contains('Z') {
         return None;

@@ -4,7 +4,7 @@
 use super::super::options;
 use super::super::shell::ShellWord;
 use super::Meaning;
-use super::input::Input;
+use super::input::ProgramInput;
 use super::values;
 
 /// Settings of vim that only change how a text looks or is written.
@@ -20,7 +20,7 @@ pub(super) fn is_editor(name: &str) -> bool {
 }
 
 /// What vim is told by its options, and by its input where it has no screen.
-pub(super) fn read_by_vim(name: &str, rest: &[ShellWord], input: &Input) -> Meaning {
+pub(super) fn read_by_vim(name: &str, rest: &[ShellWord], input: &ProgramInput) -> Meaning {
     let mut meaning = Meaning::default();
     let plus = rest.iter().filter_map(|word| word.text.strip_prefix('+'));
     for text in values(rest, "c", &["--cmd"]).into_iter().chain(plus) {
@@ -33,14 +33,14 @@ pub(super) fn read_by_vim(name: &str, rest: &[ShellWord], input: &Input) -> Mean
     meaning
 }
 
-pub(super) fn read_by_ed(rest: &[ShellWord], input: &Input) -> Meaning {
+pub(super) fn read_by_ed(rest: &[ShellWord], input: &ProgramInput) -> Meaning {
     let mut meaning = Meaning::default();
     rest.iter().filter_map(|word| word.text.strip_prefix('!')).for_each(|line| meaning.run(line));
     take_input(input, &mut meaning);
     meaning
 }
 
-fn take_input(input: &Input, meaning: &mut Meaning) {
+fn take_input(input: &ProgramInput, meaning: &mut Meaning) {
     match input.texts() {
         Some(texts) => texts.iter().for_each(|text| orders(text, meaning)),
         None => meaning.is_unclear = true,
@@ -79,7 +79,11 @@ fn order(line: &str, meaning: &mut Meaning) -> Option<Next> {
             if line.contains(['%', '#', '!']) {
                 return None;
             }
-            if has_address { meaning.feed(line) } else { meaning.run(line) }
+            if has_address {
+                meaning.feed(line);
+            } else {
+                meaning.run(line);
+            }
             return Some(Next::Orders);
         }
         let ends = behind.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(behind.len());
@@ -94,21 +98,26 @@ fn order(line: &str, meaning: &mut Meaning) -> Option<Next> {
                 let delimiter = behind.chars().next()?;
                 behind_part(&behind[delimiter.len_utf8()..], delimiter)?
             }
-            "q" | "qu" | "quit" | "qa" | "qall" | "quita" | "quitall" | "Q" | "wa" | "wall" | "wqa" | "wqall" | "xa"
-            | "xall" | "u" | "undo" | "red" | "redo" | "noh" | "nohlsearch" | "H" | "h" | "P" => {
+            "q" | "qu" | "quit" | "qa" | "qall" | "quita" | "quitall" | "Q" | "wa" | "wall" | "wqa" | "wqall"
+            | "xa" | "xall" | "u" | "undo" | "red" | "redo" | "noh" | "nohlsearch" | "H" | "h" | "P" => {
                 matches!(argument.trim(), "" | "!").then_some(next)?
             }
-            "w" | "write" | "wq" | "x" | "exit" | "up" | "update" | "W" | "r" | "read" | "e" | "edit" | "E" | "f" | "sp"
-            | "split" | "vs" | "vsplit" | "tabe" | "tabedit" => match shell_line(behind) {
+            "w" | "write" | "wq" | "x" | "exit" | "up" | "update" | "W" | "r" | "read" | "e" | "edit" | "E" | "f"
+            | "sp" | "split" | "vs" | "vsplit" | "tabe" | "tabedit" => match shell_line(behind) {
                 Some(line) if line.contains(['%', '#', '!']) => return None,
                 Some(line) => {
-                    if matches!(name, "w" | "write" | "W") { meaning.feed(line) } else { meaning.run(line) }
+                    if matches!(name, "w" | "write" | "W") {
+                        meaning.feed(line);
+                    } else {
+                        meaning.run(line);
+                    }
                     return Some(Next::Orders);
                 }
                 None => is_file(argument).then_some(next)?,
             },
-            "p" | "print" | "pr" | "nu" | "number" | "n" | "l" | "list" | "d" | "delete" | "j" | "join" | "k" | "mark" | "t"
-            | "co" | "copy" | "m" | "move" | "y" | "yank" | "pu" | "put" | "ret" | "retab" | "le" | "ri" | "ce" => {
+            "p" | "print" | "pr" | "nu" | "number" | "n" | "l" | "list" | "d" | "delete" | "j" | "join" | "k"
+            | "mark" | "t" | "co" | "copy" | "m" | "move" | "y" | "yank" | "pu" | "put" | "ret" | "retab" | "le"
+            | "ri" | "ce" => {
                 argument.chars().all(|c| c.is_ascii_alphanumeric() || " $.,+-'!".contains(c)).then_some(next)?
             }
             "sort" => argument.chars().all(|c| c.is_ascii_alphanumeric() || " !".contains(c)).then_some(next)?,
@@ -139,7 +148,8 @@ fn shell_line(argument: &str) -> Option<&str> {
 
 /// Whether an argument is a name of a file in which nothing is filled in.
 fn is_file(argument: &str) -> bool {
-    !argument.contains(['`', '$', '*', '?', '[', '{', '<', '\\', '!', '#', '=']) || argument.trim() == "!"
+    !argument.contains(['`', '$', '*', '?', '[', '{', '<', '\\', '!', '#', '='])
+        || argument.trim() == "!"
         || argument.strip_prefix('!').is_some_and(|name| name.starts_with(' ') && is_file(name))
 }
 
@@ -211,9 +221,18 @@ mod tests {
 
     #[test]
     fn orders_that_change_text_are_understood() {
-        for text in
-            ["wq", "q!", "%s/a/b/g", "%s/a/b/g | wq", "g/x/d", "1,5d", "set nu", "w out.txt", "0a\nrm x\n.\nw\nq", "+10"]
-        {
+        for text in [
+            "wq",
+            "q!",
+            "%s/a/b/g",
+            "%s/a/b/g | wq",
+            "g/x/d",
+            "1,5d",
+            "set nu",
+            "w out.txt",
+            "0a\nrm x\n.\nw\nq",
+            "+10",
+        ] {
             assert_eq!(read(text), Meaning::default(), "{text}");
         }
     }

@@ -4,15 +4,31 @@ use super::super::erasing::{REMOVES_FILES, REMOVES_FOLDERS, interprets};
 use super::super::feeding::starts_programs;
 use super::super::shell::ShellWord;
 use super::super::suspects::Found;
-use super::{Input, Meaning, values};
+use super::{Meaning, ProgramInput, values};
 
 /// What code of a language says when it starts programs, or takes what it does from elsewhere.
 const STARTS: [(&str, &[&str]); 5] = [
     (
         "emacs",
         &[
-            "process", "shell", "delete", "rename", "write", "insert-file", "copy", "load", "eval", "funcall", "apply",
-            "intern", "find-file", "append", "make-", "set-file", "getenv", "read",
+            "process",
+            "shell",
+            "delete",
+            "rename",
+            "write",
+            "insert-file",
+            "copy",
+            "load",
+            "eval",
+            "funcall",
+            "apply",
+            "intern",
+            "find-file",
+            "append",
+            "make-",
+            "set-file",
+            "getenv",
+            "read",
         ],
     ),
     ("gnuplot", &["system", "!", "`", "load", "eval", "call", "|"]),
@@ -22,7 +38,7 @@ const STARTS: [(&str, &[&str]); 5] = [
 ];
 
 /// Whether a program of the table is told nothing that starts others.
-pub(super) fn says_nothing_of_programs(name: &str, rest: &[ShellWord], input: &Input) -> Meaning {
+pub(super) fn says_nothing_of_programs(name: &str, rest: &[ShellWord], input: &ProgramInput) -> Meaning {
     let mut texts: Vec<String> = match name {
         "emacs" => values(rest, "f", &["--eval", "-eval", "--execute", "-execute", "--funcall", "-funcall"]),
         "gnuplot" => values(rest, "e", &[]),
@@ -43,8 +59,10 @@ pub(super) fn code(name: &str, rest: &[ShellWord], command: &Found) -> Meaning {
         return Meaning::default();
     }
     let words = rest.iter().map(|word| word.text.as_str());
-    let texts: Vec<&str> =
-        words.chain(command.given.iter().map(String::as_str)).filter(|text| text.contains([' ', '(', '\n', ';'])).collect();
+    let texts: Vec<&str> = words
+        .chain(command.given.iter().map(String::as_str))
+        .filter(|text| text.contains([' ', '(', '\n', ';']))
+        .collect();
     let is_module = rest.iter().any(|word| word.text.starts_with("-m"));
     let starts = || is_module && texts.iter().any(|text| starts_programs(name, text));
     Meaning { is_unclear: starts() || texts.iter().any(|text| removes_what_it_makes(text)), ..Meaning::default() }
@@ -71,7 +89,8 @@ fn is_picked(code: &str, before: &str, behind: &str) -> bool {
     let is_name = |text: &str| !text.is_empty() && text.chars().all(|c| c.is_alphanumeric() || c == '_');
     let argument = behind.find('(').map_or("", |at| &behind[at + 1..]);
     let argument = argument.split([')', ',']).next().unwrap_or_default().trim();
-    let receiver = before.trim_end_matches('.').rsplit(|c: char| !c.is_alphanumeric() && c != '_').next().unwrap_or_default();
+    let receiver =
+        before.trim_end_matches('.').rsplit(|c: char| !c.is_alphanumeric() && c != '_').next().unwrap_or_default();
     let has_name = if argument.is_empty() { before.ends_with('.') && is_name(receiver) } else { is_name(argument) };
     let calls = |function: &str| {
         let calls: Vec<&str> = code.split(function).skip(1).collect();

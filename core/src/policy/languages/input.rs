@@ -6,7 +6,7 @@ use super::super::shell::{ANY, Joint, ShellWord, Way};
 use super::super::suspects::Found;
 
 #[derive(Debug, PartialEq)]
-pub(super) enum Input {
+pub(super) enum ProgramInput {
     /// A terminal or a file.
     Own,
     /// Texts in the line, and whether they stand there as they are.
@@ -15,7 +15,7 @@ pub(super) enum Input {
     Unknown,
 }
 
-impl Input {
+impl ProgramInput {
     pub(super) fn of(command: &Found, all: &[Found]) -> Self {
         if !command.given.is_empty() {
             let is_known = |text: &String| !text.contains(ANY) && !["${", "$(", "`"].iter().any(|it| text.contains(it));

@@ -1,20 +1,22 @@
 //! Makefiles that stand in a line: by `--eval`, or from the input. What their variables make of a recipe is not worked out.
 
 use super::super::shell::ShellWord;
-use super::{Input, Meaning, values};
+use super::{Meaning, ProgramInput, values};
 
 /// What gives a name or a line another meaning.
 const CHANGES: [&str; 6] = ["SHELL", "define", "RECIPEPREFIX", "ONESHELL", "load ", "guile"];
 
-pub(super) fn meaning(rest: &[ShellWord], input: &Input) -> Meaning {
+pub(super) fn meaning(rest: &[ShellWord], input: &ProgramInput) -> Meaning {
     let mut texts: Vec<String> = values(rest, "", &["--eval"]).into_iter().map(str::to_owned).collect();
-    let is_input = |word: &ShellWord| matches!(word.text.as_str(), "-" | "-f-" | "/dev/stdin") || word.text.ends_with("=-");
+    let is_input =
+        |word: &ShellWord| matches!(word.text.as_str(), "-" | "-f-" | "/dev/stdin") || word.text.ends_with("=-");
     if rest.iter().any(is_input) {
         let Some(given) = input.texts() else { return Meaning::unclear() };
         texts.extend(given);
     }
     let is_changed = |word: &ShellWord| {
-        let shell = word.text.strip_prefix("SHELL=").map(|shell| matches!(shell, "/bin/sh" | "/bin/bash" | "sh" | "bash"));
+        let shell =
+            word.text.strip_prefix("SHELL=").map(|shell| matches!(shell, "/bin/sh" | "/bin/bash" | "sh" | "bash"));
         shell == Some(false) || word.text.starts_with(".SHELLFLAGS")
     };
     let is_unclear = !texts.is_empty() && rest.iter().any(is_changed);

@@ -20,7 +20,7 @@ use super::inert::is_inert;
 use super::shell::{Script, ShellWord};
 use super::suspects::Found;
 use super::{awk, options, sed};
-use input::Input;
+use input::ProgramInput;
 
 /// What a text in the language of a program does, besides what its words say.
 #[derive(Debug, Default, PartialEq)]
@@ -62,7 +62,7 @@ impl Meaning {
 pub(crate) fn meaning(words: &[ShellWord], command: &Found, all: &[Found]) -> Meaning {
     let Some((first, rest)) = words.split_first() else { return Meaning::default() };
     let name = name_of(&first.text);
-    let input = || Input::of(command, all);
+    let input = || ProgramInput::of(command, all);
     match name {
         "sed" | "gsed" => sed::meaning(rest, || input().texts()),
         "awk" | "gawk" | "mawk" | "nawk" => {

@@ -1,6 +1,6 @@
 //! Orders to databases and debuggers, which are known by their first word. One that is not known may run anything.
 
-use super::{Input, Meaning};
+use super::{Meaning, ProgramInput};
 
 /// Orders to sqlite that start nothing. A file that one of them names is a word of the line.
 const SQLITE: &str = ".backup .bail .binary .cd .changes .clone .databases .dbinfo .dump .echo .eqp .exit .explain .expert \
@@ -26,7 +26,7 @@ fn parted(order: &str) -> (&str, &str) {
     order.split_once([' ', '\t']).map_or((order, ""), |(name, rest)| (name, rest.trim()))
 }
 
-pub(super) fn sqlite(texts: &[&str], input: &Input) -> Meaning {
+pub(super) fn sqlite(texts: &[&str], input: &ProgramInput) -> Meaning {
     let mut meaning = Meaning::default();
     for text in texts.iter().map(|text| (*text).to_owned()).chain(input.texts().unwrap_or_default()) {
         let (orders, sql): (Vec<&str>, Vec<&str>) = text.lines().partition(|line| line.trim_start().starts_with('.'));
@@ -51,19 +51,22 @@ pub(super) fn sqlite(texts: &[&str], input: &Input) -> Meaning {
 /// Whether a function is called with anything but a name in quotes.
 fn calls_with_a_made_name(sql: &str, function: &str) -> bool {
     sql.split(function).skip(1).any(|behind| {
-        let argument = behind.trim_start().strip_prefix('(').map(str::trim_start).and_then(|name| name.strip_prefix('\''));
+        let argument =
+            behind.trim_start().strip_prefix('(').map(str::trim_start).and_then(|name| name.strip_prefix('\''));
         let behind = argument.and_then(|name| name.split_once('\'')).map(|(_, behind)| behind.trim_start());
         !behind.is_some_and(|behind| behind.starts_with([',', ')']))
     })
 }
 
-pub(super) fn psql(texts: &[&str], input: &Input) -> Meaning {
+pub(super) fn psql(texts: &[&str], input: &ProgramInput) -> Meaning {
     let mut meaning = Meaning::default();
     for text in texts.iter().map(|text| (*text).to_owned()).chain(input.texts().unwrap_or_default()) {
         for behind in text.split('\\').skip(1) {
             let (name, argument) = parted(behind.lines().next().unwrap_or_default());
             match behind.strip_prefix('!') {
-                Some(_) if text.matches('\\').count() == 1 => meaning.run(behind.lines().next().unwrap_or_default()[1..].trim()),
+                Some(_) if text.matches('\\').count() == 1 => {
+                    meaning.run(behind.lines().next().unwrap_or_default()[1..].trim());
+                }
                 Some(_) => meaning.is_unclear = true,
                 None => meaning.is_unclear |= !is_one_of(name, PSQL) || argument.contains(['`', '|']),
             }
@@ -74,7 +77,7 @@ pub(super) fn psql(texts: &[&str], input: &Input) -> Meaning {
     meaning
 }
 
-pub(super) fn mysql(texts: &[&str], input: &Input) -> Meaning {
+pub(super) fn mysql(texts: &[&str], input: &ProgramInput) -> Meaning {
     let mut meaning = Meaning::default();
     for text in texts.iter().map(|text| (*text).to_owned()).chain(input.texts().unwrap_or_default()) {
         for line in text.lines().flat_map(|line| line.split(';')) {
@@ -90,7 +93,7 @@ pub(super) fn mysql(texts: &[&str], input: &Input) -> Meaning {
     meaning
 }
 
-pub(super) fn debugger(texts: &[&str], input: &Input) -> Meaning {
+pub(super) fn debugger(texts: &[&str], input: &ProgramInput) -> Meaning {
     let mut meaning = Meaning::default();
     let Some(given) = input.texts() else { return Meaning::unclear() };
     for order in texts.iter().copied().chain(given.iter().map(String::as_str)).flat_map(str::lines) {
@@ -104,7 +107,10 @@ pub(super) fn debugger(texts: &[&str], input: &Input) -> Meaning {
             // What is printed may be a call.
             ("p" | "print" | "output" | "display" | "watch", _) if !argument.contains(['(', '=', '{', '\\']) => {}
             ("thread", _) if argument.starts_with("apply") => {
-                let is_trace = argument.split_whitespace().next_back().is_some_and(|word| is_one_of(word, "bt full where backtrace"));
+                let is_trace = argument
+                    .split_whitespace()
+                    .next_back()
+                    .is_some_and(|word| is_one_of(word, "bt full where backtrace"));
                 meaning.is_unclear |= !is_trace;
             }
             ("set", _) => meaning.is_unclear |= !is_one_of(parted(argument).0, SETTINGS),
@@ -124,7 +130,7 @@ mod tests {
 
     #[test]
     fn orders_are_known_by_their_first_word() {
-        let none = Input::Own;
+        let none = ProgramInput::Own;
         for text in [".tables", ".mode list", "select * from t where a='x'", ".schema t", "select readfile('a.txt')"] {
             assert_eq!(sqlite(&[text], &none), Meaning::default(), "{text}");
         }

@@ -19,7 +19,9 @@ pub(super) fn script_with_places(words: &[ShellWord], command: &Found, all: &[Fo
     let scripts = words.iter().skip_while(|word| !has_c(word)).skip(1).map(ShellWord::script);
     let scripts: Vec<String> = scripts.filter(|text| marks.iter().any(|mark| text.contains(mark))).collect();
     // What is set for it may be a part of what it runs.
-    let sets = |word: &ShellWord| assignment(word).is_some_and(|(_, value)| marks.iter().any(|mark| value.text.contains(mark)));
+    let sets = |word: &ShellWord| {
+        assignment(word).is_some_and(|(_, value)| marks.iter().any(|mark| value.text.contains(mark)))
+    };
     if command.words.iter().any(sets) {
         return Meaning::unclear();
     }

@@ -38,7 +38,8 @@ pub(super) fn tmux(rest: &[ShellWord], all: &[Found]) -> Meaning {
         }
     }
     let commands: Vec<&[ShellWord]> = words.split(|word| word.text == ";").collect();
-    let types = |words: &[ShellWord]| words.first().is_some_and(|word| matches!(word.text.as_str(), "send" | "send-keys"));
+    let types =
+        |words: &[ShellWord]| words.first().is_some_and(|word| matches!(word.text.as_str(), "send" | "send-keys"));
     for command in &commands {
         let Some((name, words)) = command.split_first() else { continue };
         let has_format = words.iter().any(|word| word.text.contains("#("));
@@ -51,7 +52,8 @@ pub(super) fn tmux(rest: &[ShellWord], all: &[Found]) -> Meaning {
             }
             "display" | "display-message" => meaning.is_unclear |= has_format,
             "set" | "set-option" | "setw" | "set-window-option" => {
-                let names_a_line = |word: &ShellWord| ["command", "shell", "hook", "editor"].iter().any(|it| word.text.contains(it));
+                let names_a_line =
+                    |word: &ShellWord| ["command", "shell", "hook", "editor"].iter().any(|it| word.text.contains(it));
                 meaning.is_unclear |= has_format || words.iter().any(names_a_line);
             }
             _ => meaning.is_unclear = true,
@@ -61,7 +63,8 @@ pub(super) fn tmux(rest: &[ShellWord], all: &[Found]) -> Meaning {
     let typing = all.iter().filter(|command| command.words.first().is_some_and(|word| name_of(&word.text) == "tmux"));
     let parts = typing.filter(|command| command.words.iter().any(|word| types(std::slice::from_ref(word)))).count();
     let parts = parts.max(commands.iter().filter(|command| types(command)).count());
-    meaning.is_unclear |= parts > 1 && !meaning.lines.is_empty() && meaning.lines.iter().any(|line| line.contains('\n'));
+    meaning.is_unclear |=
+        parts > 1 && !meaning.lines.is_empty() && meaning.lines.iter().any(|line| line.contains('\n'));
     meaning
 }
 
@@ -83,7 +86,10 @@ fn typed(words: &[ShellWord], meaning: &mut Meaning) {
     let is_key = |text: &str| {
         let is_special = |it: &str| text.starts_with(it) && text.len() > it.len();
         ["C-", "M-", "S-", "0x", "F1", "KP"].iter().any(|it| is_special(it))
-            || matches!(text, "Space" | "Tab" | "BSpace" | "Up" | "Down" | "Left" | "Right" | "Home" | "End" | "DC" | "IC")
+            || matches!(
+                text,
+                "Space" | "Tab" | "BSpace" | "Up" | "Down" | "Left" | "Right" | "Home" | "End" | "DC" | "IC"
+            )
     };
     let mut line = String::new();
     for key in keys {
@@ -119,7 +125,8 @@ fn started(words: &[ShellWord], meaning: &mut Meaning) {
 /// What screen is told. What it starts is behind its options, as with other programs that start one.
 pub(super) fn screen(rest: &[ShellWord]) -> Meaning {
     let Some(at) = rest.iter().position(|word| word.text == "-X") else { return Meaning::default() };
-    let is_quiet = rest.get(at + 1).is_some_and(|word| matches!(word.text.as_str(), "quit" | "kill" | "hardcopy" | "select"));
+    let is_quiet =
+        rest.get(at + 1).is_some_and(|word| matches!(word.text.as_str(), "quit" | "kill" | "hardcopy" | "select"));
     Meaning { is_unclear: !is_quiet, ..Meaning::default() }
 }
 
@@ -133,7 +140,9 @@ mod tests {
         let of = |line: &str| tmux(&Script::read(line).commands[0].words[1..], &[]);
         assert_eq!(of("tmux send-keys -t x 'npm run dev' Enter").lines, ["npm run dev"]);
         assert_eq!(of("tmux new-session -d -s x 'npm start'").lines, ["npm start"]);
-        for line in ["tmux ls", "tmux kill-session -t x", "tmux send-keys -t x C-c", "tmux capture-pane -t x -p", "tmux"] {
+        for line in
+            ["tmux ls", "tmux kill-session -t x", "tmux send-keys -t x C-c", "tmux capture-pane -t x -p", "tmux"]
+        {
             assert_eq!(of(line), Meaning::default(), "{line}");
         }
         for line in [

@@ -1,7 +1,7 @@
 //! What stands in quotes, behind a backslash or a dollar, and the commands within.
 
-use super::super::word::{Piece, is_printable};
 use super::super::doubt;
+use super::super::word::{Piece, is_printable};
 use super::{ShellReader, read};
 
 impl ShellReader<'_> {

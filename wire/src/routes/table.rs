@@ -112,8 +112,14 @@ const SAID: &[Kind] = &[
 ];
 
 /// How starting a session may fail.
-const STARTED: &[Kind] =
-    &[Kind::BypassNotAllowed, Kind::FolderNotAllowed, Kind::TooManyListeners, Kind::TooManySessions, Kind::StartFailed];
+const STARTED: &[Kind] = &[
+    Kind::BypassNotAllowed,
+    Kind::FolderNotAllowed,
+    Kind::NoSuchConversation,
+    Kind::TooManyListeners,
+    Kind::TooManySessions,
+    Kind::StartFailed,
+];
 
 /// How an order to a session may fail. One that is kept while the session is away fails by the first alone.
 const ORDERED: &[Kind] = &[Kind::NoSuchSession, Kind::NotDriven, Kind::SessionAway];

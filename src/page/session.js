@@ -44,7 +44,8 @@ function header(session, notice) {
   const end = () => confirm(t("reallyEnd")) && tell("end")();
   return h("div", { class: "head" },
     backBar(h("h1", null, shown(session.label)), h("span", { class: `badge ${what}` }, t(what === "away" ? "state_away" : what))),
-    h("p", { class: "path" }, shown(session.folder ?? ""), ` · ${t("connectedBy", { how: t(`by_${session.connected_by}`) })}`),
+    h("p", { class: "path" }, shown(session.folder ?? ""), ` · ${t("connectedBy", { how: t(`by_${session.connected_by}`) })}`,
+      may("admin") && session.folder && [" · ", h("a", { href: "#/rules", onclick: () => (state.folder = session.folder) }, t("rulesOfFolder"))]),
     session.stopped_by && h("p", { class: "warning" }, t("pausedBy", { by: shown(session.stopped_by) })),
     session.outside && h("p", { class: "warning" }, t("outside", { sender: shown(session.outside.sender) })),
     h("div", { class: "row tools" },
@@ -53,7 +54,6 @@ function header(session, notice) {
       drives && button("end", "quiet", end),
       !lives && may("start") && session.agent_session && button("continue", "primary", () => continueIt(session, notice)),
       modes(session, drives, (mode) => tell("mode", { mode })()),
-      may("admin") && session.folder && h("a", { class: "button quiet", href: "#/rules", onclick: () => (state.folder = session.folder) }, t("rulesOfFolder")),
       mute(session.label, notice)));
 }
 

@@ -16,7 +16,19 @@ export function startView() {
   const label = h("input", { type: "text", maxlength: "64", autocapitalize: "off" });
   const usual = h("option", { value: "" }, t("asUsual"));
   const mode = h("select", null, usual, MODES.map((each) => h("option", { value: each }, modeInWords(each))));
-  const defaults = defaultMode((found) => (usual.textContent = t("usualMode", { mode: modeInWords(found.mode) })));
+  const defaults = defaultMode((found) => {
+    usual.textContent = t("usualMode", { mode: found.mode });
+    usual.dataset.mode = found.mode;
+    explain();
+  });
+  // A menu cuts off what it has no room for.
+  const meaning = h("p", { class: "hint small", id: "mode-meaning" });
+  const explain = () => {
+    const chosen = mode.value || usual.dataset.mode;
+    meaning.textContent = chosen ? t(`mode_${chosen}`) : "";
+  };
+  mode.setAttribute("aria-describedby", meaning.id);
+  mode.addEventListener("change", explain);
   folder.addEventListener("change", () => defaults.of(folder.value));
   if (folder.value) defaults.of(folder.value);
   const notice = h("p", { class: "notice", role: "status" });
@@ -32,7 +44,7 @@ export function startView() {
   const element = h("section", { class: "form" },
     backBar(h("h1", null, t("start"))),
     field("folder", folder), h("datalist", { id: "folders" }, known.map((each) => h("option", { value: each }))),
-    field("promptText", prompt), field("mode", mode), h("details", null, h("summary", null, t("defaultMode")), defaults.element), field("label", label), notice,
+    field("promptText", prompt), field("mode", mode), meaning, h("details", null, h("summary", null, t("defaultMode")), defaults.element), field("label", label), notice,
     row(button("start", "primary", () => start({ folder: folder.value, prompt: prompt.value, ...(mode.value && { mode: mode.value }), ...(label.value && { label: label.value }) }))),
     conversations((one) => start({ folder: one.folder, resume: one.id, ...(prompt.value && { prompt: prompt.value }) })));
   return { element, draw: () => {} };

@@ -34,7 +34,7 @@ export const en = {
   connectedBy: "connected by {how}", since: "since", eventsWait: "{n} waiting", back: "Back", folder: "Folder", promptText: "What should it do?",
   lastActive: "active", defaultMode: "Default mode of this folder", startsIn: "Sessions start in", setHere: "Set here", setBy: "by {by}", nothingSet: "nothing",
   configFile: "config.toml", defaultHere: "In this folder and below, sessions start in", asConfigured: "as set above it, or in config.toml", setDefault: "Set as default", rulesOfFolder: "Rules and default mode",
-  asUsual: "the default of this folder", usualMode: "default of this folder: {mode}", unreachable: "The gate cannot be reached at the moment.",
+  asUsual: "Default of this folder", usualMode: "Default of this folder ({mode})", unreachable: "The gate cannot be reached at the moment.",
   starting: "Starting …", label: "Name (optional)",
   mode_default: "asks before it changes or runs something", mode_acceptEdits: "changes files unasked, asks before it runs something",
   mode_plan: "only reads, and makes a plan", mode_auto: "decides by itself what to ask",

@@ -4,10 +4,13 @@
 use std::collections::BTreeSet;
 
 use super::candidates::{as_pattern, names_in};
+use super::command::name_of;
 use super::erasing::strings;
 use super::folders::{GIT_FOLDER, prints_git_folder};
-use super::handing::{Handing, is_header, list_names};
+use super::handing::{Handing, list_names};
+use super::inert::started;
 use super::path::absolute;
+use super::printing::names_printed;
 use super::reading::{Descent, Reading};
 use super::shell::{ANY, Piece, ShellWord, Way};
 use super::suspects::{Found, Suspects};
@@ -32,6 +35,13 @@ impl Toucher<'_> {
         let may_change = handing.taken == Reading::Perhaps;
         let touch = Touch { may_change, ..Touch::default() };
         let mut is_unknown = handing.is_unknown;
+        // Folders that a command says for certain: where git keeps what is its own, where one is.
+        let prints =
+            |command: &&Found| matches!(started(&command.words).first(), Some(word) if name_of(&word.text) == "git");
+        for name in self.suspects.found.iter().filter(prints).flat_map(|command| names_printed(command, self.suspects))
+        {
+            self.name(&name, &touch);
+        }
         for list in &handing.lists {
             let names = list.words.iter().flat_map(|word| list_names(word, self.suspects));
             let seen = |name: String| {
@@ -187,4 +197,9 @@ fn parts_of_names(suspects: &Suspects) -> Vec<(usize, String)> {
         }
     }
     parts.into_iter().rev().collect()
+}
+
+/// Whether a line of a patch says which file is changed.
+fn is_header(line: &str) -> bool {
+    ["+++ ", "--- ", "*** ", "diff ", "rename ", "copy ", "Index: "].iter().any(|begin| line.starts_with(begin))
 }

@@ -144,7 +144,7 @@ pub(crate) fn is_literal(word: &str) -> bool {
 
 /// A template with one of its letters filled in; in the names of shells and other languages the letter stays.
 pub(crate) fn filled(template: &str, letter: char, text: &str) -> String {
-    const NAMES: [&str; 4] = ["BEGIN", "MAPFILE", "CDPATH", "EOF"];
+    const NAMES: [&str; 7] = ["BEGIN", "MAPFILE", "CDPATH", "EOF", "GIT_CONFIG", "GIT_INDEX_FILE", "GIT_"];
     let mut rest = template;
     let mut filled = String::new();
     while let Some(first) = rest.chars().next() {

@@ -5,6 +5,7 @@ mod certainty;
 mod commands;
 mod elsewhere;
 mod files;
+mod languages;
 mod modes;
 mod tools;
 

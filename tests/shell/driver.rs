@@ -14,7 +14,7 @@ use rustix::fs::{AtFlags, CWD, Timespec, Timestamps, utimensat};
 use rustix::process::{WaitOptions, getpid, wait};
 use serde_json::{Value, json};
 
-use super::world::{HOME_CANARIES, MARKS, PROTECTED, SECRETS, TOP_CANARIES, World, put};
+use super::world::{HOME_CANARIES, MARKS, PROJECT_CANARY, PROTECTED, SECRETS, TOP_CANARIES, World, put};
 
 /// Only a root that was made to be thrown away holds this file.
 pub(crate) const THROW_AWAY: &str = "/.throw-away";
@@ -137,6 +137,9 @@ impl Driver {
         let mut removed: Vec<&str> = TOP_CANARIES.into_iter().filter(|path| !Path::new(path).exists()).collect();
         if HOME_CANARIES.iter().all(|name| !self.world.root.join(name).exists()) {
             removed.push("home");
+        }
+        if !self.world.root.join(PROJECT_CANARY).exists() {
+            removed.push("project");
         }
         removed
     }

@@ -12,7 +12,7 @@ use tempfile::TempDir;
 use super::world::World;
 
 /// Programs that lines use. One that the machine has not got makes its lines do nothing, which is seen and counted.
-const PROGRAMS: &str = "bash sh dash env cat tac rev head tail nl sort uniq cut paste tr fold fmt od hexdump xxd base32 base64 \
+const PROGRAMS: &str = "bash sh dash zsh fish env cat tac rev head tail nl sort uniq cut paste tr fold fmt od hexdump xxd base32 base64 \
     md5sum sha256sum cksum sum wc comm diff cmp join split csplit tee dd cp mv rm rmdir ln mkdir mkfifo touch truncate \
     install chmod stat ls find xargs grep egrep fgrep sed awk mawk perl ed ex vim vi view vimdiff openssl curl wget tar gzip gunzip \
     zcat bzip2 xz zip unzip cpio ar strings file less more column pr expand unexpand iconv shuf tsort ptx numfmt \
@@ -63,6 +63,7 @@ impl Prepared {
         world.build();
         copy_programs(folder.path());
         copy_git(folder.path());
+        copy_zsh(folder.path());
         let driver = std::env::current_exe().expect("this program has a file");
         copy_libraries(&driver, folder.path(), &mut BTreeSet::new());
         Self { folder, driver, world, _world: place }
@@ -210,6 +211,18 @@ fn copy_git(into: &Path) {
         if from.join(name).exists() {
             copy_libraries(&from.join(name), into, &mut BTreeSet::new());
         }
+    }
+}
+
+/// What zsh loads when it is told to, where zsh itself says that it lies.
+fn copy_zsh(into: &Path) {
+    let said = Command::new("zsh").args(["-fc", "print -r -- $module_path[1]"]).output();
+    let Some(from) = said.ok().and_then(|said| String::from_utf8(said.stdout).ok()) else { return };
+    let Some(below) = from.trim().strip_prefix("/usr/") else { return };
+    let to = into.join("usr").join(below).join("zsh");
+    fs::create_dir_all(&to).expect("making a folder");
+    for name in ["files.so", "system.so", "mapfile.so", "stat.so"] {
+        drop(fs::copy(Path::new(from.trim()).join("zsh").join(name), to.join(name)));
     }
 }
 

@@ -16,6 +16,9 @@ pub(crate) const PROTECTED: [&str; 4] = ["home/project/.git", "home/.bashrc", "h
 /// What is gone when the home was removed or emptied.
 pub(crate) const HOME_CANARIES: [&str; 2] = ["home/docs/letter.txt", "home/photo.jpg"];
 
+/// What is gone when the folder one works in was removed or emptied.
+pub(crate) const PROJECT_CANARY: &str = "home/project/README.md";
+
 /// Folders right below the root, in the sandbox alone, each with a file that is gone when the folder was emptied.
 pub(crate) const TOP_CANARIES: [&str; 3] = ["/home/someone/file", "/opt/data/file", "/srv/data/file"];
 

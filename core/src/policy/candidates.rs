@@ -25,6 +25,8 @@ pub(super) fn names_in(shape: &str) -> Vec<String> {
     if let Some(below) = shape.strip_prefix(':').map(without_magic) {
         names.push(below);
     }
+    // What `date` prints, and where an editor goes.
+    names.extend(shape.strip_prefix('+'));
     // `$PWD` in the middle of a word.
     names.extend(shape.find("/./").map(|at| &shape[at + 1..]));
     if is_flag && !shape.starts_with("--") {

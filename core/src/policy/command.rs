@@ -67,7 +67,7 @@ const SHELL_CHANGERS: [&str; 26] = [
     "unset",
 ];
 
-const SHELLS: [&str; 18] = [
+const SHELLS: [&str; 27] = [
     "sh",
     "bash",
     "zsh",
@@ -86,6 +86,15 @@ const SHELLS: [&str; 18] = [
     "pwsh",
     "powershell",
     "elvish",
+    "ksh93",
+    "lksh",
+    "oksh",
+    "pdksh",
+    "rzsh",
+    "xonsh",
+    "ysh",
+    "rc",
+    "es",
 ];
 
 pub(crate) fn is_shell(program: &str) -> bool {

@@ -1,6 +1,7 @@
 //! Programs that run what they read: what they are fed with, and whether anybody can tell what it is.
 
 use super::command::{is_shell, name_of, text};
+use super::git;
 use super::shell::{Joint, Redirect, ShellWord, Way};
 use super::starts::BEFORE_ANOTHER;
 use super::suspects::Found;
@@ -49,14 +50,22 @@ pub(super) fn scripts(found: &[Found]) -> Vec<String> {
     }
     let mut scripts: Vec<String> = found.iter().flat_map(|command| command.given.iter().cloned()).collect();
     for command in found {
-        let name = command.words.first().map_or("", |word| name_of(&word.text));
-        if matches!(name, "echo" | "printf" | "set") {
-            scripts.push(text(&command.words[1..]));
-            scripts.extend(command.words[1..].iter().filter(|word| word.text.contains(' ')).map(ShellWord::script));
-        }
+        scripts.extend(prints_text(command));
         scripts.extend(command.assignments.iter().map(|(_, value)| value.script()).filter(|text| text.contains(' ')));
     }
     scripts
+}
+
+/// The texts that a command prints as they stand.
+pub(super) fn prints_text(command: &Found) -> Vec<String> {
+    let name = command.words.first().map_or("", |word| name_of(&word.text));
+    if !matches!(name, "echo" | "printf" | "set") {
+        return vec![];
+    }
+    let words = command.words[1..].iter();
+    std::iter::once(text(&command.words[1..]))
+        .chain(words.filter(|word| word.text.contains(' ')).map(ShellWord::script))
+        .collect()
 }
 
 /// Whether one of the words is a program that runs the commands it reads.
@@ -84,6 +93,9 @@ pub(super) fn unseen(words: &[ShellWord], command: &Found, all: &[Found]) -> Opt
     let from_input = file.is_none_or(|word| is_input(&word.text) || word.is_made_file());
     if matches!(name, "source" | ".") {
         return file.is_some_and(|word| is_input(&word.text) || word.is_made_file()).then_some(FED);
+    }
+    if name == "git" && rest.iter().any(|word| git::is_run(&word.text)) {
+        return Some("git runs a command that stands in an address");
     }
     if name == "eval" {
         let unknown = |word: &ShellWord| word.pieces.contains(&super::shell::Piece::Unknown);

@@ -5,12 +5,14 @@
 
 use super::call::{Call, Context};
 use super::command::name_of;
-use super::handing::fills_names;
+use super::handing::{fills_names, marks};
+use super::implied::settings;
 use super::inert::started;
 use super::path::absolute;
 use super::printing::{Printed, printed};
+use super::processes::without_proc;
 use super::shell::{ANY, ONE, STAR, ShellWord};
-use super::suspects::Suspects;
+use super::suspects::{Found, Suspects};
 use super::values::is_literal;
 
 /// More folders than this are not followed.
@@ -34,8 +36,11 @@ impl Folders {
     pub(crate) fn of(suspects: &Suspects, call: &Call, context: &Context) -> Self {
         let mut folders = Self::at_start(context);
         let mut unknown = false;
-        for to in suspects.commands.iter().flat_map(|suspect| targets(&suspect.words)) {
-            for shape in suspects.variables.spellings(&to) {
+        let marks = marks(suspects);
+        let told = suspects.found.iter().flat_map(told_to_git);
+        for to in suspects.commands.iter().flat_map(|suspect| targets(&suspect.words)).chain(told) {
+            for mut shape in suspects.variables.spellings(&to) {
+                marks.iter().for_each(|mark| shape = shape.replace(mark, &ANY.to_string()));
                 unknown |= !folders.enter(&shape, call, context);
             }
         }
@@ -129,7 +134,7 @@ pub(crate) fn prints_git_folder(suspects: &Suspects) -> bool {
 fn seen_from(written: &str, folder: &str, context: &Context) -> Option<String> {
     let (first, below) = written.split_once('/').unwrap_or((written, ""));
     let is_stack = first.starts_with("~+") || first.starts_with("~-") || first == "-";
-    absolute(if is_stack { below } else { written }, folder, context.home.as_deref())
+    absolute(&without_proc(if is_stack { below } else { written }, folder), folder, context.home.as_deref())
 }
 
 /// Whether `cd` looks for names in places that only a shell knows.
@@ -160,6 +165,18 @@ pub(super) fn targets(words: &[ShellWord]) -> Vec<ShellWord> {
         targets.extend(glued.map(ShellWord::read));
     }
     targets
+}
+
+/// The folders that a variable or a setting tells git to work in.
+fn told_to_git(command: &Found) -> Vec<ShellWord> {
+    let is_key = |text: &str| text.to_ascii_lowercase().starts_with("core.worktree");
+    let settings = settings(command);
+    let sets_key = settings.iter().any(|(name, value)| name.starts_with("GIT_CONFIG_KEY") && is_key(&value.text));
+    let is_folder = |name: &str| name == "GIT_WORK_TREE" || sets_key && name.starts_with("GIT_CONFIG_VALUE");
+    let set = settings.iter().filter(|(name, _)| is_folder(name)).map(|(_, value)| value.clone());
+    let said = command.words.iter().filter(|word| is_key(&word.text));
+    let said = said.filter_map(|word| word.raw.split_once('=').map(|(_, folder)| ShellWord::read(folder)));
+    set.chain(said).collect()
 }
 
 /// Whether a command changes the folder that others run in.

@@ -59,7 +59,7 @@ const DATA_KEYS: &str = "advice. am. apply. blame. branch. checkout. clone. colo
     commit.cleanup commit.status core.abbrev core.autocrlf core.bare core.bigfilethreshold core.commentchar \
     core.compression core.eol core.filemode core.fscache core.ignorecase core.logallrefupdates core.longpaths \
     core.precomposeunicode core.preloadindex core.protecthfs core.protectntfs core.quotepath core.safecrlf \
-    core.sharedrepository core.sparsecheckout core.symlinks core.untrackedcache core.whitespace core.worktree \
+    core.sharedrepository core.sparsecheckout core.symlinks core.untrackedcache core.whitespace \
     diff.algorithm diff.colormoved diff.context diff.ignoresubmodules diff.indentheuristic diff.interhunkcontext \
     diff.mnemonicprefix diff.noprefix diff.renamelimit diff.renames diff.submodule diff.wserrorhighlight feature. fetch. \
     format.pretty gc. grep. http. i18n. index. init.defaultbranch log. merge.conflictstyle merge.ff merge.renamelimit \
@@ -144,7 +144,9 @@ impl<'words> GitLine<'words> {
 /// Whether a setting, `key=value` or its key alone, may name a program.
 pub(super) fn names_code(setting: &str) -> bool {
     let key = setting.split('=').next().unwrap_or_default().to_ascii_lowercase();
-    !DATA_KEYS.split_whitespace().any(|known| key == known || known.ends_with('.') && key.starts_with(known))
+    let is_program = ["hook", "command", "program", "helper", "cmd"].iter().any(|end| key.ends_with(end));
+    is_program
+        || !DATA_KEYS.split_whitespace().any(|known| key == known || known.ends_with('.') && key.starts_with(known))
 }
 
 /// A subcommand, for a rule on one.
@@ -182,6 +184,11 @@ pub(super) fn is_inert(rest: &[ShellWord]) -> bool {
     let sets = sub.text == "config" && key.is_none_or(|key| key.is_known() && !names_code(&key.text));
     let starts = |word: &ShellWord| word.text.contains("ext::") || started_by(&sub.text, word).is_some();
     (has(HANDLERS, &sub.text) || sets) && !words.iter().any(starts)
+}
+
+/// Whether an address is a command that git runs to get there.
+pub(super) fn is_run(address: &str) -> bool {
+    address.starts_with("ext::") || address.contains("=ext::")
 }
 
 /// What stands behind the option in a word with which a subcommand starts a program; empty where it is the next word.

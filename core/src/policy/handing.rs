@@ -5,6 +5,7 @@
 
 use super::candidates::names_in;
 use super::command::name_of;
+use super::erasing::interprets;
 use super::git_files::{handles_files, subcommand};
 use super::inert::started;
 use super::printing::{Printed, PrintedNames, printed};
@@ -115,7 +116,7 @@ impl<'line> Handing<'line> {
 }
 
 /// The commands that are joined by pipes, in order.
-fn pipelines<'line>(commands: &[&'line Found]) -> Vec<Vec<&'line Found>> {
+pub(super) fn pipelines<'line>(commands: &[&'line Found]) -> Vec<Vec<&'line Found>> {
     let mut pipelines: Vec<Vec<&Found>> = vec![];
     for command in commands {
         match pipelines.last_mut().filter(|_| command.joint == Joint::Pipe) {
@@ -166,6 +167,12 @@ fn done_to_files(words: &[ShellWord]) -> Reading {
     }
 }
 
+/// Whether a command is code in the line, which does to its words whatever it says.
+fn runs_code(words: &[ShellWord]) -> bool {
+    let is_code = |word: &ShellWord| matches!(word.text.as_str(), "-c" | "-e" | "-E" | "-r" | "-p" | "--eval" | "eval");
+    interprets(words) && words.iter().any(is_code)
+}
+
 /// Whether a command keeps what it reads in variables.
 pub(super) fn fills_names(words: &[ShellWord]) -> bool {
     words.first().is_some_and(|word| matches!(word.text.as_str(), "read" | "mapfile" | "readarray"))
@@ -191,7 +198,10 @@ pub(super) fn taker(words: &[ShellWord]) -> Option<Taker<'_>> {
     let has = |begins: &[&str]| rest.iter().any(|word| begins.iter().any(|begin| word.text.starts_with(begin)));
     match name {
         "xargs" | "parallel" => {
-            let does = inner(rest).map_or(Reading::Nothing, done_to_files);
+            let does = inner(rest).map_or(Reading::Nothing, |inner| match runs_code(inner) {
+                true => Reading::Perhaps,
+                false => done_to_files(inner),
+            });
             Some(Taker { does, list: behind(&["-a", "--arg-file", "::::"]), is_patch: false })
         }
         "cpio" | "pax" => Some(Taker { does: Reading::Perhaps, list: None, is_patch: false }),
@@ -283,9 +293,4 @@ pub(super) fn inner(rest: &[ShellWord]) -> Option<&[ShellWord]> {
 /// The names that a list may hold, in the words of a command that takes them from one.
 pub(super) fn list_names(word: &ShellWord, suspects: &Suspects) -> Vec<String> {
     suspects.variables.spellings(word).iter().flat_map(|shape| names_in(shape)).collect()
-}
-
-/// Whether a line of a patch says which file is changed.
-pub(super) fn is_header(line: &str) -> bool {
-    ["+++ ", "--- ", "*** ", "diff ", "rename ", "copy ", "Index: "].iter().any(|begin| line.starts_with(begin))
 }

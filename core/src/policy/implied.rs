@@ -1,17 +1,20 @@
 //! Files that commands write without a word that names them: settings, and what a variable of theirs names.
 
 use super::command::name_of;
-use super::git::names_code;
-use super::git_files::subcommand;
+use super::folders::GIT_FOLDER;
+use super::git::{GitLine, names_code};
 use super::inert::started;
-use super::shell::{ShellWord, assignment};
-use super::suspects::Found;
+use super::options;
+use super::reading::{Descent, Reading, reading};
+use super::shell::{ShellWord, set_by_word};
+use super::suspects::{Found, Suspects};
+use super::touching::Touch;
 
 /// The protected files that a command writes by what it is.
-pub(super) fn written(words: &[ShellWord]) -> Option<&'static str> {
+pub(super) fn written(words: &[ShellWord], suspects: &Suspects) -> Option<&'static str> {
     let (first, rest) = started(words).split_first()?;
     match name_of(&first.text) {
-        "git" => written_by_git(rest),
+        "git" => written_by_git(rest, suspects),
         "npm" | "pnpm" | "yarn" => {
             let mut words = rest.iter().filter(|word| !word.is_flag()).map(|word| word.text.as_str());
             let (sub, what) = (words.next()?, words.next());
@@ -22,15 +25,60 @@ pub(super) fn written(words: &[ShellWord]) -> Option<&'static str> {
     }
 }
 
-fn written_by_git(rest: &[ShellWord]) -> Option<&'static str> {
-    let (sub, words) = subcommand(rest)?;
+/// The hooks of git, and where it keeps all that is its own.
+const HOOKS: &str = ".git/hooks";
+
+fn written_by_git(rest: &[ShellWord], suspects: &Suspects) -> Option<&'static str> {
+    let line = GitLine::read(rest)?;
+    let copies = |setting: &&ShellWord| setting.text.to_ascii_lowercase().contains("init.templatedir");
+    if line.settings.iter().any(copies) {
+        return Some(HOOKS);
+    }
+    let (sub, words) = line.words.split_first()?;
     let has = |begin: &str| words.iter().any(|word| word.text.starts_with(begin));
-    match sub {
+    let says = |said: &[&str]| words.iter().any(|word| said.contains(&word.text.as_str()));
+    match sub.text.as_str() {
         "config" => sets_code(words).then_some(".git/config"),
-        "init" | "clone" | "init-db" => has("--te").then_some(".git/hooks"),
-        "submodule" => words.iter().any(|word| word.text == "add").then_some(".gitmodules"),
+        "init" | "clone" | "init-db" if has("--sep") => Some(GIT_FOLDER),
+        "init" | "clone" | "init-db" => {
+            // What it copies there, a file of settings may say.
+            let is_read = |name: &str| matches!(name, "GIT_TEMPLATE_DIR" | "HOME" | "XDG_CONFIG_HOME");
+            let is_set = || sets(suspects, |name| is_read(name) || name.starts_with("GIT_CONFIG"));
+            (has("--te") || line.code().next().is_some() || sets_for_clone(words) || is_set()).then_some(HOOKS)
+        }
+        "submodule" => says(&["add"]).then_some(".gitmodules"),
+        "lfs" => says(&["install", "update"]).then_some(HOOKS),
+        "maintenance" => says(&["start", "register"]).then_some("~/.gitconfig"),
+        // It may be another name for one of these.
+        _ if !line.is_own() && sets(suspects, |name| name == "GIT_TEMPLATE_DIR") => Some(HOOKS),
         _ => None,
     }
+}
+
+/// Whether a clone gets settings that name a program.
+fn sets_for_clone(words: &[ShellWord]) -> bool {
+    let is_one = |at: usize| match options::value(&words[at].text, "c", &["--config"]) {
+        Some("") => words.get(at + 1).is_none_or(|word| names_code(&word.text)),
+        Some(setting) => names_code(setting.trim_start_matches('=')),
+        None => false,
+    };
+    (0..words.len()).any(is_one)
+}
+
+/// Whether the line sets a variable to something that may be a file, or another one of its words may do so.
+fn sets(suspects: &Suspects, is_one: impl Fn(&str) -> bool) -> bool {
+    let variables = &suspects.variables;
+    let is_file = |value: &String| !value.is_empty() && value != "/dev/null";
+    let is_set = variables.values.iter().any(|(name, values)| is_one(name) && values.iter().any(is_file));
+    let said = |text: &String| text.split('=').next().is_some_and(&is_one) && text.contains('=');
+    let words = suspects.found.iter().flat_map(|command| command.words.iter().map(|word| &word.text));
+    is_set || variables.sets_any || variables.unfollowed.iter().any(|name| is_one(name)) || words.into_iter().any(said)
+}
+
+/// The variables that a command sets: for itself, and for those behind it.
+pub(super) fn settings(command: &Found) -> Vec<(String, ShellWord)> {
+    let words = command.words.iter().filter_map(set_by_word);
+    command.assignments.iter().cloned().chain(words).collect()
 }
 
 /// Whether `git config` may set something that names a program. What only says how something looks or is stored does not.
@@ -52,21 +100,46 @@ fn takes_a_value(flag: &str) -> bool {
     matches!(flag, "-f" | "--file" | "--blob" | "--type" | "-t" | "--default" | "--comment" | "--value" | "--url")
 }
 
-/// What variables of a command's own name: a file that it may write.
-pub(super) fn in_environment(command: &Found) -> Vec<ShellWord> {
-    let exports = command.words.first().is_some_and(|word| matches!(word.text.as_str(), "export" | "env" | "declare"));
+/// What variables of a command's own name: a file that it may write, and what may be done to it.
+pub(super) fn in_environment(command: &Found) -> Vec<(ShellWord, Touch)> {
+    let exports = ["export", "env", "declare", "typeset", "local", "readonly"];
+    let exports = command.words.first().is_some_and(|word| exports.contains(&word.text.as_str()));
     let counts = |name: &str| match command.words.is_empty() {
         // The shell itself, and what it starts, know these already.
-        true => matches!(name, "TMPDIR" | "TMP" | "TEMP" | "HISTFILE" | "LESSHISTFILE"),
+        true => is_of_git(name) || matches!(name, "TMPDIR" | "TMP" | "TEMP" | "HISTFILE" | "LESSHISTFILE"),
         false => !is_only_read(name),
     };
-    let words = command.words.iter().filter(|_| exports).filter_map(assignment);
-    let set = command.assignments.iter().cloned().chain(words);
-    set.filter(|(name, _)| counts(name)).map(|(_, value)| value).collect()
+    let only_reads = !command.words.is_empty() && reading(&command.words) == Reading::Only;
+    let touch = |name: &str| Touch {
+        may_change: !(only_reads && matches!(name, "GIT_DIR" | "GIT_WORK_TREE")),
+        // A folder that git is told to work in is meant as a whole.
+        descent: if is_of_git(name) { Descent::Named } else { Descent::No },
+        ..Touch::default()
+    };
+    let words = command.words.iter().filter(|_| exports).filter_map(set_by_word);
+    let set = command.assignments.iter().cloned().chain(words).filter(|(name, _)| counts(name));
+    set.map(|(name, value)| (value, touch(&name))).collect()
+}
+
+/// Variables by which git is told where it works, and where it keeps what is its own.
+pub(super) fn is_of_git(name: &str) -> bool {
+    name.starts_with("GIT_") && !matches!(name, "GIT_EXEC_PATH")
 }
 
 /// Variables with folders that a program has for itself, and what is only read.
 fn is_only_read(name: &str) -> bool {
-    ["HOME", "PATH", "CONFIG", "_DIR", "_ROOT", "PREFIX"].iter().any(|end| name.ends_with(end)) && name != "TMPDIR"
-        || matches!(name, "GIT_WORK_TREE" | "PWD" | "VIRTUAL_ENV")
+    let is_own = ["HOME", "PATH", "CONFIG", "_DIR", "_ROOT", "PREFIX"].iter().any(|end| name.ends_with(end));
+    !is_of_git(name) && (is_own && name != "TMPDIR" || matches!(name, "PWD" | "VIRTUAL_ENV"))
+}
+
+/// Whether git is told to run what is in a folder. `/dev/null` is none.
+pub(super) fn runs_a_folder(command: &Found) -> bool {
+    let says = |text: &str| {
+        let setting = text.split_once('=');
+        setting.is_some_and(|(key, value)| key.eq_ignore_ascii_case("core.hookspath") && value != "/dev/null")
+    };
+    let sets = |(name, value): &(String, ShellWord)| {
+        name == "GIT_EXEC_PATH" || name.starts_with("GIT_CONFIG") && value.text.to_lowercase().contains("hookspath")
+    };
+    command.words.iter().any(|word| says(&word.text)) || settings(command).iter().any(sets)
 }

@@ -9,6 +9,7 @@ use std::collections::BTreeSet;
 
 use super::code::runs_its_words;
 use super::command::name_of;
+use super::dialects::read_otherwise;
 use super::environment::is_command;
 use super::feeding::is_interpreter;
 use super::reading::{Reading, reading};
@@ -72,8 +73,11 @@ impl Suspects {
         let mut texts = vec![];
         for command in &script.commands {
             let found = Found { is_nested: true, ..self.opened(command, &script) };
-            let starts = starts(&found.words).into_iter().map(|start| found.words[start..].to_vec());
-            self.commands.extend(starts.map(|words| Suspect { words, takes_more: false }));
+            let starts: Vec<Vec<ShellWord>> =
+                starts(&found.words).into_iter().map(|start| found.words[start..].to_vec()).collect();
+            let otherwise = starts.iter().find_map(|words| read_otherwise(words, &found, &[]));
+            self.unfinished = self.unfinished.or(otherwise);
+            self.commands.extend(starts.into_iter().map(|words| Suspect { words, takes_more: false }));
             // What is the first word here may be a text that is run.
             texts.extend(found.words.first().filter(|_| runs_its_words(&found)).and_then(code));
             texts.extend(self.texts_of(&found));

@@ -1,11 +1,14 @@
 //! What commands print: names of files, their own words, lines of files; and what filters make of names.
 
 use super::command::name_of;
+use super::folders::GIT_FOLDER;
 use super::git_files::subcommand;
 use super::handing::inner;
 use super::inert::started;
-use super::shell::ShellWord;
-use super::suspects::Found;
+use super::origins::folders_of;
+use super::shell::{STAR, ShellWord};
+use super::sought::whole_folders;
+use super::suspects::{Found, Suspects};
 
 /// What a command prints.
 pub(super) enum Printed<'line> {
@@ -29,6 +32,10 @@ pub(super) fn printed(command: &Found) -> Printed<'_> {
         rest.iter().any(|word| word.is_flag() && !word.text.starts_with("--") && word.text.contains(letters))
     };
     match name_of(&first.text) {
+        "find" if rest.iter().any(|word| word.text.starts_with("-printf")) && !prints_paths(rest) => Printed::Unknown,
+        // It prints texts of its own as times.
+        "ls" | "du" if has("--time-style=+") => Printed::Unknown,
+        "date" if rest.iter().any(|word| word.text.contains('/') || word.text.contains("%%")) => Printed::Words,
         "find" | "fd" | "ls" | "tree" | "du" => Printed::Files,
         "grep" | "egrep" | "fgrep" if short(&['r', 'R', 'l', 'L']) || has("--files") => Printed::Files,
         "rg" | "ag" | "ack" if short(&['l']) || has("--files") => Printed::Files,
@@ -37,9 +44,11 @@ pub(super) fn printed(command: &Found) -> Printed<'_> {
             Some(("diff" | "show" | "log", words)) if words.iter().any(|word| word.text.starts_with("--name")) => {
                 Printed::Files
             }
+            // The text of a commit, or any other, may be put into it.
+            Some((_, words)) if words.iter().any(formats_text) => Printed::Unknown,
             Some((
-                "rev-parse" | "branch" | "tag" | "describe" | "remote" | "rev-list" | "merge-base" | "config" | "log"
-                | "for-each-ref" | "show-ref" | "symbolic-ref" | "worktree" | "stash",
+                "rev-parse" | "branch" | "tag" | "describe" | "remote" | "rev-list" | "merge-base" | "log"
+                | "for-each-ref" | "show-ref" | "symbolic-ref" | "stash",
                 _,
             )) => Printed::Other,
             _ => Printed::Unknown,
@@ -47,8 +56,9 @@ pub(super) fn printed(command: &Found) -> Printed<'_> {
         // `\x73` is a character that nobody sees here.
         "printf" | "echo" if rest.iter().any(|word| hides_letters(&word.text)) => Printed::Unknown,
         "printf" if formats(rest) => Printed::Unknown,
-        "echo" | "printf" | "basename" | "dirname" | "realpath" | "readlink" | "for" | "in" | "select" | "case"
-        | "set" | "seq" => Printed::Words,
+        "wc" if rest.iter().all(ShellWord::is_flag) => Printed::Other,
+        "wc" | "echo" | "printf" | "basename" | "dirname" | "realpath" | "readlink" | "for" | "in" | "select"
+        | "case" | "set" | "seq" => Printed::Words,
         "cat" | "head" | "tail" | "sort" | "uniq" | "grep" | "egrep" | "fgrep" | "tac" | "nl" => {
             Printed::Lines(rest.iter().filter(|word| !word.is_flag()).collect())
         }
@@ -57,7 +67,7 @@ pub(super) fn printed(command: &Found) -> Printed<'_> {
             Printed::Other
         }
         "pwd" | "date" | "mktemp" | "which" | "command" | "type" | "whoami" | "hostname" | "uname" | "nproc" | "id"
-        | "test" | "[" | "[[" | "true" | "false" | ":" | "wc" | "cd" | "pgrep" | "lsof" | "ps" | "tty" | "getconf"
+        | "test" | "[" | "[[" | "true" | "false" | ":" | "cd" | "pgrep" | "lsof" | "ps" | "tty" | "getconf"
         | "xcrun" | "brew" | "arch" | "dpkg" | "sleep" | "read" => Printed::Other,
         _ => Printed::Unknown,
     }
@@ -77,6 +87,86 @@ fn hides_letters(text: &str) -> bool {
     let behind = text.split('\\').skip(1);
     behind.filter_map(|part| part.chars().next()).any(|c| matches!(c, 'x' | 'u' | 'U' | '1'..='7'))
         || text.split("\\0").skip(1).any(|part| part.starts_with(|c: char| c.is_ascii_digit()))
+}
+
+/// Whether git is told to print more than hashes, dates and names of branches.
+fn formats_text(word: &ShellWord) -> bool {
+    let format = ["--format=", "--pretty=", "--sort="].iter().find_map(|flag| word.text.strip_prefix(flag));
+    let Some(format) = format.map(|format| format.strip_prefix("format:").unwrap_or(format)) else { return false };
+    let is_plain = |part: &str| {
+        let known = ["H", "h", "T", "t", "P", "p", "ct", "cd", "cI", "ci", "cs", "at", "ad", "aI", "ai", "as", "n"];
+        let name = part.strip_prefix('(').and_then(|part| part.split_once(')'));
+        match name {
+            Some((name, behind)) => {
+                let name = name.split(':').next().unwrap_or_default();
+                matches!(name, "refname" | "objectname" | "objecttype" | "creatordate") && !is_part_of_name(behind)
+            }
+            None => known.iter().any(|one| part.strip_prefix(one).is_some_and(|behind| !is_part_of_name(behind))),
+        }
+    };
+    let mut parts = format.split('%');
+    parts.next().is_some_and(is_part_of_name) && format.contains('%') || !parts.all(is_plain)
+}
+
+/// Whether something in a text may be a part of a name of a file.
+fn is_part_of_name(text: &str) -> bool {
+    text.contains(|c: char| c.is_alphanumeric() || matches!(c, '/' | '.' | '~'))
+}
+
+/// Whether find prints nothing but the names that it finds.
+fn prints_paths(rest: &[ShellWord]) -> bool {
+    let formats = rest.windows(2).filter(|pair| pair[0].text.starts_with("-printf")).map(|pair| pair[1].text.as_str());
+    formats.into_iter().all(|format| {
+        let plain = ["%p", "%f", "%P", "%h", "%s", "%d", "\\n", "\\0", "\\t"];
+        !is_part_of_name(&plain.iter().fold(format.to_owned(), |format, part| format.replace(part, "")))
+            && !format.contains("\\0") | format.ends_with("\\0")
+    })
+}
+
+/// The names that a command prints for certain, as shapes: folders that it is asked for, and its own words.
+pub(super) fn names_printed(command: &Found, suspects: &Suspects) -> Vec<String> {
+    let words = started(&command.words);
+    let Some((first, rest)) = words.split_first() else { return vec![] };
+    let shapes = |words: Vec<&ShellWord>| {
+        let shapes = words.into_iter().flat_map(|word| suspects.variables.spellings(word));
+        shapes.flat_map(|shape| shape.split_whitespace().map(str::to_owned).collect::<Vec<_>>()).collect::<Vec<_>>()
+    };
+    let operands = || rest.iter().filter(|word| !word.is_flag()).collect::<Vec<_>>();
+    let has = |letter: char| rest.iter().any(|word| word.is_flag() && word.text.contains(letter));
+    match name_of(&first.text) {
+        "pwd" => vec![".".to_owned()],
+        "git" => names_of_git(rest),
+        "dirname" => shapes(operands()).iter().filter_map(|name| folders_of(name).into_iter().next()).collect(),
+        "basename" => shapes(operands()).iter().filter_map(|name| name.rsplit('/').next().map(str::to_owned)).collect(),
+        "echo" | "printf" | "realpath" | "readlink" | "du" => shapes(operands()),
+        "ls" if has('d') => shapes(operands()),
+        "ls" if operands().is_empty() => vec![STAR.to_string()],
+        "find" => shapes(whole_folders(rest)),
+        _ => vec![],
+    }
+}
+
+/// The folders that git is asked for.
+fn names_of_git(rest: &[ShellWord]) -> Vec<String> {
+    let Some(("rev-parse", words)) = subcommand(rest) else { return vec![] };
+    let mut names = vec![];
+    for (at, word) in words.iter().enumerate() {
+        match word.text.as_str() {
+            "--show-toplevel" | "--show-cdup" | "--show-superproject-working-tree" => names.push(".".to_owned()),
+            "--git-path" => {
+                let below = words.get(at + 1).map_or("", |word| word.text.as_str());
+                names.push(format!("{GIT_FOLDER}/{below}"));
+            }
+            flag if flag.starts_with("--git-")
+                || flag.starts_with("--absolute-git")
+                || flag.starts_with("--shared") =>
+            {
+                names.push(GIT_FOLDER.to_owned());
+            }
+            _ => {}
+        }
+    }
+    names
 }
 
 /// Names of files that somebody prints.
@@ -99,6 +189,11 @@ impl PrintedNames {
             | "read" | "while" | "shuf" | "less" | "more" => true,
             // A part of a name that is there is no other one that is there, in all likelihood.
             "cut" => self != Self::Words,
+            // In the words of the line it may leave out what hides another name.
+            "tr" | "sed" if self == Self::Words => rest.iter().all(|word| word.is_flag() || is_blank(&word.text)),
+            "awk" | "gawk" | "mawk" if self == Self::Words => {
+                !rest.iter().any(|word| word.text.contains(['"', '\\', '(', '/']))
+            }
             "tr" => {
                 rest.iter().all(|word| word.is_flag() || !word.text.contains(|c: char| c.is_ascii_alphabetic()))
                     || rest.iter().all(|word| word.is_flag() || word.text.starts_with('\\'))
@@ -120,6 +215,11 @@ impl PrintedNames {
             (false, _) => Self::Unknown,
         }
     }
+}
+
+/// What stands between names: `tr ',' '\\n'`.
+fn is_blank(text: &str) -> bool {
+    matches!(text, " " | "," | ":" | ";" | "\\n" | "\\0" | "\\t" | "\n" | "\t" | "\\r")
 }
 
 /// Whether `s/x/y/` puts nothing in place of x that a name could be made of.

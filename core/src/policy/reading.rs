@@ -96,7 +96,9 @@ pub(crate) fn prints_names(words: &[ShellWord]) -> bool {
     let words = started(words);
     let has = |begin: &str| words.iter().any(|word| word.text.starts_with(begin));
     match words.first().map_or("", |word| name_of(&word.text)) {
-        "ls" | "find" | "fd" | "realpath" | "readlink" | "dirname" | "basename" | "git" | "tree" => true,
+        "ls" | "find" | "fd" | "realpath" | "readlink" | "dirname" | "basename" | "git" | "tree" | "date" | "wc" => {
+            true
+        }
         "grep" | "egrep" | "fgrep" | "rg" | "ag" => has("-l") || has("--files") || has("-rl") || has("-Rl"),
         _ => false,
     }

@@ -5,6 +5,7 @@
 use super::command::{is_shell, name_of};
 use super::environment::is_command;
 use super::feeding::starts_programs;
+use super::implied::runs_a_folder;
 use super::inert::is_inert;
 use super::runners::{RUN_INPUT, RUNNERS, TRANSFORMERS, options_of, runs_a_file};
 use super::shell::{ANY, Joint, ONE, Piece, Redirect, STAR, ShellWord, Way};
@@ -56,7 +57,7 @@ pub(super) fn scripts_named(words: &[ShellWord], start: usize, variables: &Varia
 }
 
 /// Whether the line has commands that make one text out of another that stands in it, or take it apart.
-fn makes_text(found: &[Found]) -> bool {
+pub(super) fn makes_text(found: &[Found]) -> bool {
     let name = |command: &Found| command.words.first().map_or(String::new(), |word| name_of(&word.text).to_owned());
     let is_text = |text: &str| text.chars().filter(|c| c.is_alphanumeric()).count() > 2;
     let says = |word: &ShellWord| word.pieces.iter().any(|piece| matches!(piece, Piece::Text(text) if is_text(text)));
@@ -135,6 +136,9 @@ impl Receivers<'_> {
         let exports = |word: &ShellWord| super::shell::assignment(word).is_some_and(|one| sets(&one));
         if command.assignments.iter().any(sets) || command.words.iter().skip(1).any(exports) {
             return Some(MADE);
+        }
+        if runs_a_folder(command) {
+            return Some(FOLDER);
         }
         let values = command.assignments.iter().map(|(_, value)| value);
         if !is_inert(&command.words) && command.words.iter().skip(1).chain(values).any(|word| self.is_made(word)) {

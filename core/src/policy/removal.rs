@@ -6,10 +6,13 @@ use super::call::{Call, Context};
 use super::command::name_of;
 use super::erasing::{changes_all, codes, erases, is_disk};
 use super::folders::Folders;
+use super::handed_removal::handed_removals;
 use super::inert::is_inert;
 use super::path::{absolute, lies_in};
+use super::processes::{is_open, without_proc};
 use super::reading::does_more;
 use super::shell::{ANY, ONE, OUTER, Piece, STAR, ShellWord, Way};
+use super::sought::whole_folders;
 use super::suspects::Suspects;
 use super::values::{in_words, is_literal, may_be};
 
@@ -23,8 +26,8 @@ pub(crate) fn critical(call: &Call, action: &Action, context: &Context) -> Optio
     if let Some(suspect) = suspects.commands.iter().find(|suspect| erases(&suspect.words)) {
         return Some(format!("what {} removes", suspect.words[0].text));
     }
-    let removals = removals(suspects);
-    if removals.is_empty() {
+    let (removals, handed) = (removals(suspects), handed_removals(suspects));
+    if removals.is_empty() && handed.is_empty() {
         return None;
     }
     let Folders { all: folders, is_complete } = Folders::of(suspects, call, context);
@@ -32,6 +35,24 @@ pub(crate) fn critical(call: &Call, action: &Action, context: &Context) -> Optio
         return Some("something in one of many folders".to_owned());
     }
     let holds_home = |folder: &String| context.home.as_deref().is_some_and(|home| lies_in(home, folder));
+    let view = |removal: &RemovingCommand| RemovalView {
+        call,
+        context,
+        suspects,
+        is_own: removal.is_own,
+        spares_here: removal.spares_here,
+    };
+    for (removal, names) in &handed {
+        let Some(shapes) = names.shapes(suspects, call, context) else {
+            return Some("what another program names".to_owned());
+        };
+        let is_critical = |shape: &&String| {
+            folders.iter().any(|folder| view(removal).is_critical_shape(shape, &ShellWord::plain(shape), folder))
+        };
+        if let Some(shape) = shapes.iter().find(is_critical) {
+            return Some(in_words(shape));
+        }
+    }
     removals.into_iter().find_map(|removal| {
         if removal.is_git && folders.iter().any(holds_home) {
             return Some("what git does not know in your home".to_owned());
@@ -39,7 +60,7 @@ pub(crate) fn critical(call: &Call, action: &Action, context: &Context) -> Optio
         if removal.takes_any {
             return Some("what xargs is given".to_owned());
         }
-        let view = RemovalView { call, context, suspects, is_own: removal.is_own, spares_here: removal.spares_here };
+        let view = view(&removal);
         let is_critical = |word: &&ShellWord| folders.iter().any(|folder| view.is_critical(word, folder));
         removal.words.iter().find(is_critical).map(|word| word.raw.clone())
     })
@@ -47,12 +68,12 @@ pub(crate) fn critical(call: &Call, action: &Action, context: &Context) -> Optio
 
 /// Something that removes, with the words that may name what.
 #[derive(Default)]
-struct RemovingCommand {
-    words: Vec<ShellWord>,
+pub(super) struct RemovingCommand {
+    pub(super) words: Vec<ShellWord>,
     /// Nothing but removal is meant, so what only the environment knows counts as anything.
-    is_own: bool,
+    pub(super) is_own: bool,
     is_git: bool,
-    takes_any: bool,
+    pub(super) takes_any: bool,
     /// What it does in the folder one works in is what people do there.
     spares_here: bool,
 }
@@ -127,7 +148,8 @@ fn in_text(text: &str) -> Vec<RemovingCommand> {
     removals
 }
 
-fn removal(words: &[ShellWord]) -> Option<RemovingCommand> {
+/// What a command removes, or moves away.
+pub(super) fn removal(words: &[ShellWord]) -> Option<RemovingCommand> {
     let (first, rest) = words.split_first()?;
     let recursive = |word: &ShellWord| word.is_flag() && word.text.contains(['r', 'R']);
     let removes = |word: &ShellWord| matches!(name_of(&word.text), "rm" | "rmdir");
@@ -178,23 +200,9 @@ fn removed(words: &[ShellWord]) -> Option<Vec<&ShellWord>> {
             }
             Some(names)
         }
-        // Only what is looked through: what stands behind the first test is a test.
         "find" if rest.iter().any(|word| does_more(&word.text)) => {
             let deletes = has("-delete") || rest.iter().any(|word| is_own(name_of(&word.text)));
-            let is_test = |word: &ShellWord| {
-                word.text.starts_with(['-', '(', '!']) && !matches!(word.text.as_str(), "-L" | "-P" | "-H")
-            };
-            let picks = rest.iter().any(|word| {
-                matches!(
-                    word.text.as_str(),
-                    "-name" | "-iname" | "-path" | "-regex" | "-empty" | "-type" | "-mtime" | "-maxdepth"
-                )
-            });
-            let roots: Vec<&ShellWord> =
-                rest.iter().take_while(|word| !is_test(word)).filter(|word| !word.is_flag()).collect();
-            // In the folder one works in something is picked; the whole of it is not.
-            let roots = roots.into_iter().filter(|root| !picks || !matches!(root.text.as_str(), "." | "./"));
-            deletes.then(|| roots.collect())
+            deletes.then(|| whole_folders(rest))
         }
         "tar" if has("--remove-files") => Some(names().collect()),
         "rsync" if has("--del") || has("--remove-source") => Some(names().collect()),
@@ -249,7 +257,12 @@ impl RemovalView<'_> {
         }
         // A variable may be empty, and then `~/$X` is the home.
         let folder: String = folder.chars().filter(|c| !matches!(*c, ANY | OUTER)).collect();
-        let Some(path) = absolute(&without_proc(&folder, from), from, self.context.home.as_deref()) else {
+        // `~+` and `~-` are folders one is or was in.
+        let on_stack = folder.strip_prefix("~+").or_else(|| folder.strip_prefix("~-"));
+        let folder =
+            on_stack.map_or(folder.clone(), |below| format!("{from}/{}", below.trim_start_matches(char::is_numeric)));
+        let folder = without_proc(&folder, from);
+        let Some(path) = absolute(&folder, from, self.context.home.as_deref()).filter(|path| !is_open(path)) else {
             return true;
         };
         let target = self.call.target(&path).filter(|_| is_literal(&path));
@@ -276,16 +289,4 @@ impl RemovalView<'_> {
 
 fn is_made(piece: &Piece) -> bool {
     matches!(piece, Piece::Unknown)
-}
-
-/// What a path through a process's own view of the disk means.
-pub(super) fn without_proc(path: &str, from: &str) -> String {
-    let Some(rest) = path.strip_prefix("/proc/") else { return path.to_owned() };
-    let mut parts = rest.splitn(3, '/');
-    let (_process, place, below) = (parts.next(), parts.next(), parts.next().unwrap_or_default());
-    match place {
-        Some("root") => format!("/{below}"),
-        Some("cwd") => format!("{from}/{below}"),
-        _ => path.to_owned(),
-    }
 }

@@ -3,7 +3,7 @@
 //! What is followed wholly has its values noted. A name that is set in any other way is *unfollowed*, and may be any text.
 
 use super::cutting::default_in;
-use super::shell::{ANY, Piece, ShellWord, assignment};
+use super::shell::{ANY, Piece, ShellWord, assignment, set_by_word};
 use super::values::{MOST, Variables, is_name};
 
 impl Variables {
@@ -38,7 +38,7 @@ impl Variables {
             _ => {}
         }
         // Some of those above, `env` and whatever else takes them.
-        for (name, value) in rest.iter().filter_map(assignment) {
+        for (name, value) in rest.iter().filter_map(set_by_word) {
             self.add(&name, &value);
         }
     }

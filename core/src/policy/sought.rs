@@ -9,8 +9,8 @@ use super::git_files::handles_files;
 use super::handing::Handing;
 use super::inert::started;
 use super::path::{absolute, below, joined};
+use super::processes::without_proc;
 use super::reading::{Reading, builds, does_more, reading};
-use super::removal::without_proc;
 use super::shell::{Joint, STAR, ShellWord};
 use super::suspects::{Found, Suspects};
 use super::values::{is_literal, may_be};
@@ -116,8 +116,7 @@ fn found_by_find(words: &[ShellWord], is_read: bool, is_changed: bool) -> Option
     if executed.is_none() && !is_read {
         return None;
     }
-    let roots = words.iter().take_while(|word| !word.text.starts_with(['-', '(', '!']) || word.text.len() == 2);
-    let roots = roots.filter(|word| !word.is_flag()).collect();
+    let roots = roots(words);
     let named = |word: &&ShellWord| matches!(word.text.as_str(), "-name" | "-iname");
     let count = |names: &[&str]| words.iter().filter(|word| names.contains(&word.text.as_str())).count();
     let either = count(&["-o", "-or", ","]) > count(&["-prune"]);
@@ -126,6 +125,24 @@ fn found_by_find(words: &[ShellWord], is_read: bool, is_changed: bool) -> Option
     let names = if either { vec![] } else { names.map(|name| name.text.to_lowercase()).collect() };
     let may_change = changes || is_changed;
     Some((roots, Sought { folders: vec![], may_change, names, shape: None, skips: Skips::Nothing }))
+}
+
+/// The folders that find looks through. What stands behind the first test is a test.
+fn roots(words: &[ShellWord]) -> Vec<&ShellWord> {
+    let is_test =
+        |word: &ShellWord| word.text.starts_with(['-', '(', '!']) && !matches!(word.text.as_str(), "-L" | "-P" | "-H");
+    words.iter().take_while(|word| !is_test(word)).filter(|word| !word.is_flag()).collect()
+}
+
+/// Those of them that may be meant as a whole: in the folder one works in something is picked.
+pub(super) fn whole_folders(words: &[ShellWord]) -> Vec<&ShellWord> {
+    let picks = words.iter().any(|word| {
+        matches!(
+            word.text.as_str(),
+            "-name" | "-iname" | "-path" | "-regex" | "-empty" | "-type" | "-mtime" | "-maxdepth"
+        )
+    });
+    roots(words).into_iter().filter(|root| !picks || !matches!(root.text.as_str(), "." | "./")).collect()
 }
 
 /// The same for fd, which takes a pattern before the folders.

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use super::command::{is_shell, name_of, text};
 use super::inert::is_inert;
 use super::options;
+use super::receivers::marks;
 use super::runners::{RUN_LINES, options_of};
 use super::shell::ShellWord;
 
@@ -90,7 +91,9 @@ pub(super) fn starts(words: &[ShellWord]) -> BTreeSet<usize> {
             for (at, word) in rest {
                 if !word.is_flag() && !word.text.contains('=') {
                     todo.push(at);
-                    if !after_flag && !word.text.starts_with(|c: char| c.is_ascii_digit()) {
+                    // What xargs puts there may be a setting before the program.
+                    let is_mark = marks(words).contains(&word.text.as_str());
+                    if !after_flag && !is_mark && !word.text.starts_with(|c: char| c.is_ascii_digit()) {
                         if spare == 0 {
                             break;
                         }

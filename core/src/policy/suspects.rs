@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 
+use super::dialects::{changes_shell, read_otherwise};
 use super::feeding;
 use super::inert::is_inert;
 use super::languages;
@@ -95,7 +96,7 @@ impl Suspects {
         }
         suspects.fill_in();
         suspects.name_programs();
-        suspects.unseen = suspects.unseen.or(shifts(&suspects.found));
+        suspects.unseen = suspects.unseen.or(shifts(&suspects.found)).or(changes_shell(&suspects.found));
         suspects.computed = receivers::computed(&suspects);
         suspects.flow = Flow::of(&suspects);
         suspects
@@ -151,6 +152,7 @@ impl Suspects {
                 break;
             }
             self.unseen = self.unseen.or(feeding::unseen(words, command, all));
+            self.unseen = self.unseen.or(read_otherwise(words, command, all));
             scripts.extend(scripts_of(words));
             let meaning = languages::meaning(words, command, all);
             let unclear =

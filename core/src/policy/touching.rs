@@ -15,11 +15,9 @@ use super::folders::{Folders, prints_git_folder};
 use super::handing::{marks, taker};
 use super::inert::is_inert;
 use super::leaving::is_lost;
-use super::path::absolute;
 use super::reading::{Descent, Reading, descent, descent_of, prints_names, reading};
-use super::removal::without_proc;
 use super::searching::searches_here;
-use super::shell::{ANY, Joint, ONE, OUTER, Piece, STAR, ShellWord, Way};
+use super::shell::{ANY, Joint, ONE, Piece, STAR, ShellWord, Way};
 use super::skipping::PassedOver;
 use super::sought::own_patterns;
 use super::suspects::{Found, Suspects};
@@ -214,60 +212,6 @@ impl Toucher<'_> {
         }
         if !is_whole || self.prints_git_folder {
             self.fill(word, touch);
-        }
-    }
-
-    /// A name as the files that it may be, seen from each folder.
-    pub(super) fn name(&mut self, name: &str, touch: &Touch) {
-        if name.len() > 4_096 || name.chars().all(|c| c == ANY) || self.touched.len() > MOST {
-            return;
-        }
-        // What the environment knows may be any name of a file below a folder that stands there, or any folder above one.
-        if name.contains(OUTER) {
-            let below = name.trim_start_matches(OUTER);
-            match below.len() == name.len() {
-                true => self.name(&name.replace(OUTER, &STAR.to_string()), touch),
-                false if below.starts_with('/') && !below.contains(OUTER) => self.name(&format!("{ANY}{below}"), touch),
-                false => {}
-            }
-        }
-        for folder in self.folders.clone() {
-            // What begins with what nobody knows may begin anywhere.
-            let path = match name.starts_with(ANY) {
-                true => Some(name.to_owned()),
-                false => absolute(name, &folder, self.context.home.as_deref()),
-            };
-            // `~+` and `~-` are folders one is or was in, and another's home may be one's own.
-            let Some(path) = path.or_else(|| {
-                let (user, below) = name.split_once('/').unwrap_or((name, ""));
-                let is_here = user.starts_with("~+") || user.starts_with("~-");
-                let home = if is_here { Some(folder.as_str()) } else { self.context.home.as_deref() };
-                absolute(below, home?, None)
-            }) else {
-                continue;
-            };
-            let through = without_proc(&path, &folder);
-            if through != path {
-                self.touched.insert(Touch { path: through, ..touch.clone() });
-            }
-            if name.split('/').any(|part| part == "..") {
-                let from = match name.strip_prefix('~') {
-                    Some(below) => format!("{}{below}", self.context.home.as_deref().unwrap_or_default()),
-                    None if name.starts_with('/') => name.to_owned(),
-                    None => format!("{folder}/{name}"),
-                };
-                let parts: Vec<&str> = from.split('/').filter(|part| !part.is_empty() && *part != ".").collect();
-                self.touched.insert(Touch { path: format!("/{}", parts.join("/")), ..touch.clone() });
-            }
-            if let Some(made) = self.call.expansion(&path) {
-                for path in made {
-                    self.touched.insert(Touch { path: path.clone(), ..touch.clone() });
-                }
-                if !path.contains(ANY) {
-                    continue;
-                }
-            }
-            self.touched.insert(Touch { path, ..touch.clone() });
         }
     }
 }

@@ -4,12 +4,15 @@
 use std::collections::BTreeSet;
 
 use super::candidates::{as_pattern, names_in};
+use super::command::name_of;
 use super::erasing::strings;
 use super::folders::{GIT_FOLDER, prints_git_folder};
-use super::handing::{Handing, is_header, list_names};
+use super::handing::{Handing, list_names};
 use super::implied::{in_environment, written};
+use super::inert::started;
 use super::languages::meaning;
 use super::path::absolute;
+use super::printing::names_printed;
 use super::reading::{Descent, Reading};
 use super::shell::{ANY, Piece, ShellWord, Way};
 use super::starts::starts;
@@ -29,11 +32,11 @@ impl Toucher<'_> {
     /// Files that a command has to do with, whatever its words are: by variables, by what it is, and by texts in its language.
     pub(super) fn implied(&mut self, command: &Found) {
         let implied = Touch { may_change: true, ..Touch::default() };
-        for value in in_environment(command) {
-            self.word(&value, &implied);
+        for (value, touch) in in_environment(command) {
+            self.word(&value, &touch);
         }
         for start in starts(&command.words) {
-            if let Some(name) = written(&command.words[start..]) {
+            if let Some(name) = written(&command.words[start..], self.suspects) {
                 self.name(name, &implied);
             }
             let meaning = meaning(&command.words[start..], command, &self.suspects.found);
@@ -53,6 +56,13 @@ impl Toucher<'_> {
         let may_change = handing.taken == Reading::Perhaps;
         let touch = Touch { may_change, ..Touch::default() };
         let mut is_unknown = handing.is_unknown;
+        // Folders that a command says for certain: where git keeps what is its own, where one is.
+        let prints =
+            |command: &&Found| matches!(started(&command.words).first(), Some(word) if name_of(&word.text) == "git");
+        for name in self.suspects.found.iter().filter(prints).flat_map(|command| names_printed(command, self.suspects))
+        {
+            self.name(&name, &touch);
+        }
         for list in &handing.lists {
             let names = list.words.iter().flat_map(|word| list_names(word, self.suspects));
             let seen = |name: String| {
@@ -212,4 +222,9 @@ fn parts_of_names(suspects: &Suspects) -> Vec<(usize, String)> {
         }
     }
     parts.into_iter().rev().collect()
+}
+
+/// Whether a line of a patch says which file is changed.
+fn is_header(line: &str) -> bool {
+    ["+++ ", "--- ", "*** ", "diff ", "rename ", "copy ", "Index: "].iter().any(|begin| line.starts_with(begin))
 }

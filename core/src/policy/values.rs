@@ -207,6 +207,7 @@ impl Variables {
             (Some(values), _) => [values.clone(), vec![ANY.to_string()]].concat(),
             (None, "HOME") => vec!["~".to_owned()],
             (None, "PWD") => vec![".".to_owned()],
+            (None, "OLDPWD") => vec!["~-".to_owned()],
             (None, "IFS") => vec![" ".to_owned()],
             // Numbers.
             (None, "?" | "#" | "$" | "!") => vec!["0".to_owned()],

@@ -146,7 +146,8 @@ pub(crate) fn is_literal(word: &str) -> bool {
 
 /// A template with one of its letters filled in; in the names of shells and other languages the letter stays.
 pub(crate) fn filled(template: &str, letter: char, text: &str) -> String {
-    const NAMES: [&str; 6] = ["BEGIN", "MAPFILE", "CDPATH", "EOF", "ARGV", "ARGC"];
+    const NAMES: [&str; 9] =
+        ["BEGIN", "MAPFILE", "CDPATH", "EOF", "ARGV", "ARGC", "GIT_CONFIG", "GIT_INDEX_FILE", "GIT_"];
     let mut rest = template;
     let mut filled = String::new();
     while let Some(first) = rest.chars().next() {

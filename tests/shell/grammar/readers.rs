@@ -129,6 +129,12 @@ const PATHS: &[&str] = &[
     "$(echo secrets/key.pem)",
     "`pwd`/secrets/key.pem",
     "${none:-secrets/key.pem}",
+    "/proc/self/root$PWD/secrets/key.pem",
+    "/proc/1/root$HOME/.ssh/id_rsa",
+    "/proc/thread-self/root${PWD}/secrets/key.pem",
+    "/proc/$BASHPID/root\"$(pwd)\"/secrets/key.pem",
+    "/proc/self/task/$$/root$PWD/secrets/key.pem",
+    "/proc/self/c?d/secrets/key.pem",
 ];
 
 const DIRECTORIES: &[&str] = &[

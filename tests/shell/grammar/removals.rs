@@ -88,6 +88,33 @@ const REMOVERS: &[&str] = &[
     "ln -s D l; rm -rf l/*",
     "ln -s D l; find l/ -delete",
     "chmod -R 0 D; rm -rf D/*",
+    // The folder comes from another program, a variable or a list.
+    "echo D | xargs -I% find % -delete",
+    "echo D | xargs -I{} mv {} @W@/x",
+    "echo D | xargs mv -t /tmp",
+    "xargs -I% find % -delete <<<D",
+    "xargs -I% mv % @W@/x <<<\"$(echo D)\"",
+    "printf '%s\\0' D | xargs -0 -I% mv % @W@/x",
+    "realpath D | xargs -I% find % -delete",
+    "readlink -f D | xargs -I% mv % @W@/x",
+    "dirname D/a | xargs -I% find % -delete",
+    "ls -d D | xargs -I% mv % @W@/x",
+    "find D -maxdepth 0 | xargs -I% mv % @W@/x",
+    "find D -maxdepth 0 -exec mv {} @W@/x \\;",
+    "cd D; pwd | xargs -I% find % -delete",
+    "x=$(cd D; pwd); mv \"$x\" @W@/x",
+    "x=`realpath D`; mv $x @W@/x",
+    "x=$(echo D); find $x -delete",
+    "for x in $(echo D); do mv $x @W@/x; done",
+    "echo D | while read -r x; do mv \"$x\" @W@/x; done",
+    "while read -r x; do find \"$x\" -delete; done < <(realpath D)",
+    "read -r x < <(readlink -f D); mv \"$x\" @W@/x",
+    "mapfile -t x < <(echo D); mv \"${x[0]}\" @W@/x",
+    "realpath D > l; xargs -I% mv % @W@/x < l",
+    "realpath D > l; mv $(cat l) @W@/x",
+    "echo D | base64 | base64 -d | xargs -I% mv % @W@/x",
+    "zsh -fc 'zmodload zsh/files; zf_rm -rf D'",
+    "zsh -fc 'mv (D) @W@/x'",
 ];
 
 const PLACES: &[&str] = &[
@@ -135,6 +162,15 @@ const PLACES: &[&str] = &[
     "//",
     "/proc/self/root",
     "/usr/..",
+    "/proc/self/root$HOME",
+    "/proc/thread-self/root$HOME/",
+    "/proc/$BASHPID/root${PWD%/*}",
+    "/proc/self/root$PWD/..",
+    "$PWD",
+    "$(pwd)",
+    "$(realpath .)",
+    "`git rev-parse --show-toplevel`",
+    "$(dirname Makefile)",
 ];
 
 /// From another folder the name of what is critical is short.
@@ -170,6 +206,11 @@ const SHORT: &[&str] = &[
     "sh -c 'cd /; rm -rf home'",
     "CDPATH=/; cd opt; rm -rf *",
     "set -- /; cd $1; rm -rf home",
+    "pwd | xargs -I% find % -delete",
+    "echo . | xargs -I% find % -delete",
+    "dirname Makefile | xargs -I% find % -delete",
+    "git rev-parse --show-toplevel | xargs -I% mv % ../q",
+    "d=$(pwd); mv $d ../q",
 ];
 
 /// What every place is tried with.

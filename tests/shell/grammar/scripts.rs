@@ -282,6 +282,15 @@ const TEMPLATES: &[&str] = &[
     "less '+!{N}' a.txt",
     "wget -q --use-askpass={QN} http://h",
     "xargs -0I{} sh -c {} < <(printf '%s' {Q})",
+    // Shells with another language.
+    "zsh -fc {Q}",
+    "zsh -fc '- {A}'",
+    "zsh -fc 'repeat 1 {A}'",
+    "zsh -fc 'x=\"{E}\"; ${=x}'",
+    "zsh -f <<<{Q}",
+    "fish -c {Q}",
+    "fish -c 'begin; {A}; end'",
+    "echo {Q} | fish",
 ];
 
 pub(super) const FAMILY: Family = Family { size: || TEMPLATES.len(), apply };

@@ -53,7 +53,7 @@ impl Harm {
     }
 }
 
-const PROGRAMS: [&str; 2] = ["danger", "danger x"];
+const PROGRAMS: [&str; 4] = ["danger", "danger x", "zsh -fc '@W@/bin/(d)anger'", "zsh -fc 'path=(@W@/b*(/)); =danger'"];
 
 pub(super) const SUBCOMMANDS: [(&str, &str); 4] =
     [("git", "push"), ("npm", "publish"), ("kubectl", "delete"), ("docker", "run")];
@@ -77,7 +77,11 @@ pub(crate) const TARGETS: [Target; 6] = [
         harm: Harm::Program,
         size: || PROGRAMS.len(),
         plain: || vec![1],
-        make: |at, _| ("Bash", simple(PROGRAMS[at]), PROGRAMS[at].to_owned()),
+        make: |at, _| {
+            let line = PROGRAMS[at];
+            let stage = if line.contains('\'') { Stage::Script(line.to_owned()) } else { simple(line) };
+            ("Bash", stage, line.to_owned())
+        },
     },
     Target {
         harm: Harm::Subcommand,

@@ -254,6 +254,7 @@ const PATHS: &[(&str, &str)] = &[
     (".git/{config,x}", "{.git,}"),
     ("$(echo .git/config)", "$(echo .git)"),
     ("/proc/self/cwd/.git/config", "/proc/self/cwd/.git"),
+    ("/proc/self/root$HOME/.bashrc", "/proc/self/root$PWD/.git"),
 ];
 
 pub(super) fn size() -> usize {

@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 mod read;
 mod word;
 
-pub(crate) use read::assignment;
+pub(crate) use read::{assignment, set_by_word};
 pub(crate) use word::{ANY, LIST, ONE, OUTER, Piece, STAR, ShellWord};
 
 /// Longer lines are not read at all.

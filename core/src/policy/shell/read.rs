@@ -189,11 +189,14 @@ impl ShellReader<'_> {
             self.not_plain("it holds brackets");
             self.script.has_groups = true;
             if c == '(' {
-                self.list();
+                let is_list = self.list();
                 let is_not = |word: &ShellWord| word.text == "!" && self.command.words.is_empty();
                 let extends = |word: &ShellWord| word.text.ends_with(['@', '+', '?', '*', '!']) && !is_not(word);
                 if self.word.as_ref().is_some_and(|(_, word)| extends(word)) {
                     self.unreadable("an extended pattern names files");
+                }
+                if !is_list && self.is_bracket_in_words() {
+                    self.unreadable("brackets stand where only zsh takes them for a pattern");
                 }
             }
             // `f() …` gives a name another meaning.
@@ -299,6 +302,11 @@ impl ShellReader<'_> {
             self.command.joint = if command.joint == Joint::Then { next } else { command.joint };
         }
     }
+}
+
+/// The same as a word of `export`, `env` and their like, for which it may stand in quotes.
+pub(crate) fn set_by_word(word: &ShellWord) -> Option<(String, ShellWord)> {
+    assignment(word).or_else(|| assignment(&ShellWord { raw: word.text.clone(), ..word.clone() }))
 }
 
 /// `NAME=value`, `NAME+=value` and `NAME[1]=value`.

@@ -3,6 +3,7 @@
 mod bash;
 mod certainty;
 mod commands;
+mod elsewhere;
 mod files;
 mod languages;
 mod modes;

@@ -3,6 +3,19 @@
 use super::{ShellReader, read};
 
 impl ShellReader<'_> {
+    /// Whether an opening bracket stands in the words of a command, where bash knows none: zsh takes it for a pattern.
+    pub(super) fn is_bracket_in_words(&self) -> bool {
+        const BEFORE_BRACKETS: [&str; 20] = [
+            "[[", "case", "in", "for", "select", "time", "coproc", "function", "if", "then", "elif", "else", "while",
+            "until", "do", "!", "{", "&&", "||", "let",
+        ];
+        let is_function = self.follows("()") || self.follows("( )");
+        let is_reckoned = self.open > 1 && self.chars[..self.at].windows(2).any(|pair| pair == ['(', '(']);
+        let first = self.command.words.first().or(self.word.as_ref().map(|(_, word)| word));
+        let is_command = first.is_some_and(|word| !BEFORE_BRACKETS.contains(&word.text.as_str()));
+        is_command && !is_function && !is_reckoned
+    }
+
     /// What stands up to the bracket that closes, which is read as a script of its own and passed over.
     pub(super) fn bracketed(&mut self, opens: char, closes: char) -> String {
         let from = self.at;

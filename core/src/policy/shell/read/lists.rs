@@ -4,12 +4,13 @@ use super::super::{Joint, Script, ShellCommand, ShellWord};
 use super::{ShellReader, assignment, read};
 
 impl ShellReader<'_> {
-    /// Takes in the elements of `NAME=(…)` as values of the name. They are read as a command as well.
-    pub(super) fn list(&mut self) {
-        let Some((from, word)) = self.word.as_ref() else { return };
+    /// Takes in the elements of `NAME=(…)` as values of the name, and says whether it is one. They are read as a command as
+    /// well.
+    pub(super) fn list(&mut self) -> bool {
+        let Some((from, word)) = self.word.as_ref() else { return false };
         let raw: String = self.chars[*from..self.at].iter().collect();
         let name = assignment(&ShellWord { raw, ..word.clone() }).filter(|(_, value)| value.text.is_empty());
-        let Some((name, _)) = name else { return };
+        let Some((name, _)) = name else { return false };
         let here = self.at;
         self.at += 1;
         self.pass_brackets('(', ')', 0);
@@ -36,5 +37,6 @@ impl ShellReader<'_> {
             self.word = None;
             self.script.commands.push(ShellCommand { assignments, ..ShellCommand::new(Joint::Start, self.depth > 0) });
         }
+        true
     }
 }

@@ -1,0 +1,69 @@
+//! A name as the files that it may be, seen from each folder in which a line may run.
+
+use super::path::absolute;
+use super::processes::{is_open, without_proc};
+use super::shell::{ANY, OUTER, STAR};
+use super::touching::{MOST, Touch, Toucher};
+
+impl Toucher<'_> {
+    /// Takes in the files that a name may be.
+    pub(super) fn name(&mut self, name: &str, touch: &Touch) {
+        if name.len() > 4_096 || name.chars().all(|c| c == ANY) || self.touched.len() > MOST {
+            return;
+        }
+        // What the environment knows may be any name of a file below a folder that stands there, or any folder above one.
+        if name.contains(OUTER) {
+            let below = name.trim_start_matches(OUTER);
+            match below.len() == name.len() {
+                true => self.name(&name.replace(OUTER, &STAR.to_string()), touch),
+                false if below.starts_with('/') && !below.contains(OUTER) => self.name(&format!("{ANY}{below}"), touch),
+                false => {}
+            }
+        }
+        for folder in self.folders.clone() {
+            self.name_from(&without_proc(name, &folder), &folder, touch);
+        }
+    }
+
+    fn name_from(&mut self, name: &str, folder: &str, touch: &Touch) {
+        // What begins with what nobody knows may begin anywhere.
+        let path = match name.starts_with(ANY) {
+            true => Some(name.to_owned()),
+            false => absolute(name, folder, self.context.home.as_deref()),
+        };
+        // `~+` and `~-` are folders one is or was in, and another's home may be one's own.
+        let Some(path) = path.or_else(|| {
+            let (user, below) = name.split_once('/').unwrap_or((name, ""));
+            let is_here = user.starts_with("~+") || user.starts_with("~-");
+            let home = if is_here { Some(folder) } else { self.context.home.as_deref() };
+            absolute(below, home?, None)
+        }) else {
+            return;
+        };
+        let through = without_proc(&path, folder);
+        if is_open(&through) {
+            self.touched.insert(Touch { path: ANY.to_string(), ..touch.clone() });
+        }
+        if through != path {
+            self.touched.insert(Touch { path: through, ..touch.clone() });
+        }
+        if name.split('/').any(|part| part == "..") {
+            let from = match name.strip_prefix('~') {
+                Some(below) => format!("{}{below}", self.context.home.as_deref().unwrap_or_default()),
+                None if name.starts_with('/') => name.to_owned(),
+                None => format!("{folder}/{name}"),
+            };
+            let parts: Vec<&str> = from.split('/').filter(|part| !part.is_empty() && *part != ".").collect();
+            self.touched.insert(Touch { path: format!("/{}", parts.join("/")), ..touch.clone() });
+        }
+        if let Some(made) = self.call.expansion(&path) {
+            for path in made {
+                self.touched.insert(Touch { path: path.clone(), ..touch.clone() });
+            }
+            if !path.contains(ANY) {
+                return;
+            }
+        }
+        self.touched.insert(Touch { path, ..touch.clone() });
+    }
+}

@@ -196,7 +196,8 @@ mod tests {
     fn what_is_filled_in_is_no_order_where_it_cannot_be_one() {
         let is_unclear = |words: &str| {
             let script = Script::read(&format!("sed {words} f"));
-            meaning(&script.commands[0].words[1..], || None).is_unclear
+            let sed = script.commands.iter().find(|command| command.words[0].text == "sed").unwrap();
+            meaning(&sed.words[1..], || None).is_unclear
         };
         for words in ["-n \"${a},${e}p\"", "-n \"$(x)p\"", "\"s/x/$(e)/\"", "\"s/e/$X/g\"", "\"/$e/d\"", "-l 5 s/e/x/"]
         {

@@ -48,7 +48,9 @@ pub(super) fn scripts(rest: &[ShellWord]) -> Option<Vec<&ShellWord>> {
             None => match text.char_indices().skip(1).find(|(_, c)| !"nErsuzb".contains(*c)) {
                 None | Some((_, 'i')) => {}
                 Some((at, 'l')) if text[at + 1..].chars().all(|c| c.is_ascii_digit()) => {
-                    drop((at + 1 == text.len()).then(|| words.next()));
+                    if at + 1 == text.len() {
+                        words.next();
+                    }
                 }
                 Some((at, 'e')) if at + 1 < text.len() => scripts.push(word),
                 Some((_, 'e')) => scripts.extend(words.next()),

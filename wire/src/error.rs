@@ -199,6 +199,7 @@ kinds! {
     TooManyPairings 42904 "approve or wait out those who are waiting"
     TooManySessions 42905 "end some of the sessions that were started over the API"
     TooManyDevices 42906 "revoke some of those that are linked"
+    TooManyCalls 42907 "wait until earlier hook calls of this token are answered"
     Internal 50001 "look at the gate's log; `portcullis status` says where it is"
     StartFailed 50201 "look at what it said; `portcullis run` in that folder shows the same"
     SessionFull 50301 "the session is not taking its events; they are kept, try again later"

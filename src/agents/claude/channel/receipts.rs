@@ -58,7 +58,7 @@ impl HookReceipts {
 mod tests {
     use super::*;
     use crate::agents::claude::hooks::{CalledBy, HookSettings};
-    use crate::session::gatekeeper::{GatekeeperSettings, Judge};
+    use crate::session::gatekeeper::Judge;
     use crate::session::link::{Connect, Delivery, connect};
     use portcullis_core::{EventId, Label, Moment, SessionAbout, SessionId};
     use portcullis_wire::hooks::HookCall;
@@ -87,15 +87,7 @@ mod tests {
         let away: Connect = Arc::new(|| Box::pin(std::future::pending()));
         let about = SessionAbout::new(Label::new("api").unwrap(), "test");
         let (session, _deliveries) = connect(SessionId::new(Moment(1), 1), about, "0.0.0", away);
-        let settings = HookSettings {
-            wakes_per_hour: 30,
-            must_reply: vec![],
-            is_posted: false,
-            instructions: String::new(),
-            gatekeeper: GatekeeperSettings::default(),
-            transcripts: None,
-        };
-        let hooks = HookSession::new(session, settings, Judge::of_home(folder.path()));
+        let hooks = HookSession::new(session, HookSettings::of_tests(), Judge::of_home(folder.path()));
         hooks.note_installed(false);
         assert!(hooks.take(Delivery::Event(event())).is_none());
         let call = json!({"hook_event_name": "PostToolUse", "tool_name": "Bash", "tool_input": {"command": "ls"}});

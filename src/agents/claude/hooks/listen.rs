@@ -43,8 +43,9 @@ impl Listening {
     pub(crate) fn start(files: HookFiles, session: SessionHandle, settings: HookSettings, judge: Judge) -> Self {
         let about = session.about();
         let hooks = HookSession::new(session, settings, judge);
+        // Since `about` was made: the hook and this process are started at the same time.
         if let Some(announced) = files.announced(&about) {
-            hooks.note_installed(announced.is_watched);
+            hooks.is_announced(announced);
         }
         let (stop, is_ours) = (CancellationToken::new(), Arc::new(AtomicBool::new(false)));
         let socket = files.socket.clone();
@@ -82,5 +83,31 @@ impl Listening {
             forget(&self.socket);
         }
         self.stop.cancel();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use portcullis_core::{ConversationOrigin, Label, Moment, SessionId};
+
+    use super::super::announce;
+    use super::*;
+    use crate::session::link::{Connect, connect};
+
+    #[tokio::test]
+    async fn hooks_that_are_announced_while_the_process_starts_are_told_to_the_gate() {
+        let folder = tempfile::tempdir().unwrap();
+        let files = HookFiles { socket: folder.path().join("7.sock"), wake: folder.path().join("7.wake") };
+        let about = SessionAbout::new(Label::new("api").unwrap(), "channel");
+        let about = SessionAbout { agent_session: Some("s-1".into()), ..about };
+        assert_eq!(files.announced(&about), None);
+        announce(&files.wake, "s-1", Announced { is_watched: true, is_forked: true }).unwrap();
+        let away: Connect = Arc::new(|| Box::pin(std::future::pending()));
+        let (session, _deliveries) = connect(SessionId::new(Moment(1), 1), about, "0.0.0", away);
+        let judge = Judge::of_home(folder.path());
+        let listening = Listening::start(files, session.clone(), HookSettings::of_tests(), judge);
+        let about = session.about();
+        assert_eq!((about.connected_by.as_str(), about.origin), ("hooks", Some(ConversationOrigin::Forked)));
+        listening.close();
     }
 }

@@ -57,6 +57,20 @@ pub(crate) struct HookSettings {
     pub(crate) transcripts: Option<Transcripts>,
 }
 
+#[cfg(test)]
+impl HookSettings {
+    pub(crate) fn of_tests() -> Self {
+        Self {
+            wakes_per_hour: 30,
+            must_reply: vec![],
+            is_posted: false,
+            instructions: String::new(),
+            gatekeeper: GatekeeperSettings::default(),
+            transcripts: None,
+        }
+    }
+}
+
 /// What a hook is answered.
 #[derive(Debug, Default)]
 pub(crate) struct HookAnswer {

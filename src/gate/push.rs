@@ -16,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 use crate::fixed;
 use crate::hub::{Hub, Trouble, now};
 use crate::push::{PushClient, PushOutcome, PushService};
-use under_way::UnderWay;
+use under_way::PushesUnderWay;
 
 /// Pushes on their way at once.
 const AT_ONCE: usize = 8;
@@ -35,7 +35,7 @@ struct Pusher {
     /// Made when it is first needed.
     client: Option<Arc<PushClient>>,
     devices: BTreeMap<TokenId, DeviceNews>,
-    sending: UnderWay,
+    sending: PushesUnderWay,
 }
 
 /// What a device was told.
@@ -59,7 +59,7 @@ struct Picture {
 /// Runs until `stop`.
 pub(super) async fn run(service: PushService, hub: Hub, after: Duration, stop: CancellationToken) {
     let devices = BTreeMap::new();
-    let pusher = Pusher { hub, service, after, client: None, devices, sending: UnderWay::default() };
+    let pusher = Pusher { hub, service, after, client: None, devices, sending: PushesUnderWay::default() };
     tokio::select! {
         // It ends with the hub.
         _ended = pusher.run() => {}

@@ -79,11 +79,10 @@ impl Failed {
     }
 
     fn again(&self) -> anyhow::Error {
-        let failure = match self.is_broken {
-            true => Failure::configuration(self.why.clone()),
-            false => Failure::new(self.why.clone(), ""),
-        };
-        failure.with_hint("`portcullis doctor` says what to do").into()
+        match self.is_broken {
+            true => link::NoGate(self.why.clone()).into(),
+            false => Failure::new(self.why.clone(), "`portcullis doctor` says what to do").into(),
+        }
     }
 }
 

@@ -30,7 +30,7 @@ impl Hub {
         };
         let origin = match process {
             None => None,
-            Some(process) => Some(Origin::of(process).await?),
+            Some(process) => Some(PeerOrigin::of(process).await?),
         };
         let ancestry = origin.as_ref().map(|origin| &origin.ancestry);
         let above = ancestry.map(|ancestry| ancestry.above().to_vec()).unwrap_or_default();
@@ -95,7 +95,7 @@ pub(crate) enum Peer {
 }
 
 /// Where a process comes from, as the system tells.
-struct Origin {
+struct PeerOrigin {
     /// Without this gate and those above it. What it started, it started for a person; above it is only whoever happened
     /// to need it first.
     ancestry: Ancestry,
@@ -104,7 +104,7 @@ struct Origin {
     has_agent: bool,
 }
 
-impl Origin {
+impl PeerOrigin {
     /// Looked up on a thread that may wait for the system: it is asked several times for each process of the line.
     async fn of(process: u32) -> Result<Self, Trouble> {
         let looking = tokio::task::spawn_blocking(move || {

@@ -8,13 +8,13 @@ use tokio::task::{Id, JoinSet};
 use crate::push::PushOutcome;
 
 #[derive(Default)]
-pub(super) struct UnderWay {
+pub(super) struct PushesUnderWay {
     tasks: JoinSet<PushOutcome>,
     /// The device and the address of each task.
     whose: HashMap<Id, (TokenId, String)>,
 }
 
-impl UnderWay {
+impl PushesUnderWay {
     pub(super) fn len(&self) -> usize {
         self.tasks.len()
     }
@@ -48,7 +48,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_push_whose_task_breaks_down_has_failed_for_its_device() {
-        let mut under_way = UnderWay::default();
+        let mut under_way = PushesUnderWay::default();
         let device = TokenId::new(Moment(1), 1);
         under_way.start(device, "https://push.example.org/1".to_owned(), async { panic!("broken") });
         let (whose, endpoint, outcome) = under_way.next().await.unwrap();

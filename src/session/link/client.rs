@@ -18,8 +18,7 @@ use tokio::io::AsyncWriteExt as _;
 use tokio::net::UnixStream;
 use tokio::sync::{mpsc, watch};
 
-use super::{AnswerSender, Deliveries, Delivery, SessionHandle};
-use crate::failure::{Exit, Failure};
+use super::{AnswerSender, Deliveries, Delivery, NoGate, SessionHandle};
 use crate::fixed;
 use crate::lines::{Lines, put_json};
 use crate::session::ring::StreamRing;
@@ -119,8 +118,7 @@ impl LinkClient {
     /// What keeps the process from its gate, for whoever reads its log: once, not at every attempt.
     fn complain(&mut self, error: &anyhow::Error) {
         let complaint = format!("{error:#}");
-        let is_broken = error.downcast_ref::<Failure>().is_some_and(|failure| failure.exit() == Exit::Configuration);
-        self.no_gate.send_replace(is_broken.then(|| complaint.clone()));
+        self.no_gate.send_replace(error.downcast_ref().map(|NoGate(why)| why.clone()));
         if self.complaint != complaint {
             tracing::warn!("no gate: {complaint}");
             self.complaint = complaint;

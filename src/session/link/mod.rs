@@ -62,6 +62,11 @@ impl Deliveries {
     }
 }
 
+/// No gate can be started until somebody repairs a file: why.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub(crate) struct NoGate(pub(crate) String);
+
 /// How long a process that ends waits for the gate to hear of it.
 const BYE_TIMEOUT: Duration = Duration::from_millis(300);
 

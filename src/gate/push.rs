@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use portcullis_core::{AskId, Moment, Right, TokenId};
+use portcullis_core::{AskId, Label, Moment, Right, TokenId};
 use portcullis_wire::api::NewSubscription;
 use tokio_util::sync::CancellationToken;
 
@@ -51,9 +51,24 @@ struct DeviceNews {
 
 /// What the state has to do with pushes.
 struct Picture {
-    asks: Vec<(AskId, Moment)>,
+    asks: Vec<WaitingAsk>,
     /// Each device, its person, and whether it may answer prompts.
     devices: BTreeMap<TokenId, (String, bool)>,
+}
+
+/// A prompt that is open.
+#[derive(Clone)]
+struct WaitingAsk {
+    id: AskId,
+    at: Moment,
+    /// Of its session.
+    label: Option<Label>,
+}
+
+impl WaitingAsk {
+    fn is_muted_at(&self, subscription: &NewSubscription) -> bool {
+        self.label.as_ref().is_some_and(|label| subscription.muted.iter().any(|muted| muted == label.as_str()))
+    }
 }
 
 /// Runs until `stop`.
@@ -93,7 +108,10 @@ impl Pusher {
     /// Sends what is due. Returns when something will be.
     async fn look(&mut self, subscriptions: &BTreeMap<TokenId, NewSubscription>) -> Result<Option<Moment>, Trouble> {
         let look = self.hub.look(|state| Picture {
-            asks: state.open_asks().map(|ask| (ask.id, ask.at)).collect(),
+            asks: state
+                .open_asks()
+                .map(|ask| WaitingAsk { id: ask.id, at: ask.at, label: state.label_of(Some(ask.session)) })
+                .collect(),
             devices: state
                 .tokens()
                 .filter(|token| token.device.is_some())
@@ -109,6 +127,8 @@ impl Pusher {
                 self.service.unsubscribe(*device).await;
                 continue;
             };
+            // What is quiet on this device is not there for it.
+            let asks: Vec<WaitingAsk> = asks.iter().filter(|ask| !ask.is_muted_at(subscription)).cloned().collect();
             let due = may_review.then(|| self.due(*device, person, &asks)).flatten();
             match due {
                 None => {}
@@ -120,10 +140,10 @@ impl Pusher {
     }
 
     /// When this device is to be told of something that it was not told of; none when there is nothing.
-    fn due(&mut self, device: TokenId, person: &str, asks: &[(AskId, Moment)]) -> Option<Moment> {
+    fn due(&mut self, device: TokenId, person: &str, asks: &[WaitingAsk]) -> Option<Moment> {
         let news = self.devices.entry(device).or_default();
-        news.told.retain(|told| asks.iter().any(|(ask, _)| ask == told));
-        let waits_since = asks.iter().filter(|(ask, _)| !news.told.contains(ask)).map(|(_, at)| *at).min()?;
+        news.told.retain(|told| asks.iter().any(|ask| ask.id == *told));
+        let waits_since = asks.iter().filter(|ask| !news.told.contains(&ask.id)).map(|ask| ask.at).min()?;
         if !news.under_way.is_empty() {
             return None;
         }
@@ -133,7 +153,7 @@ impl Pusher {
         Some(waits_since.plus(after).max(news.not_before).max(looks))
     }
 
-    async fn send(&mut self, device: TokenId, subscription: &NewSubscription, asks: &[(AskId, Moment)]) {
+    async fn send(&mut self, device: TokenId, subscription: &NewSubscription, asks: &[WaitingAsk]) {
         // The next one that is finished makes room.
         if self.sending.len() >= AT_ONCE {
             return;
@@ -144,7 +164,7 @@ impl Pusher {
             news.not_before = now().plus(millis(LONGEST));
             return;
         };
-        news.under_way = asks.iter().map(|(ask, _)| *ask).filter(|ask| !news.told.contains(ask)).collect();
+        news.under_way = asks.iter().map(|ask| ask.id).filter(|ask| !news.told.contains(ask)).collect();
         news.told.extend(&news.under_way);
         news.not_before = now().plus(millis(fixed::wait("PUSH_REST", REST)));
         let text = serde_json::json!({"waiting": asks.len()}).to_string();

@@ -10,10 +10,11 @@ export const key = {
 
 /** What the gate refused, in its own words. */
 export class Refused extends Error {
-  constructor(status, message, hint) {
+  constructor(status, message, hint, number) {
     super(message);
     this.status = status;
     this.hint = hint;
+    this.number = number;
   }
 }
 
@@ -32,7 +33,7 @@ async function answerOf(response) {
   const text = await response.text();
   const answer = text && response.headers.get("Content-Type")?.startsWith("application/json") ? JSON.parse(text) : text;
   if (!response.ok) {
-    throw new Refused(response.status, answer?.message ?? String(answer || response.statusText), answer?.hint);
+    throw new Refused(response.status, answer?.message ?? String(answer || response.statusText), answer?.hint, answer?.error);
   }
   return answer;
 }
@@ -81,16 +82,25 @@ export async function download(path, name) {
   setTimeout(() => URL.revokeObjectURL(address), 60_000);
 }
 
+/** How long lines are read, in milliseconds, before whoever scrolls or types has a turn. */
+const READS_FOR = 8;
+
 async function lines(body, line, begun) {
   const reader = body.pipeThrough(new TextDecoderStream()).getReader();
   let rest = "";
+  let since = performance.now();
   for (let first = true; ; first = false) {
     const { value, done } = await reader.read();
     if (done) return;
     if (first) begun();
     const parts = (rest + value).split("\n");
     rest = parts.pop();
-    parts.forEach(line);
+    for (const part of parts) {
+      line(part);
+      if (performance.now() - since < READS_FOR) continue;
+      await new Promise((resolve) => setTimeout(resolve));
+      since = performance.now();
+    }
   }
 }
 

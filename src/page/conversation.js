@@ -9,9 +9,9 @@ import { addSaid, changed, state } from "./state.js";
 import { Stream } from "./stream.js";
 import { currentLanguage, t } from "./words.js";
 
-/** Items in the document at once, and by how many they move. */
+/** Items in the document at once, and by how many they move: few enough to be made and laid out within a frame. */
 const WINDOW = 60;
-const STEP = 20;
+const STEP = 10;
 
 export function conversation(id) {
   const list = h("ol", { class: "said", "aria-label": t("conversation") });
@@ -33,7 +33,13 @@ export function conversation(id) {
   fetchSaid(id);
 
   /** Both lists are in order already; an item of the stream comes after what was sent at the same moment. */
+  let merged = { of: "", all: [] };
   const items = () => {
+    const of = `${state.revision} ${stream.revision}`;
+    if (merged.of !== of) merged = { of, all: merge() };
+    return merged.all;
+  };
+  const merge = () => {
     const said = [...(state.said.get(id)?.values() ?? [])].map((item) => ({ ...item, key: item.id })).sort((a, b) => a.at - b.at);
     const all = [];
     let next = 0;

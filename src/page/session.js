@@ -4,9 +4,11 @@ import { call } from "./api.js";
 import { composer } from "./composer.js";
 import { conversation } from "./conversation.js";
 import { h, keep, shown } from "./dom.js";
-import { isMuted, setMuted } from "./notify.js";
+import { modeInWords } from "./modes.js";
+import { isMuted, setMuted } from "./muted.js";
 import { backBar, button } from "./parts.js";
 import { drawPrompts } from "./prompts.js";
+import { tellMuted } from "./push.js";
 import { MODES, may, standing, state, why } from "./state.js";
 import { currentLanguage, t } from "./words.js";
 
@@ -18,7 +20,7 @@ export function sessionView(id) {
   const box = may("talk") ? composer(id, notice) : undefined;
   const draw = () => {
     const session = state.sessions.get(id);
-    keep(head, [["head", JSON.stringify([session, session && standing(session), currentLanguage()]), () => header(session, notice)]]);
+    keep(head, [["head", JSON.stringify([session && { ...session, last_active: 0 }, session && standing(session), currentLanguage()]), () => header(session, notice)]]);
     drawPrompts(prompts, id);
     talk.draw();
     box?.draw();
@@ -42,7 +44,8 @@ function header(session, notice) {
   const end = () => confirm(t("reallyEnd")) && tell("end")();
   return h("div", { class: "head" },
     backBar(h("h1", null, shown(session.label)), h("span", { class: `badge ${what}` }, t(what === "away" ? "state_away" : what))),
-    h("p", { class: "path" }, shown(session.folder ?? ""), ` · ${t("connectedBy", { how: t(`by_${session.connected_by}`) })}`),
+    h("p", { class: "path" }, shown(session.folder ?? ""), ` · ${t("connectedBy", { how: t(`by_${session.connected_by}`) })}`,
+      may("admin") && session.folder && [" · ", h("a", { href: "#/rules", onclick: () => (state.folder = session.folder) }, t("rulesOfFolder"))]),
     session.stopped_by && h("p", { class: "warning" }, t("pausedBy", { by: shown(session.stopped_by) })),
     session.outside && h("p", { class: "warning" }, t("outside", { sender: shown(session.outside.sender) })),
     h("div", { class: "row tools" },
@@ -51,7 +54,7 @@ function header(session, notice) {
       drives && button("end", "quiet", end),
       !lives && may("start") && session.agent_session && button("continue", "primary", () => continueIt(session, notice)),
       modes(session, drives, (mode) => tell("mode", { mode })()),
-      mute(session.label)));
+      mute(session.label, notice)));
 }
 
 /** Continues an ended session in a held one, under its label. */
@@ -66,17 +69,20 @@ async function continueIt(session, notice) {
 }
 
 /** Whether this browser tells of the session while nobody looks. */
-function mute(label) {
-  const box = h("input", { type: "checkbox", checked: isMuted(label), onchange: () => setMuted(label, box.checked) });
+function mute(label, notice) {
+  const change = () => {
+    setMuted(label, box.checked);
+    tellMuted().catch((error) => (notice.textContent = why(error)));
+  };
+  const box = h("input", { type: "checkbox", checked: isMuted(label), onchange: change });
   return h("label", { class: "check small" }, box, t("mute"));
 }
 
 /** The mode in words; where the session takes orders, a menu that explains each. */
 function modes(session, drives, change) {
   if (!session.mode) return null;
-  const words = (mode) => `${mode}: ${t(`mode_${mode}`)}`;
-  if (!drives) return h("span", { class: "small" }, words(session.mode));
+  if (!drives) return h("span", { class: "small" }, modeInWords(session.mode));
   const choice = h("select", { "aria-label": t("mode"), onchange: () => change(choice.value) },
-    MODES.map((mode) => h("option", { value: mode, selected: mode === session.mode }, words(mode))));
+    MODES.map((mode) => h("option", { value: mode, selected: mode === session.mode }, modeInWords(mode))));
   return choice;
 }

@@ -14,6 +14,8 @@ export class Stream {
     this.changed = changed;
     this.items = [];
     this.known = new Map();
+    /** Counts what changed: whoever holds a list made of these items knows by it whether that still holds. */
+    this.revision = 0;
     this.last = 0;
     this.older = undefined;
     this.isThere = false;
@@ -51,6 +53,7 @@ export class Stream {
 
   /** Puts an entry in at a place, or to the one that it belongs to. */
   add(entry, place) {
+    this.revision += 1;
     const { at, user, event, text, call: started, result, turn, notice } = entry;
     if (text) {
       const key = `text-${text.message}-${text.block ?? 0}`;
@@ -88,14 +91,20 @@ export class Stream {
     try {
       const { entries, before } = await call("GET", `/api/v1/sessions/${this.session}/history?limit=200&${place}`);
       this.older = before ?? null;
-      const behind = this.items.length;
-      const shown = new Set(this.known.keys());
+      const [newer, shown] = [this.items, new Set(this.known.keys())];
+      // A prompt has no name: it is known by its words and its time.
+      const prompts = Map.groupBy(newer.filter(({ kind }) => kind === "user"), ({ text }) => text.trim());
       const isShown = ({ at, text, call: started, user }) =>
         (text && shown.has(`text-${text.message}-${text.block ?? 0}`)) || (started && shown.has(`call-${started.call}`)) ||
-        // A prompt has no name: it is known by its words and its time.
-        (user && this.items.slice(-behind).some((item) => item.kind === "user" && item.text.trim() === user.text.trim() && Math.abs(item.at - at) < SAME));
+        (user && prompts.get(user.text.trim())?.some((item) => Math.abs(item.at - at) < SAME));
       // In front of what is there; a result follows its call.
-      entries.filter((entry) => !isShown(entry)).forEach((entry) => this.add(entry, this.items.length - behind));
+      this.items = [];
+      try {
+        entries.filter((entry) => !isShown(entry)).forEach((entry) => this.add(entry, this.items.length));
+      } finally {
+        this.items = this.items.concat(newer);
+        this.items.splice(0, Math.max(0, this.items.length - MOST)).forEach(({ key }) => this.known.delete(key));
+      }
     } catch {
       this.older = null;
     }

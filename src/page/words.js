@@ -1,5 +1,6 @@
 // Every text of the page, in English and Chinese. `t("key", {name: value})` puts values where {name} stands.
 
+import { ERRORS } from "./errors-zh.js";
 import { PHRASES } from "./phrases-zh.js";
 import { SENTENCES } from "./sentences-zh.js";
 import { zh } from "./words-zh.js";
@@ -31,6 +32,9 @@ export const en = {
   pause: "Pause", goOn: "Go on", interrupt: "Interrupt", end: "End", reallyEnd: "End this session?", mode: "Mode",
   pausedBy: "Paused by {by}: no tool runs.", outside: "It has read text from {sender}: what it runs or sends is asked for.",
   connectedBy: "connected by {how}", since: "since", eventsWait: "{n} waiting", back: "Back", folder: "Folder", promptText: "What should it do?",
+  lastActive: "active", defaultMode: "Default mode of this folder", startsIn: "Sessions start in", setHere: "Set here", setBy: "by {by}", nothingSet: "nothing",
+  configFile: "config.toml", defaultHere: "In this folder and below, sessions start in", asConfigured: "as set above it, or in config.toml", setDefault: "Set as default", rulesOfFolder: "Rules and default mode",
+  asUsual: "Default of this folder", usualMode: "Default of this folder ({mode})", unreachable: "The gate cannot be reached at the moment.",
   starting: "Starting …", label: "Name (optional)",
   mode_default: "asks before it changes or runs something", mode_acceptEdits: "changes files unasked, asks before it runs something",
   mode_plan: "only reads, and makes a plan", mode_auto: "decides by itself what to ask",
@@ -91,6 +95,9 @@ export function setLanguage(chosen) {
 
 /** A fixed sentence of the gate, in the language of the page; what is not known stays as it is. */
 export const phrase = (text) => translated(text, PHRASES);
+
+/** What an error of the gate is in Chinese, by its number; nothing in another language, and where it is not known. */
+export const errorInChinese = (number) => (language === "zh-CN" ? ERRORS[number] : undefined);
 
 /** A sentence of the log. */
 export const sentence = (text) => translated(text, SENTENCES);

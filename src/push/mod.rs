@@ -202,7 +202,7 @@ mod tests {
     fn subscription(number: usize) -> NewSubscription {
         let p256dh = "BLn9b-VR0ca83knDNZ32dCHGyjJp-1riX9ZTN40MqV8K_LpQmLqxC_DoHvqvFXO_nGdAB4W9dogZb_sM-uV4JbY";
         let keys = SubscriptionKeys { p256dh: p256dh.to_owned(), auth: "_ordMnz7uTCmrpBTeUV4Bw".to_owned() };
-        NewSubscription { endpoint: format!("https://push.example.org/{number}"), keys }
+        NewSubscription { endpoint: format!("https://push.example.org/{number}"), keys, muted: vec![] }
     }
 
     #[tokio::test]

@@ -3,6 +3,7 @@
 mod asks;
 mod devices;
 mod events;
+mod modes;
 mod people;
 mod reading;
 mod rules;
@@ -19,6 +20,7 @@ pub use devices::{
     SubscriptionKeys,
 };
 pub use events::{Accepted, EventView, FileView, NewEvent, ReplyView, UploadedFile};
+pub use modes::{ConfiguredModeView, DefaultModeView, NewDefaultMode, SetModeView};
 pub use people::{Approval, MadeToken, NewRole, NewToken, PairingView, PeopleView, PersonView, TokenView};
 pub use reading::UnknownPrompt;
 pub use rules::{ChainView, NewCheck, RuleView, RulingView};

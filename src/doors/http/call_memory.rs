@@ -94,7 +94,7 @@ mod tests {
         let error = |grown: Result<(), Broken>| grown.unwrap_err().fault(0).error;
         let (mut one, mut two) = (memory.share("a"), memory.share("a"));
         assert!(one.grow_to(1).is_ok() && one.grow_to(6 * LEAST).is_ok(), "it grows, and is not counted twice");
-        assert_eq!(error(two.grow_to(5 * LEAST)), 42907);
+        assert_eq!(error(two.grow_to(5 * LEAST)), 42908);
         assert!(two.grow_to(4 * LEAST).is_ok());
         let (mut three, mut four) = (memory.share("b"), memory.share("c"));
         assert!(three.grow_to(10 * LEAST).is_ok());

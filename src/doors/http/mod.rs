@@ -18,6 +18,7 @@ mod link;
 mod listen;
 mod log;
 mod metrics;
+mod modes;
 mod openapi;
 mod page;
 mod people;

@@ -156,7 +156,7 @@ fn posted_calls_take_no_more_memory_than_there_is_and_none_passes_for_that() {
     let record = until("the record", || home.records("called").last().cloned());
     assert_eq!((&record["outcome"], &record["decided_by"]), (&json!("denied"), &json!("unreadable")));
     let refused = gate.post_as(&one, "/claude/hooks", &large("PostToolUse", "touch a")).expect(429);
-    assert_eq!((refused.json()["error"].clone(), refused.header("retry-after")), (json!(42907), Some("5")));
+    assert_eq!((refused.json()["error"].clone(), refused.header("retry-after")), (json!(42908), Some("5")));
 
     let (other, others) = hold(&two, "git fetch");
     let denied = gate.post_as(&three, "/claude/hooks", &large("PermissionRequest", "touch b")).expect(200).json();

@@ -172,6 +172,30 @@ fn a_device_can_be_told_no_more() {
     assert_eq!(peer.pushed(&stopped), [""; 0]);
 }
 
+#[test]
+fn a_session_that_is_quiet_on_a_device_is_not_pushed_there() {
+    let home = Home::new();
+    let peer = PushPeer::start(&home);
+    let gate = serve(&home);
+    let (quiet, loud) = (StandIn::start(&home, &["--label", "web"]), StandIn::start(&home, &["--label", "api"]));
+    home.attached(2);
+    let (_, key, mut muted) = subscribed(&gate, &peer);
+    let (_, _, other) = subscribed(&gate, &peer);
+    muted["muted"] = json!(["web"]);
+    gate.post_as(&key, "/api/v1/push", &muted).expect(200);
+    quiet.ask("abcde", "Bash", "Make x", "touch x");
+    until("the push to the other", || (peer.pushed(&other).len() == 1).then_some(()));
+    loud.ask("fghij", "Bash", "Make y", "touch y");
+    until("the push", || (peer.pushed(&muted) == [r#"{"waiting":1}"#]).then_some(()));
+    // No longer quiet: what still waits there is told.
+    muted["muted"] = json!([]);
+    gate.post_as(&key, "/api/v1/push", &muted).expect(200);
+    until("the quiet one", || (peer.pushed(&muted).len() == 2).then_some(()));
+    assert_eq!(peer.pushed(&muted)[1], r#"{"waiting":2}"#);
+    muted["muted"] = json!(vec!["x"; 201]);
+    gate.post_as(&key, "/api/v1/push", &muted).expect(400);
+}
+
 /// Keys as a browser has them, for an address of its own.
 fn subscription(endpoint: &str) -> Value {
     let p256dh = "BLn9b-VR0ca83knDNZ32dCHGyjJp-1riX9ZTN40MqV8K_LpQmLqxC_DoHvqvFXO_nGdAB4W9dogZb_sM-uV4JbY";

@@ -6,6 +6,7 @@ mod chinese;
 mod hostile;
 mod journey;
 mod long;
+mod modes;
 mod prompts;
 mod reach;
 mod screens;

@@ -106,6 +106,9 @@ pub struct NewSubscription {
     /// Where the push service takes pushes for the browser: https, at most 2048 bytes.
     pub endpoint: String,
     pub keys: SubscriptionKeys,
+    /// Labels of sessions whose prompts are not pushed to this device: at most 200, of 64 bytes each.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub muted: Vec<String>,
 }
 
 /// What pushes are encrypted with, in base64url.

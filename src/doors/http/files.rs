@@ -54,6 +54,7 @@ pub(super) async fn upload(
     let bytes = read.map_err(|broken| match broken {
         Broken::Silent => Fault::new(Kind::Slow, "the file did not come in time"),
         Broken::TooLarge => Fault::new(Kind::TooLarge, format!("the file is larger than {LARGEST_FILE} bytes")),
+        Broken::Full(fault) => fault,
         Broken::Unreadable(why) => Fault::new(Kind::BadRequest, format!("the file could not be read: {why}")),
     })?;
     let id = mint(EventId::new).to_string();

@@ -91,7 +91,7 @@ fn takes_value(arg: &Arg) -> bool {
 fn named(path: &[&str], arg: &Arg) -> Option<CandidateKind> {
     match (path, arg.get_id().as_str()) {
         (["rules", "remove"], "rule") => Some(CandidateKind::Rules),
-        (["rules" | "channel" | "run" | "install" | "uninstall", ..], _) => None,
+        (["rules" | "channel" | "run" | "mcp" | "install" | "uninstall", ..], _) => None,
         (_, "session") => Some(CandidateKind::Sessions),
         (_, "label" | "labels") => Some(CandidateKind::Labels),
         (["ask", "allow" | "deny"], "ask") => Some(CandidateKind::OpenAsks),

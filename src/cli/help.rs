@@ -16,7 +16,7 @@ const GROUPS: [(&str, &[&str]); 7] = [
     ("Get started", &["demo", "install", "doctor"]),
     ("Sessions", &["run", "attach", "session", "say", "watch"]),
     ("Prompts and events", &["page", "ask", "events"]),
-    ("Rules and log", &["rules", "log"]),
+    ("Rules and log", &["rules", "log", "mcp"]),
     ("People and devices", &["people", "device", "token"]),
     ("The gate", &["up", "stop", "status", "service", "serve"]),
     ("Setup", &["uninstall", "plugin", "completions", "man", "help"]),

@@ -20,6 +20,7 @@ mod install;
 mod layout;
 mod log;
 mod man;
+mod mcp;
 mod mistakes;
 mod page;
 mod people;
@@ -101,6 +102,7 @@ enum Command {
     Events(events::Events),
     People(people::People),
     Rules(rules::Rules),
+    Mcp(mcp::Mcp),
     Token(token::Token),
     Page(page::Page),
     Device(device::Devices),
@@ -137,6 +139,7 @@ impl Command {
             Self::Ask(ask) => ask.inside(),
             Self::People(people) => people.inside(),
             Self::Rules(rules) => rules.inside(),
+            Self::Mcp(mcp) => mcp.inside(),
             Self::Token(token) => token.inside(),
             Self::Page(_) => refused("link a browser"),
             Self::Device(device) => device.inside(),
@@ -199,6 +202,7 @@ pub(crate) fn run(arguments: impl IntoIterator<Item = OsString>) -> anyhow::Resu
             Command::Events(events) => events.run().await,
             Command::People(people) => people.run().await,
             Command::Rules(rules) => rules.run(),
+            Command::Mcp(mcp) => Box::pin(mcp.run()).await,
             Command::Token(token) => token.run().await,
             Command::Page(page) => page.run().await,
             Command::Device(device) => device.run().await,

@@ -1,4 +1,4 @@
-//! Which rules files of projects a person has trusted: the path, and the hash of what was in it then.
+//! Which rules files and servers of projects a person has trusted: the path, and the hash of what was there then.
 
 use std::fs;
 use std::io::{self, Write as _};
@@ -30,9 +30,30 @@ impl Trusted {
         self.files.contains(&entry(file, text))
     }
 
+    /// The same for one named part of a file.
+    pub(crate) fn holds_part(&self, file: &Path, part: &str, text: &str) -> bool {
+        self.files.contains(&part_entry(file, part, text))
+    }
+
     /// Trusts a file as it is now, and no longer as it was.
     pub(crate) fn add(&mut self, file: &Path, text: &str) {
-        let new = entry(file, text);
+        self.put(entry(file, text));
+    }
+
+    /// Trusts one named part of a file as it is now, and no longer as it was.
+    pub(crate) fn add_part(&mut self, file: &Path, part: &str, text: &str) {
+        self.put(part_entry(file, part, text));
+    }
+
+    /// Takes one named part off the list; false where it was not on it.
+    pub(crate) fn remove_part(&mut self, file: &Path, part: &str) -> bool {
+        let (gone, _) = part_entry(file, part, "");
+        let before = self.files.len();
+        self.files.retain(|(path, _)| *path != gone);
+        self.files.len() < before
+    }
+
+    fn put(&mut self, new: (String, String)) {
         self.files.retain(|(path, _)| *path != new.0);
         self.files.push(new);
     }
@@ -55,6 +76,12 @@ fn entry(file: &Path, text: &str) -> (String, String) {
     let path = resolved(file).display().to_string().escape_default().to_string();
     let hash: String = Sha256::digest(text.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect();
     (path, hash)
+}
+
+/// The name is part of what is hashed, so that no path with a `#` in it passes for another file's part.
+fn part_entry(file: &Path, part: &str, text: &str) -> (String, String) {
+    let (path, hash) = entry(file, &format!("{part}\n{text}"));
+    (format!("{path}#{}", part.escape_default()), hash)
 }
 
 #[cfg(test)]

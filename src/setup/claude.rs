@@ -44,6 +44,15 @@ pub(crate) fn managed_settings() -> &'static Path {
     })
 }
 
+/// Where an organisation puts servers; where it does, there are no others.
+pub(crate) fn managed_servers() -> &'static Path {
+    Path::new(if cfg!(target_os = "macos") {
+        "/Library/Application Support/ClaudeCode/managed-mcp.json"
+    } else {
+        "/etc/claude-code/managed-mcp.json"
+    })
+}
+
 /// What they say; null where there are none.
 pub(crate) fn managed_settings_said() -> serde_json::Value {
     serde_json::from_str(&std::fs::read_to_string(managed_settings()).unwrap_or_default()).unwrap_or_default()

@@ -64,6 +64,17 @@ pub(crate) fn put(text: &str, under: Under<'_>, entry: &Entry) -> Result<EditedT
     Ok(document.edited(edits))
 }
 
+/// The text with any server's entry in it; none where the name is taken.
+pub(super) fn put_new(text: &str, under: Under<'_>, name: &str, node: &Node) -> Result<Option<String>, Unfit> {
+    let document = Document::parse(text)?;
+    let Some(servers) = servers(&document, under)? else {
+        let servers = Node::Single(name.to_owned(), Box::new(node.clone()));
+        return Ok(Some(document.with(open(&document, under, servers)?)));
+    };
+    let is_free = servers.get(name).is_none();
+    Ok(is_free.then(|| document.with(document.insert(servers, name, node))))
+}
+
 /// The text without the entry, and without the `made` innermost objects around it that are then empty.
 pub(crate) fn take_out(text: &str, under: Under<'_>, name: &str, made: usize) -> Result<String, Unfit> {
     let document = Document::parse(text)?;

@@ -28,6 +28,8 @@ pub(crate) enum Node {
     Yes,
     Array(Vec<Self>),
     Object(Vec<(&'static str, Self)>),
+    /// An object whose names are the user's.
+    Named(Vec<(String, Self)>),
     /// An object with one property.
     Single(String, Box<Self>),
 }
@@ -340,6 +342,7 @@ impl Node {
                 format!("[{}]", nodes.join(&format!(",{space}")))
             }
             Self::Object(pairs) => object(pairs.iter().map(|(key, node)| pair(key, node)).collect()),
+            Self::Named(pairs) => object(pairs.iter().map(|(key, node)| pair(key, node)).collect()),
             Self::Single(key, node) => object(vec![pair(key, node)]),
         }
     }
@@ -358,6 +361,7 @@ impl Node {
                 format!("[{newline}{}{newline}{indent}]", nodes.join(&format!(",{newline}")))
             }
             Self::Object(pairs) => object(pairs.iter().map(|(key, node)| pair(key, node)).collect()),
+            Self::Named(pairs) => object(pairs.iter().map(|(key, node)| pair(key, node)).collect()),
             Self::Single(key, node) => object(vec![pair(key, node)]),
         }
     }

@@ -16,6 +16,7 @@ pub(crate) mod place;
 pub(crate) mod plugin;
 pub(crate) mod receipt;
 pub(crate) mod rules;
+pub(crate) mod servers;
 pub(crate) mod service;
 pub(crate) mod settings;
 pub(crate) mod target;

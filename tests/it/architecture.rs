@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Each module, and the modules it may use. What is not listed is refused.
-const DOORS: [(&str, &[&str]); 23] = [
+const DOORS: [(&str, &[&str]); 24] = [
     ("src/agents", &["agents", "fixed", "lines", "locks", "mint", "processes", "session", "stream"]),
     (
         "src/cli",
@@ -29,6 +29,7 @@ const DOORS: [(&str, &[&str]); 23] = [
             "session",
             "setup",
             "store",
+            "upstream",
         ],
     ),
     ("src/config", &["config", "failure", "processes"]),
@@ -87,15 +88,18 @@ const DOORS: [(&str, &[&str]); 23] = [
     ("src/setup", &["config", "failure", "processes", "report", "rules", "setup"]),
     ("src/store", &["store"]),
     ("src/stream.rs", &["stream"]),
+    ("src/upstream", &["config", "fixed", "lines", "locks", "rules", "setup", "upstream"]),
     ("src/main.rs", &["cli", "report"]),
 ];
 
 /// Crates that change often or bring I/O, each with the only places that may know them.
-const HOMES: [(&str, &[&str]); 13] = [
-    ("rmcp", &["src/agents/claude/channel"]),
+const HOMES: [(&str, &[&str]); 15] = [
+    ("rmcp", &["src/agents/claude/channel", "src/upstream"]),
     ("axum", &["src/doors/http"]),
-    ("hyper", &["src/doors/http", "src/gate/client.rs", "src/push"]),
-    ("hyper_rustls", &["src/push"]),
+    ("hyper", &["src/doors/http", "src/gate/client.rs", "src/push", "src/upstream"]),
+    ("hyper_rustls", &["src/push", "src/upstream/transport"]),
+    ("tokio_tungstenite", &["src/upstream/transport"]),
+    ("sse_stream", &["src/upstream/transport"]),
     ("p256", &["src/push"]),
     ("web_push_native", &["src/push"]),
     ("rusqlite", &["src/store/sqlite"]),
@@ -118,6 +122,7 @@ const HOMES: [(&str, &[&str]); 13] = [
             "src/setup/service.rs",
             "src/store",
             "src/stream.rs",
+            "src/upstream",
         ],
     ),
     (
@@ -134,6 +139,7 @@ const HOMES: [(&str, &[&str]); 13] = [
             "src/rules",
             "src/session",
             "src/setup",
+            "src/upstream",
             "wire/src",
         ],
     ),

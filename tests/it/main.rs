@@ -15,6 +15,7 @@ mod chat;
 mod cli;
 mod hooks;
 mod http;
+mod mcp;
 mod page;
 mod robustness;
 mod run;

@@ -1,7 +1,7 @@
 //! Examples in the help of commands. A test parses each, so that none goes out of date.
 
 /// A command by its words, and the lines that its help ends with.
-pub(super) const EXAMPLES: [(&str, &[&str]); 12] = [
+pub(super) const EXAMPLES: [(&str, &[&str]); 13] = [
     (
         "run",
         &[
@@ -55,6 +55,16 @@ pub(super) const EXAMPLES: [(&str, &[&str]); 12] = [
         &[
             "portcullis token add ci --role sender --expires 30d",
             "portcullis token add rita --role reviewer --label api",
+        ],
+    ),
+    (
+        "mcp",
+        &[
+            "portcullis mcp list",
+            "portcullis mcp add files -- npx -y @modelcontextprotocol/server-filesystem .",
+            "portcullis mcp add --transport http docs https://example.org/mcp",
+            "portcullis mcp tools files",
+            "portcullis mcp call files read_file '{\"path\": \"README.md\"}'",
         ],
     ),
     ("install", &["portcullis install --hooks"]),

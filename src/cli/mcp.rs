@@ -1,0 +1,116 @@
+//! `portcullis mcp`: the MCP servers that are configured, what they offer, and calls to them.
+
+mod approve;
+mod call;
+mod change;
+mod list;
+mod offers;
+
+use std::process::ExitCode;
+
+use clap::Subcommand;
+
+use super::inside::{InsideAnAgent, refused_here};
+use super::{environment, log_at, paths};
+use crate::report::note;
+use crate::upstream::config::{Configuration, ServerFiles};
+use crate::upstream::{ListKind, Timeouts, Upstreams};
+
+/// Look at MCP servers, call their tools, and approve those of a project
+///
+/// Servers are read from Claude Code's own files. Those of a project (.mcp.json) are not started, and not reached, before
+/// you approved them as they stand.
+#[derive(clap::Args)]
+pub(super) struct Mcp {
+    #[command(subcommand)]
+    what: McpCommand,
+}
+
+#[derive(Subcommand)]
+enum McpCommand {
+    /// List the servers, connect to those that may be used, and say how each is
+    List {
+        /// Print a JSON array
+        #[arg(long)]
+        json: bool,
+    },
+    /// List the tools of one server, or of all
+    Tools(offers::Offers),
+    /// List the resources of one server, or of all
+    Resources(offers::Offers),
+    /// List the prompts of one server, or of all
+    Prompts(offers::Offers),
+    /// Call a tool and print its result
+    Call(call::Call),
+    /// Approve servers of a project's .mcp.json, as they stand there now
+    ///
+    /// The approval is for the command, arguments, environment, address, headers and headersHelper. When one of them
+    /// changes, the server waits for you again.
+    Approve(approve::Approve),
+    /// Add a server to Claude Code's files, as `claude mcp add` does
+    Add(change::Add),
+    /// Remove a server from Claude Code's files
+    Remove(change::Remove),
+    /// Use a server again that was disabled in this project
+    Enable(change::Named),
+    /// Do not use a server in this project; Claude Code still does
+    Disable(change::Named),
+}
+
+impl Mcp {
+    pub(super) fn inside(&self) -> InsideAnAgent {
+        match &self.what {
+            // They start only what a person configured or approved, and call no tool.
+            McpCommand::List { .. } | McpCommand::Tools(_) | McpCommand::Resources(_) | McpCommand::Prompts(_) => {
+                InsideAnAgent::Allowed
+            }
+            McpCommand::Call(call) => refused_here(format!("call {} of the MCP server {}", call.tool, call.server)),
+            McpCommand::Approve(approve) => refused_here(format!("approve {}", approve.in_words())),
+            McpCommand::Add(add) => refused_here(format!("add the MCP server {}", add.name)),
+            McpCommand::Remove(remove) => refused_here(format!("remove the MCP server {}", remove.name)),
+            McpCommand::Enable(named) => refused_here(format!("enable the MCP server {}", named.name)),
+            McpCommand::Disable(named) => refused_here(format!("disable the MCP server {}", named.name)),
+        }
+    }
+
+    pub(super) async fn run(self) -> anyhow::Result<ExitCode> {
+        log_at("warn");
+        match self.what {
+            McpCommand::List { json } => list::run(json).await,
+            McpCommand::Tools(offers) => offers.run(ListKind::Tools).await,
+            McpCommand::Resources(offers) => offers.run(ListKind::Resources).await,
+            McpCommand::Prompts(offers) => offers.run(ListKind::Prompts).await,
+            McpCommand::Call(call) => call.run().await,
+            McpCommand::Approve(approve) => approve.run(),
+            McpCommand::Add(add) => add.run(),
+            McpCommand::Remove(remove) => remove.run(),
+            McpCommand::Enable(named) => named.switch(true),
+            McpCommand::Disable(named) => named.switch(false),
+        }
+    }
+}
+
+/// What is configured for the working folder.
+fn configuration() -> anyhow::Result<(ServerFiles, Configuration)> {
+    let files = ServerFiles::find(&std::env::current_dir()?, &paths()?)?;
+    let configuration = Configuration::read(&files, &variable);
+    Ok((files, configuration))
+}
+
+/// The connections of this command, with all servers that may be used.
+async fn upstreams(configuration: &Configuration, tries: u32) -> anyhow::Result<Upstreams> {
+    let upstreams = Upstreams::new(std::env::current_dir()?, Timeouts::read(&variable), tries);
+    upstreams.reconcile(configuration.upstreams()).await;
+    Ok(upstreams)
+}
+
+fn variable(name: &str) -> Option<String> {
+    environment(name).and_then(|value| value.into_string().ok())
+}
+
+/// What is wrong with the files is said once, on standard error; the servers are there all the same.
+fn note_problems(configuration: &Configuration) {
+    for problem in &configuration.problems {
+        note(&format!("warning: {problem}"));
+    }
+}

@@ -1,0 +1,97 @@
+//! `portcullis mcp list`: every server that is configured, and how it is.
+
+use std::process::ExitCode;
+
+use futures_util::future::join_all;
+use serde_json::{Value, json};
+
+use super::super::layout::Colour;
+use super::super::say;
+use super::super::table::{Cell, Table};
+use super::{configuration, note_problems, upstreams};
+use crate::upstream::config::{ConfiguredServer, ServerStanding};
+use crate::upstream::{UpstreamState, Upstreams};
+
+/// A server is tried once: whoever lists wants to see how things are.
+const TRIES: u32 = 1;
+
+pub(super) async fn run(json: bool) -> anyhow::Result<ExitCode> {
+    let (_, configuration) = configuration()?;
+    note_problems(&configuration);
+    let upstreams = upstreams(&configuration, TRIES).await?;
+    let names = configuration.upstreams().map(|upstream| upstreams.connect(&upstream.name));
+    drop(join_all(names).await);
+    let servers: Vec<(&ConfiguredServer, Condition)> =
+        configuration.servers.iter().map(|server| (server, Condition::of(server, &upstreams))).collect();
+    say(&if json { as_json(&servers)? } else { as_table(&servers) });
+    upstreams.close().await;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// One word for a server, and the reason.
+struct Condition {
+    word: &'static str,
+    colour: Option<Colour>,
+    why: String,
+    about: Option<Value>,
+}
+
+impl Condition {
+    fn of(server: &ConfiguredServer, upstreams: &Upstreams) -> Self {
+        let plain = |word, why: &str| Self { word, colour: Some(Colour::Quiet), why: why.to_owned(), about: None };
+        let bad = |word, why: &str| Self { word, colour: Some(Colour::Attention), why: why.to_owned(), about: None };
+        match &server.standing {
+            ServerStanding::Unapproved => {
+                bad("not approved", &format!("look at it, then: portcullis mcp approve {}", server.name))
+            }
+            ServerStanding::Disabled(by) => plain("disabled", by),
+            ServerStanding::Refused(why) => plain("refused", why),
+            ServerStanding::Bad(wrong) => bad("wrong", wrong),
+            ServerStanding::Hidden(by) => plain("hidden", &format!("the {} server of this name counts", by.name())),
+            ServerStanding::Ready(upstream) => match upstreams.state(&upstream.name) {
+                Some(UpstreamState::Connected(about)) => {
+                    let version = about.version.as_deref().unwrap_or_default();
+                    let name = about.name.as_deref().unwrap_or("a server without a name");
+                    let why = format!("{name} {version}, {} ms, MCP {}", about.milliseconds, about.protocol);
+                    Self { word: "connected", colour: None, why, about: serde_json::to_value(about).ok() }
+                }
+                Some(UpstreamState::NeedsAuth) => bad("needs auth", "the server wants you to sign in"),
+                Some(UpstreamState::Failed(why)) => bad("failed", &why),
+                Some(UpstreamState::Pending) | None => plain("pending", ""),
+            },
+        }
+    }
+}
+
+fn as_json(servers: &[(&ConfiguredServer, Condition)]) -> anyhow::Result<String> {
+    let row = |(server, condition): &(&ConfiguredServer, Condition)| {
+        json!({
+            "name": server.name, "layer": server.layer.name(), "file": server.file,
+            "type": server.entry.as_ref().map(|entry| entry.endpoint.kind()),
+            // As written: variables are not filled in here, as they may be secrets.
+            "endpoint": server.entry.as_ref().map(|entry| entry.endpoint.in_words()),
+            "state": condition.word.replace(' ', "-"), "why": condition.why, "server": condition.about,
+            "warnings": server.warnings,
+        })
+    };
+    Ok(format!("{}\n", serde_json::to_string(&servers.iter().map(row).collect::<Vec<_>>())?))
+}
+
+fn as_table(servers: &[(&ConfiguredServer, Condition)]) -> String {
+    if servers.is_empty() {
+        return "No MCP servers are configured here. Add one: portcullis mcp add NAME -- COMMAND\n".to_owned();
+    }
+    let mut table = Table::new(&["NAME", "LAYER", "TYPE", "STATE", ""]);
+    for (server, condition) in servers {
+        let kind = server.entry.as_ref().map_or("", |entry| entry.endpoint.kind());
+        let warnings = server.warnings.iter().map(|warning| format!(" ({warning})")).collect::<String>();
+        table.row([
+            Cell::from(&server.name),
+            Cell::from(server.layer.name()),
+            Cell::from(kind),
+            condition.colour.map_or_else(|| Cell::from(condition.word), |colour| Cell::painted(condition.word, colour)),
+            Cell::from(format!("{}{warnings}", condition.why)),
+        ]);
+    }
+    table.print()
+}

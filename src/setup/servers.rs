@@ -1,0 +1,58 @@
+//! Any server's entry in Claude Code's files: put in and taken out, and not a byte besides.
+
+use std::path::Path;
+
+use super::entry::{self, Under};
+use super::file::{Audience, UserFile, Wrote};
+use super::json::Node;
+use super::lock::ChangeLock;
+use super::target::{overtaken, unfit_file};
+use crate::config::Paths;
+use crate::failure::Failure;
+
+/// Adds a server under a name that is free.
+pub(crate) fn add(
+    paths: &Paths,
+    file: &Path,
+    under: Under<'_>,
+    name: &str,
+    node: &Node,
+    audience: Audience,
+) -> anyhow::Result<()> {
+    change(paths, file, audience, |file| {
+        let put = entry::put_new(file.text(), under, name, node).map_err(|unfit| unfit_file(file, &unfit))?;
+        put.ok_or_else(|| {
+            let hint = format!("remove it first (`portcullis mcp remove {name}`), or choose another name");
+            Failure::new(format!("{} already has a server {name:?}", file.in_words()), hint)
+        })
+    })
+}
+
+/// Takes a server out; false where there is none of this name.
+pub(crate) fn remove(paths: &Paths, file: &Path, under: Under<'_>, name: &str) -> anyhow::Result<bool> {
+    let mut is_there = false;
+    change(paths, file, Audience::OwnerAlone, |file| {
+        let unfit = |unfit| unfit_file(file, &unfit);
+        is_there = entry::find(file.text(), under, name).map_err(unfit)? != entry::Found::Nothing;
+        entry::take_out(file.text(), under, name, 0).map_err(unfit)
+    })?;
+    Ok(is_there)
+}
+
+/// Claude Code writes its file too, whenever it likes: then the change is made anew, to what it wrote.
+fn change(
+    paths: &Paths,
+    path: &Path,
+    audience: Audience,
+    mut edit: impl FnMut(&UserFile) -> Result<String, Failure>,
+) -> anyhow::Result<()> {
+    let _lock = ChangeLock::take(paths)?;
+    for _ in 0..10 {
+        let file = UserFile::read(path)?;
+        let after = edit(&file)?;
+        if after == file.text() || file.write(&after, audience)? == Wrote::Done {
+            return Ok(());
+        }
+    }
+    Err(overtaken(path).into())
+}

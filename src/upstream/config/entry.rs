@@ -1,0 +1,237 @@
+//! One entry of a configuration: which program it starts, or which address it reaches.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use serde_json::{Map, Value, json};
+
+use super::expand::{Lookup, expand};
+
+/// What an entry says, as far as we use it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct ServerEntry {
+    pub(crate) endpoint: Endpoint,
+    /// The longest that one call may take, whatever progress it reports.
+    pub(crate) timeout: Option<Duration>,
+}
+
+/// Where a server is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Endpoint {
+    /// A program that we start, and that speaks on its standard streams.
+    Stdio {
+        command: String,
+        args: Vec<String>,
+        env: BTreeMap<String, String>,
+    },
+    Remote(RemoteEndpoint),
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct RemoteEndpoint {
+    pub(crate) transport: RemoteTransport,
+    pub(crate) url: String,
+    pub(crate) headers: BTreeMap<String, String>,
+    /// A shell command that prints more headers as one JSON object.
+    pub(crate) headers_helper: Option<String>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum RemoteTransport {
+    Http,
+    Sse,
+    Ws,
+}
+
+impl RemoteTransport {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Http => "http",
+            Self::Sse => "sse",
+            Self::Ws => "ws",
+        }
+    }
+}
+
+impl Endpoint {
+    /// The word for it in `type`.
+    pub(crate) fn kind(&self) -> &'static str {
+        match self {
+            Self::Stdio { .. } => "stdio",
+            Self::Remote(remote) => remote.transport.name(),
+        }
+    }
+
+    /// The command line or the address, for people.
+    pub(crate) fn in_words(&self) -> String {
+        match self {
+            Self::Stdio { command, args, .. } => {
+                std::iter::once(command).chain(args).map(|word| shell_word(word)).collect::<Vec<_>>().join(" ")
+            }
+            Self::Remote(remote) => remote.url.clone(),
+        }
+    }
+
+    pub(crate) fn is_local(&self) -> bool {
+        matches!(self, Self::Stdio { .. })
+    }
+}
+
+/// As it would be typed.
+fn shell_word(word: &str) -> String {
+    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "-_./:@=+,%$".contains(letter);
+    if !word.is_empty() && word.chars().all(is_plain) { word.to_owned() } else { format!("{word:?}") }
+}
+
+/// Values below a second are mistakes of the unit: Claude Code ignores them too.
+const SHORTEST_TIMEOUT: u64 = 1000;
+
+impl ServerEntry {
+    /// What an entry says; else one sentence on what is wrong with it.
+    pub(super) fn parse(name: &str, written: &Value) -> Result<Self, String> {
+        let Some(fields) = written.as_object() else { return Err("the entry is no object".to_owned()) };
+        let timeout = fields.get("timeout").and_then(Value::as_u64).filter(|time| *time >= SHORTEST_TIMEOUT);
+        let endpoint = match text(fields, "type")?.as_deref() {
+            None if fields.contains_key("url") => {
+                return Err(format!(
+                    "MCP server {name:?} has a \"url\" but no \"type\"; add \"type\": \"http\" (or \"sse\" / \"ws\") to \
+                     this entry"
+                ));
+            }
+            None | Some("stdio") => stdio(fields)?,
+            Some("http" | "streamable-http") => remote(fields, RemoteTransport::Http)?,
+            Some("sse") => remote(fields, RemoteTransport::Sse)?,
+            Some("ws") => remote(fields, RemoteTransport::Ws)?,
+            Some(other @ ("sse-ide" | "ws-ide" | "claudeai-proxy" | "sdk")) => {
+                return Err(format!(
+                    "servers of type {other:?} are Claude Code's own; portcullis does not connect to them"
+                ));
+            }
+            Some(other) => return Err(format!("{other:?} is no type of server: use stdio, http, sse or ws")),
+        };
+        Ok(Self { endpoint, timeout: timeout.map(Duration::from_millis) })
+    }
+
+    /// All that decides what is started or reached and with what, as one text. An approval is for this text.
+    pub(crate) fn identity(&self, name: &str) -> String {
+        match &self.endpoint {
+            Endpoint::Stdio { command, args, env } => {
+                json!({ "name": name, "type": "stdio", "command": command, "args": args, "env": env }).to_string()
+            }
+            Endpoint::Remote(remote) => json!({
+                "name": name, "type": remote.transport.name(), "url": remote.url, "headers": remote.headers,
+                "headersHelper": remote.headers_helper,
+            })
+            .to_string(),
+        }
+    }
+
+    /// The entry with its variables filled in, and the names of those that are not set.
+    pub(super) fn expanded(&self, variables: Lookup<'_>) -> (Self, Vec<String>) {
+        let mut missing = vec![];
+        let mut fill = |text: &String| expand(text, variables, &mut missing);
+        let endpoint = match &self.endpoint {
+            Endpoint::Stdio { command, args, env } => Endpoint::Stdio {
+                command: fill(command),
+                args: args.iter().map(&mut fill).collect(),
+                env: env.iter().map(|(name, value)| (name.clone(), fill(value))).collect(),
+            },
+            Endpoint::Remote(remote) => Endpoint::Remote(RemoteEndpoint {
+                url: fill(&remote.url),
+                headers: remote.headers.iter().map(|(name, value)| (name.clone(), fill(value))).collect(),
+                ..remote.clone()
+            }),
+        };
+        (Self { endpoint, timeout: self.timeout }, missing)
+    }
+}
+
+fn stdio(fields: &Map<String, Value>) -> Result<Endpoint, String> {
+    let Some(command) = text(fields, "command")?.filter(|command| !command.trim().is_empty()) else {
+        return Err("the entry has no \"command\"".to_owned());
+    };
+    let args = match fields.get("args") {
+        None | Some(Value::Null) => vec![],
+        Some(Value::Array(words)) => words
+            .iter()
+            .map(|word| word.as_str().map(str::to_owned))
+            .collect::<Option<_>>()
+            .ok_or("\"args\" holds something that is no text")?,
+        Some(_) => return Err("\"args\" is no list of texts".to_owned()),
+    };
+    Ok(Endpoint::Stdio { command, args, env: texts(fields, "env")? })
+}
+
+fn remote(fields: &Map<String, Value>, transport: RemoteTransport) -> Result<Endpoint, String> {
+    let Some(url) = text(fields, "url")? else { return Err("the entry has no \"url\"".to_owned()) };
+    Ok(Endpoint::Remote(RemoteEndpoint {
+        transport,
+        url,
+        headers: texts(fields, "headers")?,
+        headers_helper: text(fields, "headersHelper")?,
+    }))
+}
+
+fn text(fields: &Map<String, Value>, key: &str) -> Result<Option<String>, String> {
+    match fields.get(key) {
+        None | Some(Value::Null) => Ok(None),
+        Some(Value::String(text)) => Ok(Some(text.clone())),
+        Some(_) => Err(format!("{key:?} is no text")),
+    }
+}
+
+fn texts(fields: &Map<String, Value>, key: &str) -> Result<BTreeMap<String, String>, String> {
+    let wrong = || format!("{key:?} is no object of texts");
+    match fields.get(key) {
+        None | Some(Value::Null) => Ok(BTreeMap::new()),
+        Some(Value::Object(values)) => values
+            .iter()
+            .map(|(name, value)| value.as_str().map(|value| (name.clone(), value.to_owned())))
+            .collect::<Option<_>>()
+            .ok_or_else(wrong),
+        Some(_) => Err(wrong()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn wrong(entry: &Value) -> String {
+        ServerEntry::parse("x", entry).unwrap_err()
+    }
+
+    #[test]
+    fn what_is_wrong_with_an_entry_is_said_in_one_sentence() {
+        let text = "MCP server \"x\" has a \"url\" but no \"type\"; add \"type\": \"http\" (or \"sse\" / \"ws\") to this entry";
+        assert_eq!(wrong(&json!({"url": "https://a"})), text);
+        assert_eq!(wrong(&json!([])), "the entry is no object");
+        assert_eq!(wrong(&json!({})), "the entry has no \"command\"");
+        assert_eq!(wrong(&json!({"command": "a", "args": "b"})), "\"args\" is no list of texts");
+        assert_eq!(wrong(&json!({"command": "a", "env": {"A": 1}})), "\"env\" is no object of texts");
+        assert_eq!(wrong(&json!({"type": "http"})), "the entry has no \"url\"");
+        assert_eq!(
+            wrong(&json!({"type": "carrier", "url": "x"})),
+            "\"carrier\" is no type of server: use stdio, http, sse or ws"
+        );
+    }
+
+    #[test]
+    fn whatever_decides_what_runs_is_part_of_its_identity() {
+        let identity = |entry: Value| ServerEntry::parse("x", &entry).unwrap().identity("x");
+        let entries = [
+            json!({"command": "a"}),
+            json!({"command": "b"}),
+            json!({"command": "a", "args": ["b"]}),
+            json!({"command": "a", "env": {"PATH": "/tmp"}}),
+            json!({"type": "http", "url": "https://a"}),
+            json!({"type": "http", "url": "https://b"}),
+            json!({"type": "sse", "url": "https://a"}),
+            json!({"type": "http", "url": "https://a", "headersHelper": "x"}),
+            json!({"type": "http", "url": "https://a", "headers": {"A": "${SECRET}"}}),
+        ];
+        let identities: std::collections::BTreeSet<String> = entries.iter().cloned().map(identity).collect();
+        assert_eq!(identities.len(), entries.len());
+        assert_eq!(identity(json!({"command": "a", "timeout": 5000})), identity(json!({"command": "a"})));
+    }
+}

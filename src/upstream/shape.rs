@@ -1,0 +1,176 @@
+//! A tool's result for people and models: texts as they are, everything else as a file that is named.
+
+use std::fs;
+use std::io::{self, Write as _};
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+
+use base64ct::{Base64, Encoding as _};
+use serde_json::Value;
+
+/// Of a result this much is shown, unless `MAX_MCP_OUTPUT_TOKENS` says otherwise.
+pub(crate) const USUAL_TOKENS: usize = 25_000;
+/// Nobody outside counts tokens as the model does; this is near enough.
+const LETTERS_OF_TOKEN: usize = 4;
+
+/// Where files of results are written, and how their names begin.
+pub(crate) struct ResultFiles {
+    folder: PathBuf,
+    prefix: String,
+    written: usize,
+}
+
+impl ResultFiles {
+    pub(crate) fn new(folder: PathBuf, server: &str, tool: &str, now: u64) -> Self {
+        let plain = |name: &str| -> String {
+            name.chars().map(|letter| if letter.is_ascii_alphanumeric() { letter } else { '-' }).take(40).collect()
+        };
+        Self { folder, prefix: format!("mcp-{}-{}-{now}", plain(server), plain(tool)), written: 0 }
+    }
+
+    fn write(&mut self, bytes: &[u8], ending: &str) -> io::Result<PathBuf> {
+        fs::DirBuilder::new().recursive(true).mode(0o700).create(&self.folder)?;
+        self.written += 1;
+        let path = self.folder.join(format!("{}-{}.{ending}", self.prefix, self.written));
+        // Nobody else's file is written over.
+        let mut file = fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path)?;
+        file.write_all(bytes)?;
+        Ok(path)
+    }
+}
+
+/// The result in words. What is too long is cut, and all of it written to a file.
+pub(crate) fn shaped(result: &Value, tool: &str, tokens: usize, files: &mut ResultFiles) -> io::Result<String> {
+    let text = match result.get("structuredContent").filter(|content| !content.is_null()) {
+        Some(content) => content.to_string(),
+        None => {
+            let parts = result.get("content").and_then(Value::as_array).into_iter().flatten();
+            parts.map(|part| part_in_words(part, tool, files)).collect::<io::Result<Vec<_>>>()?.join("\n")
+        }
+    };
+    let most = tokens.saturating_mul(LETTERS_OF_TOKEN);
+    let Some((end, _)) = text.char_indices().nth(most) else { return Ok(text) };
+    let ending = if serde_json::from_str::<serde::de::IgnoredAny>(&text).is_ok() { "json" } else { "txt" };
+    let path = files.write(text.as_bytes(), ending)?;
+    let (letters, lines) = (text.chars().count(), text.lines().count());
+    let all = path.display();
+    Ok(format!(
+        "{}\n[truncated: the result has {letters} characters in {lines} lines; all of it is in {all}]",
+        &text[..end]
+    ))
+}
+
+fn part_in_words(part: &Value, tool: &str, files: &mut ResultFiles) -> io::Result<String> {
+    let field = |key: &str| part.get(key).and_then(Value::as_str).unwrap_or_default();
+    Ok(match field("type") {
+        "text" => field("text").to_owned(),
+        "image" => {
+            let path = saved(field("data"), field("mimeType"), files)?;
+            format!("[Image: source: {}]", path.display())
+        }
+        "audio" => binary(&format!("[Audio from {tool}]"), field("data"), field("mimeType"), files)?,
+        "resource_link" => {
+            let description = field("description");
+            let description = if description.is_empty() { String::new() } else { format!(" ({description})") };
+            format!("[Resource link: {}] {}{description}", field("name"), field("uri"))
+        }
+        "resource" => {
+            let resource = part.get("resource").cloned().unwrap_or_default();
+            let field = |key: &str| resource.get(key).and_then(Value::as_str);
+            let label = format!("[Resource from {tool} at {}]", field("uri").unwrap_or_default());
+            match field("blob") {
+                Some(blob) => binary(&label, blob, field("mimeType").unwrap_or_default(), files)?,
+                None => format!("{label} {}", field("text").unwrap_or_default()),
+            }
+        }
+        _ => part.to_string(),
+    })
+}
+
+fn binary(label: &str, data: &str, kind: &str, files: &mut ResultFiles) -> io::Result<String> {
+    let path = saved(data, kind, files)?;
+    let bytes = fs::metadata(&path)?.len();
+    let kind = if kind.is_empty() { "application/octet-stream" } else { kind };
+    Ok(format!("{label} Binary content ({kind}, {bytes} bytes) saved to {}", path.display()))
+}
+
+fn saved(data: &str, kind: &str, files: &mut ResultFiles) -> io::Result<PathBuf> {
+    let plain: String = data.split_ascii_whitespace().collect();
+    let bytes = Base64::decode_vec(&plain).map_err(|_| io::Error::other("the server's binary content is no base64"))?;
+    files.write(&bytes, ending(kind))
+}
+
+/// How the name of a file of this kind ends.
+fn ending(kind: &str) -> &'static str {
+    match kind.split(';').next().unwrap_or_default().trim() {
+        "image/png" => "png",
+        "image/jpeg" => "jpg",
+        "image/gif" => "gif",
+        "image/webp" => "webp",
+        "image/svg+xml" => "svg",
+        "audio/wav" | "audio/x-wav" => "wav",
+        "audio/mpeg" => "mp3",
+        "audio/ogg" => "ogg",
+        "application/pdf" => "pdf",
+        "application/json" => "json",
+        "application/gzip" | "application/x-gzip" => "gz",
+        "application/zip" => "zip",
+        kind if kind.starts_with("text/") => "txt",
+        _ => "bin",
+    }
+}
+
+/// The folder in which results are kept.
+pub(crate) fn folder(state: &Path) -> PathBuf {
+    state.join("mcp-results")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn check(result: &Value, tokens: usize, expected: &expect_test::Expect) {
+        let folder = tempfile::tempdir().unwrap();
+        let mut files = ResultFiles::new(folder.path().join("deep"), "a/../b", "t", 7);
+        let text = shaped(result, "t", tokens, &mut files).unwrap();
+        expected.assert_eq(&text.replace(folder.path().to_str().unwrap(), "FOLDER"));
+    }
+
+    #[test]
+    fn what_is_no_text_becomes_a_file_that_is_named() {
+        let result = json!({"content": [
+            {"type": "text", "text": "hello"},
+            {"type": "image", "data": "AAAA", "mimeType": "image/png"},
+            {"type": "audio", "data": "AAAA", "mimeType": "audio/wav"},
+            {"type": "resource", "resource": {"uri": "file:///x", "blob": "AAAA", "mimeType": "application/pdf"}},
+            {"type": "resource", "resource": {"uri": "file:///y", "text": "inside"}},
+            {"type": "resource_link", "name": "n", "uri": "file:///z", "description": "d"},
+        ]});
+        check(
+            &result,
+            USUAL_TOKENS,
+            &expect_test::expect![[r#"
+                hello
+                [Image: source: FOLDER/deep/mcp-a----b-t-7-1.png]
+                [Audio from t] Binary content (audio/wav, 3 bytes) saved to FOLDER/deep/mcp-a----b-t-7-2.wav
+                [Resource from t at file:///x] Binary content (application/pdf, 3 bytes) saved to FOLDER/deep/mcp-a----b-t-7-3.pdf
+                [Resource from t at file:///y] inside
+                [Resource link: n] file:///z (d)"#]],
+        );
+    }
+
+    #[test]
+    fn structured_content_wins_and_what_is_too_long_is_cut_at_a_letter() {
+        let result = json!({"content": [{"type": "text", "text": "x"}], "structuredContent": {"sum": 3}});
+        check(&result, USUAL_TOKENS, &expect_test::expect![[r#"{"sum":3}"#]]);
+        let long = json!({"content": [{"type": "text", "text": "ééééééé"}]});
+        check(
+            &long,
+            1,
+            &expect_test::expect![[r#"
+                éééé
+                [truncated: the result has 7 characters in 1 lines; all of it is in FOLDER/deep/mcp-a----b-t-7-1.txt]"#]],
+        );
+    }
+}

@@ -1,0 +1,195 @@
+//! One configured server, and the connection to it if there is one.
+
+use std::collections::VecDeque;
+use std::path::Path;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use tokio::sync::Semaphore;
+
+use super::config::{Endpoint, Upstream};
+use super::connection::{Connection, Revision, ServerAbout};
+use super::failure::{CallFailure, ConnectFailure};
+use super::timeouts::Timeouts;
+use crate::fixed;
+use crate::locks::locked;
+
+/// A server that ended is started again by the next call, so often in this time.
+const RESTARTS: usize = 5;
+const RESTART_TIME: Duration = Duration::from_secs(600);
+/// So many failures of the connection in a row, and a new one is made.
+const MOST_ERRORS: u32 = 3;
+/// A remote server that cannot be reached is tried again after this, then after twice that.
+const BACKOFF: Duration = Duration::from_secs(1);
+
+#[derive(Clone, Debug)]
+pub(crate) enum UpstreamState {
+    /// Nobody needed it yet, or it is being connected.
+    Pending,
+    Connected(ServerAbout),
+    NeedsAuth,
+    Failed(String),
+}
+
+/// A name together with its configuration. A changed configuration is another slot, so that what a slow connection brings
+/// late never counts for the new one.
+pub(super) struct Slot {
+    pub(super) upstream: Upstream,
+    /// Held while a connection is made: all who need it wait for the same one.
+    live: tokio::sync::Mutex<Live>,
+    /// Changed by whoever connects, calls or closes; read by lists of states.
+    state: Mutex<UpstreamState>,
+    /// Failures of the connection in a row. Changed by every call.
+    errors: AtomicU32,
+}
+
+#[derive(Default)]
+struct Live {
+    connection: Option<Arc<Connection>>,
+    /// When the server was started, for the last ten minutes.
+    started: VecDeque<Instant>,
+    /// What was found out at the first connection.
+    revision: Option<Revision>,
+    /// The configuration is gone: nothing is connected any more.
+    is_retired: bool,
+}
+
+/// How connections of one process are made.
+pub(super) struct Connecting<'a> {
+    pub(super) folder: &'a Path,
+    pub(super) timeouts: &'a Timeouts,
+    /// How many may be made at once.
+    pub(super) turns: &'a Semaphore,
+    /// How often a remote server is tried, if another try may go better.
+    pub(super) tries: u32,
+}
+
+impl Slot {
+    pub(super) fn new(upstream: Upstream) -> Self {
+        let state = Mutex::new(UpstreamState::Pending);
+        Self { upstream, live: tokio::sync::Mutex::default(), state, errors: AtomicU32::new(0) }
+    }
+
+    pub(super) fn state(&self) -> UpstreamState {
+        locked(&self.state).clone()
+    }
+
+    fn set(&self, state: UpstreamState) {
+        *locked(&self.state) = state;
+    }
+
+    /// The connection, made now if there is none.
+    pub(super) async fn connection(&self, connecting: &Connecting<'_>) -> Result<Arc<Connection>, ConnectFailure> {
+        let mut live = self.live.lock().await;
+        if let Some(connection) = &live.connection {
+            if !connection.is_closed() {
+                return Ok(Arc::clone(connection));
+            }
+            // What is left of it goes before another is started.
+            connection.close().await;
+            live.connection = None;
+        }
+        if live.is_retired {
+            return Err(ConnectFailure::new("its configuration has changed"));
+        }
+        let made = self.make(&mut live, connecting).await;
+        self.set(match &made {
+            Ok(connection) => UpstreamState::Connected(connection.about.clone()),
+            Err(ConnectFailure::NeedsAuth) => UpstreamState::NeedsAuth,
+            Err(failure) => UpstreamState::Failed(failure.why()),
+        });
+        let connection = Arc::new(made?);
+        self.errors.store(0, Ordering::Relaxed);
+        live.revision = Some(connection.revision());
+        live.connection = Some(Arc::clone(&connection));
+        Ok(connection)
+    }
+
+    async fn make(&self, live: &mut Live, connecting: &Connecting<'_>) -> Result<Connection, ConnectFailure> {
+        let Ok(_turn) = connecting.turns.acquire().await else {
+            return Err(ConnectFailure::new("connections are no longer made"));
+        };
+        self.set(UpstreamState::Pending);
+        let is_local = self.upstream.entry.endpoint.is_local();
+        if is_local {
+            self.count_start(live)?;
+        }
+        let tries = if is_local { 1 } else { connecting.tries.max(1) };
+        let mut wait = fixed::wait("MCP_BACKOFF", BACKOFF);
+        for _ in 1..tries {
+            match self.open(live, connecting).await {
+                Err(ConnectFailure::Failed { is_passing: true, .. }) => tokio::time::sleep(wait).await,
+                other => return other,
+            }
+            wait *= 2;
+        }
+        self.open(live, connecting).await
+    }
+
+    async fn open(&self, live: &Live, connecting: &Connecting<'_>) -> Result<Connection, ConnectFailure> {
+        Connection::open(&self.upstream, connecting.folder, connecting.timeouts, live.revision).await
+    }
+
+    /// Refuses to start a server over and over.
+    fn count_start(&self, live: &mut Live) -> Result<(), ConnectFailure> {
+        let now = Instant::now();
+        live.started.retain(|start| now.duration_since(*start) < RESTART_TIME);
+        if live.started.len() > RESTARTS {
+            let last = match self.state() {
+                UpstreamState::Failed(why) => format!("; the last time: {why}"),
+                _ => String::new(),
+            };
+            return Err(ConnectFailure::new(format!(
+                "it was started {} times in ten minutes and is not started again now{last}",
+                live.started.len()
+            )));
+        }
+        live.started.push_back(now);
+        Ok(())
+    }
+
+    /// What a call made of the connection. A connection that fails three times in a row is given up.
+    pub(super) async fn note(&self, connection: &Connection, failure: Option<&CallFailure>) {
+        let Some(failure) = failure.filter(|failure| failure.is_terminal()) else {
+            self.errors.store(0, Ordering::Relaxed);
+            return;
+        };
+        let errors = self.errors.fetch_add(1, Ordering::Relaxed) + 1;
+        if connection.is_closed() {
+            self.set(UpstreamState::Failed(failure.why()));
+        } else if errors >= MOST_ERRORS {
+            self.give_up(connection).await;
+        }
+    }
+
+    /// Closes this connection, if it is still the one in use. The next call makes another.
+    pub(super) async fn give_up(&self, connection: &Connection) {
+        let mut live = self.live.lock().await;
+        if live.connection.as_ref().is_some_and(|current| current.serial == connection.serial) {
+            live.connection = None;
+            self.set(UpstreamState::Pending);
+        }
+        drop(live);
+        connection.close().await;
+    }
+
+    /// Closes for good: waits for a connection that is being made, and ends it.
+    pub(super) async fn retire(&self) {
+        let mut live = self.live.lock().await;
+        live.is_retired = true;
+        if let Some(connection) = live.connection.take() {
+            connection.close().await;
+        }
+    }
+
+    /// Whether its headers come from a program that is run at each connection.
+    pub(super) fn has_helper(&self) -> bool {
+        matches!(&self.upstream.entry.endpoint, Endpoint::Remote(remote) if remote.headers_helper.is_some())
+    }
+
+    /// The server wants someone to sign in.
+    pub(super) fn needs_auth(&self) {
+        self.set(UpstreamState::NeedsAuth);
+    }
+}

@@ -1,0 +1,352 @@
+//! Servers over HTTP: the client that rmcp's streamable transport sends by, on the same TLS as the rest of the program.
+
+use std::collections::HashMap;
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures_util::stream::{BoxStream, StreamExt as _};
+use http_body_util::{BodyExt as _, Full, Limited};
+use hyper::body::Incoming;
+use hyper::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderName, HeaderValue, WWW_AUTHENTICATE};
+use hyper::{Method, Request, Response, StatusCode};
+use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
+use hyper_util::client::legacy::Client;
+use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::rt::TokioExecutor;
+use rmcp::model::{ClientJsonRpcMessage, ServerJsonRpcMessage};
+use rmcp::transport::streamable_http_client::{
+    AuthRequiredError, InsufficientScopeError, StreamableHttpClient, StreamableHttpError, StreamableHttpPostResponse,
+};
+use sse_stream::{Sse, SseStream};
+
+use super::{LARGEST_MESSAGE, mend};
+use crate::upstream::probe;
+
+const SESSION: &str = "mcp-session-id";
+const LAST_EVENT: &str = "last-event-id";
+const JSON: &str = "application/json";
+const EVENTS: &str = "text/event-stream";
+/// How long a session is given to end on the server's side.
+const DELETE: Duration = Duration::from_secs(5);
+/// As much of the text of an error is shown.
+const SHOWN: usize = 500;
+
+/// Headers of one request.
+pub(super) type Headers = HashMap<HeaderName, HeaderValue>;
+/// What is sent and comes back here.
+type Answer<T> = Result<T, StreamableHttpError<HttpFailure>>;
+type Events = BoxStream<'static, Result<Sse, sse_stream::Error>>;
+
+/// Why an HTTP request has no answer that can be used.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum HttpFailure {
+    /// Nothing was sent.
+    #[error("{0}")]
+    Connect(String),
+    /// The server answered, with a status that is an error.
+    #[error("HTTP {status}: {text}")]
+    Status { status: u16, text: String },
+    /// It was sent, and then the connection was lost.
+    #[error("{0}")]
+    Lost(String),
+}
+
+impl HttpFailure {
+    /// Whether another try may go better.
+    pub(crate) fn is_passing(&self) -> bool {
+        match self {
+            Self::Connect(_) | Self::Lost(_) => true,
+            Self::Status { status, .. } => (500..600).contains(status),
+        }
+    }
+
+    /// Whether this is what a server of the older transport says to a message that is posted to it.
+    pub(crate) fn may_be_older_transport(&self) -> bool {
+        matches!(self, Self::Status { status: 400 | 404 | 405 | 406 | 415, .. })
+    }
+}
+
+/// Sends requests to one server.
+#[derive(Clone)]
+pub(crate) struct HttpClient {
+    sender: Sender,
+    /// How long a request waits for the first byte of its answer. It begins anew with each.
+    first_byte: Duration,
+}
+
+#[derive(Clone)]
+enum Sender {
+    /// Needs no certificates, which take a moment to read and may be missing.
+    Plain(Client<HttpConnector, Full<Bytes>>),
+    Tls(Client<HttpsConnector<HttpConnector>, Full<Bytes>>),
+}
+
+/// Connects with TLS, by the certificates of this machine.
+pub(super) fn tls() -> io::Result<HttpsConnector<HttpConnector>> {
+    Ok(HttpsConnectorBuilder::new().with_native_roots()?.https_or_http().enable_http1().build())
+}
+
+impl HttpClient {
+    pub(crate) fn new(url: &str, first_byte: Duration) -> io::Result<Self> {
+        let builder = || Client::builder(TokioExecutor::new());
+        let sender = match url.starts_with("https:") {
+            true => Sender::Tls(builder().build(tls()?)),
+            false => Sender::Plain(builder().build_http()),
+        };
+        Ok(Self { sender, first_byte })
+    }
+
+    /// The answer to a request, once its first byte is there.
+    async fn send(&self, request: Request<Full<Bytes>>, limit: Option<Duration>) -> Answer<Response<Incoming>> {
+        let sending = async {
+            match &self.sender {
+                Sender::Plain(client) => client.request(request).await,
+                Sender::Tls(client) => client.request(request).await,
+            }
+        };
+        let answered = match limit {
+            None => sending.await,
+            Some(limit) => tokio::time::timeout(limit, sending).await.map_err(|_| {
+                StreamableHttpError::Client(HttpFailure::Lost(format!("no answer within {} s", limit.as_secs())))
+            })?,
+        };
+        answered.map_err(|error| {
+            let causes = std::iter::successors(Some(&error as &dyn std::error::Error), |error| error.source());
+            let why = causes.map(ToString::to_string).collect::<Vec<_>>().join(": ");
+            StreamableHttpError::Client(if error.is_connect() {
+                HttpFailure::Connect(why)
+            } else {
+                HttpFailure::Lost(why)
+            })
+        })
+    }
+
+    /// The stream of events at an address.
+    pub(super) async fn events(&self, url: &str, headers: &Headers, largest: usize) -> Answer<Events> {
+        let request = request(Method::GET, url, headers)?.header(ACCEPT, EVENTS);
+        let response = self.send(built(request, Bytes::new())?, Some(self.first_byte)).await?;
+        if response.status() == StatusCode::METHOD_NOT_ALLOWED {
+            return Err(StreamableHttpError::ServerDoesNotSupportSse);
+        }
+        let response = accepted(response, headers).await?;
+        let kind = content_type(&response);
+        if !kind.starts_with(EVENTS) {
+            return Err(StreamableHttpError::UnexpectedContentType(Some(kind)));
+        }
+        Ok(events_of(response.into_body(), largest))
+    }
+
+    /// Posts a message whose answer comes elsewhere.
+    pub(super) async fn post(&self, url: &str, headers: &Headers, message: Vec<u8>) -> Answer<()> {
+        let request = request(Method::POST, url, headers)?.header(CONTENT_TYPE, JSON);
+        let response = self.send(built(request, message.into())?, Some(self.first_byte)).await?;
+        accepted(response, headers).await.map(drop)
+    }
+}
+
+fn request(method: Method, url: &str, headers: &Headers) -> Answer<hyper::http::request::Builder> {
+    let mut request = Request::builder().method(method).uri(url);
+    for (name, value) in headers {
+        request = request.header(name, value);
+    }
+    Ok(request)
+}
+
+fn built(request: hyper::http::request::Builder, body: Bytes) -> Answer<Request<Full<Bytes>>> {
+    let wrong = |error: hyper::http::Error| StreamableHttpError::Client(HttpFailure::Connect(error.to_string()));
+    request.body(Full::new(body)).map_err(wrong)
+}
+
+fn content_type(response: &Response<Incoming>) -> String {
+    let kind = response.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
+    kind.unwrap_or_default().to_ascii_lowercase()
+}
+
+/// The response, unless it is an error. Whoever configured a credential that is refused is not asked to sign in.
+async fn accepted(response: Response<Incoming>, headers: &Headers) -> Answer<Response<Incoming>> {
+    let status = response.status();
+    if status.is_success() {
+        return Ok(response);
+    }
+    if !headers.contains_key(&AUTHORIZATION) {
+        let challenge = response.headers().get(WWW_AUTHENTICATE).and_then(|value| value.to_str().ok());
+        let challenge = challenge.unwrap_or_default().to_owned();
+        match status {
+            StatusCode::UNAUTHORIZED => {
+                return Err(StreamableHttpError::AuthRequired(AuthRequiredError::new(challenge)));
+            }
+            StatusCode::FORBIDDEN => {
+                let needs = InsufficientScopeError::new(challenge, None);
+                return Err(StreamableHttpError::InsufficientScope(needs));
+            }
+            _ => {}
+        }
+    }
+    let text = read(response).await.unwrap_or_default();
+    let text = String::from_utf8_lossy(&text).chars().take(SHOWN).collect();
+    Err(StreamableHttpError::Client(HttpFailure::Status { status: status.as_u16(), text }))
+}
+
+async fn read(response: Response<Incoming>) -> Result<Bytes, HttpFailure> {
+    let body = Limited::new(response.into_body(), LARGEST_MESSAGE).collect().await;
+    body.map(http_body_util::Collected::to_bytes).map_err(|error| HttpFailure::Lost(error.to_string()))
+}
+
+/// Events with a limit on each. What rmcp would refuse in them is mended.
+fn events_of(body: Incoming, largest: usize) -> Events {
+    let (mut since, mut last) = (0_usize, 0_u8);
+    let limited = body.into_data_stream().map(move |chunk| {
+        let chunk = chunk.map_err(io::Error::other)?;
+        for byte in chunk.iter().filter(|byte| **byte != b'\r') {
+            since = if *byte == b'\n' && last == b'\n' { 0 } else { since + 1 };
+            last = *byte;
+        }
+        if since > largest { Err(io::Error::other("an event is too large")) } else { Ok(chunk) }
+    });
+    let mended =
+        |event: Result<Sse, sse_stream::Error>| event.map(|event| Sse { data: event.data.map(mend::text), ..event });
+    SseStream::from_bytes_stream(limited).map(mended).boxed()
+}
+
+impl StreamableHttpClient for HttpClient {
+    type Error = HttpFailure;
+
+    async fn post_message(
+        &self,
+        uri: Arc<str>,
+        message: ClientJsonRpcMessage,
+        session_id: Option<Arc<str>>,
+        auth_header: Option<String>,
+        custom_headers: Headers,
+    ) -> Answer<StreamableHttpPostResponse> {
+        self.post_message_with_max_sse_event_size(
+            uri,
+            message,
+            session_id,
+            auth_header,
+            custom_headers,
+            LARGEST_MESSAGE,
+        )
+        .await
+    }
+
+    async fn post_message_with_max_sse_event_size(
+        &self,
+        uri: Arc<str>,
+        message: ClientJsonRpcMessage,
+        session_id: Option<Arc<str>>,
+        _auth_header: Option<String>,
+        custom_headers: Headers,
+        largest: usize,
+    ) -> Answer<StreamableHttpPostResponse> {
+        let wants_answer = matches!(message, ClientJsonRpcMessage::Request(_));
+        let question = probe::asked(&message).cloned();
+        let mut posted = request(Method::POST, &uri, &custom_headers)?
+            .header(CONTENT_TYPE, JSON)
+            .header(ACCEPT, format!("{JSON}, {EVENTS}"));
+        if let Some(session) = &session_id {
+            posted = posted.header(SESSION, session.as_ref());
+        }
+        let limit = if question.is_some() { probe::http_probe() } else { self.first_byte };
+        let sent = self.send(built(posted, serde_json::to_vec(&message)?.into())?, Some(limit)).await;
+        let response = match (sent, &question) {
+            (Ok(response), _) => response,
+            (Err(StreamableHttpError::Client(HttpFailure::Lost(_))), Some(id)) => {
+                return Ok(StreamableHttpPostResponse::Json(probe::unknown_method(id.clone()), None));
+            }
+            (Err(error), _) => return Err(error),
+        };
+        if response.status() == StatusCode::NOT_FOUND && session_id.is_some() {
+            return Err(StreamableHttpError::SessionExpired);
+        }
+        let response = match (accepted(response, &custom_headers).await, question) {
+            (Ok(response), _) => response,
+            // What an older server says to a question that it does not know; a newer one says it as JSON.
+            (Err(StreamableHttpError::Client(HttpFailure::Status { text, .. })), Some(id)) => {
+                let said = match mend::message(text.as_bytes()) {
+                    Some(ServerJsonRpcMessage::Error(error)) => ServerJsonRpcMessage::error(error.error, Some(id)),
+                    _ => probe::unknown_method(id),
+                };
+                return Ok(StreamableHttpPostResponse::Json(said, None));
+            }
+            (Err(error), _) => return Err(error),
+        };
+        if matches!(response.status(), StatusCode::ACCEPTED | StatusCode::NO_CONTENT) {
+            return Ok(StreamableHttpPostResponse::Accepted);
+        }
+        let session = response.headers().get(SESSION).and_then(|session| session.to_str().ok()).map(str::to_owned);
+        let kind = content_type(&response);
+        if kind.starts_with(EVENTS) {
+            return Ok(StreamableHttpPostResponse::Sse(events_of(response.into_body(), largest), session));
+        }
+        let body = read(response).await.map_err(StreamableHttpError::Client)?;
+        match mend::message(&body) {
+            Some(said) if kind.starts_with(JSON) => Ok(StreamableHttpPostResponse::Json(said, session)),
+            _ if !wants_answer => Ok(StreamableHttpPostResponse::Accepted),
+            _ if kind.starts_with(JSON) => {
+                Err(StreamableHttpError::UnexpectedServerResponse("it is no message".into()))
+            }
+            _ => Err(StreamableHttpError::UnexpectedContentType(Some(kind))),
+        }
+    }
+
+    async fn delete_session(
+        &self,
+        uri: Arc<str>,
+        session_id: Arc<str>,
+        _auth_header: Option<String>,
+        custom_headers: Headers,
+    ) -> Answer<()> {
+        let request = request(Method::DELETE, &uri, &custom_headers)?.header(SESSION, session_id.as_ref());
+        let response = self.send(built(request, Bytes::new())?, Some(DELETE)).await?;
+        match response.status() {
+            // It ends sessions by itself, or has done so.
+            StatusCode::METHOD_NOT_ALLOWED | StatusCode::NOT_FOUND => Ok(()),
+            _ => accepted(response, &custom_headers).await.map(drop),
+        }
+    }
+
+    async fn get_stream(
+        &self,
+        uri: Arc<str>,
+        session_id: Option<Arc<str>>,
+        last_event_id: Option<String>,
+        auth_header: Option<String>,
+        custom_headers: Headers,
+    ) -> Answer<Events> {
+        self.get_stream_with_max_sse_event_size(
+            uri,
+            session_id,
+            last_event_id,
+            auth_header,
+            custom_headers,
+            LARGEST_MESSAGE,
+        )
+        .await
+    }
+
+    async fn get_stream_with_max_sse_event_size(
+        &self,
+        uri: Arc<str>,
+        session_id: Option<Arc<str>>,
+        last_event_id: Option<String>,
+        _auth_header: Option<String>,
+        mut custom_headers: Headers,
+        largest: usize,
+    ) -> Answer<Events> {
+        let mut put = |name: &'static str, value: &str| {
+            if let Ok(value) = HeaderValue::from_str(value) {
+                custom_headers.insert(HeaderName::from_static(name), value);
+            }
+        };
+        if let Some(session) = &session_id {
+            put(SESSION, session);
+        }
+        if let Some(last) = &last_event_id {
+            put(LAST_EVENT, last);
+        }
+        self.events(&uri, &custom_headers, largest).await
+    }
+}

@@ -1,0 +1,10 @@
+//! How messages reach a server and come back.
+
+pub(super) mod http;
+mod mend;
+pub(super) mod sse;
+pub(super) mod stdio;
+pub(super) mod ws;
+
+/// The largest message that is read. Servers answer with pictures and whole files, so it is not small.
+const LARGEST_MESSAGE: usize = 128 << 20;

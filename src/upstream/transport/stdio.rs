@@ -1,0 +1,211 @@
+//! A server that we start: one JSON message a line on its standard streams, and its whole process group gone with it.
+
+use std::collections::VecDeque;
+use std::io;
+use std::path::Path;
+use std::process::Stdio;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use rmcp::RoleClient;
+use rmcp::model::{ClientJsonRpcMessage, ServerJsonRpcMessage};
+use rmcp::transport::Transport;
+use rustix::process::{Pid, Signal};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
+use tokio_util::sync::CancellationToken;
+
+use super::{LARGEST_MESSAGE, mend};
+use crate::lines::{Line, Lines};
+use crate::locks::locked;
+use crate::upstream::config::Endpoint;
+
+/// As much of what it said on standard error is kept, for errors.
+const STDERR_KEPT: usize = 64 << 10;
+/// What a server said last may still be on its way when its end is seen.
+const LAST_STDERR: Duration = Duration::from_millis(300);
+/// What a server has to end by itself, after its input was closed and it was interrupted.
+const AFTER_INT: Duration = Duration::from_millis(100);
+/// And after it was asked once more.
+const AFTER_TERM: Duration = Duration::from_millis(400);
+/// What was killed is gone by now; no later.
+const AFTER_KILL: Duration = Duration::from_millis(100);
+/// How often it is looked whether the group is gone.
+const LOOK: Duration = Duration::from_millis(10);
+/// Lines of a server that are no messages; after so many it is not one of ours.
+const MOST_GARBAGE: usize = 1000;
+
+/// Names that are handed to a server where the user wants no more: `CLAUDE_CODE_MCP_ALLOWLIST_ENV=1`.
+const BASELINE: [&str; 6] = ["HOME", "LOGNAME", "PATH", "SHELL", "TERM", "USER"];
+
+/// The end of what a server said on standard error. Filled by a task of its own, read by errors.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct StderrRing {
+    kept: Arc<Mutex<VecDeque<u8>>>,
+    /// Cancelled when there is no more to come.
+    ended: CancellationToken,
+}
+
+impl StderrRing {
+    /// Waits a moment for the last words of a server that has ended.
+    pub(crate) async fn all_said(self) -> Self {
+        drop(tokio::time::timeout(LAST_STDERR, self.ended.cancelled()).await);
+        self
+    }
+
+    /// The last lines, for people.
+    pub(crate) fn last_lines(&self, most: usize) -> String {
+        let text = String::from_utf8_lossy(locked(&self.kept).make_contiguous()).trim_end().to_owned();
+        let lines: Vec<&str> = text.lines().collect();
+        lines[lines.len().saturating_sub(most)..].join("\n")
+    }
+
+    async fn fill(self, mut stderr: ChildStderr) {
+        let mut piece = [0; 4096];
+        while let Ok(read @ 1..) = stderr.read(&mut piece).await {
+            let mut kept = locked(&self.kept);
+            kept.extend(&piece[..read]);
+            let surplus = kept.len().saturating_sub(STDERR_KEPT);
+            kept.drain(..surplus);
+        }
+        self.ended.cancel();
+    }
+}
+
+/// Our end of a server's standard streams.
+pub(crate) struct StdioTransport {
+    /// None once it was closed. Messages are written whole, one after another.
+    stdin: Arc<tokio::sync::Mutex<Option<ChildStdin>>>,
+    lines: Lines<ChildStdout>,
+    process: ServerProcess,
+    garbage: usize,
+}
+
+impl StdioTransport {
+    pub(crate) fn start(endpoint: &Endpoint, folder: &Path) -> io::Result<(Self, StderrRing)> {
+        let Endpoint::Stdio { command, args, env } = endpoint else {
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "the server is no program"));
+        };
+        let mut starting = Command::new(command);
+        starting
+            .args(args)
+            .current_dir(folder)
+            .env_clear()
+            .envs(handed_down())
+            .env("CLAUDE_PROJECT_DIR", folder)
+            .envs(env);
+        starting.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
+        let mut child = starting.spawn()?;
+        let (Some(stdin), Some(stdout), Some(stderr)) = (child.stdin.take(), child.stdout.take(), child.stderr.take())
+        else {
+            return Err(io::Error::other("the server has no pipes"));
+        };
+        let ring = StderrRing::default();
+        tokio::spawn(ring.clone().fill(stderr));
+        let process = ServerProcess { group: child.id().and_then(|pid| Pid::from_raw(pid.cast_signed())), child };
+        let stdin = Arc::new(tokio::sync::Mutex::new(Some(stdin)));
+        Ok((Self { stdin, lines: Lines::new(stdout, LARGEST_MESSAGE), process, garbage: 0 }, ring))
+    }
+}
+
+/// What a server finds in its environment: ours, without what is meant for the gate.
+fn handed_down() -> impl Iterator<Item = (std::ffi::OsString, std::ffi::OsString)> {
+    let only_baseline = std::env::var("CLAUDE_CODE_MCP_ALLOWLIST_ENV").is_ok_and(|value| value == "1");
+    std::env::vars_os().filter(move |(name, _)| {
+        let name = name.to_string_lossy();
+        !name.starts_with("PORTCULLIS_") && (!only_baseline || BASELINE.contains(&name.as_ref()))
+    })
+}
+
+impl Transport<RoleClient> for StdioTransport {
+    type Error = io::Error;
+
+    fn send(&mut self, message: ClientJsonRpcMessage) -> impl Future<Output = io::Result<()>> + Send + 'static {
+        let stdin = Arc::clone(&self.stdin);
+        async move {
+            let mut line = vec![];
+            crate::lines::put_json(&mut line, &message)?;
+            let mut stdin = stdin.lock().await;
+            let Some(stdin) = stdin.as_mut() else { return Err(io::ErrorKind::BrokenPipe.into()) };
+            stdin.write_all(&line).await?;
+            stdin.flush().await
+        }
+    }
+
+    /// May be dropped while waiting without losing anything.
+    async fn receive(&mut self) -> Option<ServerJsonRpcMessage> {
+        loop {
+            match self.lines.next().await {
+                Ok(Line::Whole(line)) => match mend::message(&line) {
+                    Some(message) => return Some(message),
+                    None if line.trim_ascii().is_empty() => {}
+                    None => {
+                        self.garbage += 1;
+                        tracing::debug!(bytes = line.len(), "a server wrote a line that is no message");
+                        if self.garbage >= MOST_GARBAGE {
+                            return None;
+                        }
+                    }
+                },
+                Ok(Line::TooLong) => tracing::warn!("a server wrote a message that is too large"),
+                Ok(Line::End) | Err(_) => return None,
+            }
+        }
+    }
+
+    async fn close(&mut self) -> io::Result<()> {
+        // A send that waits for a server that does not read holds it: then the signals have to do.
+        if let Ok(mut stdin) = self.stdin.try_lock() {
+            drop(stdin.take());
+        }
+        self.process.end().await;
+        Ok(())
+    }
+}
+
+/// The server and everything that it started and did not take out of its group.
+struct ServerProcess {
+    child: Child,
+    group: Option<Pid>,
+}
+
+impl ServerProcess {
+    /// Interrupts it, asks it, and kills it; 600 ms at most.
+    async fn end(&mut self) {
+        let steps = [(Signal::INT, AFTER_INT), (Signal::TERM, AFTER_TERM), (Signal::KILL, AFTER_KILL)];
+        for (signal, time) in steps {
+            if self.is_gone() {
+                break;
+            }
+            self.signal(signal);
+            let until = Instant::now() + time;
+            while !self.is_gone() && Instant::now() < until {
+                tokio::time::sleep(LOOK).await;
+            }
+        }
+        if self.is_gone() {
+            self.group = None;
+        }
+    }
+
+    /// Whether nobody of the group is left. The server itself is reaped by this look.
+    fn is_gone(&mut self) -> bool {
+        let Some(group) = self.group else { return true };
+        let has_ended = !matches!(self.child.try_wait(), Ok(None));
+        has_ended && rustix::process::test_kill_process_group(group).is_err()
+    }
+
+    fn signal(&self, signal: Signal) {
+        if let Some(group) = self.group {
+            // It may have ended by itself this very moment.
+            rustix::process::kill_process_group(group, signal).ok();
+        }
+    }
+}
+
+impl Drop for ServerProcess {
+    /// Whoever did not close it has no time to wait for it.
+    fn drop(&mut self) {
+        self.signal(Signal::KILL);
+    }
+}

@@ -1,0 +1,174 @@
+//! All connections of one process: made when needed, shared by all who need them, ended together.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use serde_json::{Map, Value};
+use tokio::sync::Semaphore;
+
+use super::config::Upstream;
+use super::failure::{CallFailure, ConnectFailure};
+use super::lists::{KeptLists, ListKind, ReadAt};
+use super::slot::{Connecting, Slot, UpstreamState};
+use super::timeouts::Timeouts;
+use crate::locks::locked;
+
+/// A list that was read before is not waited for longer than this when it is read again.
+const REFRESH: Duration = Duration::from_secs(3);
+
+pub(crate) struct Upstreams {
+    folder: PathBuf,
+    timeouts: Timeouts,
+    tries: u32,
+    /// Starting programs is heavy; reaching others is not.
+    local_turns: Semaphore,
+    remote_turns: Semaphore,
+    /// By name. Changed by `reconcile` alone; locked for a moment.
+    slots: Mutex<BTreeMap<String, Arc<Slot>>>,
+    lists: KeptLists,
+}
+
+impl Upstreams {
+    /// `tries` says how often a remote server is tried before it counts as failed.
+    pub(crate) fn new(folder: PathBuf, timeouts: Timeouts, tries: u32) -> Self {
+        let (local, remote) = (timeouts.local_connects, timeouts.remote_connects);
+        Self {
+            folder,
+            timeouts,
+            tries,
+            local_turns: Semaphore::new(local),
+            remote_turns: Semaphore::new(remote),
+            slots: Mutex::default(),
+            lists: KeptLists::default(),
+        }
+    }
+
+    /// Takes over a configuration. A server that is the same as before is not disturbed; one that changed or is gone is
+    /// closed, and nothing of it is left behind.
+    pub(crate) async fn reconcile(&self, upstreams: impl Iterator<Item = &Upstream>) {
+        let mut gone = vec![];
+        {
+            let mut slots = locked(&self.slots);
+            let mut before = std::mem::take(&mut *slots);
+            for upstream in upstreams {
+                let same = before.remove(&upstream.name).filter(|slot| {
+                    let is_same = slot.upstream.hash == upstream.hash && slot.upstream.entry == upstream.entry;
+                    if !is_same {
+                        gone.push(Arc::clone(slot));
+                    }
+                    is_same
+                });
+                let slot = same.unwrap_or_else(|| Arc::new(Slot::new(upstream.clone())));
+                slots.insert(upstream.name.clone(), slot);
+            }
+            gone.extend(before.into_values());
+        }
+        for slot in gone {
+            self.lists.forget(&slot.upstream.name);
+            slot.retire().await;
+        }
+    }
+
+    pub(crate) fn state(&self, name: &str) -> Option<UpstreamState> {
+        self.slot(name).map(|slot| slot.state())
+    }
+
+    /// Connects, if that was not done before, and says how it went.
+    pub(crate) async fn connect(&self, name: &str) -> Option<UpstreamState> {
+        let slot = self.slot(name)?;
+        drop(slot.connection(&self.connecting(&slot)).await);
+        Some(slot.state())
+    }
+
+    /// What a server offers. A list that cannot be read again stays as it was.
+    pub(crate) async fn list(&self, name: &str, kind: ListKind) -> Result<Arc<Vec<Value>>, CallFailure> {
+        let slot = self.slot(name).ok_or_else(unknown)?;
+        let last = self.lists.last(name, kind);
+        let connection = match slot.connection(&self.connecting(&slot)).await {
+            Ok(connection) => connection,
+            Err(failure) => return last.ok_or(CallFailure::NoConnection(failure)),
+        };
+        let offers = match kind {
+            ListKind::Tools => connection.about.tools,
+            ListKind::Resources | ListKind::Templates => connection.about.resources,
+            ListKind::Prompts => connection.about.prompts,
+        };
+        if !offers {
+            return Ok(Arc::default());
+        }
+        let read_at = ReadAt { connection: connection.serial, changes: connection.changes(kind) };
+        if let Some(current) = self.lists.current(name, kind, read_at) {
+            return Ok(current);
+        }
+        let limit = if last.is_some() { REFRESH } else { self.timeouts.connect };
+        let late = || CallFailure::Nonsense(format!("no list within {} s", limit.as_secs()));
+        let read = tokio::time::timeout(limit, connection.list(kind)).await.unwrap_or_else(|_| Err(late()));
+        slot.note(&connection, read.as_ref().err()).await;
+        match read {
+            Ok(items) => {
+                let items = Arc::new(items);
+                self.lists.keep(name, kind, read_at, Arc::clone(&items));
+                Ok(items)
+            }
+            Err(failure) => last.ok_or(failure),
+        }
+    }
+
+    /// Calls a tool. What was sent is not sent again, whatever became of it; what the server surely did not take is, once.
+    pub(crate) async fn call(
+        &self,
+        name: &str,
+        tool: &str,
+        arguments: Map<String, Value>,
+    ) -> Result<Value, CallFailure> {
+        let slot = self.slot(name).ok_or_else(unknown)?;
+        let times = self.timeouts.of_call(&slot.upstream.entry);
+        let mut is_second = false;
+        loop {
+            let connection = slot.connection(&self.connecting(&slot)).await.map_err(CallFailure::NoConnection)?;
+            let called = connection.call(tool, arguments.clone(), times).await;
+            match &called {
+                // A new session, one more try; the old session is ended on the way.
+                Err(CallFailure::SessionExpired) if !is_second => slot.give_up(&connection).await,
+                Err(CallFailure::NotSent(_)) if !is_second && connection.is_closed() => {}
+                // What its helper prints may be newer now.
+                Err(CallFailure::NeedsAuth) if !is_second && slot.has_helper() => slot.give_up(&connection).await,
+                Err(CallFailure::NeedsAuth) => {
+                    slot.needs_auth();
+                    return called;
+                }
+                _ => {
+                    slot.note(&connection, called.as_ref().err()).await;
+                    return called;
+                }
+            }
+            is_second = true;
+        }
+    }
+
+    /// Ends all sessions, and the servers that are ours.
+    pub(crate) async fn close(&self) {
+        let slots = std::mem::take(&mut *locked(&self.slots));
+        futures_util::future::join_all(slots.values().map(|slot| slot.retire())).await;
+    }
+
+    fn slot(&self, name: &str) -> Option<Arc<Slot>> {
+        locked(&self.slots).get(name).cloned()
+    }
+
+    fn connecting(&self, slot: &Slot) -> Connecting<'_> {
+        let is_local = slot.upstream.entry.endpoint.is_local();
+        Connecting {
+            folder: &self.folder,
+            timeouts: &self.timeouts,
+            turns: if is_local { &self.local_turns } else { &self.remote_turns },
+            tries: self.tries,
+        }
+    }
+}
+
+fn unknown() -> CallFailure {
+    CallFailure::NoConnection(ConnectFailure::new("no server of this name is configured and approved"))
+}

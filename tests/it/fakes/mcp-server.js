@@ -1,0 +1,48 @@
+// An MCP server with one fault: the first argument says which. It appends each start to the file named by STARTS, if any.
+const fault = process.argv[2] ?? "none";
+const fs = require("node:fs");
+if (process.env.STARTS) fs.appendFileSync(process.env.STARTS, `${process.pid}\n`);
+
+const say = (message) => process.stdout.write(JSON.stringify({ jsonrpc: "2.0", ...message }) + "\n");
+const tool = (name) => ({ name, description: `The tool ${name}`, inputSchema: { type: "object" } });
+const PAGE = 1000;
+
+function tools(cursor) {
+  if (fault === "collide") return { tools: ["a.b", "a_b", "x".repeat(80)].map(tool) };
+  if (fault !== "many") return { tools: [tool("echo")] };
+  const from = Number(cursor ?? 0);
+  const page = Array.from({ length: PAGE }, (_, place) => tool(`tool${from + place}`));
+  return { tools: page, ...(from + PAGE < 10000 && { nextCursor: String(from + PAGE) }) };
+}
+
+function answer({ id, method, params }) {
+  switch (method) {
+    case "server/discover":
+      if (fault === "mute") return;
+      if (fault === "modest") process.exit(7);
+      return say({ id, error: { code: -32601, message: "Method not found" } });
+    case "initialize": {
+      if (fault === "hang") return;
+      if (fault === "garbage") process.stdout.write("not json\n{}\n[1,2\n\n\u0000\n");
+      const experimental = fault === "garbage" ? { "claude/channel": true, other: false } : {};
+      const capabilities = { tools: { listChanged: true }, experimental };
+      const serverInfo = { name: `fake ${fault}`, version: "1.0.0" };
+      return say({ id, result: { protocolVersion: "2025-11-25", capabilities, serverInfo } });
+    }
+    case "tools/list":
+      return say({ id, result: tools(params?.cursor) });
+    case "tools/call":
+      if (fault === "die") {
+        process.stderr.write("out of memory\n", () => process.kill(process.pid, "SIGKILL"));
+        return;
+      }
+      if (fault === "wait") return;
+      return say({ id, result: { content: [{ type: "text", text: `echo ${JSON.stringify(params.arguments)}` }] } });
+    default:
+      if (id !== undefined) say({ id, error: { code: -32601, message: "Method not found" } });
+  }
+}
+
+if (fault === "stubborn") for (const signal of ["SIGINT", "SIGTERM"]) process.on(signal, () => {});
+if (fault === "stubborn") setInterval(() => {}, 1000);
+require("node:readline").createInterface({ input: process.stdin }).on("line", (line) => answer(JSON.parse(line)));

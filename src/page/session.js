@@ -13,7 +13,7 @@ import { may, standing, state, successor, why } from "./state.js";
 import { currentLanguage, t } from "./words.js";
 
 export function sessionView(id) {
-  const head = h("div");
+  const head = h("div", { class: "contents" });
   const prompts = h("div", { class: "prompts", role: "region", "aria-label": t("prompts") });
   const notice = h("p", { class: "notice", role: "status" });
   const talk = conversation(id);
@@ -60,18 +60,21 @@ function header(session, id, notice) {
   const goesOn = !lives && successor(id);
   const drives = lives && session.driven && may("start");
   const end = () => confirm(t("reallyEnd")) && tell("end")();
+  // What is most needed stays in sight while someone reads.
+  const first = lives
+    ? may("review") && (session.stopped_by ? button("goOn", "primary", tell("resume")) : button("pause", "quiet", tell("stop")))
+    : goesOn
+      ? h("a", { class: "button primary", href: `#/session/${goesOn.id}` }, t("goesOn"))
+      : may("start") && session.agent_session && button("continue", "primary", () => continueIt(session, notice));
   return h("div", { class: "head" },
-    backBar(h("h1", null, shown(session.label)), h("span", { class: `badge ${what}` }, t(what === "away" ? "state_away" : what))),
+    backBar(h("h1", null, shown(session.label)), h("span", { class: `badge ${what}` }, t(what === "away" ? "state_away" : what)), first),
     h("p", { class: "path" }, shown(session.folder ?? ""), ` · ${t("connectedBy", { how: t(`by_${session.connected_by}`) })}`,
       may("admin") && session.folder && [" · ", h("a", { href: "#/rules", onclick: () => (state.folder = session.folder) }, t("rulesOfFolder"))]),
     session.stopped_by && h("p", { class: "warning" }, t("pausedBy", { by: shown(session.stopped_by) })),
     session.outside && h("p", { class: "warning" }, t("outside", { sender: shown(session.outside.sender) })),
     h("div", { class: "row tools" },
-      lives && may("review") && (session.stopped_by ? button("goOn", "primary", tell("resume")) : button("pause", "quiet", tell("stop"))),
       ["working", "waiting"].includes(what) && session.driven && may("review") && button("interrupt", "quiet", tell("interrupt")),
       drives && button("end", "quiet", end),
-      goesOn && h("a", { class: "button primary", href: `#/session/${goesOn.id}` }, t("goesOn")),
-      !lives && !goesOn && may("start") && session.agent_session && button("continue", "primary", () => continueIt(session, notice)),
       modes(session, drives, (mode) => tell("mode", { mode })()),
       mute(session.label, notice)));
 }

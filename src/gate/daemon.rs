@@ -177,7 +177,7 @@ pub(crate) async fn open(paths: Paths, config: &Config, options: GateOptions) ->
         transcripts: Arc::new(transcript_reader()),
         files: FileStore::new(&paths.state_dir),
         public: public.as_ref().map(|(_, origin)| origin.clone()),
-        inspector: super::inspect::inspector(&paths, &config),
+        inspector: super::inspect::inspector(&paths, config),
         notify_after: config.notify.after,
         push: push.clone(),
         hooks: config.hooks.over_http.then(|| hooks::posted(link.clone(), config)),

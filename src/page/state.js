@@ -126,8 +126,8 @@ export function why(error) {
   const known = errorInChinese(error.number);
   // Hints for programs name routes and parameters.
   const hint = /`(GET|POST|PUT) |\?\w+=/.test(error.hint ?? "") ? "" : error.hint;
-  const words = known ? [known, `(${error.message})`] : [error.message, hint];
-  return t("failed", { why: words.filter(Boolean).map(shown).join(" ") });
+  const words = known ? `${known} (${error.message})` : [error.message, hint].filter(Boolean).join("; ");
+  return t("failed", { why: shown(words) });
 }
 
 export const MODES = ["default", "acceptEdits", "plan", "auto", "dontAsk", "bypassPermissions"];

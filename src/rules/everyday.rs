@@ -67,6 +67,11 @@ pub(super) struct Place {
 
 impl Place {
     pub(super) fn new() -> Self {
+        Self::with(include_str!("../../tests/it/fixtures/everyday/rules.toml"))
+    }
+
+    /// The same with other rules.
+    pub(super) fn with(rules: &str) -> Self {
         let root = tempfile::tempdir().unwrap();
         let real = root.path().canonicalize().unwrap();
         let (home, project) = (real.join("home/ann"), real.join("home/ann/code/project"));
@@ -97,7 +102,7 @@ impl Place {
         let find = |name: &str| variables.iter().find(|(key, _)| *key == name).map(|(_, value)| value.into());
         let paths = Paths::from_env(&find).unwrap();
         fs::create_dir_all(paths.rules_file.parent().unwrap()).unwrap();
-        fs::write(&paths.rules_file, include_str!("../../tests/it/fixtures/everyday/rules.toml")).unwrap();
+        fs::write(&paths.rules_file, rules).unwrap();
         let rules = Rules::open(&paths, &project).load().unwrap();
         Self { _root: root, home, project, rules }
     }

@@ -59,6 +59,38 @@ fn ordinary_work_is_let_pass() {
     assert!(stopped.is_empty() && passed.len() > 100, "{stopped:#?}");
 }
 
+/// Rules of somebody who allows every command, but for some.
+const EVERY_COMMAND: &str = r#"
+[[rule]]
+allow = "Bash"
+[[rule]]
+deny = "Bash(rm *)"
+[[rule]]
+ask = "Bash(git push *)"
+[[rule]]
+deny = "Read(secrets/**)"
+[[rule]]
+deny = "Read(.env)"
+"#;
+
+#[test]
+fn who_allows_every_command_is_asked_for_nothing_that_is_certain() {
+    let place = Place::with(EVERY_COMMAND);
+    let (mut asked, mut passed) = (vec![], vec![]);
+    for line in include_str!("reach/certain.txt").lines().filter(|line| !line.starts_with('#')) {
+        let (sign, line) = line.split_once(' ').unwrap();
+        let judged = place.decided(Mode::Default, &line.replace("\\n", "\n"));
+        let why = format!("{line}: {}", judged.why);
+        assert!(!judged.why.contains("no rule allows") && !judged.why.contains("braces"), "{why}");
+        match (sign, judged.decision) {
+            ("+", Decision::Allow) | ("-", Decision::Ask | Decision::Deny) => {}
+            ("+", _) => asked.push(why),
+            _ => passed.push(why),
+        }
+    }
+    assert!(asked.is_empty() && passed.is_empty(), "asked for: {asked:#?}\nlet pass: {passed:#?}");
+}
+
 #[test]
 fn a_search_that_passes_over_hidden_and_ignored_files_is_not_asked_for() {
     let place = place();

@@ -6,7 +6,7 @@ use super::folders::{Folders, changes_folder};
 use super::named::{files_at, files_of, named};
 use super::path::{absolute, has_dots};
 use super::readonly;
-use super::shell::{Joint, ParseIssue, Script, ShellCommand, ShellWord, Way};
+use super::shell::{Joint, ParseIssue, Script, ShellCommand, ShellWord, Way, doubt};
 use super::suspects::Suspects;
 use super::touching::{self, Touched};
 use super::values::is_literal;
@@ -171,12 +171,11 @@ impl Plan {
         let suspects = Suspects::of(&script);
         let with_texts = suspects.with_texts();
         if let Some(why) = suspects.unfinished.or(with_texts.unfinished) {
-            script.issue = script.issue.max(Some(ParseIssue::Unreadable(why)));
+            script.doubt(ParseIssue::Unreadable(why));
         }
         let touched = Touched::by(&with_texts, call, context);
         if !touched.is_complete {
-            let issue = ParseIssue::Unreadable("it names more files in more folders than are looked at");
-            script.issue = script.issue.max(Some(issue));
+            script.doubt(ParseIssue::Unreadable("it names more files in more folders than are looked at"));
         }
         let here = std::slice::from_ref(&context.cwd);
         let suspected = suspects.commands.iter().flat_map(|suspect| files_of(&suspect.words, here, context)).collect();
@@ -190,7 +189,7 @@ impl Plan {
         for (at, command) in commands.iter().enumerate() {
             let step = Step::of(command, &folders.all, context);
             if Stripped::of(command).is_some_and(|stripped| stripped.changes_the_shell()) {
-                script.issue = script.issue.max(Some(ParseIssue::NotPlain("it changes the shell itself")));
+                script.doubt(ParseIssue::NotPlain(doubt::SHELL));
             }
             let moves = Stripped::of(command).is_none_or(|stripped| changes_folder(stripped.name()));
             if moves && at + 1 < commands.len() {
@@ -202,8 +201,7 @@ impl Plan {
                         folders.enter(&target.text, call, context);
                     }
                     _ => {
-                        let issue = ParseIssue::NotPlain("it is not certain which folder its commands run in");
-                        script.issue = script.issue.max(Some(issue));
+                        script.doubt(ParseIssue::NotPlain("it is not certain which folder its commands run in"));
                     }
                 }
             }

@@ -1,30 +1,82 @@
 //! Whether a program in awk starts others whose names do not stand in it as they are.
 
+use super::languages::Meaning;
 use super::shell::ShellWord;
 
 /// Whether the code runs a text that it puts together or reads: `system($0)`, `"a" "b" | getline`, `print | x`.
 pub(crate) fn runs_what_it_makes(code: &str) -> bool {
-    // A quote in a pattern opens no text, and whether a slash begins one awk itself is not sure.
-    if starts_or_writes(code) && code.contains('/') && code.contains('"') && quotes_in_patterns(code) {
-        return true;
+    meaning(std::iter::once(code)).is_unclear
+}
+
+/// What code does besides printing: the lines that it gives to a shell, and files that it does not name.
+pub(crate) fn meaning<'code>(codes: impl Iterator<Item = &'code str>) -> Meaning {
+    let mut meaning = Meaning::default();
+    for code in codes {
+        // A quote in a pattern opens no text, and whether a slash begins one awk itself is not sure.
+        meaning.is_unclear |=
+            starts_or_writes(code) && code.contains('/') && code.contains('"') && quotes_in_patterns(code);
+        read(&tokens(code), &mut meaning);
     }
-    let tokens = tokens(code);
+    meaning
+}
+
+fn read(tokens: &[AwkToken], meaning: &mut Meaning) {
     let is_end = |at: usize| tokens.get(at).is_none_or(|token| matches!(token, AwkToken::Mark(';' | '}' | '\n')));
-    let made = |at: usize, token: &AwkToken| match token {
-        AwkToken::Name(name) if name == "system" => {
-            !matches!(tokens.get(at + 1..at + 4), Some([AwkToken::Mark('('), AwkToken::Text, AwkToken::Mark(')')]))
-        }
-        // `@f()` calls what f names, and `@load` brings in more.
-        AwkToken::Mark('@') => true,
-        AwkToken::Mark('|') if matches!(tokens.get(at + 1), Some(AwkToken::Name(name)) if name == "getline") => {
-            let begins = |token: &AwkToken| matches!(token, AwkToken::Mark(';' | '{' | '(' | '\n' | '!' | '&' | 'o'));
-            let before = at.checked_sub(2).is_none_or(|before| begins(&tokens[before]));
-            !(at > 0 && tokens[at - 1] == AwkToken::Text && before)
-        }
-        AwkToken::Mark('|') => !(tokens.get(at + 1) == Some(&AwkToken::Text) && is_end(at + 2)),
-        _ => false,
+    let text = |at: usize| match tokens.get(at) {
+        Some(AwkToken::Text(text)) => Some(text.as_str()),
+        _ => None,
     };
-    tokens.iter().enumerate().any(|(at, token)| made(at, token))
+    let is_named = |at: usize, wanted: &str| matches!(tokens.get(at), Some(AwkToken::Name(name)) if name == wanted);
+    let (mut braces, mut brackets) = (0_usize, 0_usize);
+    for (at, token) in tokens.iter().enumerate() {
+        match token {
+            AwkToken::Mark('{') => braces += 1,
+            AwkToken::Mark('}') => braces = braces.saturating_sub(1),
+            AwkToken::Mark('(') => brackets += 1,
+            AwkToken::Mark(')') => brackets = brackets.saturating_sub(1),
+            AwkToken::Name(name) if name == "system" => {
+                let is_alone = tokens.get(at + 1) == Some(&AwkToken::Mark('('))
+                    && tokens.get(at + 3) == Some(&AwkToken::Mark(')'));
+                match text(at + 2).filter(|_| is_alone) {
+                    Some(line) => meaning.run(line),
+                    None => meaning.is_unclear = true,
+                }
+            }
+            // `@f()` calls what f names, and `@load` brings in more.
+            AwkToken::Mark('@') => meaning.is_unclear = true,
+            AwkToken::Mark('|') if is_named(at + 1, "getline") => {
+                let begins =
+                    |token: &AwkToken| matches!(token, AwkToken::Mark(';' | '{' | '(' | '\n' | '!' | '&' | 'o'));
+                let is_alone = at.checked_sub(2).is_none_or(|before| begins(&tokens[before]));
+                match at.checked_sub(1).and_then(text).filter(|_| is_alone) {
+                    Some(line) => meaning.run(line),
+                    None => meaning.is_unclear = true,
+                }
+            }
+            AwkToken::Mark('|') => match text(at + 1).filter(|_| is_end(at + 2)) {
+                Some(line) => meaning.feed(line),
+                None => meaning.is_unclear = true,
+            },
+            AwkToken::Name(name)
+                if name == "getline" && at.checked_sub(1).is_none_or(|at| tokens[at] != AwkToken::Mark('|')) =>
+            {
+                let is_place = |token: &&AwkToken| {
+                    matches!(token, AwkToken::Name(_) | AwkToken::Text(_) | AwkToken::Mark('$' | '[' | ']'))
+                };
+                let from = at + 1 + tokens[at + 1..].iter().take_while(is_place).count();
+                let is_file = tokens.get(from) == Some(&AwkToken::Mark('<'));
+                meaning.reads_any |= is_file && text(from + 1).is_none();
+            }
+            AwkToken::Name(name) if name == "ARGV" || name == "ARGC" => meaning.reads_any = true,
+            AwkToken::Mark('>') if braces > 0 && brackets == 0 => {
+                let file = at + 1 + usize::from(tokens.get(at + 1) == Some(&AwkToken::Mark('>')));
+                let is_whole = text(file).is_some() && is_end(file + 1);
+                meaning.changes_any |=
+                    !is_whole && at.checked_sub(1).is_none_or(|at| tokens[at] != AwkToken::Mark('>'));
+            }
+            _ => {}
+        }
+    }
 }
 
 /// Whether a command of awk has no option but those for separators and variables, and its code starts and writes nothing.
@@ -73,7 +125,7 @@ fn quotes_in_patterns(code: &str) -> bool {
 
 #[derive(Debug, PartialEq)]
 enum AwkToken {
-    Text,
+    Text(String),
     Name(String),
     /// One character; `||` is `o`.
     Mark(char),
@@ -84,12 +136,13 @@ fn tokens(code: &str) -> Vec<AwkToken> {
     let mut chars = code.chars().peekable();
     while let Some(c) = chars.next() {
         let begins_pattern =
-            !matches!(tokens.last(), Some(AwkToken::Text | AwkToken::Name(_) | AwkToken::Mark(')' | ']')));
+            !matches!(tokens.last(), Some(AwkToken::Text(_) | AwkToken::Name(_) | AwkToken::Mark(')' | ']')));
         match c {
             '"' => {
                 // What a shell fills in is not in the text, and neither is what a number stands for.
-                let is_filled_in = skip_to(&mut chars, '"').contains(['$', '`', '*', '?', '[']);
-                tokens.push(if is_filled_in { AwkToken::Name(String::new()) } else { AwkToken::Text });
+                let text = skip_to(&mut chars, '"');
+                let is_filled_in = text.contains(['$', '`', '*', '?', '[']);
+                tokens.push(if is_filled_in { AwkToken::Name(String::new()) } else { AwkToken::Text(text) });
             }
             '/' if begins_pattern => {
                 skip_to(&mut chars, '/');
@@ -116,7 +169,7 @@ fn skip_to(chars: &mut std::iter::Peekable<std::str::Chars<'_>>, end: char) -> S
     while let Some(c) = chars.next() {
         match c {
             // A number stands for a character.
-            '\\' => skipped.extend(chars.next().filter(|c| c.is_ascii_digit() || *c == 'x').map(|_| '$')),
+            '\\' => skipped.extend(chars.next().map(|c| if c.is_ascii_digit() || c == 'x' { '$' } else { c })),
             c if c == end => break,
             c => skipped.push(c),
         }
@@ -126,7 +179,23 @@ fn skip_to(chars: &mut std::iter::Peekable<std::str::Chars<'_>>, end: char) -> S
 
 #[cfg(test)]
 mod tests {
-    use super::{runs_what_it_makes, starts_or_writes};
+    use super::{meaning, runs_what_it_makes, starts_or_writes};
+
+    #[test]
+    fn files_whose_names_are_put_together_may_be_any() {
+        let of = |code: &str| meaning(std::iter::once(code));
+        for code in
+            ["{print > \"out\"}", "{while ((getline l < \"f\") > 0) print}", "{if ($1 > 5) print}", "$1 > 5 {print $2}"]
+        {
+            assert!(!of(code).changes_any && !of(code).reads_any, "{code}");
+        }
+        for code in ["{print > $1}", "{print >> \".g\" \"it\"}", "{print > (\"a\" \"b\")}"] {
+            assert!(of(code).changes_any, "{code}");
+        }
+        for code in ["{while ((getline l < f) > 0) print}", "{getline < $1}", "BEGIN {ARGV[1] = \"a\"}"] {
+            assert!(of(code).reads_any, "{code}");
+        }
+    }
 
     #[test]
     fn a_comparison_is_told_from_writing_a_file() {
@@ -171,6 +240,8 @@ mod tests {
             "{\"a\" \"x\"|getline y}",
             "BEGIN{system(\"$(x)\")}",
             "{print /\"/; system(\"danger x\"); x = /\"/}",
+            "{print \"a\" \"b\" | \"sh\"}",
+            "{print | \"sort | sh\"}",
         ] {
             assert!(runs_what_it_makes(code), "{code}");
         }

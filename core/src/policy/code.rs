@@ -1,5 +1,6 @@
 //! Texts that are handed to a program and may be run by it: lines of a shell in quotes, and code in other languages.
 
+use super::awk;
 use super::command::name_of;
 use super::environment::is_command;
 use super::inert::is_inert;
@@ -95,7 +96,10 @@ pub(super) fn programs(commands: &[Vec<ShellWord>], variables: &Variables) -> Ve
 /// Whether a command may run what its words say, in the language of a shell.
 pub(super) fn runs_its_words(command: &Found) -> bool {
     let name = command.words.first().map_or("", |word| name_of(&word.text));
-    !is_inert(&command.words) && reading(&command.words) == Reading::Perhaps && !name.is_empty()
+    // What code in awk runs was read with its lines.
+    let is_read = matches!(name, "awk" | "gawk" | "mawk")
+        && !awk::meaning(command.words[1..].iter().map(|word| word.text.as_str())).is_unclear;
+    !is_inert(&command.words) && reading(&command.words) == Reading::Perhaps && !name.is_empty() && !is_read
 }
 
 /// Whether something is still to be filled in when the program gets the word, and it looks like a command.

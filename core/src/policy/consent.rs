@@ -67,11 +67,22 @@ impl<'a> View<'a> {
         for step in &plan.steps {
             by = by.or(self.command(step)?);
             for file in &step.redirects {
+                let is_here = || {
+                    file.names(self.call).count() > 0 && file.names(self.call).all(|path| self.context.works_in(path))
+                };
+                if self.allows_every_line() && is_here() {
+                    continue;
+                }
                 let tool = if file.access == Access::Write { "Edit" } else { "Read" };
                 by = by.or(self.file(tool, file, true)?);
             }
         }
         Ok(by)
+    }
+
+    /// Whether a rule allows every shell line.
+    pub(super) fn allows_every_line(&self) -> bool {
+        self.call.tool == "Bash" && self.rules.rules.iter().any(|rule| rule.allows_every_line(self.context))
     }
 
     fn command(&self, step: &Step) -> Result<Option<&'a Rule>, String> {

@@ -4,6 +4,7 @@ use std::fmt;
 
 use super::access::{Access, Action, Step};
 use super::call::{Call, Context};
+use super::certain::is_certain;
 use super::decision::{Decision, Mode};
 use super::matching;
 use super::removal;
@@ -203,10 +204,11 @@ impl<'a> View<'a> {
         match action {
             Action::Malformed => mandatory_asks.push(MandatoryAsk::Malformed),
             Action::Shell(plan) => {
+                let is_certain = self.allows_every_line() && is_certain(plan);
                 match plan.script.issue {
                     Some(ParseIssue::Unreadable(why)) => mandatory_asks.push(MandatoryAsk::Unreadable(why)),
-                    Some(ParseIssue::NotPlain(why)) => mandatory_asks.push(MandatoryAsk::NotPlain(why)),
-                    None => {}
+                    Some(ParseIssue::NotPlain(why)) if !is_certain => mandatory_asks.push(MandatoryAsk::NotPlain(why)),
+                    Some(ParseIssue::NotPlain(_)) | None => {}
                 }
                 mandatory_asks.extend(plan.suspects.unseen.map(MandatoryAsk::Unreadable));
                 if plan.has_cd() && plan.has_git() {
@@ -219,7 +221,7 @@ impl<'a> View<'a> {
                 };
                 let reads = || action.accesses().into_iter().any(|file| file.access == Access::Read);
                 let might_be_denied = || reads() && self.rules.rules.iter().any(denies_reading);
-                if plan.has_cd() && (redirected || writes() || might_be_denied()) {
+                if plan.has_cd() && !is_certain && (redirected || writes() || might_be_denied()) {
                     mandatory_asks.push(MandatoryAsk::FolderAndFiles);
                 }
             }

@@ -6,7 +6,7 @@ use super::suspects::{Found, Suspects};
 use super::touching::Touch;
 
 /// What code says when it removes a folder with all that is in it.
-const REMOVES_FOLDERS: [&str; 17] = [
+pub(super) const REMOVES_FOLDERS: [&str; 17] = [
     "rmtree",
     "remove_tree",
     "removedirs",
@@ -26,7 +26,9 @@ const REMOVES_FOLDERS: [&str; 17] = [
     "send2trash",
 ];
 /// What it says when it removes files, one by one.
-const REMOVES_FILES: [&str; 5] = ["unlink", "os.remove", "File.delete", "rm_f", "truncate"];
+pub(super) const REMOVES_FILES: [&str; 5] = ["unlink", "os.remove", "File.delete", "rm_f", "truncate"];
+/// What it says when it moves what it is given.
+const MOVES: [&str; 5] = ["os.rename", "os.replace", "shutil.move", "renameSync", "rename "];
 /// How it says the home, and the folder it is in.
 const HOME: [&str; 7] = ["expanduser", "homedir", "Path.home", "Dir.home", "HOME", "getpwuid", "USERPROFILE"];
 const HERE: [&str; 5] = ["getcwd", "process.cwd", "Dir.pwd", "Path.cwd", "__dirname"];
@@ -63,7 +65,7 @@ fn code(command: &Found) -> Option<RemovingCode> {
     let texts =
         || command.words.iter().skip(1).map(|word| word.text.as_str()).chain(command.given.iter().map(String::as_str));
     let says = |marks: &[&str]| texts().any(|text| marks.iter().any(|mark| text.contains(mark)));
-    let folders = says(&REMOVES_FOLDERS);
+    let folders = says(&REMOVES_FOLDERS) || says(&MOVES);
     if !folders && !says(&REMOVES_FILES) {
         return None;
     }

@@ -1,6 +1,5 @@
 //! Programs that run what they read: what they are fed with, and whether anybody can tell what it is.
 
-use super::awk;
 use super::command::{is_shell, name_of, text};
 use super::shell::{Joint, Redirect, ShellWord, Way};
 use super::starts::BEFORE_ANOTHER;
@@ -21,8 +20,22 @@ const INTERPRETERS: [(&str, &[&str]); 10] = [
 ];
 
 /// What code of any language says when it starts a program.
-const STARTS: [&str; 10] =
-    ["system", "exec", "popen", "spawn", "subprocess", "child_process", "__import__", "eval", "pty", "fork"];
+const STARTS: [&str; 14] = [
+    "system",
+    "exec",
+    "popen",
+    "spawn",
+    "subprocess",
+    "child_process",
+    "__import__",
+    "eval",
+    "pty",
+    "fork",
+    "passthru",
+    "proc_open",
+    "pipepager",
+    "webbrowser",
+];
 
 /// Names of files that are what a program is fed with.
 fn is_input(name: &str) -> bool {
@@ -102,10 +115,6 @@ pub(super) fn unseen(words: &[ShellWord], command: &Found, all: &[Found]) -> Opt
         return is_fed_with_the_unknown(command, all).then_some(FED);
     }
     const CODE: &str = "code in it may start programs";
-    if matches!(name, "awk" | "gawk" | "mawk" | "nawk") {
-        let codes = rest.iter().map(|word| word.text.as_str()).chain(command.given.iter().map(String::as_str));
-        return codes.into_iter().any(awk::runs_what_it_makes).then_some(CODE);
-    }
     let (_, flags) = INTERPRETERS.iter().find(|(interpreter, _)| is_version_of(name, interpreter))?;
     let is_code = |at: usize| rest.get(at).is_some_and(|word| flags.contains(&word.text.as_str()));
     let glued =

@@ -78,11 +78,12 @@ pub(crate) fn allows_command(rule: &Rule, step: &Step, context: &Context) -> boo
         let exact = rule.pattern.specifier.as_deref().map(LinePattern::read).filter(LinePattern::is_exact);
         return exact.is_some_and(|line| !step.command.words.is_empty() && line.matches(&whole(&step.command)));
     };
+    // Who allows every command has allowed it with every file; what is handed to it strict rules have looked at.
+    let Some(specifier) = &rule.pattern.specifier else { return true };
     // Files that only come in while it runs cannot be looked at before.
     if stripped.takes_more && is_about_files(name_of(stripped.name())) {
         return false;
     }
-    let Some(specifier) = &rule.pattern.specifier else { return true };
     let line = LinePattern::read(specifier);
     if line.is_exact() {
         return !stripped.takes_more && [stripped.words, stripped.whole].iter().any(|words| line.matches(&raw(words)));
@@ -107,6 +108,11 @@ impl Rule {
             (Some(_), None) => unnamed,
             (Some(pattern), Some(label)) => text_matches(pattern, label),
         }
+    }
+
+    /// Whether the rule allows every shell line.
+    pub(super) fn allows_every_line(&self, context: &Context) -> bool {
+        self.pattern.tool == "Bash" && self.pattern.specifier.is_none() && self.may_allow(context)
     }
 
     fn may_allow(&self, context: &Context) -> bool {

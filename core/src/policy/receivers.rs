@@ -43,7 +43,8 @@ pub(super) fn scripts_named(words: &[ShellWord], start: usize, variables: &Varia
     if name != "hash" && options::has(texts().take_while(|word| word.starts_with('-')), letters, longs) {
         return vec![];
     }
-    let Some(file) = rest.iter().find(|word| !word.is_flag()).filter(|word| !word.is_literal) else { return vec![] };
+    let is_open = |word: &&ShellWord| !word.is_literal || word.text.contains("{}");
+    let Some(file) = rest.iter().find(|word| !word.is_flag()).filter(is_open) else { return vec![] };
     // For `find -exec` it is what find looks for.
     if file.text.contains("{}") && before.iter().any(takes_from_elsewhere) {
         let is_name = |word: &ShellWord| matches!(word.text.as_str(), "-name" | "-iname");
@@ -94,13 +95,13 @@ fn operands(rest: &[ShellWord]) -> usize {
 }
 
 /// What stands for a word from elsewhere in the words of a command: `{}`, and what xargs is told.
-fn marks(words: &[ShellWord]) -> Vec<&str> {
+pub(super) fn marks(words: &[ShellWord]) -> Vec<&str> {
     if !words.iter().any(takes_from_elsewhere) {
         return vec![];
     }
     let told = words.iter().enumerate().filter_map(|(at, word)| match word.text.as_str() {
         "-I" | "-J" | "--replace" => words.get(at + 1).map(|mark| mark.text.as_str()),
-        text => text.strip_prefix("-I").or_else(|| text.strip_prefix("--replace=")),
+        text => ["-I", "-i", "-J", "--replace="].iter().find_map(|flag| text.strip_prefix(*flag)),
     });
     told.chain(["{}"]).filter(|mark| !mark.is_empty()).collect()
 }

@@ -1,12 +1,12 @@
 //! What a script for sed does besides putting text in the place of text: it may run commands, and read and write files.
 
+use super::languages::Meaning;
 use super::shell::ShellWord;
 
 /// Whether sed is given nothing but scripts that put text in the place of text, or pick lines: nothing that runs or writes.
 pub(crate) fn edits_only(rest: &[ShellWord]) -> bool {
     let Some(scripts) = scripts(rest) else { return false };
-    let edits = |script: &&ShellWord| script.is_known() && does(behind_flag(script)).is_some_and(Does::is_harmless);
-    scripts.iter().all(edits)
+    scripts.iter().all(|script| script.is_known()) && does(&joined(&scripts)).is_some_and(|does| does.is_harmless())
 }
 
 /// The scripts of a sed that runs what it reads, or what they say; none where they surely run nothing.
@@ -15,8 +15,29 @@ pub(crate) fn running(rest: &[ShellWord]) -> Option<Vec<&ShellWord>> {
         let from_input = rest.iter().any(|word| matches!(word.text.as_str(), "-" | "/dev/stdin" | "-f-"));
         return from_input.then(Vec::new);
     };
-    let runs = |script: &&ShellWord| does(behind_flag(script)).is_none_or(|does| does.runs);
-    scripts.iter().any(runs).then_some(scripts)
+    does(&joined(&scripts)).is_none_or(|does| does.runs).then_some(scripts)
+}
+
+/// What sed is told, by its words and, for `-f -`, by its input: none where that is not known.
+pub(crate) fn meaning(rest: &[ShellWord], input: impl Fn() -> Option<Vec<String>>) -> Meaning {
+    let mut script = scripts(rest).map_or_else(String::new, |scripts| joined(&scripts));
+    if scripts(rest).is_none() {
+        let is_input = |text: &str| matches!(text, "-" | "/dev/stdin") || text.ends_with("f-") || text.ends_with("=-");
+        if rest.iter().any(|word| is_input(&word.text)) {
+            let Some(texts) = input() else { return Meaning::unclear() };
+            script = texts.join("\n");
+        }
+    }
+    match does(&script) {
+        Some(does) => Meaning { is_unclear: does.runs_text, lines: does.lines, ..Meaning::default() },
+        // Nothing can be run in it without this letter.
+        None => Meaning { is_unclear: script.contains('e'), ..Meaning::default() },
+    }
+}
+
+/// The scripts as sed joins them.
+fn joined(scripts: &[&ShellWord]) -> String {
+    scripts.iter().map(|script| behind_flag(script)).collect::<Vec<_>>().join("\n")
 }
 
 /// The words with scripts. None where an option is not known, or where they stand in files.
@@ -37,7 +58,8 @@ fn scripts(rest: &[ShellWord]) -> Option<Vec<&ShellWord>> {
             Some("quiet" | "silent" | "regexp-extended" | "in-place" | "separate" | "unbuffered" | "null-data")
             | Some("posix" | "sandbox" | "version" | "help") => {}
             Some(long) => match long.split_once('=') {
-                Some(("expression", _)) => scripts.push(word),
+                Some((name, _)) if !name.is_empty() && "expression".starts_with(name) => scripts.push(word),
+                None if long.len() > 1 && "expression".starts_with(long) => scripts.extend(words.next()),
                 Some(("in-place", _)) => {}
                 _ => return None,
             },
@@ -59,41 +81,59 @@ fn scripts(rest: &[ShellWord]) -> Option<Vec<&ShellWord>> {
 /// The script in a word, without the option it is glued to.
 fn behind_flag(word: &ShellWord) -> &str {
     let text = word.text.as_str();
-    match text.strip_prefix("--expression=") {
-        Some(script) => script,
+    match text.strip_prefix("--e").and_then(|text| text.split_once('=')) {
+        Some((_, script)) => script,
         None if word.is_flag() => text.split_once('e').map_or("", |(_, script)| script),
         None => text,
     }
 }
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Does {
     runs: bool,
+    /// What it runs is what it makes of its input.
+    runs_text: bool,
     has_files: bool,
+    /// The lines that it runs.
+    lines: Vec<String>,
 }
 
 impl Does {
-    fn is_harmless(self) -> bool {
+    fn is_harmless(&self) -> bool {
         !self.runs && !self.has_files
     }
 }
 
-/// What a script does; none where it cannot be read.
+/// What a script does; none where it cannot be read. A delimiter in brackets is one to some and none to others: what the
+/// script does to either counts.
 fn does(script: &str) -> Option<Does> {
+    let mut does = read(script, true)?;
+    if let Some(other) = read(script, false) {
+        does.runs |= other.runs;
+        does.runs_text |= other.runs_text;
+        does.has_files |= other.has_files;
+        let lines = other.lines.into_iter().filter(|line| !does.lines.contains(line)).collect::<Vec<_>>();
+        does.lines.extend(lines);
+    }
+    Some(does)
+}
+
+fn read(script: &str, has_classes: bool) -> Option<Does> {
     let mut does = Does::default();
     let mut rest = script;
     loop {
         rest = rest.trim_start_matches([' ', '\t', '\n', ';', '{', '}']);
-        rest = behind_address(rest)?;
+        rest = behind_address(rest, has_classes)?;
         let Some(command) = rest.chars().next() else { return Some(does) };
         rest = &rest[command.len_utf8()..];
         let line_ends = rest.find('\n').unwrap_or(rest.len());
         rest = match command {
             '{' | '}' => continue,
             's' => {
-                let (_, behind) = delimited(rest)?;
+                let (_, behind) = delimited(rest, has_classes)?;
                 let flags = behind.find(|c: char| !c.is_ascii_alphanumeric()).unwrap_or(behind.len());
                 does.runs |= behind[..flags].contains('e');
+                does.runs_text |= does.runs;
                 let writes = behind[..flags].contains('w');
                 does.has_files |= writes;
                 if !behind[..flags].chars().all(|c| c.is_ascii_digit() || "gpiIeMmw".contains(c)) {
@@ -101,9 +141,12 @@ fn does(script: &str) -> Option<Does> {
                 }
                 if writes { behind.find('\n').map_or("", |at| &behind[at..]) } else { &behind[flags..] }
             }
-            'y' => delimited(rest)?.1,
+            'y' => delimited(rest, has_classes)?.1,
             'e' => {
                 does.runs = true;
+                let line = rest[..line_ends].trim();
+                does.runs_text |= line.is_empty() || line.starts_with([';', '}']);
+                does.lines.extend((!line.is_empty()).then(|| line.to_owned()));
                 &rest[line_ends..]
             }
             'r' | 'R' | 'w' | 'W' => {
@@ -132,35 +175,36 @@ fn does(script: &str) -> Option<Does> {
 }
 
 /// What stands behind the addresses before a command.
-fn behind_address(script: &str) -> Option<&str> {
+fn behind_address(script: &str, has_classes: bool) -> Option<&str> {
     let mut rest = script;
     loop {
         rest = rest.trim_start_matches(|c: char| c.is_ascii_digit() || matches!(c, '$' | ',' | '~' | '+' | '!' | ' '));
         let slashed = rest.strip_prefix('/').map(|_| rest);
         let Some(pattern) = slashed.or_else(|| rest.strip_prefix('\\')) else { return Some(rest) };
         let delimiter = pattern.chars().next()?;
-        let (_, behind) = part(&pattern[delimiter.len_utf8()..], delimiter)?;
+        let (_, behind) = part(&pattern[delimiter.len_utf8()..], delimiter, has_classes)?;
         rest = behind.trim_start_matches(['I', 'M']);
     }
 }
 
 /// Behind both parts of `s/…/…/` and `y/…/…/`.
-fn delimited(script: &str) -> Option<(&str, &str)> {
+fn delimited(script: &str, has_classes: bool) -> Option<(&str, &str)> {
     let delimiter = script.chars().next().filter(|c| !c.is_whitespace() && *c != '\\')?;
-    let (first, rest) = part(&script[delimiter.len_utf8()..], delimiter)?;
-    let (_, rest) = part(rest, delimiter)?;
+    let (first, rest) = part(&script[delimiter.len_utf8()..], delimiter, has_classes)?;
+    let (_, rest) = part(rest, delimiter, false)?;
     Some((first, rest))
 }
 
-/// The text before a delimiter, and what stands behind it. One behind a backslash is none; one in brackets may be one or
-/// not, so that nobody can read it.
-fn part(text: &str, delimiter: char) -> Option<(&str, &str)> {
+/// The text before a delimiter, and what stands behind it. One behind a backslash is none, and in brackets none where there are
+/// classes.
+fn part(text: &str, delimiter: char, has_classes: bool) -> Option<(&str, &str)> {
     let mut chars = text.char_indices().peekable();
     let mut is_class = false;
     while let Some((at, c)) = chars.next() {
         match c {
             '\\' => drop(chars.next()),
-            c if c == delimiter => return (!is_class).then(|| (&text[..at], &text[at + c.len_utf8()..])),
+            c if c == delimiter && !is_class => return Some((&text[..at], &text[at + c.len_utf8()..])),
+            '[' if !is_class && !has_classes => {}
             '[' if !is_class => {
                 is_class = true;
                 // A bracket right behind the first one is one of the characters.
@@ -202,13 +246,25 @@ mod tests {
         ] {
             assert_eq!(does(script), Some(Does::default()), "{script}");
         }
-        for script in ["e", "1e danger", "s/.*/&/e", "s/x/y/;e", "s/a/b/ge", "/x/e", "{e\n}", "1,3{s/a/b/;e x\n}"] {
+        for script in [
+            "e",
+            "1e danger",
+            "s/.*/&/e",
+            "s/x/y/;e",
+            "s/a/b/ge",
+            "/x/e",
+            "{e\n}",
+            "1,3{s/a/b/;e x\n}",
+            "s/[/]/x/e",
+            "s/[]/]/g;s/e;p#/a/g",
+            "s/[[:alpha:]/]/g;s/e;p#/a/g",
+        ] {
             assert!(does(script).is_some_and(|does| does.runs), "{script}");
         }
         for script in ["w f", "s/a/b/w f", "r f", "1W f"] {
             assert!(does(script).is_none_or(|does| does.has_files), "{script}");
         }
-        for script in ["s/a/b", "s/[/]/x/e", "k", "px", "s/[]/]/g;s/e;p#/a/g", "s/[[:alpha:]/]/g;s/e;p#/a/g"] {
+        for script in ["s/a/b", "k", "px"] {
             assert_eq!(does(script), None, "{script}");
         }
     }

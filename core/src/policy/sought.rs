@@ -196,6 +196,7 @@ fn picked(suspects: &Suspects, folders: &[String], context: &Context) -> Vec<Sou
         if interprets(&command.words) && says_glob(command) {
             patterns.extend(strings(command).iter().map(|text| format!("{STAR}{}", as_pattern(text))));
         }
+        patterns.extend(in_angles(command));
         if patterns.is_empty() {
             continue;
         }
@@ -211,6 +212,15 @@ fn picked(suspects: &Suspects, folders: &[String], context: &Context) -> Vec<Sou
         }
     }
     all
+}
+
+/// What perl takes for a pattern of file names: `<s*/key>`.
+fn in_angles(command: &Found) -> Vec<String> {
+    let is_perl = command.words.iter().take(4).any(|word| name_of(&word.text).starts_with("perl"));
+    let texts = command.words.iter().map(|word| &word.text).chain(&command.given).filter(|_| is_perl);
+    let angles = texts.flat_map(|text| text.split('<').skip(1).filter_map(|behind| behind.split_once('>')));
+    let is_pattern = |text: &&str| text.contains(['*', '?', '[', '{', '~']) && !text.contains([' ', '(', ';', '=']);
+    angles.map(|(text, _)| text).filter(is_pattern).map(as_pattern).collect()
 }
 
 fn says_glob(command: &Found) -> bool {

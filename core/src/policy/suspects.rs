@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 
 use super::feeding;
 use super::inert::is_inert;
+use super::languages;
 use super::perhaps::Flow;
 use super::receivers;
 use super::set_by_read::texts_to_read;
@@ -151,6 +152,11 @@ impl Suspects {
             }
             self.unseen = self.unseen.or(feeding::unseen(words, command, all));
             scripts.extend(scripts_of(words));
+            let meaning = languages::meaning(words, command, all);
+            let unclear =
+                meaning.is_unclear.then_some("it has a text in another language, and what that runs cannot be told");
+            self.unseen = self.unseen.or(unclear);
+            scripts.extend(meaning.lines);
         }
         scripts
     }

@@ -13,7 +13,6 @@ use super::command::name_of;
 use super::erasing::interprets;
 use super::folders::{Folders, prints_git_folder};
 use super::handing::{marks, taker};
-use super::implied::{in_environment, written};
 use super::inert::is_inert;
 use super::leaving::is_lost;
 use super::path::absolute;
@@ -23,7 +22,6 @@ use super::searching::searches_here;
 use super::shell::{ANY, Joint, ONE, OUTER, Piece, STAR, ShellWord, Way};
 use super::skipping::PassedOver;
 use super::sought::own_patterns;
-use super::starts::starts;
 use super::suspects::{Found, Suspects};
 use super::unknown_names::begins_anew;
 use super::values::{fills_outside_quotes, is_literal};
@@ -126,15 +124,7 @@ impl Toucher<'_> {
             };
             self.word(&redirect.target, &Touch { may_change, is_word: true, ..Touch::default() });
         }
-        let implied = Touch { may_change: true, ..Touch::default() };
-        for value in in_environment(command) {
-            self.word(&value, &implied);
-        }
-        for start in starts(&command.words) {
-            if let Some(name) = written(&command.words[start..]) {
-                self.name(name, &implied);
-            }
-        }
+        self.implied(command);
         let Some((first, rest)) = command.words.split_first() else { return };
         let kind = reading(&command.words);
         self.only_prints = kind == Reading::Nothing;
@@ -202,7 +192,7 @@ impl Toucher<'_> {
         }
     }
 
-    fn word(&mut self, word: &ShellWord, touch: &Touch) {
+    pub(super) fn word(&mut self, word: &ShellWord, touch: &Touch) {
         for shape in self.suspects.variables.spellings(word) {
             for name in names_in(&shape) {
                 self.name(&name, touch);

@@ -7,9 +7,12 @@ use super::candidates::{as_pattern, names_in};
 use super::erasing::strings;
 use super::folders::{GIT_FOLDER, prints_git_folder};
 use super::handing::{Handing, is_header, list_names};
+use super::implied::{in_environment, written};
+use super::languages::meaning;
 use super::path::absolute;
 use super::reading::{Descent, Reading};
 use super::shell::{ANY, Piece, ShellWord, Way};
+use super::starts::starts;
 use super::suspects::{Found, Suspects};
 use super::touching::{MOST, Touch, Toucher};
 
@@ -23,6 +26,24 @@ const LONGEST_VALUE: usize = 64;
 const MOST_LISTS: usize = 64;
 
 impl Toucher<'_> {
+    /// Files that a command has to do with, whatever its words are: by variables, by what it is, and by texts in its language.
+    pub(super) fn implied(&mut self, command: &Found) {
+        let implied = Touch { may_change: true, ..Touch::default() };
+        for value in in_environment(command) {
+            self.word(&value, &implied);
+        }
+        for start in starts(&command.words) {
+            if let Some(name) = written(&command.words[start..]) {
+                self.name(name, &implied);
+            }
+            let meaning = meaning(&command.words[start..], command, &self.suspects.found);
+            if meaning.reads_any || meaning.changes_any {
+                let may_change = meaning.changes_any;
+                self.touched.insert(Touch { path: ANY.to_string(), may_change, ..Touch::default() });
+            }
+        }
+    }
+
     /// Files whose names come from other commands, or out of lists.
     pub(super) fn handed(&mut self) {
         let handing = Handing::of(self.suspects);
@@ -80,8 +101,12 @@ impl Toucher<'_> {
     /// The names in a text that something may run or take for words.
     pub(super) fn text(&mut self, text: &str, touch: &Touch) {
         let is_path = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | '/' | '~' | '+' | '@' | '%');
+        let touch = Touch { is_word: false, descent: Descent::No, ..touch.clone() };
         for name in text.split(|c| !is_path(c)).filter(|name| name.contains(['.', '/', '~'])) {
-            self.name(name, &Touch { is_word: false, descent: Descent::No, ..touch.clone() });
+            self.name(name, &touch);
+            // Glued to an option.
+            let glued = if name.starts_with('-') { names_in(name) } else { vec![] };
+            glued.iter().for_each(|name| self.name(name, &touch));
         }
     }
 

@@ -32,7 +32,9 @@ pub(super) fn runs_what_it_wrote(found: &[Found]) -> bool {
         targets.chain(command.words.iter().skip(1).filter(|_| is_tee)).any(|word| is_run(&word.text))
     };
     let writers: Vec<&Found> = found.iter().filter(writes).collect();
-    if writers.len() > 1 && !writers.iter().all(ends_line) {
+    if writers.len() > 1 && !writers.iter().all(ends_line)
+        || found.iter().any(|one| edits(one, !writers.is_empty(), &is_run))
+    {
         return true;
     }
     found.iter().any(|command| {
@@ -55,6 +57,27 @@ pub(super) fn runs_what_it_wrote(found: &[Found]) -> bool {
             _ => !says_it && targets.any(|redirect| is_run(&redirect.target.text)),
         }
     })
+}
+
+/// Whether a command writes a file that is run by a text in its language, or changes one that the line has written.
+fn edits(command: &Found, is_written: bool, is_run: &dyn Fn(&str) -> bool) -> bool {
+    const EDITORS: [&str; 16] = [
+        "sed", "perl", "ruby", "ed", "ex", "vim", "vi", "nvim", "patch", "awk", "gawk", "mawk", "sqlite3", "python",
+        "python3", "node",
+    ];
+    let Some((first, rest)) = command.words.split_first() else { return false };
+    if !EDITORS.contains(&name_of(&first.text)) {
+        return false;
+    }
+    let texts = rest.iter().map(|word| word.text.as_str()).chain(command.given.iter().map(String::as_str));
+    let is_part = |c: char| c.is_alphanumeric() || matches!(c, '.' | '_' | '-' | '/');
+    let names = texts.filter(|text| text.contains(|c| !is_part(c))).flat_map(|text| text.split(move |c| !is_part(c)));
+    // Those that run the file change it only if they are told to.
+    let in_place = |word: &ShellWord| word.is_flag() && word.text.contains('i');
+    let changes = matches!(name_of(&first.text), "sed" | "ed" | "ex" | "vim" | "vi" | "nvim" | "patch")
+        || matches!(name_of(&first.text), "perl" | "ruby") && rest.iter().any(in_place);
+    names.filter(|name| !name.is_empty()).any(is_run)
+        || is_written && changes && rest.iter().any(|word| is_run(&word.text))
 }
 
 fn trimmed(file: &str) -> &str {

@@ -16,11 +16,10 @@ pub struct DefaultMode {
 
 impl State {
     pub(super) fn set_default_mode(&mut self, folder: &str, mode: Option<Mode>, by: &str, at: Moment) {
-        match mode {
-            Some(mode) => {
-                drop(self.default_modes.insert(folder.to_owned(), DefaultMode { mode, by: by.to_owned(), at }))
-            }
-            None => drop(self.default_modes.remove(folder)),
+        if let Some(mode) = mode {
+            self.default_modes.insert(folder.to_owned(), DefaultMode { mode, by: by.to_owned(), at });
+        } else {
+            self.default_modes.remove(folder);
         }
     }
 

@@ -1,6 +1,7 @@
 //! Shell lines from a grammar: a target, and one to three productions around it. Each production is named, so that a line
 //! has a form: the chain of the names.
 
+mod composed;
 mod options;
 mod plan;
 mod readers;
@@ -69,7 +70,8 @@ pub(crate) struct Family {
     pub(crate) apply: fn(usize, &mut Rng, &Stage) -> Option<(Stage, String)>,
 }
 
-const FAMILIES: [Family; 5] = [spellings::FAMILY, wrappers::FAMILY, scripts::FAMILY, stdin::FAMILY, options::FAMILY];
+const FAMILIES: [Family; 6] =
+    [spellings::FAMILY, wrappers::FAMILY, scripts::FAMILY, stdin::FAMILY, options::FAMILY, composed::FAMILY];
 
 /// Cases without an end, by number: first each production alone around each kind of target, then one to three at random.
 pub(crate) fn case(run: u64, number: usize) -> Case {
@@ -103,7 +105,7 @@ fn random(seed: u64) -> Case {
     for _ in 0..depth {
         // A production that does not fit leaves its turn to another.
         for _ in 0..4 {
-            let list = *rng.pick(&[0, 0, 1, 1, 2, 2, 2, 3, 4]);
+            let list = *rng.pick(&[0, 0, 1, 1, 2, 2, 2, 3, 4, 5]);
             let step = Choice { list, at: rng.below((FAMILIES[list].size)()), seed: rng.next() };
             let mut plan = case.plan.clone().expect("a generated case has a plan");
             plan.steps.push(step);
@@ -144,7 +146,7 @@ pub(crate) fn is_literal(word: &str) -> bool {
 
 /// A template with one of its letters filled in; in the names of shells and other languages the letter stays.
 pub(crate) fn filled(template: &str, letter: char, text: &str) -> String {
-    const NAMES: [&str; 4] = ["BEGIN", "MAPFILE", "CDPATH", "EOF"];
+    const NAMES: [&str; 6] = ["BEGIN", "MAPFILE", "CDPATH", "EOF", "ARGV", "ARGC"];
     let mut rest = template;
     let mut filled = String::new();
     while let Some(first) = rest.chars().next() {

@@ -4,6 +4,8 @@
 //! literal words makes the script [`Script::issue`]ful. Who wants to *deny* must miss nothing: commands inside
 //! subshells, loops, substitutions and quoted scripts are all in [`Script::commands`], and one too many does no harm.
 
+use std::collections::BTreeSet;
+
 mod read;
 mod word;
 
@@ -75,6 +77,16 @@ pub(crate) enum Way {
     Given,
 }
 
+/// Doubts that may be cleared up by looking at the words of a line.
+pub(crate) mod doubt {
+    pub(crate) const PATTERN: &str = "it holds a pattern for file names";
+    pub(crate) const COMPOUND: &str = "it is more than a list of commands";
+    pub(crate) const VARIABLE: &str = "it holds a variable";
+    pub(crate) const PRINTED: &str = "it runs a command to make a word";
+    pub(crate) const TEXT: &str = "it holds a here-document";
+    pub(crate) const SHELL: &str = "it changes the shell itself";
+}
+
 /// Why a line is not surely what it seems.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum ParseIssue {
@@ -89,6 +101,8 @@ pub(crate) struct Script {
     pub(crate) commands: Vec<ShellCommand>,
     /// The worst of all doubts.
     pub(crate) issue: Option<ParseIssue>,
+    /// All of them.
+    pub(crate) doubts: BTreeSet<&'static str>,
     /// What stands in here-documents.
     pub(crate) texts: Vec<String>,
     /// It holds something in which a command may be taken for text: what is run is looked for everywhere.
@@ -106,6 +120,13 @@ impl Script {
             return Self { issue, ..Self::default() };
         }
         read::script(line)
+    }
+
+    /// Notes a doubt.
+    pub(crate) fn doubt(&mut self, issue: ParseIssue) {
+        let (ParseIssue::NotPlain(why) | ParseIssue::Unreadable(why)) = issue;
+        self.doubts.insert(why);
+        self.issue = self.issue.max(Some(issue));
     }
 
     pub(crate) fn is_readable(&self) -> bool {

@@ -6,7 +6,7 @@ mod quotes;
 mod redirects;
 
 use super::word::{ANY, Piece, is_plain};
-use super::{Joint, ParseIssue, Script, ShellCommand, ShellWord};
+use super::{Joint, ParseIssue, Script, ShellCommand, ShellWord, doubt};
 
 /// Substitutions inside substitutions. Deeper is not looked at, and said so.
 const DEEPEST: usize = 12;
@@ -20,7 +20,7 @@ pub(super) fn script(line: &str) -> Script {
 /// Reads one text; a text within another, such as what stands in backticks, is read as one of its own.
 fn read(text: &str, depth: usize, script: &mut Script) {
     if depth > DEEPEST {
-        return issue(script, ParseIssue::Unreadable("it is nested too deep"));
+        return script.doubt(ParseIssue::Unreadable("it is nested too deep"));
     }
     let chars = text.chars().collect();
     let mut reader = ShellReader {
@@ -36,10 +36,6 @@ fn read(text: &str, depth: usize, script: &mut Script) {
         has_case: false,
     };
     reader.run();
-}
-
-fn issue(script: &mut Script, issue: ParseIssue) {
-    script.issue = script.issue.max(Some(issue));
 }
 
 struct ShellReader<'script> {
@@ -86,14 +82,14 @@ impl ShellReader<'_> {
     }
 
     fn not_plain(&mut self, why: &'static str) {
-        issue(self.script, ParseIssue::NotPlain(why));
+        self.script.doubt(ParseIssue::NotPlain(why));
         if let Some((_, word)) = &mut self.word {
             word.is_literal = false;
         }
     }
 
     fn unreadable(&mut self, why: &'static str) {
-        issue(self.script, ParseIssue::Unreadable(why));
+        self.script.doubt(ParseIssue::Unreadable(why));
     }
 
     fn word(&mut self) -> &mut ShellWord {
@@ -156,7 +152,7 @@ impl ShellReader<'_> {
                 self.word();
                 match c {
                     '*' | '?' | '[' | ']' => {
-                        self.not_plain("it holds a pattern for file names");
+                        self.not_plain(doubt::PATTERN);
                         self.word().fill(&c.to_string(), Piece::Glob(c));
                         self.at += 1;
                         return;
@@ -165,6 +161,13 @@ impl ShellReader<'_> {
                         self.not_plain("it holds what nobody knows");
                         self.word().fill("", Piece::Unknown);
                         self.at += 1;
+                        return;
+                    }
+                    // `{}` is what find puts a name in the place of, and to a shell nothing but that.
+                    '{' if self.follows("{}") && !self.command.words.is_empty() => {
+                        self.push(c);
+                        self.push('}');
+                        self.at += 2;
                         return;
                     }
                     '{' | '}' => self.not_plain("it holds braces"),
@@ -214,7 +217,7 @@ impl ShellReader<'_> {
         let (joint, length) = if self.follows("&&") || self.follows("||") {
             (Joint::Then, 2)
         } else if self.follows(";;") || self.follows(";&") {
-            self.not_plain("it is more than a list of commands");
+            self.not_plain(doubt::COMPOUND);
             (Joint::Then, 2)
         } else if self.follows("|&") {
             (Joint::Pipe, 2)
@@ -273,7 +276,7 @@ impl ShellReader<'_> {
         self.has_case |= word == "case";
         self.script.repeats |= matches!(word, "function" | "while" | "until" | "for" | "select");
         if passed || KEPT.contains(&word) {
-            self.not_plain("it is more than a list of commands");
+            self.not_plain(doubt::COMPOUND);
             self.script.has_groups |= word != "!";
         }
         passed

@@ -4,6 +4,7 @@ mod bash;
 mod certainty;
 mod commands;
 mod files;
+mod languages;
 mod modes;
 mod tools;
 

@@ -399,7 +399,7 @@ fn a_ruling_says_what_decided() {
         said(Mode::Default, &["allow Bash"], "Bash rm -rf /"),
         said(Mode::Default, &["ask Bash"], "Bash rm -rf /"),
         said(Mode::Default, &["allow Edit(**)"], "Write .git/x"),
-        said(Mode::Default, &["allow Bash"], "Bash echo $(x)"),
+        said(Mode::Default, &["allow Bash"], "Bash cat $(x)"),
         said(Mode::Default, &["allow Bash(make *)"], "Bash FOO=1 make"),
         said(Mode::Plan, &["allow Write"], "Write x"),
         said(Mode::DontAsk, &[], "Write x"),

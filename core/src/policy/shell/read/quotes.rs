@@ -1,5 +1,6 @@
 //! What stands in quotes, behind a backslash or a dollar, and the commands within.
 
+use super::super::doubt;
 use super::super::word::{Piece, is_printable};
 use super::{ShellReader, read};
 
@@ -64,8 +65,12 @@ impl ShellReader<'_> {
             None => self.unreadable("it ends with a backslash"),
             Some('\n') => self.not_plain("a line goes on after a backslash"),
             Some(c) => {
+                // `\\;` by itself is the end of what find runs.
+                let is_end = c == ';' && self.word.is_none() && self.peek(2).is_none_or(|c| matches!(c, ' ' | '\n'));
                 self.word().is_quoted = true;
-                self.not_plain("it holds a backslash");
+                if !is_end {
+                    self.not_plain("it holds a backslash");
+                }
                 self.push(c);
             }
         }
@@ -76,19 +81,19 @@ impl ShellReader<'_> {
         self.word();
         match self.peek(1) {
             Some('(') => {
-                self.not_plain("it runs a command to make a word");
+                self.not_plain(doubt::PRINTED);
                 self.at += 2;
                 let inside = self.bracketed('(', ')');
                 self.printed(&inside);
             }
             Some('{') => {
-                self.not_plain("it holds a variable");
+                self.not_plain(doubt::VARIABLE);
                 self.at += 2;
                 let inside = self.bracketed('{', '}');
                 self.word().fill(&format!("${{{inside}}}"), Piece::braced(&inside));
             }
             Some(c) if c.is_ascii_alphabetic() || c == '_' => {
-                self.not_plain("it holds a variable");
+                self.not_plain(doubt::VARIABLE);
                 self.at += 1;
                 let mut name = String::new();
                 while let Some(c) = self.peek(0).filter(|c| c.is_ascii_alphanumeric() || *c == '_') {
@@ -98,12 +103,12 @@ impl ShellReader<'_> {
                 self.word().fill(&format!("${name}"), Piece::Variable(name));
             }
             Some(c) if c.is_ascii_digit() || matches!(c, '@' | '*' | '#' | '?' | '-' | '$' | '!') => {
-                self.not_plain("it holds a variable");
+                self.not_plain(doubt::VARIABLE);
                 self.at += 2;
                 self.word().fill(&format!("${c}"), Piece::Variable(c.to_string()));
             }
             _ => {
-                self.not_plain("it holds a variable");
+                self.not_plain(doubt::VARIABLE);
                 self.push('$');
                 self.at += 1;
             }
@@ -158,7 +163,7 @@ impl ShellReader<'_> {
 
     pub(super) fn backticks(&mut self) {
         self.word();
-        self.not_plain("it runs a command to make a word");
+        self.not_plain(doubt::PRINTED);
         self.at += 1;
         let mut inside = String::new();
         loop {

@@ -1,7 +1,7 @@
 //! Where a command reads from and writes to, and the texts that stand below it.
 
 use super::super::word::Piece;
-use super::super::{Redirect, ShellWord, Way};
+use super::super::{Redirect, ShellWord, Way, doubt};
 use super::{ShellReader, read};
 
 /// A text that begins after this line.
@@ -54,7 +54,8 @@ impl ShellReader<'_> {
         let target = self.redirect_target();
         match operator {
             "<<" | "<<-" => {
-                self.not_plain("it holds a here-document");
+                let why = if target.is_quoted { doubt::TEXT } else { "it holds a here-document that is filled in" };
+                self.not_plain(why);
                 let place = self.script.texts.len();
                 self.script.texts.push(String::new());
                 self.command.heredocs.push(place);

@@ -1,0 +1,79 @@
+//! Makefiles that stand in a line: by `--eval`, or from the input. What their variables make of a recipe is not worked out.
+
+use super::super::shell::ShellWord;
+use super::{Meaning, ProgramInput, values};
+
+/// What gives a name or a line another meaning.
+const CHANGES: [&str; 6] = ["SHELL", "define", "RECIPEPREFIX", "ONESHELL", "load ", "guile"];
+
+pub(super) fn meaning(rest: &[ShellWord], input: &ProgramInput) -> Meaning {
+    let mut texts: Vec<String> = values(rest, "", &["--eval"]).into_iter().map(str::to_owned).collect();
+    let is_input =
+        |word: &ShellWord| matches!(word.text.as_str(), "-" | "-f-" | "/dev/stdin") || word.text.ends_with("=-");
+    if rest.iter().any(is_input) {
+        let Some(given) = input.texts() else { return Meaning::unclear() };
+        texts.extend(given);
+    }
+    let is_changed = |word: &ShellWord| {
+        let shell =
+            word.text.strip_prefix("SHELL=").map(|shell| matches!(shell, "/bin/sh" | "/bin/bash" | "sh" | "bash"));
+        shell == Some(false) || word.text.starts_with(".SHELLFLAGS")
+    };
+    let is_unclear = !texts.is_empty() && rest.iter().any(is_changed);
+    let mut meaning = Meaning { is_unclear, ..Meaning::default() };
+    texts.iter().for_each(|text| read(text, &mut meaning));
+    meaning
+}
+
+fn read(text: &str, meaning: &mut Meaning) {
+    let mut plain = String::new();
+    let mut rest = text;
+    while let Some((before, behind)) = rest.split_once('$') {
+        plain += before;
+        if let Some(shell) = behind.strip_prefix("(shell ").and_then(|shell| shell.split_once(')')) {
+            meaning.run(shell.0);
+            meaning.is_unclear |= shell.0.contains(['$', '(']);
+            rest = shell.1;
+            continue;
+        }
+        // `$$` is a dollar for the shell, and these are the names of what is built.
+        let Some(next) = behind.chars().next() else { break };
+        match next {
+            '$' => plain.push('$'),
+            '@' | '<' | '^' | '*' | '?' | '+' => plain.push('x'),
+            _ => meaning.is_unclear = true,
+        }
+        rest = &behind[next.len_utf8()..];
+    }
+    plain += rest;
+    meaning.is_unclear |= CHANGES.iter().any(|word| plain.contains(word));
+    for line in plain.lines() {
+        let recipe = match line.strip_prefix('\t') {
+            Some(recipe) => Some(recipe),
+            None => line.split_once("!=").or_else(|| line.split_once(';')).map(|(_, recipe)| recipe),
+        };
+        if let Some(recipe) = recipe {
+            meaning.run(recipe.trim_start_matches([' ', '\t', '@', '-', '+']));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_recipe_is_a_line_for_a_shell_unless_it_is_put_together() {
+        let of = |text: &str| {
+            let mut meaning = Meaning::default();
+            read(text, &mut meaning);
+            meaning
+        };
+        assert_eq!(of("all: ; @ls x").lines, ["ls x"]);
+        assert_eq!(of("all:\n\t-cc -o $@ $<").lines, ["cc -o x x"]);
+        assert_eq!(of("x := $(shell date)").lines, ["date"]);
+        for text in ["a:;$Xm x", "a:;$(X)m x", "$(shell $X y)", "SHELL=x", "$(eval x)"] {
+            assert!(of(text).is_unclear, "{text}");
+        }
+    }
+}

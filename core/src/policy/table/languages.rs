@@ -1,0 +1,100 @@
+//! Texts in the languages of other programs: understood completely, or asked for in every mode.
+
+use super::*;
+
+/// Nothing is denied here: only protected names and removals could be meant.
+const ANYTHING: [&str; 1] = ["allow Bash"];
+
+#[test]
+fn a_text_that_may_run_anything_is_asked_for_in_every_mode() {
+    for line in [
+        "sed 's/x/y/e' f",
+        "sed e f",
+        "sed -n '1{s/a/b/;e\n}' f",
+        "sed -e 's/a/b/' -e 1e f",
+        "awk '{print $1 | \"sh\"}' f",
+        "awk '{system($0)}' f",
+        "awk 'BEGIN{print \"#\" >> \".g\" \"it/config\"}'",
+        "vim -es -c 'call delete($HOME,\"rf\")' -c q",
+        "vim -c 'norm ix' f",
+        "vim '+exe \"!a\".\"b\"' f",
+        "printf 'w !sh\n' | ed f",
+        "x | ed f",
+        "make --eval 'a:;$Xm' a",
+        "make -f - <<< 'a:;$(X)m'",
+        "sqlite3 d '.once |sh' 'select 1'",
+        "gdb -batch -ex 'python import os'",
+        "tmux send-keys -t x 'r'",
+        "tmux run-shell \"$X\"",
+        "screen -X stuff 'x\n'",
+        "python3 -m timeit 'import os; os.system(x)'",
+        "python3 -c 'import shutil; shutil.rmtree(x)'",
+        "node -e 'fs.rmSync(x,{recursive:true})'",
+        "ls | xargs -I% sh -c '%m x'",
+        "cat f | xargs -I% sh -c 'echo %'",
+        "emacs --batch --eval '(shell-command x)'",
+        "gnuplot -e 'system(\"a\".\"b\")'",
+    ] {
+        for mode in Mode::ALL {
+            let ruling = ruling(mode, &rules(&ANYTHING), call(&format!("Bash {line}")));
+            assert_ne!(ruling.decision, Decision::Allow, "{mode:?} {line:?}: {}", ruling.why);
+        }
+    }
+}
+
+#[test]
+fn a_line_for_a_shell_in_another_language_is_read_as_any_line() {
+    let written = ["allow Bash", "deny Bash(danger *)"];
+    for line in [
+        "sed '1e danger x' f",
+        "awk 'BEGIN{system(\"danger x\")}'",
+        "awk '{print | \"danger x\"}' f",
+        "vim -es -c '!danger x' -c q",
+        "vim -es -c 'r !danger x' -c q",
+        "ed f <<< '!danger x'",
+        "make --eval 'all: ; @danger x'",
+        "sqlite3 d '.shell danger x'",
+        "gdb -batch -ex 'shell danger x'",
+        "tmux send-keys -t x 'danger x' Enter",
+        "tmux new -d 'danger x'",
+        "psql -c '\\! danger x'",
+    ] {
+        let ruling = ruling(Mode::BypassPermissions, &rules(&written), call(&format!("Bash {line}")));
+        assert_ne!(ruling.decision, Decision::Allow, "{line:?}: {}", ruling.why);
+    }
+}
+
+#[test]
+fn a_text_that_is_understood_is_not_asked_for() {
+    let written = ["allow Bash", "deny Bash(danger *)", "deny Read(secrets/**)", "ask Bash(git push *)"];
+    for line in [
+        "sed -n 1,20p f",
+        "sed -i s/a/b/ f",
+        "sed '1e date' f",
+        "sed 's/[^/]*$//' f",
+        "awk '{print $1}' f",
+        "awk '{print $1 | \"sort\"}' f",
+        "awk 'BEGIN{system(\"date\")}'",
+        "awk '{print > \"out\"}' f",
+        "vim -es -c '%s/a/b/g' -c wq f",
+        "vim +10 f",
+        "ed -s f <<< 'w'",
+        "make --eval 'all: ; @ls' all",
+        "sqlite3 d 'select 1' .tables",
+        "gdb -batch -ex run -ex bt ./a.out",
+        "tmux ls",
+        "tmux send-keys -t x 'npm start' Enter",
+        "screen -ls",
+        "python3 -c 'import json; print(json.loads(\"{}\"))'",
+        "python3 -m timeit 'x = 1 + 1'",
+        "python3 -c 'import shutil; shutil.rmtree(\"build\")'",
+        "node -e 'console.log(1)'",
+        "perl -ne 'print if /x/' f",
+        "find . -name x | xargs -I{} sh -c 'echo {}'",
+        "seq 3 | xargs -I{} sh -c 'curl localhost/{}'",
+        "echo '#include <stdio.h>' | gcc -E -",
+    ] {
+        let ruling = ruling(Mode::BypassPermissions, &rules(&written), call(&format!("Bash {line}")));
+        assert_eq!(ruling.decision, Decision::Allow, "{line:?}: {}", ruling.why);
+    }
+}

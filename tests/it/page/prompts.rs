@@ -92,7 +92,9 @@ fn a_question_is_answered_with_its_options() {
 fn a_plan_is_sent_back_and_then_approved_with_the_mode_to_go_on_in() {
     let home = Home::new();
     let model = Model::start(vec![
-        Rule::on_text("go").call("Write", json!({"file_path": "$PLAN_FILE", "content": "# The plan\n1. build\n2. ship\n"})).once(),
+        Rule::on_text("go")
+            .call("Write", json!({"file_path": "$PLAN_FILE", "content": "# The plan\n1. build\n2. ship\n"}))
+            .once(),
         Rule::on_result("created").call("ExitPlanMode", json!({})).once(),
         Rule::on_any_result().call("ExitPlanMode", json!({})).once(),
         Rule::on_any_result().say("done: $RESULT"),

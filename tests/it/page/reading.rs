@@ -207,7 +207,8 @@ fn a_device_that_is_revoked_on_one_page_goes_from_the_other() {
     let home = Home::new();
     let gate = home.serve();
     let browser = Browser::start(&home);
-    let (one, other) = (browser.linked("a", &gate, &["admin"], DESKTOP), browser.linked("b", &gate, &["admin"], DESKTOP));
+    let (one, other) =
+        (browser.linked("a", &gate, &["admin"], DESKTOP), browser.linked("b", &gate, &["admin"], DESKTOP));
     let _third = browser.linked("c", &gate, &[], DESKTOP);
     for page in [&one, &other] {
         page.goto(&format!("http://{}/#/devices", gate.address()));

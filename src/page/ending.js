@@ -10,7 +10,8 @@ const NEAR = 24;
 /** `toNewest()` draws the newest part; `scrolled(isUp)` is told of every scroll. */
 export function followEnd(element, { toNewest, scrolled }) {
   let follows = true;
-  let last = scrollY; // where the page was scrolled to
+  let last = scrollY; // where the page was scrolled to when it was last looked at
+  let told = scrollY; // and when `scrolled` was last told
   let seen = 0; // how many items there were when the reader was last at the end
   let count = 0;
   let showsNewest = true;
@@ -22,14 +23,11 @@ export function followEnd(element, { toNewest, scrolled }) {
     jump.hidden = follows;
     jump.textContent = `↓ ${t(count > seen ? "newBelow" : "toNewest")}`;
   };
-  /** Says whether someone has scrolled up since. */
   const look = () => {
-    const isUp = scrollY < last;
-    last = scrollY;
     // What shrinks or grows moves the page as well, but not away from its end.
     if (showsNewest && isNear(NEAR)) follows = true;
-    else if (isUp) follows = false;
-    return isUp;
+    else if (scrollY < last) follows = false;
+    last = scrollY;
   };
   const stick = () => {
     look();
@@ -47,7 +45,10 @@ export function followEnd(element, { toNewest, scrolled }) {
     draw();
   };
   const onScroll = () => {
-    scrolled(look());
+    const isUp = scrollY < told;
+    told = scrollY;
+    look();
+    scrolled(isUp);
     draw();
   };
   // Cards, pictures and texts that come later grow without being drawn anew.
@@ -58,7 +59,7 @@ export function followEnd(element, { toNewest, scrolled }) {
   return {
     jump, stick, toEnd, isNear,
     changed: (items, isNewest) => ((count = items), (showsNewest = isNewest), stick()),
-    moved: () => (last = scrollY),
+    moved: () => (last = told = scrollY),
     leave: () => (follows = false),
     stop: () => (sizes.disconnect(), removeEventListener("scroll", onScroll)),
   };

@@ -159,9 +159,10 @@ fn what_is_said_after_looking_at_what_is_older_is_shown() {
     let page = browser.linked("a", &gate, &[], DESKTOP);
     page.click(".session");
     page.see_text(".said .user", "line 250.");
-    page.run("scrollTo(0, 400)");
-    page.click("[data-action=older]");
+    is_true(&page, "its end", IS_AT_END);
+    page.run("scrollTo(0, 0)");
     page.see_text(".said .user", "line 185.");
+    page.see("[data-action=newer]");
     page.fill(".composer textarea", "and now?");
     page.press("Enter");
     page.see_text(".said .event", "and now?");

@@ -19,15 +19,7 @@ struct AboutLine {
     /// The client wrote it for the model; nobody said it.
     is_meta: bool,
     /// What came while a turn was running, and is part of it.
-    attachment: Option<Attached>,
-}
-
-#[derive(Deserialize)]
-struct Attached {
-    #[serde(rename = "type")]
-    kind: String,
-    #[serde(default)]
-    prompt: Value,
+    attachment: Value,
 }
 
 /// What a line tells, and when that was.
@@ -48,9 +40,8 @@ pub(super) fn entries_of(entries: &mut Entries, line: &[u8]) -> Option<LineEntri
         "user" if about.is_meta => texts(&message).map(spoken).filter(is_event).collect(),
         _ if about.is_meta => return None,
         "assistant" => entries.said(&message),
-        "attachment" => {
-            let queued = about.attachment.as_ref().filter(|attached| attached.kind == "queued_command")?;
-            let text = content_in_words(&queued.prompt);
+        "attachment" if about.attachment["type"] == "queued_command" => {
+            let text = content_in_words(&about.attachment["prompt"]);
             Some(spoken(&text)).filter(is_event).into_iter().collect()
         }
         "user" => texts(&message).map(spoken).chain(results(&message)).collect(),
@@ -116,6 +107,14 @@ mod tests {
         let event = "A message.\n<channel source=\"portcullis\" event_id=\"01e\" chat_id=\"a &amp; b\" via=\"http\" sender=\"ci\" directs=\"false\">";
         let entry = spoken(event);
         assert_eq!(entry, EntryKind::Event { event: "01e".into(), sender: "ci".into(), chat: "a & b".into() });
+        // Also where the client wrote it for the model, or while a turn was running.
+        let queued = json!({"type": "queued_command", "prompt": event});
+        for line in [
+            json!({"type": "user", "isMeta": true, "message": {"content": event}}),
+            json!({"type": "attachment", "attachment": queued}),
+        ] {
+            assert_eq!(read(&line).unwrap().entries, [spoken(event)], "{line}");
+        }
     }
 
     proptest::proptest! {

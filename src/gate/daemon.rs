@@ -326,7 +326,7 @@ async fn forget_old_payloads(paths: Paths, config: Config, stop: CancellationTok
             not_before: now.saturating_sub(config.retention_days as u64 * 24 * HOUR),
             most_bytes: config.retention_bytes as u64,
             // An event waits for a day at most; until then its text may be needed.
-            keep_after: now.saturating_sub(25 * HOUR),
+            keep_after: now.saturating_sub(fixed::number("KEEP_TEXT", 25 * HOUR)),
         };
         let (journal, files) = (paths.journal.clone(), FileStore::new(&paths.state_dir));
         let retiring = move || {

@@ -3,18 +3,20 @@
 //! What is open is asked of the state, whenever the journal has grown: nothing here has to be remembered over a restart. A
 //! gate that is started again tells of what is still open once more, which a browser shows in the place of what it showed.
 
+mod under_way;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
 use portcullis_core::{AskId, Label, Moment, Right, TokenId};
 use portcullis_wire::api::NewSubscription;
-use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use crate::fixed;
 use crate::hub::{Hub, Trouble, now};
 use crate::push::{PushClient, PushOutcome, PushService};
+use under_way::PushesUnderWay;
 
 /// Pushes on their way at once.
 const AT_ONCE: usize = 8;
@@ -33,7 +35,7 @@ struct Pusher {
     /// Made when it is first needed.
     client: Option<Arc<PushClient>>,
     devices: BTreeMap<TokenId, DeviceNews>,
-    sending: JoinSet<(TokenId, String, PushOutcome)>,
+    sending: PushesUnderWay,
 }
 
 /// What a device was told.
@@ -72,7 +74,7 @@ impl WaitingAsk {
 /// Runs until `stop`.
 pub(super) async fn run(service: PushService, hub: Hub, after: Duration, stop: CancellationToken) {
     let devices = BTreeMap::new();
-    let pusher = Pusher { hub, service, after, client: None, devices, sending: JoinSet::new() };
+    let pusher = Pusher { hub, service, after, client: None, devices, sending: PushesUnderWay::default() };
     tokio::select! {
         // It ends with the hub.
         _ended = pusher.run() => {}
@@ -95,8 +97,8 @@ impl Pusher {
                     tokio::time::sleep(PAUSE).await;
                 }
                 rung = changes.changed() => rung.map_err(|_| Trouble::Stopping)?,
-                Some(Ok((device, endpoint, outcome))) = self.sending.join_next() => {
-                    self.finished(device, &endpoint, outcome).await;
+                Some((device, endpoint, outcome)) = self.sending.next() => {
+                    self.finished(device, endpoint, outcome).await;
                 }
                 () = tokio::time::sleep(next) => {}
             }
@@ -167,10 +169,8 @@ impl Pusher {
         news.not_before = now().plus(millis(fixed::wait("PUSH_REST", REST)));
         let text = serde_json::json!({"waiting": asks.len()}).to_string();
         let (service, subscription) = (self.service.clone(), subscription.clone());
-        self.sending.spawn(async move {
-            let outcome = service.send(&client, &subscription, text).await;
-            (device, subscription.endpoint, outcome)
-        });
+        let endpoint = subscription.endpoint.clone();
+        self.sending.start(device, endpoint, async move { service.send(&client, &subscription, text).await });
     }
 
     async fn client(&mut self) -> Option<Arc<PushClient>> {
@@ -184,7 +184,7 @@ impl Pusher {
         self.client.clone()
     }
 
-    async fn finished(&mut self, device: TokenId, endpoint: &str, outcome: PushOutcome) {
+    async fn finished(&mut self, device: TokenId, endpoint: String, outcome: PushOutcome) {
         let is_current = self.service.subscriptions().get(&device).is_some_and(|known| known.endpoint == endpoint);
         let Some(news) = self.devices.get_mut(&device) else { return };
         let under_way = std::mem::take(&mut news.under_way);
@@ -197,7 +197,7 @@ impl Pusher {
             PushOutcome::Taken => news.failures = 0,
             PushOutcome::Gone => {
                 tracing::info!(%device, "its push service no longer knows the device: it is not told by push any more");
-                self.service.unsubscribe(device).await;
+                self.service.forget_endpoint(device, endpoint).await;
             }
             PushOutcome::Failed { why, after } => {
                 tracing::warn!(%device, "a push failed: {why}");

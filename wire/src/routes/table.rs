@@ -405,7 +405,7 @@ routes! {
     Hook Post "/claude/hooks" AGENT
         "Claude Code's http hooks, where hooks.http is on: the call as it posts it, the answer as it reads it" {
         body: TextBody, response: Text("what the hook is answered, as JSON"),
-        errors: &[Kind::NoSuchRoute],
+        errors: &[Kind::NoSuchRoute, Kind::TooManyCalls],
     }
     Metrics Get "/metrics" ADMIN "Counts, in the text format of Prometheus" { response: Text("counts") }
     Describe Get "/api/openapi.json" ANYONE "The API for programs, as an OpenAPI document" {}

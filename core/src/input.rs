@@ -435,6 +435,8 @@ pub enum Notice {
     },
     /// `owners` are the person whose conversation it is, and the one whose credential an agent opened it with.
     Replied { reply: Reply, owners: Vec<String>, wanted_label: Option<Label> },
+    /// People, tokens, devices or identities have changed.
+    People,
 }
 
 impl Notice {
@@ -443,7 +445,7 @@ impl Notice {
         match self {
             Self::Ask { ask, .. } => ask.bytes(),
             Self::Replied { reply, .. } => reply.text.len(),
-            Self::Session { .. } | Self::Event { .. } => 0,
+            Self::Session { .. } | Self::Event { .. } | Self::People => 0,
         }
     }
 
@@ -463,6 +465,7 @@ impl Notice {
             Self::Event { event, wanted_label } => actor.sees(&event.event, wanted_label.as_ref()),
             Self::Session { session, .. } => reviews && actor.scope.covers(&session.about.label),
             Self::Ask { wanted_label, .. } => reviews && actor.scope.covers(wanted_label),
+            Self::People => actor.may(Right::Admin),
         }
     }
 }

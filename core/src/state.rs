@@ -415,7 +415,7 @@ impl State {
                 Some(Notice::Ask { ask, life, label, wanted_label })
             }
             Topic::Reply(id) => Some(self.reply_notice(self.reply(id)?)),
-            Topic::People => None,
+            Topic::People => Some(Notice::People),
         }
     }
 

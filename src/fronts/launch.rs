@@ -45,6 +45,8 @@ pub(crate) struct LaunchOptions {
     pub(crate) claude_options: Options,
     /// What to say first.
     pub(crate) prompt: Option<String>,
+    /// Who says it; none: the person at the terminal.
+    pub(crate) prompt_by: Option<String>,
     /// The session ends when there is nothing more to do.
     pub(crate) once: bool,
     /// How long a prompt can be answered before it is denied.
@@ -110,6 +112,7 @@ pub(crate) async fn launch(paths: &Paths, config: &Config, wanted: LaunchOptions
         folder: options.folder.clone(),
         once: wanted.once,
         prompt: wanted.prompt.clone(),
+        prompt_by: wanted.prompt_by,
         gatekeeper: GatekeeperSettings {
             outside: sessions::outside(config),
             ask_limit: wanted.ask_limit.map(deny_after),

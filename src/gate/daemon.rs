@@ -259,6 +259,7 @@ fn starter(paths: &Paths, config: &Config, started: Started) -> Starter {
         for (name, value) in given {
             command.args(value.as_ref().map(|value| format!("--{name}={value}")));
         }
+        command.arg(format!("--started-by={}", new.by));
         command.args(new.once.then_some("--once"));
         command.args(new.ask_time.map(|time| format!("--ask-seconds={}", time.as_secs())));
         // The prompt comes on standard input, where no list of processes shows it.

@@ -3,11 +3,14 @@
 import { call } from "./api.js";
 import { ago, h, shown } from "./dom.js";
 import { button, field, row } from "./parts.js";
-import { MODES, may, why } from "./state.js";
+import { MODES, may, state, why } from "./state.js";
 import { currentLanguage, t } from "./words.js";
 
 /** A mode is always shown with what it means. */
 export const modeInWords = (mode) => `${mode}: ${t(`mode_${mode}`)}`;
+
+/** Those that a session may be put into here, and the one that it is in. */
+export const offeredModes = (current) => MODES.filter((mode) => mode !== "bypassPermissions" || mode === current || state.me?.may_bypass);
 
 /** One in which nothing is asked is named for each session. */
 const DEFAULTS = MODES.filter((mode) => mode !== "bypassPermissions");

@@ -19,6 +19,8 @@ function announce(id, text) {
   if (said.has(id)) return;
   said.add(id);
   live.textContent = text;
+  // Who comes to it later would take it for news.
+  setTimeout(() => live.textContent === text && (live.textContent = ""), 10_000);
 }
 
 export const canNotify = () => "Notification" in window && Notification.permission !== "denied";

@@ -2,12 +2,10 @@
 
 import { call } from "./api.js";
 import { h, moment, shown } from "./dom.js";
-import { defaultMode, modeInWords } from "./modes.js";
+import { defaultMode, modeInWords, offeredModes } from "./modes.js";
 import { backBar, button, field, row } from "./parts.js";
 import { folders, why } from "./state.js";
 import { currentLanguage, t } from "./words.js";
-
-const MODES = ["default", "acceptEdits", "plan"];
 
 export function startView() {
   const known = folders();
@@ -15,7 +13,7 @@ export function startView() {
   const prompt = h("textarea", { rows: "4", required: true });
   const label = h("input", { type: "text", maxlength: "64", autocapitalize: "off" });
   const usual = h("option", { value: "" }, t("asUsual"));
-  const mode = h("select", null, usual, MODES.map((each) => h("option", { value: each }, modeInWords(each))));
+  const mode = h("select", null, usual, offeredModes().map((each) => h("option", { value: each }, modeInWords(each))));
   const defaults = defaultMode((found) => {
     usual.textContent = t("usualMode", { mode: found.mode });
     usual.dataset.mode = found.mode;

@@ -12,6 +12,10 @@ export const state = {
   asks: new Map(),
   /** By session: events and replies by id, in the order in which they came. */
   said: new Map(),
+  /** Whether the gate has told what there is. */
+  isReady: false,
+  /** Counts changes of people, tokens and devices. */
+  people: 0,
   /** The folder that someone came from to its rules. */
   folder: undefined,
   revision: 0,
@@ -60,9 +64,12 @@ export function take(change) {
   if (session) session.last_active = Math.max(session.last_active ?? 0, happened.at);
   if (change.event) addSaid(change.event.session, "event", change.event);
   if (change.reply) addSaid(change.reply.session, "reply", change.reply);
-  if (change.ready && state.fresh) {
+  if (change.people) state.people += 1;
+  if (change.ready) {
     Object.assign(state, state.fresh);
     state.fresh = undefined;
+    // What has changed while nobody told.
+    state.people += 1;
   }
   if (!state.fresh) changed();
 }
@@ -81,6 +88,20 @@ export function openAsks(session) {
   const open = [...state.asks.values()].filter((ask) => ask.state === "open");
   return open.filter((ask) => !session || ask.session === session).sort((a, b) => a.at - b.at);
 }
+
+/** The prompt of a call, by the client's id of the call. */
+export const askOf = (call) => [...state.asks.values()].findLast((ask) => call && ask.tool_use_id === call);
+
+/** The changes tell of sessions that live; the latest that have ended are fetched once. */
+export async function fetchEnded(fetched) {
+  const all = await fetched.catch(() => []);
+  all.forEach((session) => state.sessions.has(session.id) || state.sessions.set(session.id, session));
+  state.isReady = true;
+  changed();
+}
+
+/** The living session that goes on from an ended one. */
+export const successor = (id) => [...state.sessions.values()].find((session) => session.continues === id && session.state !== "ended");
 
 /** What a session does, in one word that people sort by. */
 export function standing(session) {

@@ -18,7 +18,11 @@ export class Stream {
     this.revision = 0;
     this.last = 0;
     this.older = undefined;
-    this.isThere = false;
+    /** The number of the newest entry that the session's process had when it answered; none before that. */
+    this.newest = undefined;
+    /** Nothing more is to come before what happens next. */
+    this.isCaughtUp = false;
+    this.isReading = false;
     this.abort = undefined;
   }
 
@@ -31,6 +35,8 @@ export class Stream {
       await follow(() => `/api/v1/sessions/${this.session}/stream?after=${this.last}`, (message) => this.take(message), () => {}, signal);
     } catch {
       // This session has no stream, or not for us: what was said is still shown.
+      this.isCaughtUp = true;
+      this.changed();
     }
     if (!signal.aborted) this.abort = undefined;
   }
@@ -40,13 +46,14 @@ export class Stream {
     this.abort = undefined;
   }
 
-  take({ entry, opened, lost, ended }) {
-    if (opened) this.isThere = true;
+  take({ entry, opened, lost, away, ended }) {
+    if (opened) this.newest = opened.newest;
     if (lost) this.last = Math.max(this.last, lost.next - 1);
     if (entry && entry.n > this.last) {
       this.last = entry.n;
       this.add(entry, this.items.length);
     }
+    if (away || ended || this.last >= this.newest) this.isCaughtUp = true;
     if (ended) this.stop();
     this.changed();
   }
@@ -67,7 +74,8 @@ export class Stream {
       const before = this.known.get(`call-${result.call}`);
       if (before) before.result = result;
     } else if (event) {
-      // Its text comes with the events that were said to the session.
+      // Of those of this stream the text comes with what was said to the session.
+      if (!entry.n && !this.known.has(`event-${event.event}`)) this.insert({ key: `event-${event.event}`, kind: "event", at, id: event.event, sender: event.sender }, place);
     } else if (user) this.insert({ key: keyOf(entry, "user"), kind: "user", at, ...user }, place);
     else if (turn && turn.ended !== "done") this.insert({ key: keyOf(entry, "turn"), kind: "turn", at, ...turn }, place);
     else if (notice) this.insert({ key: keyOf(entry, "notice"), kind: "notice", at, ...notice }, place);
@@ -83,7 +91,8 @@ export class Stream {
 
   /** Reads a page of what is older. Says whether there may be more. */
   async readOlder() {
-    if (this.older === null) return false;
+    if (this.older === null || this.isReading) return false;
+    this.isReading = true;
     // What a subagent says and does is in another transcript.
     const oldest = this.items.find((item) => (item.kind === "text" || item.kind === "call") && !item.agent);
     const until = oldest && (oldest.call ?? oldest.key.split("-").slice(1, -1).join("-"));
@@ -105,11 +114,14 @@ export class Stream {
         this.items = this.items.concat(newer);
         this.items.splice(0, Math.max(0, this.items.length - MOST)).forEach(({ key }) => this.known.delete(key));
       }
-    } catch {
-      this.older = null;
+    } catch (error) {
+      // Without a transcript, or with one that is not written yet, there is nothing older for now.
+      if (error.status !== 404) this.hasFailed = true;
+      if (this.older !== undefined) this.older = null;
     }
+    this.isReading = false;
     this.changed();
-    return this.older !== null;
+    return Boolean(this.older);
   }
 }
 

@@ -34,6 +34,8 @@ pub enum Change {
     Event(EventView),
     Ask(Box<AskView>),
     Reply(ReplyView),
+    /// People, tokens or devices have changed; told to admins, who may read them again.
+    People {},
     Ready {
         revision: u64,
     },
@@ -187,6 +189,7 @@ impl Change {
             Notice::Event { event, .. } => Self::Event(EventView::of(event, now)),
             Notice::Ask { ask, life, label, .. } => Self::Ask(Box::new(AskView::of(ask, life).labelled(Some(label)))),
             Notice::Replied { reply, .. } => Self::Reply(reply.into()),
+            Notice::People => Self::People {},
         }
     }
 }

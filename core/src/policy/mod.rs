@@ -71,6 +71,7 @@ mod runners;
 mod safety;
 mod searching;
 mod sed;
+mod sed_words;
 mod seen;
 mod set_by_read;
 mod setting;

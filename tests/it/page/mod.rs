@@ -9,6 +9,7 @@ mod long;
 mod modes;
 mod prompts;
 mod reach;
+mod reading;
 mod screens;
 mod sessions;
 mod steady;

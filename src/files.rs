@@ -67,10 +67,15 @@ impl FileStore {
         self.of(&Path::new(STAGED).join(staged_name(id, sender).ok()?)).pop()
     }
 
-    /// Puts staged files of a sender to an event, in their order. They stay staged until [`FileStore::unstage`].
+    /// Puts staged files of a sender to an event, in their order, all or none. They stay staged until
+    /// [`FileStore::unstage`].
     pub(crate) fn give(&self, event: &str, sender: &str, staged: &[StoredFile]) -> io::Result<Vec<StoredFile>> {
         let folder = self.folder.join(checked(event)?);
-        make(&folder)?;
+        Self::link_into(&folder, sender, staged).inspect_err(|_| forget(&folder))
+    }
+
+    fn link_into(folder: &Path, sender: &str, staged: &[StoredFile]) -> io::Result<Vec<StoredFile>> {
+        make(folder)?;
         create(&folder.join(format!("{SENDER_MARK}{}", hash_of(sender))))?;
         let given = staged.iter().enumerate().map(|(number, file)| {
             let path = folder.join(format!("{number}-{}", file.name));
@@ -204,7 +209,9 @@ fn make(folder: &Path) -> io::Result<()> {
 fn write(folder: &Path, name: &str, bytes: &[u8]) -> io::Result<StoredFile> {
     make(folder)?;
     let path = folder.join(name);
-    create(&path)?.write_all(bytes)?;
+    let mut file = create(&path)?;
+    // Half a file is nobody's.
+    file.write_all(bytes).inspect_err(|_| drop(fs::remove_file(&path)))?;
     let name = name.split_once('-').map_or(name, |(_, name)| name).to_owned();
     Ok(StoredFile { name, size: bytes.len() as u64, path })
 }
@@ -321,6 +328,9 @@ mod tests {
         assert_eq!(given.iter().map(|file| file.name.as_str()).collect::<Vec<_>>(), ["b.txt", "a-1.txt"]);
         let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
         assert_eq!((mode(&given[0].path), mode(given[0].path.parent().unwrap())), (0o600, 0o700));
+        let missing = StoredFile { path: home.path().join("missing"), ..given[0].clone() };
+        assert!(store.give("e2", "ann", &[given[0].clone(), missing]).is_err());
+        assert!(!home.path().join("files/e2").exists(), "nothing of it is left");
         store.erase("../..");
         store.erase("e1");
         assert_eq!(store.of_event("e1"), []);

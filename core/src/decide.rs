@@ -6,6 +6,7 @@ mod events;
 mod moves;
 mod outside;
 mod people;
+mod projects;
 mod said;
 mod sessions;
 
@@ -63,12 +64,13 @@ pub fn decide(state: &State, clock: Moment, input: Input) -> (Vec<Record>, Vec<E
         Input::AskExpired { ask } => asks::expired(state, now, ask),
         Input::NotConfirmed { ask } => asks::not_confirmed(state, now, ask),
         Input::Joined { preview, whole } => asks::joined(state, preview, whole),
-        Input::Called { session, call } => asks::called(state, session, call),
+        Input::Called { session, call } => asks::called(state, now, session, call),
         Input::OutcomeReported { ask, outcome, digest } => asks::outcome_reported(state, ask, outcome, digest),
         Input::Described { session, about } => sessions::described(state, session, about),
         Input::OutsideRead { session, sender } => outside::read(state, session, sender),
         Input::OutsideEnded { session, by } => outside::ended(state, session, by),
         Input::Ordered { id, by, session, order } => sessions::ordered(state, &by, session, (id, order)),
+        Input::SetDefaultMode { by, folder, mode } => projects::set_default_mode(state, &by, folder, mode),
         Input::OrderSettled { session, order, outcome } => sessions::order_settled(state, session, order, outcome),
         Input::Attached { session, about, wrote, holding: _ } => sessions::attached(state, now, session, about, wrote),
         Input::Wrote { session, events, way } => sessions::wrote(state, session, events, way),

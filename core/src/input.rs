@@ -6,6 +6,7 @@ use crate::connector::{ConnectorName, Identity, SentMessage};
 use crate::event::{ChatId, DeliveryWay, EventLife, IdempotencyKey, Label, Reply, SentFile, Text, TrackedEvent};
 use crate::ids::{AskId, Code, EventId, Moment, OrderId, PairingCode, ReplyId, SessionId, TokenId};
 use crate::people::{Actor, Inside, Right, Role, Token, TokenScope};
+use crate::policy::Mode;
 use crate::route::{Address, NoRoute};
 use crate::session::{Goodbye, Order, OrderOutcome, Session, SessionAbout};
 use crate::verdict::{Behavior, Ruling, SaidText};
@@ -120,6 +121,12 @@ pub enum Input {
         by: Actor,
         session: SessionId,
         order: Order,
+    },
+    /// Someone says in which mode sessions in a folder start that name none; none: as configured.
+    SetDefaultMode {
+        by: Actor,
+        folder: String,
+        mode: Option<Mode>,
     },
     /// The session's process says what became of an order.
     OrderSettled {
@@ -392,6 +399,9 @@ pub enum Refusal {
     },
     NoSuchPairing,
     TooManyDevices,
+    /// The mode in which nothing is asked is named for each session, or in the owner's configuration.
+    NotADefaultMode,
+    TooManyProjects,
     TooManyPairings,
     NoSuchIdentity,
     /// The agent tried to answer a conversation it was never shown.
@@ -425,6 +435,8 @@ pub enum Notice {
     },
     /// `owners` are the person whose conversation it is, and the one whose credential an agent opened it with.
     Replied { reply: Reply, owners: Vec<String>, wanted_label: Option<Label> },
+    /// People, tokens, devices or identities have changed.
+    People,
 }
 
 impl Notice {
@@ -433,7 +445,7 @@ impl Notice {
         match self {
             Self::Ask { ask, .. } => ask.bytes(),
             Self::Replied { reply, .. } => reply.text.len(),
-            Self::Session { .. } | Self::Event { .. } => 0,
+            Self::Session { .. } | Self::Event { .. } | Self::People => 0,
         }
     }
 
@@ -453,6 +465,7 @@ impl Notice {
             Self::Event { event, wanted_label } => actor.sees(&event.event, wanted_label.as_ref()),
             Self::Session { session, .. } => reviews && actor.scope.covers(&session.about.label),
             Self::Ask { wanted_label, .. } => reviews && actor.scope.covers(wanted_label),
+            Self::People => actor.may(Right::Admin),
         }
     }
 }

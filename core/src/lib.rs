@@ -48,5 +48,5 @@ pub use session::{
     ConversationOrigin, Goodbye, Order, OrderOutcome, OutsideText, Presence, Session, SessionAbout, TrackedOrder,
 };
 pub use shown::{excerpt, is_harmless, neutralise, spelled_out, visible};
-pub use state::{Chat, Connected, Limits, State};
+pub use state::{Chat, Connected, DefaultMode, Limits, State};
 pub use verdict::{Behavior, Edited, Ruling, SaidText, Scope, Verdict};

@@ -9,6 +9,7 @@ use crate::event::{ChatId, DeliveryWay, Event, Label, Reply, Text};
 use crate::ids::{AskId, EventId, OrderId, PairingCode, ReplyId, SessionId, TokenId};
 use crate::names::names;
 use crate::people::{Pairing, Role, Token};
+use crate::policy::Mode;
 use crate::session::{Goodbye, Order, SessionAbout};
 use crate::verdict::Verdict;
 
@@ -163,6 +164,12 @@ pub enum Record {
         order: OrderId,
         why: String,
     },
+    /// Sessions in this folder and below that name no mode start in this one from now on; none: as configured again.
+    DefaultModeSet {
+        folder: String,
+        mode: Option<Mode>,
+        by: String,
+    },
     /// Someone took the event off its queue.
     Dropped {
         event: EventId,
@@ -270,6 +277,8 @@ pub enum Subject {
     /// Strangers of one platform who want in.
     Pairing(ConnectorName),
     Connector(ConnectorName),
+    /// What holds for sessions in a folder.
+    Project(String),
 }
 
 impl Record {
@@ -319,6 +328,7 @@ impl Record {
             Self::TokenAdded { token, .. } => Subject::Person(token.person.clone()),
             Self::PairingAsked { pairing } => Subject::Pairing(pairing.identity.platform().clone()),
             Self::Taken { connector, .. } => Subject::Connector(connector.clone()),
+            Self::DefaultModeSet { folder, .. } => Subject::Project(folder.clone()),
         }
     }
 }
@@ -333,6 +343,7 @@ impl fmt::Display for Subject {
             Self::Person(name) => write!(f, "person/{name}"),
             Self::Pairing(platform) => write!(f, "pairing/{platform}"),
             Self::Connector(name) => write!(f, "connector/{name}"),
+            Self::Project(folder) => write!(f, "project/{folder}"),
         }
     }
 }

@@ -197,6 +197,8 @@ pub struct Session {
     pub presence: Presence,
     /// When the session first attached.
     pub since: Moment,
+    /// When its agent last did something, or someone had to do with it.
+    pub active: Moment,
     /// The person who stopped the session: no tool may run.
     pub stopped: Option<String>,
     /// The latest orders, newest last.

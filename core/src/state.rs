@@ -12,6 +12,7 @@ use crate::people::{Pairing, Person, Role, Token, TokenScope};
 use crate::record::Subject;
 use crate::session::{Session, SessionAbout};
 
+mod activity;
 mod apply;
 mod asks;
 mod connectors;
@@ -21,6 +22,7 @@ mod labels;
 mod limits;
 mod outside;
 mod people;
+mod projects;
 
 pub use limits::Limits;
 pub(crate) use limits::StateMemory;
@@ -65,6 +67,7 @@ struct Queue {
 
 pub use connectors::Connected;
 use labels::LabelMemory;
+pub use projects::DefaultMode;
 
 /// The state of the gate. Only [`State::apply`] changes it; it is rebuilt from the journal at start.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
@@ -119,6 +122,8 @@ pub struct State {
     tokens: BTreeMap<TokenId, Token>,
     /// The role that a person had when each of their tokens was made.
     token_roles: BTreeMap<TokenId, Role>,
+    /// By folder. Changed by admins; few enough to be looked through.
+    default_modes: BTreeMap<String, DefaultMode>,
     pairings: Vec<Pairing>,
     pairing_misses: BTreeMap<String, VecDeque<Moment>>,
     /// What is known of each connector that ever ran.
@@ -410,14 +415,16 @@ impl State {
                 Some(Notice::Ask { ask, life, label, wanted_label })
             }
             Topic::Reply(id) => Some(self.reply_notice(self.reply(id)?)),
-            Topic::People => None,
+            Topic::People => Some(Notice::People),
         }
     }
 
     /// Whether anything about a subject is in this state, so that a decision may rest on it.
     pub fn knows(&self, subject: &Subject) -> bool {
         match subject {
-            Subject::Gate | Subject::Person(_) | Subject::Pairing(_) | Subject::Connector(_) => true,
+            Subject::Gate | Subject::Person(_) | Subject::Pairing(_) | Subject::Connector(_) | Subject::Project(_) => {
+                true
+            }
             Subject::Event(id) => self.events.contains_key(id),
             Subject::Session(id) => self.sessions.contains_key(id),
             Subject::Ask(id) => self.asks.contains_key(id),

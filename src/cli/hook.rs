@@ -7,10 +7,7 @@ use std::process::ExitCode;
 use std::time::SystemTime;
 
 use portcullis_core::{Label, SessionAbout, visible};
-use portcullis_wire::hooks::{
-    HOOKS_VERSION, HookCall, HookEvent, LONGEST_CALL, decides_perhaps, fields_of, mark_unreadable, refuse, refuse_tool,
-    watch,
-};
+use portcullis_wire::hooks::{HOOKS_VERSION, HookCall, HookEvent, LONGEST_CALL, fields_of, refuse, refuse_tool, watch};
 use serde_json::Value;
 
 use super::broken::broken_files;
@@ -44,11 +41,8 @@ impl Hook {
     pub(super) async fn run(self) -> ExitCode {
         log_at("error");
         let (text, problem) = read_call();
-        let mut arguments = fields_of(&text);
-        if let Some(why) = problem {
-            mark_unreadable(&mut arguments, &why);
-        }
-        let event = HookCall::read(&arguments).map_or_else(|_| decides_perhaps(&text), |call| Some(call.event));
+        let arguments = fields_of(&text, problem.as_deref());
+        let event = HookCall::read(&arguments).ok().map(|call| call.event);
         self.answer(arguments).await.unwrap_or_else(|error| {
             tracing::debug!("{error:#}");
             if let Some(event @ HookEvent::PreToolUse) = event {

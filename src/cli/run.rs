@@ -79,6 +79,9 @@ pub(super) struct Run {
     /// With --held: the session's id, as the gate chose it
     #[arg(long, hide = true, requires = "held")]
     session: Option<String>,
+    /// With --held: who wants it
+    #[arg(long, hide = true, requires = "held", value_name = "NAME")]
+    started_by: Option<String>,
     /// With --held: leave when there is nothing more to do
     #[arg(long, hide = true, requires = "held")]
     once: bool,
@@ -171,6 +174,7 @@ impl Run {
             claude: self.claude.clone(),
             once: if self.held { self.once } else { prompt.is_some() },
             prompt,
+            prompt_by: self.started_by.clone(),
             ask_limit: self.ask_seconds.map(Duration::from_secs),
             attended,
         })

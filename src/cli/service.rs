@@ -30,12 +30,18 @@ enum ServiceAction {
         /// Replace a file of this name that was not written by portcullis
         #[arg(long)]
         force: bool,
+        /// For scripts: nothing is asked, with it or without
+        #[arg(long)]
+        yes: bool,
     },
     /// Stop the service and remove its file
     Uninstall {
         /// Remove the file although it was not written by portcullis
         #[arg(long)]
         force: bool,
+        /// For scripts: nothing is asked, with it or without
+        #[arg(long)]
+        yes: bool,
     },
     /// Show whether the service is installed and running. Exits with 1 when it is not running
     Status {
@@ -58,8 +64,8 @@ impl Service {
         log_at("warn");
         let manager = Manager::of_this_system(&environment)?;
         match self.action {
-            ServiceAction::Install { force } => install(&manager, force).await,
-            ServiceAction::Uninstall { force } => uninstall(&manager, force).await,
+            ServiceAction::Install { force, .. } => install(&manager, force).await,
+            ServiceAction::Uninstall { force, .. } => uninstall(&manager, force).await,
             ServiceAction::Status { json } => show(&manager, json).await,
         }
     }

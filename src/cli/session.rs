@@ -1,5 +1,7 @@
 //! `portcullis session`: list sessions, stop them, and give orders to those that Portcullis drives.
 
+mod default_mode;
+
 use std::process::ExitCode;
 
 use clap::Subcommand;
@@ -14,6 +16,7 @@ use super::table::{Cell, Table};
 use super::{log_at, say};
 use crate::failure::Failure;
 use crate::hub::now;
+use default_mode::DefaultModeArgs;
 
 /// List, stop and resume sessions; give orders to those that Portcullis drives
 #[derive(clap::Args)]
@@ -57,6 +60,12 @@ enum SessionCommand {
         /// default, acceptEdits, plan, dontAsk, auto or bypassPermissions
         mode: String,
     },
+    /// Show or change the mode in which sessions start in a folder when none is named
+    ///
+    /// It counts for `portcullis run` and for sessions started over the API or on the page, in that folder and below. The
+    /// nearest folder counts; for the same folder, what is set here counts before `projects."FOLDER".mode` in the
+    /// configuration. bypassPermissions cannot be set here.
+    DefaultMode(DefaultModeArgs),
     /// Change the model of a session that Portcullis drives
     Model {
         #[command(flatten)]
@@ -91,6 +100,7 @@ impl Session {
             SessionCommand::End(which) => order("end", which),
             SessionCommand::Prompt { which, .. } => order("prompt", which),
             SessionCommand::Mode { which, .. } => order("mode", which),
+            SessionCommand::DefaultMode(mode) => mode.inside(),
             SessionCommand::Model { which, .. } => order("model", which),
         }
     }
@@ -128,6 +138,7 @@ impl Session {
                 let done = format!("Mode is now {mode}.");
                 order(&gate, &which, "mode", &NewMode { mode }, |_| done).await?;
             }
+            SessionCommand::DefaultMode(mode) => mode.run(&gate).await?,
             SessionCommand::Model { which, model } => {
                 let name = model.as_deref().unwrap_or("the agent's own choice");
                 let done = format!("Model is now {name}.");

@@ -1,6 +1,7 @@
 //! `portcullis token`: the tokens by which the gate knows people.
 
 use std::process::ExitCode;
+use std::time::Duration;
 
 use clap::Subcommand;
 use portcullis_wire::api::{MadeToken, NewToken, TokenView};
@@ -36,8 +37,8 @@ enum TokenCommand {
         #[arg(long = "label", value_name = "NAME")]
         labels: Vec<String>,
         /// Expires after this time, such as 12h or 30d
-        #[arg(long, value_name = "TIME")]
-        expires: Option<humantime::Duration>,
+        #[arg(long, value_name = "TIME", value_parser = lifetime)]
+        expires: Option<Duration>,
     },
     /// List the tokens, never their secrets
     List {
@@ -50,6 +51,12 @@ enum TokenCommand {
         /// As `token list` shows it, or the beginning of it
         id: String,
     },
+}
+
+/// A token that has expired when it is made would be of no use.
+fn lifetime(text: &str) -> Result<Duration, String> {
+    let parsed = humantime::parse_duration(text.trim()).ok().filter(|time| time.as_secs() > 0);
+    parsed.ok_or_else(|| "a time is a number with a unit, such as 30m, 12h, 30d or 1y".to_owned())
 }
 
 impl Token {

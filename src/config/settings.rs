@@ -86,7 +86,7 @@ pub(super) static SETTINGS: &[Setting] = &[
     Setting {
         key: "permission_mode",
         written: WrittenIn::File,
-        meaning: "the permission mode of sessions that `run` and the API start, where none is named",
+        meaning: "the permission mode of sessions that `run` and the API start, where none is named; what `portcullis session default-mode` set for the folder counts before it",
         accepts: MODE,
     },
     Setting {
@@ -196,7 +196,7 @@ pub(super) static SETTINGS: &[Setting] = &[
     Setting {
         key: "projects.<folder>.mode",
         written: WrittenIn::File,
-        meaning: "the permission mode of sessions in this folder and below that `run` and the API start, where none is named; the nearest folder counts",
+        meaning: "the permission mode of sessions in this folder and below that `run` and the API start, where none is named; the nearest folder counts, and what `portcullis session default-mode` set for the same one before it",
         accepts: MODE,
     },
     Setting {

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use portcullis_core::policy::Pattern;
+use portcullis_wire::api::SetModeView;
 use serde::{Deserialize, Serialize};
 
 use super::connectors::ConnectorsTable;
@@ -121,11 +122,31 @@ pub(crate) struct ProjectTable {
 
 impl Config {
     /// The mode of a session that is started in a folder and names none: that of the nearest project that has one.
-    pub(crate) fn mode_in(&self, folder: &Path, paths: &Paths) -> &'static str {
+    pub(crate) fn mode_in(&self, folder: &Path, paths: &Paths) -> ConfiguredMode {
         let projects = self.projects.iter().filter_map(|(project, table)| Some((project.at_home(paths), table.mode?)));
         let above = projects.filter(|(project, _)| folder.starts_with(project));
         let nearest = above.max_by_key(|(project, _)| project.components().count());
-        nearest.map_or(self.permission_mode, |(_, mode)| mode).name()
+        match nearest {
+            Some((project, mode)) => ConfiguredMode { mode: mode.name(), folder: Some(project) },
+            None => ConfiguredMode { mode: self.permission_mode.name(), folder: None },
+        }
+    }
+}
+
+/// The mode that the configuration gives to sessions in a folder that name none.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct ConfiguredMode {
+    pub(crate) mode: &'static str,
+    /// The project that has it; none where it is `permission_mode`.
+    pub(crate) folder: Option<PathBuf>,
+}
+
+impl ConfiguredMode {
+    /// What counts besides what an admin has set at the gate: that of the nearer folder, and of the same one what was set.
+    pub(crate) fn unless_nearer<'a>(&'a self, set: Option<&'a SetModeView>) -> &'a str {
+        let depth = |folder: &Path| folder.components().count();
+        let configured = self.folder.as_deref().map_or(0, depth);
+        set.filter(|set| depth(Path::new(&set.folder)) >= configured).map_or(self.mode, |set| &set.mode)
     }
 }
 

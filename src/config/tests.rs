@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use expect_test::{Expect, expect};
+use portcullis_wire::api::SetModeView;
 use proptest::prelude::*;
 
 use super::error::tests::report;
@@ -338,8 +339,16 @@ fn the_nearest_project_that_has_a_mode_says_the_mode() {
         ("/srv/app", "dontAsk"),
         ("/", "default"),
     ] {
-        assert_eq!(config.mode_in(Path::new(folder), &paths), mode, "{folder}");
+        assert_eq!(config.mode_in(Path::new(folder), &paths).mode, mode, "{folder}");
     }
+    let set = |folder: &str| SetModeView { folder: folder.into(), mode: "auto".into(), by: "ann".into(), at: 0 };
+    let configured = config.mode_in(Path::new("/home/ann/code/api/src"), &paths);
+    for (folder, mode) in
+        [("/home/ann/code", "plan"), ("/home/ann/code/api", "auto"), ("/home/ann/code/api/src", "auto")]
+    {
+        assert_eq!(configured.unless_nearer(Some(&set(folder))), mode, "{folder}");
+    }
+    assert_eq!(config.mode_in(Path::new("/tmp"), &paths).unless_nearer(Some(&set("/"))), "auto");
     for wrong in ["[projects.work]\nmode = 'plan'", "[projects.'/srv']\nmode = 'sometimes'"] {
         assert!(load(wrong, &[]).is_err(), "{wrong}");
     }

@@ -7,6 +7,7 @@ use std::time::Duration;
 use anyhow::Context as _;
 use portcullis_core::policy::Mode;
 use portcullis_core::{AskTimeout, Label, OnTimeout, SessionAbout, SessionId};
+use portcullis_wire::api::{DefaultModeView, SetModeView};
 use portcullis_wire::front::{Command, Welcome};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
@@ -21,6 +22,7 @@ use crate::agents::claude::process::{Beginning, Holder, Options, find};
 use crate::config::{Config, Paths, environment};
 use crate::failure::Failure;
 use crate::files::FileStore;
+use crate::gate::client::{Client, is_not_found, segment};
 use crate::gate::{VERSION, reach, sessions, starting};
 use crate::mint::{mint, uuid};
 use crate::session::gatekeeper::{Front, GatekeeperSettings};
@@ -39,10 +41,12 @@ pub(crate) struct LaunchOptions {
     pub(crate) label: Option<String>,
     /// None: as configured.
     pub(crate) claude: Option<PathBuf>,
-    /// Without a mode: as configured for the folder.
+    /// Without a mode: as set or configured for the folder.
     pub(crate) claude_options: Options,
     /// What to say first.
     pub(crate) prompt: Option<String>,
+    /// Who says it; none: the person at the terminal.
+    pub(crate) prompt_by: Option<String>,
     /// The session ends when there is nothing more to do.
     pub(crate) once: bool,
     /// How long a prompt can be answered before it is denied.
@@ -88,7 +92,7 @@ impl Running {
 pub(crate) async fn launch(paths: &Paths, config: &Config, wanted: LaunchOptions) -> anyhow::Result<Launched> {
     let name = wanted.claude.as_deref().unwrap_or(&config.claude);
     let claude = find(name, environment("PATH")).ok_or_else(|| no_claude(name))?;
-    let options = options(paths, config, wanted.claude_options)?;
+    let options = options(paths, config, wanted.claude_options).await?;
     let label = label(wanted.label.as_deref(), &options.folder)?;
     let session = wanted.session.unwrap_or_else(|| mint(SessionId::new));
     let held = Holder::start(&claude, options.command(&reach::this_program()?, &claude), &session.to_string())?;
@@ -108,6 +112,7 @@ pub(crate) async fn launch(paths: &Paths, config: &Config, wanted: LaunchOptions
         folder: options.folder.clone(),
         once: wanted.once,
         prompt: wanted.prompt.clone(),
+        prompt_by: wanted.prompt_by,
         gatekeeper: GatekeeperSettings {
             outside: sessions::outside(config),
             ask_limit: wanted.ask_limit.map(deny_after),
@@ -168,9 +173,10 @@ fn deny_after(limit: Duration) -> AskTimeout {
     AskTimeout { milliseconds: u64::try_from(limit.as_millis()).unwrap_or(u64::MAX), then: OnTimeout::Deny }
 }
 
-fn options(paths: &Paths, config: &Config, mut options: Options) -> anyhow::Result<Options> {
+async fn options(paths: &Paths, config: &Config, mut options: Options) -> anyhow::Result<Options> {
     if options.mode.is_empty() {
-        config.mode_in(&options.folder, paths).clone_into(&mut options.mode);
+        let set = mode_set_at_the_gate(paths, &options.folder).await;
+        config.mode_in(&options.folder, paths).unless_nearer(set.as_ref()).clone_into(&mut options.mode);
     }
     if options.mode == Mode::BypassPermissions.name() {
         may_bypass(config)?;
@@ -181,6 +187,26 @@ fn options(paths: &Paths, config: &Config, mut options: Options) -> anyhow::Resu
     // As root the client would refuse to start with it, whatever the mode.
     options.allow_bypass = may_bypass(config).is_ok();
     Ok(options)
+}
+
+/// What an admin has set for the folder. Without an answer the session starts as configured, and its user is told.
+async fn mode_set_at_the_gate(paths: &Paths, folder: &Path) -> Option<SetModeView> {
+    let asking = async {
+        drop(reach::reach(paths).await?);
+        let path = format!("/api/v1/modes/default?folder={}", segment(&folder.display().to_string()));
+        Client::new(paths).get::<DefaultModeView>(&path).await
+    };
+    match asking.await {
+        Ok(DefaultModeView { set, .. }) => set,
+        // A gate of an earlier release, which has no such records.
+        Err(error) if is_not_found(&error) => None,
+        Err(error) => {
+            tracing::warn!(
+                "the mode is as configured: the gate could not be asked for this folder's default: {error:#}"
+            );
+            None
+        }
+    }
 }
 
 fn about(connected_by: &str, options: &Options, label: Label, pid: u32) -> SessionAbout {

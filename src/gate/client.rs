@@ -84,6 +84,11 @@ impl Client {
         Ok(serde_json::from_slice(&answer)?)
     }
 
+    pub(crate) async fn put<T: DeserializeOwned>(&self, path: &str, body: &impl Serialize) -> anyhow::Result<T> {
+        let answer = self.call("PUT", path, serde_json::to_vec(body)?.into()).await?;
+        Ok(serde_json::from_slice(&answer)?)
+    }
+
     /// Sends something whose answer is only whether it was done.
     pub(crate) async fn send(&self, method: &str, path: &str, body: &impl Serialize) -> anyhow::Result<()> {
         self.call(method, path, serde_json::to_vec(body)?.into()).await.map(drop)

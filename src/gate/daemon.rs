@@ -177,7 +177,7 @@ pub(crate) async fn open(paths: Paths, config: &Config, options: GateOptions) ->
         transcripts: Arc::new(transcript_reader()),
         files: FileStore::new(&paths.state_dir),
         public: public.as_ref().map(|(_, origin)| origin.clone()),
-        inspector: super::inspect::inspector(&paths),
+        inspector: super::inspect::inspector(&paths, config),
         notify_after: config.notify.after,
         push: push.clone(),
         hooks: config.hooks.over_http.then(|| hooks::posted(link.clone(), config)),
@@ -259,6 +259,7 @@ fn starter(paths: &Paths, config: &Config, started: Started) -> Starter {
         for (name, value) in given {
             command.args(value.as_ref().map(|value| format!("--{name}={value}")));
         }
+        command.arg(format!("--started-by={}", new.by));
         command.args(new.once.then_some("--once"));
         command.args(new.ask_time.map(|time| format!("--ask-seconds={}", time.as_secs())));
         // The prompt comes on standard input, where no list of processes shows it.
@@ -326,7 +327,7 @@ async fn forget_old_payloads(paths: Paths, config: Config, stop: CancellationTok
             not_before: now.saturating_sub(config.retention_days as u64 * 24 * HOUR),
             most_bytes: config.retention_bytes as u64,
             // An event waits for a day at most; until then its text may be needed.
-            keep_after: now.saturating_sub(25 * HOUR),
+            keep_after: now.saturating_sub(fixed::number("KEEP_TEXT", 25 * HOUR)),
         };
         let (journal, files) = (paths.journal.clone(), FileStore::new(&paths.state_dir));
         let retiring = move || {

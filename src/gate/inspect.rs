@@ -5,22 +5,25 @@ use std::path::{Path, PathBuf};
 
 use portcullis_core::Record;
 use portcullis_core::policy::{Mode, primary_field};
-use portcullis_wire::api::{ChainView, NewCheck, RulingView};
+use portcullis_wire::api::{ChainView, ConfiguredModeView, DefaultModeView, NewCheck, RulingView, SetModeView};
 use portcullis_wire::error::{Fault, Kind};
 use portcullis_wire::tools;
 use serde_json::{Value, json};
 
-use crate::config::Paths;
+use crate::config::{Config, Paths};
 use crate::doors::http::Inspector;
 use crate::hub::read_record;
 use crate::rules::{Rules, rule_views};
 use crate::store::{Durability, ErasedPayload, Seq, Store, Verified, VerifyError};
 
-pub(super) fn inspector(paths: &Paths) -> Inspector {
+pub(super) fn inspector(paths: &Paths, config: &Config) -> Inspector {
     let (for_list, for_check, journal) = (paths.clone(), paths.clone(), paths.journal.clone());
+    let (for_mode, config) = (paths.clone(), config.clone());
     Inspector {
         rules: Box::new(move |folder| Ok(rule_views(&open(&for_list, &folder)?.files()))),
         check: Box::new(move |new| check(&for_check, &new)),
+        folder: Box::new(|folder| resolved(&folder)),
+        default_mode: Box::new(move |folder, set| default_mode_view(&for_mode, &config, folder, set)),
         chain: Box::new(move |()| chain(&journal)),
     }
 }
@@ -29,9 +32,27 @@ fn bad(what: impl Into<String>) -> Fault {
     Fault::new(Kind::BadRequest, what)
 }
 
+fn no_folder(folder: &Path) -> Fault {
+    bad(format!("there is no folder {:?}", folder.display().to_string()))
+}
+
+fn resolved(folder: &Path) -> Result<String, Fault> {
+    let found = folder.is_absolute().then(|| folder.canonicalize().ok()).flatten().filter(|found| found.is_dir());
+    let named = found.as_deref().and_then(Path::to_str);
+    named.map(str::to_owned).ok_or_else(|| no_folder(folder))
+}
+
+fn default_mode_view(paths: &Paths, config: &Config, folder: String, set: Option<SetModeView>) -> DefaultModeView {
+    let configured = config.mode_in(Path::new(&folder), paths);
+    let mode = configured.unless_nearer(set.as_ref()).to_owned();
+    let from = configured.folder.map(|folder| folder.display().to_string());
+    let configured = ConfiguredModeView { mode: configured.mode.to_owned(), folder: from };
+    DefaultModeView { folder, mode, set, configured }
+}
+
 fn open(paths: &Paths, folder: &Path) -> Result<Rules, Fault> {
     if !folder.is_absolute() || !folder.is_dir() {
-        return Err(bad(format!("there is no folder {:?}", folder.display().to_string())));
+        return Err(no_folder(folder));
     }
     Rules::open(paths, folder).load().map_err(|error| bad(error.to_string()))
 }

@@ -3,18 +3,20 @@
 //! What is open is asked of the state, whenever the journal has grown: nothing here has to be remembered over a restart. A
 //! gate that is started again tells of what is still open once more, which a browser shows in the place of what it showed.
 
+mod under_way;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use portcullis_core::{AskId, Moment, Right, TokenId};
+use portcullis_core::{AskId, Label, Moment, Right, TokenId};
 use portcullis_wire::api::NewSubscription;
-use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use crate::fixed;
 use crate::hub::{Hub, Trouble, now};
 use crate::push::{PushClient, PushOutcome, PushService};
+use under_way::PushesUnderWay;
 
 /// Pushes on their way at once.
 const AT_ONCE: usize = 8;
@@ -33,7 +35,7 @@ struct Pusher {
     /// Made when it is first needed.
     client: Option<Arc<PushClient>>,
     devices: BTreeMap<TokenId, DeviceNews>,
-    sending: JoinSet<(TokenId, String, PushOutcome)>,
+    sending: PushesUnderWay,
 }
 
 /// What a device was told.
@@ -49,15 +51,30 @@ struct DeviceNews {
 
 /// What the state has to do with pushes.
 struct Picture {
-    asks: Vec<(AskId, Moment)>,
+    asks: Vec<WaitingAsk>,
     /// Each device, its person, and whether it may answer prompts.
     devices: BTreeMap<TokenId, (String, bool)>,
+}
+
+/// A prompt that is open.
+#[derive(Clone)]
+struct WaitingAsk {
+    id: AskId,
+    at: Moment,
+    /// Of its session.
+    label: Option<Label>,
+}
+
+impl WaitingAsk {
+    fn is_muted_at(&self, subscription: &NewSubscription) -> bool {
+        self.label.as_ref().is_some_and(|label| subscription.muted.iter().any(|muted| muted == label.as_str()))
+    }
 }
 
 /// Runs until `stop`.
 pub(super) async fn run(service: PushService, hub: Hub, after: Duration, stop: CancellationToken) {
     let devices = BTreeMap::new();
-    let pusher = Pusher { hub, service, after, client: None, devices, sending: JoinSet::new() };
+    let pusher = Pusher { hub, service, after, client: None, devices, sending: PushesUnderWay::default() };
     tokio::select! {
         // It ends with the hub.
         _ended = pusher.run() => {}
@@ -80,8 +97,8 @@ impl Pusher {
                     tokio::time::sleep(PAUSE).await;
                 }
                 rung = changes.changed() => rung.map_err(|_| Trouble::Stopping)?,
-                Some(Ok((device, endpoint, outcome))) = self.sending.join_next() => {
-                    self.finished(device, &endpoint, outcome).await;
+                Some((device, endpoint, outcome)) = self.sending.next() => {
+                    self.finished(device, endpoint, outcome).await;
                 }
                 () = tokio::time::sleep(next) => {}
             }
@@ -91,7 +108,10 @@ impl Pusher {
     /// Sends what is due. Returns when something will be.
     async fn look(&mut self, subscriptions: &BTreeMap<TokenId, NewSubscription>) -> Result<Option<Moment>, Trouble> {
         let look = self.hub.look(|state| Picture {
-            asks: state.open_asks().map(|ask| (ask.id, ask.at)).collect(),
+            asks: state
+                .open_asks()
+                .map(|ask| WaitingAsk { id: ask.id, at: ask.at, label: state.label_of(Some(ask.session)) })
+                .collect(),
             devices: state
                 .tokens()
                 .filter(|token| token.device.is_some())
@@ -107,6 +127,8 @@ impl Pusher {
                 self.service.unsubscribe(*device).await;
                 continue;
             };
+            // What is quiet on this device is not there for it.
+            let asks: Vec<WaitingAsk> = asks.iter().filter(|ask| !ask.is_muted_at(subscription)).cloned().collect();
             let due = may_review.then(|| self.due(*device, person, &asks)).flatten();
             match due {
                 None => {}
@@ -118,10 +140,10 @@ impl Pusher {
     }
 
     /// When this device is to be told of something that it was not told of; none when there is nothing.
-    fn due(&mut self, device: TokenId, person: &str, asks: &[(AskId, Moment)]) -> Option<Moment> {
+    fn due(&mut self, device: TokenId, person: &str, asks: &[WaitingAsk]) -> Option<Moment> {
         let news = self.devices.entry(device).or_default();
-        news.told.retain(|told| asks.iter().any(|(ask, _)| ask == told));
-        let waits_since = asks.iter().filter(|(ask, _)| !news.told.contains(ask)).map(|(_, at)| *at).min()?;
+        news.told.retain(|told| asks.iter().any(|ask| ask.id == *told));
+        let waits_since = asks.iter().filter(|ask| !news.told.contains(&ask.id)).map(|ask| ask.at).min()?;
         if !news.under_way.is_empty() {
             return None;
         }
@@ -131,7 +153,7 @@ impl Pusher {
         Some(waits_since.plus(after).max(news.not_before).max(looks))
     }
 
-    async fn send(&mut self, device: TokenId, subscription: &NewSubscription, asks: &[(AskId, Moment)]) {
+    async fn send(&mut self, device: TokenId, subscription: &NewSubscription, asks: &[WaitingAsk]) {
         // The next one that is finished makes room.
         if self.sending.len() >= AT_ONCE {
             return;
@@ -142,15 +164,13 @@ impl Pusher {
             news.not_before = now().plus(millis(LONGEST));
             return;
         };
-        news.under_way = asks.iter().map(|(ask, _)| *ask).filter(|ask| !news.told.contains(ask)).collect();
+        news.under_way = asks.iter().map(|ask| ask.id).filter(|ask| !news.told.contains(ask)).collect();
         news.told.extend(&news.under_way);
         news.not_before = now().plus(millis(fixed::wait("PUSH_REST", REST)));
         let text = serde_json::json!({"waiting": asks.len()}).to_string();
         let (service, subscription) = (self.service.clone(), subscription.clone());
-        self.sending.spawn(async move {
-            let outcome = service.send(&client, &subscription, text).await;
-            (device, subscription.endpoint, outcome)
-        });
+        let endpoint = subscription.endpoint.clone();
+        self.sending.start(device, endpoint, async move { service.send(&client, &subscription, text).await });
     }
 
     async fn client(&mut self) -> Option<Arc<PushClient>> {
@@ -164,7 +184,7 @@ impl Pusher {
         self.client.clone()
     }
 
-    async fn finished(&mut self, device: TokenId, endpoint: &str, outcome: PushOutcome) {
+    async fn finished(&mut self, device: TokenId, endpoint: String, outcome: PushOutcome) {
         let is_current = self.service.subscriptions().get(&device).is_some_and(|known| known.endpoint == endpoint);
         let Some(news) = self.devices.get_mut(&device) else { return };
         let under_way = std::mem::take(&mut news.under_way);
@@ -177,7 +197,7 @@ impl Pusher {
             PushOutcome::Taken => news.failures = 0,
             PushOutcome::Gone => {
                 tracing::info!(%device, "its push service no longer knows the device: it is not told by push any more");
-                self.service.unsubscribe(device).await;
+                self.service.forget_endpoint(device, endpoint).await;
             }
             PushOutcome::Failed { why, after } => {
                 tracing::warn!(%device, "a push failed: {why}");

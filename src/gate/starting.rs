@@ -8,7 +8,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use super::{client, reach};
 use crate::config::Paths;
-use crate::failure::Failure;
+use crate::failure::{Exit, Failure};
 use crate::locks::locked;
 use crate::session::link;
 
@@ -34,7 +34,7 @@ pub(crate) fn connect(paths: Paths) -> link::Connect {
             let reached = reach::reach(&paths).await;
             let now = match &reached {
                 Ok(_) => None,
-                Err(error) => Some(Failed::with(format!("{error:#}"), Instant::now(), file, before.as_ref())),
+                Err(error) => Some(Failed::with(error, Instant::now(), file, before.as_ref())),
             };
             let told = now.as_ref().map(Failed::again);
             *locked(&failed) = now;
@@ -56,6 +56,8 @@ fn written(paths: &Paths) -> ConfigStamp {
 struct Failed {
     /// In the same words each time, so that they are said once.
     why: String,
+    /// A file of the owner's is broken: until it is repaired, trying again does not help.
+    is_broken: bool,
     at: Instant,
     pause: Duration,
     file: ConfigStamp,
@@ -63,12 +65,13 @@ struct Failed {
 
 impl Failed {
     /// The pause grows while it is the same configuration that fails.
-    fn with(why: String, at: Instant, file: ConfigStamp, before: Option<&Self>) -> Self {
+    fn with(error: &anyhow::Error, at: Instant, file: ConfigStamp, before: Option<&Self>) -> Self {
         let pause = match before.filter(|before| before.file == file) {
             Some(before) => (before.pause * 2).min(LONGEST_PAUSE),
             None => FIRST_PAUSE,
         };
-        Self { why, at, pause, file }
+        let is_broken = error.downcast_ref::<Failure>().is_some_and(|failure| failure.exit() == Exit::Configuration);
+        Self { why: format!("{error:#}"), is_broken, at, pause, file }
     }
 
     fn may_try_again(&self, now: Instant, file: ConfigStamp) -> bool {
@@ -76,7 +79,10 @@ impl Failed {
     }
 
     fn again(&self) -> anyhow::Error {
-        Failure::new(self.why.clone(), "`portcullis doctor` says what to do").into()
+        match self.is_broken {
+            true => link::NoGate(self.why.clone()).into(),
+            false => Failure::new(self.why.clone(), "`portcullis doctor` says what to do").into(),
+        }
     }
 }
 
@@ -88,20 +94,21 @@ mod tests {
     fn a_start_that_fails_is_tried_ever_less_often_and_at_once_with_another_configuration() {
         let file = |seconds| Some((SystemTime::UNIX_EPOCH + Duration::from_secs(seconds), 7));
         let start = Instant::now();
-        let mut failed = Failed::with("x".into(), start, file(1), None);
+        let error = anyhow::anyhow!("x");
+        let mut failed = Failed::with(&error, start, file(1), None);
         let mut pauses = vec![failed.pause];
         for _ in 0..12 {
             let later = failed.at + failed.pause;
             assert!(!failed.may_try_again(later - Duration::from_millis(1), file(1)));
             assert!(failed.may_try_again(later, file(1)));
-            failed = Failed::with("x".into(), later, file(1), Some(&failed));
+            failed = Failed::with(&error, later, file(1), Some(&failed));
             pauses.push(failed.pause);
         }
         assert!(pauses.is_sorted() && pauses[1] == pauses[0] * 2, "{pauses:?}");
         assert_eq!(pauses.last(), Some(&LONGEST_PAUSE));
         for changed in [file(2), None] {
             assert!(failed.may_try_again(failed.at, changed));
-            assert_eq!(Failed::with("x".into(), failed.at, changed, Some(&failed)).pause, FIRST_PAUSE);
+            assert_eq!(Failed::with(&error, failed.at, changed, Some(&failed)).pause, FIRST_PAUSE);
         }
     }
 }

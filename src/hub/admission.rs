@@ -28,11 +28,13 @@ impl Hub {
             Peer::Process { pid, shows_token } => (pid, shows_token),
             Peer::Service { pid } => (pid, true),
         };
-        // The agent itself is nobody's child here: only what it runs is turned away. What this gate started, it started
-        // for a person; above the gate is only whoever happened to need it first.
-        let ancestry = process.map(|process| Ancestry::of(process).below(std::process::id()));
-        let above = ancestry.as_ref().map(|ancestry| ancestry.above().to_vec()).unwrap_or_default();
-        let ages = ancestry.iter().flat_map(Ancestry::ages);
+        let origin = match process {
+            None => None,
+            Some(process) => Some(PeerOrigin::of(process).await?),
+        };
+        let ancestry = origin.as_ref().map(|origin| &origin.ancestry);
+        let above = ancestry.map(|ancestry| ancestry.above().to_vec()).unwrap_or_default();
+        let ages = ancestry.into_iter().flat_map(Ancestry::ages);
         let began: Vec<Moment> = ages.map(|age| Moment(now().0.saturating_sub(age.as_millis() as u64))).collect();
         let agents = move |state: &State| {
             let agents = state.all_sessions().filter(|session| session.about.runs_commands);
@@ -46,13 +48,14 @@ impl Hub {
             agents.map(known).filter(|agent| agent.is_above || agent.may_have_left).collect::<Vec<_>>()
         };
         let agents = self.look(agents).await?;
-        if let Some(session) = agents.iter().find(|agent| agent.is_above && agent.is_still_there()) {
+        let claude_codes = origin.as_ref().map(|origin| origin.claude_codes.as_slice()).unwrap_or_default();
+        if let Some(session) = agents.iter().find(|agent| agent.is_above && agent.is_still_there(claude_codes)) {
             return Ok(Some(Inside { process, agent: InsideAgent::Session(session.label.clone()) }));
         }
-        if ancestry.as_ref().is_some_and(|ancestry| ancestry.agent().is_some()) {
+        if origin.as_ref().is_some_and(|origin| origin.has_agent) {
             return Ok(Some(Inside { process, agent: InsideAgent::Other }));
         }
-        let gap = match &ancestry {
+        let gap = match ancestry {
             None => Some("the system does not name the process that connected"),
             Some(ancestry) => ancestry.gap().map(processes::AncestryGap::in_words),
         };
@@ -91,6 +94,28 @@ pub(crate) enum Peer {
     Service { pid: Option<u32> },
 }
 
+/// Where a process comes from, as the system tells.
+struct PeerOrigin {
+    /// Without this gate and those above it. What it started, it started for a person; above it is only whoever happened
+    /// to need it first.
+    ancestry: Ancestry,
+    /// The Claude Codes above. The agent itself is nobody's child here: only what it runs is turned away.
+    claude_codes: Vec<u32>,
+    has_agent: bool,
+}
+
+impl PeerOrigin {
+    /// Looked up on a thread that may wait for the system: it is asked several times for each process of the line.
+    async fn of(process: u32) -> Result<Self, Trouble> {
+        let looking = tokio::task::spawn_blocking(move || {
+            let ancestry = Ancestry::of(process).below(std::process::id());
+            let (claude_codes, has_agent) = (ancestry.claude_codes(), ancestry.agent().is_some());
+            Self { ancestry, claude_codes, has_agent }
+        });
+        looking.await.map_err(|_| Trouble::Stopping)
+    }
+}
+
 /// In milliseconds: the system counts the time of processes in hundredths of a second, and an agent runs a little before its
 /// session is known.
 const INACCURACY: u64 = 1000;
@@ -115,7 +140,7 @@ struct KnownAgent {
 impl KnownAgent {
     /// A session that is away, and one that ended while its agent goes on, are no way out. A number that another process
     /// has by now is.
-    fn is_still_there(&self) -> bool {
-        !self.has_ended || self.pid.is_some_and(processes::is_claude_code)
+    fn is_still_there(&self, claude_codes: &[u32]) -> bool {
+        !self.has_ended || self.pid.is_some_and(|pid| claude_codes.contains(&pid))
     }
 }

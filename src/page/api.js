@@ -10,10 +10,11 @@ export const key = {
 
 /** What the gate refused, in its own words. */
 export class Refused extends Error {
-  constructor(status, message, hint) {
+  constructor(status, message, hint, number) {
     super(message);
     this.status = status;
     this.hint = hint;
+    this.number = number;
   }
 }
 
@@ -32,10 +33,13 @@ async function answerOf(response) {
   const text = await response.text();
   const answer = text && response.headers.get("Content-Type")?.startsWith("application/json") ? JSON.parse(text) : text;
   if (!response.ok) {
-    throw new Refused(response.status, answer?.message ?? String(answer || response.statusText), answer?.hint);
+    throw new Refused(response.status, answer?.message ?? String(answer || response.statusText), answer?.hint, answer?.error);
   }
   return answer;
 }
+
+/** The gate says something every five seconds. One that is silent for so long, in milliseconds, hangs or is out of reach. */
+const SILENT = 12_000;
 
 /** A stream that will not come back: the key is refused, or there is no such stream. */
 const FINAL = [400, 401, 403, 404];
@@ -46,17 +50,26 @@ const FINAL = [400, 401, 403, 404];
  */
 export async function follow(path, tell, isOpen, signal, final = FINAL) {
   for (let failures = 0; !signal.aborted; failures += 1) {
+    const attempt = new AbortController();
+    let silence;
+    const heard = () => {
+      clearTimeout(silence);
+      silence = setTimeout(() => attempt.abort(), SILENT);
+    };
+    heard();
     try {
-      const response = await fetch(path(), { headers: headers(), signal, cache: "no-store" });
+      const response = await fetch(path(), { headers: headers(), signal: AbortSignal.any([signal, attempt.signal]), cache: "no-store" });
       if (final.includes(response.status)) throw new Refused(response.status, await response.text());
       if (response.ok) {
         failures = 0;
         tell({ restart: true });
-        await lines(response.body, (line) => line.startsWith("data: ") && tell(JSON.parse(line.slice(6))), () => isOpen(true));
+        await lines(response.body, (line) => line.startsWith("data: ") && tell(JSON.parse(line.slice(6))), () => isOpen(true), heard);
       }
     } catch (error) {
       if (signal.aborted) return;
       if (error instanceof Refused) throw error;
+    } finally {
+      clearTimeout(silence);
     }
     isOpen(false);
     await pause(Math.min(500 * 2 ** failures, 8000), signal);
@@ -81,16 +94,26 @@ export async function download(path, name) {
   setTimeout(() => URL.revokeObjectURL(address), 60_000);
 }
 
-async function lines(body, line, begun) {
+/** How long lines are read, in milliseconds, before whoever scrolls or types has a turn. */
+const READS_FOR = 8;
+
+async function lines(body, line, begun, heard) {
   const reader = body.pipeThrough(new TextDecoderStream()).getReader();
   let rest = "";
+  let since = performance.now();
   for (let first = true; ; first = false) {
     const { value, done } = await reader.read();
     if (done) return;
+    heard();
     if (first) begun();
     const parts = (rest + value).split("\n");
     rest = parts.pop();
-    parts.forEach(line);
+    for (const part of parts) {
+      line(part);
+      if (performance.now() - since < READS_FOR) continue;
+      await new Promise((resolve) => setTimeout(resolve));
+      since = performance.now();
+    }
   }
 }
 

@@ -4,7 +4,7 @@ import { call, upload } from "./api.js";
 import { h, shown } from "./dom.js";
 import { button, row } from "./parts.js";
 import { size } from "./said.js";
-import { standing, state, why } from "./state.js";
+import { standing, state, successor, why } from "./state.js";
 import { t } from "./words.js";
 
 const MOST_FILES = 10;
@@ -12,7 +12,11 @@ const MOST_BYTES = 20 << 20;
 /** What was typed and not sent, by session: it is there again when someone comes back. */
 const drafts = new Map();
 
-export function composer(id, notice) {
+/** With a keyboard Enter sends; on a phone it begins a line, and the button sends. */
+const entersBySend = () => matchMedia("(hover: hover) and (pointer: fine)").matches;
+
+export function composer(id, sent) {
+  const notice = h("p", { class: "notice", role: "status" });
   const text = h("textarea", { rows: "2", "aria-label": t("talk"), placeholder: t("talk"), maxlength: "900000", value: drafts.get(id) ?? "" });
   const when = h("small", { class: "hint" });
   const chips = h("ul", { class: "chips" });
@@ -45,6 +49,7 @@ export function composer(id, notice) {
       drafts.delete(id);
       drawChips();
       notice.textContent = "";
+      sent();
     } catch (error) {
       notice.textContent = why(error);
     }
@@ -53,15 +58,28 @@ export function composer(id, notice) {
   };
   const sending = button("send", "primary", send);
   text.addEventListener("input", () => drafts.set(id, text.value));
-  text.addEventListener("keydown", (event) => event.key === "Enter" && (event.metaKey || event.ctrlKey) && send());
+  text.addEventListener("keydown", (event) => {
+    // Enter that ends a word of an input method is no Enter.
+    if (event.key !== "Enter" || event.isComposing || event.keyCode === 229) return;
+    if (!event.metaKey && !event.ctrlKey && (event.shiftKey || !entersBySend())) return;
+    event.preventDefault();
+    if (!sending.disabled) send();
+  });
   text.addEventListener("paste", (event) => event.clipboardData?.files.length && add(event.clipboardData.files));
-  const element = h("div", { class: "composer" }, chips, text, row(when, picker, button("attach", "quiet", () => picker.click()), sending));
+  const over = h("p", { class: "hint", hidden: true });
+  const writing = h("div", null, chips, text, row(when, picker, button("attach", "quiet", () => picker.click()), sending));
+  const element = h("div", { class: "composer" }, notice, over, writing);
   element.addEventListener("dragover", (event) => event.preventDefault());
   element.addEventListener("drop", (event) => (event.preventDefault(), add(event.dataTransfer.files)));
   const draw = () => {
     const session = state.sessions.get(id);
-    const reads = { working: "readNext", waiting: "readNext", paused: "readNext", ended: "readEnded", away: "readLater" };
-    when.textContent = session ? t(reads[standing(session)] ?? "readNow") : "";
+    const what = session && standing(session);
+    const isOver = state.isReady && (!session || (what === "ended" && !successor(id)));
+    writing.hidden = isOver;
+    over.hidden = !isOver;
+    over.textContent = t(session ? "endedHow" : "unknownHow");
+    const reads = { working: "readNext", waiting: "readNext", paused: session?.activity === "working" ? "readNext" : "readNow", ended: "readEnded", away: "readLater" };
+    when.textContent = session ? [t(reads[what] ?? "readNow"), entersBySend() && t("enterSends")].filter(Boolean).join(" ") : "";
   };
   return { element, draw };
 }

@@ -3,15 +3,16 @@
 
 import { call } from "./api.js";
 import { h, keep } from "./dom.js";
+import { followEnd } from "./ending.js";
 import { button } from "./parts.js";
 import { drawItem, revision } from "./said.js";
 import { addSaid, changed, state } from "./state.js";
 import { Stream } from "./stream.js";
 import { currentLanguage, t } from "./words.js";
 
-/** Items in the document at once, and by how many they move. */
+/** Items in the document at once, and by how many they move: few enough to be made and laid out within a frame. */
 const WINDOW = 60;
-const STEP = 20;
+const STEP = 10;
 
 export function conversation(id) {
   const list = h("ol", { class: "said", "aria-label": t("conversation") });
@@ -21,7 +22,7 @@ export function conversation(id) {
   const asked = new Set();
   let end; // the item after the last one in the document; undefined: the newest
   let isDue = false;
-  let last = 0; // where the page was scrolled to
+  let readFor; // the conversation whose end was read from its transcript
   const stream = new Stream(id, () => {
     if (isDue) return;
     isDue = true;
@@ -33,37 +34,57 @@ export function conversation(id) {
   fetchSaid(id);
 
   /** Both lists are in order already; an item of the stream comes after what was sent at the same moment. */
+  let merged = { of: "", all: [] };
   const items = () => {
-    const said = [...(state.said.get(id)?.values() ?? [])].map((item) => ({ ...item, key: item.id })).sort((a, b) => a.at - b.at);
+    const of = `${state.revision} ${stream.revision}`;
+    if (merged.of !== of) merged = { of, all: merge() };
+    return merged.all;
+  };
+  const merge = () => {
+    const known = state.said.get(id);
+    const said = [...(known?.values() ?? [])].map((item) => ({ ...item, key: item.id })).sort((a, b) => a.at - b.at);
     const all = [];
     let next = 0;
     for (const item of stream.items) {
+      if (item.kind === "event" && known?.has(item.id)) continue;
       while (next < said.length && said[next].at <= item.at) all.push(said[next++]);
       all.push(item);
     }
     return all.concat(said.slice(next));
   };
+  /** What was said before the stream began is shown at once, as far as it is known which conversation it is. */
+  const readBefore = () => {
+    const conversation = state.sessions.get(id)?.agent_session;
+    if (!stream.isCaughtUp || stream.isReading || stream.older !== undefined || !conversation || readFor === conversation) return;
+    readFor = conversation;
+    stream.readOlder().then(() => {
+      if (stream.hasFailed) readFor = undefined;
+      stream.hasFailed = false;
+    });
+  };
   function draw() {
+    readBefore();
     const all = items();
     const stop = Math.min(end ?? all.length, all.length);
     const start = Math.max(0, stop - WINDOW);
-    const wasAtEnd = end === undefined && isAtEnd();
-    up.hidden = start === 0 && (stream.older === null || !(stream.isThere || state.sessions.get(id)?.agent_session));
+    up.hidden = start === 0 && !stream.older;
     down.hidden = stop === all.length;
     const wanted = all.slice(start, stop).map((item) => [item.key, revision(item), (before) => drawItem(item, before)]);
-    keep(list, wanted.length ? wanted : [["nothing", currentLanguage(), () => h("li", { class: "hint" }, t("nothingSaid"))]]);
-    if (wasAtEnd) scrollTo(0, document.documentElement.scrollHeight);
+    const nothing = stream.isReading || !stream.isCaughtUp ? "loading" : "nothingSaid";
+    keep(list, wanted.length ? wanted : [["nothing", nothing + currentLanguage(), () => h("li", { class: "hint" }, t(nothing))]]);
+    ending.changed(all.length, end === undefined);
     fetchMissing(id, asked, all.slice(start, stop));
   }
   /** Draws another part, and keeps what was looked at in its place. */
   const move = (to, anchor) => {
     const key = anchor?.dataset.key;
     const top = anchor?.getBoundingClientRect().top;
-    end = to;
+    // Whoever sees the last one sees what comes after it, too.
+    end = to >= items().length ? undefined : to;
     draw();
     const now = [...list.children].find((child) => child.dataset.key === key);
     if (now) scrollBy(0, now.getBoundingClientRect().top - top);
-    last = scrollY; // whoever goes on up from here scrolls up, however fast
+    ending.moved(); // whoever goes on up from here scrolls up, however fast
   };
   async function moveUp() {
     const first = list.firstElementChild;
@@ -73,29 +94,27 @@ export function conversation(id) {
       await stream.readOlder();
       stop += items().length - before;
     }
+    ending.leave();
     move(Math.max(stop - STEP, Math.min(WINDOW, items().length)), first);
   }
   function moveDown() {
-    const stop = (end ?? items().length) + STEP;
-    move(stop >= items().length ? undefined : stop, list.lastElementChild);
+    move((end ?? items().length) + STEP, list.lastElementChild);
   }
-  const onScroll = () => {
-    // Only for whoever scrolls up: a list that grows below, or is new, is near its top as well.
-    const isUp = scrollY < last;
-    last = scrollY;
-    if (isUp && scrollY < 200 && !up.hidden && items().length > WINDOW) moveUp();
-    else if (!down.hidden && isAtEnd()) moveDown();
-  };
-  addEventListener("scroll", onScroll, { passive: true });
+  const ending = followEnd(element, {
+    toNewest: () => ((end = undefined), draw()),
+    scrolled: (isUp) => {
+      // Only for whoever scrolls up: a list that grows below, or is new, is near its top as well.
+      if (isUp && scrollY < 200 && !up.hidden && items().length > WINDOW) moveUp();
+      else if (!down.hidden && ending.isNear(120)) moveDown();
+    },
+  });
   const leave = () => {
     stream.stop();
     document.removeEventListener("visibilitychange", onVisible);
-    removeEventListener("scroll", onScroll);
+    ending.stop();
   };
-  return { element, draw, leave };
+  return { element, draw, leave, ending };
 }
-
-const isAtEnd = () => scrollY + innerHeight >= document.documentElement.scrollHeight - 120;
 
 /** The changes tell that an event came, not what it says: texts are fetched where someone looks. */
 async function fetchSaid(id) {

@@ -53,7 +53,10 @@ export function devicesView(redraw) {
     h("h2", null, t("settings")), field("language", language),
     h("p", { class: "hint" }, t(wantsNotify() ? "notified" : canNotify() ? "notNotified" : "cannotNotify")),
     row(canNotify() && !wantsNotify() && button("notify", "quiet", notify), button("forget", "quiet", forget)));
+  let told = state.people;
   function draw() {
+    if (told !== state.people) load();
+    told = state.people;
     keep(list, devices.map((device) => [device.id, currentLanguage(), () => item(device)]));
   }
   load();

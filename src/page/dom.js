@@ -54,6 +54,21 @@ export function moment(milliseconds, language, only) {
   return h("time", { datetime: date.toISOString() }, new Intl.DateTimeFormat(language, form).format(date));
 }
 
+const STEPS = [["day", 86_400_000], ["hour", 3_600_000], ["minute", 60_000]];
+
+/** How long ago: `3 minutes ago`; within the last minute, `now`. */
+export function agoInWords(milliseconds, language) {
+  const passed = Math.max(0, Date.now() - milliseconds);
+  const [unit, length] = STEPS.find(([, length]) => passed >= length) ?? ["second", Infinity];
+  return new Intl.RelativeTimeFormat(language, { numeric: "auto" }).format(-Math.floor(passed / length) || 0, unit);
+}
+
+/** The same, with the moment itself behind it. */
+export const ago = (milliseconds, language) => {
+  const date = new Date(milliseconds);
+  return h("time", { datetime: date.toISOString(), title: date.toLocaleString(language) }, agoInWords(milliseconds, language));
+};
+
 /** Characters that could hide or reorder what someone decides about are shown by their number. */
 export function shown(text) {
   return String(text).replace(

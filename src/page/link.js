@@ -3,6 +3,7 @@
 import { call, key } from "./api.js";
 import { h, shown } from "./dom.js";
 import { button, row } from "./parts.js";
+import { why } from "./state.js";
 import { t } from "./words.js";
 
 /** The secret of the link that was opened. It is taken out of the address at once, so that no history keeps it. */
@@ -12,8 +13,8 @@ export function takeSecret() {
   return secret;
 }
 
-export function linkView(secret, linked, why) {
-  const notice = h("p", { class: "notice", role: "status" }, why && shown(why));
+export function linkView(secret, linked, reason) {
+  const notice = h("p", { class: "notice", role: "status" }, reason && shown(reason));
   const name = h("input", { type: "text", maxlength: "60", value: deviceName(), "aria-label": t("called") });
   const link = async () => {
     notice.textContent = t("linking");
@@ -22,7 +23,7 @@ export function linkView(secret, linked, why) {
       key.set(made.key);
       linked();
     } catch (error) {
-      notice.textContent = error.status === 403 ? t("linkUsed") : t("failed", { why: shown(error.message) });
+      notice.textContent = error.status === 403 ? t("linkUsed") : why(error);
     }
   };
   // A page that is only fetched ahead does nothing: someone has to press.

@@ -8,18 +8,20 @@ import { logView } from "./log.js";
 import { tell, wantsNotify } from "./notify.js";
 import { peopleView } from "./people.js";
 import { drawPrompts } from "./prompts.js";
+import { waitingBar } from "./waiting.js";
 import { canPush, keepKey, sayPresence, startWorker, subscribe } from "./push.js";
 import { rulesView } from "./rules.js";
 import { sessionView } from "./session.js";
 import { sessionsView } from "./sessions.js";
 import { startView } from "./start.js";
-import { changed, may, onChange, openAsks, setConnection, state, take } from "./state.js";
+import { changed, fetchEnded, may, onChange, setConnection, state, take } from "./state.js";
 import { onLetter } from "./steady.js";
 import { t } from "./words.js";
 
 const app = document.getElementById("app");
 let view;
 let frame;
+let hasBegun = false;
 
 function route() {
   const [, name, id] = location.hash.match(/^#\/(\w*)(?:\/([\w-]+))?$/) ?? [];
@@ -37,11 +39,13 @@ function show(event) {
   view = route();
   const here = location.hash.startsWith("#/session") || ["", "#/start"].includes(location.hash) ? "#/" : location.hash;
   const tab = (href, key) => h("a", { href, "aria-current": here === href && "page" }, t(key));
-  frame = { prompts: h("div", { class: "prompts", role: "region", "aria-label": t("prompts") }), away: h("p", { class: "away", role: "status", hidden: true }, t("away")), elsewhere: h("a", { class: "elsewhere", href: "#/", hidden: true }) };
+  frame = { prompts: h("div", { class: "prompts", role: "region", "aria-label": t("prompts") }), away: h("p", { class: "away", role: "status", hidden: true }, t("away")), waiting: waitingBar() };
   app.replaceChildren(
     h("nav", { "aria-label": "Portcullis" }, tab("#/", "sessions"), may("admin") && [tab("#/log", "log"), tab("#/rules", "rules"), tab("#/people", "people")], tab("#/devices", may("admin") ? "devices" : "settings")),
-    frame.away, frame.elsewhere,
+    frame.away, frame.waiting.element,
     h("main", { id: "main", tabindex: "-1" }, view.isHome && frame.prompts, view.element));
+  // Each view begins at its top; a conversation goes to its end by itself.
+  scrollTo(0, 0);
   draw();
   // Whoever came here by a link goes on from here, and not from the top of the page.
   if (event?.type === "hashchange") document.getElementById("main").focus({ preventScroll: true });
@@ -52,10 +56,8 @@ function draw() {
   frame.away.hidden = state.connection !== "away";
   tell();
   if (view.isHome) drawPrompts(frame.prompts);
-  const elsewhere = view.isHome ? 0 : openAsks().filter((ask) => ask.session !== view.session).length;
-  frame.elsewhere.hidden = elsewhere === 0;
-  frame.elsewhere.textContent = elsewhere === 1 ? t("oneElsewhere") : t("manyElsewhere", { n: elsewhere });
   view.draw();
+  frame.waiting.draw();
 }
 
 async function begin() {
@@ -73,16 +75,21 @@ async function begin() {
     if (may("review")) sayPresence();
   }
   onChange(draw);
-  window.addEventListener("hashchange", show);
+  hasBegun = true;
   document.addEventListener("keydown", onLetter);
   setInterval(changed, 2000); // cards that were answered go, and times move on
   show();
   const isOpen = (open) => setConnection(open ? "open" : "away");
   try {
-    await follow(() => "/api/v1/watch", take, isOpen, new AbortController().signal, [401]);
+    await follow(() => "/api/v1/watch", taken, isOpen, new AbortController().signal, [401]);
   } catch {
     unlinked(t("revoked"));
   }
+}
+
+function taken(change) {
+  take(change);
+  if (change.ready) fetchEnded(call("GET", "/api/v1/sessions?all=true"));
 }
 
 function unlinked(why) {
@@ -92,7 +99,22 @@ function unlinked(why) {
   app.replaceChildren(linkView(undefined, begin, why));
 }
 
+/** A link that was opened here, also in a page that was open already. */
+function link(secret) {
+  view?.leave?.();
+  view = undefined;
+  app.replaceChildren(linkView(secret, hasBegun ? () => location.reload() : begin));
+}
+
+window.addEventListener("hashchange", (event) => {
+  const secret = takeSecret();
+  if (secret) link(secret);
+  else if (hasBegun && key.get()) show(event);
+});
+// Views know where they begin.
+history.scrollRestoration = "manual";
+
 const secret = takeSecret();
-if (secret) app.replaceChildren(linkView(secret, begin));
+if (secret) link(secret);
 else if (key.get()) begin();
 else app.replaceChildren(linkView(undefined, begin));

@@ -1,4 +1,4 @@
-// Markdown as agents write it, drawn as elements: headings, lists, quotes, code, tables left as text. Nothing is read as
+// Markdown as agents write it, drawn as elements: headings, lists, quotes, code, tables. Nothing is read as
 // HTML, and only http, https and mailto links can be followed.
 
 import { h, shown } from "./dom.js";
@@ -36,16 +36,37 @@ export function markdown(text) {
       blocks.push(h("blockquote", null, inline(quoted.join("\n"))));
       continue;
     }
+    if (isTable(lines, at)) {
+      let stop = at + 2;
+      while (stop < lines.length && lines[stop].includes("|")) stop += 1;
+      blocks.push(table(lines.slice(at, stop)));
+      at = stop;
+      continue;
+    }
     if (line.trim() === "") {
       at += 1;
       continue;
     }
     const paragraph = [];
     const ends = (other) => other.trim() === "" || /^ {0,3}(```|~~~|#{1,6}\s|>)/.test(other) || bullet.test(other);
-    for (; at < lines.length && (paragraph.length === 0 || !ends(lines[at])); at += 1) paragraph.push(lines[at]);
+    for (; at < lines.length && (paragraph.length === 0 || !(ends(lines[at]) || isTable(lines, at))); at += 1) paragraph.push(lines[at]);
     blocks.push(h("p", null, inline(paragraph.join("\n"))));
   }
   return h("div", { class: "markdown" }, blocks);
+}
+
+/** A line of names, then one of dashes with as many columns. */
+const isTable = (lines, at) =>
+  lines[at].includes("|") && /^\|?\s*:?-+:?\s*(?:\|\s*:?-+:?\s*)*\|?$/.test((lines[at + 1] ?? "").trim()) && cells(lines[at + 1]).length === cells(lines[at]).length;
+
+/** A `|` in code, or behind a `\\`, is part of what stands in the cell. */
+const cells = (line) => (line.trim().replace(/^\|/, "").replace(/\|$/, "").match(/(?:`[^`]*`|\\.|[^|\\])+|(?<=\|)(?=\|)/g) ?? [""]).map((cell) => cell.trim().replaceAll("\\|", "|"));
+
+function table([names, dashes, ...rows]) {
+  const sides = cells(dashes).map((dash) => ({ "::": "center", "-:": "end" })[dash.at(0) + dash.at(-1)]);
+  const line = (tag) => (text) => h("tr", null, cells(text).map((cell, column) => h(tag, { class: sides[column] }, inline(cell))));
+  // It may be wider than the screen.
+  return h("div", { class: "wide", tabindex: "0" }, h("table", null, h("thead", null, line("th")(names)), h("tbody", null, rows.map(line("td")))));
 }
 
 const INLINE = /(`+)([^`]+?)\1|\*\*([^*\n]+?)\*\*|\*([^*\s][^*\n]*?)\*|\[([^\]\n]{1,300})\]\(([^()\s]{1,2000})\)|(https?:\/\/[^\s<>"')\]]+)/g;

@@ -1,26 +1,14 @@
 // What is told to someone who does not look: the number in the title, and notifications of the browser.
 
 import { h, shown } from "./dom.js";
+import { isMuted } from "./muted.js";
 import { isPushed } from "./push.js";
 import { openAsks, standing, state } from "./state.js";
 import { t } from "./words.js";
 
-const MUTED = "portcullis.muted";
 const told = new Set();
 /** What each session did when it was last looked at. */
 const before = new Map();
-
-const muted = () => new Set(JSON.parse(localStorage.getItem(MUTED) ?? "[]"));
-
-export const isMuted = (label) => muted().has(label);
-
-/** By label: a session that continues another stays as quiet. */
-export function setMuted(label, isQuiet) {
-  const all = muted();
-  if (isQuiet) all.add(label);
-  else all.delete(label);
-  localStorage.setItem(MUTED, JSON.stringify([...all].slice(-200)));
-}
 
 /** For whoever listens to the page and does not see it: said once, where it does not take the focus. */
 const live = h("p", { class: "unseen", role: "status" });
@@ -31,6 +19,8 @@ function announce(id, text) {
   if (said.has(id)) return;
   said.add(id);
   live.textContent = text;
+  // Who comes to it later would take it for news.
+  setTimeout(() => live.textContent === text && (live.textContent = ""), 10_000);
 }
 
 export const canNotify = () => "Notification" in window && Notification.permission !== "denied";

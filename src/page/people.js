@@ -3,7 +3,7 @@
 import { call } from "./api.js";
 import { h, moment, shown } from "./dom.js";
 import { button, field, row } from "./parts.js";
-import { why } from "./state.js";
+import { state, why } from "./state.js";
 import { currentLanguage, t } from "./words.js";
 
 const ROLES = ["sender", "reviewer", "admin"];
@@ -33,8 +33,15 @@ export function peopleView() {
       notice.textContent = why(error);
     }
   };
+  let told = state.people;
+  const draw = () => {
+    // What someone writes here stays, and a token that is shown once.
+    if (told === state.people || place.contains(document.activeElement) || place.querySelector(".secret:not([hidden])")) return;
+    told = state.people;
+    load();
+  };
   load();
-  return { element: h("section", { class: "form" }, h("h1", null, t("people")), notice, place), draw: () => {} };
+  return { element: h("section", { class: "form" }, h("h1", null, t("people")), notice, place), draw };
 }
 
 function list(people, act) {

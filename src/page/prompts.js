@@ -17,6 +17,8 @@ const UNCONFIRMED = 60_000;
 const LED_WITHIN = 2000;
 /** By prompt: what it was when it was last looked at, and since when. Those that were open while this page was. */
 const seen = new Map();
+/** Prompts that were answered on this page. */
+const mine = new Set();
 
 export function drawPrompts(place, session) {
   const open = openAsks(session);
@@ -57,7 +59,7 @@ function card(ask) {
     "article",
     { class: `card prompt risk-${risk}`, "aria-label": t("asks", { label: ask.label ?? "" }), "data-code": ask.code },
     h("header", null,
-      h("strong", null, shown(ask.label ?? ask.session)), " ", h("span", null, t("wants", { tool: shown(ask.tool) })),
+      h("strong", null, shown(ask.label ?? ask.session)), " ", h("span", null, t({ question: "asksYou", plan: "hasPlan" }[ask.kind] ?? "wants", { tool: shown(ask.tool) })),
       h("code", { class: "small" }, ask.code),
       h("span", { class: "badge risk" }, t(`risk_${risk}`) + reasons)),
     ask.preview_only && h("p", { class: "warning" }, t("previewOnly")),
@@ -84,6 +86,8 @@ function secondStep(place, act, unseen, openAll) {
   const words = unseen ? t("notAllSeen", { more: unseen }) : t("really");
   const yes = button(unseen ? "allowUnseen" : "yesAllow", "danger", () => (close(), act()));
   const see = unseen && button("showAll", "primary", () => (close(), openAll()));
+  // It may be below what is in sight, or behind the box to write in.
+  requestAnimationFrame(() => place.scrollIntoView({ block: "nearest" }));
   place.replaceChildren(h("p", { role: "alert", class: unseen && "warning" }, words), row(see, yes, button("cancel", "quiet", close)));
 }
 
@@ -134,6 +138,7 @@ function answers(ask, answer, risky) {
     const deny = (interrupt) => answer({ behavior: "deny", why: words.value || undefined, ...(interrupt && { interrupt }) });
     more.replaceChildren(words, row(button("deny", "danger", () => deny(false)), ask.interruptible && button("denyStop", "quiet", () => deny(true)), button("cancel", "quiet", () => more.replaceChildren())));
     words.focus();
+    more.scrollIntoView({ block: "nearest" });
   };
   const main = [button("allowOnce", risky ? "risky" : "primary", () => allow()), button("deny", risky ? "primary" : "plain", () => answer({ behavior: "deny" }))];
   return h("div", { class: "answers" },
@@ -160,27 +165,47 @@ function editInput(ask, answer, more) {
   };
   more.replaceChildren(h("p", { class: "hint" }, t("editHow")), editor, wrong, row(button("allow", "primary", send), button("cancel", "quiet", () => more.replaceChildren())));
   editor.focus();
+  more.scrollIntoView({ block: "nearest" });
 }
 
 async function send(ask, verdict, notice) {
   const buttons = notice.closest(".card")?.querySelectorAll("button:enabled") ?? [];
   buttons.forEach((each) => (each.disabled = true));
+  mine.add(ask.id);
   try {
     const { missing } = await call("POST", `/api/v1/asks/${ask.id}/verdict`, verdict);
     notice.textContent = missing ? t("missing", { n: missing }) : t("recorded");
   } catch (error) {
+    mine.delete(ask.id);
     notice.textContent = why(error);
+    notice.scrollIntoView({ block: "nearest" });
     buttons.forEach((each) => (each.disabled = false));
   }
+}
+
+/** Where it was answered: here, or in which way elsewhere. */
+function placeOf({ id, verdict }) {
+  if (mine.has(id)) return t("via_here");
+  return ["device", "terminal", "socket", "http"].includes(verdict.via) ? t(`via_${verdict.via}`) : t("via_other", { via: shown(phrase(verdict.via)) });
+}
+
+/** What the answer was, and how far it reaches. */
+function answerIn({ kind, verdict }) {
+  if (verdict.behavior === "deny") return kind === "plan" ? "keepPlanning" : verdict.interrupt ? "denyStop" : "deny";
+  if (kind === "question") return "answered";
+  if (kind === "plan") return "planApproved";
+  if (verdict.input) return "allowedEdited";
+  return { session: "forSession", always: "always" }[verdict.scope] ?? "allow";
 }
 
 function outcome(ask) {
   const verdict = ask.verdict;
   const words = verdict
-    ? t("answeredBy", { by: shown(verdict.by), via: phrase(verdict.via), behavior: t(verdict.behavior) })
+    ? t("answeredBy", { by: shown(verdict.by), via: placeOf(ask), behavior: t(answerIn(ask)) })
     : t("gone", { why: shown(phrase(ask.withdrawn ?? ask.state)) });
   return h("article", { class: "card settled", role: "status", "data-code": ask.code },
     h("strong", null, shown(ask.label ?? "")), " ", shown(ask.tool), ": ", words, " ",
     verdict && h("small", { class: isConfirmed(ask) ? "confirmed" : "unconfirmed" }, t({ confirmed: "confirmed", done: "handedOver" }[verdict.confirmation] ?? "notConfirmed")),
+    verdict?.why && h("q", { class: "small" }, shown(verdict.why)),
     verdict?.differs && h("p", { class: "warning" }, t("differs")));
 }

@@ -1,6 +1,7 @@
 // Push: the installed page is told that something waits, also while it is closed. Needs https, and a gate that pushes.
 
 import { call, key } from "./api.js";
+import { mutedLabels } from "./muted.js";
 
 /** The only address that may be run as a worker. */
 const WORKER = new URL("worker.js", import.meta.url).href;
@@ -14,7 +15,7 @@ const policy = window.trustedTypes?.createPolicy("portcullis", {
 
 export const canPush = () => "serviceWorker" in navigator && "PushManager" in window && window.isSecureContext;
 
-/** The worker knows the key from a database: it cannot read what the page's own storage holds. */
+/** The worker knows the key, and what is to be quiet, from a database: it cannot read what the page's own storage holds. */
 export function keepKey() {
   return new Promise((resolve) => {
     const opening = indexedDB.open("portcullis", 1);
@@ -22,6 +23,7 @@ export function keepKey() {
     opening.onerror = () => resolve();
     opening.onsuccess = () => {
       const store = opening.result.transaction("device", "readwrite").objectStore("device");
+      store.put(mutedLabels(), "muted");
       const writing = key.get() ? store.put(key.get(), "key") : store.delete("key");
       writing.onsuccess = writing.onerror = () => (opening.result.close(), resolve());
     };
@@ -47,8 +49,17 @@ export async function subscribe() {
   // It may be for a key that the gate no longer has.
   if (before && String(new Uint8Array(before.options.applicationServerKey)) !== String(applicationServerKey)) await before.unsubscribe();
   const subscription = await pushManager.subscribe({ userVisibleOnly: true, applicationServerKey });
-  await call("POST", "/api/v1/push", subscription.toJSON());
+  await tellWhere(subscription);
   isPushed = true;
+}
+
+/** A browser must show something for each push, so that the gate has to know of what it is not to push. */
+const tellWhere = (subscription) => call("POST", "/api/v1/push", { ...subscription.toJSON(), muted: mutedLabels() });
+
+/** What is to be quiet has changed. */
+export async function tellMuted() {
+  await keepKey();
+  if (isPushed) await subscribe();
 }
 
 const PAGE = [...crypto.getRandomValues(new Uint8Array(12))].map((byte) => byte.toString(16).padStart(2, "0")).join("");

@@ -1,7 +1,7 @@
 // The agent's questions with their options, and its plans with the modes that may follow.
 
 import { h, shown } from "./dom.js";
-import { code } from "./input.js";
+import { markdown } from "./markdown.js";
 import { button, row } from "./parts.js";
 import { may } from "./state.js";
 import { t } from "./words.js";
@@ -11,11 +11,16 @@ export function drawQuestions(ask, answer) {
   const fields = questions.map((question, number) => field(question, `${ask.id}-${number}`));
   const send = () => {
     const answers = Object.fromEntries(questions.map((question, number) => [question.question, fields[number].answer()]));
-    if (Object.values(answers).every(Boolean)) answer({ behavior: "allow", answers });
-    else fields.find((each) => !each.answer())?.element.querySelector("input").focus();
+    fields.forEach((each) => each.element.classList.toggle("missing", !each.answer()));
+    const first = fields.find((each) => !each.answer());
+    missing.textContent = first ? t("answerAll") : "";
+    if (!first) answer({ behavior: "allow", answers });
+    else first.element.querySelector("input").focus();
   };
+  const missing = h("p", { class: "warning", role: "alert" });
   return h("div", null,
     fields.map((each) => each.element),
+    missing,
     may("review") && row(button("answer", "primary", send), button("deny", "plain", () => answer({ behavior: "deny" }))));
 }
 
@@ -37,9 +42,11 @@ function field(question, id) {
 export function drawPlan(ask, answer) {
   const modes = ask.modes ?? [];
   const choice = h("select", { "aria-label": t("goOnIn") }, modes.map((mode) => h("option", { value: mode }, `${mode}: ${t(`mode_${mode}`)}`)));
+  const words = h("textarea", { rows: "2", "aria-label": t("planChange"), placeholder: t("planChange"), maxlength: "4096" });
+  const sendBack = () => answer({ behavior: "deny", ...(words.value.trim() && { why: words.value.trim() }) });
   const approve = () => answer({ behavior: "allow", ...(modes.length && { mode: choice.value }) });
   return h("div", null,
-    code(ask.input?.plan ?? ask.preview),
+    h("div", { class: "plan" }, markdown(String(ask.input?.plan ?? ask.preview ?? ""))),
     modes.length > 0 && h("label", { class: "field" }, t("goOnIn"), choice),
-    may("review") && row(button("approvePlan", "primary", approve), button("keepPlanning", "plain", () => answer({ behavior: "deny" }))));
+    may("review") && [row(button("approvePlan", "primary", approve)), words, row(button("keepPlanning", "plain", sendBack))]);
 }

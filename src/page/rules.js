@@ -2,6 +2,7 @@
 
 import { call } from "./api.js";
 import { h, shown } from "./dom.js";
+import { defaultMode, modeInWords } from "./modes.js";
 import { button, field, row } from "./parts.js";
 import { MODES, folders, why } from "./state.js";
 import { phrase, t } from "./words.js";
@@ -13,7 +14,7 @@ export function rulesView() {
   const folder = h("input", { type: "text", list: "folders", autocomplete: "off", autocapitalize: "off", value: known[0] ?? "" });
   const tool = h("select", null, TOOLS.map((each) => h("option", { value: each }, each)));
   const input = h("textarea", { rows: "2", class: "code", spellcheck: "false", autocapitalize: "off" });
-  const mode = h("select", null, MODES.map((each) => h("option", { value: each }, `${each}: ${t(`mode_${each}`)}`)));
+  const mode = h("select", null, MODES.map((each) => h("option", { value: each }, modeInWords(each))));
   const result = h("div", { role: "status" });
   const list = h("div");
   const check = async () => {
@@ -24,7 +25,9 @@ export function rulesView() {
       result.replaceChildren(h("p", { class: "warning" }, why(error)));
     }
   };
+  const defaults = defaultMode();
   const load = async () => {
+    defaults.of(folder.value);
     try {
       const rules = await call("GET", `/api/v1/rules?folder=${encodeURIComponent(folder.value)}`);
       list.replaceChildren(...files(rules));
@@ -42,6 +45,7 @@ export function rulesView() {
     h("div", { class: "card" },
       h("div", { class: "columns" }, field("tool", tool), field("mode", mode)),
       field("callInput", input), row(button("checkCall", "primary", check)), result),
+    h("h2", null, t("defaultMode")), h("div", { class: "card" }, defaults.element),
     h("h2", null, t("rulesHere")), list);
   return { element, draw: () => {} };
 }

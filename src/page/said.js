@@ -4,11 +4,11 @@ import { download } from "./api.js";
 import { h, moment, shown } from "./dom.js";
 import { code, drawInput } from "./input.js";
 import { markdown } from "./markdown.js";
-import { why } from "./state.js";
+import { askOf, why } from "./state.js";
 import { currentLanguage, t } from "./words.js";
 
 /** What an item looks like depends on these alone. */
-export const revision = (item) => [item.state, item.edited_at, item.text?.length, item.result && 1, currentLanguage()].join();
+export const revision = (item) => [item.state, item.edited_at, item.text?.length, item.kind === "call" && callState(item), currentLanguage()].join();
 
 export function drawItem(item, before) {
   const drawn = DRAWN[item.kind](item, before);
@@ -18,13 +18,13 @@ export function drawItem(item, before) {
 
 const DRAWN = {
   event: (item) => h("li", { class: "event" },
-    who(h("strong", null, shown(item.sender)), item, item.redelivered && t("redelivered"), t(`event_${item.state}`)),
+    who(h("strong", null, shown(item.sender)), item, item.redelivered && t("redelivered"), item.state && t(`event_${item.state}`)),
     item.text === undefined ? h("p", { class: "hint" }, "…") : h("p", { class: "plain" }, shown(item.text)),
     files(item.files, `/api/v1/events/${item.id}/files`)),
   reply: (item) => h("li", { class: "reply" },
     who(h("strong", null, t("replied")), item, item.edited_at && t("edited")),
     markdown(item.text ?? ""), files(item.files, `/api/v1/replies/${item.id}/files`)),
-  user: (item) => h("li", { class: "event user" }, who(h("strong", null, shown(item.by ?? t("you"))), item), h("p", { class: "plain" }, shown(item.text))),
+  user: (item) => h("li", { class: "event user" }, who(h("strong", null, teller(item.by)), item), h("p", { class: "plain" }, shown(item.text))),
   text: (item) => h("li", { class: "text" }, markdown(item.text)),
   call: drawCall,
   turn: (item) => h("li", { class: "aside" }, t(item.ended === "interrupted" ? "turnInterrupted" : "turnFailed", { why: shown(item.why ?? "") })),
@@ -36,18 +36,33 @@ function who(name, item, ...more) {
   return h("div", { class: "who small" }, name, " ", moment(item.at, currentLanguage()), notes);
 }
 
+/** Who told it something. A transcript does not say who typed. */
+const teller = (by) => (!by ? t("theUser") : by === "terminal" ? t("atTerminal") : shown(by));
+
+/** What the agent is told of a call that somebody kept from running. */
+const REFUSED = /^\W*(?:A person denied this|\S+ has stopped this session from outside)|The user doesn't want to proceed/;
+
+/** What became of a call: one that was refused has not failed, and one that is asked for does not run. */
+function callState({ call, result }) {
+  const ask = askOf(call);
+  if (ask?.verdict?.behavior === "deny") return ask.kind === "plan" ? "sentBack" : "denied";
+  if (!result) return ask?.state === "open" ? "waiting" : "running";
+  if (result.failed) return REFUSED.test(result.text) ? "denied" : "failed";
+  return "done";
+}
+
 /** A tool call: one line, with what it was given and what came of it inside. */
 function drawCall(item, before) {
   // What is too long comes as the beginning of its text.
   const isText = typeof item.input === "string";
   const input = isText ? { command: item.input } : item.input ?? {};
   const main = input.command ?? input.file_path ?? input.notebook_path ?? input.path ?? input.url ?? input.pattern ?? input.description ?? "";
-  const state = !item.result ? "running" : item.result.failed ? "failed" : "done";
+  const state = callState(item);
   const body = h("div");
   const draw = () => {
     if (body.firstChild) return;
     body.append(...[drawInput({ tool: item.tool, input: isText ? undefined : input, preview: isText ? item.input : "" })].flat(Infinity).filter(Boolean));
-    if (item.result) body.append(h("p", { class: "small" }, t(item.result.failed ? "callFailed" : "callResult")), code(item.result.text));
+    if (item.result) body.append(h("p", { class: "small" }, t(state === "failed" ? "callFailed" : "callResult")), code(item.result.text));
     if (item.cut || item.result?.cut) body.append(h("p", { class: "hint small" }, t("cut")));
   };
   const details = h("details", { class: `call ${state}`, ontoggle: () => details.open && draw() },

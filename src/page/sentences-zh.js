@@ -58,6 +58,8 @@ export const SENTENCES = [
   is("(\\S+) ends the session", "$1 结束了会话"),
   is("(\\S+) typed a code that no prompt has", "$1 输入了不属于任何请求的代码"),
   is("(\\S+) typed a pairing code that nobody was shown", "$1 输入了没有给任何人看过的配对码"),
+  is("(\\S+) sets the default mode in (.+) to (\\S+)", "$1 将 $2 的默认模式设为 $3"),
+  is("(\\S+) takes back the default mode in (.+): it is as configured", "$1 取消了 $2 的默认模式：以配置为准"),
   is("(\\S+) is a (\\S+) now, by (\\S+)", "$3 将 $1 设为 $2"),
   is("(\\S+) was removed by (\\S+)", "$2 移除了 $1"),
   is("(\\S+) linked a device of (\\S+), (\".*\"), which may (.*)", "$1 为 $2 绑定了设备 $3，权限：@4"),

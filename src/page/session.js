@@ -4,54 +4,79 @@ import { call } from "./api.js";
 import { composer } from "./composer.js";
 import { conversation } from "./conversation.js";
 import { h, keep, shown } from "./dom.js";
-import { isMuted, setMuted } from "./notify.js";
+import { modeInWords, offeredModes } from "./modes.js";
+import { isMuted, setMuted } from "./muted.js";
 import { backBar, button } from "./parts.js";
 import { drawPrompts } from "./prompts.js";
-import { MODES, may, standing, state, why } from "./state.js";
+import { tellMuted } from "./push.js";
+import { may, standing, state, successor, why } from "./state.js";
 import { currentLanguage, t } from "./words.js";
 
 export function sessionView(id) {
-  const head = h("div");
+  const head = h("div", { class: "contents" });
   const prompts = h("div", { class: "prompts", role: "region", "aria-label": t("prompts") });
   const notice = h("p", { class: "notice", role: "status" });
   const talk = conversation(id);
-  const box = may("talk") ? composer(id, notice) : undefined;
+  const box = may("talk") ? composer(id, () => talk.ending.toEnd()) : undefined;
+  const dock = h("div", { class: "dock" }, talk.ending.jump, box?.element);
+  const covers = keepClear(dock);
   const draw = () => {
     const session = state.sessions.get(id);
-    keep(head, [["head", JSON.stringify([session, session && standing(session), currentLanguage()]), () => header(session, notice)]]);
+    keep(head, [["head", JSON.stringify([session && { ...session, last_active: 0 }, session && standing(session), successor(id)?.id, state.isReady, currentLanguage()]), () => header(session, id, notice)]]);
     drawPrompts(prompts, id);
     talk.draw();
     box?.draw();
+    talk.ending.stick();
   };
-  return { element: h("section", { class: "conversation" }, head, talk.element, prompts, notice, box?.element), draw, leave: talk.leave };
+  const leave = () => {
+    covers.stop();
+    talk.leave();
+  };
+  return { element: h("section", { class: "conversation" }, head, notice, talk.element, prompts, dock), draw, leave };
 }
 
-function header(session, notice) {
-  if (!session) return backBar(h("h1", null, t("unknownSession")));
+/** What is brought into view does not end up behind the box to write in. */
+function keepClear(dock) {
+  const page = document.documentElement.style;
+  const sizes = new ResizeObserver(() => page.setProperty("--dock", `${dock.offsetHeight}px`));
+  sizes.observe(dock);
+  return { stop: () => (sizes.disconnect(), page.removeProperty("--dock")) };
+}
+
+function header(session, id, notice) {
+  if (!session) return backBar(h("h1", null, t(state.isReady ? "unknownSession" : "loading")));
   const what = standing(session);
   const tell = (order, body) => async () => {
     try {
-      await call("POST", `/api/v1/sessions/${session.id}/${order}?wait=10`, body);
-      notice.textContent = "";
+      const outcome = await call("POST", `/api/v1/sessions/${id}/${order}?wait=10`, body);
+      notice.textContent = outcome.state === "failed" ? t("failed", { why: shown(outcome.why ?? "") }) : "";
+      return outcome.state !== "failed";
     } catch (error) {
       notice.textContent = why(error);
+      return false;
     }
   };
   const lives = what !== "ended";
+  const goesOn = !lives && successor(id);
   const drives = lives && session.driven && may("start");
   const end = () => confirm(t("reallyEnd")) && tell("end")();
+  // What is most needed stays in sight while someone reads.
+  const first = lives
+    ? may("review") && (session.stopped_by ? button("goOn", "primary", tell("resume")) : button("pause", "quiet", tell("stop")))
+    : goesOn
+      ? h("a", { class: "button primary", href: `#/session/${goesOn.id}` }, t("goesOn"))
+      : may("start") && session.agent_session && button("continue", "primary", () => continueIt(session, notice));
   return h("div", { class: "head" },
-    backBar(h("h1", null, shown(session.label)), h("span", { class: `badge ${what}` }, t(what === "away" ? "state_away" : what))),
-    h("p", { class: "path" }, shown(session.folder ?? ""), ` · ${t("connectedBy", { how: t(`by_${session.connected_by}`) })}`),
+    backBar(h("h1", null, shown(session.label)), h("span", { class: `badge ${what}` }, t(what === "away" ? "state_away" : what)), first),
+    h("p", { class: "path" }, shown(session.folder ?? ""), ` · ${t("connectedBy", { how: t(`by_${session.connected_by}`) })}`,
+      may("admin") && session.folder && [" · ", h("a", { href: "#/rules", onclick: () => (state.folder = session.folder) }, t("rulesOfFolder"))]),
     session.stopped_by && h("p", { class: "warning" }, t("pausedBy", { by: shown(session.stopped_by) })),
     session.outside && h("p", { class: "warning" }, t("outside", { sender: shown(session.outside.sender) })),
     h("div", { class: "row tools" },
-      lives && may("review") && (session.stopped_by ? button("goOn", "primary", tell("resume")) : button("pause", "quiet", tell("stop"))),
-      lives && session.driven && may("review") && button("interrupt", "quiet", tell("interrupt")),
+      ["working", "waiting"].includes(what) && session.driven && may("review") && button("interrupt", "quiet", tell("interrupt")),
       drives && button("end", "quiet", end),
-      !lives && may("start") && session.agent_session && button("continue", "primary", () => continueIt(session, notice)),
       modes(session, drives, (mode) => tell("mode", { mode })()),
-      mute(session.label)));
+      mute(session.label, notice)));
 }
 
 /** Continues an ended session in a held one, under its label. */
@@ -66,17 +91,22 @@ async function continueIt(session, notice) {
 }
 
 /** Whether this browser tells of the session while nobody looks. */
-function mute(label) {
-  const box = h("input", { type: "checkbox", checked: isMuted(label), onchange: () => setMuted(label, box.checked) });
+function mute(label, notice) {
+  const change = () => {
+    setMuted(label, box.checked);
+    tellMuted().catch((error) => (notice.textContent = why(error)));
+  };
+  const box = h("input", { type: "checkbox", checked: isMuted(label), onchange: change });
   return h("label", { class: "check small" }, box, t("mute"));
 }
 
 /** The mode in words; where the session takes orders, a menu that explains each. */
 function modes(session, drives, change) {
   if (!session.mode) return null;
-  const words = (mode) => `${mode}: ${t(`mode_${mode}`)}`;
-  if (!drives) return h("span", { class: "small" }, words(session.mode));
-  const choice = h("select", { "aria-label": t("mode"), onchange: () => change(choice.value) },
-    MODES.map((mode) => h("option", { value: mode, selected: mode === session.mode }, words(mode))));
+  if (!drives) return h("span", { class: "small" }, modeInWords(session.mode));
+  // One that is refused is not shown as the one that counts.
+  const choose = async () => (await change(choice.value)) || (choice.value = session.mode);
+  const choice = h("select", { "aria-label": t("mode"), onchange: choose },
+    offeredModes(session.mode).map((mode) => h("option", { value: mode, selected: mode === session.mode }, modeInWords(mode))));
   return choice;
 }

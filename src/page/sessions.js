@@ -1,6 +1,6 @@
 // The list of sessions: those that wait for someone first.
 
-import { h, keep, moment, shown } from "./dom.js";
+import { ago, agoInWords, h, keep, shown } from "./dom.js";
 import { may, openAsks, sortedSessions, standing, state } from "./state.js";
 import { currentLanguage, t } from "./words.js";
 
@@ -25,7 +25,10 @@ export function sessionsView(redraw) {
   return { element, draw };
 }
 
-const revision = (session) => JSON.stringify([session, standing(session), currentLanguage()]);
+/** When something last happened there. A gate of an earlier release does not tell. */
+const active = (session) => session.last_active || session.since;
+
+const revision = (session) => JSON.stringify([{ ...session, last_active: 0 }, standing(session), currentLanguage(), agoInWords(active(session), currentLanguage())]);
 
 function item(session) {
   const what = standing(session);
@@ -39,7 +42,7 @@ function item(session) {
       h("span", { class: "line small" },
         h("span", null, t("connectedBy", { how: t(`by_${session.connected_by}`) })),
         session.waiting > 0 && h("span", null, t("eventsWait", { n: session.waiting })),
-        h("span", null, t("since"), " ", moment(session.since, currentLanguage()))),
+        h("span", { class: "active" }, t("lastActive"), " ", ago(active(session), currentLanguage()))),
       session.mode && h("span", { class: "small" }, `${session.mode}: ${t(`mode_${session.mode}`)}`),
       session.outside && h("span", { class: "small warning" }, t("outside", { sender: shown(session.outside.sender) }))));
 }

@@ -2,18 +2,33 @@
 
 import { call } from "./api.js";
 import { h, moment, shown } from "./dom.js";
+import { defaultMode, modeInWords, offeredModes } from "./modes.js";
 import { backBar, button, field, row } from "./parts.js";
 import { folders, why } from "./state.js";
 import { currentLanguage, t } from "./words.js";
-
-const MODES = ["default", "acceptEdits", "plan"];
 
 export function startView() {
   const known = folders();
   const folder = h("input", { type: "text", required: true, list: "folders", autocomplete: "off", autocapitalize: "off", value: known[0] ?? "" });
   const prompt = h("textarea", { rows: "4", required: true });
   const label = h("input", { type: "text", maxlength: "64", autocapitalize: "off" });
-  const mode = h("select", null, MODES.map((each) => h("option", { value: each }, `${each}: ${t(`mode_${each}`)}`)));
+  const usual = h("option", { value: "" }, t("asUsual"));
+  const mode = h("select", null, usual, offeredModes().map((each) => h("option", { value: each }, modeInWords(each))));
+  const defaults = defaultMode((found) => {
+    usual.textContent = t("usualMode", { mode: found.mode });
+    usual.dataset.mode = found.mode;
+    explain();
+  });
+  // A menu cuts off what it has no room for.
+  const meaning = h("p", { class: "hint small", id: "mode-meaning" });
+  const explain = () => {
+    const chosen = mode.value || usual.dataset.mode;
+    meaning.textContent = chosen ? t(`mode_${chosen}`) : "";
+  };
+  mode.setAttribute("aria-describedby", meaning.id);
+  mode.addEventListener("change", explain);
+  folder.addEventListener("change", () => defaults.of(folder.value));
+  if (folder.value) defaults.of(folder.value);
   const notice = h("p", { class: "notice", role: "status" });
   const start = async (body) => {
     notice.textContent = t("starting");
@@ -27,8 +42,8 @@ export function startView() {
   const element = h("section", { class: "form" },
     backBar(h("h1", null, t("start"))),
     field("folder", folder), h("datalist", { id: "folders" }, known.map((each) => h("option", { value: each }))),
-    field("promptText", prompt), field("mode", mode), field("label", label), notice,
-    row(button("start", "primary", () => start({ folder: folder.value, prompt: prompt.value, mode: mode.value, ...(label.value && { label: label.value }) }))),
+    field("promptText", prompt), field("mode", mode), meaning, h("details", null, h("summary", null, t("defaultMode")), defaults.element), field("label", label), notice,
+    row(button("start", "primary", () => start({ folder: folder.value, prompt: prompt.value, ...(mode.value && { mode: mode.value }), ...(label.value && { label: label.value }) }))),
     conversations((one) => start({ folder: one.folder, resume: one.id, ...(prompt.value && { prompt: prompt.value }) })));
   return { element, draw: () => {} };
 }

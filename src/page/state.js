@@ -1,7 +1,7 @@
 // What the gate has told: sessions, prompts, and what was said in each session. Views read it and draw anew on change.
 
 import { shown } from "./dom.js";
-import { t } from "./words.js";
+import { errorInChinese, t } from "./words.js";
 
 export const state = {
   /** unlinked, connecting, open or away */
@@ -12,6 +12,12 @@ export const state = {
   asks: new Map(),
   /** By session: events and replies by id, in the order in which they came. */
   said: new Map(),
+  /** Whether the gate has told what there is. */
+  isReady: false,
+  /** Counts changes of people, tokens and devices. */
+  people: 0,
+  /** The folder that someone came from to its rules. */
+  folder: undefined,
   revision: 0,
 };
 
@@ -53,11 +59,17 @@ export function take(change) {
   const { sessions, asks } = state.fresh ?? state;
   if (change.session) sessions.set(change.session.id, change.session);
   if (change.ask) asks.set(change.ask.id, change.ask);
+  const happened = change.ask ?? change.event ?? change.reply;
+  const session = happened && sessions.get(happened.session);
+  if (session) session.last_active = Math.max(session.last_active ?? 0, happened.at);
   if (change.event) addSaid(change.event.session, "event", change.event);
   if (change.reply) addSaid(change.reply.session, "reply", change.reply);
-  if (change.ready && state.fresh) {
+  if (change.people) state.people += 1;
+  if (change.ready) {
     Object.assign(state, state.fresh);
     state.fresh = undefined;
+    // What has changed while nobody told.
+    state.people += 1;
   }
   if (!state.fresh) changed();
 }
@@ -77,6 +89,20 @@ export function openAsks(session) {
   return open.filter((ask) => !session || ask.session === session).sort((a, b) => a.at - b.at);
 }
 
+/** The prompt of a call, by the client's id of the call. */
+export const askOf = (call) => [...state.asks.values()].findLast((ask) => call && ask.tool_use_id === call);
+
+/** The changes tell of sessions that live; the latest that have ended are fetched once. */
+export async function fetchEnded(fetched) {
+  const all = await fetched.catch(() => []);
+  all.forEach((session) => state.sessions.has(session.id) || state.sessions.set(session.id, session));
+  state.isReady = true;
+  changed();
+}
+
+/** The living session that goes on from an ended one. */
+export const successor = (id) => [...state.sessions.values()].find((session) => session.continues === id && session.state !== "ended");
+
 /** What a session does, in one word that people sort by. */
 export function standing(session) {
   if (session.state === "ended") return "ended";
@@ -94,12 +120,19 @@ export function sortedSessions() {
   return [...state.sessions.values()].sort((a, b) => rank(a) - rank(b) || b.since - a.since);
 }
 
-/** What went wrong, in the gate's words and with its hint. */
-export const why = (error) => t("failed", { why: [error.message, error.hint].filter(Boolean).map(shown).join(" ") });
+/** What went wrong: in Chinese by the error's number, with the gate's words behind it; else in those, with its hint. */
+export function why(error) {
+  if (error instanceof TypeError) return t("unreachable");
+  const known = errorInChinese(error.number);
+  // Hints for programs name routes and parameters.
+  const hint = /`(GET|POST|PUT) |\?\w+=/.test(error.hint ?? "") ? "" : error.hint;
+  const words = known ? `${known} (${error.message})` : [error.message, hint].filter(Boolean).join("; ");
+  return t("failed", { why: shown(words) });
+}
 
 export const MODES = ["default", "acceptEdits", "plan", "auto", "dontAsk", "bypassPermissions"];
 
 /** Folders that someone may mean: those of sessions, and those in which sessions may be started. */
-export const folders = () => [...new Set([...(state.me?.folders ?? []), ...[...state.sessions.values()].map((session) => session.folder).filter(Boolean)])];
+export const folders = () => [...new Set([state.folder, ...(state.me?.folders ?? []), ...[...state.sessions.values()].map((session) => session.folder)].filter(Boolean))];
 
 export const may = (right) => state.me?.rights?.includes(right) ?? false;

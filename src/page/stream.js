@@ -14,9 +14,15 @@ export class Stream {
     this.changed = changed;
     this.items = [];
     this.known = new Map();
+    /** Counts what changed: whoever holds a list made of these items knows by it whether that still holds. */
+    this.revision = 0;
     this.last = 0;
     this.older = undefined;
-    this.isThere = false;
+    /** The number of the newest entry that the session's process had when it answered; none before that. */
+    this.newest = undefined;
+    /** Nothing more is to come before what happens next. */
+    this.isCaughtUp = false;
+    this.isReading = false;
     this.abort = undefined;
   }
 
@@ -29,6 +35,8 @@ export class Stream {
       await follow(() => `/api/v1/sessions/${this.session}/stream?after=${this.last}`, (message) => this.take(message), () => {}, signal);
     } catch {
       // This session has no stream, or not for us: what was said is still shown.
+      this.isCaughtUp = true;
+      this.changed();
     }
     if (!signal.aborted) this.abort = undefined;
   }
@@ -38,19 +46,21 @@ export class Stream {
     this.abort = undefined;
   }
 
-  take({ entry, opened, lost, ended }) {
-    if (opened) this.isThere = true;
+  take({ entry, opened, lost, away, ended }) {
+    if (opened) this.newest = opened.newest;
     if (lost) this.last = Math.max(this.last, lost.next - 1);
     if (entry && entry.n > this.last) {
       this.last = entry.n;
       this.add(entry, this.items.length);
     }
+    if (away || ended || this.last >= this.newest) this.isCaughtUp = true;
     if (ended) this.stop();
     this.changed();
   }
 
   /** Puts an entry in at a place, or to the one that it belongs to. */
   add(entry, place) {
+    this.revision += 1;
     const { at, user, event, text, call: started, result, turn, notice } = entry;
     if (text) {
       const key = `text-${text.message}-${text.block ?? 0}`;
@@ -64,7 +74,8 @@ export class Stream {
       const before = this.known.get(`call-${result.call}`);
       if (before) before.result = result;
     } else if (event) {
-      // Its text comes with the events that were said to the session.
+      // Of those of this stream the text comes with what was said to the session.
+      if (!entry.n && !this.known.has(`event-${event.event}`)) this.insert({ key: `event-${event.event}`, kind: "event", at, id: event.event, sender: event.sender }, place);
     } else if (user) this.insert({ key: keyOf(entry, "user"), kind: "user", at, ...user }, place);
     else if (turn && turn.ended !== "done") this.insert({ key: keyOf(entry, "turn"), kind: "turn", at, ...turn }, place);
     else if (notice) this.insert({ key: keyOf(entry, "notice"), kind: "notice", at, ...notice }, place);
@@ -80,7 +91,8 @@ export class Stream {
 
   /** Reads a page of what is older. Says whether there may be more. */
   async readOlder() {
-    if (this.older === null) return false;
+    if (this.older === null || this.isReading) return false;
+    this.isReading = true;
     // What a subagent says and does is in another transcript.
     const oldest = this.items.find((item) => (item.kind === "text" || item.kind === "call") && !item.agent);
     const until = oldest && (oldest.call ?? oldest.key.split("-").slice(1, -1).join("-"));
@@ -88,19 +100,28 @@ export class Stream {
     try {
       const { entries, before } = await call("GET", `/api/v1/sessions/${this.session}/history?limit=200&${place}`);
       this.older = before ?? null;
-      const behind = this.items.length;
-      const shown = new Set(this.known.keys());
+      const [newer, shown] = [this.items, new Set(this.known.keys())];
+      // A prompt has no name: it is known by its words and its time.
+      const prompts = Map.groupBy(newer.filter(({ kind }) => kind === "user"), ({ text }) => text.trim());
       const isShown = ({ at, text, call: started, user }) =>
         (text && shown.has(`text-${text.message}-${text.block ?? 0}`)) || (started && shown.has(`call-${started.call}`)) ||
-        // A prompt has no name: it is known by its words and its time.
-        (user && this.items.slice(-behind).some((item) => item.kind === "user" && item.text.trim() === user.text.trim() && Math.abs(item.at - at) < SAME));
+        (user && prompts.get(user.text.trim())?.some((item) => Math.abs(item.at - at) < SAME));
       // In front of what is there; a result follows its call.
-      entries.filter((entry) => !isShown(entry)).forEach((entry) => this.add(entry, this.items.length - behind));
-    } catch {
-      this.older = null;
+      this.items = [];
+      try {
+        entries.filter((entry) => !isShown(entry)).forEach((entry) => this.add(entry, this.items.length));
+      } finally {
+        this.items = this.items.concat(newer);
+        this.items.splice(0, Math.max(0, this.items.length - MOST)).forEach(({ key }) => this.known.delete(key));
+      }
+    } catch (error) {
+      // Without a transcript, or with one that is not written yet, there is nothing older for now.
+      if (error.status !== 404) this.hasFailed = true;
+      if (this.older !== undefined) this.older = null;
     }
+    this.isReading = false;
     this.changed();
-    return this.older !== null;
+    return Boolean(this.older);
   }
 }
 

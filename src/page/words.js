@@ -1,5 +1,6 @@
 // Every text of the page, in English and Chinese. `t("key", {name: value})` puts values where {name} stands.
 
+import { ERRORS } from "./errors-zh.js";
 import { PHRASES } from "./phrases-zh.js";
 import { SENTENCES } from "./sentences-zh.js";
 import { zh } from "./words-zh.js";
@@ -22,15 +23,18 @@ export const en = {
   saysAgent: "The agent says", reason: "Why it is asked", until: "Can be answered until", quorum: "{n} people must allow it",
   allowedBy: "Allowed by {names}", wholeInput: "Whole input",
   ownWords: "In your own words", answer: "Answer", approvePlan: "Approve the plan",
-  goOnIn: "Go on in", keepPlanning: "Keep planning", recorded: "Recorded.", answeredBy: "Answered by {by} by {via}: {behavior}.",
+  goOnIn: "Go on in", keepPlanning: "Keep planning", recorded: "Recorded.", answeredBy: "Answered by {by} {via}: {behavior}.",
   confirmed: "confirmed", notConfirmed: "not confirmed yet", missing: "{n} more must allow it.", gone: "No longer asked: {why}",
   noRight: "This device may look, not answer.",
   talk: "Message", readNext: "It is read at the next tool call or at the end of the turn.", readNow: "It wakes the session.",
   readLater: "It waits until the session is back.", readEnded: "The session has ended; the message goes to the one that continues it.",
-  nothingSaid: "Nothing was said here yet.", you: "you", redelivered: "sent again", erased: "(erased)", edited: "edited",
+  nothingSaid: "Nothing was said here yet.", redelivered: "sent again", erased: "(erased)", edited: "edited",
   pause: "Pause", goOn: "Go on", interrupt: "Interrupt", end: "End", reallyEnd: "End this session?", mode: "Mode",
   pausedBy: "Paused by {by}: no tool runs.", outside: "It has read text from {sender}: what it runs or sends is asked for.",
   connectedBy: "connected by {how}", since: "since", eventsWait: "{n} waiting", back: "Back", folder: "Folder", promptText: "What should it do?",
+  lastActive: "active", defaultMode: "Default mode of this folder", startsIn: "Sessions start in", setHere: "Set here", setBy: "by {by}", nothingSet: "nothing",
+  configFile: "config.toml", defaultHere: "In this folder and below, sessions start in", asConfigured: "as set above it, or in config.toml", setDefault: "Set as default", rulesOfFolder: "Rules and default mode",
+  asUsual: "Default of this folder", usualMode: "Default of this folder ({mode})", unreachable: "The gate cannot be reached at the moment.",
   starting: "Starting …", label: "Name (optional)",
   mode_default: "asks before it changes or runs something", mode_acceptEdits: "changes files unasked, asks before it runs something",
   mode_plan: "only reads, and makes a plan", mode_auto: "decides by itself what to ask",
@@ -71,6 +75,12 @@ export const en = {
   moreLine: "1 more line below", moreLines: "{n} more lines below", showAll: "Show all",
   notAllSeen: "You have not looked at all of it: {more}.", allowUnseen: "Allow without looking", youAllowed: "You allowed it; {n} more must.",
   lastPrompt: "It was told", lastWords: "It said last",
+  newBelow: "New messages", toNewest: "To the newest", theUser: "the user", atTerminal: "at the terminal", event_settled: "settled",
+  call_waiting: "waits for an answer", call_denied: "denied", call_sentBack: "sent back", goesOn: "It goes on here",
+  endedHow: "This session has ended. Continue it to talk to it.", unknownHow: "The gate does not know this session. It may have ended long ago.",
+  enterSends: "Enter sends, Shift+Enter begins a line.", answerAll: "Answer every question first.", planChange: "What should change? (optional)",
+  asksYou: "asks you something", hasPlan: "has made a plan", answered: "Answered", planApproved: "Plan approved", allowedEdited: "Allowed, with another input",
+  via_here: "on this device", via_device: "on another device", via_terminal: "at the terminal", via_socket: "on the command line", via_http: "over the API", via_other: "by {via}",
   justMoved: "This prompt has just moved. Look at it, then press again.",
 };
 
@@ -91,6 +101,9 @@ export function setLanguage(chosen) {
 
 /** A fixed sentence of the gate, in the language of the page; what is not known stays as it is. */
 export const phrase = (text) => translated(text, PHRASES);
+
+/** What an error of the gate is in Chinese, by its number; nothing in another language, and where it is not known. */
+export const errorInChinese = (number) => (language === "zh-CN" ? ERRORS[number] : undefined);
 
 /** A sentence of the log. */
 export const sentence = (text) => translated(text, SENTENCES);

@@ -17,7 +17,8 @@ self.addEventListener("push", (event) => event.waitUntil(show()));
 self.addEventListener("notificationclick", (event) => event.waitUntil(clicked(event)));
 
 async function show() {
-  const open = await gate("GET", "/api/v1/asks?state=open").catch(() => []);
+  const muted = (await stored("muted").catch(() => [])) ?? [];
+  const open = (await gate("GET", "/api/v1/asks?state=open").catch(() => [])).filter((ask) => !muted.includes(ask.label));
   const shown = await self.registration.getNotifications();
   shown.filter(({ data }) => data?.ask && !open.some((ask) => ask.id === data.ask)).forEach((settled) => settled.close());
   // A browser wants to see a notification for each push, also where someone was faster.
@@ -60,7 +61,7 @@ async function clicked({ action, notification }) {
 const icon = () => new URL("icon.svg", self.location).href;
 
 async function gate(method, path, body) {
-  const key = await stored();
+  const key = await stored("key");
   if (!key) throw new Error("this browser is not linked");
   const headers = { Authorization: `Bearer ${key}`, Accept: "application/json", ...(body && { "Content-Type": "application/json" }) };
   const response = await fetch(path, { method, headers, body: body && JSON.stringify(body), cache: "no-store" });
@@ -68,13 +69,13 @@ async function gate(method, path, body) {
   return response.json();
 }
 
-function stored() {
+function stored(name) {
   return new Promise((resolve, reject) => {
     const opening = indexedDB.open("portcullis", 1);
     opening.onupgradeneeded = () => opening.result.createObjectStore("device");
     opening.onerror = () => reject(opening.error);
     opening.onsuccess = () => {
-      const reading = opening.result.transaction("device").objectStore("device").get("key");
+      const reading = opening.result.transaction("device").objectStore("device").get(name);
       reading.onsuccess = () => resolve(reading.result);
       reading.onerror = () => reject(reading.error);
     };

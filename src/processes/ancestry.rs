@@ -1,9 +1,10 @@
 //! Whose child a process is, and whether that can still be told.
 
+use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::time::Duration;
 
-use super::{is_claude_code, is_guard, is_holder};
+use super::{is_claude_code, is_guard, is_holder, is_reaper, started_with};
 use crate::fixed;
 
 /// More levels than any process tree of a sane machine has. Who is deeper has hidden.
@@ -18,6 +19,8 @@ pub(crate) struct Ancestry {
     ages: Vec<Duration>,
     /// Why others may be missing from the line; none when it is whole.
     gap: Option<AncestryGap>,
+    /// Where the line was not followed any further: nothing is said of this process.
+    end: u64,
 }
 
 /// Why the ancestors of a process cannot be told for certain.
@@ -68,7 +71,7 @@ impl Ancestry {
             }
             line.push(parent);
         };
-        Self { line, ages: stats.into_iter().filter_map(|stat| stat.age).collect(), gap }
+        Self { line, ages: stats.into_iter().filter_map(|stat| stat.age).collect(), gap, end }
     }
 
     /// How long it and those it descends from have run, as far as the system tells.
@@ -101,14 +104,44 @@ impl Ancestry {
 
     /// The agent nearest above, as the system tells it: a Claude Code, or what holds one of ours.
     pub(crate) fn agent(&self) -> Option<AgentAbove> {
-        let claude = self.above().iter().copied().find(|pid| is_claude_code(*pid)).map(AgentAbove::ClaudeCode);
+        let claude = self.claude_codes().first().copied().map(AgentAbove::ClaudeCode);
         claude.or_else(|| self.above().iter().copied().find(|pid| is_guard(*pid)).map(AgentAbove::Guard))
     }
 
-    /// The Claude Code furthest above: the one that a person started, if an agent started the others.
+    /// The one furthest above that goes by the name of Claude Code: a person started it, if an agent started the others.
     pub(crate) fn outermost_claude_code(&self) -> Option<u32> {
         self.above().iter().rev().copied().find(|pid| is_claude_code(*pid))
     }
+
+    /// The Claude Codes above, nearest first: by their names, and by what they have started.
+    pub(crate) fn claude_codes(&self) -> Vec<u32> {
+        claude_codes(self.line(), self.end, is_claude_code, mark_of)
+    }
+}
+
+/// What Claude Code gives each process that it starts, whatever its own file is called: that it did, and its session.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct AgentMark(Option<OsString>);
+
+fn mark_of(pid: u32) -> Option<AgentMark> {
+    let mut environment = started_with(pid)?;
+    environment.remove(OsStr::new("CLAUDECODE")).filter(|mark| !mark.is_empty())?;
+    Some(AgentMark(environment.remove(OsStr::new("CLAUDE_CODE_SESSION_ID"))))
+}
+
+/// Those above the first of the line that are named so, and those that have given their child a mark which they do not have
+/// themselves. A mark is inherited, and a process whose parent is gone is given to another: such a one marks nobody.
+fn claude_codes(
+    line: &[u32],
+    end: u64,
+    is_named: impl Fn(u32) -> bool,
+    mark_of: impl Fn(u32) -> Option<AgentMark>,
+) -> Vec<u32> {
+    let marks: Vec<Option<AgentMark>> = line.iter().map(|pid| mark_of(*pid)).collect();
+    let has_marked = |at: usize| marks[at - 1].is_some() && marks[at] != marks[at - 1];
+    let is_theirs = |at: usize| has_marked(at) && u64::from(line[at]) != end && !is_reaper(line[at]);
+    let above = (1..line.len()).filter(|at| is_named(line[*at]) || is_theirs(*at));
+    above.map(|at| line[at]).collect()
 }
 
 /// An agent above a process.
@@ -206,6 +239,26 @@ mod tests {
         assert_eq!(ancestry.line()[..2], [child.id(), std::process::id()]);
         assert!(ancestry.ages()[0] < Duration::from_secs(60) && ancestry.ages()[0] <= ancestry.ages()[1]);
         assert_eq!(Ancestry::of(child.id()).gap(), Some(AncestryGap::Gone));
+    }
+
+    #[test]
+    fn an_agent_is_known_by_its_name_or_by_what_it_gave_those_it_started() {
+        let mark = |session: &str| Some(AgentMark(Some(session.into())));
+        let found = |line: &[u32], marks: &[Option<AgentMark>]| {
+            let mark_of = |pid: u32| line.iter().position(|one| *one == pid).and_then(|at| marks[at].clone());
+            claude_codes(line, 700_700, |pid| pid == 700_800, mark_of)
+        };
+        let line = [700_100, 700_200, 700_300, 700_400];
+        assert_eq!(found(&line, &[None, None, None, None]), [0; 0]);
+        assert_eq!(found(&line, &[mark("a"), mark("a"), None, None]), [700_300], "whatever it is called");
+        assert_eq!(found(&line, &[mark("b"), mark("a"), mark("a"), None]), [700_200, 700_400], "one inside another");
+        assert_eq!(found(&line, &[None, mark("a"), mark("a"), None]), [700_400], "also where a child took it off");
+        // By its name where it gave no mark, and once where it did.
+        assert_eq!(found(&[700_100, 700_800, 700_400], &[None, None, None]), [700_800]);
+        assert_eq!(found(&[700_100, 700_800, 700_400], &[mark("a"), None, None]), [700_800]);
+        // What is at the end of the line may be marked by anyone.
+        assert_eq!(found(&[700_100, 700_700], &[mark("a"), None]), [0; 0]);
+        assert_eq!(found(&[700_100, 700_200], &[mark("a"), mark("a")]), [0; 0]);
     }
 
     #[test]

@@ -86,6 +86,12 @@ fn is_go_between(pid: u32) -> bool {
     is_shell && arguments.split(|byte| *byte == 0).skip(1).any(|argument| argument == b"-c")
 }
 
+/// Whether a process takes over those whose parents are gone. Linux gives them to the first process of the system, or to
+/// the one of the user's own services.
+fn is_reaper(pid: u32) -> bool {
+    pid == 1 || matches!(name_of(pid).as_str(), "systemd" | "init" | "launchd")
+}
+
 /// Whether there is such a process, of whichever user.
 pub(crate) fn is_alive(pid: u32) -> bool {
     let Some(pid) = i32::try_from(pid).ok().and_then(rustix::process::Pid::from_raw) else { return false };

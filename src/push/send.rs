@@ -77,9 +77,16 @@ impl PushClient {
     }
 }
 
+/// Labels that a device keeps quiet about, and how long one is at most.
+const MOST_MUTED: usize = 200;
+const LONGEST_LABEL: usize = 64;
+
 /// What a subscription holds, if a push can be made for it.
 pub(super) fn checked(subscription: &NewSubscription) -> Result<(Uri, PublicKey, Auth), &'static str> {
     let uri = address::checked(&subscription.endpoint)?;
+    if subscription.muted.len() > MOST_MUTED || subscription.muted.iter().any(|label| label.len() > LONGEST_LABEL) {
+        return Err("muted has more than 200 labels, or one of more than 64 bytes");
+    }
     let key = decoded(&subscription.keys.p256dh).and_then(|bytes| PublicKey::from_sec1_bytes(&bytes).ok());
     let auth = decoded(&subscription.keys.auth).and_then(|bytes| <[u8; 16]>::try_from(bytes).ok());
     match (key, auth) {

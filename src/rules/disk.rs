@@ -1,10 +1,14 @@
 //! What only a disk can tell: where links lead, where a project begins, and whether a file has changed.
 
+use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io::{self, Read as _};
+use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use rustix::io::Errno;
 
 use crate::config::Problem;
 use crate::failure::Failure;
@@ -80,6 +84,27 @@ pub(super) fn resolved(path: &Path) -> PathBuf {
     path.to_str().and_then(follow).map_or_else(|| path.to_owned(), PathBuf::from)
 }
 
+/// More links one behind another than this are read in the plain way.
+const MOST_LINKS: usize = 16;
+
+/// Where a path leads, by one who knows where its folder does. See [`follow`].
+pub(super) fn follow_in(path: &str, real_folder: &impl Fn(&Path) -> Option<PathBuf>) -> Option<String> {
+    let mut next = PathBuf::from(path);
+    for _ in 0..MOST_LINKS {
+        let goes_up = next.components().any(|part| part == std::path::Component::ParentDir);
+        let (Some(folder), Some(name), false) = (next.parent(), next.file_name(), goes_up) else { break };
+        let Some(real) = real_folder(folder) else { break };
+        let whole = real.join(name);
+        match rustix::fs::readlink(&whole, []) {
+            Ok(to) => next = real.join(OsStr::from_bytes(to.as_bytes())),
+            // No link, or nothing at all: then its end stands as it is.
+            Err(Errno::INVAL | Errno::NOENT) => return whole.to_str().map(str::to_owned),
+            Err(_) => break,
+        }
+    }
+    follow(path)
+}
+
 /// Where a path leads: links followed as far as it exists, the rest as it stands. None when that cannot be told, as
 /// with links in a circle or folders nobody may look into.
 pub(super) fn follow(path: &str) -> Option<String> {
@@ -147,6 +172,7 @@ mod tests {
         symlink("../out/new", root.join("in/link")).unwrap();
         symlink(root.join("in"), root.join("again")).unwrap();
         symlink("round", root.join("round")).unwrap();
+        symlink("again/link", root.join("over")).unwrap();
         let follow = |path: &str| follow(root.join(path).to_str().unwrap());
         let is = |path: &str| root.join(path).to_str().map(str::to_owned);
         assert_eq!(follow("in/new/file"), is("in/new/file"));
@@ -160,6 +186,19 @@ mod tests {
         symlink(root.join("far/away"), root.join("in/there")).unwrap();
         assert_eq!(follow("in/there/../x"), is("far/x"));
         assert_eq!(follow("in/../x"), is("x"));
+        for path in
+            ["in", "in/link", "in/link/below", "again", "again/link", "again/x", "round", "round/x", "a/b/c", "over"]
+        {
+            let whole = root.join(path);
+            let known = follow_in(whole.to_str().unwrap(), &|folder: &Path| folder.canonicalize().ok());
+            assert_eq!(known, follow(path), "{path}");
+        }
+        for path in ["in/there/../x", "in/../x", "in/.", "in//x", "in/there/"] {
+            let whole = format!("{}/{path}", root.display());
+            let known = follow_in(&whole, &|folder: &Path| folder.canonicalize().ok());
+            assert_eq!(known, super::follow(&whole), "{path}");
+        }
+        assert_eq!(follow_in("/", &|folder: &Path| folder.canonicalize().ok()).as_deref(), Some("/"));
         assert_eq!(follow("round/../x"), None);
     }
 

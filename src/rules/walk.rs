@@ -1,7 +1,7 @@
 //! The disk as the rules see it: where links lead, what patterns stand for, and what lies in a folder.
 
-use std::cell::Cell;
-use std::collections::{BTreeSet, VecDeque};
+use std::cell::{Cell, RefCell};
+use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::fs;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
@@ -24,11 +24,13 @@ const MOST_LINES: usize = 20_000;
 /// For one judgement: however many folders and patterns a line names, all of them together cost no more than one.
 pub(super) struct RealDisk {
     left: Cell<usize>,
+    /// Folders whose links were followed, and where they lead. A line names many files in few folders.
+    folders: RefCell<HashMap<PathBuf, Option<PathBuf>>>,
 }
 
 impl RealDisk {
     pub(super) fn new() -> Self {
-        Self { left: Cell::new(MOST_ENTRIES) }
+        Self { left: Cell::new(MOST_ENTRIES), folders: RefCell::default() }
     }
 
     /// The files below a folder that are what a pattern says in which a part stands for folders at any depth, as it does
@@ -51,6 +53,22 @@ impl RealDisk {
         (complete && made.len() <= MOST_MADE).then_some(made)
     }
 
+    /// Where a folder that is there leads.
+    fn real_folder(&self, folder: &Path) -> Option<PathBuf> {
+        let mut folders = self.folders.borrow_mut();
+        folders.entry(folder.to_owned()).or_insert_with(|| folder.canonicalize().ok()).clone()
+    }
+
+    fn follow_link(&self, name: &str, each: &mut dyn FnMut(&str), todo: &mut VecDeque<(PathBuf, PathBuf)>) {
+        if let Some(target) = self.follow(name) {
+            each(&target);
+            // Both ways: by where it leads, a rule may know what lies there.
+            if Path::new(&target).is_dir() {
+                todo.push_back((PathBuf::from(&target), PathBuf::from(target)));
+            }
+        }
+    }
+
     /// Whether one more entry may be looked at.
     fn may_look(&self) -> bool {
         let left = self.left.get();
@@ -61,7 +79,7 @@ impl RealDisk {
 
 impl Disk for RealDisk {
     fn follow(&self, path: &str) -> Option<String> {
-        disk::follow(path)
+        disk::follow_in(path, &|folder: &Path| self.real_folder(folder))
     }
 
     fn expand(&self, pattern: &str) -> Option<Vec<String>> {
@@ -111,14 +129,16 @@ impl Disk for RealDisk {
 
     /// Breadth first, so that what lies near is found before there is too much. Both names of a link are given.
     fn walk(&self, folder: &str, each: &mut dyn FnMut(&str)) -> bool {
-        let mut todo = VecDeque::from([PathBuf::from(folder)]);
+        let Some(real) = self.real_folder(Path::new(folder)) else { return self.may_look() };
+        // Each as it is called, and where it really is: asked of the system once, for links alone lead elsewhere.
+        let mut todo = VecDeque::from([(PathBuf::from(folder), real)]);
         let mut entered = BTreeSet::new();
-        while let Some(folder) = todo.pop_front() {
+        while let Some((folder, real)) = todo.pop_front() {
             if !self.may_look() {
                 return false;
             }
             // A folder that links lead to in a circle is entered once.
-            if !folder.canonicalize().is_ok_and(|real| entered.insert(real)) {
+            if !entered.insert(real.clone()) {
                 continue;
             }
             for entry in fs::read_dir(&folder).into_iter().flatten().flatten() {
@@ -130,23 +150,14 @@ impl Disk for RealDisk {
                 each(name);
                 let kind = entry.file_type();
                 if kind.as_ref().is_ok_and(fs::FileType::is_dir) {
-                    todo.push_back(path);
+                    let real = real.join(entry.file_name());
+                    todo.push_back((path, real));
                 } else if kind.is_ok_and(|kind| kind.is_symlink()) {
-                    follow_link(name, each, &mut todo);
+                    self.follow_link(name, each, &mut todo);
                 }
             }
         }
         true
-    }
-}
-
-fn follow_link(name: &str, each: &mut dyn FnMut(&str), todo: &mut VecDeque<PathBuf>) {
-    if let Some(target) = disk::follow(name) {
-        each(&target);
-        // Both ways: by where it leads, a rule may know what lies there.
-        if Path::new(&target).is_dir() {
-            todo.push_back(PathBuf::from(target));
-        }
     }
 }
 
@@ -177,5 +188,10 @@ mod tests {
         assert!(RealDisk::new().walk(root.join("a").to_str().unwrap(), &mut |path| seen.push(path.to_owned())));
         let has = |path: &str| seen.contains(&root.join(path).display().to_string());
         assert!(has("a/link") && has("far/key") && has("a/b/round"), "{seen:?}");
+        // By whatever name one begins, each folder is entered once.
+        seen.clear();
+        assert!(RealDisk::new().walk(root.join("a/b/round").to_str().unwrap(), &mut |path| seen.push(path.to_owned())));
+        assert_eq!(seen.iter().filter(|path| path.ends_with("/key")).count(), 1, "{seen:?}");
+        assert_eq!(seen.iter().filter(|path| path.ends_with("/b")).count(), 1, "{seen:?}");
     }
 }

@@ -113,12 +113,14 @@ fn on_path(environment: Environment<'_>) -> impl Iterator<Item = PathBuf> {
         .filter(|path| path.is_file())
 }
 
-/// Cargo marks its folders; a copy of one that lost its mark is known by its names.
+/// Cargo keeps its own notes next to what it builds; a copy of a build folder that lost them is known by its names.
 fn is_in_build_folder(path: &Path) -> bool {
     let names: Vec<_> = path.iter().filter_map(|name| name.to_str()).collect();
     let target = names.iter().position(|name| *name == "target");
     let named = target.is_some_and(|at| names[at..].iter().any(|name| ["debug", "release"].contains(name)));
-    named || path.ancestors().skip(1).any(|folder| folder.join("CACHEDIR.TAG").exists())
+    // The program, or a test of it in `deps`.
+    let is_built = |folder: &Path| [".fingerprint", ".cargo-lock"].iter().any(|note| folder.join(note).exists());
+    named || path.ancestors().skip(1).take(2).any(is_built)
 }
 
 fn is_same_file(one: &Path, other: &Path) -> bool {
@@ -213,7 +215,12 @@ mod tests {
         let program = folder.path().join("debug/portcullis");
         assert!(!is_in_build_folder(&program));
         fs::write(folder.path().join("CACHEDIR.TAG"), "").unwrap();
-        assert!(is_in_build_folder(&program));
+        assert!(
+            !is_in_build_folder(&program),
+            "any program marks its caches so, and what lies in one is not built there"
+        );
+        fs::create_dir_all(folder.path().join("debug/.fingerprint")).unwrap();
+        assert!(is_in_build_folder(&program) && is_in_build_folder(&folder.path().join("debug/deps/it-123")));
     }
 
     /// The program under test is this test itself, which lies in a build folder.

@@ -34,7 +34,7 @@ const DOORS: [(&str, &[&str]); 24] = [
     ),
     ("src/config", &["config", "failure", "processes"]),
     ("src/doors/chat", &["doors::chat", "hub", "lines", "mint", "stream"]),
-    ("src/doors/http", &["doors::http", "files", "fixed", "hub", "lines", "push"]),
+    ("src/doors/http", &["doors::http", "files", "fixed", "hub", "lines", "locks", "push"]),
     ("src/failure.rs", &["failure"]),
     ("src/files.rs", &["files", "fixed"]),
     ("src/fixed.rs", &["fixed"]),

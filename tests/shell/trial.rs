@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::grammar::Case;
@@ -13,6 +14,9 @@ use super::world::PLACE;
 const AT_ONCE: usize = 400;
 
 pub(crate) struct Trial {
+    /// Sandboxes that have no line to run at the moment: to make one costs as much as to run a hundred lines. They end
+    /// before what they were made from is removed.
+    idle: Mutex<Vec<Sandbox>>,
     prepared: Prepared,
     judge: Judge,
 }
@@ -35,7 +39,7 @@ pub(crate) struct Finding {
 
 impl Trial {
     pub(crate) fn new() -> Self {
-        Self { prepared: Prepared::new(), judge: Judge::new() }
+        Self { idle: Mutex::default(), prepared: Prepared::new(), judge: Judge::new() }
     }
 
     /// What passes unasked, for each line. The rules are those of the harm that it is to do.
@@ -60,6 +64,7 @@ impl Trial {
                 let inputs: Vec<String> = members.iter().map(|at| self.in_world(&cases[*at].line)).collect();
                 self.judge.allows(&self.prepared.world, mode, *rules, tool, &inputs)
             },
+            drop,
         );
         let mut passed = vec![Passed::default(); cases.len()];
         for ((rules, _, mode, members), allowed) in pieces.iter().zip(answers) {
@@ -77,15 +82,19 @@ impl Trial {
     /// What each line did, in a sandbox.
     pub(crate) fn run<'a>(&self, cases: impl IntoIterator<Item = &'a Case>) -> Vec<Seen> {
         let lines: Vec<String> = cases.into_iter().map(|case| self.in_world(&shell_line(case))).collect();
-        let start = || -> Option<Sandbox> { None };
-        in_parallel(&lines, start, |sandbox, line| {
-            let seen = sandbox.get_or_insert_with(|| self.prepared.start_proven()).run(line);
-            // A line that ended its sandbox has no other effect.
-            seen.unwrap_or_else(|| {
-                *sandbox = None;
-                Seen::default()
-            })
-        })
+        in_parallel(
+            &lines,
+            || self.idle.lock().expect("nobody panics with it").pop(),
+            |sandbox, line| {
+                let seen = sandbox.get_or_insert_with(|| self.prepared.start_proven()).run(line);
+                // A line that ended its sandbox has no other effect.
+                seen.unwrap_or_else(|| {
+                    *sandbox = None;
+                    Seen::default()
+                })
+            },
+            |sandbox| self.idle.lock().expect("nobody panics with it").extend(sandbox),
+        )
     }
 
     /// Those that pass unasked and have their effect.
@@ -117,12 +126,13 @@ fn shell_line(case: &Case) -> String {
     format!("grep -rs . {path}")
 }
 
-/// Does the work for each item, as many at once as there are processors, each with something of its own. The results come
-/// in the order of the items.
+/// Does the work for each item, as many at once as there are processors, each with something of its own that is given back
+/// at the end. The results come in the order of the items.
 fn in_parallel<T: Sync, W, R: Send>(
     items: &[T],
     start: impl Fn() -> W + Sync,
     work: impl Fn(&mut W, &T) -> R + Sync,
+    end: impl Fn(W) + Sync,
 ) -> Vec<R> {
     let next = AtomicUsize::new(0);
     let workers = std::thread::available_parallelism().map_or(2, usize::from).clamp(2, 8);
@@ -132,9 +142,11 @@ fn in_parallel<T: Sync, W, R: Send>(
             let mut results = vec![];
             loop {
                 let at = next.fetch_add(1, Ordering::Relaxed);
-                let Some(item) = items.get(at) else { return results };
+                let Some(item) = items.get(at) else { break };
                 results.push((at, work(&mut own, item)));
             }
+            end(own);
+            results
         };
         let threads: Vec<_> = (0..workers).map(|_| scope.spawn(run)).collect();
         threads.into_iter().flat_map(|thread| thread.join().expect("a worker ends")).collect()

@@ -3,6 +3,7 @@
 mod asks;
 mod devices;
 mod events;
+mod modes;
 mod people;
 mod reading;
 mod rules;
@@ -19,6 +20,7 @@ pub use devices::{
     SubscriptionKeys,
 };
 pub use events::{Accepted, EventView, FileView, NewEvent, ReplyView, UploadedFile};
+pub use modes::{ConfiguredModeView, DefaultModeView, NewDefaultMode, SetModeView};
 pub use people::{Approval, MadeToken, NewRole, NewToken, PairingView, PeopleView, PersonView, TokenView};
 pub use reading::UnknownPrompt;
 pub use rules::{ChainView, NewCheck, RuleView, RulingView};
@@ -32,6 +34,8 @@ pub enum Change {
     Event(EventView),
     Ask(Box<AskView>),
     Reply(ReplyView),
+    /// People, tokens or devices have changed; told to admins, who may read them again.
+    People {},
     Ready {
         revision: u64,
     },
@@ -185,6 +189,7 @@ impl Change {
             Notice::Event { event, .. } => Self::Event(EventView::of(event, now)),
             Notice::Ask { ask, life, label, .. } => Self::Ask(Box::new(AskView::of(ask, life).labelled(Some(label)))),
             Notice::Replied { reply, .. } => Self::Reply(reply.into()),
+            Notice::People => Self::People {},
         }
     }
 }

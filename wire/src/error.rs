@@ -144,6 +144,7 @@ kinds! {
     FolderNotAllowed 40308 "name a folder below one of `folders` in `[start]` of the configuration, or add one there"
     UnknownOrigin 40309 "do it in a terminal that you opened yourself, over HTTP with a token of a person (`portcullis token add`), or on a device"
     BadLink 40310 "ask for a new one with `portcullis page` or `portcullis device link`"
+    NotADefaultMode 40311 "name that mode for each session that is to have it, or write it into your own configuration, which also needs `allow_bypass = true`"
     NoSuchRoute 40401 "`GET /api/openapi.json` lists the routes"
         / "the gate may be of another version: `portcullis status` shows it"
     NoSuchSession 40402 "`GET /api/v1/sessions` lists the sessions; leave ?session= off to reach the only one"
@@ -199,6 +200,9 @@ kinds! {
     TooManyPairings 42904 "approve or wait out those who are waiting"
     TooManySessions 42905 "end some of the sessions that were started over the API"
     TooManyDevices 42906 "revoke some of those that are linked"
+    TooManyProjects 42907 "take the default mode of some folders back: `GET /api/v1/modes` lists them"
+        / "take the default mode of some folders back: `portcullis session default-mode --folder FOLDER --clear`"
+    TooManyCalls 42908 "wait until earlier hook calls of this token are answered"
     Internal 50001 "look at the gate's log; `portcullis status` says where it is"
     StartFailed 50201 "look at what it said; `portcullis run` in that folder shows the same"
     SessionFull 50301 "the session is not taking its events; they are kept, try again later"
@@ -322,6 +326,12 @@ impl Fault {
                 Self::new(Kind::OtherRole, format!("the person is known as a {}", role.name()))
             }
             Refusal::TooManyDevices => Self::new(Kind::TooManyDevices, "100 devices are linked, and no more can be"),
+            Refusal::NotADefaultMode => {
+                Self::new(Kind::NotADefaultMode, "mode bypassPermissions cannot be a default: nothing would be asked")
+            }
+            Refusal::TooManyProjects => {
+                Self::new(Kind::TooManyProjects, "1000 folders have a default mode, and no more can")
+            }
             Refusal::NoSuchPairing => Self::new(Kind::NoSuchPairing, "nobody was shown that code"),
             Refusal::NoSuchIdentity => Self::new(Kind::NoSuchIdentity, "nobody has that identity"),
             Refusal::TooManyPairings => {

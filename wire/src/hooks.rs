@@ -7,7 +7,7 @@ mod text;
 
 use serde_json::{Value, json};
 
-pub use text::{LONGEST_CALL, decides_perhaps, fields_of, mark_unreadable};
+pub use text::{LONGEST_CALL, fields_of};
 
 /// What `install` writes today. It is told with every call, so that a session knows what it can count on: since version 2
 /// the client waits a day for the hook before a tool, since version 3 it tells when all calls of a message are over, and
@@ -140,7 +140,7 @@ impl HookCall {
             Value::String(text) if !text.is_empty() => Some(text.clone()),
             _ => None,
         };
-        let name = text("hook_event_name").unwrap_or_default();
+        let name = text(text::NAME).unwrap_or_default();
         let event = HookEvent::named(&name).ok_or(NoHook(name))?;
         let tool_input = value(&arguments["tool_input"]);
         // Tools are called with an object. What came as text and is none was not read.

@@ -9,6 +9,7 @@ mod skeleton;
 use std::ops::Not;
 use std::sync::Arc;
 
+use portcullis_core::policy::Mode;
 use portcullis_core::{
     Ask, AskId, CallOutcome, ChatId, ConnectorName, DeliveryWay, Event, EventId, Goodbye, Identity, Label, Moment,
     Moves, Order, OrderId, Pairing, PairingCode, Record, Reply, ReplyId, Role, SentMessage, SessionAbout, SessionId,
@@ -243,6 +244,12 @@ enum RecordForm {
         #[serde(with = "as_text")]
         order: OrderId,
         why: String,
+    },
+    DefaultModeSet {
+        folder: String,
+        #[serde(default, with = "as_text::option", skip_serializing_if = "Option::is_none")]
+        mode: Option<Mode>,
+        by: String,
     },
     Dropped {
         #[serde(with = "as_text")]

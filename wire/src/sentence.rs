@@ -89,7 +89,9 @@ fn session_of(names: &Names, record: &Record) -> Option<SessionId> {
             Subject::Session(session) => Some(session),
             Subject::Ask(ask) => names.session_of_ask(ask),
             Subject::Event(event) => names.session_of_event(event),
-            Subject::Gate | Subject::Person(_) | Subject::Pairing(_) | Subject::Connector(_) => None,
+            Subject::Gate | Subject::Person(_) | Subject::Pairing(_) | Subject::Connector(_) | Subject::Project(_) => {
+                None
+            }
         },
     }
 }
@@ -145,6 +147,12 @@ fn words(names: &Names, record: &Record) -> (Weight, String) {
         }
         Record::OutsideEnded { by, .. } => (Plain, format!("text from outside no longer holds the session up: {by}")),
         Record::Ordered { order, by, .. } => (Plain, ordered(order, by)),
+        Record::DefaultModeSet { folder, mode: Some(mode), by } => {
+            (Plain, format!("{by} sets the default mode in {folder} to {mode}"))
+        }
+        Record::DefaultModeSet { folder, mode: None, by } => {
+            (Plain, format!("{by} takes back the default mode in {folder}: it is as configured"))
+        }
         Record::OrderDone { order, .. } => (Detail, format!("{} is done", names.order(*order))),
         Record::OrderFailed { order, why, .. } => (Attention, format!("{} failed: {why}", names.order(*order))),
         Record::Dropped { event, by } => (Plain, format!("{} dropped by {by}", names.event(*event))),

@@ -26,7 +26,7 @@ pub fn notice(notice: &Notice) -> Option<String> {
             Some(prompt(ask, label.as_str(), None))
         }
         Notice::Ask { ask, life, .. } => progress(ask, life),
-        Notice::Session { .. } | Notice::Event { .. } => None,
+        Notice::Session { .. } | Notice::Event { .. } | Notice::People => None,
     }
 }
 

@@ -14,6 +14,8 @@ use crate::verdict::{Behavior, Ruling, Scope, Verdict};
 
 /// The name of the gate in verdicts that it gives itself.
 const GATE: &str = "portcullis";
+/// A call is told to those who watch as activity of its session when the last was so many milliseconds ago.
+const ACTIVITY_NEWS: u64 = 10_000;
 
 pub(super) fn asked(state: &State, now: Moment, session: SessionId, new: NewAsk, entropy: u64) -> Decided {
     // A process that lost its gate asks again under the same id: the ask is known, and perhaps already answered.
@@ -341,11 +343,11 @@ pub(super) fn joined(state: &State, preview: AskId, whole: AskId) -> Decided {
 
 /// Records a tool call for the audit. It also settles the ask about this call: the verdict took effect, or someone
 /// answered where we could not see it.
-pub(super) fn called(state: &State, session: SessionId, call: ToolCall) -> Decided {
-    if state.session(session).is_none() {
-        return refuse(Refusal::NoSuchSession);
-    }
+pub(super) fn called(state: &State, now: Moment, session: SessionId, call: ToolCall) -> Decided {
+    let Some(known) = state.session(session) else { return refuse(Refusal::NoSuchSession) };
     let mut effects = vec![Effect::Answer(Answer::Done)];
+    // Those who watch see when something last happened; not at each of many calls.
+    effects.extend((now.since(known.active) >= ACTIVITY_NEWS).then_some(Effect::Publish(Topic::Session(session))));
     if let Some((ask, life)) = ask_of(state, session, &call) {
         let (ask, outcome, digest) = (ask.id, call.outcome, call.digest);
         effects.push(Effect::Then(match (life.is_open(), outcome) {

@@ -17,7 +17,7 @@ fn changed(record: Record) -> Decided {
 }
 
 /// What keeps an actor from administering, if anything does.
-fn may_not(by: &Actor) -> Option<Decided> {
+pub(super) fn may_not(by: &Actor) -> Option<Decided> {
     (!by.may(Right::Admin)).then(|| refuse(Refusal::NeedsRight(Right::Admin)))
 }
 

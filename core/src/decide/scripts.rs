@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use expect_test::Expect;
 
+use crate::policy::Mode;
 use crate::*;
 
 mod agreement;
@@ -14,6 +15,7 @@ mod labels;
 mod orders;
 mod outside;
 mod people;
+mod projects;
 mod replies;
 mod rulings;
 mod sessions;
@@ -254,6 +256,7 @@ fn read(command: &str) -> Input {
         "role" => {
             Input::SetPerson { name: words[1].into(), role: Role::named(words[2]).unwrap(), by: person(words[3]) }
         }
+        "mode" => Input::SetDefaultMode { folder: words[1].into(), mode: Mode::named(words[2]), by: person(words[3]) },
         "remove" => Input::RemovePerson { name: words[1].into(), by: person(words[2]) },
         "unlink" => Input::Unlink { identity: words[1].parse().unwrap(), by: person(words[2]) },
         "taken" => Input::Taken {
@@ -362,6 +365,9 @@ fn record_in_words(record: &Record) -> String {
         Record::OrderDone { session, order } => format!("session {} did order {}", short(session), short(order)),
         Record::OrderFailed { session, order, why } => {
             format!("session {} failed order {}: {why}", short(session), short(order))
+        }
+        Record::DefaultModeSet { folder, mode, by } => {
+            format!("default mode in {folder} is {} by {by}", mode.map_or("as configured", Mode::name))
         }
         Record::Carried { ask } => format!("ask {} carried", short(ask)),
         Record::Withdrawn { ask, why } => format!("ask {} withdrawn: {why}", short(ask)),

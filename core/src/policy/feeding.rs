@@ -20,7 +20,7 @@ const INTERPRETERS: [(&str, &[&str]); 10] = [
 ];
 
 /// What code of any language says when it starts a program.
-const STARTS: [&str; 14] = [
+const STARTS: [&str; 15] = [
     "system",
     "exec",
     "popen",
@@ -35,6 +35,7 @@ const STARTS: [&str; 14] = [
     "proc_open",
     "pipepager",
     "webbrowser",
+    "IMAP4_stream",
 ];
 
 /// Names of files that are what a program is fed with.

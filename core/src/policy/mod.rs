@@ -67,6 +67,7 @@ mod runners;
 mod safety;
 mod searching;
 mod sed;
+mod sed_words;
 mod set_by_read;
 mod setting;
 mod shapes;

@@ -1,7 +1,8 @@
 //! What a script for sed does besides putting text in the place of text: it may run commands, and read and write files.
 
 use super::languages::Meaning;
-use super::shell::ShellWord;
+use super::sed_words::{behind_flag, joined, scripts, with_places};
+use super::shell::{ANY, OUTER, ShellWord};
 
 /// Whether sed is given nothing but scripts that put text in the place of text, or pick lines: nothing that runs or writes.
 pub(crate) fn edits_only(rest: &[ShellWord]) -> bool {
@@ -20,72 +21,27 @@ pub(crate) fn running(rest: &[ShellWord]) -> Option<Vec<&ShellWord>> {
 
 /// What sed is told, by its words and, for `-f -`, by its input: none where that is not known.
 pub(crate) fn meaning(rest: &[ShellWord], input: impl Fn() -> Option<Vec<String>>) -> Meaning {
-    let mut script = scripts(rest).map_or_else(String::new, |scripts| joined(&scripts));
-    if scripts(rest).is_none() {
-        let is_input = |text: &str| matches!(text, "-" | "/dev/stdin") || text.ends_with("f-") || text.ends_with("=-");
-        if rest.iter().any(|word| is_input(&word.text)) {
-            let Some(texts) = input() else { return Meaning::unclear() };
-            script = texts.join("\n");
+    let mut meaning = Meaning::default();
+    let mut take = |script: &str| match does(script) {
+        Some(does) => {
+            meaning.is_unclear |= does.runs_text;
+            meaning.lines.extend(does.lines);
         }
-    }
-    match does(&script) {
-        Some(does) => Meaning { is_unclear: does.runs_text, lines: does.lines, ..Meaning::default() },
         // Nothing can be run in it without this letter.
-        None => Meaning { is_unclear: script.contains('e'), ..Meaning::default() },
+        None => meaning.is_unclear |= script.contains(['e', ANY]),
+    };
+    if let Some(scripts) = scripts(rest) {
+        take(&joined(&scripts));
+        return meaning;
     }
-}
-
-/// The scripts as sed joins them.
-fn joined(scripts: &[&ShellWord]) -> String {
-    scripts.iter().map(|script| behind_flag(script)).collect::<Vec<_>>().join("\n")
-}
-
-/// The words with scripts. None where an option is not known, or where they stand in files.
-fn scripts(rest: &[ShellWord]) -> Option<Vec<&ShellWord>> {
-    let mut scripts = vec![];
-    let mut operands = vec![];
-    let mut words = rest.iter();
-    let mut is_over = false;
-    while let Some(word) = words.next() {
-        let text = word.text.as_str();
-        if is_over || !word.is_flag() {
-            operands.push(word);
-            continue;
-        }
-        match text.strip_prefix("--") {
-            Some("") => is_over = true,
-            Some("expression") => scripts.extend(words.next()),
-            Some("quiet" | "silent" | "regexp-extended" | "in-place" | "separate" | "unbuffered" | "null-data")
-            | Some("posix" | "sandbox" | "version" | "help") => {}
-            Some(long) => match long.split_once('=') {
-                Some((name, _)) if !name.is_empty() && "expression".starts_with(name) => scripts.push(word),
-                None if long.len() > 1 && "expression".starts_with(long) => scripts.extend(words.next()),
-                Some(("in-place", _)) => {}
-                _ => return None,
-            },
-            None => match text.char_indices().skip(1).find(|(_, c)| !"nErsuz".contains(*c)) {
-                None | Some((_, 'i')) => {}
-                Some((at, 'e')) if at + 1 < text.len() => scripts.push(word),
-                Some((_, 'e')) => scripts.extend(words.next()),
-                Some(_) => return None,
-            },
-        }
+    // With an option that is not known any word may be a script; with `-f` it is a file, or the input.
+    rest.iter().filter(|word| does(&with_places(word)).is_some()).for_each(|word| take(&behind_flag(word)));
+    let is_input = |text: &str| matches!(text, "-" | "/dev/stdin") || text.ends_with("f-") || text.ends_with("=-");
+    if rest.iter().any(|word| is_input(&word.text)) {
+        let Some(texts) = input() else { return Meaning::unclear() };
+        take(&texts.join("\n"));
     }
-    if scripts.is_empty() {
-        // On some systems `-i` has an empty word behind it.
-        scripts.extend(operands.into_iter().find(|word| !word.text.is_empty()));
-    }
-    Some(scripts)
-}
-
-/// The script in a word, without the option it is glued to.
-fn behind_flag(word: &ShellWord) -> &str {
-    let text = word.text.as_str();
-    match text.strip_prefix("--e").and_then(|text| text.split_once('=')) {
-        Some((_, script)) => script,
-        None if word.is_flag() => text.split_once('e').map_or("", |(_, script)| script),
-        None => text,
-    }
+    meaning
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -131,12 +87,12 @@ fn read(script: &str, has_classes: bool) -> Option<Does> {
             '{' | '}' => continue,
             's' => {
                 let (_, behind) = delimited(rest, has_classes)?;
-                let flags = behind.find(|c: char| !c.is_ascii_alphanumeric()).unwrap_or(behind.len());
+                let flags = behind.find(|c: char| !c.is_ascii_alphanumeric() && c != OUTER).unwrap_or(behind.len());
                 does.runs |= behind[..flags].contains('e');
                 does.runs_text |= does.runs;
                 let writes = behind[..flags].contains('w');
                 does.has_files |= writes;
-                if !behind[..flags].chars().all(|c| c.is_ascii_digit() || "gpiIeMmw".contains(c)) {
+                if !behind[..flags].chars().all(|c| c.is_ascii_digit() || c == OUTER || "gpiIeMmw".contains(c)) {
                     return None;
                 }
                 if writes { behind.find('\n').map_or("", |at| &behind[at..]) } else { &behind[flags..] }
@@ -164,7 +120,7 @@ fn read(script: &str, has_classes: bool) -> Option<Does> {
             '#' => &rest[line_ends..],
             'b' | 't' | 'T' | ':' => &rest[rest.find([';', '\n', '}']).unwrap_or(rest.len())..],
             'q' | 'Q' | 'l' | 'L' => rest.trim_start_matches(|c: char| c.is_ascii_digit() || c == ' '),
-            '=' | 'd' | 'D' | 'g' | 'G' | 'h' | 'H' | 'n' | 'N' | 'p' | 'P' | 'x' | 'z' | 'F' => rest,
+            OUTER | '=' | 'd' | 'D' | 'g' | 'G' | 'h' | 'H' | 'n' | 'N' | 'p' | 'P' | 'x' | 'z' | 'F' => rest,
             _ => return None,
         };
         let ends = rest.trim_start_matches([' ', '\t']);
@@ -178,7 +134,13 @@ fn read(script: &str, has_classes: bool) -> Option<Does> {
 fn behind_address(script: &str, has_classes: bool) -> Option<&str> {
     let mut rest = script;
     loop {
-        rest = rest.trim_start_matches(|c: char| c.is_ascii_digit() || matches!(c, '$' | ',' | '~' | '+' | '!' | ' '));
+        rest = rest
+            .trim_start_matches(|c: char| c.is_ascii_digit() || matches!(c, '$' | ',' | '~' | '+' | '!' | ' ' | OUTER));
+        // What is printed may be the number of a line, where a command stands behind it.
+        rest = rest
+            .strip_prefix(ANY)
+            .filter(|behind| behind.starts_with(|c: char| c.is_ascii_alphabetic() || c == ','))
+            .unwrap_or(rest);
         let slashed = rest.strip_prefix('/').map(|_| rest);
         let Some(pattern) = slashed.or_else(|| rest.strip_prefix('\\')) else { return Some(rest) };
         let delimiter = pattern.chars().next()?;
@@ -227,7 +189,24 @@ fn part(text: &str, delimiter: char, has_classes: bool) -> Option<(&str, &str)> 
 
 #[cfg(test)]
 mod tests {
+    use super::super::shell::Script;
     use super::*;
+
+    #[test]
+    fn what_is_filled_in_is_no_order_where_it_cannot_be_one() {
+        let is_unclear = |words: &str| {
+            let script = Script::read(&format!("sed {words} f"));
+            let sed = script.commands.iter().find(|command| command.words[0].text == "sed").unwrap();
+            meaning(&sed.words[1..], || None).is_unclear
+        };
+        for words in ["-n \"${a},${e}p\"", "-n \"$(x)p\"", "\"s/x/$(e)/\"", "\"s/e/$X/g\"", "\"/$e/d\"", "-l 5 s/e/x/"]
+        {
+            assert!(!is_unclear(words), "{words}");
+        }
+        for words in ["-b s/a/b/e", "-l 5 s/a/b/e", "--debug s/a/b/e", "--new s/a/b/e", "\"s/a/b/$(x)\""] {
+            assert!(is_unclear(words), "{words}");
+        }
+    }
 
     #[test]
     fn a_script_is_known_by_its_commands() {

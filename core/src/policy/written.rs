@@ -1,6 +1,7 @@
 //! Files that a line writes and then runs.
 
 use super::command::name_of;
+use super::options;
 use super::receivers::is_escaped;
 use super::runners::runs_a_file;
 use super::shell::{ANY, ShellWord, Way};
@@ -19,18 +20,19 @@ pub(super) fn runs_what_it_wrote(found: &[Found]) -> bool {
             run.extend(rest.iter().find(|word| takes_script && !word.is_flag()).map(|word| word.text.as_str()));
         }
     }
+    let mut told = found.iter().flat_map(|command| told_by(&command.words));
+    let is_written =
+        |file: &str| found.iter().any(|command| names_output(command).any(|word| trimmed(&word.text) == trimmed(file)));
+    if told.any(is_written) {
+        return true;
+    }
     let is_run = |text: &str| run.iter().any(|file| trimmed(file) == trimmed(text));
     // Pieces of a text become another one.
     let ends_line = |command: &&Found| {
         let name = command.words.first().map_or("", |word| name_of(&word.text));
         name == "cat" || name == "echo" && !command.words.iter().any(ShellWord::is_flag)
     };
-    let writes = |command: &&Found| {
-        let targets =
-            command.redirects.iter().filter(|redirect| redirect.way == Way::Out).map(|redirect| &redirect.target);
-        let is_tee = command.words.first().is_some_and(|word| name_of(&word.text) == "tee");
-        targets.chain(command.words.iter().skip(1).filter(|_| is_tee)).any(|word| is_run(&word.text))
-    };
+    let writes = |command: &&Found| names_output(command).any(|word| is_run(&word.text));
     let writers: Vec<&Found> = found.iter().filter(writes).collect();
     if writers.len() > 1 && !writers.iter().all(ends_line)
         || found.iter().any(|one| edits(one, !writers.is_empty(), &is_run))
@@ -57,6 +59,38 @@ pub(super) fn runs_what_it_wrote(found: &[Found]) -> bool {
             _ => !says_it && targets.any(|redirect| is_run(&redirect.target.text)),
         }
     })
+}
+
+/// The files that a command is led to write.
+fn names_output(command: &Found) -> impl Iterator<Item = &ShellWord> {
+    let targets = command.redirects.iter().filter(|redirect| redirect.way == Way::Out).map(|redirect| &redirect.target);
+    let is_tee = command.words.first().is_some_and(|word| name_of(&word.text) == "tee");
+    targets.chain(command.words.iter().skip(1).filter(move |_| is_tee))
+}
+
+/// The files in which a program finds a text in its own language.
+fn told_by(words: &[ShellWord]) -> Vec<&str> {
+    let mut files = vec![];
+    for start in starts(words) {
+        let Some((first, rest)) = words[start..].split_first() else { continue };
+        let (letters, longs): (&str, &[&str]) = match name_of(&first.text) {
+            "sed" | "awk" | "gawk" | "mawk" | "psql" => ("f", &["--file"]),
+            "make" | "gmake" => ("f", &["--file", "--makefile"]),
+            "vim" | "vi" | "nvim" | "ex" => ("Ssu", &[]),
+            "gdb" => ("x", &["-x", "--command", "-ix"]),
+            "sqlite3" => ("", &["-init", "--init"]),
+            "tmux" => ("f", &[]),
+            "screen" => ("c", &[]),
+            _ => continue,
+        };
+        for (at, word) in rest.iter().enumerate() {
+            files.extend(match options::value(&word.text, letters, longs) {
+                Some("") => rest.get(at + 1).map(|file| file.text.as_str()),
+                file => file,
+            });
+        }
+    }
+    files
 }
 
 /// Whether a command writes a file that is run by a text in its language, or changes one that the line has written.

@@ -99,8 +99,10 @@ impl State {
             }
             Record::Taken { connector, position, messages } => self.taken(connector, *position, messages),
             Record::Called { session, call } => self.called(*session, call, at),
+            Record::DefaultModeSet { folder, mode, by } => self.set_default_mode(folder, *mode, by, at),
             Record::Redacted { .. } | Record::AccessDenied { .. } => {}
         }
+        self.note_activity(at, record);
     }
 
     fn opened(&mut self, at: Moment) {
@@ -116,6 +118,7 @@ impl State {
     fn clock_set(&mut self, at: Moment) {
         self.opened = self.opened.min(at);
         for session in self.sessions.values_mut() {
+            session.active = session.active.min(at);
             match &mut session.presence {
                 Presence::Expected { since } | Presence::Lost { since } => *since = (*since).min(at),
                 Presence::Attached | Presence::Ended { .. } => {}
@@ -288,6 +291,7 @@ impl State {
             about: about.clone(),
             presence: Presence::Attached,
             since: at,
+            active: at,
             stopped,
             orders,
             outside: None,

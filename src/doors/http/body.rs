@@ -18,6 +18,7 @@ use tokio::time::{Instant, timeout_at};
 
 use super::Door;
 use super::access::Permitted;
+use super::call_memory::CallShare;
 use super::response::ErrorResponse;
 
 /// The query of a request. An error in it is answered like any other.
@@ -116,6 +117,8 @@ pub(super) enum Broken {
     Silent,
     TooLarge,
     Unreadable(String),
+    /// Others that are being answered take all the memory.
+    Full(Fault),
 }
 
 impl Broken {
@@ -125,6 +128,7 @@ impl Broken {
             Self::Silent => Fault::new(Kind::Slow, "the body did not come in time"),
             Self::TooLarge => Fault::new(Kind::TooLarge, format!("the body is larger than {limit} bytes")),
             Self::Unreadable(why) => Fault::new(Kind::BadRequest, format!("the body could not be read: {why}")),
+            Self::Full(fault) => fault,
         }
     }
 }
@@ -173,17 +177,28 @@ where
     }
 }
 
-/// The beginning of a body, no longer than `limit`, and why the rest is missing. A longer body is read to its end all the
-/// same: a client that still writes does not see the answer.
-pub(super) async fn read_beginning(body: Body, limit: usize, silence: Duration) -> (Vec<u8>, Option<Broken>) {
+/// So much of a body is kept of which the rest finds no share.
+const BEGINNING: usize = 4096;
+
+/// The body as far as there is memory for it, and why the rest is missing. A longer body is read to its end all the same: a
+/// client that still writes does not see the answer.
+pub(super) async fn read_beginning(body: Body, share: &mut CallShare, silence: Duration) -> (Vec<u8>, Option<Broken>) {
     let (mut beginning, mut problem) = (Vec::new(), None);
     let mut frames = Frames::of(body, silence);
     loop {
         match frames.next().await {
-            Ok(Some(data)) if problem.is_none() && beginning.len() + data.len() <= limit => {
-                beginning.extend_from_slice(&data);
-            }
-            Ok(Some(_)) => problem = Some(Broken::TooLarge),
+            Ok(Some(data)) if problem.is_none() => match share.grow_to(beginning.len() + data.len()) {
+                Ok(()) => beginning.extend_from_slice(&data),
+                Err(broken) => {
+                    let missing = BEGINNING.saturating_sub(beginning.len());
+                    beginning.extend_from_slice(&data[..missing.min(data.len())]);
+                    beginning.truncate(BEGINNING);
+                    beginning.shrink_to_fit();
+                    share.give_back();
+                    problem = Some(broken);
+                }
+            },
+            Ok(Some(_)) => {}
             Ok(None) => return (beginning, problem),
             Err(broken) => return (beginning, Some(broken)),
         }

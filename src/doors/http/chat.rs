@@ -52,6 +52,7 @@ pub(super) async fn chat(
         label,
         mode: mode.map(|mode| mode.name().to_owned()),
         model,
+        by: permitted.actor.name,
         resume,
         once: true,
         ask_time: Some(door.starter.ask_time),

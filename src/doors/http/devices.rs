@@ -127,7 +127,8 @@ pub(super) async fn me(State(door): State<Arc<Door>>, Permitted { actor, token, 
     let device = token.filter(|known| known.is_device).map(|known| known.token.to_string());
     let folders = if actor.rights.has(Right::Start) { door.starter.folders() } else { vec![] };
     let (notify_after, pushes) = (door.notify_after.as_secs(), door.push.is_some());
-    Json(MeView { name: actor.name, rights, via: actor.via.name().to_owned(), device, folders, notify_after, pushes })
+    let (via, may_bypass) = (actor.via.name().to_owned(), door.starter.allow_bypass);
+    Json(MeView { name: actor.name, rights, via, device, folders, may_bypass, notify_after, pushes })
 }
 
 #[cfg(test)]

@@ -44,6 +44,7 @@ pub(super) async fn upload(
     let bytes = collect(body, None, door.limits.idle_time).await.map_err(|broken| match broken {
         Broken::Silent => Fault::new(Kind::Slow, "the file did not come in time"),
         Broken::TooLarge => Fault::new(Kind::TooLarge, format!("the file is larger than {LARGEST_FILE} bytes")),
+        Broken::Full(fault) => fault,
         Broken::Unreadable(why) => Fault::new(Kind::BadRequest, format!("the file could not be read: {why}")),
     })?;
     // A token that was revoked while the file came lets nobody in any more.

@@ -10,14 +10,17 @@ use futures_util::stream;
 use hyper::header::CONTENT_TYPE;
 use portcullis_core::TokenScope;
 use portcullis_wire::error::{Fault, Kind};
-use portcullis_wire::hooks::{HookCall, HookEvent, LONGEST_CALL, decides_perhaps, fields_of, mark_unreadable, refuse};
+use portcullis_wire::hooks::{HookCall, LONGEST_CALL, fields_of, refuse};
 use serde_json::Value;
 use tokio::sync::oneshot;
+use tokio::task::JoinError;
 use tokio_util::sync::CancellationToken;
 
 use super::Door;
 use super::access::Permitted;
-use super::body::read_beginning;
+use super::body::{Broken, read_beginning};
+use super::call_memory::CallShare;
+use super::files::sender_of;
 use super::response::ErrorResponse;
 use super::sse::Pass;
 
@@ -42,16 +45,24 @@ pub(super) async fn post(
     let Some(handler) = &door.hooks else {
         return Err(Fault::new(Kind::NoSuchRoute, "hooks over HTTP are off: hooks.http in the configuration").into());
     };
-    let (event, call) = match read_call(request, &door).await? {
-        PostedCall::Call(call) => (call.event, *call),
-        PostedCall::Perhaps(event, why) => return Ok(say(&refuse(event, &why), None)),
-    };
-    let (who, tool) = (permitted.actor.name.clone(), call.tool_name.clone());
+    let mut share = door.call_memory.share(&sender_of(&permitted));
+    let call = read_call(request, &door, &mut share).await?;
+    let event = call.event;
+    // A token that was revoked while the body came lets nobody in any more.
+    if permitted.token.as_ref().is_some_and(|token| !door.credentials.still_counts(token)) {
+        return if event.decides() { Ok(say(&refuse(event, REVOKED), None)) } else { Err(forbidden().into()) };
+    }
+    let (who, tool, unreadable) = (permitted.actor.name.clone(), call.tool_name.clone(), call.unreadable.clone());
     let cancel = CancellationToken::new();
     // Dropped with this future when the client closes its end.
     let _cancel_when_gone = cancel.clone().drop_guard();
     let pass = Pass::of(&door, &permitted);
-    let answering = tokio::spawn(handler(call, permitted.actor.scope, cancel));
+    let handling = handler(call, permitted.actor.scope, cancel);
+    let answering = tokio::spawn(async move {
+        let answered = handling.await;
+        drop(share);
+        answered
+    });
     let answered = tokio::select! {
         answered = answering => {
             answered.unwrap_or_else(|_| Err(Fault::new(Kind::Internal, "the hook could not be answered")))
@@ -63,9 +74,11 @@ pub(super) async fn post(
         Ok(HookResponse { output, written }) => Ok(say(&output, Some(written))),
         // An error would let the call run.
         Err(fault) if event.decides() => {
-            let noted = door.hub.record_denied(who, format!("a call of {tool}: {}", fault.message)).await;
+            let why = unreadable.unwrap_or(fault.message);
+            let tool = if tool.is_empty() { "an unknown tool" } else { &tool };
+            let noted = door.hub.record_denied(who, format!("a call of {tool}: {why}")).await;
             noted.unwrap_or_else(|trouble| tracing::warn!(?trouble, "a refused call is not in the log"));
-            Ok(say(&refuse(event, &unjudged(&fault.message)), None))
+            Ok(say(&refuse(event, &unjudged(&why)), None))
         }
         Err(fault) => Err(fault.into()),
     }
@@ -77,25 +90,29 @@ fn unjudged(why: &str) -> String {
     format!("portcullis could not judge this call, so it is denied: {why}")
 }
 
-/// What was posted.
-enum PostedCall {
-    Call(Box<HookCall>),
-    /// Not even the name of the hook can be read, and it may be this one, which decides: why it cannot.
-    Perhaps(HookEvent, String),
+fn forbidden() -> Fault {
+    Fault::new(Kind::Forbidden, "forbidden")
 }
 
-/// Reads a call as far as it can be read: one that is too long, or nested too deep, is refused and not passed over.
-async fn read_call(request: Request, door: &Door) -> Result<PostedCall, Fault> {
-    let (text, problem) = read_beginning(request.into_body(), LONGEST_CALL, door.limits.idle_time).await;
+/// A longer text is read on a thread of its own: nobody else waits meanwhile.
+const READ_AT_ONCE: usize = 64 << 10;
+
+/// Reads a call as far as it can be read: one that decides and is too long, nested too deep, or finds no memory, is refused and
+/// not passed over.
+async fn read_call(request: Request, door: &Door, share: &mut CallShare) -> Result<HookCall, Fault> {
+    let broken_down = |error: JoinError| Fault::new(Kind::Internal, format!("the call could not be read: {error}"));
+    let (text, problem) = read_beginning(request.into_body(), share, door.limits.idle_time).await;
+    let is_full = matches!(problem, Some(Broken::Full(_)));
     let problem = problem.map(|broken| broken.fault(LONGEST_CALL));
-    let mut fields = fields_of(&text);
-    if let Some(fault) = &problem {
-        mark_unreadable(&mut fields, &fault.message);
-    }
-    match (HookCall::read(&fields), decides_perhaps(&text)) {
-        (Ok(call), _) => Ok(PostedCall::Call(Box::new(call))),
-        (Err(error), Some(event)) => Ok(PostedCall::Perhaps(event, unjudged(&error.to_string()))),
-        (Err(error), None) => Err(problem.unwrap_or_else(|| Fault::new(Kind::BadRequest, error.to_string()))),
+    let why = problem.as_ref().map(|fault| fault.message.clone());
+    let is_short = text.len() <= READ_AT_ONCE;
+    let read = move || HookCall::read(&fields_of(&text, why.as_deref()));
+    let read = if is_short { read() } else { tokio::task::spawn_blocking(read).await.map_err(broken_down)? };
+    match (read, problem) {
+        (Ok(call), Some(fault)) if is_full && !call.event.decides() => Err(fault),
+        (Ok(call), _) => Ok(call),
+        (Err(_), Some(fault)) => Err(fault),
+        (Err(error), None) => Err(Fault::new(Kind::BadRequest, error.to_string())),
     }
 }
 

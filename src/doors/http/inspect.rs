@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use axum::extract::{Request, State};
-use portcullis_wire::api::{ChainView, NewCheck, RuleView, RulingView};
+use portcullis_wire::api::{ChainView, DefaultModeView, NewCheck, RuleView, RulingView, SetModeView};
 use portcullis_wire::error::{Fault, Kind};
 use serde::Deserialize;
 
@@ -20,6 +20,10 @@ pub(crate) struct Inspector {
     pub(crate) rules: DiskLook<PathBuf, Vec<RuleView>>,
     /// What they say of a call.
     pub(crate) check: DiskLook<NewCheck, RulingView>,
+    /// A folder as it is known by: there is one, and symbolic links are resolved.
+    pub(crate) folder: DiskLook<PathBuf, String>,
+    /// In which mode a session starts there that names none, with what was set for the folder or one above.
+    pub(crate) default_mode: Box<dyn Fn(String, Option<SetModeView>) -> DefaultModeView + Send + Sync>,
     /// Whether the journal is as it was written.
     pub(crate) chain: DiskLook<(), ChainView>,
 }
@@ -49,7 +53,7 @@ pub(super) async fn chain(State(door): State<Arc<Door>>) -> Result<Json<ChainVie
 }
 
 /// On a thread of its own: a disk may take its time, and the gate has one thread for everybody.
-async fn apart<A: Send + 'static>(
+pub(super) async fn apart<A: Send + 'static>(
     look: impl FnOnce() -> Result<A, Fault> + Send + 'static,
 ) -> Result<Json<A>, ErrorResponse> {
     let looked = tokio::task::spawn_blocking(look).await;

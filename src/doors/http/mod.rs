@@ -3,6 +3,7 @@
 mod access;
 mod asks;
 mod body;
+mod call_memory;
 mod chat;
 mod credentials;
 mod devices;
@@ -17,6 +18,7 @@ mod link;
 mod listen;
 mod log;
 mod metrics;
+mod modes;
 mod openapi;
 mod page;
 mod people;
@@ -99,6 +101,7 @@ pub(crate) struct Door {
     pub(crate) files: FileStore,
     /// Permits for uploads, each of which is in memory for a moment.
     uploads: Arc<Semaphore>,
+    call_memory: Arc<call_memory::CallMemory>,
     /// Where browsers elsewhere find the gate; none where they do not.
     pub(crate) public: Option<PublicOrigin>,
     inspector: Inspector,
@@ -158,6 +161,7 @@ impl Door {
             transcripts,
             files,
             uploads: Arc::new(Semaphore::new(files::MOST_UPLOADS)),
+            call_memory: call_memory::CallMemory::new(),
             public,
             inspector,
             notify_after,

@@ -52,6 +52,8 @@ files! {
     "devices.js" SCRIPT,
     "diff.js" SCRIPT,
     "dom.js" SCRIPT,
+    "ending.js" SCRIPT,
+    "errors-zh.js" SCRIPT,
     "icon.png" "image/png",
     "icon.svg" "image/svg+xml",
     "index.html" HTML,
@@ -61,6 +63,8 @@ files! {
     "main.js" SCRIPT,
     "manifest.webmanifest" "application/manifest+json",
     "markdown.js" SCRIPT,
+    "modes.js" SCRIPT,
+    "muted.js" SCRIPT,
     "notify.js" SCRIPT,
     "parts.js" SCRIPT,
     "people.js" SCRIPT,
@@ -78,6 +82,7 @@ files! {
     "steady.js" SCRIPT,
     "stream.js" SCRIPT,
     "style.css" "text/css; charset=utf-8",
+    "waiting.js" SCRIPT,
     "whole.js" SCRIPT,
     "words-zh.js" SCRIPT,
     "words.js" SCRIPT,
@@ -227,6 +232,16 @@ mod tests {
             let kind = key.split_once('_').map(|(kind, _)| format!("`{kind}_${{"));
             assert!(is_named || kind.is_some_and(|kind| scripts.contains(&kind)), "no view says {key}");
         }
+    }
+
+    #[test]
+    fn every_error_of_the_gate_has_a_chinese_text() {
+        let text = text("errors-zh.js");
+        for kind in portcullis_wire::error::Kind::ALL {
+            let (number, _) = kind.entry();
+            assert_eq!(text.matches(&format!(" {number}: \"")).count(), 1, "{number} {}", kind.name());
+        }
+        assert_eq!(text.matches(": \"").count(), portcullis_wire::error::Kind::ALL.len(), "and no other");
     }
 
     #[test]

@@ -14,8 +14,8 @@ use portcullis_wire::routes::{Method, Operation, ROUTES, Route};
 use super::access::{Permitted, guarded};
 use super::response::refuse;
 use super::{
-    Door, asks, chat, devices, files, history, hooks, inspect, link, listen, log, metrics, openapi, page, people, push,
-    queue, replies, say, sessions, start, status, stream, watch,
+    Door, asks, chat, devices, files, history, hooks, inspect, link, listen, log, metrics, modes, openapi, page,
+    people, push, queue, replies, say, sessions, start, status, stream, watch,
 };
 
 pub(super) fn router(door: &Arc<Door>) -> Router {
@@ -77,6 +77,9 @@ fn handler(route: &Route) -> MethodRouter<Arc<Door>> {
         Operation::PromptSession => on(method, sessions::prompt),
         Operation::SetSessionMode => on(method, sessions::set_mode),
         Operation::SetSessionModel => on(method, sessions::set_model),
+        Operation::ListDefaultModes => on(method, modes::list),
+        Operation::ShowDefaultMode => on(method, modes::show),
+        Operation::SetDefaultMode => on(method, modes::set),
         Operation::EndSession => on(method, sessions::end),
         Operation::ListAsks => on(method, asks::list),
         Operation::ShowAsk => on(method, asks::show),

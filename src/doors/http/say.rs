@@ -15,6 +15,7 @@ use portcullis_wire::routes::Operation;
 use portcullis_wire::text;
 use serde::Deserialize;
 use sha2::{Digest as _, Sha256};
+use tokio::task::JoinError;
 
 use super::Door;
 use super::access::Permitted;
@@ -72,21 +73,37 @@ pub(super) async fn post_event(
     let NewEvent { text, session, label, chat, reply_to, attributes, files } = read_json(request, &door).await?;
     let to = SayTarget { session, label, chat, reply_to };
     let text = match files.len() {
-        count @ 1.. if text.trim().is_empty() => format!("[{count} files without words]"),
+        1 if text.trim().is_empty() => "[1 file without words]".to_owned(),
+        count @ 2.. if text.trim().is_empty() => format!("[{count} files without words]"),
         _ => text,
     };
     if files.len() > MOST_FILES {
         return Err(Fault::new(Kind::BadRequest, format!("an event has at most {MOST_FILES} files")).into());
     }
     let given = checked(attributes)?;
-    let mut attributes = Attributes { known: vec![], given, files };
+    let attributes = Attributes { known: vec![], given, files };
     let id = mint(EventId::new);
     let is_without = attributes.files.is_empty() || is_repeated(&door, &permitted, key.as_deref()).await?;
     if is_without {
         return Ok(answered(&submit(&door, permitted, &to, text, attributes, key, id).await?, true));
     }
+    // Done to its end, also where the client does not wait for it: else files would stay behind that belong to nothing.
+    let submitting = async move { submit_with_files(&door, permitted, &to, text, attributes, key, id).await };
+    let broken_down = |error: JoinError| Fault::new(Kind::Internal, format!("the event was not taken: {error}"));
+    Ok(answered(&tokio::spawn(submitting).await.map_err(broken_down)??, true))
+}
+
+async fn submit_with_files(
+    door: &Door,
+    permitted: Permitted,
+    to: &SayTarget,
+    text: String,
+    mut attributes: Attributes,
+    key: Option<String>,
+    id: EventId,
+) -> Result<Taken, Fault> {
     let (event, sender, ids) = (id.to_string(), sender_of(&permitted), attributes.files.clone());
-    let giving = on_disk(&door, move |files| {
+    let giving = on_disk(door, move |files| {
         let staged = staged(files, &sender, &ids)?;
         let failed = |error| Fault::new(Kind::FilesFull, format!("the files could not be kept: {error}"));
         // There before the event is: the session may read them as soon as it has it.
@@ -96,13 +113,13 @@ pub(super) async fn post_event(
     let (staged, given) = giving.await??;
     let paths = given.iter().map(|file| file.path.display().to_string());
     attributes.known.extend((1..).zip(paths).map(|(number, path)| (format!("file_{number}"), path)));
-    let taken = submit(&door, permitted, &to, text, attributes, key, id).await;
+    let taken = submit(door, permitted, to, text, attributes, key, id).await;
     let answer = taken.as_ref().map(|taken| &taken.answer);
     let is_new = matches!(answer, Ok(Answer::Accepted { event, .. }) if *event == id);
     // Where it is a verdict, an event of before, or nothing, they wait for another.
     let tidying = move |files: &FileStore| if is_new { files.unstage(&staged) } else { files.erase(&id.to_string()) };
-    on_disk(&door, tidying).await?;
-    Ok(answered(&taken?, true))
+    on_disk(door, tidying).await?;
+    taken
 }
 
 /// Whether the sender has sent an event under this key: its files are that event's by now.

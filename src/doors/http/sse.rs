@@ -20,7 +20,8 @@ use super::seats::Seat;
 use crate::fixed;
 use crate::hub::{Changes, Known, Published, Roster, Watcher, now};
 
-const HEARTBEAT: Duration = Duration::from_secs(15);
+/// Often enough that whoever listens knows within seconds that the gate hangs.
+const HEARTBEAT: Duration = Duration::from_secs(5);
 
 /// Takes one of the places that there are for listeners.
 pub(super) fn take_place(door: &Door, permitted: &Permitted) -> Result<Seat, Fault> {

@@ -20,6 +20,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 use tokio_util::sync::CancellationToken;
 
 use super::Door;
+use super::access::Permitted;
 use super::body::read_json;
 use super::history::newest;
 use super::response::{ErrorResponse, Json};
@@ -58,6 +59,8 @@ pub(crate) struct NewProcess {
     pub(crate) label: Option<String>,
     pub(crate) mode: Option<String>,
     pub(crate) model: Option<String>,
+    /// Who wants it: the prompt is theirs.
+    pub(crate) by: String,
     pub(crate) resume: Option<String>,
     /// The session ends when the prompt is done.
     pub(crate) once: bool,
@@ -104,7 +107,11 @@ impl Starter {
 }
 
 /// `POST /api/v1/sessions`: starts a session, which stays until it is ended.
-pub(super) async fn start(State(door): State<Arc<Door>>, request: Request) -> Result<Response, ErrorResponse> {
+pub(super) async fn start(
+    State(door): State<Arc<Door>>,
+    Permitted { actor, .. }: Permitted,
+    request: Request,
+) -> Result<Response, ErrorResponse> {
     let mut new: NewSession = read_json(request, &door).await?;
     // A conversation goes on where it was.
     if let (None, Some(conversation)) = (&new.folder, &new.resume) {
@@ -118,6 +125,7 @@ pub(super) async fn start(State(door): State<Arc<Door>>, request: Request) -> Re
         label: new.label,
         mode: new.mode,
         model: new.model,
+        by: actor.name,
         resume: new.resume,
         once: false,
         ask_time: None,

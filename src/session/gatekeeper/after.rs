@@ -30,6 +30,13 @@ pub(crate) enum WentOn {
     CallsOver,
 }
 
+/// When a call is refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum RefusedAt {
+    Before,
+    Asked,
+}
+
 impl Gatekeeper {
     /// A call was made or refused: whatever was asked about it is settled, and it goes on the record. False when it ran
     /// with something else than was allowed.
@@ -97,7 +104,7 @@ impl Gatekeeper {
                 let preview = preview(&request.tool, &request.input);
                 self.state().calls.deny(Denied { ask, call, preview, by });
             }
-            None => self.record_refused(request, &call, by, None),
+            None => self.record_refused(RefusedAt::Asked, request, &call, by, None),
         }
     }
 
@@ -110,10 +117,19 @@ impl Gatekeeper {
     }
 
     /// Puts a call on the record that does not run because of us. The client may tell of it again, and not every one does.
-    pub(super) fn record_refused(&self, request: &ToolRequest, call: &CallKey, by: &str, ask: Option<AskId>) {
+    pub(super) fn record_refused(
+        &self,
+        at: RefusedAt,
+        request: &ToolRequest,
+        call: &CallKey,
+        by: &str,
+        ask: Option<AskId>,
+    ) {
         let mut state = self.state();
-        // One that was refused before it ran may be refused once more when permission is asked for.
-        if !state.calls.take_refused(call) {
+        // One that was refused before it ran may be refused once more when permission is asked for. Before it runs, only
+        // its id can tell that it is the same: of several that could not be read, each is another.
+        let may_be_known = at == RefusedAt::Asked || call.tool_use_id.is_some();
+        if !(may_be_known && state.calls.take_refused(call)) {
             let shown = request.shown();
             state.audit.write(record_of(call.clone(), CallOutcome::Denied, by.to_owned(), ask, &shown));
         }

@@ -29,6 +29,7 @@ use tokio_util::sync::CancellationToken;
 use crate::fixed;
 use crate::locks::locked;
 use crate::session::link::SessionHandle;
+use after::RefusedAt;
 pub(crate) use after::{FinishedCall, WentOn};
 pub(crate) use ask::shortened;
 use audit::AuditLog;
@@ -108,7 +109,12 @@ impl Gatekeeper {
 
     async fn hold_until_attached(&self) {
         let until = self.started + fixed::wait("FIRST_ATTACH", FIRST_ATTACH_TIMEOUT);
-        drop(tokio::time::timeout_at(until, self.knows_orders.subscribe().wait_for(|knows| *knows)).await);
+        let mut knows_orders = self.knows_orders.subscribe();
+        let attached = tokio::time::timeout_at(until, knows_orders.wait_for(|knows| *knows));
+        tokio::select! {
+            _attached = attached => {}
+            _why = self.session.without_gate() => {}
+        }
     }
 
     /// A tool is about to be called. Answers deny, ask or nothing, never allow. Where the client would swallow an `ask`,
@@ -117,7 +123,7 @@ impl Gatekeeper {
         let call = CallKey::of(&request);
         self.state().calls.announce(call.clone());
         self.hold_until_attached().await;
-        let judgement = match self.judged(&request, &call).await {
+        let judgement = match self.judged(RefusedAt::Before, &request, &call).await {
             Ok(judgement) => judgement,
             Err(denied) => return denied.into(),
         };
@@ -127,7 +133,7 @@ impl Gatekeeper {
         }
         let outside = self.outside_reason(&request).await;
         // The stop may have come meanwhile.
-        if let Some(denied) = self.denied_by_stop(&request, &call) {
+        if let Some(denied) = self.denied_by_stop(RefusedAt::Before, &request, &call) {
             return denied.into();
         }
         if !must_ask(&judgement) && outside.is_none() {
@@ -138,7 +144,7 @@ impl Gatekeeper {
             return Decision::Ask { reason: outside.unwrap_or(judgement.why) }.into();
         }
         if request.capabilities.waits.is_some_and(|waits| waits < SHORTEST_HOLD) {
-            self.record_refused(&request, &call, "old hooks", None);
+            self.record_refused(RefusedAt::Before, &request, &call, "old hooks", None);
             return Decision::deny(format!(
                 "A person must decide this ({}), and the installed hooks are too old to wait for one: run `portcullis \
                  install --hooks` again.",
@@ -159,7 +165,7 @@ impl Gatekeeper {
                 GatekeeperAnswer { decision: Decision::NoDecision, ..answer }
             }
             Decision::Deny { by, message, interrupt } => {
-                self.record_refused(&request, &call, self.who_denied(by), answer.verdict);
+                self.record_refused(RefusedAt::Before, &request, &call, self.who_denied(by), answer.verdict);
                 // The client shows it as an error of a hook.
                 let message = if by == DecidedBy::Person { as_said(&message) } else { message };
                 GatekeeperAnswer { decision: Decision::Deny { message, interrupt, by }, verdict: answer.verdict }
@@ -180,7 +186,7 @@ impl Gatekeeper {
             call
         };
         request.folder.clone_from(&call.folder);
-        let judgement = match self.judged(&request, &call).await {
+        let judgement = match self.judged(RefusedAt::Asked, &request, &call).await {
             Ok(judgement) => judgement,
             Err(denied) => return denied.into(),
         };
@@ -190,7 +196,7 @@ impl Gatekeeper {
         let outside = self.outside_reason(&request).await;
         if outside.is_none() && rule_may_allow(&request, &judgement) && self.can_be_recorded().await {
             // The stop may have come meanwhile.
-            if let Some(denied) = self.denied_by_stop(&request, &call) {
+            if let Some(denied) = self.denied_by_stop(RefusedAt::Asked, &request, &call) {
                 return denied.into();
             }
             let rule = judgement.rule.as_ref().map(|rule| rule.pattern.to_string()).unwrap_or_default();
@@ -282,25 +288,25 @@ impl Gatekeeper {
         self.state().stopped_by.as_deref().map(stopped_by)
     }
 
-    fn denied_by_stop(&self, request: &ToolRequest, call: &CallKey) -> Option<Decision> {
+    fn denied_by_stop(&self, at: RefusedAt, request: &ToolRequest, call: &CallKey) -> Option<Decision> {
         let message = self.stop_reason()?;
-        self.record_refused(request, call, "stop", None);
+        self.record_refused(at, request, call, "stop", None);
         Some(Decision::deny(message))
     }
 
     /// What the rules say of a call that can be judged, and is refused neither by a stop nor by one of them.
-    async fn judged(&self, request: &ToolRequest, call: &CallKey) -> Result<Judgement, Decision> {
+    async fn judged(&self, at: RefusedAt, request: &ToolRequest, call: &CallKey) -> Result<Judgement, Decision> {
         if let Some(why) = request.unjudgeable() {
-            self.record_refused(request, call, "unreadable", None);
+            self.record_refused(at, request, call, "unreadable", None);
             return Err(Decision::deny(why));
         }
         let judgement = self.judge.judge(request).await;
         // Afterwards, so that a stop that came meanwhile holds.
-        if let Some(denied) = self.denied_by_stop(request, call) {
+        if let Some(denied) = self.denied_by_stop(at, request, call) {
             return Err(denied);
         }
         let Some(rule) = denied_by(&judgement) else { return Ok(judgement) };
-        self.record_refused(request, call, &format!("rule {rule}"), None);
+        self.record_refused(at, request, call, &format!("rule {rule}"), None);
         Err(Decision::deny(judgement.why))
     }
 }

@@ -112,9 +112,12 @@ impl Gatekeeper {
             (_, false) => Some(fixed::wait("CONNECT", UNATTENDED_REGISTER_TIMEOUT)),
         };
         let Some(timeout) = timeout else { return self.registered(id, asking.await) };
-        match tokio::time::timeout(timeout, asking).await {
-            Ok(code) => self.registered(id, code),
-            Err(_) => self.nobody_asked(id, "the gate is away"),
+        tokio::select! {
+            asked = tokio::time::timeout(timeout, asking) => match asked {
+                Ok(code) => self.registered(id, code),
+                Err(_) => self.nobody_asked(id, "the gate is away"),
+            },
+            why = self.session.without_gate() => self.nobody_asked(id, &format!("no gate can be started: {why}")),
         }
     }
 

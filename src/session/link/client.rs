@@ -16,9 +16,9 @@ use portcullis_core::{AskId, EventId, SessionAbout, SessionId};
 use portcullis_wire::link::{AttachRequest, Greeting, LONGEST_LINE, Numbered, Opening, SessionMessage, VERSIONS};
 use tokio::io::AsyncWriteExt as _;
 use tokio::net::UnixStream;
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 
-use super::{AnswerSender, Deliveries, Delivery, SessionHandle};
+use super::{AnswerSender, Deliveries, Delivery, NoGate, SessionHandle};
 use crate::fixed;
 use crate::lines::{Lines, put_json};
 use crate::session::ring::StreamRing;
@@ -48,7 +48,8 @@ pub(crate) fn connect(
 ) -> (SessionHandle, Deliveries) {
     let (deliver, deliveries) = mpsc::channel(DELIVERIES);
     let (outgoing, messages) = mpsc::channel(MESSAGES);
-    let handle = SessionHandle::new(session, outgoing, about.clone());
+    let (no_gate, knows_no_gate) = watch::channel(None);
+    let handle = SessionHandle::new(session, outgoing, knows_no_gate, about.clone());
     let client = LinkClient {
         session,
         stream: Arc::clone(&handle.stream),
@@ -63,6 +64,7 @@ pub(crate) fn connect(
         verdicts: VecDeque::new(),
         pause: SHORTEST_PAUSE,
         complaint: String::new(),
+        no_gate,
         ended: false,
     };
     tokio::spawn(client.run(connect));
@@ -93,6 +95,8 @@ struct LinkClient {
     pause: Duration,
     /// What was last said of a gate that could not be reached; empty again after a welcome.
     complaint: String,
+    /// Why no gate can be started until somebody repairs a file.
+    no_gate: watch::Sender<Option<String>>,
     /// The process said goodbye, or dropped its handles.
     ended: bool,
 }
@@ -114,6 +118,7 @@ impl LinkClient {
     /// What keeps the process from its gate, for whoever reads its log: once, not at every attempt.
     fn complain(&mut self, error: &anyhow::Error) {
         let complaint = format!("{error:#}");
+        self.no_gate.send_replace(error.downcast_ref().map(|NoGate(why)| why.clone()));
         if self.complaint != complaint {
             tracing::warn!("no gate: {complaint}");
             self.complaint = complaint;
@@ -190,7 +195,10 @@ impl LinkClient {
         let within = fixed::wait("GREETING", GREETING_TIMEOUT);
         let greeting = tokio::time::timeout(within, greeting).await.context("the gate does not greet")??;
         match serde_json::from_slice(&greeting)? {
-            Greeting::Welcome { .. } => self.complaint.clear(),
+            Greeting::Welcome { .. } => {
+                self.complaint.clear();
+                self.no_gate.send_replace(None);
+            }
             Greeting::HandOver { program } => {
                 anyhow::bail!("the gate, portcullis {program}, leaves for a newer one")
             }

@@ -13,7 +13,7 @@ use portcullis_core::{
 };
 use portcullis_wire::error::{Fault, Kind};
 use portcullis_wire::link::{Answered, EventFrame, InboxItem, SessionMessage};
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{mpsc, oneshot, watch};
 
 pub(crate) use client::{Connect, connect};
 pub(crate) use upgrade::upgrade;
@@ -62,6 +62,11 @@ impl Deliveries {
     }
 }
 
+/// No gate can be started until somebody repairs a file: why.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub(crate) struct NoGate(pub(crate) String);
+
 /// How long a process that ends waits for the gate to hear of it.
 const BYE_TIMEOUT: Duration = Duration::from_millis(300);
 
@@ -78,6 +83,8 @@ pub(crate) struct SessionHandle {
     stream: Arc<StreamRing>,
     /// Where files are kept that come with events and go with replies.
     files: Option<FileStore>,
+    /// Why no gate can be started until somebody repairs a file; none while one may be.
+    no_gate: watch::Receiver<Option<String>>,
     session: SessionId,
     /// Shared by all clones.
     state: Arc<Mutex<HandleState>>,
@@ -120,11 +127,22 @@ impl SessionHandle {
     fn new(
         session: SessionId,
         outgoing: mpsc::Sender<(SessionMessage, Option<AnswerSender>)>,
+        no_gate: watch::Receiver<Option<String>>,
         about: SessionAbout,
     ) -> Self {
         let state = HandleState { written: DeliveryReceipt::default(), about, about_waits: false };
         let (stream, state) = (Arc::new(StreamRing::new()), Arc::new(Mutex::new(state)));
-        Self { outgoing, stream, files: None, session, state }
+        Self { outgoing, stream, files: None, no_gate, session, state }
+    }
+
+    /// Returns when no gate can be started, and why: a file is broken, so that waiting for one would not help.
+    pub(crate) async fn without_gate(&self) -> String {
+        let mut no_gate = self.no_gate.clone();
+        let why = no_gate.wait_for(Option::is_some).await.ok().and_then(|why| why.clone());
+        match why {
+            Some(why) => why,
+            None => std::future::pending().await,
+        }
     }
 
     /// This handle, and its clones from now on, know where files are kept.

@@ -54,7 +54,7 @@ fn a_service_is_shown_installed_started_and_removed() {
     assert!(ran.stdout.contains("  Restart=on-failure\n") && program.exists(), "{}", ran.stdout);
     assert_eq!(told(&home), ["daemon-reload", "enable --now portcullis.service"]);
 
-    assert!(run(&home, true, &["service", "install"]).ok().stdout.contains("nothing to change"));
+    assert!(run(&home, true, &["service", "install", "--yes"]).ok().stdout.contains("nothing to change"));
     assert_eq!(told(&home), [""; 0]);
     let shown = run(&home, true, &["service", "status", "--json"]).ok().json();
     assert_eq!((&shown["installed"], &shown["state"]), (&true.into(), &"running".into()));

@@ -4,8 +4,10 @@
 use crate::support::PATIENCE;
 use crate::support::child::Stdin;
 use crate::support::driven::shell;
+use crate::support::home::Home;
 use crate::support::hooks::{attend, bash, headless, home_with_rules, hooked, with};
 use crate::support::seen::until;
+use crate::support::standin::StandIn;
 use crate::support::tmux::Interactive;
 use serde_json::{Value, json};
 use std::fs;
@@ -41,6 +43,20 @@ fn a_prompt_that_is_typed_meanwhile_leaves_a_held_call_to_the_people_who_are_ask
     gate.answer(&ask, &json!({"behavior": "deny", "why": "not today"}));
     let told = session.hook_answer(&held);
     assert_eq!(told["hookSpecificOutput"]["permissionDecisionReason"], "A person denied this: not today", "{told}");
+}
+
+#[test]
+fn with_a_broken_configuration_a_held_call_is_denied_without_a_wait_and_says_why() {
+    let home = Home::new();
+    home.write_config("retention_days = \"many\"\n");
+    fs::write(home.folder().join("rules.toml"), "[[rule]]\nask = \"Bash(touch *)\"\n").unwrap();
+    let session = StandIn::start(&home, &["--label", "api"]);
+    attend(&home);
+    let told = session.hook("PreToolUse", &with(bash("touch a"), "permission_mode", "bypassPermissions"));
+    let told = &told["hookSpecificOutput"];
+    assert_eq!(told["permissionDecision"], "deny", "{told}");
+    let why = told["permissionDecisionReason"].as_str().unwrap();
+    assert!(why.contains("no gate can be started") && why.contains("config.toml"), "{why}");
 }
 
 #[test]

@@ -1,5 +1,7 @@
 //! Hooks that are posted over HTTP: off unless the owner switches it on, and only by tokens that can do nothing else.
 
+use crate::support::PATIENCE;
+use crate::support::connection::Connection;
 use crate::support::gate::Gate;
 use crate::support::home::Home;
 use crate::support::hooks::{bash, context};
@@ -124,4 +126,77 @@ fn a_hook_that_waits_is_denied_when_its_token_is_revoked() {
     let decision = held.join().unwrap()["hookSpecificOutput"]["decision"].clone();
     assert_eq!(decision["behavior"], "deny", "{decision}");
     gate.ask_when(&prompt, |ask| ask["state"] != "open");
+}
+
+#[test]
+fn posted_calls_take_no_more_memory_than_there_is_and_none_passes_for_that() {
+    let home = Home::new();
+    home.write_config("[hooks]\nhttp = true\n");
+    home.fix("PORTCULLIS_TEST_HOOK_BYTES", 1 << 20);
+    let gate = home.serve();
+    let [one, two, three] = ["one", "two", "three"].map(|name| home.token_for(name, "agent"));
+    let large = |event: &str, command: &str| {
+        let mut call = posted(&home, event, &bash(command));
+        call["tool_input"]["description"] = "x".repeat(400 << 10).into();
+        call["tool_use_id"] = command.into();
+        call
+    };
+    let hold = |token: &str, command: &str| {
+        let call = large("PermissionRequest", command);
+        let (target, request) = (gate.target(), Request::post("/claude/hooks").token(token).json(&call));
+        let held = std::thread::spawn(move || request.send(&target).expect(200).json());
+        let is_it = |ask: &Value| ask["preview"].as_str().is_some_and(|preview| preview.contains(command));
+        (held, until("the prompt", || gate.asks().into_iter().find(is_it)))
+    };
+    let (held, prompt) = hold(&one, "git push");
+    let denied = gate.post_as(&one, "/claude/hooks", &large("PreToolUse", "touch a")).expect(200).json();
+    let denied = &denied["hookSpecificOutput"];
+    assert_eq!(denied["permissionDecision"], "deny");
+    assert!(denied["permissionDecisionReason"].as_str().unwrap().contains("memory that one token has"), "{denied}");
+    let record = until("the record", || home.records("called").last().cloned());
+    assert_eq!((&record["outcome"], &record["decided_by"]), (&json!("denied"), &json!("unreadable")));
+    let refused = gate.post_as(&one, "/claude/hooks", &large("PostToolUse", "touch a")).expect(429);
+    assert_eq!((refused.json()["error"].clone(), refused.header("retry-after")), (json!(42908), Some("5")));
+
+    let (other, others) = hold(&two, "git fetch");
+    let denied = gate.post_as(&three, "/claude/hooks", &large("PermissionRequest", "touch b")).expect(200).json();
+    let denied = &denied["hookSpecificOutput"]["decision"];
+    assert_eq!(denied["behavior"], "deny");
+    assert!(denied["message"].as_str().unwrap().contains("all the memory that there is"), "{denied}");
+    assert_eq!(gate.post_as(&three, "/claude/hooks", &large("Stop", "x")).expect(503).json()["error"], 50302);
+
+    gate.answer(&prompt, &json!({"behavior": "deny", "why": "not now"}));
+    gate.answer(&others, &json!({"behavior": "deny", "why": "not now"}));
+    for held in [held, other] {
+        assert_eq!(held.join().unwrap()["hookSpecificOutput"]["decision"]["message"], "not now");
+    }
+    gate.post_as(&one, "/claude/hooks", &large("PostToolUse", "touch a")).expect(200);
+}
+
+#[test]
+fn a_hook_whose_token_was_revoked_while_it_came_is_denied_and_changes_nothing() {
+    let (home, gate, token) = posting();
+    let start = |event: &str, fields: &Value| {
+        let body = posted(&home, event, fields).to_string();
+        let mut posting = Connection::open(&gate.target());
+        let head = format!(
+            "POST /claude/hooks HTTP/1.1\r\nHost: {}\r\nAuthorization: Bearer {token}\r\nContent-Length: {}\r\nExpect: 100-continue\r\n\r\n",
+            gate.address(),
+            body.len()
+        );
+        posting.write(head.as_bytes());
+        posting.is_asked_for_the_body();
+        posting.write(&body.as_bytes()[..10]);
+        (posting, body)
+    };
+    let calls = [start("PreToolUse", &bash("ls")), start("PostToolUse", &bash("ls"))];
+    home.run(&["people", "remove", "claude"]).ok();
+    let statuses = calls.map(|(mut posting, body)| {
+        posting.write(&body.as_bytes()[10..]);
+        posting.patient_for(PATIENCE);
+        posting.read_head().unwrap().status
+    });
+    assert_eq!(statuses, [200, 403], "the first is answered with a no");
+    home.attached(0);
+    assert!(home.records("attached").is_empty() && home.records("called").is_empty());
 }

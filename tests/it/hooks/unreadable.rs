@@ -86,12 +86,21 @@ fn a_posted_call_that_cannot_be_read_is_denied_and_recorded() {
     // The client's dialog and the call before it are one call.
     let record = refused(&home, "an unknown tool", 1);
     assert_eq!(record["decided_by"], "unreadable");
+    // Each further one is another, although nothing tells them apart.
+    call["hook_event_name"] = "PreToolUse".into();
+    for count in [2, 3] {
+        post(call.to_string().into_bytes()).expect(200);
+        refused(&home, "an unknown tool", count);
+    }
     let deep = post(nested("PreToolUse", 200).into_bytes()).expect(200).json();
     assert_eq!(decision(&deep), "deny", "{deep}");
     let record = refused(&home, "mcp__x__y", 1);
     assert_eq!((&record["decided_by"], &record["tool_use_id"]), (&json!("unreadable"), &json!("deep")));
     let garbage = post(b"[\"PreToolUse\"".to_vec()).expect(200).json();
     assert_eq!(decision(&garbage), "deny", "{garbage}");
+    let denied = home.records("access_denied").last().cloned().unwrap_or_default();
+    let what = denied["what"].as_str().unwrap_or_default();
+    assert!(what.starts_with("a call of an unknown tool: it cannot be read: EOF"), "{denied}");
     let nameless = post(br#"{"hook_event_name":"PreToolUse","tool_name":"Bash"}"#.to_vec()).expect(200).json();
     assert_eq!(decision(&nameless), "deny", "no session: {nameless}");
     let denied = home.records("access_denied").last().cloned().unwrap_or_default();
@@ -107,6 +116,9 @@ fn a_command_hook_denies_and_records_what_it_cannot_read() {
     let answer = command_hook(&home, &call, true).ok().json();
     assert_eq!(decision(&answer), "deny", "{answer}");
     refused(&home, "an unknown tool", 1);
+    let answer = command_hook(&home, &r#"{"x":"PreToolUse","tool_use_id":"#, true).ok().json();
+    assert_eq!(decision(&answer), "deny", "the name of the hook cannot be read: {answer}");
+    refused(&home, "an unknown tool", 2);
     // As deep as a reader of JSON goes, and deeper.
     for (count, levels) in [110, 126, 200].into_iter().enumerate() {
         let call = nested("PermissionRequest", levels).replace("\"deep\"", &format!("\"deep-{levels}\""));

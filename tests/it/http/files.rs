@@ -6,6 +6,7 @@ use crate::support::gate::Gate;
 use crate::support::home::Home;
 use crate::support::http::{Answer, Request};
 use crate::support::standin::StandIn;
+use crate::support::until;
 use serde_json::{Value, json};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
@@ -182,4 +183,77 @@ fn what_the_api_answers_is_kept_by_no_cache_and_read_as_what_it_is() {
         assert_eq!(answer.header("x-content-type-options"), Some("nosniff"), "{answer}");
         assert_eq!(answer.header("cache-control"), Some("no-store"), "{answer}");
     }
+}
+
+#[test]
+fn a_file_without_words_is_counted_in_plain_words() {
+    let home = Home::new();
+    let gate = home.serve();
+    for (count, words) in [(1, "[1 file without words]"), (2, "[2 files without words]")] {
+        let files: Vec<Value> = (0..count).map(|_| uploaded(&gate, home.token(), "x", b"x")).collect();
+        let event = gate.post("/api/v1/events", &json!({"text": " ", "files": files})).expect(200).json();
+        let shown = gate.get(&format!("/api/v1/events/{}", event["id"].as_str().unwrap())).expect(200).json();
+        assert_eq!(shown["text"], words);
+    }
+}
+
+/// The folders of events that have files, by their events.
+fn events_with_files(home: &Home) -> Vec<String> {
+    let entries = std::fs::read_dir(home.folder().join("files")).into_iter().flatten();
+    let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    names.filter(|name| name != "staged").collect()
+}
+
+#[test]
+fn a_client_that_does_not_wait_leaves_no_file_behind_that_belongs_to_nothing() {
+    let home = Home::new();
+    let gate = home.serve();
+    let ids: Vec<Value> = (0..24).map(|_| uploaded(&gate, home.token(), "x", b"x")).collect();
+    for id in &ids {
+        let body = json!({"text": "see the file", "files": [id]}).to_string();
+        let request = format!(
+            "POST /api/v1/events HTTP/1.1\r\nHost: {}\r\nAuthorization: Bearer {}\r\nContent-Length: {}\r\n\r\n{body}",
+            gate.address(),
+            home.token(),
+            body.len()
+        );
+        Connection::open(&gate.target()).write(request.as_bytes());
+    }
+    // The gate has looked at all of them by then: each is one's own, and is given or still staged.
+    let is_event = |id: &String| gate.get(&format!("/api/v1/events/{id}")).status == 200;
+    until("every file to be an event's or staged", || {
+        let given = events_with_files(&home);
+        let staged = std::fs::read_dir(home.folder().join("files/staged")).unwrap().count();
+        (given.len() + staged == ids.len() && given.iter().all(is_event)).then_some(())
+    });
+}
+
+#[test]
+fn what_is_more_than_the_journal_may_keep_goes_with_its_files_and_its_record_stays() {
+    let home = Home::without_auto_start();
+    home.write_config("retention_bytes = 1048576\n[limits]\nbody = 2000000\n");
+    home.fix("PORTCULLIS_TEST_KEEP_TEXT", 0);
+    let gate = home.serve();
+    let [old, new] = ["old", "new"].map(|word| {
+        let file = uploaded(&gate, home.token(), "x.txt", word.as_bytes());
+        let text = format!("{word} {}", "x".repeat(700 << 10));
+        let event = gate.post("/api/v1/events", &json!({"text": text, "files": [file]})).expect(200).json();
+        event["id"].as_str().unwrap().to_owned()
+    });
+    let mut both = [old.clone(), new.clone()];
+    both.sort();
+    let mut given = events_with_files(&home);
+    given.sort();
+    assert_eq!(given, both);
+    home.fix("PORTCULLIS_TEST_RETIRE", 0);
+    let gate = home.restart(&gate);
+    until("the older file to go", || (events_with_files(&home) == [new.clone()]).then_some(()));
+    let lines = home.run(&["log", "--json"]).ok().json_lines();
+    let record = |id: &str| {
+        let received = |line: &&Value| line["record"]["received"]["id"] == id;
+        lines.iter().find(received).expect("the record stays").to_string()
+    };
+    assert!(record(&old).len() < 10_000 && record(&new).len() > 700_000, "{}", record(&old));
+    gate.get(&format!("/api/v1/events/{old}/files/0")).expect(404);
+    assert_eq!(gate.get(&format!("/api/v1/events/{new}/files/0")).expect(200).body, b"new");
 }

@@ -1,5 +1,6 @@
 //! Web Push: a device is told that something waits, and nothing of what, while nobody of its person looks.
 
+use crate::support::PATIENCE;
 use crate::support::gate::Gate;
 use crate::support::home::Home;
 use crate::support::http::Request;
@@ -7,6 +8,7 @@ use crate::support::push::{PushPeer, linked_device};
 use crate::support::standin::StandIn;
 use crate::support::until;
 use serde_json::{Value, json};
+use std::io::{Read as _, Write as _};
 use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt as _;
 
@@ -56,6 +58,40 @@ fn a_push_is_signed_and_encrypted_and_says_only_that_something_waits() {
     assert!(!home.folder().join(format!("push/{id}.json")).exists());
     let devices = gate.get("/api/v1/devices").expect(200).json();
     assert_eq!(devices[0]["id"], id.as_str(), "the device stays");
+}
+
+#[test]
+fn an_old_address_that_is_gone_ends_neither_a_newer_one_nor_the_device() {
+    let home = Home::new();
+    let peer = PushPeer::start(&home);
+    let gate = serve(&home);
+    let session = StandIn::start(&home, &["--label", "api"]);
+    let (id, key) = linked_device(&gate);
+    let push = gate.get_as(&key, "/api/v1/push").expect(200).json();
+    // A service that answers when this test wants it to.
+    let slow = TcpListener::bind("127.0.0.1:0").unwrap();
+    let old = subscription(&format!("http://{}/old", slow.local_addr().unwrap()));
+    gate.post_as(&key, "/api/v1/push", &old).expect(200);
+    session.ask("abcde", "Bash", "Make x", "touch x");
+    slow.set_nonblocking(true).unwrap();
+    let (mut under_way, _) = until("the push to the old address", || slow.accept().ok());
+    under_way.set_nonblocking(false).unwrap();
+    under_way.set_read_timeout(Some(PATIENCE)).unwrap();
+    let mut head = vec![];
+    while !head.ends_with(b"\r\n\r\n") {
+        let mut byte = [0];
+        under_way.read_exact(&mut byte).unwrap();
+        head.extend(byte);
+    }
+    let newer = peer.subscription(push["public_key"].as_str().unwrap());
+    gate.post_as(&key, "/api/v1/push", &newer).expect(200);
+    under_way.write_all(b"HTTP/1.1 410 Gone\r\nContent-Length: 0\r\n\r\n").unwrap();
+    until("the push to the newer address", || (peer.pushed(&newer).len() == 1).then_some(()));
+    assert!(is_subscribed(&gate, &key));
+    let kept = std::fs::read(home.folder().join(format!("push/{id}.json"))).unwrap();
+    let kept: Value = serde_json::from_slice(&kept).unwrap();
+    assert_eq!(kept["endpoint"], newer["endpoint"]);
+    assert_eq!(gate.get("/api/v1/devices").expect(200).json()[0]["id"], id.as_str(), "the device stays");
 }
 
 #[test]
@@ -134,6 +170,30 @@ fn a_device_can_be_told_no_more() {
     session.ask("abcde", "Bash", "Make x", "touch x");
     until("the push to the other", || (peer.pushed(&other).len() == 1).then_some(()));
     assert_eq!(peer.pushed(&stopped), [""; 0]);
+}
+
+#[test]
+fn a_session_that_is_quiet_on_a_device_is_not_pushed_there() {
+    let home = Home::new();
+    let peer = PushPeer::start(&home);
+    let gate = serve(&home);
+    let (quiet, loud) = (StandIn::start(&home, &["--label", "web"]), StandIn::start(&home, &["--label", "api"]));
+    home.attached(2);
+    let (_, key, mut muted) = subscribed(&gate, &peer);
+    let (_, _, other) = subscribed(&gate, &peer);
+    muted["muted"] = json!(["web"]);
+    gate.post_as(&key, "/api/v1/push", &muted).expect(200);
+    quiet.ask("abcde", "Bash", "Make x", "touch x");
+    until("the push to the other", || (peer.pushed(&other).len() == 1).then_some(()));
+    loud.ask("fghij", "Bash", "Make y", "touch y");
+    until("the push", || (peer.pushed(&muted) == [r#"{"waiting":1}"#]).then_some(()));
+    // No longer quiet: what still waits there is told.
+    muted["muted"] = json!([]);
+    gate.post_as(&key, "/api/v1/push", &muted).expect(200);
+    until("the quiet one", || (peer.pushed(&muted).len() == 2).then_some(()));
+    assert_eq!(peer.pushed(&muted)[1], r#"{"waiting":2}"#);
+    muted["muted"] = json!(vec!["x"; 201]);
+    gate.post_as(&key, "/api/v1/push", &muted).expect(400);
 }
 
 /// Keys as a browser has them, for an address of its own.

@@ -61,6 +61,16 @@ fn a_second_token_of_a_person_is_said_to_be_one_more() {
 }
 
 #[test]
+fn a_time_that_is_none_is_refused_with_one_that_is() {
+    let home = Home::new();
+    for wrong in ["1x", "0s", "soon", ""] {
+        let ran = home.run(&["token", "add", "ann", "--role", "sender", "--expires", wrong]);
+        assert_eq!(ran.status.code(), Some(2), "{ran:?}");
+        assert!(ran.stderr.contains("such as 30m, 12h, 30d or 1y"), "{ran:?}");
+    }
+}
+
+#[test]
 fn a_token_is_valid_until_it_expires() {
     let home = Home::new();
     let gate = home.serve();

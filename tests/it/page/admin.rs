@@ -92,6 +92,7 @@ fn the_log_is_filtered_by_what_it_is_about_and_by_how_much_it_matters() {
     gate.say("/", "a message").expect(200);
     session.next_event();
     session.ask("abcde", "Bash", "Make x", "touch x");
+    gate.only_ask();
     gate.verdict("abcde", &json!({"behavior": "deny"})).expect(200);
     let browser = Browser::start(&home);
     let page = browser.linked("a", &gate, &["admin"], DESKTOP);

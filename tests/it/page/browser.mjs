@@ -42,7 +42,7 @@ const DO = {
   text: ({ page, at }) => of(page).locator(at).first().innerText(),
   count: ({ page, at }) => of(page).locator(at).count(),
   run: ({ page, script }) => of(page).evaluate(script),
-  shot: ({ page, path }) => of(page).screenshot({ path, fullPage: true }).then(() => undefined),
+  shot: ({ page, path, whole }) => of(page).screenshot({ path, fullPage: whole }).then(() => undefined),
   problems: ({ page }) => of(page).problems,
   requests: ({ page }) => of(page).requests,
   async accessible({ page }) {

@@ -188,7 +188,6 @@ fn in_the_transcript() {
     page.see_text(".conversations strong", "<img");
     nothing_happened(&page);
     page.click(".conversations [data-action=continue]");
-    page.click("[data-action=older]");
     page.see_text(".said .user", "<script>");
     page.see_text(".said .text", "<script>");
     page.click(".call summary");

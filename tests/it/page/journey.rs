@@ -4,10 +4,11 @@ use crate::fakes::model::Model;
 use crate::fakes::script::Rule;
 use crate::run::api::serve;
 use crate::support::browser::{Browser, CHINESE_PHONE, DESKTOP, Screen};
+use crate::support::child::Stdin;
 use crate::support::driven::shell;
-use crate::support::home::Home;
+use crate::support::home::{Home, Ran};
 use crate::support::standin::StandIn;
-use crate::support::until;
+use crate::support::{PATIENCE, until};
 use serde_json::json;
 
 /// A first visit by link, a session started, its prompt allowed, the file there.
@@ -72,6 +73,25 @@ fn a_message_from_the_page_is_answered_there_and_an_edited_reply_changes_in_plac
     session.call("edit_message", &json!({"message_id": id, "text": "Done"}));
     page.see_text(".said .reply", "Done");
     assert_eq!(page.count(".said .reply"), 1);
+    assert_eq!(page.problems(), [""; 0]);
+}
+
+#[test]
+fn the_demo_agent_is_talked_to_and_answered_on_the_page() {
+    let home = Home::new();
+    std::fs::write(home.project().join("hello.txt"), "").unwrap();
+    let gate = home.serve();
+    let demo = home.spawn(home.command(&["demo", "--once"]), Stdin::Nothing);
+    let browser = Browser::start(&home);
+    let page = browser.linked("a", &gate, &[], DESKTOP);
+    page.click(".session");
+    page.fill(".composer textarea", "what is here?");
+    page.click("[data-action=send]");
+    page.see_text(".prompt .warning", "Preview only");
+    page.click("[data-action=allowOnce]");
+    page.see_text(".said .reply", "hello.txt");
+    Ran::of(&demo, PATIENCE).ok();
+    page.see_text(".head .badge", "ended");
     assert_eq!(page.problems(), [""; 0]);
 }
 

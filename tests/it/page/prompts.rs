@@ -20,7 +20,7 @@ fn an_answer_in_one_browser_closes_the_card_in_the_other() {
     one.see(".prompt");
     other.see(".prompt");
     one.click("[data-action=deny]");
-    other.see_text(".settled", "Answered by owner by device: Deny");
+    other.see_text(".settled", "Answered by owner on another device: Deny");
     assert_eq!(other.count(".prompt"), 0);
     assert!(!home.project().join("made.txt").exists());
 }
@@ -79,6 +79,9 @@ fn a_question_is_answered_with_its_options() {
     let page = browser.linked("a", &gate, &[], DESKTOP);
     gate.post("/api/v1/sessions", &json!({"prompt": "go"})).expect(201);
     page.see_text("legend", "Which colour?");
+    page.see_text(".prompt header", "asks you something");
+    page.click("[data-action=answer]");
+    page.see_text(".prompt .warning", "Answer every question first");
     assert_eq!(page.count(".claim"), 0, "the gate's own words are not told as the agent's");
     page.click("label:has-text(\"Blue\")");
     page.click("[data-action=answer]");
@@ -89,7 +92,9 @@ fn a_question_is_answered_with_its_options() {
 fn a_plan_is_sent_back_and_then_approved_with_the_mode_to_go_on_in() {
     let home = Home::new();
     let model = Model::start(vec![
-        Rule::on_text("go").call("Write", json!({"file_path": "$PLAN_FILE", "content": "1. build\n2. ship\n"})).once(),
+        Rule::on_text("go")
+            .call("Write", json!({"file_path": "$PLAN_FILE", "content": "# The plan\n1. build\n2. ship\n"}))
+            .once(),
         Rule::on_result("created").call("ExitPlanMode", json!({})).once(),
         Rule::on_any_result().call("ExitPlanMode", json!({})).once(),
         Rule::on_any_result().say("done: $RESULT"),
@@ -98,9 +103,12 @@ fn a_plan_is_sent_back_and_then_approved_with_the_mode_to_go_on_in() {
     let browser = Browser::start(&home);
     let page = browser.linked("a", &gate, &[], DESKTOP);
     let session = gate.post("/api/v1/sessions", &json!({"prompt": "go", "mode": "plan"})).expect(201).json();
-    page.see_text(".prompt .code", "2. ship");
+    page.see_text(".prompt .plan li", "ship");
+    page.see_text(".prompt .plan h3", "The plan");
     let first = page.text(".prompt header code");
+    page.fill(".prompt textarea", "test it first");
     page.click("[data-action=keepPlanning]");
+    model.wait_for_turn("test it first");
     page.see(&format!(".prompt:not([data-code={first}])"));
     assert_eq!(home.records("answered")[0]["behavior"], "deny", "it goes on planning");
     page.choose(".prompt select", "acceptEdits");

@@ -54,7 +54,10 @@ fn the_main_views_have_their_picture_taken() {
             let fits = page.run("document.documentElement.scrollWidth <= innerWidth");
             assert_eq!(fits, true, "{name} {view}: nothing is cut off");
             page.run(SHORT_PATHS);
-            page.shot(&folder.join(format!("{view}-{name}.png")));
+            // A conversation fills the screen, with its box at the lower end; the other views are as long as they are.
+            let is_conversation = page.count(".conversation") > 0;
+            page.run(if is_conversation { "scrollTo(0, 1e6)" } else { "scrollTo(0, 0)" });
+            page.shot(&folder.join(format!("{view}-{name}.png")), !is_conversation);
         };
         page.see("[data-action=link]");
         shot("link");
@@ -65,11 +68,40 @@ fn the_main_views_have_their_picture_taken() {
         page.click(".session:has-text(\"docs\")");
         page.see_text(".said .reply", "grammar");
         shot("session");
+        page.goto(&format!("http://{}/", gate.address()));
+        page.click(".session:has-text(\"api\")");
+        page.see(".said .call");
+        page.see(".prompt .diff");
+        shot("talk");
         for view in ["start", "log", "rules", "people", "devices"] {
             page.goto(&format!("http://{}/#/{view}", gate.address()));
             page.see("main h1");
             shot(view);
         }
         assert_eq!(page.problems(), [""; 0]);
+    }
+}
+
+#[test]
+fn a_page_without_sessions_and_one_without_a_gate_have_their_picture_taken() {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("screens");
+    std::fs::create_dir_all(&folder).unwrap();
+    for (name, screen) in [("desktop-light", DESKTOP), ("phone-dark", CHINESE_PHONE)] {
+        let home = Home::new();
+        let gate = home.serve();
+        let browser = Browser::start(&home);
+        let page = browser.linked(name, &gate, &["start", "admin"], screen);
+        page.see(".empty");
+        page.shot(&folder.join(format!("empty-{name}.png")), true);
+        page.goto(&format!("http://{}/#/start", gate.address()));
+        page.fill("input[list=folders]", "/nowhere");
+        page.fill("textarea", "make the tests pass");
+        page.click("[data-action=start]");
+        page.see(".notice:not(:empty)");
+        page.shot(&folder.join(format!("refused-{name}.png")), true);
+        gate.kill_9();
+        page.see(".away");
+        assert!(page.barriers().is_empty(), "{name}: {:?}", page.barriers());
+        page.shot(&folder.join(format!("away-{name}.png")), true);
     }
 }

@@ -28,7 +28,7 @@ fn what_the_agent_says_comes_as_it_is_said_and_calls_are_folded_with_their_resul
     page.click(".session");
     page.see_text(".said .user", "go");
     page.see_text(".said .text", "I make a file.");
-    page.see_text(".call.running", "touch made.txt");
+    page.see_text(".call.waiting", "touch made.txt");
     page.click(".prompt [data-action=allowOnce]");
     page.see_text(".said .text", "The first half");
     assert!(!page.text(".said").contains("the second"));
@@ -90,7 +90,6 @@ fn a_conversation_of_a_terminal_goes_on_on_the_page() {
     page.see_text(".said .text", "Green.");
     let turn = model.wait_for_turn("third");
     assert!(turn.body["messages"].to_string().contains("Red and blue."), "it is the same conversation");
-    page.click("[data-action=older]");
     page.see_text(".said .user", "name two colours");
     page.see_text(".said .text", "Red and blue.");
 }
@@ -119,7 +118,6 @@ fn what_is_older_is_shown_once_also_the_prompt_that_the_stream_begins_with() {
     let page = browser.linked("a", &gate, &[], DESKTOP);
     page.click(".session");
     page.see_text(".said", "I will.");
-    page.click("[data-action=older]");
     page.see_text(".said", "Done long ago.");
     for once in ["long ago", "make it", "Done long ago.", "I will."] {
         let count = format!(

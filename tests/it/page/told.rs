@@ -39,6 +39,11 @@ fn who_does_not_look_is_told_once_of_a_prompt_and_of_an_end_unless_it_is_quiet()
     assert!(told[0].as_str().unwrap().contains("touch x"), "{told}");
 }
 
+/// What the worker reads of what is quiet.
+const QUIET: &str = "new Promise((resolve) => { const opening = indexedDB.open('portcullis', 1); opening.onsuccess = () => { \
+    const reading = opening.result.transaction('device').objectStore('device').get('muted'); \
+    reading.onsuccess = () => (opening.result.close(), resolve(reading.result ?? [])) } })";
+
 #[test]
 fn a_push_shows_what_waits_and_only_what_is_simple_has_buttons() {
     let home = Home::new();
@@ -72,6 +77,17 @@ fn a_push_shows_what_waits_and_only_what_is_simple_has_buttons() {
     assert!(line("one asks").contains("touch made.txt") && line("one asks").ends_with("| allow,deny"), "{shown}");
     assert!(line("two asks").contains("high risk") && line("two asks").ends_with("| "), "{shown}");
     assert!(line("three asks").ends_with("| "), "{shown}");
+    // What is quiet on this device is not shown with the rest.
+    page.click(".session:has-text(\"one\")");
+    page.click(".check input");
+    until("the worker to know", || (page.run(QUIET) == json!(["one"])).then_some(()));
+    page.push("{\"waiting\":2}");
+    until("two notifications", || {
+        shown = page.notifications();
+        (shown.as_array().unwrap().len() == 5).then_some(())
+    });
+    let again = &shown.as_array().unwrap()[3..];
+    assert!(again.iter().all(|line| !line.as_str().unwrap().starts_with("one asks")), "{shown}");
 }
 
 #[test]

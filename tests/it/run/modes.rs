@@ -2,8 +2,11 @@
 
 use crate::fakes::model::Model;
 use crate::fakes::script::{Latch, Rule};
+use crate::run::api::serve;
 use crate::support::driven::Driven;
+use crate::support::gate::Gate;
 use crate::support::home::Home;
+use crate::support::http::Request;
 use crate::support::until;
 use serde_json::{Value, json};
 
@@ -74,6 +77,55 @@ fn bypass_asks_nothing_where_the_owner_opted_in() {
 fn the_configured_mode_is_the_default() {
     let (tools, written, _) = asked_in("", "permission_mode = \"acceptEdits\"\n");
     assert_eq!((tools, written), (vec!["Bash".to_owned()], true));
+}
+
+/// The mode of the newest session, once it is done.
+fn mode_of_run(home: &Home, gate: &Gate, model: &Model, more: &[&str]) -> Value {
+    Driven::start(home, model, &[&["go"], more].concat()).wait().ok();
+    let sessions = gate.get("/api/v1/sessions?all=true").json();
+    sessions.as_array().unwrap().iter().max_by_key(|session| session["since"].as_u64()).unwrap()["mode"].clone()
+}
+
+#[test]
+fn a_default_mode_that_an_admin_set_counts_for_run_and_for_sessions_over_the_api_also_after_a_restart() {
+    let home = Home::new();
+    let model = Model::start(vec![Rule::on_text("go").say("said")]);
+    let project = home.project().canonicalize().unwrap();
+    let config = format!("[projects.{:?}]\nmode = \"acceptEdits\"\n", project.to_str().unwrap());
+    let gate = serve(&home, &model, &config);
+    assert_eq!(mode_of_run(&home, &gate, &model, &[]), "acceptEdits");
+    let set = home.run(&["session", "default-mode", "plan", "--json"]).ok().json();
+    assert_eq!(
+        (&set["mode"], &set["set"]["by"], &set["configured"]["mode"]),
+        (&json!("plan"), &json!("owner"), &json!("acceptEdits"))
+    );
+    assert_eq!(home.records("default_mode_set").len(), 1);
+    gate.stop();
+    let gate = serve(&home, &model, &config);
+    assert_eq!(mode_of_run(&home, &gate, &model, &[]), "plan");
+    assert_eq!(mode_of_run(&home, &gate, &model, &["--permission-mode", "dontAsk"]), "dontAsk", "named, it counts");
+    let held = gate.post("/api/v1/sessions", &json!({"prompt": "go"})).expect(201).json();
+    assert_eq!(held["mode"], "plan");
+    let shown = home.run(&["session", "default-mode"]).ok().stdout;
+    assert!(shown.contains("start in plan: ") && shown.contains("config.toml: acceptEdits for "), "{shown}");
+    home.run(&["session", "default-mode", "--clear"]).ok();
+    assert_eq!(mode_of_run(&home, &gate, &model, &[]), "acceptEdits");
+    assert_eq!(gate.get("/api/v1/modes").expect(200).json(), json!([]));
+}
+
+#[test]
+fn a_default_mode_is_for_admins_and_never_the_one_in_which_nothing_is_asked() {
+    let home = Home::new();
+    home.write_config("allow_bypass = true\n");
+    let gate = home.serve();
+    home.run(&["session", "default-mode", "bypassPermissions"]).refused(4, "cannot be a default");
+    home.run(&["session", "default-mode", "sometimes"]).refused(1, "there is no mode");
+    home.run(&["session", "default-mode", "plan", "--folder", "nowhere"]).refused(1, "there is no folder");
+    let reviewer = home.token_for("rita", "reviewer");
+    gate.get_as(&reviewer, "/api/v1/modes").expect(403);
+    let body = json!({"folder": home.project(), "mode": "auto"});
+    Request::new("PUT", "/api/v1/modes/default").token(&reviewer).json(&body).send(&gate.target()).expect(403);
+    assert!(home.records("default_mode_set").is_empty());
 }
 
 #[test]

@@ -2,12 +2,14 @@
 
 use crate::fakes::model::Model;
 use crate::fakes::script::{Latch, Rule};
-use crate::support::claude::Claude;
+use crate::support::claude::{self, Claude};
 use crate::support::gate::Gate;
 use crate::support::home::Home;
 use crate::support::standin::StandIn;
 use serde_json::{Value, json};
 use std::fs;
+
+const PROGRAM: &str = env!("CARGO_BIN_EXE_portcullis");
 
 #[test]
 fn an_allowed_bash_call_cannot_answer_or_administer() {
@@ -28,8 +30,7 @@ fn an_allowed_bash_call_cannot_answer_or_administer() {
         "(env -u CLAUDECODE sh -c \"$P ask allow abcde; exit \\$?\")",
     ];
     let script: String = attempts.iter().map(|attempt| format!("{attempt} >&2; echo \"code $?\"\n")).collect();
-    let program = env!("CARGO_BIN_EXE_portcullis");
-    fs::write(home.project().join("attempts.sh"), format!("P={program}\n{script}")).unwrap();
+    fs::write(home.project().join("attempts.sh"), format!("P={PROGRAM}\n{script}")).unwrap();
     let by_hand = "curl -s -o /dev/null -w 'status %{http_code}' --unix-socket $PORTCULLIS_HOME/gate.sock";
     let by_hand = format!("{by_hand} -d 'yes abcde' http://localhost/");
 
@@ -54,6 +55,42 @@ fn an_allowed_bash_call_cannot_answer_or_administer() {
     // The session has ended, and a person at a terminal answers.
     home.run(&["ask", "deny", "abcde"]).ok();
     assert_eq!(other.next_verdict().behavior, "deny");
+}
+
+#[test]
+fn a_claude_code_by_another_name_answers_nothing_either() {
+    let home = Home::new();
+    let gate = home.serve();
+    let other = StandIn::start_under_an_agent(&home, &["--label", "other"]);
+    gate.open_prompt(&other, "abcde");
+    let renamed = home.user().join("cc");
+    let real = claude::program();
+    // A copy of a third of a gigabyte, where no second name for it can be had.
+    fs::hard_link(&real, &renamed).or_else(|_| fs::copy(&real, &renamed).map(drop)).unwrap();
+    let attempts = [
+        "$P ask allow abcde",
+        "env -u CLAUDECODE $P ask allow abcde",
+        "env -i HOME=$HOME PORTCULLIS_HOME=$PORTCULLIS_HOME sh -c \"$P ask allow abcde; exit \\$?\"",
+        "env -u CLAUDECODE $P token add eve --role admin",
+    ];
+    let script: String = attempts.iter().map(|attempt| format!("{attempt} >&2; echo \"code $?\"\n")).collect();
+    let by_hand = "curl -s -o /dev/null -w 'status %{http_code}' --unix-socket $PORTCULLIS_HOME/gate.sock";
+    let script = format!("P={PROGRAM}\n{script}{by_hand} -d 'yes abcde' http://localhost/\n");
+    fs::write(home.project().join("attempts.sh"), script).unwrap();
+    let model = Model::start(vec![
+        Rule::on_text("go").call("Bash", json!({"command": "sh attempts.sh", "description": "try"})).once(),
+        Rule::on_any_result().say("done"),
+    ]);
+    let mut command = home.program(&renamed);
+    Claude::confine(&mut command, &home, &model);
+    let servers = json!({"mcpServers": {}});
+    let claude = Claude::headless_command(&home, command, "go", &servers, &["--allowedTools", "Bash"]);
+    assert_eq!(claude.wait().ok().stdout, "done\n");
+    let said = model.turns().iter().map(|request| request.turn.result()).collect::<Vec<_>>().join("\n");
+    let codes: Vec<&str> = said.lines().filter(|line| line.starts_with("code ")).collect();
+    assert_eq!(codes, vec!["code 4"; attempts.len()], "{said}");
+    assert!(said.contains("status 403"), "{said}");
+    assert_eq!((other.verdict_count(), gate.ask("abcde")["state"].clone()), (0, json!("open")));
 }
 
 #[test]

@@ -206,9 +206,10 @@ impl Page<'_> {
         self.tell("memory", json!({}))
     }
 
+    /// A picture: of the whole page, or of what a screen shows of it.
     #[track_caller]
-    pub(crate) fn shot(&self, path: &Path) {
-        self.tell("shot", json!({"path": path}));
+    pub(crate) fn shot(&self, path: &Path, whole: bool) {
+        self.tell("shot", json!({"path": path, "whole": whole}));
     }
 
     /// Errors in the page so far: none, unless something is wrong.

@@ -84,6 +84,9 @@ pub struct MeView {
     /// Where the caller may start sessions.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub folders: Vec<String>,
+    /// Whether sessions may be put into the mode in which nothing is asked.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub may_bypass: bool,
     /// Seconds that a prompt waits before someone who does not look is told.
     pub notify_after: u64,
     /// Whether the gate tells devices by Web Push.
@@ -106,6 +109,9 @@ pub struct NewSubscription {
     /// Where the push service takes pushes for the browser: https, at most 2048 bytes.
     pub endpoint: String,
     pub keys: SubscriptionKeys,
+    /// Labels of sessions whose prompts are not pushed to this device: at most 200, of 64 bytes each.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub muted: Vec<String>,
 }
 
 /// What pushes are encrypted with, in base64url.

@@ -26,6 +26,9 @@ pub struct SessionView {
     pub continues: Option<String>,
     /// When it attached first.
     pub since: u64,
+    /// When its agent last did something, or someone had to do with it. 0: told by an earlier release.
+    #[serde(default)]
+    pub last_active: u64,
     /// The agent's permission mode, where it is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mode: Option<String>,
@@ -134,6 +137,7 @@ impl SessionView {
             agent_session: about.agent_session.clone(),
             continues: about.continues.map(|id| id.to_string()),
             since: session.since.0,
+            last_active: session.active.0,
             mode: about.mode.clone(),
             driven: about.driven,
             hooks_version: about.hooks_version,

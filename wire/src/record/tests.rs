@@ -175,6 +175,8 @@ pub(crate) fn every_record() -> Vec<Record> {
         Record::Ordered { session, id: None, order: Order::Stop { by: "ann".into() }, by: "ann".into() },
         Record::OrderDone { session, order: OrderId::new(AT, 8) },
         Record::OrderFailed { session, order: OrderId::new(AT, 8), why: "w".into() },
+        Record::DefaultModeSet { folder: "/home/ann/api".into(), mode: Some(Mode::Plan), by: "ann".into() },
+        Record::DefaultModeSet { folder: "/home/ann/api".into(), mode: None, by: "ann".into() },
         Record::Carried { ask },
         Record::NotConfirmed { ask },
         Record::Withdrawn { ask, why: "gone".into() },

@@ -9,10 +9,11 @@ use super::RequestBody::Text as TextBody;
 use super::ResponseBody::{Either, Stream, Text, Upgrade};
 use super::{Param, RequestBody, ResponseBody, Route, RouteAccess, TypeSchema};
 use crate::api::{
-    Accepted, Approval, AskView, ChainView, Change, DeviceView, EventView, LinkView, LogLine, MadeDevice, MadeToken,
-    MeView, NewCheck, NewDevice, NewEvent, NewLink, NewMode, NewModel, NewPresence, NewPrompt, NewRedaction, NewRole,
-    NewSubscription, NewToken, NewVerdict, OrderView, PeopleView, PushView, Recorded, Redacted, ReplyView, RuleView,
-    RulingView, SessionView, Status, TokenView, Tried, UploadedFile, VerdictView,
+    Accepted, Approval, AskView, ChainView, Change, DefaultModeView, DeviceView, EventView, LinkView, LogLine,
+    MadeDevice, MadeToken, MeView, NewCheck, NewDefaultMode, NewDevice, NewEvent, NewLink, NewMode, NewModel,
+    NewPresence, NewPrompt, NewRedaction, NewRole, NewSubscription, NewToken, NewVerdict, OrderView, PeopleView,
+    PushView, Recorded, Redacted, ReplyView, RuleView, RulingView, SessionView, SetModeView, Status, TokenView, Tried,
+    UploadedFile, VerdictView,
 };
 use crate::error::Kind;
 use crate::start::{Confirm, Confirmed, NewChat, NewSession, PendingAsks};
@@ -45,6 +46,7 @@ const TALK: RouteAccess = RouteAccess::AnyOf(&[Right::Talk]);
 const REVIEW: RouteAccess = RouteAccess::AnyOf(&[Right::Review]);
 const START: RouteAccess = RouteAccess::AnyOf(&[Right::Start]);
 const ADMIN: RouteAccess = RouteAccess::AnyOf(&[Right::Admin]);
+const START_OR_ADMIN: RouteAccess = RouteAccess::AnyOf(&[Right::Start, Right::Admin]);
 const AGENT: RouteAccess = RouteAccess::AnyOf(&[Right::Agent]);
 /// Holding a session up takes nothing away from anybody: the owner may, also where others answer the prompts.
 const REVIEW_OR_ADMIN: RouteAccess = RouteAccess::AnyOf(&[Right::Review, Right::Admin]);
@@ -245,6 +247,19 @@ routes! {
         from_inside: ORDERING, outside: true, params: &[WAIT], body: takes::<NewModel>(),
         response: gives::<OrderView>(), errors: ORDERED,
     }
+    ListDefaultModes Get "/api/v1/modes" ADMIN "The default modes of folders that admins have set" {
+        outside: true, response: lists::<SetModeView>(),
+    }
+    ShowDefaultMode Get "/api/v1/modes/default" START_OR_ADMIN
+        "In which permission mode a session starts in a folder when none is named, and who says so" {
+        outside: true, params: &[query("folder", "string", "where the session would work")],
+        response: gives::<DefaultModeView>(), errors: &[Kind::BadRequest],
+    }
+    SetDefaultMode Put "/api/v1/modes/default" ADMIN
+        "Set the permission mode in which sessions start in a folder and below when none is named" {
+        from_inside: Refused("changing the default mode of a folder"), outside: true, body: takes::<NewDefaultMode>(),
+        response: gives::<DefaultModeView>(), errors: &[Kind::NotADefaultMode, Kind::TooManyProjects],
+    }
     EndSession Post "/api/v1/sessions/{id}/end" START "End the session" {
         from_inside: ORDERING, outside: true, params: &[WAIT], response: gives::<OrderView>(), errors: ORDERED,
     }
@@ -390,7 +405,7 @@ routes! {
     Hook Post "/claude/hooks" AGENT
         "Claude Code's http hooks, where hooks.http is on: the call as it posts it, the answer as it reads it" {
         body: TextBody, response: Text("what the hook is answered, as JSON"),
-        errors: &[Kind::NoSuchRoute],
+        errors: &[Kind::NoSuchRoute, Kind::TooManyCalls],
     }
     Metrics Get "/metrics" ADMIN "Counts, in the text format of Prometheus" { response: Text("counts") }
     Describe Get "/api/openapi.json" ANYONE "The API for programs, as an OpenAPI document" {}

@@ -57,6 +57,8 @@ fn every_record_is_a_sentence() {
         - api  ann stopped it: no tool runs until it is resumed
           api  the order to take a prompt is done
         ! api  the order to take a prompt failed: w
+        -      ann sets the default mode in /home/ann/api to plan
+        -      ann takes back the default mode in /home/ann/api: it is as configured
           api  abcde: the agent has the verdict
         ! api  abcde NOT CONFIRMED: nothing shows that the agent took the verdict
         - api  abcde no longer asked: gone

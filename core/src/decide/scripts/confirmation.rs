@@ -62,6 +62,7 @@ fn a_verdict_that_was_sent_is_never_replaced_and_may_be_not_confirmed() {
             31 call 1 ran ask=1
               + session 1 ran Bash
               > done
+              > publish session 1
               + ask 1 ran
               > publish ask 1
             32 deny abcde bob

@@ -73,17 +73,14 @@ enum Next {
 fn order(line: &str, meaning: &mut Meaning) -> Option<Next> {
     let mut rest = line;
     loop {
-        let (behind, has_address) = behind_address(rest)?;
+        let behind = behind_address(rest)?;
         if let Some(line) = behind.strip_prefix('!') {
             // Names of files and the line before are put in the place of some characters.
             if line.contains(['%', '#', '!']) {
                 return None;
             }
-            if has_address {
-                meaning.feed(line);
-            } else {
-                meaning.run(line);
-            }
+            // It may run what was written to a file before.
+            meaning.feed(line);
             return Some(Next::Orders);
         }
         let ends = behind.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(behind.len());
@@ -159,21 +156,18 @@ fn is_setting(word: &str) -> bool {
     known(name) || name.strip_prefix("no").is_some_and(known)
 }
 
-/// What stands behind the lines that an order is for, and whether there are any.
-fn behind_address(text: &str) -> Option<(&str, bool)> {
+/// What stands behind the lines that an order is for.
+fn behind_address(text: &str) -> Option<&str> {
     let mut rest = text.trim_start_matches([' ', '\t', ':']);
-    let mut has_address = false;
     loop {
         let plain = rest.trim_start_matches(|c: char| c.is_ascii_digit() || ".$%,;+- \t".contains(c));
-        has_address |= plain.len() < rest.len();
         rest = plain;
-        let Some(c) = rest.chars().next() else { return Some((rest, has_address)) };
+        let Some(c) = rest.chars().next() else { return Some(rest) };
         rest = match c {
             '/' | '?' => behind_part(&rest[1..], c).unwrap_or_default(),
             '\'' => rest.get(2..)?,
-            _ => return Some((rest, has_address)),
+            _ => return Some(rest),
         };
-        has_address = true;
     }
 }
 

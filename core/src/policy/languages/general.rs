@@ -54,15 +54,14 @@ pub(super) fn says_nothing_of_programs(name: &str, rest: &[ShellWord], input: &P
 }
 
 /// Code that is not handed over by an option that says so, and code that removes what it does not name.
-pub(super) fn code(name: &str, rest: &[ShellWord], command: &Found) -> Meaning {
+pub(super) fn code(name: &str, rest: &[ShellWord], command: &Found, input: impl Fn() -> ProgramInput) -> Meaning {
     if !interprets(std::slice::from_ref(&ShellWord::plain(name))) {
         return Meaning::default();
     }
+    let piped = input().texts().filter(|_| command.given.is_empty()).unwrap_or_default();
     let words = rest.iter().map(|word| word.text.as_str());
-    let texts: Vec<&str> = words
-        .chain(command.given.iter().map(String::as_str))
-        .filter(|text| text.contains([' ', '(', '\n', ';']))
-        .collect();
+    let texts = words.chain(command.given.iter().chain(&piped).map(String::as_str));
+    let texts: Vec<&str> = texts.filter(|text| text.contains([' ', '(', '\n', ';'])).collect();
     let is_module = rest.iter().any(|word| word.text.starts_with("-m"));
     let starts = || is_module && texts.iter().any(|text| starts_programs(name, text));
     Meaning { is_unclear: starts() || texts.iter().any(|text| removes_what_it_makes(text)), ..Meaning::default() }
@@ -106,7 +105,11 @@ fn is_named(before: &str, behind: &str) -> bool {
     let name: usize = behind.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(behind.len());
     let behind = &behind[name..];
     // Without brackets it is a call where a blank and something to remove follow.
-    let bare = || behind.strip_prefix(' ').filter(|text| text.starts_with(['"', '\'', 'q', '@', '$', '<', 'g']));
+    let makes = ["map", "grep", "sort", "reverse", "join", "keys", "values", "split"];
+    let is_what = |text: &&str| {
+        text.starts_with(['"', '\'', 'q', '@', '$', '<', 'g']) || makes.iter().any(|it| text.starts_with(it))
+    };
+    let bare = || behind.strip_prefix(' ').filter(is_what);
     let Some(argument) = behind.trim_start().strip_prefix('(').or_else(bare) else { return true };
     let argument = argument.trim_start_matches([' ', '(', '[', '\n']);
     if argument.starts_with(')') || argument.starts_with("missing_ok") {
@@ -161,6 +164,7 @@ mod tests {
             "os.remove('a'+'b')",
             "os.remove(f'{x}')",
             "rmtree(\"$x\")",
+            "END { unlink map { \"a$_\" } x }",
         ] {
             assert!(removes_what_it_makes(code), "{code}");
         }

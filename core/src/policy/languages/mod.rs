@@ -94,7 +94,7 @@ pub(crate) fn meaning(words: &[ShellWord], command: &Found, all: &[Found]) -> Me
         }
         name if is_shell(name) => placing::script_with_places(words, command, all),
         name if ex::is_editor(name) => ex::read_by_vim(name, rest, &input()),
-        name => general::code(name, rest, command),
+        name => general::code(name, rest, command, input),
     }
 }
 

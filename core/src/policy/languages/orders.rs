@@ -28,7 +28,8 @@ fn parted(order: &str) -> (&str, &str) {
 
 pub(super) fn sqlite(texts: &[&str], input: &ProgramInput) -> Meaning {
     let mut meaning = Meaning::default();
-    for text in texts.iter().map(|text| (*text).to_owned()).chain(input.texts().unwrap_or_default()) {
+    let Some(given) = input.texts() else { return Meaning::unclear() };
+    for text in texts.iter().map(|text| (*text).to_owned()).chain(given) {
         let (orders, sql): (Vec<&str>, Vec<&str>) = text.lines().partition(|line| line.trim_start().starts_with('.'));
         for order in orders {
             let (name, argument) = parted(order.trim_start());

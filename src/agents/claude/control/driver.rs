@@ -142,7 +142,7 @@ pub(crate) async fn drive(
         problem: None,
     };
     if let Some(prompt) = start.prompt {
-        driver.user(AT_THE_TERMINAL, &prompt, None);
+        driver.user(start.prompt_by.as_deref().unwrap_or(AT_THE_TERMINAL), &prompt, None);
     }
     let outcome = driver.run(holder, stdout, deliveries, task_messages, prompt_news, commands).await;
     gate.bye(Goodbye::because(outcome.problem.clone().unwrap_or_else(|| "the session is over".to_owned()))).await;

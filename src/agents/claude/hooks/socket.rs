@@ -75,7 +75,7 @@ async fn answer(
     let (reader, mut writer) = stream.into_split();
     let mut lines = Lines::new(reader, LONGEST);
     let Line::Whole(line) = tokio::time::timeout(CONNECT_TIMEOUT, lines.next()).await?? else { return Ok(()) };
-    let arguments = hooks::fields_of(&line);
+    let arguments = hooks::fields_of(&line, None);
     let call = HookCall::read(&arguments)?;
     session.is_installed(arguments["watched"] == true);
     let mut caller = Some(caller);

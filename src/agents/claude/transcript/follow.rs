@@ -61,22 +61,15 @@ impl Follower {
     pub(in crate::agents::claude) fn start(session: SessionHandle, transcripts: Option<Transcripts>) -> Self {
         let (send, told) = mpsc::channel(MOST_WAITING);
         let conversation = session.about().agent_session;
-        let mut following = TranscriptFollowing {
+        let following = TranscriptFollowing {
             session,
-            transcripts,
-            conversation: None,
-            file: None,
-            read: 0,
-            entries: Entries::default(),
+            file: Some(FollowedFile::of(transcripts)),
             calls: ToldIds::default(),
             results: ToldIds::default(),
             late: ToldIds::default(),
             words_end: true,
         };
-        if let Some(conversation) = conversation {
-            following.begin(conversation);
-        }
-        tokio::spawn(following.run(told));
+        tokio::spawn(following.run(conversation, told));
         Self(send)
     }
 
@@ -116,13 +109,8 @@ impl ToldIds {
 
 struct TranscriptFollowing {
     session: SessionHandle,
-    transcripts: Option<Transcripts>,
-    conversation: Option<String>,
-    /// None until the client has begun to write it.
-    file: Option<File>,
-    /// How much of it was read.
-    read: u64,
-    entries: Entries,
+    /// With the thread that reads while it does; none for good if that broke down.
+    file: Option<FollowedFile>,
     calls: ToldIds,
     results: ToldIds,
     /// Results that were told without their text, because the file was late.
@@ -132,7 +120,10 @@ struct TranscriptFollowing {
 }
 
 impl TranscriptFollowing {
-    async fn run(mut self, mut told: mpsc::Receiver<Followed>) {
+    async fn run(mut self, conversation: Option<String>, mut told: mpsc::Receiver<Followed>) {
+        if let Some(conversation) = conversation {
+            self.begin(conversation).await;
+        }
         loop {
             let is_watched = self.session.stream().is_looked_at();
             tokio::select! {
@@ -140,36 +131,50 @@ impl TranscriptFollowing {
                     Some(followed) => self.take(followed).await,
                     None => return,
                 },
-                () = tokio::time::sleep(WATCHED_PAUSE), if is_watched => self.read_on(),
+                () = tokio::time::sleep(WATCHED_PAUSE), if is_watched => self.read_on().await,
                 () = self.session.stream().looked_at(), if !is_watched => {}
             }
         }
     }
 
     /// Another conversation: what its transcript has already is older than this session.
-    fn begin(&mut self, conversation: String) {
-        if self.conversation.as_ref() == Some(&conversation) {
-            return;
-        }
-        self.read_on();
-        (self.file, self.read) = (None, 0);
-        self.conversation = Some(conversation);
-        self.find();
-        if let Some(length) = self.file.as_ref().and_then(|file| file.metadata().ok()).map(|about| about.len()) {
-            self.read = length;
-        }
+    async fn begin(&mut self, conversation: String) {
+        self.tell_of(move |file| file.begin(conversation)).await;
     }
 
-    fn find(&mut self) {
-        if let (None, Some(transcripts), Some(conversation)) = (&self.file, &self.transcripts, &self.conversation) {
-            self.file = transcripts.open(conversation);
+    /// Tells what the client has written since.
+    async fn read_on(&mut self) {
+        self.tell_of(FollowedFile::read_on).await;
+    }
+
+    /// Looks at the file on a thread that may wait for the disk, and tells what it says.
+    async fn tell_of(&mut self, look: impl FnOnce(&mut FollowedFile) -> Vec<EntryKind> + Send + 'static) {
+        let Some(mut file) = self.file.take() else { return };
+        let looking = tokio::task::spawn_blocking(move || {
+            let told = look(&mut file);
+            (file, told)
+        });
+        let Ok((file, told)) = looking.await else { return };
+        self.file = Some(file);
+        for entry in told {
+            let is_news = match &entry {
+                // A hook tells those.
+                EntryKind::User { .. } | EntryKind::Event { .. } => false,
+                EntryKind::Call { call, .. } => self.calls.is_news(call),
+                EntryKind::Result { call, .. } => self.results.is_news(call) || self.late.forget(call),
+                EntryKind::Text { .. } | EntryKind::Turn { .. } | EntryKind::Notice { .. } => true,
+            };
+            self.words_end = matches!(entry, EntryKind::Text { .. });
+            if is_news {
+                self.session.stream().push(entry);
+            }
         }
     }
 
     async fn take(&mut self, followed: Followed) {
-        self.read_on();
+        self.read_on().await;
         match followed {
-            Followed::Conversation(conversation) => self.begin(conversation),
+            Followed::Conversation(conversation) => self.begin(conversation).await,
             Followed::Entry(entry) => self.session.stream().push(entry),
             Followed::Call { id, tool, input, agent } => {
                 let id = id.unwrap_or_default();
@@ -205,45 +210,75 @@ impl TranscriptFollowing {
     /// Reads on until the file has told it, or is late. Where there is no file, nothing is waited for.
     async fn read_until(&mut self, is_told: impl Fn(&Self) -> bool) {
         let late = Instant::now() + fixed::wait("TRANSCRIPT_LATE", LATE);
-        while self.file.is_some() && !is_told(self) && Instant::now() < late {
+        while self.file.as_ref().is_some_and(FollowedFile::is_there) && !is_told(self) && Instant::now() < late {
             tokio::time::sleep(LOOK_PAUSE).await;
-            self.read_on();
+            self.read_on().await;
+        }
+    }
+}
+
+/// The transcript of a conversation, as far as it was read.
+struct FollowedFile {
+    transcripts: Option<Transcripts>,
+    conversation: Option<String>,
+    /// None until the client has begun to write it.
+    file: Option<File>,
+    /// How much of it was read.
+    read: u64,
+    entries: Entries,
+}
+
+impl FollowedFile {
+    fn of(transcripts: Option<Transcripts>) -> Self {
+        Self { transcripts, conversation: None, file: None, read: 0, entries: Entries::default() }
+    }
+
+    fn is_there(&self) -> bool {
+        self.file.is_some()
+    }
+
+    /// The rest of the conversation that ends with this one.
+    fn begin(&mut self, conversation: String) -> Vec<EntryKind> {
+        if self.conversation.as_ref() == Some(&conversation) {
+            return vec![];
+        }
+        let told = self.read_on();
+        (self.file, self.read) = (None, 0);
+        self.conversation = Some(conversation);
+        self.find();
+        if let Some(length) = self.file.as_ref().and_then(|file| file.metadata().ok()).map(|about| about.len()) {
+            self.read = length;
+        }
+        told
+    }
+
+    fn find(&mut self) {
+        if let (None, Some(transcripts), Some(conversation)) = (&self.file, &self.transcripts, &self.conversation) {
+            self.file = transcripts.open(conversation);
         }
     }
 
-    /// Tells what the client has written since.
-    fn read_on(&mut self) {
+    /// What the client has written since.
+    fn read_on(&mut self) -> Vec<EntryKind> {
         self.find();
-        let Some(file) = &self.file else { return };
+        let Some(file) = &self.file else { return vec![] };
         let length = file.metadata().map_or(0, |about| about.len());
         let mut bytes =
             vec![0; usize::try_from(length.saturating_sub(self.read).min(LONGEST_READ)).unwrap_or_default()];
         if bytes.is_empty() || file.read_exact_at(&mut bytes, self.read).is_err() {
-            return;
+            return vec![];
         }
         let Some(end) = memchr::memrchr(b'\n', &bytes) else {
             // A line that does not fit is passed over, from the line break behind it on.
             if bytes.len() as u64 == LONGEST_READ {
                 self.read += LONGEST_READ;
             }
-            return;
+            return vec![];
         };
         self.read += end as u64 + 1;
-        for line in bytes[..end].split(|byte| *byte == b'\n') {
-            let told = entries_of(&mut self.entries, line).map(|line| line.entries).unwrap_or_default();
-            for entry in told {
-                let is_news = match &entry {
-                    // A hook tells those.
-                    EntryKind::User { .. } | EntryKind::Event { .. } => false,
-                    EntryKind::Call { call, .. } => self.calls.is_news(call),
-                    EntryKind::Result { call, .. } => self.results.is_news(call) || self.late.forget(call),
-                    EntryKind::Text { .. } | EntryKind::Turn { .. } | EntryKind::Notice { .. } => true,
-                };
-                self.words_end = matches!(entry, EntryKind::Text { .. });
-                if is_news {
-                    self.session.stream().push(entry);
-                }
-            }
-        }
+        let lines = bytes[..end].split(|byte| *byte == b'\n');
+        lines
+            .flat_map(|line| entries_of(&mut self.entries, line).map(|line| line.entries).unwrap_or_default())
+            .collect()
     }
 }

@@ -3,8 +3,9 @@
 use chrono::DateTime;
 use portcullis_wire::control::{Block, Message};
 use portcullis_wire::envelope::event_in;
-use portcullis_wire::stream::EntryKind;
+use portcullis_wire::stream::{EntryKind, content_in_words};
 use serde::Deserialize;
+use serde_json::Value;
 
 use crate::agents::claude::entries::{Entries, results};
 
@@ -17,6 +18,16 @@ struct AboutLine {
     is_sidechain: bool,
     /// The client wrote it for the model; nobody said it.
     is_meta: bool,
+    /// What came while a turn was running, and is part of it.
+    attachment: Option<Attached>,
+}
+
+#[derive(Deserialize)]
+struct Attached {
+    #[serde(rename = "type")]
+    kind: String,
+    #[serde(default)]
+    prompt: Value,
 }
 
 /// What a line tells, and when that was.
@@ -29,22 +40,35 @@ pub(super) struct LineEntries {
 pub(super) fn entries_of(entries: &mut Entries, line: &[u8]) -> Option<LineEntries> {
     let about: AboutLine = serde_json::from_slice(line).ok()?;
     let message: Message = serde_json::from_slice(line).ok()?;
-    if about.is_sidechain || about.is_meta {
+    if about.is_sidechain {
         return None;
     }
     let entries = match message.kind.as_str() {
+        // An event from outside is no word of the user's, and still somebody's.
+        "user" if about.is_meta => texts(&message).map(spoken).filter(is_event).collect(),
+        _ if about.is_meta => return None,
         "assistant" => entries.said(&message),
-        "user" => {
-            let said = message.blocks().into_iter().filter_map(|block| match block {
-                Block::Text(text) => Some(spoken(text)),
-                Block::ToolUse { .. } | Block::ToolResult { .. } => None,
-            });
-            said.chain(results(&message)).collect()
+        "attachment" => {
+            let queued = about.attachment.as_ref().filter(|attached| attached.kind == "queued_command")?;
+            let text = content_in_words(&queued.prompt);
+            Some(spoken(&text)).filter(is_event).into_iter().collect()
         }
+        "user" => texts(&message).map(spoken).chain(results(&message)).collect(),
         _ => return None,
     };
     let at = about.timestamp.as_deref().and_then(moment).unwrap_or_default();
     (!entries.is_empty()).then_some(LineEntries { at, entries })
+}
+
+fn texts(message: &Message) -> impl Iterator<Item = &str> {
+    message.blocks().into_iter().filter_map(|block| match block {
+        Block::Text(text) => Some(text),
+        Block::ToolUse { .. } | Block::ToolResult { .. } => None,
+    })
+}
+
+fn is_event(entry: &EntryKind) -> bool {
+    matches!(entry, EntryKind::Event { .. })
 }
 
 /// A time of the client's, in milliseconds since 1970.
@@ -63,7 +87,7 @@ fn spoken(text: &str) -> EntryKind {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::{Value, json};
+    use serde_json::json;
 
     fn read(line: &Value) -> Option<LineEntries> {
         entries_of(&mut Entries::default(), line.to_string().as_bytes())

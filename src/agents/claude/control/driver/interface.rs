@@ -19,6 +19,8 @@ pub(crate) struct Start {
     pub(crate) folder: PathBuf,
     /// What to say first.
     pub(crate) prompt: Option<String>,
+    /// Who says it; none: the person at the terminal.
+    pub(crate) prompt_by: Option<String>,
     /// The session ends when there is nothing more to do.
     pub(crate) once: bool,
     /// The owner has opted in to a mode in which nothing is asked.

@@ -1,0 +1,66 @@
+// A conversation is followed to its end for as long as its reader is there. Whoever scrolls up stays where they read, and
+// is offered the way back.
+
+import { h } from "./dom.js";
+import { t } from "./words.js";
+
+/** Pixels from the end within which a reader is at it. */
+const NEAR = 24;
+
+/** `toNewest()` draws the newest part; `scrolled(isUp)` is told of every scroll. */
+export function followEnd(element, { toNewest, scrolled }) {
+  let follows = true;
+  let last = scrollY; // where the page was scrolled to when it was last looked at
+  let told = scrollY; // and when `scrolled` was last told
+  let seen = 0; // how many items there were when the reader was last at the end
+  let count = 0;
+  let showsNewest = true;
+  const isNear = (pixels) => scrollY + innerHeight >= document.documentElement.scrollHeight - pixels;
+  const jump = h("button", { type: "button", class: "jump", hidden: true, "data-action": "jump", onclick: () => toEnd() });
+
+  const draw = () => {
+    if (follows) seen = count;
+    jump.hidden = follows;
+    jump.textContent = `↓ ${t(count > seen ? "newBelow" : "toNewest")}`;
+  };
+  const look = () => {
+    // What shrinks or grows moves the page as well, but not away from its end.
+    if (showsNewest && isNear(NEAR)) follows = true;
+    else if (scrollY < last) follows = false;
+    last = scrollY;
+  };
+  const stick = () => {
+    look();
+    if (follows) {
+      scrollTo(0, document.documentElement.scrollHeight);
+      last = scrollY;
+    }
+    draw();
+  };
+  const toEnd = () => {
+    toNewest();
+    follows = true;
+    scrollTo(0, document.documentElement.scrollHeight);
+    last = scrollY;
+    draw();
+  };
+  const onScroll = () => {
+    const isUp = scrollY < told;
+    told = scrollY;
+    look();
+    scrolled(isUp);
+    draw();
+  };
+  // Cards, pictures and texts that come later grow without being drawn anew.
+  const sizes = new ResizeObserver(stick);
+  sizes.observe(document.documentElement);
+  sizes.observe(element);
+  addEventListener("scroll", onScroll, { passive: true });
+  return {
+    jump, stick, toEnd, isNear,
+    changed: (items, isNewest) => ((count = items), (showsNewest = isNewest), stick()),
+    moved: () => (last = told = scrollY),
+    leave: () => (follows = false),
+    stop: () => (sizes.disconnect(), removeEventListener("scroll", onScroll)),
+  };
+}

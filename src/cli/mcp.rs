@@ -11,7 +11,7 @@ use std::process::ExitCode;
 use clap::Subcommand;
 
 use super::inside::{InsideAnAgent, refused_here};
-use super::{environment, log_at, paths};
+use super::{environment, log_as_notes, paths};
 use crate::report::note;
 use crate::upstream::config::{Configuration, ServerFiles};
 use crate::upstream::{ListKind, Timeouts, Upstreams};
@@ -41,7 +41,7 @@ enum McpCommand {
     /// List the prompts of one server, or of all
     Prompts(offers::Offers),
     /// Call a tool and print its result
-    Call(call::Call),
+    Call(call::McpCall),
     /// Approve servers of a project's .mcp.json, as they stand there now
     ///
     /// The approval is for the command, arguments, environment, address, headers and headersHelper. When one of them
@@ -74,7 +74,7 @@ impl Mcp {
     }
 
     pub(super) async fn run(self) -> anyhow::Result<ExitCode> {
-        log_at("warn");
+        log_as_notes();
         match self.what {
             McpCommand::List { json } => list::run(json).await,
             McpCommand::Tools(offers) => offers.run(ListKind::Tools).await,

@@ -62,7 +62,7 @@ pub(crate) struct ServerAbout {
     pub(crate) prompts: bool,
 }
 
-pub(super) struct Connection {
+pub(super) struct ServerConnection {
     /// No other connection of this process has it.
     pub(super) serial: u64,
     peer: Peer<RoleClient>,
@@ -73,7 +73,7 @@ pub(super) struct Connection {
     pub(super) about: ServerAbout,
 }
 
-impl Connection {
+impl ServerConnection {
     /// Starts or reaches the server, and waits for its answer.
     pub(super) async fn open(
         upstream: &Upstream,
@@ -120,10 +120,10 @@ impl Connection {
             Self::serve(transport, Some(ring), known).await.map_err(Ok)
         };
         let mut served = serve(known).await;
-        // It ended at a question that it did not know.
-        if let Err(Ok(ClientInitializeError::ConnectionClosed(when))) = &served
+        // It may have ended at a question that it did not know: once more, without it.
+        if let Err(Ok(error)) = &served
             && known.is_none()
-            && when.contains("discover")
+            && failure::has_ended(error)
         {
             served = serve(Some(Revision::Initialize)).await;
         }

@@ -76,6 +76,16 @@ pub(super) fn may_be_older_transport(error: &ClientInitializeError) -> bool {
     causes(error_of(error)).any(|cause| http_failure(cause).is_some_and(HttpFailure::may_be_older_transport))
 }
 
+/// Whether a server that we started is gone.
+pub(super) fn has_ended(error: &ClientInitializeError) -> bool {
+    match error {
+        ClientInitializeError::ConnectionClosed(_) => true,
+        ClientInitializeError::TransportError { error, .. } => is_broken_pipe(error.error.as_ref()),
+        ClientInitializeError::LegacyFallbackFailed { fallback, .. } => has_ended(fallback),
+        _ => false,
+    }
+}
+
 fn is_broken_pipe(error: &(dyn Error + 'static)) -> bool {
     let is_it = |cause: &(dyn Error + 'static)| {
         cause.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
@@ -190,7 +200,7 @@ fn causes<'a>(error: Option<&'a (dyn Error + 'static)>) -> impl Iterator<Item = 
 fn in_words(error: &(dyn Error + 'static)) -> String {
     let mut words: Vec<String> = vec![];
     for cause in causes(Some(error)) {
-        let text = cause.to_string();
+        let text = http_failure(cause).map_or_else(|| cause.to_string(), ToString::to_string);
         if !words.iter().any(|known| known.contains(&text)) {
             words.push(text);
         }

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::Semaphore;
 
 use super::config::{Endpoint, Upstream};
-use super::connection::{Connection, Revision, ServerAbout};
+use super::connection::{Revision, ServerAbout, ServerConnection};
 use super::failure::{CallFailure, ConnectFailure};
 use super::timeouts::Timeouts;
 use crate::fixed;
@@ -46,7 +46,7 @@ pub(super) struct Slot {
 
 #[derive(Default)]
 struct Live {
-    connection: Option<Arc<Connection>>,
+    connection: Option<Arc<ServerConnection>>,
     /// When the server was started, for the last ten minutes.
     started: VecDeque<Instant>,
     /// What was found out at the first connection.
@@ -80,7 +80,10 @@ impl Slot {
     }
 
     /// The connection, made now if there is none.
-    pub(super) async fn connection(&self, connecting: &Connecting<'_>) -> Result<Arc<Connection>, ConnectFailure> {
+    pub(super) async fn connection(
+        &self,
+        connecting: &Connecting<'_>,
+    ) -> Result<Arc<ServerConnection>, ConnectFailure> {
         let mut live = self.live.lock().await;
         if let Some(connection) = &live.connection {
             if !connection.is_closed() {
@@ -106,7 +109,7 @@ impl Slot {
         Ok(connection)
     }
 
-    async fn make(&self, live: &mut Live, connecting: &Connecting<'_>) -> Result<Connection, ConnectFailure> {
+    async fn make(&self, live: &mut Live, connecting: &Connecting<'_>) -> Result<ServerConnection, ConnectFailure> {
         let Ok(_turn) = connecting.turns.acquire().await else {
             return Err(ConnectFailure::new("connections are no longer made"));
         };
@@ -127,8 +130,8 @@ impl Slot {
         self.open(live, connecting).await
     }
 
-    async fn open(&self, live: &Live, connecting: &Connecting<'_>) -> Result<Connection, ConnectFailure> {
-        Connection::open(&self.upstream, connecting.folder, connecting.timeouts, live.revision).await
+    async fn open(&self, live: &Live, connecting: &Connecting<'_>) -> Result<ServerConnection, ConnectFailure> {
+        ServerConnection::open(&self.upstream, connecting.folder, connecting.timeouts, live.revision).await
     }
 
     /// Refuses to start a server over and over.
@@ -150,7 +153,7 @@ impl Slot {
     }
 
     /// What a call made of the connection. A connection that fails three times in a row is given up.
-    pub(super) async fn note(&self, connection: &Connection, failure: Option<&CallFailure>) {
+    pub(super) async fn note(&self, connection: &ServerConnection, failure: Option<&CallFailure>) {
         let Some(failure) = failure.filter(|failure| failure.is_terminal()) else {
             self.errors.store(0, Ordering::Relaxed);
             return;
@@ -164,7 +167,7 @@ impl Slot {
     }
 
     /// Closes this connection, if it is still the one in use. The next call makes another.
-    pub(super) async fn give_up(&self, connection: &Connection) {
+    pub(super) async fn give_up(&self, connection: &ServerConnection) {
         let mut live = self.live.lock().await;
         if live.connection.as_ref().is_some_and(|current| current.serial == connection.serial) {
             live.connection = None;

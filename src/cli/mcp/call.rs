@@ -16,7 +16,7 @@ use crate::upstream::shape::{self, ResultFiles};
 const TRIES: u32 = 3;
 
 #[derive(clap::Args)]
-pub(super) struct Call {
+pub(super) struct McpCall {
     /// The name of the server
     pub(super) server: String,
     /// The tool, by the name that the server gives it
@@ -29,7 +29,7 @@ pub(super) struct Call {
     json: bool,
 }
 
-impl Call {
+impl McpCall {
     pub(super) async fn run(self) -> anyhow::Result<ExitCode> {
         let arguments: Map<String, Value> = serde_json::from_str(&self.arguments).map_err(|error| {
             Failure::usage("the arguments are no JSON object", r#"write them so: '{"text": "hello"}'"#).because(error)

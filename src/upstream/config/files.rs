@@ -55,7 +55,7 @@ impl ServerFiles {
 }
 
 /// What the files say, before anything is made of it.
-pub(super) struct Written {
+pub(super) struct WrittenServers {
     pub(super) entries: Vec<WrittenServer>,
     /// Names that Claude Code has switched off in this project.
     pub(super) disabled: Vec<String>,
@@ -74,7 +74,7 @@ pub(super) struct WrittenServer {
 /// Larger files are not read. Claude Code's own file of the user grows to a few megabytes.
 const LARGEST: u64 = 32 << 20;
 
-impl Written {
+impl WrittenServers {
     pub(super) fn read(files: &ServerFiles) -> Self {
         let mut problems = vec![];
         let mut object = |path: &Path| match object_in(path) {

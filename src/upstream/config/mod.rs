@@ -19,7 +19,7 @@ pub(crate) use expand::Lookup;
 pub(crate) use files::ServerFiles;
 
 use crate::rules::Trusted;
-use files::Written;
+use files::WrittenServers;
 use policy::ServerPolicy;
 
 /// Where an entry stands, the strongest first. Managed servers are the only ones where there are any.
@@ -97,7 +97,7 @@ pub(crate) struct Configuration {
 
 impl Configuration {
     pub(crate) fn read(files: &ServerFiles, variables: Lookup<'_>) -> Self {
-        let mut written = Written::read(files);
+        let mut written = WrittenServers::read(files);
         // The strongest first, so that each name is seen where it counts before it is seen where it is hidden.
         written.entries.sort_by(|a, b| (a.layer, &a.name).cmp(&(b.layer, &b.name)));
         let (approved, disabled) = (Trusted::read(&files.approved), Trusted::read(&files.disabled));

@@ -36,8 +36,8 @@ const SHOWN: usize = 500;
 /// Headers of one request.
 pub(super) type Headers = HashMap<HeaderName, HeaderValue>;
 /// What is sent and comes back here.
-type Answer<T> = Result<T, StreamableHttpError<HttpFailure>>;
-type Events = BoxStream<'static, Result<Sse, sse_stream::Error>>;
+type HttpAnswer<T> = Result<T, StreamableHttpError<HttpFailure>>;
+type EventStream = BoxStream<'static, Result<Sse, sse_stream::Error>>;
 
 /// Why an HTTP request has no answer that can be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -71,13 +71,13 @@ impl HttpFailure {
 /// Sends requests to one server.
 #[derive(Clone)]
 pub(crate) struct HttpClient {
-    sender: Sender,
+    sender: HttpSender,
     /// How long a request waits for the first byte of its answer. It begins anew with each.
     first_byte: Duration,
 }
 
 #[derive(Clone)]
-enum Sender {
+enum HttpSender {
     /// Needs no certificates, which take a moment to read and may be missing.
     Plain(Client<HttpConnector, Full<Bytes>>),
     Tls(Client<HttpsConnector<HttpConnector>, Full<Bytes>>),
@@ -92,18 +92,18 @@ impl HttpClient {
     pub(crate) fn new(url: &str, first_byte: Duration) -> io::Result<Self> {
         let builder = || Client::builder(TokioExecutor::new());
         let sender = match url.starts_with("https:") {
-            true => Sender::Tls(builder().build(tls()?)),
-            false => Sender::Plain(builder().build_http()),
+            true => HttpSender::Tls(builder().build(tls()?)),
+            false => HttpSender::Plain(builder().build_http()),
         };
         Ok(Self { sender, first_byte })
     }
 
     /// The answer to a request, once its first byte is there.
-    async fn send(&self, request: Request<Full<Bytes>>, limit: Option<Duration>) -> Answer<Response<Incoming>> {
+    async fn send(&self, request: Request<Full<Bytes>>, limit: Option<Duration>) -> HttpAnswer<Response<Incoming>> {
         let sending = async {
             match &self.sender {
-                Sender::Plain(client) => client.request(request).await,
-                Sender::Tls(client) => client.request(request).await,
+                HttpSender::Plain(client) => client.request(request).await,
+                HttpSender::Tls(client) => client.request(request).await,
             }
         };
         let answered = match limit {
@@ -124,7 +124,7 @@ impl HttpClient {
     }
 
     /// The stream of events at an address.
-    pub(super) async fn events(&self, url: &str, headers: &Headers, largest: usize) -> Answer<Events> {
+    pub(super) async fn events(&self, url: &str, headers: &Headers, largest: usize) -> HttpAnswer<EventStream> {
         let request = request(Method::GET, url, headers)?.header(ACCEPT, EVENTS);
         let response = self.send(built(request, Bytes::new())?, Some(self.first_byte)).await?;
         if response.status() == StatusCode::METHOD_NOT_ALLOWED {
@@ -139,14 +139,14 @@ impl HttpClient {
     }
 
     /// Posts a message whose answer comes elsewhere.
-    pub(super) async fn post(&self, url: &str, headers: &Headers, message: Vec<u8>) -> Answer<()> {
+    pub(super) async fn post(&self, url: &str, headers: &Headers, message: Vec<u8>) -> HttpAnswer<()> {
         let request = request(Method::POST, url, headers)?.header(CONTENT_TYPE, JSON);
         let response = self.send(built(request, message.into())?, Some(self.first_byte)).await?;
         accepted(response, headers).await.map(drop)
     }
 }
 
-fn request(method: Method, url: &str, headers: &Headers) -> Answer<hyper::http::request::Builder> {
+fn request(method: Method, url: &str, headers: &Headers) -> HttpAnswer<hyper::http::request::Builder> {
     let mut request = Request::builder().method(method).uri(url);
     for (name, value) in headers {
         request = request.header(name, value);
@@ -154,7 +154,7 @@ fn request(method: Method, url: &str, headers: &Headers) -> Answer<hyper::http::
     Ok(request)
 }
 
-fn built(request: hyper::http::request::Builder, body: Bytes) -> Answer<Request<Full<Bytes>>> {
+fn built(request: hyper::http::request::Builder, body: Bytes) -> HttpAnswer<Request<Full<Bytes>>> {
     let wrong = |error: hyper::http::Error| StreamableHttpError::Client(HttpFailure::Connect(error.to_string()));
     request.body(Full::new(body)).map_err(wrong)
 }
@@ -165,7 +165,7 @@ fn content_type(response: &Response<Incoming>) -> String {
 }
 
 /// The response, unless it is an error. Whoever configured a credential that is refused is not asked to sign in.
-async fn accepted(response: Response<Incoming>, headers: &Headers) -> Answer<Response<Incoming>> {
+async fn accepted(response: Response<Incoming>, headers: &Headers) -> HttpAnswer<Response<Incoming>> {
     let status = response.status();
     if status.is_success() {
         return Ok(response);
@@ -195,7 +195,7 @@ async fn read(response: Response<Incoming>) -> Result<Bytes, HttpFailure> {
 }
 
 /// Events with a limit on each. What rmcp would refuse in them is mended.
-fn events_of(body: Incoming, largest: usize) -> Events {
+fn events_of(body: Incoming, largest: usize) -> EventStream {
     let (mut since, mut last) = (0_usize, 0_u8);
     let limited = body.into_data_stream().map(move |chunk| {
         let chunk = chunk.map_err(io::Error::other)?;
@@ -220,7 +220,7 @@ impl StreamableHttpClient for HttpClient {
         session_id: Option<Arc<str>>,
         auth_header: Option<String>,
         custom_headers: Headers,
-    ) -> Answer<StreamableHttpPostResponse> {
+    ) -> HttpAnswer<StreamableHttpPostResponse> {
         self.post_message_with_max_sse_event_size(
             uri,
             message,
@@ -240,7 +240,7 @@ impl StreamableHttpClient for HttpClient {
         _auth_header: Option<String>,
         custom_headers: Headers,
         largest: usize,
-    ) -> Answer<StreamableHttpPostResponse> {
+    ) -> HttpAnswer<StreamableHttpPostResponse> {
         let wants_answer = matches!(message, ClientJsonRpcMessage::Request(_));
         let question = probe::asked(&message).cloned();
         let mut posted = request(Method::POST, &uri, &custom_headers)?
@@ -298,7 +298,7 @@ impl StreamableHttpClient for HttpClient {
         session_id: Arc<str>,
         _auth_header: Option<String>,
         custom_headers: Headers,
-    ) -> Answer<()> {
+    ) -> HttpAnswer<()> {
         let request = request(Method::DELETE, &uri, &custom_headers)?.header(SESSION, session_id.as_ref());
         let response = self.send(built(request, Bytes::new())?, Some(DELETE)).await?;
         match response.status() {
@@ -315,7 +315,7 @@ impl StreamableHttpClient for HttpClient {
         last_event_id: Option<String>,
         auth_header: Option<String>,
         custom_headers: Headers,
-    ) -> Answer<Events> {
+    ) -> HttpAnswer<EventStream> {
         self.get_stream_with_max_sse_event_size(
             uri,
             session_id,
@@ -335,7 +335,7 @@ impl StreamableHttpClient for HttpClient {
         _auth_header: Option<String>,
         mut custom_headers: Headers,
         largest: usize,
-    ) -> Answer<Events> {
+    ) -> HttpAnswer<EventStream> {
         let mut put = |name: &'static str, value: &str| {
             if let Ok(value) = HeaderValue::from_str(value) {
                 custom_headers.insert(HeaderName::from_static(name), value);

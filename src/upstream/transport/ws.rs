@@ -21,11 +21,11 @@ use tower::Service as _;
 use super::http::{Headers, HttpFailure, tls};
 use super::{LARGEST_MESSAGE, mend};
 
-type Frames = Pin<Box<dyn Sink<Frame, Error = Error> + Send>>;
+type FrameSink = Pin<Box<dyn Sink<Frame, Error = Error> + Send>>;
 
 pub(crate) struct WsTransport {
     /// Locked for one frame at a time.
-    sink: Arc<tokio::sync::Mutex<Frames>>,
+    sink: Arc<tokio::sync::Mutex<FrameSink>>,
     frames: BoxStream<'static, Result<Frame, Error>>,
 }
 

@@ -20,6 +20,7 @@ use super::searching::searches_here;
 use super::shell::{ANY, Joint, ONE, Piece, STAR, ShellWord, Way};
 use super::skipping::PassedOver;
 use super::sought::own_patterns;
+use super::starts::starts;
 use super::suspects::{Found, Suspects};
 use super::unknown_names::begins_anew;
 use super::values::{fills_outside_quotes, is_literal};
@@ -163,7 +164,7 @@ impl Toucher<'_> {
             if matches!(name_of(&first.text), "vi" | "vim" | "nvim" | "view" | "ex" | "emacs") {
                 rest.iter().for_each(|word| self.orders(&word.text, &touch));
             }
-            if name_of(&first.text) == "sed" || !first.is_literal {
+            if starts(&command.words).iter().any(|at| name_of(&command.words[*at].text) == "sed") || !first.is_literal {
                 self.behind_letters(command, &touch);
             }
         }

@@ -30,7 +30,17 @@ pub(super) fn script_with_places(words: &[ShellWord], command: &Found, all: &[Fo
         let filled = marks.iter().fold(script.clone(), |text, mark| text.replace(mark, &ANY.to_string()));
         let commands = Script::read(&filled).commands;
         // A program behind another one counts as well: `eval {}`, `env {}`.
-        commands.iter().any(|command| starts(&command.words).iter().any(|at| !command.words[*at].is_known()))
+        // So does a subcommand that is put together: `npm publ{}`.
+        let is_made = |word: &ShellWord| {
+            let is_name = |c: char| c.is_ascii_alphanumeric() || c == '-';
+            !word.is_known() && !word.text.is_empty() && word.text.chars().all(is_name)
+        };
+        commands.iter().any(|command| {
+            let words = |at: usize| command.words.get(at);
+            starts(&command.words)
+                .into_iter()
+                .any(|at| words(at).is_some_and(|word| !word.is_known()) || words(at + 1).is_some_and(is_made))
+        })
     };
     let is_unclear = is_program(script) || !names_alone(command, all);
     Meaning { is_unclear, ..Meaning::default() }

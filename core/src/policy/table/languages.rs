@@ -32,6 +32,7 @@ fn a_text_that_may_run_anything_is_asked_for_in_every_mode() {
         "node -e 'fs.rmSync(x,{recursive:true})'",
         "ls | xargs -I% sh -c '%m x'",
         "cat f | xargs -I% sh -c 'echo %'",
+        "echo ish | xargs -I% sh -c 'npm publ%'",
         "emacs --batch --eval '(shell-command x)'",
         "gnuplot -e 'system(\"a\".\"b\")'",
     ] {

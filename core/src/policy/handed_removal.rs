@@ -3,7 +3,7 @@
 
 use super::call::{Call, Context};
 use super::handing::{self, list_names};
-use super::origins::Origin;
+use super::origins::WordOrigin;
 use super::path::absolute;
 use super::receivers::{makes_text, marks};
 use super::removal::{RemovingCommand, removal};
@@ -67,13 +67,13 @@ impl<'line> HandedNames<'line> {
         let mut handed = Self { open, names: vec![], lists: vec![], is_unknown: false };
         let is_of_call = words.iter().any(is_of_call);
         if takes || is_of_call && suspects.found.iter().any(|one| one.words.iter().any(takes_from_elsewhere)) {
-            handed.add(Origin::of_input(command, suspects));
+            handed.add(WordOrigin::of_input(command, suspects));
         }
         if let Some(find) = before.iter().position(|word| word.text == "find" || word.text.ends_with("/find")) {
             let roots = whole_folders(&before[find + 1..]);
             handed.names.extend(roots.iter().flat_map(|root| suspects.variables.spellings(root)));
         }
-        handed.add(Origin::of_words(words, suspects));
+        handed.add(WordOrigin::of_words(words, suspects));
         if is_of_call || takes {
             let others = suspects.found.iter().filter(|other| is_of_call && !std::ptr::eq(*other, command));
             let words = others.flat_map(|other| other.words.iter().skip(1));
@@ -86,7 +86,7 @@ impl<'line> HandedNames<'line> {
         Some(handed)
     }
 
-    fn add(&mut self, origin: Origin<'line>) {
+    fn add(&mut self, origin: WordOrigin<'line>) {
         self.names.extend(origin.names);
         self.lists.extend(origin.lists);
         self.is_unknown |= origin.is_unknown;

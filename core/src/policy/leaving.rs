@@ -1,7 +1,7 @@
 //! Whether a line goes to a folder whose name it makes up, or takes from what nobody can read here.
 
 use super::folders::targets;
-use super::origins::Origin;
+use super::origins::WordOrigin;
 use super::shell::{ANY, ShellWord};
 use super::suspects::Suspects;
 
@@ -14,6 +14,6 @@ pub(super) fn is_lost(suspects: &Suspects) -> bool {
     if open.is_empty() {
         return false;
     }
-    let origin = Origin::of_words(&open, suspects);
+    let origin = WordOrigin::of_words(&open, suspects);
     open.iter().any(|word| suspects.variables.is_unfollowed(word)) || origin.is_unknown || !origin.lists.is_empty()
 }

@@ -12,7 +12,7 @@ use super::shell::{LIST, Piece, STAR, ShellWord, Way};
 use super::suspects::{Found, Suspects};
 
 /// What values from elsewhere may be.
-pub(super) struct Origin<'line> {
+pub(super) struct WordOrigin<'line> {
     /// Names that commands print for certain, or are given, as shapes.
     pub(super) names: Vec<String>,
     /// Files that hold such names.
@@ -21,7 +21,7 @@ pub(super) struct Origin<'line> {
     pub(super) is_unknown: bool,
 }
 
-impl<'line> Origin<'line> {
+impl<'line> WordOrigin<'line> {
     /// Of words that a variable or a command fills in.
     pub(super) fn of_words(words: &'line [ShellWord], suspects: &'line Suspects) -> Self {
         let sources = Sources::of(words, suspects);

@@ -80,6 +80,9 @@ fn the_second_step_of_a_risky_answer_is_in_sight() {
     gate.post("/api/v1/sessions", &json!({"prompt": "go"})).expect(201);
     page.click(".session");
     page.click(".prompt summary >> text=More answers");
+    // A button that has just moved does not answer, and a press would move it into sight.
+    page.run("document.querySelector('[data-action=allowOnce]').scrollIntoView({ block: 'center' })");
+    page.see("[data-action=allowOnce]:not([aria-disabled])");
     page.click("[data-action=allowOnce]");
     page.see("[data-action=yesAllow]");
     let is_free = "(() => { const step = document.querySelector('.step').getBoundingClientRect(); \

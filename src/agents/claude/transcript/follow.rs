@@ -36,7 +36,7 @@ const MOST_REMEMBERED: usize = 4096;
 pub(in crate::agents::claude) enum Followed {
     /// The conversation has this id from now on.
     Conversation(String),
-    /// A prompt, or an event: told at once, behind what the file has.
+    /// A prompt, or an event: told at once, where the file has it, else behind what the file has.
     Entry(EntryKind),
     Call {
         id: Option<String>,
@@ -68,6 +68,7 @@ impl Follower {
             results: ToldIds::default(),
             late: ToldIds::default(),
             words_end: true,
+            awaited: None,
         };
         tokio::spawn(following.run(conversation, told));
         Self(send)
@@ -117,6 +118,8 @@ struct TranscriptFollowing {
     late: ToldIds,
     /// The last that the file told were words of the agent.
     words_end: bool,
+    /// What a hook told and the file may have: the file may have told what follows it by the time that it is read.
+    awaited: Option<EntryKind>,
 }
 
 impl TranscriptFollowing {
@@ -159,7 +162,12 @@ impl TranscriptFollowing {
         for entry in told {
             let is_news = match &entry {
                 // A hook tells those.
-                EntryKind::User { .. } | EntryKind::Event { .. } => false,
+                EntryKind::User { .. } | EntryKind::Event { .. } => {
+                    if let Some(awaited) = self.awaited.take_if(|awaited| is_same(awaited, &entry)) {
+                        self.session.stream().push(awaited);
+                    }
+                    false
+                }
                 EntryKind::Call { call, .. } => self.calls.is_news(call),
                 EntryKind::Result { call, .. } => self.results.is_news(call) || self.late.forget(call),
                 EntryKind::Text { .. } | EntryKind::Turn { .. } | EntryKind::Notice { .. } => true,
@@ -172,10 +180,17 @@ impl TranscriptFollowing {
     }
 
     async fn take(&mut self, followed: Followed) {
+        if let Followed::Entry(entry) = &followed {
+            self.awaited = Some(entry.clone());
+        }
         self.read_on().await;
         match followed {
             Followed::Conversation(conversation) => self.begin(conversation).await,
-            Followed::Entry(entry) => self.session.stream().push(entry),
+            Followed::Entry(_) => {
+                if let Some(entry) = self.awaited.take() {
+                    self.session.stream().push(entry);
+                }
+            }
             Followed::Call { id, tool, input, agent } => {
                 let id = id.unwrap_or_default();
                 if agent.is_none() {
@@ -214,6 +229,15 @@ impl TranscriptFollowing {
             tokio::time::sleep(LOOK_PAUSE).await;
             self.read_on().await;
         }
+    }
+}
+
+/// Whether the file tells of what a hook has told.
+fn is_same(told: &EntryKind, in_file: &EntryKind) -> bool {
+    match (told, in_file) {
+        (EntryKind::User { text, .. }, EntryKind::User { text: other, .. }) => text.trim() == other.trim(),
+        (EntryKind::Event { event, .. }, EntryKind::Event { event: other, .. }) => event == other,
+        _ => false,
     }
 }
 

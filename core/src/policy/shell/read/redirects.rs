@@ -135,8 +135,21 @@ impl ShellReader<'_> {
                 read(&format!(": \"{}\"", body.replace('"', "")), self.depth + 1, self.script);
             }
             if let Some(text) = self.script.texts.get_mut(place) {
-                *text = body;
+                *text = if as_it_stands { body } else { without_escapes(&body) };
             }
         }
     }
+}
+
+/// What whoever reads a here-document gets of it: the shell takes away what keeps it from filling something in.
+fn without_escapes(body: &str) -> String {
+    let (mut text, mut letters) = (String::with_capacity(body.len()), body.chars().peekable());
+    while let Some(letter) = letters.next() {
+        match letters.next_if(|next| letter == '\\' && matches!(next, '$' | '`' | '\\' | '\n')) {
+            Some('\n') => {}
+            Some(next) => text.push(next),
+            None => text.push(letter),
+        }
+    }
+    text
 }

@@ -119,14 +119,15 @@ impl Ancestry {
     }
 }
 
-/// What Claude Code gives each process that it starts, whatever its own file is called: that it did, and its session.
+/// What Claude Code gives each process that it starts, whatever its own file is called: that it did, and its session. The
+/// first alone may be a person's own doing, who is asked to confirm.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct AgentMark(Option<OsString>);
+struct AgentMark(OsString);
 
 fn mark_of(pid: u32) -> Option<AgentMark> {
     let mut environment = started_with(pid)?;
     environment.remove(OsStr::new("CLAUDECODE")).filter(|mark| !mark.is_empty())?;
-    Some(AgentMark(environment.remove(OsStr::new("CLAUDE_CODE_SESSION_ID"))))
+    environment.remove(OsStr::new("CLAUDE_CODE_SESSION_ID")).map(AgentMark)
 }
 
 /// Those above the first of the line that are named so, and those that have given their child a mark which they do not have
@@ -243,7 +244,7 @@ mod tests {
 
     #[test]
     fn an_agent_is_known_by_its_name_or_by_what_it_gave_those_it_started() {
-        let mark = |session: &str| Some(AgentMark(Some(session.into())));
+        let mark = |session: &str| Some(AgentMark(session.into()));
         let found = |line: &[u32], marks: &[Option<AgentMark>]| {
             let mark_of = |pid: u32| line.iter().position(|one| *one == pid).and_then(|at| marks[at].clone());
             claude_codes(line, 700_700, |pid| pid == 700_800, mark_of)

@@ -7,7 +7,7 @@ use crate::support::gate::Gate;
 use crate::support::home::{Home, Ran};
 use crate::support::terminal::Terminal;
 use crate::support::tmux::{Interactive, install};
-use crate::support::{PATIENCE, until};
+use crate::support::{PATIENCE, running, until};
 use serde_json::{Value, json};
 use std::fs;
 
@@ -85,6 +85,8 @@ fn broken_rules_are_shown_where_a_session_starts_and_wherever_someone_looks() {
     assert_eq!(status.stderr, "", "it is said once");
     assert_eq!(home.status()["broken"].as_array().unwrap().len(), 1, "of the session and of this folder");
     drop(claude);
+    // A session that goes on for a moment would start a gate of its own.
+    running::no_channels_left(&home.folder(), PATIENCE);
     gate.stop();
     let up = home.run(&["up", "--detach"]).ok();
     assert!(says_it(&up.stderr) && up.stderr.starts_with("warning: ") && up.stderr.lines().count() == 1, "{up:?}");

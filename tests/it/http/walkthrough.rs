@@ -231,6 +231,7 @@ impl Walk {
         let home = Home::new();
         let gate = home.serve();
         let session = StandIn::start(&home, &[]);
+        home.attached(1);
         let events = gate.events();
         Self { home, gate, session, events }
     }

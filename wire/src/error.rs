@@ -170,6 +170,7 @@ kinds! {
         / "`portcullis events show ID` shows the event; one that was uploaded waits an hour for it"
     NoPush 40414 "set public_url in the configuration to the https address of the page, and restart the gate"
     NoSuchConversation 40415 "`GET /api/v1/conversations` lists those that can be continued; name one by its id"
+        / "`claude --resume` lists the conversations; name one by its id"
     BadMethod 40501 "POST sends an event; GET reads"
     Slow 40801 "send the body without pauses; limits.idle_seconds says how long one may be"
     WhichSession 40901 "name one with ?label= or ?session="

@@ -128,6 +128,8 @@ impl Toucher<'_> {
 
     /// The names in scripts for sed: `r` and `w` have their file right behind them.
     pub(super) fn behind_letters(&mut self, command: &Found, touch: &Touch) {
+        // A file, and nothing below it: the end of `s/a/bar/` is no folder that is gone through.
+        let touch = &Touch { descent: Descent::No, ..touch.clone() };
         let words = command.words.iter().skip(1).flat_map(|word| self.suspects.variables.spellings(word));
         let scripts: Vec<String> = words.chain(command.given.iter().cloned()).collect();
         for part in scripts.iter().flat_map(|script| script.split(['=', ' ', '\\', '\n', ';'])) {

@@ -6,6 +6,8 @@ import { t } from "./words.js";
 
 /** Pixels from the end within which a reader is at it. */
 const NEAR = 24;
+/** Pixels that the bars at the top take, as `scroll-padding` has it. */
+const PADDING = 128;
 
 /** `toNewest()` draws the newest part; `scrolled(isUp)` is told of every scroll. */
 export function followEnd(element, { toNewest, scrolled }) {
@@ -15,6 +17,13 @@ export function followEnd(element, { toNewest, scrolled }) {
   let seen = 0; // how many items there were when the reader was last at the end
   let count = 0;
   let showsNewest = true;
+  const begun = new Set(); // tall prompts whose head was shown
+  /** The first open prompt, where not all of it fits between the head and the box to write in. */
+  const firstTall = () => {
+    const card = element.parentElement?.querySelector(".prompt");
+    const room = innerHeight - PADDING - (document.querySelector(".dock")?.offsetHeight ?? 0);
+    return card && card.offsetHeight > room ? card : undefined;
+  };
   const isNear = (pixels) => scrollY + innerHeight >= document.documentElement.scrollHeight - pixels;
   const jump = h("button", { type: "button", class: "jump", hidden: true, "data-action": "jump", onclick: () => toEnd() });
 
@@ -32,8 +41,14 @@ export function followEnd(element, { toNewest, scrolled }) {
   const stick = () => {
     look();
     if (follows) {
-      scrollTo(0, document.documentElement.scrollHeight);
-      last = scrollY;
+      const card = firstTall();
+      if (!card) scrollTo(0, document.documentElement.scrollHeight);
+      // Its reader begins at its head, once; then they scroll as they read.
+      else if (!begun.has(card.dataset.code)) {
+        begun.add(card.dataset.code);
+        card.scrollIntoView({ block: "start" });
+      }
+      last = told = scrollY;
     }
     draw();
   };

@@ -12,7 +12,7 @@ const cardOf = (ask) => document.querySelector(`.prompt[data-code="${CSS.escape(
 /** Between the bars at the top and the box to write in. */
 function isInSight(card) {
   const { top, bottom, height } = card.getBoundingClientRect();
-  const from = Math.max(...[...document.querySelectorAll("nav, .head > .bar")].map((bar) => bar.getBoundingClientRect().bottom), 0);
+  const from = Math.max(...[...document.querySelectorAll("nav, .head > .top")].map((bar) => bar.getBoundingClientRect().bottom), 0);
   const to = document.querySelector(".dock")?.getBoundingClientRect().top ?? innerHeight;
   return Math.min(bottom, to) - Math.max(top, from) >= Math.min(ENOUGH, height);
 }

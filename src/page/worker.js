@@ -32,9 +32,13 @@ async function show() {
   })));
 }
 
+/** The fields that the text of a notification has, of tools whose text does not have them all. */
+const SHOWN = { Bash: ["command", "description"], Read: ["file_path"], WebFetch: ["url"], WebSearch: ["query"] };
+const isShownWhole = ({ tool, input }) => !Object.hasOwn(SHOWN, tool) || Object.keys(input ?? {}).every((name) => SHOWN[tool].includes(name));
+
 /** What can be decided by one tap: short, seen whole, not dangerous, and yes or no. */
 const isSimple = (ask) =>
-  ask.kind === "tool" && !ask.preview_only && !ask.default_to_no && ask.risk?.level !== "high" && ask.preview.length <= LONGEST && !ask.quorum;
+  ask.kind === "tool" && !ask.preview_only && isShownWhole(ask) && !ask.default_to_no && ask.risk?.level !== "high" && ask.preview.length <= LONGEST && !ask.quorum;
 
 async function clicked({ action, notification }) {
   notification.close();

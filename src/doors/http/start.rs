@@ -115,7 +115,8 @@ pub(super) async fn start(
     let process = NewProcess {
         session: mint(SessionId::new),
         folder: folder(&door, new.folder.as_deref(), new.resume.as_deref()).await?,
-        prompt: new.prompt,
+        // Words of nothing but spaces would be a turn about nothing: the session waits for its first message instead.
+        prompt: new.prompt.filter(|prompt| !prompt.trim().is_empty()),
         label: new.label,
         mode: new.mode,
         model: new.model,

@@ -1,5 +1,6 @@
 //! Who gets in: links that work once, devices that are revoked, pages and hosts that are not ours.
 
+use super::site::Site;
 use crate::support::browser::{Browser, DESKTOP, link};
 use crate::support::child::Stdin;
 use crate::support::connection::{Connection, Target};
@@ -8,6 +9,28 @@ use crate::support::http::Request;
 use crate::support::{PATIENCE, Signal, until};
 use serde_json::json;
 use std::os::unix::fs::PermissionsExt as _;
+
+#[test]
+fn a_browser_is_named_by_what_it_is_and_where_it_runs() {
+    let site = Site::new();
+    let page = site.page(&[], DESKTOP);
+    let named = |agent: &str, touches: u32| {
+        let script = "import(document.querySelector('script[type=module]').src.replace('main.js', 'link.js'))";
+        page.run(&format!("{script}.then(({{ deviceName }}) => deviceName({}, {touches}))", json!(agent)))
+    };
+    let chrome = "AppleWebKit/537.36 (KHTML, like Gecko) Chrome/140.0.0.0";
+    let safari = "AppleWebKit/605.1.15 (KHTML, like Gecko) Version/18.0 Safari/605.1.15";
+    for (agent, touches, name) in [
+        (format!("Mozilla/5.0 (Linux; Android 10; K) {chrome} Mobile Safari/537.36"), 5, "Chrome, Android"),
+        (format!("Mozilla/5.0 (Windows NT 10.0; Win64; x64) {chrome} Safari/537.36 Edg/140.0.0.0"), 0, "Edge, Windows"),
+        (format!("Mozilla/5.0 (Macintosh; Intel Mac OS X 10_15_7) {safari}"), 0, "Safari, Mac"),
+        (format!("Mozilla/5.0 (Macintosh; Intel Mac OS X 10_15_7) {safari}"), 5, "Safari, iPad"),
+        ("Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0".to_owned(), 0, "Firefox, Linux"),
+        ("something".to_owned(), 0, ""),
+    ] {
+        assert_eq!(named(&agent, touches), name, "{agent}");
+    }
+}
 
 #[test]
 fn a_link_works_once_and_fetching_it_ahead_does_not_use_it_up() {
@@ -95,21 +118,19 @@ fn a_link_that_became_no_device_can_still_be_used() {
 
 #[test]
 fn a_revoked_device_is_shown_out_at_once() {
-    let home = Home::new();
-    let gate = home.serve();
-    let browser = Browser::start(&home);
-    let page = browser.linked("a", &gate, &[], DESKTOP);
+    let site = Site::new();
+    let page = site.page(&[], DESKTOP);
     page.see(".empty");
-    let devices = home.run(&["device", "list", "--json"]).ok().json();
+    let devices = site.home.run(&["device", "list", "--json"]).ok().json();
     assert_eq!(devices[0]["rights"], json!(["talk", "review"]));
     let name = devices[0]["name"].as_str().unwrap();
-    home.run(&["device", "revoke", name]).ok();
-    let log = home.run(&["log"]).ok().stdout;
+    site.home.run(&["device", "revoke", name]).ok();
+    let log = site.home.run(&["log"]).ok().stdout;
     assert!(log.contains(&format!("revoked a device of owner, {name:?}")), "{log}");
     page.see_text("main", "no longer linked");
     page.reload();
     page.see_text("main", "not linked yet");
-    assert_eq!(home.run(&["device", "list", "--json"]).ok().json(), json!([]));
+    assert_eq!(site.home.run(&["device", "list", "--json"]).ok().json(), json!([]));
 }
 
 #[test]

@@ -1,8 +1,8 @@
 //! What someone is told who does not look: the title, notifications, and what is quiet.
 
+use super::site::Site;
 use crate::fakes::model::Model;
 use crate::fakes::script::Rule;
-use crate::run::api::serve;
 use crate::support::browser::{Browser, DESKTOP};
 use crate::support::home::Home;
 use crate::support::push::PushPeer;
@@ -25,6 +25,7 @@ fn who_does_not_look_is_told_once_of_a_prompt_and_of_an_end_unless_it_is_quiet()
     let browser = Browser::start(&home);
     let page = browser.linked("a", &gate, &[], DESKTOP);
     page.click(".session:has-text(\"web\")");
+    page.click("[data-action=about]");
     page.click(".check input");
     page.run(NOBODY_LOOKS);
     session.ask("abcde", "Bash", "Make x", "touch x");
@@ -46,7 +47,6 @@ const QUIET: &str = "new Promise((resolve) => { const opening = indexedDB.open('
 
 #[test]
 fn a_push_shows_what_waits_and_only_what_is_simple_has_buttons() {
-    let home = Home::new();
     let model = Model::start(vec![
         Rule::on_text("simple").call("Bash", json!({"command": "touch made.txt", "description": "d"})).once(),
         Rule::on_text("force")
@@ -56,12 +56,11 @@ fn a_push_shows_what_waits_and_only_what_is_simple_has_buttons() {
             .call("Bash", json!({"command": format!("touch {}", "x ".repeat(150)), "description": "d"}))
             .once(),
     ]);
-    let gate = serve(&home, &model, "");
-    let browser = Browser::start(&home);
-    let page = browser.linked("a", &gate, &[], DESKTOP);
+    let site = Site::with(&model);
+    let page = site.page(&[], DESKTOP);
     page.grant("notifications");
     for (label, prompt) in [("one", "simple"), ("two", "force"), ("three", "long")] {
-        gate.post("/api/v1/sessions", &json!({"prompt": prompt, "label": label})).expect(201);
+        site.gate.post("/api/v1/sessions", &json!({"prompt": prompt, "label": label})).expect(201);
     }
     until("three prompts", || (page.count(".prompt") == 3).then_some(()));
     page.push("{\"waiting\":1}");
@@ -79,6 +78,7 @@ fn a_push_shows_what_waits_and_only_what_is_simple_has_buttons() {
     assert!(line("three asks").ends_with("| "), "{shown}");
     // What is quiet on this device is not shown with the rest.
     page.click(".session:has-text(\"one\")");
+    page.click("[data-action=about]");
     page.click(".check input");
     until("the worker to know", || (page.run(QUIET) == json!(["one"])).then_some(()));
     page.push("{\"waiting\":2}");

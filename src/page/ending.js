@@ -38,25 +38,25 @@ export function followEnd(element, { toNewest, scrolled }) {
     else if (scrollY < last) follows = false;
     last = scrollY;
   };
+  /** To the end; where a tall prompt waits there, to its head first. Who has begun to read it scrolls by themselves. */
+  const go = (isWanted) => {
+    const card = firstTall();
+    const isNew = card && !begun.has(card.dataset.code);
+    if (isNew) {
+      begun.add(card.dataset.code);
+      card.scrollIntoView({ block: "start" });
+    } else if (!card || isWanted) scrollTo(0, document.documentElement.scrollHeight);
+    last = told = scrollY;
+  };
   const stick = () => {
     look();
-    if (follows) {
-      const card = firstTall();
-      if (!card) scrollTo(0, document.documentElement.scrollHeight);
-      // Its reader begins at its head, once; then they scroll as they read.
-      else if (!begun.has(card.dataset.code)) {
-        begun.add(card.dataset.code);
-        card.scrollIntoView({ block: "start" });
-      }
-      last = told = scrollY;
-    }
+    if (follows) go(false);
     draw();
   };
   const toEnd = () => {
     toNewest();
     follows = true;
-    scrollTo(0, document.documentElement.scrollHeight);
-    last = scrollY;
+    go(true);
     draw();
   };
   const onScroll = () => {

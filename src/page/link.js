@@ -28,8 +28,8 @@ export function linkView(secret, linked, reason) {
   };
   // A page that is only fetched ahead does nothing: someone has to press.
   const form = secret && [h("label", { class: "field" }, t("called"), name), row(button("link", "primary", link))];
-  return h("main", { class: "form center" }, h("h1", null, "Portcullis"), h("p", null, t(secret ? "link" : "linkFirst")),
-    form || h("p", { class: "hint" }, t("linkHow")), notice);
+  return h("main", { class: "form center" }, h("h1", null, "Portcullis"), (secret || !reason) && h("p", null, t(secret ? "link" : "linkFirst")),
+    reason && notice, form || h("p", { class: "hint" }, t("linkHow")), !reason && notice);
 }
 
 /** What browsers and systems say they are, those first that say they are others as well. */

@@ -54,10 +54,16 @@ export function drawPlan(ask, answer) {
   const choice = h("select", { "aria-label": t("goOnIn") }, modes.map((mode) => h("option", { value: mode }, `${mode}: ${t(`mode_${mode}`)}`)));
   const words = h("textarea", { rows: "2", "aria-label": t("planChange"), placeholder: t("planChange"), maxlength: "4096" });
   const sendBack = () => answer({ behavior: "deny", ...(words.value.trim() && { why: words.value.trim() }) });
-  const approve = () => answer({ behavior: "allow", ...(modes.length && { mode: choice.value }) });
+  const unsent = h("p", { class: "warning", role: "alert" });
+  const approve = () => {
+    // Nobody would read them.
+    const isNews = words.value.trim() && !unsent.textContent;
+    unsent.textContent = isNews ? t("planWords") : "";
+    if (!isNews) answer({ behavior: "allow", ...(modes.length && { mode: choice.value }) });
+  };
   return h("div", null,
     h("div", { class: "plan" }, markdown(String(ask.input?.plan ?? ask.preview ?? ""))),
     rest(ask.input ?? { plan: ask.preview }),
     modes.length > 0 && h("label", { class: "field" }, t("goOnIn"), choice),
-    may("review") && [row(button("approvePlan", "primary", approve)), words, row(button("keepPlanning", "plain", sendBack))]);
+    may("review") && [row(button("approvePlan", "primary", approve)), unsent, words, row(button("keepPlanning", "plain", sendBack))]);
 }

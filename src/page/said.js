@@ -40,7 +40,7 @@ function who(name, item, ...more) {
 const teller = (by) => (!by ? t("theUser") : by === "terminal" ? t("atTerminal") : shown(by));
 
 /** What the agent is told of a call that somebody kept from running. */
-const REFUSED = /^\W*(?:A person denied this|\S+ has stopped this session from outside)|The user doesn't want to proceed/;
+const REFUSED = /^\W*(?:A person denied this|\S+ has stopped this session from outside|\w+:\S+ hook error: |Permission to use )|The user doesn't want to proceed|denied by the (?:user|project|session|command line) rule/;
 
 /** What became of a call: one that was refused has not failed, and one that is asked for does not run. */
 function callState({ call, result }) {
@@ -93,7 +93,7 @@ function files(list, path) {
     const name = file.name ?? file.path ?? "";
     const notice = h("small", { role: "status" });
     const fetchIt = () => download(`${path}/${number}`, name.split("/").at(-1)).catch((error) => (notice.textContent = why(error)));
-    return h("p", { class: "file" }, h("button", { type: "button", class: "quiet", onclick: fetchIt, "data-action": "download" }, `⭳ ${shown(name)}`),
+    return h("p", { class: "file" }, h("button", { type: "button", class: "quiet", onclick: fetchIt, "data-action": "download" }, `↓ ${shown(name)}`),
       h("small", null, ` ${size(file.bytes ?? file.size ?? 0)} `), notice);
   });
 }

@@ -23,7 +23,7 @@ export function waitingBar() {
     const card = hidden().map(cardOf).find(Boolean);
     if (!card) return; // it is on another view: the link leads there
     event.preventDefault();
-    card.scrollIntoView({ block: "center" });
+    card.scrollIntoView({ block: "start" });
   };
   const element = h("a", { class: "elsewhere", href: "#/", hidden: true, onclick: go });
   const draw = () => {

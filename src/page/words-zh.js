@@ -1,7 +1,7 @@
 // 页面的中文文本。键与 words.js 中的英文一一对应（有测试核对）。
 
 export const zh = {
-  sessions: "会话", log: "日志", devices: "设备", start: "开始会话", settings: "本页",
+  sessions: "会话", log: "日志", devices: "设备", start: "开始会话", settings: "设置",
   away: "网关暂时连不上。当前内容可能已过时，页面会自动重试。",
   waiting: "等你答复", working: "工作中", idle: "空闲", ended: "已结束", paused: "已暂停", state_away: "离线",
   prompts: "待答复",
@@ -78,5 +78,6 @@ export const zh = {
   via_here: "本设备", via_named: "设备 {device}", via_device: "另一台设备", via_terminal: "终端", via_socket: "命令行", via_http: "API", via_other: "{via}",
   editedBy: "由 {by} 修改", asWritten: "代理原来写的", aboutSession: "此会话的更多信息",
   reallyEdited: "改为执行这个？", nothingToRun: "没有要执行的内容。请拒绝，或写明要执行什么。", sayWhat: "请写明要它做什么。", call_queued: "接下来",
+  beginningUnseen: "没有看到开头", planWords: "这些话只随“继续规划”发出。再按一次则不带这些话批准。",
   justMoved: "这个请求刚刚移动过。请看清后再按一次。",
 };

@@ -6,7 +6,7 @@ import { SENTENCES } from "./sentences-zh.js";
 import { zh } from "./words-zh.js";
 
 export const en = {
-  sessions: "Sessions", log: "Log", devices: "Devices", start: "Start a session", settings: "This page",
+  sessions: "Sessions", log: "Log", devices: "Devices", start: "Start a session", settings: "Settings",
   away: "The gate is away. What you see may be old; it is tried again by itself.",
   waiting: "waiting for you", working: "working", idle: "idle", ended: "ended", paused: "paused", state_away: "away",
   prompts: "Prompts",
@@ -83,6 +83,7 @@ export const en = {
   via_here: "on this device", via_named: "on {device}", via_device: "on another device", via_terminal: "at the terminal", via_socket: "on the command line", via_http: "over the API", via_other: "by {via}",
   editedBy: "edited by {by}", asWritten: "As the agent wrote it", aboutSession: "More about this session",
   reallyEdited: "Run this instead?", nothingToRun: "There is nothing to run. Deny it instead, or write what should run.", sayWhat: "Say what it should do.", call_queued: "comes next",
+  beginningUnseen: "its beginning was not in sight", planWords: "These words go with Keep planning. Press again to approve without them.",
   justMoved: "This prompt has just moved. Look at it, then press again.",
 };
 

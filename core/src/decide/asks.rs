@@ -353,6 +353,9 @@ pub(super) fn called(state: &State, now: Moment, session: SessionId, call: ToolC
         let (ask, outcome, digest) = (ask.id, call.outcome, call.digest);
         effects.push(Effect::Then(match (life.is_open(), outcome) {
             (false, _) => Input::OutcomeReported { ask, outcome, digest },
+            (true, CallOutcome::Denied) if known.stopped.is_some() => {
+                Input::Withdrawn { ask, by: None, why: "the session was stopped".into() }
+            }
             (true, CallOutcome::Denied) => Input::Withdrawn { ask, by: None, why: "denied at its terminal".into() },
             (true, _) => Input::Withdrawn { ask, by: None, why: "allowed at its terminal".into() },
         }));

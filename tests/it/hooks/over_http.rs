@@ -153,6 +153,7 @@ fn posted_calls_take_no_more_memory_than_there_is_and_none_passes_for_that() {
     let [one, two, three] = ["one", "two", "three"].map(|name| home.token_for(name, "agent"));
     let large = |event: &str, command: &str| {
         let mut call = posted(&home, event, &bash(command));
+        call["session_id"] = format!("s-{command}").into();
         call["tool_input"]["description"] = "x".repeat(400 << 10).into();
         call["tool_use_id"] = command.into();
         call

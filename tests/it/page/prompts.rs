@@ -135,6 +135,10 @@ fn a_plan_is_sent_back_and_then_approved_with_the_mode_to_go_on_in() {
     page.see(&format!(".prompt:not([data-code={first}])"));
     assert_eq!(site.home.records("answered")[0]["behavior"], "deny", "it goes on planning");
     page.choose(".prompt select", "acceptEdits");
+    page.fill(".prompt textarea", "and this");
+    page.click("[data-action=approvePlan]");
+    page.see_text(".prompt .warning", "go with Keep planning");
+    page.fill(".prompt textarea", "");
     page.click("[data-action=approvePlan]");
     model.wait_for_turn("approved");
     let path = format!("/api/v1/sessions/{}", session["id"].as_str().unwrap());

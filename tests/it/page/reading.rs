@@ -100,6 +100,78 @@ fn the_head_of_a_session_takes_two_rows_on_a_phone_and_what_is_pressed_is_large_
     assert!(page.barriers().is_empty(), "{:?}", page.barriers());
 }
 
+/// A command of many lines, none of them long.
+fn tall(first: &str) -> String {
+    format!("touch {first}\n{}", (1..15).map(|line| format!("echo {line}\n")).collect::<String>())
+}
+
+#[test]
+fn a_tall_prompt_is_opened_at_its_head_and_what_was_never_on_the_screen_is_not_allowed_by_one_press() {
+    let model = shell(&[&tall("one.txt")]);
+    let site = Site::with(&model);
+    let page = site.page(&[], Screen { size: (390, 500), ..PHONE });
+    page.see(".empty");
+    site.go();
+    page.click(".session");
+    page.see_text(".prompt .code", "one.txt");
+    let is_head_in_sight = "(() => { const head = document.querySelector('.prompt header').getBoundingClientRect(); \
+        return head.top >= 56 && head.bottom <= innerHeight })()";
+    is_true(&page, "the head of the card", is_head_in_sight);
+    page.see("[data-action=allowOnce]:not([aria-disabled])");
+    page.click("[data-action=allowOnce]");
+    until("the file", || site.home.project().join("one.txt").exists().then_some(()));
+}
+
+#[test]
+fn who_comes_to_the_end_of_a_prompt_past_its_beginning_is_asked_once_more() {
+    let site = Site::new();
+    let session = site.session();
+    site.home.attached(1);
+    for number in 1..=30 {
+        session.hook("UserPromptSubmit", &json!({"prompt": format!("prompt {number}, which takes some room")}));
+    }
+    let page = site.page(&[], Screen { size: (390, 500), ..PHONE });
+    page.click(".session");
+    page.see_text(".said .user", "prompt 30");
+    is_true(&page, "its end", IS_AT_END);
+    page.run("scrollTo(0, 200)");
+    page.see("[data-action=jump]");
+    session.ask("abcde", "Bash", "Make them", &tall("one.txt"));
+    page.see(".elsewhere.over");
+    page.run("scrollTo(0, 1e6)");
+    page.see("[data-action=allowOnce]:not([aria-disabled])");
+    page.click("[data-action=allowOnce]");
+    page.see_text(".step [role=alert]", "its beginning was not in sight");
+    page.click(".step [data-action=showAll]");
+    page.see("[data-action=allowOnce]:not([aria-disabled])");
+    page.click("[data-action=allowOnce]");
+    page.see(".settled");
+}
+
+#[test]
+fn a_gate_that_is_away_is_said_wherever_someone_reads() {
+    let home = Home::new();
+    let gate = home.serve();
+    let session = StandIn::start(&home, &["--label", "api"]);
+    home.attached(1);
+    for number in 1..=30 {
+        session.hook("UserPromptSubmit", &json!({"prompt": format!("prompt {number}, which takes some room")}));
+    }
+    let browser = Browser::start(&home);
+    let page = browser.linked("a", &gate, &[], PHONE);
+    page.click(".session");
+    page.see_text(".said .user", "prompt 30");
+    is_true(&page, "its end", IS_AT_END);
+    gate.kill_9();
+    page.see(".away");
+    is_true(
+        &page,
+        "the banner is in sight",
+        "(() => { const { top, bottom } = document.querySelector('.away').getBoundingClientRect(); \
+        return top >= 0 && bottom <= innerHeight && scrollY > 0 })()",
+    );
+}
+
 #[test]
 fn the_second_step_of_a_risky_answer_is_in_sight() {
     let model = shell(&["git push --force origin main"]);

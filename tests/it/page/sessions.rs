@@ -104,6 +104,33 @@ fn sessions_of_one_folder_are_told_apart_by_what_they_are_about_and_what_was_sai
 }
 
 #[test]
+fn a_message_whose_turn_was_interrupted_does_not_run_again_when_the_session_is_continued() {
+    let latch = Latch::new();
+    let model = Model::start(vec![
+        Rule::on_text("the branches").say("never").held_by(&latch).once(),
+        Rule::on_text("first").say("one"),
+    ]);
+    let site = Site::with(&model);
+    let page = site.page(&["start"], DESKTOP);
+    site.gate.post("/api/v1/sessions", &json!({"prompt": "first"})).expect(201);
+    page.click(".session");
+    page.see_text(".said .text", "one");
+    page.fill(".composer textarea", "delete the branches");
+    page.press("Enter");
+    model.wait_for_turn("delete the branches");
+    page.click(".composer [data-action=interrupt]");
+    page.see_text(".head .badge", "idle");
+    page.see_text(".said .event .who", "seen");
+    page.click("[data-action=about]");
+    page.click("[data-action=end]");
+    page.see_text(".head .badge", "ended");
+    page.click("[data-action=continue]");
+    page.see_text(".head .badge", "idle");
+    let event = &site.gate.get("/api/v1/events").json()[0];
+    assert_eq!((&event["state"], &event["redelivered"]), (&json!("seen"), &json!(false)), "{event}");
+}
+
+#[test]
 fn a_gate_that_is_away_when_a_session_is_started_is_said_once_and_the_list_comes_when_it_is_back() {
     let home = Home::new();
     let model = Model::start(vec![Rule::on_text("colours").say("Red and blue.")]);

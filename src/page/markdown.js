@@ -132,6 +132,8 @@ function link(label, target, written) {
     return written;
   }
   if (!["http:", "https:", "mailto:"].includes(url.protocol)) return written;
-  const shows = label === target ? label : `${label} (${url.host || url.pathname})`;
+  // An address may name one host before an @ and lead to another, or be written in letters that look like others.
+  const isPlain = label === target && /^(?:https?:\/\/|mailto:)/.test(target) && target.split(/[/?#:]+/)[1] === (url.hostname || url.pathname);
+  const shows = isPlain ? label : `${label} (${url.host || url.pathname})`;
   return h("a", { href: url.href, rel: "noopener noreferrer nofollow", target: "_blank" }, shows);
 }

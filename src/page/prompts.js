@@ -230,9 +230,10 @@ function outcome(ask) {
   const words = verdict
     ? t("answeredBy", { by: shown(verdict.by), via: placeOf(ask), behavior: t(answerIn(ask)) })
     : t("gone", { why: shown(phrase(ask.withdrawn ?? ask.state)) });
+  const isRefused = verdict?.behavior === "allow" && verdict.outcome === "denied";
   return h("article", { class: "card settled", role: "status", "data-code": ask.code },
     h("strong", null, shown(ask.label ?? "")), " ", shown(ask.tool), ": ", words, " ",
-    verdict && h("small", { class: isConfirmed(ask) ? "confirmed" : "unconfirmed" }, t({ confirmed: "confirmed", done: "handedOver" }[verdict.confirmation] ?? "notConfirmed")),
+    verdict && h("small", { class: isConfirmed(ask) ? "confirmed" : "unconfirmed" }, t(isRefused ? "refusedAfter" : { confirmed: "confirmed", done: "handedOver" }[verdict.confirmation] ?? "notConfirmed")),
     verdict?.why && [" ", h("q", { class: "small" }, shown(verdict.why))],
     answerIn(ask) === "allowedEdited" && code(inputText(verdict.input)),
     verdict?.differs && h("p", { class: "warning" }, t("differs")));

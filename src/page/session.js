@@ -107,7 +107,8 @@ function mute(label, notice) {
 /** A menu that explains each mode. */
 function modes(session, change) {
   // One that is refused is not shown as the one that counts.
-  const choose = async () => (await change(choice.value)) || (choice.value = session.mode);
+  const isMeant = () => choice.value !== "bypassPermissions" || confirm(t("reallyBypass"));
+  const choose = async () => (isMeant() && (await change(choice.value))) || (choice.value = session.mode);
   const choice = h("select", { "aria-label": t("mode"), onchange: choose },
     offeredModes(session.mode).map((mode) => h("option", { value: mode, selected: mode === session.mode }, modeInWords(mode))));
   return choice;

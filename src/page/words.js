@@ -84,6 +84,7 @@ export const en = {
   editedBy: "edited by {by}", asWritten: "As the agent wrote it", aboutSession: "More about this session",
   reallyEdited: "Run this instead?", nothingToRun: "There is nothing to run. Deny it instead, or write what should run.", sayWhat: "Say what it should do.", call_queued: "comes next",
   beginningUnseen: "its beginning was not in sight", planWords: "These words go with Keep planning. Press again to approve without them.",
+  reallyBypass: "In this mode nothing is asked: whatever the agent wants to run, runs. Really?", refusedAfter: "Claude Code refused it all the same",
   justMoved: "This prompt has just moved. Look at it, then press again.",
 };
 

@@ -88,6 +88,30 @@ fn a_request_names_one_host() {
 }
 
 #[test]
+fn the_page_is_opened_by_a_link_on_another_site_and_nothing_else_is_reached_from_there() {
+    let home = Home::new();
+    let gate = home.serve();
+    let navigate = |path: &str| {
+        let request = Request::get(path).header("Sec-Fetch-Site", "cross-site").header("Sec-Fetch-Mode", "navigate");
+        request.header("Accept", "text/html")
+    };
+    navigate("/").header("Sec-Fetch-Dest", "document").send(&gate.target()).expect(200);
+    for (path, place) in [
+        ("/", "iframe"),
+        ("/", "empty"),
+        ("/api/v1/sessions", "document"),
+        ("/events", "document"),
+        ("/?x=1", "document"),
+    ] {
+        navigate(path).header("Sec-Fetch-Dest", place).token(home.token()).send(&gate.target()).expect(403);
+    }
+    let posted = Request::post("/").header("Sec-Fetch-Site", "cross-site").header("Sec-Fetch-Mode", "navigate");
+    posted.header("Sec-Fetch-Dest", "document").token(home.token()).body("x").send(&gate.target()).expect(403);
+    let foreign = navigate("/").header("Sec-Fetch-Dest", "document").header("Origin", "https://evil.example");
+    foreign.send(&gate.target()).expect(403);
+}
+
+#[test]
 fn a_device_that_calls_itself_by_anothers_id_does_not_keep_that_from_being_revoked() {
     let home = Home::new();
     let gate = home.serve();
@@ -233,8 +257,14 @@ fn the_browser_is_opened_on_a_file_that_only_its_owner_reads_and_that_is_gone_af
     let secret = text.split("#link=").nth(1).unwrap().split('"').next().unwrap();
     assert!(!argv.contains(secret), "no list of processes shows the link");
     assert!(file.exists() && file.starts_with(home.folder()), "{}", file.display());
-    let new = json!({"link": secret, "name": "browser"});
-    Request::post("/api/v1/devices").json(&new).send(&gate.target()).expect(200);
+    // As a browser opens it: the page is there, and the secret is not in its address.
+    let browser = Browser::start(&home);
+    let page = browser.open("a", &format!("file://{}", file.display()), DESKTOP);
+    page.see("[data-action=link]");
+    assert_eq!(page.run("location.href"), format!("http://{}/", gate.address()));
+    page.fill("input", "browser");
+    page.click("[data-action=link]");
+    page.see("nav");
     opening.wait_exit(PATIENCE);
     assert!(!file.exists(), "the file is gone");
     assert!(!opening.stdout().contains(secret), "nor is it printed where no terminal is");

@@ -8,6 +8,7 @@ use anyhow::Context as _;
 use portcullis_core::{ConversationOrigin, SessionAbout, SessionId};
 
 use super::signals::stop_on_signals;
+use super::reach::Handed;
 use super::{VERSION, configuration, environment, log_at, paths, starting};
 use crate::agents::claude::channel;
 use crate::agents::claude::hooks::{self, HookFiles, Listening};
@@ -52,7 +53,7 @@ impl Channel {
         let briefing = Briefing::new(&wiring.settings.instructions);
         let briefing = if self.one_way { briefing.one_way() } else { briefing };
         let files = FileStore::new(&paths.state_dir);
-        let (handle, deliveries) = link::connect(session, about, VERSION, starting::connect(paths));
+        let (handle, deliveries) = link::connect(session, about, VERSION, starting::connect(paths, Handed::Little));
         let handle = handle.keeping_files(files);
         let listening = wiring.start(handle.clone());
         channel::run(handle, deliveries, folder, Arc::clone(&listening.hooks), briefing, stop).await?;

@@ -84,6 +84,7 @@ mod starts;
 mod suspects;
 #[cfg(test)]
 mod table;
+mod templates;
 mod tokens;
 mod touching;
 mod uncertain;

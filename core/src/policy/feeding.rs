@@ -101,6 +101,13 @@ pub(super) fn unseen(words: &[ShellWord], command: &Found, all: &[Found]) -> Opt
     if name == "git" && (rest.iter().any(|word| git::is_run(&word.text)) || all.iter().any(allows_programs)) {
         return Some("git runs a command that stands in an address");
     }
+    // It takes a text apart in its own way: `\_` is a blank.
+    let splits =
+        |word: &ShellWord| word.text.starts_with("--s") || !word.text.starts_with("--") && word.text.contains('S');
+    let is_split = name == "env" && rest.iter().any(|word| word.is_flag() && splits(word));
+    if is_split && rest.iter().any(|word| word.text.contains('\\')) {
+        return Some("env makes words of a text in its own way");
+    }
     if name == "eval" {
         let unknown = |word: &ShellWord| word.pieces.contains(&super::shell::Piece::Unknown);
         return rest.iter().any(unknown).then_some("text that another program prints is run");

@@ -39,6 +39,7 @@ mod erasing;
 mod feeding;
 mod filling;
 mod folders;
+mod functions;
 mod git;
 mod git_files;
 mod glob;

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use anyhow::Context as _;
 use portcullis_core::{ConversationOrigin, SessionAbout, SessionId};
 
-use super::signals::stop_on_signals;
 use super::reach::Handed;
+use super::signals::stop_on_signals;
 use super::{VERSION, configuration, environment, log_at, paths, starting};
 use crate::agents::claude::channel;
 use crate::agents::claude::hooks::{self, HookFiles, Listening};

@@ -37,7 +37,8 @@ impl AnswerMemory {
         if size <= SMALL || device.is_none() && permitted.actor.name == OWNER {
             return Ok(answer);
         }
-        let sender = permitted.token.as_ref().map_or_else(|| permitted.actor.name.clone(), |known| known.token.to_string());
+        let sender =
+            permitted.token.as_ref().map_or_else(|| permitted.actor.name.clone(), |known| known.token.to_string());
         let mut share = self.0.share(&sender);
         share.set(size).map_err(|_| {
             Fault::new(Kind::TooManyUnread, "earlier answers were not read yet, and take all the memory for answers")
@@ -75,10 +76,12 @@ impl hyper::body::Body for CountedBody {
     ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
         let frame = ready!(Pin::new(&mut self.body).poll_frame(context));
         Poll::Ready(frame.map(|frame| {
-            frame.map(|frame| frame.map_data(|bytes| {
-                let share = self.share.split(bytes.len());
-                Bytes::from_owner(CountedBytes { bytes, _share: share })
-            }))
+            frame.map(|frame| {
+                frame.map_data(|bytes| {
+                    let share = self.share.split(bytes.len());
+                    Bytes::from_owner(CountedBytes { bytes, _share: share })
+                })
+            })
         }))
     }
 

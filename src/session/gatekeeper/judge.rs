@@ -90,6 +90,18 @@ impl Judge {
         }
     }
 
+    /// Which of these tools a rule denies, whatever they are called with. What cannot be told in time is not denied here:
+    /// each call is judged by itself.
+    pub(super) async fn denied_tools(&self, tools: Vec<String>) -> Vec<bool> {
+        let count = tools.len();
+        let judged = self.within(move |judged_in| {
+            let context = judged_in.context(None);
+            let judge = |tool: &String| judged_in.rules.decide(Mode::Default, &context, Call::new(tool, [].into()));
+            tools.iter().map(|tool| denied_by(&judge(tool)).is_some()).collect::<Vec<_>>()
+        });
+        judged.await.unwrap_or_else(|| vec![false; count])
+    }
+
     /// What comes out in time; none where it is late.
     async fn within<T: Send + 'static>(&self, work: impl FnOnce(&JudgedIn) -> T + Send + 'static) -> Option<T> {
         let judged_in = Arc::clone(&self.judged_in);

@@ -73,7 +73,11 @@ pub(super) fn shifts(found: &[Found]) -> Option<&'static str> {
             Some("it makes a file whose name is an option, which a pattern may find")
         } else if is_set || declares || references || sets_options || gives_home {
             Some("it changes how its words are read")
-        } else if let Some(why) = starts().find_map(|start| changes_reading(&command.words[start..], &command.given)) {
+        } else if let Some(why) = starts()
+            .find_map(|start| changes_reading(&command.words[start..], &command.given))
+            // An option of this very shell means nothing where no other command is.
+            .filter(|_| found.len() > 1 || !matches!(name, "shopt" | "set"))
+        {
             Some(why)
         } else if words().any(is_filled) || command.assignments.iter().any(|(name, _)| is_filled_name(name)) {
             Some("it uses what the shell has kept of earlier words")

@@ -6,7 +6,7 @@
 use super::command::name_of;
 use super::implied::settings;
 use super::options;
-use super::shell::{Joint, STAR, ShellWord};
+use super::shell::{ANY, Joint, STAR, ShellWord};
 use super::suspects::{Found, Suspects};
 
 /// What a program makes of names.
@@ -76,10 +76,10 @@ pub(super) fn made_names(words: &[ShellWord], command: &Found, suspects: &Suspec
         _ => {}
     }
     for (value, may_change) in beginnings {
-        let shapes = suspects.variables.spellings(&ShellWord::read(&value));
-        made.names.extend(
-            shapes.into_iter().filter(|shape| !shape.is_empty()).map(|shape| (shape + &STAR.to_string(), may_change)),
-        );
+        // What is only read is there; what is written need not be.
+        let rest = if may_change { ANY } else { STAR };
+        let shapes = suspects.variables.spellings(&ShellWord::read(&value)).into_iter();
+        made.names.extend(shapes.filter(|shape| !shape.is_empty()).map(|shape| (format!("{shape}{rest}"), may_change)));
     }
     let endings = endings(name, rest, suspects);
     for ending in &endings {
@@ -137,8 +137,8 @@ mod tests {
     #[test]
     fn a_name_is_what_an_option_makes_of_it() {
         for (line, name) in [
-            ("csplit -s -f .g -b 'it/x%d' a 1", format!(".g{STAR}")),
-            ("git checkout-index -f --prefix=.gi -a", format!(".gi{STAR}")),
+            ("csplit -s -f .g -b 'it/x%d' a 1", format!(".g{ANY}")),
+            ("git checkout-index -f --prefix=.gi -a", format!(".gi{ANY}")),
             ("gcc -E -iprefix ./sec -iwithprefix rets a.c", format!("./sec{STAR}")),
             ("cp --suffix=rc a .npm", ".npmrc".to_owned()),
             ("mv -S rc a .npm", ".npmrc".to_owned()),

@@ -3,14 +3,14 @@
 
 use std::collections::BTreeSet;
 
-use super::dialects::{changes_shell, read_otherwise};
+use super::dialects::{changes_shell, may_start_another, read_otherwise};
 use super::feeding;
 use super::inert::is_inert;
 use super::languages;
 use super::perhaps::Flow;
 use super::receivers;
 use super::set_by_read::texts_to_read;
-use super::shell::{Joint, Piece, Redirect, Script, ShellCommand, ShellWord, assignment};
+use super::shell::{Joint, Piece, Redirect, Script, ShellCommand, ShellWord, assignment, doubt};
 use super::shifting::shifts;
 use super::starts::{scripts_of, starts, takes_from_elsewhere};
 use super::values::Variables;
@@ -97,6 +97,9 @@ impl Suspects {
         suspects.fill_in();
         suspects.name_programs();
         suspects.unseen = suspects.unseen.or(shifts(&suspects.found)).or(changes_shell(&suspects.found));
+        if suspects.is_unsure {
+            suspects.unseen = suspects.unseen.or(may_start_another(&suspects.found));
+        }
         suspects.computed = receivers::computed(&suspects);
         suspects.flow = Flow::of(&suspects);
         suspects
@@ -112,6 +115,8 @@ impl Suspects {
                 self.unfinished = Some("a script in quotes cannot be read");
             }
             self.is_unsure = true;
+            let hides = |why: &&'static str| [doubt::SPLIT, doubt::EXTENDED].contains(why);
+            self.unseen = self.unseen.or(script.doubts.iter().copied().find(hides));
         }
         self.look(&script)
     }
